@@ -1,0 +1,116 @@
+//! Benchmarks: other programs beside ours on the same inputs, and ours alone where nothing compares.
+//!
+//! Timings never gate a change; they are printed as tables and kept as CSV with every single run
+//! and the environment beside it. What of our command line is relied on stands in
+//! [`crate::syncline`].
+
+mod compare;
+mod environment;
+mod idle;
+pub mod inputs;
+mod latency;
+mod many_small;
+mod peers;
+mod place;
+mod report;
+mod rescan;
+pub mod sample;
+mod sequence;
+
+use std::path::PathBuf;
+
+use crate::arguments::Arguments;
+use crate::failure::{Result, fail};
+use crate::{demo, repository_root};
+
+const USAGE: &str = "\
+usage: cargo xtask bench <what> [options]
+
+  peers        --only NAME,...   workloads and programs to take (default: all)
+               --releases FILE   the archive of releases
+               --without-ours    only the other programs
+               --no-install      leave out what is not installed, install nothing
+  latency      --samples N (200) --devices N (2 and 6)
+  many-small   --files N (100000) --with-syncthing
+  rescan       --files N (1000000)
+  idle         --seconds N (30)
+
+  for all:     --quick                 small inputs, to try the harness
+               --fs tmpfs|disk|both    where everything lies
+               --runs N                rounds
+               --out DIR               for tables and CSV (default: bench-results/<what>)
+               --work DIR              for inputs and, with disk, everything else
+               --binary FILE           the program (default: a fresh release build)";
+
+/// What all benchmarks understand.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Small inputs.
+    pub quick: bool,
+    /// `tmpfs`, `disk` or both.
+    pub file_systems: Vec<&'static str>,
+    /// Rounds.
+    pub runs: u32,
+    /// Where results go.
+    pub out: PathBuf,
+    /// Where inputs are cached, and the working folder of `disk`.
+    pub work: PathBuf,
+    /// Our program; `None` means that only others are measured.
+    pub binary: Option<PathBuf>,
+}
+
+impl Options {
+    fn take(what: &str, arguments: &mut Arguments) -> Result<Self> {
+        let quick = arguments.flag("--quick");
+        let file_systems = match arguments.value("--fs")?.as_deref() {
+            Some("tmpfs") | None => vec!["tmpfs"],
+            Some("disk") => vec!["disk"],
+            Some("both") => vec!["tmpfs", "disk"],
+            Some(other) => return fail(format!("--fs is tmpfs, disk or both, not '{other}'")),
+        };
+        let runs = arguments.value_or("--runs", if quick { 1 } else { 3 })?;
+        let out = arguments.value("--out")?.map(PathBuf::from);
+        let work = arguments.value("--work")?.map(PathBuf::from);
+        let without_ours = arguments.flag("--without-ours");
+        let named = arguments.value("--binary")?.map(PathBuf::from);
+        let binary = match named {
+            _ if without_ours => None,
+            Some(binary) => Some(binary.canonicalize()?),
+            None => Some(demo::release_program()?),
+        };
+        Ok(Self {
+            quick,
+            file_systems,
+            runs,
+            out: out.unwrap_or_else(|| repository_root().join("bench-results").join(what)),
+            work: work.unwrap_or_else(|| std::env::temp_dir().join("syncline-bench")),
+            binary,
+        })
+    }
+
+    fn our_binary(&self) -> Result<&PathBuf> {
+        match &self.binary {
+            Some(binary) => Ok(binary),
+            None => fail("this benchmark measures our program; leave --without-ours out"),
+        }
+    }
+}
+
+/// Runs one benchmark.
+pub fn run(mut arguments: Arguments) -> Result<()> {
+    let Some(what) = arguments.next_word() else { return fail(USAGE) };
+    let task = match what.as_str() {
+        "peers" => compare::run,
+        "latency" => latency::run,
+        "many-small" => many_small::run,
+        "rescan" => rescan::run,
+        "idle" => idle::run,
+        "help" | "--help" | "-h" => {
+            println!("{USAGE}");
+            return Ok(());
+        }
+        other => return fail(format!("no benchmark is called '{other}'\n\n{USAGE}")),
+    };
+    // The words of one benchmark are taken first, for building the program takes minutes.
+    task(what, arguments)
+}

@@ -1,0 +1,30 @@
+//! Builds the release program and runs its demo.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use crate::arguments::Arguments;
+use crate::failure::{Result, fail};
+use crate::{process, test_run};
+
+/// Builds the program and runs `syncline demo` with the remaining words.
+pub fn run(mut arguments: Arguments) -> Result<()> {
+    let binary = release_program()?;
+    process::run(Command::new(binary).arg("demo").args(arguments.rest()))
+}
+
+/// Builds the release program `syncline` and says where it is.
+pub fn release_program() -> Result<PathBuf> {
+    process::run(test_run::cargo().args(["build", "--release", "--package", "cli"]))?;
+    let metadata = process::output(test_run::cargo().args([
+        "metadata",
+        "--no-deps",
+        "--format-version",
+        "1",
+    ]))?;
+    let metadata: serde_json::Value = serde_json::from_str(&metadata)?;
+    let Some(target) = metadata["target_directory"].as_str() else {
+        return fail("cargo metadata names no target directory");
+    };
+    Ok(PathBuf::from(target).join("release").join("syncline"))
+}

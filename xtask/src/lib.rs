@@ -1,0 +1,69 @@
+//! The one door for automation: the test run, the demo, the tidy checks, the benchmarks beside
+//! other programs and the kill -9 rig.
+//!
+//! It knows the repository as files and the program `syncline` as a black box reached through its
+//! command line. It does not know any crate of the product: no room is linked into it, so it
+//! compiles in seconds and judges the product from outside.
+//!
+//! Reading order: [`failure`], [`arguments`], [`process`], [`random`], then one module per task:
+//! [`test_run`], [`demo`], [`tidy`], [`syncline`] (our program as a child process), [`bench`],
+//! [`crash`].
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+#![expect(
+    clippy::disallowed_methods,
+    clippy::print_stdout,
+    reason = "automation is a thin shell: it reads clocks, files and the environment, and prints"
+)]
+
+pub mod arguments;
+pub mod bench;
+pub mod crash;
+pub mod demo;
+pub mod failure;
+pub mod process;
+pub mod random;
+pub mod syncline;
+pub mod test_run;
+pub mod tidy;
+
+use std::path::PathBuf;
+
+use arguments::Arguments;
+use failure::{Result, fail};
+
+const USAGE: &str = "\
+usage: cargo xtask <task>
+
+  test [--quick]      the whole test run; stops at the first failing section
+  demo [ARGS...]      builds the release program and runs `syncline demo ARGS`
+  tidy                checks the repository itself: borders, named paths, sizes, words
+  bench peers         other programs beside ours, one table     (cargo xtask bench --help)
+  bench latency       a small file from device to device through the server
+  bench many-small    100,000 files of 4 KB through the server
+  bench rescan        a sync that has nothing to do in a tree of 1,000,000 files
+  bench idle          a watch with the source tree loaded and nothing to do
+  crash [--kills N]   two devices and a server under kill -9, then every promise is checked";
+
+/// Runs the task that the words of a command line (without the program's own name) ask for.
+pub fn run(words: Vec<String>) -> Result<()> {
+    let mut arguments = Arguments::new(words);
+    match arguments.next_word().as_deref() {
+        Some("test") => test_run::run(arguments),
+        Some("demo") => demo::run(arguments),
+        Some("tidy") => tidy::run(arguments),
+        Some("bench") => bench::run(arguments),
+        Some("crash") => crash::run_command(arguments),
+        Some("help" | "--help" | "-h") | None => {
+            println!("{USAGE}");
+            Ok(())
+        }
+        Some(other) => fail(format!("no task is called '{other}'\n\n{USAGE}")),
+    }
+}
+
+/// The root folder of the repository: the parent of this crate's folder.
+pub fn repository_root() -> PathBuf {
+    let own_folder = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    own_folder.parent().map(PathBuf::from).unwrap_or(own_folder)
+}
