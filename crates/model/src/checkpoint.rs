@@ -1,0 +1,359 @@
+//! Checkpoints: the folded state at one entry as a hash tree of pages, so that a new device need not replay the log.
+//!
+//! A map from byte keys to byte values, sorted, is cut into pages at places that the keys choose, and the list of
+//! pages is cut again, until one page is left. Two maps that differ in one key share all pages but one per level,
+//! whatever the order in which they came to be, so a new checkpoint costs what has changed since the last.
+
+use crate::codec::{
+    Decode, DecodeError, Decoder, Encode, Encoder, Message, decode_message, encode_message,
+};
+use crate::commit::{Head, PackRef};
+use crate::ids::{NodeId, PackId, PageId};
+use crate::tree::TreeNode;
+
+/// How many entries a page has on average.
+const PAGE_ENTRIES_AVERAGE: u64 = 256;
+
+/// How many entries a page has at most.
+const PAGE_ENTRIES_MAX: usize = 1024;
+
+/// How many levels a hash tree has at most; 256 to the power of 8 entries are more than anyone has.
+const PAGE_LEVELS_MAX: u8 = 8;
+
+/// The longest key of a page entry, in bytes.
+const KEY_LENGTH_MAX: usize = 64;
+
+/// The longest value of a page entry, in bytes.
+const VALUE_LENGTH_MAX: usize = 64 * 1024;
+
+/// One page of a hash tree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Page {
+    /// 0 for entries of the map; above, the values are the ids of pages one level down.
+    pub level: u8,
+    /// Keys and values in the order of the keys. Above level 0 a key is the first key of the page below.
+    pub entries: Vec<(Vec<u8>, Vec<u8>)>,
+}
+
+/// The state of a workspace at one entry.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Checkpoint {
+    /// The entry up to which the log is folded.
+    pub head: Head,
+    /// Hash tree of [`NodeId`] to [`TreeNode`].
+    pub nodes: PageId,
+    /// How many nodes there are, living or not.
+    pub node_count: u64,
+    /// Hash tree of [`PackId`] to [`PackPlace`].
+    pub packs: PageId,
+}
+
+/// Where a pack of the workspace rests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PackPlace {
+    /// Its length in bytes.
+    pub length: u64,
+    /// The entry in which it travelled; nothing where it rests in the store.
+    pub inline_seq: Option<u64>,
+}
+
+/// Why a hash tree cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum PageError<E> {
+    /// A page could not be fetched.
+    #[error("page {page} cannot be fetched: {source}")]
+    Fetch {
+        /// The page.
+        page: PageId,
+        /// Why.
+        source: E,
+    },
+    /// A page is not what its id says.
+    #[error("page {page} is damaged: {reason}")]
+    Damaged {
+        /// The page.
+        page: PageId,
+        /// What is wrong.
+        reason: String,
+    },
+}
+
+/// Returns the id of an encoded page.
+pub fn page_id(encoded: &[u8]) -> PageId {
+    PageId::from_bytes(*blake3::hash(encoded).as_bytes())
+}
+
+/// Builds the hash tree of a sorted map and returns the id of its topmost page. Every page goes to `store`,
+/// lower levels first.
+///
+/// # Errors
+/// Those of `store`.
+pub fn build_pages<E>(
+    entries: impl IntoIterator<Item = (Vec<u8>, Vec<u8>)>,
+    mut store: impl FnMut(PageId, Vec<u8>) -> Result<(), E>,
+) -> Result<PageId, E> {
+    let mut level = 0;
+    let mut pages = build_level(level, entries, &mut store)?;
+    while pages.len() > 1 {
+        level += 1;
+        assert!(level < PAGE_LEVELS_MAX, "every level is much smaller than the one below");
+        pages = build_level(level, pages, &mut store)?;
+    }
+    let (_, top) = pages.pop().expect("a level has at least one page");
+    Ok(PageId::from_bytes(top.try_into().expect("a level holds page ids")))
+}
+
+fn build_level<E>(
+    level: u8,
+    entries: impl IntoIterator<Item = (Vec<u8>, Vec<u8>)>,
+    store: &mut impl FnMut(PageId, Vec<u8>) -> Result<(), E>,
+) -> Result<Vec<(Vec<u8>, Vec<u8>)>, E> {
+    let mut pages = Vec::new();
+    let mut page = Page { level, entries: Vec::new() };
+    let mut is_empty = true;
+    let mut close = |page: &mut Page| {
+        let encoded = encode_message(page);
+        let id = page_id(&encoded);
+        let first_key = page.entries.first().map_or_else(Vec::new, |(key, _)| key.clone());
+        page.entries.clear();
+        pages.push((first_key, id.as_bytes().to_vec()));
+        store(id, encoded)
+    };
+    for (key, value) in entries {
+        is_empty = false;
+        let ends = ends_page(level, &key);
+        page.entries.push((key, value));
+        if ends || page.entries.len() == PAGE_ENTRIES_MAX {
+            close(&mut page)?;
+        }
+    }
+    // An empty map has one page, too.
+    if !page.entries.is_empty() || (level == 0 && is_empty) {
+        close(&mut page)?;
+    }
+    Ok(pages)
+}
+
+/// Tells whether a page ends after this key: a property of the key alone, so that a page never depends on how the
+/// map came to be. The level enters, since otherwise every page above would end after its first entry.
+fn ends_page(level: u8, key: &[u8]) -> bool {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(&[level]).update(key);
+    let hash = hasher.finalize();
+    let (word, _) = hash.as_bytes().split_at(8);
+    u64::from_le_bytes(word.try_into().expect("eight bytes")) % PAGE_ENTRIES_AVERAGE == 0
+}
+
+/// Reads a hash tree in the order of its keys.
+///
+/// # Errors
+/// [`PageError`]; every page is checked against its id, its level and the order of its keys.
+pub fn read_pages<E>(
+    top: PageId,
+    mut fetch: impl FnMut(PageId) -> Result<Vec<u8>, E>,
+    mut visit: impl FnMut(&[u8], &[u8]) -> Result<(), E>,
+) -> Result<(), PageError<E>> {
+    let mut pending = vec![(top, None)];
+    let mut last_key: Option<Vec<u8>> = None;
+    while let Some((id, level)) = pending.pop() {
+        let damaged = |reason: String| PageError::Damaged { page: id, reason };
+        let encoded = fetch(id).map_err(|source| PageError::Fetch { page: id, source })?;
+        if page_id(&encoded) != id {
+            return Err(damaged("its bytes have another hash".to_owned()));
+        }
+        let page: Page = decode_message(&encoded).map_err(|error| damaged(error.to_string()))?;
+        if level.is_some_and(|level| level != page.level) {
+            return Err(damaged("it has the wrong level".to_owned()));
+        }
+        if page.level > 0 {
+            for (_, child) in page.entries.iter().rev() {
+                let child = child.as_slice().try_into();
+                let child =
+                    child.map_err(|_| damaged("a page id has the wrong length".to_owned()))?;
+                pending.push((PageId::from_bytes(child), Some(page.level - 1)));
+            }
+            continue;
+        }
+        for (key, value) in &page.entries {
+            if last_key.as_ref().is_some_and(|last| last >= key) {
+                return Err(damaged("its keys are not in order".to_owned()));
+            }
+            last_key = Some(key.clone());
+            visit(key, value).map_err(|source| PageError::Fetch { page: id, source })?;
+        }
+    }
+    Ok(())
+}
+
+/// Returns the map entry of a node.
+pub fn node_entry(id: &NodeId, node: &TreeNode) -> (Vec<u8>, Vec<u8>) {
+    entry_of(id.as_bytes(), node)
+}
+
+/// Returns the map entry of a pack.
+pub fn pack_entry(pack: &PackRef, inline_seq: Option<u64>) -> (Vec<u8>, Vec<u8>) {
+    entry_of(pack.id.as_bytes(), &PackPlace { length: pack.length, inline_seq })
+}
+
+fn entry_of(key: &[u8], value: &impl Encode) -> (Vec<u8>, Vec<u8>) {
+    let mut encoder = Encoder::default();
+    value.encode(&mut encoder);
+    (key.to_vec(), encoder.into_bytes())
+}
+
+/// Reads a map entry of nodes or packs.
+///
+/// # Errors
+/// [`DecodeError`].
+pub fn decode_entry<K: Decode, V: Decode>(key: &[u8], value: &[u8]) -> Result<(K, V), DecodeError> {
+    let (mut key, mut value) = (Decoder::new(key), Decoder::new(value));
+    let pair = (K::decode(&mut key)?, V::decode(&mut value)?);
+    key.finish()?;
+    value.finish()?;
+    Ok(pair)
+}
+
+impl Encode for Page {
+    fn encode(&self, encoder: &mut Encoder) {
+        encoder.unsigned(u64::from(self.level));
+        encoder.unsigned(self.entries.len() as u64);
+        for (key, value) in &self.entries {
+            encoder.byte_string(key);
+            encoder.byte_string(value);
+        }
+    }
+}
+
+impl Decode for Page {
+    fn decode(decoder: &mut Decoder<'_>) -> Result<Self, DecodeError> {
+        let level = decoder.unsigned_max(u64::from(PAGE_LEVELS_MAX - 1))? as u8;
+        let count = decoder.unsigned_max(PAGE_ENTRIES_MAX as u64)?;
+        let mut entries = Vec::new();
+        for _ in 0..count {
+            let key = decoder.byte_string(KEY_LENGTH_MAX)?.to_vec();
+            entries.push((key, decoder.byte_string(VALUE_LENGTH_MAX)?.to_vec()));
+        }
+        Ok(Self { level, entries })
+    }
+}
+
+impl Message for Page {
+    const MAGIC: u8 = b'T';
+    const KIND: &'static str = "checkpoint page";
+}
+
+impl Encode for Checkpoint {
+    fn encode(&self, encoder: &mut Encoder) {
+        self.head.encode(encoder);
+        self.nodes.encode(encoder);
+        encoder.unsigned(self.node_count);
+        self.packs.encode(encoder);
+    }
+}
+
+impl Decode for Checkpoint {
+    fn decode(decoder: &mut Decoder<'_>) -> Result<Self, DecodeError> {
+        Ok(Self {
+            head: Head::decode(decoder)?,
+            nodes: PageId::decode(decoder)?,
+            node_count: decoder.unsigned()?,
+            packs: PageId::decode(decoder)?,
+        })
+    }
+}
+
+impl Message for Checkpoint {
+    const MAGIC: u8 = b'K';
+    const KIND: &'static str = "checkpoint";
+}
+
+impl Encode for PackPlace {
+    fn encode(&self, encoder: &mut Encoder) {
+        encoder.unsigned(self.length);
+        encoder.unsigned(self.inline_seq.map_or(0, |seq| seq));
+    }
+}
+
+impl Decode for PackPlace {
+    fn decode(decoder: &mut Decoder<'_>) -> Result<Self, DecodeError> {
+        let length = decoder.unsigned()?;
+        let inline_seq = Some(decoder.unsigned()?).filter(|&seq| seq > 0);
+        Ok(Self { length, inline_seq })
+    }
+}
+
+/// Reads the key of a pack entry.
+///
+/// # Errors
+/// [`DecodeError`].
+pub fn decode_pack_entry(key: &[u8], value: &[u8]) -> Result<(PackId, PackPlace), DecodeError> {
+    decode_entry(key, value)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{BTreeMap, HashMap};
+    use std::convert::Infallible;
+
+    use super::*;
+
+    fn map(count: u32) -> BTreeMap<Vec<u8>, Vec<u8>> {
+        (0..count)
+            .map(|n| (blake3::hash(&n.to_le_bytes()).as_bytes().to_vec(), vec![n as u8]))
+            .collect()
+    }
+
+    fn stored(map: &BTreeMap<Vec<u8>, Vec<u8>>) -> (PageId, HashMap<PageId, Vec<u8>>) {
+        let mut pages = HashMap::new();
+        let entries = map.iter().map(|(key, value)| (key.clone(), value.clone()));
+        let Ok(top) = build_pages(entries, |id, page| {
+            pages.insert(id, page);
+            Ok::<_, Infallible>(())
+        });
+        (top, pages)
+    }
+
+    fn read(
+        top: PageId,
+        pages: &HashMap<PageId, Vec<u8>>,
+    ) -> Result<BTreeMap<Vec<u8>, Vec<u8>>, PageError<String>> {
+        let mut map = BTreeMap::new();
+        let fetch = |id: PageId| pages.get(&id).cloned().ok_or_else(|| "absent".to_owned());
+        read_pages(top, fetch, |key, value| {
+            map.insert(key.to_vec(), value.to_vec());
+            Ok(())
+        })?;
+        Ok(map)
+    }
+
+    #[test]
+    fn pages_return_the_map() {
+        for count in [0, 1, 255, 1025, 70_000] {
+            let map = map(count);
+            let (top, pages) = stored(&map);
+            assert_eq!(read(top, &pages).expect("whole"), map);
+        }
+    }
+
+    #[test]
+    fn one_more_key_changes_one_page_per_level() {
+        let mut map = map(20_000);
+        let (_, before) = stored(&map);
+        map.insert(vec![7; 32], vec![1]);
+        let (_, after) = stored(&map);
+        let new = after.keys().filter(|id| !before.contains_key(*id)).count();
+        assert!(new <= 4, "{new} new pages of {}", after.len());
+    }
+
+    #[test]
+    fn changed_byte_in_any_page_is_noticed() {
+        let (top, pages) = stored(&map(2_000));
+        for id in pages.keys() {
+            let mut damaged = pages.clone();
+            damaged.get_mut(id).expect("present")[5] ^= 1;
+            assert!(
+                matches!(read(top, &damaged), Err(PageError::Damaged { page, .. }) if page == *id)
+            );
+        }
+    }
+}

@@ -1,0 +1,315 @@
+//! The one binary encoding of everything that is stored, hashed or sent.
+//!
+//! *Participants*: every room that writes bytes which another device, a later version or a hash will read.
+//! *Goals*: canonical (one value has one encoding, and decoding then encoding gives the same bytes), versioned
+//! (a newer version is refused by name and nothing is changed), bounded (no length is trusted before the bytes
+//! are there). *Non-goals*: zero-copy access, schema evolution inside one version.
+//! *Invariants*: integers are minimal LEB128; signed integers are zigzag; a byte string is its length and its
+//! bytes; a list is its length and its elements; an option is 0 or 1 and the value; fixed-size ids are bare.
+//! A top-level message starts with its magic byte and a version byte, and ends exactly at its last field.
+//!
+//! The format in words: `docs/design/commit-log.md`, "Encoding".
+
+use crate::ids::{ChunkId, DeviceId, EntryHash, NodeId, OpId, PackId, PageId, WorkspaceId};
+
+/// The version that [`encode_message`] writes and the newest that [`decode_message`] reads.
+pub const FORMAT_VERSION: u8 = 1;
+
+/// Bytes that are not the canonical encoding of the expected value.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum DecodeError {
+    /// The bytes end inside a field.
+    #[error("data ends early, at byte {offset}")]
+    Truncated {
+        /// Where more bytes were expected.
+        offset: usize,
+    },
+    /// Bytes are left over after the last field.
+    #[error("{count} bytes are left over after the end")]
+    TrailingBytes {
+        /// How many.
+        count: usize,
+    },
+    /// An integer is not in its shortest form, or too large for its field.
+    #[error("integer at byte {offset} is not canonical")]
+    NotCanonical {
+        /// Where the integer starts.
+        offset: usize,
+    },
+    /// A length is larger than its limit or than the bytes that are left.
+    #[error("length {length} at byte {offset} is out of bounds")]
+    LengthOutOfBounds {
+        /// Where the length stands.
+        offset: usize,
+        /// The length that was read.
+        length: u64,
+    },
+    /// A field has a value that its type does not allow.
+    #[error("{what} is invalid at byte {offset}: {reason}")]
+    InvalidValue {
+        /// Which field.
+        what: &'static str,
+        /// Where it ends.
+        offset: usize,
+        /// Why it is refused.
+        reason: String,
+    },
+    /// The bytes are another kind of message.
+    #[error("this is not a {expected}")]
+    WrongKind {
+        /// The kind that was expected.
+        expected: &'static str,
+    },
+    /// The bytes were written by a newer version of Syncline.
+    #[error("this {kind} has format version {version}; the newest known here is {FORMAT_VERSION}")]
+    NewerVersion {
+        /// The kind of message.
+        kind: &'static str,
+        /// Its version.
+        version: u8,
+    },
+}
+
+/// Collects the encoding of a value.
+#[derive(Debug, Default)]
+pub struct Encoder {
+    bytes: Vec<u8>,
+}
+
+impl Encoder {
+    /// Returns what was encoded so far.
+    pub fn into_bytes(self) -> Vec<u8> {
+        self.bytes
+    }
+
+    /// Appends bytes as they are.
+    pub fn raw(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// Appends an unsigned integer.
+    pub fn unsigned(&mut self, mut value: u64) {
+        while value >= 0x80 {
+            self.bytes.push(value as u8 | 0x80);
+            value >>= 7;
+        }
+        self.bytes.push(value as u8);
+    }
+
+    /// Appends a signed integer.
+    pub fn signed(&mut self, value: i64) {
+        self.unsigned((value << 1 ^ value >> 63) as u64);
+    }
+
+    /// Appends a byte string.
+    pub fn byte_string(&mut self, bytes: &[u8]) {
+        self.unsigned(bytes.len() as u64);
+        self.raw(bytes);
+    }
+
+    /// Appends a list.
+    pub fn list<T: Encode>(&mut self, items: &[T]) {
+        self.unsigned(items.len() as u64);
+        items.iter().for_each(|item| item.encode(self));
+    }
+
+    /// Appends an optional value.
+    pub fn option<T: Encode>(&mut self, value: Option<&T>) {
+        self.unsigned(u64::from(value.is_some()));
+        if let Some(value) = value {
+            value.encode(self);
+        }
+    }
+}
+
+/// Reads an encoding from front to back.
+#[derive(Debug)]
+pub struct Decoder<'a> {
+    bytes: &'a [u8],
+    offset: usize,
+}
+
+impl<'a> Decoder<'a> {
+    /// Starts at the first byte.
+    pub fn new(bytes: &'a [u8]) -> Self {
+        Self { bytes, offset: 0 }
+    }
+
+    /// Returns the number of bytes that are left.
+    pub fn remaining(&self) -> usize {
+        self.bytes.len() - self.offset
+    }
+
+    /// Reports a value that the field does not allow.
+    pub fn invalid(&self, what: &'static str, reason: impl ToString) -> DecodeError {
+        DecodeError::InvalidValue { what, offset: self.offset, reason: reason.to_string() }
+    }
+
+    /// Reads `count` bytes as they are.
+    pub fn raw(&mut self, count: usize) -> Result<&'a [u8], DecodeError> {
+        let end = self.offset.checked_add(count).filter(|&end| end <= self.bytes.len());
+        let Some(end) = end else {
+            return Err(DecodeError::Truncated { offset: self.bytes.len() });
+        };
+        let bytes = &self.bytes[self.offset..end];
+        self.offset = end;
+        Ok(bytes)
+    }
+
+    /// Reads an array of fixed size.
+    pub fn array<const N: usize>(&mut self) -> Result<[u8; N], DecodeError> {
+        Ok(self.raw(N)?.try_into().expect("raw returns as many bytes as asked"))
+    }
+
+    /// Reads an unsigned integer.
+    pub fn unsigned(&mut self) -> Result<u64, DecodeError> {
+        let start = self.offset;
+        let mut value = 0_u64;
+        for shift in (0..64).step_by(7) {
+            let byte = self.raw(1)?[0];
+            let bits = u64::from(byte & 0x7f);
+            if bits << shift >> shift != bits || (byte == 0 && shift > 0) {
+                return Err(DecodeError::NotCanonical { offset: start });
+            }
+            value |= bits << shift;
+            if byte < 0x80 {
+                return Ok(value);
+            }
+        }
+        Err(DecodeError::NotCanonical { offset: start })
+    }
+
+    /// Reads an unsigned integer of at most `max`.
+    pub fn unsigned_max(&mut self, max: u64) -> Result<u64, DecodeError> {
+        let offset = self.offset;
+        let length = self.unsigned()?;
+        if length > max {
+            return Err(DecodeError::LengthOutOfBounds { offset, length });
+        }
+        Ok(length)
+    }
+
+    /// Reads a 32-bit unsigned integer.
+    pub fn unsigned32(&mut self) -> Result<u32, DecodeError> {
+        Ok(self.unsigned_max(u64::from(u32::MAX))? as u32)
+    }
+
+    /// Reads a signed integer.
+    pub fn signed(&mut self) -> Result<i64, DecodeError> {
+        let value = self.unsigned()?;
+        Ok((value >> 1) as i64 ^ -((value & 1) as i64))
+    }
+
+    /// Reads a byte string of at most `max` bytes.
+    pub fn byte_string(&mut self, max: usize) -> Result<&'a [u8], DecodeError> {
+        let offset = self.offset;
+        let length = self.unsigned()?;
+        if length > max as u64 {
+            return Err(DecodeError::LengthOutOfBounds { offset, length });
+        }
+        self.raw(length as usize)
+    }
+
+    /// Reads a list. Its length is bounded by the bytes that are left, since an element takes at least one.
+    pub fn list<T: Decode>(&mut self) -> Result<Vec<T>, DecodeError> {
+        let offset = self.offset;
+        let length = self.unsigned()?;
+        if length > self.remaining() as u64 {
+            return Err(DecodeError::LengthOutOfBounds { offset, length });
+        }
+        // An element in memory may be larger than its encoding: do not reserve what was not yet seen.
+        let mut items = Vec::with_capacity((length as usize).min(1024));
+        for _ in 0..length {
+            items.push(T::decode(self)?);
+        }
+        Ok(items)
+    }
+
+    /// Reads an optional value.
+    pub fn option<T: Decode>(&mut self) -> Result<Option<T>, DecodeError> {
+        match self.unsigned_max(1)? {
+            0 => Ok(None),
+            _ => Ok(Some(T::decode(self)?)),
+        }
+    }
+
+    /// Checks that nothing is left over.
+    pub fn finish(self) -> Result<(), DecodeError> {
+        match self.remaining() {
+            0 => Ok(()),
+            count => Err(DecodeError::TrailingBytes { count }),
+        }
+    }
+}
+
+/// A value with a canonical encoding.
+pub trait Encode {
+    /// Appends the value.
+    fn encode(&self, encoder: &mut Encoder);
+}
+
+/// A value that can be read back from its encoding.
+pub trait Decode: Sized {
+    /// Reads the value.
+    ///
+    /// # Errors
+    /// [`DecodeError`], with the offset of what is wrong.
+    fn decode(decoder: &mut Decoder<'_>) -> Result<Self, DecodeError>;
+}
+
+/// A value that stands alone: stored as an object, hashed, or sent.
+pub trait Message: Encode + Decode {
+    /// Tells the kinds apart; no two kinds share one.
+    const MAGIC: u8;
+    /// The kind, for error texts.
+    const KIND: &'static str;
+}
+
+/// Encodes a message with its magic byte and version.
+pub fn encode_message<T: Message>(message: &T) -> Vec<u8> {
+    let mut encoder = Encoder::default();
+    encoder.raw(&[T::MAGIC, FORMAT_VERSION]);
+    message.encode(&mut encoder);
+    encoder.into_bytes()
+}
+
+/// Decodes a message.
+///
+/// # Errors
+/// [`DecodeError`] where the bytes are not exactly one canonical message of this kind and a known version.
+pub fn decode_message<T: Message>(bytes: &[u8]) -> Result<T, DecodeError> {
+    let mut decoder = Decoder::new(bytes);
+    let [magic, version] = decoder.array()?;
+    if magic != T::MAGIC {
+        return Err(DecodeError::WrongKind { expected: T::KIND });
+    }
+    if version > FORMAT_VERSION {
+        return Err(DecodeError::NewerVersion { kind: T::KIND, version });
+    }
+    if version == 0 {
+        return Err(decoder.invalid("version", "zero"));
+    }
+    let message = T::decode(&mut decoder)?;
+    decoder.finish()?;
+    Ok(message)
+}
+
+macro_rules! id_codec {
+    ($($name:ident),*) => {$(
+        impl Encode for $name {
+            fn encode(&self, encoder: &mut Encoder) {
+                encoder.raw(self.as_bytes());
+            }
+        }
+        impl Decode for $name {
+            fn decode(decoder: &mut Decoder<'_>) -> Result<Self, DecodeError> {
+                decoder.array().map(Self::from_bytes)
+            }
+        }
+    )*};
+}
+
+id_codec!(WorkspaceId, NodeId, DeviceId, OpId, ChunkId, PackId, EntryHash, PageId);
+
+#[cfg(test)]
+mod tests;

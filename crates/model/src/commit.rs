@@ -1,0 +1,176 @@
+//! What a device proposes: changes of nodes, together with the packs that hold their new chunks.
+
+use crate::codec::{Decode, DecodeError, Decoder, Encode, Encoder, Message};
+use crate::ids::{DeviceId, EntryHash, NodeId, OpId, PackId};
+use crate::node::Timestamp;
+
+/// How many changes a commit has at most.
+pub const COMMIT_CHANGES_MAX: usize = 16 * 1024;
+
+/// How many bytes an encoded commit has at most.
+pub const COMMIT_LENGTH_MAX: usize = 16 * 1024 * 1024;
+
+/// How many bytes of packs may ride inside a commit, so that a small edit costs one round trip.
+pub const INLINE_PACKS_LENGTH_MAX: usize = 64 * 1024;
+
+/// The longest device name, in bytes.
+pub const DEVICE_NAME_LENGTH_MAX: usize = 64;
+
+/// What a change does to its node.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Action {
+    /// Sets the next version. The payload is opaque to the coordinator; in a plain workspace it is an encoded
+    /// [`crate::node::NodeRecord`].
+    Put(Vec<u8>),
+    /// Deletes the node; this is a version, too.
+    Delete,
+}
+
+/// A proposed next version of one node.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Change {
+    /// The node.
+    pub node: NodeId,
+    /// The version that the device changed; 0 for a node that is new.
+    pub base: u64,
+    /// What to do.
+    pub action: Action,
+}
+
+/// A pack that a commit adds to the workspace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PackRef {
+    /// The pack.
+    pub id: PackId,
+    /// Its length in bytes.
+    pub length: u64,
+}
+
+/// The newest entry of a log that somebody has seen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Head {
+    /// Sequence number, 0 before the first entry.
+    pub seq: u64,
+    /// Hash of that entry; of the genesis before the first entry.
+    pub hash: EntryHash,
+}
+
+/// Changes proposed together by one device. Each change is accepted or rejected for itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Commit {
+    /// Makes the commit idempotent.
+    pub op_id: OpId,
+    /// Who proposes it.
+    pub device: DeviceId,
+    /// How the device calls itself, for people; at most [`DEVICE_NAME_LENGTH_MAX`] bytes.
+    pub device_name: String,
+    /// The clock of the device, for people.
+    pub time: Timestamp,
+    /// The newest entry that the device had folded, as evidence against a coordinator that forgets or forks.
+    pub seen: Head,
+    /// The changes; a directory stands before what lies in it, a deleted one after.
+    pub changes: Vec<Change>,
+    /// Packs that were stored before the commit was proposed.
+    pub packs: Vec<PackRef>,
+    /// Small packs that travel in the commit itself, [`INLINE_PACKS_LENGTH_MAX`] bytes in all.
+    pub inline_packs: Vec<Vec<u8>>,
+}
+
+impl Encode for Change {
+    fn encode(&self, encoder: &mut Encoder) {
+        self.node.encode(encoder);
+        encoder.unsigned(self.base);
+        match &self.action {
+            Action::Delete => encoder.unsigned(0),
+            Action::Put(payload) => {
+                encoder.unsigned(1);
+                encoder.byte_string(payload);
+            }
+        }
+    }
+}
+
+impl Decode for Change {
+    fn decode(decoder: &mut Decoder<'_>) -> Result<Self, DecodeError> {
+        let node = NodeId::decode(decoder)?;
+        let base = decoder.unsigned()?;
+        let action = match decoder.unsigned_max(1)? {
+            0 => Action::Delete,
+            _ => Action::Put(decoder.byte_string(COMMIT_LENGTH_MAX)?.to_vec()),
+        };
+        Ok(Self { node, base, action })
+    }
+}
+
+impl Encode for PackRef {
+    fn encode(&self, encoder: &mut Encoder) {
+        self.id.encode(encoder);
+        encoder.unsigned(self.length);
+    }
+}
+
+impl Decode for PackRef {
+    fn decode(decoder: &mut Decoder<'_>) -> Result<Self, DecodeError> {
+        Ok(Self { id: PackId::decode(decoder)?, length: decoder.unsigned()? })
+    }
+}
+
+impl Encode for Head {
+    fn encode(&self, encoder: &mut Encoder) {
+        encoder.unsigned(self.seq);
+        self.hash.encode(encoder);
+    }
+}
+
+impl Decode for Head {
+    fn decode(decoder: &mut Decoder<'_>) -> Result<Self, DecodeError> {
+        Ok(Self { seq: decoder.unsigned()?, hash: EntryHash::decode(decoder)? })
+    }
+}
+
+impl Encode for Commit {
+    fn encode(&self, encoder: &mut Encoder) {
+        self.op_id.encode(encoder);
+        self.device.encode(encoder);
+        encoder.byte_string(self.device_name.as_bytes());
+        self.time.encode(encoder);
+        self.seen.encode(encoder);
+        encoder.list(&self.changes);
+        encoder.list(&self.packs);
+        encoder.unsigned(self.inline_packs.len() as u64);
+        self.inline_packs.iter().for_each(|pack| encoder.byte_string(pack));
+    }
+}
+
+impl Decode for Commit {
+    fn decode(decoder: &mut Decoder<'_>) -> Result<Self, DecodeError> {
+        let op_id = OpId::decode(decoder)?;
+        let device = DeviceId::decode(decoder)?;
+        let device_name = decode_text(decoder, DEVICE_NAME_LENGTH_MAX)?;
+        let time = Timestamp::decode(decoder)?;
+        let seen = Head::decode(decoder)?;
+        let changes: Vec<Change> = decoder.list()?;
+        if changes.len() > COMMIT_CHANGES_MAX {
+            return Err(decoder.invalid("changes", "too many in one commit"));
+        }
+        let packs = decoder.list()?;
+        let mut inline_packs = Vec::new();
+        let mut length = 0;
+        for _ in 0..decoder.unsigned_max(INLINE_PACKS_LENGTH_MAX as u64)? {
+            inline_packs.push(decoder.byte_string(INLINE_PACKS_LENGTH_MAX - length)?.to_vec());
+            length += inline_packs.last().map_or(0, Vec::len);
+        }
+        Ok(Self { op_id, device, device_name, time, seen, changes, packs, inline_packs })
+    }
+}
+
+/// Reads UTF-8 text of at most `max` bytes.
+pub(crate) fn decode_text(decoder: &mut Decoder<'_>, max: usize) -> Result<String, DecodeError> {
+    let bytes = decoder.byte_string(max)?;
+    String::from_utf8(bytes.to_vec()).map_err(|error| decoder.invalid("text", error))
+}
+
+impl Message for Commit {
+    const MAGIC: u8 = b'C';
+    const KIND: &'static str = "commit";
+}

@@ -1,0 +1,122 @@
+//! The pure rule that accepts or rejects each change of a commit (StackSync 2014, Algorithm 1).
+//!
+//! It sees node ids and versions only, so a coordinator can run it without being able to read anything. The
+//! paper accepts a change whose node is unknown, or whose base is the current version, and answers every other
+//! one with the current version. Here an unknown node has version 0 and a new node has base 0, which makes one
+//! rule of both: *the base must be the current version*.
+
+use std::collections::HashMap;
+
+use crate::commit::{Action, Commit};
+use crate::ids::NodeId;
+
+/// What became of one change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// The change is in force; the node has this version now.
+    Accepted {
+        /// The new version.
+        version: u64,
+    },
+    /// The change has no effect; somebody else was first.
+    Rejected {
+        /// The version that stands, 0 where the node is not known.
+        current: u64,
+    },
+}
+
+/// The current version of every node at some point of the log.
+pub trait Versions {
+    /// Why a version could not be read.
+    type Error;
+
+    /// Returns the version of a node, 0 where it is not known. A deleted node keeps its version.
+    ///
+    /// # Errors
+    /// Whatever keeps the versions may fail.
+    fn version(&self, node: &NodeId) -> Result<u64, Self::Error>;
+}
+
+/// Decides every change of a commit, in order. A later change of the same node sees the earlier one.
+///
+/// # Errors
+/// Only those of `versions`.
+pub fn decide<V: Versions>(versions: &V, commit: &Commit) -> Result<Vec<Outcome>, V::Error> {
+    let mut changed = HashMap::new();
+    let mut outcomes = Vec::with_capacity(commit.changes.len());
+    for change in &commit.changes {
+        let current = match changed.get(&change.node) {
+            Some(&version) => version,
+            None => versions.version(&change.node)?,
+        };
+        let unknown_deleted = current == 0 && change.action == Action::Delete;
+        if change.base != current || change.node == NodeId::ROOT || unknown_deleted {
+            outcomes.push(Outcome::Rejected { current });
+        } else {
+            let version = current + 1;
+            changed.insert(change.node, version);
+            outcomes.push(Outcome::Accepted { version });
+        }
+    }
+    Ok(outcomes)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use super::*;
+    use crate::testing::{commit, node, put};
+
+    struct Fixed(HashMap<NodeId, u64>);
+
+    impl Versions for Fixed {
+        type Error = Infallible;
+
+        fn version(&self, node: &NodeId) -> Result<u64, Infallible> {
+            Ok(self.0.get(node).copied().unwrap_or(0))
+        }
+    }
+
+    fn decided(versions: &[(u8, u64)], changes: Vec<crate::commit::Change>) -> Vec<Outcome> {
+        let versions = Fixed(versions.iter().map(|&(id, version)| (node(id), version)).collect());
+        let Ok(outcomes) = decide(&versions, &commit(1, changes));
+        outcomes
+    }
+
+    #[test]
+    fn unknown_node_becomes_version_one() {
+        assert_eq!(decided(&[], vec![put(1, 0, "a")]), [Outcome::Accepted { version: 1 }]);
+    }
+
+    #[test]
+    fn current_base_is_accepted_and_others_learn_the_current_version() {
+        let outcomes =
+            decided(&[(1, 3), (2, 3)], vec![put(1, 3, "a"), put(2, 2, "b"), put(2, 4, "b")]);
+        let rejected = Outcome::Rejected { current: 3 };
+        assert_eq!(outcomes, [Outcome::Accepted { version: 4 }, rejected, rejected]);
+    }
+
+    #[test]
+    fn second_change_of_a_node_sees_the_first() {
+        let outcomes = decided(&[], vec![put(1, 0, "a"), put(1, 1, "b"), put(1, 1, "c")]);
+        assert_eq!(outcomes[1], Outcome::Accepted { version: 2 });
+        assert_eq!(outcomes[2], Outcome::Rejected { current: 2 });
+    }
+
+    #[test]
+    fn root_and_unknown_deletes_are_rejected() {
+        let delete = crate::commit::Change { node: node(1), base: 0, action: Action::Delete };
+        assert_eq!(
+            decided(&[], vec![delete, put(0, 0, "a")]),
+            [Outcome::Rejected { current: 0 }; 2]
+        );
+    }
+
+    #[test]
+    fn repeating_a_commit_changes_nothing() {
+        let changes = vec![put(1, 0, "a"), put(2, 5, "b")];
+        let outcomes = decided(&[(1, 1), (2, 6)], changes);
+        assert!(outcomes.iter().all(|outcome| matches!(outcome, Outcome::Rejected { .. })));
+    }
+}

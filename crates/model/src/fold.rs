@@ -1,0 +1,276 @@
+//! The pure rule that turns the log into a tree; every device runs it and gets the same tree.
+//!
+//! *Participants*: every device that reads a log. *Goals*: one tree for all without talking; nothing that anybody
+//! added is lost; every living node can be reached from the root. *Non-goals*: asking anybody; it settles what
+//! [`crate::decide`] cannot see because it needs names.
+//! *Invariants*: a living node's parent is the root or a living directory; no two living nodes share parent and
+//! name; there is no cycle; the kind of a node never changes.
+//!
+//! The rules, in words (`docs/design/sync.md`, "Fold"):
+//! 1. A name belongs to its first holder. A later directory of that name becomes one with the holder if that is a
+//!    directory, too; so does a later file or link of equal matter. Any other later node is kept under a conflict name.
+//! 2. A node put into a deleted directory brings the directory back: an addition wins over a deletion.
+//! 3. Deleting a directory in which something lives is void.
+//! 4. A move that would close a cycle is void; the rest of the change counts.
+//! 5. A change whose payload cannot be read, or that would change the kind, is void.
+//!
+//! A void change still counts as a version, because `decide` has accepted it.
+
+use crate::codec::decode_message;
+use crate::commit::{Action, Change};
+use crate::decide::{Outcome, decide};
+use crate::entry::Entry;
+use crate::ids::NodeId;
+use crate::node::{ConflictOrigin, NodeRecord};
+use crate::tree::{NodeState, TreeNode, TreeStore};
+
+/// Something in an accepted change that the fold did differently than proposed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FoldNote {
+    /// The name was taken; the node is kept under a conflict name.
+    NameTaken {
+        /// The node that came later.
+        node: NodeId,
+        /// The node that holds the name.
+        holder: NodeId,
+    },
+    /// The node is one with the holder of its name.
+    Merged {
+        /// The node that came later.
+        node: NodeId,
+        /// The node that it is one with.
+        holder: NodeId,
+    },
+    /// A deleted directory is back because something was put into it.
+    Revived {
+        /// The directory.
+        node: NodeId,
+    },
+    /// The deletion is void because something lives in the directory.
+    NotEmpty {
+        /// The directory.
+        node: NodeId,
+    },
+    /// The move is void because it would close a cycle, or its target is no directory.
+    MoveVoid {
+        /// The node.
+        node: NodeId,
+    },
+    /// The change is void because its payload is not a record of this node.
+    Unreadable {
+        /// The node.
+        node: NodeId,
+        /// Why.
+        reason: String,
+    },
+}
+
+/// What an entry did.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Folded {
+    /// One per change of the commit.
+    pub outcomes: Vec<Outcome>,
+    /// What was done differently than proposed.
+    pub notes: Vec<FoldNote>,
+    /// Every node that was set, in order; a node may stand here twice.
+    pub touched: Vec<NodeId>,
+}
+
+/// Folds one entry into the tree: decides its changes and carries out the accepted ones.
+///
+/// # Errors
+/// Only those of the store; the tree is then half changed and must be rolled back by its keeper.
+pub fn fold<T: TreeStore>(tree: &mut T, entry: &Entry) -> Result<Folded, T::Error> {
+    let outcomes = decide(tree, &entry.commit)?;
+    let mut folder = Folder { tree, seq: entry.seq, folded: Folded::default() };
+    for (change, outcome) in entry.commit.changes.iter().zip(&outcomes) {
+        if let Outcome::Accepted { version } = outcome {
+            folder.apply(change, *version)?;
+        }
+    }
+    Ok(Folded { outcomes, ..folder.folded })
+}
+
+struct Folder<'a, T> {
+    tree: &'a mut T,
+    seq: u64,
+    folded: Folded,
+}
+
+impl<T: TreeStore> Folder<'_, T> {
+    fn apply(&mut self, change: &Change, version: u64) -> Result<(), T::Error> {
+        let old = self.tree.node(&change.node)?;
+        match &change.action {
+            Action::Delete => self.delete(change.node, version, old),
+            Action::Put(payload) => match decode_message::<NodeRecord>(payload) {
+                Ok(record) => self.put(change.node, version, old, record),
+                Err(error) => self.unreadable(change.node, version, old, &error),
+            },
+        }
+    }
+
+    fn set(&mut self, id: NodeId, node: TreeNode) -> Result<(), T::Error> {
+        self.folded.touched.push(id);
+        self.tree.set(id, node)
+    }
+
+    fn note(&mut self, note: FoldNote) {
+        self.folded.notes.push(note);
+    }
+
+    /// Counts the version of a change that has no other effect. A node that nobody could ever read is kept for
+    /// its version alone: every coordinator counts it, so every device must.
+    fn unreadable(
+        &mut self,
+        id: NodeId,
+        version: u64,
+        old: Option<TreeNode>,
+        reason: &dyn std::fmt::Display,
+    ) -> Result<(), T::Error> {
+        self.note(FoldNote::Unreadable { node: id, reason: reason.to_string() });
+        self.set(id, TreeNode { version, ..old.unwrap_or_else(TreeNode::unreadable) })
+    }
+
+    fn delete(&mut self, id: NodeId, version: u64, old: Option<TreeNode>) -> Result<(), T::Error> {
+        let old = old.expect("decide accepts the deletion of known nodes only");
+        let state = match old.state {
+            NodeState::Alive if self.tree.has_children(&id)? => {
+                self.note(FoldNote::NotEmpty { node: id });
+                NodeState::Alive
+            }
+            NodeState::Alive => NodeState::Deleted,
+            other => other,
+        };
+        self.set(id, TreeNode { version, state, ..old })
+    }
+
+    fn put(
+        &mut self,
+        id: NodeId,
+        version: u64,
+        old: Option<TreeNode>,
+        mut record: NodeRecord,
+    ) -> Result<(), T::Error> {
+        if let Some(old) = &old {
+            let readable = old.state != NodeState::Unreadable;
+            if readable && !old.record.kind.is_same_kind(&record.kind) {
+                return self.unreadable(
+                    id,
+                    version,
+                    Some(old.clone()),
+                    &"the kind of a node never changes",
+                );
+            }
+            if let NodeState::MergedInto(_) = old.state {
+                return self.unreadable(
+                    id,
+                    version,
+                    Some(old.clone()),
+                    &"the node is one with another",
+                );
+            }
+        }
+        match self.usable_parent(id, record.parent)? {
+            Some(parent) => record.parent = parent,
+            None => {
+                self.note(FoldNote::MoveVoid { node: id });
+                match old.as_ref().filter(|old| old.is_alive()) {
+                    Some(old) => {
+                        record.parent = old.record.parent;
+                        record.name = old.record.name.clone();
+                    }
+                    None => record.parent = NodeId::ROOT,
+                }
+            }
+        }
+        self.revive_ancestors(record.parent)?;
+        let state = self.claim_name(id, &mut record, old.is_none())?;
+        self.set(id, TreeNode { version, state, record })
+    }
+
+    /// Finds the directory that a node proposed for `parent` goes into, or nothing where that is not a
+    /// directory, not known, or lies in the node itself.
+    fn usable_parent(&self, id: NodeId, parent: NodeId) -> Result<Option<NodeId>, T::Error> {
+        let parent = self.follow_merges(parent)?;
+        let mut ancestor = parent;
+        while ancestor != NodeId::ROOT {
+            if ancestor == id {
+                return Ok(None);
+            }
+            match self.tree.node(&ancestor)? {
+                Some(node) if node.is_directory() => {
+                    ancestor = self.follow_merges(node.record.parent)?;
+                }
+                _ => return Ok(None),
+            }
+        }
+        Ok(Some(parent))
+    }
+
+    fn follow_merges(&self, mut id: NodeId) -> Result<NodeId, T::Error> {
+        while id != NodeId::ROOT {
+            match self.tree.node(&id)?.map(|node| node.state) {
+                Some(NodeState::MergedInto(holder)) => id = holder,
+                _ => break,
+            }
+        }
+        Ok(id)
+    }
+
+    /// Brings back every deleted directory from `directory` up to the root, topmost first.
+    fn revive_ancestors(&mut self, directory: NodeId) -> Result<(), T::Error> {
+        let mut deleted = Vec::new();
+        let mut ancestor = directory;
+        while ancestor != NodeId::ROOT {
+            let node = self.tree.node(&ancestor)?.expect("usable_parent has seen every ancestor");
+            let above = self.follow_merges(node.record.parent)?;
+            if node.state == NodeState::Deleted {
+                deleted.push((ancestor, TreeNode { state: NodeState::Alive, ..node }));
+            }
+            ancestor = above;
+        }
+        for (id, mut node) in deleted.into_iter().rev() {
+            node.record.parent = self.follow_merges(node.record.parent)?;
+            // A revived directory keeps its identity, so it cannot become one with a holder of its name.
+            node.state = self.claim_name(id, &mut node.record, false)?;
+            self.note(FoldNote::Revived { node: id });
+            self.set(id, node)?;
+        }
+        Ok(())
+    }
+
+    /// Settles who has the name. Only a new node can become one with the holder: an older one has a history, and
+    /// perhaps children, of its own.
+    fn claim_name(
+        &mut self,
+        id: NodeId,
+        record: &mut NodeRecord,
+        is_new: bool,
+    ) -> Result<NodeState, T::Error> {
+        let Some(holder) = self.holder(id, record)? else { return Ok(NodeState::Alive) };
+        let held = self.tree.node(&holder)?.expect("a holder of a name is in the tree");
+        let both_directories = held.record.kind.is_directory() && record.kind.is_directory();
+        if is_new && (both_directories || held.record.kind == record.kind) {
+            self.note(FoldNote::Merged { node: id, holder });
+            return Ok(NodeState::MergedInto(holder));
+        }
+        let wanted = record.name.clone();
+        let label = format!("conflict v{}", self.seq);
+        for attempt in 0.. {
+            record.name = wanted.conflict(&label, attempt);
+            if self.holder(id, record)?.is_none() {
+                break;
+            }
+        }
+        record.conflict = Some(ConflictOrigin { node: holder });
+        self.note(FoldNote::NameTaken { node: id, holder });
+        Ok(NodeState::Alive)
+    }
+
+    fn holder(&self, id: NodeId, record: &NodeRecord) -> Result<Option<NodeId>, T::Error> {
+        Ok(self.tree.child(&record.parent, &record.name)?.filter(|holder| *holder != id))
+    }
+}
+
+#[cfg(test)]
+mod tests;

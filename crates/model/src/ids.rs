@@ -1,0 +1,151 @@
+//! Identifiers: fixed-size byte strings, each with a type of its own.
+//!
+//! An id is never built from something a user typed, and never reused. Random ids enter as bytes, because this
+//! room owns no randomness.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// Text that is not the hexadecimal form of an id.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("'{text}' is not a {kind}: {length} hexadecimal digits are expected")]
+pub struct InvalidId {
+    /// Which id was expected, for example `node id`.
+    pub kind: &'static str,
+    /// How many hexadecimal digits it has.
+    pub length: usize,
+    /// What was given.
+    pub text: String,
+}
+
+macro_rules! id_type {
+    ($(#[$doc:meta])* $name:ident, $length:literal, $kind:literal) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name([u8; $length]);
+
+        impl $name {
+            /// Length in bytes.
+            pub const LENGTH: usize = $length;
+
+            /// Wraps the bytes of an id.
+            pub const fn from_bytes(bytes: [u8; $length]) -> Self {
+                Self(bytes)
+            }
+
+            /// Returns the bytes of the id.
+            pub const fn as_bytes(&self) -> &[u8; $length] {
+                &self.0
+            }
+
+            /// Returns the first eight hexadecimal digits, enough to tell ids apart on a screen.
+            pub fn short(&self) -> String {
+                self.to_string()[..8].to_owned()
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.iter().try_for_each(|byte| write!(formatter, "{byte:02x}"))
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(formatter, "{}({self})", stringify!($name))
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = InvalidId;
+
+            fn from_str(text: &str) -> Result<Self, InvalidId> {
+                let invalid = || InvalidId { kind: $kind, length: $length * 2, text: text.to_owned() };
+                let mut bytes = [0; $length];
+                decode_hex(text.as_bytes(), &mut bytes).ok_or_else(invalid)?;
+                Ok(Self(bytes))
+            }
+        }
+    };
+}
+
+/// Decodes lower-case hexadecimal digits that fill `bytes` exactly; upper case is refused, so that an id has
+/// one spelling.
+fn decode_hex(text: &[u8], bytes: &mut [u8]) -> Option<()> {
+    if text.len() != bytes.len() * 2 {
+        return None;
+    }
+    let digit = |byte: u8| match byte {
+        b'0'..=b'9' => Some(byte - b'0'),
+        b'a'..=b'f' => Some(byte - b'a' + 10),
+        _ => None,
+    };
+    for (byte, pair) in bytes.iter_mut().zip(text.chunks_exact(2)) {
+        *byte = digit(pair[0])? << 4 | digit(pair[1])?;
+    }
+    Some(())
+}
+
+id_type!(
+    /// A workspace: the hash of its genesis, so that nobody can make two with one id.
+    WorkspaceId, 16, "workspace id"
+);
+id_type!(
+    /// A file, directory or symbolic link; a rename or a move keeps it.
+    NodeId, 16, "node id"
+);
+id_type!(
+    /// One installation of Syncline, in one incarnation (see `docs/design/sync.md`).
+    DeviceId, 16, "device id"
+);
+id_type!(
+    /// One proposal of a commit; repeating it has no further effect.
+    OpId, 16, "operation id"
+);
+id_type!(
+    /// A chunk: the keyed BLAKE3-256 of its plain bytes.
+    ChunkId, 32, "chunk id"
+);
+id_type!(
+    /// A pack: the BLAKE3-256 of its stored bytes.
+    PackId, 32, "pack id"
+);
+id_type!(
+    /// A log entry: the BLAKE3-256 of its encoding, which contains the hash of the entry before it.
+    EntryHash, 32, "entry hash"
+);
+id_type!(
+    /// A page of a checkpoint: the BLAKE3-256 of its encoding.
+    PageId, 32, "page id"
+);
+
+impl NodeId {
+    /// The root directory of every workspace: it has no name, no parent, and is never a change's subject.
+    pub const ROOT: Self = Self([0; 16]);
+}
+
+impl EntryHash {
+    /// What the first entry names as its predecessor.
+    pub const NONE: Self = Self([0; 32]);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_form_returns_the_same_id() {
+        let id = NodeId::from_bytes(*b"0123456789abcdef");
+        assert_eq!(id.to_string().parse(), Ok(id));
+        assert_eq!(id.short(), "30313233");
+    }
+
+    #[test]
+    fn wrong_length_case_and_digits_are_refused() {
+        for text in
+            ["", "00", "zz313233343536373839616263646566", "3031323334353637383961626364656F"]
+        {
+            assert!(text.parse::<NodeId>().is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! The nouns of Syncline: ids, paths, trees, commits, and the two pure rules `decide` and `fold`.
+//!
+//! It knows what a workspace consists of, how that is encoded, which changes are accepted and what tree a log
+//! folds into. It does not know where anything is stored, how bytes become chunks, who orders commits, or what
+//! time it is: there is no I/O, no clock and no randomness here, and it builds for WebAssembly.
+//!
+//! Reading order: [`commit`] (what a device proposes), [`decide`] (what is accepted), [`fold`] (what tree
+//! results), [`entry`] (the log), then [`node`], [`content`], [`path`], [`tree`], [`checkpoint`], [`wire`], [`environment`], and the
+//! groundwork [`codec`] and [`ids`].
+
+pub mod checkpoint;
+pub mod codec;
+pub mod commit;
+pub mod content;
+pub mod decide;
+pub mod entry;
+pub mod environment;
+pub mod fold;
+pub mod ids;
+pub mod node;
+pub mod path;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
+pub mod tree;
+pub mod wire;
+
+pub use commit::{Action, Change, Commit, Head, PackRef};
+pub use content::{ChunkRef, Content};
+pub use decide::{Outcome, Versions};
+pub use entry::{Entry, Genesis, Mode};
+pub use environment::{Clock, Random};
+pub use fold::{FoldNote, Folded};
+pub use ids::{ChunkId, DeviceId, EntryHash, NodeId, OpId, PackId, PageId, WorkspaceId};
+pub use node::{ConflictOrigin, NodeKind, NodeRecord, Timestamp};
+pub use path::{InvalidPath, Name, RelativePath};
+pub use tree::{NodeState, Tree, TreeNode, TreeStore};
