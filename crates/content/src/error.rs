@@ -1,0 +1,227 @@
+//! What can go wrong with content, named by what failed.
+
+use std::io;
+
+use model::codec::DecodeError;
+use model::ids::{ChunkId, PackId};
+
+use crate::transform::TransformTag;
+
+/// A failure of this room.
+#[derive(Debug, thiserror::Error)]
+pub enum ContentError {
+    /// The reader that was to be chunked failed.
+    #[error("content cannot be read")]
+    Read {
+        /// What the reader said.
+        source: io::Error,
+    },
+    /// A chunk size that no chunker accepts.
+    #[error("average chunk size {average} is not a power of two from {min} to {max}")]
+    InvalidChunkSize {
+        /// The size that was asked for.
+        average: u32,
+        /// The smallest accepted.
+        min: u32,
+        /// The largest accepted.
+        max: u32,
+    },
+    /// A chunker of a name that is not known here.
+    #[error("there is no chunker '{name}'")]
+    UnknownChunker {
+        /// The name that was asked for.
+        name: String,
+    },
+    /// A transform that this build does not have.
+    #[error("this build has no {transform} transform")]
+    UnsupportedTransform {
+        /// Which one.
+        transform: TransformTag,
+    },
+    /// A compressor failed.
+    #[error("{transform} cannot encode a record")]
+    Encode {
+        /// Which transform.
+        transform: TransformTag,
+        /// What it said.
+        source: io::Error,
+    },
+    /// A decompressor refused what it was given, or its output outgrew the declared length.
+    #[error("{transform} cannot decode a record of {plain_length} plain bytes")]
+    Decode {
+        /// Which transform.
+        transform: TransformTag,
+        /// The length that the index declares.
+        plain_length: usize,
+        /// What it said.
+        source: io::Error,
+    },
+    /// A record decodes to another length than declared; `actual` stops counting one past `expected`.
+    #[error("{transform} decodes {actual} plain bytes where {expected} are declared")]
+    PlainLength {
+        /// Which transform.
+        transform: TransformTag,
+        /// The length that the index declares.
+        expected: usize,
+        /// The length that came out.
+        actual: usize,
+    },
+    /// Bytes are left over after the end of a compressed record.
+    #[error("{count} bytes follow the end of a {transform} record")]
+    RecordTrailing {
+        /// Which transform.
+        transform: TransformTag,
+        /// How many.
+        count: usize,
+    },
+    /// The length of a pack cannot be: too short for its frame, or too long.
+    #[error("a pack cannot have {length} bytes")]
+    PackLength {
+        /// The length.
+        length: u64,
+    },
+    /// The first bytes are not those of a pack.
+    #[error("the pack does not begin as packs do")]
+    PackHeader,
+    /// The last bytes are not those of a pack: it is truncated, or something else.
+    #[error("the pack does not end as packs do")]
+    PackTrailer,
+    /// A newer Syncline wrote the pack.
+    #[error("the pack has format version {version}; the newest known here is {known}")]
+    NewerPack {
+        /// Its version.
+        version: u8,
+        /// Ours.
+        known: u8,
+    },
+    /// The index of a pack does not have the hash that the trailer gives.
+    #[error("the index of the pack is damaged: its hash differs")]
+    IndexHash,
+    /// The index of a pack is not a canonical index.
+    #[error("the index of the pack is invalid")]
+    Index {
+        /// Where and why.
+        source: DecodeError,
+    },
+    /// The parts that the index names do not fill the pack exactly.
+    #[error("the index describes a pack of {described} bytes, but the pack has {length}")]
+    IndexMismatch {
+        /// Length by the index.
+        described: u64,
+        /// Length of the pack.
+        length: u64,
+    },
+    /// The bytes of a pack do not have its id.
+    #[error("pack {id} is damaged: its bytes have the hash {actual}")]
+    PackHash {
+        /// The pack.
+        id: PackId,
+        /// The id that the bytes have.
+        actual: PackId,
+    },
+    /// A record number beyond the last one.
+    #[error("record {record} does not exist: the pack has {count}")]
+    NoSuchRecord {
+        /// The number.
+        record: usize,
+        /// How many there are.
+        count: usize,
+    },
+    /// A record was given with another length than the index names.
+    #[error("record {record} has {actual} stored bytes where {expected} are declared")]
+    RecordLength {
+        /// The number.
+        record: usize,
+        /// Length by the index.
+        expected: usize,
+        /// Length given.
+        actual: usize,
+    },
+    /// A record does not decode.
+    #[error("record {record} of the pack is damaged")]
+    Record {
+        /// The number.
+        record: usize,
+        /// How it fails.
+        source: Box<ContentError>,
+    },
+    /// A chunk number beyond the last one.
+    #[error("chunk {position} does not exist: the record has {count}")]
+    NoSuchChunk {
+        /// The number.
+        position: usize,
+        /// How many there are.
+        count: usize,
+    },
+    /// The bytes of a chunk do not have its id.
+    #[error("chunk {id} is damaged: its bytes have the id {actual}")]
+    ChunkHash {
+        /// The chunk.
+        id: ChunkId,
+        /// The id that the bytes have.
+        actual: ChunkId,
+    },
+    /// A chunk that should be a list of chunks was given with another length than its reference names.
+    #[error("chunk list {id} has {actual} bytes where {expected} are declared")]
+    ListLength {
+        /// The list.
+        id: ChunkId,
+        /// Length by the reference.
+        expected: usize,
+        /// Length given.
+        actual: usize,
+    },
+    /// A chunk that should be a list of chunks is not one.
+    #[error("chunk list {id} is invalid")]
+    List {
+        /// The list.
+        id: ChunkId,
+        /// Where and why.
+        source: DecodeError,
+    },
+    /// The chunks of a content do not add up to its size; `actual` stops counting past `expected`.
+    #[error("the chunks of a file of {expected} bytes have {actual} bytes")]
+    ContentSize {
+        /// Size by the content.
+        expected: u64,
+        /// What the chunks add up to.
+        actual: u64,
+    },
+    /// A file has more chunks than fit the levels of lists, or than a list in memory may hold.
+    #[error("a file has more than {max} chunks")]
+    TooManyChunks {
+        /// The limit.
+        max: u64,
+    },
+    /// A content has more levels of lists than allowed.
+    #[error("a file has {depth} levels of chunk lists where {max} are allowed")]
+    TooDeep {
+        /// Its levels.
+        depth: u8,
+        /// The limit.
+        max: u8,
+    },
+}
+
+impl ContentError {
+    /// Tells whether the same call may succeed later: only a failed read may.
+    pub fn is_retryable(&self) -> bool {
+        matches!(self, Self::Read { .. })
+    }
+
+    /// Tells whether stored data is not what was once stored, so that another copy should be asked for.
+    pub fn is_damage(&self) -> bool {
+        !matches!(
+            self,
+            Self::Read { .. }
+                | Self::InvalidChunkSize { .. }
+                | Self::UnknownChunker { .. }
+                | Self::UnsupportedTransform { .. }
+                | Self::Encode { .. }
+                | Self::NewerPack { .. }
+                | Self::NoSuchRecord { .. }
+                | Self::NoSuchChunk { .. }
+                | Self::TooManyChunks { .. }
+        )
+    }
+}

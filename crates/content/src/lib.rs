@@ -1,0 +1,38 @@
+//! Content: the bytes of files to packs and back.
+//!
+//! It knows how bytes are cut into chunks, how chunks are named, how records of chunks are compressed, how packs
+//! are laid out, and how a file's chunk list becomes a [`model::Content`]. It does not know files, paths, stores,
+//! networks or clocks: bytes come in as slices or as a [`std::io::Read`], and go out as values. Everything that
+//! it decodes is taken for hostile. It builds for WebAssembly.
+//!
+//! In reading order:
+//! - [`chunker`] cuts bytes at content-defined places;
+//! - [`naming`] gives a chunk its id, and derives a workspace's content keys;
+//! - [`transform`] compresses a record, and gives it back within bounds;
+//! - [`pack`] writes and reads packs, the unit of storage and transfer;
+//! - [`manifest`] builds and expands the chunk list of a file version;
+//! - [`error`] names everything that can go wrong.
+//!
+//! The formats in words: `docs/design/pack-format.md`.
+
+pub mod chunker;
+pub mod error;
+pub mod manifest;
+pub mod naming;
+pub mod pack;
+pub mod transform;
+
+#[cfg(test)]
+mod samples;
+
+pub use chunker::{
+    ChunkBuffer, ChunkSizes, Chunker, ChunkerKind, Chunks, MinimumChunker, average_for,
+    chunk_reader,
+};
+pub use error::ContentError;
+pub use manifest::{ManifestBuilder, expand, expand_each};
+pub use naming::{ChunkNamer, ContentKey, WorkspaceContentKeys};
+pub use pack::{
+    FinishedPack, PackIndex, PackWriter, Record, TailOutcome, open_record, verify_whole,
+};
+pub use transform::{Transform, TransformDecoder, TransformEncoder, looks_incompressible};

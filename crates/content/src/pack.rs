@@ -1,0 +1,61 @@
+//! Packs: the containers in which chunks are stored and travel.
+//!
+//! *Participants*: devices that write packs, stores that keep them and are not trusted, devices that read a whole
+//! pack, its index, or one record of it. *Goals*: few objects of about 4 MiB; one request of a range opens one
+//! record; small files compress together; nothing damaged is ever handed out. *Non-goals*: changing a pack;
+//! finding chunks across packs (the content store does). *Invariants*: a pack is named by the hash of its stored
+//! bytes; header, records, index and trailer follow each other without gaps, so that no offset is stored and
+//! none can overlap; one index has one encoding; a chunk is verified against its id before anybody sees it.
+//!
+//! The format in words: `docs/design/pack-format.md`, "Packs".
+
+mod index;
+mod reader;
+mod record;
+mod writer;
+
+pub use index::{PackIndex, PackedChunk, RecordEntry, TailOutcome};
+pub use reader::{Record, RecordOpener, open_record, verify_whole};
+pub use record::{PlainRecord, StoredRecord};
+pub use writer::{FinishedPack, PackAssembler, PackWriter};
+
+use model::content::CHUNK_SIZE_MAX;
+
+/// The format version of the packs that are written, and the newest that is read.
+pub const PACK_VERSION: u8 = 1;
+
+/// How a pack begins: a name, and the version.
+const HEADER: [u8; 8] = *b"SYNPACK\x01";
+
+/// How the fixed part of a trailer ends.
+const TRAILER_MAGIC: [u8; 7] = *b"PACKEND";
+
+/// Length in bytes of the trailer: index length, version, magic, hash.
+const TRAILER_LENGTH: usize = 4 + 1 + 7 + 32;
+
+/// How many plain bytes a record of several chunks may have; a single chunk may have more.
+pub const RECORD_PLAIN_MAX: usize = 1024 * 1024;
+
+/// How many chunks a record may have.
+pub const RECORD_CHUNKS_MAX: usize = 4096;
+
+/// How many stored bytes a pack should have.
+pub const PACK_STORED_TARGET: usize = 4 * 1024 * 1024;
+
+/// How many chunks a pack may have.
+pub const PACK_CHUNKS_MAX: usize = 16 * 1024;
+
+/// How many bytes a pack may have; a reader fetches no more for one.
+pub const PACK_LENGTH_MAX: u64 = 16 * 1024 * 1024;
+
+/// How many bytes from the end of a pack hold the index of almost every pack: the first range to ask for.
+pub const TAIL_LENGTH_GUESS: u64 = 64 * 1024;
+
+// A pack that is about to be full may still get a record of many chunks and then one of the largest chunk.
+const _: () = assert!(
+    PACK_STORED_TARGET + RECORD_PLAIN_MAX + CHUNK_SIZE_MAX as usize + PACK_CHUNKS_MAX * 40
+        <= PACK_LENGTH_MAX as usize
+);
+
+#[cfg(test)]
+mod tests;

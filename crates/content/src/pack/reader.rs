@@ -1,0 +1,137 @@
+//! Reads packs: nothing leaves here that was not verified.
+
+use model::content::ChunkRef;
+use model::ids::PackId;
+
+use super::{HEADER, PackIndex, TailOutcome};
+use crate::error::ContentError;
+use crate::naming::ChunkNamer;
+use crate::transform::TransformDecoder;
+
+/// Checks that bytes are the pack they are taken for, and returns its index.
+///
+/// # Errors
+/// [`ContentError::PackHash`] where they are not; the errors of [`PackIndex::from_tail`] where whoever named
+/// them made no pack of them.
+pub fn verify_whole(id: PackId, bytes: &[u8]) -> Result<PackIndex, ContentError> {
+    let actual = PackId::from_bytes(*blake3::hash(bytes).as_bytes());
+    if actual != id {
+        return Err(ContentError::PackHash { id, actual });
+    }
+    let length = bytes.len() as u64;
+    let Some((header, _)) = bytes.split_first_chunk::<{ HEADER.len() }>() else {
+        return Err(ContentError::PackLength { length });
+    };
+    let ([name @ .., version], [known_name @ .., known]) = (header, &HEADER);
+    if name != known_name || *version == 0 {
+        return Err(ContentError::PackHeader);
+    }
+    if version > known {
+        return Err(ContentError::NewerPack { version: *version, known: *known });
+    }
+    match PackIndex::from_tail(bytes, length)? {
+        TailOutcome::Complete(index) => Ok(index),
+        TailOutcome::NeedMore { .. } => Err(ContentError::PackLength { length }),
+    }
+}
+
+/// Opens one record; use a [`RecordOpener`] for many.
+///
+/// `stored` are the bytes of [`super::RecordEntry::stored_range`].
+///
+/// # Errors
+/// As [`RecordOpener::open`].
+pub fn open_record(
+    index: &PackIndex,
+    record: usize,
+    stored: &[u8],
+    namer: &ChunkNamer,
+) -> Result<Record, ContentError> {
+    RecordOpener::default().open(index, record, stored, namer)
+}
+
+/// Opens records one after the other, and keeps memory between them.
+#[derive(Default)]
+pub struct RecordOpener {
+    decoder: TransformDecoder,
+    spare: Vec<u8>,
+}
+
+impl RecordOpener {
+    /// Decodes a record of a pack.
+    ///
+    /// # Errors
+    /// [`ContentError::NoSuchRecord`], [`ContentError::RecordLength`], and [`ContentError::Record`] where the
+    /// stored bytes do not decode to what the index declares.
+    pub fn open(
+        &mut self,
+        index: &PackIndex,
+        record: usize,
+        stored: &[u8],
+        namer: &ChunkNamer,
+    ) -> Result<Record, ContentError> {
+        let entry = index.record(record)?;
+        let range = entry.stored_range();
+        let (expected, actual) = ((range.end - range.start) as usize, stored.len());
+        if expected != actual {
+            return Err(ContentError::RecordLength { record, expected, actual });
+        }
+        let mut plain = std::mem::take(&mut self.spare);
+        self.decoder
+            .decode(entry.transform(), stored, entry.plain_length(), &mut plain)
+            .map_err(|source| ContentError::Record { record, source: Box::new(source) })?;
+        let mut end = 0;
+        let chunks = index.chunks()[entry.chunks()].iter().map(|&chunk| {
+            end += chunk.length as usize;
+            (chunk, end)
+        });
+        Ok(Record { chunks: chunks.collect(), plain, namer: namer.clone() })
+    }
+
+    /// Takes the memory of a record that is no longer needed.
+    pub fn recycle(&mut self, record: Record) {
+        self.spare = record.plain;
+    }
+}
+
+/// An opened record.
+#[derive(Debug, Clone)]
+pub struct Record {
+    /// Each chunk with the place where it ends.
+    chunks: Vec<(ChunkRef, usize)>,
+    plain: Vec<u8>,
+    namer: ChunkNamer,
+}
+
+impl Record {
+    /// Returns how many chunks it has.
+    pub fn chunk_count(&self) -> usize {
+        self.chunks.len()
+    }
+
+    /// Returns how many plain bytes it has.
+    pub fn plain_len(&self) -> usize {
+        self.plain.len()
+    }
+
+    /// Returns the bytes of a chunk, after it was verified against its id.
+    ///
+    /// # Errors
+    /// [`ContentError::NoSuchChunk`], [`ContentError::ChunkHash`].
+    pub fn chunk(&self, position: usize) -> Result<&[u8], ContentError> {
+        let count = self.chunks.len();
+        let &(chunk, end) =
+            self.chunks.get(position).ok_or(ContentError::NoSuchChunk { position, count })?;
+        let bytes = &self.plain[end - chunk.length as usize..end];
+        self.namer.verify(chunk.id, bytes)?;
+        Ok(bytes)
+    }
+
+    /// Returns every chunk with its bytes, each after it was verified.
+    pub fn verified_chunks(
+        &self,
+    ) -> impl Iterator<Item = Result<(ChunkRef, &[u8]), ContentError>> + '_ {
+        let positions = self.chunks.iter().enumerate();
+        positions.map(|(position, &(chunk, _))| Ok((chunk, self.chunk(position)?)))
+    }
+}

@@ -1,0 +1,390 @@
+use model::codec::Encoder;
+use model::content::ChunkRef;
+use model::ids::PackId;
+use proptest::prelude::*;
+
+use super::*;
+use crate::error::ContentError;
+use crate::naming::{ChunkNamer, WorkspaceContentKeys};
+use crate::samples::{Random, random_bytes, text};
+use crate::transform::{Transform, TransformEncoder};
+
+const TRANSFORMS: [Transform; 4] =
+    [Transform::None, Transform::Zstd { level: 1 }, Transform::Gzip, Transform::Bzip2];
+
+fn namer() -> ChunkNamer {
+    WorkspaceContentKeys::derive(&[7; 32]).namer()
+}
+
+fn chunk_ref(bytes: &[u8]) -> ChunkRef {
+    ChunkRef { id: namer().name(bytes), length: bytes.len() as u32 }
+}
+
+fn pack(transform: Transform, chunks: &[Vec<u8>]) -> FinishedPack {
+    let mut writer = PackWriter::new(transform).unwrap();
+    for chunk in chunks {
+        writer.push(chunk_ref(chunk), chunk).unwrap();
+    }
+    let (plain, stored_max) = (writer.plain_len(), writer.stored_len_max());
+    let pack = writer.finish().unwrap();
+    assert!(writer.is_empty());
+    assert_eq!(plain, chunks.iter().map(|chunk| chunk.len() as u64).sum::<u64>());
+    assert!(pack.bytes.len() <= stored_max);
+    pack
+}
+
+/// Reads every chunk as a client does that fetches ranges.
+fn read(index: &PackIndex, pack: &[u8]) -> Result<Vec<Vec<u8>>, ContentError> {
+    let mut opener = RecordOpener::default();
+    let mut chunks = Vec::new();
+    for (number, entry) in index.records().iter().enumerate() {
+        let range = entry.stored_range();
+        let stored = &pack[range.start as usize..range.end as usize];
+        let record = opener.open(index, number, stored, &namer())?;
+        for chunk in record.verified_chunks() {
+            chunks.push(chunk?.1.to_vec());
+        }
+        opener.recycle(record);
+    }
+    Ok(chunks)
+}
+
+fn read_from_tail(pack: &[u8]) -> Result<Vec<Vec<u8>>, ContentError> {
+    match PackIndex::from_tail(pack, pack.len() as u64)? {
+        TailOutcome::Complete(index) => read(&index, pack),
+        TailOutcome::NeedMore { .. } => panic!("the whole pack was given"),
+    }
+}
+
+fn small_chunks() -> Vec<Vec<u8>> {
+    vec![text(1, 900), random_bytes(2, 30), text(3, 500)]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(12))]
+
+    #[test]
+    fn every_chunk_comes_back(
+        lengths in prop::collection::vec((1_usize..60_000, any::<bool>()), 1..30),
+    ) {
+        let chunks: Vec<_> = lengths.iter().zip(0..).map(|(&(length, random), seed)| {
+            if random { random_bytes(seed, length) } else { text(seed, length) }
+        }).collect();
+        for transform in TRANSFORMS {
+            let pack = pack(transform, &chunks);
+            prop_assert_eq!(&verify_whole(pack.id, &pack.bytes).unwrap(), &pack.index);
+            prop_assert_eq!(&read(&pack.index, &pack.bytes).unwrap(), &chunks);
+            let refs: Vec<_> = chunks.iter().map(|chunk| chunk_ref(chunk)).collect();
+            prop_assert_eq!(pack.index.chunks(), &refs[..]);
+            prop_assert_eq!(pack.index.packed_chunks().map(|packed| packed.chunk).collect::<Vec<_>>(), refs);
+        }
+    }
+
+    #[test]
+    fn what_decodes_as_an_index_is_its_one_encoding(
+        flips in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
+    ) {
+        let mut encoded = pack(Transform::Zstd { level: 1 }, &small_chunks()).index.encode();
+        for (place, value) in flips {
+            // Most of an index is ids, which may be anything: hit the rest more often.
+            let place = place.index(encoded.len());
+            encoded[place % 12] = value;
+        }
+        if let Ok(index) = PackIndex::decode(&encoded) {
+            prop_assert_eq!(index.encode(), encoded);
+        }
+    }
+
+    #[test]
+    fn hostile_bytes_are_no_pack(bytes in prop::collection::vec(any::<u8>(), 0..200), length in any::<u64>()) {
+        prop_assert!(PackIndex::from_tail(&bytes, bytes.len() as u64).is_err());
+        let _ = PackIndex::from_tail(&bytes, length);
+        let _ = PackIndex::decode(&bytes);
+        let id = PackId::from_bytes(*blake3::hash(&bytes).as_bytes());
+        prop_assert!(verify_whole(id, &bytes).is_err());
+    }
+}
+
+/// A change of this is a change of format.
+#[test]
+fn golden_pack_has_its_golden_name() {
+    let pack = pack(Transform::None, &[b"alpha".to_vec(), b"beta".to_vec()]);
+    assert_eq!(pack.bytes.len(), 8 + 9 + (1 + 3 + 2 + 64) + 44);
+    assert_eq!(&pack.bytes[..21], b"SYNPACK\x01alphabeta\x01\x00\x09\x02");
+    assert_eq!(
+        pack.id.to_string(),
+        "e0b91fcbf4f988d99d7301c7386b8c0c23f4b9e51e9726fa47408ebf85bc8b9c"
+    );
+}
+
+#[test]
+fn every_flipped_bit_is_detected_and_named() {
+    for transform in TRANSFORMS {
+        let chunks = small_chunks();
+        let pack = pack(transform, &chunks);
+        for bit in 0..pack.bytes.len() * 8 {
+            let mut damaged = pack.bytes.clone();
+            damaged[bit / 8] ^= 1 << (bit % 8);
+            let error = verify_whole(pack.id, &damaged).unwrap_err();
+            assert!(matches!(error, ContentError::PackHash { id, .. } if id == pack.id));
+            // A reader of ranges does not see the header, and a bit of a compressed record may mean nothing.
+            match read_from_tail(&damaged) {
+                Ok(found) => assert_eq!(found, chunks, "bit {bit}"),
+                Err(error) => assert!(error.is_damage() || bit / 8 >= pack.bytes.len() - 44),
+            }
+            let tail_start = pack.index.records().last().unwrap().stored_range().end as usize;
+            if bit / 8 >= tail_start {
+                assert!(PackIndex::from_tail(&damaged, damaged.len() as u64).is_err(), "bit {bit}");
+            }
+        }
+    }
+}
+
+#[test]
+fn every_truncation_is_detected_and_named() {
+    let pack = pack(Transform::Zstd { level: 1 }, &small_chunks());
+    for length in 0..pack.bytes.len() {
+        let error = verify_whole(pack.id, &pack.bytes[..length]).unwrap_err();
+        assert!(matches!(error, ContentError::PackHash { .. }));
+        assert!(PackIndex::from_tail(&pack.bytes[..length], length as u64).is_err(), "{length}");
+    }
+}
+
+#[test]
+fn a_tail_that_is_too_short_says_how_much_is_needed() {
+    let pack = pack(Transform::Zstd { level: 1 }, &small_chunks());
+    let length = pack.bytes.len();
+    let tail = |bytes: usize| PackIndex::from_tail(&pack.bytes[length - bytes..], length as u64);
+    let needed = pack.index.encode().len() + 44;
+    for bytes in 0..44 {
+        assert_eq!(tail(bytes).unwrap(), TailOutcome::NeedMore { bytes: 44 });
+    }
+    for bytes in 44..needed {
+        assert_eq!(tail(bytes).unwrap(), TailOutcome::NeedMore { bytes: needed as u64 });
+    }
+    for bytes in needed..=length {
+        assert_eq!(tail(bytes).unwrap(), TailOutcome::Complete(pack.index.clone()));
+    }
+    let wrong = PackIndex::from_tail(&pack.bytes, length as u64 + 1).unwrap_err();
+    assert!(matches!(wrong, ContentError::IndexMismatch { .. }), "{wrong}");
+}
+
+#[test]
+fn chunks_of_a_damaged_record_are_told_apart() {
+    let chunks = small_chunks();
+    let pack = pack(Transform::None, &chunks);
+    let mut stored = chunks.concat();
+    stored[900] ^= 1;
+    let record = open_record(&pack.index, 0, &stored, &namer()).unwrap();
+    assert_eq!(record.chunk(0).unwrap(), chunks[0]);
+    assert!(
+        matches!(record.chunk(1), Err(ContentError::ChunkHash { id, .. }) if id == chunk_ref(&chunks[1]).id)
+    );
+    assert_eq!(record.chunk(2).unwrap(), chunks[2]);
+    assert!(matches!(record.chunk(3), Err(ContentError::NoSuchChunk { position: 3, count: 3 })));
+}
+
+#[test]
+fn records_of_wrong_length_or_number_are_refused() {
+    let chunks = small_chunks();
+    let pack = pack(Transform::None, &chunks);
+    let stored = chunks.concat();
+    let open = |record, stored: &[u8]| open_record(&pack.index, record, stored, &namer()).err();
+    assert!(matches!(open(1, &stored), Some(ContentError::NoSuchRecord { record: 1, count: 1 })));
+    assert!(matches!(open(0, &stored[1..]), Some(ContentError::RecordLength { .. })));
+}
+
+#[test]
+fn another_workspace_cannot_read_chunks_as_its_own() {
+    let pack = pack(Transform::None, &small_chunks());
+    let stranger = WorkspaceContentKeys::derive(&[8; 32]).namer();
+    let record = open_record(&pack.index, 0, &small_chunks().concat(), &stranger).unwrap();
+    assert!(matches!(record.chunk(0), Err(ContentError::ChunkHash { .. })));
+}
+
+/// Encodes an index of one's own making: each record as tag, stored length, chunk count.
+fn forged(records: &[(u8, u64, u64)], lengths: &[u64]) -> Vec<u8> {
+    let mut encoder = Encoder::default();
+    encoder.unsigned(records.len() as u64);
+    for &(tag, stored_length, chunk_count) in records {
+        encoder.raw(&[tag]);
+        encoder.unsigned(stored_length);
+        encoder.unsigned(chunk_count);
+    }
+    for &length in lengths {
+        encoder.unsigned(length);
+    }
+    encoder.raw(&vec![1; 32 * lengths.len()]);
+    encoder.into_bytes()
+}
+
+#[test]
+fn forged_indexes_are_refused() {
+    const MIB: u64 = 1 << 20;
+    assert!(PackIndex::decode(&forged(&[(0, 9, 2)], &[5, 4])).is_ok());
+    assert!(PackIndex::decode(&forged(&[(1, 9, 1)], &[8 * MIB])).is_ok());
+    let hostile = [
+        ("no record", forged(&[], &[])),
+        ("unknown transform", forged(&[(4, 9, 1)], &[90])),
+        ("no chunk", forged(&[(0, 0, 0)], &[])),
+        ("empty chunk", forged(&[(0, 5, 2)], &[5, 0])),
+        ("plain record of another length", forged(&[(0, 8, 2)], &[5, 4])),
+        ("compressed record that is longer", forged(&[(1, 10, 2)], &[5, 4])),
+        ("compressed record without bytes", forged(&[(1, 0, 1)], &[90])),
+        ("record beyond the longest pack", forged(&[(1, PACK_LENGTH_MAX, 1)], &[8 * MIB])),
+        ("records beyond the longest pack", forged(&[(0, 8 * MIB, 1); 3], &[8 * MIB; 3])),
+        ("chunk too long", forged(&[(1, 9, 1)], &[8 * MIB + 1])),
+        ("record too long", forged(&[(1, 9, 2)], &[MIB, 1])),
+        ("more chunks than bytes", forged(&[(1, 9, 4000)], &[5, 4])),
+        ("more chunks than a record has", forged(&[(1, 9, 4097)], &[1; 4097])),
+        ("more chunks than a pack has", forged(&[(1, 9, 4096); 5], &[1; 5 * 4096])),
+        ("more records than a pack has", vec![0xff, 0xff, 0xff, 0x7f]),
+        ("chunks of no record", forged(&[(0, 9, 2)], &[5, 4, 3])),
+        (
+            "longer integer than needed",
+            [&[0x81, 0x00], &forged(&[(0, 9, 2)], &[5, 4])[1..]].concat(),
+        ),
+    ];
+    for (what, encoded) in hostile {
+        let error = PackIndex::decode(&encoded).expect_err(what);
+        assert!(matches!(error, ContentError::Index { .. }), "{what}: {error}");
+    }
+}
+
+/// Puts an index of one's own making behind the records of a pack, with a trailer that fits.
+fn with_index(pack: &FinishedPack, encoded_index: &[u8]) -> Vec<u8> {
+    let end = pack.index.records().last().unwrap().stored_range().end as usize;
+    let mut trailer = (encoded_index.len() as u32).to_le_bytes().to_vec();
+    trailer.extend_from_slice(b"\x01PACKEND");
+    let hash = index::tail_hash(encoded_index, &trailer);
+    [&pack.bytes[..end], encoded_index, &trailer, &hash].concat()
+}
+
+#[test]
+fn a_permuted_index_gives_out_no_chunk() {
+    let chunks: Vec<_> = (1..4).map(|seed| random_bytes(seed, 1 << 20)).collect();
+    let pack = pack(Transform::None, &chunks);
+    let encoded = pack.index.encode();
+    let (fixed, ids) = encoded.split_at(encoded.len() - 96);
+    let permuted = [fixed, &ids[32..64], &ids[64..], &ids[..32]].concat();
+    let forged = with_index(&pack, &permuted);
+    assert!(matches!(read_from_tail(&forged), Err(ContentError::ChunkHash { .. })));
+}
+
+#[test]
+fn an_index_that_leaves_a_gap_or_overlaps_is_refused() {
+    let pack = pack(Transform::None, &[b"alpha".to_vec(), b"beta".to_vec()]);
+    for lengths in [[5, 3], [5, 5], [50, 40]] {
+        let index = forged(&[(0, lengths.iter().sum(), 2)], &lengths);
+        let error = read_from_tail(&with_index(&pack, &index)).unwrap_err();
+        assert!(matches!(error, ContentError::IndexMismatch { .. }), "{error}");
+    }
+}
+
+#[test]
+fn a_record_that_is_a_bomb_is_refused() {
+    let (_, stored) = Transform::Zstd { level: 1 }.encode(&vec![0; 8 << 20]).unwrap();
+    let index = PackIndex::decode(&forged(&[(1, stored.len() as u64, 1)], &[2000])).unwrap();
+    let error = open_record(&index, 0, &stored, &namer()).unwrap_err();
+    assert!(matches!(error, ContentError::Record { record: 0, .. }), "{error}");
+}
+
+#[test]
+fn newer_packs_are_refused_by_version() {
+    let pack = pack(Transform::None, &small_chunks());
+    let name = |bytes: &[u8]| PackId::from_bytes(*blake3::hash(bytes).as_bytes());
+    for place in [7, pack.bytes.len() - 40] {
+        let mut newer = pack.bytes.clone();
+        newer[place] = 2;
+        let error = verify_whole(name(&newer), &newer).unwrap_err();
+        assert!(matches!(error, ContentError::NewerPack { version: 2, known: 1 }), "{error}");
+    }
+    let mut other = pack.bytes;
+    other[0] = b'Z';
+    assert!(matches!(verify_whole(name(&other), &other), Err(ContentError::PackHeader)));
+}
+
+/// Pushes chunks until the pack is full.
+fn fill(mut chunk: impl FnMut(u64) -> Vec<u8>) -> FinishedPack {
+    let mut writer = PackWriter::new(Transform::default()).unwrap();
+    for seed in 0.. {
+        let bytes = chunk(seed);
+        writer.push(chunk_ref(&bytes), &bytes).unwrap();
+        if writer.is_full() {
+            return writer.finish().unwrap();
+        }
+    }
+    unreachable!("a pack fills up");
+}
+
+#[test]
+fn full_packs_have_about_the_target_length_and_are_within_the_limits() {
+    let target = PACK_STORED_TARGET as u64;
+    let mut random = Random(1);
+    let mut mixed = move |seed| {
+        let length = 8192 + (random.next() % 16_384) as usize;
+        if seed % 2 == 0 { random_bytes(seed, length) } else { text(seed, length) }
+    };
+    for pack in [
+        fill(|seed| random_bytes(seed, 16_384)),
+        fill(|seed| random_bytes(seed, 300_000)),
+        fill(&mut mixed),
+    ] {
+        let length = pack.bytes.len() as u64;
+        assert!((target * 3 / 4..target * 5 / 4).contains(&length), "{length}");
+        assert!(verify_whole(pack.id, &pack.bytes).is_ok());
+    }
+    let tiny = fill(|seed| seed.to_le_bytes().to_vec());
+    assert!(tiny.index.chunks().len() <= PACK_CHUNKS_MAX);
+    assert!(verify_whole(tiny.id, &tiny.bytes).is_ok());
+    let mut huge = (0..4).map(|seed| random_bytes(seed, 1_000_000)).collect::<Vec<_>>();
+    huge.insert(3, random_bytes(9, 5000));
+    huge.push(random_bytes(10, CHUNK_SIZE_MAX as usize));
+    let largest = fill(|seed| huge[seed as usize].clone());
+    assert!(verify_whole(largest.id, &largest.bytes).is_ok());
+}
+
+#[test]
+fn records_have_at_most_a_mebibyte_unless_a_chunk_has_more() {
+    let sizes = [400_000, 400_000, 400_000, 3_000_000, 10, 1 << 20];
+    let chunks: Vec<_> = sizes.iter().zip(0..).map(|(&size, seed)| text(seed, size)).collect();
+    let pack = pack(Transform::Zstd { level: 1 }, &chunks);
+    let lengths: Vec<_> = pack.index.records().iter().map(RecordEntry::plain_length).collect();
+    assert_eq!(lengths, [800_000, 400_000, 3_000_000, 10, 1 << 20]);
+}
+
+#[test]
+fn a_writer_makes_the_same_pack_in_used_memory() {
+    let chunks = small_chunks();
+    let expected = pack(Transform::Zstd { level: 1 }, &chunks);
+    let mut writer = PackWriter::new(Transform::Zstd { level: 1 }).unwrap();
+    for round in 0..4 {
+        for chunk in &chunks {
+            writer.push(chunk_ref(chunk), chunk).unwrap();
+            if round == 2 {
+                writer.recycle(vec![1; 100_000]);
+            }
+        }
+        let pack = writer.finish().unwrap();
+        assert_eq!((pack.id, &pack.index), (expected.id, &expected.index));
+        writer.recycle(pack.bytes);
+    }
+}
+
+#[test]
+fn records_encoded_elsewhere_make_the_same_pack() {
+    let chunks: Vec<_> = (0..200).map(|seed| text(seed, 16_000)).collect();
+    let expected = pack(Transform::Zstd { level: 1 }, &chunks);
+    let mut encoder = TransformEncoder::new(Transform::Zstd { level: 1 }).unwrap();
+    let (mut assembler, mut record) = (PackAssembler::default(), PlainRecord::new());
+    for bytes in &chunks {
+        record.push(chunk_ref(bytes), bytes);
+        if record.is_full() {
+            assembler.push(&record.encode(&mut encoder).unwrap());
+            record.clear();
+        }
+    }
+    assembler.push(&record.encode(&mut encoder).unwrap());
+    let pack = assembler.finish();
+    assert_eq!((pack.id, pack.index), (expected.id, expected.index));
+}

@@ -1,0 +1,217 @@
+//! Writes packs: chunks go in, a finished pack comes out.
+
+use model::codec::Encoder;
+use model::content::ChunkRef;
+use model::ids::PackId;
+
+use super::index::RecordEntry;
+use super::{
+    HEADER, PACK_CHUNKS_MAX, PACK_STORED_TARGET, PACK_VERSION, PackIndex, PlainRecord,
+    RECORD_CHUNKS_MAX, RECORD_PLAIN_MAX, StoredRecord, TRAILER_LENGTH, TRAILER_MAGIC,
+};
+use crate::error::ContentError;
+use crate::transform::{Transform, TransformEncoder, TransformTag};
+
+/// A pack to be stored.
+#[derive(Debug)]
+pub struct FinishedPack {
+    /// The name: the BLAKE3-256 of the bytes.
+    pub id: PackId,
+    /// The stored bytes.
+    pub bytes: Vec<u8>,
+    /// What is in it, as a reader of the bytes would find it.
+    pub index: PackIndex,
+}
+
+/// Fills one pack after the other, compressing on the calling thread.
+///
+/// One writer per worker thread is the simplest way to use several processors; [`PlainRecord`] and
+/// [`PackAssembler`] are its two halves for other ways.
+pub struct PackWriter {
+    encoder: TransformEncoder,
+    record: PlainRecord,
+    pack: PackAssembler,
+}
+
+impl PackWriter {
+    /// Prepares for the first pack.
+    ///
+    /// # Errors
+    /// [`ContentError::UnsupportedTransform`].
+    pub fn new(transform: Transform) -> Result<Self, ContentError> {
+        Ok(Self {
+            encoder: TransformEncoder::new(transform)?,
+            record: PlainRecord::new(),
+            pack: PackAssembler::default(),
+        })
+    }
+
+    /// Adds a chunk behind the others. Equal chunks are not looked for: the caller knows what is stored.
+    ///
+    /// # Errors
+    /// [`ContentError::Encode`].
+    ///
+    /// # Panics
+    /// Where the pack is full, or the bytes have not the length of the chunk.
+    pub fn push(&mut self, chunk: ChunkRef, bytes: &[u8]) -> Result<(), ContentError> {
+        assert!(!self.is_full(), "a full pack must be finished before more is pushed");
+        if !self.record.has_room(bytes.len()) {
+            self.seal_record()?;
+        }
+        self.record.push(chunk, bytes);
+        if self.record.is_full() {
+            self.seal_record()?;
+        }
+        Ok(())
+    }
+
+    /// Returns how many plain bytes were pushed.
+    pub fn plain_len(&self) -> u64 {
+        self.pack.plain_length + self.record.plain_len() as u64
+    }
+
+    /// Returns how many bytes the pack would have at most if it were finished now.
+    pub fn stored_len_max(&self) -> usize {
+        let chunks = self.pack.chunks.len() + self.record.chunks.len();
+        let index = PackIndex::encoded_length_max(self.pack.records.len() + 1, chunks);
+        self.pack.bytes.len() + HEADER.len() + self.record.plain_len() + index + TRAILER_LENGTH
+    }
+
+    /// Tells whether it is time to finish the pack; nothing may be pushed any more.
+    pub fn is_full(&self) -> bool {
+        self.pack.is_full()
+    }
+
+    /// Tells whether nothing was pushed.
+    pub fn is_empty(&self) -> bool {
+        self.pack.is_empty() && self.record.is_empty()
+    }
+
+    /// Finishes the pack, and prepares for the next.
+    ///
+    /// # Errors
+    /// [`ContentError::Encode`].
+    ///
+    /// # Panics
+    /// Where the pack is empty.
+    pub fn finish(&mut self) -> Result<FinishedPack, ContentError> {
+        if !self.record.is_empty() {
+            self.seal_record()?;
+        }
+        Ok(self.pack.finish())
+    }
+
+    /// Takes the bytes of a pack that is stored, so that the next ones need no fresh memory.
+    pub fn recycle(&mut self, bytes: Vec<u8>) {
+        self.pack.recycle(bytes);
+    }
+
+    fn seal_record(&mut self) -> Result<(), ContentError> {
+        self.pack.push_plain(&self.record, &mut self.encoder)?;
+        self.record.clear();
+        Ok(())
+    }
+}
+
+/// Lays encoded records out as a pack.
+#[derive(Debug, Default)]
+pub struct PackAssembler {
+    bytes: Vec<u8>,
+    records: Vec<RecordEntry>,
+    chunks: Vec<ChunkRef>,
+    plain_length: u64,
+    spare: Vec<u8>,
+}
+
+impl PackAssembler {
+    /// Adds a record behind the others.
+    ///
+    /// # Panics
+    /// Where the pack is full.
+    pub fn push(&mut self, record: &StoredRecord) {
+        self.begin(record.chunks.len());
+        self.bytes.extend_from_slice(&record.bytes);
+        self.enter(&record.chunks, record.plain_length, record.transform);
+    }
+
+    /// Tells whether it is time to finish the pack. Two more records may be added at most, which an open record
+    /// and a chunk that does not fit it need.
+    pub fn is_full(&self) -> bool {
+        // Half a record before the target, so that packs lie around it and not above.
+        self.bytes.len() >= PACK_STORED_TARGET - RECORD_PLAIN_MAX / 2
+            || self.chunks.len() > PACK_CHUNKS_MAX - 2 * RECORD_CHUNKS_MAX
+    }
+
+    /// Tells whether there is no record.
+    pub fn is_empty(&self) -> bool {
+        self.records.is_empty()
+    }
+
+    /// Finishes the pack, and prepares for the next.
+    ///
+    /// # Panics
+    /// Where the pack is empty.
+    pub fn finish(&mut self) -> FinishedPack {
+        let next = Self { bytes: std::mem::take(&mut self.spare), ..Self::default() };
+        let Self { mut bytes, records, chunks, .. } = std::mem::replace(self, next);
+        let index = PackIndex::new(records, chunks);
+        let encoded_index = index.encode();
+        let mut trailer = Encoder::default();
+        trailer.raw(&(encoded_index.len() as u32).to_le_bytes());
+        trailer.raw(&[PACK_VERSION]);
+        trailer.raw(&TRAILER_MAGIC);
+        let trailer = trailer.into_bytes();
+        let hash = super::index::tail_hash(&encoded_index, &trailer);
+        bytes.extend_from_slice(&encoded_index);
+        bytes.extend_from_slice(&trailer);
+        bytes.extend_from_slice(&hash);
+        assert_eq!(bytes.len() as u64, index.pack_length(), "the index describes the pack");
+        let id = PackId::from_bytes(*blake3::hash(&bytes).as_bytes());
+        FinishedPack { id, bytes, index }
+    }
+
+    /// Takes the bytes of a pack that is stored, so that the next ones need no fresh memory.
+    pub fn recycle(&mut self, mut bytes: Vec<u8>) {
+        bytes.clear();
+        if self.bytes.is_empty() {
+            self.bytes = bytes;
+        } else {
+            self.spare = bytes;
+        }
+    }
+
+    fn push_plain(
+        &mut self,
+        record: &PlainRecord,
+        encoder: &mut TransformEncoder,
+    ) -> Result<(), ContentError> {
+        self.begin(record.chunks.len());
+        let transform = encoder.encode(&record.plain, &mut self.bytes)?;
+        self.enter(&record.chunks, record.plain.len(), transform);
+        Ok(())
+    }
+
+    fn begin(&mut self, chunk_count: usize) {
+        let fits = self.bytes.len() <= PACK_STORED_TARGET + RECORD_PLAIN_MAX
+            && self.chunks.len() + chunk_count <= PACK_CHUNKS_MAX;
+        assert!(fits, "a full pack must be finished before more is pushed");
+        if self.bytes.is_empty() {
+            self.bytes.extend_from_slice(&HEADER);
+        }
+    }
+
+    /// Enters the record whose stored bytes are all that no record claims yet.
+    fn enter(&mut self, chunks: &[ChunkRef], plain_length: usize, transform: TransformTag) {
+        let offset = self.records.last().map_or(HEADER.len(), RecordEntry::end);
+        self.records.push(RecordEntry {
+            offset: offset as u32,
+            stored_length: (self.bytes.len() - offset) as u32,
+            plain_length: plain_length as u32,
+            transform,
+            first_chunk: self.chunks.len() as u32,
+            chunk_count: chunks.len() as u32,
+        });
+        self.chunks.extend_from_slice(chunks);
+        self.plain_length += plain_length as u64;
+    }
+}

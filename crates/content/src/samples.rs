@@ -1,0 +1,40 @@
+//! Bytes for tests: always the same for the same seed.
+
+/// A small generator of random numbers (SplitMix64), also written down in `docs/design/pack-format.md`.
+pub(crate) struct Random(pub(crate) u64);
+
+impl Random {
+    pub(crate) fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut value = self.0;
+        value = (value ^ value >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        value = (value ^ value >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        value ^ value >> 31
+    }
+}
+
+/// Incompressible bytes.
+pub(crate) fn random_bytes(seed: u64, length: usize) -> Vec<u8> {
+    let mut random = Random(seed);
+    let mut bytes: Vec<u8> =
+        (0..length.div_ceil(8)).flat_map(|_| random.next().to_le_bytes()).collect();
+    bytes.truncate(length);
+    bytes
+}
+
+/// Lines of words: compressible, with many repeats.
+pub(crate) fn text(seed: u64, length: usize) -> Vec<u8> {
+    const WORDS: [&str; 8] =
+        ["static ", "struct ", "return ", "\n\t", "int ", "->next;", "if (", "NULL) {\n"];
+    let mut random = Random(seed);
+    let mut bytes = Vec::with_capacity(length + 8);
+    while bytes.len() < length {
+        let value = random.next();
+        bytes.extend_from_slice(WORDS[(value % 8) as usize].as_bytes());
+        if value.is_multiple_of(5) {
+            bytes.extend_from_slice(format!("{:x}", value >> 48).as_bytes());
+        }
+    }
+    bytes.truncate(length);
+    bytes
+}
