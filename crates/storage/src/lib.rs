@@ -1,0 +1,43 @@
+//! Where packs rest: object stores, the content store over them, and a cache.
+//!
+//! *Knows*: bytes under keys, how each kind of store keeps them through a crash, and that a pack or a page is
+//! named by the hash of its bytes. *Does not know*: what is inside a pack, what a commit is, who the user is.
+//!
+//! Reading order: [`object_store`] (the trait and its promises), [`key`] (the layout of a store), [`error`],
+//! [`mod@open`] (URLs), the drivers [`file_store`], [`opendal_store`] and `server_door`, then [`content_store`],
+//! [`cache`], [`layers`] and [`probe`]; `conformance` and `faulty` serve tests.
+//!
+//! A new store is a driver of [`ObjectStore`], a line in [`mod@open`], and a run of `conformance`.
+
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+pub mod object_store;
+
+pub mod error;
+pub mod key;
+pub mod open;
+
+pub mod file_store;
+pub mod opendal_store;
+#[cfg(feature = "server-door")]
+pub mod server_door;
+
+pub mod cache;
+pub mod content_store;
+pub mod layers;
+pub mod probe;
+
+#[cfg(feature = "testing")]
+pub mod conformance;
+#[cfg(feature = "testing")]
+pub mod faulty;
+
+mod blocking;
+mod files;
+
+pub use content_store::ContentStore;
+pub use error::{Result, StorageError};
+pub use key::ObjectKey;
+pub use object_store::{OBJECT_SIZE_MAX, ObjectEntry, ObjectStore, PutMode, PutOutcome};
+pub use open::{open, open_existing};

@@ -1,0 +1,207 @@
+//! Reads what a server answers, none of which is trusted.
+
+use std::ops::Range;
+
+use bytes::{Bytes, BytesMut};
+use reqwest::header::{CONTENT_RANGE, HeaderMap};
+use reqwest::{Response, StatusCode};
+
+use crate::error::{Result, StorageError};
+use crate::key::ObjectKey;
+use crate::object_store::ObjectEntry;
+
+/// Most memory that is set aside because a header promises bytes; more comes with the bytes.
+const CAPACITY_TRUSTED: u64 = 8 << 20;
+
+/// The answer to a request for a part of an object.
+#[derive(Debug)]
+pub(super) enum Answer {
+    Absent,
+    /// There is an object, but nothing of it lies in the range.
+    NoSuchBytes,
+    Part {
+        start: u64,
+        bytes: Bytes,
+    },
+    /// The server does not do ranges.
+    Whole(Bytes),
+}
+
+impl Answer {
+    /// Returns what lies in `range`.
+    pub(super) fn cut_to(self, range: &Range<u64>) -> Result<Option<Bytes>, &'static str> {
+        match self {
+            Self::Absent => Ok(None),
+            Self::NoSuchBytes => Ok(Some(Bytes::new())),
+            Self::Part { start, bytes } => {
+                let fits = start == range.start && bytes.len() as u64 <= range.end - range.start;
+                fits.then_some(Some(bytes)).ok_or("another part than asked")
+            }
+            Self::Whole(bytes) => {
+                let length = bytes.len() as u64;
+                let cut = crate::object_store::clamp(range, length);
+                Ok(Some(bytes.slice(to_usize(cut.start)..to_usize(cut.end))))
+            }
+        }
+    }
+
+    /// Returns the last `length` bytes.
+    pub(super) fn cut_to_tail(self, length: u64) -> Result<Option<Bytes>, &'static str> {
+        match self {
+            Self::Absent => Ok(None),
+            Self::NoSuchBytes => Ok(Some(Bytes::new())),
+            Self::Part { bytes, .. } => {
+                let fits = bytes.len() as u64 <= length;
+                fits.then_some(Some(bytes)).ok_or("a longer part than asked")
+            }
+            Self::Whole(bytes) => {
+                let start = (bytes.len() as u64).saturating_sub(length);
+                Ok(Some(bytes.slice(to_usize(start)..)))
+            }
+        }
+    }
+}
+
+/// Lengths of bytes in memory fit by their nature.
+fn to_usize(length: u64) -> usize {
+    usize::try_from(length).unwrap_or(usize::MAX)
+}
+
+/// Reads a body of at most `size_max` bytes, and gives up on a longer one.
+pub(super) async fn read_body(
+    store: String,
+    mut response: Response,
+    size_max: u64,
+) -> Result<Bytes> {
+    let mut body = BytesMut::new();
+    loop {
+        let chunk = match response.chunk().await {
+            Ok(Some(chunk)) => chunk,
+            Ok(None) => return Ok(body.freeze()),
+            Err(error) => return Err(transport_error(store, error)),
+        };
+        if body.len() as u64 + chunk.len() as u64 > size_max {
+            let detail = format!("a body of more than {size_max} bytes");
+            return Err(StorageError::InvalidAnswer { store, detail });
+        }
+        if body.capacity() == 0 {
+            if chunk.len() as u64 == size_max {
+                return Ok(chunk);
+            }
+            body.reserve(to_usize(size_max.min(CAPACITY_TRUSTED)));
+        }
+        body.extend_from_slice(&chunk);
+    }
+}
+
+/// Returns the range in `Content-Range: bytes 3-9/20`.
+pub(super) fn parse_content_range(headers: &HeaderMap) -> Option<Range<u64>> {
+    let text = headers.get(CONTENT_RANGE)?.to_str().ok()?;
+    let (range, size) = text.strip_prefix("bytes ")?.split_once('/')?;
+    let (start, last) = range.split_once('-')?;
+    let (start, last): (u64, u64) = (start.parse().ok()?, last.parse().ok()?);
+    let is_inside = size == "*" || size.parse::<u64>().is_ok_and(|size| last < size);
+    (start <= last && last < u64::MAX && is_inside).then(|| start..last + 1)
+}
+
+#[derive(serde::Deserialize)]
+struct ListLine {
+    key: String,
+    size: u64,
+}
+
+/// Reads a list.
+pub(super) fn parse_list(body: &[u8]) -> Result<Vec<ObjectEntry>, String> {
+    let lines: Vec<ListLine> = serde_json::from_slice(body)
+        .map_err(|error| format!("a list that cannot be read: {error}"))?;
+    lines
+        .into_iter()
+        .map(|line| match ObjectKey::new(&line.key) {
+            Ok(key) => Ok(ObjectEntry { key, size: line.size }),
+            Err(_) => Err("a list with an invalid key".to_owned()),
+        })
+        .collect()
+}
+
+/// Says what a failure below HTTP means: always that the server was not reached, or stopped answering.
+pub(super) fn transport_error(store: String, error: reqwest::Error) -> StorageError {
+    // The URL is left out, because it is in `store`; the cause below says what happened.
+    let error = error.without_url();
+    let mut detail = error.to_string();
+    let mut source = std::error::Error::source(&error);
+    while let Some(cause) = source {
+        detail = format!("{detail}: {cause}");
+        source = cause.source();
+    }
+    StorageError::NotReachable { store, detail }
+}
+
+/// Says what a status means.
+pub(super) fn status_error(
+    store: String,
+    key: Option<&ObjectKey>,
+    status: StatusCode,
+) -> StorageError {
+    let detail = format!("status {status}");
+    match (status, key) {
+        (StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN, _) => {
+            StorageError::PermissionDenied { store, detail }
+        }
+        (StatusCode::PAYLOAD_TOO_LARGE, Some(key)) => {
+            let detail = format!("{store} refuses its size");
+            StorageError::TooLarge { key: key.clone(), detail }
+        }
+        (StatusCode::TOO_MANY_REQUESTS, _) => StorageError::Busy { store, detail },
+        (StatusCode::INSUFFICIENT_STORAGE, _) => StorageError::NoSpace { store },
+        (status, _) if status.is_server_error() => StorageError::NotReachable { store, detail },
+        _ => StorageError::InvalidAnswer { store, detail },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn content_range(text: &str) -> Option<Range<u64>> {
+        let mut headers = HeaderMap::new();
+        headers.insert(CONTENT_RANGE, text.parse().unwrap());
+        parse_content_range(&headers)
+    }
+
+    #[test]
+    fn only_sound_content_ranges_are_read() {
+        assert_eq!(content_range("bytes 3-9/20"), Some(3..10));
+        assert_eq!(content_range("bytes 0-0/*"), Some(0..1));
+        for text in ["bytes 9-3/20", "bytes 3-20/20", "bytes 3-/9", "3-9/20", "bytes */20"] {
+            assert_eq!(content_range(text), None, "{text}");
+        }
+        assert_eq!(content_range(&format!("bytes 0-{}/*", u64::MAX)), None);
+    }
+
+    #[test]
+    fn a_whole_object_is_cut_to_the_range_that_was_asked() {
+        let whole = || Answer::Whole(Bytes::from_static(b"0123456789"));
+        assert_eq!(whole().cut_to(&(3..5)), Ok(Some(Bytes::from_static(b"34"))));
+        assert_eq!(whole().cut_to(&(8..50)), Ok(Some(Bytes::from_static(b"89"))));
+        assert_eq!(whole().cut_to(&(20..30)), Ok(Some(Bytes::new())));
+        assert_eq!(whole().cut_to_tail(2), Ok(Some(Bytes::from_static(b"89"))));
+        assert_eq!(whole().cut_to_tail(200).map(|tail| tail.map(|tail| tail.len())), Ok(Some(10)));
+    }
+
+    #[test]
+    fn another_part_than_asked_is_refused() {
+        let part = |start| Answer::Part { start, bytes: Bytes::from_static(b"345") };
+        assert!(part(3).cut_to(&(3..6)).is_ok());
+        assert!(part(2).cut_to(&(3..6)).is_err());
+        assert!(part(3).cut_to(&(3..5)).is_err());
+        assert!(part(3).cut_to_tail(2).is_err());
+    }
+
+    #[test]
+    fn lists_with_hostile_keys_are_refused() {
+        assert_eq!(parse_list(br#"[{"key":"packs/a","size":3}]"#).unwrap().len(), 1);
+        for body in [r#"[{"key":"../x","size":3}]"#, r#"[{"key":"a"}]"#, "{}", "", "[1"] {
+            assert!(parse_list(body.as_bytes()).is_err(), "{body}");
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! Retry, limit and scope.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use futures_util::future::join_all;
+use parking_lot::Mutex;
+use storage::faulty::{Call, Fault, Faulty, Operation};
+use storage::layers::{Limited, Retrying, Scoped, Waiting};
+use storage::{ObjectKey, ObjectStore, PutMode, PutOutcome, StorageError};
+
+use crate::support::{key, memory};
+
+/// Waits no time at all.
+#[derive(Debug)]
+pub(crate) struct NoWaiting;
+
+#[async_trait]
+impl Waiting for NoWaiting {
+    async fn wait(&self, _duration: Duration) {}
+
+    fn random(&self) -> u64 {
+        7
+    }
+}
+
+/// Waits no time, and writes down how long it should have.
+#[derive(Debug)]
+struct Recorded(Mutex<Vec<Duration>>, u64);
+
+#[async_trait]
+impl Waiting for Recorded {
+    async fn wait(&self, duration: Duration) {
+        self.0.lock().push(duration);
+    }
+
+    fn random(&self) -> u64 {
+        self.1
+    }
+}
+
+#[tokio::test]
+async fn waits_double_stay_random_and_end() {
+    for (random, share) in [(0, 0.5), (u64::MAX, 1.0)] {
+        let faulty = Faulty::new(memory(), |_: &Call<'_>| Fault::ErrorBefore);
+        let waiting = Arc::new(Recorded(Mutex::default(), random));
+        let retrying =
+            Retrying::new(Arc::new(faulty), Arc::clone(&waiting) as _).with_attempts_max(9);
+        assert!(retrying.get(&key("a")).await.unwrap_err().is_retryable());
+        let waits: Vec<_> = waiting.0.lock().iter().map(Duration::as_millis).collect();
+        assert_eq!(waits.len(), 8);
+        for (index, found) in waits.iter().enumerate() {
+            let span = (100 << index).min(10_000);
+            let longest = (f64::from(span) * share) as u128;
+            assert!((u128::from(span as u32) / 2..=u128::from(span as u32)).contains(found));
+            assert!(random != 0 || *found == longest, "{waits:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_cannot_be_healed_by_waiting_is_not_tried_again() {
+    let faulty = Arc::new(Faulty::new(memory(), |_: &Call<'_>| Fault::NoSpace));
+    let retrying = Retrying::new(Arc::clone(&faulty) as _, Arc::new(NoWaiting));
+    let result = retrying.put(&key("a"), "x".into(), PutMode::IfAbsent).await;
+    assert!(matches!(result, Err(StorageError::NoSpace { .. })));
+    assert_eq!(faulty.calls(), 1);
+}
+
+#[tokio::test]
+async fn an_own_put_whose_answer_was_lost_is_recognised() {
+    let plan = |call: &Call<'_>| match call.number {
+        0 => Fault::ErrorAfter,
+        _ => Fault::None,
+    };
+    let retrying = Retrying::new(Arc::new(Faulty::new(memory(), plan)), Arc::new(NoWaiting));
+    let outcome = retrying.put(&key("slot"), "mine".into(), PutMode::IfAbsent).await.unwrap();
+    assert_eq!(outcome, PutOutcome::Written);
+    let outcome = retrying.put(&key("slot"), "mine".into(), PutMode::IfAbsent).await.unwrap();
+    assert_eq!(outcome, PutOutcome::Exists, "without a lost answer nothing is guessed");
+}
+
+#[tokio::test]
+async fn a_foreign_object_is_not_taken_for_an_own_one() {
+    let below = memory();
+    below.put(&key("slot"), "theirs".into(), PutMode::IfAbsent).await.unwrap();
+    let plan = |call: &Call<'_>| match call.number {
+        0 => Fault::ErrorBefore,
+        _ => Fault::None,
+    };
+    let retrying = Retrying::new(Arc::new(Faulty::new(below, plan)), Arc::new(NoWaiting));
+    let outcome = retrying.put(&key("slot"), "mine".into(), PutMode::IfAbsent).await.unwrap();
+    assert_eq!(outcome, PutOutcome::Exists);
+}
+
+#[tokio::test]
+async fn late_and_duplicate_puts_arrive() {
+    let plan = |call: &Call<'_>| match call.number {
+        0 => Fault::LatePut { calls: 2 },
+        4 => Fault::DuplicatePut,
+        _ => Fault::None,
+    };
+    let store = Faulty::new(memory(), plan);
+    let put = |text: &'static str| {
+        let store = &store;
+        async move { store.put(&key("a"), text.into(), PutMode::IfAbsent).await }
+    };
+    assert!(put("late").await.is_err());
+    assert_eq!(store.get(&key("a")).await.unwrap(), None);
+    assert_eq!(store.get(&key("a")).await.unwrap(), None);
+    assert_eq!(store.get(&key("a")).await.unwrap().as_deref(), Some(&b"late"[..]));
+    assert_eq!(put("duplicate").await.unwrap(), PutOutcome::Exists);
+}
+
+#[tokio::test]
+async fn stale_lists_miss_the_newest_and_a_crash_loses_the_deferred() {
+    let plan = |call: &Call<'_>| match call.operation {
+        Operation::List => Fault::StaleList,
+        _ => Fault::None,
+    };
+    let store = Faulty::new(memory(), plan);
+    for slot in 0..8 {
+        store.put(&ObjectKey::log_slot(slot, 0), "x".into(), PutMode::IfAbsent).await.unwrap();
+    }
+    assert_eq!(store.list("log/", None, 100).await.unwrap().len(), 4);
+    store.put_deferred(&key("pages/x"), "x".into()).await.unwrap();
+    store.crash();
+    store.sync().await.unwrap();
+    assert_eq!(store.get(&key("pages/x")).await.unwrap(), None);
+}
+
+/// Counts how many calls are inside at once.
+#[derive(Debug, Default)]
+struct Crowd {
+    inside: AtomicUsize,
+    most: AtomicUsize,
+}
+
+#[tokio::test]
+async fn never_more_calls_than_allowed_are_inside() {
+    let crowd = Arc::new(Crowd::default());
+    let limited = Limited::new(Arc::new(Slow(memory(), Arc::clone(&crowd))), 3);
+    join_all((0..20).map(|slot| {
+        let limited = &limited;
+        async move { limited.get(&ObjectKey::log_slot(slot, 0)).await.unwrap() }
+    }))
+    .await;
+    assert_eq!(crowd.most.load(Ordering::Relaxed), 3);
+}
+
+/// A store whose reads take several turns of the executor.
+#[derive(Debug)]
+struct Slow(Arc<dyn ObjectStore>, Arc<Crowd>);
+
+#[async_trait]
+impl ObjectStore for Slow {
+    fn describe(&self) -> String {
+        self.0.describe()
+    }
+
+    async fn put(
+        &self,
+        key: &ObjectKey,
+        bytes: bytes::Bytes,
+        mode: PutMode,
+    ) -> storage::Result<PutOutcome> {
+        self.0.put(key, bytes, mode).await
+    }
+
+    async fn get(&self, key: &ObjectKey) -> storage::Result<Option<bytes::Bytes>> {
+        let inside = self.1.inside.fetch_add(1, Ordering::Relaxed) + 1;
+        self.1.most.fetch_max(inside, Ordering::Relaxed);
+        for _ in 0..5 {
+            tokio::task::yield_now().await;
+        }
+        self.1.inside.fetch_sub(1, Ordering::Relaxed);
+        self.0.get(key).await
+    }
+
+    async fn get_range(
+        &self,
+        key: &ObjectKey,
+        range: std::ops::Range<u64>,
+    ) -> storage::Result<Option<bytes::Bytes>> {
+        self.0.get_range(key, range).await
+    }
+
+    async fn size(&self, key: &ObjectKey) -> storage::Result<Option<u64>> {
+        self.0.size(key).await
+    }
+
+    async fn list(
+        &self,
+        prefix: &str,
+        start_after: Option<&str>,
+        limit: usize,
+    ) -> storage::Result<Vec<storage::ObjectEntry>> {
+        self.0.list(prefix, start_after, limit).await
+    }
+
+    async fn delete(&self, key: &ObjectKey) -> storage::Result<()> {
+        self.0.delete(key).await
+    }
+}
+
+#[tokio::test]
+async fn scopes_do_not_see_each_other() {
+    let shared = memory();
+    let one = Scoped::new(Arc::clone(&shared), key("w/one"));
+    let two = Scoped::new(Arc::clone(&shared), key("w/two"));
+    one.put(&ObjectKey::genesis(), "1".into(), PutMode::IfAbsent).await.unwrap();
+    assert_eq!(two.get(&ObjectKey::genesis()).await.unwrap(), None);
+    assert!(two.list("", None, 10).await.unwrap().is_empty());
+    assert!(shared.get(&key("w/one/genesis")).await.unwrap().is_some());
+}
