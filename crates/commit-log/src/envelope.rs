@@ -1,0 +1,93 @@
+//! The wrapping of messages at rest and on the wire: a tag, and the message, compressed where that pays.
+//!
+//! Messages hold names, ids and lists, which compress well; ids alone do not.
+
+use model::codec::{DecodeError, Message, decode_message, encode_message};
+
+/// The message follows as it is.
+const TAG_RAW: u8 = 0;
+
+/// A zstd frame follows.
+const TAG_ZSTD: u8 = 1;
+
+/// Below this length in bytes compression gains nothing worth its time.
+const COMPRESS_FROM: usize = 512;
+
+/// Fast, and near the best level for small records.
+const ZSTD_LEVEL: i32 = 1;
+
+/// Wraps a message.
+pub fn wrap<T: Message>(message: &T) -> Vec<u8> {
+    let plain = encode_message(message);
+    if plain.len() >= COMPRESS_FROM
+        && let Ok(compressed) = zstd::bulk::compress(&plain, ZSTD_LEVEL)
+        && compressed.len() < plain.len()
+    {
+        return tagged(TAG_ZSTD, &compressed);
+    }
+    tagged(TAG_RAW, &plain)
+}
+
+fn tagged(tag: u8, body: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(1 + body.len());
+    bytes.push(tag);
+    bytes.extend_from_slice(body);
+    bytes
+}
+
+/// Unwraps a message of at most `length_max` bytes, however well it was compressed.
+///
+/// # Errors
+/// [`DecodeError`], also for a frame that expands beyond the limit.
+pub fn unwrap<T: Message>(bytes: &[u8], length_max: usize) -> Result<T, DecodeError> {
+    let invalid = |reason: String| DecodeError::InvalidValue { what: "envelope", offset: 0, reason };
+    match bytes.split_first() {
+        Some((&TAG_RAW, plain)) if plain.len() <= length_max => decode_message(plain),
+        Some((&TAG_ZSTD, frame)) => {
+            // The capacity is taken from the frame where it is honest, so that small messages stay small.
+            let declared = zstd::bulk::Decompressor::upper_bound(frame).unwrap_or(length_max);
+            let plain = zstd::bulk::decompress(frame, declared.min(length_max));
+            decode_message(&plain.map_err(|error| invalid(error.to_string()))?)
+        }
+        Some((&TAG_RAW, _)) => Err(invalid(format!("longer than {length_max} bytes"))),
+        Some((&tag, _)) => Err(invalid(format!("unknown tag {tag}"))),
+        None => Err(DecodeError::Truncated { offset: 0 }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::testing::{commit, put};
+    use model::{Entry, EntryHash};
+
+    fn entry(changes: u8) -> Entry {
+        let changes = (1..=changes).map(|n| put(n, 0, "name")).collect();
+        Entry { seq: 1, previous: EntryHash::NONE, commit: commit(1, changes) }
+    }
+
+    #[test]
+    fn message_returns_compressed_or_not() {
+        for changes in [1, 200] {
+            let wrapped = wrap(&entry(changes));
+            assert_eq!(unwrap::<Entry>(&wrapped, 1 << 20), Ok(entry(changes)));
+        }
+        assert!(wrap(&entry(200)).len() < encode_message(&entry(200)).len() / 2);
+    }
+
+    #[test]
+    fn bomb_is_refused_at_the_limit() {
+        let frame = zstd::bulk::compress(&vec![0; 64 << 20], 1).expect("compresses");
+        let error = unwrap::<Entry>(&tagged(TAG_ZSTD, &frame), 1 << 20);
+        assert!(matches!(error, Err(DecodeError::InvalidValue { what: "envelope", .. })), "{error:?}");
+    }
+
+    #[test]
+    fn unknown_tag_and_truncation_are_refused() {
+        assert!(unwrap::<Entry>(&[9, 1, 2], 100).is_err());
+        let wrapped = wrap(&entry(200));
+        for length in 0..wrapped.len() {
+            assert!(unwrap::<Entry>(&wrapped[..length], 1 << 20).is_err());
+        }
+    }
+}

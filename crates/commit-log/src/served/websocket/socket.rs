@@ -1,0 +1,237 @@
+//! One socket, from its handshake to its loss.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::stream::{SplitSink, SplitStream, StreamExt};
+use futures_util::{FutureExt, SinkExt};
+use model::WorkspaceId;
+use model::wire::{FRAME_LENGTH_MAX, Reply, Request, RequestFrame, ServerFrame};
+use parking_lot::Mutex;
+use tokio::net::TcpStream;
+use tokio::sync::{Notify, mpsc, oneshot};
+use tokio_tungstenite::tungstenite::client::IntoClientRequest;
+use tokio_tungstenite::tungstenite::http::header::AUTHORIZATION;
+use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
+use tokio_tungstenite::tungstenite::{Error, Message};
+use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async_with_config};
+
+use super::{Asked, Core, Lost, refused_handshake};
+use crate::envelope;
+
+/// How long a handshake may take.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How often the server is asked for a sign of life.
+const PING_INTERVAL: Duration = Duration::from_secs(15);
+
+/// After how long without any sign of life the server is given up.
+const SILENCE_MAX: Duration = Duration::from_secs(40);
+
+/// How many bytes of missed entries are fetched after a reconnect; the cursors fetch the rest.
+const MISSED_LENGTH_MAX: u64 = 1024 * 1024;
+
+/// How many bytes the socket reads at once.
+const READ_BUFFER_SIZE: usize = 64 * 1024;
+
+pub(super) type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
+
+/// Who waits for the answer to a request.
+enum Waiting {
+    Caller(oneshot::Sender<Result<Reply, Lost>>),
+    /// The task itself: entries that were missed while there was no connection.
+    Missed(WorkspaceId),
+    Nobody,
+}
+
+/// What the two directions of a socket share.
+struct Shared<'a> {
+    core: &'a Core,
+    waiting: Mutex<HashMap<u64, Waiting>>,
+    /// When the server was last heard of, in milliseconds of the clock.
+    heard: AtomicU64,
+    ping: Notify,
+}
+
+/// Opens a socket.
+pub(super) async fn connect(core: &Core) -> Result<Socket, Lost> {
+    let unreachable = |error: Error| Lost::Unreachable(error.to_string());
+    let mut request = core.url.as_str().into_client_request().map_err(unreachable)?;
+    let headers = request.headers_mut();
+    headers.insert(AUTHORIZATION, core.authorization.clone());
+    headers.insert("syncline-incarnation", core.incarnation.clone());
+    let config = WebSocketConfig::default()
+        .read_buffer_size(READ_BUFFER_SIZE)
+        .max_message_size(Some(FRAME_LENGTH_MAX + 1))
+        .max_frame_size(Some(FRAME_LENGTH_MAX + 1));
+    let connecting = connect_async_with_config(request, Some(config), true);
+    tokio::select! {
+        connected = connecting => match connected {
+            Ok((socket, _)) => Ok(socket),
+            Err(Error::Http(response)) => Err(refused_handshake(response.status().as_u16())),
+            Err(error) => Err(unreachable(error)),
+        },
+        () = core.clock.sleep(CONNECT_TIMEOUT) => {
+            Err(Lost::Unreachable("no connection in time".to_owned()))
+        }
+    }
+}
+
+/// Uses a socket until it is lost, which is `Some`, or until nobody can ask any more.
+pub(super) async fn drive(
+    core: &Core,
+    socket: Socket,
+    requests: &mut mpsc::Receiver<Asked>,
+    first: Option<Asked>,
+) -> Option<()> {
+    let (sink, stream) = socket.split();
+    let shared = Shared {
+        core,
+        waiting: Mutex::default(),
+        heard: AtomicU64::new(milliseconds(core)),
+        ping: Notify::new(),
+    };
+    let lost = tokio::select! {
+        lost = shared.send(sink, requests, first) => lost,
+        lost = shared.receive(stream) => Some(lost),
+        lost = shared.watch() => Some(lost),
+    };
+    let reason = lost.unwrap_or_else(|| "the connection was closed".to_owned());
+    tracing::debug!(place = %core.place, reason, "a live connection ended");
+    for (_, waiting) in shared.waiting.lock().drain() {
+        if let Waiting::Caller(answer) = waiting {
+            // Who has stopped waiting does not mind.
+            let _ = answer.send(Err(Lost::Unreachable(reason.clone())));
+        }
+    }
+    (!requests.is_closed()).then_some(())
+}
+
+impl Shared<'_> {
+    /// Sends requests; returns why it cannot any more, or nothing when nobody asks any more.
+    async fn send(
+        &self,
+        mut sink: SplitSink<Socket, Message>,
+        requests: &mut mpsc::Receiver<Asked>,
+        first: Option<Asked>,
+    ) -> Option<String> {
+        for frame in self.resubscribe() {
+            if let Err(error) = sink.feed(Message::Binary(frame)).await {
+                return Some(error.to_string());
+            }
+        }
+        let mut next = first;
+        loop {
+            // Whatever waits already leaves with one flush.
+            while let Some(asked) = next.take().or_else(|| requests.try_recv().ok()) {
+                let frame = self.note(asked);
+                if let Err(error) = sink.feed(Message::Binary(frame)).await {
+                    return Some(error.to_string());
+                }
+            }
+            if let Err(error) = sink.flush().await {
+                return Some(error.to_string());
+            }
+            tokio::select! {
+                asked = requests.recv() => match asked {
+                    Some(asked) => next = Some(asked),
+                    None => {
+                        // A polite end; the server finds out otherwise, too.
+                        let _ = sink.send(Message::Close(None)).now_or_never();
+                        return None;
+                    }
+                },
+                () = self.ping.notified() => {
+                    if let Err(error) = sink.feed(Message::Ping(Bytes::new())).await {
+                        return Some(error.to_string());
+                    }
+                }
+            }
+        }
+    }
+
+    fn note(&self, asked: Asked) -> Bytes {
+        self.waiting.lock().insert(asked.number, Waiting::Caller(asked.answer));
+        asked.frame
+    }
+
+    /// Returns the frames that bring back what a new socket has lost.
+    fn resubscribe(&self) -> Vec<Bytes> {
+        let mut frames = Vec::new();
+        for (workspace, since) in self.core.subscriptions() {
+            let length_max = MISSED_LENGTH_MAX;
+            for (request, waiting) in [
+                (Request::Subscribe { since }, Waiting::Nobody),
+                (Request::Entries { since, length_max }, Waiting::Missed(workspace)),
+            ] {
+                let number = self.core.next_number();
+                self.waiting.lock().insert(number, waiting);
+                frames.push(envelope::wrap(&RequestFrame { number, workspace, request }).into());
+            }
+        }
+        frames
+    }
+
+    /// Receives answers and events; returns why it cannot any more.
+    async fn receive(&self, mut stream: SplitStream<Socket>) -> String {
+        loop {
+            let message = match stream.next().await {
+                None => return "the server closed the connection".to_owned(),
+                Some(Err(error)) => return error.to_string(),
+                Some(Ok(message)) => message,
+            };
+            self.heard.store(milliseconds(self.core), Ordering::Relaxed);
+            match message {
+                Message::Binary(bytes) => match envelope::unwrap(&bytes, FRAME_LENGTH_MAX) {
+                    Ok(frame) => self.take(frame),
+                    Err(error) => return format!("it sends what cannot be read: {error}"),
+                },
+                Message::Close(Some(close)) => return format!("the server says: {}", close.reason),
+                Message::Close(None) => return "the server closed the connection".to_owned(),
+                Message::Text(_) | Message::Ping(_) | Message::Pong(_) | Message::Frame(_) => {}
+            }
+        }
+    }
+
+    fn take(&self, frame: ServerFrame) {
+        match frame {
+            ServerFrame::Event { workspace, entry } => self.core.publish(workspace, entry),
+            ServerFrame::Reply { number, reply } => {
+                let waiting = self.waiting.lock().remove(&number);
+                match (waiting, reply) {
+                    (Some(Waiting::Caller(answer)), reply) => {
+                        // Who has stopped waiting does not mind.
+                        let _ = answer.send(Ok(reply));
+                    }
+                    (Some(Waiting::Missed(workspace)), Reply::Entries(entries)) => {
+                        entries.into_iter().for_each(|entry| self.core.publish(workspace, entry));
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    /// Pings, and returns when the server gives no sign of life.
+    async fn watch(&self) -> String {
+        loop {
+            self.core.clock.sleep(PING_INTERVAL).await;
+            let silence = milliseconds(self.core) - self.heard.load(Ordering::Relaxed);
+            if u128::from(silence) > SILENCE_MAX.as_millis() {
+                return "the server gives no sign of life".to_owned();
+            }
+            self.ping.notify_one();
+            // Callers that have given up need no place any more.
+            self.waiting.lock().retain(|_, waiting| match waiting {
+                Waiting::Caller(answer) => !answer.is_closed(),
+                Waiting::Missed(_) | Waiting::Nobody => true,
+            });
+        }
+    }
+}
+
+fn milliseconds(core: &Core) -> u64 {
+    u64::try_from(core.clock.elapsed().as_millis()).unwrap_or(u64::MAX)
+}

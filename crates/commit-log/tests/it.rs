@@ -1,0 +1,5 @@
+//! The conformance suite over the slot log.
+
+mod it {
+    mod slot_log;
+}
