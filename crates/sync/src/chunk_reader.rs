@@ -1,0 +1,380 @@
+//! Finds, fetches and opens the records in which chunks rest.
+//!
+//! *Goals*: a pack that is needed in good part is fetched whole, in one request; of others only the records that are
+//! needed; what was opened is kept while it is likely to be needed again. *Invariants*: nothing is handed out that was not
+//! verified against its id, whichever store it came from.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use commit_log::CommitLog;
+use content::pack::{RecordOpener, TAIL_LENGTH_GUESS};
+use content::{ChunkNamer, ContentError, PackIndex, Record, TailOutcome, expand, verify_whole};
+use futures_util::future::try_join_all;
+use model::{ChunkId, ChunkRef, Content};
+use storage::ContentStore;
+
+use crate::error::{Result, SyncError};
+use crate::state::State;
+use crate::state::packs::{ChunkPlace, KnownPack};
+
+/// How many indexes of packs are kept.
+const INDEXES_MAX: usize = 128;
+
+/// How many opened records are kept, of 1 MiB each.
+const RECORDS_MAX: usize = 48;
+
+/// A pack is fetched whole where at least one in this many of its records is needed.
+const WHOLE_PACK_PART: usize = 4;
+
+/// How many packs are fetched at the same time.
+const FETCHES_MAX: usize = 4;
+
+/// A record that was opened: its chunks, found by their ids.
+#[derive(Debug)]
+pub struct OpenRecord {
+    record: Record,
+    positions: HashMap<ChunkId, usize>,
+}
+
+impl OpenRecord {
+    fn new(index: &PackIndex, number: usize, record: Record) -> Result<Self, ContentError> {
+        let chunks = &index.chunks()[index.record(number)?.chunks()];
+        let positions = chunks.iter().zip(0..).map(|(chunk, position)| (chunk.id, position)).collect();
+        Ok(Self { record, positions })
+    }
+
+    /// Returns the bytes of a chunk, verified.
+    ///
+    /// # Errors
+    /// [`SyncError::ChunkMissing`] where the record does not have it; [`SyncError::Content`] where it is damaged.
+    pub fn chunk(&self, chunk: &ChunkRef) -> Result<&[u8]> {
+        let position = self.positions.get(&chunk.id).ok_or(SyncError::ChunkMissing(chunk.id))?;
+        let bytes = self.record.chunk(*position)?;
+        if bytes.len() != chunk.length as usize {
+            return Err(SyncError::ChunkMissing(chunk.id));
+        }
+        Ok(bytes)
+    }
+}
+
+/// A record as it is stored, to be opened by whichever thread has time.
+pub struct StoredRecord {
+    index: Arc<PackIndex>,
+    number: usize,
+    bytes: Bytes,
+}
+
+impl StoredRecord {
+    /// Decompresses the record.
+    ///
+    /// # Errors
+    /// [`SyncError::Content`].
+    pub fn open(&self, opener: &mut RecordOpener, namer: &ChunkNamer) -> Result<OpenRecord> {
+        let record = opener.open(&self.index, self.number, &self.bytes, namer)?;
+        Ok(OpenRecord::new(&self.index, self.number, record)?)
+    }
+}
+
+/// Fetches chunks of a workspace.
+#[derive(Debug)]
+pub struct ChunkFetcher {
+    store: Arc<ContentStore>,
+    log: Arc<dyn CommitLog>,
+    namer: ChunkNamer,
+    indexes: HashMap<u64, Arc<PackIndex>>,
+    index_order: VecDeque<u64>,
+    records: HashMap<ChunkPlace, Arc<OpenRecord>>,
+    record_order: VecDeque<ChunkPlace>,
+    /// How many bytes were fetched.
+    pub fetched_bytes: u64,
+}
+
+impl ChunkFetcher {
+    /// Prepares to fetch from a store, and inline packs from the log.
+    pub fn new(store: Arc<ContentStore>, log: Arc<dyn CommitLog>, namer: ChunkNamer) -> Self {
+        Self {
+            store,
+            log,
+            namer,
+            indexes: HashMap::new(),
+            index_order: VecDeque::new(),
+            records: HashMap::new(),
+            record_order: VecDeque::new(),
+            fetched_bytes: 0,
+        }
+    }
+
+    /// Returns the namer that verifies chunks.
+    pub fn namer(&self) -> &ChunkNamer {
+        &self.namer
+    }
+
+    /// Reads the indexes of all packs that the log names and that were not looked at yet.
+    ///
+    /// # Errors
+    /// [`SyncError`].
+    pub async fn index_packs(&mut self, state: &mut State) -> Result<()> {
+        let unindexed = state.unindexed_packs()?;
+        for packs in unindexed.chunks(FETCHES_MAX) {
+            let mut indexes = Vec::with_capacity(packs.len());
+            for pack in packs {
+                indexes.push(self.read_index(state, pack).await?);
+            }
+            state.transaction(|state| {
+                packs.iter().zip(&indexes).try_for_each(|(pack, index)| add_chunks(state, pack, index))
+            })?;
+        }
+        Ok(())
+    }
+
+    async fn read_index(&mut self, state: &State, pack: &KnownPack) -> Result<Arc<PackIndex>> {
+        if let Some(index) = self.indexes.get(&pack.number) {
+            return Ok(index.clone());
+        }
+        let index = if pack.place.inline_seq.is_some() {
+            verify_whole(pack.id, &self.inline_pack(state, pack).await?)?
+        } else {
+            let mut length = TAIL_LENGTH_GUESS.min(pack.place.length);
+            loop {
+                let tail = self.store.read_pack_tail(pack.id, length).await?;
+                self.fetched_bytes += tail.len() as u64;
+                match PackIndex::from_tail(&tail, pack.place.length)? {
+                    TailOutcome::Complete(index) => break index,
+                    // A tail shorter than asked for cannot grow: the pack is not what the log says.
+                    TailOutcome::NeedMore { bytes } if bytes > length => length = bytes,
+                    TailOutcome::NeedMore { .. } => return Err(SyncError::PackMissing(pack.id)),
+                }
+            }
+        };
+        let index = Arc::new(index);
+        self.keep_index(pack.number, index.clone());
+        Ok(index)
+    }
+
+    fn keep_index(&mut self, pack: u64, index: Arc<PackIndex>) {
+        if self.indexes.insert(pack, index).is_none() {
+            self.index_order.push_back(pack);
+        }
+        if self.index_order.len() > INDEXES_MAX
+            && let Some(oldest) = self.index_order.pop_front()
+        {
+            self.indexes.remove(&oldest);
+        }
+    }
+
+    /// Returns a pack that travelled in the log.
+    async fn inline_pack(&self, state: &State, pack: &KnownPack) -> Result<Bytes> {
+        let seq = pack.place.inline_seq.ok_or(SyncError::PackMissing(pack.id))?;
+        let entry = match state.entry(seq)? {
+            Some(entry) => Some(entry),
+            None => self.log.entries(seq - 1, 1).await?.into_iter().next(),
+        };
+        let packs = entry.map(|entry| entry.commit.inline_packs).unwrap_or_default();
+        let found = packs.into_iter().find(|bytes| pack_id(bytes) == pack.id);
+        found.map(Bytes::from).ok_or(SyncError::PackMissing(pack.id))
+    }
+
+    /// Returns where chunks rest.
+    ///
+    /// # Errors
+    /// [`SyncError::ChunkMissing`], [`SyncError::Database`].
+    pub fn places(&self, state: &State, chunks: &[ChunkRef]) -> Result<Vec<ChunkPlace>> {
+        let place = |chunk: &ChunkRef| state.chunk(&chunk.id)?.ok_or(SyncError::ChunkMissing(chunk.id));
+        chunks.iter().map(place).collect()
+    }
+
+    /// Fetches records that are not open yet, as they are stored.
+    ///
+    /// # Errors
+    /// [`SyncError`].
+    pub async fn fetch(
+        &mut self,
+        state: &State,
+        places: &BTreeSet<ChunkPlace>,
+    ) -> Result<BTreeMap<ChunkPlace, StoredRecord>> {
+        let mut by_pack: BTreeMap<u64, Vec<u32>> = BTreeMap::new();
+        for place in places.iter().filter(|place| !self.records.contains_key(place)) {
+            by_pack.entry(place.pack).or_default().push(place.record);
+        }
+        let mut found = BTreeMap::new();
+        let packs: Vec<_> = by_pack.into_iter().collect();
+        for packs in packs.chunks(FETCHES_MAX) {
+            let mut known = Vec::with_capacity(packs.len());
+            for (number, records) in packs {
+                let pack = state.pack(*number)?.expect("a chunk's pack is known");
+                let inline = match pack.place.inline_seq {
+                    Some(_) => Some(self.inline_pack(state, &pack).await?),
+                    None => None,
+                };
+                known.push((pack, self.indexes.get(number).cloned(), inline, records));
+            }
+            let fetches = known.into_iter().map(|(pack, index, inline, records)| {
+                fetch_pack(&self.store, pack, index, inline, records)
+            });
+            for (number, index, records, bytes) in try_join_all(fetches).await? {
+                self.fetched_bytes += bytes;
+                self.keep_index(number, index);
+                found.extend(records);
+            }
+        }
+        Ok(found)
+    }
+
+    /// Returns an opened record that is kept.
+    pub fn kept(&self, place: &ChunkPlace) -> Option<Arc<OpenRecord>> {
+        self.records.get(place).cloned()
+    }
+
+    /// Keeps an opened record for a while.
+    pub fn keep(&mut self, place: ChunkPlace, record: Arc<OpenRecord>) {
+        if self.records.insert(place, record).is_none() {
+            self.record_order.push_back(place);
+        }
+        if self.record_order.len() > RECORDS_MAX
+            && let Some(oldest) = self.record_order.pop_front()
+        {
+            self.records.remove(&oldest);
+        }
+    }
+
+    /// Fetches and opens the records of some chunks and returns them by place.
+    ///
+    /// # Errors
+    /// [`SyncError`].
+    pub async fn open(
+        &mut self,
+        state: &State,
+        places: &BTreeSet<ChunkPlace>,
+    ) -> Result<HashMap<ChunkPlace, Arc<OpenRecord>>> {
+        let stored = self.fetch(state, places).await?;
+        let mut opener = RecordOpener::default();
+        let mut opened = HashMap::new();
+        for (place, record) in stored {
+            let record = Arc::new(record.open(&mut opener, &self.namer)?);
+            self.keep(place, record.clone());
+            opened.insert(place, record);
+        }
+        for place in places {
+            if let Some(record) = self.kept(place) {
+                opened.insert(*place, record);
+            }
+        }
+        Ok(opened)
+    }
+
+    /// Returns the bytes of one chunk.
+    ///
+    /// # Errors
+    /// [`SyncError`].
+    pub async fn chunk(&mut self, state: &State, chunk: &ChunkRef) -> Result<Vec<u8>> {
+        let place = self.places(state, &[*chunk])?[0];
+        let opened = self.open(state, &BTreeSet::from([place])).await?;
+        let record = opened.get(&place).ok_or(SyncError::ChunkMissing(chunk.id))?;
+        Ok(record.chunk(chunk)?.to_vec())
+    }
+
+    /// Returns the data chunks of a file in order.
+    ///
+    /// # Errors
+    /// [`SyncError`].
+    pub async fn expand(&mut self, state: &State, content: &Content) -> Result<Vec<ChunkRef>> {
+        if content.depth == 0 {
+            return Ok(content.chunks.clone());
+        }
+        // The expansion asks for one list at a time; fetching happens between its attempts.
+        let mut lists: HashMap<ChunkId, Vec<u8>> = HashMap::new();
+        loop {
+            let mut wanted = None;
+            let expanded = expand(content, |list| match lists.get(&list.id) {
+                Some(bytes) => Ok(bytes.clone()),
+                None => {
+                    wanted = Some(*list);
+                    Err(SyncError::ChunkMissing(list.id))
+                }
+            });
+            match wanted {
+                Some(list) => {
+                    let level = self.lists_beside(content, &lists, list);
+                    for list in level {
+                        let bytes = self.chunk(state, &list).await?;
+                        lists.insert(list.id, bytes);
+                    }
+                }
+                None => return expanded,
+            }
+        }
+    }
+
+    /// Returns the lists that are worth fetching together with one that is wanted: all of the topmost level at once.
+    fn lists_beside(
+        &self,
+        content: &Content,
+        have: &HashMap<ChunkId, Vec<u8>>,
+        wanted: ChunkRef,
+    ) -> Vec<ChunkRef> {
+        if content.chunks.contains(&wanted) {
+            content.chunks.iter().filter(|list| !have.contains_key(&list.id)).copied().collect()
+        } else {
+            vec![wanted]
+        }
+    }
+}
+
+/// Fetches what is needed of one pack.
+async fn fetch_pack(
+    store: &ContentStore,
+    pack: KnownPack,
+    index: Option<Arc<PackIndex>>,
+    inline: Option<Bytes>,
+    records: &[u32],
+) -> Result<(u64, Arc<PackIndex>, Vec<(ChunkPlace, StoredRecord)>, u64)> {
+    let mut fetched = 0;
+    let is_whole = index.as_ref().is_none_or(|index| records.len() * WHOLE_PACK_PART >= index.records().len());
+    let whole = match inline {
+        Some(bytes) => Some(bytes),
+        None if is_whole => {
+            let bytes = store.read_pack(pack.id).await?;
+            fetched += bytes.len() as u64;
+            Some(bytes)
+        }
+        None => None,
+    };
+    let index = match (index, &whole) {
+        (Some(index), _) => index,
+        // The store has compared the hash of the pack already; inline packs were found by theirs.
+        (None, Some(bytes)) => match PackIndex::from_tail(bytes, bytes.len() as u64)? {
+            TailOutcome::Complete(index) => Arc::new(index),
+            TailOutcome::NeedMore { .. } => return Err(SyncError::PackMissing(pack.id)),
+        },
+        (None, None) => unreachable!("without an index the pack is fetched whole"),
+    };
+    let mut found = Vec::with_capacity(records.len());
+    for &record in records {
+        let number = record as usize;
+        let range = index.record(number)?.stored_range();
+        let bytes = match &whole {
+            Some(bytes) if range.end <= bytes.len() as u64 => bytes.slice(range.start as usize..range.end as usize),
+            Some(_) => return Err(SyncError::PackMissing(pack.id)),
+            None => {
+                let bytes = store.read_pack_range(pack.id, range).await?;
+                fetched += bytes.len() as u64;
+                bytes
+            }
+        };
+        let place = ChunkPlace { pack: pack.number, record };
+        found.push((place, StoredRecord { index: index.clone(), number, bytes }));
+    }
+    Ok((pack.number, index, found, fetched))
+}
+
+/// Writes into the state which chunks a pack holds.
+pub fn add_chunks(state: &mut State, pack: &KnownPack, index: &PackIndex) -> Result<()> {
+    state.add_chunks(&pack.id, index.packed_chunks().map(|packed| (packed.chunk.id, packed.record)))
+}
+
+/// Returns the id of a pack.
+pub fn pack_id(bytes: &[u8]) -> model::PackId {
+    model::PackId::from_bytes(*blake3::hash(bytes).as_bytes())
+}

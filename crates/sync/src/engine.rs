@@ -1,0 +1,376 @@
+//! The engine: keeps a folder and a log equal, in steps that each leave everything in order.
+//!
+//! *Participants*: one folder, one log, one store, and the state that one device keeps of them. *Goals*: nothing that a user
+//! or the log has is ever lost; every step may be cut off anywhere and is taken up again by the next run.
+//! *Invariants*: a commit is in the outbox before it is proposed, and its packs are durable before that; a row of the
+//! merge base is written after its file is durable in its place; the log is folded entry by entry, each checked against
+//! the one before.
+//!
+//! The steps, by MetaSync's names: [`Engine::checkin`] records, [`Engine::fetch`] learns, [`Engine::merge`] applies,
+//! [`Engine::push`] sends; [`Engine::sync`] repeats them until nothing is left.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use commit_log::CommitLog;
+use content::{Transform, WorkspaceContentKeys};
+use model::environment::random_bytes;
+use model::{Clock, DeviceId, Genesis, Head, NodeId, Random, RelativePath, TreeStore};
+use storage::ContentStore;
+
+use crate::chunk_reader::ChunkFetcher;
+use crate::error::{Result, SyncError};
+use crate::file_system::{FileSystem, FileError};
+use crate::ignore_rules::IgnoreRules;
+use crate::overlay::{EngineTrees, Overlay};
+use crate::scan::{Problem, Scope, scan};
+use crate::state::State;
+use crate::workers::Workers;
+
+mod apply;
+mod checkin;
+mod checkpoints;
+mod conflicts;
+mod download;
+mod fetch;
+mod heal;
+mod history;
+mod watch_loop;
+
+pub use conflicts::{Conflict, Keep};
+pub use history::{At, Listed, VersionInfo};
+pub use watch_loop::WatchOptions;
+
+/// Rounds of planning after which the engine gives up; none is known that needs more than a few.
+const ROUNDS_MAX: u32 = 200;
+
+/// The name of the file with the ignore rules.
+const IGNORE_FILE: &[u8] = b".synclineignore";
+
+/// What enters the engine from outside.
+#[derive(Debug, Clone)]
+pub struct Environment {
+    /// The folder.
+    pub file_system: Arc<dyn FileSystem>,
+    /// The log.
+    pub log: Arc<dyn CommitLog>,
+    /// Where packs rest.
+    pub store: Arc<ContentStore>,
+    /// Time.
+    pub clock: Arc<dyn Clock>,
+    /// Randomness.
+    pub random: Arc<dyn Random>,
+    /// Threads.
+    pub workers: Workers,
+}
+
+/// How the engine works.
+#[derive(Debug, Clone)]
+pub struct EngineOptions {
+    /// This device.
+    pub device: DeviceId,
+    /// How it calls itself.
+    pub device_name: String,
+    /// Whether a mass deletion was confirmed.
+    pub allow_mass_delete: bool,
+    /// How packs are compressed.
+    pub transform: Transform,
+}
+
+/// What happens, for whoever shows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Event {
+    /// A step has begun.
+    Step(&'static str),
+    /// So many files of so many are read.
+    Read {
+        /// Files so far.
+        files: u64,
+        /// Files in all.
+        total: u64,
+    },
+    /// So many files of so many are written.
+    Written {
+        /// Files so far.
+        files: u64,
+        /// Files in all.
+        total: u64,
+    },
+    /// A file went to the log.
+    Sent(RelativePath),
+    /// A file came from the log.
+    Received(RelativePath),
+    /// A file was removed because the log says so.
+    Removed(RelativePath),
+    /// Both sides changed a file; this copy is kept.
+    KeptCopy(RelativePath),
+}
+
+/// Takes events; the engine waits for it, so it must be quick.
+pub type Observer = Arc<dyn Fn(Event) + Send + Sync>;
+
+/// What a run has done.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SyncReport {
+    /// The newest entry that is folded.
+    pub seq: u64,
+    /// Changes that were sent.
+    pub sent: u64,
+    /// Changes that were applied to the folder.
+    pub received: u64,
+    /// Bytes that were sent to log and store.
+    pub sent_bytes: u64,
+    /// Bytes that were received from log and store.
+    pub received_bytes: u64,
+    /// Copies that were kept because both sides had changed a file.
+    pub kept_copies: Vec<RelativePath>,
+    /// What is not synced.
+    pub problems: Vec<Problem>,
+    /// Entries of the folder that were looked at.
+    pub scanned: u64,
+    /// Bytes of the files that were read.
+    pub read_bytes: u64,
+}
+
+/// Keeps one folder and one log equal.
+pub struct Engine {
+    environment: Environment,
+    options: EngineOptions,
+    state: State,
+    overlay: Overlay,
+    fetcher: ChunkFetcher,
+    keys: WorkspaceContentKeys,
+    rules: IgnoreRules,
+    upload: checkin::Upload,
+    /// Nodes that could not be brought to agreement in this run.
+    skipped: BTreeSet<NodeId>,
+    report: SyncReport,
+    observer: Observer,
+}
+
+impl std::fmt::Debug for Engine {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Engine").field("environment", &self.environment).finish_non_exhaustive()
+    }
+}
+
+impl Engine {
+    /// Opens the engine over a state, which is bound to the log's workspace if it is new.
+    ///
+    /// # Errors
+    /// [`SyncError::RootMismatch`] where state and log are of different workspaces; [`SyncError::Database`].
+    pub fn open(environment: Environment, mut state: State, options: EngineOptions) -> Result<Self> {
+        let genesis: Genesis = environment.log.genesis().clone();
+        match state.genesis()? {
+            None => state.transaction(|state| state.set_genesis(&genesis))?,
+            Some(known) if known == genesis => {}
+            Some(known) => {
+                let reason = format!("it belongs to the workspace '{}'", known.name);
+                return Err(SyncError::RootMismatch(reason));
+            }
+        }
+        let keys = WorkspaceContentKeys::derive(&genesis.content_key);
+        let (store, log) = (environment.store.clone(), environment.log.clone());
+        let fetcher = ChunkFetcher::new(store, log, keys.namer());
+        Ok(Self {
+            environment,
+            options,
+            state,
+            overlay: Overlay::default(),
+            fetcher,
+            keys,
+            rules: IgnoreRules::default(),
+            upload: checkin::Upload::default(),
+            skipped: BTreeSet::new(),
+            report: SyncReport::default(),
+            observer: Arc::new(|_| {}),
+        })
+    }
+
+    /// Sets who is told what happens.
+    pub fn observe(&mut self, observer: Observer) {
+        self.observer = observer;
+    }
+
+    /// Gives the state back, for a world that outlives its engines.
+    pub fn into_state(self) -> State {
+        self.state
+    }
+
+    /// Returns the state, for looking.
+    pub fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// Gives the folder an identity where neither it nor the state has one: the first sync of a folder.
+    ///
+    /// # Errors
+    /// [`SyncError::RootMismatch`] where only one of them has one, or they differ.
+    pub fn bind_root(&mut self) -> Result<()> {
+        let file_system = &self.environment.file_system;
+        let mismatch = |reason: &str| Err(SyncError::RootMismatch(reason.to_owned()));
+        let found = match file_system.root_identity() {
+            Ok(found) => found,
+            Err(FileError::NotFound(_)) => return mismatch("it is not there"),
+            Err(error) => return Err(error.into()),
+        };
+        match (self.state.fact("root")?, found) {
+            (None, None) => {
+                let identity = random_bytes(&*self.environment.random);
+                file_system.set_root_identity(identity)?;
+                self.state.set_fact("root", &identity)
+            }
+            // The database was lost: what is in the folder is taken in without a merge base, so nothing is deleted.
+            (None, Some(identity)) => self.state.set_fact("root", &identity),
+            (Some(known), Some(found)) if known == found => Ok(()),
+            (Some(_), Some(_)) => mismatch("its identity is that of another folder"),
+            (Some(_), None) => mismatch("its identity is missing, as on an unmounted disk"),
+        }
+    }
+
+    /// Exchanges everything in both directions, and again until nothing is left to exchange.
+    ///
+    /// # Errors
+    /// [`SyncError`]; what was done until then is in order, and the next run continues.
+    pub async fn sync(&mut self, scope: Scope) -> Result<SyncReport> {
+        self.begin()?;
+        self.look(&scope)?;
+        for round in 0.. {
+            if round == ROUNDS_MAX {
+                return Err(SyncError::NotSettling(round));
+            }
+            self.push().await?;
+            self.fetch().await?;
+            let merged = self.merge_round().await?;
+            let proposed = self.checkin_round().await?;
+            if !merged && !proposed && self.state.outbox()?.is_empty() {
+                break;
+            }
+        }
+        self.publish_checkpoint_if_due().await?;
+        self.finish()
+    }
+
+    /// Records what differs in the folder, without the network: commits wait in the outbox, packs on this device.
+    ///
+    /// # Errors
+    /// As [`Self::sync`].
+    pub async fn checkin(&mut self) -> Result<SyncReport> {
+        self.begin()?;
+        self.look(&Scope::Everything)?;
+        self.set_offline(true);
+        let recorded = self.checkin_rounds().await;
+        self.set_offline(false);
+        recorded?;
+        self.finish()
+    }
+
+    async fn checkin_rounds(&mut self) -> Result<()> {
+        for _ in 0..ROUNDS_MAX {
+            let read = self.read_round().await?;
+            if !self.checkin_round().await? && !read {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Applies what was fetched to the folder.
+    ///
+    /// # Errors
+    /// As [`Self::sync`].
+    pub async fn merge(&mut self) -> Result<SyncReport> {
+        self.begin()?;
+        self.look(&Scope::Everything)?;
+        for round in 0.. {
+            if round == ROUNDS_MAX {
+                return Err(SyncError::NotSettling(round));
+            }
+            if !self.merge_round().await? {
+                break;
+            }
+        }
+        self.finish()
+    }
+
+    fn begin(&mut self) -> Result<()> {
+        self.bind_root()?;
+        self.report = SyncReport::default();
+        self.skipped.clear();
+        self.fetcher.fetched_bytes = 0;
+        self.load_rules()
+    }
+
+    fn finish(&mut self) -> Result<SyncReport> {
+        let mut report = std::mem::take(&mut self.report);
+        report.seq = self.head()?.seq;
+        report.received_bytes += self.fetcher.fetched_bytes;
+        report.problems.extend(std::mem::take(&mut self.overlay.problems));
+        Ok(report)
+    }
+
+    /// Scans the folder, and stops where more has vanished than a person would delete.
+    fn look(&mut self, scope: &Scope) -> Result<()> {
+        (self.observer)(Event::Step("scan"));
+        let Environment { file_system, random, .. } = &self.environment;
+        if matches!(scope, Scope::Everything) {
+            self.overlay.clear();
+        }
+        let changes = scan(&**file_system, &self.state, &self.rules, &**random, scope)?;
+        self.report.scanned += changes.scanned;
+        self.overlay.absorb(changes);
+        let (deleted, total) = (self.overlay.absent_count(), self.state.synced_count()?);
+        if deleted > MASS_DELETE_MIN.max(total * MASS_DELETE_PERCENT / 100) && !self.options.allow_mass_delete {
+            self.overlay.clear();
+            return Err(SyncError::MassDelete { deleted, total });
+        }
+        Ok(())
+    }
+
+    fn load_rules(&mut self) -> Result<()> {
+        use std::io::Read;
+        let path = RelativePath::new(IGNORE_FILE)?;
+        let mut text = Vec::new();
+        match self.environment.file_system.open(&path) {
+            Ok(file) => {
+                let read = file.take(IGNORE_FILE_LENGTH_MAX).read_to_end(&mut text);
+                read.map_err(|error| FileError::Other { path, reason: error.to_string() })?;
+            }
+            Err(FileError::NotFound(_) | FileError::Changed(_)) => {}
+            Err(error) => return Err(error.into()),
+        }
+        self.rules = IgnoreRules::parse(&text).0;
+        Ok(())
+    }
+
+    fn trees(&self) -> EngineTrees<'_> {
+        EngineTrees { state: &self.state, overlay: &self.overlay }
+    }
+
+    fn head(&self) -> Result<Head> {
+        Ok(self.state.head()?.expect("an open engine is bound to a workspace"))
+    }
+
+    /// Returns the nodes that may differ between the trees.
+    fn differing(&self) -> Result<BTreeSet<NodeId>> {
+        let mut nodes: BTreeSet<_> = self.overlay.nodes().copied().collect();
+        nodes.extend(self.state.unsynced()?);
+        Ok(nodes.into_iter().filter(|node| !self.skipped.contains(node)).collect())
+    }
+
+    /// Notes that the merge base has the newest remote version of a node.
+    fn note_merged(&mut self, node: &NodeId) -> Result<()> {
+        let remote = self.state.node(node)?.filter(|remote| remote.is_alive()).map(|remote| remote.version);
+        let synced = self.state.synced(node)?.map(|synced| synced.version);
+        if remote == synced { self.state.remove_unsynced(node) } else { Ok(()) }
+    }
+}
+
+/// How many nodes may vanish at once without a question, whatever their part.
+const MASS_DELETE_MIN: u64 = 50;
+
+/// Which part of all nodes may vanish at once without a question, in per cent.
+const MASS_DELETE_PERCENT: u64 = 30;
+
+/// How many bytes of ignore rules are read.
+const IGNORE_FILE_LENGTH_MAX: u64 = 1024 * 1024;

@@ -1,0 +1,357 @@
+//! Carries out one plan after the other: state only, then moves, then contents, then removals.
+
+use std::collections::BTreeMap;
+
+use model::{ConflictOrigin, Name, NodeId, RelativePath, TreeStore};
+use model::environment::random_bytes;
+
+use super::{Engine, Event};
+use crate::error::{Result, SyncError};
+use crate::file_system::{FileError, FileKind, Stat};
+use crate::overlay::OverlayNode;
+use crate::plan::{Local, LocalMatter, Operation, Place, Trees, plan, split};
+use crate::scan::{Problem, ProblemKind};
+use crate::state::SyncedNode;
+
+impl Engine {
+    /// Plans and carries out everything but proposals, until a plan has none but proposals. Returns whether
+    /// anything was done.
+    pub(super) async fn merge_round(&mut self) -> Result<bool> {
+        let mut any = false;
+        for _ in 0..super::ROUNDS_MAX {
+            let mut operations = plan(&self.trees(), &self.differing()?)?;
+            operations.retain(|_, operation| !operation.is_proposal());
+            if operations.is_empty() {
+                return Ok(any);
+            }
+            let mut classes: BTreeMap<u8, Vec<(NodeId, Operation)>> = BTreeMap::new();
+            for (node, operation) in operations {
+                classes.entry(operation.class()).or_default().push((node, operation));
+            }
+            let mut progress = false;
+            for (class, operations) in classes {
+                progress |= match class {
+                    0 => self.apply_to_state(operations).await?,
+                    1 | 2 => self.apply_moves(operations)?,
+                    3 => self.apply_contents(operations).await?,
+                    _ => self.apply_removals(operations)?,
+                };
+            }
+            any |= progress;
+            if !progress {
+                return Ok(any);
+            }
+        }
+        Err(SyncError::NotSettling(super::ROUNDS_MAX))
+    }
+
+    /// Reads what must be read before it can be planned further, without changing folder or merge base.
+    pub(super) async fn read_round(&mut self) -> Result<bool> {
+        let mut operations = plan(&self.trees(), &self.differing()?)?;
+        operations.retain(|_, operation| *operation == Operation::Read);
+        self.read_nodes(operations.into_keys().collect()).await
+    }
+
+    async fn apply_to_state(&mut self, operations: Vec<(NodeId, Operation)>) -> Result<bool> {
+        let mut to_read = Vec::new();
+        let mut rest = Vec::new();
+        for (node, operation) in operations {
+            match operation {
+                Operation::Read => to_read.push(node),
+                operation => rest.push((node, operation)),
+            }
+        }
+        let progress = !rest.is_empty();
+        self.in_transaction(|engine| {
+            for (node, operation) in rest {
+                match operation {
+                    Operation::Accept => engine.accept(&node)?,
+                    Operation::Forget => engine.forget(&node)?,
+                    Operation::Refresh => engine.refresh(&node)?,
+                    Operation::Adopt(holder) => engine.adopt(&node, holder)?,
+                    other => unreachable!("{other:?} is of another class"),
+                }
+            }
+            Ok(())
+        })?;
+        Ok(self.read_nodes(to_read).await? || progress)
+    }
+
+    /// Runs `body` in a transaction of the state.
+    pub(super) fn in_transaction<T>(&mut self, body: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        self.state.begin()?;
+        let result = body(self);
+        self.state.end(result.is_ok())?;
+        result
+    }
+
+    fn accept(&mut self, node: &NodeId) -> Result<()> {
+        let remote = self.state.node(node)?.expect("planned from the remote tree");
+        let synced = self.state.synced(node)?;
+        let found = self.overlay.get(node).cloned();
+        let (place, matter) = split(&remote.record);
+        let is_read = |found: &OverlayNode| found.local.matter == LocalMatter::Known(matter.clone());
+        let stat = match &found {
+            Some(found) if is_read(found) => Some(found.stat),
+            _ => synced.and_then(|synced| synced.stat),
+        };
+        let row = SyncedNode { node: *node, version: remote.version, record: remote.record, stat, pending: None };
+        self.keep_local_rows_apart(&row)?;
+        self.state.set_synced(&row)?;
+        if let Some(mut found) = found
+            && is_read(&found)
+        {
+            if found.local.place == place {
+                self.overlay.forget(node);
+            } else {
+                found.local.matter = LocalMatter::Same;
+                self.overlay.set(*node, found);
+            }
+        }
+        self.note_merged(node)
+    }
+
+    /// Before a row takes a name in the merge base: whoever has the name there and is elsewhere, or also in the folder,
+    /// must not be forgotten with its row.
+    fn keep_local_rows_apart(&mut self, row: &SyncedNode) -> Result<()> {
+        let (place, _) = split(&row.record);
+        let Some(other) = self.state.synced_child(&place.parent, &place.name)? else { return Ok(()) };
+        if other.node == row.node {
+            return Ok(());
+        }
+        let parked = self.parked_name(&other.node);
+        let (found, stat) = (self.trees().local(&other.node)?, self.trees().local_stat(&other.node)?);
+        let mut moved = other;
+        moved.record.parent = NodeId::ROOT;
+        moved.record.name = parked;
+        if let (Some(local), Some(stat)) = (found, stat) {
+            self.overlay.set(moved.node, OverlayNode { local, stat });
+        }
+        self.state.add_unsynced(&moved.node)?;
+        self.state.set_synced(&moved)
+    }
+
+    fn forget(&mut self, node: &NodeId) -> Result<()> {
+        self.state.remove_synced(node)?;
+        self.overlay.forget(node);
+        let is_alive = self.state.node(node)?.is_some_and(|remote| remote.is_alive());
+        if is_alive { Ok(()) } else { self.state.remove_unsynced(node) }
+    }
+
+    fn refresh(&mut self, node: &NodeId) -> Result<()> {
+        let Some(found) = self.overlay.get(node).cloned() else { return Ok(()) };
+        let mut row = self.state.synced(node)?.expect("planned from the merge base");
+        row.stat = Some(found.stat);
+        self.state.set_synced(&row)?;
+        self.overlay.forget(node);
+        Ok(())
+    }
+
+    /// What is in the folder under one id is the node of another id.
+    fn adopt(&mut self, node: &NodeId, holder: NodeId) -> Result<()> {
+        let remote = self.state.node(&holder)?.expect("the fold merges into known nodes");
+        let local = self.trees().local(node)?.expect("planned from the folder");
+        let stat = self.trees().local_stat(node)?;
+        let mut record = remote.record;
+        record.parent = local.place.parent;
+        record.name = local.place.name.clone();
+        self.state.remove_synced(node)?;
+        self.overlay.forget(node);
+        self.state.reparent_synced(node, &holder)?;
+        self.overlay.adopt_children(node, holder);
+        // The matter is equal where it counts, or is compared by the next scan.
+        let stat = stat.filter(|stat| stat.kind == FileKind::Directory);
+        let row = SyncedNode { node: holder, version: 0, record, stat, pending: None };
+        self.state.set_synced(&row)?;
+        if let (Some(stat), Some(found)) = (stat, Some(local.clone())) {
+            self.overlay.set(holder, OverlayNode { local: Local { matter: LocalMatter::Touched, ..found }, stat });
+        } else if let Some(stat) = self.stat_of(&local.place)? {
+            let matter = LocalMatter::Touched;
+            self.overlay.set(holder, OverlayNode { local: Local { matter, ..local }, stat });
+        }
+        self.state.remove_unsynced(node)?;
+        self.state.add_unsynced(&holder)
+    }
+
+    fn stat_of(&self, place: &Place) -> Result<Option<Stat>> {
+        match self.trees().path_of_place(place)? {
+            Some(path) => Ok(self.environment.file_system.stat(&path)?),
+            None => Ok(None),
+        }
+    }
+
+    fn parked_name(&self, node: &NodeId) -> Name {
+        Name::new(format!(".syncline-parked-{node}")).expect("a valid name")
+    }
+
+    fn apply_moves(&mut self, operations: Vec<(NodeId, Operation)>) -> Result<bool> {
+        let mut progress = false;
+        for (node, operation) in operations {
+            let done = match operation {
+                Operation::KeepCopy => self.keep_copy(&node),
+                Operation::Park => {
+                    let place = Place { parent: NodeId::ROOT, name: self.parked_name(&node) };
+                    self.move_local(&node, place)
+                }
+                _ => {
+                    let remote = self.state.node(&node)?.expect("planned from the remote tree");
+                    self.move_local(&node, split(&remote.record).0)
+                }
+            };
+            progress |= self.or_problem(&node, done)?;
+        }
+        self.environment.file_system.make_durable()?;
+        Ok(progress)
+    }
+
+    fn move_local(&mut self, node: &NodeId, target: Place) -> Result<()> {
+        let trees = self.trees();
+        let (Some(from), Some(to)) = (trees.local_path(node)?, trees.path_of_place(&target)?) else {
+            return Ok(());
+        };
+        let found = self.overlay.get(node).cloned();
+        let mut row = self.state.synced(node)?.expect("only what has a base is moved");
+        self.keep_local_rows_apart(&SyncedNode {
+            record: model::NodeRecord { parent: target.parent, name: target.name.clone(), ..row.record.clone() },
+            ..row.clone()
+        })?;
+        row.record.parent = target.parent;
+        row.record.name = target.name.clone();
+        // The row goes first: cut off in between, the file is found at its old place and moved again.
+        self.state.set_synced(&row)?;
+        let after = self.environment.file_system.rename(&from, &to)?;
+        if row.stat.is_some_and(|before| is_same_but_renamed(&before, &after)) {
+            row.stat = Some(after);
+            self.state.set_synced(&row)?;
+        }
+        match found {
+            Some(mut found) => {
+                found.local.place = target;
+                if is_same_but_renamed(&found.stat, &after) {
+                    found.stat = after;
+                }
+                if found.local.matter == LocalMatter::Same {
+                    self.overlay.forget(node);
+                } else {
+                    self.overlay.set(*node, found);
+                }
+            }
+            None => self.overlay.forget(node),
+        }
+        self.report.received += 1;
+        Ok(())
+    }
+
+    /// Both sides have changed a file: what is in the folder becomes another node, and the way is free.
+    fn keep_copy(&mut self, node: &NodeId) -> Result<()> {
+        let found = self.overlay.get(node).cloned().expect("a conflict was read");
+        let Some(from) = self.trees().local_path(node)? else { return Ok(()) };
+        let mut place = found.local.place.clone();
+        let label = format!("conflict {}", self.options.device_name);
+        let wanted = place.name.clone();
+        let mut attempt = 0;
+        let to = loop {
+            place.name = wanted.conflict(&label, attempt);
+            attempt += 1;
+            let path = self.trees().path_of_place(&place)?.expect("its directory is in the folder");
+            if self.trees().local_holder(&place)?.is_none() && self.environment.file_system.stat(&path)?.is_none() {
+                break path;
+            }
+        };
+        let after = self.environment.file_system.rename(&from, &to)?;
+        let copy = NodeId::from_bytes(random_bytes(&*self.environment.random));
+        let LocalMatter::Known(matter) = &found.local.matter else { unreachable!("a conflict was read") };
+        let record = model::NodeRecord {
+            parent: place.parent,
+            name: place.name.clone(),
+            mode: matter.mode,
+            modified: matter.modified,
+            kind: matter.kind.clone(),
+            conflict: Some(ConflictOrigin { node: *node }),
+        };
+        let row = SyncedNode { node: copy, version: 0, record, stat: None, pending: None };
+        self.in_transaction(|engine| {
+            engine.state.remove_synced(node)?;
+            engine.state.set_synced(&row)
+        })?;
+        self.overlay.forget(node);
+        let matter = if is_same_but_renamed(&found.stat, &after) { found.local.matter } else { LocalMatter::Touched };
+        let local = Local { place, kind: found.local.kind, matter };
+        self.overlay.set(copy, OverlayNode { local, stat: after });
+        self.report.kept_copies.push(to.clone());
+        (self.observer)(Event::KeptCopy(to));
+        Ok(())
+    }
+
+    fn apply_removals(&mut self, operations: Vec<(NodeId, Operation)>) -> Result<bool> {
+        let label = format!("v{}", self.head()?.seq);
+        let mut progress = false;
+        let mut removed = Vec::new();
+        for (node, _) in operations {
+            let trees = self.trees();
+            let (Some(path), Some(stat)) = (trees.local_path(&node)?, trees.local_stat(&node)?) else { continue };
+            match self.environment.file_system.trash(&path, &stat, &label) {
+                Ok(()) => {
+                    (self.observer)(Event::Removed(path));
+                    removed.push(node);
+                }
+                // Something that is not synced lies in it: then the directory stays, for everybody.
+                Err(FileError::NotEmpty(_)) => {
+                    let remote = self.state.node(&node)?.expect("planned from the remote tree");
+                    if let Some(mut row) = self.state.synced(&node)? {
+                        row.version = remote.version;
+                        self.state.set_synced(&row)?;
+                    }
+                    progress = true;
+                }
+                Err(FileError::NotFound(_)) => removed.push(node),
+                Err(error) => {
+                    self.or_problem(&node, Err(error.into()))?;
+                }
+            }
+        }
+        self.environment.file_system.make_durable()?;
+        progress |= !removed.is_empty();
+        self.report.received += removed.len() as u64;
+        self.in_transaction(|engine| removed.iter().try_for_each(|node| engine.forget(node)))?;
+        Ok(progress)
+    }
+
+    /// Turns an error of one file into a problem of the report; the rest goes on.
+    pub(super) fn or_problem(&mut self, node: &NodeId, result: Result<()>) -> Result<bool> {
+        let error = match result {
+            Ok(()) => return Ok(true),
+            Err(SyncError::File(error)) if !is_fatal(&error) => SyncError::File(error),
+            Err(error @ (SyncError::ChunkMissing(_) | SyncError::PackMissing(_) | SyncError::Path(_))) => error,
+            Err(error) => return Err(error),
+        };
+        let kind = match &error {
+            SyncError::File(FileError::Changed(_) | FileError::NotFound(_)) => ProblemKind::Changing,
+            SyncError::File(FileError::AlreadyExists(_)) => ProblemKind::Blocked,
+            other => ProblemKind::Unreadable(other.to_string()),
+        };
+        let path = self.shown_path(node)?;
+        self.report.problems.push(Problem { path, name: None, kind });
+        self.skipped.insert(*node);
+        Ok(false)
+    }
+
+    /// Returns a path by which people know a node.
+    fn shown_path(&self, node: &NodeId) -> Result<RelativePath> {
+        let remote = model::tree::path_of(&self.state, node).ok().flatten();
+        match remote {
+            Some(path) => Ok(path),
+            None => Ok(self.trees().local_path(node)?.unwrap_or_default()),
+        }
+    }
+}
+
+/// Tells whether an error concerns the whole folder, so that going on is useless.
+fn is_fatal(error: &FileError) -> bool {
+    matches!(error, FileError::NoSpace(_) | FileError::ReadOnly(_) | FileError::NotDurable(_))
+}
+
+/// Tells whether a file is the same, apart from the change time that renaming sets.
+fn is_same_but_renamed(before: &Stat, after: &Stat) -> bool {
+    Stat { changed: after.changed, ..*before } == *after
+}

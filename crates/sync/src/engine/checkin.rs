@@ -1,0 +1,460 @@
+//! Records what differs in the folder: reads files, packs new chunks, and puts commits into the outbox.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use content::{FinishedPack, PackIndex};
+use model::codec::encode_message;
+use model::commit::INLINE_PACKS_LENGTH_MAX;
+use model::environment::random_bytes;
+use model::{Action, Change, ChunkId, Commit, NodeId, NodeKind, NodeRecord, OpId, PackRef, RelativePath, TreeStore};
+use parking_lot::Mutex;
+
+use super::{Engine, Event};
+use crate::error::{Result, SyncError};
+use crate::file_system::FileKind;
+use crate::overlay::OverlayNode;
+use crate::plan::{Local, LocalMatter, Operation, Trees, plan};
+use crate::prepare::{Claims, HasRead, KnownChunks, Preparation, ReadFailure, ToRead};
+use crate::scan::{Problem, ProblemKind};
+use crate::state::SyncedNode;
+
+/// How many changes go into one commit.
+const GROUP_CHANGES: usize = 8192;
+
+/// How many bytes of files are read for one commit.
+const GROUP_LENGTH: u64 = 256 * 1024 * 1024;
+
+/// How many bytes of files one thread reads into packs of its own.
+const SHARE_LENGTH: u64 = 32 * 1024 * 1024;
+
+/// Below this many bytes one thread reads them all, so that they share a pack.
+const SHARE_FROM: u64 = 4 * 1024 * 1024;
+
+/// How many packs wait to be stored; readers wait for room.
+const PACKS_WAITING: usize = 4;
+
+/// What is on its way to the store and not yet announced by a commit.
+#[derive(Default)]
+pub(super) struct Upload {
+    packs: Vec<NewPack>,
+    claims: Claims,
+    /// Directories that were made in this round, whose rows are still to be written.
+    pub(super) new_directories: Vec<NodeId>,
+    /// Whether packs are kept on this device until a push.
+    is_offline: bool,
+}
+
+/// A pack that no commit names yet.
+struct NewPack {
+    pack: PackRef,
+    index: PackIndex,
+    /// Its bytes, while it may still travel inside a commit.
+    bytes: Option<Bytes>,
+}
+
+/// Chunks that are known because they were loaded.
+struct Loaded(HashSet<ChunkId>);
+
+impl KnownChunks for Loaded {
+    fn contains(&self, chunk: &ChunkId) -> Result<bool> {
+        Ok(self.0.contains(chunk))
+    }
+}
+
+impl Engine {
+    /// Proposes everything that differs here and not in the log. Returns whether there was anything.
+    pub(super) async fn checkin_round(&mut self) -> Result<bool> {
+        let proposals = self.ordered_proposals()?;
+        if proposals.is_empty() {
+            return Ok(false);
+        }
+        let mut group = Vec::new();
+        let mut length = 0;
+        let mut any = false;
+        for (node, operation) in proposals {
+            length += self.trees().local_stat(&node)?.map_or(0, |stat| stat.size);
+            group.push((node, operation));
+            if group.len() == GROUP_CHANGES || length >= GROUP_LENGTH {
+                any |= self.propose(std::mem::take(&mut group)).await?;
+                length = 0;
+            }
+        }
+        any |= self.propose(group).await?;
+        Ok(any)
+    }
+
+    /// Returns the planned proposals: directories before what lies in them, deletions last and deepest first.
+    fn ordered_proposals(&self) -> Result<Vec<(NodeId, Operation)>> {
+        let trees = self.trees();
+        let mut puts: Vec<(RelativePath, NodeId, Operation)> = Vec::new();
+        let mut deletes: Vec<(usize, NodeId, Operation)> = Vec::new();
+        for (node, operation) in plan(&trees, &self.differing()?)? {
+            match operation {
+                Operation::Propose { .. } => {
+                    puts.push((trees.local_path(&node)?.unwrap_or_default(), node, operation));
+                }
+                Operation::ProposeDelete { .. } => {
+                    let path = model::tree::path_of(&self.state, &node).ok().flatten();
+                    deletes.push((path.map_or(0, |path| path.depth()), node, operation));
+                }
+                _ => {}
+            }
+        }
+        puts.sort_unstable_by(|one, other| one.0.cmp(&other.0));
+        deletes.sort_by_key(|(depth, ..)| std::cmp::Reverse(*depth));
+        let puts = puts.into_iter().map(|(_, node, operation)| (node, operation));
+        Ok(puts.chain(deletes.into_iter().map(|(_, node, operation)| (node, operation))).collect())
+    }
+
+    /// Turns a group of proposals into one commit, stores its packs, and sends it unless this is off line.
+    async fn propose(&mut self, group: Vec<(NodeId, Operation)>) -> Result<bool> {
+        let mut touched = Vec::new();
+        for (node, operation) in &group {
+            let is_put = matches!(operation, Operation::Propose { .. });
+            if is_put && self.trees().local(node)?.is_some_and(|local| local.matter == LocalMatter::Touched) {
+                touched.push(*node);
+            }
+        }
+        self.read_nodes(touched).await?;
+        let op_id = OpId::from_bytes(random_bytes(&*self.environment.random));
+        let mut changes = Vec::with_capacity(group.len());
+        let mut rows = Vec::with_capacity(group.len());
+        for (node, operation) in group {
+            if let Some((change, row)) = self.proposal(node, &operation, op_id)? {
+                changes.push(change);
+                rows.push(row);
+            }
+        }
+        if changes.is_empty() {
+            return Ok(false);
+        }
+        let (packs, inline_packs) = self.take_packs().await?;
+        let commit = self.commit_of(op_id, changes, packs, inline_packs)?;
+        let count = rows.len() as u64;
+        self.in_transaction(|engine| {
+            engine.state.add_to_outbox(&commit)?;
+            rows.iter().try_for_each(|row| engine.state.propose_synced(row))
+        })?;
+        for row in rows {
+            if let Some(path) = self.trees().local_path(&row.node)? {
+                (self.observer)(Event::Sent(path));
+            }
+            let is_deleted = self.overlay.contains(&row.node) && self.overlay.get(&row.node).is_none();
+            if !is_deleted {
+                self.overlay.forget(&row.node);
+            }
+        }
+        self.report.sent += count;
+        if !self.upload.is_offline {
+            self.push().await?;
+            self.learn_own_packs()?;
+        }
+        Ok(true)
+    }
+
+    /// Makes a change and the row of the merge base that it leads to; nothing where there is nothing to change.
+    fn proposal(&mut self, node: NodeId, operation: &Operation, op_id: OpId) -> Result<Option<(Change, SyncedNode)>> {
+        let synced = self.state.synced(&node)?;
+        let base = match operation {
+            Operation::ProposeDelete { base } => {
+                let Some(row) = synced else { return Ok(None) };
+                let row = SyncedNode { pending: Some(op_id), ..row };
+                return Ok(Some((Change { node, base: *base, action: Action::Delete }, row)));
+            }
+            Operation::Propose { base } => *base,
+            _ => return Ok(None),
+        };
+        let Some(local) = self.trees().local(&node)? else { return Ok(None) };
+        let stat = self.trees().local_stat(&node)?;
+        let matter = match (local.matter, &synced) {
+            (LocalMatter::Known(matter), _) => matter,
+            (LocalMatter::Same, Some(synced)) => crate::plan::split(&synced.record).1,
+            // It could not be read; a later run will.
+            _ => return Ok(None),
+        };
+        let conflict = synced.as_ref().and_then(|synced| synced.record.conflict);
+        let record = NodeRecord {
+            parent: local.place.parent,
+            name: local.place.name,
+            mode: matter.mode,
+            modified: matter.modified,
+            kind: matter.kind,
+            conflict,
+        };
+        let is_known = synced.as_ref().is_some_and(|synced| {
+            synced.record == record && synced.version == base && base > 0 && self.is_alive(&node)
+        });
+        if is_known {
+            let row = synced.expect("it is known");
+            self.state.set_synced(&SyncedNode { stat, ..row })?;
+            self.overlay.forget(&node);
+            return Ok(None);
+        }
+        let change = Change { node, base, action: Action::Put(encode_message(&record)) };
+        Ok(Some((change, SyncedNode { node, version: base, record, stat, pending: Some(op_id) })))
+    }
+
+    /// Proposes a record as it is, without looking at the folder.
+    pub(super) async fn propose_record(&mut self, node: NodeId, base: u64, record: NodeRecord) -> Result<()> {
+        let Some(row) = self.state.synced(&node)? else { return Ok(()) };
+        let op_id = OpId::from_bytes(random_bytes(&*self.environment.random));
+        let change = Change { node, base, action: Action::Put(encode_message(&record)) };
+        let row = SyncedNode { version: base, record, pending: Some(op_id), ..row };
+        let commit = self.commit_of(op_id, vec![change], Vec::new(), Vec::new())?;
+        self.in_transaction(|engine| {
+            engine.state.add_to_outbox(&commit)?;
+            engine.state.propose_synced(&row)
+        })?;
+        self.push().await.map(drop)
+    }
+
+    fn commit_of(
+        &self,
+        op_id: OpId,
+        changes: Vec<Change>,
+        packs: Vec<PackRef>,
+        inline_packs: Vec<Vec<u8>>,
+    ) -> Result<Commit> {
+        Ok(Commit {
+            op_id,
+            device: self.options.device,
+            device_name: self.options.device_name.clone(),
+            time: self.environment.clock.now(),
+            seen: self.head()?,
+            changes,
+            packs,
+            inline_packs,
+        })
+    }
+
+    fn is_alive(&self, node: &NodeId) -> bool {
+        self.state.node(node).ok().flatten().is_some_and(|remote| remote.is_alive())
+    }
+
+    /// Reads nodes of the folder, so that their matter is known. Returns whether any was read.
+    pub(super) async fn read_nodes(&mut self, nodes: Vec<NodeId>) -> Result<bool> {
+        let mut files = Vec::with_capacity(nodes.len());
+        for node in nodes {
+            let trees = self.trees();
+            let (path, stat) = (trees.local_path(&node)?, trees.local_stat(&node)?);
+            let (Some(path), Some(stat)) = (path, stat) else {
+                self.find_again(&node)?;
+                continue;
+            };
+            let chunk_size = match self.state.synced(&node)?.map(|synced| synced.record.kind) {
+                Some(NodeKind::File(content)) if content.chunk_size > 0 => Some(content.chunk_size),
+                _ => None,
+            };
+            files.push(ToRead { node, path, stat, chunk_size });
+        }
+        if files.is_empty() {
+            return Ok(false);
+        }
+        if !self.upload.is_offline {
+            self.fetcher.index_packs(&mut self.state).await?;
+        }
+        self.report.read_bytes += files.iter().map(|file| file.stat.size).sum::<u64>();
+        let total = files.len() as u64;
+        (self.observer)(Event::Read { files: 0, total });
+        let results = self.read_in_shares(files).await?;
+        (self.observer)(Event::Read { files: total, total });
+        let mut any = false;
+        for HasRead { node, result } in results {
+            any |= self.take_read(node, result)?;
+        }
+        Ok(any)
+    }
+
+    /// A row says that a node is in the folder, and nothing says how it looks: it is looked up.
+    fn find_again(&mut self, node: &NodeId) -> Result<()> {
+        let Some(local) = self.trees().local(node)? else { return Ok(()) };
+        let Some(path) = self.trees().local_path(node)? else { return Ok(()) };
+        match self.environment.file_system.stat(&path)? {
+            Some(stat) if stat.kind == local.kind => {
+                let local = Local { matter: LocalMatter::Touched, ..local };
+                self.overlay.set(*node, OverlayNode { local, stat });
+            }
+            _ => self.overlay.set_absent(*node),
+        }
+        Ok(())
+    }
+
+    fn take_read(
+        &mut self,
+        node: NodeId,
+        result: Result<(crate::plan::Matter, crate::file_system::Stat), ReadFailure>,
+    ) -> Result<bool> {
+        let kind = match result {
+            Ok((matter, stat)) => {
+                let local = self.trees().local(&node)?.expect("it was read");
+                let local = Local { matter: LocalMatter::Known(matter), ..local };
+                self.overlay.set(node, OverlayNode { local, stat });
+                return Ok(true);
+            }
+            Err(ReadFailure::Changing) => ProblemKind::Changing,
+            Err(ReadFailure::Unreadable(reason)) => ProblemKind::Unreadable(reason),
+        };
+        let path = self.trees().local_path(&node)?.unwrap_or_default();
+        self.report.problems.push(Problem { path, name: None, kind });
+        self.skipped.insert(node);
+        Ok(false)
+    }
+
+    /// Divides files among the threads and stores packs as they come.
+    async fn read_in_shares(&mut self, files: Vec<ToRead>) -> Result<Vec<HasRead>> {
+        let preparation = self.preparation()?;
+        if self.environment.workers.is_inline() {
+            let mut packs = Vec::new();
+            let results = preparation.read_files(files, &mut |pack| {
+                packs.push(pack);
+                Ok(())
+            })?;
+            for pack in packs {
+                self.take_pack(pack).await?;
+            }
+            return Ok(results);
+        }
+        let (sender, mut receiver) = tokio::sync::mpsc::channel::<FinishedPack>(PACKS_WAITING);
+        let mut jobs = Vec::new();
+        for share in shares(files) {
+            let (preparation, sender) = (preparation.clone(), sender.clone());
+            jobs.push(self.environment.workers.run(move || {
+                preparation.read_files(share, &mut |pack| {
+                    // The receiver is gone only where the upload has failed already.
+                    sender.blocking_send(pack).map_err(|_| SyncError::NotSettling(0))
+                })
+            }));
+        }
+        drop(sender);
+        let mut failure = None;
+        while let Some(pack) = receiver.recv().await {
+            if failure.is_none() {
+                failure = self.take_pack(pack).await.err();
+            }
+        }
+        let mut results = Vec::new();
+        for job in jobs {
+            results.extend(job.await?);
+        }
+        failure.map_or(Ok(results), Err)
+    }
+
+    fn preparation(&self) -> Result<Preparation> {
+        let known: Arc<dyn KnownChunks> = if self.state.has_no_chunks()? {
+            Arc::new(Loaded(HashSet::new()))
+        } else {
+            match self.state.chunk_reader()? {
+                Some(reader) => Arc::new(Mutex::new(reader)),
+                None => Arc::new(Loaded(self.state.chunk_ids()?)),
+            }
+        };
+        Ok(Preparation {
+            file_system: self.environment.file_system.clone(),
+            keys: self.keys.clone(),
+            known,
+            claims: self.upload.claims.clone(),
+            transform: self.options.transform,
+        })
+    }
+
+    /// Sends a pack on its way. A single small one is held back, since it may travel inside the commit.
+    async fn take_pack(&mut self, pack: FinishedPack) -> Result<()> {
+        let bytes = Bytes::from(pack.bytes);
+        let new = PackRef { id: pack.id, length: bytes.len() as u64 };
+        let mut new = NewPack { pack: new, index: pack.index, bytes: Some(bytes) };
+        if new.pack.length > INLINE_PACKS_LENGTH_MAX as u64 {
+            self.store_pack(&mut new).await?;
+        }
+        self.upload.packs.push(new);
+        Ok(())
+    }
+
+    async fn store_pack(&mut self, pack: &mut NewPack) -> Result<()> {
+        let Some(bytes) = pack.bytes.take() else { return Ok(()) };
+        if self.upload.is_offline {
+            return self.state.keep_pack(&pack.pack.id, &bytes);
+        }
+        self.report.sent_bytes += pack.pack.length;
+        self.environment.store.put_pack_deferred(pack.pack.id, bytes).await?;
+        Ok(())
+    }
+
+    /// Makes all new packs durable and returns those to name and those to take along in a commit.
+    async fn take_packs(&mut self) -> Result<(Vec<PackRef>, Vec<Vec<u8>>)> {
+        let mut packs = std::mem::take(&mut self.upload.packs);
+        let length: u64 = packs.iter().map(|pack| pack.pack.length).sum();
+        let is_inline = length <= INLINE_PACKS_LENGTH_MAX as u64;
+        let (mut named, mut inline) = (Vec::new(), Vec::new());
+        for pack in &mut packs {
+            match &pack.bytes {
+                Some(bytes) if is_inline => inline.push(bytes.to_vec()),
+                _ => {
+                    self.store_pack(pack).await?;
+                    named.push(pack.pack);
+                }
+            }
+        }
+        self.upload.packs = packs;
+        if !named.is_empty() && !self.upload.is_offline {
+            self.environment.store.sync().await?;
+        }
+        Ok((named, inline))
+    }
+
+    /// Remembers where the chunks of own packs rest, without reading the packs again.
+    fn learn_own_packs(&mut self) -> Result<()> {
+        let packs = std::mem::take(&mut self.upload.packs);
+        self.in_transaction(|engine| {
+            for new in &packs {
+                let chunks = new.index.packed_chunks().map(|packed| (packed.chunk.id, packed.record));
+                if engine.state.knows_pack(&new.pack.id)? {
+                    engine.state.add_chunks(&new.pack.id, chunks)?;
+                }
+            }
+            Ok(())
+        })?;
+        self.upload.claims.lock().clear();
+        Ok(())
+    }
+
+    /// Keeps packs on this device from now on, until a push.
+    pub(super) fn set_offline(&mut self, is_offline: bool) {
+        self.upload.is_offline = is_offline;
+    }
+
+    /// Stores the packs that were kept on this device for commits of the outbox.
+    pub(super) async fn send_kept_packs(&mut self, outbox: &[Commit]) -> Result<()> {
+        let mut sent = Vec::new();
+        for pack in outbox.iter().flat_map(|commit| &commit.packs) {
+            let Some(bytes) = self.state.kept_pack(&pack.id)? else { continue };
+            self.report.sent_bytes += pack.length;
+            self.environment.store.put_pack_deferred(pack.id, bytes.into()).await?;
+            sent.push(pack.id);
+        }
+        if !sent.is_empty() {
+            self.environment.store.sync().await?;
+            self.in_transaction(|engine| sent.iter().try_for_each(|id| engine.state.drop_kept_pack(id)))?;
+        }
+        Ok(())
+    }
+}
+
+/// Cuts a list of files into shares of about equal length, each for one thread.
+fn shares(files: Vec<ToRead>) -> Vec<Vec<ToRead>> {
+    let total: u64 = files.iter().map(|file| file.stat.size).sum();
+    let share = if total < SHARE_FROM { u64::MAX } else { SHARE_LENGTH.min(total / 2 + 1) };
+    let mut shares = vec![Vec::new()];
+    let mut length = 0;
+    for file in files {
+        if length >= share {
+            shares.push(Vec::new());
+            length = 0;
+        }
+        // A file costs something even if it is empty.
+        length += file.stat.size + u64::from(file.stat.kind == FileKind::File) * 4096;
+        shares.last_mut().expect("there is a share").push(file);
+    }
+    shares
+}

@@ -1,0 +1,173 @@
+//! Begins at a checkpoint instead of replaying the log, and publishes checkpoints for those who come later.
+
+use bytes::Bytes;
+use model::checkpoint::{Checkpoint, Page, build_pages, decode_entry, decode_pack_entry, node_entry, pack_entry};
+use model::codec::decode_message;
+use model::{Head, NodeId, PackRef, PageId, TreeNode, TreeStore};
+use storage::ObjectKey;
+
+use super::{Engine, Event};
+use crate::error::{Result, SyncError};
+use crate::state::State;
+
+/// How many entries lie between checkpoints.
+const INTERVAL: u64 = 256;
+
+/// How many rows are read at once.
+const ROWS: usize = 2048;
+
+impl Engine {
+    /// Takes over the newest checkpoint, if there is one.
+    pub(super) async fn start_from_checkpoint(&mut self) -> Result<()> {
+        let Some(checkpoint) = self.environment.log.checkpoint().await? else { return Ok(()) };
+        (self.observer)(Event::Step("checkpoint"));
+        self.read_tree(checkpoint.nodes, |state, key, value| {
+            let (id, node) = decode_entry::<NodeId, TreeNode>(key, value)?;
+            let is_alive = node.is_alive();
+            state.set(id, node)?;
+            if is_alive { state.add_unsynced(&id) } else { Ok(()) }
+        })
+        .await?;
+        self.read_tree(checkpoint.packs, |state, key, value| {
+            let (id, place) = decode_pack_entry(key, value)?;
+            state.add_pack(&PackRef { id, length: place.length }, place.inline_seq)
+        })
+        .await?;
+        self.state.set_head(&checkpoint.head)
+    }
+
+    async fn read_tree(
+        &mut self,
+        top: PageId,
+        mut take: impl FnMut(&mut State, &[u8], &[u8]) -> Result<()>,
+    ) -> Result<()> {
+        let mut pending = vec![top];
+        while let Some(id) = pending.pop() {
+            let bytes = self.environment.store.read_page(id).await?;
+            self.report.received_bytes += bytes.len() as u64;
+            let page: Page = decode_message(&bytes)?;
+            if page.level > 0 {
+                for (_, child) in page.entries.iter().rev() {
+                    let mut decoder = model::codec::Decoder::new(child);
+                    pending.push(PageId::from_bytes(decoder.array()?));
+                }
+                continue;
+            }
+            self.state.transaction(|state| page.entries.iter().try_for_each(|(key, value)| take(state, key, value)))?;
+        }
+        Ok(())
+    }
+
+    /// Publishes a checkpoint when enough entries have come since the last.
+    pub(super) async fn publish_checkpoint_if_due(&mut self) -> Result<()> {
+        let head = self.head()?;
+        let last = self.state.fact("checkpoint")?.and_then(|bytes| bytes.try_into().ok()).map_or(0, u64::from_le_bytes);
+        if head.seq < last + INTERVAL {
+            return Ok(());
+        }
+        let known = self.environment.log.checkpoint().await?.map_or(0, |checkpoint| checkpoint.head.seq);
+        if head.seq >= known + INTERVAL {
+            self.publish_checkpoint(head).await?;
+        }
+        self.state.set_fact("checkpoint", &head.seq.max(known).to_le_bytes())
+    }
+
+    async fn publish_checkpoint(&mut self, head: Head) -> Result<()> {
+        let mut pages = Vec::new();
+        let mut keep = |id, page| {
+            pages.push((id, page));
+            Ok::<_, SyncError>(())
+        };
+        let (mut failed, mut pack_failed) = (None, None);
+        let nodes = build_pages(until_error(NodeRows::new(&self.state), &mut failed), &mut keep)?;
+        let packs = build_pages(until_error(PackRows::new(&self.state), &mut pack_failed), &mut keep)?;
+        if let Some(error) = failed.or(pack_failed) {
+            return Err(error);
+        }
+        let node_count = self.state.remote_count()?;
+        let store = &self.environment.store;
+        for (id, page) in pages {
+            // Most pages are those of the checkpoint before.
+            if store.object_store().size(&ObjectKey::page(id)).await?.is_none() {
+                self.report.sent_bytes += page.len() as u64;
+                store.put_page_deferred(id, Bytes::from(page)).await?;
+            }
+        }
+        store.sync().await?;
+        let checkpoint = Checkpoint { head, nodes, node_count, packs };
+        Ok(self.environment.log.publish_checkpoint(&checkpoint).await?)
+    }
+}
+
+/// Ends an iterator at its first error, and keeps that.
+fn until_error<'a, T>(
+    rows: impl Iterator<Item = Result<T>> + 'a,
+    failed: &'a mut Option<SyncError>,
+) -> impl Iterator<Item = T> + 'a {
+    rows.map_while(|row| match row {
+        Ok(row) => Some(row),
+        Err(error) => {
+            *failed = Some(error);
+            None
+        }
+    })
+}
+
+/// The nodes of the remote tree in order, a batch at a time.
+struct NodeRows<'a> {
+    state: &'a State,
+    batch: std::vec::IntoIter<(NodeId, TreeNode)>,
+    last: Option<NodeId>,
+}
+
+impl<'a> NodeRows<'a> {
+    fn new(state: &'a State) -> Self {
+        Self { state, batch: Vec::new().into_iter(), last: None }
+    }
+}
+
+impl Iterator for NodeRows<'_> {
+    type Item = Result<(Vec<u8>, Vec<u8>)>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.batch.len() == 0 {
+            match self.state.remote_page(self.last.as_ref(), ROWS) {
+                Ok(batch) => self.batch = batch.into_iter(),
+                Err(error) => return Some(Err(error)),
+            }
+        }
+        let (id, node) = self.batch.next()?;
+        self.last = Some(id);
+        Some(Ok(node_entry(&id, &node)))
+    }
+}
+
+/// The packs of the workspace in order, a batch at a time.
+struct PackRows<'a> {
+    state: &'a State,
+    batch: std::vec::IntoIter<crate::state::packs::KnownPack>,
+    last: Option<model::PackId>,
+}
+
+impl<'a> PackRows<'a> {
+    fn new(state: &'a State) -> Self {
+        Self { state, batch: Vec::new().into_iter(), last: None }
+    }
+}
+
+impl Iterator for PackRows<'_> {
+    type Item = Result<(Vec<u8>, Vec<u8>)>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.batch.len() == 0 {
+            match self.state.pack_page(self.last.as_ref(), ROWS) {
+                Ok(batch) => self.batch = batch.into_iter(),
+                Err(error) => return Some(Err(error)),
+            }
+        }
+        let pack = self.batch.next()?;
+        self.last = Some(pack.id);
+        let reference = PackRef { id: pack.id, length: pack.place.length };
+        Some(Ok(pack_entry(&reference, pack.place.inline_seq)))
+    }
+}

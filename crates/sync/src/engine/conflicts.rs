@@ -1,0 +1,138 @@
+//! Conflicts that wait for a decision, and deciding them.
+
+use model::environment::random_bytes;
+use model::{NodeId, NodeKind, NodeRecord, RelativePath, TreeNode, TreeStore};
+
+use super::Engine;
+use crate::error::{Result, SyncError};
+use crate::file_system::FileKind;
+
+/// A file that was kept because two sides changed the same.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Conflict {
+    /// Where the kept copy is.
+    pub copy: RelativePath,
+    /// Where the file is that it conflicts with, if it is still there.
+    pub original: Option<RelativePath>,
+    /// The kept copy.
+    pub node: NodeId,
+    /// Size of the kept copy in bytes.
+    pub copy_size: u64,
+    /// Size of the original in bytes.
+    pub original_size: u64,
+}
+
+/// What to keep of a conflict.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Keep {
+    /// The kept copy; it becomes the newest version of the original.
+    Mine,
+    /// The original; the copy goes to the trash.
+    Theirs,
+    /// Both, as two files.
+    Both,
+}
+
+impl Engine {
+    /// Returns the conflicts that wait for a decision, by path.
+    ///
+    /// # Errors
+    /// [`SyncError::Database`].
+    pub fn conflicts(&self) -> Result<Vec<Conflict>> {
+        let mut found = Vec::new();
+        for (node, copy) in self.state.remote_conflicts()? {
+            let Some(path) = self.remote_path(&node)? else { continue };
+            let origin = copy.record.conflict.map(|origin| origin.node);
+            let original = match origin {
+                Some(origin) => self.state.node(&origin)?.filter(TreeNode::is_alive),
+                None => None,
+            };
+            found.push(Conflict {
+                copy: path,
+                original: origin.map(|origin| self.remote_path(&origin)).transpose()?.flatten(),
+                node,
+                copy_size: size_of(&copy.record),
+                original_size: original.map_or(0, |original| size_of(&original.record)),
+            });
+        }
+        found.sort_by(|one, other| one.copy.cmp(&other.copy));
+        Ok(found)
+    }
+
+    pub(super) fn remote_path(&self, node: &NodeId) -> Result<Option<RelativePath>> {
+        match model::tree::path_of(&self.state, node) {
+            Ok(path) => Ok(path),
+            Err(model::tree::PathError::Store(error)) => Err(error),
+            Err(model::tree::PathError::Path(error)) => Err(error.into()),
+        }
+    }
+
+    /// Decides the conflicts of a path: that of a kept copy, or all of an original. The folder must be in sync; the
+    /// decision is an ordinary change, which this sends.
+    ///
+    /// # Errors
+    /// [`SyncError::NoConflict`]; as [`Self::sync`].
+    pub async fn resolve(&mut self, path: &RelativePath, keep: Keep) -> Result<Vec<Conflict>> {
+        self.sync(crate::scan::Scope::Everything).await?;
+        let is_meant = |conflict: &Conflict| conflict.copy == *path || conflict.original.as_ref() == Some(path);
+        let meant: Vec<_> = self.conflicts()?.into_iter().filter(is_meant).collect();
+        if meant.is_empty() {
+            return Err(SyncError::NoConflict(path.clone()));
+        }
+        for conflict in &meant {
+            match (keep, &conflict.original) {
+                (Keep::Theirs, Some(_)) => self.drop_copy(conflict)?,
+                (Keep::Mine, Some(original)) => self.replace_by_copy(conflict, original)?,
+                // Without an original there is only one version left.
+                (Keep::Both, _) | (_, None) => self.unmark(conflict).await?,
+            }
+        }
+        self.sync(crate::scan::Scope::Everything).await?;
+        Ok(meant)
+    }
+
+    fn drop_copy(&self, conflict: &Conflict) -> Result<()> {
+        let file_system = &self.environment.file_system;
+        match file_system.stat(&conflict.copy)? {
+            Some(stat) => Ok(file_system.trash(&conflict.copy, &stat, "resolved")?),
+            None => Ok(()),
+        }
+    }
+
+    fn replace_by_copy(&self, conflict: &Conflict, original: &RelativePath) -> Result<()> {
+        let file_system = &self.environment.file_system;
+        let Some(copy) = file_system.stat(&conflict.copy)? else { return Ok(()) };
+        let replaced = file_system.stat(original)?;
+        let token = u64::from_le_bytes(random_bytes(&*self.environment.random));
+        if copy.kind == FileKind::Symlink {
+            file_system.stage_link(token, &file_system.read_link(&conflict.copy)?, copy.modified)?;
+        } else {
+            let mut staged = file_system.stage(token)?;
+            let mut source = file_system.open(&conflict.copy)?;
+            let copied = std::io::copy(&mut source, &mut staged);
+            copied.map_err(|error| crate::file_system::FileError::Other {
+                path: original.clone(),
+                reason: error.to_string(),
+            })?;
+            staged.finish(copy.mode, copy.modified)?;
+        }
+        file_system.make_durable()?;
+        file_system.install(token, original, replaced.as_ref())?;
+        file_system.make_durable()?;
+        Ok(file_system.trash(&conflict.copy, &copy, "resolved")?)
+    }
+
+    /// Takes the mark off a kept copy: it is a file like any other from now on.
+    async fn unmark(&mut self, conflict: &Conflict) -> Result<()> {
+        let Some(remote) = self.state.node(&conflict.node)? else { return Ok(()) };
+        let record = NodeRecord { conflict: None, ..remote.record };
+        self.propose_record(conflict.node, remote.version, record).await
+    }
+}
+
+fn size_of(record: &NodeRecord) -> u64 {
+    match &record.kind {
+        NodeKind::File(content) => content.size,
+        _ => 0,
+    }
+}

@@ -1,0 +1,477 @@
+//! Writes remote files into the folder: fetched in windows of bounded size, opened and written by all threads, made
+//! durable in groups.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::io::Write;
+use std::sync::Arc;
+
+use content::pack::RecordOpener;
+use model::environment::random_bytes;
+use model::{ChunkRef, NodeId, NodeKind, NodeRecord, RelativePath, TreeStore};
+
+use super::{Engine, Event};
+use crate::chunk_reader::{OpenRecord, StoredRecord};
+use crate::error::{Result, SyncError};
+use crate::file_system::{FileError, FileKind, StageToken, StagedFile, Stat};
+use crate::overlay::OverlayNode;
+use crate::plan::{Local, LocalMatter, Operation, split};
+use crate::state::{ChunkPlace, SyncedNode};
+
+/// How many plain bytes are fetched and written at once.
+const WINDOW_LENGTH: u64 = 32 * 1024 * 1024;
+
+/// How many files are made durable together.
+const GROUP_FILES: usize = 4096;
+
+/// How many bytes are made durable together.
+const GROUP_LENGTH: u64 = 512 * 1024 * 1024;
+
+/// A file that is to be written.
+struct Target {
+    node: NodeId,
+    record: NodeRecord,
+    version: u64,
+    path: RelativePath,
+    /// What is at its place now, to be replaced.
+    replaces: Option<Stat>,
+    is_suspect: bool,
+    token: StageToken,
+}
+
+/// A piece of a file in one window.
+struct Piece {
+    target: usize,
+    chunks: Vec<(ChunkRef, ChunkPlace)>,
+}
+
+impl Engine {
+    /// Makes directories, files and links as they are remotely, and changes those that are there.
+    pub(super) async fn apply_contents(&mut self, operations: Vec<(NodeId, Operation)>) -> Result<bool> {
+        self.fetcher.index_packs(&mut self.state).await?;
+        let mut ordered = Vec::with_capacity(operations.len());
+        for (node, operation) in operations {
+            let path = model::tree::path_of(&self.state, &node).ok().flatten().unwrap_or_default();
+            ordered.push((path, node, operation));
+        }
+        // Parents come before what lies in them, and neighbours stay together, as they do in the packs.
+        ordered.sort_unstable_by(|one, other| one.0.cmp(&other.0));
+        let total = ordered.len() as u64;
+        let mut progress = false;
+        let mut group = Vec::new();
+        let mut length = 0;
+        let mut written = 0;
+        for (_, node, operation) in ordered {
+            let remote = self.state.node(&node)?.expect("planned from the remote tree");
+            if remote.record.kind.is_directory() || operation == Operation::SetMatter {
+                let done = self.set_attributes_or_directory(&node, &remote, &operation);
+                match done {
+                    Ok(true) => {
+                        progress = true;
+                        continue;
+                    }
+                    Ok(false) => {}
+                    Err(error) => {
+                        self.or_problem(&node, Err(error))?;
+                        continue;
+                    }
+                }
+            }
+            if let NodeKind::File(content) = &remote.record.kind {
+                length += content.size;
+            }
+            group.push((node, operation, remote));
+            if group.len() >= GROUP_FILES || length >= GROUP_LENGTH {
+                written += group.len() as u64;
+                progress |= self.write_group(std::mem::take(&mut group)).await?;
+                length = 0;
+                (self.observer)(Event::Written { files: written, total });
+            }
+        }
+        progress |= self.write_group(group).await?;
+        self.flush_directories()?;
+        Ok(progress)
+    }
+
+    /// Does what needs no content. Returns whether that was all.
+    fn set_attributes_or_directory(
+        &mut self,
+        node: &NodeId,
+        remote: &model::TreeNode,
+        operation: &Operation,
+    ) -> Result<bool> {
+        let record = &remote.record;
+        let (place, matter) = split(record);
+        if *operation == Operation::Materialise {
+            let Some(path) = self.trees().path_of_place(&place)? else { return Ok(true) };
+            // A directory is made writable, or nothing could be put into it; its mode follows at the end.
+            let stat = self.environment.file_system.make_directory(&path, record.mode | 0o700)?;
+            let local = Local { place, kind: FileKind::Directory, matter: LocalMatter::Same };
+            self.overlay.set(*node, OverlayNode { local, stat });
+            self.upload.new_directories.push(*node);
+            self.report.received += 1;
+            return Ok(true);
+        }
+        let synced = self.state.synced(node)?;
+        let found = self.overlay.get(node).cloned();
+        let is_suspect = found.as_ref().is_some_and(|found| found.local.matter == LocalMatter::Suspect);
+        let known = match found.as_ref().map(|found| &found.local.matter) {
+            Some(LocalMatter::Known(matter)) => Some(matter.kind.clone()),
+            _ => synced.as_ref().map(|synced| synced.record.kind.clone()),
+        };
+        if known.as_ref() != Some(&matter.kind) || is_suspect || matches!(matter.kind, NodeKind::Symlink(_)) {
+            return Ok(false);
+        }
+        let trees = self.trees();
+        let (Some(path), Some(expected)) = (trees.local_path(node)?, trees.local_stat(node)?) else {
+            return Ok(true);
+        };
+        let modified = (!matter.kind.is_directory()).then_some(matter.modified);
+        let stat = self.environment.file_system.set_attributes(&path, &expected, matter.mode, modified)?;
+        self.environment.file_system.make_durable()?;
+        self.write_row(*node, remote.version, record.clone(), stat)?;
+        self.report.received += 1;
+        Ok(true)
+    }
+
+    /// Writes the merge base of directories that were made, after all that lies in them.
+    fn flush_directories(&mut self) -> Result<()> {
+        let made = std::mem::take(&mut self.upload.new_directories);
+        if made.is_empty() {
+            return Ok(());
+        }
+        let mut rows = Vec::with_capacity(made.len());
+        for node in made {
+            let remote = self.state.node(&node)?.expect("made from the remote tree");
+            let Some(path) = self.trees().local_path(&node)? else { continue };
+            let Some(mut stat) = self.environment.file_system.stat(&path)? else { continue };
+            if stat.mode != remote.record.mode {
+                let mode = remote.record.mode;
+                stat = self.environment.file_system.set_attributes(&path, &stat, mode, None)?;
+            }
+            rows.push((node, remote, stat));
+        }
+        self.environment.file_system.make_durable()?;
+        self.in_transaction(|engine| {
+            for (node, remote, stat) in rows {
+                engine.write_row(node, remote.version, remote.record, stat)?;
+            }
+            Ok(())
+        })
+    }
+
+    /// The folder has the remote version of a node: so does the merge base.
+    fn write_row(&mut self, node: NodeId, version: u64, record: NodeRecord, stat: Stat) -> Result<()> {
+        let local = self.overlay.get(&node).map(|found| found.local.place.clone());
+        let (place, _) = split(&record);
+        self.state.set_synced(&SyncedNode { node, version, record, stat: Some(stat), pending: None })?;
+        match local {
+            // Moved here meanwhile: the place still differs.
+            Some(local) if local != place => {
+                let local = Local { place: local, kind: stat.kind, matter: LocalMatter::Same };
+                self.overlay.set(node, OverlayNode { local, stat });
+            }
+            _ => self.overlay.forget(&node),
+        }
+        self.note_merged(&node)
+    }
+
+    /// Writes files and links aside, makes them durable together, puts them in place, and remembers them.
+    async fn write_group(&mut self, group: Vec<(NodeId, Operation, model::TreeNode)>) -> Result<bool> {
+        let mut targets = Vec::with_capacity(group.len());
+        for (node, operation, remote) in group {
+            if let Some(target) = self.target(node, &operation, remote)? {
+                targets.push(target);
+            }
+        }
+        if targets.is_empty() {
+            return Ok(false);
+        }
+        let failed = self.stage(&targets).await?;
+        self.environment.file_system.make_durable()?;
+        let mut installed = Vec::new();
+        for (number, target) in targets.into_iter().enumerate() {
+            let result = match failed.get(&number) {
+                Some(_) => Err(()),
+                None => Ok(self.install(&target)),
+            };
+            match result {
+                Ok(Ok(stat)) => installed.push((target, stat)),
+                Ok(Err(error)) => {
+                    self.environment.file_system.discard(target.token)?;
+                    self.or_problem(&target.node, Err(error.into()))?;
+                }
+                Err(()) => self.environment.file_system.discard(target.token)?,
+            }
+        }
+        for (node, error) in failed.into_values() {
+            self.or_problem(&node, Err(error))?;
+        }
+        self.environment.file_system.make_durable()?;
+        let progress = !installed.is_empty();
+        self.report.received += installed.len() as u64;
+        for (target, _) in &installed {
+            (self.observer)(Event::Received(target.path.clone()));
+        }
+        self.in_transaction(|engine| {
+            for (target, stat) in installed {
+                engine.write_row(target.node, target.version, target.record, stat)?;
+            }
+            Ok(())
+        })?;
+        Ok(progress)
+    }
+
+    fn target(&self, node: NodeId, operation: &Operation, remote: model::TreeNode) -> Result<Option<Target>> {
+        let trees = self.trees();
+        let (place, _) = split(&remote.record);
+        let found = self.overlay.get(&node);
+        let (path, replaces) = if *operation == Operation::Materialise {
+            (trees.path_of_place(&place)?, None)
+        } else {
+            (trees.local_path(&node)?, trees.local_stat(&node)?)
+        };
+        let is_suspect = found.is_some_and(|found| found.local.matter == LocalMatter::Suspect);
+        let token = u64::from_le_bytes(random_bytes(&*self.environment.random));
+        let (version, record) = (remote.version, remote.record);
+        Ok(path.map(|path| Target { node, record, version, path, replaces, is_suspect, token }))
+    }
+
+    fn install(&self, target: &Target) -> Result<Stat, FileError> {
+        let file_system = &self.environment.file_system;
+        match target.replaces {
+            // Damaged bytes may still be worth something to their owner.
+            Some(stat) if target.is_suspect => {
+                file_system.trash(&target.path, &stat, "suspect")?;
+                file_system.install(target.token, &target.path, None)
+            }
+            expected => file_system.install(target.token, &target.path, expected.as_ref()),
+        }
+    }
+
+    /// Writes targets aside, window by window. Returns which failed, each with its node.
+    async fn stage(&mut self, targets: &[Target]) -> Result<BTreeMap<usize, (NodeId, SyncError)>> {
+        let mut failed = BTreeMap::new();
+        let mut open: HashMap<usize, Box<dyn StagedFile>> = HashMap::new();
+        let mut window = Window::default();
+        for (number, target) in targets.iter().enumerate() {
+            let content = match &target.record.kind {
+                NodeKind::File(content) => content.clone(),
+                NodeKind::Symlink(link) => {
+                    let file_system = &self.environment.file_system;
+                    let staged = file_system.stage_link(target.token, link, target.record.modified);
+                    if let Err(error) = staged {
+                        failed.insert(number, (target.node, fatal_or(error)?));
+                    }
+                    continue;
+                }
+                NodeKind::Directory => continue,
+            };
+            let placed = match self.fetcher.expand(&self.state, &content).await {
+                Ok(chunks) => self.fetcher.places(&self.state, &chunks).map(|places| (chunks, places)),
+                Err(error) => Err(error),
+            };
+            let (chunks, places) = match placed {
+                Ok(placed) => placed,
+                Err(error) if is_of_one_file(&error) => {
+                    failed.insert(number, (target.node, error));
+                    continue;
+                }
+                Err(error) => return Err(error),
+            };
+            let mut piece = Piece { target: number, chunks: Vec::new() };
+            for (chunk, place) in chunks.into_iter().zip(places) {
+                window.length += u64::from(chunk.length);
+                piece.chunks.push((chunk, place));
+                if window.length >= WINDOW_LENGTH {
+                    window.pieces.push((piece, false));
+                    self.write_window(std::mem::take(&mut window), targets, &mut open, &mut failed).await?;
+                    piece = Piece { target: number, chunks: Vec::new() };
+                }
+            }
+            window.pieces.push((piece, true));
+        }
+        self.write_window(window, targets, &mut open, &mut failed).await?;
+        Ok(failed)
+    }
+
+    /// Fetches what a window needs and writes its pieces, divided among the threads.
+    async fn write_window(
+        &mut self,
+        window: Window,
+        targets: &[Target],
+        open: &mut HashMap<usize, Box<dyn StagedFile>>,
+        failed: &mut BTreeMap<usize, (NodeId, SyncError)>,
+    ) -> Result<()> {
+        let places: BTreeSet<ChunkPlace> =
+            window.pieces.iter().flat_map(|(piece, _)| piece.chunks.iter().map(|(_, place)| *place)).collect();
+        let stored = match self.fetcher.fetch(&self.state, &places).await {
+            Ok(stored) => Arc::new(stored),
+            // One pack is damaged or gone: every piece is tried for itself, so that only its files fail.
+            Err(error) if is_of_one_file(&error) => {
+                if let [(piece, _)] = window.pieces.as_slice() {
+                    failed.insert(piece.target, (targets[piece.target].node, error));
+                    return Ok(());
+                }
+                for piece in window.pieces {
+                    let single = Window { pieces: vec![piece], length: WINDOW_LENGTH };
+                    Box::pin(self.write_window(single, targets, open, failed)).await?;
+                }
+                return Ok(());
+            }
+            Err(error) => return Err(error),
+        };
+        let kept: HashMap<ChunkPlace, Arc<OpenRecord>> =
+            places.iter().filter_map(|place| Some((*place, self.fetcher.kept(place)?))).collect();
+        let records = self.open_records(stored).await?;
+        let opened = Arc::new(records.into_iter().chain(kept).collect::<HashMap<_, _>>());
+        let mut jobs = Vec::new();
+        let share = window.length / self.environment.workers.count() as u64 + 1;
+        let mut batch: Vec<PieceWrite> = Vec::new();
+        let mut length = 0;
+        for (piece, ends) in window.pieces {
+            if failed.contains_key(&piece.target) {
+                continue;
+            }
+            let target = &targets[piece.target];
+            length += piece.chunks.iter().map(|(chunk, _)| u64::from(chunk.length)).sum::<u64>();
+            batch.push(PieceWrite {
+                staged: open.remove(&piece.target),
+                node: target.node,
+                token: target.token,
+                finish: ends.then_some((target.record.mode, target.record.modified)),
+                piece,
+            });
+            if length >= share {
+                jobs.push(self.write_job(std::mem::take(&mut batch), opened.clone()));
+                length = 0;
+            }
+        }
+        jobs.push(self.write_job(batch, opened.clone()));
+        for job in jobs {
+            for (target, node, result) in job.await {
+                match result {
+                    Ok(Some(staged)) => {
+                        open.insert(target, staged);
+                    }
+                    Ok(None) => {}
+                    Err(SyncError::File(error)) => {
+                        failed.insert(target, (node, fatal_or(error)?));
+                    }
+                    Err(error) if is_of_one_file(&error) => {
+                        failed.insert(target, (node, error));
+                    }
+                    Err(error) => return Err(error),
+                }
+            }
+        }
+        for (place, record) in &*opened {
+            self.fetcher.keep(*place, record.clone());
+        }
+        Ok(())
+    }
+
+    async fn open_records(
+        &self,
+        stored: Arc<BTreeMap<ChunkPlace, StoredRecord>>,
+    ) -> Result<Vec<(ChunkPlace, Arc<OpenRecord>)>> {
+        let places: Vec<ChunkPlace> = stored.keys().copied().collect();
+        let share = places.len().div_ceil(self.environment.workers.count()).max(1);
+        let mut jobs = Vec::new();
+        for share in places.chunks(share) {
+            let (share, stored, namer) = (share.to_vec(), stored.clone(), self.fetcher.namer().clone());
+            jobs.push(self.environment.workers.run(move || {
+                let mut opener = RecordOpener::default();
+                let open = |place: ChunkPlace| Ok((place, Arc::new(stored[&place].open(&mut opener, &namer)?)));
+                share.into_iter().map(open).collect::<Result<Vec<_>>>()
+            }));
+        }
+        let mut records = Vec::new();
+        for job in jobs {
+            records.extend(job.await?);
+        }
+        Ok(records)
+    }
+
+    fn write_job(
+        &self,
+        batch: Vec<PieceWrite>,
+        opened: Arc<HashMap<ChunkPlace, Arc<OpenRecord>>>,
+    ) -> futures_util::future::BoxFuture<'static, Vec<(usize, NodeId, Result<Option<Box<dyn StagedFile>>>)>> {
+        let file_system = self.environment.file_system.clone();
+        self.environment.workers.run(move || {
+            let write = |write: PieceWrite| {
+                let (target, node) = (write.piece.target, write.node);
+                (target, node, write.run(&*file_system, &opened))
+            };
+            batch.into_iter().map(write).collect()
+        })
+    }
+}
+
+/// Pieces that are fetched and written at once; each with whether its file ends with it.
+#[derive(Default)]
+struct Window {
+    pieces: Vec<(Piece, bool)>,
+    length: u64,
+}
+
+/// The writing of one piece.
+struct PieceWrite {
+    staged: Option<Box<dyn StagedFile>>,
+    node: NodeId,
+    token: StageToken,
+    finish: Option<(u32, model::Timestamp)>,
+    piece: Piece,
+}
+
+impl PieceWrite {
+    fn run(
+        self,
+        file_system: &dyn crate::file_system::FileSystem,
+        opened: &HashMap<ChunkPlace, Arc<OpenRecord>>,
+    ) -> Result<Option<Box<dyn StagedFile>>> {
+        let mut staged = match self.staged {
+            Some(staged) => staged,
+            None => file_system.stage(self.token)?,
+        };
+        for (chunk, place) in &self.piece.chunks {
+            let record = opened.get(place).ok_or(SyncError::ChunkMissing(chunk.id))?;
+            staged.write_all(record.chunk(chunk)?).map_err(|error| write_error(&error))?;
+        }
+        match self.finish {
+            Some((mode, modified)) => {
+                staged.finish(mode, modified)?;
+                Ok(None)
+            }
+            None => Ok(Some(staged)),
+        }
+    }
+}
+
+/// Names what went wrong when a file was written aside.
+fn write_error(error: &std::io::Error) -> FileError {
+    use std::io::ErrorKind;
+    let path = RelativePath::ROOT;
+    match error.kind() {
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => FileError::NoSpace(path),
+        ErrorKind::ReadOnlyFilesystem => FileError::ReadOnly(path),
+        _ => FileError::Other { path, reason: error.to_string() },
+    }
+}
+
+/// Errors of the whole folder end the run; those of one file do not.
+fn fatal_or(error: FileError) -> Result<SyncError> {
+    match error {
+        FileError::NoSpace(_) | FileError::ReadOnly(_) | FileError::NotDurable(_) => Err(error.into()),
+        other => Ok(other.into()),
+    }
+}
+
+/// Tells whether an error is that of one file's content, so that others can still be written.
+fn is_of_one_file(error: &SyncError) -> bool {
+    match error {
+        SyncError::ChunkMissing(_) | SyncError::PackMissing(_) | SyncError::Content(_) => true,
+        SyncError::Storage(error) => error.is_damage(),
+        _ => false,
+    }
+}

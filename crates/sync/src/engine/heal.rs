@@ -1,0 +1,88 @@
+//! What happens when the log is not the one that this device has seen: a server or store that was restored from an older
+//! copy, or one that lies.
+//!
+//! *Goals*: nothing that is in the folder is lost, and nothing that the log has lost is lost: it is proposed again.
+//! *Invariants*: what the log and this device both have, up to the point where they part, stays the merge base; whatever
+//! lies behind that point here is a local edit of it; whatever lies behind it there is merged without a base.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use model::{EntryHash, NodeId, TreeStore};
+
+use super::{Engine, Event};
+use crate::error::{Result, SyncError};
+use crate::file_system::Stat;
+use crate::state::SyncedNode;
+
+/// How many bytes of entries are asked for at once.
+const ENTRIES_LENGTH_MAX: u64 = 8 * 1024 * 1024;
+
+impl Engine {
+    /// Learns the log anew from its beginning, and makes local edits of everything that it has lost.
+    pub(super) async fn heal_history(&mut self) -> Result<()> {
+        (self.observer)(Event::Step("history lost"));
+        let known = self.known_hashes()?;
+        let mut rows = Vec::new();
+        self.state.each_synced(|row| rows.push(row))?;
+        let genesis = self.environment.log.genesis().head();
+        self.state.transaction(|state| {
+            state.clear_remote()?;
+            state.set_head(&genesis)
+        })?;
+        let mut foreign = BTreeSet::new();
+        loop {
+            let head = self.head()?;
+            let entries = self.environment.log.entries(head.seq, ENTRIES_LENGTH_MAX).await?;
+            if entries.is_empty() {
+                break;
+            }
+            for entry in &entries {
+                if !entry.follows(&self.head()?) {
+                    return Err(SyncError::HistoryDiverged { seq: entry.seq });
+                }
+                if known.get(&entry.seq) != Some(&entry.hash()) {
+                    foreign.extend(entry.commit.changes.iter().map(|change| change.node));
+                }
+                self.fold_entry(entry)?;
+            }
+        }
+        self.overlay.clear();
+        self.in_transaction(|engine| {
+            engine.state.clear_synced()?;
+            rows.into_iter().try_for_each(|row| engine.rebase(row, &foreign))
+        })?;
+        // The folder must be seen with the new base, or what differs now would be missed.
+        self.look(&crate::scan::Scope::Everything)
+    }
+
+    fn known_hashes(&self) -> Result<BTreeMap<u64, EntryHash>> {
+        let mut hashes = BTreeMap::new();
+        let last = self.head()?.seq;
+        for seq in self.state.oldest_entry()?.unwrap_or(last + 1)..=last {
+            if let Some(entry) = self.state.entry(seq)? {
+                hashes.insert(seq, entry.hash());
+            }
+        }
+        Ok(hashes)
+    }
+
+    /// Puts a row of the old merge base on the ground of the new log.
+    fn rebase(&mut self, row: SyncedNode, foreign: &BTreeSet<NodeId>) -> Result<()> {
+        let touched = |stat: Stat| Stat { changed: model::Timestamp::default(), ..stat };
+        let stat = row.stat.map(touched);
+        let new = match self.state.node(&row.node)? {
+            Some(remote) if remote.version == row.version && remote.record == row.record && remote.is_alive() => {
+                SyncedNode { pending: None, ..row }
+            }
+            // The log went on without this device: there is no common base.
+            Some(_) if foreign.contains(&row.node) => SyncedNode { version: 0, stat, pending: None, ..row },
+            // The log is back at an older version: what is here is an edit of that.
+            Some(remote) if remote.is_alive() => {
+                SyncedNode { version: remote.version, record: remote.record, stat, pending: None, node: row.node }
+            }
+            _ => SyncedNode { version: 0, stat, pending: None, ..row },
+        };
+        self.state.add_unsynced(&new.node)?;
+        self.state.set_synced(&new)
+    }
+}

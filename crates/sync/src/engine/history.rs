@@ -1,0 +1,329 @@
+//! Looks back: old versions, lists of old trees, and bringing either back.
+
+use std::io::Write;
+
+use model::codec::decode_message;
+use model::environment::random_bytes;
+use model::fold::fold;
+use model::{Action, DeviceId, NodeId, NodeKind, NodeRecord, NodeState, RelativePath, Timestamp, Tree, TreeStore};
+
+use super::Engine;
+use crate::error::{Result, SyncError};
+use crate::file_system::{FileError, FileKind};
+
+/// How many bytes of entries are asked for at once.
+const ENTRIES_LENGTH_MAX: u64 = 8 * 1024 * 1024;
+
+/// A point in the history.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum At {
+    /// After this entry of the log.
+    Seq(u64),
+    /// After the last entry that was proposed at or before this time, by the clocks of the devices.
+    Time(Timestamp),
+}
+
+/// One version of a path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct VersionInfo {
+    /// The entry that brought it.
+    pub seq: u64,
+    /// When it was proposed, by the clock of the device.
+    pub time: Timestamp,
+    /// Who proposed it.
+    pub device: DeviceId,
+    /// How the device called itself.
+    pub device_name: String,
+    /// What it was; nothing for a deletion.
+    pub record: Option<NodeRecord>,
+    /// The node.
+    pub node: NodeId,
+}
+
+/// A line of a list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listed {
+    /// Where it is, or was.
+    pub path: RelativePath,
+    /// What it is, or was.
+    pub record: NodeRecord,
+    /// Whether it is deleted.
+    pub is_deleted: bool,
+}
+
+impl Engine {
+    /// Returns the tree after a point of the history.
+    ///
+    /// # Errors
+    /// [`SyncError`].
+    pub async fn tree_at(&mut self, at: At) -> Result<Tree> {
+        self.learn_whole_log().await?;
+        let head = self.head()?;
+        let mut tree = Tree::default();
+        let mut waiting = Vec::new();
+        for seq in 1..=head.seq {
+            let Some(entry) = self.state.entry(seq)? else { continue };
+            let is_over = match at {
+                At::Seq(last) => seq > last,
+                // Clocks differ: everything up to the last entry of that time belongs to it.
+                At::Time(time) => entry.commit.time > time,
+            };
+            waiting.push(entry);
+            if !is_over {
+                for entry in waiting.drain(..) {
+                    let Ok(_) = fold(&mut tree, &entry);
+                }
+            } else if matches!(at, At::Seq(_)) {
+                break;
+            }
+        }
+        Ok(tree)
+    }
+
+    /// A device that began at a checkpoint reads what was before it, once somebody asks.
+    async fn learn_whole_log(&mut self) -> Result<()> {
+        let head = self.head()?;
+        let end = self.state.oldest_entry()?.unwrap_or(head.seq + 1);
+        let mut last = 0;
+        while last + 1 < end {
+            let entries = self.environment.log.entries(last, ENTRIES_LENGTH_MAX).await?;
+            if entries.is_empty() {
+                break;
+            }
+            self.in_transaction(|engine| {
+                for entry in entries.iter().filter(|entry| entry.seq < end) {
+                    let changed = entry.commit.changes.iter().map(|change| change.node);
+                    engine.state.add_entry(entry, changed)?;
+                }
+                Ok(())
+            })?;
+            last = entries.last().map_or(last, |entry| entry.seq);
+        }
+        Ok(())
+    }
+
+    /// Lists a directory, or the one node that a path leads to.
+    ///
+    /// # Errors
+    /// [`SyncError::NoSuchPath`]; as [`Self::tree_at`].
+    pub async fn list(
+        &mut self,
+        path: &RelativePath,
+        at: Option<At>,
+        with_deleted: bool,
+        recursive: bool,
+    ) -> Result<Vec<Listed>> {
+        let tree = match at {
+            Some(at) => self.tree_at(at).await?,
+            None => self.tree_at(At::Seq(u64::MAX)).await?,
+        };
+        let start = find(&tree, path, with_deleted).ok_or_else(|| SyncError::NoSuchPath(path.clone()))?;
+        let mut listed = Vec::new();
+        if let Some(node) = tree.get(&start).filter(|node| !node.record.kind.is_directory()) {
+            let is_deleted = !node.is_alive();
+            listed.push(Listed { path: path.clone(), record: node.record.clone(), is_deleted });
+        } else {
+            list_into(&tree, &start, path, with_deleted, recursive, &mut listed)?;
+        }
+        listed.sort_by(|one, other| one.path.cmp(&other.path));
+        Ok(listed)
+    }
+
+    /// Returns the versions of whatever has or had a path, newest first; of everything for the root.
+    ///
+    /// # Errors
+    /// [`SyncError::NoSuchPath`]; as [`Self::tree_at`].
+    pub async fn log(&mut self, path: &RelativePath) -> Result<Vec<VersionInfo>> {
+        self.learn_whole_log().await?;
+        let head = self.head()?;
+        let mut tree = Tree::default();
+        let mut versions = Vec::new();
+        let mut concerned = std::collections::BTreeSet::new();
+        for seq in 1..=head.seq {
+            let Some(entry) = self.state.entry(seq)? else { continue };
+            let Ok(folded) = fold(&mut tree, &entry);
+            if let Some(holder) = find(&tree, path, false) {
+                concerned.insert(holder);
+            }
+            for (change, outcome) in entry.commit.changes.iter().zip(&folded.outcomes) {
+                if !matches!(outcome, model::Outcome::Accepted { .. }) {
+                    continue;
+                }
+                let record = match &change.action {
+                    Action::Put(payload) => decode_message(payload).ok(),
+                    Action::Delete => None,
+                };
+                versions.push(VersionInfo {
+                    seq,
+                    time: entry.commit.time,
+                    device: entry.commit.device,
+                    device_name: entry.commit.device_name.clone(),
+                    record,
+                    node: change.node,
+                });
+            }
+        }
+        if !path.is_root() {
+            versions.retain(|version| concerned.contains(&version.node));
+            if versions.is_empty() {
+                return Err(SyncError::NoSuchPath(path.clone()));
+            }
+        }
+        versions.reverse();
+        Ok(versions)
+    }
+
+    /// Writes a version of a file to `out`.
+    ///
+    /// # Errors
+    /// [`SyncError::NoSuchPath`] where the path was no file then; [`SyncError::File`] where `out` fails.
+    pub async fn read_version(
+        &mut self,
+        path: &RelativePath,
+        at: Option<At>,
+        out: &mut (dyn Write + Send),
+    ) -> Result<NodeRecord> {
+        let tree = self.tree_at(at.unwrap_or(At::Seq(u64::MAX))).await?;
+        let node = find(&tree, path, false).and_then(|id| tree.get(&id).cloned());
+        let record = node.map(|node| node.record).ok_or_else(|| missing(path, at))?;
+        let NodeKind::File(_) = &record.kind else { return Err(SyncError::NoSuchPath(path.clone())) };
+        self.write_content(&record, out).await?;
+        Ok(record)
+    }
+
+    async fn write_content(&mut self, record: &NodeRecord, out: &mut (dyn Write + Send)) -> Result<()> {
+        let NodeKind::File(content) = &record.kind else { return Ok(()) };
+        self.fetcher.index_packs(&mut self.state).await?;
+        for chunk in self.fetcher.expand(&self.state, content).await? {
+            let bytes = self.fetcher.chunk(&self.state, &chunk).await?;
+            out.write_all(&bytes).map_err(|error| FileError::Other {
+                path: RelativePath::ROOT,
+                reason: error.to_string(),
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Brings a file, link or whole directory of an old version back into the folder. Returns what was written.
+    ///
+    /// # Errors
+    /// [`SyncError::NoSuchVersion`]; [`SyncError::WouldOverwrite`] where something else is there and `overwrite` was not
+    /// asked for; nothing was changed then.
+    pub async fn restore(
+        &mut self,
+        path: &RelativePath,
+        at: At,
+        to: Option<&RelativePath>,
+        overwrite: bool,
+    ) -> Result<Vec<RelativePath>> {
+        let tree = self.tree_at(at).await?;
+        let start = find(&tree, path, false).ok_or_else(|| missing(path, Some(at)))?;
+        let target = to.unwrap_or(path).clone();
+        let mut wanted = Vec::new();
+        if let Some(node) = tree.get(&start) {
+            wanted.push(Listed { path: target.clone(), record: node.record.clone(), is_deleted: false });
+        }
+        list_into(&tree, &start, &target, false, true, &mut wanted)?;
+        wanted.sort_by(|one, other| one.path.cmp(&other.path));
+        if !overwrite {
+            for item in wanted.iter().filter(|item| !item.record.kind.is_directory()) {
+                if self.environment.file_system.stat(&item.path)?.is_some() {
+                    return Err(SyncError::WouldOverwrite(item.path.clone()));
+                }
+            }
+        }
+        self.make_parents(&target)?;
+        let mut written = Vec::new();
+        for item in wanted {
+            self.restore_one(&item).await?;
+            written.push(item.path);
+        }
+        self.environment.file_system.make_durable()?;
+        Ok(written)
+    }
+
+    fn make_parents(&self, path: &RelativePath) -> Result<()> {
+        let mut parent = RelativePath::ROOT;
+        let count = path.depth().saturating_sub(1);
+        for name in path.names().take(count) {
+            parent = parent.join(&name)?;
+            if self.environment.file_system.stat(&parent)?.is_none() {
+                self.environment.file_system.make_directory(&parent, 0o755)?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn restore_one(&mut self, item: &Listed) -> Result<()> {
+        let file_system = self.environment.file_system.clone();
+        let there = file_system.stat(&item.path)?;
+        let token = u64::from_le_bytes(random_bytes(&*self.environment.random));
+        match &item.record.kind {
+            NodeKind::Directory if there.is_some_and(|there| there.kind == FileKind::Directory) => return Ok(()),
+            NodeKind::Directory => {
+                file_system.make_directory(&item.path, item.record.mode)?;
+                return Ok(());
+            }
+            NodeKind::Symlink(target) => file_system.stage_link(token, target, item.record.modified)?,
+            NodeKind::File(_) => {
+                let mut staged = file_system.stage(token)?;
+                self.write_content(&item.record, &mut staged).await?;
+                staged.finish(item.record.mode, item.record.modified)?;
+            }
+        }
+        file_system.make_durable()?;
+        // What is replaced may not be in the history yet: it goes to the trash.
+        if let Some(there) = there {
+            file_system.trash(&item.path, &there, "restored")?;
+        }
+        file_system.install(token, &item.path, None)?;
+        Ok(())
+    }
+}
+
+fn missing(path: &RelativePath, at: Option<At>) -> SyncError {
+    match at {
+        Some(At::Seq(seq)) => SyncError::NoSuchVersion { path: path.clone(), seq },
+        _ => SyncError::NoSuchPath(path.clone()),
+    }
+}
+
+/// Finds what a path leads to; with `deleted`, also what it led to before a deletion.
+fn find(tree: &Tree, path: &RelativePath, deleted: bool) -> Option<NodeId> {
+    path.names().try_fold(NodeId::ROOT, |parent, name| {
+        let Ok(living) = tree.child(&parent, &name);
+        living.or_else(|| {
+            let mut gone = tree.nodes().filter(|(_, node)| {
+                node.state == NodeState::Deleted && node.record.parent == parent && node.record.name == name
+            });
+            gone.next().filter(|_| deleted).map(|(id, _)| *id)
+        })
+    })
+}
+
+fn list_into(
+    tree: &Tree,
+    directory: &NodeId,
+    path: &RelativePath,
+    with_deleted: bool,
+    recursive: bool,
+    listed: &mut Vec<Listed>,
+) -> Result<()> {
+    let mut children: Vec<NodeId> = tree.children(directory).map(|(_, id)| *id).collect();
+    if with_deleted {
+        let gone = tree.nodes().filter(|(_, node)| {
+            node.state == NodeState::Deleted && node.record.parent == *directory
+        });
+        children.extend(gone.map(|(id, _)| *id));
+    }
+    for child in children {
+        let Some(node) = tree.get(&child) else { continue };
+        let at = path.join(&node.record.name)?;
+        let is_deleted = !node.is_alive();
+        listed.push(Listed { path: at.clone(), record: node.record.clone(), is_deleted });
+        if recursive && node.record.kind.is_directory() {
+            list_into(tree, &child, &at, with_deleted, recursive, listed)?;
+        }
+    }
+    Ok(())
+}

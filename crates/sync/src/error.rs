@@ -1,0 +1,106 @@
+//! Why the engine did not do what was asked.
+
+use model::codec::DecodeError;
+use model::path::InvalidPath;
+use model::{ChunkId, PackId, RelativePath};
+
+use crate::file_system::FileError;
+
+/// Short form of the room's results.
+pub type Result<T, E = SyncError> = std::result::Result<T, E>;
+
+/// The errors of this room.
+#[derive(Debug, thiserror::Error)]
+pub enum SyncError {
+    /// The local database failed.
+    #[error("the local database {place} failed: {source}")]
+    Database {
+        /// Which file.
+        place: String,
+        /// Why.
+        source: rusqlite::Error,
+    },
+    /// The local database was made by a newer version.
+    #[error("the local database {place} has version {version}; the newest known here is {newest}")]
+    NewerDatabase {
+        /// Which file.
+        place: String,
+        /// Its version.
+        version: i64,
+        /// The newest version that this program reads.
+        newest: i64,
+    },
+    /// Something in the local database cannot be decoded.
+    #[error("the local database holds something that cannot be read: {0}")]
+    Decode(#[from] DecodeError),
+    /// The folder failed.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// A path may not be.
+    #[error(transparent)]
+    Path(#[from] InvalidPath),
+    /// The log failed.
+    #[error(transparent)]
+    Log(#[from] commit_log::CommitLogError),
+    /// The store failed.
+    #[error(transparent)]
+    Storage(#[from] storage::StorageError),
+    /// Chunks, packs or manifests failed.
+    #[error(transparent)]
+    Content(#[from] content::ContentError),
+    /// The log forgot or changed entries that this device has seen, or lies.
+    #[error("entry {seq} of the log does not continue what this device has seen")]
+    HistoryDiverged {
+        /// The entry that does not fit.
+        seq: u64,
+    },
+    /// The root folder is not the one that was synced.
+    #[error("the folder is not the one that was synced: {0}")]
+    RootMismatch(String),
+    /// More was deleted at once than a person would.
+    #[error("{deleted} of {total} files vanished")]
+    MassDelete {
+        /// How many.
+        deleted: u64,
+        /// Of how many.
+        total: u64,
+    },
+    /// A chunk is in no pack that this device knows of.
+    #[error("block {0} is not stored anywhere")]
+    ChunkMissing(ChunkId),
+    /// A pack that the log names is not stored.
+    #[error("pack {0} is not stored any more")]
+    PackMissing(PackId),
+    /// There is no such path in the workspace.
+    #[error("'{0}' is not in this workspace")]
+    NoSuchPath(RelativePath),
+    /// There is no such version.
+    #[error("'{path}' has no version v{seq}")]
+    NoSuchVersion {
+        /// Which path.
+        path: RelativePath,
+        /// Which version.
+        seq: u64,
+    },
+    /// What should be restored would replace something.
+    #[error("'{0}' exists already")]
+    WouldOverwrite(RelativePath),
+    /// The node is no conflict.
+    #[error("'{0}' is not in conflict")]
+    NoConflict(RelativePath),
+    /// The planner does not come to an end; this is a defect.
+    #[error("no plan leads to agreement after {0} rounds")]
+    NotSettling(u32),
+}
+
+impl SyncError {
+    /// Tells whether trying again may help.
+    pub fn is_retryable(&self) -> bool {
+        match self {
+            Self::Log(error) => error.is_retryable(),
+            Self::Storage(error) => error.is_retryable(),
+            Self::File(error) => matches!(error, FileError::NoSpace(_) | FileError::Changed(_)),
+            _ => false,
+        }
+    }
+}

@@ -1,0 +1,249 @@
+//! Reads changed files, cuts them into chunks, and packs the chunks that the workspace does not have.
+//!
+//! *Invariants*: a file counts as read only if the file system says the same of it before and after (I-13); a chunk
+//! that is left out of the packs is in a pack that the log names, or in one of the same upload.
+
+use std::collections::HashSet;
+use std::io::Read;
+use std::sync::Arc;
+
+use content::{
+    ChunkBuffer, Chunker, ChunkerKind, ChunkNamer, Chunks, ContentError, FinishedPack, ManifestBuilder,
+    PackWriter, Transform, WorkspaceContentKeys, average_for, chunk_reader, looks_incompressible,
+};
+use model::{ChunkId, ChunkRef, Content, NodeId, NodeKind, RelativePath};
+use parking_lot::Mutex;
+
+use crate::error::SyncError;
+use crate::file_system::{FileError, FileKind, FileSystem, Stat};
+use crate::overlay::matter_of;
+use crate::plan::Matter;
+
+/// Files up to this size in bytes are read whole before they are cut.
+const WHOLE_FILE_SIZE_MAX: u64 = 4 * 1024 * 1024;
+
+/// How many bytes at the start of a file tell whether it is compressed media.
+const SAMPLE_LENGTH: usize = 64 * 1024;
+
+/// Files below this size in bytes are cut the same whatever they contain.
+const MEDIA_SIZE_MIN: u64 = 512 * 1024;
+
+/// A file that is to be read.
+#[derive(Debug, Clone)]
+pub struct ToRead {
+    /// Its node.
+    pub node: NodeId,
+    /// Where it is.
+    pub path: RelativePath,
+    /// What the file system said when it was found.
+    pub stat: Stat,
+    /// Average chunk size of its version before, which it keeps.
+    pub chunk_size: Option<u32>,
+}
+
+/// What reading a file gave.
+#[derive(Debug)]
+pub struct HasRead {
+    /// Its node.
+    pub node: NodeId,
+    /// Its matter, and what the file system said before and after reading.
+    pub result: Result<(Matter, Stat), ReadFailure>,
+}
+
+/// Why a file was not read.
+#[derive(Debug)]
+pub enum ReadFailure {
+    /// It changed or went away meanwhile; a later scan will find it as it is then.
+    Changing,
+    /// It cannot be read.
+    Unreadable(String),
+}
+
+/// Which chunks the workspace has, as far as a thread can tell.
+pub trait KnownChunks: Send + Sync {
+    /// Tells whether a chunk is in a pack that the log names.
+    ///
+    /// # Errors
+    /// [`SyncError::Database`].
+    fn contains(&self, chunk: &ChunkId) -> Result<bool, SyncError>;
+}
+
+/// Chunks that this upload has already put into a pack.
+pub type Claims = Arc<Mutex<HashSet<ChunkId>>>;
+
+/// What all readers of an upload share.
+#[derive(Clone)]
+pub struct Preparation {
+    /// The folder.
+    pub file_system: Arc<dyn FileSystem>,
+    /// Keys of the workspace.
+    pub keys: WorkspaceContentKeys,
+    /// What the workspace has.
+    pub known: Arc<dyn KnownChunks>,
+    /// What the upload has.
+    pub claims: Claims,
+    /// How records are compressed.
+    pub transform: Transform,
+}
+
+impl Preparation {
+    /// Reads files in order. Every pack that is full goes to `emit`, and the last one at the end.
+    ///
+    /// # Errors
+    /// Those of `emit`, of the database, and of the compressor. A file that cannot be read is no error of the batch.
+    pub fn read_files(
+        &self,
+        files: Vec<ToRead>,
+        emit: &mut dyn FnMut(FinishedPack) -> Result<(), SyncError>,
+    ) -> Result<Vec<HasRead>, SyncError> {
+        let mut reader = Reader {
+            shared: self,
+            namer: self.keys.namer(),
+            writer: PackWriter::new(self.transform)?,
+            buffer: ChunkBuffer::default(),
+            whole: Vec::new(),
+            chunker: None,
+            emit,
+        };
+        let mut results = Vec::with_capacity(files.len());
+        for file in files {
+            let node = file.node;
+            let result = match reader.read(&file) {
+                Ok(read) => Ok(read),
+                Err(SyncError::File(FileError::NotFound(_) | FileError::Changed(_))) => {
+                    Err(ReadFailure::Changing)
+                }
+                Err(SyncError::File(error)) => Err(ReadFailure::Unreadable(error.to_string())),
+                Err(SyncError::Content(ContentError::Read { source })) => {
+                    Err(ReadFailure::Unreadable(source.to_string()))
+                }
+                Err(error) => return Err(error),
+            };
+            results.push(HasRead { node, result });
+        }
+        reader.flush()?;
+        Ok(results)
+    }
+}
+
+struct Reader<'a> {
+    shared: &'a Preparation,
+    namer: ChunkNamer,
+    writer: PackWriter,
+    buffer: ChunkBuffer,
+    whole: Vec<u8>,
+    chunker: Option<(u32, Box<dyn Chunker>)>,
+    emit: &'a mut dyn FnMut(FinishedPack) -> Result<(), SyncError>,
+}
+
+impl Reader<'_> {
+    fn read(&mut self, file: &ToRead) -> Result<(Matter, Stat), SyncError> {
+        let kind = match file.stat.kind {
+            FileKind::Directory => NodeKind::Directory,
+            FileKind::Symlink => NodeKind::Symlink(self.shared.file_system.read_link(&file.path)?),
+            FileKind::File => return self.read_file(file),
+            FileKind::Other => return Err(FileError::Changed(file.path.clone()).into()),
+        };
+        let after = self.shared.file_system.stat(&file.path)?;
+        match after {
+            Some(after) if after.kind == file.stat.kind && (after == file.stat || kind.is_directory()) => {
+                Ok((matter_of(&after, kind), after))
+            }
+            _ => Err(FileError::Changed(file.path.clone()).into()),
+        }
+    }
+
+    fn read_file(&mut self, file: &ToRead) -> Result<(Matter, Stat), SyncError> {
+        let mut open = self.shared.file_system.open(&file.path)?;
+        let before = open.stat()?;
+        // The file may have been replaced since it was found; what counts is what is open.
+        let content = if before.size <= WHOLE_FILE_SIZE_MAX {
+            let mut whole = std::mem::take(&mut self.whole);
+            whole.clear();
+            let read = (&mut open).take(WHOLE_FILE_SIZE_MAX + 1).read_to_end(&mut whole);
+            read.map_err(|source| ContentError::Read { source })?;
+            let content = self.cut_whole(file, &whole);
+            self.whole = whole;
+            content?
+        } else {
+            self.cut_stream(file, before.size, &mut open)?
+        };
+        let after = open.stat()?;
+        if before != after || content.size != after.size {
+            return Err(FileError::Changed(file.path.clone()).into());
+        }
+        // The name must still lead to what was read, or a replacement would be taken for synced.
+        if self.shared.file_system.stat(&file.path)? != Some(after) {
+            return Err(FileError::Changed(file.path.clone()).into());
+        }
+        Ok((matter_of(&after, NodeKind::File(content)), after))
+    }
+
+    fn cut_whole(&mut self, file: &ToRead, bytes: &[u8]) -> Result<Content, SyncError> {
+        let average = self.average(file, bytes.len() as u64, &bytes[..bytes.len().min(SAMPLE_LENGTH)]);
+        let chunker = self.take_chunker(average)?;
+        let mut manifest = ManifestBuilder::new(self.namer.clone(), average);
+        for chunk in Chunks::new(&*chunker, bytes) {
+            let chunk_ref = self.store(chunk)?;
+            manifest.push(chunk_ref, &mut |list, bytes| self.store_list(list, bytes))?;
+        }
+        self.chunker = Some((average, chunker));
+        manifest.finish(&mut |list, bytes| self.store_list(list, bytes))
+    }
+
+    fn cut_stream(&mut self, file: &ToRead, size: u64, open: &mut impl Read) -> Result<Content, SyncError> {
+        let mut sample = Vec::new();
+        let sampled = open.take(SAMPLE_LENGTH as u64).read_to_end(&mut sample);
+        sampled.map_err(|source| ContentError::Read { source })?;
+        let average = self.average(file, size, &sample);
+        let chunker = self.take_chunker(average)?;
+        let mut manifest = ManifestBuilder::new(self.namer.clone(), average);
+        let mut buffer = std::mem::take(&mut self.buffer);
+        let mut whole = sample.as_slice().chain(open);
+        let read = chunk_reader::<SyncError>(&mut whole, &*chunker, &mut buffer, |chunk| {
+            let chunk_ref = self.store(chunk)?;
+            manifest.push(chunk_ref, &mut |list, bytes| self.store_list(list, bytes))
+        });
+        self.buffer = buffer;
+        self.chunker = Some((average, chunker));
+        read?;
+        manifest.finish(&mut |list, bytes| self.store_list(list, bytes))
+    }
+
+    fn average(&self, file: &ToRead, size: u64, sample: &[u8]) -> u32 {
+        let kept = file.chunk_size.filter(|&average| content::ChunkSizes::around(average).is_ok());
+        kept.unwrap_or_else(|| average_for(size, size >= MEDIA_SIZE_MIN && looks_incompressible(sample)))
+    }
+
+    fn take_chunker(&mut self, average: u32) -> Result<Box<dyn Chunker>, SyncError> {
+        match self.chunker.take() {
+            Some((size, chunker)) if size == average => Ok(chunker),
+            _ => Ok(self.shared.keys.chunker(ChunkerKind::Minimum, average)?),
+        }
+    }
+
+    fn store(&mut self, bytes: &[u8]) -> Result<ChunkRef, SyncError> {
+        let chunk = ChunkRef { id: self.namer.name(bytes), length: bytes.len() as u32 };
+        self.store_list(chunk, bytes)?;
+        Ok(chunk)
+    }
+
+    fn store_list(&mut self, chunk: ChunkRef, bytes: &[u8]) -> Result<(), SyncError> {
+        if self.shared.known.contains(&chunk.id)? || !self.shared.claims.lock().insert(chunk.id) {
+            return Ok(());
+        }
+        self.writer.push(chunk, bytes)?;
+        if self.writer.is_full() {
+            self.flush()?;
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<(), SyncError> {
+        if self.writer.is_empty() {
+            return Ok(());
+        }
+        let pack = self.writer.finish()?;
+        (self.emit)(pack)
+    }
+}

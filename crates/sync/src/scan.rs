@@ -1,0 +1,409 @@
+//! Finds what differs between the folder and the merge base, by looking at names and stats only.
+//!
+//! *Participants*: the engine; the watcher only says where to look first. *Goals*: memory in proportion to the largest
+//! directory and to what has changed; a move is found as a move. *Non-goals*: reading contents.
+//! *Invariants*: a node is reported absent only if its directory was listed whole and nothing stands in its place.
+//!
+//! Identity: what stands under the same name and is of the same kind is the same node, unless its inode is that of
+//! another node that is not where it was. A file counts as moved only if size and modification time are the old ones,
+//! since inodes are reused.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use model::environment::random_bytes;
+use model::{InvalidPath, Name, NodeId, Random, RelativePath};
+
+use crate::error::Result;
+use crate::file_system::{DirectoryEntry, FileError, FileKind, FileSystem, Stat};
+use crate::ignore_rules::IgnoreRules;
+use crate::state::State;
+use crate::state::synced::ScanRow;
+
+/// Something in the folder that differs from the merge base.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LocalNode {
+    /// The directory it lies in.
+    pub parent: NodeId,
+    /// Its name there.
+    pub name: Name,
+    /// Its path, for reading it.
+    pub path: RelativePath,
+    /// What the file system says.
+    pub stat: Stat,
+    /// Whether the matter may differ from the merge base, so that it must be read.
+    pub is_touched: bool,
+}
+
+/// Why something in the folder is not synced.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ProblemKind {
+    /// The name or path may not be.
+    Name(InvalidPath),
+    /// A pipe, socket or device.
+    NotAFile,
+    /// It cannot be read.
+    Unreadable(String),
+    /// Its bytes changed although nothing has touched it, as after a power cut.
+    Suspect,
+    /// Its place is taken by something that is not synced.
+    Blocked,
+    /// It changes while it is read.
+    Changing,
+}
+
+/// Something in the folder that is not synced now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// Where; for a name that may not be, the directory.
+    pub path: RelativePath,
+    /// The name, as the file system has it, where it is no part of the path.
+    pub name: Option<Vec<u8>>,
+    /// Why.
+    pub kind: ProblemKind,
+}
+
+/// What a scan found.
+#[derive(Debug, Default)]
+pub struct LocalChanges {
+    /// What is new, moved or touched.
+    pub present: BTreeMap<NodeId, LocalNode>,
+    /// What is in the merge base and not in the folder.
+    pub absent: BTreeSet<NodeId>,
+    /// Nodes whose bytes are not to be trusted.
+    pub suspects: BTreeMap<NodeId, LocalNode>,
+    /// What is not synced.
+    pub problems: Vec<Problem>,
+    /// How many entries were looked at.
+    pub scanned: u64,
+}
+
+/// Where a scan looks.
+#[derive(Debug, Clone)]
+pub enum Scope {
+    /// Everywhere.
+    Everything,
+    /// In these directories, and in whatever new ones they contain.
+    Directories(BTreeSet<RelativePath>),
+}
+
+/// Scans the folder.
+///
+/// # Errors
+/// [`crate::SyncError`]; a directory that cannot be listed is a [`Problem`], and nothing in it is reported absent.
+pub fn scan(
+    file_system: &dyn FileSystem,
+    state: &State,
+    rules: &IgnoreRules,
+    random: &dyn Random,
+    scope: &Scope,
+) -> Result<LocalChanges> {
+    let mut scanner = Scanner {
+        file_system,
+        state,
+        rules,
+        ids: NodeIds::new(random),
+        is_deep: matches!(scope, Scope::Everything),
+        found: LocalChanges::default(),
+        missing: HashMap::new(),
+        by_inode: HashMap::new(),
+        arrivals: Vec::new(),
+        queue: Vec::new(),
+    };
+    match scope {
+        Scope::Everything => scanner.queue.push((RelativePath::ROOT, NodeId::ROOT)),
+        Scope::Directories(paths) => scanner.enqueue_known(paths)?,
+    }
+    scanner.run()?;
+    Ok(scanner.found)
+}
+
+/// Makes ids of new nodes: random together, and rising, so that a database takes many of them quickly.
+struct NodeIds {
+    prefix: [u8; 8],
+    count: u64,
+}
+
+impl NodeIds {
+    fn new(random: &dyn Random) -> Self {
+        Self { prefix: random_bytes(random), count: 0 }
+    }
+
+    fn next(&mut self) -> NodeId {
+        self.count += 1;
+        let mut bytes = [0; 16];
+        bytes[..8].copy_from_slice(&self.prefix);
+        bytes[8..].copy_from_slice(&self.count.to_be_bytes());
+        NodeId::from_bytes(bytes)
+    }
+}
+
+/// A row whose node is not, or perhaps not, where it was.
+struct Missing {
+    kind: FileKind,
+    stat: Option<Stat>,
+}
+
+/// Something that stands where nothing, or another node, stood.
+struct Arrival {
+    parent: NodeId,
+    name: Name,
+    path: RelativePath,
+    stat: Stat,
+    /// The node of the same kind that had the name, which it is unless it turns out to be another.
+    namesake: Option<NodeId>,
+}
+
+struct Scanner<'a> {
+    file_system: &'a dyn FileSystem,
+    state: &'a State,
+    rules: &'a IgnoreRules,
+    ids: NodeIds,
+    is_deep: bool,
+    found: LocalChanges,
+    missing: HashMap<NodeId, Missing>,
+    by_inode: HashMap<(u64, FileKind), NodeId>,
+    arrivals: Vec<Arrival>,
+    queue: Vec<(RelativePath, NodeId)>,
+}
+
+impl Scanner<'_> {
+    /// Queues the directories that the merge base knows, and for the others their nearest known ancestor.
+    fn enqueue_known(&mut self, paths: &BTreeSet<RelativePath>) -> Result<()> {
+        let mut known = BTreeMap::new();
+        for path in paths {
+            let (mut at, mut node) = (RelativePath::ROOT, NodeId::ROOT);
+            for name in path.names() {
+                let child = self.state.synced_child(&node, &name)?;
+                let Some(child) = child.filter(|child| child.record.kind.is_directory()) else { break };
+                at = at.join(&name)?;
+                node = child.node;
+            }
+            known.insert(at, node);
+        }
+        self.queue.extend(known);
+        Ok(())
+    }
+
+    fn run(&mut self) -> Result<()> {
+        loop {
+            while let Some((path, node)) = self.queue.pop() {
+                self.directory(&path, node)?;
+            }
+            if self.match_directories() {
+                continue;
+            }
+            if self.expand_missing_directories()? {
+                continue;
+            }
+            if !self.admit_directories() {
+                break;
+            }
+        }
+        self.match_files();
+        self.found.absent.extend(self.missing.keys());
+        Ok(())
+    }
+
+    /// Compares one directory with its rows.
+    fn directory(&mut self, path: &RelativePath, node: NodeId) -> Result<()> {
+        let entries = match self.file_system.list(path) {
+            Ok(entries) => entries,
+            // It went away meanwhile; the next scan of its parent says how.
+            Err(FileError::NotFound(_)) if !path.is_root() => return Ok(()),
+            Err(error) if path.is_root() => return Err(error.into()),
+            Err(error) => {
+                self.problem(path, None, ProblemKind::Unreadable(error.to_string()));
+                return Ok(());
+            }
+        };
+        let mut entries = self.syncable(path, entries);
+        entries.sort_unstable_by(|(one, ..), (other, ..)| one.cmp(other));
+        let mut rows = self.state.scan_rows(&node)?.into_iter().peekable();
+        for (name, at, stat) in entries {
+            while let Some(row) = rows.next_if(|row| row.name < name) {
+                self.miss(row);
+            }
+            let row = rows.next_if(|row| row.name == name);
+            self.entry(node, name, at, stat, row);
+        }
+        rows.for_each(|row| self.miss(row));
+        Ok(())
+    }
+
+    /// Leaves out what is ignored and what cannot be synced.
+    fn syncable(
+        &mut self,
+        directory: &RelativePath,
+        entries: Vec<DirectoryEntry>,
+    ) -> Vec<(Name, RelativePath, Stat)> {
+        let mut kept = Vec::with_capacity(entries.len());
+        for entry in entries {
+            self.found.scanned += 1;
+            let named = Name::new(entry.name.as_slice());
+            let placed = named.and_then(|name| directory.join(&name).map(|path| (name, path)));
+            let (name, path) = match placed {
+                Ok(placed) => placed,
+                Err(error) => {
+                    self.problem(directory, Some(entry.name), ProblemKind::Name(error));
+                    continue;
+                }
+            };
+            if self.rules.is_ignored(&path, entry.stat.kind == FileKind::Directory) {
+                continue;
+            }
+            if entry.stat.kind == FileKind::Other {
+                self.problem(&path, None, ProblemKind::NotAFile);
+                continue;
+            }
+            kept.push((name, path, entry.stat));
+        }
+        kept
+    }
+
+    fn entry(&mut self, parent: NodeId, name: Name, path: RelativePath, stat: Stat, row: Option<ScanRow>) {
+        let Some(row) = row else {
+            self.arrivals.push(Arrival { parent, name, path, stat, namesake: None });
+            return;
+        };
+        if row.kind != stat.kind {
+            self.miss(row);
+            self.arrivals.push(Arrival { parent, name, path, stat, namesake: None });
+            return;
+        }
+        let is_same_inode = row.stat.is_none_or(|old| old.inode == stat.inode);
+        if !is_same_inode {
+            let namesake = Some(row.node);
+            self.miss(row);
+            self.arrivals.push(Arrival { parent, name, path, stat, namesake });
+            return;
+        }
+        self.missing.remove(&row.node);
+        if stat.kind == FileKind::Directory && self.is_deep {
+            self.queue.push((path.clone(), row.node));
+        }
+        let local = LocalNode { parent, name, path, stat, is_touched: true };
+        match row.stat {
+            Some(old) if is_untouched(&old, &stat) => {}
+            Some(old) if is_suspect(&old, &stat) => {
+                self.problem(&local.path.clone(), None, ProblemKind::Suspect);
+                self.found.suspects.insert(row.node, local);
+            }
+            _ => {
+                self.found.present.insert(row.node, local);
+            }
+        }
+    }
+
+    fn miss(&mut self, row: ScanRow) {
+        if let Some(stat) = row.stat {
+            self.by_inode.insert((stat.inode, row.kind), row.node);
+        }
+        self.missing.insert(row.node, Missing { kind: row.kind, stat: row.stat });
+    }
+
+    fn problem(&mut self, path: &RelativePath, name: Option<Vec<u8>>, kind: ProblemKind) {
+        self.found.problems.push(Problem { path: path.clone(), name, kind });
+    }
+
+    /// Gives arrived directories the identity of missing ones with their inode, and walks them.
+    fn match_directories(&mut self) -> bool {
+        let (directories, files): (Vec<_>, Vec<_>) = std::mem::take(&mut self.arrivals)
+            .into_iter()
+            .partition(|arrival| arrival.stat.kind == FileKind::Directory);
+        self.arrivals = files;
+        let mut progress = false;
+        for arrival in directories {
+            let matched = self.by_inode.get(&(arrival.stat.inode, FileKind::Directory)).copied();
+            match matched.filter(|node| self.missing.contains_key(node)) {
+                Some(node) => {
+                    self.settle(node, arrival, false);
+                    progress = true;
+                }
+                None => self.arrivals.push(arrival),
+            }
+        }
+        progress
+    }
+
+    /// Adds what lay in missing directories to what is missing, since it may have been moved out.
+    fn expand_missing_directories(&mut self) -> Result<bool> {
+        let mut pending: Vec<NodeId> = self.missing_directories();
+        let before = self.missing.len();
+        while let Some(directory) = pending.pop() {
+            for row in self.state.scan_rows(&directory)? {
+                let is_settled = self.found.present.contains_key(&row.node);
+                if is_settled || self.missing.contains_key(&row.node) {
+                    continue;
+                }
+                if row.kind == FileKind::Directory {
+                    pending.push(row.node);
+                }
+                self.miss(row);
+            }
+        }
+        Ok(self.missing.len() > before)
+    }
+
+    fn missing_directories(&self) -> Vec<NodeId> {
+        let directories = self.missing.iter().filter(|(_, row)| row.kind == FileKind::Directory);
+        let mut directories: Vec<_> = directories.map(|(node, _)| *node).collect();
+        directories.sort_unstable();
+        directories
+    }
+
+    /// Takes arrived directories that are nobody's as their namesakes or as new, and walks them.
+    fn admit_directories(&mut self) -> bool {
+        let (directories, files): (Vec<_>, Vec<_>) = std::mem::take(&mut self.arrivals)
+            .into_iter()
+            .partition(|arrival| arrival.stat.kind == FileKind::Directory);
+        self.arrivals = files;
+        let progress = !directories.is_empty();
+        for arrival in directories {
+            let namesake = arrival.namesake.filter(|node| self.missing.contains_key(node));
+            let node = namesake.unwrap_or_else(|| self.ids.next());
+            self.settle(node, arrival, false);
+        }
+        progress
+    }
+
+    fn match_files(&mut self) {
+        let mut strangers = Vec::new();
+        for arrival in std::mem::take(&mut self.arrivals) {
+            let matched = self.by_inode.get(&(arrival.stat.inode, arrival.stat.kind)).copied();
+            let matched = matched.filter(|node| {
+                let old = self.missing.get(node).and_then(|missing| missing.stat);
+                old.is_some_and(|old| old.size == arrival.stat.size && old.modified == arrival.stat.modified)
+            });
+            match matched {
+                Some(node) => self.settle(node, arrival, true),
+                None => strangers.push(arrival),
+            }
+        }
+        for arrival in strangers {
+            let namesake = arrival.namesake.filter(|node| self.missing.contains_key(node));
+            let node = namesake.unwrap_or_else(|| self.ids.next());
+            self.settle(node, arrival, true);
+        }
+    }
+
+    fn settle(&mut self, node: NodeId, arrival: Arrival, is_touched: bool) {
+        self.missing.remove(&node);
+        let Arrival { parent, name, path, stat, .. } = arrival;
+        if stat.kind == FileKind::Directory {
+            self.queue.push((path.clone(), node));
+        }
+        self.found.present.insert(node, LocalNode { parent, name, path, stat, is_touched });
+    }
+}
+
+/// Tells whether a file of the same inode is as it was. A directory's times and size say nothing.
+fn is_untouched(old: &Stat, new: &Stat) -> bool {
+    if new.kind == FileKind::Directory { old.mode == new.mode } else { old == new }
+}
+
+/// Tells whether a file has another size although nothing has touched it: so files look after a power cut that kept
+/// the names and times and lost the data.
+fn is_suspect(old: &Stat, new: &Stat) -> bool {
+    old.modified == new.modified && old.changed == new.changed && old.size != new.size
+}
+

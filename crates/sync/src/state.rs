@@ -1,0 +1,249 @@
+//! What a device remembers of a workspace, in SQLite. It is a cache: without it, a scan and the log bring all back.
+//!
+//! *Participants*: the engine, alone; one process holds the folder's lock. *Goals*: each step of the engine is one
+//! transaction; the memory needed does not grow with the workspace. *Non-goals*: being the truth about anything.
+//! *Invariants*: `remote` is the fold of the log up to `head`; a `synced` row says what this device and the log had
+//! in common, and is written only after the file it describes is durable in its place; `unsynced` contains every
+//! node that differs between `remote` and `synced`.
+//!
+//! | table | rows |
+//! |---|---|
+//! | `meta` | single facts: schema, genesis, head, device, root identity |
+//! | `remote` | the folded tree ([`remote`]) |
+//! | `synced` | the merge base with what the file system said of each file ([`synced`]) |
+//! | `unsynced` | nodes whose remote version was not merged yet |
+//! | `packs`, `chunks` | where chunks rest ([`packs`]) |
+//! | `entries`, `history` | the log as read, and which entry changed which node ([`log_cache`]) |
+//! | `outbox`, `kept_packs` | commits on their way, and the packs that go before them ([`log_cache`], [`packs`]) |
+
+use std::path::Path;
+
+use model::codec::{Message, decode_message, encode_message};
+use model::{Genesis, Head};
+use rusqlite::{Connection, OptionalExtension, params};
+
+use crate::error::{Result, SyncError};
+
+pub mod log_cache;
+pub mod packs;
+pub mod remote;
+pub mod synced;
+
+pub use packs::ChunkPlace;
+pub use synced::SyncedNode;
+
+/// The schema that this program writes, and the newest that it reads.
+const SCHEMA_VERSION: i64 = 1;
+
+const SCHEMA: &str = "
+CREATE TABLE meta (key TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE remote (
+    node BLOB PRIMARY KEY, version INTEGER NOT NULL, alive INTEGER NOT NULL,
+    parent BLOB NOT NULL, name BLOB NOT NULL, body BLOB NOT NULL, conflict INTEGER NOT NULL) WITHOUT ROWID;
+CREATE INDEX remote_conflict ON remote (node) WHERE conflict = 1;
+CREATE UNIQUE INDEX remote_place ON remote (parent, name) WHERE alive = 1;
+CREATE TABLE synced (
+    parent BLOB NOT NULL, name BLOB NOT NULL, node BLOB NOT NULL, version INTEGER NOT NULL,
+    kind INTEGER NOT NULL, stat BLOB, pending BLOB, body BLOB NOT NULL, before BLOB,
+    PRIMARY KEY (parent, name)) WITHOUT ROWID;
+CREATE UNIQUE INDEX synced_node ON synced (node);
+CREATE INDEX synced_pending ON synced (pending) WHERE pending IS NOT NULL;
+CREATE TABLE unsynced (node BLOB PRIMARY KEY) WITHOUT ROWID;
+CREATE TABLE packs (
+    number INTEGER PRIMARY KEY, id BLOB NOT NULL UNIQUE, length INTEGER NOT NULL,
+    inline_seq INTEGER, indexed INTEGER NOT NULL);
+CREATE INDEX packs_unindexed ON packs (number) WHERE indexed = 0;
+CREATE TABLE chunks (
+    id BLOB PRIMARY KEY, pack INTEGER NOT NULL, record INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE entries (seq INTEGER PRIMARY KEY, bytes BLOB NOT NULL);
+CREATE TABLE history (node BLOB NOT NULL, seq INTEGER NOT NULL, PRIMARY KEY (node, seq)) WITHOUT ROWID;
+CREATE TABLE kept_packs (id BLOB PRIMARY KEY, bytes BLOB NOT NULL);
+CREATE TABLE outbox (number INTEGER PRIMARY KEY, op_id BLOB NOT NULL UNIQUE, bytes BLOB NOT NULL);
+";
+
+/// The database of one folder.
+#[derive(Debug)]
+pub struct State {
+    connection: Connection,
+    place: String,
+}
+
+impl State {
+    /// Opens or makes the database in a file.
+    ///
+    /// # Errors
+    /// [`SyncError::Database`], also where the file is no database; [`SyncError::NewerDatabase`].
+    pub fn open(file: &Path) -> Result<Self> {
+        let place = file.display().to_string();
+        let connection = Connection::open(file);
+        let connection = connection.map_err(|source| SyncError::Database { place: place.clone(), source })?;
+        Self::prepare(connection, place)
+    }
+
+    /// Makes a database in memory, or takes one over that outlives its engine, as the seeded world does.
+    ///
+    /// # Errors
+    /// [`SyncError::Database`].
+    pub fn from_connection(connection: Connection) -> Result<Self> {
+        Self::prepare(connection, "in memory".to_owned())
+    }
+
+    fn prepare(connection: Connection, place: String) -> Result<Self> {
+        let state = Self { connection, place };
+        // The database never runs ahead of the folder, since rows are written after files are durable; so it
+        // may fall behind in a power cut, and NORMAL is enough.
+        let pragmas = "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA cache_size = -16384;
+                       PRAGMA temp_store = MEMORY; PRAGMA mmap_size = 268435456;";
+        state.database(state.connection.execute_batch(pragmas))?;
+        let version: i64 =
+            state.database(state.connection.query_row("PRAGMA user_version", [], |row| row.get(0)))?;
+        match version {
+            0 => {
+                let make = format!("BEGIN; {SCHEMA} PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;");
+                state.database(state.connection.execute_batch(&make))?;
+            }
+            SCHEMA_VERSION => {}
+            version => {
+                let place = state.place.clone();
+                return Err(SyncError::NewerDatabase { place, version, newest: SCHEMA_VERSION });
+            }
+        }
+        state.connection.set_prepared_statement_cache_capacity(64);
+        Ok(state)
+    }
+
+    /// Gives the connection back, for a world that outlives its engines.
+    pub fn into_connection(self) -> Connection {
+        self.connection
+    }
+
+    /// Adds the place to an error of the database.
+    fn database<T>(&self, result: rusqlite::Result<T>) -> Result<T> {
+        result.map_err(|source| SyncError::Database { place: self.place.clone(), source })
+    }
+
+    /// Begins a transaction, for a caller that must end it.
+    pub(crate) fn begin(&self) -> Result<()> {
+        self.database(self.connection.execute_batch("BEGIN IMMEDIATE"))
+    }
+
+    /// Ends a transaction: keeps what was done in it, or not.
+    pub(crate) fn end(&self, keep: bool) -> Result<()> {
+        self.database(self.connection.execute_batch(if keep { "COMMIT" } else { "ROLLBACK" }))
+    }
+
+    /// Runs `body` in a transaction; an error rolls everything back.
+    ///
+    /// # Errors
+    /// Those of `body`, and [`SyncError::Database`].
+    pub fn transaction<T>(&mut self, body: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        self.begin()?;
+        let result = body(self);
+        let ended = self.end(result.is_ok());
+        // The error of the body explains more than that of a roll-back after it.
+        result.and_then(|value| ended.map(|()| value))
+    }
+
+    /// Returns a single fact.
+    ///
+    /// # Errors
+    /// [`SyncError::Database`].
+    pub fn fact(&self, key: &str) -> Result<Option<Vec<u8>>> {
+        let mut statement = self.database(self.connection.prepare_cached("SELECT value FROM meta WHERE key = ?"))?;
+        self.database(statement.query_row([key], |row| row.get(0)).optional())
+    }
+
+    /// Sets a single fact.
+    ///
+    /// # Errors
+    /// [`SyncError::Database`].
+    pub fn set_fact(&mut self, key: &str, value: &[u8]) -> Result<()> {
+        self.run("INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", params![key, value])
+    }
+
+    /// Forgets a single fact.
+    ///
+    /// # Errors
+    /// [`SyncError::Database`].
+    pub fn forget_fact(&mut self, key: &str) -> Result<()> {
+        self.run("DELETE FROM meta WHERE key = ?", params![key])
+    }
+
+    fn run(&self, sql: &str, parameters: impl rusqlite::Params) -> Result<()> {
+        let mut statement = self.database(self.connection.prepare_cached(sql))?;
+        self.database(statement.execute(parameters)).map(drop)
+    }
+
+    /// Returns one row, or nothing.
+    fn row<T>(
+        &self,
+        sql: &str,
+        parameters: impl rusqlite::Params,
+        read: impl FnOnce(&rusqlite::Row<'_>) -> rusqlite::Result<T>,
+    ) -> Result<Option<T>> {
+        let mut statement = self.database(self.connection.prepare_cached(sql))?;
+        self.database(statement.query_row(parameters, read).optional())
+    }
+
+    /// Returns all rows.
+    fn rows<T>(
+        &self,
+        sql: &str,
+        parameters: impl rusqlite::Params,
+        read: impl FnMut(&rusqlite::Row<'_>) -> rusqlite::Result<T>,
+    ) -> Result<Vec<T>> {
+        let mut statement = self.database(self.connection.prepare_cached(sql))?;
+        let rows = self.database(statement.query_map(parameters, read))?;
+        self.database(rows.collect())
+    }
+
+    fn message<T: Message>(&self, key: &str) -> Result<Option<T>> {
+        Ok(self.fact(key)?.map(|bytes| decode_message(&bytes)).transpose()?)
+    }
+
+    /// Returns the genesis of the workspace, once it is known.
+    ///
+    /// # Errors
+    /// [`SyncError::Database`], [`SyncError::Decode`].
+    pub fn genesis(&self) -> Result<Option<Genesis>> {
+        self.message("genesis")
+    }
+
+    /// Binds the database to a workspace.
+    ///
+    /// # Errors
+    /// [`SyncError::Database`].
+    pub fn set_genesis(&mut self, genesis: &Genesis) -> Result<()> {
+        self.set_fact("genesis", &encode_message(genesis))?;
+        self.set_head(&genesis.head())
+    }
+
+    /// Returns the newest entry that is folded into `remote`.
+    ///
+    /// # Errors
+    /// [`SyncError::Database`], [`SyncError::Decode`].
+    pub fn head(&self) -> Result<Option<Head>> {
+        use model::codec::{Decode, Decoder};
+        let Some(bytes) = self.fact("head")? else { return Ok(None) };
+        Ok(Some(Head::decode(&mut Decoder::new(&bytes))?))
+    }
+
+    /// Sets the newest entry that is folded into `remote`.
+    ///
+    /// # Errors
+    /// [`SyncError::Database`].
+    pub fn set_head(&mut self, head: &Head) -> Result<()> {
+        use model::codec::{Encode, Encoder};
+        let mut encoder = Encoder::default();
+        head.encode(&mut encoder);
+        self.set_fact("head", &encoder.into_bytes())
+    }
+}
+
+/// Reads an id column.
+fn id_column<const N: usize>(row: &rusqlite::Row<'_>, index: usize) -> rusqlite::Result<[u8; N]> {
+    row.get::<_, [u8; N]>(index)
+}
+
+#[cfg(test)]
+mod tests;

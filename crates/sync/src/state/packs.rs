@@ -1,0 +1,194 @@
+//! Where chunks rest, as far as this device has learned from the log and the packs.
+
+use std::collections::HashSet;
+
+use model::checkpoint::PackPlace;
+use model::{ChunkId, PackId, PackRef};
+use parking_lot::Mutex;
+use rusqlite::{Connection, OpenFlags, params};
+
+use super::{State, id_column};
+use crate::error::{Result, SyncError};
+use crate::prepare::KnownChunks;
+
+/// Where a chunk rests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ChunkPlace {
+    /// Number of the pack in this database.
+    pub pack: u64,
+    /// Record in the pack.
+    pub record: u32,
+}
+
+/// A pack of the workspace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KnownPack {
+    /// Number in this database.
+    pub number: u64,
+    /// The pack.
+    pub id: PackId,
+    /// Where it rests.
+    pub place: PackPlace,
+}
+
+impl State {
+    /// Learns of a pack; its index is still to be read.
+    ///
+    /// # Errors
+    /// [`crate::SyncError::Database`].
+    pub fn add_pack(&mut self, pack: &PackRef, inline_seq: Option<u64>) -> Result<()> {
+        self.run(
+            "INSERT OR IGNORE INTO packs (id, length, inline_seq, indexed) VALUES (?, ?, ?, 0)",
+            params![pack.id.as_bytes(), pack.length as i64, inline_seq.map(|seq| seq as i64)],
+        )
+    }
+
+    /// Returns the packs whose index was not read yet.
+    ///
+    /// # Errors
+    /// [`crate::SyncError::Database`].
+    pub fn unindexed_packs(&self) -> Result<Vec<KnownPack>> {
+        self.rows("SELECT number, id, length, inline_seq FROM packs WHERE indexed = 0", [], known_pack)
+    }
+
+    /// Learns which chunks a pack holds, each with its record.
+    ///
+    /// # Errors
+    /// [`crate::SyncError::Database`].
+    pub fn add_chunks(
+        &mut self,
+        pack: &PackId,
+        chunks: impl IntoIterator<Item = (ChunkId, u32)>,
+    ) -> Result<()> {
+        let sql = "SELECT number FROM packs WHERE id = ?";
+        let number = self.row(sql, [pack.as_bytes()], |row| row.get::<_, i64>(0))?;
+        let number = number.expect("a pack is known before its chunks");
+        for (chunk, record) in chunks {
+            self.run(
+                "INSERT OR IGNORE INTO chunks (id, pack, record) VALUES (?, ?, ?)",
+                params![chunk.as_bytes(), number, record],
+            )?;
+        }
+        self.run("UPDATE packs SET indexed = 1 WHERE number = ?", [number])
+    }
+
+    /// Returns where a chunk rests.
+    ///
+    /// # Errors
+    /// [`crate::SyncError::Database`].
+    pub fn chunk(&self, id: &ChunkId) -> Result<Option<ChunkPlace>> {
+        self.row("SELECT pack, record FROM chunks WHERE id = ?", [id.as_bytes()], |row| {
+            Ok(ChunkPlace { pack: row.get::<_, i64>(0)? as u64, record: row.get(1)? })
+        })
+    }
+
+    /// Tells whether no chunk is known, so that looking for one is needless.
+    ///
+    /// # Errors
+    /// [`crate::SyncError::Database`].
+    pub fn has_no_chunks(&self) -> Result<bool> {
+        Ok(self.row("SELECT 1 FROM chunks LIMIT 1", [], |_| Ok(()))?.is_none())
+    }
+
+    /// Returns a pack by its number.
+    ///
+    /// # Errors
+    /// [`crate::SyncError::Database`].
+    pub fn pack(&self, number: u64) -> Result<Option<KnownPack>> {
+        let sql = "SELECT number, id, length, inline_seq FROM packs WHERE number = ?";
+        self.row(sql, [number as i64], known_pack)
+    }
+
+    /// Returns up to `limit` packs after `after` in the order of their ids.
+    ///
+    /// # Errors
+    /// [`crate::SyncError::Database`].
+    pub fn pack_page(&self, after: Option<&PackId>, limit: usize) -> Result<Vec<KnownPack>> {
+        let after = after.map_or(&[][..], |id| id.as_bytes());
+        let sql = "SELECT number, id, length, inline_seq FROM packs WHERE id > ? ORDER BY id LIMIT ?";
+        self.rows(sql, params![after, limit as i64], known_pack)
+    }
+}
+
+impl State {
+    /// Tells whether the log names a pack.
+    ///
+    /// # Errors
+    /// [`crate::SyncError::Database`].
+    pub fn knows_pack(&self, id: &PackId) -> Result<bool> {
+        Ok(self.row("SELECT 1 FROM packs WHERE id = ?", [id.as_bytes()], |_| Ok(()))?.is_some())
+    }
+
+    /// Opens a second connection that finds chunks from another thread; nothing for a database in memory.
+    ///
+    /// # Errors
+    /// [`crate::SyncError::Database`].
+    pub fn chunk_reader(&self) -> Result<Option<StateReader>> {
+        let Some(file) = self.connection.path().filter(|path| !path.is_empty()) else { return Ok(None) };
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = self.database(Connection::open_with_flags(file, flags))?;
+        Ok(Some(StateReader { connection, place: self.place.clone() }))
+    }
+
+    /// Returns the ids of all chunks; for a database in memory, which is small.
+    ///
+    /// # Errors
+    /// [`crate::SyncError::Database`].
+    pub fn chunk_ids(&self) -> Result<HashSet<ChunkId>> {
+        let rows = self.rows("SELECT id FROM chunks", [], |row| Ok(ChunkId::from_bytes(id_column(row, 0)?)))?;
+        Ok(rows.into_iter().collect())
+    }
+
+    /// Keeps a pack on this device until it can be stored.
+    ///
+    /// # Errors
+    /// [`crate::SyncError::Database`].
+    pub fn keep_pack(&mut self, id: &PackId, bytes: &[u8]) -> Result<()> {
+        self.run("INSERT OR REPLACE INTO kept_packs (id, bytes) VALUES (?, ?)", params![id.as_bytes(), bytes])
+    }
+
+    /// Returns a pack that is kept on this device.
+    ///
+    /// # Errors
+    /// [`crate::SyncError::Database`].
+    pub fn kept_pack(&self, id: &PackId) -> Result<Option<Vec<u8>>> {
+        self.row("SELECT bytes FROM kept_packs WHERE id = ?", [id.as_bytes()], |row| row.get(0))
+    }
+
+    /// Removes a pack that is stored now.
+    ///
+    /// # Errors
+    /// [`crate::SyncError::Database`].
+    pub fn drop_kept_pack(&mut self, id: &PackId) -> Result<()> {
+        self.run("DELETE FROM kept_packs WHERE id = ?", [id.as_bytes()])
+    }
+}
+
+/// A connection that only finds chunks.
+#[derive(Debug)]
+pub struct StateReader {
+    connection: Connection,
+    place: String,
+}
+
+impl KnownChunks for Mutex<StateReader> {
+    fn contains(&self, chunk: &ChunkId) -> Result<bool> {
+        let reader = self.lock();
+        let find = || {
+            let mut statement = reader.connection.prepare_cached("SELECT 1 FROM chunks WHERE id = ?")?;
+            statement.exists([chunk.as_bytes()])
+        };
+        find().map_err(|source| SyncError::Database { place: reader.place.clone(), source })
+    }
+}
+
+fn known_pack(row: &rusqlite::Row<'_>) -> rusqlite::Result<KnownPack> {
+    Ok(KnownPack {
+        number: row.get::<_, i64>(0)? as u64,
+        id: PackId::from_bytes(id_column(row, 1)?),
+        place: PackPlace {
+            length: row.get::<_, i64>(2)? as u64,
+            inline_seq: row.get::<_, Option<i64>>(3)?.map(|seq| seq as u64),
+        },
+    })
+}
