@@ -58,7 +58,9 @@ pub enum WebSocketError {
         reason: String,
     },
     /// The address wants something that this version does not have.
-    #[error("'{scheme}:' is not supported yet; put a proxy in front of the server, or use http: on a trusted network")]
+    #[error(
+        "'{scheme}:' is not supported yet; put a proxy in front of the server, or use http: on a trusted network"
+    )]
     NotSupportedYet {
         /// The scheme.
         scheme: String,
@@ -92,7 +94,10 @@ impl WebSocketOptions {
 
 impl std::fmt::Debug for WebSocketOptions {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("WebSocketOptions").field("server", &self.server).finish_non_exhaustive()
+        formatter
+            .debug_struct("WebSocketOptions")
+            .field("server", &self.server)
+            .finish_non_exhaustive()
     }
 }
 
@@ -200,7 +205,11 @@ impl Connection for WebSocketConnection {
         self.core.place.clone()
     }
 
-    async fn call(&self, workspace: WorkspaceId, request: Request) -> Result<Reply, CommitLogError> {
+    async fn call(
+        &self,
+        workspace: WorkspaceId,
+        request: Request,
+    ) -> Result<Reply, CommitLogError> {
         let since = match request {
             Request::Subscribe { since } => Some(since),
             _ => None,
@@ -340,8 +349,7 @@ async fn run(core: Arc<Core>, mut requests: mpsc::Receiver<Asked>) {
 
 /// Returns the address of the live door.
 fn live_url(server: &str) -> Result<Url, WebSocketError> {
-    let invalid =
-        |reason: String| WebSocketError::InvalidUrl { url: server.to_owned(), reason };
+    let invalid = |reason: String| WebSocketError::InvalidUrl { url: server.to_owned(), reason };
     let mut url = Url::parse(server).map_err(|error| invalid(error.to_string()))?;
     match url.scheme() {
         "http" => url.set_scheme("ws").map_err(|()| invalid("it has no host".to_owned()))?,
@@ -384,40 +392,4 @@ fn refused_handshake(status: u16) -> Lost {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn address_of_a_server_leads_to_its_live_door() {
-        for (server, live) in [
-            ("http://127.0.0.1:8470", "ws://127.0.0.1:8470/api/v1/live"),
-            ("http://[::1]:1/", "ws://[::1]:1/api/v1/live"),
-            ("ws://host/behind/a/proxy/?x#y", "ws://host/behind/a/proxy/api/v1/live"),
-        ] {
-            assert_eq!(live_url(server).expect(server).as_str(), live);
-        }
-    }
-
-    #[test]
-    fn tls_is_refused_by_name() {
-        for (server, scheme) in [("https://host", "https"), ("wss://host", "wss")] {
-            let scheme = scheme.to_owned();
-            assert_eq!(live_url(server), Err(WebSocketError::NotSupportedYet { scheme }));
-        }
-    }
-
-    #[test]
-    fn addresses_of_other_things_are_refused() {
-        for server in ["", "host", "ftp://host", "http://", "http://user:secret@host", "file:/x"] {
-            let refused = live_url(server);
-            assert!(matches!(refused, Err(WebSocketError::InvalidUrl { .. })), "{server}: {refused:?}");
-        }
-    }
-
-    #[test]
-    fn refused_handshakes_have_kinds() {
-        assert!(matches!(refused_handshake(401), Lost::Refused(r) if r.kind == RefusalKind::Forbidden));
-        assert!(matches!(refused_handshake(409), Lost::Refused(r) if r.kind == RefusalKind::DeviceCloned));
-        assert!(matches!(refused_handshake(503), Lost::Unreachable(_)));
-    }
-}
+mod tests;

@@ -206,7 +206,9 @@ impl Shared<'_> {
                         let _ = answer.send(Ok(reply));
                     }
                     (Some(Waiting::Missed(workspace)), Reply::Entries(entries)) => {
-                        entries.into_iter().for_each(|entry| self.core.publish(workspace, entry));
+                        for entry in entries {
+                            self.core.publish(workspace, entry);
+                        }
                     }
                     _ => {}
                 }

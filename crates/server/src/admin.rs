@@ -1,0 +1,158 @@
+//! What an administrator does to the accounts of a server, on its data folder, whether it runs or not.
+
+use std::path::Path;
+
+use model::{Clock, Random};
+
+use crate::auth;
+use crate::data_folder::DataFolder;
+use crate::error::{Result, ServerError};
+use crate::metadata::sqlite::Sqlite;
+use crate::metadata::{AccountRecord, Metadata};
+use crate::services::{accounts, batch};
+
+/// The accounts of a server.
+#[derive(Debug)]
+pub struct Admin {
+    database: Sqlite,
+}
+
+/// A line of the list of accounts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AccountLine {
+    /// Its name.
+    pub name: String,
+    /// Tells whether it may not sign in.
+    pub is_disabled: bool,
+    /// How many devices are signed in.
+    pub devices: usize,
+    /// How many workspaces it owns.
+    pub workspaces: usize,
+    /// How many bytes they hold.
+    pub used_bytes: u64,
+    /// How many bytes they may hold; nothing for any number.
+    pub quota_bytes: Option<u64>,
+    /// When it was made, in seconds since 1970.
+    pub created: i64,
+}
+
+/// What became of an account that was to be removed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Removal {
+    /// It has gone.
+    Deleted,
+    /// It owns workspaces, so its data stays, but nobody signs in to it any more. A new password brings it back.
+    Disabled,
+}
+
+impl Admin {
+    /// Opens the accounts in a data folder and makes the folder where it is missing.
+    ///
+    /// # Errors
+    /// [`ServerError::DataFolder`], [`ServerError::Metadata`].
+    pub fn open(data: &Path) -> Result<Self> {
+        Ok(Self { database: DataFolder::open(data)?.open_database()? })
+    }
+
+    /// Opens the accounts in a data folder where there are some.
+    ///
+    /// # Errors
+    /// [`ServerError::DataFolder`] where no server or administrator ever used the folder.
+    pub fn open_existing(data: &Path) -> Result<Self> {
+        Ok(Self { database: DataFolder::open_existing(data)?.open_database()? })
+    }
+
+    /// Adds an account.
+    ///
+    /// # Errors
+    /// [`ServerError::Taken`] where the name is in use; [`ServerError::Invalid`] for name or password.
+    pub fn add(
+        &mut self,
+        name: &str,
+        password: &str,
+        clock: &dyn Clock,
+        random: &dyn Random,
+    ) -> Result<()> {
+        let (hash, now) = (auth::hash_password(password, random)?, clock.now().seconds);
+        self.write(|metadata| accounts::create_account(metadata, name, &hash, now).map(drop))
+    }
+
+    /// Returns all accounts in the order of their names.
+    ///
+    /// # Errors
+    /// [`ServerError::Metadata`].
+    pub fn list(&self) -> Result<Vec<AccountLine>> {
+        let metadata: &dyn Metadata = &self.database;
+        let line = |account: AccountRecord| {
+            let devices = metadata.devices(account.id)?;
+            Ok(AccountLine {
+                is_disabled: account.is_disabled,
+                devices: devices.iter().filter(|device| !device.is_revoked).count(),
+                workspaces: metadata.workspaces(account.id)?.len(),
+                used_bytes: metadata.used_bytes(account.id)?,
+                quota_bytes: account.quota_bytes,
+                created: account.created,
+                name: account.name,
+            })
+        };
+        metadata.accounts()?.into_iter().map(line).collect()
+    }
+
+    /// Removes an account that owns nothing, or disables one that does; its devices are signed out either way.
+    ///
+    /// # Errors
+    /// [`ServerError::NotFound`].
+    pub fn remove(&mut self, name: &str) -> Result<Removal> {
+        self.write(|metadata| {
+            let account = find(metadata, name)?;
+            for device in metadata.devices(account.id)? {
+                metadata.revoke_device(device.id)?;
+            }
+            if metadata.workspaces(account.id)?.is_empty() {
+                metadata.delete_account(account.id)?;
+                return Ok(Removal::Deleted);
+            }
+            metadata.update_account(account.id, auth::NO_PASSWORD, true)?;
+            Ok(Removal::Disabled)
+        })
+    }
+
+    /// Sets a password, and lets a disabled account sign in again. Devices that are signed in stay so.
+    ///
+    /// # Errors
+    /// [`ServerError::NotFound`], [`ServerError::Invalid`].
+    pub fn set_password(&mut self, name: &str, password: &str, random: &dyn Random) -> Result<()> {
+        let hash = auth::hash_password(password, random)?;
+        self.write(|metadata| {
+            let account = find(metadata, name)?;
+            Ok(metadata.update_account(account.id, &hash, false)?)
+        })
+    }
+
+    /// Sets or removes the quota. Data that is there stays, however much it is.
+    ///
+    /// # Errors
+    /// [`ServerError::NotFound`].
+    pub fn set_quota(&mut self, name: &str, quota_bytes: Option<u64>) -> Result<()> {
+        self.write(|metadata| {
+            let account = find(metadata, name)?;
+            Ok(metadata.update_quota(account.id, quota_bytes)?)
+        })
+    }
+
+    fn write<T>(&mut self, work: impl FnOnce(&mut dyn Metadata) -> Result<T> + Send) -> Result<T> {
+        let mut outcomes = batch::run(&mut self.database, vec![Box::new(work)]);
+        let outcome = outcomes.pop().expect("there is one outcome per work");
+        outcome.map_err(|error| match error {
+            ServerError::Metadata(crate::metadata::MetadataError::Taken { what }) => {
+                ServerError::Taken { what }
+            }
+            other => other,
+        })
+    }
+}
+
+fn find(metadata: &dyn Metadata, name: &str) -> Result<AccountRecord> {
+    let account = metadata.account_by_name(name)?;
+    account.ok_or_else(|| ServerError::NotFound { what: format!("account '{name}'") })
+}

@@ -1,0 +1,146 @@
+//! The server put together: which doors there are, and what they share.
+//!
+//! Read this first. A request comes in through a door ([`crate::doors`]), which asks a service
+//! ([`crate::services`]), which reads or writes metadata ([`crate::metadata`]). Reads go to a pool of connections,
+//! writes through the one writer; packs go straight to the store.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::Request;
+use axum::http::StatusCode;
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use model::{Clock, Random, WorkspaceId};
+use storage::layers::Scoped;
+use storage::{ObjectKey, ObjectStore};
+use tokio::sync::{Mutex, OwnedMutexGuard, Semaphore, mpsc};
+
+use crate::doors::{health, live, packs, problem, rest};
+use crate::limits::{
+    BODIES_LENGTH_MAX, Buckets, HEADERS_LENGTH_MAX, LOGINS_AT_ONCE_MAX, LOGINS_PER_ACCOUNT,
+    LOGINS_PER_ADDRESS, REQUESTS_LENGTH_MAX, URI_LENGTH_MAX,
+};
+use crate::services::events::Hub;
+use crate::services::presence::Presence;
+use crate::services::readers::Readers;
+use crate::services::writer::Writer;
+
+/// How many objects are stored at once at most, but for chance; two of one name never are.
+const OBJECT_LOCKS: usize = 64;
+
+/// What all doors share.
+#[derive(Debug)]
+pub struct App {
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+    /// Randomness, for ids and tokens.
+    pub random: Arc<dyn Random>,
+    /// Connections that read metadata.
+    pub readers: Readers,
+    /// The thread that writes metadata.
+    pub writer: Writer,
+    /// Where packs and pages rest, of all workspaces.
+    pub store: Arc<dyn ObjectStore>,
+    /// Who is told of new entries.
+    pub hub: Hub,
+    /// Which devices are connected.
+    pub presence: Presence,
+    /// Attempts to sign in, per account name.
+    pub logins_per_account: Buckets<String>,
+    /// Attempts to sign in, per address.
+    pub logins_per_address: Buckets<IpAddr>,
+    /// A permit per password that is being checked.
+    pub logins: Arc<Semaphore>,
+    /// Memory for bodies of objects.
+    pub bodies: Arc<Semaphore>,
+    /// Memory for requests of live connections.
+    pub requests: Arc<Semaphore>,
+    /// Dropped with the last user of all this, so that a stop can wait for them.
+    pub in_use: mpsc::Sender<()>,
+    /// The last answer about the server's health.
+    pub health: health::Health,
+    object_locks: Vec<Arc<Mutex<()>>>,
+}
+
+impl App {
+    /// Puts the shared parts together.
+    pub fn new(
+        (clock, random): (Arc<dyn Clock>, Arc<dyn Random>),
+        (readers, writer): (Readers, Writer),
+        store: Arc<dyn ObjectStore>,
+        hub: Hub,
+        in_use: mpsc::Sender<()>,
+    ) -> Self {
+        let units = |length: u64, unit: u64| Arc::new(Semaphore::new((length / unit) as usize));
+        Self {
+            clock,
+            random,
+            readers,
+            writer,
+            store,
+            hub,
+            presence: Presence::default(),
+            logins_per_account: Buckets::new(LOGINS_PER_ACCOUNT),
+            logins_per_address: Buckets::new(LOGINS_PER_ADDRESS),
+            logins: Arc::new(Semaphore::new(LOGINS_AT_ONCE_MAX)),
+            bodies: units(BODIES_LENGTH_MAX, packs::BODY_UNIT),
+            requests: units(REQUESTS_LENGTH_MAX, live::REQUEST_UNIT),
+            in_use,
+            health: health::Health::default(),
+            object_locks: (0..OBJECT_LOCKS).map(|_| Arc::default()).collect(),
+        }
+    }
+
+    /// Returns the wall time in seconds since 1970.
+    pub fn now(&self) -> i64 {
+        self.clock.now().seconds
+    }
+
+    /// Returns the part of the store that belongs to a workspace.
+    pub fn store_of(&self, workspace: WorkspaceId) -> Scoped {
+        let scope = ObjectKey::new(&format!("workspaces/{workspace}"));
+        Scoped::new(Arc::clone(&self.store), scope.expect("an id has letters and digits only"))
+    }
+
+    /// Waits until nobody else stores or deletes this object.
+    pub async fn lock_object(
+        &self,
+        workspace: WorkspaceId,
+        key: &ObjectKey,
+    ) -> OwnedMutexGuard<()> {
+        let mut hasher = DefaultHasher::new();
+        (workspace, key).hash(&mut hasher);
+        let lock = hasher.finish() as usize % OBJECT_LOCKS;
+        Arc::clone(&self.object_locks[lock]).lock_owned().await
+    }
+}
+
+/// Puts the doors together.
+pub fn router(app: Arc<App>) -> Router {
+    let doors = rest::routes().merge(packs::routes()).merge(live::routes());
+    Router::new()
+        .route("/healthz", get(health::healthz))
+        .nest("/api/v1", doors)
+        .fallback(|| async { StatusCode::NOT_FOUND })
+        .layer(middleware::from_fn(limit_head))
+        .layer(middleware::from_fn(problem::shape))
+        .with_state(app)
+}
+
+/// Refuses requests whose address or headers are too long.
+async fn limit_head(request: Request, next: Next) -> Response {
+    let path = request.uri().path_and_query().map_or(0, |path| path.as_str().len());
+    if path > URI_LENGTH_MAX {
+        return StatusCode::URI_TOO_LONG.into_response();
+    }
+    let headers = request.headers().iter();
+    let length: usize = headers.map(|(name, value)| name.as_str().len() + value.len()).sum();
+    if length > HEADERS_LENGTH_MAX {
+        return StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE.into_response();
+    }
+    next.run(request).await
+}

@@ -1,0 +1,161 @@
+//! Who is asking: passwords, tokens, and the caller that both lead to.
+//!
+//! *Participants*: the login, which turns a password into a token once, and every other door, which turns a token
+//! into a [`Caller`]. *Invariants*: a password is kept as Argon2id only, a token as a hash only (it has 256 random
+//! bits, so a fast hash is enough, and looking the hash up tells nothing about how much of a guess was right);
+//! neither has a text form that a log could hold.
+
+use std::fmt;
+
+use argon2::password_hash::phc::PasswordHash;
+use argon2::password_hash::{PasswordHasher, PasswordVerifier};
+use argon2::{Algorithm, Argon2, Params, Version};
+use model::environment::random_bytes;
+use model::{DeviceId, Random};
+
+use crate::error::{Result, ServerError};
+use crate::metadata::AccountId;
+
+/// Memory of one password hash, in KiB: the least that OWASP advises.
+const MEMORY_KIB: u32 = 19 * 1024;
+
+/// Passes over the memory.
+const PASSES: u32 = 2;
+
+/// The longest password, in bytes; a longer one only costs time.
+const PASSWORD_LENGTH_MAX: usize = 1024;
+
+/// The hash of an account that has no password, for example in a simulation; no password fits it.
+pub const NO_PASSWORD: &str = "!";
+
+/// A device that has proved who it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Caller {
+    /// Its account.
+    pub account: AccountId,
+    /// The device.
+    pub device: DeviceId,
+}
+
+/// What a device shows with every request.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Token([u8; 32]);
+
+impl Token {
+    /// Makes a new token.
+    pub fn generate(random: &dyn Random) -> Self {
+        Self(random_bytes(random))
+    }
+
+    /// Reads the text form; nothing where it is not one.
+    pub fn from_text(text: &str) -> Option<Self> {
+        // Ids are read strictly, one spelling each, so borrow their reader.
+        text.parse::<model::PackId>().ok().map(|id| Self(*id.as_bytes()))
+    }
+
+    /// Returns the text form, for the device alone.
+    pub fn to_text(&self) -> String {
+        model::PackId::from_bytes(self.0).to_string()
+    }
+
+    /// Returns what the server keeps of it.
+    pub fn hash(&self) -> [u8; 32] {
+        blake3::derive_key("syncline 2026 device token", &self.0)
+    }
+}
+
+impl fmt::Debug for Token {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Token(..)")
+    }
+}
+
+fn argon2() -> Argon2<'static> {
+    let params = Params::new(MEMORY_KIB, PASSES, 1, None).expect("the constants are in range");
+    Argon2::new(Algorithm::Argon2id, Version::V0x13, params)
+}
+
+/// Checks what a new password must be.
+///
+/// # Errors
+/// [`ServerError::Invalid`] for an empty or overlong one.
+pub fn check_password(password: &str) -> Result<()> {
+    let invalid =
+        |reason: &str| ServerError::Invalid { what: "password", reason: reason.to_owned() };
+    match password.len() {
+        0 => Err(invalid("it is empty")),
+        length if length > PASSWORD_LENGTH_MAX => Err(invalid("it is too long")),
+        _ => Ok(()),
+    }
+}
+
+/// Returns the Argon2id hash of a password in PHC form.
+///
+/// # Errors
+/// [`ServerError::Invalid`] for a password that is none.
+pub fn hash_password(password: &str, random: &dyn Random) -> Result<String> {
+    check_password(password)?;
+    let salt: [u8; 16] = random_bytes(random);
+    let hash: PasswordHash = argon2()
+        .hash_password_with_salt(password.as_bytes(), &salt)
+        .map_err(|error| ServerError::Invalid { what: "password", reason: error.to_string() })?;
+    Ok(hash.to_string())
+}
+
+/// Tells whether the password is the one of the hash, or of no account at all, in about the same time.
+pub fn verify_password(password: &str, hash: Option<&str>) -> bool {
+    let parsed = hash.and_then(|hash| PasswordHash::new(hash).ok());
+    match parsed {
+        Some(hash) if password.len() <= PASSWORD_LENGTH_MAX => {
+            argon2().verify_password(password.as_bytes(), &hash).is_ok()
+        }
+        _ => {
+            // Nobody learns from the time that there is no such account.
+            let password = &password.as_bytes()[..password.len().min(PASSWORD_LENGTH_MAX)];
+            let mut output = [0; 32];
+            let hashed = argon2().hash_password_into(password, b"no such account", &mut output);
+            std::hint::black_box((output, hashed.is_ok()));
+            false
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::Counter;
+
+    #[test]
+    fn password_fits_its_own_hash_only() {
+        let random = Counter::default();
+        let hash = hash_password("correct horse", &random).unwrap();
+        assert!(hash.starts_with("$argon2id$v=19$m=19456,t=2,p=1$"), "{hash}");
+        assert!(verify_password("correct horse", Some(&hash)));
+        assert!(!verify_password("correct horsf", Some(&hash)));
+        assert!(!verify_password("correct horse", None));
+        assert!(!verify_password("", Some(NO_PASSWORD)));
+    }
+
+    #[test]
+    fn equal_passwords_have_different_hashes() {
+        let random = Counter::default();
+        assert_ne!(hash_password("a", &random).unwrap(), hash_password("a", &random).unwrap());
+    }
+
+    #[test]
+    fn empty_and_overlong_passwords_are_refused() {
+        let random = Counter::default();
+        assert!(hash_password("", &random).is_err());
+        assert!(hash_password(&"x".repeat(PASSWORD_LENGTH_MAX + 1), &random).is_err());
+    }
+
+    #[test]
+    fn token_returns_from_its_text_and_never_shows_in_debug_output() {
+        let token = Token::generate(&Counter::default());
+        assert_eq!(Token::from_text(&token.to_text()), Some(token.clone()));
+        assert_eq!(format!("{token:?}"), "Token(..)");
+        for text in ["", "xyz", &"A".repeat(64), &"a".repeat(65)] {
+            assert_eq!(Token::from_text(text), None);
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! Where requests come in. Doors parse and answer; what they let in, the services decide.
+//!
+//! The control door ([`rest`], [`live`]) carries small messages, the data door ([`packs`]) carries bytes; a device may
+//! use both at once and neither waits for the other.
+
+pub mod health;
+pub mod live;
+pub mod packs;
+pub mod problem;
+pub mod rest;
+
+use std::sync::Arc;
+
+use axum::extract::FromRequestParts;
+use axum::http::header::AUTHORIZATION;
+use axum::http::request::Parts;
+
+use crate::app::App;
+use crate::auth::{Caller, Token};
+use crate::error::ServerError;
+use crate::services::accounts;
+
+/// Every door but the login and the health check lets in only who shows the token of a device.
+impl FromRequestParts<Arc<App>> for Caller {
+    type Rejection = ServerError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, ServerError> {
+        let header = parts.headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
+        let (scheme, text) =
+            header.and_then(|value| value.split_once(' ')).ok_or(ServerError::NotSignedIn)?;
+        if !scheme.eq_ignore_ascii_case("bearer") {
+            return Err(ServerError::NotSignedIn);
+        }
+        let token = Token::from_text(text.trim()).ok_or(ServerError::NotSignedIn)?;
+        let now = app.now();
+        let (caller, is_due) =
+            app.readers.read(move |metadata| accounts::authenticate(metadata, &token, now)).await?;
+        if is_due {
+            let touch = move |metadata: &mut dyn crate::metadata::Metadata| {
+                Ok(metadata.touch_device(caller.device, now)?)
+            };
+            app.writer.submit(touch, drop).await?;
+        }
+        Ok(caller)
+    }
+}

@@ -1,0 +1,57 @@
+//! `GET /healthz`: does everything answer that the server stands on?
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use parking_lot::Mutex;
+use storage::{ObjectKey, ObjectStore};
+
+use crate::app::App;
+use crate::error::{Result, ServerError};
+
+/// How long an answer is repeated, so that asking costs nothing.
+const VALID: Duration = Duration::from_secs(1);
+
+/// How long database and store may take.
+const TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The last answer, and when it was found.
+#[derive(Debug, Default)]
+pub struct Health {
+    last: Mutex<Option<(Duration, bool)>>,
+}
+
+/// Answers 200 when reader, writer and store answer, else 503.
+pub async fn healthz(State(app): State<Arc<App>>) -> Response {
+    let now = app.clock.elapsed();
+    let last = *app.health.last.lock();
+    let is_well = match last {
+        Some((found, is_well)) if now < found + VALID => is_well,
+        _ => {
+            let checked = tokio::time::timeout(TIMEOUT, check(&app)).await;
+            let checked = checked
+                .unwrap_or(Err(ServerError::Unavailable { reason: "takes too long to answer" }));
+            if let Err(error) = &checked {
+                tracing::error!(%error, "the server is not well");
+            }
+            *app.health.last.lock() = Some((now, checked.is_ok()));
+            checked.is_ok()
+        }
+    };
+    let (status, text) = match is_well {
+        true => (StatusCode::OK, "ok"),
+        false => (StatusCode::SERVICE_UNAVAILABLE, "unavailable"),
+    };
+    (status, Json(serde_json::json!({ "status": text }))).into_response()
+}
+
+async fn check(app: &App) -> Result<()> {
+    app.readers.read(|metadata| Ok(metadata.check()?)).await?;
+    app.writer.write(|metadata| Ok(metadata.check()?)).await?;
+    app.store.size(&ObjectKey::genesis()).await?;
+    Ok(())
+}

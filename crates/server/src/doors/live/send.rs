@@ -1,0 +1,89 @@
+//! The sending half of a live connection.
+
+use std::sync::Arc;
+
+use axum::body::Bytes;
+use axum::extract::ws::{CloseFrame, Message, WebSocket};
+use futures_util::stream::SplitSink;
+use futures_util::{Sink, SinkExt};
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::{MissedTickBehavior, timeout};
+
+use super::Session;
+use crate::error::ServerError;
+use crate::limits::{PING_INTERVAL, SEND_TIMEOUT};
+use crate::services::accounts;
+use crate::services::events::Outgoing;
+use crate::services::presence::Closing;
+
+/// Sends what comes into the outbox, and pings, until told to finish or until the other side takes too long.
+pub(super) async fn run(
+    session: Arc<Session>,
+    mut sink: SplitSink<WebSocket, Message>,
+    mut frames: mpsc::Receiver<Outgoing>,
+    mut finish: oneshot::Receiver<Option<CloseFrame>>,
+) {
+    let mut ping = tokio::time::interval(PING_INTERVAL);
+    ping.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    ping.reset();
+    let close = loop {
+        let sent = tokio::select! {
+            biased;
+            close = &mut finish => break close.ok().flatten(),
+            Some(outgoing) = frames.recv() => {
+                timeout(SEND_TIMEOUT, send_all(&session, &mut sink, outgoing, &mut frames)).await
+            }
+            _ = ping.tick() => {
+                check_device(&session).await;
+                timeout(SEND_TIMEOUT, sink.send(Message::Ping(Bytes::new()))).await
+            }
+        };
+        if !matches!(sent, Ok(Ok(()))) {
+            tracing::debug!(device = %session.caller.device, "a live connection does not take what is sent");
+            return;
+        }
+    };
+    while let Ok(outgoing) = frames.try_recv() {
+        if !matches!(
+            timeout(SEND_TIMEOUT, sink.feed(message(&session, outgoing))).await,
+            Ok(Ok(()))
+        ) {
+            return;
+        }
+    }
+    let _ = timeout(SEND_TIMEOUT, sink.send(Message::Close(close))).await;
+}
+
+/// Sends one frame and whatever else waits already, with one flush.
+async fn send_all<S: Sink<Message> + Unpin>(
+    session: &Session,
+    sink: &mut S,
+    first: Outgoing,
+    frames: &mut mpsc::Receiver<Outgoing>,
+) -> Result<(), S::Error> {
+    sink.feed(message(session, first)).await?;
+    while let Ok(outgoing) = frames.try_recv() {
+        sink.feed(message(session, outgoing)).await?;
+    }
+    sink.flush().await
+}
+
+fn message(session: &Session, outgoing: Outgoing) -> Message {
+    match outgoing {
+        Outgoing::Ping => Message::Ping(Bytes::new()),
+        Outgoing::Frame(bytes) => {
+            session.outbox.sent(bytes.len());
+            Message::Binary(bytes)
+        }
+    }
+}
+
+/// Closes the connection of a device that another process, for example an administrator's command, has revoked.
+async fn check_device(session: &Session) {
+    let caller = session.caller;
+    let check =
+        move |metadata: &dyn crate::metadata::Metadata| accounts::check_caller(metadata, &caller);
+    if let Err(ServerError::NotSignedIn) = session.app.readers.read(check).await {
+        session.app.presence.close_device(caller.device, Closing::Revoked);
+    }
+}

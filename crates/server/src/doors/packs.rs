@@ -1,0 +1,393 @@
+//! The data door: packs and pages of one workspace, straight between device and store.
+//!
+//! *Invariants*: what is stored under a name has the hash that the name says, since it is checked before it is
+//! stored; nothing of a broken upload is ever visible; all bodies together take a bounded amount of memory, however
+//! slow the other side is. The addresses are those that `storage::server_door` documents.
+
+use std::sync::Arc;
+
+use axum::body::{Body, BodyDataStream, Bytes};
+use axum::extract::{Path, Query, State};
+use axum::http::header::{ACCEPT_RANGES, CONTENT_LENGTH, CONTENT_TYPE, IF_NONE_MATCH, RANGE};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, put};
+use axum::{Json, Router};
+use futures_util::StreamExt;
+use model::{PackId, WorkspaceId};
+use serde::{Deserialize, Serialize};
+use storage::{ObjectKey, ObjectStore, PutMode};
+use tokio::sync::OwnedSemaphorePermit;
+
+use crate::app::App;
+use crate::auth::Caller;
+use crate::error::{Result, ServerError};
+use crate::limits::{BODIES_LENGTH_MAX, BODY_WAIT_TIMEOUT, LIST_MAX, OBJECT_LENGTH_MAX};
+use crate::services::{objects, workspaces};
+
+mod range;
+
+use range::Part;
+
+/// Memory for bodies is counted in pieces of this many bytes.
+pub(crate) const BODY_UNIT: u64 = 64 * 1024;
+
+/// How much of a refused body is read, so that a sender who is still sending hears why.
+const DRAIN_LENGTH_MAX: u64 = 8 * 1024 * 1024;
+
+/// Returns the routes of this door.
+pub fn routes() -> Router<Arc<App>> {
+    let pack = put(put_pack).get(get_pack).head(head_pack).delete(delete_pack);
+    let object = put(put_object).get(get_object).head(head_object).delete(delete_object);
+    Router::new()
+        .route("/workspaces/{workspace}/packs/{pack}", pack)
+        .route("/workspaces/{workspace}/objects", get(list_objects))
+        .route("/workspaces/{workspace}/objects/{*key}", object)
+}
+
+/// An object that a request names, and the device that asks.
+struct Target {
+    app: Arc<App>,
+    caller: Caller,
+    workspace: WorkspaceId,
+    key: ObjectKey,
+}
+
+type Names = Path<(String, String)>;
+
+fn pack_key(text: &str) -> Result<ObjectKey> {
+    let pack: PackId = text.parse().map_err(|error: model::ids::InvalidId| {
+        ServerError::Invalid { what: "pack id", reason: error.to_string() }
+    })?;
+    Ok(ObjectKey::pack(pack))
+}
+
+fn parse_workspace(text: &str) -> Result<WorkspaceId> {
+    text.parse().map_err(|_| ServerError::NotFound { what: format!("workspace '{text}'") })
+}
+
+impl Target {
+    fn pack(app: Arc<App>, caller: Caller, Path((workspace, pack)): Names) -> Result<Self> {
+        let workspace = parse_workspace(&workspace)?;
+        Ok(Self { app, caller, workspace, key: pack_key(&pack)? })
+    }
+
+    fn object(app: Arc<App>, caller: Caller, Path((workspace, key)): Names) -> Result<Self> {
+        let workspace = parse_workspace(&workspace)?;
+        Ok(Self { app, caller, workspace, key: objects::check_key(&key)? })
+    }
+}
+
+async fn put_pack(
+    State(app): State<Arc<App>>,
+    caller: Result<Caller, ServerError>,
+    names: Names,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<StatusCode> {
+    let target = caller.and_then(|caller| Target::pack(app, caller, names));
+    store(target, &headers, body).await
+}
+
+async fn put_object(
+    State(app): State<Arc<App>>,
+    caller: Result<Caller, ServerError>,
+    names: Names,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<StatusCode> {
+    let target = caller.and_then(|caller| Target::object(app, caller, names));
+    store(target, &headers, body).await
+}
+
+async fn get_pack(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    names: Names,
+    headers: HeaderMap,
+) -> Result<Response> {
+    Target::pack(app, caller, names)?.send(&headers).await
+}
+
+async fn get_object(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    names: Names,
+    headers: HeaderMap,
+) -> Result<Response> {
+    Target::object(app, caller, names)?.send(&headers).await
+}
+
+async fn head_pack(State(app): State<Arc<App>>, caller: Caller, names: Names) -> Result<Response> {
+    Target::pack(app, caller, names)?.describe().await
+}
+
+async fn head_object(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    names: Names,
+) -> Result<Response> {
+    Target::object(app, caller, names)?.describe().await
+}
+
+async fn delete_pack(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    names: Names,
+) -> Result<StatusCode> {
+    Target::pack(app, caller, names)?.delete().await
+}
+
+async fn delete_object(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    names: Names,
+) -> Result<StatusCode> {
+    Target::object(app, caller, names)?.delete().await
+}
+
+/// Receives and stores an object. A sender who is refused is listened to a little longer, because a connection that
+/// closes while it sends would not let it read the answer.
+async fn store(target: Result<Target>, headers: &HeaderMap, body: Body) -> Result<StatusCode> {
+    let mut body = body.into_data_stream();
+    let announced = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
+    let if_absent = headers.contains_key(IF_NONE_MATCH);
+    let stored = match target {
+        Ok(target) => target.receive_and_store(announced, if_absent, &mut body).await,
+        Err(error) => Err(error),
+    };
+    if !matches!(stored, Ok(StatusCode::OK | StatusCode::CREATED)) {
+        let drained = drain(&mut body);
+        let _ = tokio::time::timeout(BODY_WAIT_TIMEOUT, drained).await;
+    }
+    stored
+}
+
+async fn drain(body: &mut BodyDataStream) {
+    let mut length = 0;
+    while let Some(Ok(chunk)) = body.next().await {
+        length += chunk.len() as u64;
+        if length > DRAIN_LENGTH_MAX {
+            return;
+        }
+    }
+}
+
+impl Target {
+    async fn receive_and_store(
+        &self,
+        announced: Option<u64>,
+        if_absent: bool,
+        body: &mut BodyDataStream,
+    ) -> Result<StatusCode> {
+        if announced.is_some_and(|length| length > OBJECT_LENGTH_MAX) {
+            return Err(too_large());
+        }
+        self.check_room(announced.unwrap_or(0)).await?;
+        if if_absent && self.stored_length().await?.is_some() {
+            return Ok(StatusCode::PRECONDITION_FAILED);
+        }
+        let memory = self.app.memory_for_body(announced.unwrap_or(OBJECT_LENGTH_MAX)).await?;
+        let bytes = self.receive(announced, body).await?;
+        let is_new = self.keep(bytes).await?;
+        drop(memory);
+        Ok(match (is_new, if_absent) {
+            (true, _) => StatusCode::CREATED,
+            (false, false) => StatusCode::OK,
+            (false, true) => StatusCode::PRECONDITION_FAILED,
+        })
+    }
+
+    async fn check_room(&self, length: u64) -> Result<()> {
+        let (caller, workspace, key) = (self.caller, self.workspace, self.key.clone());
+        let check = move |metadata: &dyn crate::metadata::Metadata| {
+            objects::check_room(metadata, &caller, workspace, &key, length)
+        };
+        self.app.readers.read(check).await
+    }
+
+    /// Reads the body to its end and checks that it is what its name says.
+    async fn receive(&self, announced: Option<u64>, body: &mut BodyDataStream) -> Result<Bytes> {
+        let mut bytes = Vec::with_capacity(announced.unwrap_or(0) as usize);
+        let mut hasher = blake3::Hasher::new();
+        while let Some(chunk) = body.next().await {
+            let chunk = chunk.map_err(|_| ServerError::Invalid {
+                what: "body",
+                reason: "it broke off".to_owned(),
+            })?;
+            if (bytes.len() + chunk.len()) as u64 > OBJECT_LENGTH_MAX {
+                return Err(too_large());
+            }
+            hasher.update(&chunk);
+            bytes.extend_from_slice(&chunk);
+        }
+        let hash = hasher.finalize();
+        let expected = self.key.as_pack().map(|pack| *pack.as_bytes());
+        let expected = expected.or_else(|| self.key.as_page().map(|page| *page.as_bytes()));
+        match expected == Some(*hash.as_bytes()) {
+            true => Ok(bytes.into()),
+            false => Err(ServerError::WrongContent { key: self.key.to_string() }),
+        }
+    }
+
+    /// Stores checked bytes and notes them; returns whether they are new to the workspace.
+    async fn keep(&self, bytes: Bytes) -> Result<bool> {
+        // One object at a time has one sender, so that taking back a refused object never hits an accepted one.
+        let turn = self.app.lock_object(self.workspace, &self.key).await;
+        let (store, length) = (self.app.store_of(self.workspace), bytes.len() as u64);
+        // The bytes are known to be right, so writing over what is there can only heal it.
+        store.put(&self.key, bytes, PutMode::Overwrite).await?;
+        let (caller, workspace, key) = (self.caller, self.workspace, self.key.clone());
+        let record = move |metadata: &mut dyn crate::metadata::Metadata| {
+            objects::record(metadata, &caller, workspace, &key, length)
+        };
+        let recorded = self.app.writer.write(record).await;
+        if let Err(ServerError::OverQuota { .. }) = &recorded {
+            store.delete(&self.key).await?;
+        }
+        drop(turn);
+        recorded
+    }
+
+    /// Returns the length of the object where both the database and the store have it whole.
+    async fn stored_length(&self) -> Result<Option<u64>> {
+        let found = match self.noted_length().await {
+            Ok(length) => length,
+            Err(ServerError::NotFound { .. }) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let size = self.app.store_of(self.workspace).size(&self.key).await?;
+        if size != Some(found) {
+            let (key, workspace) = (&self.key, self.workspace);
+            tracing::error!(%key, %workspace, found, size, "an object is damaged in the store");
+        }
+        Ok(size.filter(|&size| size == found))
+    }
+
+    async fn noted_length(&self) -> Result<u64> {
+        let (caller, workspace, key) = (self.caller, self.workspace, self.key.clone());
+        let find = move |metadata: &dyn crate::metadata::Metadata| {
+            objects::find(metadata, &caller, workspace, &key).map(|(_, length)| length)
+        };
+        self.app.readers.read(find).await
+    }
+
+    async fn describe(&self) -> Result<Response> {
+        // The error of a workspace that is not the caller's is the one of an object that is not there.
+        let length = self.stored_length().await?;
+        let length = length.ok_or_else(|| self.not_found())?;
+        let mut response = self.headers(length).into_response();
+        // The body of an answer to HEAD is empty, but its length is that of the object.
+        *response.body_mut() = Body::empty();
+        Ok(response)
+    }
+
+    fn headers(&self, length: u64) -> [(HeaderName, HeaderValue); 3] {
+        [
+            (CONTENT_LENGTH, length.into()),
+            (CONTENT_TYPE, HeaderValue::from_static("application/octet-stream")),
+            (ACCEPT_RANGES, HeaderValue::from_static("bytes")),
+        ]
+    }
+
+    fn not_found(&self) -> ServerError {
+        ServerError::NotFound { what: format!("object '{}'", self.key) }
+    }
+
+    async fn send(&self, headers: &HeaderMap) -> Result<Response> {
+        let length = self.noted_length().await?;
+        let part =
+            headers.get(RANGE).map_or(Ok(Part::Whole), |value| Part::parse(value, length))?;
+        let wanted = part.bounds(length);
+        let memory = self.app.memory_for_body(wanted.end - wanted.start).await?;
+        let store = self.app.store_of(self.workspace);
+        let bytes = match part {
+            Part::Whole => store.get(&self.key).await?,
+            Part::Range(_) => store.get_range(&self.key, wanted.clone()).await?,
+        };
+        let found = bytes.filter(|bytes| bytes.len() as u64 == wanted.end - wanted.start);
+        let bytes = found.ok_or_else(|| ServerError::Storage {
+            text: format!("{} of workspace {} is missing or cut off", self.key, self.workspace),
+            is_full: false,
+            is_damage: true,
+        })?;
+        let sent = Body::from(Bytes::from_owner(Counted { bytes, _memory: memory }));
+        let mut response = (self.headers(wanted.end - wanted.start), sent).into_response();
+        if let Some(content_range) = part.content_range(length) {
+            *response.status_mut() = StatusCode::PARTIAL_CONTENT;
+            response.headers_mut().insert(content_range.0, content_range.1);
+        }
+        Ok(response)
+    }
+
+    async fn delete(&self) -> Result<StatusCode> {
+        let turn = self.app.lock_object(self.workspace, &self.key).await;
+        let (caller, workspace, key) = (self.caller, self.workspace, self.key.clone());
+        let forget = move |metadata: &mut dyn crate::metadata::Metadata| {
+            objects::forget(metadata, &caller, workspace, &key)
+        };
+        self.app.writer.write(forget).await?;
+        self.app.store_of(self.workspace).delete(&self.key).await?;
+        drop(turn);
+        Ok(StatusCode::NO_CONTENT)
+    }
+}
+
+/// Bytes of a body, and the share of memory that they take until they are sent.
+struct Counted {
+    bytes: Bytes,
+    _memory: OwnedSemaphorePermit,
+}
+
+impl AsRef<[u8]> for Counted {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+fn too_large() -> ServerError {
+    ServerError::TooLarge { what: "object", length_max: OBJECT_LENGTH_MAX }
+}
+
+impl App {
+    /// Waits for memory for a body.
+    async fn memory_for_body(&self, length: u64) -> Result<OwnedSemaphorePermit> {
+        let units = length.min(BODIES_LENGTH_MAX).div_ceil(BODY_UNIT).max(1) as u32;
+        let permit = Arc::clone(&self.bodies).acquire_many_owned(units);
+        match tokio::time::timeout(BODY_WAIT_TIMEOUT, permit).await {
+            Ok(Ok(permit)) => Ok(permit),
+            _ => Err(ServerError::Unavailable { reason: "moves too many objects at once" }),
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct ListQuery {
+    #[serde(default)]
+    prefix: String,
+    #[serde(default)]
+    start_after: String,
+    limit: Option<usize>,
+}
+
+#[derive(Serialize)]
+struct ListLine {
+    key: String,
+    size: u64,
+}
+
+async fn list_objects(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Path(workspace): Path<String>,
+    Query(query): Query<ListQuery>,
+) -> Result<Json<Vec<ListLine>>> {
+    let workspace = parse_workspace(&workspace)?;
+    let limit = query.limit.unwrap_or(LIST_MAX).min(LIST_MAX);
+    let list = move |metadata: &dyn crate::metadata::Metadata| {
+        workspaces::open(metadata, &caller, workspace)?;
+        objects::list(metadata, &caller, workspace, &query.prefix, &query.start_after, limit)
+    };
+    let lines = app.readers.read(list).await?;
+    Ok(Json(lines.into_iter().map(|(key, size)| ListLine { key, size }).collect()))
+}

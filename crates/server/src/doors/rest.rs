@@ -1,0 +1,255 @@
+//! The control door over HTTP: signing in, devices, workspaces. JSON in and out, but for the genesis, whose bytes count.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Json;
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::{ConnectInfo, DefaultBodyLimit, Path, Request, State};
+use axum::http::StatusCode;
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, patch, post};
+use model::codec::decode_message;
+use model::{DeviceId, Genesis};
+use serde::{Deserialize, Serialize};
+
+use crate::app::App;
+use crate::auth::{self, Caller};
+use crate::error::{Result, ServerError};
+use crate::limits::{ACCOUNT_NAME_LENGTH_MAX, REQUEST_TIMEOUT, SMALL_BODY_LENGTH_MAX};
+use crate::listener::PeerAddress;
+use crate::metadata::{DeviceRecord, WorkspaceRecord};
+use crate::services::presence::Closing;
+use crate::services::{accounts, workspaces};
+
+/// Returns the routes of this door.
+pub fn routes() -> Router<Arc<App>> {
+    Router::new()
+        .route("/login", post(login))
+        .route("/logout", post(logout))
+        .route("/whoami", get(whoami))
+        .route("/devices", get(list_devices))
+        .route("/devices/{device}", patch(rename_device).delete(revoke_device))
+        .route("/workspaces", get(list_workspaces).post(create_workspace))
+        .route("/workspaces/{workspace}", get(find_workspace))
+        .layer(DefaultBodyLimit::max(SMALL_BODY_LENGTH_MAX))
+        .layer(middleware::from_fn(limit_time))
+}
+
+async fn limit_time(request: Request, next: Next) -> Response {
+    match tokio::time::timeout(REQUEST_TIMEOUT, next.run(request)).await {
+        Ok(response) => response,
+        Err(_) => ServerError::Unavailable { reason: "took too long" }.into_response(),
+    }
+}
+
+#[derive(Deserialize)]
+struct LoginRequest {
+    user: String,
+    password: String,
+    device_name: String,
+}
+
+#[derive(Serialize)]
+struct LoginAnswer {
+    token: String,
+    device_id: String,
+    account: String,
+}
+
+async fn login(
+    State(app): State<Arc<App>>,
+    ConnectInfo(peer): ConnectInfo<PeerAddress>,
+    Json(request): Json<LoginRequest>,
+) -> Result<Json<LoginAnswer>> {
+    let (user, address) = (request.user, peer.network());
+    if user.len() > ACCOUNT_NAME_LENGTH_MAX {
+        return Err(ServerError::WrongPassword);
+    }
+    take_login_attempt(&app, &user, address)?;
+    let busy = ServerError::Unavailable { reason: "is stopping" };
+    let turn = Arc::clone(&app.logins).acquire_owned().await.map_err(|_| busy.clone())?;
+    let name = user.clone();
+    let account = app.readers.read(move |metadata| Ok(metadata.account_by_name(&name)?)).await?;
+    let account = account.filter(|account| !account.is_disabled);
+    let hash = account.as_ref().map(|account| account.password_hash.clone());
+    let password = request.password;
+    let verify = move || {
+        let fits = auth::verify_password(&password, hash.as_deref());
+        drop(turn);
+        fits
+    };
+    let fits = tokio::task::spawn_blocking(verify).await.map_err(|_| busy)?;
+    let account = account.filter(|_| fits).ok_or(ServerError::WrongPassword)?;
+    app.logins_per_account.give_back(&user);
+    app.logins_per_address.give_back(&address);
+
+    let (random, now, id) = (Arc::clone(&app.random), app.now(), account.id);
+    let enrol = move |metadata: &mut dyn crate::metadata::Metadata| {
+        accounts::enrol_device(metadata, &*random, id, &request.device_name, now)
+    };
+    let (caller, token) = app.writer.write(enrol).await?;
+    tracing::info!(account = %account.name, device = %caller.device, "a device signed in");
+    let device_id = caller.device.to_string();
+    Ok(Json(LoginAnswer { token: token.to_text(), device_id, account: account.name }))
+}
+
+fn take_login_attempt(app: &App, user: &str, address: IpAddr) -> Result<()> {
+    let now = app.clock.elapsed();
+    let limited = |wait: Duration| ServerError::RateLimited {
+        retry_after_seconds: wait.as_secs() + u64::from(wait.subsec_nanos() > 0),
+    };
+    app.logins_per_address.take(address, now).map_err(limited)?;
+    app.logins_per_account.take(user.to_owned(), now).map_err(limited)
+}
+
+async fn logout(State(app): State<Arc<App>>, caller: Caller) -> Result<StatusCode> {
+    revoke(&app, caller, caller.device).await
+}
+
+#[derive(Serialize)]
+struct WhoAmI {
+    account: String,
+    device_id: String,
+    device_name: String,
+    quota_bytes: Option<u64>,
+    used_bytes: u64,
+}
+
+async fn whoami(State(app): State<Arc<App>>, caller: Caller) -> Result<Json<WhoAmI>> {
+    let read = move |metadata: &dyn crate::metadata::Metadata| {
+        let account = accounts::own_account(metadata, &caller)?;
+        let device = metadata.device(caller.device)?.ok_or(ServerError::NotSignedIn)?;
+        Ok(WhoAmI {
+            account: account.name,
+            device_id: device.id.to_string(),
+            device_name: device.name,
+            quota_bytes: account.quota_bytes,
+            used_bytes: metadata.used_bytes(caller.account)?,
+        })
+    };
+    app.readers.read(read).await.map(Json)
+}
+
+#[derive(Serialize)]
+struct DeviceLine {
+    id: String,
+    name: String,
+    created: i64,
+    last_seen: i64,
+    is_this: bool,
+}
+
+impl DeviceLine {
+    fn new(device: DeviceRecord, caller: &Caller) -> Self {
+        Self {
+            id: device.id.to_string(),
+            is_this: device.id == caller.device,
+            name: device.name,
+            created: device.created,
+            last_seen: device.last_seen,
+        }
+    }
+}
+
+async fn list_devices(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+) -> Result<Json<Vec<DeviceLine>>> {
+    let devices =
+        app.readers.read(move |metadata| accounts::list_devices(metadata, &caller)).await?;
+    Ok(Json(devices.into_iter().map(|device| DeviceLine::new(device, &caller)).collect()))
+}
+
+#[derive(Deserialize)]
+struct Renaming {
+    name: String,
+}
+
+async fn rename_device(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Path(device): Path<String>,
+    Json(renaming): Json<Renaming>,
+) -> Result<Json<DeviceLine>> {
+    let id = parse_device(&device)?;
+    let rename = move |metadata: &mut dyn crate::metadata::Metadata| {
+        accounts::rename_device(metadata, &caller, id, &renaming.name)
+    };
+    let device = app.writer.write(rename).await?;
+    Ok(Json(DeviceLine::new(device, &caller)))
+}
+
+async fn revoke_device(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Path(device): Path<String>,
+) -> Result<StatusCode> {
+    revoke(&app, caller, parse_device(&device)?).await
+}
+
+async fn revoke(app: &App, caller: Caller, device: DeviceId) -> Result<StatusCode> {
+    app.writer.write(move |metadata| accounts::revoke_device(metadata, &caller, device)).await?;
+    app.presence.close_device(device, Closing::Revoked);
+    tracing::info!(%device, "a device was signed out");
+    Ok(StatusCode::NO_CONTENT)
+}
+
+fn parse_device(text: &str) -> Result<DeviceId> {
+    text.parse().map_err(|_| ServerError::NotFound { what: format!("device '{text}'") })
+}
+
+#[derive(Serialize)]
+struct WorkspaceLine {
+    id: String,
+    name: String,
+    head_seq: u64,
+    used_bytes: u64,
+}
+
+impl From<WorkspaceRecord> for WorkspaceLine {
+    fn from(workspace: WorkspaceRecord) -> Self {
+        Self {
+            id: workspace.id.to_string(),
+            name: workspace.name,
+            head_seq: workspace.head.seq,
+            used_bytes: workspace.used_bytes,
+        }
+    }
+}
+
+async fn list_workspaces(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+) -> Result<Json<Vec<WorkspaceLine>>> {
+    let found = app.readers.read(move |metadata| workspaces::list(metadata, &caller)).await?;
+    Ok(Json(found.into_iter().map(WorkspaceLine::from).collect()))
+}
+
+/// The body is the encoded genesis; the id of the workspace is its hash, which the caller knows already.
+async fn create_workspace(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    body: Bytes,
+) -> Result<(StatusCode, Json<WorkspaceLine>)> {
+    let genesis: Genesis = decode_message(&body)
+        .map_err(|error| ServerError::Invalid { what: "genesis", reason: error.to_string() })?;
+    let (workspace, is_new) =
+        app.writer.write(move |metadata| workspaces::create(metadata, &caller, &genesis)).await?;
+    let status = if is_new { StatusCode::CREATED } else { StatusCode::OK };
+    Ok((status, Json(workspace.into())))
+}
+
+async fn find_workspace(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Path(workspace): Path<String>,
+) -> Result<Json<WorkspaceLine>> {
+    let find = move |metadata: &dyn crate::metadata::Metadata| {
+        workspaces::find(metadata, &caller, &workspace)
+    };
+    app.readers.read(find).await.map(|found| Json(found.into()))
+}

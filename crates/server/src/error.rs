@@ -1,0 +1,231 @@
+//! What can go wrong in this room, and how each door says it.
+//!
+//! A live connection hears a [`Refusal`], an HTTP request a problem document ([`crate::doors::problem`]); both are
+//! made from one [`ServerError`], so that the two doors never disagree.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use model::PackId;
+use model::wire::{Refusal, RefusalKind};
+use storage::StorageError;
+
+use crate::metadata::MetadataError;
+
+/// A result of this room.
+pub type Result<T, E = ServerError> = std::result::Result<T, E>;
+
+/// Why the server did not do what was asked.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum ServerError {
+    /// There is no token, it is unknown, or it was revoked.
+    #[error("not signed in, or signed out by the owner of the account")]
+    NotSignedIn,
+    /// Account or password are wrong; which of them, nobody is told.
+    #[error("the name or the password is wrong")]
+    WrongPassword,
+    /// Too many attempts.
+    #[error("too many attempts; try again in {retry_after_seconds} seconds")]
+    RateLimited {
+        /// When to come back.
+        retry_after_seconds: u64,
+    },
+    /// The caller is known but may not do this.
+    #[error("{what} is not allowed")]
+    Forbidden {
+        /// What was attempted.
+        what: String,
+    },
+    /// There is no such thing, or it belongs to somebody else.
+    #[error("there is no {what}")]
+    NotFound {
+        /// What was looked for.
+        what: String,
+    },
+    /// The request makes no sense.
+    #[error("{what} is invalid: {reason}")]
+    Invalid {
+        /// Which part of the request.
+        what: &'static str,
+        /// Why.
+        reason: String,
+    },
+    /// The request is larger than any may be.
+    #[error("{what} is longer than {length_max} bytes")]
+    TooLarge {
+        /// Which part of the request.
+        what: &'static str,
+        /// The limit.
+        length_max: u64,
+    },
+    /// A range lies behind the end of an object.
+    #[error("the range lies outside of the object's {length} bytes")]
+    RangeOutside {
+        /// The length of the object.
+        length: u64,
+    },
+    /// Bytes do not have the hash that their name says.
+    #[error("the bytes have another hash than the name '{key}' says")]
+    WrongContent {
+        /// The name.
+        key: String,
+    },
+    /// A name or an id is in use.
+    #[error("there is {what} already")]
+    Taken {
+        /// What.
+        what: String,
+    },
+    /// The account would hold more than its quota.
+    #[error("{needed} bytes are needed, {left} bytes of the quota are left")]
+    OverQuota {
+        /// How many bytes were to be added.
+        needed: u64,
+        /// How many could be.
+        left: u64,
+    },
+    /// A commit names a pack that is not stored.
+    #[error("pack {pack} is not stored with {length} bytes")]
+    PackMissing {
+        /// The pack.
+        pack: PackId,
+        /// Its length as the commit says.
+        length: u64,
+    },
+    /// The device has seen entries that are not in this log.
+    #[error(
+        "entry {seq} that the device has seen is not in this log; the server was restored from an older copy"
+    )]
+    HistoryLost {
+        /// The newest entry that the device has seen.
+        seq: u64,
+    },
+    /// An operation id was used for another commit.
+    #[error("the operation id was used for another commit, in entry {seq}")]
+    OperationReused {
+        /// Where the other commit stands.
+        seq: u64,
+    },
+    /// Two installations use one device.
+    #[error(
+        "another installation is connected as this device; sign in again to become a device of your own"
+    )]
+    DeviceCloned,
+    /// The server has too much to do, or stops.
+    #[error("the server {reason}; try again")]
+    Unavailable {
+        /// What it is doing.
+        reason: &'static str,
+    },
+    /// The metadata failed.
+    #[error(transparent)]
+    Metadata(#[from] MetadataError),
+    /// The store failed.
+    #[error("{text}")]
+    Storage {
+        /// What the store says.
+        text: String,
+        /// Whether it is full.
+        is_full: bool,
+        /// Whether it does not hold what it should.
+        is_damage: bool,
+    },
+    /// Something in the data folder cannot be used.
+    #[error("{path}: {reason}", path = path.display())]
+    DataFolder {
+        /// Which file or folder.
+        path: PathBuf,
+        /// Why.
+        reason: String,
+    },
+    /// Another server uses the data folder.
+    #[error("another server is running on {path}", path = path.display())]
+    Locked {
+        /// The data folder.
+        path: PathBuf,
+    },
+    /// The address cannot be listened on.
+    #[error("cannot listen on {address}: {reason}")]
+    Listen {
+        /// The address.
+        address: SocketAddr,
+        /// Why.
+        reason: String,
+    },
+}
+
+impl From<StorageError> for ServerError {
+    fn from(error: StorageError) -> Self {
+        match error {
+            StorageError::InvalidKey { key, detail } => {
+                Self::Invalid { what: "object key", reason: format!("'{key}': {detail}") }
+            }
+            error => Self::Storage {
+                is_full: matches!(error, StorageError::NoSpace { .. }),
+                is_damage: error.is_damage(),
+                text: error.to_string(),
+            },
+        }
+    }
+}
+
+impl ServerError {
+    /// Returns the kind of refusal that a live connection hears.
+    pub fn kind(&self) -> RefusalKind {
+        match self {
+            Self::NotSignedIn | Self::WrongPassword | Self::Forbidden { .. } => {
+                RefusalKind::Forbidden
+            }
+            Self::NotFound { .. } => RefusalKind::NotFound,
+            Self::Invalid { .. }
+            | Self::TooLarge { .. }
+            | Self::RangeOutside { .. }
+            | Self::WrongContent { .. }
+            | Self::Taken { .. } => RefusalKind::Invalid,
+            Self::PackMissing { .. } => RefusalKind::PackMissing,
+            Self::HistoryLost { .. } => RefusalKind::HistoryLost,
+            Self::OverQuota { .. }
+            | Self::Metadata(MetadataError::NoSpace)
+            | Self::Storage { is_full: true, .. } => RefusalKind::NoSpace,
+            Self::OperationReused { .. } => RefusalKind::OperationReused,
+            Self::DeviceCloned => RefusalKind::DeviceCloned,
+            Self::RateLimited { .. }
+            | Self::Unavailable { .. }
+            | Self::Metadata(_)
+            | Self::Storage { .. }
+            | Self::DataFolder { .. }
+            | Self::Locked { .. }
+            | Self::Listen { .. } => RefusalKind::Unavailable,
+        }
+    }
+
+    /// Returns what a live connection hears. What the database or the store says stays in the server's log.
+    pub fn refusal(&self) -> Refusal {
+        Refusal::new(self.kind(), self.public_text())
+    }
+
+    /// Returns the text for the caller.
+    pub fn public_text(&self) -> String {
+        match self {
+            Self::Metadata(MetadataError::NoSpace) | Self::Storage { is_full: true, .. } => {
+                "the server has no space left".to_owned()
+            }
+            Self::Metadata(_) => "the server's database cannot answer now".to_owned(),
+            Self::Storage { is_damage: true, .. } => {
+                "the object is damaged in the server's store".to_owned()
+            }
+            Self::Storage { .. } => "the server's store cannot answer now".to_owned(),
+            other => other.to_string(),
+        }
+    }
+
+    /// Tells whether somebody who runs the server should read about it.
+    pub fn is_internal(&self) -> bool {
+        matches!(self, Self::Metadata(_) | Self::Storage { .. })
+    }
+
+    /// Tells whether asking again may help.
+    pub fn is_retryable(&self) -> bool {
+        self.kind() == RefusalKind::Unavailable
+    }
+}

@@ -1,0 +1,36 @@
+//! The Syncline server: doors, services, metadata.
+//!
+//! It knows accounts, devices and workspaces, puts commits in order and keeps packs. It does not know what is in a
+//! commit or a pack, nor how folders are kept equal; that is the engine's business on the devices.
+//!
+//! Reading order: [`app`] (the whole on one page), [`services::sync_service`] (what becomes of a commit),
+//! [`services`], [`metadata`], [`doors`], [`auth`], [`limits`], [`error`]; [`mod@serve`] and [`admin`] are what programs call,
+//! [`listener`] and [`data_folder`] are the ground they stand on.
+
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+pub mod app;
+
+pub mod doors;
+pub mod metadata;
+pub mod services;
+
+pub mod auth;
+pub mod error;
+pub mod limits;
+
+pub mod admin;
+pub mod data_folder;
+pub mod listener;
+pub mod serve;
+
+#[cfg(test)]
+mod testing;
+
+pub use admin::Admin;
+pub use auth::Caller;
+pub use error::{Result, ServerError};
+pub use metadata::sqlite::Sqlite;
+pub use serve::{ServeOptions, serve};
+pub use services::sync_service::{Answer, CommitRequest, Committed, SyncService};

@@ -1,0 +1,157 @@
+//! Every limit of the server in one place, and the buckets that slow down guessing.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+
+/// How many bytes of headers a request has at most.
+pub const HEADERS_LENGTH_MAX: usize = 16 * 1024;
+/// The longest path with its query, in bytes.
+pub const URI_LENGTH_MAX: usize = 8 * 1024;
+/// The longest JSON body or genesis, in bytes.
+pub const SMALL_BODY_LENGTH_MAX: usize = 16 * 1024;
+/// The longest object, in bytes.
+pub const OBJECT_LENGTH_MAX: u64 = storage::OBJECT_SIZE_MAX;
+/// The longest account name, in bytes.
+pub const ACCOUNT_NAME_LENGTH_MAX: usize = 64;
+/// How many devices of an account are signed in at most.
+pub const DEVICES_MAX: usize = 1000;
+/// How many workspaces an account owns at most.
+pub const WORKSPACES_MAX: usize = 1000;
+/// How many packs a commit names at most.
+pub const COMMIT_PACKS_MAX: usize = 64 * 1024;
+/// How many lines a list has at most.
+pub const LIST_MAX: usize = 1000;
+/// How many bytes of entries one answer carries at most; the last entry may go beyond.
+pub const ENTRIES_LENGTH_MAX: u64 = 3 * 1024 * 1024;
+/// How many bytes of object bodies are in memory at most, of all requests together.
+pub const BODIES_LENGTH_MAX: u64 = 512 * 1024 * 1024;
+/// How many bytes of live requests are in memory at most, of all connections together.
+pub const REQUESTS_LENGTH_MAX: u64 = 256 * 1024 * 1024;
+/// How many requests of one live connection are worked on at once.
+pub const REQUESTS_AT_ONCE_MAX: usize = 64;
+/// How many frames wait for a slow live connection at most.
+pub const OUTBOX_FRAMES_MAX: usize = 256;
+/// How many bytes of events wait for a slow live connection at most.
+pub const OUTBOX_LENGTH_MAX: usize = 32 * 1024 * 1024;
+/// How many live connections an account has at most.
+pub const LIVE_CONNECTIONS_MAX: usize = 256;
+/// How many workspaces a live connection subscribes to at most.
+pub const SUBSCRIPTIONS_MAX: usize = 1000;
+/// How many passwords are checked at once; each takes 19 MiB and a core.
+pub const LOGINS_AT_ONCE_MAX: usize = 2;
+
+/// How long a request of the control door may take.
+pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long a request waits for memory for its body.
+pub const BODY_WAIT_TIMEOUT: Duration = Duration::from_secs(30);
+/// How often a live connection is pinged.
+pub const PING_INTERVAL: Duration = Duration::from_secs(20);
+/// How long a live connection may be silent, not even answering pings.
+pub const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
+/// How long one frame to a live connection may take.
+pub const SEND_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long an older live connection has to show that it lives when another incarnation of its device comes.
+pub const LIFE_SIGN_TIMEOUT: Duration = Duration::from_secs(2);
+/// How long a stop waits for what is under way.
+pub const STOP_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Above this number of keys, the buckets that are full again are forgotten.
+const BUCKETS_MAX: usize = 10_000;
+
+/// How fast something may be repeated.
+#[derive(Debug, Clone, Copy)]
+pub struct Rate {
+    /// How many times at once.
+    pub burst: u32,
+    /// After how long one more time is allowed.
+    pub interval: Duration,
+}
+
+/// Attempts at one account.
+pub const LOGINS_PER_ACCOUNT: Rate = Rate { burst: 10, interval: Duration::from_secs(6) };
+/// Attempts from one address.
+pub const LOGINS_PER_ADDRESS: Rate = Rate { burst: 50, interval: Duration::from_secs(2) };
+
+/// A token bucket per key. Time enters as the time since some fixed point.
+#[derive(Debug)]
+pub struct Buckets<K> {
+    rate: Rate,
+    /// The moment at which each bucket is full again.
+    full_at: Mutex<HashMap<K, Duration>>,
+}
+
+impl<K: Eq + Hash> Buckets<K> {
+    /// Makes buckets that are all full.
+    pub fn new(rate: Rate) -> Self {
+        Self { rate, full_at: Mutex::default() }
+    }
+
+    /// Takes one token, or tells how long to wait for one.
+    ///
+    /// # Errors
+    /// The time until there is a token.
+    pub fn take(&self, key: K, now: Duration) -> Result<(), Duration> {
+        let mut buckets = self.full_at.lock();
+        if buckets.len() >= BUCKETS_MAX {
+            buckets.retain(|_, full_at| *full_at > now);
+        }
+        let full_at = buckets.entry(key).or_insert(now);
+        let next = (*full_at).max(now) + self.rate.interval;
+        let latest = now + self.rate.interval * self.rate.burst;
+        if next > latest {
+            return Err(next - latest);
+        }
+        *full_at = next;
+        Ok(())
+    }
+
+    /// Gives one token back, because what it was taken for was right.
+    pub fn give_back(&self, key: &K) {
+        if let Some(full_at) = self.full_at.lock().get_mut(key) {
+            *full_at = full_at.saturating_sub(self.rate.interval);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RATE: Rate = Rate { burst: 3, interval: Duration::from_secs(10) };
+
+    #[test]
+    fn burst_is_allowed_and_then_one_per_interval() {
+        let buckets = Buckets::new(RATE);
+        let mut now = Duration::from_secs(1000);
+        for _ in 0..3 {
+            assert_eq!(buckets.take("a", now), Ok(()));
+        }
+        assert_eq!(buckets.take("a", now), Err(Duration::from_secs(10)));
+        assert_eq!(buckets.take("b", now), Ok(()));
+        now += Duration::from_secs(10);
+        assert_eq!(buckets.take("a", now), Ok(()));
+        assert!(buckets.take("a", now).is_err());
+    }
+
+    #[test]
+    fn right_attempts_cost_nothing() {
+        let buckets = Buckets::new(RATE);
+        for _ in 0..100 {
+            assert_eq!(buckets.take("a", Duration::ZERO), Ok(()));
+            buckets.give_back(&"a");
+        }
+    }
+
+    #[test]
+    fn full_buckets_are_forgotten_when_there_are_many() {
+        let buckets = Buckets::new(RATE);
+        for key in 0..BUCKETS_MAX {
+            assert_eq!(buckets.take(key, Duration::ZERO), Ok(()));
+        }
+        assert_eq!(buckets.take(BUCKETS_MAX, Duration::from_secs(60)), Ok(()));
+        assert_eq!(buckets.full_at.lock().len(), 1);
+    }
+}

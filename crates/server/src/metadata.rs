@@ -1,0 +1,274 @@
+//! What the server remembers, as one trait; SQL lives only below this module.
+//!
+//! *Participants*: the services above, one database below. *Goals*: a commit is decided and appended in one
+//! transaction; a bad request in a batch undoes itself and nothing else. *Non-goals*: rules. A method here reads or
+//! writes rows and decides nothing. *Invariants*: within a workspace sequence numbers have no gap and no repetition,
+//! and so have operation ids of one device; `used_bytes` is the sum of what the workspace holds.
+//!
+//! Writes happen between [`Metadata::begin`] and [`Metadata::commit`]; reads outside of a transaction see what was
+//! committed before.
+
+use std::fmt::Debug;
+
+use model::{DeviceId, EntryHash, Head, NodeId, OpId, WorkspaceId};
+
+pub mod sqlite;
+
+/// A result of the metadata.
+pub type Result<T, E = MetadataError> = std::result::Result<T, E>;
+
+/// Why metadata could not be read or written.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum MetadataError {
+    /// The disk is full.
+    #[error("the database has no space left")]
+    NoSpace,
+    /// Somebody else holds the database.
+    #[error("the database is busy")]
+    Busy,
+    /// A name, an id or a number is there already.
+    #[error("{what} is there already")]
+    Taken {
+        /// What.
+        what: String,
+    },
+    /// The database was written by a newer version of Syncline.
+    #[error(
+        "the database has schema version {version}, which is unknown here; nothing was changed"
+    )]
+    NewerSchema {
+        /// Its version.
+        version: i64,
+    },
+    /// The file is a database of something else.
+    #[error("{path} is not a Syncline database; nothing was changed")]
+    NotOurs {
+        /// Which file.
+        path: String,
+    },
+    /// A row holds what it cannot hold.
+    #[error("{what} in the database is damaged: {detail}")]
+    Damaged {
+        /// Which row.
+        what: String,
+        /// What is wrong.
+        detail: String,
+    },
+    /// Anything else.
+    #[error("the database failed to {operation}: {detail}")]
+    Failed {
+        /// What was attempted.
+        operation: String,
+        /// What the database says.
+        detail: String,
+    },
+}
+
+/// Number of an account in the database; never shown to users.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct AccountId(pub(crate) i64);
+
+/// Number of a workspace in the database; shorter than its id, which stands in a million rows otherwise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct WorkspaceNumber(pub(crate) i64);
+
+/// A person.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AccountRecord {
+    /// Its number.
+    pub id: AccountId,
+    /// Its name, unique on the server.
+    pub name: String,
+    /// Argon2id in PHC form.
+    pub password_hash: String,
+    /// Tells whether it may not sign in.
+    pub is_disabled: bool,
+    /// How many bytes its workspaces may hold; nothing for any number.
+    pub quota_bytes: Option<u64>,
+    /// When it was made, in seconds since 1970.
+    pub created: i64,
+}
+
+/// One installation that has signed in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeviceRecord {
+    /// Its id, also in every commit it makes.
+    pub id: DeviceId,
+    /// Whose it is.
+    pub account: AccountId,
+    /// Its name for people.
+    pub name: String,
+    /// When it signed in, in seconds since 1970.
+    pub created: i64,
+    /// When it was last heard of, in seconds since 1970.
+    pub last_seen: i64,
+    /// Tells whether it was signed out or revoked.
+    pub is_revoked: bool,
+}
+
+/// A workspace and the end of its log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WorkspaceRecord {
+    /// Its number.
+    pub number: WorkspaceNumber,
+    /// Its id.
+    pub id: WorkspaceId,
+    /// Whose it is.
+    pub owner: AccountId,
+    /// Its name, unique among those of the owner.
+    pub name: String,
+    /// The newest entry.
+    pub head: Head,
+    /// How many bytes of entries and objects it holds.
+    pub used_bytes: u64,
+}
+
+/// An entry as it is stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EntryRow<'a> {
+    /// Where it stands.
+    pub head: Head,
+    /// Who proposed it.
+    pub device: DeviceId,
+    /// Under which operation id.
+    pub op_id: OpId,
+    /// The wrapped entry.
+    pub bytes: &'a [u8],
+}
+
+/// Accounts and devices.
+pub trait AccountTables {
+    /// Returns the account of that name.
+    fn account_by_name(&self, name: &str) -> Result<Option<AccountRecord>>;
+    /// Returns an account.
+    fn account(&self, id: AccountId) -> Result<Option<AccountRecord>>;
+    /// Returns all accounts in the order of their names.
+    fn accounts(&self) -> Result<Vec<AccountRecord>>;
+    /// Adds an account; [`MetadataError::Taken`] where the name is in use.
+    fn insert_account(&mut self, name: &str, password_hash: &str, now: i64) -> Result<AccountId>;
+    /// Sets the hash of the password, and whether the account may sign in.
+    fn update_account(&mut self, id: AccountId, password_hash: &str, disabled: bool) -> Result<()>;
+    /// Sets or removes the quota.
+    fn update_quota(&mut self, id: AccountId, quota_bytes: Option<u64>) -> Result<()>;
+    /// Removes an account, which owns no workspace, and its devices.
+    fn delete_account(&mut self, id: AccountId) -> Result<()>;
+    /// Returns how many bytes the workspaces of an account hold.
+    fn used_bytes(&self, id: AccountId) -> Result<u64>;
+
+    /// Returns the device with that token.
+    fn device_by_token(&self, token_hash: &[u8; 32]) -> Result<Option<DeviceRecord>>;
+    /// Returns a device.
+    fn device(&self, id: DeviceId) -> Result<Option<DeviceRecord>>;
+    /// Returns the devices of an account in the order in which they signed in.
+    fn devices(&self, account: AccountId) -> Result<Vec<DeviceRecord>>;
+    /// Adds a device.
+    fn insert_device(&mut self, device: &DeviceRecord, token_hash: &[u8; 32]) -> Result<()>;
+    /// Sets the name of a device.
+    fn rename_device(&mut self, id: DeviceId, name: &str) -> Result<()>;
+    /// Makes a device's token worthless for ever.
+    fn revoke_device(&mut self, id: DeviceId) -> Result<()>;
+    /// Notes that the device was heard of.
+    fn touch_device(&mut self, id: DeviceId, now: i64) -> Result<()>;
+}
+
+/// Workspaces and their logs.
+pub trait LogTables {
+    /// Returns a workspace.
+    fn workspace(&self, id: WorkspaceId) -> Result<Option<WorkspaceRecord>>;
+    /// Returns the workspace that an account calls so.
+    fn workspace_by_name(&self, owner: AccountId, name: &str) -> Result<Option<WorkspaceRecord>>;
+    /// Returns the workspaces of an account in the order of their names.
+    fn workspaces(&self, owner: AccountId) -> Result<Vec<WorkspaceRecord>>;
+    /// Adds a workspace with an empty log; [`MetadataError::Taken`] where id or name is in use.
+    fn insert_workspace(
+        &mut self,
+        id: WorkspaceId,
+        owner: AccountId,
+        name: &str,
+        head: Head,
+        genesis: &[u8],
+    ) -> Result<()>;
+    /// Returns the encoded genesis.
+    fn genesis(&self, workspace: WorkspaceNumber) -> Result<Vec<u8>>;
+    /// Adds to the bytes that a workspace holds.
+    fn add_used_bytes(&mut self, workspace: WorkspaceNumber, change: i64) -> Result<()>;
+
+    /// Returns the hash of an entry.
+    fn entry_hash(&self, workspace: WorkspaceNumber, seq: u64) -> Result<Option<EntryHash>>;
+    /// Returns the place and the bytes of the entry in which the device's operation stands.
+    fn entry_of_operation(
+        &self,
+        workspace: WorkspaceNumber,
+        device: DeviceId,
+        op_id: OpId,
+    ) -> Result<Option<(Head, Vec<u8>)>>;
+    /// Returns stored entries after `since`: as many as fit into `length_max` bytes, but at least one.
+    fn entries(
+        &self,
+        workspace: WorkspaceNumber,
+        since: u64,
+        length_max: u64,
+    ) -> Result<Vec<Vec<u8>>>;
+    /// Appends an entry and moves the head of the workspace to it.
+    fn append_entry(&mut self, workspace: WorkspaceNumber, entry: &EntryRow<'_>) -> Result<()>;
+
+    /// Returns the version of a node, 0 where it is not known.
+    fn node_version(&self, workspace: WorkspaceNumber, node: &NodeId) -> Result<u64>;
+    /// Sets the version of a node.
+    fn set_node_version(
+        &mut self,
+        workspace: WorkspaceNumber,
+        node: &NodeId,
+        version: u64,
+    ) -> Result<()>;
+
+    /// Returns the newest checkpoint, encoded, and its sequence number.
+    fn checkpoint(&self, workspace: WorkspaceNumber) -> Result<Option<(u64, Vec<u8>)>>;
+    /// Replaces the newest checkpoint.
+    fn set_checkpoint(&mut self, workspace: WorkspaceNumber, seq: u64, bytes: &[u8]) -> Result<()>;
+}
+
+/// Objects that rest in the store, by key and length.
+pub trait ObjectTables {
+    /// Returns the length of an object, or nothing where it is not stored.
+    fn object_length(&self, workspace: WorkspaceNumber, key: &str) -> Result<Option<u64>>;
+    /// Returns keys and lengths of the first `limit` objects whose keys begin with `prefix` and are greater than
+    /// `start_after`, in the order of keys.
+    fn objects(
+        &self,
+        workspace: WorkspaceNumber,
+        prefix: &str,
+        start_after: &str,
+        limit: usize,
+    ) -> Result<Vec<(String, u64)>>;
+    /// Tells whether any workspace has any object.
+    fn has_objects(&self) -> Result<bool>;
+    /// Notes an object as stored.
+    fn insert_object(&mut self, workspace: WorkspaceNumber, key: &str, length: u64) -> Result<()>;
+    /// Forgets an object.
+    fn delete_object(&mut self, workspace: WorkspaceNumber, key: &str) -> Result<()>;
+}
+
+/// One database with all tables and its transactions.
+pub trait Metadata: AccountTables + LogTables + ObjectTables + Debug + Send {
+    /// Starts a transaction.
+    fn begin(&mut self) -> Result<()>;
+    /// Ends the transaction; what it wrote is durable on return.
+    fn commit(&mut self) -> Result<()>;
+    /// Undoes the transaction, if there is one.
+    fn rollback(&mut self);
+    /// Tells whether a transaction is open. A failing database may have undone it by itself.
+    fn is_in_transaction(&self) -> bool;
+    /// Marks a point of the transaction.
+    fn set_savepoint(&mut self) -> Result<()>;
+    /// Keeps what was written since the mark.
+    fn release_savepoint(&mut self) -> Result<()>;
+    /// Undoes what was written since the mark.
+    fn undo_to_savepoint(&mut self) -> Result<()>;
+    /// Tells whether the database answers.
+    fn check(&self) -> Result<()>;
+    /// Returns everything that was committed, as the bytes of a database.
+    fn snapshot(&mut self) -> Result<Vec<u8>>;
+    /// Moves what the database keeps aside into its main file, for a clean stop.
+    fn flush(&mut self) -> Result<()>;
+}

@@ -1,0 +1,134 @@
+//! Running a server: from a data folder to an address, and back to a closed database.
+
+use std::future::Future;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use model::{Clock, Random};
+use tokio::net::TcpListener;
+use tokio::sync::{mpsc, watch};
+
+use crate::app::{App, router};
+use crate::data_folder::DataFolder;
+use crate::error::{Result, ServerError};
+use crate::limits::STOP_TIMEOUT;
+use crate::listener::{GuardedListener, PeerAddress};
+use crate::metadata::ObjectTables;
+use crate::services::events::Hub;
+use crate::services::presence::Closing;
+use crate::services::readers::Readers;
+use crate::services::writer::Writer;
+
+/// What a server needs to know.
+#[derive(Debug, Clone)]
+pub struct ServeOptions {
+    /// Where to listen; port 0 picks one.
+    pub listen: SocketAddr,
+    /// The folder that holds the database, and the store where no other is named.
+    pub data: PathBuf,
+    /// The URL of the store for packs; nothing for a folder beside the database.
+    pub store: Option<String>,
+    /// How many connections there are at most.
+    pub connections_max: usize,
+    /// How many connections of one address there are at most.
+    pub connections_per_address_max: usize,
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+    /// Randomness.
+    pub random: Arc<dyn Random>,
+}
+
+impl ServeOptions {
+    /// Returns the options of a server on `data` that listens on the loopback address.
+    pub fn new(data: PathBuf, clock: Arc<dyn Clock>, random: Arc<dyn Random>) -> Self {
+        Self {
+            listen: SocketAddr::from(([127, 0, 0, 1], 8470)),
+            data,
+            store: None,
+            connections_max: 700,
+            connections_per_address_max: 500,
+            clock,
+            random,
+        }
+    }
+}
+
+/// Runs a server until `shutdown` is done; calls `ready` with the address when requests are answered.
+///
+/// The stop is graceful and bounded in time: no new connections, answers to what is under way, a farewell to live
+/// connections, everything written, the database tidied up.
+///
+/// # Errors
+/// [`ServerError::Locked`] where another server runs on the data folder, and whatever keeps a server from starting.
+pub async fn serve(
+    options: ServeOptions,
+    ready: impl FnOnce(SocketAddr),
+    shutdown: impl Future<Output = ()> + Send + 'static,
+) -> Result<()> {
+    let folder = DataFolder::open(&options.data)?;
+    let lock = folder.lock()?;
+    let database = folder.open_database()?;
+    let store = options.store.unwrap_or_else(|| folder.default_store());
+    // A store that should hold something but is not there is a disk that was not mounted, not an empty store.
+    let store = match database.has_objects()? {
+        true => storage::open_existing(&store)?,
+        false => storage::open(&store)?,
+    };
+    let (writer, writing) = Writer::start(database)?;
+    let readers = Readers::open(&folder.database_path())?;
+    let (hub, sending) = Hub::new();
+    let sending = tokio::spawn(sending);
+    let (in_use, mut unused) = mpsc::channel(1);
+    let environment = (options.clock, options.random);
+    let app = Arc::new(App::new(environment, (readers, writer), store, hub, in_use));
+
+    let listener = listen(options.listen).await?;
+    let address = listener.local_addr().map_err(|error| ServerError::Listen {
+        address: options.listen,
+        reason: error.to_string(),
+    })?;
+    let listener = GuardedListener::new(
+        listener,
+        options.connections_max,
+        options.connections_per_address_max,
+    );
+    let (stopping, stopped) = watch::channel(false);
+    let service = router(Arc::clone(&app)).into_make_service_with_connect_info::<PeerAddress>();
+    let serving = axum::serve(listener, service).with_graceful_shutdown(stopping_signal(stopped));
+    let serving = tokio::spawn(serving.into_future());
+    ready(address);
+    shutdown.await;
+
+    tracing::info!("the server stops");
+    let _ = stopping.send(true);
+    app.presence.close_all(Closing::GoingAway);
+    drop(app);
+    let finished = async {
+        let _ = serving.await;
+        // Live connections and what they asked for outlast the listener.
+        while unused.recv().await.is_some() {}
+    };
+    if tokio::time::timeout(STOP_TIMEOUT, finished).await.is_err() {
+        tracing::warn!("some connections did not end in time");
+    }
+    sending.abort();
+    // The writer ends when everything that was asked of it is written.
+    let joined = tokio::task::spawn_blocking(move || writing.join());
+    if tokio::time::timeout(STOP_TIMEOUT, joined).await.is_err() {
+        tracing::warn!("the writer did not end in time; the database is safe nevertheless");
+    }
+    drop(lock);
+    Ok(())
+}
+
+async fn stopping_signal(mut stopped: watch::Receiver<bool>) {
+    // A closed channel is a stop, too.
+    let _ = stopped.wait_for(|is_stopped| *is_stopped).await;
+}
+
+async fn listen(address: SocketAddr) -> Result<TcpListener> {
+    TcpListener::bind(address)
+        .await
+        .map_err(|error| ServerError::Listen { address, reason: error.to_string() })
+}

@@ -1,0 +1,15 @@
+//! What the server decides: who may do what, what becomes of a commit, what counts against a quota.
+//!
+//! Services are plain functions and types over [`crate::metadata::Metadata`], without threads, sockets or clocks, so
+//! that a simulation runs them as they are. What makes them a program is [`writer`] (one thread that writes, in
+//! groups) and [`events`] (who is told).
+
+pub mod accounts;
+pub mod batch;
+pub mod events;
+pub mod objects;
+pub mod presence;
+pub mod readers;
+pub mod sync_service;
+pub mod workspaces;
+pub mod writer;

@@ -1,0 +1,159 @@
+//! Accounts and devices: signing in, signing out, revoking.
+
+use model::commit::DEVICE_NAME_LENGTH_MAX;
+use model::environment::random_bytes;
+use model::{DeviceId, Random};
+
+use crate::auth::{Caller, Token};
+use crate::error::{Result, ServerError};
+use crate::limits::{ACCOUNT_NAME_LENGTH_MAX, DEVICES_MAX};
+use crate::metadata::{AccountId, AccountRecord, DeviceRecord, Metadata};
+
+/// How often it is worth a write that a device was heard of, in seconds.
+const LAST_SEEN_PRECISION: i64 = 60;
+
+/// Adds an account and returns its number. The hash is that of [`crate::auth::hash_password`].
+///
+/// # Errors
+/// [`ServerError::Invalid`] for a name that is none, [`crate::metadata::MetadataError::Taken`] for one in use.
+pub fn create_account(
+    metadata: &mut dyn Metadata,
+    name: &str,
+    password_hash: &str,
+    now: i64,
+) -> Result<AccountId> {
+    check_account_name(name)?;
+    Ok(metadata.insert_account(name, password_hash, now)?)
+}
+
+/// Makes a new device of an account, whose owner has proved who they are.
+///
+/// # Errors
+/// [`ServerError::Invalid`] for a device name that is none, [`ServerError::Forbidden`] for too many devices.
+pub fn enrol_device(
+    metadata: &mut dyn Metadata,
+    random: &dyn Random,
+    account: AccountId,
+    name: &str,
+    now: i64,
+) -> Result<(Caller, Token)> {
+    check_device_name(name)?;
+    let devices = metadata.devices(account)?;
+    if devices.iter().filter(|device| !device.is_revoked).count() >= DEVICES_MAX {
+        return Err(ServerError::Forbidden { what: format!("more than {DEVICES_MAX} devices") });
+    }
+    let (id, token) = (DeviceId::from_bytes(random_bytes(random)), Token::generate(random));
+    let device = DeviceRecord {
+        id,
+        account,
+        name: name.to_owned(),
+        created: now,
+        last_seen: now,
+        is_revoked: false,
+    };
+    metadata.insert_device(&device, &token.hash())?;
+    Ok((Caller { account, device: id }, token))
+}
+
+/// Returns the device that shows this token, if it still may, and whether it is time to note that it was seen.
+///
+/// # Errors
+/// [`ServerError::NotSignedIn`].
+pub fn authenticate(metadata: &dyn Metadata, token: &Token, now: i64) -> Result<(Caller, bool)> {
+    let device = metadata.device_by_token(&token.hash())?.ok_or(ServerError::NotSignedIn)?;
+    let caller = Caller { account: device.account, device: device.id };
+    check_caller(metadata, &caller)?;
+    Ok((caller, (now - device.last_seen).abs() >= LAST_SEEN_PRECISION))
+}
+
+/// Checks that a caller who was let in is still welcome.
+///
+/// # Errors
+/// [`ServerError::NotSignedIn`].
+pub fn check_caller(metadata: &dyn Metadata, caller: &Caller) -> Result<()> {
+    let device = metadata.device(caller.device)?;
+    let account = metadata.account(caller.account)?;
+    let is_welcome = device.is_some_and(|d| !d.is_revoked && d.account == caller.account)
+        && account.is_some_and(|account| !account.is_disabled);
+    if is_welcome { Ok(()) } else { Err(ServerError::NotSignedIn) }
+}
+
+/// Returns the caller's own account.
+///
+/// # Errors
+/// [`ServerError::NotSignedIn`].
+pub fn own_account(metadata: &dyn Metadata, caller: &Caller) -> Result<AccountRecord> {
+    check_caller(metadata, caller)?;
+    metadata.account(caller.account)?.ok_or(ServerError::NotSignedIn)
+}
+
+/// Returns the devices of the caller's account that are signed in.
+///
+/// # Errors
+/// [`ServerError::NotSignedIn`].
+pub fn list_devices(metadata: &dyn Metadata, caller: &Caller) -> Result<Vec<DeviceRecord>> {
+    check_caller(metadata, caller)?;
+    let mut devices = metadata.devices(caller.account)?;
+    devices.retain(|device| !device.is_revoked);
+    Ok(devices)
+}
+
+/// Gives a device of the caller's account another name.
+///
+/// # Errors
+/// [`ServerError::NotFound`] also for the devices of others.
+pub fn rename_device(
+    metadata: &mut dyn Metadata,
+    caller: &Caller,
+    id: DeviceId,
+    name: &str,
+) -> Result<DeviceRecord> {
+    check_device_name(name)?;
+    let device = own_device(metadata, caller, id)?;
+    metadata.rename_device(id, name)?;
+    Ok(DeviceRecord { name: name.to_owned(), ..device })
+}
+
+/// Revokes a device of the caller's account; its token is worth nothing from now on.
+///
+/// # Errors
+/// [`ServerError::NotFound`] also for the devices of others.
+pub fn revoke_device(metadata: &mut dyn Metadata, caller: &Caller, id: DeviceId) -> Result<()> {
+    own_device(metadata, caller, id)?;
+    Ok(metadata.revoke_device(id)?)
+}
+
+fn own_device(metadata: &dyn Metadata, caller: &Caller, id: DeviceId) -> Result<DeviceRecord> {
+    check_caller(metadata, caller)?;
+    metadata
+        .device(id)?
+        .filter(|device| device.account == caller.account && !device.is_revoked)
+        .ok_or_else(|| ServerError::NotFound { what: format!("device {id}") })
+}
+
+fn check_account_name(name: &str) -> Result<()> {
+    let invalid =
+        |reason: &str| ServerError::Invalid { what: "account name", reason: reason.to_owned() };
+    if name.is_empty() || name.len() > ACCOUNT_NAME_LENGTH_MAX {
+        return Err(invalid(&format!("it has 1 to {ACCOUNT_NAME_LENGTH_MAX} bytes")));
+    }
+    let allowed = |c: char| c.is_ascii_alphanumeric() || "._-@+".contains(c);
+    if !name.chars().all(allowed) || name.starts_with(['-', '.']) {
+        return Err(invalid(
+            "it consists of letters, digits and . _ - @ + and begins with none of . -",
+        ));
+    }
+    Ok(())
+}
+
+fn check_device_name(name: &str) -> Result<()> {
+    let invalid =
+        |reason: &str| ServerError::Invalid { what: "device name", reason: reason.to_owned() };
+    if name.trim().is_empty() || name.len() > DEVICE_NAME_LENGTH_MAX {
+        return Err(invalid(&format!("it has 1 to {DEVICE_NAME_LENGTH_MAX} bytes")));
+    }
+    if name.chars().any(char::is_control) {
+        return Err(invalid("a control character is in it"));
+    }
+    Ok(())
+}

@@ -1,0 +1,127 @@
+//! Which objects a workspace has in the store, and whether there is room for more.
+//!
+//! *Invariant*: an object counts as stored, for commits and for the quota, from the transaction that notes it, which
+//! comes after the store has made it durable. An object that a crash left in the store without being noted is not
+//! there for anybody, and storing it again notes it.
+
+use model::WorkspaceId;
+use storage::ObjectKey;
+
+use crate::auth::Caller;
+use crate::error::{Result, ServerError};
+use crate::metadata::{Metadata, WorkspaceRecord};
+use crate::services::workspaces;
+
+/// Returns the object key that a device may use: packs and pages, nothing else.
+///
+/// # Errors
+/// [`ServerError::Invalid`] for what is no key, [`ServerError::Forbidden`] for the keys of others.
+pub fn check_key(text: &str) -> Result<ObjectKey> {
+    let key = ObjectKey::new(text)?;
+    match key.names_its_content() {
+        true => Ok(key),
+        false => Err(ServerError::Forbidden { what: format!("object '{key}'") }),
+    }
+}
+
+/// Returns the workspace and the length of an object in it.
+///
+/// # Errors
+/// [`ServerError::NotFound`] where the workspace is not the caller's or has no such object.
+pub fn find(
+    metadata: &dyn Metadata,
+    caller: &Caller,
+    workspace: WorkspaceId,
+    key: &ObjectKey,
+) -> Result<(WorkspaceRecord, u64)> {
+    let found = workspaces::open(metadata, caller, workspace)?;
+    let length = metadata.object_length(found.number, key.as_str())?;
+    let length = length.ok_or_else(|| ServerError::NotFound { what: format!("object '{key}'") })?;
+    Ok((found, length))
+}
+
+/// Returns keys and lengths of objects, in the order of the keys.
+///
+/// # Errors
+/// [`ServerError::NotFound`] where the workspace is not the caller's.
+pub fn list(
+    metadata: &dyn Metadata,
+    caller: &Caller,
+    workspace: WorkspaceId,
+    prefix: &str,
+    start_after: &str,
+    limit: usize,
+) -> Result<Vec<(String, u64)>> {
+    let found = workspaces::open(metadata, caller, workspace)?;
+    Ok(metadata.objects(found.number, prefix, start_after, limit)?)
+}
+
+/// Tells whether an object of that length may be added; nothing is reserved, [`record`] decides.
+///
+/// # Errors
+/// [`ServerError::OverQuota`], [`ServerError::NotFound`].
+pub fn check_room(
+    metadata: &dyn Metadata,
+    caller: &Caller,
+    workspace: WorkspaceId,
+    key: &ObjectKey,
+    length: u64,
+) -> Result<()> {
+    let found = workspaces::open(metadata, caller, workspace)?;
+    match metadata.object_length(found.number, key.as_str())? {
+        Some(_) => Ok(()),
+        None => check_quota(metadata, &found, length),
+    }
+}
+
+/// Notes that an object rests in the store; returns whether that is new.
+///
+/// # Errors
+/// [`ServerError::OverQuota`], [`ServerError::NotFound`].
+pub fn record(
+    metadata: &mut dyn Metadata,
+    caller: &Caller,
+    workspace: WorkspaceId,
+    key: &ObjectKey,
+    length: u64,
+) -> Result<bool> {
+    let found = workspaces::open(metadata, caller, workspace)?;
+    if metadata.object_length(found.number, key.as_str())?.is_some() {
+        return Ok(false);
+    }
+    check_quota(metadata, &found, length)?;
+    metadata.insert_object(found.number, key.as_str(), length)?;
+    Ok(true)
+}
+
+/// Forgets a page. Packs hold the only copy of a user's data and stay.
+///
+/// # Errors
+/// [`ServerError::Forbidden`] for a pack, [`ServerError::NotFound`] where the workspace is not the caller's.
+pub fn forget(
+    metadata: &mut dyn Metadata,
+    caller: &Caller,
+    workspace: WorkspaceId,
+    key: &ObjectKey,
+) -> Result<()> {
+    let found = workspaces::open(metadata, caller, workspace)?;
+    if key.as_page().is_none() {
+        return Err(ServerError::Forbidden { what: format!("deleting {key}") });
+    }
+    Ok(metadata.delete_object(found.number, key.as_str())?)
+}
+
+/// Checks that the owner of the workspace may hold `length` bytes more.
+pub(crate) fn check_quota(
+    metadata: &dyn Metadata,
+    workspace: &WorkspaceRecord,
+    length: u64,
+) -> Result<()> {
+    let account = metadata.account(workspace.owner)?.ok_or(ServerError::NotSignedIn)?;
+    let Some(quota) = account.quota_bytes else { return Ok(()) };
+    let left = quota.saturating_sub(metadata.used_bytes(workspace.owner)?);
+    match length <= left {
+        true => Ok(()),
+        false => Err(ServerError::OverQuota { needed: length, left }),
+    }
+}

@@ -1,0 +1,68 @@
+//! Connections that read, so that reading never waits for the writer.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use tokio::sync::Semaphore;
+
+use crate::error::{Result, ServerError};
+use crate::metadata::Metadata;
+use crate::metadata::sqlite::Sqlite;
+
+/// How many connections there are.
+const READERS: usize = 4;
+
+/// A pool of reading connections; cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Readers {
+    idle: Arc<Mutex<Vec<Sqlite>>>,
+    permits: Arc<Semaphore>,
+}
+
+impl Readers {
+    /// Opens the connections to the database in the file `path`.
+    ///
+    /// # Errors
+    /// [`ServerError::Metadata`].
+    pub fn open(path: &Path) -> Result<Self> {
+        let idle: Result<Vec<_>, _> = (0..READERS).map(|_| Sqlite::open_reader(path)).collect();
+        let permits = Arc::new(Semaphore::new(READERS));
+        Ok(Self { idle: Arc::new(Mutex::new(idle?)), permits })
+    }
+
+    /// Does `work` on a connection, where it may block.
+    ///
+    /// # Errors
+    /// Those of `work`.
+    pub async fn read<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&dyn Metadata) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let stopping = ServerError::Unavailable { reason: "is stopping" };
+        let permit = Arc::clone(&self.permits).acquire_owned().await;
+        let permit = permit.map_err(|_| stopping.clone())?;
+        let idle = Arc::clone(&self.idle);
+        let task = tokio::task::spawn_blocking(move || {
+            let connection = idle.lock().pop().expect("there are as many connections as permits");
+            // A panic below must not lose the connection.
+            let borrowed = Borrowed { idle, connection: Some(connection) };
+            let outcome = work(borrowed.connection.as_ref().expect("it goes back on drop only"));
+            drop(borrowed);
+            drop(permit);
+            outcome
+        });
+        task.await.unwrap_or(Err(stopping))
+    }
+}
+
+struct Borrowed {
+    idle: Arc<Mutex<Vec<Sqlite>>>,
+    connection: Option<Sqlite>,
+}
+
+impl Drop for Borrowed {
+    fn drop(&mut self) {
+        self.idle.lock().extend(self.connection.take());
+    }
+}

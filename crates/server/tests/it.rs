@@ -1,0 +1,19 @@
+//! A real server on a port of its own, seen from outside.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+#[path = "it/support.rs"]
+mod support;
+
+#[path = "it/accounts.rs"]
+mod accounts;
+#[path = "it/authorisation.rs"]
+mod authorisation;
+#[path = "it/conformance.rs"]
+mod conformance;
+#[path = "it/live.rs"]
+mod live;
+#[path = "it/packs.rs"]
+mod packs;
+#[path = "it/restart.rs"]
+mod restart;

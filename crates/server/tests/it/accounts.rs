@@ -1,0 +1,158 @@
+//! Signing in and out, devices, administration.
+
+use futures_util::StreamExt;
+use model::wire::RefusalKind;
+use reqwest::{Method, StatusCode};
+use serde_json::json;
+use server::Admin;
+use server::admin::Removal;
+
+use commit_log::CommitLog;
+
+use crate::support::{PASSWORD, SystemRandom, TestServer, http, read_json};
+
+#[tokio::test]
+async fn device_signs_in_is_known_and_signs_out() {
+    let server = TestServer::start().await;
+    let device = server.device("ada").await;
+    let (status, me) = device.get("/whoami").await;
+    assert_eq!(status, StatusCode::OK);
+    assert_eq!(me["account"], "ada");
+    assert_eq!(me["device_id"], device.id.to_string());
+    assert_eq!(me["device_name"], "laptop");
+    assert_eq!(me["used_bytes"], 0);
+    assert_eq!(device.status(Method::POST, "/logout", vec![]).await, StatusCode::NO_CONTENT);
+    let (status, problem) = device.get("/whoami").await;
+    assert_eq!((status, &problem["code"]), (StatusCode::UNAUTHORIZED, &json!("not_signed_in")));
+}
+
+#[tokio::test]
+async fn devices_are_listed_renamed_and_revoked() {
+    let server = TestServer::start().await;
+    let (first, second) = (server.device("ada").await, server.device("ada").await);
+    let (_, devices) = first.get("/devices").await;
+    assert_eq!(devices.as_array().unwrap().len(), 2);
+    let path = format!("/devices/{}", second.id);
+    let renamed = first.request(Method::PATCH, &path).json(&json!({ "name": "büro" }));
+    let (status, device) = read_json(renamed.send().await.unwrap()).await;
+    assert_eq!((status, &device["name"]), (StatusCode::OK, &json!("büro")));
+    for name in ["", " ", "a\u{7}b", &"x".repeat(65)] {
+        let refused = first.request(Method::PATCH, &path).json(&json!({ "name": name }));
+        assert_eq!(refused.send().await.unwrap().status(), StatusCode::BAD_REQUEST);
+    }
+    assert_eq!(first.status(Method::DELETE, &path, vec![]).await, StatusCode::NO_CONTENT);
+    assert_eq!(second.get("/whoami").await.0, StatusCode::UNAUTHORIZED);
+    assert_eq!(first.status(Method::DELETE, &path, vec![]).await, StatusCode::NOT_FOUND);
+    assert_eq!(first.get("/devices").await.1.as_array().unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn revoked_device_loses_its_live_connection_at_once() {
+    let server = TestServer::start().await;
+    let (owner, lost) = (server.device("ada").await, server.device("ada").await);
+    let genesis = owner.create_workspace("home").await;
+    let log = lost.log(&genesis).await;
+    let mut events = log.subscribe(0).await.unwrap();
+    let path = format!("/devices/{}", lost.id);
+    assert_eq!(owner.status(Method::DELETE, &path, vec![]).await, StatusCode::NO_CONTENT);
+    owner.log(&genesis).await.commit(&owner.commit(1, genesis.head())).await.unwrap();
+    // The stream ends with the refusal, and the entry has not come.
+    let error = events.next().await.unwrap().unwrap_err();
+    assert!(error.is_refusal(RefusalKind::Forbidden), "{error:?}");
+    let refused = log.commit(&lost.commit(2, genesis.head())).await.unwrap_err();
+    assert!(refused.is_refusal(RefusalKind::Forbidden), "{refused:?}");
+}
+
+#[tokio::test]
+async fn wrong_password_and_unknown_user_get_the_same_answer() {
+    let server = TestServer::start().await;
+    let wrong = server.login("ada", "wrong").await;
+    assert_eq!(wrong.0, StatusCode::UNAUTHORIZED);
+    for (user, password) in [("nobody", PASSWORD), ("nobody", ""), (&*"x".repeat(100), "y")] {
+        assert_eq!(server.login(user, password).await, wrong);
+    }
+}
+
+#[tokio::test]
+async fn guessing_is_slowed_down_per_account() {
+    let server = TestServer::start().await;
+    for _ in 0..10 {
+        assert_eq!(server.login("ada", "wrong").await.0, StatusCode::UNAUTHORIZED);
+    }
+    let body = json!({ "user": "ada", "password": PASSWORD, "device_name": "d" });
+    let request = http().post(server.url("/api/v1/login")).json(&body);
+    let response = request.send().await.unwrap();
+    assert_eq!(response.status(), StatusCode::TOO_MANY_REQUESTS);
+    let wait: u64 = response.headers()["retry-after"].to_str().unwrap().parse().unwrap();
+    assert!((1..=60).contains(&wait), "{wait}");
+    server.device("bob").await;
+}
+
+#[tokio::test]
+async fn malformed_logins_are_problems_that_repeat_nothing() {
+    let server = TestServer::start().await;
+    let huge = format!("{{\"user\": \"{}\"}}", "x".repeat(20_000));
+    for body in ["", "{}", "[1", r#"{"user": 7, "password": "secret7", "device_name": "d"}"#, &huge]
+    {
+        let request = http().post(server.url("/api/v1/login"));
+        let request = request.header("content-type", "application/json").body(body.to_owned());
+        let response = request.send().await.unwrap();
+        assert!(response.status().is_client_error());
+        assert_eq!(response.headers()["content-type"], "application/problem+json");
+        let (_, problem) = read_json(response).await;
+        assert!(problem["code"].is_string() && problem["type"].is_string(), "{problem}");
+        assert!(!problem.to_string().contains("secret7"));
+    }
+}
+
+#[tokio::test]
+async fn administrator_changes_accounts_of_a_running_server() {
+    let server = TestServer::start().await;
+    let device = server.device("ada").await;
+    device.create_workspace("home").await;
+    assert!(Admin::open_existing(&server.data().join("nothing")).is_err());
+    let mut admin = Admin::open_existing(server.data()).unwrap();
+    assert!(admin.add("ada", "x", &*crate::support::SystemClock::start(), &SystemRandom).is_err());
+    admin.set_password("bob", "another", &SystemRandom).unwrap();
+    assert_eq!(server.login("bob", PASSWORD).await.0, StatusCode::UNAUTHORIZED);
+    assert_eq!(server.login("bob", "another").await.0, StatusCode::OK);
+
+    admin.set_quota("ada", Some(1 << 30)).unwrap();
+    let lines = admin.list().unwrap();
+    assert_eq!((lines[0].name.as_str(), lines[0].workspaces), ("ada", 1));
+    assert_eq!((lines[0].devices, lines[0].quota_bytes), (1, Some(1 << 30)));
+
+    assert_eq!(admin.remove("bob").unwrap(), Removal::Deleted);
+    assert_eq!(server.login("bob", "another").await.0, StatusCode::UNAUTHORIZED);
+    assert_eq!(admin.remove("ada").unwrap(), Removal::Disabled);
+    assert_eq!(device.get("/whoami").await.0, StatusCode::UNAUTHORIZED);
+    assert_eq!(server.login("ada", PASSWORD).await.0, StatusCode::UNAUTHORIZED);
+    admin.set_password("ada", PASSWORD, &SystemRandom).unwrap();
+    let back = server.device("ada").await;
+    assert_eq!(back.get("/workspaces/home").await.0, StatusCode::OK);
+    assert!(admin.remove("nobody").is_err());
+}
+
+#[tokio::test]
+async fn workspaces_are_made_once_and_found_by_name_and_id() {
+    let server = TestServer::start().await;
+    let (ada, bob) = (server.device("ada").await, server.device("bob").await);
+    let genesis = ada.create_workspace("my häuschen").await;
+    let body = model::codec::encode_message(&genesis);
+    assert_eq!(ada.status(Method::POST, "/workspaces", body.clone()).await, StatusCode::OK);
+    assert_eq!(bob.status(Method::POST, "/workspaces", body).await, StatusCode::CONFLICT);
+    let twin = model::codec::encode_message(&crate::support::genesis("my häuschen"));
+    assert_eq!(ada.status(Method::POST, "/workspaces", twin.clone()).await, StatusCode::CONFLICT);
+    assert_eq!(bob.status(Method::POST, "/workspaces", twin).await, StatusCode::CREATED);
+    let id = genesis.workspace().to_string();
+    for text in ["my%20h%C3%A4uschen", &id] {
+        let (status, found) = ada.get(&format!("/workspaces/{text}")).await;
+        assert_eq!((status, &found["id"]), (StatusCode::OK, &json!(id)));
+    }
+    for name in ["", "a/b", "a\nb", &id] {
+        let body = model::codec::encode_message(&crate::support::genesis(name));
+        assert_eq!(ada.status(Method::POST, "/workspaces", body).await, StatusCode::BAD_REQUEST);
+    }
+    let garbage = vec![b'G', 1, 2, 3];
+    assert_eq!(ada.status(Method::POST, "/workspaces", garbage).await, StatusCode::BAD_REQUEST);
+}

@@ -1,0 +1,300 @@
+//! A server, and devices that talk to it.
+
+use std::future::Future;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use commit_log::served::websocket::{WebSocketConnection, WebSocketOptions};
+use commit_log::{CommitLogError, ServedCommitLog};
+use model::codec::encode_message;
+use model::testing::put;
+use model::{
+    Clock, Commit, DeviceId, Genesis, Head, Mode, OpId, PackId, Random, Timestamp, WorkspaceId,
+};
+use reqwest::{Method, RequestBuilder, Response, StatusCode};
+use serde_json::{Value, json};
+use server::{Admin, ServeOptions, ServerError, serve};
+use tempfile::TempDir;
+use tokio::runtime::Runtime;
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+
+pub(crate) const PASSWORD: &str = "correct horse battery staple";
+
+/// The time of this computer.
+#[derive(Debug)]
+pub(crate) struct SystemClock(Instant);
+
+impl SystemClock {
+    pub(crate) fn start() -> Arc<dyn Clock> {
+        Arc::new(Self(Instant::now()))
+    }
+}
+
+impl Clock for SystemClock {
+    fn now(&self) -> Timestamp {
+        Timestamp { seconds: 1_700_000_000, nanoseconds: 0 }
+    }
+
+    fn elapsed(&self) -> Duration {
+        self.0.elapsed()
+    }
+
+    fn sleep(&self, duration: Duration) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        Box::pin(tokio::time::sleep(duration))
+    }
+}
+
+/// The randomness of this computer.
+#[derive(Debug)]
+pub(crate) struct SystemRandom;
+
+impl Random for SystemRandom {
+    fn fill(&self, bytes: &mut [u8]) {
+        getrandom::fill(bytes).expect("the system has randomness");
+    }
+}
+
+pub(crate) fn random<const N: usize>() -> [u8; N] {
+    model::environment::random_bytes(&SystemRandom)
+}
+
+/// A running server, with a runtime of its own so that it can be killed.
+pub(crate) struct TestServer {
+    pub(crate) address: SocketAddr,
+    folder: Arc<TempDir>,
+    runtime: Option<Runtime>,
+    stop: Option<oneshot::Sender<()>>,
+    stopped: oneshot::Receiver<()>,
+}
+
+impl TestServer {
+    /// Starts a server with the accounts `ada` and `bob`.
+    pub(crate) async fn start() -> Self {
+        let folder = Arc::new(tempfile::tempdir().unwrap());
+        let mut admin = Admin::open(folder.path()).unwrap();
+        let clock = SystemClock::start();
+        for name in ["ada", "bob"] {
+            admin.add(name, PASSWORD, &*clock, &SystemRandom).unwrap();
+        }
+        drop(admin);
+        Self::start_on(folder, 0).await.expect("it starts")
+    }
+
+    async fn start_on(folder: Arc<TempDir>, port: u16) -> Result<Self, ServerError> {
+        let mut options = ServeOptions::new(
+            folder.path().to_owned(),
+            SystemClock::start(),
+            Arc::new(SystemRandom),
+        );
+        options.listen = SocketAddr::from(([127, 0, 0, 1], port));
+        let runtime = Runtime::new().unwrap();
+        let (ready, is_ready) = oneshot::channel();
+        let (stop, stopping) = oneshot::channel::<()>();
+        let (gone, stopped) = oneshot::channel();
+        let (failed, has_failed) = oneshot::channel();
+        runtime.spawn(async move {
+            let ready = |address| ready.send(address).unwrap();
+            if let Err(error) = serve(options, ready, async { drop(stopping.await) }).await {
+                let _ = failed.send(error);
+            }
+            let _ = gone.send(());
+        });
+        match is_ready.await {
+            Ok(address) => {
+                Ok(Self { address, folder, runtime: Some(runtime), stop: Some(stop), stopped })
+            }
+            Err(_) => {
+                runtime.shutdown_background();
+                Err(has_failed.await.expect("a server that is not ready has failed"))
+            }
+        }
+    }
+
+    pub(crate) fn data(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Starts another server on the same folder, which must fail while this one runs.
+    pub(crate) async fn start_second(&self) -> Result<Self, ServerError> {
+        Self::start_on(Arc::clone(&self.folder), 0).await
+    }
+
+    /// Stops gracefully.
+    pub(crate) async fn stop(mut self) -> Stopped {
+        let _ = self.stop.take().unwrap().send(());
+        let _ = (&mut self.stopped).await;
+        self.halt().await
+    }
+
+    /// Stops without a word: every task is dropped where it stands.
+    pub(crate) async fn kill(self) -> Stopped {
+        self.halt().await
+    }
+
+    async fn halt(mut self) -> Stopped {
+        let runtime = self.runtime.take().unwrap();
+        let halt = move || runtime.shutdown_timeout(Duration::from_secs(10));
+        tokio::task::spawn_blocking(halt).await.unwrap();
+        Stopped { folder: Arc::clone(&self.folder), port: self.address.port() }
+    }
+
+    pub(crate) fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.address)
+    }
+
+    /// Signs in and returns the new device.
+    pub(crate) async fn device(&self, account: &str) -> Device {
+        let (status, body) = self.login(account, PASSWORD).await;
+        assert_eq!(status, StatusCode::OK, "{body}");
+        let text = |field: &str| body[field].as_str().unwrap().to_owned();
+        Device {
+            server: self.url(""),
+            token: text("token"),
+            id: text("device_id").parse().unwrap(),
+            incarnation: u64::from_le_bytes(random()),
+            http: http(),
+        }
+    }
+
+    pub(crate) async fn login(&self, user: &str, password: &str) -> (StatusCode, Value) {
+        let body = json!({ "user": user, "password": password, "device_name": "laptop" });
+        let request = http().post(self.url("/api/v1/login")).json(&body);
+        read_json(request.send().await.unwrap()).await
+    }
+}
+
+impl Drop for TestServer {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+/// A folder whose server has ended.
+pub(crate) struct Stopped {
+    folder: Arc<TempDir>,
+    port: u16,
+}
+
+impl Stopped {
+    pub(crate) fn database(&self) -> PathBuf {
+        self.folder.path().join("metadata.sqlite")
+    }
+
+    pub(crate) fn store(&self) -> PathBuf {
+        self.folder.path().join("store")
+    }
+
+    /// Starts again at the same address.
+    pub(crate) async fn start(self) -> TestServer {
+        self.try_start().await.expect("it starts again")
+    }
+
+    /// Starts again, which may fail.
+    pub(crate) async fn try_start(&self) -> Result<TestServer, ServerError> {
+        TestServer::start_on(Arc::clone(&self.folder), self.port).await
+    }
+}
+
+pub(crate) fn http() -> reqwest::Client {
+    // Needed by the client library even where no TLS is spoken; somebody else may have been first.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    reqwest::Client::builder().no_proxy().build().unwrap()
+}
+
+pub(crate) async fn read_json(response: Response) -> (StatusCode, Value) {
+    let status = response.status();
+    let bytes = response.bytes().await.unwrap();
+    (status, serde_json::from_slice(&bytes).unwrap_or(Value::Null))
+}
+
+/// A device that has signed in.
+#[derive(Clone)]
+pub(crate) struct Device {
+    pub(crate) server: String,
+    pub(crate) token: String,
+    pub(crate) id: DeviceId,
+    pub(crate) incarnation: u64,
+    pub(crate) http: reqwest::Client,
+}
+
+impl Device {
+    pub(crate) fn request(&self, method: Method, path: &str) -> RequestBuilder {
+        self.http.request(method, format!("{}/api/v1{path}", self.server)).bearer_auth(&self.token)
+    }
+
+    pub(crate) async fn get(&self, path: &str) -> (StatusCode, Value) {
+        read_json(self.request(Method::GET, path).send().await.unwrap()).await
+    }
+
+    pub(crate) async fn status(&self, method: Method, path: &str, body: Vec<u8>) -> StatusCode {
+        self.request(method, path).body(body).send().await.unwrap().status()
+    }
+
+    pub(crate) async fn create_workspace(&self, name: &str) -> Genesis {
+        let genesis = genesis(name);
+        let body = encode_message(&genesis);
+        assert_eq!(self.status(Method::POST, "/workspaces", body).await, StatusCode::CREATED);
+        genesis
+    }
+
+    pub(crate) fn connection(&self) -> Arc<WebSocketConnection> {
+        let options = WebSocketOptions::new(&self.server, &self.token, self.incarnation);
+        let clock = SystemClock::start();
+        Arc::new(WebSocketConnection::new(options, clock, Arc::new(SystemRandom)).unwrap())
+    }
+
+    pub(crate) async fn log(&self, genesis: &Genesis) -> ServedCommitLog {
+        self.open_log(genesis.workspace()).await.unwrap()
+    }
+
+    pub(crate) async fn open_log(
+        &self,
+        workspace: WorkspaceId,
+    ) -> Result<ServedCommitLog, CommitLogError> {
+        ServedCommitLog::open(self.connection(), SystemClock::start(), workspace).await
+    }
+
+    pub(crate) fn commit(&self, node: u8, seen: Head) -> Commit {
+        Commit {
+            op_id: OpId::from_bytes(random()),
+            device: self.id,
+            seen,
+            ..model::testing::commit(1, vec![put(node, 0, "name")])
+        }
+    }
+
+    pub(crate) async fn put_pack(&self, genesis: &Genesis, bytes: &[u8]) -> StatusCode {
+        let path = pack_path(genesis, bytes);
+        self.status(Method::PUT, &path, bytes.to_vec()).await
+    }
+}
+
+pub(crate) fn genesis(name: &str) -> Genesis {
+    Genesis {
+        name: name.to_owned(),
+        mode: Mode::Plain,
+        created: Timestamp::default(),
+        content_key: random(),
+    }
+}
+
+pub(crate) fn pack_id(bytes: &[u8]) -> PackId {
+    PackId::from_bytes(*blake3::hash(bytes).as_bytes())
+}
+
+pub(crate) fn pack_path(genesis: &Genesis, bytes: &[u8]) -> String {
+    format!("/workspaces/{}/packs/{}", genesis.workspace(), pack_id(bytes))
+}
+
+/// Bytes that do not compress.
+pub(crate) fn noise(length: usize) -> Vec<u8> {
+    let mut bytes = vec![0; length];
+    SystemRandom.fill(&mut bytes);
+    bytes
+}
