@@ -16,6 +16,8 @@
 //!
 //! A void change still counts as a version, because `decide` has accepted it.
 
+use std::collections::HashSet;
+
 use crate::codec::decode_message;
 use crate::commit::{Action, Change};
 use crate::decide::{Outcome, decide};
@@ -65,6 +67,20 @@ pub enum FoldNote {
     },
 }
 
+impl FoldNote {
+    /// Returns the node that is not as it was proposed.
+    pub fn node(&self) -> NodeId {
+        match self {
+            Self::NameTaken { node, .. }
+            | Self::Merged { node, .. }
+            | Self::Revived { node }
+            | Self::NotEmpty { node }
+            | Self::MoveVoid { node }
+            | Self::Unreadable { node, .. } => *node,
+        }
+    }
+}
+
 /// What an entry did.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Folded {
@@ -82,7 +98,8 @@ pub struct Folded {
 /// Only those of the store; the tree is then half changed and must be rolled back by its keeper.
 pub fn fold<T: TreeStore>(tree: &mut T, entry: &Entry) -> Result<Folded, T::Error> {
     let outcomes = decide(tree, &entry.commit)?;
-    let mut folder = Folder { tree, seq: entry.seq, folded: Folded::default() };
+    let mut folder =
+        Folder { tree, seq: entry.seq, folded: Folded::default(), good_parents: HashSet::new() };
     for (change, outcome) in entry.commit.changes.iter().zip(&outcomes) {
         if let Outcome::Accepted { version } = outcome {
             folder.apply(change, *version)?;
@@ -95,6 +112,9 @@ struct Folder<'a, T> {
     tree: &'a mut T,
     seq: u64,
     folded: Folded,
+    /// Living directories, so that the parent of a thousand new files is looked at once. The ancestors of a living
+    /// directory live, and only deletions end that.
+    good_parents: HashSet<NodeId>,
 }
 
 impl<T: TreeStore> Folder<'_, T> {
@@ -133,6 +153,7 @@ impl<T: TreeStore> Folder<'_, T> {
 
     fn delete(&mut self, id: NodeId, version: u64, old: Option<TreeNode>) -> Result<(), T::Error> {
         let old = old.expect("decide accepts the deletion of known nodes only");
+        self.good_parents.remove(&id);
         let state = match old.state {
             NodeState::Alive if self.tree.has_children(&id)? => {
                 self.note(FoldNote::NotEmpty { node: id });
@@ -170,7 +191,13 @@ impl<T: TreeStore> Folder<'_, T> {
                 );
             }
         }
-        match self.usable_parent(id, record.parent)? {
+        // Only a directory that is there already can come to lie in itself.
+        let is_quick = old.is_none() || !record.kind.is_directory();
+        let usable = match is_quick && record.parent != id && self.is_good_parent(record.parent)? {
+            true => Some(record.parent),
+            false => self.usable_parent(id, record.parent)?,
+        };
+        match usable {
             Some(parent) => record.parent = parent,
             None => {
                 self.note(FoldNote::MoveVoid { node: id });
@@ -183,9 +210,24 @@ impl<T: TreeStore> Folder<'_, T> {
                 }
             }
         }
-        self.revive_ancestors(record.parent)?;
+        if !self.good_parents.contains(&record.parent) {
+            self.revive_ancestors(record.parent)?;
+        }
         let state = self.claim_name(id, &mut record, old.is_none())?;
         self.set(id, TreeNode { version, state, record })
+    }
+
+    /// Tells whether a node is a living directory.
+    fn is_good_parent(&mut self, parent: NodeId) -> Result<bool, T::Error> {
+        if parent == NodeId::ROOT || self.good_parents.contains(&parent) {
+            return Ok(true);
+        }
+        let node = self.tree.node(&parent)?;
+        let is_good = node.is_some_and(|node| node.is_alive() && node.is_directory());
+        if is_good {
+            self.good_parents.insert(parent);
+        }
+        Ok(is_good)
     }
 
     /// Finds the directory that a node proposed for `parent` goes into, or nothing where that is not a

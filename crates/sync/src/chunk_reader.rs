@@ -25,6 +25,9 @@ const INDEXES_MAX: usize = 128;
 /// How many opened records are kept, of 1 MiB each.
 const RECORDS_MAX: usize = 48;
 
+/// How many whole packs are kept: files are written in the order of the packs, so the last ones are needed again.
+const PACKS_MAX: usize = 6;
+
 /// A pack is fetched whole where at least one in this many of its records is needed.
 const WHOLE_PACK_PART: usize = 4;
 
@@ -87,6 +90,7 @@ pub struct ChunkFetcher {
     index_order: VecDeque<u64>,
     records: HashMap<ChunkPlace, Arc<OpenRecord>>,
     record_order: VecDeque<ChunkPlace>,
+    packs: VecDeque<(u64, Bytes)>,
     /// How many bytes were fetched.
     pub fetched_bytes: u64,
 }
@@ -102,6 +106,7 @@ impl ChunkFetcher {
             index_order: VecDeque::new(),
             records: HashMap::new(),
             record_order: VecDeque::new(),
+            packs: VecDeque::new(),
             fetched_bytes: 0,
         }
     }
@@ -204,22 +209,34 @@ impl ChunkFetcher {
             let mut known = Vec::with_capacity(packs.len());
             for (number, records) in packs {
                 let pack = state.pack(*number)?.expect("a chunk's pack is known");
-                let inline = match pack.place.inline_seq {
-                    Some(_) => Some(self.inline_pack(state, &pack).await?),
-                    None => None,
+                let kept = self.packs.iter().find(|(kept, _)| kept == number).map(|(_, bytes)| bytes.clone());
+                let here = match (kept, pack.place.inline_seq) {
+                    (Some(bytes), _) => Some(bytes),
+                    (None, Some(_)) => Some(self.inline_pack(state, &pack).await?),
+                    (None, None) => None,
                 };
-                known.push((pack, self.indexes.get(number).cloned(), inline, records));
+                known.push((pack, self.indexes.get(number).cloned(), here, records));
             }
-            let fetches = known.into_iter().map(|(pack, index, inline, records)| {
-                fetch_pack(&self.store, pack, index, inline, records)
-            });
-            for (number, index, records, bytes) in try_join_all(fetches).await? {
-                self.fetched_bytes += bytes;
-                self.keep_index(number, index);
-                found.extend(records);
+            let fetches = known
+                .into_iter()
+                .map(|(pack, index, here, records)| fetch_pack(&self.store, pack, index, here, records));
+            for fetched in try_join_all(fetches).await? {
+                self.fetched_bytes += fetched.length;
+                self.keep_index(fetched.pack, fetched.index);
+                if let Some(bytes) = fetched.whole {
+                    self.keep_pack(fetched.pack, bytes);
+                }
+                found.extend(fetched.records);
             }
         }
         Ok(found)
+    }
+
+    fn keep_pack(&mut self, pack: u64, bytes: Bytes) {
+        self.packs.push_back((pack, bytes));
+        if self.packs.len() > PACKS_MAX {
+            self.packs.pop_front();
+        }
     }
 
     /// Returns an opened record that is kept.
@@ -322,26 +339,35 @@ impl ChunkFetcher {
     }
 }
 
-/// Fetches what is needed of one pack.
+/// What was fetched of one pack.
+struct Fetched {
+    pack: u64,
+    index: Arc<PackIndex>,
+    records: Vec<(ChunkPlace, StoredRecord)>,
+    /// The whole pack, where it was fetched whole.
+    whole: Option<Bytes>,
+    /// How many bytes came from the store.
+    length: u64,
+}
+
+/// Fetches what is needed of one pack, unless it is here already.
 async fn fetch_pack(
     store: &ContentStore,
     pack: KnownPack,
     index: Option<Arc<PackIndex>>,
-    inline: Option<Bytes>,
+    here: Option<Bytes>,
     records: &[u32],
-) -> Result<(u64, Arc<PackIndex>, Vec<(ChunkPlace, StoredRecord)>, u64)> {
-    let mut fetched = 0;
+) -> Result<Fetched> {
+    let mut length = 0;
     let is_whole = index.as_ref().is_none_or(|index| records.len() * WHOLE_PACK_PART >= index.records().len());
-    let whole = match inline {
-        Some(bytes) => Some(bytes),
-        None if is_whole => {
-            let bytes = store.read_pack(pack.id).await?;
-            fetched += bytes.len() as u64;
-            Some(bytes)
-        }
-        None => None,
-    };
-    let index = match (index, &whole) {
+    let mut whole = None;
+    if here.is_none() && is_whole {
+        let bytes = store.read_pack(pack.id).await?;
+        length += bytes.len() as u64;
+        whole = Some(bytes);
+    }
+    let bytes = here.or_else(|| whole.clone());
+    let index = match (index, &bytes) {
         (Some(index), _) => index,
         // The store has compared the hash of the pack already; inline packs were found by theirs.
         (None, Some(bytes)) => match PackIndex::from_tail(bytes, bytes.len() as u64)? {
@@ -354,19 +380,19 @@ async fn fetch_pack(
     for &record in records {
         let number = record as usize;
         let range = index.record(number)?.stored_range();
-        let bytes = match &whole {
+        let stored = match &bytes {
             Some(bytes) if range.end <= bytes.len() as u64 => bytes.slice(range.start as usize..range.end as usize),
             Some(_) => return Err(SyncError::PackMissing(pack.id)),
             None => {
-                let bytes = store.read_pack_range(pack.id, range).await?;
-                fetched += bytes.len() as u64;
-                bytes
+                let stored = store.read_pack_range(pack.id, range).await?;
+                length += stored.len() as u64;
+                stored
             }
         };
         let place = ChunkPlace { pack: pack.number, record };
-        found.push((place, StoredRecord { index: index.clone(), number, bytes }));
+        found.push((place, StoredRecord { index: index.clone(), number, bytes: stored }));
     }
-    Ok((pack.number, index, found, fetched))
+    Ok(Fetched { pack: pack.number, index, records: found, whole, length })
 }
 
 /// Writes into the state which chunks a pack holds.

@@ -142,6 +142,8 @@ pub struct Engine {
     keys: WorkspaceContentKeys,
     rules: IgnoreRules,
     upload: checkin::Upload,
+    /// Whether the last run came to its end, so that the overlay says how the folder was then.
+    is_scanned: bool,
     /// Nodes that could not be brought to agreement in this run.
     skipped: BTreeSet<NodeId>,
     report: SyncReport,
@@ -181,6 +183,7 @@ impl Engine {
             keys,
             rules: IgnoreRules::default(),
             upload: checkin::Upload::default(),
+            is_scanned: false,
             skipped: BTreeSet::new(),
             report: SyncReport::default(),
             observer: Arc::new(|_| {}),
@@ -297,11 +300,15 @@ impl Engine {
         self.bind_root()?;
         self.report = SyncReport::default();
         self.skipped.clear();
+        // What an earlier run has read may rest in packs that it never announced: it is read again.
+        self.upload = checkin::Upload::default();
+        self.overlay.unread();
         self.fetcher.fetched_bytes = 0;
         self.load_rules()
     }
 
     fn finish(&mut self) -> Result<SyncReport> {
+        self.is_scanned = true;
         let mut report = std::mem::take(&mut self.report);
         report.seq = self.head()?.seq;
         report.received_bytes += self.fetcher.fetched_bytes;
@@ -313,10 +320,13 @@ impl Engine {
     fn look(&mut self, scope: &Scope) -> Result<()> {
         (self.observer)(Event::Step("scan"));
         let Environment { file_system, random, .. } = &self.environment;
+        // After a run that was cut off, what is known of the folder may be half of the truth.
+        let scope = if std::mem::take(&mut self.is_scanned) { scope } else { &Scope::Everything };
         if matches!(scope, Scope::Everything) {
             self.overlay.clear();
         }
-        let changes = scan(&**file_system, &self.state, &self.rules, &**random, scope)?;
+        let found = || scan(&**file_system, &self.state, &self.rules, &**random, scope);
+        let changes = self.state.reading(found)?;
         self.report.scanned += changes.scanned;
         self.overlay.absorb(changes);
         let (deleted, total) = (self.overlay.absent_count(), self.state.synced_count()?);

@@ -15,6 +15,8 @@ use std::io::{Read, Write};
 
 use model::{RelativePath, Timestamp};
 
+#[cfg(any(test, feature = "testing"))]
+pub mod conformance;
 pub mod native;
 
 /// The directory in the root that belongs to Syncline.

@@ -171,7 +171,10 @@ fn read_rules(text: &[u8]) -> (Gitignore, Vec<Warning>) {
         }
     }
     if read.len() < text.len() {
-        warn(last, format!("the file is longer than {RULES_LENGTH_MAX} bytes; the rest does not count"));
+        warn(
+            last,
+            format!("the file is longer than {RULES_LENGTH_MAX} bytes; the rest does not count"),
+        );
     }
     match builder.build() {
         Ok(matcher) => (matcher, warnings),

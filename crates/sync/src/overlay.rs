@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use model::{NodeId, NodeKind, RelativePath, TreeStore};
+use model::{NodeId, NodeKind, RelativePath, Timestamp, TreeStore};
 
 use crate::error::{Result, SyncError};
 use crate::file_system::{FileKind, Stat};
@@ -110,6 +110,16 @@ impl Overlay {
             if let Some(mut found) = self.get(&child).cloned() {
                 found.local.place.parent = to;
                 self.set(child, found);
+            }
+        }
+    }
+
+    /// Forgets what was read of files: it must be read again before it is proposed.
+    pub fn unread(&mut self) {
+        for found in self.nodes.values_mut().flatten() {
+            let is_known = matches!(found.local.matter, LocalMatter::Known(_));
+            if is_known && found.stat.kind != FileKind::Directory {
+                found.local.matter = LocalMatter::Touched;
             }
         }
     }
@@ -230,10 +240,10 @@ impl Trees for EngineTrees<'_> {
 }
 
 /// Returns the matter of something that is not a file, from what was read of it.
-pub fn matter_of(stat: &Stat, kind: model::NodeKind) -> Matter {
+pub fn matter_of(stat: &Stat, kind: NodeKind) -> Matter {
     match kind {
-        model::NodeKind::Directory => Matter { kind, mode: stat.mode, modified: model::Timestamp::default() },
-        model::NodeKind::File(_) => Matter { kind, mode: stat.mode, modified: stat.modified },
-        model::NodeKind::Symlink(_) => Matter { kind, mode: 0, modified: stat.modified },
+        NodeKind::Directory => Matter { kind, mode: stat.mode, modified: Timestamp::default() },
+        NodeKind::File(_) => Matter { kind, mode: stat.mode, modified: stat.modified },
+        NodeKind::Symlink(_) => Matter { kind, mode: 0, modified: stat.modified },
     }
 }

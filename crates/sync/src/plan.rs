@@ -251,31 +251,31 @@ fn next<T: Trees>(trees: &T, node: &NodeId) -> Result<Option<Operation>, T::Erro
     if synced.as_ref().is_some_and(|synced| synced.is_pending) {
         return Ok(None);
     }
+    let is_known = synced.is_some();
     let forget = synced.as_ref().map(|_| Operation::Forget);
     let Some(remote) = trees.remote(node)? else {
         return Ok(local.map_or(forget, |_| Some(Operation::Propose { base: 0 })));
     };
     Ok(match (&remote.state, local) {
-        (NodeState::Alive, Some(local)) => {
-            match synced.filter(|synced| synced.version > 0) {
-                None => Some(merge_without_base(&local, &remote)),
-                Some(synced) => match merge(&local, &synced, &remote) {
-                    Some(Operation::Move)
-                        if local.place != parked_place(node)
-                            && can_reclaim(trees, &local, &synced, &remote)? =>
-                    {
-                        Some(Operation::Propose { base: remote.version })
-                    }
-                    operation => operation,
-                },
-            }
-        }
+        (NodeState::Alive, Some(local)) => match synced.filter(|synced| synced.version > 0) {
+            None => Some(merge_without_base(&local, is_known, &remote)),
+            Some(synced) => match merge(&local, &synced, &remote) {
+                Some(Operation::Move)
+                    if local.place != parked_place(node)
+                        && can_reclaim(trees, &local, &synced, &remote)? =>
+                {
+                    Some(Operation::Propose { base: remote.version })
+                }
+                operation => operation,
+            },
+        },
         (NodeState::Alive, None) => Some(absent(synced.as_ref(), &remote)),
         (_, None) => forget,
-        (NodeState::MergedInto(id), Some(local)) => match trees.local(id)? {
-            None => Some(Operation::Adopt(*id)),
-            Some(holder) => {
-                let holder = matter_here(&holder, trees.synced(id)?.as_ref());
+        (NodeState::MergedInto(id), Some(local)) => match (trees.local(id)?, trees.synced(id)?) {
+            (None, Some(holder)) if holder.is_pending => None,
+            (None, _) => Some(Operation::Adopt(*id)),
+            (Some(holder), base) => {
+                let holder = matter_here(&holder, base.as_ref());
                 merged(&local, synced.as_ref(), &remote, holder.as_ref())
             }
         },
@@ -314,7 +314,9 @@ fn absent(synced: Option<&Synced>, remote: &Remote) -> Operation {
 fn deleted(local: &Local, synced: Option<&Synced>, remote: &Remote) -> Operation {
     let propose = Operation::Propose { base: remote.version };
     // What the log had never said to this device, nobody can have deleted with it in mind.
-    let Some(synced) = synced.filter(|synced| 0 < synced.version && synced.version < remote.version) else {
+    let Some(synced) =
+        synced.filter(|synced| 0 < synced.version && synced.version < remote.version)
+    else {
         return propose;
     };
     match &local.matter {
@@ -363,21 +365,23 @@ fn merged(
     }
     let Some(matter) = matter_here(local, synced) else { return Some(Operation::Read) };
     // It goes only if it is what the log had seen, and the other one is the same here, too.
-    match holder {
-        _ if matter.kind != remote.matter.kind => Some(Operation::KeepCopy),
-        Some(holder) if holder.kind == matter.kind => Some(Operation::Remove),
-        Some(_) => Some(Operation::KeepCopy),
+    let is_equal =
+        holder.map(|holder| holder.kind == matter.kind && holder.kind == remote.matter.kind);
+    match (is_equal, &local.matter) {
         // The other one is read first.
-        None => None,
+        (None, _) => None,
+        (Some(true), _) => Some(Operation::Remove),
+        (Some(false), LocalMatter::Known(_)) => Some(Operation::KeepCopy),
+        (Some(false), _) => Some(Operation::Read),
     }
 }
 
 /// The node is in the log and in the folder, and nobody knows what they had in common.
-fn merge_without_base(local: &Local, remote: &Remote) -> Operation {
+fn merge_without_base(local: &Local, is_known: bool, remote: &Remote) -> Operation {
     match &local.matter {
         LocalMatter::Same | LocalMatter::Touched => Operation::Read,
-        // The log was first with the place, too.
-        _ if local.place != remote.place => Operation::Move,
+        // The log was first with the place, too. What has no row at all gets one before it is moved.
+        _ if is_known && local.place != remote.place => Operation::Move,
         LocalMatter::Known(matter) => without_base(matter, remote),
         LocalMatter::Suspect => Operation::SetMatter,
     }
@@ -417,8 +421,7 @@ fn can_reclaim<T: Trees>(
     remote: &Remote,
 ) -> Result<bool, T::Error> {
     // A move that was void is not tried again: it would be void for ever.
-    let is_renamed =
-        synced.version == remote.version && synced.place.parent == remote.place.parent;
+    let is_renamed = synced.version == remote.version && synced.place.parent == remote.place.parent;
     Ok(is_renamed
         && local.matter != LocalMatter::Suspect
         && trees.remote_holder(&local.place)?.is_none())

@@ -248,7 +248,7 @@ impl Scanner<'_> {
                     continue;
                 }
             };
-            if self.rules.is_ignored(&path, entry.stat.kind == FileKind::Directory) {
+            if self.rules.is_entry_ignored(&path, entry.stat.kind == FileKind::Directory) {
                 continue;
             }
             if entry.stat.kind == FileKind::Other {

@@ -16,6 +16,7 @@
 //! | `entries`, `history` | the log as read, and which entry changed which node ([`log_cache`]) |
 //! | `outbox`, `kept_packs` | commits on their way, and the packs that go before them ([`log_cache`], [`packs`]) |
 
+use std::cell::Cell;
 use std::path::Path;
 
 use model::codec::{Message, decode_message, encode_message};
@@ -66,6 +67,8 @@ CREATE TABLE outbox (number INTEGER PRIMARY KEY, op_id BLOB NOT NULL UNIQUE, byt
 pub struct State {
     connection: Connection,
     place: String,
+    /// How many transactions are open inside each other; the outermost counts.
+    depth: Cell<u32>,
 }
 
 impl State {
@@ -89,7 +92,7 @@ impl State {
     }
 
     fn prepare(connection: Connection, place: String) -> Result<Self> {
-        let state = Self { connection, place };
+        let state = Self { connection, place, depth: Cell::new(0) };
         // The database never runs ahead of the folder, since rows are written after files are durable; so it
         // may fall behind in a power cut, and NORMAL is enough.
         let pragmas = "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA cache_size = -16384;
@@ -122,14 +125,35 @@ impl State {
         result.map_err(|source| SyncError::Database { place: self.place.clone(), source })
     }
 
-    /// Begins a transaction, for a caller that must end it.
+    /// Begins a transaction, for a caller that must end it. Reading in one is much faster than statement by statement,
+    /// since SQLite locks its file for each.
     pub(crate) fn begin(&self) -> Result<()> {
-        self.database(self.connection.execute_batch("BEGIN IMMEDIATE"))
+        if self.depth.get() == 0 {
+            self.database(self.connection.execute_batch("BEGIN"))?;
+        }
+        self.depth.set(self.depth.get() + 1);
+        Ok(())
     }
 
-    /// Ends a transaction: keeps what was done in it, or not.
+    /// Ends a transaction: keeps what was done in it, or not. Inside another, keeping is left to that one; an error
+    /// ends them all, since it goes up through them.
     pub(crate) fn end(&self, keep: bool) -> Result<()> {
+        self.depth.set(self.depth.get() - 1);
+        if self.depth.get() > 0 {
+            return Ok(());
+        }
         self.database(self.connection.execute_batch(if keep { "COMMIT" } else { "ROLLBACK" }))
+    }
+
+    /// Runs `body` while the database stands still, for many reads.
+    ///
+    /// # Errors
+    /// Those of `body`, and [`SyncError::Database`].
+    pub fn reading<T>(&self, body: impl FnOnce() -> Result<T>) -> Result<T> {
+        self.begin()?;
+        let result = body();
+        self.end(true)?;
+        result
     }
 
     /// Runs `body` in a transaction; an error rolls everything back.

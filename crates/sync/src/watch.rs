@@ -1,9 +1,9 @@
 //! Says where in a folder something may have changed, soon after it has.
 //!
 //! *Participants*: the kernel's inotify; one thread that listens to it; the engine, which takes [`Hints`] when it has
-//! time. *Goals*: a hint follows the close of a file within 15 ms; a directory is watched before anybody is told of it,
-//! so that a scan of what a hint names misses nothing. *Non-goals*: saying what has changed; being right: every hint may
-//! be late, too broad or needless, and a full scan now and then finds what was missed.
+//! time. *Goals*: a hint follows the close of a file within 15 ms; a directory is watched before anybody is told of
+//! it, so that a scan of what a hint names misses nothing. *Non-goals*: saying what has changed; being right: every hint
+//! may be late, too broad or needless, and a full scan now and then finds what was missed.
 //! *Invariants*: what is not known is told as [`Hint::everything`], never left out; memory is bounded, since hints that
 //! nobody takes merge into one.
 //!
@@ -11,7 +11,7 @@
 //! large folder, as our own scan does, can overflow the queue and cause the next scan; it watches the service directory
 //! and ignored ones; and under traffic it tells of new directories long before it watches them.
 //!
-//! Reading order: this file, [`tree`] (which directory is where), [`hints`] (how hints merge).
+//! Reading order: this file, `tree` (which directory is where), `hints` (how hints merge).
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -121,7 +121,8 @@ impl FolderWatcher {
         let mailbox = Arc::new(Mailbox::default());
         mailbox.set_warning(tree.warning());
         let hints = Hints::new(Arc::clone(&mailbox));
-        let listener = Listener { kernel, stop: Arc::clone(&stop), tree, mailbox: Arc::clone(&mailbox) };
+        let listener =
+            Listener { kernel, stop: Arc::clone(&stop), tree, mailbox: Arc::clone(&mailbox) };
         let thread = std::thread::Builder::new()
             .name("folder-watch".to_owned())
             .spawn(move || listener.run())
@@ -175,19 +176,19 @@ impl Listener {
         let mut buffer = Vec::with_capacity(BUFFER_SIZE);
         while self.wait(None)? == Woken::Event {
             let timer = Timer::start();
-            loop {
+            let is_quiet = loop {
                 self.read(buffer.spare_capacity_mut())?;
                 let rest = SETTLE_MAX.saturating_sub(timer.elapsed());
                 if rest.is_zero() {
-                    break;
+                    break false;
                 }
                 match self.wait(Some(SETTLE.min(rest)))? {
                     Woken::Event => {}
-                    Woken::Quiet => break,
+                    Woken::Quiet => break true,
                     Woken::Stop => return Ok(()),
                 }
-            }
-            let hint = self.tree.take_hint();
+            };
+            let hint = self.tree.take_hint(is_quiet);
             self.mailbox.set_warning(self.tree.warning());
             self.mailbox.put(hint);
         }
@@ -199,10 +200,8 @@ impl Listener {
             tv_sec: timeout.as_secs().try_into().unwrap_or(0),
             tv_nsec: timeout.subsec_nanos().into(),
         });
-        let mut ready = [
-            PollFd::new(&self.kernel, PollFlags::IN),
-            PollFd::new(&self.stop, PollFlags::IN),
-        ];
+        let mut ready =
+            [PollFd::new(&self.kernel, PollFlags::IN), PollFd::new(&self.stop, PollFlags::IN)];
         rustix::io::retry_on_intr(|| poll(&mut ready, timeout.as_ref()))?;
         let is_ready = |index: usize| !ready[index].revents().is_empty();
         Ok(if is_ready(1) {
@@ -239,7 +238,10 @@ impl Listener {
 /// Measures how long it takes to become quiet; simulations have no watcher, and so no use for another clock here.
 struct Timer(Instant);
 
-#[expect(clippy::disallowed_methods, reason = "the only place of the watcher that looks at a clock")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the only place of the watcher that looks at a clock"
+)]
 impl Timer {
     fn start() -> Self {
         Self(Instant::now())

@@ -19,7 +19,7 @@ impl Engine {
     pub(super) async fn merge_round(&mut self) -> Result<bool> {
         let mut any = false;
         for _ in 0..super::ROUNDS_MAX {
-            let mut operations = plan(&self.trees(), &self.differing()?)?;
+            let mut operations = self.plan()?;
             operations.retain(|_, operation| !operation.is_proposal());
             if operations.is_empty() {
                 return Ok(any);
@@ -45,9 +45,14 @@ impl Engine {
         Err(SyncError::NotSettling(super::ROUNDS_MAX))
     }
 
+    /// Plans the next operations.
+    pub(super) fn plan(&self) -> Result<BTreeMap<NodeId, Operation>> {
+        self.state.reading(|| plan(&self.trees(), &self.differing()?))
+    }
+
     /// Reads what must be read before it can be planned further, without changing folder or merge base.
     pub(super) async fn read_round(&mut self) -> Result<bool> {
-        let mut operations = plan(&self.trees(), &self.differing()?)?;
+        let mut operations = self.plan()?;
         operations.retain(|_, operation| *operation == Operation::Read);
         self.read_nodes(operations.into_keys().collect()).await
     }

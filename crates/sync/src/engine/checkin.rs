@@ -1,21 +1,24 @@
 //! Records what differs in the folder: reads files, packs new chunks, and puts commits into the outbox.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
 use bytes::Bytes;
 use content::{FinishedPack, PackIndex};
+use futures_util::future::BoxFuture;
 use model::codec::encode_message;
-use model::commit::INLINE_PACKS_LENGTH_MAX;
+use model::commit::{COMMIT_CHANGES_MAX, INLINE_PACKS_LENGTH_MAX};
 use model::environment::random_bytes;
-use model::{Action, Change, ChunkId, Commit, NodeId, NodeKind, NodeRecord, OpId, PackRef, RelativePath, TreeStore};
+use model::{Action, Change, ChunkId, Commit, NodeId, NodeKind, NodeRecord, OpId, PackRef, TreeStore};
 use parking_lot::Mutex;
+use tokio::sync::mpsc::Receiver;
 
 use super::{Engine, Event};
 use crate::error::{Result, SyncError};
 use crate::file_system::FileKind;
 use crate::overlay::OverlayNode;
-use crate::plan::{Local, LocalMatter, Operation, Trees, plan};
+use crate::plan::order::{Step, order};
+use crate::plan::{Local, LocalMatter, Operation, Trees};
 use crate::prepare::{Claims, HasRead, KnownChunks, Preparation, ReadFailure, ToRead};
 use crate::scan::{Problem, ProblemKind};
 use crate::state::SyncedNode;
@@ -32,8 +35,11 @@ const SHARE_LENGTH: u64 = 32 * 1024 * 1024;
 /// Below this many bytes one thread reads them all, so that they share a pack.
 const SHARE_FROM: u64 = 4 * 1024 * 1024;
 
+/// How many chunks of earlier commits of a run are remembered as being in a pack; the database knows them all.
+const CLAIMS_MAX: usize = 1 << 20;
+
 /// How many packs wait to be stored; readers wait for room.
-const PACKS_WAITING: usize = 4;
+const PACKS_WAITING: usize = 8;
 
 /// What is on its way to the store and not yet announced by a commit.
 #[derive(Default)]
@@ -44,6 +50,16 @@ pub(super) struct Upload {
     pub(super) new_directories: Vec<NodeId>,
     /// Whether packs are kept on this device until a push.
     is_offline: bool,
+}
+
+/// Files that are being read.
+#[derive(Default)]
+struct Reading {
+    count: u64,
+    /// Not begun, where there are no threads.
+    waiting: Vec<ToRead>,
+    jobs: Vec<BoxFuture<'static, Result<Vec<HasRead>>>>,
+    packs: Option<Receiver<FinishedPack>>,
 }
 
 /// A pack that no commit names yet.
@@ -66,66 +82,91 @@ impl KnownChunks for Loaded {
 impl Engine {
     /// Proposes everything that differs here and not in the log. Returns whether there was anything.
     pub(super) async fn checkin_round(&mut self) -> Result<bool> {
-        let proposals = self.ordered_proposals()?;
+        let proposals = self.state.reading(|| self.ordered_proposals())?;
         if proposals.is_empty() {
             return Ok(false);
         }
-        let mut group = Vec::new();
-        let mut length = 0;
-        let mut any = false;
-        for (node, operation) in proposals {
-            length += self.trees().local_stat(&node)?.map_or(0, |stat| stat.size);
-            group.push((node, operation));
-            if group.len() == GROUP_CHANGES || length >= GROUP_LENGTH {
-                any |= self.propose(std::mem::take(&mut group)).await?;
-                length = 0;
-            }
+        if !self.upload.is_offline {
+            self.fetcher.index_packs(&mut self.state).await?;
         }
-        any |= self.propose(group).await?;
+        let mut groups = self.state.reading(|| self.groups(proposals))?.into_iter().peekable();
+        let mut any = false;
+        let mut reading = match groups.peek() {
+            Some(group) => self.start_reading(self.touched(group)?)?,
+            None => return Ok(false),
+        };
+        while let Some(group) = groups.next() {
+            self.finish_reading(reading).await?;
+            // While this group is committed, the next one is read.
+            reading = match groups.peek() {
+                Some(group) => self.start_reading(self.touched(group)?)?,
+                None => Reading::default(),
+            };
+            any |= self.propose(group).await?;
+        }
         Ok(any)
     }
 
-    /// Returns the planned proposals: directories before what lies in them, deletions last and deepest first.
-    fn ordered_proposals(&self) -> Result<Vec<(NodeId, Operation)>> {
-        let trees = self.trees();
-        let mut puts: Vec<(RelativePath, NodeId, Operation)> = Vec::new();
-        let mut deletes: Vec<(usize, NodeId, Operation)> = Vec::new();
-        for (node, operation) in plan(&trees, &self.differing()?)? {
-            match operation {
-                Operation::Propose { .. } => {
-                    puts.push((trees.local_path(&node)?.unwrap_or_default(), node, operation));
-                }
-                Operation::ProposeDelete { .. } => {
-                    let path = model::tree::path_of(&self.state, &node).ok().flatten();
-                    deletes.push((path.map_or(0, |path| path.depth()), node, operation));
-                }
-                _ => {}
+    /// Divides proposals into those of one commit each.
+    fn groups(&self, proposals: Vec<(Step, Operation)>) -> Result<Vec<Vec<(Step, Operation)>>> {
+        let mut groups = vec![Vec::new()];
+        let mut length = 0;
+        // A node that steps aside comes back in the same commit, or it would be seen there.
+        let mut aside = BTreeSet::new();
+        for (step, operation) in proposals {
+            let count = groups.last().map_or(0, Vec::len);
+            let is_full = count >= GROUP_CHANGES || length >= GROUP_LENGTH;
+            if is_full && (aside.is_empty() || count >= COMMIT_CHANGES_MAX) {
+                groups.push(Vec::new());
+                length = 0;
             }
+            if step.is_detour {
+                aside.insert(step.node);
+            } else {
+                aside.remove(&step.node);
+                length += self.trees().local_stat(&step.node)?.map_or(0, |stat| stat.size);
+            }
+            groups.last_mut().expect("there is a group").push((step, operation));
         }
-        puts.sort_unstable_by(|one, other| one.0.cmp(&other.0));
-        deletes.sort_by_key(|(depth, ..)| std::cmp::Reverse(*depth));
-        let puts = puts.into_iter().map(|(_, node, operation)| (node, operation));
-        Ok(puts.chain(deletes.into_iter().map(|(_, node, operation)| (node, operation))).collect())
+        Ok(groups)
     }
 
-    /// Turns a group of proposals into one commit, stores its packs, and sends it unless this is off line.
-    async fn propose(&mut self, group: Vec<(NodeId, Operation)>) -> Result<bool> {
+    /// Returns the nodes of a group that must be read.
+    fn touched(&self, group: &[(Step, Operation)]) -> Result<Vec<NodeId>> {
         let mut touched = Vec::new();
-        for (node, operation) in &group {
+        for (Step { node, is_detour }, operation) in group {
             let is_put = matches!(operation, Operation::Propose { .. });
-            if is_put && self.trees().local(node)?.is_some_and(|local| local.matter == LocalMatter::Touched) {
+            if is_put && !is_detour && self.trees().local(node)?.is_some_and(|local| local.matter == LocalMatter::Touched) {
                 touched.push(*node);
             }
         }
-        self.read_nodes(touched).await?;
+        Ok(touched)
+    }
+
+    /// Returns the planned proposals in the order in which the fold is to take them.
+    fn ordered_proposals(&self) -> Result<Vec<(Step, Operation)>> {
+        let operations = self.plan()?;
+        let steps = order(&self.trees(), &operations)?;
+        Ok(steps.into_iter().map(|step| (step, operations[&step.node].clone())).collect())
+    }
+
+    /// Turns a group of proposals into one commit, stores its packs, and sends it unless this is off line.
+    async fn propose(&mut self, group: Vec<(Step, Operation)>) -> Result<bool> {
         let op_id = OpId::from_bytes(random_bytes(&*self.environment.random));
         let mut changes = Vec::with_capacity(group.len());
         let mut rows = Vec::with_capacity(group.len());
-        for (node, operation) in group {
-            if let Some((change, row)) = self.proposal(node, &operation, op_id)? {
-                changes.push(change);
+        let detours: BTreeSet<_> =
+            group.iter().filter(|(step, _)| step.is_detour).map(|(step, _)| step.node).collect();
+        for (step, operation) in group {
+            let Some((mut change, mut row)) = self.proposal(step.node, &operation, op_id)? else { continue };
+            if step.is_detour {
+                row.record.name = row.record.name.conflict(&format!("conflict {}", step.node), 0);
+                change.action = Action::Put(encode_message(&row.record));
+            } else {
+                change.base += u64::from(detours.contains(&step.node));
                 rows.push(row);
             }
+            changes.push(change);
         }
         if changes.is_empty() {
             return Ok(false);
@@ -235,6 +276,18 @@ impl Engine {
 
     /// Reads nodes of the folder, so that their matter is known. Returns whether any was read.
     pub(super) async fn read_nodes(&mut self, nodes: Vec<NodeId>) -> Result<bool> {
+        if nodes.is_empty() {
+            return Ok(false);
+        }
+        if !self.upload.is_offline {
+            self.fetcher.index_packs(&mut self.state).await?;
+        }
+        let reading = self.start_reading(nodes)?;
+        self.finish_reading(reading).await
+    }
+
+    /// Lets the threads begin to read nodes; without threads, only collects them.
+    fn start_reading(&mut self, nodes: Vec<NodeId>) -> Result<Reading> {
         let mut files = Vec::with_capacity(nodes.len());
         for node in nodes {
             let trees = self.trees();
@@ -249,16 +302,53 @@ impl Engine {
             };
             files.push(ToRead { node, path, stat, chunk_size });
         }
-        if files.is_empty() {
+        self.report.read_bytes += files.iter().map(|file| file.stat.size).sum::<u64>();
+        let mut reading = Reading { count: files.len() as u64, ..Reading::default() };
+        if self.environment.workers.is_inline() {
+            reading.waiting = files;
+            return Ok(reading);
+        }
+        let preparation = self.preparation()?;
+        let (sender, receiver) = tokio::sync::mpsc::channel(PACKS_WAITING);
+        for share in shares(files) {
+            let (preparation, sender) = (preparation.clone(), sender.clone());
+            reading.jobs.push(self.environment.workers.run(move || {
+                preparation.read_files(share, &mut |pack| {
+                    // The receiver is gone only where the upload has failed already.
+                    sender.blocking_send(pack).map_err(|_| SyncError::NotSettling(0))
+                })
+            }));
+        }
+        reading.packs = Some(receiver);
+        Ok(reading)
+    }
+
+    /// Stores the packs of what is being read, and takes in its results. Returns whether any was read.
+    async fn finish_reading(&mut self, mut reading: Reading) -> Result<bool> {
+        if reading.count == 0 {
             return Ok(false);
         }
-        if !self.upload.is_offline {
-            self.fetcher.index_packs(&mut self.state).await?;
-        }
-        self.report.read_bytes += files.iter().map(|file| file.stat.size).sum::<u64>();
-        let total = files.len() as u64;
+        let total = reading.count;
         (self.observer)(Event::Read { files: 0, total });
-        let results = self.read_in_shares(files).await?;
+        let mut results = Vec::new();
+        if !reading.waiting.is_empty() {
+            let mut packs = Vec::new();
+            results = self.preparation()?.read_files(std::mem::take(&mut reading.waiting), &mut |pack| {
+                packs.push(pack);
+                Ok(())
+            })?;
+            for pack in packs {
+                self.take_pack(pack).await?;
+            }
+        }
+        if let Some(packs) = &mut reading.packs {
+            while let Some(pack) = packs.recv().await {
+                self.take_pack(pack).await?;
+            }
+        }
+        for job in reading.jobs {
+            results.extend(job.await?);
+        }
         (self.observer)(Event::Read { files: total, total });
         let mut any = false;
         for HasRead { node, result } in results {
@@ -300,45 +390,6 @@ impl Engine {
         self.report.problems.push(Problem { path, name: None, kind });
         self.skipped.insert(node);
         Ok(false)
-    }
-
-    /// Divides files among the threads and stores packs as they come.
-    async fn read_in_shares(&mut self, files: Vec<ToRead>) -> Result<Vec<HasRead>> {
-        let preparation = self.preparation()?;
-        if self.environment.workers.is_inline() {
-            let mut packs = Vec::new();
-            let results = preparation.read_files(files, &mut |pack| {
-                packs.push(pack);
-                Ok(())
-            })?;
-            for pack in packs {
-                self.take_pack(pack).await?;
-            }
-            return Ok(results);
-        }
-        let (sender, mut receiver) = tokio::sync::mpsc::channel::<FinishedPack>(PACKS_WAITING);
-        let mut jobs = Vec::new();
-        for share in shares(files) {
-            let (preparation, sender) = (preparation.clone(), sender.clone());
-            jobs.push(self.environment.workers.run(move || {
-                preparation.read_files(share, &mut |pack| {
-                    // The receiver is gone only where the upload has failed already.
-                    sender.blocking_send(pack).map_err(|_| SyncError::NotSettling(0))
-                })
-            }));
-        }
-        drop(sender);
-        let mut failure = None;
-        while let Some(pack) = receiver.recv().await {
-            if failure.is_none() {
-                failure = self.take_pack(pack).await.err();
-            }
-        }
-        let mut results = Vec::new();
-        for job in jobs {
-            results.extend(job.await?);
-        }
-        failure.map_or(Ok(results), Err)
     }
 
     fn preparation(&self) -> Result<Preparation> {
@@ -415,7 +466,10 @@ impl Engine {
             }
             Ok(())
         })?;
-        self.upload.claims.lock().clear();
+        let mut claims = self.upload.claims.lock();
+        if claims.len() > CLAIMS_MAX {
+            claims.clear();
+        }
         Ok(())
     }
 

@@ -1,8 +1,10 @@
 //! Learns what the log says, and settles what this device has proposed.
 
+use std::collections::{HashMap, HashSet};
+
 use model::commit::PackRef;
-use model::fold::fold;
-use model::{Action, Entry, Outcome, TreeStore};
+use model::fold::{FoldNote, Folded, fold};
+use model::{Action, Entry, NodeId, Outcome};
 
 use super::{Engine, Event};
 use crate::chunk_reader::pack_id;
@@ -57,11 +59,10 @@ impl Engine {
             let folded = fold(state, entry)?;
             note_packs(state, entry)?;
             state.add_entry(entry, folded.touched.iter().copied())?;
-            for node in &folded.touched {
+            let is_own = state.is_in_outbox(&entry.commit.op_id)?;
+            let settled = if is_own { settle(state, entry, &folded)? } else { HashSet::new() };
+            for node in folded.touched.iter().filter(|node| !settled.contains(*node)) {
                 state.add_unsynced(node)?;
-            }
-            if state.is_in_outbox(&entry.commit.op_id)? {
-                settle(state, entry, &folded.outcomes)?;
             }
             state.set_head(&entry.head())
         })
@@ -108,37 +109,39 @@ fn note_packs(state: &mut State, entry: &Entry) -> Result<()> {
     Ok(())
 }
 
-/// Brings the merge base in line with what became of an own commit.
-fn settle(state: &mut State, entry: &Entry, outcomes: &[Outcome]) -> Result<()> {
-    for (change, outcome) in entry.commit.changes.iter().zip(outcomes) {
-        let is_current = state.synced(&change.node)?.is_some_and(|row| row.pending == Some(entry.commit.op_id));
-        if !is_current {
+/// Brings the merge base in line with what became of an own commit. Returns the nodes that need no merging, because the
+/// fold did with them what was proposed.
+fn settle(state: &mut State, entry: &Entry, folded: &Folded) -> Result<HashSet<NodeId>> {
+    let differs: HashSet<NodeId> = folded.notes.iter().map(FoldNote::node).collect();
+    let mut settled = HashSet::with_capacity(entry.commit.changes.len());
+    let changes = &entry.commit.changes;
+    let last: HashMap<_, _> = changes.iter().map(|change| change.node).zip(0..).collect();
+    for (number, (change, outcome)) in changes.iter().zip(&folded.outcomes).enumerate() {
+        // Of a node that stepped aside first, only the last change counts.
+        if last.get(&change.node) != Some(&number) {
             continue;
         }
-        match (outcome, &change.action) {
-            (Outcome::Rejected { .. }, _) => state.reject_pending(&change.node)?,
-            (Outcome::Accepted { .. }, Action::Delete) => state.remove_synced(&change.node)?,
-            (Outcome::Accepted { version }, Action::Put(_)) => state.accept_pending(&change.node, *version)?,
-        }
-        // What the fold did as proposed needs no merging.
-        let remote = state.node(&change.node)?.filter(model::TreeNode::is_alive);
-        let synced = state.synced(&change.node)?;
-        let is_merged = match (&remote, &synced) {
-            (Some(remote), Some(synced)) => {
-                remote.version == synced.version && remote.record == synced.record
+        let (node, op_id) = (&change.node, &entry.commit.op_id);
+        let is_as_proposed = match (outcome, &change.action) {
+            (Outcome::Rejected { .. }, _) => {
+                state.reject_pending(node, op_id)?;
+                false
             }
-            (None, None) => true,
-            _ => false,
+            (Outcome::Accepted { .. }, Action::Delete) => {
+                state.remove_pending(node, op_id)?;
+                !differs.contains(node)
+            }
+            // The base stays one version behind where the fold did something else, so that the planner merges.
+            (Outcome::Accepted { version }, Action::Put(_)) => {
+                let version = if differs.contains(node) { version - 1 } else { *version };
+                state.accept_pending(node, op_id, version)? && !differs.contains(node)
+            }
         };
-        match (is_merged, synced) {
-            (true, _) => state.remove_unsynced(&change.node)?,
-            // The fold did something else: the base stays one version behind, so that the planner merges.
-            (false, Some(mut synced)) if remote.is_some_and(|remote| remote.version == synced.version) => {
-                synced.version -= 1;
-                state.set_synced(&synced)?;
-            }
-            _ => {}
+        if is_as_proposed {
+            settled.insert(*node);
+            state.remove_unsynced(node)?;
         }
     }
-    state.remove_from_outbox(&entry.commit.op_id)
+    state.remove_from_outbox(&entry.commit.op_id)?;
+    Ok(settled)
 }

@@ -3,14 +3,14 @@
 //! *Participants*: the engine; users and programs that change the folder at any moment, whom nobody can lock out.
 //! *Goals*: what [`FileSystem`] promises, at the price of a few system calls for each file.
 //! *Non-goals*: other operating systems; several engines on one folder (see [`FolderLock`]).
-//! *Invariants*: no call resolves a path of more than one name except through [`root::Root`]; no call follows a
+//! *Invariants*: no call resolves a path of more than one name except through `root::Root`; no call follows a
 //! symbolic link; nothing that a user may have written is ever unlinked before it was compared with what was expected.
 //!
 //! Directories inside the folder may be other mounts. A file cannot be moved there atomically from the service
 //! directory, so `install` and `trash` fail there with [`FileError::Other`]; the rest works.
 //!
-//! Reading order: [`root`] (how places are found), [`install`] (how an edit in between is kept), [`trash`], [`staged`],
-//! [`listing`], [`attributes`], [`identity`], [`lock`], [`facts`] (stats and errors).
+//! Reading order: `root` (how places are found), `install` (how an edit in between is kept), `trash`, `staged`,
+//! `listing`, `attributes`, `identity`, `lock`, `facts` (stats and errors).
 
 use std::collections::BTreeMap;
 use std::io::Read;

@@ -102,9 +102,8 @@ impl<'a, T: Trees> Sorter<'a, T> {
         while let Some(task) = tasks.pop() {
             match task {
                 Task::Enter(node, is_directory) => match self.progress.get(&node) {
-                    Some(Progress::Done) => {}
                     Some(Progress::Open) if is_directory => self.step_aside(node)?,
-                    Some(Progress::Open) => {}
+                    Some(Progress::Done | Progress::Open) => {}
                     Some(Progress::Postponed(visit)) if *visit == self.visits && !is_directory => {}
                     _ => {
                         self.progress.insert(node, Progress::Open);

@@ -149,15 +149,19 @@ impl State {
             // A second proposal before the answer to the first: what was before the first counts.
             Some(before) if before.pending.is_some() => self.before(&synced.node)?,
             Some(before) => Some(before),
-            None => None,
+            None => return self.insert_synced(synced, None),
         };
         self.write_synced(synced, before.as_ref())
     }
 
     fn write_synced(&mut self, synced: &SyncedNode, before: Option<&SyncedNode>) -> Result<()> {
+        // Replacing alone would not remove the row of the node under its old name.
+        self.remove_synced(&synced.node)?;
+        self.insert_synced(synced, before)
+    }
+
+    fn insert_synced(&mut self, synced: &SyncedNode, before: Option<&SyncedNode>) -> Result<()> {
         let record = &synced.record;
-        // Most rows are new; deleting first costs a look-up and keeps both unique keys.
-        self.run("DELETE FROM synced WHERE node = ?", [synced.node.as_bytes()])?;
         self.run(
             "INSERT OR REPLACE INTO synced (parent, name, node, version, kind, stat, pending, body, before)
              VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -226,23 +230,34 @@ impl State {
         Ok(self.row("SELECT 1 FROM synced WHERE pending IS NOT NULL LIMIT 1", [], |_| Ok(()))?.is_some())
     }
 
-    /// Marks the row of a node as accepted by the log.
+    /// Marks the row of a node as accepted by the log. Returns whether the row was still that of the commit.
     ///
     /// # Errors
     /// [`crate::SyncError::Database`].
-    pub fn accept_pending(&mut self, node: &NodeId, version: u64) -> Result<()> {
-        self.run(
-            "UPDATE synced SET version = ?, pending = NULL, before = NULL WHERE node = ?",
-            params![version as i64, node.as_bytes()],
-        )
+    pub fn accept_pending(&mut self, node: &NodeId, op_id: &OpId, version: u64) -> Result<bool> {
+        let sql = "UPDATE synced SET version = ?, pending = NULL, before = NULL WHERE node = ? AND pending = ?";
+        let mut statement = self.database(self.connection.prepare_cached(sql))?;
+        let parameters = params![version as i64, node.as_bytes(), op_id.as_bytes()];
+        Ok(self.database(statement.execute(parameters))? > 0)
+    }
+
+    /// Forgets the row of a node whose deletion was accepted by the log.
+    ///
+    /// # Errors
+    /// [`crate::SyncError::Database`].
+    pub fn remove_pending(&mut self, node: &NodeId, op_id: &OpId) -> Result<()> {
+        let parameters = params![node.as_bytes(), op_id.as_bytes()];
+        self.run("DELETE FROM synced WHERE node = ? AND pending = ?", parameters)
     }
 
     /// Takes a rejected proposal back: the row before it returns, or the node is unknown again.
     ///
     /// # Errors
     /// [`crate::SyncError::Database`], [`crate::SyncError::Decode`].
-    pub fn reject_pending(&mut self, node: &NodeId) -> Result<()> {
-        let Some(proposed) = self.synced(node)? else { return Ok(()) };
+    pub fn reject_pending(&mut self, node: &NodeId, op_id: &OpId) -> Result<()> {
+        let Some(proposed) = self.synced(node)?.filter(|row| row.pending.as_ref() == Some(op_id)) else {
+            return Ok(());
+        };
         let before = self.before(node)?;
         self.remove_synced(node)?;
         match before {

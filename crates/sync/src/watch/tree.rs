@@ -3,23 +3,24 @@
 //! *Invariants*: a directory is watched before its entries are looked at, and both before it is told of; directories
 //! known already move with their events, in the order of the events; paths are only resolved for new ones.
 //!
-//! A path may lead elsewhere by the time its event is read. A directory that is not found is therefore looked for again
-//! once the events are read (`incomplete`); one that is found where another was thought to be makes the whole tree be
-//! walked again, as does an overflow.
+//! A path may lead elsewhere by the time its event is read. What is not found is therefore looked for again once the
+//! events are read (`incomplete`), and a listing counts only if the kernel says that it is of the directory meant.
+//! Where a directory is found at two places, or two at one, the whole tree is walked again (`is_doubtful`), as after
+//! an overflow; what happens during that walk makes it doubtful once more.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::os::fd::OwnedFd;
-use std::os::unix::ffi::OsStringExt;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use model::path::PATH_DEPTH_MAX;
 use model::{Name, RelativePath};
 use rustix::fs::inotify::{self, ReadFlags, WatchFlags};
+use rustix::fs::{Dir, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
-use super::hints::{DIRECTORIES_MAX, Hint};
 use super::WatchWarning;
+use super::hints::{DIRECTORIES_MAX, Hint};
 use crate::file_system::SERVICE_DIRECTORY;
 
 /// What the kernel tells of: no openings and no single writes, which are many and mean nothing before the close.
@@ -33,6 +34,9 @@ const INTERESTING: WatchFlags = WatchFlags::CLOSE_WRITE
 /// How it watches: directories only, no links, and nothing that is removed already.
 const MANNER: WatchFlags =
     WatchFlags::ONLYDIR.union(WatchFlags::DONT_FOLLOW).union(WatchFlags::EXCL_UNLINK);
+
+/// How many hints may be given while the places are in doubt: some five seconds of traffic without a pause.
+const HINTS_IN_DOUBT_MAX: u32 = 50;
 
 /// The number that the kernel gives a watch.
 type Watch = i32;
@@ -67,8 +71,6 @@ pub(super) struct WatchTree {
     is_ignored: IsIgnored,
     directories: HashMap<Watch, Watched>,
     children: BTreeMap<(Watch, Box<[u8]>), Watch>,
-    /// Directories to whose place another has been moved, until they move on or are gone.
-    shadowed: HashMap<(Watch, Box<[u8]>), Watch>,
     /// Directories that were moved away and have not arrived yet.
     leaving: Vec<(u32, Watch)>,
     /// Watches that were given back and of which the kernel may still tell.
@@ -78,6 +80,10 @@ pub(super) struct WatchTree {
     incomplete: HashSet<Watch>,
     everything: bool,
     is_doubtful: bool,
+    /// How many hints were given while the places were in doubt.
+    hints_in_doubt: u32,
+    /// How many of the next events may be from the time of the last walk of the whole tree.
+    overlap: u64,
 }
 
 impl WatchTree {
@@ -97,7 +103,6 @@ impl WatchTree {
             is_ignored,
             directories: HashMap::from([(root, Watched { parent: None, name: Box::default() })]),
             children: BTreeMap::new(),
-            shadowed: HashMap::new(),
             leaving: Vec::new(),
             retired: HashSet::new(),
             limit: None,
@@ -105,6 +110,8 @@ impl WatchTree {
             incomplete: HashSet::new(),
             everything: false,
             is_doubtful: false,
+            hints_in_doubt: 0,
+            overlap: 0,
         };
         tree.walk(root);
         tree.touched.clear();
@@ -118,6 +125,8 @@ impl WatchTree {
     /// Takes in an event.
     pub(super) fn take_event(&mut self, event: &RawEvent<'_>) {
         let flags = event.flags;
+        let is_overlapping = self.overlap > 0;
+        self.overlap = self.overlap.saturating_sub(1);
         if flags.contains(ReadFlags::QUEUE_OVERFLOW) {
             self.everything = true;
             self.is_doubtful = true;
@@ -142,6 +151,7 @@ impl WatchTree {
             return;
         }
         let is_directory = flags.contains(ReadFlags::ISDIR);
+        self.is_doubtful |= is_overlapping && is_directory && !flags.contains(ReadFlags::ATTRIB);
         if is_directory || !self.touched.contains(&event.watch) {
             self.take_entry(event, is_directory);
         }
@@ -166,8 +176,7 @@ impl WatchTree {
     fn take_move(&mut self, event: &RawEvent<'_>, path: Option<&RelativePath>) {
         let place = (event.watch, Box::from(event.name));
         if event.flags.contains(ReadFlags::MOVED_FROM) {
-            let moved = self.shadowed.remove(&place).or_else(|| self.children.remove(&place));
-            self.leaving.extend(moved.map(|moved| (event.cookie, moved)));
+            self.leaving.extend(self.children.remove(&place).map(|moved| (event.cookie, moved)));
             return;
         }
         if !event.flags.intersects(ReadFlags::MOVED_TO | ReadFlags::CREATE) {
@@ -191,17 +200,20 @@ impl WatchTree {
         }
     }
 
-    /// Returns what has happened since the last time.
-    pub(super) fn take_hint(&mut self) -> Hint {
+    /// Returns what has happened since the last time; `is_quiet` tells that it is over for now.
+    pub(super) fn take_hint(&mut self, is_quiet: bool) -> Hint {
         for directory in std::mem::take(&mut self.incomplete) {
             self.walk(directory);
         }
         for (_, moved_out) in std::mem::take(&mut self.leaving) {
             self.retire(moved_out);
         }
-        if std::mem::take(&mut self.is_doubtful) {
+        if self.is_doubtful && (is_quiet || self.hints_in_doubt >= HINTS_IN_DOUBT_MAX) {
+            // What was told in doubt may have been told of the wrong places.
+            self.everything |= self.hints_in_doubt > 0;
             self.rebuild();
         }
+        self.hints_in_doubt = if self.is_doubtful { self.hints_in_doubt + 1 } else { 0 };
         let touched = std::mem::take(&mut self.touched);
         if std::mem::take(&mut self.everything) || touched.len() > DIRECTORIES_MAX {
             return Hint::everything();
@@ -238,33 +250,66 @@ impl WatchTree {
         for watch in self.directories.keys().copied().filter(is_stale).collect::<Vec<_>>() {
             self.retire(watch);
         }
-        self.shadowed.clear();
         self.is_doubtful = false;
+        // Each event takes sixteen bytes at least.
+        self.overlap = rustix::io::ioctl_fionread(&self.kernel).unwrap_or(u64::MAX) / 16;
     }
 
     /// Lists the directories in a directory that are to be watched.
     fn subdirectories(&mut self, directory: Watch) -> Vec<(Box<[u8]>, RelativePath)> {
         let Some(path) = self.path(directory) else { return Vec::new() };
-        let entries = match std::fs::read_dir(self.root_path.join(path.to_os_path())) {
-            Ok(entries) => entries,
+        let listed = match self.list(directory, &path) {
+            Ok(listed) => listed,
             // What cannot be read cannot be synced either, and the scan says so.
-            Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => return Vec::new(),
+            Err(Errno::ACCESS) => return Vec::new(),
             // It was moved since it was found, and its event will say where to.
             Err(_) => {
                 self.incomplete.insert(directory);
                 return Vec::new();
             }
         };
-        let directories = entries
-            .map_while(Result::ok)
-            .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
-            .map(|entry| entry.file_name().into_vec())
-            .filter(|name| !self.is_service_directory(directory, name))
-            .filter_map(|name| {
-                let path = path.join(&Name::new(name.as_slice()).ok()?).ok()?;
-                (!(self.is_ignored)(&path, true)).then(|| (name.into_boxed_slice(), path))
-            });
+        let directories = listed.into_iter().filter_map(|name| {
+            let path = path.join(&Name::new(&*name).ok()?).ok()?;
+            (!(self.is_ignored)(&path, true)).then_some((name, path))
+        });
         directories.collect()
+    }
+
+    /// Lists the names of the directories in a directory, if that is what the path leads to.
+    fn list(&mut self, directory: Watch, path: &RelativePath) -> Result<Vec<Box<[u8]>>, Errno> {
+        let full = self.root_path.join(path.to_os_path());
+        let nofollow = if directory == self.root { OFlags::empty() } else { OFlags::NOFOLLOW };
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | nofollow;
+        let opened = rustix::fs::open(full, flags, Mode::empty())?;
+        // To watch what was opened gives the number that it has already, if it is the same.
+        let own_name = format!("/proc/self/fd/{}", opened.as_raw_fd());
+        let flags = INTERESTING | WatchFlags::ONLYDIR | WatchFlags::MASK_ADD;
+        match inotify::add_watch(&self.kernel, own_name, flags) {
+            Ok(watch) if watch == directory => {}
+            Ok(watch) => {
+                if !self.directories.contains_key(&watch) {
+                    let _ = inotify::remove_watch(&self.kernel, watch);
+                    self.retired.insert(watch);
+                }
+                return Err(Errno::NOENT);
+            }
+            // Without the names of descriptors the path is trusted.
+            Err(_) => {}
+        }
+        let mut names = Vec::new();
+        for entry in Dir::new(opened)? {
+            let entry = entry?;
+            let name = entry.file_name().to_bytes();
+            let is_dots = matches!(name, b"." | b"..");
+            if is_dots || self.is_service_directory(directory, name) {
+                continue;
+            }
+            // Some file systems do not say what an entry is; what is no directory cannot be watched as one.
+            if matches!(entry.file_type(), FileType::Directory | FileType::Unknown) {
+                names.push(name.into());
+            }
+        }
+        Ok(names)
     }
 
     /// Watches a directory. Returns it if it was not known before.
@@ -278,8 +323,8 @@ impl WatchTree {
                     self.is_doubtful = true;
                     self.leaving.retain(|(_, leaving)| *leaving != watch);
                     self.attach(watch, place);
+                    self.touched.insert(watch);
                 }
-                self.touched.insert(watch);
                 None
             }
             Ok(watch) => {
@@ -314,12 +359,9 @@ impl WatchTree {
         if let Some(old) = old.filter(|old| self.children.get(old) == Some(&watch)) {
             self.children.remove(&old);
         }
-        match self.children.insert(place.clone(), watch) {
-            Some(other) if other != watch => {
-                self.shadowed.insert(place, other);
-            }
-            _ => {}
-        }
+        // Two at one place: they change places, or one is removed, and which of the two is not told.
+        let other = self.children.insert(place, watch);
+        self.is_doubtful |= other.is_some_and(|other| other != watch);
     }
 
     /// Stops watching a directory and all below it.
@@ -346,9 +388,6 @@ impl WatchTree {
         let place = (parent, name);
         if self.children.get(&place) == Some(&watch) {
             self.children.remove(&place);
-        }
-        if self.shadowed.get(&place) == Some(&watch) {
-            self.shadowed.remove(&place);
         }
     }
 

@@ -195,8 +195,7 @@ fn trash_keeps_the_path_and_the_content(fixture: &dyn Fixture) {
     files.trash(&at("a/link"), &link, "label").expect("a link can be trashed");
     assert_eq!(stat(&*files, "a/b/file"), None);
     assert_eq!(stat(&*files, "a/link"), None);
-    let expected =
-        [(at("a/b/file"), b"content".to_vec()), (at("a/link"), b"target".to_vec())];
+    let expected = [(at("a/b/file"), b"content".to_vec()), (at("a/link"), b"target".to_vec())];
     assert_eq!(fixture.trash_as_user("label"), expected.into());
 }
 

@@ -20,7 +20,8 @@ pub(super) const CASES: &[Case] = &[
 
 fn names_that_are_no_text_work(fixture: &dyn Fixture) {
     let files = fixture.file_system();
-    for name in [&b"\xff\xfe"[..], b"a\xc3", b"line\nbreak", b"-rf", b" ", b"...", b"\x01", b"*?["] {
+    for name in [&b"\xff\xfe"[..], b"a\xc3", b"line\nbreak", b"-rf", b" ", b"...", b"\x01", b"*?["]
+    {
         let stat = create(&*files, name, name);
         assert_eq!(stat_there(&*files, name), stat);
         assert_eq!(read(&*files, name), name);

@@ -57,7 +57,8 @@ pub(super) fn set(
             if let Some(modified) = modified {
                 let times = timestamps(modified);
                 let flags = AtFlags::SYMLINK_NOFOLLOW;
-                rustix::fs::utimensat(&place.directory, place.name, &times, flags).map_err(error)?;
+                rustix::fs::utimensat(&place.directory, place.name, &times, flags)
+                    .map_err(error)?;
             }
             place.raw_stat().map_err(error)
         }

@@ -87,9 +87,10 @@ pub(super) fn move_error(errno: Errno, path: &RelativePath) -> FileError {
     match errno {
         Errno::XDEV => FileError::Other {
             path: path.clone(),
-            reason: "it lies on another file system than the rest of the folder, and files cannot be \
+            reason:
+                "it lies on another file system than the rest of the folder, and files cannot be \
                      moved there in one step"
-                .to_owned(),
+                    .to_owned(),
         },
         errno => file_error(errno, path),
     }

@@ -22,8 +22,8 @@ pub(super) fn read(root: &Root) -> Result<Option<[u8; 16]>, FileError> {
     let path = identity_path();
     // The descriptor leads to the folder that was opened. If the path leads elsewhere by now, another disk was
     // mounted or the folder was moved away: whatever lies there has not been looked at.
-    let here = rustix::fs::stat(&root.path)
-        .map_err(|errno| file_error(errno, &RelativePath::ROOT))?;
+    let here =
+        rustix::fs::stat(&root.path).map_err(|errno| file_error(errno, &RelativePath::ROOT))?;
     if (here.st_dev, here.st_ino) != (root.device, root.inode) {
         return Ok(None);
     }

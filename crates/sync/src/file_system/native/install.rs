@@ -20,9 +20,7 @@ use model::RelativePath;
 use rustix::fs::{AtFlags, OFlags};
 use rustix::io::Errno;
 
-use super::facts::{
-    change_error, file_error, is_same_matter, is_unchanged, move_error, stat_from,
-};
+use super::facts::{change_error, file_error, is_same_matter, is_unchanged, move_error, stat_from};
 use super::root::{Directory, Place, Root, open_name};
 use super::staged::{STAGE_DIRECTORY, exchange_name, staged_name, staged_path};
 use super::{FileError, FileKind, StageToken, Stat, trash};
@@ -209,7 +207,11 @@ impl<'a> Exchange<'a> {
                 error => error,
             });
         }
-        if is_directory { Ok(()) } else { self.remove_marked(expected.kind).map_err(|errno| self.other(errno)) }
+        if is_directory {
+            Ok(())
+        } else {
+            self.remove_marked(expected.kind).map_err(|errno| self.other(errno))
+        }
     }
 
     fn swap(&self) -> Result<(), Errno> {

@@ -52,14 +52,15 @@ impl FolderLock {
         let service =
             root.open_directory(SERVICE_DIRECTORY.as_bytes(), OFlags::PATH).map_err(error)?;
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let descriptor =
-            rustix::fs::openat(&service, LOCK_NAME, flags, Mode::RUSR | Mode::WUSR)
-                .map_err(error)?;
+        let descriptor = rustix::fs::openat(&service, LOCK_NAME, flags, Mode::RUSR | Mode::WUSR)
+            .map_err(error)?;
         let locked = rustix::fs::flock(&descriptor, FlockOperation::NonBlockingLockExclusive);
         let mut file = std::fs::File::from(descriptor);
         match locked {
             Ok(()) => {}
-            Err(Errno::WOULDBLOCK) => return Err(LockError::Held { holder: read_holder(&mut file) }),
+            Err(Errno::WOULDBLOCK) => {
+                return Err(LockError::Held { holder: read_holder(&mut file) });
+            }
             Err(errno) => return Err(error(errno).into()),
         }
         // The number is only for messages: the lock holds without it.

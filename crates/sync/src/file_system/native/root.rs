@@ -21,9 +21,8 @@ use crate::file_system::SERVICE_DIRECTORY;
 /// From this length on a path goes one directory at a time, since the kernel takes none of 4096 bytes.
 const PATH_LENGTH_AT_ONCE: usize = 4000;
 
-const STAY_BELOW: ResolveFlags = ResolveFlags::BENEATH
-    .union(ResolveFlags::NO_MAGICLINKS)
-    .union(ResolveFlags::NO_SYMLINKS);
+const STAY_BELOW: ResolveFlags =
+    ResolveFlags::BENEATH.union(ResolveFlags::NO_MAGICLINKS).union(ResolveFlags::NO_SYMLINKS);
 
 /// What the kernel can do; tests take abilities away.
 #[derive(Debug, Clone, Copy)]
@@ -126,8 +125,7 @@ impl Root {
             errno => file_error(errno, &RelativePath::ROOT),
         };
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let descriptor =
-            rustix::fs::openat(CWD, path, flags, Mode::empty()).map_err(error)?;
+        let descriptor = rustix::fs::openat(CWD, path, flags, Mode::empty()).map_err(error)?;
         let stat = rustix::fs::fstat(&descriptor).map_err(error)?;
         // Where the working directory is unknown, the path is taken as it is.
         let path = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());

@@ -135,11 +135,9 @@ pub(super) fn create_link(
 }
 
 pub(super) fn discard(root: &Root, token: StageToken) -> Result<(), FileError> {
-    let removed = root
-        .service(STAGE_DIRECTORY)
-        .and_then(|directory| {
-            rustix::fs::unlinkat(&directory, staged_name(token), AtFlags::empty())
-        });
+    let removed = root.service(STAGE_DIRECTORY).and_then(|directory| {
+        rustix::fs::unlinkat(&directory, staged_name(token), AtFlags::empty())
+    });
     match removed {
         Ok(()) | Err(Errno::NOENT) => Ok(()),
         Err(errno) => Err(file_error(errno, &staged_path(token))),

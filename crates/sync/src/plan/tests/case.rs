@@ -43,7 +43,8 @@ impl Case {
                 Some(base) if base != record => 2,
                 _ => 1,
             };
-            let Ok(()) = tree.set(*node, tree_node(&record.0, &record.1, version, NodeState::Alive));
+            let Ok(()) =
+                tree.set(*node, tree_node(&record.0, &record.1, version, NodeState::Alive));
         }
         let file = |(node, (place, matter)): (&NodeId, &(Place, Matter))| {
             let base = self.synced.get(node);
@@ -80,6 +81,13 @@ impl Case {
         format!("synced\n{synced}local\n{local}remote\n{remote}{marks}\n{}", end.is_ok())
     }
 
+    /// Returns where a case ends, by paths.
+    pub(super) fn end(&self, seed: u64) -> Result<BTreeMap<String, Matter>, String> {
+        let (mut device, mut log) = self.start();
+        device.settle(&mut log, &mut Dice(seed))?;
+        Ok(paths(&living(&log.tree)))
+    }
+
     fn run(&self, seed: u64, mutant: Option<Mutant>, is_traced: bool) -> Result<u32, String> {
         let (mut device, mut log) = self.start();
         device.mutant = mutant;
@@ -112,11 +120,13 @@ impl Case {
     fn check_contents(&self, device: &Device) -> Result<(), String> {
         let there: BTreeSet<_> =
             device.local.values().filter_map(|file| content_of(&file.matter)).collect();
-        for (node, (_, matter)) in self.local.iter().filter(|(node, _)| !self.suspect.contains(*node))
+        for (node, (_, matter)) in
+            self.local.iter().filter(|(node, _)| !self.suspect.contains(*node))
         {
             let is_new = self.synced.get(node).is_none_or(|base| base.1 != *matter);
             let stays = self.remote.get(node).is_some_and(|remote| remote.1 == *matter);
-            let is_wanted = is_new || stays || self.is_changed_here(node) && !self.remote.contains_key(node);
+            let is_wanted =
+                is_new || stays || self.is_changed_here(node) && !self.remote.contains_key(node);
             let Some(content) = content_of(matter).filter(|_| is_wanted) else { continue };
             // Only mode or time were changed here, and the content there: the content from there is newer.
             let is_replaced = self.synced.get(node).is_some_and(|base| base.1.kind == matter.kind)
@@ -129,7 +139,9 @@ impl Case {
             let is_new = self.synced.get(node).is_none_or(|base| base.1.kind != matter.kind);
             let is_wanted = is_new || self.is_changed_there(node) && !self.local.contains_key(node);
             let Some(content) = content_of(matter).filter(|_| is_wanted) else { continue };
-            ensure(there.contains(&content), || format!("content {content} of {node:?} there is lost"))?;
+            ensure(there.contains(&content), || {
+                format!("content {content} of {node:?} there is lost")
+            })?;
         }
         Ok(())
     }
@@ -144,8 +156,8 @@ impl Case {
             let by_there = self.synced.contains_key(node)
                 && !self.remote.contains_key(node)
                 && !self.is_changed_here(node);
-            let is_merged =
-                !self.synced.contains_key(node) && matches!(state(node), Some(NodeState::MergedInto(_)));
+            let is_merged = !self.synced.contains_key(node)
+                && matches!(state(node), Some(NodeState::MergedInto(_)));
             let is_kept = state(node) == Some(NodeState::Alive) || is_merged;
             ensure(is_kept || by_here || by_there, || format!("{node:?} is {:?}", state(node)))?;
         }
@@ -157,7 +169,13 @@ impl Case {
         if !self.suspect.is_empty() {
             return Ok(());
         }
-        let end = paths(&device.local.iter().map(|(node, file)| (*node, (file.place.clone(), file.matter.clone()))).collect());
+        let end = paths(
+            &device
+                .local
+                .iter()
+                .map(|(node, file)| (*node, (file.place.clone(), file.matter.clone())))
+                .collect(),
+        );
         if self.local == self.synced {
             let is_quiet = log.entries.is_empty();
             ensure(is_quiet, || format!("nothing was changed here: {:?}", log.entries))?;

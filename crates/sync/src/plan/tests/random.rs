@@ -111,7 +111,7 @@ impl User {
                 }
             }
             (15, Some(node)) if !matches!(tree[&node].1.kind, NodeKind::Symlink(_)) => {
-                tree.get_mut(&node).unwrap().1.mode = 0o600 | u32::from(edit.content) % 3;
+                tree.get_mut(&node).unwrap().1.mode = 0o600 + u32::from(edit.content % 3);
             }
             _ => {}
         }
@@ -122,7 +122,8 @@ impl User {
     }
 
     fn delete(&mut self, tree: &mut Nodes, node: NodeId) {
-        let below: Vec<_> = tree.keys().filter(|below| is_within(tree, **below, node)).copied().collect();
+        let below: Vec<_> =
+            tree.keys().filter(|below| is_within(tree, **below, node)).copied().collect();
         for node in below {
             if let Some((_, matter)) = tree.remove(&node) {
                 self.supersede(&matter);
@@ -147,7 +148,9 @@ fn is_within(tree: &Nodes, node: NodeId, directory: NodeId) -> bool {
 pub(super) fn case(before: &[Edit], here: &[Edit], there: &[Edit], marks: u64) -> Case {
     let perform = |tree: &Nodes, side, edits: &[Edit]| {
         let (mut tree, mut user) = (tree.clone(), User::new(side));
-        edits.iter().for_each(|edit| user.edit(&mut tree, *edit));
+        for edit in edits {
+            user.edit(&mut tree, *edit);
+        }
         tree
     };
     let synced = perform(&BTreeMap::new(), 0, before);
@@ -174,7 +177,6 @@ pub(super) fn random_case(seed: u64) -> Case {
         (0..count).map(|_| Edit::random(dice)).collect::<Vec<_>>()
     };
     let (before, here, there) = (edits(40), edits(14), edits(14));
-    // Often everything that was made is there; deletions before the agreement are of no interest.
     case(&before, &here, &there, seed)
 }
 
@@ -197,7 +199,13 @@ const SEEDS: u64 = 2000;
 
 fn edits(count_max: usize) -> impl Strategy<Value = Vec<Edit>> {
     let edit = (0..VERBS, any::<u8>(), any::<u8>(), 0..4_u8, any::<u8>());
-    let edit = edit.prop_map(|(verb, node, target, name, content)| Edit { verb, node, target, name, content });
+    let edit = edit.prop_map(|(verb, node, target, name, content)| Edit {
+        verb,
+        node,
+        target,
+        name,
+        content,
+    });
     prop::collection::vec(edit, 0..count_max)
 }
 

@@ -134,7 +134,11 @@ pub(super) fn content_of(matter: &Matter) -> Option<u32> {
     }
 }
 
-pub(super) fn record(place: &Place, matter: &Matter, conflict: Option<ConflictOrigin>) -> NodeRecord {
+pub(super) fn record(
+    place: &Place,
+    matter: &Matter,
+    conflict: Option<ConflictOrigin>,
+) -> NodeRecord {
     NodeRecord {
         parent: place.parent,
         name: place.name.clone(),
@@ -313,7 +317,7 @@ impl Device {
         match operation {
             Operation::Read => {
                 let file = self.local.get_mut(&node).ok_or("nothing to read")?;
-                ensure(file.flag == Flag::Touched, || format!("{file:?} needs no reading"))?;
+                ensure(file.flag != Flag::Known, || format!("{file:?} needs no reading"))?;
                 file.flag = Flag::Known;
             }
             Operation::Refresh => {
@@ -372,8 +376,8 @@ impl Device {
     /// Checks that a file can be put into a place.
     fn check_place(&self, place: &Place) -> Result<(), String> {
         let is_directory = |file: &File| file.matter.kind.is_directory();
-        let is_there = place.parent == NodeId::ROOT
-            || self.local.get(&place.parent).is_some_and(is_directory);
+        let is_there =
+            place.parent == NodeId::ROOT || self.local.get(&place.parent).is_some_and(is_directory);
         ensure(is_there, || format!("{place:?} has no directory"))?;
         let Ok(holder) = self.local_holder(place);
         ensure(holder.is_none(), || format!("{place:?} is taken by {holder:?}"))
@@ -387,9 +391,7 @@ impl Device {
             above = self.local[&above].place.parent;
         }
         self.local.get_mut(&node).ok_or("nothing to move")?.place = target.clone();
-        if let Some(base) = self.synced.get_mut(&node) {
-            base.place = target;
-        }
+        self.synced.get_mut(&node).ok_or("only what has a row is moved")?.place = target;
         Ok(())
     }
 
@@ -415,6 +417,7 @@ impl Device {
 
     fn keep_copy(&mut self, node: NodeId) -> Result<(), String> {
         let mut file = self.local.remove(&node).ok_or("nothing to keep")?;
+        ensure(file.flag == Flag::Known, || format!("{file:?} was not read"))?;
         self.synced.remove(&node);
         let remote = &self.remote.get(&node).ok_or("kept beside nothing")?.record;
         let wanted = copied_place(&node, &file.place, &split(remote).0).name;
@@ -431,8 +434,9 @@ impl Device {
         }
         // Always another id, but the same whatever the order of the operations.
         let mut bytes = *node.as_bytes();
-        bytes[1] = self.label + 1;
-        bytes[2..8].copy_from_slice(&self.seq.to_be_bytes()[2..]);
+        let before = u64::from_be_bytes(bytes[..8].try_into().unwrap());
+        let mixed = Dice(before ^ u64::from(self.label) << 56).number() ^ self.seq;
+        bytes[1..8].copy_from_slice(&Dice(mixed).number().to_be_bytes()[1..]);
         let copy = NodeId::from_bytes(bytes);
         let (place, matter) = (file.place.clone(), file.matter.clone());
         file.flag = Flag::Known;
@@ -448,6 +452,10 @@ impl Device {
         is_answer_lost: bool,
     ) -> Result<(), String> {
         let Ok(steps) = order(self, operations);
+        let wanted = operations.iter().filter(|(_, one)| one.is_proposal()).map(|(node, _)| *node);
+        let ordered = steps.iter().filter(|step| !step.is_detour).map(|step| step.node);
+        let is_complete = wanted.collect::<BTreeSet<_>>() == ordered.collect();
+        ensure(is_complete, || format!("{steps:?} of {operations:?}"))?;
         let mut changes = Vec::new();
         let mut proposed = Vec::new();
         let mut detours = BTreeSet::new();
@@ -480,9 +488,7 @@ impl Device {
             let base = base + u64::from(!step.is_detour && detours.contains(&step.node));
             let action = match &wanted {
                 None => Action::Delete,
-                Some(file) => {
-                    Action::Put(encode_message(&record(&file.place, &file.matter, None)))
-                }
+                Some(file) => Action::Put(encode_message(&record(&file.place, &file.matter, None))),
             };
             changes.push(Change { node: step.node, base, action });
             proposed.push((step.node, wanted));
@@ -490,6 +496,8 @@ impl Device {
         if changes.is_empty() {
             return Ok(());
         }
+        let last: BTreeSet<_> = changes.iter().map(|change| change.node).collect();
+        ensure(last.len() + detours.len() == changes.len(), || format!("{changes:?} repeats"))?;
         let outcomes = log.append(self.label, changes);
         if self.is_traced {
             for ((node, wanted), outcome) in proposed.iter().zip(&outcomes) {
@@ -532,6 +540,11 @@ impl Device {
 }
 
 /// Returns a node as the log would have it.
-pub(super) fn tree_node(place: &Place, matter: &Matter, version: u64, state: NodeState) -> TreeNode {
+pub(super) fn tree_node(
+    place: &Place,
+    matter: &Matter,
+    version: u64,
+    state: NodeState,
+) -> TreeNode {
     TreeNode { version, state, record: record(place, matter, None) }
 }

@@ -64,7 +64,7 @@ const DIRECTORY: ReadFlags = ReadFlags::ISDIR;
 fn start_watches_everything_but_the_service_directory_and_what_is_ignored() {
     let mut scene = Scene::new(&["one/inner", ".syncline/tmp", "ignored/inner", "two/.syncline"]);
     assert_eq!(scene.watched(), [".", "one", "one/inner", "two", "two/.syncline"]);
-    assert_eq!(scene.tree.take_hint(), Hint::default());
+    assert_eq!(scene.tree.take_hint(true), Hint::default());
 }
 
 #[test]
@@ -77,27 +77,27 @@ fn overflow_is_told_as_everything_and_the_tree_is_found_again() {
     let (moved, three) = (scene.watch("one"), scene.watch("three"));
     scene.tell(three, ReadFlags::CLOSE_WRITE, 0, "file");
     scene.tell(-1, ReadFlags::QUEUE_OVERFLOW, 0, "");
-    assert_eq!(scene.tree.take_hint(), Hint::everything());
+    assert_eq!(scene.tree.take_hint(true), Hint::everything());
     assert_eq!(scene.watched(), [".", "moved", "moved/inner", "new", "new/inner", "three"]);
     assert_eq!(scene.watch("moved"), moved);
     scene.tell(moved, ReadFlags::CLOSE_WRITE, 0, "file");
-    assert_eq!(scene.tree.take_hint(), hint(&["moved"]));
+    assert_eq!(scene.tree.take_hint(true), hint(&["moved"]));
 }
 
 #[test]
 fn unknown_watch_means_everything_and_one_given_back_means_nothing() {
     let mut scene = Scene::new(&["one/inner"]);
     scene.tell(12_345, ReadFlags::CLOSE_WRITE, 0, "file");
-    assert_eq!(scene.tree.take_hint(), Hint::everything());
+    assert_eq!(scene.tree.take_hint(true), Hint::everything());
     let (root, one, inner) = (scene.watch(""), scene.watch("one"), scene.watch("one/inner"));
     scene.tell(root, ReadFlags::MOVED_FROM | DIRECTORY, 1, "one");
-    assert_eq!(scene.tree.take_hint(), hint(&[""]));
+    assert_eq!(scene.tree.take_hint(true), hint(&[""]));
     assert_eq!(scene.watched(), ["."]);
     for watch in [one, inner] {
         scene.tell(watch, ReadFlags::CLOSE_WRITE, 0, "file");
         scene.tell(watch, ReadFlags::IGNORED, 0, "");
     }
-    assert_eq!(scene.tree.take_hint(), Hint::default());
+    assert_eq!(scene.tree.take_hint(true), Hint::default());
     assert!(scene.tree.retired.is_empty());
 }
 
@@ -111,7 +111,7 @@ fn events_are_understood_in_their_order_whatever_the_paths_are_by_now() {
     scene.tell(root, ReadFlags::MOVED_FROM | DIRECTORY, 1, "one");
     scene.tell(root, ReadFlags::MOVED_TO | DIRECTORY, 1, "three");
     scene.tell(two, ReadFlags::CLOSE_WRITE, 0, "file");
-    assert_eq!(scene.tree.take_hint(), hint(&["", "three", "two"]));
+    assert_eq!(scene.tree.take_hint(true), hint(&["", "three", "two"]));
     assert_eq!(scene.watched(), [".", "three", "two"]);
 }
 
@@ -125,7 +125,7 @@ fn directory_whose_parent_moves_before_it_is_found_is_found_later() {
     assert_eq!(scene.watched(), [".", "one"]);
     scene.tell(root, ReadFlags::MOVED_FROM | DIRECTORY, 1, "one");
     scene.tell(root, ReadFlags::MOVED_TO | DIRECTORY, 1, "two");
-    assert_eq!(scene.tree.take_hint(), hint(&["", "two", "two/new", "two/new/inner"]));
+    assert_eq!(scene.tree.take_hint(true), hint(&["", "two", "two/new", "two/new/inner"]));
     assert_eq!(scene.watched(), [".", "two", "two/new", "two/new/inner"]);
 }
 
@@ -141,7 +141,7 @@ fn path_that_leads_to_another_directory_by_now_is_noticed() {
     scene.tell(root, ReadFlags::MOVED_FROM | DIRECTORY, 1, "one");
     scene.tell(root, ReadFlags::MOVED_TO | DIRECTORY, 1, "two");
     scene.tell(root, ReadFlags::CREATE | DIRECTORY, 0, "one");
-    scene.tree.take_hint();
+    scene.tree.take_hint(true);
     assert_eq!(scene.watched(), [".", "one", "one/new", "two", "two/new"]);
     assert_eq!(scene.watch("two"), one);
 }
@@ -155,7 +155,7 @@ fn removed_directory_and_its_successor_are_not_mixed_up() {
     scene.tell(old, ReadFlags::IGNORED, 0, "");
     scene.tell(root, ReadFlags::DELETE | DIRECTORY, 0, "one");
     scene.tell(root, ReadFlags::CREATE | DIRECTORY, 0, "one");
-    assert_eq!(scene.tree.take_hint(), hint(&["", "one"]));
+    assert_eq!(scene.tree.take_hint(true), hint(&["", "one"]));
     assert_eq!(scene.watched(), [".", "one"]);
     assert_ne!(scene.watch("one"), old);
 }
@@ -169,7 +169,7 @@ fn links_to_directories_are_not_watched() {
     // As if a directory had been swapped for the link since the event.
     scene.tell(root, ReadFlags::CREATE | DIRECTORY, 0, "outside");
     scene.tell(-1, ReadFlags::QUEUE_OVERFLOW, 0, "");
-    assert_eq!(scene.tree.take_hint(), Hint::everything());
+    assert_eq!(scene.tree.take_hint(true), Hint::everything());
     assert_eq!(scene.watched(), [".", "one"]);
 }
 
@@ -180,5 +180,5 @@ fn tree_deeper_than_paths_may_be_is_watched_as_deep_as_it_is_synced() {
     assert_eq!(scene.watched().len(), 129);
     let deepest = scene.watch(&["d"; 128].join("/"));
     scene.tell(deepest, ReadFlags::CREATE, 0, "file");
-    assert_eq!(scene.tree.take_hint(), hint(&[&["d"; 128].join("/")]));
+    assert_eq!(scene.tree.take_hint(true), hint(&[&["d"; 128].join("/")]));
 }

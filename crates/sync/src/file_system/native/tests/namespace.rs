@@ -108,7 +108,8 @@ fn other_file_system_inside_the_folder_takes_everything_but_moves_from_outside()
     let refused = files.install(1, &at("mounted/file"), None).unwrap_err();
     assert!(refused.to_string().contains("lies on another file system"), "{refused}");
     let mut made = std::fs::File::options();
-    let mut made = made.write(true).create_new(true).open(mounted.root.join("mounted/file")).unwrap();
+    let mut made =
+        made.write(true).create_new(true).open(mounted.root.join("mounted/file")).unwrap();
     made.write_all(b"theirs").unwrap();
     let stat = files.stat(&at("mounted/file")).unwrap().unwrap();
     let refused = files.install(1, &at("mounted/file"), Some(&stat)).unwrap_err();

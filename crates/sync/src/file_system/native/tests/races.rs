@@ -114,7 +114,8 @@ fn reader_never_sees_a_torn_file() {
                 let bytes = std::fs::read(&path).expect("there is always a file");
                 let version = bytes[0];
                 assert!(bytes.iter().all(|&byte| byte == version), "a mix was read");
-                let is_whole = (0..=1000).any(|round| content_length(round, version) == bytes.len());
+                let is_whole =
+                    (0..=1000).any(|round| content_length(round, version) == bytes.len());
                 assert!(is_whole, "{} bytes of {version} were read", bytes.len());
                 versions.insert(bytes.len());
                 reads += 1;
