@@ -44,7 +44,8 @@ pub struct OpenRecord {
 impl OpenRecord {
     fn new(index: &PackIndex, number: usize, record: Record) -> Result<Self, ContentError> {
         let chunks = &index.chunks()[index.record(number)?.chunks()];
-        let positions = chunks.iter().zip(0..).map(|(chunk, position)| (chunk.id, position)).collect();
+        let positions =
+            chunks.iter().zip(0..).map(|(chunk, position)| (chunk.id, position)).collect();
         Ok(Self { record, positions })
     }
 
@@ -128,7 +129,10 @@ impl ChunkFetcher {
                 indexes.push(self.read_index(state, pack).await?);
             }
             state.transaction(|state| {
-                packs.iter().zip(&indexes).try_for_each(|(pack, index)| add_chunks(state, pack, index))
+                packs
+                    .iter()
+                    .zip(&indexes)
+                    .try_for_each(|(pack, index)| add_chunks(state, pack, index))
             })?;
         }
         Ok(())
@@ -186,7 +190,8 @@ impl ChunkFetcher {
     /// # Errors
     /// [`SyncError::ChunkMissing`], [`SyncError::Database`].
     pub fn places(&self, state: &State, chunks: &[ChunkRef]) -> Result<Vec<ChunkPlace>> {
-        let place = |chunk: &ChunkRef| state.chunk(&chunk.id)?.ok_or(SyncError::ChunkMissing(chunk.id));
+        let place =
+            |chunk: &ChunkRef| state.chunk(&chunk.id)?.ok_or(SyncError::ChunkMissing(chunk.id));
         chunks.iter().map(place).collect()
     }
 
@@ -209,7 +214,11 @@ impl ChunkFetcher {
             let mut known = Vec::with_capacity(packs.len());
             for (number, records) in packs {
                 let pack = state.pack(*number)?.expect("a chunk's pack is known");
-                let kept = self.packs.iter().find(|(kept, _)| kept == number).map(|(_, bytes)| bytes.clone());
+                let kept = self
+                    .packs
+                    .iter()
+                    .find(|(kept, _)| kept == number)
+                    .map(|(_, bytes)| bytes.clone());
                 let here = match (kept, pack.place.inline_seq) {
                     (Some(bytes), _) => Some(bytes),
                     (None, Some(_)) => Some(self.inline_pack(state, &pack).await?),
@@ -217,9 +226,9 @@ impl ChunkFetcher {
                 };
                 known.push((pack, self.indexes.get(number).cloned(), here, records));
             }
-            let fetches = known
-                .into_iter()
-                .map(|(pack, index, here, records)| fetch_pack(&self.store, pack, index, here, records));
+            let fetches = known.into_iter().map(|(pack, index, here, records)| {
+                fetch_pack(&self.store, pack, index, here, records)
+            });
             for fetched in try_join_all(fetches).await? {
                 self.fetched_bytes += fetched.length;
                 self.keep_index(fetched.pack, fetched.index);
@@ -359,7 +368,8 @@ async fn fetch_pack(
     records: &[u32],
 ) -> Result<Fetched> {
     let mut length = 0;
-    let is_whole = index.as_ref().is_none_or(|index| records.len() * WHOLE_PACK_PART >= index.records().len());
+    let is_whole =
+        index.as_ref().is_none_or(|index| records.len() * WHOLE_PACK_PART >= index.records().len());
     let mut whole = None;
     if here.is_none() && is_whole {
         let bytes = store.read_pack(pack.id).await?;
@@ -381,7 +391,9 @@ async fn fetch_pack(
         let number = record as usize;
         let range = index.record(number)?.stored_range();
         let stored = match &bytes {
-            Some(bytes) if range.end <= bytes.len() as u64 => bytes.slice(range.start as usize..range.end as usize),
+            Some(bytes) if range.end <= bytes.len() as u64 => {
+                bytes.slice(range.start as usize..range.end as usize)
+            }
             Some(_) => return Err(SyncError::PackMissing(pack.id)),
             None => {
                 let stored = store.read_pack_range(pack.id, range).await?;

@@ -20,7 +20,7 @@ use storage::ContentStore;
 
 use crate::chunk_reader::ChunkFetcher;
 use crate::error::{Result, SyncError};
-use crate::file_system::{FileSystem, FileError};
+use crate::file_system::{FileError, FileSystem};
 use crate::ignore_rules::IgnoreRules;
 use crate::overlay::{EngineTrees, Overlay};
 use crate::scan::{Problem, Scope, scan};
@@ -152,7 +152,10 @@ pub struct Engine {
 
 impl std::fmt::Debug for Engine {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("Engine").field("environment", &self.environment).finish_non_exhaustive()
+        formatter
+            .debug_struct("Engine")
+            .field("environment", &self.environment)
+            .finish_non_exhaustive()
     }
 }
 
@@ -161,7 +164,11 @@ impl Engine {
     ///
     /// # Errors
     /// [`SyncError::RootMismatch`] where state and log are of different workspaces; [`SyncError::Database`].
-    pub fn open(environment: Environment, mut state: State, options: EngineOptions) -> Result<Self> {
+    pub fn open(
+        environment: Environment,
+        mut state: State,
+        options: EngineOptions,
+    ) -> Result<Self> {
         let genesis: Genesis = environment.log.genesis().clone();
         match state.genesis()? {
             None => state.transaction(|state| state.set_genesis(&genesis))?,
@@ -330,7 +337,9 @@ impl Engine {
         self.report.scanned += changes.scanned;
         self.overlay.absorb(changes);
         let (deleted, total) = (self.overlay.absent_count(), self.state.synced_count()?);
-        if deleted > MASS_DELETE_MIN.max(total * MASS_DELETE_PERCENT / 100) && !self.options.allow_mass_delete {
+        if deleted > MASS_DELETE_MIN.max(total * MASS_DELETE_PERCENT / 100)
+            && !self.options.allow_mass_delete
+        {
             self.overlay.clear();
             return Err(SyncError::MassDelete { deleted, total });
         }
@@ -370,7 +379,8 @@ impl Engine {
 
     /// Notes that the merge base has the newest remote version of a node.
     fn note_merged(&mut self, node: &NodeId) -> Result<()> {
-        let remote = self.state.node(node)?.filter(|remote| remote.is_alive()).map(|remote| remote.version);
+        let remote =
+            self.state.node(node)?.filter(|remote| remote.is_alive()).map(|remote| remote.version);
         let synced = self.state.synced(node)?.map(|synced| synced.version);
         if remote == synced { self.state.remove_unsynced(node) } else { Ok(()) }
     }

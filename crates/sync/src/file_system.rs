@@ -163,7 +163,12 @@ pub trait FileSystem: Send + Sync + Debug {
     ///
     /// # Errors
     /// [`FileError`].
-    fn stage_link(&self, token: StageToken, target: &[u8], modified: Timestamp) -> Result<(), FileError>;
+    fn stage_link(
+        &self,
+        token: StageToken,
+        target: &[u8],
+        modified: Timestamp,
+    ) -> Result<(), FileError>;
 
     /// Removes a file or link that stands aside; absent is fine.
     ///

@@ -38,7 +38,9 @@ impl Overlay {
         for (node, found) in changes.present {
             // Of a directory there is nothing to read.
             let matter = match found.stat.kind {
-                FileKind::Directory => LocalMatter::Known(matter_of(&found.stat, NodeKind::Directory)),
+                FileKind::Directory => {
+                    LocalMatter::Known(matter_of(&found.stat, NodeKind::Directory))
+                }
                 _ if found.is_touched => LocalMatter::Touched,
                 _ => LocalMatter::Same,
             };

@@ -8,8 +8,9 @@ use std::io::Read;
 use std::sync::Arc;
 
 use content::{
-    ChunkBuffer, Chunker, ChunkerKind, ChunkNamer, Chunks, ContentError, FinishedPack, ManifestBuilder,
-    PackWriter, Transform, WorkspaceContentKeys, average_for, chunk_reader, looks_incompressible,
+    ChunkBuffer, ChunkNamer, Chunker, ChunkerKind, Chunks, ContentError, FinishedPack,
+    ManifestBuilder, PackWriter, Transform, WorkspaceContentKeys, average_for, chunk_reader,
+    looks_incompressible,
 };
 use model::{ChunkId, ChunkRef, Content, NodeId, NodeKind, RelativePath};
 use parking_lot::Mutex;
@@ -146,7 +147,9 @@ impl Reader<'_> {
         };
         let after = self.shared.file_system.stat(&file.path)?;
         match after {
-            Some(after) if after.kind == file.stat.kind && (after == file.stat || kind.is_directory()) => {
+            Some(after)
+                if after.kind == file.stat.kind && (after == file.stat || kind.is_directory()) =>
+            {
                 Ok((matter_of(&after, kind), after))
             }
             _ => Err(FileError::Changed(file.path.clone()).into()),
@@ -180,7 +183,8 @@ impl Reader<'_> {
     }
 
     fn cut_whole(&mut self, file: &ToRead, bytes: &[u8]) -> Result<Content, SyncError> {
-        let average = self.average(file, bytes.len() as u64, &bytes[..bytes.len().min(SAMPLE_LENGTH)]);
+        let average =
+            self.average(file, bytes.len() as u64, &bytes[..bytes.len().min(SAMPLE_LENGTH)]);
         let chunker = self.take_chunker(average)?;
         let mut manifest = ManifestBuilder::new(self.namer.clone(), average);
         for chunk in Chunks::new(&*chunker, bytes) {
@@ -191,7 +195,12 @@ impl Reader<'_> {
         manifest.finish(&mut |list, bytes| self.store_list(list, bytes))
     }
 
-    fn cut_stream(&mut self, file: &ToRead, size: u64, open: &mut impl Read) -> Result<Content, SyncError> {
+    fn cut_stream(
+        &mut self,
+        file: &ToRead,
+        size: u64,
+        open: &mut impl Read,
+    ) -> Result<Content, SyncError> {
         let mut sample = Vec::new();
         let sampled = open.take(SAMPLE_LENGTH as u64).read_to_end(&mut sample);
         sampled.map_err(|source| ContentError::Read { source })?;
@@ -212,7 +221,9 @@ impl Reader<'_> {
 
     fn average(&self, file: &ToRead, size: u64, sample: &[u8]) -> u32 {
         let kept = file.chunk_size.filter(|&average| content::ChunkSizes::around(average).is_ok());
-        kept.unwrap_or_else(|| average_for(size, size >= MEDIA_SIZE_MIN && looks_incompressible(sample)))
+        kept.unwrap_or_else(|| {
+            average_for(size, size >= MEDIA_SIZE_MIN && looks_incompressible(sample))
+        })
     }
 
     fn take_chunker(&mut self, average: u32) -> Result<Box<dyn Chunker>, SyncError> {

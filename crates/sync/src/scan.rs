@@ -174,7 +174,9 @@ impl Scanner<'_> {
             let (mut at, mut node) = (RelativePath::ROOT, NodeId::ROOT);
             for name in path.names() {
                 let child = self.state.synced_child(&node, &name)?;
-                let Some(child) = child.filter(|child| child.record.kind.is_directory()) else { break };
+                let Some(child) = child.filter(|child| child.record.kind.is_directory()) else {
+                    break;
+                };
                 at = at.join(&name)?;
                 node = child.node;
             }
@@ -221,12 +223,20 @@ impl Scanner<'_> {
         let mut rows = self.state.scan_rows(&node)?.into_iter().peekable();
         for (name, at, stat) in entries {
             while let Some(row) = rows.next_if(|row| row.name < name) {
-                self.miss(row);
+                self.miss_in(path, row)?;
             }
             let row = rows.next_if(|row| row.name == name);
             self.entry(node, name, at, stat, row);
         }
-        rows.for_each(|row| self.miss(row));
+        rows.try_for_each(|row| self.miss_in(path, row))
+    }
+
+    /// Notes that a row has no entry in its directory, unless the entry is ignored now: that is no deletion.
+    fn miss_in(&mut self, directory: &RelativePath, row: ScanRow) -> Result<()> {
+        let path = directory.join(&row.name)?;
+        if !self.rules.is_entry_ignored(&path, row.kind == FileKind::Directory) {
+            self.miss(row);
+        }
         Ok(())
     }
 
@@ -260,7 +270,14 @@ impl Scanner<'_> {
         kept
     }
 
-    fn entry(&mut self, parent: NodeId, name: Name, path: RelativePath, stat: Stat, row: Option<ScanRow>) {
+    fn entry(
+        &mut self,
+        parent: NodeId,
+        name: Name,
+        path: RelativePath,
+        stat: Stat,
+        row: Option<ScanRow>,
+    ) {
         let Some(row) = row else {
             self.arrivals.push(Arrival { parent, name, path, stat, namesake: None });
             return;
@@ -372,7 +389,9 @@ impl Scanner<'_> {
             let matched = self.by_inode.get(&(arrival.stat.inode, arrival.stat.kind)).copied();
             let matched = matched.filter(|node| {
                 let old = self.missing.get(node).and_then(|missing| missing.stat);
-                old.is_some_and(|old| old.size == arrival.stat.size && old.modified == arrival.stat.modified)
+                old.is_some_and(|old| {
+                    old.size == arrival.stat.size && old.modified == arrival.stat.modified
+                })
             });
             match matched {
                 Some(node) => self.settle(node, arrival, true),
@@ -406,4 +425,3 @@ fn is_untouched(old: &Stat, new: &Stat) -> bool {
 fn is_suspect(old: &Stat, new: &Stat) -> bool {
     old.modified == new.modified && old.changed == new.changed && old.size != new.size
 }
-

@@ -79,7 +79,8 @@ impl State {
     pub fn open(file: &Path) -> Result<Self> {
         let place = file.display().to_string();
         let connection = Connection::open(file);
-        let connection = connection.map_err(|source| SyncError::Database { place: place.clone(), source })?;
+        let connection =
+            connection.map_err(|source| SyncError::Database { place: place.clone(), source })?;
         Self::prepare(connection, place)
     }
 
@@ -95,14 +96,18 @@ impl State {
         let state = Self { connection, place, depth: Cell::new(0) };
         // The database never runs ahead of the folder, since rows are written after files are durable; so it
         // may fall behind in a power cut, and NORMAL is enough.
-        let pragmas = "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA cache_size = -16384;
+        let pragmas =
+            "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA cache_size = -16384;
                        PRAGMA temp_store = MEMORY; PRAGMA mmap_size = 268435456;";
         state.database(state.connection.execute_batch(pragmas))?;
         let version: i64 =
-            state.database(state.connection.query_row("PRAGMA user_version", [], |row| row.get(0)))?;
+            state.database(
+                state.connection.query_row("PRAGMA user_version", [], |row| row.get(0)),
+            )?;
         match version {
             0 => {
-                let make = format!("BEGIN; {SCHEMA} PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;");
+                let make =
+                    format!("BEGIN; {SCHEMA} PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;");
                 state.database(state.connection.execute_batch(&make))?;
             }
             SCHEMA_VERSION => {}
@@ -173,7 +178,8 @@ impl State {
     /// # Errors
     /// [`SyncError::Database`].
     pub fn fact(&self, key: &str) -> Result<Option<Vec<u8>>> {
-        let mut statement = self.database(self.connection.prepare_cached("SELECT value FROM meta WHERE key = ?"))?;
+        let mut statement =
+            self.database(self.connection.prepare_cached("SELECT value FROM meta WHERE key = ?"))?;
         self.database(statement.query_row([key], |row| row.get(0)).optional())
     }
 
@@ -223,6 +229,16 @@ impl State {
 
     fn message<T: Message>(&self, key: &str) -> Result<Option<T>> {
         Ok(self.fact(key)?.map(|bytes| decode_message(&bytes)).transpose()?)
+    }
+
+    /// Looks through the whole database and returns what is damaged, in SQLite's words; nothing where it is whole.
+    ///
+    /// # Errors
+    /// [`SyncError::Database`], where the damage keeps it from being read at all.
+    pub fn damage(&self) -> Result<Vec<String>> {
+        let mut words: Vec<String> = self.rows("PRAGMA quick_check(10)", [], |row| row.get(0))?;
+        words.retain(|word| word != "ok");
+        Ok(words)
     }
 
     /// Returns the genesis of the workspace, once it is known.

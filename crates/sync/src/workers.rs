@@ -57,7 +57,10 @@ impl Workers {
     ///
     /// # Panics
     /// Where the job panics.
-    pub fn run<T: Send + 'static>(&self, job: impl FnOnce() -> T + Send + 'static) -> BoxFuture<'static, T> {
+    pub fn run<T: Send + 'static>(
+        &self,
+        job: impl FnOnce() -> T + Send + 'static,
+    ) -> BoxFuture<'static, T> {
         let Some(jobs) = &self.jobs else {
             return futures_util::future::ready(job()).boxed();
         };

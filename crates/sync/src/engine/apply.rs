@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use model::{ConflictOrigin, Name, NodeId, RelativePath, TreeStore};
 use model::environment::random_bytes;
+use model::{ConflictOrigin, Name, NodeId, RelativePath, TreeStore};
 
 use super::{Engine, Event};
 use crate::error::{Result, SyncError};
@@ -83,7 +83,10 @@ impl Engine {
     }
 
     /// Runs `body` in a transaction of the state.
-    pub(super) fn in_transaction<T>(&mut self, body: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+    pub(super) fn in_transaction<T>(
+        &mut self,
+        body: impl FnOnce(&mut Self) -> Result<T>,
+    ) -> Result<T> {
         self.state.begin()?;
         let result = body(self);
         self.state.end(result.is_ok())?;
@@ -95,12 +98,19 @@ impl Engine {
         let synced = self.state.synced(node)?;
         let found = self.overlay.get(node).cloned();
         let (place, matter) = split(&remote.record);
-        let is_read = |found: &OverlayNode| found.local.matter == LocalMatter::Known(matter.clone());
+        let is_read =
+            |found: &OverlayNode| found.local.matter == LocalMatter::Known(matter.clone());
         let stat = match &found {
             Some(found) if is_read(found) => Some(found.stat),
             _ => synced.and_then(|synced| synced.stat),
         };
-        let row = SyncedNode { node: *node, version: remote.version, record: remote.record, stat, pending: None };
+        let row = SyncedNode {
+            node: *node,
+            version: remote.version,
+            record: remote.record,
+            stat,
+            pending: None,
+        };
         self.keep_local_rows_apart(&row)?;
         self.state.set_synced(&row)?;
         if let Some(mut found) = found
@@ -120,12 +130,15 @@ impl Engine {
     /// must not be forgotten with its row.
     fn keep_local_rows_apart(&mut self, row: &SyncedNode) -> Result<()> {
         let (place, _) = split(&row.record);
-        let Some(other) = self.state.synced_child(&place.parent, &place.name)? else { return Ok(()) };
+        let Some(other) = self.state.synced_child(&place.parent, &place.name)? else {
+            return Ok(());
+        };
         if other.node == row.node {
             return Ok(());
         }
         let parked = self.parked_name(&other.node);
-        let (found, stat) = (self.trees().local(&other.node)?, self.trees().local_stat(&other.node)?);
+        let (found, stat) =
+            (self.trees().local(&other.node)?, self.trees().local_stat(&other.node)?);
         let mut moved = other;
         moved.record.parent = NodeId::ROOT;
         moved.record.name = parked;
@@ -169,7 +182,10 @@ impl Engine {
         let row = SyncedNode { node: holder, version: 0, record, stat, pending: None };
         self.state.set_synced(&row)?;
         if let (Some(stat), Some(found)) = (stat, Some(local.clone())) {
-            self.overlay.set(holder, OverlayNode { local: Local { matter: LocalMatter::Touched, ..found }, stat });
+            self.overlay.set(
+                holder,
+                OverlayNode { local: Local { matter: LocalMatter::Touched, ..found }, stat },
+            );
         } else if let Some(stat) = self.stat_of(&local.place)? {
             let matter = LocalMatter::Touched;
             self.overlay.set(holder, OverlayNode { local: Local { matter, ..local }, stat });
@@ -211,13 +227,18 @@ impl Engine {
 
     fn move_local(&mut self, node: &NodeId, target: Place) -> Result<()> {
         let trees = self.trees();
-        let (Some(from), Some(to)) = (trees.local_path(node)?, trees.path_of_place(&target)?) else {
+        let (Some(from), Some(to)) = (trees.local_path(node)?, trees.path_of_place(&target)?)
+        else {
             return Ok(());
         };
         let found = self.overlay.get(node).cloned();
         let mut row = self.state.synced(node)?.expect("only what has a base is moved");
         self.keep_local_rows_apart(&SyncedNode {
-            record: model::NodeRecord { parent: target.parent, name: target.name.clone(), ..row.record.clone() },
+            record: model::NodeRecord {
+                parent: target.parent,
+                name: target.name.clone(),
+                ..row.record.clone()
+            },
             ..row.clone()
         })?;
         row.record.parent = target.parent;
@@ -259,13 +280,17 @@ impl Engine {
             place.name = wanted.conflict(&label, attempt);
             attempt += 1;
             let path = self.trees().path_of_place(&place)?.expect("its directory is in the folder");
-            if self.trees().local_holder(&place)?.is_none() && self.environment.file_system.stat(&path)?.is_none() {
+            if self.trees().local_holder(&place)?.is_none()
+                && self.environment.file_system.stat(&path)?.is_none()
+            {
                 break path;
             }
         };
         let after = self.environment.file_system.rename(&from, &to)?;
         let copy = NodeId::from_bytes(random_bytes(&*self.environment.random));
-        let LocalMatter::Known(matter) = &found.local.matter else { unreachable!("a conflict was read") };
+        let LocalMatter::Known(matter) = &found.local.matter else {
+            unreachable!("a conflict was read")
+        };
         let record = model::NodeRecord {
             parent: place.parent,
             name: place.name.clone(),
@@ -280,7 +305,11 @@ impl Engine {
             engine.state.set_synced(&row)
         })?;
         self.overlay.forget(node);
-        let matter = if is_same_but_renamed(&found.stat, &after) { found.local.matter } else { LocalMatter::Touched };
+        let matter = if is_same_but_renamed(&found.stat, &after) {
+            found.local.matter
+        } else {
+            LocalMatter::Touched
+        };
         let local = Local { place, kind: found.local.kind, matter };
         self.overlay.set(copy, OverlayNode { local, stat: after });
         self.report.kept_copies.push(to.clone());
@@ -294,7 +323,10 @@ impl Engine {
         let mut removed = Vec::new();
         for (node, _) in operations {
             let trees = self.trees();
-            let (Some(path), Some(stat)) = (trees.local_path(&node)?, trees.local_stat(&node)?) else { continue };
+            let (Some(path), Some(stat)) = (trees.local_path(&node)?, trees.local_stat(&node)?)
+            else {
+                continue;
+            };
             match self.environment.file_system.trash(&path, &stat, &label) {
                 Ok(()) => {
                     (self.observer)(Event::Removed(path));
@@ -327,11 +359,17 @@ impl Engine {
         let error = match result {
             Ok(()) => return Ok(true),
             Err(SyncError::File(error)) if !is_fatal(&error) => SyncError::File(error),
-            Err(error @ (SyncError::ChunkMissing(_) | SyncError::PackMissing(_) | SyncError::Path(_))) => error,
+            Err(
+                error @ (SyncError::ChunkMissing(_)
+                | SyncError::PackMissing(_)
+                | SyncError::Path(_)),
+            ) => error,
             Err(error) => return Err(error),
         };
         let kind = match &error {
-            SyncError::File(FileError::Changed(_) | FileError::NotFound(_)) => ProblemKind::Changing,
+            SyncError::File(FileError::Changed(_) | FileError::NotFound(_)) => {
+                ProblemKind::Changing
+            }
             SyncError::File(FileError::AlreadyExists(_)) => ProblemKind::Blocked,
             other => ProblemKind::Unreadable(other.to_string()),
         };

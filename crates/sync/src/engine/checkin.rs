@@ -9,7 +9,10 @@ use futures_util::future::BoxFuture;
 use model::codec::encode_message;
 use model::commit::{COMMIT_CHANGES_MAX, INLINE_PACKS_LENGTH_MAX};
 use model::environment::random_bytes;
-use model::{Action, Change, ChunkId, Commit, NodeId, NodeKind, NodeRecord, OpId, PackRef, TreeStore};
+use model::{
+    Action, Change, ChunkId, Commit, NodeId, NodeKind, NodeRecord, OpId, PackRef, TreeNode,
+    TreeStore,
+};
 use parking_lot::Mutex;
 use tokio::sync::mpsc::Receiver;
 
@@ -136,7 +139,13 @@ impl Engine {
         let mut touched = Vec::new();
         for (Step { node, is_detour }, operation) in group {
             let is_put = matches!(operation, Operation::Propose { .. });
-            if is_put && !is_detour && self.trees().local(node)?.is_some_and(|local| local.matter == LocalMatter::Touched) {
+            if is_put
+                && !is_detour
+                && self
+                    .trees()
+                    .local(node)?
+                    .is_some_and(|local| local.matter == LocalMatter::Touched)
+            {
                 touched.push(*node);
             }
         }
@@ -158,7 +167,9 @@ impl Engine {
         let detours: BTreeSet<_> =
             group.iter().filter(|(step, _)| step.is_detour).map(|(step, _)| step.node).collect();
         for (step, operation) in group {
-            let Some((mut change, mut row)) = self.proposal(step.node, &operation, op_id)? else { continue };
+            let Some((mut change, mut row)) = self.proposal(step.node, &operation, op_id)? else {
+                continue;
+            };
             if step.is_detour {
                 row.record.name = row.record.name.conflict(&format!("conflict {}", step.node), 0);
                 change.action = Action::Put(encode_message(&row.record));
@@ -182,7 +193,8 @@ impl Engine {
             if let Some(path) = self.trees().local_path(&row.node)? {
                 (self.observer)(Event::Sent(path));
             }
-            let is_deleted = self.overlay.contains(&row.node) && self.overlay.get(&row.node).is_none();
+            let is_deleted =
+                self.overlay.contains(&row.node) && self.overlay.get(&row.node).is_none();
             if !is_deleted {
                 self.overlay.forget(&row.node);
             }
@@ -196,7 +208,12 @@ impl Engine {
     }
 
     /// Makes a change and the row of the merge base that it leads to; nothing where there is nothing to change.
-    fn proposal(&mut self, node: NodeId, operation: &Operation, op_id: OpId) -> Result<Option<(Change, SyncedNode)>> {
+    fn proposal(
+        &mut self,
+        node: NodeId,
+        operation: &Operation,
+        op_id: OpId,
+    ) -> Result<Option<(Change, SyncedNode)>> {
         let synced = self.state.synced(&node)?;
         let base = match operation {
             Operation::ProposeDelete { base } => {
@@ -224,12 +241,20 @@ impl Engine {
             kind: matter.kind,
             conflict,
         };
-        let is_known = synced.as_ref().is_some_and(|synced| {
-            synced.record == record && synced.version == base && base > 0 && self.is_alive(&node)
-        });
-        if is_known {
-            let row = synced.expect("it is known");
-            self.state.set_synced(&SyncedNode { stat, ..row })?;
+        // The remote record counts, not that of the merge base, which says what was proposed: the fold may have given
+        // the node another name, and the wanted one is asked for again.
+        let remote = self.state.node(&node)?;
+        let is_known = |remote: &TreeNode| {
+            remote.is_alive() && remote.version == base && remote.record == record
+        };
+        if remote.is_some_and(|remote| is_known(&remote)) {
+            self.state.set_synced(&SyncedNode {
+                node,
+                version: base,
+                record,
+                stat,
+                pending: None,
+            })?;
             self.overlay.forget(&node);
             return Ok(None);
         }
@@ -238,7 +263,12 @@ impl Engine {
     }
 
     /// Proposes a record as it is, without looking at the folder.
-    pub(super) async fn propose_record(&mut self, node: NodeId, base: u64, record: NodeRecord) -> Result<()> {
+    pub(super) async fn propose_record(
+        &mut self,
+        node: NodeId,
+        base: u64,
+        record: NodeRecord,
+    ) -> Result<()> {
         let Some(row) = self.state.synced(&node)? else { return Ok(()) };
         let op_id = OpId::from_bytes(random_bytes(&*self.environment.random));
         let change = Change { node, base, action: Action::Put(encode_message(&record)) };
@@ -268,10 +298,6 @@ impl Engine {
             packs,
             inline_packs,
         })
-    }
-
-    fn is_alive(&self, node: &NodeId) -> bool {
-        self.state.node(node).ok().flatten().is_some_and(|remote| remote.is_alive())
     }
 
     /// Reads nodes of the folder, so that their matter is known. Returns whether any was read.
@@ -333,10 +359,13 @@ impl Engine {
         let mut results = Vec::new();
         if !reading.waiting.is_empty() {
             let mut packs = Vec::new();
-            results = self.preparation()?.read_files(std::mem::take(&mut reading.waiting), &mut |pack| {
-                packs.push(pack);
-                Ok(())
-            })?;
+            results = self.preparation()?.read_files(
+                std::mem::take(&mut reading.waiting),
+                &mut |pack| {
+                    packs.push(pack);
+                    Ok(())
+                },
+            )?;
             for pack in packs {
                 self.take_pack(pack).await?;
             }
@@ -358,7 +387,7 @@ impl Engine {
     }
 
     /// A row says that a node is in the folder, and nothing says how it looks: it is looked up.
-    fn find_again(&mut self, node: &NodeId) -> Result<()> {
+    pub(super) fn find_again(&mut self, node: &NodeId) -> Result<()> {
         let Some(local) = self.trees().local(node)? else { return Ok(()) };
         let Some(path) = self.trees().local_path(node)? else { return Ok(()) };
         match self.environment.file_system.stat(&path)? {
@@ -459,7 +488,8 @@ impl Engine {
         let packs = std::mem::take(&mut self.upload.packs);
         self.in_transaction(|engine| {
             for new in &packs {
-                let chunks = new.index.packed_chunks().map(|packed| (packed.chunk.id, packed.record));
+                let chunks =
+                    new.index.packed_chunks().map(|packed| (packed.chunk.id, packed.record));
                 if engine.state.knows_pack(&new.pack.id)? {
                     engine.state.add_chunks(&new.pack.id, chunks)?;
                 }
@@ -489,7 +519,9 @@ impl Engine {
         }
         if !sent.is_empty() {
             self.environment.store.sync().await?;
-            self.in_transaction(|engine| sent.iter().try_for_each(|id| engine.state.drop_kept_pack(id)))?;
+            self.in_transaction(|engine| {
+                sent.iter().try_for_each(|id| engine.state.drop_kept_pack(id))
+            })?;
         }
         Ok(())
     }

@@ -1,7 +1,9 @@
 //! Begins at a checkpoint instead of replaying the log, and publishes checkpoints for those who come later.
 
 use bytes::Bytes;
-use model::checkpoint::{Checkpoint, Page, build_pages, decode_entry, decode_pack_entry, node_entry, pack_entry};
+use model::checkpoint::{
+    Checkpoint, Page, build_pages, decode_entry, decode_pack_entry, node_entry, pack_entry,
+};
 use model::codec::decode_message;
 use model::{Head, NodeId, PackRef, PageId, TreeNode, TreeStore};
 use storage::ObjectKey;
@@ -53,7 +55,9 @@ impl Engine {
                 }
                 continue;
             }
-            self.state.transaction(|state| page.entries.iter().try_for_each(|(key, value)| take(state, key, value)))?;
+            self.state.transaction(|state| {
+                page.entries.iter().try_for_each(|(key, value)| take(state, key, value))
+            })?;
         }
         Ok(())
     }
@@ -61,11 +65,16 @@ impl Engine {
     /// Publishes a checkpoint when enough entries have come since the last.
     pub(super) async fn publish_checkpoint_if_due(&mut self) -> Result<()> {
         let head = self.head()?;
-        let last = self.state.fact("checkpoint")?.and_then(|bytes| bytes.try_into().ok()).map_or(0, u64::from_le_bytes);
+        let last = self
+            .state
+            .fact("checkpoint")?
+            .and_then(|bytes| bytes.try_into().ok())
+            .map_or(0, u64::from_le_bytes);
         if head.seq < last + INTERVAL {
             return Ok(());
         }
-        let known = self.environment.log.checkpoint().await?.map_or(0, |checkpoint| checkpoint.head.seq);
+        let known =
+            self.environment.log.checkpoint().await?.map_or(0, |checkpoint| checkpoint.head.seq);
         if head.seq >= known + INTERVAL {
             self.publish_checkpoint(head).await?;
         }
@@ -80,7 +89,8 @@ impl Engine {
         };
         let (mut failed, mut pack_failed) = (None, None);
         let nodes = build_pages(until_error(NodeRows::new(&self.state), &mut failed), &mut keep)?;
-        let packs = build_pages(until_error(PackRows::new(&self.state), &mut pack_failed), &mut keep)?;
+        let packs =
+            build_pages(until_error(PackRows::new(&self.state), &mut pack_failed), &mut keep)?;
         if let Some(error) = failed.or(pack_failed) {
             return Err(error);
         }

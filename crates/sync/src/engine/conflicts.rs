@@ -74,7 +74,9 @@ impl Engine {
     /// [`SyncError::NoConflict`]; as [`Self::sync`].
     pub async fn resolve(&mut self, path: &RelativePath, keep: Keep) -> Result<Vec<Conflict>> {
         self.sync(crate::scan::Scope::Everything).await?;
-        let is_meant = |conflict: &Conflict| conflict.copy == *path || conflict.original.as_ref() == Some(path);
+        let is_meant = |conflict: &Conflict| {
+            conflict.copy == *path || conflict.original.as_ref() == Some(path)
+        };
         let meant: Vec<_> = self.conflicts()?.into_iter().filter(is_meant).collect();
         if meant.is_empty() {
             return Err(SyncError::NoConflict(path.clone()));
@@ -105,7 +107,11 @@ impl Engine {
         let replaced = file_system.stat(original)?;
         let token = u64::from_le_bytes(random_bytes(&*self.environment.random));
         if copy.kind == FileKind::Symlink {
-            file_system.stage_link(token, &file_system.read_link(&conflict.copy)?, copy.modified)?;
+            file_system.stage_link(
+                token,
+                &file_system.read_link(&conflict.copy)?,
+                copy.modified,
+            )?;
         } else {
             let mut staged = file_system.stage(token)?;
             let mut source = file_system.open(&conflict.copy)?;

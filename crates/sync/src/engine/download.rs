@@ -46,7 +46,10 @@ struct Piece {
 
 impl Engine {
     /// Makes directories, files and links as they are remotely, and changes those that are there.
-    pub(super) async fn apply_contents(&mut self, operations: Vec<(NodeId, Operation)>) -> Result<bool> {
+    pub(super) async fn apply_contents(
+        &mut self,
+        operations: Vec<(NodeId, Operation)>,
+    ) -> Result<bool> {
         self.fetcher.index_packs(&mut self.state).await?;
         let mut ordered = Vec::with_capacity(operations.len());
         for (node, operation) in operations {
@@ -113,20 +116,26 @@ impl Engine {
         }
         let synced = self.state.synced(node)?;
         let found = self.overlay.get(node).cloned();
-        let is_suspect = found.as_ref().is_some_and(|found| found.local.matter == LocalMatter::Suspect);
+        let is_suspect =
+            found.as_ref().is_some_and(|found| found.local.matter == LocalMatter::Suspect);
         let known = match found.as_ref().map(|found| &found.local.matter) {
             Some(LocalMatter::Known(matter)) => Some(matter.kind.clone()),
             _ => synced.as_ref().map(|synced| synced.record.kind.clone()),
         };
-        if known.as_ref() != Some(&matter.kind) || is_suspect || matches!(matter.kind, NodeKind::Symlink(_)) {
+        if known.as_ref() != Some(&matter.kind)
+            || is_suspect
+            || matches!(matter.kind, NodeKind::Symlink(_))
+        {
             return Ok(false);
         }
         let trees = self.trees();
-        let (Some(path), Some(expected)) = (trees.local_path(node)?, trees.local_stat(node)?) else {
+        let (Some(path), Some(expected)) = (trees.local_path(node)?, trees.local_stat(node)?)
+        else {
             return Ok(true);
         };
         let modified = (!matter.kind.is_directory()).then_some(matter.modified);
-        let stat = self.environment.file_system.set_attributes(&path, &expected, matter.mode, modified)?;
+        let stat =
+            self.environment.file_system.set_attributes(&path, &expected, matter.mode, modified)?;
         self.environment.file_system.make_durable()?;
         self.write_row(*node, remote.version, record.clone(), stat)?;
         self.report.received += 1;
@@ -160,10 +169,22 @@ impl Engine {
     }
 
     /// The folder has the remote version of a node: so does the merge base.
-    fn write_row(&mut self, node: NodeId, version: u64, record: NodeRecord, stat: Stat) -> Result<()> {
+    fn write_row(
+        &mut self,
+        node: NodeId,
+        version: u64,
+        record: NodeRecord,
+        stat: Stat,
+    ) -> Result<()> {
         let local = self.overlay.get(&node).map(|found| found.local.place.clone());
         let (place, _) = split(&record);
-        self.state.set_synced(&SyncedNode { node, version, record, stat: Some(stat), pending: None })?;
+        self.state.set_synced(&SyncedNode {
+            node,
+            version,
+            record,
+            stat: Some(stat),
+            pending: None,
+        })?;
         match local {
             // Moved here meanwhile: the place still differs.
             Some(local) if local != place => {
@@ -176,7 +197,10 @@ impl Engine {
     }
 
     /// Writes files and links aside, makes them durable together, puts them in place, and remembers them.
-    async fn write_group(&mut self, group: Vec<(NodeId, Operation, model::TreeNode)>) -> Result<bool> {
+    async fn write_group(
+        &mut self,
+        group: Vec<(NodeId, Operation, model::TreeNode)>,
+    ) -> Result<bool> {
         let mut targets = Vec::with_capacity(group.len());
         for (node, operation, remote) in group {
             if let Some(target) = self.target(node, &operation, remote)? {
@@ -221,7 +245,12 @@ impl Engine {
         Ok(progress)
     }
 
-    fn target(&self, node: NodeId, operation: &Operation, remote: model::TreeNode) -> Result<Option<Target>> {
+    fn target(
+        &self,
+        node: NodeId,
+        operation: &Operation,
+        remote: model::TreeNode,
+    ) -> Result<Option<Target>> {
         let trees = self.trees();
         let (place, _) = split(&remote.record);
         let found = self.overlay.get(&node);
@@ -267,7 +296,9 @@ impl Engine {
                 NodeKind::Directory => continue,
             };
             let placed = match self.fetcher.expand(&self.state, &content).await {
-                Ok(chunks) => self.fetcher.places(&self.state, &chunks).map(|places| (chunks, places)),
+                Ok(chunks) => {
+                    self.fetcher.places(&self.state, &chunks).map(|places| (chunks, places))
+                }
                 Err(error) => Err(error),
             };
             let (chunks, places) = match placed {
@@ -284,7 +315,8 @@ impl Engine {
                 piece.chunks.push((chunk, place));
                 if window.length >= WINDOW_LENGTH {
                     window.pieces.push((piece, false));
-                    self.write_window(std::mem::take(&mut window), targets, &mut open, &mut failed).await?;
+                    self.write_window(std::mem::take(&mut window), targets, &mut open, &mut failed)
+                        .await?;
                     piece = Piece { target: number, chunks: Vec::new() };
                 }
             }
@@ -302,8 +334,11 @@ impl Engine {
         open: &mut HashMap<usize, Box<dyn StagedFile>>,
         failed: &mut BTreeMap<usize, (NodeId, SyncError)>,
     ) -> Result<()> {
-        let places: BTreeSet<ChunkPlace> =
-            window.pieces.iter().flat_map(|(piece, _)| piece.chunks.iter().map(|(_, place)| *place)).collect();
+        let places: BTreeSet<ChunkPlace> = window
+            .pieces
+            .iter()
+            .flat_map(|(piece, _)| piece.chunks.iter().map(|(_, place)| *place))
+            .collect();
         let stored = match self.fetcher.fetch(&self.state, &places).await {
             Ok(stored) => Arc::new(stored),
             // One pack is damaged or gone: every piece is tried for itself, so that only its files fail.
@@ -378,10 +413,13 @@ impl Engine {
         let share = places.len().div_ceil(self.environment.workers.count()).max(1);
         let mut jobs = Vec::new();
         for share in places.chunks(share) {
-            let (share, stored, namer) = (share.to_vec(), stored.clone(), self.fetcher.namer().clone());
+            let (share, stored, namer) =
+                (share.to_vec(), stored.clone(), self.fetcher.namer().clone());
             jobs.push(self.environment.workers.run(move || {
                 let mut opener = RecordOpener::default();
-                let open = |place: ChunkPlace| Ok((place, Arc::new(stored[&place].open(&mut opener, &namer)?)));
+                let open = |place: ChunkPlace| {
+                    Ok((place, Arc::new(stored[&place].open(&mut opener, &namer)?)))
+                };
                 share.into_iter().map(open).collect::<Result<Vec<_>>>()
             }));
         }
@@ -396,7 +434,10 @@ impl Engine {
         &self,
         batch: Vec<PieceWrite>,
         opened: Arc<HashMap<ChunkPlace, Arc<OpenRecord>>>,
-    ) -> futures_util::future::BoxFuture<'static, Vec<(usize, NodeId, Result<Option<Box<dyn StagedFile>>>)>> {
+    ) -> futures_util::future::BoxFuture<
+        'static,
+        Vec<(usize, NodeId, Result<Option<Box<dyn StagedFile>>>)>,
+    > {
         let file_system = self.environment.file_system.clone();
         self.environment.workers.run(move || {
             let write = |write: PieceWrite| {
@@ -453,7 +494,9 @@ fn write_error(error: &std::io::Error) -> FileError {
     use std::io::ErrorKind;
     let path = RelativePath::ROOT;
     match error.kind() {
-        ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => FileError::NoSpace(path),
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => {
+            FileError::NoSpace(path)
+        }
         ErrorKind::ReadOnlyFilesystem => FileError::ReadOnly(path),
         _ => FileError::Other { path, reason: error.to_string() },
     }
@@ -462,7 +505,9 @@ fn write_error(error: &std::io::Error) -> FileError {
 /// Errors of the whole folder end the run; those of one file do not.
 fn fatal_or(error: FileError) -> Result<SyncError> {
     match error {
-        FileError::NoSpace(_) | FileError::ReadOnly(_) | FileError::NotDurable(_) => Err(error.into()),
+        FileError::NoSpace(_) | FileError::ReadOnly(_) | FileError::NotDurable(_) => {
+            Err(error.into())
+        }
         other => Ok(other.into()),
     }
 }

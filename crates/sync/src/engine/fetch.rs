@@ -2,8 +2,10 @@
 
 use std::collections::{HashMap, HashSet};
 
+use model::codec::encode_message;
 use model::commit::PackRef;
 use model::fold::{FoldNote, Folded, fold};
+use model::wire::RefusalKind;
 use model::{Action, Entry, NodeId, Outcome};
 
 use super::{Engine, Event};
@@ -43,6 +45,7 @@ impl Engine {
                 continue;
             }
             for entry in &entries {
+                self.report.received_bytes += encode_message(entry).len() as u64;
                 self.fold_entry(entry)?;
             }
         }
@@ -55,17 +58,20 @@ impl Engine {
         if !entry.follows(&head) {
             return Err(SyncError::HistoryDiverged { seq: entry.seq });
         }
-        self.state.transaction(|state| {
+        let rejected = self.state.transaction(|state| {
             let folded = fold(state, entry)?;
             note_packs(state, entry)?;
             state.add_entry(entry, folded.touched.iter().copied())?;
             let is_own = state.is_in_outbox(&entry.commit.op_id)?;
-            let settled = if is_own { settle(state, entry, &folded)? } else { HashSet::new() };
-            for node in folded.touched.iter().filter(|node| !settled.contains(*node)) {
+            let settled = if is_own { settle(state, entry, &folded)? } else { Settled::default() };
+            for node in folded.touched.iter().filter(|node| !settled.as_proposed.contains(*node)) {
                 state.add_unsynced(node)?;
             }
-            state.set_head(&entry.head())
-        })
+            state.set_head(&entry.head())?;
+            Ok(settled.rejected)
+        })?;
+        // The merge base is back at what was before; what is in the folder differs from that again.
+        rejected.iter().try_for_each(|node| self.find_again(node))
     }
 
     /// Proposes what waits in the outbox, oldest first.
@@ -82,7 +88,15 @@ impl Engine {
         self.send_kept_packs(&outbox).await?;
         for commit in outbox {
             let length = self.state.outbox_length(&commit.op_id)?;
-            let head = self.environment.log.commit(&commit).await?;
+            let head = match self.environment.log.commit(&commit).await {
+                Ok(head) => head,
+                // Everything that is in the outbox is in the folder, too, and will be proposed anew.
+                Err(error) if error.is_refusal(RefusalKind::HistoryLost) => {
+                    self.heal_history().await?;
+                    return Ok(count);
+                }
+                Err(error) => return Err(error.into()),
+            };
             self.report.sent_bytes += length;
             let folded = self.head()?;
             let entry = Entry { seq: folded.seq + 1, previous: folded.hash, commit };
@@ -109,11 +123,19 @@ fn note_packs(state: &mut State, entry: &Entry) -> Result<()> {
     Ok(())
 }
 
-/// Brings the merge base in line with what became of an own commit. Returns the nodes that need no merging, because the
-/// fold did with them what was proposed.
-fn settle(state: &mut State, entry: &Entry, folded: &Folded) -> Result<HashSet<NodeId>> {
+/// What became of the changes of an own commit.
+#[derive(Default)]
+struct Settled {
+    /// Nodes that need no merging, because the fold did with them what was proposed.
+    as_proposed: HashSet<NodeId>,
+    /// Nodes whose change was rejected.
+    rejected: Vec<NodeId>,
+}
+
+/// Brings the merge base in line with what became of an own commit.
+fn settle(state: &mut State, entry: &Entry, folded: &Folded) -> Result<Settled> {
     let differs: HashSet<NodeId> = folded.notes.iter().map(FoldNote::node).collect();
-    let mut settled = HashSet::with_capacity(entry.commit.changes.len());
+    let mut settled = Settled::default();
     let changes = &entry.commit.changes;
     let last: HashMap<_, _> = changes.iter().map(|change| change.node).zip(0..).collect();
     for (number, (change, outcome)) in changes.iter().zip(&folded.outcomes).enumerate() {
@@ -124,21 +146,22 @@ fn settle(state: &mut State, entry: &Entry, folded: &Folded) -> Result<HashSet<N
         let (node, op_id) = (&change.node, &entry.commit.op_id);
         let is_as_proposed = match (outcome, &change.action) {
             (Outcome::Rejected { .. }, _) => {
-                state.reject_pending(node, op_id)?;
+                if state.reject_pending(node, op_id)? {
+                    settled.rejected.push(*node);
+                }
                 false
             }
             (Outcome::Accepted { .. }, Action::Delete) => {
                 state.remove_pending(node, op_id)?;
                 !differs.contains(node)
             }
-            // The base stays one version behind where the fold did something else, so that the planner merges.
+            // Where the fold did something else the planner merges: it compares records, not only versions.
             (Outcome::Accepted { version }, Action::Put(_)) => {
-                let version = if differs.contains(node) { version - 1 } else { *version };
-                state.accept_pending(node, op_id, version)? && !differs.contains(node)
+                state.accept_pending(node, op_id, *version)? && !differs.contains(node)
             }
         };
         if is_as_proposed {
-            settled.insert(*node);
+            settled.as_proposed.insert(*node);
             state.remove_unsynced(node)?;
         }
     }

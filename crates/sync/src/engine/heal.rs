@@ -71,15 +71,25 @@ impl Engine {
         let touched = |stat: Stat| Stat { changed: model::Timestamp::default(), ..stat };
         let stat = row.stat.map(touched);
         let new = match self.state.node(&row.node)? {
-            Some(remote) if remote.version == row.version && remote.record == row.record && remote.is_alive() => {
+            Some(remote)
+                if remote.version == row.version
+                    && remote.record == row.record
+                    && remote.is_alive() =>
+            {
                 SyncedNode { pending: None, ..row }
             }
             // The log went on without this device: there is no common base.
-            Some(_) if foreign.contains(&row.node) => SyncedNode { version: 0, stat, pending: None, ..row },
-            // The log is back at an older version: what is here is an edit of that.
-            Some(remote) if remote.is_alive() => {
-                SyncedNode { version: remote.version, record: remote.record, stat, pending: None, node: row.node }
+            Some(_) if foreign.contains(&row.node) => {
+                SyncedNode { version: 0, stat, pending: None, ..row }
             }
+            // The log is back at an older version: what is here is an edit of that.
+            Some(remote) if remote.is_alive() => SyncedNode {
+                version: remote.version,
+                record: remote.record,
+                stat,
+                pending: None,
+                node: row.node,
+            },
             _ => SyncedNode { version: 0, stat, pending: None, ..row },
         };
         self.state.add_unsynced(&new.node)?;

@@ -5,7 +5,10 @@ use std::io::Write;
 use model::codec::decode_message;
 use model::environment::random_bytes;
 use model::fold::fold;
-use model::{Action, DeviceId, NodeId, NodeKind, NodeRecord, NodeState, RelativePath, Timestamp, Tree, TreeStore};
+use model::{
+    Action, DeviceId, NodeId, NodeKind, NodeRecord, NodeState, RelativePath, Timestamp, Tree,
+    TreeStore,
+};
 
 use super::Engine;
 use crate::error::{Result, SyncError};
@@ -117,7 +120,8 @@ impl Engine {
             Some(at) => self.tree_at(at).await?,
             None => self.tree_at(At::Seq(u64::MAX)).await?,
         };
-        let start = find(&tree, path, with_deleted).ok_or_else(|| SyncError::NoSuchPath(path.clone()))?;
+        let start =
+            find(&tree, path, with_deleted).ok_or_else(|| SyncError::NoSuchPath(path.clone()))?;
         let mut listed = Vec::new();
         if let Some(node) = tree.get(&start).filter(|node| !node.record.kind.is_directory()) {
             let is_deleted = !node.is_alive();
@@ -186,12 +190,18 @@ impl Engine {
         let tree = self.tree_at(at.unwrap_or(At::Seq(u64::MAX))).await?;
         let node = find(&tree, path, false).and_then(|id| tree.get(&id).cloned());
         let record = node.map(|node| node.record).ok_or_else(|| missing(path, at))?;
-        let NodeKind::File(_) = &record.kind else { return Err(SyncError::NoSuchPath(path.clone())) };
+        let NodeKind::File(_) = &record.kind else {
+            return Err(SyncError::NoSuchPath(path.clone()));
+        };
         self.write_content(&record, out).await?;
         Ok(record)
     }
 
-    async fn write_content(&mut self, record: &NodeRecord, out: &mut (dyn Write + Send)) -> Result<()> {
+    async fn write_content(
+        &mut self,
+        record: &NodeRecord,
+        out: &mut (dyn Write + Send),
+    ) -> Result<()> {
         let NodeKind::File(content) = &record.kind else { return Ok(()) };
         self.fetcher.index_packs(&mut self.state).await?;
         for chunk in self.fetcher.expand(&self.state, content).await? {
@@ -221,7 +231,11 @@ impl Engine {
         let target = to.unwrap_or(path).clone();
         let mut wanted = Vec::new();
         if let Some(node) = tree.get(&start) {
-            wanted.push(Listed { path: target.clone(), record: node.record.clone(), is_deleted: false });
+            wanted.push(Listed {
+                path: target.clone(),
+                record: node.record.clone(),
+                is_deleted: false,
+            });
         }
         list_into(&tree, &start, &target, false, true, &mut wanted)?;
         wanted.sort_by(|one, other| one.path.cmp(&other.path));
@@ -259,12 +273,16 @@ impl Engine {
         let there = file_system.stat(&item.path)?;
         let token = u64::from_le_bytes(random_bytes(&*self.environment.random));
         match &item.record.kind {
-            NodeKind::Directory if there.is_some_and(|there| there.kind == FileKind::Directory) => return Ok(()),
+            NodeKind::Directory if there.is_some_and(|there| there.kind == FileKind::Directory) => {
+                return Ok(());
+            }
             NodeKind::Directory => {
                 file_system.make_directory(&item.path, item.record.mode)?;
                 return Ok(());
             }
-            NodeKind::Symlink(target) => file_system.stage_link(token, target, item.record.modified)?,
+            NodeKind::Symlink(target) => {
+                file_system.stage_link(token, target, item.record.modified)?
+            }
             NodeKind::File(_) => {
                 let mut staged = file_system.stage(token)?;
                 self.write_content(&item.record, &mut staged).await?;
@@ -294,7 +312,9 @@ fn find(tree: &Tree, path: &RelativePath, deleted: bool) -> Option<NodeId> {
         let Ok(living) = tree.child(&parent, &name);
         living.or_else(|| {
             let mut gone = tree.nodes().filter(|(_, node)| {
-                node.state == NodeState::Deleted && node.record.parent == parent && node.record.name == name
+                node.state == NodeState::Deleted
+                    && node.record.parent == parent
+                    && node.record.name == name
             });
             gone.next().filter(|_| deleted).map(|(id, _)| *id)
         })

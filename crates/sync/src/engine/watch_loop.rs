@@ -64,9 +64,10 @@ impl Engine {
             let wait = match self.sync(scope.clone()).await {
                 Ok(done) => {
                     let is_quiet = done.sent + done.received == 0 && done.problems.is_empty();
-                    let is_changing = done.problems.iter().any(|problem| {
-                        problem.kind == crate::scan::ProblemKind::Changing
-                    });
+                    let is_changing = done
+                        .problems
+                        .iter()
+                        .any(|problem| problem.kind == crate::scan::ProblemKind::Changing);
                     if !is_quiet {
                         report(Ok(done));
                     }
@@ -126,7 +127,9 @@ impl Engine {
             Either::Left((Some(scope), _)) => Wake::Folder(scope),
             Either::Left((None, _)) => Wake::End,
             Either::Right((Either::Left((Some(Ok(entry)), _)), _)) => Wake::Log(Box::new(entry)),
-            Either::Right((Either::Left((Some(Err(error)), _)), _)) => Wake::LogEnded(Some(error.into())),
+            Either::Right((Either::Left((Some(Err(error)), _)), _)) => {
+                Wake::LogEnded(Some(error.into()))
+            }
             Either::Right((Either::Left((None, _)), _)) => Wake::LogEnded(None),
             Either::Right((Either::Right(((), _)), _)) => Wake::Time,
         }

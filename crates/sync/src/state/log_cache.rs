@@ -16,7 +16,11 @@ impl State {
     ///
     /// # Errors
     /// [`crate::SyncError::Database`].
-    pub fn add_entry(&mut self, entry: &Entry, changed: impl IntoIterator<Item = NodeId>) -> Result<()> {
+    pub fn add_entry(
+        &mut self,
+        entry: &Entry,
+        changed: impl IntoIterator<Item = NodeId>,
+    ) -> Result<()> {
         let seq = entry.seq as i64;
         self.run(
             "INSERT OR REPLACE INTO entries (seq, bytes) VALUES (?, ?)",
@@ -47,9 +51,11 @@ impl State {
     /// # Errors
     /// [`crate::SyncError::Database`].
     pub fn history(&self, node: &NodeId) -> Result<Vec<u64>> {
-        self.rows("SELECT seq FROM history WHERE node = ? ORDER BY seq DESC", [node.as_bytes()], |row| {
-            Ok(row.get::<_, i64>(0)? as u64)
-        })
+        self.rows(
+            "SELECT seq FROM history WHERE node = ? ORDER BY seq DESC",
+            [node.as_bytes()],
+            |row| Ok(row.get::<_, i64>(0)? as u64),
+        )
     }
 
     /// Returns the number of the oldest kept entry: a device that began at a checkpoint has none before.
@@ -57,7 +63,8 @@ impl State {
     /// # Errors
     /// [`crate::SyncError::Database`].
     pub fn oldest_entry(&self) -> Result<Option<u64>> {
-        let oldest = self.row("SELECT min(seq) FROM entries", [], |row| row.get::<_, Option<i64>>(0))?;
+        let oldest =
+            self.row("SELECT min(seq) FROM entries", [], |row| row.get::<_, Option<i64>>(0))?;
         Ok(oldest.flatten().map(|seq| seq as u64))
     }
 
@@ -77,7 +84,8 @@ impl State {
     /// # Errors
     /// [`crate::SyncError::Database`], [`crate::SyncError::Decode`].
     pub fn outbox(&self) -> Result<Vec<Commit>> {
-        let rows = self.rows("SELECT bytes FROM outbox ORDER BY number", [], |row| row.get::<_, Vec<u8>>(0))?;
+        let rows = self
+            .rows("SELECT bytes FROM outbox ORDER BY number", [], |row| row.get::<_, Vec<u8>>(0))?;
         rows.iter().map(|bytes| Ok(envelope::unwrap(bytes, COMMIT_LENGTH_MAX)?)).collect()
     }
 
@@ -86,7 +94,9 @@ impl State {
     /// # Errors
     /// [`crate::SyncError::Database`].
     pub fn is_in_outbox(&self, op_id: &OpId) -> Result<bool> {
-        Ok(self.row("SELECT 1 FROM outbox WHERE op_id = ?", [op_id.as_bytes()], |_| Ok(()))?.is_some())
+        Ok(self
+            .row("SELECT 1 FROM outbox WHERE op_id = ?", [op_id.as_bytes()], |_| Ok(()))?
+            .is_some())
     }
 
     /// Returns how many bytes a commit of the outbox takes; 0 where it is not there.

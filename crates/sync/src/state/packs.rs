@@ -48,7 +48,11 @@ impl State {
     /// # Errors
     /// [`crate::SyncError::Database`].
     pub fn unindexed_packs(&self) -> Result<Vec<KnownPack>> {
-        self.rows("SELECT number, id, length, inline_seq FROM packs WHERE indexed = 0", [], known_pack)
+        self.rows(
+            "SELECT number, id, length, inline_seq FROM packs WHERE indexed = 0",
+            [],
+            known_pack,
+        )
     }
 
     /// Learns which chunks a pack holds, each with its record.
@@ -105,7 +109,8 @@ impl State {
     /// [`crate::SyncError::Database`].
     pub fn pack_page(&self, after: Option<&PackId>, limit: usize) -> Result<Vec<KnownPack>> {
         let after = after.map_or(&[][..], |id| id.as_bytes());
-        let sql = "SELECT number, id, length, inline_seq FROM packs WHERE id > ? ORDER BY id LIMIT ?";
+        let sql =
+            "SELECT number, id, length, inline_seq FROM packs WHERE id > ? ORDER BY id LIMIT ?";
         self.rows(sql, params![after, limit as i64], known_pack)
     }
 }
@@ -124,7 +129,9 @@ impl State {
     /// # Errors
     /// [`crate::SyncError::Database`].
     pub fn chunk_reader(&self) -> Result<Option<StateReader>> {
-        let Some(file) = self.connection.path().filter(|path| !path.is_empty()) else { return Ok(None) };
+        let Some(file) = self.connection.path().filter(|path| !path.is_empty()) else {
+            return Ok(None);
+        };
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = self.database(Connection::open_with_flags(file, flags))?;
         Ok(Some(StateReader { connection, place: self.place.clone() }))
@@ -135,7 +142,8 @@ impl State {
     /// # Errors
     /// [`crate::SyncError::Database`].
     pub fn chunk_ids(&self) -> Result<HashSet<ChunkId>> {
-        let rows = self.rows("SELECT id FROM chunks", [], |row| Ok(ChunkId::from_bytes(id_column(row, 0)?)))?;
+        let rows = self
+            .rows("SELECT id FROM chunks", [], |row| Ok(ChunkId::from_bytes(id_column(row, 0)?)))?;
         Ok(rows.into_iter().collect())
     }
 
@@ -144,7 +152,10 @@ impl State {
     /// # Errors
     /// [`crate::SyncError::Database`].
     pub fn keep_pack(&mut self, id: &PackId, bytes: &[u8]) -> Result<()> {
-        self.run("INSERT OR REPLACE INTO kept_packs (id, bytes) VALUES (?, ?)", params![id.as_bytes(), bytes])
+        self.run(
+            "INSERT OR REPLACE INTO kept_packs (id, bytes) VALUES (?, ?)",
+            params![id.as_bytes(), bytes],
+        )
     }
 
     /// Returns a pack that is kept on this device.
@@ -175,7 +186,8 @@ impl KnownChunks for Mutex<StateReader> {
     fn contains(&self, chunk: &ChunkId) -> Result<bool> {
         let reader = self.lock();
         let find = || {
-            let mut statement = reader.connection.prepare_cached("SELECT 1 FROM chunks WHERE id = ?")?;
+            let mut statement =
+                reader.connection.prepare_cached("SELECT 1 FROM chunks WHERE id = ?")?;
             statement.exists([chunk.as_bytes()])
         };
         find().map_err(|source| SyncError::Database { place: reader.place.clone(), source })

@@ -11,9 +11,10 @@ impl Versions for State {
     type Error = SyncError;
 
     fn version(&self, node: &NodeId) -> Result<u64> {
-        let row = self.row("SELECT version FROM remote WHERE node = ?", [node.as_bytes()], |row| {
-            row.get::<_, i64>(0)
-        })?;
+        let row =
+            self.row("SELECT version FROM remote WHERE node = ?", [node.as_bytes()], |row| {
+                row.get::<_, i64>(0)
+            })?;
         Ok(row.unwrap_or(0) as u64)
     }
 }
@@ -102,7 +103,11 @@ impl State {
     ///
     /// # Errors
     /// [`SyncError::Database`], [`SyncError::Decode`].
-    pub fn remote_page(&self, after: Option<&NodeId>, limit: usize) -> Result<Vec<(NodeId, TreeNode)>> {
+    pub fn remote_page(
+        &self,
+        after: Option<&NodeId>,
+        limit: usize,
+    ) -> Result<Vec<(NodeId, TreeNode)>> {
         let after = after.map_or(&[][..], |id| id.as_bytes());
         let sql = "SELECT node, body FROM remote WHERE node > ? ORDER BY node LIMIT ?";
         self.remote_rows(sql, params![after, limit as i64])
@@ -117,9 +122,16 @@ impl State {
         Ok(row.unwrap_or(0) as u64)
     }
 
-    fn remote_rows(&self, sql: &str, parameters: impl rusqlite::Params) -> Result<Vec<(NodeId, TreeNode)>> {
-        let rows = self.rows(sql, parameters, |row| Ok((id_column(row, 0)?, row.get::<_, Vec<u8>>(1)?)))?;
-        rows.into_iter().map(|(id, body)| Ok((NodeId::from_bytes(id), decode_body(&body)?))).collect()
+    fn remote_rows(
+        &self,
+        sql: &str,
+        parameters: impl rusqlite::Params,
+    ) -> Result<Vec<(NodeId, TreeNode)>> {
+        let rows =
+            self.rows(sql, parameters, |row| Ok((id_column(row, 0)?, row.get::<_, Vec<u8>>(1)?)))?;
+        rows.into_iter()
+            .map(|(id, body)| Ok((NodeId::from_bytes(id), decode_body(&body)?)))
+            .collect()
     }
 
     /// Forgets the folded tree and everything that was learned from the log; what files looked like stays.
@@ -154,6 +166,8 @@ impl State {
     /// # Errors
     /// [`SyncError::Database`].
     pub fn unsynced(&self) -> Result<Vec<NodeId>> {
-        self.rows("SELECT node FROM unsynced ORDER BY node", [], |row| Ok(NodeId::from_bytes(id_column(row, 0)?)))
+        self.rows("SELECT node FROM unsynced ORDER BY node", [], |row| {
+            Ok(NodeId::from_bytes(id_column(row, 0)?))
+        })
     }
 }

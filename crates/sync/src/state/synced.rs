@@ -227,7 +227,9 @@ impl State {
     /// # Errors
     /// [`crate::SyncError::Database`].
     pub fn has_pending(&self) -> Result<bool> {
-        Ok(self.row("SELECT 1 FROM synced WHERE pending IS NOT NULL LIMIT 1", [], |_| Ok(()))?.is_some())
+        Ok(self
+            .row("SELECT 1 FROM synced WHERE pending IS NOT NULL LIMIT 1", [], |_| Ok(()))?
+            .is_some())
     }
 
     /// Marks the row of a node as accepted by the log. Returns whether the row was still that of the commit.
@@ -250,27 +252,33 @@ impl State {
         self.run("DELETE FROM synced WHERE node = ? AND pending = ?", parameters)
     }
 
-    /// Takes a rejected proposal back: the row before it returns, or the node is unknown again.
+    /// Takes a rejected proposal back: the row before it returns, or the node is unknown again. Returns whether the row
+    /// was still that of the commit.
     ///
     /// # Errors
     /// [`crate::SyncError::Database`], [`crate::SyncError::Decode`].
-    pub fn reject_pending(&mut self, node: &NodeId, op_id: &OpId) -> Result<()> {
-        let Some(proposed) = self.synced(node)?.filter(|row| row.pending.as_ref() == Some(op_id)) else {
-            return Ok(());
+    pub fn reject_pending(&mut self, node: &NodeId, op_id: &OpId) -> Result<bool> {
+        let Some(proposed) = self.synced(node)?.filter(|row| row.pending.as_ref() == Some(op_id))
+        else {
+            return Ok(false);
         };
         let before = self.before(node)?;
         self.remove_synced(node)?;
         match before {
-            Some(before) => self.set_synced(&before),
+            Some(before) => self.set_synced(&before)?,
             // The node keeps its id, so that proposing it again is no second node.
-            None => self.set_synced(&SyncedNode { version: 0, stat: None, pending: None, ..proposed }),
+            None => {
+                self.set_synced(&SyncedNode { version: 0, stat: None, pending: None, ..proposed })?
+            }
         }
+        Ok(true)
     }
 
     fn before(&self, node: &NodeId) -> Result<Option<SyncedNode>> {
-        let before = self.row("SELECT before FROM synced WHERE node = ?", [node.as_bytes()], |row| {
-            row.get::<_, Option<Vec<u8>>>(0)
-        })?;
+        let before =
+            self.row("SELECT before FROM synced WHERE node = ?", [node.as_bytes()], |row| {
+                row.get::<_, Option<Vec<u8>>>(0)
+            })?;
         before.flatten().map(|bytes| decode_before(node, &bytes)).transpose()
     }
 }
