@@ -31,6 +31,9 @@ const PACKS_MAX: usize = 6;
 /// A pack is fetched whole where at least one in this many of its records is needed.
 const WHOLE_PACK_PART: usize = 4;
 
+/// From this many bytes of a pack for each record that is needed, the index is read first.
+const LENGTH_WORTH_AN_INDEX: u64 = 1024 * 1024;
+
 /// How many packs are fetched at the same time.
 const FETCHES_MAX: usize = 4;
 
@@ -224,6 +227,11 @@ impl ChunkFetcher {
                     (None, Some(_)) => Some(self.inline_pack(state, &pack).await?),
                     (None, None) => None,
                 };
+                let is_far = here.is_none() && !self.indexes.contains_key(number);
+                // Little of a large pack: its index tells where, and costs less than the pack.
+                if is_far && pack.place.length > records.len() as u64 * LENGTH_WORTH_AN_INDEX {
+                    self.read_index(state, &pack).await?;
+                }
                 known.push((pack, self.indexes.get(number).cloned(), here, records));
             }
             let fetches = known.into_iter().map(|(pack, index, here, records)| {
@@ -324,7 +332,15 @@ impl ChunkFetcher {
                 Some(list) => {
                     let level = self.lists_beside(content, &lists, list);
                     for list in level {
-                        let bytes = self.chunk(state, &list).await?;
+                        let bytes = match state.list(&list.id)? {
+                            // It came from the disk: it is worth as much as its hash.
+                            Some(bytes) if self.namer.verify(list.id, &bytes).is_ok() => bytes,
+                            _ => {
+                                let bytes = self.chunk(state, &list).await?;
+                                state.keep_list(&list.id, &bytes)?;
+                                bytes
+                            }
+                        };
                         lists.insert(list.id, bytes);
                     }
                 }

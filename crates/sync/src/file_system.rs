@@ -108,6 +108,12 @@ pub enum FileError {
 
 /// An open file.
 pub trait OpenFile: Read + Send {
+    /// Goes to a place in the file, in bytes from its start; reading continues there.
+    ///
+    /// # Errors
+    /// What the operating system says.
+    fn go_to(&mut self, offset: u64) -> std::io::Result<()>;
+
     /// Returns what the file system says of the file that is open, wherever its name leads now.
     ///
     /// # Errors

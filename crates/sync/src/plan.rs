@@ -198,16 +198,24 @@ impl Operation {
     }
 }
 
-/// Returns the place of its own where a node is parked. It is never proposed.
+/// The names in the root under which nodes are parked start with this.
+const PARKED_PREFIX: &str = ".syncline-parked-";
+
+/// Returns the place of its own where a node is parked. What is parked is never proposed there.
 pub fn parked_place(node: &NodeId) -> Place {
-    let name = Name::new(format!(".syncline-parked-{node}")).expect("a valid name");
+    let name = Name::new(format!("{PARKED_PREFIX}{node}")).expect("a valid name");
     Place { parent: NodeId::ROOT, name }
+}
+
+/// Tells whether something is parked; its id may be another by now.
+pub fn is_parked(place: &Place) -> bool {
+    place.parent == NodeId::ROOT && place.name.as_bytes().starts_with(PARKED_PREFIX.as_bytes())
 }
 
 /// Returns the place from whose name a copy that is kept has its own: that of the file, but that of the log for what is
 /// parked.
-pub fn copied_place(node: &NodeId, local: &Place, remote: &Place) -> Place {
-    let name = if *local == parked_place(node) { &remote.name } else { &local.name };
+pub fn copied_place(local: &Place, remote: &Place) -> Place {
+    let name = if is_parked(local) { &remote.name } else { &local.name };
     Place { parent: local.parent, name: name.clone() }
 }
 
@@ -261,7 +269,7 @@ fn next<T: Trees>(trees: &T, node: &NodeId) -> Result<Option<Operation>, T::Erro
             None => Some(merge_without_base(&local, is_known, &remote)),
             Some(synced) => match merge(&local, &synced, &remote) {
                 Some(Operation::Move)
-                    if local.place != parked_place(node)
+                    if !is_parked(&local.place)
                         && can_reclaim(trees, &local, &synced, &remote)? =>
                 {
                     Some(Operation::Propose { base: remote.version })
@@ -279,7 +287,7 @@ fn next<T: Trees>(trees: &T, node: &NodeId) -> Result<Option<Operation>, T::Erro
                 merged(&local, synced.as_ref(), &remote, holder.as_ref())
             }
         },
-        (NodeState::Deleted, Some(local)) if local.place == parked_place(node) => {
+        (NodeState::Deleted, Some(local)) if is_parked(&local.place) => {
             Some(deleted_while_parked(&local, synced.as_ref()))
         }
         (NodeState::Deleted, Some(local)) => Some(deleted(&local, synced.as_ref(), &remote)),

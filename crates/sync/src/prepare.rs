@@ -49,6 +49,8 @@ pub struct HasRead {
     pub node: NodeId,
     /// Its matter, and what the file system said before and after reading.
     pub result: Result<(Matter, Stat), ReadFailure>,
+    /// The chunk lists of its content, where it is large.
+    pub lists: Vec<(ChunkId, Vec<u8>)>,
 }
 
 /// Why a file was not read.
@@ -104,6 +106,7 @@ impl Preparation {
             buffer: ChunkBuffer::default(),
             whole: Vec::new(),
             chunker: None,
+            lists: Vec::new(),
             emit,
         };
         let mut results = Vec::with_capacity(files.len());
@@ -120,7 +123,7 @@ impl Preparation {
                 }
                 Err(error) => return Err(error),
             };
-            results.push(HasRead { node, result });
+            results.push(HasRead { node, result, lists: std::mem::take(&mut reader.lists) });
         }
         reader.flush()?;
         Ok(results)
@@ -134,6 +137,7 @@ struct Reader<'a> {
     buffer: ChunkBuffer,
     whole: Vec<u8>,
     chunker: Option<(u32, Box<dyn Chunker>)>,
+    lists: Vec<(ChunkId, Vec<u8>)>,
     emit: &'a mut dyn FnMut(FinishedPack) -> Result<(), SyncError>,
 }
 
@@ -235,11 +239,16 @@ impl Reader<'_> {
 
     fn store(&mut self, bytes: &[u8]) -> Result<ChunkRef, SyncError> {
         let chunk = ChunkRef { id: self.namer.name(bytes), length: bytes.len() as u32 };
-        self.store_list(chunk, bytes)?;
+        self.store_chunk(chunk, bytes)?;
         Ok(chunk)
     }
 
-    fn store_list(&mut self, chunk: ChunkRef, bytes: &[u8]) -> Result<(), SyncError> {
+    fn store_list(&mut self, list: ChunkRef, bytes: &[u8]) -> Result<(), SyncError> {
+        self.lists.push((list.id, bytes.to_vec()));
+        self.store_chunk(list, bytes)
+    }
+
+    fn store_chunk(&mut self, chunk: ChunkRef, bytes: &[u8]) -> Result<(), SyncError> {
         if self.shared.known.contains(&chunk.id)? || !self.shared.claims.lock().insert(chunk.id) {
             return Ok(());
         }

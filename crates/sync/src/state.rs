@@ -13,6 +13,7 @@
 //! | `synced` | the merge base with what the file system said of each file ([`synced`]) |
 //! | `unsynced` | nodes whose remote version was not merged yet |
 //! | `packs`, `chunks` | where chunks rest ([`packs`]) |
+//! | `lists` | chunk lists of large files, so that an edit elsewhere costs what it changed ([`packs`]) |
 //! | `entries`, `history` | the log as read, and which entry changed which node ([`log_cache`]) |
 //! | `outbox`, `kept_packs` | commits on their way, and the packs that go before them ([`log_cache`], [`packs`]) |
 
@@ -56,6 +57,7 @@ CREATE TABLE packs (
 CREATE INDEX packs_unindexed ON packs (number) WHERE indexed = 0;
 CREATE TABLE chunks (
     id BLOB PRIMARY KEY, pack INTEGER NOT NULL, record INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE lists (id BLOB PRIMARY KEY, bytes BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE entries (seq INTEGER PRIMARY KEY, bytes BLOB NOT NULL);
 CREATE TABLE history (node BLOB NOT NULL, seq INTEGER NOT NULL, PRIMARY KEY (node, seq)) WITHOUT ROWID;
 CREATE TABLE kept_packs (id BLOB PRIMARY KEY, bytes BLOB NOT NULL);

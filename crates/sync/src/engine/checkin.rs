@@ -379,11 +379,16 @@ impl Engine {
             results.extend(job.await?);
         }
         (self.observer)(Event::Read { files: total, total });
-        let mut any = false;
-        for HasRead { node, result } in results {
-            any |= self.take_read(node, result)?;
-        }
-        Ok(any)
+        self.in_transaction(|engine| {
+            let mut any = false;
+            for HasRead { node, result, lists } in results {
+                for (id, bytes) in lists {
+                    engine.state.keep_list(&id, &bytes)?;
+                }
+                any |= engine.take_read(node, result)?;
+            }
+            Ok(any)
+        })
     }
 
     /// A row says that a node is in the folder, and nothing says how it looks: it is looked up.

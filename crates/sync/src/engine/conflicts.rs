@@ -20,6 +20,10 @@ pub struct Conflict {
     pub copy_size: u64,
     /// Size of the original in bytes.
     pub original_size: u64,
+    /// How the device calls itself that made the copy, where the entry is known here.
+    pub copy_device_name: String,
+    /// Whether this device made the copy, so that its content is what was changed here.
+    pub is_own_copy: bool,
 }
 
 /// What to keep of a conflict.
@@ -47,16 +51,29 @@ impl Engine {
                 Some(origin) => self.state.node(&origin)?.filter(TreeNode::is_alive),
                 None => None,
             };
+            let (copy_device_name, is_own_copy) = self.maker_of(&node)?;
             found.push(Conflict {
                 copy: path,
                 original: origin.map(|origin| self.remote_path(&origin)).transpose()?.flatten(),
                 node,
                 copy_size: size_of(&copy.record),
                 original_size: original.map_or(0, |original| size_of(&original.record)),
+                copy_device_name,
+                is_own_copy,
             });
         }
         found.sort_by(|one, other| one.copy.cmp(&other.copy));
         Ok(found)
+    }
+
+    /// Returns the name of the device that made a node, and whether it is this one.
+    fn maker_of(&self, node: &NodeId) -> Result<(String, bool)> {
+        let Some(first) = self.state.history(node)?.pop() else {
+            return Ok((String::new(), false));
+        };
+        let Some(entry) = self.state.entry(first)? else { return Ok((String::new(), false)) };
+        let is_own = entry.commit.device == self.options.device;
+        Ok((entry.commit.device_name, is_own))
     }
 
     pub(super) fn remote_path(&self, node: &NodeId) -> Result<Option<RelativePath>> {

@@ -2,20 +2,23 @@
 //! durable in groups.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::io::Write;
 use std::sync::Arc;
 
 use content::pack::RecordOpener;
 use model::environment::random_bytes;
-use model::{ChunkRef, NodeId, NodeKind, NodeRecord, RelativePath, TreeStore};
+use model::{ChunkRef, Content, NodeId, NodeKind, NodeRecord, RelativePath, TreeStore};
 
 use super::{Engine, Event};
 use crate::chunk_reader::{OpenRecord, StoredRecord};
 use crate::error::{Result, SyncError};
-use crate::file_system::{FileError, FileKind, StageToken, StagedFile, Stat};
+use crate::file_system::{FileError, FileKind, StageToken, Stat};
 use crate::overlay::OverlayNode;
 use crate::plan::{Local, LocalMatter, Operation, split};
 use crate::state::{ChunkPlace, SyncedNode};
+
+mod window;
+
+use window::{OpenTarget, Piece, PieceWrite, Source, Window};
 
 /// How many plain bytes are fetched and written at once.
 const WINDOW_LENGTH: u64 = 32 * 1024 * 1024;
@@ -36,12 +39,8 @@ struct Target {
     replaces: Option<Stat>,
     is_suspect: bool,
     token: StageToken,
-}
-
-/// A piece of a file in one window.
-struct Piece {
-    target: usize,
-    chunks: Vec<(ChunkRef, ChunkPlace)>,
+    /// What the folder has of it, from which unchanged chunks are taken.
+    base: Option<Content>,
 }
 
 impl Engine {
@@ -262,7 +261,21 @@ impl Engine {
         let is_suspect = found.is_some_and(|found| found.local.matter == LocalMatter::Suspect);
         let token = u64::from_le_bytes(random_bytes(&*self.environment.random));
         let (version, record) = (remote.version, remote.record);
-        Ok(path.map(|path| Target { node, record, version, path, replaces, is_suspect, token }))
+        let is_as_synced = replaces.is_some() && found.is_none();
+        let base = match self.state.synced(&node)?.map(|synced| synced.record.kind) {
+            Some(NodeKind::File(content)) if is_as_synced => Some(content),
+            _ => None,
+        };
+        Ok(path.map(|path| Target {
+            node,
+            record,
+            version,
+            path,
+            replaces,
+            is_suspect,
+            token,
+            base,
+        }))
     }
 
     fn install(&self, target: &Target) -> Result<Stat, FileError> {
@@ -280,7 +293,7 @@ impl Engine {
     /// Writes targets aside, window by window. Returns which failed, each with its node.
     async fn stage(&mut self, targets: &[Target]) -> Result<BTreeMap<usize, (NodeId, SyncError)>> {
         let mut failed = BTreeMap::new();
-        let mut open: HashMap<usize, Box<dyn StagedFile>> = HashMap::new();
+        let mut open: HashMap<usize, OpenTarget> = HashMap::new();
         let mut window = Window::default();
         for (number, target) in targets.iter().enumerate() {
             let content = match &target.record.kind {
@@ -295,14 +308,8 @@ impl Engine {
                 }
                 NodeKind::Directory => continue,
             };
-            let placed = match self.fetcher.expand(&self.state, &content).await {
-                Ok(chunks) => {
-                    self.fetcher.places(&self.state, &chunks).map(|places| (chunks, places))
-                }
-                Err(error) => Err(error),
-            };
-            let (chunks, places) = match placed {
-                Ok(placed) => placed,
+            let chunks = match self.sources(target, &content).await {
+                Ok(chunks) => chunks,
                 Err(error) if is_of_one_file(&error) => {
                     failed.insert(number, (target.node, error));
                     continue;
@@ -310,9 +317,9 @@ impl Engine {
                 Err(error) => return Err(error),
             };
             let mut piece = Piece { target: number, chunks: Vec::new() };
-            for (chunk, place) in chunks.into_iter().zip(places) {
+            for (chunk, source) in chunks {
                 window.length += u64::from(chunk.length);
-                piece.chunks.push((chunk, place));
+                piece.chunks.push((chunk, source));
                 if window.length >= WINDOW_LENGTH {
                     window.pieces.push((piece, false));
                     self.write_window(std::mem::take(&mut window), targets, &mut open, &mut failed)
@@ -326,19 +333,43 @@ impl Engine {
         Ok(failed)
     }
 
+    /// Finds out for each chunk of a file whether the folder has it already.
+    async fn sources(
+        &mut self,
+        target: &Target,
+        content: &Content,
+    ) -> Result<Vec<(ChunkRef, Source)>> {
+        let mut offsets = HashMap::new();
+        if let Some(base) = &target.base {
+            // Without the old list everything is fetched; that is slower and no less right.
+            let old = self.fetcher.expand(&self.state, base).await.unwrap_or_default();
+            let mut offset = 0;
+            for chunk in old {
+                offsets.entry(chunk).or_insert(offset);
+                offset += u64::from(chunk.length);
+            }
+        }
+        let chunks = self.fetcher.expand(&self.state, content).await?;
+        let mut sources = Vec::with_capacity(chunks.len());
+        for chunk in chunks {
+            let source = match offsets.get(&chunk) {
+                Some(&offset) => Source::Folder(offset),
+                None => Source::Store(self.fetcher.places(&self.state, &[chunk])?[0]),
+            };
+            sources.push((chunk, source));
+        }
+        Ok(sources)
+    }
+
     /// Fetches what a window needs and writes its pieces, divided among the threads.
     async fn write_window(
         &mut self,
         window: Window,
         targets: &[Target],
-        open: &mut HashMap<usize, Box<dyn StagedFile>>,
+        open: &mut HashMap<usize, OpenTarget>,
         failed: &mut BTreeMap<usize, (NodeId, SyncError)>,
     ) -> Result<()> {
-        let places: BTreeSet<ChunkPlace> = window
-            .pieces
-            .iter()
-            .flat_map(|(piece, _)| piece.chunks.iter().map(|(_, place)| *place))
-            .collect();
+        let places: BTreeSet<ChunkPlace> = window.places().collect();
         let stored = match self.fetcher.fetch(&self.state, &places).await {
             Ok(stored) => Arc::new(stored),
             // One pack is damaged or gone: every piece is tried for itself, so that only its files fail.
@@ -370,9 +401,11 @@ impl Engine {
             let target = &targets[piece.target];
             length += piece.chunks.iter().map(|(chunk, _)| u64::from(chunk.length)).sum::<u64>();
             batch.push(PieceWrite {
-                staged: open.remove(&piece.target),
+                open: open.remove(&piece.target),
                 node: target.node,
                 token: target.token,
+                path: target.path.clone(),
+                namer: self.fetcher.namer().clone(),
                 finish: ends.then_some((target.record.mode, target.record.modified)),
                 piece,
             });
@@ -385,8 +418,8 @@ impl Engine {
         for job in jobs {
             for (target, node, result) in job.await {
                 match result {
-                    Ok(Some(staged)) => {
-                        open.insert(target, staged);
+                    Ok(Some(rest)) => {
+                        open.insert(target, rest);
                     }
                     Ok(None) => {}
                     Err(SyncError::File(error)) => {
@@ -434,10 +467,8 @@ impl Engine {
         &self,
         batch: Vec<PieceWrite>,
         opened: Arc<HashMap<ChunkPlace, Arc<OpenRecord>>>,
-    ) -> futures_util::future::BoxFuture<
-        'static,
-        Vec<(usize, NodeId, Result<Option<Box<dyn StagedFile>>>)>,
-    > {
+    ) -> futures_util::future::BoxFuture<'static, Vec<(usize, NodeId, Result<Option<OpenTarget>>)>>
+    {
         let file_system = self.environment.file_system.clone();
         self.environment.workers.run(move || {
             let write = |write: PieceWrite| {
@@ -446,59 +477,6 @@ impl Engine {
             };
             batch.into_iter().map(write).collect()
         })
-    }
-}
-
-/// Pieces that are fetched and written at once; each with whether its file ends with it.
-#[derive(Default)]
-struct Window {
-    pieces: Vec<(Piece, bool)>,
-    length: u64,
-}
-
-/// The writing of one piece.
-struct PieceWrite {
-    staged: Option<Box<dyn StagedFile>>,
-    node: NodeId,
-    token: StageToken,
-    finish: Option<(u32, model::Timestamp)>,
-    piece: Piece,
-}
-
-impl PieceWrite {
-    fn run(
-        self,
-        file_system: &dyn crate::file_system::FileSystem,
-        opened: &HashMap<ChunkPlace, Arc<OpenRecord>>,
-    ) -> Result<Option<Box<dyn StagedFile>>> {
-        let mut staged = match self.staged {
-            Some(staged) => staged,
-            None => file_system.stage(self.token)?,
-        };
-        for (chunk, place) in &self.piece.chunks {
-            let record = opened.get(place).ok_or(SyncError::ChunkMissing(chunk.id))?;
-            staged.write_all(record.chunk(chunk)?).map_err(|error| write_error(&error))?;
-        }
-        match self.finish {
-            Some((mode, modified)) => {
-                staged.finish(mode, modified)?;
-                Ok(None)
-            }
-            None => Ok(Some(staged)),
-        }
-    }
-}
-
-/// Names what went wrong when a file was written aside.
-fn write_error(error: &std::io::Error) -> FileError {
-    use std::io::ErrorKind;
-    let path = RelativePath::ROOT;
-    match error.kind() {
-        ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => {
-            FileError::NoSpace(path)
-        }
-        ErrorKind::ReadOnlyFilesystem => FileError::ReadOnly(path),
-        _ => FileError::Other { path, reason: error.to_string() },
     }
 }
 

@@ -2,11 +2,11 @@
 
 use std::collections::{HashMap, HashSet};
 
-use model::codec::encode_message;
+use model::codec::{decode_message, encode_message};
 use model::commit::PackRef;
 use model::fold::{FoldNote, Folded, fold};
 use model::wire::RefusalKind;
-use model::{Action, Entry, NodeId, Outcome};
+use model::{Action, Entry, NodeId, NodeRecord, Outcome, TreeNode, TreeStore};
 
 use super::{Engine, Event};
 use crate::chunk_reader::pack_id;
@@ -136,6 +136,7 @@ struct Settled {
 fn settle(state: &mut State, entry: &Entry, folded: &Folded) -> Result<Settled> {
     let differs: HashSet<NodeId> = folded.notes.iter().map(FoldNote::node).collect();
     let mut settled = Settled::default();
+    let mut directories = Directories::default();
     let changes = &entry.commit.changes;
     let last: HashMap<_, _> = changes.iter().map(|change| change.node).zip(0..).collect();
     for (number, (change, outcome)) in changes.iter().zip(&folded.outcomes).enumerate() {
@@ -156,8 +157,9 @@ fn settle(state: &mut State, entry: &Entry, folded: &Folded) -> Result<Settled> 
                 !differs.contains(node)
             }
             // Where the fold did something else the planner merges: it compares records, not only versions.
-            (Outcome::Accepted { version }, Action::Put(_)) => {
-                state.accept_pending(node, op_id, *version)? && !differs.contains(node)
+            (Outcome::Accepted { version }, Action::Put(payload)) => {
+                let is_accepted = state.accept_pending(node, op_id, *version)?;
+                is_accepted && !differs.contains(node) && directories.are_themselves(state, payload)?
             }
         };
         if is_as_proposed {
@@ -167,4 +169,25 @@ fn settle(state: &mut State, entry: &Entry, folded: &Folded) -> Result<Settled> 
     }
     state.remove_from_outbox(&entry.commit.op_id)?;
     Ok(settled)
+}
+
+/// Directories that were looked up. What was proposed into one that is merged into another lies in that other, and the
+/// fold makes no note of it.
+#[derive(Default)]
+struct Directories(HashMap<NodeId, bool>);
+
+impl Directories {
+    /// Tells whether the directory of a proposed node is still what it was.
+    fn are_themselves(&mut self, state: &State, payload: &[u8]) -> Result<bool> {
+        let Ok(NodeRecord { parent, .. }) = decode_message(payload) else { return Ok(false) };
+        if parent == NodeId::ROOT {
+            return Ok(true);
+        }
+        if let Some(known) = self.0.get(&parent) {
+            return Ok(*known);
+        }
+        let is_itself = state.node(&parent)?.as_ref().is_some_and(TreeNode::is_alive);
+        self.0.insert(parent, is_itself);
+        Ok(is_itself)
+    }
 }

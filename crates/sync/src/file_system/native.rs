@@ -13,7 +13,7 @@
 //! `listing`, `attributes`, `identity`, `lock`, `facts` (stats and errors).
 
 use std::collections::BTreeMap;
-use std::io::Read;
+use std::io::{Read, Seek, SeekFrom};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 use std::sync::Arc;
@@ -257,6 +257,10 @@ impl Read for NativeOpenFile {
 }
 
 impl OpenFile for NativeOpenFile {
+    fn go_to(&mut self, offset: u64) -> std::io::Result<()> {
+        self.file.seek(SeekFrom::Start(offset)).map(drop)
+    }
+
     fn stat(&self) -> Result<Stat, FileError> {
         let stat = rustix::fs::fstat(self.file.as_fd());
         Ok(stat_from(&stat.map_err(|errno| file_error(errno, &self.path))?))

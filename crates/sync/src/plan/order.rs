@@ -40,6 +40,7 @@ pub fn order<T: Trees>(
             }
         }
     }
+    sorter.finish()?;
     Ok(sorter.steps)
 }
 
@@ -104,7 +105,8 @@ impl<'a, T: Trees> Sorter<'a, T> {
                 Task::Enter(node, is_directory) => match self.progress.get(&node) {
                     Some(Progress::Open) if is_directory => self.step_aside(node)?,
                     Some(Progress::Done | Progress::Open) => {}
-                    Some(Progress::Postponed(visit)) if *visit == self.visits && !is_directory => {}
+                    Some(Progress::Postponed(visit))
+                        if *visit == self.visits && !is_directory && !self.is_ready(&node)? => {}
                     _ => {
                         self.progress.insert(node, Progress::Open);
                         tasks.push(Task::Leave(node));
@@ -115,6 +117,19 @@ impl<'a, T: Trees> Sorter<'a, T> {
                     let progress = self.leave(node)?;
                     self.progress.insert(node, progress);
                 }
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives the nodes that stepped aside and were not asked for again their places.
+    fn finish(&mut self) -> Result<(), T::Error> {
+        for (node, operation) in self.operations {
+            if operation.is_proposal() && !self.is_done(node) {
+                self.visit(*node)?;
+            }
+            if operation.is_proposal() && !self.is_done(node) {
+                self.steps.push(Step { node: *node, is_detour: false });
             }
         }
         Ok(())
@@ -132,22 +147,26 @@ impl<'a, T: Trees> Sorter<'a, T> {
     }
 
     fn leave(&mut self, node: NodeId) -> Result<Progress, T::Error> {
-        let mut emptying = self.emptying.get(&node).into_iter().flatten();
-        let is_ready = match self.is_deletion(&node) {
-            true => emptying.all(|node| self.is_done(node)),
-            false => self.has_directory(&node)?,
-        };
-        if is_ready && self.holder(&node)?.is_some_and(|holder| !self.is_done(&holder)) {
+        if !self.is_ready(&node)? {
+            return Ok(Progress::Postponed(self.visits));
+        }
+        if self.holder(&node)?.is_some_and(|holder| !self.is_done(&holder)) {
             self.step_aside(node)?;
             if self.detoured.contains(&node) {
                 return Ok(Progress::Postponed(self.visits));
             }
         }
-        if !is_ready {
-            return Ok(Progress::Postponed(self.visits));
-        }
         self.steps.push(Step { node, is_detour: false });
         Ok(Progress::Done)
+    }
+
+    /// Tells whether all that must stand before a node is in the order already.
+    fn is_ready(&self, node: &NodeId) -> Result<bool, T::Error> {
+        let mut emptying = self.emptying.get(node).into_iter().flatten();
+        match self.is_deletion(node) {
+            true => Ok(emptying.all(|node| self.is_done(node))),
+            false => self.has_directory(node),
+        }
     }
 
     /// Lets a new node be proposed under another name first, so that others can be put into it, or leave its place.

@@ -147,6 +147,25 @@ impl State {
         Ok(rows.into_iter().collect())
     }
 
+    /// Keeps a chunk list of a large file.
+    ///
+    /// # Errors
+    /// [`crate::SyncError::Database`].
+    pub fn keep_list(&self, id: &ChunkId, bytes: &[u8]) -> Result<()> {
+        self.run(
+            "INSERT OR IGNORE INTO lists (id, bytes) VALUES (?, ?)",
+            params![id.as_bytes(), bytes],
+        )
+    }
+
+    /// Returns a chunk list that is kept here.
+    ///
+    /// # Errors
+    /// [`crate::SyncError::Database`].
+    pub fn list(&self, id: &ChunkId) -> Result<Option<Vec<u8>>> {
+        self.row("SELECT bytes FROM lists WHERE id = ?", [id.as_bytes()], |row| row.get(0))
+    }
+
     /// Keeps a pack on this device until it can be stored.
     ///
     /// # Errors

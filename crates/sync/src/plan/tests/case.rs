@@ -7,7 +7,7 @@ use model::{NodeId, NodeKind, NodeState, Tree, TreeStore};
 use super::world::{
     Base, Device, Dice, File, Flag, Log, Mutant, content_of, ensure, living, tree_node,
 };
-use crate::plan::{Matter, Place};
+use crate::plan::{Matter, Place, is_parked};
 
 /// A tree: where every node is and what it is.
 pub(super) type Nodes = BTreeMap<NodeId, (Place, Matter)>;
@@ -210,7 +210,7 @@ pub(super) fn check_agreement(device: &Device, log: &Log) -> Result<(), String> 
     for (place, _) in local.values() {
         let name = place.name.to_string();
         ensure(name.matches("(conflict").count() <= 1, || format!("'{name}' is nested"))?;
-        ensure(!name.starts_with(".syncline"), || format!("'{name}' is left"))?;
+        ensure(!is_parked(place), || format!("'{name}' is left"))?;
     }
     Ok(())
 }

@@ -96,7 +96,7 @@ impl Fleet {
 }
 
 /// Checks fleets of devices; every seed is another story.
-pub(super) fn check_fleets(seeds: std::ops::Range<u64>) {
+pub(super) fn check_fleets(seeds: impl Iterator<Item = u64>) {
     for seed in seeds {
         let steps = 10 + (seed % 60) as usize;
         if let Err(error) = Fleet::new(seed, false).run(steps) {
@@ -106,10 +106,13 @@ pub(super) fn check_fleets(seeds: std::ops::Range<u64>) {
     }
 }
 
+/// Seeds that found a defect of the planner or of this world.
+const FAILED_ONCE: [u64; 5] = [831, 2080, 23_838, 47_213, 430_259];
+
 /// How many fleets are checked.
 const SEEDS: u64 = 1500;
 
 #[test]
 fn devices_that_edit_at_the_same_time_agree_in_the_end() {
-    check_fleets(0..SEEDS);
+    check_fleets((0..SEEDS).chain(FAILED_ONCE));
 }

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::case::{Case, Nodes};
 use super::world::{Dice, content_of, directory, file, id, matter, place};
-use crate::plan::{Matter, parked_place};
+use crate::plan::{Matter, is_parked};
 
 /// Something a user does. Its numbers choose among what there is.
 #[derive(Debug, Clone, Copy)]
@@ -66,7 +66,7 @@ impl User {
     /// Does one thing; nothing where it is impossible.
     pub(super) fn edit(&mut self, tree: &mut Nodes, edit: Edit) {
         // Users leave alone what is parked.
-        let is_seen = |node: &NodeId| tree[node].0 != parked_place(node);
+        let is_seen = |node: &NodeId| !is_parked(&tree[node].0);
         let nodes: Vec<_> = tree.keys().copied().filter(is_seen).collect();
         let is_directory = |node: &&NodeId| tree[*node].1.kind.is_directory();
         let mut directories = vec![NodeId::ROOT];
@@ -181,7 +181,7 @@ pub(super) fn random_case(seed: u64) -> Case {
 }
 
 /// Checks random cases; returns the most rounds that one took.
-pub(super) fn check_seeds(seeds: std::ops::Range<u64>) -> u32 {
+pub(super) fn check_seeds(seeds: impl Iterator<Item = u64>) -> u32 {
     let check = |seed| match random_case(seed).check(seed, None) {
         Ok(rounds) => rounds,
         Err(error) => panic!("seed {seed}: {error}\n{}", random_case(seed).explain(seed)),
@@ -191,8 +191,11 @@ pub(super) fn check_seeds(seeds: std::ops::Range<u64>) -> u32 {
 
 #[test]
 fn perturbed_trees_settle() {
-    println!("at most {} rounds", check_seeds(0..SEEDS));
+    println!("at most {} rounds", check_seeds((0..SEEDS).chain(FAILED_ONCE)));
 }
+
+/// Seeds that found a defect of the planner.
+const FAILED_ONCE: [u64; 2] = [9396, 208_953];
 
 /// How many random cases are checked.
 const SEEDS: u64 = 2000;

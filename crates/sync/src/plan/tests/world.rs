@@ -420,7 +420,7 @@ impl Device {
         ensure(file.flag == Flag::Known, || format!("{file:?} was not read"))?;
         self.synced.remove(&node);
         let remote = &self.remote.get(&node).ok_or("kept beside nothing")?.record;
-        let wanted = copied_place(&node, &file.place, &split(remote).0).name;
+        let wanted = copied_place(&file.place, &split(remote).0).name;
         let label = format!("conflict device {}", self.label);
         let is_taken = |place: &Place| {
             let (Ok(local), Ok(remote)) = (self.local_holder(place), self.remote_holder(place));

@@ -1,0 +1,139 @@
+//! Windows: pieces of files that are fetched and written at once, so that memory does not grow with the files.
+
+use std::collections::HashMap;
+use std::io::{Read, Write};
+use std::sync::Arc;
+
+use content::ChunkNamer;
+use model::{ChunkRef, NodeId, RelativePath, Timestamp};
+
+use crate::chunk_reader::OpenRecord;
+use crate::error::{Result, SyncError};
+use crate::file_system::{FileError, FileSystem, OpenFile, StageToken, StagedFile};
+use crate::state::ChunkPlace;
+
+/// Where the bytes of a chunk come from.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Source {
+    /// From a record of a pack.
+    Store(ChunkPlace),
+    /// From the version in the folder, this many bytes from its start.
+    Folder(u64),
+}
+
+/// A piece of a file in one window.
+pub(super) struct Piece {
+    /// Number of the file among the targets.
+    pub(super) target: usize,
+    pub(super) chunks: Vec<(ChunkRef, Source)>,
+}
+
+/// Pieces that are fetched and written at once; each with whether its file ends with it.
+#[derive(Default)]
+pub(super) struct Window {
+    pub(super) pieces: Vec<(Piece, bool)>,
+    /// Plain bytes of all pieces.
+    pub(super) length: u64,
+}
+
+impl Window {
+    /// Returns the records that are needed.
+    pub(super) fn places(&self) -> impl Iterator<Item = ChunkPlace> + '_ {
+        let chunks = self.pieces.iter().flat_map(|(piece, _)| &piece.chunks);
+        chunks.filter_map(|(_, source)| match source {
+            Source::Store(place) => Some(*place),
+            Source::Folder(_) => None,
+        })
+    }
+}
+
+/// A file between two windows.
+pub(super) struct OpenTarget {
+    staged: Box<dyn StagedFile>,
+    base: Option<Box<dyn OpenFile>>,
+}
+
+/// The writing of one piece.
+pub(super) struct PieceWrite {
+    pub(super) open: Option<OpenTarget>,
+    pub(super) node: NodeId,
+    pub(super) token: StageToken,
+    pub(super) path: RelativePath,
+    pub(super) namer: ChunkNamer,
+    /// Mode and time, where the file ends with this piece.
+    pub(super) finish: Option<(u32, Timestamp)>,
+    pub(super) piece: Piece,
+}
+
+impl PieceWrite {
+    /// Writes the piece; returns the file unless it has ended.
+    pub(super) fn run(
+        self,
+        file_system: &dyn FileSystem,
+        opened: &HashMap<ChunkPlace, Arc<OpenRecord>>,
+    ) -> Result<Option<OpenTarget>> {
+        let mut open = match self.open {
+            Some(open) => open,
+            None => OpenTarget { staged: file_system.stage(self.token)?, base: None },
+        };
+        let mut buffer = Vec::new();
+        let mut next = None;
+        for (chunk, source) in &self.piece.chunks {
+            let bytes = match source {
+                Source::Store(place) => {
+                    let record = opened.get(place).ok_or(SyncError::ChunkMissing(chunk.id))?;
+                    record.chunk(chunk)?
+                }
+                Source::Folder(offset) => {
+                    let base = match &mut open.base {
+                        Some(base) => base,
+                        none => none.insert(file_system.open(&self.path)?),
+                    };
+                    let is_next = next == Some(*offset);
+                    next = Some(offset + u64::from(chunk.length));
+                    read_chunk(base, (!is_next).then_some(*offset), chunk, &mut buffer)
+                        .ok()
+                        .filter(|()| self.namer.verify(chunk.id, &buffer).is_ok())
+                        // It was edited meanwhile: the next scan will see.
+                        .ok_or_else(|| FileError::Changed(self.path.clone()))?;
+                    buffer.as_slice()
+                }
+            };
+            open.staged.write_all(bytes).map_err(|error| write_error(&error))?;
+        }
+        match self.finish {
+            Some((mode, modified)) => {
+                open.staged.finish(mode, modified)?;
+                Ok(None)
+            }
+            None => Ok(Some(open)),
+        }
+    }
+}
+
+/// Reads a chunk of the version in the folder, going to its place first unless reading is there.
+fn read_chunk(
+    base: &mut Box<dyn OpenFile>,
+    go_to: Option<u64>,
+    chunk: &ChunkRef,
+    buffer: &mut Vec<u8>,
+) -> std::io::Result<()> {
+    if let Some(offset) = go_to {
+        base.go_to(offset)?;
+    }
+    buffer.resize(chunk.length as usize, 0);
+    base.read_exact(buffer)
+}
+
+/// Names what went wrong when a file was written aside.
+fn write_error(error: &std::io::Error) -> FileError {
+    use std::io::ErrorKind;
+    let path = RelativePath::ROOT;
+    match error.kind() {
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => {
+            FileError::NoSpace(path)
+        }
+        ErrorKind::ReadOnlyFilesystem => FileError::ReadOnly(path),
+        _ => FileError::Other { path, reason: error.to_string() },
+    }
+}
