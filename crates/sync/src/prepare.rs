@@ -8,7 +8,7 @@ use std::io::Read;
 use std::sync::Arc;
 
 use content::{
-    ChunkBuffer, ChunkNamer, Chunker, ChunkerKind, Chunks, ContentError, FinishedPack,
+    ChunkBuffer, ChunkNamer, ChunkSizes, Chunker, ChunkerKind, Chunks, ContentError, FinishedPack,
     ManifestBuilder, PackWriter, Transform, WorkspaceContentKeys, average_for, chunk_reader,
     looks_incompressible,
 };
@@ -16,15 +16,19 @@ use model::{ChunkId, ChunkRef, Content, NodeId, NodeKind, RelativePath};
 use parking_lot::Mutex;
 
 use crate::error::SyncError;
-use crate::file_system::{FileError, FileKind, FileSystem, Stat};
+use crate::file_system::{FileError, FileKind, FileSystem, OpenFile, Stat};
 use crate::overlay::matter_of;
 use crate::plan::Matter;
 
 /// Files up to this size in bytes are read whole before they are cut.
 const WHOLE_FILE_SIZE_MAX: u64 = 4 * 1024 * 1024;
 
-/// How many bytes at the start of a file tell whether it is compressed media.
-const SAMPLE_LENGTH: usize = 64 * 1024;
+/// How many places of a file are looked at to tell whether it is compressed media. One alone says little: a disk image
+/// or an archive begins with anything.
+const SAMPLES: u64 = 8;
+
+/// How many bytes are looked at in each place.
+const SAMPLE_LENGTH: usize = 16 * 1024;
 
 /// Files below this size in bytes are cut the same whatever they contain.
 const MEDIA_SIZE_MIN: u64 = 512 * 1024;
@@ -187,8 +191,10 @@ impl Reader<'_> {
     }
 
     fn cut_whole(&mut self, file: &ToRead, bytes: &[u8]) -> Result<Content, SyncError> {
-        let average =
-            self.average(file, bytes.len() as u64, &bytes[..bytes.len().min(SAMPLE_LENGTH)]);
+        let average = self.average(file, bytes.len() as u64, |offset| {
+            let rest = bytes.get(offset as usize..).unwrap_or_default();
+            Ok(rest[..rest.len().min(SAMPLE_LENGTH)].to_vec())
+        })?;
         let chunker = self.take_chunker(average)?;
         let mut manifest = ManifestBuilder::new(self.namer.clone(), average);
         for chunk in Chunks::new(&*chunker, bytes) {
@@ -203,17 +209,19 @@ impl Reader<'_> {
         &mut self,
         file: &ToRead,
         size: u64,
-        open: &mut impl Read,
+        open: &mut Box<dyn OpenFile>,
     ) -> Result<Content, SyncError> {
-        let mut sample = Vec::new();
-        let sampled = open.take(SAMPLE_LENGTH as u64).read_to_end(&mut sample);
-        sampled.map_err(|source| ContentError::Read { source })?;
-        let average = self.average(file, size, &sample);
+        let average = self.average(file, size, |offset| {
+            let mut sample = Vec::new();
+            open.go_to(offset)?;
+            open.take(SAMPLE_LENGTH as u64).read_to_end(&mut sample)?;
+            Ok(sample)
+        })?;
+        open.go_to(0).map_err(|source| ContentError::Read { source })?;
         let chunker = self.take_chunker(average)?;
         let mut manifest = ManifestBuilder::new(self.namer.clone(), average);
         let mut buffer = std::mem::take(&mut self.buffer);
-        let mut whole = sample.as_slice().chain(open);
-        let read = chunk_reader::<SyncError>(&mut whole, &*chunker, &mut buffer, |chunk| {
+        let read = chunk_reader::<SyncError>(open, &*chunker, &mut buffer, |chunk| {
             let chunk_ref = self.store(chunk)?;
             manifest.push(chunk_ref, &mut |list, bytes| self.store_list(list, bytes))
         });
@@ -223,11 +231,26 @@ impl Reader<'_> {
         manifest.finish(&mut |list, bytes| self.store_list(list, bytes))
     }
 
-    fn average(&self, file: &ToRead, size: u64, sample: &[u8]) -> u32 {
-        let kept = file.chunk_size.filter(|&average| content::ChunkSizes::around(average).is_ok());
-        kept.unwrap_or_else(|| {
-            average_for(size, size >= MEDIA_SIZE_MIN && looks_incompressible(sample))
-        })
+    /// Returns the average chunk size for a file: that of its version before, or one by size and kind.
+    fn average(
+        &self,
+        file: &ToRead,
+        size: u64,
+        mut sample: impl FnMut(u64) -> std::io::Result<Vec<u8>>,
+    ) -> Result<u32, SyncError> {
+        if let Some(kept) = file.chunk_size.filter(|&average| ChunkSizes::around(average).is_ok()) {
+            return Ok(kept);
+        }
+        let mut is_media = size >= MEDIA_SIZE_MIN;
+        for number in 0..SAMPLES {
+            if !is_media {
+                break;
+            }
+            let bytes = sample(size / SAMPLES * number);
+            is_media =
+                looks_incompressible(&bytes.map_err(|source| ContentError::Read { source })?);
+        }
+        Ok(average_for(size, is_media))
     }
 
     fn take_chunker(&mut self, average: u32) -> Result<Box<dyn Chunker>, SyncError> {

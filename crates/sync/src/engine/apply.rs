@@ -3,13 +3,15 @@
 use std::collections::BTreeMap;
 
 use model::environment::random_bytes;
-use model::{ConflictOrigin, Name, NodeId, RelativePath, TreeStore};
+use model::{ConflictOrigin, NodeId, RelativePath, TreeStore};
 
 use super::{Engine, Event};
 use crate::error::{Result, SyncError};
 use crate::file_system::{FileError, FileKind, Stat};
 use crate::overlay::OverlayNode;
-use crate::plan::{Local, LocalMatter, Operation, Place, Trees, plan, split};
+use crate::plan::{
+    Local, LocalMatter, Operation, Place, Trees, copied_place, parked_place, plan, split,
+};
 use crate::scan::{Problem, ProblemKind};
 use crate::state::SyncedNode;
 
@@ -128,7 +130,7 @@ impl Engine {
 
     /// Before a row takes a name in the merge base: whoever has the name there and is elsewhere, or also in the folder,
     /// must not be forgotten with its row.
-    fn keep_local_rows_apart(&mut self, row: &SyncedNode) -> Result<()> {
+    pub(super) fn keep_local_rows_apart(&mut self, row: &SyncedNode) -> Result<()> {
         let (place, _) = split(&row.record);
         let Some(other) = self.state.synced_child(&place.parent, &place.name)? else {
             return Ok(());
@@ -136,12 +138,12 @@ impl Engine {
         if other.node == row.node {
             return Ok(());
         }
-        let parked = self.parked_name(&other.node);
+        let parked = parked_place(&other.node);
         let (found, stat) =
             (self.trees().local(&other.node)?, self.trees().local_stat(&other.node)?);
         let mut moved = other;
-        moved.record.parent = NodeId::ROOT;
-        moved.record.name = parked;
+        moved.record.parent = parked.parent;
+        moved.record.name = parked.name;
         if let (Some(local), Some(stat)) = (found, stat) {
             self.overlay.set(moved.node, OverlayNode { local, stat });
         }
@@ -201,19 +203,12 @@ impl Engine {
         }
     }
 
-    fn parked_name(&self, node: &NodeId) -> Name {
-        Name::new(format!(".syncline-parked-{node}")).expect("a valid name")
-    }
-
     fn apply_moves(&mut self, operations: Vec<(NodeId, Operation)>) -> Result<bool> {
         let mut progress = false;
         for (node, operation) in operations {
             let done = match operation {
                 Operation::KeepCopy => self.keep_copy(&node),
-                Operation::Park => {
-                    let place = Place { parent: NodeId::ROOT, name: self.parked_name(&node) };
-                    self.move_local(&node, place)
-                }
+                Operation::Park => self.move_local(&node, parked_place(&node)),
                 _ => {
                     let remote = self.state.node(&node)?.expect("planned from the remote tree");
                     self.move_local(&node, split(&remote.record).0)
@@ -272,7 +267,8 @@ impl Engine {
     fn keep_copy(&mut self, node: &NodeId) -> Result<()> {
         let found = self.overlay.get(node).cloned().expect("a conflict was read");
         let Some(from) = self.trees().local_path(node)? else { return Ok(()) };
-        let mut place = found.local.place.clone();
+        let remote = self.state.node(node)?.expect("planned from the remote tree");
+        let mut place = copied_place(&found.local.place, &split(&remote.record).0);
         let label = format!("conflict {}", self.options.device_name);
         let wanted = place.name.clone();
         let mut attempt = 0;
@@ -281,6 +277,7 @@ impl Engine {
             attempt += 1;
             let path = self.trees().path_of_place(&place)?.expect("its directory is in the folder");
             if self.trees().local_holder(&place)?.is_none()
+                && self.trees().remote_holder(&place)?.is_none()
                 && self.environment.file_system.stat(&path)?.is_none()
             {
                 break path;

@@ -187,7 +187,10 @@ impl Engine {
         let count = rows.len() as u64;
         self.in_transaction(|engine| {
             engine.state.add_to_outbox(&commit)?;
-            rows.iter().try_for_each(|row| engine.state.propose_synced(row))
+            rows.iter().try_for_each(|row| {
+                engine.keep_local_rows_apart(row)?;
+                engine.state.propose_synced(row)
+            })
         })?;
         for row in rows {
             if let Some(path) = self.trees().local_path(&row.node)? {

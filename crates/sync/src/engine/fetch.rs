@@ -159,7 +159,9 @@ fn settle(state: &mut State, entry: &Entry, folded: &Folded) -> Result<Settled> 
             // Where the fold did something else the planner merges: it compares records, not only versions.
             (Outcome::Accepted { version }, Action::Put(payload)) => {
                 let is_accepted = state.accept_pending(node, op_id, *version)?;
-                is_accepted && !differs.contains(node) && directories.are_themselves(state, payload)?
+                is_accepted
+                    && !differs.contains(node)
+                    && directories.are_themselves(state, payload)?
             }
         };
         if is_as_proposed {
