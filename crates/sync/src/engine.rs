@@ -305,6 +305,11 @@ impl Engine {
 
     fn begin(&mut self) -> Result<()> {
         self.bind_root()?;
+        if self.state.fact(RUNNING)?.is_some() {
+            self.state.transaction(State::forget_orphans)?;
+        } else {
+            self.state.set_fact(RUNNING, &[])?;
+        }
         self.report = SyncReport::default();
         self.skipped.clear();
         // What an earlier run has read may rest in packs that it never announced: it is read again.
@@ -316,6 +321,7 @@ impl Engine {
 
     fn finish(&mut self) -> Result<SyncReport> {
         self.is_scanned = true;
+        self.state.forget_fact(RUNNING)?;
         let mut report = std::mem::take(&mut self.report);
         report.seq = self.head()?.seq;
         report.received_bytes += self.fetcher.fetched_bytes;
@@ -385,6 +391,9 @@ impl Engine {
         if remote == synced { self.state.remove_unsynced(node) } else { Ok(()) }
     }
 }
+
+/// The fact that a run has begun and not ended: if another one finds it, the former was cut off.
+const RUNNING: &str = "running";
 
 /// How many nodes may vanish at once without a question, whatever their part.
 const MASS_DELETE_MIN: u64 = 50;

@@ -93,7 +93,37 @@ pub enum SyncError {
     NotSettling(u32),
 }
 
+/// Why the local database failed, as far as the way out differs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DatabaseTrouble {
+    /// It is no database any more, or holds what cannot be read: it can be made anew.
+    Damaged,
+    /// The disk is full.
+    NoSpace,
+    /// Another process works on it.
+    Busy,
+    /// Anything else.
+    Other,
+}
+
 impl SyncError {
+    /// Tells why the local database failed, if it did.
+    pub fn database_trouble(&self) -> Option<DatabaseTrouble> {
+        use rusqlite::ErrorCode;
+        match self {
+            Self::Database { source, .. } => Some(match source.sqlite_error_code() {
+                Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => {
+                    DatabaseTrouble::Damaged
+                }
+                Some(ErrorCode::DiskFull) => DatabaseTrouble::NoSpace,
+                Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => DatabaseTrouble::Busy,
+                _ => DatabaseTrouble::Other,
+            }),
+            Self::Decode(_) => Some(DatabaseTrouble::Damaged),
+            _ => None,
+        }
+    }
+
     /// Tells whether trying again may help.
     pub fn is_retryable(&self) -> bool {
         match self {

@@ -22,4 +22,4 @@ pub mod watch;
 pub mod workers;
 
 pub use engine::{Engine, EngineOptions, Environment};
-pub use error::SyncError;
+pub use error::{DatabaseTrouble, SyncError};

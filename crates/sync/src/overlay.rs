@@ -224,8 +224,8 @@ impl Trees for EngineTrees<'_> {
         if let Some(holder) = self.overlay.holders.get(place) {
             return Ok(Some(*holder));
         }
-        let row = self.state.synced_child(&place.parent, &place.name)?;
-        Ok(row.map(|row| row.node).filter(|node| !self.overlay.contains(node)))
+        let rows = self.state.synced_at(&place.parent, &place.name)?;
+        Ok(rows.into_iter().map(|row| row.node).find(|node| !self.overlay.contains(node)))
     }
 
     fn remote_holder(&self, place: &Place) -> Result<Option<NodeId>> {

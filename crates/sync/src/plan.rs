@@ -212,6 +212,13 @@ pub fn is_parked(place: &Place) -> bool {
     place.parent == NodeId::ROOT && place.name.as_bytes().starts_with(PARKED_PREFIX.as_bytes())
 }
 
+/// Returns the node that was parked at a place.
+pub fn parked_node(place: &Place) -> Option<NodeId> {
+    let name = place.name.as_bytes().strip_prefix(PARKED_PREFIX.as_bytes())?;
+    let id = str::from_utf8(name.get(..2 * NodeId::LENGTH)?).ok()?.parse().ok()?;
+    is_parked(place).then_some(id)
+}
+
 /// Returns the place from whose name a copy that is kept has its own: that of the file, but that of the log for what is
 /// parked.
 pub fn copied_place(local: &Place, remote: &Place) -> Place {

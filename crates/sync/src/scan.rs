@@ -16,6 +16,7 @@ use model::{InvalidPath, Name, NodeId, Random, RelativePath};
 use crate::error::Result;
 use crate::file_system::{DirectoryEntry, FileError, FileKind, FileSystem, Stat};
 use crate::ignore_rules::IgnoreRules;
+use crate::plan::{Place, parked_node};
 use crate::state::State;
 use crate::state::synced::ScanRow;
 
@@ -173,12 +174,12 @@ impl Scanner<'_> {
         for path in paths {
             let (mut at, mut node) = (RelativePath::ROOT, NodeId::ROOT);
             for name in path.names() {
-                let child = self.state.synced_child(&node, &name)?;
-                let Some(child) = child.filter(|child| child.record.kind.is_directory()) else {
-                    break;
-                };
+                // Where several nodes claim the name, the scan of the directory above tells which one has it.
+                match self.state.synced_at(&node, &name)?.as_slice() {
+                    [child] if child.record.kind.is_directory() => node = child.node,
+                    _ => break,
+                }
                 at = at.join(&name)?;
-                node = child.node;
             }
             known.insert(at, node);
         }
@@ -225,7 +226,15 @@ impl Scanner<'_> {
             while let Some(row) = rows.next_if(|row| row.name < name) {
                 self.miss_in(path, row)?;
             }
-            let row = rows.next_if(|row| row.name == name);
+            let mut row = rows.next_if(|row| row.name == name);
+            while let Some(other) = rows.next_if(|row| row.name == name) {
+                // Several nodes claim the name: it belongs to the one whose file it is.
+                let is_its = |row: &ScanRow| {
+                    row.kind == stat.kind && row.stat.is_some_and(|old| old.inode == stat.inode)
+                };
+                let loser = if is_its(&other) { row.replace(other) } else { Some(other) };
+                loser.map_or(Ok(()), |loser| self.miss_in(path, loser))?;
+            }
             self.entry(node, name, at, stat, row);
         }
         rows.try_for_each(|row| self.miss_in(path, row))
@@ -279,7 +288,10 @@ impl Scanner<'_> {
         row: Option<ScanRow>,
     ) {
         let Some(row) = row else {
-            self.arrivals.push(Arrival { parent, name, path, stat, namesake: None });
+            // What was parked is what it was, even if a program has saved it anew there.
+            let place = Place { parent, name: name.clone() };
+            let namesake = parked_node(&place);
+            self.arrivals.push(Arrival { parent, name, path, stat, namesake });
             return;
         };
         if row.kind != stat.kind {
@@ -368,6 +380,13 @@ impl Scanner<'_> {
         directories
     }
 
+    fn missing_namesake(&self, arrival: &Arrival) -> Option<NodeId> {
+        let is_it = |node: &NodeId| {
+            self.missing.get(node).is_some_and(|missing| missing.kind == arrival.stat.kind)
+        };
+        arrival.namesake.filter(is_it)
+    }
+
     /// Takes arrived directories that are nobody's as their namesakes or as new, and walks them.
     fn admit_directories(&mut self) -> bool {
         let (directories, files): (Vec<_>, Vec<_>) = std::mem::take(&mut self.arrivals)
@@ -376,7 +395,7 @@ impl Scanner<'_> {
         self.arrivals = files;
         let progress = !directories.is_empty();
         for arrival in directories {
-            let namesake = arrival.namesake.filter(|node| self.missing.contains_key(node));
+            let namesake = self.missing_namesake(&arrival);
             let node = namesake.unwrap_or_else(|| self.ids.next());
             self.settle(node, arrival, false);
         }
@@ -399,7 +418,7 @@ impl Scanner<'_> {
             }
         }
         for arrival in strangers {
-            let namesake = arrival.namesake.filter(|node| self.missing.contains_key(node));
+            let namesake = self.missing_namesake(&arrival);
             let node = namesake.unwrap_or_else(|| self.ids.next());
             self.settle(node, arrival, true);
         }

@@ -47,7 +47,7 @@ CREATE UNIQUE INDEX remote_place ON remote (parent, name) WHERE alive = 1;
 CREATE TABLE synced (
     parent BLOB NOT NULL, name BLOB NOT NULL, node BLOB NOT NULL, version INTEGER NOT NULL,
     kind INTEGER NOT NULL, stat BLOB, pending BLOB, body BLOB NOT NULL, before BLOB,
-    PRIMARY KEY (parent, name)) WITHOUT ROWID;
+    PRIMARY KEY (parent, name, node)) WITHOUT ROWID;
 CREATE UNIQUE INDEX synced_node ON synced (node);
 CREATE INDEX synced_pending ON synced (pending) WHERE pending IS NOT NULL;
 CREATE TABLE unsynced (node BLOB PRIMARY KEY) WITHOUT ROWID;

@@ -33,7 +33,7 @@ pub(super) struct History {
     pub events: BTreeMap<String, Vec<Event>>,
     /// What each user wrote last at each shared path and did not remove since.
     pub last_written: BTreeMap<(usize, String), Vec<u8>>,
-    /// Where a shared file went by a rename.
+    /// Where a shared file went by a rename, and from where it came.
     pub renames: BTreeSet<(String, String)>,
     /// What must be in the users' own areas at the end.
     pub own_files: BTreeMap<String, Vec<u8>>,
@@ -62,7 +62,9 @@ impl History {
         if let Some(content) = self.last_written.remove(&(event.user, from.to_owned())) {
             self.last_written.insert((event.user, to.to_owned()), content);
         }
+        // Backwards, too: a content that was recorded before the rename stands in the history of the old name.
         self.renames.insert((from.to_owned(), to.to_owned()));
+        self.renames.insert((to.to_owned(), from.to_owned()));
         let arrived = Event { seen: Seen::Unclear, ..event.clone() };
         self.events.entry(from.to_owned()).or_default().push(event);
         self.events.entry(to.to_owned()).or_default().push(arrived);
@@ -73,7 +75,7 @@ impl History {
         if self.events.contains_key(path) { Seen::Unclear } else { Seen::NeverUsed }
     }
 
-    /// Every path that the content written at a path may have moved to, itself included.
+    /// Every path that the content of a path may have moved to or come from, itself included.
     pub(super) fn paths_reached_from(&self, path: &str) -> BTreeSet<String> {
         let mut reached = BTreeSet::from([path.to_owned()]);
         loop {

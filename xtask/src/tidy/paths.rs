@@ -3,12 +3,13 @@
 use super::{Finding, Repository};
 
 const DOCUMENTS: [&str; 4] = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "GOALS.md"];
+const FOLDERS: [&str; 6] = ["crates", "docs", "xtask", "experiments", "web", ".ci"];
 const FILE_ENDINGS: [&str; 3] = [".rs", ".md", ".toml"];
 
 /// Checks that every path in backticks exists, written from the root, from the document's folder,
 /// or from a room (`sync/plan.rs` is `crates/sync/src/plan.rs`).
 ///
-/// Anything with a placeholder (`<name>`, `{id}`, `*`), a space, a scheme or a leading slash is
+/// What has neither the ending of a file nor begins with a folder of the repository is no such path. Anything with a placeholder (`<name>`, `{id}`, `*`), a space, a scheme or a leading slash is
 /// not a path of the repository and not checked.
 pub fn named_paths_exist(repository: &Repository) -> Vec<Finding> {
     let documents = repository.texts().filter(|(path, _)| {
@@ -23,7 +24,9 @@ pub fn named_paths_exist(repository: &Repository) -> Vec<Finding> {
                 continue;
             }
             let words = line.split('`').skip(1).step_by(2).filter(|_| !in_block);
-            for path in words.flat_map(expand_braces).filter(|word| looks_like_a_path(word)) {
+            for path in
+                words.flat_map(expand_braces).filter(|word| looks_like_a_path(repository, word))
+            {
                 if !exists(repository, document, &path) {
                     let message = format!(
                         "names `{path}`, which does not exist (if it is no path of this \
@@ -47,11 +50,18 @@ fn expand_braces(word: &str) -> Vec<String> {
     choices.split(',').map(|choice| format!("{start}{}{end}", choice.trim())).collect()
 }
 
-fn looks_like_a_path(word: &str) -> bool {
+/// What has the ending of a file, or begins with a folder at the root or with a room. Anything else with a slash is
+/// somebody else's path: a key in a store, a file on a device, a schema.
+fn looks_like_a_path(repository: &Repository, word: &str) -> bool {
     let plain = |character: char| character.is_alphanumeric() || "._-/".contains(character);
-    let has_shape =
-        word.contains('/') || FILE_ENDINGS.iter().any(|end| word.ends_with(end) && word != *end);
-    has_shape && word.chars().all(plain) && !word.starts_with('/') && !word.starts_with("..")
+    let is_file = FILE_ENDINGS.iter().any(|end| word.ends_with(end) && word != *end);
+    let is_in_folder = word.split_once('/').is_some_and(|(first, _)| {
+        FOLDERS.contains(&first) || repository.has(&format!("crates/{first}"))
+    });
+    (is_file || is_in_folder)
+        && word.chars().all(plain)
+        && !word.starts_with('/')
+        && !word.starts_with("..")
 }
 
 fn exists(repository: &Repository, document: &str, path: &str) -> bool {
@@ -100,7 +110,7 @@ mod tests {
     #[test]
     fn what_is_no_path_of_the_repository_is_left_alone() {
         let text = "`/healthz` `log/<slot>/r0` `GET /v1/packs` `~/x.toml` `http://a/b` `{id}/x` \
-                    `--at vN|TIME` `*.rs`\n```\ncrates/sink\n`crates/sink`\n```\n";
+                    `--at vN|TIME` `*.rs` `packs/ab/abcdef` `.syncline/root` `syncline.sync/1`\n```\ncrates/sink\n`crates/sink`\n```\n";
         assert_eq!(findings(text), [] as [&str; 0]);
     }
 }

@@ -30,6 +30,9 @@ use crate::envelope;
 const POLL_FIRST: Duration = Duration::from_millis(50);
 const POLL_LAST: Duration = Duration::from_secs(5);
 
+/// The longest checkpoint: a head and two roots.
+const CHECKPOINT_LENGTH_MAX: usize = 1024;
+
 /// How many slots are read at once when catching up.
 const READ_AHEAD: u64 = 8;
 
@@ -137,7 +140,7 @@ impl SlotCommitLog {
 async fn read_slot(store: &dyn ObjectStore, seq: u64) -> Result<Option<Entry>, CommitLogError> {
     let Some(bytes) = store.get(&ObjectKey::log_slot(seq, 0)).await? else { return Ok(None) };
     // An entry is a commit and a few bytes more.
-    let entry: Entry = envelope::unwrap(&bytes, COMMIT_LENGTH_MAX + 1024)
+    let entry: Entry = envelope::unwrap_at_rest(&bytes, COMMIT_LENGTH_MAX + 1024)
         .map_err(|error| damaged(seq, &error.to_string()))?;
     if entry.seq != seq {
         return Err(damaged(seq, "its slot holds another entry"));
@@ -161,7 +164,7 @@ impl CommitLog for SlotCommitLog {
         let mut head = commit.seen;
         loop {
             let entry = Entry { seq: head.seq + 1, previous: head.hash, commit: commit.clone() };
-            let bytes = Bytes::from(envelope::wrap(&entry));
+            let bytes = Bytes::from(envelope::wrap_at_rest(&entry));
             let key = ObjectKey::log_slot(entry.seq, 0);
             if self.store.put(&key, bytes, PutMode::IfAbsent).await? == PutOutcome::Written {
                 self.remember(entry.head());
@@ -228,13 +231,13 @@ impl CommitLog for SlotCommitLog {
         let list = storage::object_store::list_all(&*self.store, ObjectKey::CHECKPOINT).await?;
         let Some(newest) = list.last() else { return Ok(None) };
         let Some(bytes) = self.store.get(&newest.key).await? else { return Ok(None) };
-        let decoded = decode_message(&bytes);
+        let decoded = envelope::unwrap_at_rest(&bytes, CHECKPOINT_LENGTH_MAX);
         decoded.map(Some).map_err(|source| CommitLogError::Message { place: self.store.describe(), source })
     }
 
     async fn publish_checkpoint(&self, checkpoint: &Checkpoint) -> Result<(), CommitLogError> {
         let key = ObjectKey::checkpoint(checkpoint.head.seq);
-        let bytes = Bytes::from(encode_message(checkpoint));
+        let bytes = Bytes::from(envelope::wrap_at_rest(checkpoint));
         self.store.put(&key, bytes, PutMode::IfAbsent).await?;
         Ok(())
     }

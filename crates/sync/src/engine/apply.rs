@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use model::environment::random_bytes;
-use model::{ConflictOrigin, NodeId, RelativePath, TreeStore};
+use model::{ConflictOrigin, Name, NodeId, RelativePath, TreeStore};
 
 use super::{Engine, Event};
 use crate::error::{Result, SyncError};
@@ -100,8 +100,10 @@ impl Engine {
         let synced = self.state.synced(node)?;
         let found = self.overlay.get(node).cloned();
         let (place, matter) = split(&remote.record);
-        let is_read =
-            |found: &OverlayNode| found.local.matter == LocalMatter::Known(matter.clone());
+        // What was moved here is the same, with another change time.
+        let is_read = |found: &OverlayNode| {
+            [LocalMatter::Same, LocalMatter::Known(matter.clone())].contains(&found.local.matter)
+        };
         let stat = match &found {
             Some(found) if is_read(found) => Some(found.stat),
             _ => synced.and_then(|synced| synced.stat),
@@ -113,7 +115,6 @@ impl Engine {
             stat,
             pending: None,
         };
-        self.keep_local_rows_apart(&row)?;
         self.state.set_synced(&row)?;
         if let Some(mut found) = found
             && is_read(&found)
@@ -126,29 +127,6 @@ impl Engine {
             }
         }
         self.note_merged(node)
-    }
-
-    /// Before a row takes a name in the merge base: whoever has the name there and is elsewhere, or also in the folder,
-    /// must not be forgotten with its row.
-    pub(super) fn keep_local_rows_apart(&mut self, row: &SyncedNode) -> Result<()> {
-        let (place, _) = split(&row.record);
-        let Some(other) = self.state.synced_child(&place.parent, &place.name)? else {
-            return Ok(());
-        };
-        if other.node == row.node {
-            return Ok(());
-        }
-        let parked = parked_place(&other.node);
-        let (found, stat) =
-            (self.trees().local(&other.node)?, self.trees().local_stat(&other.node)?);
-        let mut moved = other;
-        moved.record.parent = parked.parent;
-        moved.record.name = parked.name;
-        if let (Some(local), Some(stat)) = (found, stat) {
-            self.overlay.set(moved.node, OverlayNode { local, stat });
-        }
-        self.state.add_unsynced(&moved.node)?;
-        self.state.set_synced(&moved)
     }
 
     fn forget(&mut self, node: &NodeId) -> Result<()> {
@@ -208,7 +186,7 @@ impl Engine {
         for (node, operation) in operations {
             let done = match operation {
                 Operation::KeepCopy => self.keep_copy(&node),
-                Operation::Park => self.move_local(&node, parked_place(&node)),
+                Operation::Park => self.park(&node),
                 _ => {
                     let remote = self.state.node(&node)?.expect("planned from the remote tree");
                     self.move_local(&node, split(&remote.record).0)
@@ -220,47 +198,58 @@ impl Engine {
         Ok(progress)
     }
 
+    fn park(&mut self, node: &NodeId) -> Result<()> {
+        let mut place = parked_place(node);
+        let name = place.name.clone();
+        // A user may have taken even this name, for example by writing to what was parked.
+        for attempt in 2.. {
+            match self.environment.file_system.stat(&RelativePath::ROOT.join(&place.name)?)? {
+                None => break,
+                Some(_) => place.name = Name::new([name.as_bytes(), format!("-{attempt}").as_bytes()].concat())?,
+            }
+        }
+        self.move_local(node, place)
+    }
+
+    /// Moves a node in the folder. Its row stays until the move is durable and planned over again: cut off in between,
+    /// the node is found at its new place, which is the remote one, or at its old place, and is moved again.
     fn move_local(&mut self, node: &NodeId, target: Place) -> Result<()> {
         let trees = self.trees();
+        let Some(local) = trees.local(node)? else { return Ok(()) };
+        let known = trees.local_stat(node)?;
         let (Some(from), Some(to)) = (trees.local_path(node)?, trees.path_of_place(&target)?)
         else {
             return Ok(());
         };
-        let found = self.overlay.get(node).cloned();
-        let mut row = self.state.synced(node)?.expect("only what has a base is moved");
-        self.keep_local_rows_apart(&SyncedNode {
-            record: model::NodeRecord {
-                parent: target.parent,
-                name: target.name.clone(),
-                ..row.record.clone()
-            },
-            ..row.clone()
-        })?;
-        row.record.parent = target.parent;
-        row.record.name = target.name.clone();
-        // The row goes first: cut off in between, the file is found at its old place and moved again.
-        self.state.set_synced(&row)?;
-        let after = self.environment.file_system.rename(&from, &to)?;
-        if row.stat.is_some_and(|before| is_same_but_renamed(&before, &after)) {
-            row.stat = Some(after);
-            self.state.set_synced(&row)?;
-        }
-        match found {
-            Some(mut found) => {
-                found.local.place = target;
-                if is_same_but_renamed(&found.stat, &after) {
-                    found.stat = after;
-                }
-                if found.local.matter == LocalMatter::Same {
-                    self.overlay.forget(node);
-                } else {
-                    self.overlay.set(*node, found);
-                }
-            }
-            None => self.overlay.forget(node),
-        }
+        let (after, is_as_known) = self.rename(&from, &to, known)?;
+        let matter = if is_as_known { local.matter } else { LocalMatter::Touched };
+        let local = Local { place: target, kind: local.kind, matter };
+        self.overlay.set(*node, OverlayNode { local, stat: after });
         self.report.received += 1;
         Ok(())
+    }
+
+    /// Renames, and tells whether what was renamed is what is known of it. It is looked at before: renaming sets the
+    /// change time, which may be all that tells of an edit.
+    fn rename(
+        &self,
+        from: &RelativePath,
+        to: &RelativePath,
+        known: Option<Stat>,
+    ) -> Result<(Stat, bool)> {
+        let before = self.environment.file_system.stat(from)?;
+        let after = self.environment.file_system.rename(from, to)?;
+        let is_it = |known: Stat| (known.inode, known.kind) == (after.inode, after.kind);
+        if !known.is_none_or(is_it) {
+            // Something else has taken the name meanwhile; if it cannot go back, the next scan finds it where it is.
+            let _ = self.environment.file_system.rename(to, from);
+            return Err(FileError::Changed(from.clone()).into());
+        }
+        let is_as_known = known.zip(before).is_some_and(|(known, before)| match after.kind {
+            FileKind::Directory => (known.inode, known.mode) == (after.inode, after.mode),
+            _ => known == before && is_same_but_renamed(&known, &after),
+        });
+        Ok((after, is_as_known))
     }
 
     /// Both sides have changed a file: what is in the folder becomes another node, and the way is free.
@@ -283,7 +272,7 @@ impl Engine {
                 break path;
             }
         };
-        let after = self.environment.file_system.rename(&from, &to)?;
+        let (after, is_as_known) = self.rename(&from, &to, Some(found.stat))?;
         let copy = NodeId::from_bytes(random_bytes(&*self.environment.random));
         let LocalMatter::Known(matter) = &found.local.matter else {
             unreachable!("a conflict was read")
@@ -302,11 +291,7 @@ impl Engine {
             engine.state.set_synced(&row)
         })?;
         self.overlay.forget(node);
-        let matter = if is_same_but_renamed(&found.stat, &after) {
-            found.local.matter
-        } else {
-            LocalMatter::Touched
-        };
+        let matter = if is_as_known { found.local.matter } else { LocalMatter::Touched };
         let local = Local { place, kind: found.local.kind, matter };
         self.overlay.set(copy, OverlayNode { local, stat: after });
         self.report.kept_copies.push(to.clone());

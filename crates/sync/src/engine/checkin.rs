@@ -51,6 +51,8 @@ pub(super) struct Upload {
     claims: Claims,
     /// Directories that were made in this round, whose rows are still to be written.
     pub(super) new_directories: Vec<NodeId>,
+    /// Those of them whose mode is still to be set, since nothing could be put into them with it.
+    pub(super) closed_directories: Vec<NodeId>,
     /// Whether packs are kept on this device until a push.
     is_offline: bool,
 }
@@ -187,10 +189,7 @@ impl Engine {
         let count = rows.len() as u64;
         self.in_transaction(|engine| {
             engine.state.add_to_outbox(&commit)?;
-            rows.iter().try_for_each(|row| {
-                engine.keep_local_rows_apart(row)?;
-                engine.state.propose_synced(row)
-            })
+            rows.iter().try_for_each(|row| engine.state.propose_synced(row))
         })?;
         for row in rows {
             if let Some(path) = self.trees().local_path(&row.node)? {

@@ -141,30 +141,61 @@ impl Engine {
         Ok(true)
     }
 
-    /// Writes the merge base of directories that were made, after all that lies in them.
-    fn flush_directories(&mut self) -> Result<()> {
+    /// Returns the rows of directories that were made, and forgets that they were. They are written before those of
+    /// what lies in them: a row is worth nothing without the rows above it.
+    fn rows_of_directories(&mut self) -> Result<Vec<(NodeId, u64, NodeRecord, Stat)>> {
         let made = std::mem::take(&mut self.upload.new_directories);
-        if made.is_empty() {
-            return Ok(());
-        }
         let mut rows = Vec::with_capacity(made.len());
         for node in made {
             let remote = self.state.node(&node)?.expect("made from the remote tree");
             let Some(path) = self.trees().local_path(&node)? else { continue };
-            let Some(mut stat) = self.environment.file_system.stat(&path)? else { continue };
+            let Some(stat) = self.environment.file_system.stat(&path)? else { continue };
+            let mut version = remote.version;
             if stat.mode != remote.record.mode {
-                let mode = remote.record.mode;
-                stat = self.environment.file_system.set_attributes(&path, &stat, mode, None)?;
+                // Until the mode is set there is no base: cut off here, the next run would take the mode for an edit.
+                version = 0;
+                self.upload.closed_directories.push(node);
             }
-            rows.push((node, remote, stat));
+            rows.push((node, version, remote.record, stat));
+        }
+        Ok(rows)
+    }
+
+    fn write_rows(&mut self, rows: Vec<(NodeId, u64, NodeRecord, Stat)>) -> Result<()> {
+        self.in_transaction(|engine| {
+            let mut rows = rows.into_iter();
+            rows.try_for_each(|(node, version, record, stat)| {
+                engine.write_row(node, version, record, stat)
+            })
+        })
+    }
+
+    /// Finishes directories that were made: those that nothing was put into, and the modes of those that had to be open
+    /// meanwhile.
+    fn flush_directories(&mut self) -> Result<()> {
+        if !self.upload.new_directories.is_empty() {
+            self.environment.file_system.make_durable()?;
+            let rows = self.rows_of_directories()?;
+            self.write_rows(rows)?;
+        }
+        let closed = std::mem::take(&mut self.upload.closed_directories);
+        if closed.is_empty() {
+            return Ok(());
+        }
+        let mut rows = Vec::with_capacity(closed.len());
+        for node in closed {
+            let remote = self.state.node(&node)?.expect("made from the remote tree");
+            let (Some(path), Some(stat)) =
+                (self.trees().local_path(&node)?, self.trees().local_stat(&node)?)
+            else {
+                continue;
+            };
+            let mode = remote.record.mode;
+            let stat = self.environment.file_system.set_attributes(&path, &stat, mode, None)?;
+            rows.push((node, remote.version, remote.record, stat));
         }
         self.environment.file_system.make_durable()?;
-        self.in_transaction(|engine| {
-            for (node, remote, stat) in rows {
-                engine.write_row(node, remote.version, remote.record, stat)?;
-            }
-            Ok(())
-        })
+        self.write_rows(rows)
     }
 
     /// The folder has the remote version of a node: so does the merge base.
@@ -211,6 +242,7 @@ impl Engine {
         }
         let failed = self.stage(&targets).await?;
         self.environment.file_system.make_durable()?;
+        self.forget_suspects(&targets)?;
         let mut installed = Vec::new();
         for (number, target) in targets.into_iter().enumerate() {
             let result = match failed.get(&number) {
@@ -235,13 +267,25 @@ impl Engine {
         for (target, _) in &installed {
             (self.observer)(Event::Received(target.path.clone()));
         }
-        self.in_transaction(|engine| {
-            for (target, stat) in installed {
-                engine.write_row(target.node, target.version, target.record, stat)?;
-            }
-            Ok(())
-        })?;
+        let mut rows = self.rows_of_directories()?;
+        rows.extend(
+            installed
+                .into_iter()
+                .map(|(target, stat)| (target.node, target.version, target.record, stat)),
+        );
+        self.write_rows(rows)?;
         Ok(progress)
+    }
+
+    /// A suspect goes to the trash before its good version comes: cut off in between, it must not look deleted.
+    fn forget_suspects(&mut self, targets: &[Target]) -> Result<()> {
+        let suspects: Vec<_> = targets.iter().filter(|target| target.is_suspect).collect();
+        self.in_transaction(|engine| {
+            suspects.iter().try_for_each(|target| {
+                engine.state.remove_synced(&target.node)?;
+                engine.state.add_unsynced(&target.node)
+            })
+        })
     }
 
     fn target(
@@ -261,7 +305,8 @@ impl Engine {
         let is_suspect = found.is_some_and(|found| found.local.matter == LocalMatter::Suspect);
         let token = u64::from_le_bytes(random_bytes(&*self.environment.random));
         let (version, record) = (remote.version, remote.record);
-        let is_as_synced = replaces.is_some() && found.is_none();
+        let is_same = |found: &OverlayNode| found.local.matter == LocalMatter::Same;
+        let is_as_synced = replaces.is_some() && found.is_none_or(is_same);
         let base = match self.state.synced(&node)?.map(|synced| synced.record.kind) {
             Some(NodeKind::File(content)) if is_as_synced => Some(content),
             _ => None,

@@ -21,6 +21,17 @@ impl Engine {
     /// Learns the log anew from its beginning, and makes local edits of everything that it has lost.
     pub(super) async fn heal_history(&mut self) -> Result<()> {
         (self.observer)(Event::Step("history lost"));
+        // All or nothing: with half of the new log and the old merge base nobody could go on.
+        self.state.begin()?;
+        let learned = self.learn_anew().await;
+        self.state.end(learned.is_ok())?;
+        learned?;
+        // The folder must be seen with the new base, or what differs now would be missed.
+        self.overlay.clear();
+        self.look(&crate::scan::Scope::Everything)
+    }
+
+    async fn learn_anew(&mut self) -> Result<()> {
         let known = self.known_hashes()?;
         let mut rows = Vec::new();
         self.state.each_synced(|row| rows.push(row))?;
@@ -46,13 +57,8 @@ impl Engine {
                 self.fold_entry(entry)?;
             }
         }
-        self.overlay.clear();
-        self.in_transaction(|engine| {
-            engine.state.clear_synced()?;
-            rows.into_iter().try_for_each(|row| engine.rebase(row, &foreign))
-        })?;
-        // The folder must be seen with the new base, or what differs now would be missed.
-        self.look(&crate::scan::Scope::Everything)
+        self.state.clear_synced()?;
+        rows.into_iter().try_for_each(|row| self.rebase(row, &foreign))
     }
 
     fn known_hashes(&self) -> Result<BTreeMap<u64, EntryHash>> {

@@ -1,5 +1,6 @@
 //! Looks back: old versions, lists of old trees, and bringing either back.
 
+use std::collections::BTreeSet;
 use std::io::Write;
 
 use model::codec::decode_message;
@@ -7,7 +8,7 @@ use model::environment::random_bytes;
 use model::fold::fold;
 use model::{
     Action, DeviceId, NodeId, NodeKind, NodeRecord, NodeState, RelativePath, Timestamp, Tree,
-    TreeStore,
+    TreeNode, TreeStore,
 };
 
 use super::Engine;
@@ -133,7 +134,8 @@ impl Engine {
         Ok(listed)
     }
 
-    /// Returns the versions of whatever has or had a path, newest first; of everything for the root.
+    /// Returns the versions of whatever has or had a path, or wanted it when it was taken, newest first; of everything for
+    /// the root.
     ///
     /// # Errors
     /// [`SyncError::NoSuchPath`]; as [`Self::tree_at`].
@@ -142,13 +144,14 @@ impl Engine {
         let head = self.head()?;
         let mut tree = Tree::default();
         let mut versions = Vec::new();
-        let mut concerned = std::collections::BTreeSet::new();
+        let mut holders = BTreeSet::new();
         for seq in 1..=head.seq {
             let Some(entry) = self.state.entry(seq)? else { continue };
             let Ok(folded) = fold(&mut tree, &entry);
-            if let Some(holder) = find(&tree, path, false) {
-                concerned.insert(holder);
-            }
+            holders.extend(find(&tree, path, false));
+            let parent = path
+                .split_last()
+                .and_then(|(parent, name)| Some((find(&tree, &parent, false)?, name)));
             for (change, outcome) in entry.commit.changes.iter().zip(&folded.outcomes) {
                 if !matches!(outcome, model::Outcome::Accepted { .. }) {
                     continue;
@@ -157,6 +160,13 @@ impl Engine {
                     Action::Put(payload) => decode_message(payload).ok(),
                     Action::Delete => None,
                 };
+                // One that came later to a taken name had the path where it was made.
+                let place =
+                    record.as_ref().map(|record: &NodeRecord| (record.parent, &record.name));
+                if place.is_some() && place == parent.as_ref().map(|(parent, name)| (*parent, name))
+                {
+                    holders.insert(change.node);
+                }
                 versions.push(VersionInfo {
                     seq,
                     time: entry.commit.time,
@@ -168,13 +178,45 @@ impl Engine {
             }
         }
         if !path.is_root() {
-            versions.retain(|version| concerned.contains(&version.node));
+            versions.retain(|version| holders.contains(&version.node));
             if versions.is_empty() {
                 return Err(SyncError::NoSuchPath(path.clone()));
             }
         }
         versions.reverse();
         Ok(versions)
+    }
+
+    /// Finds what a path meant at a point in the history: what [`Self::log`] lists as its version of that number, else what
+    /// had the path then, else what had it last and was somewhere else then.
+    async fn meant(
+        &mut self,
+        tree: &Tree,
+        path: &RelativePath,
+        at: Option<At>,
+    ) -> Result<Option<NodeId>> {
+        let holder = find(tree, path, false);
+        let seq = match (at, &holder) {
+            _ if path.is_root() => return Ok(holder),
+            (Some(At::Seq(seq)), Some(node)) if self.state.history(node)?.contains(&seq) => {
+                return Ok(holder);
+            }
+            (Some(At::Seq(seq)), _) => Some(seq),
+            (Some(At::Time(_)), None) => None,
+            _ => return Ok(holder),
+        };
+        let listed = match self.log(path).await {
+            Ok(listed) => listed,
+            Err(SyncError::NoSuchPath(_)) => return Ok(holder),
+            Err(error) => return Err(error),
+        };
+        let is_alive =
+            |version: &&VersionInfo| tree.get(&version.node).is_some_and(TreeNode::is_alive);
+        let mut exact = listed.iter().filter(|version| Some(version.seq) == seq).peekable();
+        if exact.peek().is_some() {
+            return Ok(exact.find(is_alive).map(|version| version.node).or(holder));
+        }
+        Ok(holder.or_else(|| listed.first().filter(is_alive).map(|version| version.node)))
     }
 
     /// Writes a version of a file to `out`.
@@ -188,7 +230,7 @@ impl Engine {
         out: &mut (dyn Write + Send),
     ) -> Result<NodeRecord> {
         let tree = self.tree_at(at.unwrap_or(At::Seq(u64::MAX))).await?;
-        let node = find(&tree, path, false).and_then(|id| tree.get(&id).cloned());
+        let node = self.meant(&tree, path, at).await?.and_then(|id| tree.get(&id).cloned());
         let record = node.map(|node| node.record).ok_or_else(|| missing(path, at))?;
         let NodeKind::File(_) = &record.kind else {
             return Err(SyncError::NoSuchPath(path.clone()));
@@ -227,7 +269,8 @@ impl Engine {
         overwrite: bool,
     ) -> Result<Vec<RelativePath>> {
         let tree = self.tree_at(at).await?;
-        let start = find(&tree, path, false).ok_or_else(|| missing(path, Some(at)))?;
+        let start =
+            self.meant(&tree, path, Some(at)).await?.ok_or_else(|| missing(path, Some(at)))?;
         let target = to.unwrap_or(path).clone();
         let mut wanted = Vec::new();
         if let Some(node) = tree.get(&start) {

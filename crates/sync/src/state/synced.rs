@@ -48,14 +48,15 @@ impl State {
         self.row(&sql, [node.as_bytes()], raw_row)?.map(decode_row).transpose()
     }
 
-    /// Returns the row of a name in a directory.
+    /// Returns the rows of a name in a directory. While names are exchanged there may be several: the merge base of
+    /// one node is older than that of another, and at most one of them is in the folder under this name.
     ///
     /// # Errors
     /// [`crate::SyncError::Database`], [`crate::SyncError::Decode`].
-    pub fn synced_child(&self, parent: &NodeId, name: &Name) -> Result<Option<SyncedNode>> {
+    pub fn synced_at(&self, parent: &NodeId, name: &Name) -> Result<Vec<SyncedNode>> {
         let sql = format!("SELECT {COLUMNS} FROM synced WHERE parent = ? AND name = ?");
         let parameters = params![parent.as_bytes(), name.as_bytes()];
-        self.row(&sql, parameters, raw_row)?.map(decode_row).transpose()
+        self.rows(&sql, parameters, raw_row)?.into_iter().map(decode_row).collect()
     }
 
     /// Returns the rows of a directory in the order of their names.
@@ -131,7 +132,7 @@ impl State {
         Ok(row.unwrap_or(0) as u64)
     }
 
-    /// Replaces the row of a node; a row of another node under its name gives way.
+    /// Replaces the row of a node.
     ///
     /// # Errors
     /// [`crate::SyncError::Database`].
@@ -155,7 +156,7 @@ impl State {
     }
 
     fn write_synced(&mut self, synced: &SyncedNode, before: Option<&SyncedNode>) -> Result<()> {
-        // Replacing alone would not remove the row of the node under its old name.
+        // Inserting alone would not remove the row of the node under its old name.
         self.remove_synced(&synced.node)?;
         self.insert_synced(synced, before)
     }
@@ -163,7 +164,7 @@ impl State {
     fn insert_synced(&mut self, synced: &SyncedNode, before: Option<&SyncedNode>) -> Result<()> {
         let record = &synced.record;
         self.run(
-            "INSERT OR REPLACE INTO synced (parent, name, node, version, kind, stat, pending, body, before)
+            "INSERT INTO synced (parent, name, node, version, kind, stat, pending, body, before)
              VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
             params![
                 record.parent.as_bytes(),
@@ -187,21 +188,38 @@ impl State {
         self.run("DELETE FROM synced WHERE node = ?", [node.as_bytes()])
     }
 
-    /// Gives the rows of one directory to another that it turned out to be. A row whose name is taken there is
-    /// forgotten; what it describes is found again as new, and becomes one with the other in the log.
+    /// Gives the rows of one directory to another that it turned out to be.
     ///
     /// # Errors
     /// [`crate::SyncError::Database`].
     pub fn reparent_synced(&mut self, from: &NodeId, to: &NodeId) -> Result<()> {
         for mut row in self.synced_children(from)? {
             row.record.parent = *to;
-            if self.synced_child(to, &row.record.name)?.is_some() {
-                self.remove_synced(&row.node)?;
-            } else {
-                self.set_synced(&row)?;
-            }
+            self.set_synced(&row)?;
         }
         Ok(())
+    }
+
+    /// Forgets rows that lie in no directory of the merge base, as a run leaves them that was cut off: nobody can say
+    /// whether they are in the folder. They are to be merged anew.
+    ///
+    /// # Errors
+    /// [`crate::SyncError::Database`].
+    pub fn forget_orphans(&mut self) -> Result<()> {
+        let sql = "SELECT node FROM synced AS child WHERE parent != ? AND NOT EXISTS
+                   (SELECT 1 FROM synced AS above WHERE above.node = child.parent)";
+        loop {
+            let orphans = self.rows(sql, [NodeId::ROOT.as_bytes()], |row| {
+                Ok(NodeId::from_bytes(id_column(row, 0)?))
+            })?;
+            if orphans.is_empty() {
+                return Ok(());
+            }
+            for orphan in orphans {
+                self.remove_synced(&orphan)?;
+                self.add_unsynced(&orphan)?;
+            }
+        }
     }
 
     /// Forgets every row: there is no merge base any more.

@@ -45,8 +45,8 @@ fn renamed_row_leaves_nothing_under_its_old_name() {
     state.set_synced(&row(1, "old", 1)).expect("set");
     state.set_synced(&row(1, "new", 2)).expect("set");
     assert_eq!(state.synced_count().expect("a count"), 1);
-    let old = state.synced_child(&NodeId::ROOT, &Name::new("old").expect("valid")).expect("reads");
-    assert_eq!(old, None);
+    let old = state.synced_at(&NodeId::ROOT, &Name::new("old").expect("valid")).expect("reads");
+    assert_eq!(old, []);
 }
 
 #[test]
