@@ -1,0 +1,451 @@
+//! The words of the command line: what `docs/guide` and scripts rely on.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Personal cloud: keeps folders equal across devices, through a server or a plain store.
+#[derive(Debug, Parser)]
+#[command(name = "syncline", version, max_term_width = 100, after_help = EXAMPLES)]
+#[command(subcommand_required = true, arg_required_else_help = true, propagate_version = false)]
+pub(crate) struct Arguments {
+    /// Flags of every command.
+    #[command(flatten)]
+    pub(crate) global: GlobalFlags,
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  syncline init ~/Notes --backend disk=file:/mnt/disk/cloud   a folder in a plain store
+  syncline clone Notes ~/Notes                                a folder from the server
+  syncline sync                                               exchange everything, once
+  syncline demo                                               see it work on this computer";
+
+/// Flags of every command.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Everywhere")]
+pub(crate) struct GlobalFlags {
+    /// Work as if started in DIR.
+    #[arg(short = 'C', value_name = "DIR", global = true)]
+    pub(crate) directory: Option<PathBuf>,
+    /// Print JSON: one object, or one in each line for long jobs.
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    /// Print answers and errors only.
+    #[arg(short, long, global = true)]
+    pub(crate) quiet: bool,
+    /// Say more; twice for more still.
+    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    pub(crate) verbose: u8,
+    /// Show no progress.
+    #[arg(long, global = true)]
+    pub(crate) no_progress: bool,
+    /// Never ask; fail and name the flag instead.
+    #[arg(long, global = true)]
+    pub(crate) no_input: bool,
+    /// Answer questions with yes.
+    #[arg(short, long, global = true)]
+    pub(crate) yes: bool,
+    /// Say what would be done, and change nothing.
+    #[arg(long, global = true)]
+    pub(crate) dry_run: bool,
+    /// Colours.
+    #[arg(long, value_name = "WHEN", global = true, default_value = "auto")]
+    pub(crate) color: ColorChoice,
+}
+
+/// When to use colours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ColorChoice {
+    /// On a terminal.
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// The verbs.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Make a folder a synced folder.
+    Init(InitArguments),
+    /// Get a workspace into a folder.
+    Clone(CloneArguments),
+    /// Exchange everything in both directions, once.
+    Sync(SyncArguments),
+    /// Keep a folder in sync until stopped.
+    Watch(WatchArguments),
+    /// Keep a folder in sync in the background.
+    #[command(subcommand)]
+    Daemon(DaemonCommand),
+    /// Say what is new, waiting or in conflict.
+    Status(FolderArgument),
+    /// List files, also old and deleted ones.
+    Ls(LsArguments),
+    /// List versions, newest first.
+    Log(LogArguments),
+    /// Print a version of a file.
+    Cat(CatArguments),
+    /// Bring back an old or deleted file or folder.
+    Restore(RestoreArguments),
+    /// List conflicts that wait for a decision.
+    Conflicts(FolderArgument),
+    /// Decide a conflict.
+    Resolve(ResolveArguments),
+    /// Record local changes, without the network.
+    Checkin(CheckinArguments),
+    /// Learn what others did, without changing files.
+    Fetch(FolderArgument),
+    /// Apply what was fetched.
+    Merge(CheckinArguments),
+    /// Send what was recorded.
+    Push(FolderArgument),
+    /// Record and send: checkin, push.
+    Up(CheckinArguments),
+    /// Learn and apply: fetch, merge.
+    Down(CheckinArguments),
+    /// Sign this device in to a server.
+    Login(LoginArguments),
+    /// Sign this device out.
+    Logout,
+    /// Say who is signed in where.
+    Whoami,
+    /// List, rename and revoke devices.
+    #[command(subcommand)]
+    Device(DeviceCommand),
+    /// Run a server.
+    Serve(ServeArguments),
+    /// Manage the accounts of a server.
+    #[command(subcommand)]
+    User(UserCommand),
+    /// Find what is wrong and say what to do.
+    Doctor(FolderArgument),
+    /// Show two devices and a server at work, in a temporary folder.
+    Demo(DemoArguments),
+    /// Print completions for a shell.
+    Completion(CompletionArguments),
+    /// Print the manual page, or write all of them.
+    Man(ManArguments),
+    /// Print the version.
+    Version,
+}
+
+/// A folder.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct FolderArgument {
+    /// The folder, or one inside of it.
+    #[arg(value_name = "DIR", default_value = ".", hide_default_value = true)]
+    pub(crate) folder: PathBuf,
+}
+
+/// Arguments of `init`.
+#[derive(Debug, Args)]
+pub(crate) struct InitArguments {
+    /// The folder; it is made where it is missing.
+    #[arg(value_name = "DIR", default_value = ".", hide_default_value = true)]
+    pub(crate) folder: PathBuf,
+    /// Name of the workspace; that of the folder by default.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) workspace: Option<String>,
+    /// Keep the workspace in this store, without a server.
+    #[arg(long = "backend", value_name = "NAME=URL")]
+    pub(crate) backends: Vec<String>,
+    /// Keep so many copies (several stores).
+    #[arg(long, value_name = "R", conflicts_with = "erasure", hide = true)]
+    pub(crate) replicas: Option<u32>,
+    /// Keep K of N blocks (several stores).
+    #[arg(long, value_name = "K/N", hide = true)]
+    pub(crate) erasure: Option<String>,
+    /// End-to-end encrypted.
+    #[arg(long, conflicts_with = "plain", hide = true)]
+    pub(crate) sealed: bool,
+    /// Not encrypted, so that the server or store can read it.
+    #[arg(long)]
+    pub(crate) plain: bool,
+}
+
+/// Arguments of `clone`.
+#[derive(Debug, Args)]
+pub(crate) struct CloneArguments {
+    /// Name or id of the workspace.
+    #[arg(value_name = "WORKSPACE")]
+    pub(crate) workspace: String,
+    /// The folder; by default one with the name of the workspace. Files that are there are merged.
+    #[arg(value_name = "DIR")]
+    pub(crate) folder: Option<PathBuf>,
+    /// The store that holds the workspace.
+    #[arg(long = "backend", value_name = "NAME=URL")]
+    pub(crate) backends: Vec<String>,
+}
+
+/// Arguments of `sync`.
+#[derive(Debug, Args)]
+pub(crate) struct SyncArguments {
+    /// The folder, and the brake.
+    #[command(flatten)]
+    pub(crate) checkin: CheckinArguments,
+}
+
+/// Arguments of the steps that look at the folder.
+#[derive(Debug, Args)]
+pub(crate) struct CheckinArguments {
+    /// The folder.
+    #[command(flatten)]
+    pub(crate) folder: FolderArgument,
+    /// Take it as meant that many files vanished; wants --yes.
+    #[arg(long)]
+    pub(crate) allow_mass_delete: bool,
+}
+
+/// Arguments of `watch`.
+#[derive(Debug, Args)]
+pub(crate) struct WatchArguments {
+    /// The folder.
+    #[command(flatten)]
+    pub(crate) folder: FolderArgument,
+    /// Leave the terminal; used by `daemon start`.
+    #[arg(long, hide = true)]
+    pub(crate) detached: bool,
+}
+
+/// What to do with the background process of a folder.
+#[derive(Debug, Subcommand)]
+pub(crate) enum DaemonCommand {
+    /// Start it.
+    Start(FolderArgument),
+    /// Stop it.
+    Stop(FolderArgument),
+    /// Say whether it runs, and what it did last.
+    Status(FolderArgument),
+    /// Write a unit for `systemd --user`, so that it starts by itself.
+    Install(FolderArgument),
+}
+
+/// Arguments of `ls`.
+#[derive(Debug, Args)]
+pub(crate) struct LsArguments {
+    /// What to list; the synced folder by default.
+    #[arg(value_name = "PATH", default_value = ".", hide_default_value = true)]
+    pub(crate) path: PathBuf,
+    /// As it was then: a version (v12) or a time (2026-11-20 10:09).
+    #[arg(long, value_name = "vN|TIME")]
+    pub(crate) at: Option<String>,
+    /// Also what was deleted.
+    #[arg(long)]
+    pub(crate) deleted: bool,
+    /// Also what lies in directories.
+    #[arg(short, long)]
+    pub(crate) recursive: bool,
+}
+
+/// Arguments of `log`.
+#[derive(Debug, Args)]
+pub(crate) struct LogArguments {
+    /// Whose versions; those of everything by default.
+    #[arg(value_name = "PATH", default_value = ".", hide_default_value = true)]
+    pub(crate) path: PathBuf,
+    /// At most so many.
+    #[arg(long, value_name = "N")]
+    pub(crate) limit: Option<usize>,
+}
+
+/// Arguments of `cat`.
+#[derive(Debug, Args)]
+pub(crate) struct CatArguments {
+    /// The file.
+    #[arg(value_name = "PATH")]
+    pub(crate) path: PathBuf,
+    /// As it was then: a version (v12) or a time (2026-11-20 10:09).
+    #[arg(long, value_name = "vN|TIME")]
+    pub(crate) at: Option<String>,
+}
+
+/// Arguments of `restore`.
+#[derive(Debug, Args)]
+pub(crate) struct RestoreArguments {
+    /// What to bring back.
+    #[arg(value_name = "PATH")]
+    pub(crate) path: PathBuf,
+    /// As it was then: a version (v12) or a time (2026-11-20 10:09).
+    #[arg(long, value_name = "vN|TIME")]
+    pub(crate) at: String,
+    /// Put it there instead.
+    #[arg(long, value_name = "DEST")]
+    pub(crate) to: Option<PathBuf>,
+    /// Replace what is there; it goes to the trash of the folder.
+    #[arg(long)]
+    pub(crate) overwrite: bool,
+}
+
+/// Arguments of `resolve`.
+#[derive(Debug, Args)]
+pub(crate) struct ResolveArguments {
+    /// The file, or its kept copy.
+    #[arg(value_name = "PATH")]
+    pub(crate) path: PathBuf,
+    /// What to keep.
+    #[arg(long, value_name = "mine|theirs|both")]
+    pub(crate) keep: KeepChoice,
+}
+
+/// What to keep of a conflict.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum KeepChoice {
+    /// What was changed on this device; the other version stays in the history.
+    Mine,
+    /// What was changed on the other device; this one's version stays in the history.
+    Theirs,
+    /// Both, as two files.
+    Both,
+}
+
+/// Arguments of `login`.
+#[derive(Debug, Args)]
+pub(crate) struct LoginArguments {
+    /// Address of the server, for example http://127.0.0.1:8470.
+    #[arg(value_name = "URL")]
+    pub(crate) server: String,
+    /// Name of the account.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) user: String,
+    /// Read the password from stdin.
+    #[arg(long)]
+    pub(crate) password_stdin: bool,
+    /// How this device is called; the name of the computer by default.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) device: Option<String>,
+}
+
+/// What to do with the devices of the account.
+#[derive(Debug, Subcommand)]
+pub(crate) enum DeviceCommand {
+    /// List them.
+    Ls,
+    /// Rename one.
+    Rename {
+        /// Its name or id.
+        device: String,
+        /// The new name.
+        name: String,
+    },
+    /// Sign one out.
+    Revoke {
+        /// Its name or id.
+        device: String,
+    },
+}
+
+/// Arguments of `serve`.
+#[derive(Debug, Args)]
+pub(crate) struct ServeArguments {
+    /// Where to listen; port 0 picks one.
+    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:8470")]
+    pub(crate) listen: SocketAddr,
+    /// Where everything is kept.
+    #[command(flatten)]
+    pub(crate) data: DataArgument,
+    /// The store for packs; a folder beside the database by default.
+    #[arg(long, value_name = "URL")]
+    pub(crate) store: Option<String>,
+    /// The database; embedded by default.
+    #[arg(long, value_name = "URL", hide = true)]
+    pub(crate) database: Option<String>,
+    /// The message broker; in this process by default.
+    #[arg(long, value_name = "URL", hide = true)]
+    pub(crate) broker: Option<String>,
+}
+
+/// The data folder of a server.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct DataArgument {
+    /// Data folder of the server.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data: Option<PathBuf>,
+}
+
+/// What to do with the accounts of a server.
+#[derive(Debug, Subcommand)]
+pub(crate) enum UserCommand {
+    /// Add an account.
+    Add {
+        /// Its name.
+        name: String,
+        /// Read the password from stdin.
+        #[arg(long)]
+        password_stdin: bool,
+        /// Where the accounts are.
+        #[command(flatten)]
+        data: DataArgument,
+    },
+    /// List accounts.
+    Ls {
+        /// Where the accounts are.
+        #[command(flatten)]
+        data: DataArgument,
+    },
+    /// Remove an account, or disable it where it owns workspaces; wants --yes.
+    Rm {
+        /// Its name.
+        name: String,
+        /// Where the accounts are.
+        #[command(flatten)]
+        data: DataArgument,
+    },
+    /// Set a password.
+    Passwd {
+        /// The account.
+        name: String,
+        /// Read the password from stdin.
+        #[arg(long)]
+        password_stdin: bool,
+        /// Where the accounts are.
+        #[command(flatten)]
+        data: DataArgument,
+    },
+    /// Limit what an account may store.
+    Quota {
+        /// The account.
+        name: String,
+        /// For example 50GiB, or none.
+        #[arg(value_name = "SIZE|none")]
+        quota: String,
+        /// Where the accounts are.
+        #[command(flatten)]
+        data: DataArgument,
+    },
+}
+
+/// Arguments of `demo`.
+#[derive(Debug, Args)]
+pub(crate) struct DemoArguments {
+    /// Files to show it on; it is copied and stays as it is. A generated project by default.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) source: Option<PathBuf>,
+    /// Keep the temporary folder.
+    #[arg(long)]
+    pub(crate) keep: bool,
+}
+
+/// Arguments of `completion`.
+#[derive(Debug, Args)]
+pub(crate) struct CompletionArguments {
+    /// The shell.
+    #[arg(value_name = "SHELL")]
+    pub(crate) shell: clap_complete::Shell,
+}
+
+/// Arguments of `man`.
+#[derive(Debug, Args)]
+pub(crate) struct ManArguments {
+    /// The page: a command, or nothing for the program.
+    #[arg(value_name = "COMMAND")]
+    pub(crate) page: Option<String>,
+    /// Write all pages into this folder.
+    #[arg(long, value_name = "DIR", conflicts_with = "page")]
+    pub(crate) out: Option<PathBuf>,
+}

@@ -1,0 +1,65 @@
+//! The verbs, each in a file of its own. A verb takes what was typed and returns an exit code or an error.
+
+use crate::arguments::Command;
+use crate::context::Context;
+use crate::error::Result;
+
+mod cat;
+mod clone;
+mod completion;
+mod conflicts;
+pub(crate) mod daemon;
+mod demo;
+mod device;
+mod doctor;
+mod init;
+mod log;
+mod login;
+mod logout;
+mod ls;
+mod man;
+mod resolve;
+mod restore;
+mod serve;
+mod status;
+mod steps;
+mod sync;
+mod user;
+mod version;
+mod watch;
+mod whoami;
+
+/// Runs a command. Returns the exit code.
+pub(crate) fn run(context: &Context<'_>, command: &Command) -> Result<u8> {
+    match command {
+        Command::Init(arguments) => init::run(context, arguments),
+        Command::Clone(arguments) => clone::run(context, arguments),
+        Command::Sync(arguments) => sync::run(context, arguments),
+        Command::Watch(arguments) => watch::run(context, arguments),
+        Command::Daemon(command) => daemon::run(context, command),
+        Command::Status(arguments) => status::run(context, arguments),
+        Command::Ls(arguments) => ls::run(context, arguments),
+        Command::Log(arguments) => log::run(context, arguments),
+        Command::Cat(arguments) => cat::run(context, arguments),
+        Command::Restore(arguments) => restore::run(context, arguments),
+        Command::Conflicts(arguments) => conflicts::run(context, arguments),
+        Command::Resolve(arguments) => resolve::run(context, arguments),
+        Command::Checkin(arguments) => steps::checkin(context, arguments),
+        Command::Fetch(arguments) => steps::fetch(context, arguments),
+        Command::Merge(arguments) => steps::merge(context, arguments),
+        Command::Push(arguments) => steps::push(context, arguments),
+        Command::Up(arguments) => steps::up(context, arguments),
+        Command::Down(arguments) => steps::down(context, arguments),
+        Command::Login(arguments) => login::run(context, arguments),
+        Command::Logout => logout::run(context),
+        Command::Whoami => whoami::run(context),
+        Command::Device(command) => device::run(context, command),
+        Command::Serve(arguments) => serve::run(context, arguments),
+        Command::User(command) => user::run(context, command),
+        Command::Doctor(arguments) => doctor::run(context, arguments),
+        Command::Demo(arguments) => demo::run(context, arguments),
+        Command::Completion(arguments) => completion::run(arguments),
+        Command::Man(arguments) => man::run(context, arguments),
+        Command::Version => version::run(context),
+    }
+}

@@ -1,0 +1,191 @@
+//! `syncline init`: makes a folder the first one of a new workspace.
+
+use std::path::{Path, PathBuf};
+
+use model::environment::random_bytes;
+use model::{Clock, Genesis, Mode};
+use serde_json::json;
+use sync::file_system::FileSystem;
+use sync::file_system::native::NativeFileSystem;
+
+use crate::arguments::InitArguments;
+use crate::context::Context;
+use crate::error::{Code, CommandError, Result, not_signed_in};
+use crate::folder::{Folder, Place, path_text, read_identity};
+use crate::home::file_error;
+use crate::server_client::ServerClient;
+use crate::stores::{self, Backend};
+use crate::text::quoted;
+use crate::ui::Symbol;
+
+/// Runs the command.
+pub(crate) fn run(context: &Context<'_>, arguments: &InitArguments) -> Result<u8> {
+    refuse_later_releases(arguments)?;
+    let backend = Backend::of_flags(&arguments.backends)?;
+    let account = context.home.account()?;
+    if backend.is_none() && account.is_none() {
+        return Err(not_signed_in());
+    }
+    let root = prepare_root(context, &arguments.folder)?;
+    let name = match &arguments.workspace {
+        Some(name) => name.clone(),
+        None => folder_name(&root)?,
+    };
+    check_name(&name)?;
+    let genesis = Genesis {
+        name,
+        mode: Mode::Plain,
+        created: context.clock.now(),
+        content_key: random_bytes(&*context.random),
+    };
+    if context.flags.dry_run {
+        context.ui.answer(format!(
+            "would make {} the workspace '{}'",
+            root.display(),
+            genesis.name
+        ));
+        return Ok(0);
+    }
+    let runtime = context.runtime()?;
+    let place = match (&backend, &account) {
+        (Some(backend), _) => {
+            let store = backend.create()?;
+            runtime.block_on(async {
+                stores::check_abilities(&store).await?;
+                stores::create_workspace(&store, context.clock.clone(), &genesis).await
+            })?;
+            backend.place()
+        }
+        (None, Some(account)) => {
+            let client = ServerClient::of_account(account)?;
+            runtime.block_on(client.create_workspace(&genesis))?;
+            Place::Served { server: account.server.clone() }
+        }
+        (None, None) => return Err(not_signed_in()),
+    };
+    let folder = bind(context, &root, genesis, place)?;
+    context.ui.json(&json!({
+        "schema": "syncline.init/1",
+        "type": "summary",
+        "workspace": folder.genesis.name,
+        "workspace_id": folder.genesis.workspace().to_string(),
+        "folder": path_text(&folder.root)?,
+        "place": folder.place.to_string(),
+    }));
+    context.ui.say(
+        Symbol::Done,
+        format!(
+            "Workspace '{}' made, not encrypted. Its data goes to {}",
+            folder.genesis.name, folder.place
+        ),
+    );
+    let next = quoted(&path_text(&arguments.folder)?);
+    let next = if next == "." { String::new() } else { format!(" {next}") };
+    if !context.flags.quiet {
+        context.ui.answer(format!("  Next: syncline sync{next}"));
+    }
+    Ok(0)
+}
+
+fn refuse_later_releases(arguments: &InitArguments) -> Result<()> {
+    let refuse = |what: &str| {
+        Err(CommandError::new(Code::NotInThisRelease, format!("{what} not in this release"))
+            .state("nothing was changed"))
+    };
+    if arguments.sealed {
+        return refuse("end-to-end encryption (--sealed) is").map_err(|error| {
+            error.help("--plain", "makes a workspace that the server or store can read")
+        });
+    }
+    if arguments.replicas.is_some_and(|replicas| replicas != 1) {
+        return refuse("copies in several stores (--replicas) are");
+    }
+    if arguments.erasure.is_some() {
+        return refuse("erasure coding (--erasure) is");
+    }
+    Ok(())
+}
+
+/// Makes the folder where it is missing, and makes sure that it is not synced yet.
+pub(crate) fn prepare_root(context: &Context<'_>, folder: &Path) -> Result<PathBuf> {
+    if !context.flags.dry_run {
+        std::fs::create_dir_all(folder).map_err(|error| file_error(folder, &error))?;
+    }
+    let root = match folder.canonicalize() {
+        Ok(root) => root,
+        Err(_) if context.flags.dry_run => crate::folder::absolute(folder)?,
+        Err(error) => return Err(file_error(folder, &error)),
+    };
+    path_text(&root)?;
+    for outer in root.ancestors() {
+        if read_identity(outer)?.is_none() {
+            continue;
+        }
+        // The identity may be left over from another home, which is no reason to refuse a new binding.
+        match Folder::locate(&context.home, outer) {
+            Ok(known) => {
+                let headline = format!("{} is in a synced folder already", root.display());
+                return Err(CommandError::new(Code::AlreadySynced, headline)
+                    .cause(format!(
+                        "{} belongs to the workspace '{}'",
+                        known.root.display(),
+                        known.genesis.name
+                    ))
+                    .state("nothing was changed")
+                    .help(
+                        format!("syncline sync {}", quoted(&path_text(&known.root)?)),
+                        "exchanges its changes",
+                    ));
+            }
+            Err(error) if error.code == Code::NotSynced && outer == root => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(root)
+}
+
+fn folder_name(root: &Path) -> Result<String> {
+    let name = root.file_name().and_then(|name| name.to_str());
+    name.map(ToOwned::to_owned).ok_or_else(|| {
+        CommandError::usage("the folder has no name that a workspace could have")
+            .help("--workspace NAME", "names it")
+    })
+}
+
+fn check_name(name: &str) -> Result<()> {
+    let refuse = |reason: &str| {
+        Err(CommandError::usage(format!("'{name}' cannot be the name of a workspace: {reason}"))
+            .help("--workspace NAME", "gives another one"))
+    };
+    if name.trim().is_empty() {
+        return refuse("it is empty");
+    }
+    if name.len() > model::entry::WORKSPACE_NAME_LENGTH_MAX {
+        return refuse("it is too long");
+    }
+    if name.chars().any(|c| c.is_control() || c == '/') {
+        return refuse("a slash or a control character is in it");
+    }
+    if name.parse::<model::WorkspaceId>().is_ok() {
+        return refuse("it looks like the id of one");
+    }
+    Ok(())
+}
+
+/// Gives the folder an identity, unless it has one, and remembers where it belongs.
+pub(crate) fn bind(
+    context: &Context<'_>,
+    root: &Path,
+    genesis: Genesis,
+    place: Place,
+) -> Result<Folder> {
+    let identity = match read_identity(root)? {
+        Some(identity) => identity,
+        None => {
+            let identity = random_bytes(&*context.random);
+            NativeFileSystem::open(root)?.set_root_identity(identity)?;
+            identity
+        }
+    };
+    Folder::remember(&context.home, identity, root, genesis, place)
+}

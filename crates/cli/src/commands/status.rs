@@ -1,0 +1,140 @@
+//! `syncline status`: what is new, waiting or in conflict. It looks at this device only.
+
+use model::tree::path_of;
+use serde_json::json;
+use sync::file_system::FileSystem;
+use sync::file_system::native::NativeFileSystem;
+use sync::ignore_rules::IgnoreRules;
+use sync::scan::{LocalChanges, Scope, scan};
+use sync::state::State;
+
+use crate::arguments::FolderArgument;
+use crate::context::Context;
+use crate::error::Result;
+use crate::folder::{Folder, path_text as os_path_text};
+use crate::report::{EXIT_CONFLICTS, problem_json, problem_line};
+use crate::text::{counted, path_text};
+use crate::ui::{Paint, Symbol};
+
+/// How many lines of one kind are shown without `-v`.
+const LINES_MAX: usize = 20;
+
+/// What differs, in words.
+#[derive(Debug, Default)]
+struct Differences {
+    new: Vec<String>,
+    changed: Vec<String>,
+    deleted: Vec<String>,
+}
+
+/// Runs the command.
+pub(crate) fn run(context: &Context<'_>, arguments: &FolderArgument) -> Result<u8> {
+    let folder = Folder::locate(&context.home, &arguments.folder)?;
+    let state = folder.state()?;
+    let file_system = NativeFileSystem::open(&folder.root)?;
+    let rules = rules(&file_system)?;
+    let changes = scan(&file_system, &state, &rules, &*context.random, &Scope::Everything)?;
+    let differences = differences(&state, &changes)?;
+    let (outbox, unsynced) = (state.outbox()?.len() as u64, state.unsynced()?.len() as u64);
+    let conflicts = state.remote_conflicts()?;
+    let head = state.head()?.map_or(0, |head| head.seq);
+    let ui = context.ui;
+    ui.json(&json!({
+        "schema": "syncline.status/1",
+        "workspace": folder.genesis.name,
+        "workspace_id": folder.genesis.workspace().to_string(),
+        "folder": os_path_text(&folder.root)?,
+        "place": folder.place.to_string(),
+        "version": head,
+        "new": differences.new,
+        "changed": differences.changed,
+        "deleted": differences.deleted,
+        "waiting_to_be_sent": outbox,
+        "waiting_to_be_applied": unsynced,
+        "conflicts": conflicts.len(),
+        "problems": changes.problems.iter().map(problem_json).collect::<Vec<_>>(),
+    }));
+    ui.answer(format!(
+        "{}  v{head}, {}",
+        ui.paint(Paint::Word, &folder.genesis.name),
+        folder.place
+    ));
+    let lists = [
+        ("new", &differences.new),
+        ("changed", &differences.changed),
+        ("deleted", &differences.deleted),
+    ];
+    for (word, paths) in lists {
+        show(context, word, paths);
+    }
+    if outbox > 0 {
+        ui.answer(format!("{} to be sent", counted(outbox, "commit waits", "commits wait")));
+    }
+    if unsynced > 0 {
+        ui.answer(format!("{} to be applied", counted(unsynced, "change waits", "changes wait")));
+    }
+    for problem in changes.problems.iter().take(LINES_MAX) {
+        ui.note(problem_line(problem));
+    }
+    let waiting = differences.new.len() + differences.changed.len() + differences.deleted.len();
+    if waiting as u64 + outbox + unsynced == 0 {
+        ui.answer("nothing to send, nothing to apply");
+    }
+    if conflicts.is_empty() {
+        return Ok(0);
+    }
+    let line = counted(conflicts.len() as u64, "conflict waits", "conflicts wait");
+    ui.answer(format!(
+        "{} {line} for a decision: syncline conflicts",
+        ui.symbol(Symbol::Attention)
+    ));
+    Ok(EXIT_CONFLICTS)
+}
+
+fn show(context: &Context<'_>, word: &str, paths: &[String]) {
+    let shown = if context.ui.verbosity() > 0 { usize::MAX } else { LINES_MAX };
+    for path in paths.iter().take(shown) {
+        let path: String =
+            path.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
+        context.ui.answer(format!("  {word:8} {path}"));
+    }
+    if paths.len() > shown {
+        context.ui.answer(format!("  {word:8} and {} more", paths.len() - shown));
+    }
+}
+
+fn rules(file_system: &NativeFileSystem) -> Result<IgnoreRules> {
+    use std::io::Read;
+    use sync::file_system::FileError;
+    use sync::ignore_rules::{IGNORE_FILE, RULES_LENGTH_MAX};
+    let path = model::RelativePath::new(IGNORE_FILE.as_bytes()).map_err(sync::SyncError::from)?;
+    let mut text = Vec::new();
+    match file_system.open(&path) {
+        Ok(file) => {
+            let read = file.take(RULES_LENGTH_MAX as u64).read_to_end(&mut text);
+            read.map_err(|error| FileError::Other { path, reason: error.to_string() })?;
+        }
+        Err(FileError::NotFound(_) | FileError::Changed(_)) => {}
+        Err(error) => return Err(error.into()),
+    }
+    Ok(IgnoreRules::parse(&text).0)
+}
+
+fn differences(state: &State, changes: &LocalChanges) -> Result<Differences> {
+    let mut found = Differences::default();
+    for (node, local) in &changes.present {
+        let is_known = state.synced(node)?.is_some();
+        let list = if is_known { &mut found.changed } else { &mut found.new };
+        list.push(path_text(&local.path));
+    }
+    for node in &changes.absent {
+        let path = path_of(state, node).ok().flatten();
+        found
+            .deleted
+            .push(path.map_or_else(|| format!("(node {})", node.short()), |path| path_text(&path)));
+    }
+    for list in [&mut found.new, &mut found.changed, &mut found.deleted] {
+        list.sort();
+    }
+    Ok(found)
+}

@@ -1,0 +1,105 @@
+//! `syncline user`: the accounts of a server, on its data folder, whether it runs or not.
+
+use std::path::PathBuf;
+
+use model::Timestamp;
+use serde_json::json;
+use server::Admin;
+use server::admin::Removal;
+
+use crate::arguments::{DataArgument, UserCommand};
+use crate::context::Context;
+use crate::error::{CommandError, Result};
+use crate::text::{counted, parse_size, rfc3339, size};
+use crate::ui::Symbol;
+
+/// Runs the command.
+pub(crate) fn run(context: &Context<'_>, command: &UserCommand) -> Result<u8> {
+    let ui = context.ui;
+    let open = |data: &DataArgument| {
+        let data: PathBuf = data.data.clone().unwrap_or_else(|| context.home.server_data());
+        Ok::<_, CommandError>(Admin::open(&data)?)
+    };
+    let (name, done) = match command {
+        UserCommand::Ls { data } => return list(context, &open(data)?),
+        UserCommand::Add { name, password_stdin, data } => {
+            context.no_dry_run("user add")?;
+            let password = ui.password(*password_stdin, &format!("Password for {name}"))?;
+            open(data)?.add(name, &password, &*context.clock, &*context.random)?;
+            (name, format!("Account {name} added"))
+        }
+        UserCommand::Rm { name, data } => {
+            if context.flags.dry_run {
+                ui.answer(format!(
+                    "would remove the account {name}, or disable it where it owns workspaces"
+                ));
+                return Ok(0);
+            }
+            ui.confirm(&format!("Remove the account {name} and sign all its devices out?"))?;
+            match open(data)?.remove(name)? {
+                Removal::Deleted => (name, format!("Account {name} removed")),
+                Removal::Disabled => (
+                    name,
+                    format!(
+                        "Account {name} disabled; its workspaces stay, and a new password brings it back"
+                    ),
+                ),
+            }
+        }
+        UserCommand::Passwd { name, password_stdin, data } => {
+            context.no_dry_run("user passwd")?;
+            let password = ui.password(*password_stdin, &format!("New password for {name}"))?;
+            open(data)?.set_password(name, &password, &*context.random)?;
+            (name, format!("{name} has a new password; devices that are signed in stay so"))
+        }
+        UserCommand::Quota { name, quota, data } => {
+            context.no_dry_run("user quota")?;
+            let bytes = match quota.as_str() {
+                "none" => None,
+                text => Some(parse_size(text).ok_or_else(|| {
+                    CommandError::usage(format!("'{text}' is no size"))
+                        .help("50GiB", "is one; or none")
+                })?),
+            };
+            open(data)?.set_quota(name, bytes)?;
+            let words = bytes.map_or_else(|| "any amount".to_owned(), size);
+            (name, format!("{name} may store {words}"))
+        }
+    };
+    ui.json(&json!({"schema": "syncline.user/1", "type": "summary", "user": name, "done": done}));
+    ui.say(Symbol::Done, done);
+    Ok(0)
+}
+
+fn list(context: &Context<'_>, admin: &Admin) -> Result<u8> {
+    let accounts = admin.list()?;
+    let lines: Vec<_> = accounts
+        .iter()
+        .map(|account| {
+            json!({
+                "user": account.name,
+                "is_disabled": account.is_disabled,
+                "devices": account.devices,
+                "workspaces": account.workspaces,
+                "used_bytes": account.used_bytes,
+                "quota_bytes": account.quota_bytes,
+                "created": rfc3339(Timestamp { seconds: account.created, nanoseconds: 0 }),
+            })
+        })
+        .collect();
+    context.ui.json(&json!({"schema": "syncline.users/1", "users": lines}));
+    for account in &accounts {
+        let quota = account
+            .quota_bytes
+            .map_or_else(|| "no quota".to_owned(), |quota| format!("of {}", size(quota)));
+        let disabled = if account.is_disabled { "  (disabled)" } else { "" };
+        context.ui.answer(format!(
+            "{:20}  {}, {}, {} {quota}{disabled}",
+            account.name,
+            counted(account.devices as u64, "device", "devices"),
+            counted(account.workspaces as u64, "workspace", "workspaces"),
+            size(account.used_bytes),
+        ));
+    }
+    Ok(0)
+}

@@ -1,0 +1,301 @@
+//! `syncline watch`: keeps a folder in sync until it is told to stop. `daemon` runs the same in the background.
+//!
+//! What it did last stands in `watch.json` beside the folder's database, for `daemon status`.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use model::{Clock, Timestamp};
+use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use sync::SyncError;
+use sync::engine::{Event, SyncReport, WatchOptions};
+use sync::ignore_rules::IgnoreRules;
+use sync::scan::Scope;
+use sync::watch::{FolderWatcher, Hint};
+
+use crate::arguments::WatchArguments;
+use crate::connect::{Driver, SessionOptions, wait_for_turn, with_session};
+use crate::context::Context;
+use crate::error::{Code, CommandError, Result};
+use crate::folder::Folder;
+use crate::report::{problem_json, problem_line};
+use crate::system;
+use crate::text::{path_text, rfc3339, size, time_of_day};
+use crate::ui::{self, Symbol};
+
+/// How long a stop may take to finish what is under way.
+const STOP_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// What a watch did last.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(crate) struct WatchState {
+    /// The process.
+    pub(crate) pid: u32,
+    /// When it started.
+    pub(crate) started: String,
+    /// When it last exchanged something.
+    pub(crate) last_sync: Option<String>,
+    /// The newest entry it has.
+    pub(crate) version: u64,
+    /// What did not work the last time.
+    pub(crate) last_error: Option<String>,
+    /// How many entries are not synced.
+    pub(crate) problems: usize,
+}
+
+/// Runs the command.
+pub(crate) fn run(context: &Context<'_>, arguments: &WatchArguments) -> Result<u8> {
+    context.no_dry_run("watch")?;
+    if arguments.detached {
+        // In a session of its own it outlives the terminal; where it has one already, nothing changes.
+        let _ = rustix::process::setsid();
+    }
+    let folder = Folder::locate(&context.home, &arguments.folder.folder)?;
+    let config = context.home.config()?;
+    let mut options = WatchOptions::default();
+    if let Some(seconds) = config.rescan_after_s {
+        options.rescan_after = Duration::from_secs(seconds.max(1));
+    }
+    let teller = Arc::new(Teller::new(context, &folder));
+    let driver = Driver::start(context)?;
+    while watch(context, &driver, &folder, options, &teller)? == Ended::SteppedAside {
+        driver.run(async {
+            tokio::select! {
+                done = wait_for_turn(&folder) => done,
+                _ = driver.interrupts().wait() => Ok(()),
+            }
+        })?;
+    }
+    teller.stopped();
+    Ok(driver.interrupts().received().map_or(0, Code::exit))
+}
+
+/// Why a watch has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ended {
+    /// It was told to.
+    Stopped,
+    /// Another command wants to work on the folder for a moment.
+    SteppedAside,
+}
+
+/// Watches until it is told to stop or asked to step aside.
+fn watch(
+    context: &Context<'_>,
+    driver: &Driver,
+    folder: &Folder,
+    options: WatchOptions,
+    teller: &Arc<Teller>,
+) -> Result<Ended> {
+    let observer = {
+        let teller = teller.clone();
+        Arc::new(move |event: Event| teller.change(&event))
+    };
+    let interrupts = driver.interrupts();
+    let asked_before = interrupts.times_asked_aside();
+    let session = SessionOptions::CHANGE;
+    with_session(context, driver, folder, session, Some(observer), async |engine| {
+        let (watcher, hints) = start_watcher(folder)?;
+        if let Some(warning) = watcher.warning() {
+            teller.note(&warning.to_string());
+        }
+        teller.started(folder);
+        let until = interrupts.clone();
+        let end = async move {
+            tokio::select! {
+                _ = until.wait() => {}
+                () = until.wait_for_aside(asked_before) => {}
+            }
+        };
+        let hints = hints.map(scope_of).take_until(Box::pin(end)).boxed();
+        let told = teller.clone();
+        let watching = engine.watch(options, hints, move |done| told.report(done));
+        let stopping = async {
+            interrupts.wait().await;
+            tokio::time::sleep(STOP_TIMEOUT).await;
+        };
+        tokio::select! {
+            ended = watching => ended?,
+            // What is under way takes too long; it is cut off, which is safe.
+            () = stopping => {}
+        }
+        drop(watcher);
+        let is_stopped = interrupts.received().is_some();
+        let is_asked = interrupts.times_asked_aside() > asked_before;
+        Ok(if is_asked && !is_stopped { Ended::SteppedAside } else { Ended::Stopped })
+    })
+}
+
+/// Watches the folder, except what its rules leave out.
+fn start_watcher(folder: &Folder) -> Result<(FolderWatcher, sync::watch::Hints)> {
+    let text = system::read_text(&folder.root.join(sync::ignore_rules::IGNORE_FILE)).ok().flatten();
+    let (rules, _) = IgnoreRules::parse(text.unwrap_or_default().as_bytes());
+    let started = FolderWatcher::start(&folder.root, move |path, is_directory| {
+        rules.is_entry_ignored(path, is_directory)
+    });
+    started.map_err(|error| {
+        CommandError::new(Code::File, "the folder cannot be watched")
+            .cause(error)
+            .help("syncline doctor", "looks at the limits")
+            .help("syncline sync", "works without watching")
+    })
+}
+
+fn scope_of(hint: Hint) -> Scope {
+    if hint.everything { Scope::Everything } else { Scope::Directories(hint.directories) }
+}
+
+/// Tells what happens, on the terminal and in `watch.json`.
+#[derive(Debug)]
+struct Teller {
+    clock: Arc<system::SystemClock>,
+    is_json: bool,
+    is_quiet: bool,
+    marks: [String; 3],
+    file: std::path::PathBuf,
+    state: Mutex<WatchState>,
+    has_started: AtomicBool,
+}
+
+impl Teller {
+    fn new(context: &Context<'_>, folder: &Folder) -> Self {
+        let mark = |symbol| context.ui.symbol(symbol);
+        let state = WatchState {
+            pid: std::process::id(),
+            started: rfc3339(context.clock.now()),
+            ..WatchState::default()
+        };
+        Self {
+            clock: context.clock.clone(),
+            is_json: context.ui.is_json(),
+            is_quiet: context.flags.quiet,
+            marks: [mark(Symbol::Sent), mark(Symbol::Received), mark(Symbol::Attention)],
+            file: folder.memory_file("watch.json"),
+            state: Mutex::new(state),
+            has_started: AtomicBool::new(false),
+        }
+    }
+
+    /// Says that it watches, the first time.
+    fn started(&self, folder: &Folder) {
+        if self.has_started.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        self.save();
+        if self.is_json {
+            ui::print(&json!({"schema": "syncline.watch/1", "type": "started", "workspace": folder.genesis.name}).to_string());
+        } else if !self.is_quiet {
+            ui::print(&format!(
+                "watching {} ({}); Ctrl-C stops",
+                folder.root.display(),
+                folder.place
+            ));
+        }
+    }
+
+    fn change(&self, event: &Event) {
+        let (kind, mark, path) = match event {
+            Event::Sent(path) => ("sent", &self.marks[0], path),
+            Event::Received(path) => ("received", &self.marks[1], path),
+            Event::Removed(path) => ("removed", &self.marks[1], path),
+            Event::KeptCopy(path) => ("kept_copy", &self.marks[2], path),
+            Event::Step(_) | Event::Read { .. } | Event::Written { .. } => return,
+        };
+        let now = self.clock.now();
+        if self.is_json {
+            let line = json!({
+                "schema": "syncline.change/1",
+                "type": kind,
+                "path": path_text(path),
+                "time": rfc3339(now),
+            });
+            ui::print(&line.to_string());
+        } else if !self.is_quiet {
+            let what = match event {
+                Event::Removed(_) => "  removed",
+                Event::KeptCopy(_) => "  kept, in conflict",
+                _ => "",
+            };
+            ui::print(&format!("{}  {mark} {path}{what}", time_of_day(now)));
+        }
+    }
+
+    fn report(&self, done: Result<SyncReport, &SyncError>) {
+        let now = self.clock.now();
+        match done {
+            Ok(report) => self.done(&report, now),
+            Err(error) => self.failed(error, now),
+        }
+        self.save();
+    }
+
+    fn done(&self, report: &SyncReport, now: Timestamp) {
+        {
+            let mut state = self.state.lock();
+            state.last_sync = Some(rfc3339(now));
+            state.version = report.seq;
+            state.last_error = None;
+            state.problems = report.problems.len();
+        }
+        if self.is_json {
+            let line = json!({
+                "schema": "syncline.watch/1",
+                "type": "synced",
+                "time": rfc3339(now),
+                "version": report.seq,
+                "sent": report.sent,
+                "received": report.received,
+                "sent_bytes": report.sent_bytes,
+                "received_bytes": report.received_bytes,
+                "problems": report.problems.iter().map(problem_json).collect::<Vec<_>>(),
+            });
+            ui::print(&line.to_string());
+            return;
+        }
+        for problem in report.problems.iter().take(5) {
+            self.note(&problem_line(problem));
+        }
+        if !self.is_quiet && report.sent + report.received > 0 {
+            let (sent, received) = (size(report.sent_bytes), size(report.received_bytes));
+            ui::print(&format!(
+                "{}    v{}  {sent} sent, {received} received",
+                time_of_day(now),
+                report.seq
+            ));
+        }
+    }
+
+    fn failed(&self, error: &SyncError, now: Timestamp) {
+        let text = error.to_string();
+        let is_known = self.state.lock().last_error.replace(text.clone()) == Some(text.clone());
+        if self.is_json {
+            let line = json!({"schema": "syncline.watch/1", "type": "waiting", "time": rfc3339(now), "cause": text});
+            ui::print(&line.to_string());
+        } else if !is_known {
+            self.note(&format!("{text}; it is tried again"));
+        }
+    }
+
+    fn note(&self, text: &str) {
+        if !self.is_json {
+            ui::eprint(&format!("{}  {} {text}", time_of_day(self.clock.now()), self.marks[2]));
+        }
+    }
+
+    fn save(&self) {
+        let text = serde_json::to_string(&*self.state.lock()).unwrap_or_default();
+        // It is for looking at only; the watch goes on without it.
+        let _ = system::write_for_looking(&self.file, &text);
+    }
+
+    fn stopped(&self) {
+        let _ = system::remove_file(&self.file);
+        if !self.is_json && !self.is_quiet {
+            ui::print("stopped; everything is in order");
+        }
+    }
+}

@@ -1,0 +1,343 @@
+//! From the errors of the rooms to what a user reads. Nothing is re-worded twice: a room's own text becomes the cause.
+
+use commit_log::CommitLogError;
+use model::wire::{Refusal, RefusalKind};
+use server::ServerError;
+use server::metadata::MetadataError;
+use storage::StorageError;
+use sync::file_system::FileError;
+use sync::file_system::native::LockError;
+use sync::{DatabaseTrouble, SyncError};
+
+use super::{Code, CommandError};
+
+const SAFE: &str =
+    "nothing was lost; what was not sent is still in the folder and goes with the next sync";
+
+impl From<SyncError> for CommandError {
+    fn from(error: SyncError) -> Self {
+        let text = error.to_string();
+        let trouble = error.database_trouble();
+        match error {
+            SyncError::Database { .. } | SyncError::Decode(_) => {
+                database(trouble.unwrap_or(DatabaseTrouble::Other), text)
+            }
+            SyncError::NewerDatabase { .. } => newer(text),
+            SyncError::File(error) => error.into(),
+            SyncError::Path(error) => Self::usage(error.to_string()),
+            SyncError::Log(error) => error.into(),
+            SyncError::Storage(error) => error.into(),
+            SyncError::Content(_) => Self::new(Code::Damaged, "stored data is damaged")
+                .cause(text)
+                .state("nothing wrong was written; files that are whole are untouched")
+                .help("syncline doctor", "looks for the reason"),
+            SyncError::HistoryDiverged { .. } => Self::new(
+                Code::HistoryDiverged,
+                "the history does not continue what this device has seen",
+            )
+            .cause(text)
+            .state("nothing was changed in the folder")
+            .help("syncline doctor", "looks for the reason"),
+            SyncError::RootMismatch(reason) => {
+                Self::new(Code::OtherFolder, "this is not the folder that was synced")
+                    .cause(reason)
+                    .state("nothing was changed, neither here nor elsewhere")
+                    .help("syncline sync", "once the disk is mounted again")
+            }
+            SyncError::MassDelete { deleted, total } => mass_delete(deleted, total),
+            SyncError::ChunkMissing(_) | SyncError::PackMissing(_) => {
+                Self::new(Code::Missing, "stored data is missing")
+                    .cause(text)
+                    .state("nothing wrong was written; files that are whole are untouched")
+                    .help("syncline doctor", "looks for the reason")
+            }
+            SyncError::NoSuchPath(path) => Self::new(Code::NoSuchPath, text).help(
+                "syncline ls --recursive --deleted",
+                format!("shows what is and was there, not '{path}'"),
+            ),
+            SyncError::NoSuchVersion { path, .. } => Self::new(Code::NoSuchVersion, text).help(
+                format!("syncline log {}", crate::text::quoted(&path.to_string())),
+                "lists its versions",
+            ),
+            SyncError::WouldOverwrite(_) => Self::new(Code::Exists, text)
+                .state("nothing was changed")
+                .help("--overwrite", "replaces it; what is there goes to the trash of the folder")
+                .help("--to DEST", "restores beside it"),
+            SyncError::NoConflict(_) => Self::new(Code::NoConflict, text)
+                .help("syncline conflicts", "lists what waits for a decision"),
+            SyncError::NotSettling(_) => {
+                Self::new(Code::Defect, "the sync came to no end; this is a defect of Syncline")
+                    .cause(text)
+                    .state(SAFE)
+            }
+        }
+    }
+}
+
+/// Tells whether an error says that the local database is damaged. It is a cache, so it is made anew.
+pub(crate) fn is_damaged_database(error: &SyncError) -> bool {
+    error.database_trouble() == Some(DatabaseTrouble::Damaged)
+}
+
+fn database(trouble: DatabaseTrouble, text: String) -> CommandError {
+    match trouble {
+        DatabaseTrouble::NoSpace => no_space_here(text),
+        DatabaseTrouble::Busy => {
+            CommandError::new(Code::Locked, "another process works on this folder").cause(text)
+        }
+        DatabaseTrouble::Damaged | DatabaseTrouble::Other => {
+            CommandError::new(Code::Database, "the local database failed")
+                .cause(text)
+                .state("nothing was lost: it can be made anew from the folder and the log")
+                .help("syncline doctor", "looks for the reason")
+        }
+    }
+}
+
+fn newer(text: String) -> CommandError {
+    CommandError::new(Code::Newer, "this was written by a newer version of Syncline")
+        .cause(text)
+        .state("nothing was changed")
+        .help("syncline version", "shows the version that is installed here")
+}
+
+fn mass_delete(deleted: u64, total: u64) -> CommandError {
+    let headline =
+        format!("{deleted} of {total} files vanished from the folder since the last sync");
+    CommandError::new(Code::MassDelete, headline)
+        .state("nothing was deleted elsewhere and nothing was sent")
+        .help("syncline sync --allow-mass-delete --yes", "if they were deleted on purpose")
+        .help("syncline doctor", "if not: is the disk mounted?")
+}
+
+fn no_space_here(text: String) -> CommandError {
+    CommandError::new(Code::NoSpaceHere, "no space is left on this computer")
+        .cause(text)
+        .state("no file was damaged; the sync continues when there is space")
+        .help("df -h .", "shows which disk is full")
+}
+
+impl From<FileError> for CommandError {
+    fn from(error: FileError) -> Self {
+        let text = error.to_string();
+        match error {
+            FileError::NoSpace(_) => no_space_here(text),
+            FileError::PermissionDenied(_) => {
+                Self::new(Code::FileRefused, "a file or folder may not be accessed")
+                    .cause(text)
+                    .state(SAFE)
+            }
+            FileError::ReadOnly(_) => {
+                Self::new(Code::FileRefused, "the folder is read-only").cause(text).state(SAFE)
+            }
+            _ => Self::new(Code::File, "a file or folder cannot be used").cause(text).state(SAFE),
+        }
+    }
+}
+
+impl From<LockError> for CommandError {
+    fn from(error: LockError) -> Self {
+        match error {
+            LockError::Held { .. } => {
+                Self::new(Code::Locked, "another process keeps this folder in sync")
+                    .cause(error)
+                    .help("syncline daemon status", "shows what runs in the background")
+            }
+            LockError::File(error) => error.into(),
+        }
+    }
+}
+
+impl From<CommitLogError> for CommandError {
+    fn from(error: CommitLogError) -> Self {
+        let text = error.to_string();
+        match error {
+            CommitLogError::Unreachable { place, reason } => unreachable(&place, reason),
+            CommitLogError::Refused(refusal) => refused(refusal),
+            CommitLogError::Storage(error) => error.into(),
+            CommitLogError::Damaged { .. } => Self::new(Code::LogDamaged, "the history is damaged")
+                .cause(text)
+                .state("nothing wrong was written; the folder is as it was")
+                .help("syncline doctor", "looks for the reason"),
+            CommitLogError::Message { source, .. } => message(&source, text),
+        }
+    }
+}
+
+fn message(source: &model::codec::DecodeError, text: String) -> CommandError {
+    if matches!(source, model::codec::DecodeError::NewerVersion { .. }) {
+        return newer(text);
+    }
+    CommandError::new(Code::LogDamaged, "the history cannot be read")
+        .cause(text)
+        .state("nothing wrong was written; the folder is as it was")
+        .help("syncline doctor", "looks for the reason")
+}
+
+/// A server that does not answer.
+pub(crate) fn unreachable(place: &str, reason: impl ToString) -> CommandError {
+    CommandError::new(Code::ServerUnreachable, format!("cannot reach the {place}"))
+        .cause(plain(&reason.to_string()))
+        .state(SAFE)
+        .help("syncline sync", "once the server is back")
+        .help("syncline doctor", "looks for the reason")
+}
+
+fn refused(refusal: Refusal) -> CommandError {
+    let Refusal { kind, message } = refusal;
+    match kind {
+        RefusalKind::Forbidden => not_signed_in().cause(message),
+        RefusalKind::NotFound => {
+            no_such_workspace("the workspace is not on the server").cause(message)
+        }
+        RefusalKind::Invalid => {
+            CommandError::new(Code::Invalid, "the server does not take the request")
+                .cause(message)
+                .state(SAFE)
+        }
+        RefusalKind::PackMissing => {
+            CommandError::new(Code::Missing, "the server lost data that was just sent")
+                .cause(message)
+                .state(SAFE)
+                .help("syncline sync", "sends it again")
+        }
+        RefusalKind::HistoryLost => history_lost(message),
+        RefusalKind::NoSpace => no_space_there(message),
+        RefusalKind::Unavailable => busy(message),
+        RefusalKind::OperationReused => CommandError::new(
+            Code::Defect,
+            "an operation was numbered twice; this is a defect of Syncline",
+        )
+        .cause(message)
+        .state(SAFE),
+        RefusalKind::DeviceCloned => {
+            CommandError::new(Code::DeviceCloned, "another computer is connected as this device")
+                .cause(message)
+                .state(SAFE)
+                .help("syncline login URL --user NAME", "makes this computer a device of its own")
+        }
+    }
+}
+
+fn history_lost(message: String) -> CommandError {
+    CommandError::new(Code::HistoryDiverged, "the log forgot what this device has seen")
+        .cause(message)
+        .state(SAFE)
+        .help("syncline sync", "brings back from this folder what was forgotten")
+}
+
+fn no_space_there(message: String) -> CommandError {
+    CommandError::new(Code::NoSpaceThere, "no space is left in the cloud")
+        .cause(message)
+        .state("what was sent is safe there; the rest is only on this device")
+        .help("syncline whoami", "shows quota and use")
+}
+
+/// A server that cannot answer now.
+pub(crate) fn busy(message: impl ToString) -> CommandError {
+    CommandError::new(Code::ServerBusy, "the server cannot answer now")
+        .cause(message)
+        .state(SAFE)
+        .help("syncline sync", "tries again")
+}
+
+/// Nobody is signed in.
+pub(crate) fn not_signed_in() -> CommandError {
+    CommandError::new(Code::NotSignedIn, "this device is not signed in to a server")
+        .help("syncline login URL --user NAME", "signs in")
+        .help("--backend NAME=URL", "works without a server, in a plain store")
+}
+
+/// There is no such workspace.
+pub(crate) fn no_such_workspace(headline: impl Into<String>) -> CommandError {
+    CommandError::new(Code::NoSuchWorkspace, headline)
+}
+
+impl From<StorageError> for CommandError {
+    fn from(error: StorageError) -> Self {
+        let text = error.to_string();
+        match error {
+            StorageError::NotReachable { store, detail } => {
+                Self::new(Code::StoreUnreachable, format!("cannot reach the {store}"))
+                    .cause(plain(&detail))
+                    .state(SAFE)
+                    .help("syncline sync", "once the store is back")
+            }
+            StorageError::Busy { .. } => {
+                Self::new(Code::StoreUnreachable, "the store cannot answer now")
+                    .cause(text)
+                    .state(SAFE)
+            }
+            StorageError::NoSpace { .. } => no_space_there(text),
+            StorageError::ReadOnly { .. } => {
+                Self::new(Code::Refused, "the store is read-only").cause(text).state(SAFE)
+            }
+            StorageError::PermissionDenied { .. } => {
+                Self::new(Code::Refused, "the store refuses access").cause(text).state(SAFE)
+            }
+            StorageError::Damaged { .. } => Self::new(Code::Damaged, "stored data is damaged")
+                .cause(text)
+                .state("nothing wrong was written; files that are whole are untouched")
+                .help(
+                    "syncline sync",
+                    "on a device that has the files, sends them again once they change",
+                ),
+            StorageError::Missing { .. } => Self::new(Code::Missing, "stored data is missing")
+                .cause(text)
+                .state("nothing wrong was written; files that are whole are untouched")
+                .help("syncline doctor", "looks for the reason"),
+            StorageError::InvalidUrl { .. } => Self::usage(text),
+            StorageError::UnknownFormat { .. } => newer(text),
+            StorageError::Unsupported { .. } => {
+                Self::new(Code::StoreUnfit, "the store cannot do what is needed").cause(text)
+            }
+            StorageError::InvalidAnswer { .. } => {
+                Self::new(Code::StoreUnreachable, "the store gives answers that make no sense")
+                    .cause(text)
+                    .state(SAFE)
+            }
+            _ => Self::new(Code::File, "the store failed").cause(chain(&error)).state(SAFE),
+        }
+    }
+}
+
+/// Takes out of a cause what only programmers read: the number of the error and who passed it on.
+fn plain(cause: &str) -> String {
+    let cause = cause.split(" (os error").next().unwrap_or_default();
+    cause.trim_start_matches("IO error: ").to_owned()
+}
+
+/// Joins the texts of an error and its sources.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(error) = source {
+        text = format!("{text}: {error}");
+        source = error.source();
+    }
+    text
+}
+
+impl From<ServerError> for CommandError {
+    fn from(error: ServerError) -> Self {
+        let text = error.to_string();
+        match error {
+            ServerError::Taken { .. } => Self::new(Code::Taken, text),
+            ServerError::NotFound { .. } => {
+                Self::new(Code::NoSuchThing, text).help("syncline user ls", "lists the accounts")
+            }
+            ServerError::Invalid { .. } => Self::usage(text),
+            ServerError::Locked { .. } => Self::new(Code::Locked, text),
+            ServerError::Listen { .. } => Self::new(Code::File, text)
+                .help("syncline serve --listen 127.0.0.1:0", "takes a free port"),
+            ServerError::DataFolder { .. } => {
+                Self::new(Code::File, "the data folder of the server cannot be used").cause(text)
+            }
+            ServerError::Metadata(MetadataError::NoSpace) => no_space_here(text),
+            ServerError::Metadata(_) => {
+                Self::new(Code::Database, "the database of the server failed").cause(text)
+            }
+            _ => Self::new(Code::File, "the server failed").cause(text),
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! Everything that one device remembers: `SYNCLINE_HOME`, or the folders that XDG names.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `config.toml` (config) | what the user sets; never written by the program |
+//! | `account.toml` (data) | the server that is signed in to, and the token of this device; mode 0600 |
+//! | `device.toml` (data) | the id that this device uses in stores |
+//! | `folders/<identity>/` (state) | a synced folder: `folder.toml`, `state.sqlite`, `lock`, `watch.json`, `watch.log` |
+//! | `server/` (data) | the data of `serve`, where no other folder is named |
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use model::DeviceId;
+use model::environment::random_bytes;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Code, CommandError, Result};
+use crate::system::{self, SystemRandom, Variables};
+
+/// Where the state of this device is.
+#[derive(Debug, Clone)]
+pub(crate) struct Home {
+    config: PathBuf,
+    data: PathBuf,
+    state: PathBuf,
+    /// Whether one folder holds everything.
+    is_one_folder: bool,
+}
+
+/// What the user may set.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Config {
+    /// How this device is called.
+    pub(crate) device_name: Option<String>,
+    /// How many threads read and write files.
+    pub(crate) threads: Option<usize>,
+    /// How long `watch` trusts its hints before it scans everything again, in seconds.
+    pub(crate) rescan_after_s: Option<u64>,
+}
+
+/// Where this device is signed in.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Account {
+    /// Address of the server.
+    pub(crate) server: String,
+    /// Name of the account.
+    pub(crate) user: String,
+    /// The device, as the server knows it.
+    pub(crate) device_id: String,
+    /// Its name.
+    pub(crate) device_name: String,
+    /// What proves it.
+    pub(crate) token: String,
+}
+
+/// This device, where no server gives it an id.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct DeviceRecord {
+    id: String,
+    /// Where it was made. Elsewhere it is a copy, and becomes a device of its own.
+    place: String,
+}
+
+impl Home {
+    /// Finds the home of this device.
+    ///
+    /// # Errors
+    /// [`Code::Usage`] where no variable tells.
+    pub(crate) fn find(variables: &Variables) -> Result<Self> {
+        if let Some(home) = variables.path("SYNCLINE_HOME") {
+            let home = std::path::absolute(&home).unwrap_or(home);
+            return Ok(Self {
+                config: home.clone(),
+                data: home.clone(),
+                state: home,
+                is_one_folder: true,
+            });
+        }
+        let user = variables.path("HOME");
+        let place = |variable: &str, below: &str| {
+            let named = variables.path(variable).filter(|path| path.is_absolute());
+            let found = named.or_else(|| Some(user.as_ref()?.join(below)));
+            found.map(|path| path.join("syncline")).ok_or_else(|| {
+                CommandError::usage("there is no home folder")
+                    .help("SYNCLINE_HOME=DIR", "holds everything that Syncline remembers")
+            })
+        };
+        Ok(Self {
+            config: place("XDG_CONFIG_HOME", ".config")?,
+            data: place("XDG_DATA_HOME", ".local/share")?,
+            state: place("XDG_STATE_HOME", ".local/state")?,
+            is_one_folder: false,
+        })
+    }
+
+    /// Returns the value of `SYNCLINE_HOME` that leads to this home, where one does.
+    pub(crate) fn as_variable(&self) -> Option<&Path> {
+        self.is_one_folder.then_some(self.state.as_path())
+    }
+
+    /// Returns the folder below which synced folders are remembered.
+    pub(crate) fn folders(&self) -> PathBuf {
+        self.state.join("folders")
+    }
+
+    /// Returns the data folder of a server, where no other is named.
+    pub(crate) fn server_data(&self) -> PathBuf {
+        self.data.join("server")
+    }
+
+    /// Returns the folder for reports of crashes.
+    pub(crate) fn reports(&self) -> PathBuf {
+        self.state.join("reports")
+    }
+
+    /// Returns the folder of the configuration.
+    pub(crate) fn config_path(&self) -> PathBuf {
+        self.config.join("config.toml")
+    }
+
+    /// Reads what the user has set.
+    ///
+    /// # Errors
+    /// [`Code::Usage`] where it makes no sense.
+    pub(crate) fn config(&self) -> Result<Config> {
+        Ok(read_toml(&self.config_path())?.unwrap_or_default())
+    }
+
+    /// Returns the file with the account.
+    pub(crate) fn account_path(&self) -> PathBuf {
+        self.data.join("account.toml")
+    }
+
+    /// Returns where this device is signed in, if it is.
+    ///
+    /// # Errors
+    /// [`Code::File`].
+    pub(crate) fn account(&self) -> Result<Option<Account>> {
+        read_toml(&self.account_path())
+    }
+
+    /// Remembers where this device is signed in.
+    ///
+    /// # Errors
+    /// [`Code::File`].
+    pub(crate) fn set_account(&self, account: &Account) -> Result<()> {
+        write_toml(&self.account_path(), account)
+    }
+
+    /// Forgets where this device was signed in.
+    ///
+    /// # Errors
+    /// [`Code::File`].
+    pub(crate) fn forget_account(&self) -> Result<()> {
+        let path = self.account_path();
+        system::remove_file(&path).map_err(|error| file_error(&path, &error))
+    }
+
+    /// Returns the id of this device, which is made at its first use. A home that was copied or moved gets a new one,
+    /// so that no two devices are ever taken for one.
+    ///
+    /// # Errors
+    /// [`Code::File`].
+    pub(crate) fn device_id(&self) -> Result<DeviceId> {
+        let path = self.data.join("device.toml");
+        let place = self.place(&system::machine_identity());
+        let known: Option<DeviceRecord> = read_toml(&path)?;
+        let known = known.filter(|known| known.place == place);
+        if let Some(id) = known.and_then(|known| known.id.parse().ok()) {
+            return Ok(id);
+        }
+        let id = DeviceId::from_bytes(random_bytes(&SystemRandom));
+        write_toml(&path, &DeviceRecord { id: id.to_string(), place })?;
+        Ok(id)
+    }
+
+    /// Returns how this device is called.
+    ///
+    /// # Errors
+    /// As [`Self::config`].
+    pub(crate) fn device_name(&self) -> Result<String> {
+        Ok(self.config()?.device_name.unwrap_or_else(system::host_name))
+    }
+
+    /// Returns a number that all processes of this home share until the computer starts again, and no copy of it has.
+    pub(crate) fn incarnation(&self) -> u64 {
+        let place = self.place(&system::boot_identity());
+        let hash = blake3::hash(place.as_bytes());
+        let (first, _) = hash.as_bytes().split_at(8);
+        u64::from_le_bytes(first.try_into().expect("a hash is longer than a number"))
+    }
+
+    fn place(&self, computer: &str) -> String {
+        let path = self.data.canonicalize().unwrap_or_else(|_| self.data.clone());
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(computer.as_bytes()).update(&[0]);
+        hasher.update(path.as_os_str().as_encoded_bytes());
+        hasher.finalize().to_hex()[..32].to_owned()
+    }
+}
+
+/// Reads a file of our own.
+pub(crate) fn read_toml<T: DeserializeOwned>(path: &Path) -> Result<Option<T>> {
+    let Some(text) = system::read_text(path).map_err(|error| file_error(path, &error))? else {
+        return Ok(None);
+    };
+    toml::from_str(&text).map(Some).map_err(|error| {
+        CommandError::new(Code::File, format!("{} makes no sense", path.display()))
+            .cause(error.message())
+    })
+}
+
+/// Writes a file of our own, which only its user may read.
+pub(crate) fn write_toml<T: Serialize>(path: &Path, value: &T) -> Result<()> {
+    let text = toml::to_string(value).expect("records of our own can be written as TOML");
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let written =
+        system::make_private_folder(folder).and_then(|()| system::write_private(path, &text));
+    written.map_err(|error| file_error(path, &error))
+}
+
+/// Turns a failure with a file of our own into an error.
+pub(crate) fn file_error(path: &Path, error: &io::Error) -> CommandError {
+    let code = match error.kind() {
+        io::ErrorKind::PermissionDenied => Code::FileRefused,
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Code::NoSpaceHere,
+        _ => Code::File,
+    };
+    let text = error.to_string();
+    let text = text.split(" (os error").next().unwrap_or_default().to_owned();
+    CommandError::new(code, format!("{} cannot be used", path.display())).cause(text)
+}

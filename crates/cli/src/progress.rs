@@ -1,0 +1,85 @@
+//! One line that shows how far a long job is: after half a second, and only to somebody who looks.
+
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use parking_lot::Mutex;
+use sync::engine::{Event, Observer};
+
+use crate::text;
+use crate::ui::Ui;
+
+/// Shorter jobs need no progress.
+const QUIET_TIME: Duration = Duration::from_millis(500);
+
+/// A line of progress that goes away by itself.
+#[derive(Debug)]
+pub(crate) struct Progress {
+    bar: ProgressBar,
+}
+
+impl Progress {
+    /// Prepares the line; nothing is shown where nobody looks.
+    pub(crate) fn new(ui: &Ui) -> Self {
+        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
+        if ui.shows_progress() {
+            bar.set_style(
+                ProgressStyle::with_template("{spinner} {msg}  {elapsed}")
+                    .unwrap_or_else(|_| ProgressStyle::default_spinner()),
+            );
+            let shown = bar.clone();
+            std::thread::spawn(move || {
+                std::thread::sleep(QUIET_TIME);
+                if !shown.is_finished() {
+                    shown.set_draw_target(ProgressDrawTarget::stderr());
+                    shown.enable_steady_tick(Duration::from_millis(100));
+                }
+            });
+        }
+        Self { bar }
+    }
+
+    /// Returns what follows an engine, and passes every event on to `also`.
+    pub(crate) fn observer(&self, also: impl Fn(&Event) + Send + Sync + 'static) -> Observer {
+        let bar = self.bar.clone();
+        let sent = Mutex::new((0_u64, 0_u64));
+        std::sync::Arc::new(move |event: Event| {
+            also(&event);
+            let mut counts = sent.lock();
+            let line = match &event {
+                Event::Step("scan") => "looking for changes".to_owned(),
+                Event::Step("fetch") => "learning what others did".to_owned(),
+                Event::Step("push") => "sending".to_owned(),
+                Event::Step(step) => (*step).to_owned(),
+                Event::Read { files, total } => progress("reading", *files, *total),
+                Event::Written { files, total } => progress("writing", *files, *total),
+                Event::Sent(_) => {
+                    counts.0 += 1;
+                    if !counts.0.is_multiple_of(64) {
+                        return;
+                    }
+                    format!("sent {}", text::counted(counts.0, "change", "changes"))
+                }
+                Event::Received(_) | Event::Removed(_) => {
+                    counts.1 += 1;
+                    if !counts.1.is_multiple_of(64) {
+                        return;
+                    }
+                    format!("received {}", text::counted(counts.1, "change", "changes"))
+                }
+                Event::KeptCopy(path) => format!("kept a copy of {path}"),
+            };
+            bar.set_message(line);
+        })
+    }
+}
+
+fn progress(verb: &str, files: u64, total: u64) -> String {
+    format!("{verb} {} of {}", text::count(files), text::counted(total, "file", "files"))
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}

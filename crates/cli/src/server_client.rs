@@ -1,0 +1,360 @@
+//! The control door of a server, from a device: signing in, devices, workspaces.
+
+use std::time::Duration;
+
+use model::codec::encode_message;
+use model::{Genesis, WorkspaceId};
+use reqwest::{Client, Method, RequestBuilder, Response, StatusCode};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use storage::server_door::ServerDoor;
+use url::Url;
+
+use crate::error::{self, Code, CommandError, Result};
+use crate::home::Account;
+
+/// The longest answer that is read, in bytes.
+const ANSWER_LENGTH_MAX: usize = 16 << 20;
+
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// A server.
+#[derive(Debug, Clone)]
+pub(crate) struct ServerClient {
+    client: Client,
+    base: Url,
+    token: Option<String>,
+}
+
+/// What signing in gives.
+#[derive(Debug, Deserialize)]
+pub(crate) struct SignedIn {
+    /// What proves the device from now on.
+    pub(crate) token: String,
+    /// Its id.
+    pub(crate) device_id: String,
+    /// The account.
+    pub(crate) account: String,
+}
+
+/// Who is signed in.
+#[derive(Debug, Deserialize)]
+pub(crate) struct WhoAmI {
+    /// The account.
+    pub(crate) account: String,
+    /// The device.
+    pub(crate) device_id: String,
+    /// Its name.
+    pub(crate) device_name: String,
+    /// What the account may store.
+    pub(crate) quota_bytes: Option<u64>,
+    /// What it stores.
+    pub(crate) used_bytes: u64,
+}
+
+/// A device of the account.
+#[derive(Debug, Deserialize)]
+pub(crate) struct DeviceLine {
+    /// Its id.
+    pub(crate) id: String,
+    /// Its name.
+    pub(crate) name: String,
+    /// When it signed in.
+    pub(crate) created: i64,
+    /// When it was here last.
+    pub(crate) last_seen: i64,
+    /// Whether it is the one that asks.
+    pub(crate) is_this: bool,
+}
+
+/// A workspace of the account.
+#[derive(Debug, Deserialize)]
+pub(crate) struct WorkspaceLine {
+    /// Its id.
+    pub(crate) id: String,
+    /// Its name.
+    pub(crate) name: String,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Problem {
+    code: String,
+    detail: String,
+}
+
+/// Makes a client as all our connections want it.
+///
+/// # Errors
+/// [`Code::Defect`] where the TLS library does not start.
+pub(crate) fn http_client() -> Result<Client> {
+    // A second call finds the provider there, which is fine.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let built = ServerDoor::client_builder().build();
+    built.map_err(|error| {
+        CommandError::new(Code::Defect, "the network library does not start").cause(error)
+    })
+}
+
+impl ServerClient {
+    /// Makes a client of the server at an address; nothing is sent yet.
+    ///
+    /// # Errors
+    /// [`Code::Usage`] where the text is no address.
+    pub(crate) fn new(server: &str) -> Result<Self> {
+        let usage = |reason: &str| {
+            CommandError::usage(format!("'{server}' is not the address of a server: {reason}"))
+                .help("http://127.0.0.1:8470", "is the form of one")
+        };
+        let base = Url::parse(server).map_err(|error| usage(&error.to_string()))?;
+        match base.scheme() {
+            "http" => {}
+            "https" => {
+                return Err(CommandError::new(
+                    Code::NotInThisRelease,
+                    "'https:' is not supported yet",
+                )
+                .help("http://HOST:PORT", "on a trusted network, or through a tunnel"));
+            }
+            _ => return Err(usage("it does not begin with http:")),
+        }
+        if base.host_str().is_none_or(str::is_empty) {
+            return Err(usage("it has no host"));
+        }
+        if !base.username().is_empty() || base.password().is_some() {
+            return Err(usage("a password does not belong into it"));
+        }
+        Ok(Self { client: http_client()?, base, token: None })
+    }
+
+    /// Makes a client of the server that is signed in to.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub(crate) fn of_account(account: &Account) -> Result<Self> {
+        Ok(Self { token: Some(account.token.clone()), ..Self::new(&account.server)? })
+    }
+
+    /// Returns the address, as it is remembered.
+    pub(crate) fn address(&self) -> String {
+        self.base.as_str().trim_end_matches('/').to_owned()
+    }
+
+    /// Returns the address of the doors of a workspace.
+    pub(crate) fn workspace_address(&self, workspace: WorkspaceId) -> String {
+        self.url(&["workspaces", &workspace.to_string()]).to_string()
+    }
+
+    /// Returns the client below.
+    pub(crate) fn http(&self) -> &Client {
+        &self.client
+    }
+
+    fn url(&self, segments: &[&str]) -> Url {
+        let mut url = self.base.clone();
+        if let Ok(mut path) = url.path_segments_mut() {
+            path.pop_if_empty().extend(["api", "v1"]).extend(segments);
+        }
+        url
+    }
+
+    fn request(&self, method: Method, segments: &[&str]) -> RequestBuilder {
+        let request = self.client.request(method, self.url(segments)).timeout(REQUEST_TIMEOUT);
+        match &self.token {
+            Some(token) => request.bearer_auth(token),
+            None => request,
+        }
+    }
+
+    async fn send(&self, request: RequestBuilder) -> Result<Response> {
+        let response = request.send().await.map_err(|error| {
+            error::unreachable(&format!("server {}", self.address()), innermost(&error))
+        })?;
+        if response.status().is_success() {
+            Ok(response)
+        } else {
+            Err(self.problem(response).await)
+        }
+    }
+
+    async fn ask<T: DeserializeOwned>(&self, request: RequestBuilder) -> Result<T> {
+        let bytes = self.read(self.send(request).await?).await?;
+        serde_json::from_slice(&bytes).map_err(|error| self.nonsense(error))
+    }
+
+    async fn read(&self, mut response: Response) -> Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        loop {
+            match response.chunk().await {
+                Ok(Some(chunk)) if bytes.len() + chunk.len() <= ANSWER_LENGTH_MAX => {
+                    bytes.extend_from_slice(&chunk);
+                }
+                Ok(Some(_)) => return Err(self.nonsense("the answer is too long")),
+                Ok(None) => return Ok(bytes),
+                Err(error) => {
+                    return Err(error::unreachable(
+                        &format!("server {}", self.address()),
+                        innermost(&error),
+                    ));
+                }
+            }
+        }
+    }
+
+    fn nonsense(&self, cause: impl ToString) -> CommandError {
+        CommandError::new(
+            Code::ServerUnreachable,
+            format!("{} does not answer like a Syncline server", self.address()),
+        )
+        .cause(cause)
+    }
+
+    async fn problem(&self, response: Response) -> CommandError {
+        let status = response.status();
+        let bytes = self.read(response).await.unwrap_or_default();
+        let problem: Problem = serde_json::from_slice(&bytes).unwrap_or_default();
+        let detail = problem.detail;
+        match problem.code.as_str() {
+            "not_signed_in" => error::not_signed_in().cause(detail),
+            "wrong_password" => {
+                CommandError::new(Code::WrongPassword, "the name or the password is wrong")
+            }
+            "rate_limited" | "unavailable" => error::busy(detail),
+            "forbidden" => {
+                CommandError::new(Code::Refused, "the server does not allow it").cause(detail)
+            }
+            "not_found" => CommandError::new(Code::NoSuchThing, detail),
+            "taken" => CommandError::new(Code::Taken, detail).state("nothing was changed"),
+            "over_quota" | "no_space" => {
+                CommandError::new(Code::NoSpaceThere, "no space is left in the cloud").cause(detail)
+            }
+            "" => self.nonsense(format!("it answers with status {status}")),
+            _ if status == StatusCode::BAD_REQUEST => {
+                CommandError::new(Code::Invalid, "the server does not take the request")
+                    .cause(detail)
+            }
+            code => CommandError::new(Code::Invalid, "the server does not take the request")
+                .cause(format!("{code}: {detail}")),
+        }
+    }
+
+    /// Signs a new device in.
+    ///
+    /// # Errors
+    /// [`Code::WrongPassword`] and others.
+    pub(crate) async fn login(
+        &self,
+        user: &str,
+        password: &str,
+        device_name: &str,
+    ) -> Result<SignedIn> {
+        let body = json!({"user": user, "password": password, "device_name": device_name});
+        self.ask(self.request(Method::POST, &["login"]).json(&body)).await
+    }
+
+    /// Signs this device out.
+    ///
+    /// # Errors
+    /// [`CommandError`].
+    pub(crate) async fn logout(&self) -> Result<()> {
+        self.send(self.request(Method::POST, &["logout"])).await.map(drop)
+    }
+
+    /// Says who is signed in.
+    ///
+    /// # Errors
+    /// [`CommandError`].
+    pub(crate) async fn whoami(&self) -> Result<WhoAmI> {
+        self.ask(self.request(Method::GET, &["whoami"])).await
+    }
+
+    /// Returns the devices of the account.
+    ///
+    /// # Errors
+    /// [`CommandError`].
+    pub(crate) async fn devices(&self) -> Result<Vec<DeviceLine>> {
+        self.ask(self.request(Method::GET, &["devices"])).await
+    }
+
+    /// Renames a device.
+    ///
+    /// # Errors
+    /// [`CommandError`].
+    pub(crate) async fn rename_device(&self, id: &str, name: &str) -> Result<()> {
+        let request = self.request(Method::PATCH, &["devices", id]).json(&json!({"name": name}));
+        self.send(request).await.map(drop)
+    }
+
+    /// Signs a device out.
+    ///
+    /// # Errors
+    /// [`CommandError`].
+    pub(crate) async fn revoke_device(&self, id: &str) -> Result<()> {
+        self.send(self.request(Method::DELETE, &["devices", id])).await.map(drop)
+    }
+
+    /// Returns the workspaces of the account.
+    ///
+    /// # Errors
+    /// [`CommandError`].
+    pub(crate) async fn workspaces(&self) -> Result<Vec<WorkspaceLine>> {
+        self.ask(self.request(Method::GET, &["workspaces"])).await
+    }
+
+    /// Finds a workspace by its name or id.
+    ///
+    /// # Errors
+    /// [`Code::NoSuchWorkspace`] and others.
+    pub(crate) async fn find_workspace(&self, text: &str) -> Result<WorkspaceLine> {
+        match self.ask(self.request(Method::GET, &["workspaces", text])).await {
+            Err(error) if error.code == Code::NoSuchThing => {
+                let names: Vec<_> =
+                    self.workspaces().await?.into_iter().map(|line| line.name).collect();
+                let error = error::no_such_workspace(format!(
+                    "the server has no workspace called '{text}'"
+                ));
+                Err(if names.is_empty() {
+                    error.help("syncline init", "makes one")
+                } else {
+                    error.cause(format!("it has: {}", names.join(", ")))
+                })
+            }
+            other => other,
+        }
+    }
+
+    /// Makes a workspace.
+    ///
+    /// # Errors
+    /// [`Code::Taken`] and others.
+    pub(crate) async fn create_workspace(&self, genesis: &Genesis) -> Result<()> {
+        let request = self.request(Method::POST, &["workspaces"]).body(encode_message(genesis));
+        let request = request.header(reqwest::header::CONTENT_TYPE, "application/octet-stream");
+        self.ask::<Value>(request).await.map(drop)
+    }
+
+    /// Tells whether the server is well, in its own words.
+    ///
+    /// # Errors
+    /// [`CommandError`].
+    pub(crate) async fn health(&self) -> Result<String> {
+        let mut url = self.base.clone();
+        if let Ok(mut path) = url.path_segments_mut() {
+            path.pop_if_empty().push("healthz");
+        }
+        let response = self.send(self.client.get(url).timeout(REQUEST_TIMEOUT)).await?;
+        let date = response.headers().get(reqwest::header::DATE).cloned();
+        Ok(date.and_then(|date| date.to_str().map(ToOwned::to_owned).ok()).unwrap_or_default())
+    }
+}
+
+/// Returns the text of the deepest source, which says what the system saw.
+fn innermost(error: &dyn std::error::Error) -> String {
+    let mut deepest = error;
+    while let Some(source) = deepest.source() {
+        deepest = source;
+    }
+    let text = deepest.to_string();
+    text.split(" (os error").next().unwrap_or_default().to_lowercase()
+}

@@ -1,0 +1,206 @@
+//! How figures, times and names look.
+
+use std::time::Duration;
+
+use model::{RelativePath, Timestamp};
+use sync::engine::At;
+use time::format_description::FormatItem;
+use time::format_description::well_known::Rfc3339;
+use time::macros::format_description;
+use time::{Date, OffsetDateTime, PrimitiveDateTime};
+
+use crate::error::{CommandError, Result};
+
+const FOR_PEOPLE: &[FormatItem<'_>] =
+    format_description!("[year]-[month]-[day] [hour]:[minute]:[second]Z");
+const TIME_OF_DAY: &[FormatItem<'_>] = format_description!("[hour]:[minute]:[second]Z");
+const DATE: &[FormatItem<'_>] = format_description!("[year]-[month]-[day]");
+const DATE_AND_MINUTE: &[FormatItem<'_>] =
+    format_description!("[year]-[month]-[day] [hour]:[minute]");
+const DATE_AND_SECOND: &[FormatItem<'_>] =
+    format_description!("[year]-[month]-[day] [hour]:[minute]:[second]");
+
+const UNITS: [&str; 5] = ["KiB", "MiB", "GiB", "TiB", "PiB"];
+
+/// Returns a size for people.
+#[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
+pub(crate) fn size(bytes: u64) -> String {
+    if bytes < 1024 {
+        return format!("{bytes} B");
+    }
+    let mut value = bytes as f64 / 1024.0;
+    let mut unit = 0;
+    while value >= 1023.95 && unit + 1 < UNITS.len() {
+        value /= 1024.0;
+        unit += 1;
+    }
+    format!("{value:.1} {}", UNITS[unit])
+}
+
+/// Reads a size: a number, and a unit of 1024 or 1000.
+pub(crate) fn parse_size(text: &str) -> Option<u64> {
+    let split = text.find(|character: char| !character.is_ascii_digit()).unwrap_or(text.len());
+    let number: u64 = text[..split].parse().ok()?;
+    let factor: u64 = match text[split..].trim().to_ascii_lowercase().as_str() {
+        "" | "b" => 1,
+        "k" | "kib" => 1 << 10,
+        "m" | "mib" => 1 << 20,
+        "g" | "gib" => 1 << 30,
+        "t" | "tib" => 1 << 40,
+        "kb" => 1_000,
+        "mb" => 1_000_000,
+        "gb" => 1_000_000_000,
+        "tb" => 1_000_000_000_000,
+        _ => return None,
+    };
+    number.checked_mul(factor)
+}
+
+/// Returns a number with separators.
+pub(crate) fn count(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// Returns a number and the noun that fits it.
+pub(crate) fn counted(number: u64, one: &str, many: &str) -> String {
+    format!("{} {}", count(number), if number == 1 { one } else { many })
+}
+
+/// Returns a span of time for people.
+pub(crate) fn span(duration: Duration) -> String {
+    let seconds = duration.as_secs_f64();
+    match seconds {
+        ..0.0995 => format!("{:.0} ms", seconds * 1000.0),
+        ..99.95 => format!("{seconds:.1} s"),
+        ..5940.0 => format!("{:.0} min", seconds / 60.0),
+        _ => format!("{:.1} h", seconds / 3600.0),
+    }
+}
+
+fn date_time(time: Timestamp) -> Option<OffsetDateTime> {
+    let seconds = OffsetDateTime::from_unix_timestamp(time.seconds).ok()?;
+    seconds.replace_nanosecond(time.nanoseconds).ok()
+}
+
+/// Returns a time for programs; one that no calendar has, as its seconds.
+pub(crate) fn rfc3339(time: Timestamp) -> String {
+    let formatted = date_time(time).and_then(|time| time.format(&Rfc3339).ok());
+    formatted.unwrap_or_else(|| format!("@{}", time.seconds))
+}
+
+/// Returns a time for people.
+pub(crate) fn day_and_time(time: Timestamp) -> String {
+    let formatted = date_time(time).and_then(|time| time.format(FOR_PEOPLE).ok());
+    formatted.unwrap_or_else(|| format!("@{}", time.seconds))
+}
+
+/// Returns the time of day.
+pub(crate) fn time_of_day(time: Timestamp) -> String {
+    date_time(time).and_then(|time| time.format(TIME_OF_DAY).ok()).unwrap_or_default()
+}
+
+/// Reads a point in the history: `v12`, `12`, or a time, which without an offset is UTC.
+pub(crate) fn parse_at(text: &str) -> Result<At> {
+    if let Ok(seq) = text.strip_prefix('v').unwrap_or(text).parse() {
+        return Ok(At::Seq(seq));
+    }
+    let text = text.trim();
+    let plain = text.strip_suffix('Z').unwrap_or(text).replace('T', " ");
+    let time = OffsetDateTime::parse(text, &Rfc3339)
+        .ok()
+        .or_else(|| Some(PrimitiveDateTime::parse(&plain, DATE_AND_SECOND).ok()?.assume_utc()))
+        .or_else(|| Some(PrimitiveDateTime::parse(&plain, DATE_AND_MINUTE).ok()?.assume_utc()))
+        // A day means its end: what was there on that day.
+        .or_else(|| Some(Date::parse(&plain, DATE).ok()?.with_hms(23, 59, 59).ok()?.assume_utc()));
+    let Some(time) = time else {
+        return Err(CommandError::usage(format!("'{text}' is neither a version nor a time"))
+            .help("--at v12", "a version, as `syncline log` lists them")
+            .help("--at '2026-11-20 10:09'", "a time in UTC; also as RFC 3339 with an offset"));
+    };
+    Ok(At::Time(Timestamp { seconds: time.unix_timestamp(), nanoseconds: 999_999_999 }))
+}
+
+/// Returns a word as a shell takes it.
+pub(crate) fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "/._-+:@,=".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', "'\\''"))
+}
+
+/// Returns a path for programs: its text, where it is text.
+pub(crate) fn path_text(path: &RelativePath) -> String {
+    String::from_utf8_lossy(path.as_bytes()).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_have_four_digits_at_most() {
+        for (bytes, text) in [
+            (0, "0 B"),
+            (1023, "1023 B"),
+            (1024, "1.0 KiB"),
+            (1_048_575, "1.0 MiB"),
+            (327_571_046, "312.4 MiB"),
+            (u64::MAX, "16384.0 PiB"),
+        ] {
+            assert_eq!(size(bytes), text);
+        }
+    }
+
+    #[test]
+    fn sizes_are_read_in_both_kinds_of_units() {
+        assert_eq!(parse_size("50GiB"), Some(50 << 30));
+        assert_eq!(parse_size("50 gb"), Some(50_000_000_000));
+        assert_eq!(parse_size("7"), Some(7));
+        for text in ["", "GiB", "-1", "1.5G", "99999999999999T"] {
+            assert_eq!(parse_size(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn points_in_the_history_are_read() {
+        assert_eq!(parse_at("v12").unwrap(), At::Seq(12));
+        assert_eq!(parse_at("12").unwrap(), At::Seq(12));
+        let at = |seconds| At::Time(Timestamp { seconds, nanoseconds: 999_999_999 });
+        assert_eq!(parse_at("1970-01-02").unwrap(), at(2 * 86_400 - 1));
+        assert_eq!(parse_at("1970-01-02 00:01").unwrap(), at(86_460));
+        assert_eq!(parse_at("1970-01-02 00:01:02Z").unwrap(), at(86_462));
+        assert_eq!(parse_at("1970-01-02T01:00:00+01:00").unwrap(), at(86_400));
+        assert!(parse_at("yesterday").is_err());
+    }
+
+    #[test]
+    fn times_outside_of_the_calendar_are_shown_as_numbers() {
+        assert_eq!(
+            rfc3339(Timestamp { seconds: i64::MAX, nanoseconds: 0 }),
+            format!("@{}", i64::MAX)
+        );
+        assert_eq!(rfc3339(Timestamp::default()), "1970-01-01T00:00:00Z");
+    }
+
+    #[test]
+    fn words_are_quoted_where_a_shell_needs_it() {
+        assert_eq!(quoted("a/b.txt"), "a/b.txt");
+        assert_eq!(quoted("it's"), "'it'\\''s'");
+        assert_eq!(quoted(""), "''");
+    }
+
+    #[test]
+    fn numbers_are_grouped() {
+        assert_eq!(count(1_234_567), "1,234,567");
+        assert_eq!(counted(1, "file", "files"), "1 file");
+    }
+}

@@ -1,0 +1,26 @@
+//! The program as its users meet it: a real binary, real folders, a real server.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![expect(clippy::disallowed_methods, reason = "tests play the user, who changes files in any way")]
+
+#[path = "it/support.rs"]
+mod support;
+
+#[path = "it/background.rs"]
+mod background;
+#[path = "it/bad_days.rs"]
+mod bad_days;
+#[path = "it/conflicts.rs"]
+mod conflicts;
+#[path = "it/crashes.rs"]
+mod crashes;
+#[path = "it/damage.rs"]
+mod damage;
+#[path = "it/exchange.rs"]
+mod exchange;
+#[path = "it/history.rs"]
+mod history;
+#[path = "it/people.rs"]
+mod people;
+#[path = "it/words.rs"]
+mod words;
