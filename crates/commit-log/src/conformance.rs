@@ -32,10 +32,14 @@ pub fn cases() -> Vec<Case> {
         ("entries_form_a_chain_without_gaps", |fixture| Box::pin(chain(fixture))),
         ("repeated_commit_has_no_further_effect", |fixture| Box::pin(repeated(fixture))),
         ("concurrent_commits_all_get_a_place", |fixture| Box::pin(concurrent(fixture))),
-        ("one_commit_proposed_by_many_at_once_stands_once", |fixture| Box::pin(same_at_once(fixture))),
+        ("one_commit_proposed_by_many_at_once_stands_once", |fixture| {
+            Box::pin(same_at_once(fixture))
+        }),
         ("head_is_never_older_than_an_answered_commit", |fixture| Box::pin(head_is_fresh(fixture))),
         ("entries_are_paged_by_length", |fixture| Box::pin(paged(fixture))),
-        ("subscription_has_old_and_new_entries_in_order", |fixture| Box::pin(subscription(fixture))),
+        ("subscription_has_old_and_new_entries_in_order", |fixture| {
+            Box::pin(subscription(fixture))
+        }),
         ("checkpoint_is_the_newest_published", |fixture| Box::pin(checkpoint(fixture))),
         ("commit_returns_with_every_field", |fixture| Box::pin(fields(fixture))),
     ]
@@ -48,7 +52,13 @@ fn commit(fixture: &dyn Fixture, number: u8, op: u8, seen: Head) -> Commit {
     commit_of(fixture, number, op, seen, vec![put(op + 1, 0, &format!("name {op}"))])
 }
 
-fn commit_of(fixture: &dyn Fixture, number: u8, op: u8, seen: Head, changes: Vec<Change>) -> Commit {
+fn commit_of(
+    fixture: &dyn Fixture,
+    number: u8,
+    op: u8,
+    seen: Head,
+    changes: Vec<Change>,
+) -> Commit {
     Commit {
         op_id: OpId::from_bytes([op; 16]),
         device: fixture.device(number),

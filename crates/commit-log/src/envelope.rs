@@ -66,7 +66,8 @@ pub fn unwrap_at_rest<T: Message>(bytes: &[u8], length_max: usize) -> Result<T, 
 /// # Errors
 /// [`DecodeError`], also for a frame that expands beyond the limit.
 pub fn unwrap<T: Message>(bytes: &[u8], length_max: usize) -> Result<T, DecodeError> {
-    let invalid = |reason: String| DecodeError::InvalidValue { what: "envelope", offset: 0, reason };
+    let invalid =
+        |reason: String| DecodeError::InvalidValue { what: "envelope", offset: 0, reason };
     match bytes.split_first() {
         Some((&TAG_RAW, plain)) if plain.len() <= length_max => decode_message(plain),
         Some((&TAG_ZSTD, frame)) => {
@@ -105,7 +106,10 @@ mod tests {
     fn bomb_is_refused_at_the_limit() {
         let frame = zstd::bulk::compress(&vec![0; 64 << 20], 1).expect("compresses");
         let error = unwrap::<Entry>(&tagged(TAG_ZSTD, &frame), 1 << 20);
-        assert!(matches!(error, Err(DecodeError::InvalidValue { what: "envelope", .. })), "{error:?}");
+        assert!(
+            matches!(error, Err(DecodeError::InvalidValue { what: "envelope", .. })),
+            "{error:?}"
+        );
     }
 
     #[test]

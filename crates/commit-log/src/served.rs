@@ -36,7 +36,8 @@ pub trait Connection: Send + Sync + Debug {
     ///
     /// # Errors
     /// [`CommitLogError::Unreachable`] where no answer came.
-    async fn call(&self, workspace: WorkspaceId, request: Request) -> Result<Reply, CommitLogError>;
+    async fn call(&self, workspace: WorkspaceId, request: Request)
+    -> Result<Reply, CommitLogError>;
 
     /// Returns the events of a workspace as they arrive, from the call on and across reconnects. Some may be
     /// lost, some may come twice.
@@ -74,7 +75,11 @@ impl ServedCommitLog {
     }
 
     /// Opens the log of a workspace whose genesis the device already has, without asking the server.
-    pub fn with_genesis(connection: Arc<dyn Connection>, clock: Arc<dyn Clock>, genesis: Genesis) -> Self {
+    pub fn with_genesis(
+        connection: Arc<dyn Connection>,
+        clock: Arc<dyn Clock>,
+        genesis: Genesis,
+    ) -> Self {
         Self { connection, clock, genesis }
     }
 
@@ -128,7 +133,8 @@ impl CommitLog for ServedCommitLog {
             other => return Err(unexpected(&*self.connection, other)),
         }
         let fetched = self.entries(since, ENTRIES_LENGTH_MAX).await?;
-        let subscription = Subscription { log: self.clone(), events, last: since, ready: fetched.into() };
+        let subscription =
+            Subscription { log: self.clone(), events, last: since, ready: fetched.into() };
         Ok(unfold(Some(subscription), |subscription| async move {
             let mut subscription = subscription?;
             match subscription.next().await {
@@ -174,7 +180,9 @@ impl Subscription {
             }
             match select(self.events.next(), self.log.clock.sleep(HEARTBEAT)).await {
                 Either::Left((Some(event), _)) if event.seq <= self.last => {}
-                Either::Left((Some(event), _)) if event.seq == self.last + 1 => self.ready.push_back(event),
+                Either::Left((Some(event), _)) if event.seq == self.last + 1 => {
+                    self.ready.push_back(event);
+                }
                 // A gap, a lost connection, or silence: ask. An answer without news costs a few bytes.
                 Either::Left(_) | Either::Right(_) => self.fetch().await?,
             }

@@ -26,6 +26,9 @@ const KEY_LENGTH_MAX: usize = 64;
 /// The longest value of a page entry, in bytes.
 const VALUE_LENGTH_MAX: usize = 64 * 1024;
 
+/// A key with its value.
+type Pair = (Vec<u8>, Vec<u8>);
+
 /// One page of a hash tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Page {
@@ -89,7 +92,7 @@ pub fn page_id(encoded: &[u8]) -> PageId {
 /// # Errors
 /// Those of `store`.
 pub fn build_pages<E>(
-    entries: impl IntoIterator<Item = (Vec<u8>, Vec<u8>)>,
+    entries: impl IntoIterator<Item = Pair>,
     mut store: impl FnMut(PageId, Vec<u8>) -> Result<(), E>,
 ) -> Result<PageId, E> {
     let mut level = 0;
@@ -105,9 +108,9 @@ pub fn build_pages<E>(
 
 fn build_level<E>(
     level: u8,
-    entries: impl IntoIterator<Item = (Vec<u8>, Vec<u8>)>,
+    entries: impl IntoIterator<Item = Pair>,
     store: &mut impl FnMut(PageId, Vec<u8>) -> Result<(), E>,
-) -> Result<Vec<(Vec<u8>, Vec<u8>)>, E> {
+) -> Result<Vec<Pair>, E> {
     let mut pages = Vec::new();
     let mut page = Page { level, entries: Vec::new() };
     let mut is_empty = true;

@@ -110,7 +110,9 @@ impl Encoder {
     /// Appends a list.
     pub fn list<T: Encode>(&mut self, items: &[T]) {
         self.unsigned(items.len() as u64);
-        items.iter().for_each(|item| item.encode(self));
+        for item in items {
+            item.encode(self);
+        }
     }
 
     /// Appends an optional value.

@@ -138,7 +138,9 @@ impl Encode for Commit {
         encoder.list(&self.changes);
         encoder.list(&self.packs);
         encoder.unsigned(self.inline_packs.len() as u64);
-        self.inline_packs.iter().for_each(|pack| encoder.byte_string(pack));
+        for pack in &self.inline_packs {
+            encoder.byte_string(pack);
+        }
     }
 }
 

@@ -115,6 +115,15 @@ impl ChunkFetcher {
         }
     }
 
+    /// Forgets what was read of packs: their numbers are others from now on.
+    pub fn forget_packs(&mut self) {
+        self.indexes.clear();
+        self.index_order.clear();
+        self.records.clear();
+        self.record_order.clear();
+        self.packs.clear();
+    }
+
     /// Returns the namer that verifies chunks.
     pub fn namer(&self) -> &ChunkNamer {
         &self.namer

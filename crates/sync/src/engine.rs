@@ -35,6 +35,7 @@ mod download;
 mod fetch;
 mod heal;
 mod history;
+mod interrupted;
 mod watch_loop;
 
 pub use conflicts::{Conflict, Keep};
@@ -306,6 +307,7 @@ impl Engine {
     fn begin(&mut self) -> Result<()> {
         self.bind_root()?;
         if self.state.fact(RUNNING)?.is_some() {
+            self.take_up_interrupted()?;
             self.state.transaction(State::forget_orphans)?;
         } else {
             self.state.set_fact(RUNNING, &[])?;
@@ -386,7 +388,7 @@ impl Engine {
     /// Notes that the merge base has the newest remote version of a node.
     fn note_merged(&mut self, node: &NodeId) -> Result<()> {
         let remote =
-            self.state.node(node)?.filter(|remote| remote.is_alive()).map(|remote| remote.version);
+            self.state.node(node)?.filter(model::TreeNode::is_alive).map(|remote| remote.version);
         let synced = self.state.synced(node)?.map(|synced| synced.version);
         if remote == synced { self.state.remove_unsynced(node) } else { Ok(()) }
     }

@@ -41,7 +41,13 @@ pub(crate) fn run(context: &Context<'_>, command: &DeviceCommand) -> Result<u8> 
                 Symbol::Done,
                 format!("\"{}\" is signed out; files that it has stay there", found.name),
             );
-            context.ui.json(&json!({"schema": "syncline.device/1", "type": "summary", "id": found.id, "name": found.name, "is_revoked": true}));
+            context.ui.json(&json!({
+                "schema": "syncline.device/1",
+                "type": "summary",
+                "id": found.id,
+                "name": found.name,
+                "is_revoked": true,
+            }));
         }
     }
     Ok(0)

@@ -259,7 +259,12 @@ fn look_at_log(context: &Context<'_>, folder: &Folder, report: &mut Report) {
             Some(known)
                 if known.seq > head.seq || (known.seq == head.seq && known.hash != head.hash) =>
             {
-                report.bad("log", format!("it is at v{}, and this device has seen v{}: it was restored from an older copy; the next sync brings back what is missing", head.seq, known.seq));
+                let words = format!(
+                    "it is at v{}, and this device has seen v{}: it was restored from an older copy; \
+                     the next sync brings back what is missing",
+                    head.seq, known.seq
+                );
+                report.bad("log", words);
             }
             Some(known) => {
                 report.good("log", format!("at v{}, this device has v{}", head.seq, known.seq));

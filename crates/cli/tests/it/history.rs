@@ -132,6 +132,7 @@ fn versions_from_before_a_rename_are_found_under_the_new_name() {
     one.write("draft", "as a draft\n");
     one.sync().ok();
     fs::rename(one.folder.join("draft"), one.folder.join("thesis")).unwrap();
+    one.sync().ok();
     one.write("thesis", "as a thesis\n");
     one.sync().ok();
     let log = one.run(&["log", "thesis", "--json"]).ok().json();
@@ -141,7 +142,7 @@ fn versions_from_before_a_rename_are_found_under_the_new_name() {
         .iter()
         .map(|version| version["version"].to_string())
         .collect();
-    assert_eq!(versions, ["3", "2"], "{log}");
+    assert_eq!(versions, ["4", "3", "2"], "{log}");
     assert_eq!(one.run(&["cat", "thesis", "--at", "v2"]).ok().bytes, b"as a draft\n");
     one.run(&["restore", "thesis", "--at", "v2", "--to", "old"]).ok();
     assert_eq!(one.read("old"), b"as a draft\n");

@@ -74,12 +74,17 @@ impl SlotCommitLog {
     ) -> Result<Option<Self>, CommitLogError> {
         let Some(bytes) = store.get(&ObjectKey::genesis()).await? else { return Ok(None) };
         let genesis = decode_message(&bytes);
-        let genesis = genesis.map_err(|source| CommitLogError::Message { place: store.describe(), source })?;
+        let genesis = genesis
+            .map_err(|source| CommitLogError::Message { place: store.describe(), source })?;
         Ok(Some(Self::with_genesis(store, clock, genesis)))
     }
 
     /// Opens the log of a workspace whose genesis the device already has, without asking the store.
-    pub fn with_genesis(store: Arc<dyn ObjectStore>, clock: Arc<dyn Clock>, genesis: Genesis) -> Self {
+    pub fn with_genesis(
+        store: Arc<dyn ObjectStore>,
+        clock: Arc<dyn Clock>,
+        genesis: Genesis,
+    ) -> Self {
         let known = Arc::new(Mutex::new(genesis.head()));
         Self { store, clock, genesis, known }
     }
@@ -92,7 +97,8 @@ impl SlotCommitLog {
     /// older copy does not, and a slot written behind the gap would be lost to everybody else.
     async fn confirm(&self, seen: Head) -> Result<(), CommitLogError> {
         let lost = || {
-            let message = format!("the log does not have entry {} that this device has seen", seen.seq);
+            let message =
+                format!("the log does not have entry {} that this device has seen", seen.seq);
             CommitLogError::Refused(Refusal::new(RefusalKind::HistoryLost, message))
         };
         let (key, known) = if seen.seq == 0 {
@@ -232,7 +238,9 @@ impl CommitLog for SlotCommitLog {
         let Some(newest) = list.last() else { return Ok(None) };
         let Some(bytes) = self.store.get(&newest.key).await? else { return Ok(None) };
         let decoded = envelope::unwrap_at_rest(&bytes, CHECKPOINT_LENGTH_MAX);
-        decoded.map(Some).map_err(|source| CommitLogError::Message { place: self.store.describe(), source })
+        decoded
+            .map(Some)
+            .map_err(|source| CommitLogError::Message { place: self.store.describe(), source })
     }
 
     async fn publish_checkpoint(&self, checkpoint: &Checkpoint) -> Result<(), CommitLogError> {

@@ -205,7 +205,10 @@ impl Engine {
         for attempt in 2.. {
             match self.environment.file_system.stat(&RelativePath::ROOT.join(&place.name)?)? {
                 None => break,
-                Some(_) => place.name = Name::new([name.as_bytes(), format!("-{attempt}").as_bytes()].concat())?,
+                Some(_) => {
+                    place.name =
+                        Name::new([name.as_bytes(), format!("-{attempt}").as_bytes()].concat())?;
+                }
             }
         }
         self.move_local(node, place)
@@ -217,6 +220,10 @@ impl Engine {
         let trees = self.trees();
         let Some(local) = trees.local(node)? else { return Ok(()) };
         let known = trees.local_stat(node)?;
+        if known.is_none() {
+            // Nobody has looked at it yet: something else may be under its name.
+            return self.find_again(node);
+        }
         let (Some(from), Some(to)) = (trees.local_path(node)?, trees.path_of_place(&target)?)
         else {
             return Ok(());

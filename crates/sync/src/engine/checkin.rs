@@ -55,6 +55,16 @@ pub(super) struct Upload {
     pub(super) closed_directories: Vec<NodeId>,
     /// Whether packs are kept on this device until a push.
     is_offline: bool,
+    /// How often everything was forgotten because the log was another one.
+    generation: u64,
+}
+
+impl Upload {
+    /// Forgets what is on its way: the log was not the one that it was for.
+    pub(super) fn start_anew(&mut self) {
+        let (is_offline, generation) = (self.is_offline, self.generation + 1);
+        *self = Self { is_offline, generation, ..Self::default() };
+    }
 }
 
 /// Files that are being read.
@@ -100,7 +110,12 @@ impl Engine {
             Some(group) => self.start_reading(self.touched(group)?)?,
             None => return Ok(false),
         };
+        let generation = self.upload.generation;
         while let Some(group) = groups.next() {
+            // What was planned and read for another log is planned and read again.
+            if self.upload.generation != generation {
+                return Ok(true);
+            }
             self.finish_reading(reading).await?;
             // While this group is committed, the next one is read.
             reading = match groups.peek() {

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use content::pack::RecordOpener;
+use futures_util::future::BoxFuture;
 use model::environment::random_bytes;
 use model::{ChunkRef, Content, NodeId, NodeKind, NodeRecord, RelativePath, TreeStore};
 
@@ -29,11 +30,14 @@ const GROUP_FILES: usize = 4096;
 /// How many bytes are made durable together.
 const GROUP_LENGTH: u64 = 512 * 1024 * 1024;
 
+/// What became of a piece: the number of its file, its node, and the file unless it has ended.
+type Written = (usize, NodeId, Result<Option<OpenTarget>>);
+
 /// A file that is to be written.
-struct Target {
-    node: NodeId,
-    record: NodeRecord,
-    version: u64,
+pub(super) struct Target {
+    pub(super) node: NodeId,
+    pub(super) record: NodeRecord,
+    pub(super) version: u64,
     path: RelativePath,
     /// What is at its place now, to be replaced.
     replaces: Option<Stat>,
@@ -242,7 +246,10 @@ impl Engine {
         }
         let failed = self.stage(&targets).await?;
         self.environment.file_system.make_durable()?;
-        self.forget_suspects(&targets)?;
+        self.in_transaction(|engine| {
+            engine.forget_suspects(&targets)?;
+            engine.note_installing(&targets)
+        })?;
         let mut installed = Vec::new();
         for (number, target) in targets.into_iter().enumerate() {
             let result = match failed.get(&number) {
@@ -273,18 +280,19 @@ impl Engine {
                 .into_iter()
                 .map(|(target, stat)| (target.node, target.version, target.record, stat)),
         );
-        self.write_rows(rows)?;
+        self.in_transaction(|engine| {
+            engine.write_rows(rows)?;
+            engine.forget_installing()
+        })?;
         Ok(progress)
     }
 
     /// A suspect goes to the trash before its good version comes: cut off in between, it must not look deleted.
     fn forget_suspects(&mut self, targets: &[Target]) -> Result<()> {
         let suspects: Vec<_> = targets.iter().filter(|target| target.is_suspect).collect();
-        self.in_transaction(|engine| {
-            suspects.iter().try_for_each(|target| {
-                engine.state.remove_synced(&target.node)?;
-                engine.state.add_unsynced(&target.node)
-            })
+        suspects.into_iter().try_for_each(|target| {
+            self.state.remove_synced(&target.node)?;
+            self.state.add_unsynced(&target.node)
         })
     }
 
@@ -512,8 +520,7 @@ impl Engine {
         &self,
         batch: Vec<PieceWrite>,
         opened: Arc<HashMap<ChunkPlace, Arc<OpenRecord>>>,
-    ) -> futures_util::future::BoxFuture<'static, Vec<(usize, NodeId, Result<Option<OpenTarget>>)>>
-    {
+    ) -> BoxFuture<'static, Vec<Written>> {
         let file_system = self.environment.file_system.clone();
         self.environment.workers.run(move || {
             let write = |write: PieceWrite| {

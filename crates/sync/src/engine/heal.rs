@@ -26,6 +26,9 @@ impl Engine {
         let learned = self.learn_anew().await;
         self.state.end(learned.is_ok())?;
         learned?;
+        // Chunks that went with the lost entries must be packed again, and packs have other numbers now.
+        self.upload.start_anew();
+        self.fetcher.forget_packs();
         // The folder must be seen with the new base, or what differs now would be missed.
         self.overlay.clear();
         self.look(&crate::scan::Scope::Everything)
@@ -86,7 +89,7 @@ impl Engine {
             }
             // The log went on without this device: there is no common base.
             Some(_) if foreign.contains(&row.node) => {
-                SyncedNode { version: 0, stat, pending: None, ..row }
+                SyncedNode { version: 0, stat: None, pending: None, ..row }
             }
             // The log is back at an older version: what is here is an edit of that.
             Some(remote) if remote.is_alive() => SyncedNode {
@@ -96,7 +99,8 @@ impl Engine {
                 pending: None,
                 node: row.node,
             },
-            _ => SyncedNode { version: 0, stat, pending: None, ..row },
+            // The log has lost it, and with it perhaps the packs of its chunks: it must be read again.
+            _ => SyncedNode { version: 0, stat: None, pending: None, ..row },
         };
         self.state.add_unsynced(&new.node)?;
         self.state.set_synced(&new)

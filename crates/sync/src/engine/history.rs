@@ -324,7 +324,7 @@ impl Engine {
                 return Ok(());
             }
             NodeKind::Symlink(target) => {
-                file_system.stage_link(token, target, item.record.modified)?
+                file_system.stage_link(token, target, item.record.modified)?;
             }
             NodeKind::File(_) => {
                 let mut staged = file_system.stage(token)?;

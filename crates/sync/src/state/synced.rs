@@ -286,7 +286,7 @@ impl State {
             Some(before) => self.set_synced(&before)?,
             // The node keeps its id, so that proposing it again is no second node.
             None => {
-                self.set_synced(&SyncedNode { version: 0, stat: None, pending: None, ..proposed })?
+                self.set_synced(&SyncedNode { version: 0, stat: None, pending: None, ..proposed })?;
             }
         }
         Ok(true)

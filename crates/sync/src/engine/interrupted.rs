@@ -1,0 +1,105 @@
+//! Takes up what an earlier run had put into the folder and had not yet written into the merge base.
+//!
+//! Between the two there is a moment in which the process may be killed. Then the files would look like new ones of this
+//! device, and if the log has gone on meanwhile, like edits of their own: conflicts that nobody made. So before files are
+//! put in place the state is told which ones, and in which version.
+
+use model::codec::{Decoder, Encoder, decode_message, encode_message};
+use model::{NodeId, NodeKind, NodeRecord};
+
+use super::Engine;
+use super::download::Target;
+use crate::error::Result;
+use crate::file_system::{FileKind, Stat};
+use crate::plan::{Place, split};
+use crate::state::SyncedNode;
+use crate::state::synced::kind_of;
+
+/// The fact that holds what is being put in place.
+const INSTALLING: &str = "installing";
+
+/// A record is shorter than this.
+const RECORD_LENGTH_MAX: usize = 16 * 1024 * 1024;
+
+impl Engine {
+    /// Notes what is about to be put in place, together with the directories that were made for it.
+    pub(super) fn note_installing(&mut self, targets: &[Target]) -> Result<()> {
+        let mut encoder = Encoder::default();
+        let mut note = |node: &NodeId, version: u64, record: &NodeRecord| {
+            encoder.raw(node.as_bytes());
+            encoder.unsigned(version);
+            encoder.byte_string(&encode_message(record));
+        };
+        for node in &self.upload.new_directories {
+            if let Some(remote) = model::TreeStore::node(&self.state, node)? {
+                note(node, remote.version, &remote.record);
+            }
+        }
+        for target in targets {
+            note(&target.node, target.version, &target.record);
+        }
+        self.state.set_fact(INSTALLING, &encoder.into_bytes())
+    }
+
+    /// Forgets what was noted: it is in the merge base.
+    pub(super) fn forget_installing(&mut self) -> Result<()> {
+        self.state.forget_fact(INSTALLING)
+    }
+
+    /// Writes into the merge base what an earlier run has put in place.
+    pub(super) fn take_up_interrupted(&mut self) -> Result<()> {
+        let Some(bytes) = self.state.fact(INSTALLING)? else { return Ok(()) };
+        // What is found in its place may not be durable there.
+        self.environment.file_system.make_durable()?;
+        self.in_transaction(|engine| {
+            let mut decoder = Decoder::new(&bytes);
+            while decoder.remaining() > 0 {
+                let node = NodeId::from_bytes(decoder.array()?);
+                let version = decoder.unsigned()?;
+                let record = decode_message(decoder.byte_string(RECORD_LENGTH_MAX)?)?;
+                engine.take_up(node, version, record)?;
+            }
+            engine.forget_installing()
+        })
+    }
+
+    fn take_up(&mut self, node: NodeId, version: u64, record: NodeRecord) -> Result<()> {
+        let row = self.state.synced(&node)?;
+        if row.as_ref().is_some_and(|row| row.version >= version || row.pending.is_some()) {
+            return Ok(());
+        }
+        let Some(stat) = self.found_at(&split(&record).0)? else { return Ok(()) };
+        let is_old = row.is_some_and(|row| row.stat == Some(stat));
+        if is_old || !is_of(&stat, &record) {
+            return Ok(());
+        }
+        // A directory may still have the mode that let files be put into it; then it has no base yet.
+        let version = if stat.mode == record.mode { version } else { 0 };
+        // A file is read again: it may be that of a user, which only looks the same.
+        let stat = Some(stat).filter(|stat| stat.kind == FileKind::Directory);
+        self.state.set_synced(&SyncedNode { node, version, record, stat, pending: None })?;
+        self.note_merged(&node)
+    }
+
+    fn found_at(&self, place: &Place) -> Result<Option<Stat>> {
+        match self.trees().path_of_place(place)? {
+            Some(path) => Ok(self.environment.file_system.stat(&path).unwrap_or_default()),
+            None => Ok(None),
+        }
+    }
+}
+
+/// Tells whether this is what would have been put there for a record.
+fn is_of(stat: &Stat, record: &NodeRecord) -> bool {
+    stat.kind == kind_of(&record.kind)
+        && match &record.kind {
+            NodeKind::Directory => stat.mode & record.mode == record.mode,
+            NodeKind::File(content) => {
+                (stat.size, stat.mode, stat.modified)
+                    == (content.size, record.mode, record.modified)
+            }
+            NodeKind::Symlink(_) => {
+                stat.kind == FileKind::Symlink && stat.modified == record.modified
+            }
+        }
+}
