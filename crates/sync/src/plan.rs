@@ -406,7 +406,9 @@ fn merge_without_base(local: &Local, is_known: bool, remote: &Remote) -> Operati
 ///
 /// Equal versions do not mean equal records: the fold may have given a proposal another place.
 fn merge(local: &Local, synced: &Synced, remote: &Remote) -> Option<Operation> {
-    if remote.place != synced.place && local.place != remote.place {
+    // What is parked waits for its place, whatever the merge base says of it by now.
+    let is_elsewhere = remote.place != synced.place || is_parked(&local.place);
+    if is_elsewhere && local.place != remote.place {
         // It must be read anyway, and what has its new place may wait to learn what it is.
         let is_touched = local.matter == LocalMatter::Touched;
         return Some(if is_touched { Operation::Read } else { Operation::Move });

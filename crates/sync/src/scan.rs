@@ -11,14 +11,14 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use model::environment::random_bytes;
-use model::{InvalidPath, Name, NodeId, Random, RelativePath};
+use model::{InvalidPath, Name, NodeId, Random, RelativePath, TreeNode, TreeStore};
 
 use crate::error::Result;
 use crate::file_system::{DirectoryEntry, FileError, FileKind, FileSystem, Stat};
 use crate::ignore_rules::IgnoreRules;
 use crate::plan::{Place, parked_node};
 use crate::state::State;
-use crate::state::synced::ScanRow;
+use crate::state::synced::{ScanRow, kind_of};
 
 /// Something in the folder that differs from the merge base.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -104,6 +104,7 @@ pub fn scan(
         rules,
         ids: NodeIds::new(random),
         is_deep: matches!(scope, Scope::Everything),
+        is_log_unknown: state.head()?.is_none_or(|head| head.seq == 0),
         found: LocalChanges::default(),
         missing: HashMap::new(),
         by_inode: HashMap::new(),
@@ -160,6 +161,7 @@ struct Scanner<'a> {
     rules: &'a IgnoreRules,
     ids: NodeIds,
     is_deep: bool,
+    is_log_unknown: bool,
     found: LocalChanges,
     missing: HashMap<NodeId, Missing>,
     by_inode: HashMap<(u64, FileKind), NodeId>,
@@ -198,11 +200,11 @@ impl Scanner<'_> {
             if self.expand_missing_directories()? {
                 continue;
             }
-            if !self.admit_directories() {
+            if !self.admit_directories()? {
                 break;
             }
         }
-        self.match_files();
+        self.match_files()?;
         self.found.absent.extend(self.missing.keys());
         Ok(())
     }
@@ -291,6 +293,11 @@ impl Scanner<'_> {
             // What was parked is what it was, even if a program has saved it anew there.
             let place = Place { parent, name: name.clone() };
             let namesake = parked_node(&place);
+            if namesake.is_some() && self.is_log_unknown {
+                // Whose it is the log will tell.
+                self.problem(&path, None, ProblemKind::Changing);
+                return;
+            }
             self.arrivals.push(Arrival { parent, name, path, stat, namesake });
             return;
         };
@@ -380,29 +387,38 @@ impl Scanner<'_> {
         directories
     }
 
-    fn missing_namesake(&self, arrival: &Arrival) -> Option<NodeId> {
-        let is_it = |node: &NodeId| {
-            self.missing.get(node).is_some_and(|missing| missing.kind == arrival.stat.kind)
-        };
-        arrival.namesake.filter(is_it)
+    fn missing_namesake(&self, arrival: &Arrival) -> Result<Option<NodeId>> {
+        let Some(node) = arrival.namesake else { return Ok(None) };
+        if let Some(missing) = self.missing.get(&node) {
+            return Ok(Some(node).filter(|_| missing.kind == arrival.stat.kind));
+        }
+        // What was parked by a run that nobody remembers has its id in its name, and no other base.
+        let place = Place { parent: arrival.parent, name: arrival.name.clone() };
+        if parked_node(&place).is_none() || self.found.present.contains_key(&node) {
+            return Ok(None);
+        }
+        let is_it = |remote: TreeNode| kind_of(&remote.record.kind) == arrival.stat.kind;
+        let is_forgotten =
+            self.state.synced(&node)?.is_none() && self.state.node(&node)?.is_some_and(is_it);
+        Ok(Some(node).filter(|_| is_forgotten))
     }
 
     /// Takes arrived directories that are nobody's as their namesakes or as new, and walks them.
-    fn admit_directories(&mut self) -> bool {
+    fn admit_directories(&mut self) -> Result<bool> {
         let (directories, files): (Vec<_>, Vec<_>) = std::mem::take(&mut self.arrivals)
             .into_iter()
             .partition(|arrival| arrival.stat.kind == FileKind::Directory);
         self.arrivals = files;
         let progress = !directories.is_empty();
         for arrival in directories {
-            let namesake = self.missing_namesake(&arrival);
+            let namesake = self.missing_namesake(&arrival)?;
             let node = namesake.unwrap_or_else(|| self.ids.next());
             self.settle(node, arrival, false);
         }
-        progress
+        Ok(progress)
     }
 
-    fn match_files(&mut self) {
+    fn match_files(&mut self) -> Result<()> {
         let mut strangers = Vec::new();
         for arrival in std::mem::take(&mut self.arrivals) {
             let matched = self.by_inode.get(&(arrival.stat.inode, arrival.stat.kind)).copied();
@@ -418,10 +434,11 @@ impl Scanner<'_> {
             }
         }
         for arrival in strangers {
-            let namesake = self.missing_namesake(&arrival);
+            let namesake = self.missing_namesake(&arrival)?;
             let node = namesake.unwrap_or_else(|| self.ids.next());
             self.settle(node, arrival, true);
         }
+        Ok(())
     }
 
     fn settle(&mut self, node: NodeId, arrival: Arrival, is_touched: bool) {

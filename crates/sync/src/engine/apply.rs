@@ -24,6 +24,7 @@ impl Engine {
             let mut operations = self.plan()?;
             operations.retain(|_, operation| !operation.is_proposal());
             if operations.is_empty() {
+                self.forget_moving()?;
                 return Ok(any);
             }
             let mut classes: BTreeMap<u8, Vec<(NodeId, Operation)>> = BTreeMap::new();
@@ -183,6 +184,11 @@ impl Engine {
 
     fn apply_moves(&mut self, operations: Vec<(NodeId, Operation)>) -> Result<bool> {
         let mut progress = false;
+        let is_home =
+            |operation: &Operation| !matches!(operation, Operation::KeepCopy | Operation::Park);
+        let homeward = operations.iter().filter(|(_, operation)| is_home(operation));
+        let homeward: Vec<_> = homeward.map(|(node, _)| *node).collect();
+        self.note_moving(&homeward)?;
         for (node, operation) in operations {
             let done = match operation {
                 Operation::KeepCopy => self.keep_copy(&node),

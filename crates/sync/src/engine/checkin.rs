@@ -21,7 +21,7 @@ use crate::error::{Result, SyncError};
 use crate::file_system::FileKind;
 use crate::overlay::OverlayNode;
 use crate::plan::order::{Step, order};
-use crate::plan::{Local, LocalMatter, Operation, Trees};
+use crate::plan::{Local, LocalMatter, Operation, Trees, split};
 use crate::prepare::{Claims, HasRead, KnownChunks, Preparation, ReadFailure, ToRead};
 use crate::scan::{Problem, ProblemKind};
 use crate::state::SyncedNode;
@@ -196,6 +196,9 @@ impl Engine {
             }
             changes.push(change);
         }
+        let waiting = self.hold_back(&rows)?;
+        changes.retain(|change: &Change| !waiting.contains(&change.node));
+        rows.retain(|row: &SyncedNode| !waiting.contains(&row.node));
         if changes.is_empty() {
             return Ok(false);
         }
@@ -224,6 +227,45 @@ impl Engine {
         Ok(true)
     }
 
+    /// Returns the nodes that must wait: whoever takes the name of a node that was moved away here, but could not be read
+    /// there, as when it moves on all the time. Proposed without it, the two would be seen as in conflict. What lies in a
+    /// new directory waits with it.
+    fn hold_back(&mut self, rows: &[SyncedNode]) -> Result<BTreeSet<NodeId>> {
+        let mut waiting = BTreeSet::new();
+        let mut is_settled = self.skipped.is_empty();
+        while !is_settled {
+            is_settled = true;
+            for row in rows {
+                if self.skipped.contains(&row.node) {
+                    continue;
+                }
+                let parent = row.record.parent;
+                let holder = self.state.child(&parent, &row.record.name)?;
+                let is_taken = match holder.filter(|holder| *holder != row.node) {
+                    Some(holder) if self.skipped.contains(&holder) => self.has_moved(&holder)?,
+                    _ => false,
+                };
+                if is_taken || waiting.contains(&parent) {
+                    let path = self.trees().local_path(&row.node)?.unwrap_or_default();
+                    let kind = ProblemKind::Changing;
+                    self.report.problems.push(Problem { path, name: None, kind });
+                    self.skipped.insert(row.node);
+                    waiting.insert(row.node);
+                    is_settled = false;
+                }
+            }
+        }
+        Ok(waiting)
+    }
+
+    /// Tells whether a node was moved in the folder and no commit says so.
+    fn has_moved(&self, node: &NodeId) -> Result<bool> {
+        let Some(row) = self.state.synced(node)? else { return Ok(false) };
+        let place = split(&row.record).0;
+        let local = self.trees().local(node)?;
+        Ok(row.pending.is_none() && local.is_some_and(|local| local.place != place))
+    }
+
     /// Makes a change and the row of the merge base that it leads to; nothing where there is nothing to change.
     fn proposal(
         &mut self,
@@ -245,7 +287,7 @@ impl Engine {
         let stat = self.trees().local_stat(&node)?;
         let matter = match (local.matter, &synced) {
             (LocalMatter::Known(matter), _) => matter,
-            (LocalMatter::Same, Some(synced)) => crate::plan::split(&synced.record).1,
+            (LocalMatter::Same, Some(synced)) => split(&synced.record).1,
             // It could not be read; a later run will.
             _ => return Ok(None),
         };

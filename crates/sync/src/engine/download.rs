@@ -54,19 +54,17 @@ impl Engine {
         operations: Vec<(NodeId, Operation)>,
     ) -> Result<bool> {
         self.fetcher.index_packs(&mut self.state).await?;
-        let mut ordered = Vec::with_capacity(operations.len());
-        for (node, operation) in operations {
-            let path = model::tree::path_of(&self.state, &node).ok().flatten().unwrap_or_default();
-            ordered.push((path, node, operation));
-        }
-        // Parents come before what lies in them, and neighbours stay together, as they do in the packs.
-        ordered.sort_unstable_by(|one, other| one.0.cmp(&other.0));
+        let ordered = self.state.reading(|| self.order_contents(operations))?;
+        let is_setting = |operation: &Operation| *operation == Operation::SetMatter;
+        let setting = ordered.iter().filter(|(_, operation)| is_setting(operation));
+        let setting: Vec<_> = setting.map(|(node, _)| *node).collect();
+        self.note_setting(&setting)?;
         let total = ordered.len() as u64;
         let mut progress = false;
         let mut group = Vec::new();
         let mut length = 0;
         let mut written = 0;
-        for (_, node, operation) in ordered {
+        for (node, operation) in ordered {
             let remote = self.state.node(&node)?.expect("planned from the remote tree");
             if remote.record.kind.is_directory() || operation == Operation::SetMatter {
                 let done = self.set_attributes_or_directory(&node, &remote, &operation);
@@ -95,7 +93,29 @@ impl Engine {
         }
         progress |= self.write_group(group).await?;
         self.flush_directories()?;
+        self.forget_setting()?;
         Ok(progress)
+    }
+
+    /// Directories come first, each before what lies in it; then everything else in the order of its ids, which is mostly
+    /// the order in which its chunks were packed, so that each pack is needed once.
+    fn order_contents(
+        &self,
+        operations: Vec<(NodeId, Operation)>,
+    ) -> Result<Vec<(NodeId, Operation)>> {
+        let (mut directories, mut others) = (Vec::new(), Vec::with_capacity(operations.len()));
+        for (node, operation) in operations {
+            let remote = self.state.node(&node)?.expect("planned from the remote tree");
+            if remote.record.kind.is_directory() {
+                let path = self.remote_path(&node)?.unwrap_or_default();
+                directories.push((path, node, operation));
+            } else {
+                others.push((node, operation));
+            }
+        }
+        directories.sort_unstable_by(|one, other| one.0.cmp(&other.0));
+        let directories = directories.into_iter().map(|(_, node, operation)| (node, operation));
+        Ok(directories.chain(others).collect())
     }
 
     /// Does what needs no content. Returns whether that was all.

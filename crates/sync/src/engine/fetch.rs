@@ -11,7 +11,9 @@ use model::{Action, Entry, NodeId, NodeRecord, Outcome, TreeNode, TreeStore};
 use super::{Engine, Event};
 use crate::chunk_reader::pack_id;
 use crate::error::{Result, SyncError};
-use crate::state::State;
+use crate::overlay::OverlayNode;
+use crate::plan::{Local, LocalMatter, split};
+use crate::state::{State, SyncedNode};
 
 /// How many bytes of entries are asked for at once.
 const ENTRIES_LENGTH_MAX: u64 = 8 * 1024 * 1024;
@@ -71,7 +73,24 @@ impl Engine {
             Ok(settled.rejected)
         })?;
         // The merge base is back at what was before; what is in the folder differs from that again.
-        rejected.iter().try_for_each(|node| self.find_again(node))
+        for proposed in rejected {
+            self.keep_in_view(proposed);
+        }
+        Ok(())
+    }
+
+    /// What was proposed in vain is still in the folder, where it was, unless a scan has found something else since.
+    fn keep_in_view(&mut self, proposed: SyncedNode) {
+        if self.overlay.contains(&proposed.node) {
+            return;
+        }
+        let (place, matter) = split(&proposed.record);
+        let Some(stat) = proposed.stat else {
+            self.skipped.insert(proposed.node);
+            return;
+        };
+        let local = Local { place, kind: stat.kind, matter: LocalMatter::Known(matter) };
+        self.overlay.set(proposed.node, OverlayNode { local, stat });
     }
 
     /// Proposes what waits in the outbox, oldest first.
@@ -128,8 +147,8 @@ fn note_packs(state: &mut State, entry: &Entry) -> Result<()> {
 struct Settled {
     /// Nodes that need no merging, because the fold did with them what was proposed.
     as_proposed: HashSet<NodeId>,
-    /// Nodes whose change was rejected.
-    rejected: Vec<NodeId>,
+    /// The rows of changes that were rejected, which say what is in the folder.
+    rejected: Vec<SyncedNode>,
 }
 
 /// Brings the merge base in line with what became of an own commit.
@@ -147,9 +166,9 @@ fn settle(state: &mut State, entry: &Entry, folded: &Folded) -> Result<Settled> 
         let (node, op_id) = (&change.node, &entry.commit.op_id);
         let is_as_proposed = match (outcome, &change.action) {
             (Outcome::Rejected { .. }, _) => {
-                if state.reject_pending(node, op_id)? {
-                    settled.rejected.push(*node);
-                }
+                let proposed = state.reject_pending(node, op_id)?;
+                // Of a deletion there is nothing in the folder.
+                settled.rejected.extend(proposed.filter(|_| change.action != Action::Delete));
                 false
             }
             (Outcome::Accepted { .. }, Action::Delete) => {

@@ -18,6 +18,12 @@ use crate::state::synced::kind_of;
 /// The fact that holds what is being put in place.
 const INSTALLING: &str = "installing";
 
+/// The fact that holds what is being moved, until the rows say so.
+const MOVING: &str = "moving";
+
+/// The fact that holds what is getting other attributes.
+const SETTING: &str = "setting";
+
 /// A record is shorter than this.
 const RECORD_LENGTH_MAX: usize = 16 * 1024 * 1024;
 
@@ -41,26 +47,67 @@ impl Engine {
         self.state.set_fact(INSTALLING, &encoder.into_bytes())
     }
 
+    /// Notes which nodes are about to be moved to where they are remotely.
+    pub(super) fn note_moving(&mut self, nodes: &[NodeId]) -> Result<()> {
+        self.note_remote(MOVING, nodes)
+    }
+
+    /// Forgets which nodes were moved: the rows say so.
+    pub(super) fn forget_moving(&mut self) -> Result<()> {
+        if self.state.fact(MOVING)?.is_some() { self.state.forget_fact(MOVING) } else { Ok(()) }
+    }
+
+    /// Notes which nodes are about to get their remote attributes.
+    pub(super) fn note_setting(&mut self, nodes: &[NodeId]) -> Result<()> {
+        self.note_remote(SETTING, nodes)
+    }
+
+    /// Forgets which nodes got attributes: the rows say so.
+    pub(super) fn forget_setting(&mut self) -> Result<()> {
+        if self.state.fact(SETTING)?.is_some() { self.state.forget_fact(SETTING) } else { Ok(()) }
+    }
+
+    /// Adds the remote versions of nodes to a fact.
+    fn note_remote(&mut self, fact: &str, nodes: &[NodeId]) -> Result<()> {
+        if nodes.is_empty() {
+            return Ok(());
+        }
+        let mut encoder = Encoder::default();
+        encoder.raw(&self.state.fact(fact)?.unwrap_or_default());
+        for node in nodes {
+            if let Some(remote) = model::TreeStore::node(&self.state, node)? {
+                encoder.raw(node.as_bytes());
+                encoder.unsigned(remote.version);
+                encoder.byte_string(&encode_message(&remote.record));
+            }
+        }
+        self.state.set_fact(fact, &encoder.into_bytes())
+    }
+
     /// Forgets what was noted: it is in the merge base.
     pub(super) fn forget_installing(&mut self) -> Result<()> {
         self.state.forget_fact(INSTALLING)
     }
 
-    /// Writes into the merge base what an earlier run has put in place.
+    /// Writes into the merge base what an earlier run has done in the folder.
     pub(super) fn take_up_interrupted(&mut self) -> Result<()> {
-        let Some(bytes) = self.state.fact(INSTALLING)? else { return Ok(()) };
-        // What is found in its place may not be durable there.
-        self.environment.file_system.make_durable()?;
-        self.in_transaction(|engine| {
-            let mut decoder = Decoder::new(&bytes);
-            while decoder.remaining() > 0 {
-                let node = NodeId::from_bytes(decoder.array()?);
-                let version = decoder.unsigned()?;
-                let record = decode_message(decoder.byte_string(RECORD_LENGTH_MAX)?)?;
-                engine.take_up(node, version, record)?;
-            }
-            engine.forget_installing()
-        })
+        // What was moved comes first: it may be what something else was put into.
+        for fact in [MOVING, SETTING, INSTALLING] {
+            let Some(bytes) = self.state.fact(fact)? else { continue };
+            // What is found in its place may not be durable there.
+            self.environment.file_system.make_durable()?;
+            self.in_transaction(|engine| {
+                let mut decoder = Decoder::new(&bytes);
+                while decoder.remaining() > 0 {
+                    let node = NodeId::from_bytes(decoder.array()?);
+                    let version = decoder.unsigned()?;
+                    let record = decode_message(decoder.byte_string(RECORD_LENGTH_MAX)?)?;
+                    engine.take_up(node, version, record)?;
+                }
+                engine.state.forget_fact(fact)
+            })?;
+        }
+        Ok(())
     }
 
     fn take_up(&mut self, node: NodeId, version: u64, record: NodeRecord) -> Result<()> {
@@ -69,8 +116,26 @@ impl Engine {
             return Ok(());
         }
         let Some(stat) = self.found_at(&split(&record).0)? else { return Ok(()) };
-        let is_old = row.is_some_and(|row| row.stat == Some(stat));
-        if is_old || !is_of(&stat, &record) {
+        if let Some(row) = row {
+            let Some(old) = row.stat else { return Ok(()) };
+            let is_same_file = (old.inode, old.kind) == (stat.inode, stat.kind);
+            // What was to be replaced may look like what replaces it; but it is the file that it was.
+            if is_same_file && (row.record.kind != record.kind || !is_of(&stat, &record)) {
+                // It was moved, and whatever else differs is still to be done.
+                if is_renamed(&old, &stat) && !row.record.is_same_place(&record) {
+                    let mut row = SyncedNode { stat: None, ..row };
+                    row.record.parent = record.parent;
+                    row.record.name = record.name;
+                    self.state.set_synced(&row)?;
+                }
+                return Ok(());
+            }
+            // Something else of this kind stands where it was to go.
+            if !is_same_file && stat.kind == FileKind::Directory {
+                return Ok(());
+            }
+        }
+        if !is_of(&stat, &record) {
             return Ok(());
         }
         // A directory may still have the mode that let files be put into it; then it has no base yet.
@@ -86,6 +151,14 @@ impl Engine {
             Some(path) => Ok(self.environment.file_system.stat(&path).unwrap_or_default()),
             None => Ok(None),
         }
+    }
+}
+
+/// Tells whether this is the same file or directory, in another place.
+fn is_renamed(old: &Stat, new: &Stat) -> bool {
+    match new.kind {
+        FileKind::Directory => (old.inode, old.kind) == (new.inode, new.kind),
+        _ => Stat { changed: new.changed, ..*old } == *new,
     }
 }
 

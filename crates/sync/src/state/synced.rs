@@ -270,15 +270,15 @@ impl State {
         self.run("DELETE FROM synced WHERE node = ? AND pending = ?", parameters)
     }
 
-    /// Takes a rejected proposal back: the row before it returns, or the node is unknown again. Returns whether the row
-    /// was still that of the commit.
+    /// Takes a rejected proposal back: the row before it returns, or the node is unknown again. Returns the row of the
+    /// proposal, which says what is in the folder, if it was still that of the commit.
     ///
     /// # Errors
     /// [`crate::SyncError::Database`], [`crate::SyncError::Decode`].
-    pub fn reject_pending(&mut self, node: &NodeId, op_id: &OpId) -> Result<bool> {
+    pub fn reject_pending(&mut self, node: &NodeId, op_id: &OpId) -> Result<Option<SyncedNode>> {
         let Some(proposed) = self.synced(node)?.filter(|row| row.pending.as_ref() == Some(op_id))
         else {
-            return Ok(false);
+            return Ok(None);
         };
         let before = self.before(node)?;
         self.remove_synced(node)?;
@@ -286,10 +286,11 @@ impl State {
             Some(before) => self.set_synced(&before)?,
             // The node keeps its id, so that proposing it again is no second node.
             None => {
-                self.set_synced(&SyncedNode { version: 0, stat: None, pending: None, ..proposed })?;
+                let unknown = proposed.clone();
+                self.set_synced(&SyncedNode { version: 0, stat: None, pending: None, ..unknown })?;
             }
         }
-        Ok(true)
+        Ok(Some(proposed))
     }
 
     fn before(&self, node: &NodeId) -> Result<Option<SyncedNode>> {

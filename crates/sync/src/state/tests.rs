@@ -56,7 +56,10 @@ fn rejected_proposal_brings_the_row_before_back() {
     state.set_synced(&row(1, "a", 3)).expect("set");
     state.propose_synced(&proposed(1, "b", 3, 6)).expect("set");
     state.propose_synced(&proposed(1, "c", 3, 7)).expect("set");
-    assert!(state.reject_pending(&node(1), &op_id).expect("rejects"));
+    assert_eq!(
+        state.reject_pending(&node(1), &op_id).expect("rejects"),
+        Some(proposed(1, "c", 3, 7))
+    );
     assert_eq!(state.synced(&node(1)).expect("reads"), Some(row(1, "a", 3)));
 }
 
@@ -77,7 +80,7 @@ fn answer_to_an_older_proposal_changes_nothing() {
     state.propose_synced(&proposed(1, "a", 0, 8)).expect("set");
     let older = OpId::from_bytes([7; 16]);
     assert!(!state.accept_pending(&node(1), &older, 5).expect("accepts"));
-    assert!(!state.reject_pending(&node(1), &older).expect("rejects"));
+    assert_eq!(state.reject_pending(&node(1), &older).expect("rejects"), None);
     assert_eq!(state.synced(&node(1)).expect("reads"), Some(proposed(1, "a", 0, 8)));
 }
 

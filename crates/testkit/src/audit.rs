@@ -1,0 +1,108 @@
+//! A log that is watched: what it acknowledges is remembered, and must be true then and ever after.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use commit_log::{CommitLog, CommitLogError, EntryStream};
+use model::checkpoint::Checkpoint;
+use model::{Commit, Entry, Genesis, Head, OpId};
+use parking_lot::Mutex;
+use storage::ObjectKey;
+
+use crate::store::MemoryStore;
+
+/// What was acknowledged in a world; clones share it.
+#[derive(Debug, Clone, Default)]
+pub struct Acknowledged(Arc<Mutex<Inner>>);
+
+#[derive(Debug, Default)]
+struct Inner {
+    commits: BTreeMap<OpId, Head>,
+    violations: Vec<String>,
+}
+
+impl Acknowledged {
+    /// Returns the acknowledged commits.
+    pub fn commits(&self) -> BTreeMap<OpId, Head> {
+        self.0.lock().commits.clone()
+    }
+
+    /// Returns what was acknowledged and not true.
+    pub fn violations(&self) -> Vec<String> {
+        self.0.lock().violations.clone()
+    }
+
+    /// A server or store has gone back to an older copy: nobody answers for what was acknowledged before.
+    pub fn forget(&self) {
+        self.0.lock().commits.clear();
+    }
+
+    fn commit(&self, commit: &Commit, head: Head, store: &MemoryStore) {
+        let mut inner = self.0.lock();
+        for pack in &commit.packs {
+            let length = store.object(&ObjectKey::pack(pack.id)).map(|bytes| bytes.len() as u64);
+            if length != Some(pack.length) {
+                inner.violations.push(format!(
+                    "I-20: entry {} was acknowledged before its packs were durable",
+                    head.seq
+                ));
+            }
+        }
+        if let Some(before) = inner.commits.insert(commit.op_id, head)
+            && before != head
+        {
+            inner
+                .violations
+                .push(format!("I-21: one commit was acknowledged as {before:?} and {head:?}"));
+        }
+    }
+}
+
+/// A watched log.
+#[derive(Debug)]
+pub struct WatchedLog {
+    log: Arc<dyn CommitLog>,
+    acknowledged: Acknowledged,
+    store: MemoryStore,
+}
+
+impl WatchedLog {
+    /// Watches a log whose packs rest in `store`.
+    pub fn new(log: Arc<dyn CommitLog>, acknowledged: Acknowledged, store: MemoryStore) -> Self {
+        Self { log, acknowledged, store }
+    }
+}
+
+#[async_trait]
+impl CommitLog for WatchedLog {
+    fn genesis(&self) -> &Genesis {
+        self.log.genesis()
+    }
+
+    async fn commit(&self, commit: &Commit) -> Result<Head, CommitLogError> {
+        let head = self.log.commit(commit).await?;
+        self.acknowledged.commit(commit, head, &self.store);
+        Ok(head)
+    }
+
+    async fn head(&self) -> Result<Head, CommitLogError> {
+        self.log.head().await
+    }
+
+    async fn entries(&self, since: u64, length_max: u64) -> Result<Vec<Entry>, CommitLogError> {
+        self.log.entries(since, length_max).await
+    }
+
+    async fn subscribe(&self, since: u64) -> Result<EntryStream, CommitLogError> {
+        self.log.subscribe(since).await
+    }
+
+    async fn checkpoint(&self) -> Result<Option<Checkpoint>, CommitLogError> {
+        self.log.checkpoint().await
+    }
+
+    async fn publish_checkpoint(&self, checkpoint: &Checkpoint) -> Result<(), CommitLogError> {
+        self.log.publish_checkpoint(checkpoint).await
+    }
+}

@@ -1,0 +1,269 @@
+//! What must be true when everything has come to rest; the numbers are those of `docs/design/sync.md`, "Invariants".
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+
+use content::WorkspaceContentKeys;
+use model::codec::decode_message;
+use model::fold::{FoldNote, fold};
+use model::{Action, Entry, NodeId, NodeKind, NodeRecord, Outcome, RelativePath, Timestamp, Tree};
+use storage::ContentStore;
+use sync::chunk_reader::ChunkFetcher;
+use sync::file_system::FileKind;
+
+use crate::chronicle::ContentHash;
+use crate::coverage::Fault;
+use crate::device::{Device, Ended};
+use crate::file_system::disk::Disk;
+use crate::world::World;
+
+/// How many bytes of entries are read at once: all.
+const ALL: u64 = u64::MAX;
+
+/// What a file is, as everybody must see it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Facts {
+    kind: FileKind,
+    mode: u32,
+    modified: Timestamp,
+    content: Option<ContentHash>,
+}
+
+/// Returns what is in a folder.
+pub fn tree_of(disk: &Disk) -> BTreeMap<RelativePath, Facts> {
+    let facts = |key| {
+        let file = disk.file(key);
+        let kind = file.kind();
+        // The times of directories are not kept.
+        let modified =
+            if kind == FileKind::Directory { Timestamp::default() } else { file.modified };
+        Facts { kind, mode: file.mode, modified, content: ContentHash::of(&file.matter) }
+    };
+    disk.walk().into_iter().map(|(path, key)| (path, facts(key))).collect()
+}
+
+/// Checks everything that can be seen after a phase.
+pub async fn check(world: Rc<World>) {
+    let trees: Vec<_> =
+        world.users_devices().iter().map(|device| tree_of(&device.folder.disk())).collect();
+    for (number, tree) in trees.iter().enumerate().skip(1) {
+        if let Some(difference) = difference(&trees[0], tree) {
+            world.violation(format!("I-03: device 0 and device {number} differ: {difference}"));
+        }
+    }
+    check_contents(&world, &trees[0]);
+    check_names(&world, &trees[0]);
+    let log = world.auditor().log();
+    match log.entries(0, ALL).await {
+        Ok(entries) => check_log(&world, &entries),
+        Err(error) => world.violation(format!("the log cannot be read: {error}")),
+    }
+    for text in world.common.acknowledged.violations() {
+        world.violation(text);
+    }
+}
+
+/// Says where two trees differ first.
+fn difference(
+    one: &BTreeMap<RelativePath, Facts>,
+    other: &BTreeMap<RelativePath, Facts>,
+) -> Option<String> {
+    let paths: BTreeSet<_> = one.keys().chain(other.keys()).collect();
+    let path = paths.into_iter().find(|path| one.get(path) != other.get(path))?;
+    Some(format!("{path}: {:?} and {:?}", one.get(path), other.get(path)))
+}
+
+/// I-02, I-07, I-09: what users wrote is there, what they deleted is not, and nothing else ever was.
+fn check_contents(world: &World, tree: &BTreeMap<RelativePath, Facts>) {
+    let there: BTreeSet<_> = tree.values().filter_map(|facts| facts.content).collect();
+    for (content, required) in world.chronicle.required() {
+        if !there.contains(&content) {
+            let (path, device) = (required.path, required.device);
+            world.violation(format!(
+                "I-02: what device {device} wrote to {path} is lost ({content:?})"
+            ));
+        }
+    }
+    for (device, path) in world.chronicle.strangers() {
+        world.violation(format!(
+            "I-07: device {device} was shown {path} with bytes that nobody wrote"
+        ));
+    }
+    if world.excuses.memory.get() {
+        return;
+    }
+    for content in world.chronicle.deleted() {
+        if there.contains(&content) {
+            let path =
+                tree.iter().find(|(_, facts)| facts.content == Some(content)).map(|(path, _)| path);
+            world.violation(format!("I-09: {path:?} is back although it was deleted"));
+        }
+    }
+}
+
+/// I-15, and no conflict without two who worked at the same time.
+fn check_names(world: &World, tree: &BTreeMap<RelativePath, Facts>) {
+    const WORD: &[u8] = b" (conflict ";
+    for path in tree.keys() {
+        let Some((_, name)) = path.split_last() else { continue };
+        // A user may have made a file of that name, out of one that was parked for a moment.
+        if name.as_bytes().starts_with(b".syncline-parked")
+            && !world.chronicle.was_touched(name.as_bytes())
+            && !world.excuses.memory.get()
+        {
+            world.violation(format!("{path} was parked and left"));
+        }
+        let words: Vec<_> = name.as_bytes().windows(WORD.len()).enumerate().collect();
+        let found: Vec<_> =
+            words.into_iter().filter(|(_, window)| *window == WORD).map(|(at, _)| at).collect();
+        if found.len() > 1 {
+            world.violation(format!("I-15: {path} has a nested conflict name"));
+        }
+        let Some(start) = found.first() else { continue };
+        if !world.excuses.memory.get() && !world.chronicle.is_contended(&name.as_bytes()[..*start])
+        {
+            world.violation(format!("{path} is a conflict although nobody else touched it"));
+        }
+    }
+}
+
+/// I-21, I-22, I-14: the log is a chain, has what was acknowledged, once, and folds into a tree.
+fn check_log(world: &World, entries: &[Entry]) {
+    let mut head = world.common.genesis.head();
+    let mut operations = BTreeSet::new();
+    let mut tree = Tree::default();
+    for entry in entries {
+        if !entry.follows(&head) {
+            world.violation(format!("I-22: entry {} does not follow the one before", entry.seq));
+            return;
+        }
+        head = entry.head();
+        if !operations.insert((entry.commit.device, entry.commit.op_id)) {
+            world.violation(format!("I-21: the commit of entry {} is there twice", entry.seq));
+        }
+        let Ok(folded) = fold(&mut tree, entry);
+        cover(world, &folded.notes, &folded.outcomes);
+        if !entry.commit.packs.is_empty() {
+            world.common.coverage.hit(Fault::PackStored);
+        }
+    }
+    for (operation, head) in world.common.acknowledged.commits() {
+        let found = head.seq.checked_sub(1).and_then(|index| entries.get(index as usize));
+        if !found.is_some_and(|entry| entry.commit.op_id == operation && entry.head() == head) {
+            world.violation(format!(
+                "I-01: entry {} was acknowledged and is not in the log",
+                head.seq
+            ));
+        }
+    }
+    for (id, node) in tree.nodes().filter(|(_, node)| node.is_alive()) {
+        let mut above = node.record.parent;
+        let mut steps = 0;
+        while above != NodeId::ROOT && steps < 1000 {
+            match tree.get(&above).filter(|parent| parent.is_alive() && parent.is_directory()) {
+                Some(parent) => above = parent.record.parent,
+                None => steps = 1000,
+            }
+            steps += 1;
+        }
+        if above != NodeId::ROOT {
+            world.violation(format!("I-14: node {id} cannot be reached from the root"));
+        }
+    }
+}
+
+fn cover(world: &World, notes: &[FoldNote], outcomes: &[Outcome]) {
+    let coverage = &world.common.coverage;
+    for note in notes {
+        match note {
+            FoldNote::NameTaken { .. } => coverage.hit(Fault::NameTaken),
+            FoldNote::Merged { .. } => coverage.hit(Fault::NodesMerged),
+            FoldNote::Revived { .. } => coverage.hit(Fault::DirectoryRevived),
+            FoldNote::NotEmpty { .. } => coverage.hit(Fault::DeletionVoid),
+            FoldNote::MoveVoid { .. } => coverage.hit(Fault::MoveVoid),
+            FoldNote::Unreadable { node, reason } => {
+                world.violation(format!("a device proposed what cannot be: {node}: {reason}"));
+            }
+        }
+    }
+    if outcomes.iter().any(|outcome| matches!(outcome, Outcome::Rejected { .. })) {
+        coverage.hit(Fault::Rejected);
+    }
+}
+
+/// Lets a new device read everything from log and store: the tree, and every version that was ever acknowledged.
+pub async fn audit(world: Rc<World>) {
+    let auditor = world.auditor().clone();
+    if let Ended::Failed(error) = auditor.run(None).await {
+        world.violation(format!("I-01: a new device fails: {error}"));
+        return;
+    }
+    let (theirs, own) = (tree_of(&world.devices[0].folder.disk()), tree_of(&auditor.folder.disk()));
+    if let Some(difference) = difference(&theirs, &own) {
+        world.violation(format!("I-03: a new device differs: {difference}"));
+    }
+    let entries = match auditor.log().entries(0, ALL).await {
+        Ok(entries) => entries,
+        Err(error) => return world.violation(format!("the log cannot be read: {error}")),
+    };
+    audit_versions(&world, &auditor, &entries).await;
+}
+
+/// I-01, I-11, I-13: every version can be read, is something that a file once was, and nothing worthless was sent.
+async fn audit_versions(world: &World, auditor: &Device, entries: &[Entry]) {
+    let namer = WorkspaceContentKeys::derive(&world.common.genesis.content_key).namer();
+    let store = std::sync::Arc::new(ContentStore::new(auditor.store()));
+    let mut fetcher = ChunkFetcher::new(store, auditor.log(), namer);
+    let copy = auditor.snapshot();
+    let scratch = scratch_state(&copy);
+    let Some(mut state) = scratch else {
+        return world.violation("the auditor has no database".to_owned());
+    };
+    for entry in entries {
+        for change in &entry.commit.changes {
+            let Action::Put(payload) = &change.action else { continue };
+            let Ok(record) = decode_message::<NodeRecord>(payload) else { continue };
+            let NodeKind::File(content) = &record.kind else { continue };
+            let read = async {
+                fetcher.index_packs(&mut state).await?;
+                let mut bytes = Vec::new();
+                for chunk in fetcher.expand(&state, content).await? {
+                    bytes.extend(fetcher.chunk(&state, &chunk).await?);
+                }
+                Ok::<_, sync::SyncError>(bytes)
+            };
+            let found = match read.await {
+                Ok(bytes) => ContentHash::of_file(&bytes),
+                Err(error) => {
+                    world.violation(format!(
+                        "I-01: {} of entry {} cannot be read: {error}",
+                        record.name, entry.seq
+                    ));
+                    continue;
+                }
+            };
+            if !world.chronicle.is_known(found) {
+                world.violation(format!(
+                    "I-13: {} of entry {} never was so",
+                    record.name, entry.seq
+                ));
+            }
+            for (number, protected) in world.protected.borrow().iter() {
+                let is_from_there = entry.commit.device == world.devices[*number].id;
+                let is_it = change.node == protected.node && found == protected.worthless;
+                if is_from_there && is_it && entry.seq > protected.since {
+                    world.violation(format!(
+                        "I-11: entry {} has what a power cut left of {}",
+                        entry.seq, record.name
+                    ));
+                }
+            }
+        }
+    }
+}
+
+fn scratch_state(copy: &[u8]) -> Option<sync::state::State> {
+    let mut connection = rusqlite::Connection::open_in_memory().ok()?;
+    connection.deserialize_read_exact("main", copy, copy.len(), false).ok()?;
+    sync::state::State::from_connection(connection).ok()
+}

@@ -1,0 +1,135 @@
+//! Which faults and states came to be, so that a run that never met what it claims to survive fails.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+/// Something that must happen sometimes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[expect(missing_docs, reason = "the names say it all, and they are what the table shows")]
+pub enum Fault {
+    KilledAtCall,
+    KilledAtAwait,
+    PowerCut,
+    BytesLost,
+    DatabaseFellBehind,
+    DiskError,
+    NoSpaceOnDisk,
+    FlushFailed,
+    UserBetweenCalls,
+    StoreErrorBefore,
+    StoreErrorAfter,
+    StoreLatePut,
+    StoreDuplicatePut,
+    StoreNoSpace,
+    StoreNotDurable,
+    RequestLost,
+    ReplyLost,
+    RequestTwice,
+    EventLost,
+    EventTwice,
+    ServerDown,
+    ServerRestored,
+    DatabaseDeleted,
+    DatabaseRestored,
+    DeviceCopied,
+    Unmounted,
+    ClockJump,
+    Rejected,
+    NameTaken,
+    NodesMerged,
+    DirectoryRevived,
+    MoveVoid,
+    DeletionVoid,
+    CopyKept,
+    SuspectFound,
+    PackStored,
+    FileChangedWhileRead,
+    RescanAfterHint,
+}
+
+impl Fault {
+    /// Everything there is.
+    pub const ALL: [Self; 38] = [
+        Self::KilledAtCall,
+        Self::KilledAtAwait,
+        Self::PowerCut,
+        Self::BytesLost,
+        Self::DatabaseFellBehind,
+        Self::DiskError,
+        Self::NoSpaceOnDisk,
+        Self::FlushFailed,
+        Self::UserBetweenCalls,
+        Self::StoreErrorBefore,
+        Self::StoreErrorAfter,
+        Self::StoreLatePut,
+        Self::StoreDuplicatePut,
+        Self::StoreNoSpace,
+        Self::StoreNotDurable,
+        Self::RequestLost,
+        Self::ReplyLost,
+        Self::RequestTwice,
+        Self::EventLost,
+        Self::EventTwice,
+        Self::ServerDown,
+        Self::ServerRestored,
+        Self::DatabaseDeleted,
+        Self::DatabaseRestored,
+        Self::DeviceCopied,
+        Self::Unmounted,
+        Self::ClockJump,
+        Self::Rejected,
+        Self::NameTaken,
+        Self::NodesMerged,
+        Self::DirectoryRevived,
+        Self::MoveVoid,
+        Self::DeletionVoid,
+        Self::CopyKept,
+        Self::SuspectFound,
+        Self::PackStored,
+        Self::FileChangedWhileRead,
+        Self::RescanAfterHint,
+    ];
+}
+
+/// How often each happened; clones share it.
+#[derive(Debug, Clone, Default)]
+pub struct Coverage(Arc<Mutex<BTreeMap<Fault, u64>>>);
+
+impl Coverage {
+    /// Notes that it happened.
+    pub fn hit(&self, fault: Fault) {
+        *self.0.lock().entry(fault).or_default() += 1;
+    }
+
+    /// Returns how often each happened.
+    pub fn counts(&self) -> BTreeMap<Fault, u64> {
+        self.0.lock().clone()
+    }
+
+    /// Adds what happened elsewhere.
+    pub fn add(&self, other: &Self) {
+        for (fault, count) in other.counts() {
+            *self.0.lock().entry(fault).or_default() += count;
+        }
+    }
+
+    /// Returns what never happened.
+    pub fn missing(&self) -> Vec<Fault> {
+        let counts = self.0.lock();
+        Fault::ALL.into_iter().filter(|fault| !counts.contains_key(fault)).collect()
+    }
+}
+
+impl fmt::Display for Coverage {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let counts = self.0.lock();
+        for fault in Fault::ALL {
+            let count = counts.get(&fault).copied().unwrap_or(0);
+            writeln!(formatter, "{:<24}{count:>12}", format!("{fault:?}"))?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,369 @@
+//! One device: a folder, a database that outlives its processes, a clock, and a way to the others.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+use std::time::Duration;
+
+use commit_log::{CommitLog, ServedCommitLog, SlotCommitLog};
+use content::Transform;
+use model::{DeviceId, Genesis, NodeId, Random};
+use rusqlite::Connection;
+use server::Caller;
+use storage::faulty::Faulty;
+use storage::{ContentStore, ObjectStore};
+use sync::engine::{Event, SyncReport};
+use sync::scan::{ProblemKind, Scope};
+use sync::state::State;
+use sync::workers::Workers;
+use sync::{Engine, EngineOptions, Environment, SyncError};
+
+use crate::audit::{Acknowledged, WatchedLog};
+use crate::chronicle::ContentHash;
+use crate::clock::{DeviceClock, VirtualTime};
+use crate::coverage::{Coverage, Fault};
+use crate::executor::{Killed, run_process};
+use crate::file_system::SimulatedFileSystem;
+use crate::random::{Dice, SeededRandom};
+use crate::record::Record;
+use crate::server::{PackDoor, SimulatedConnection, SimulatedServer};
+use crate::store::{Delayed, MemoryStore, Network};
+
+/// What all devices of a world share.
+#[derive(Clone)]
+pub struct Common {
+    /// The time.
+    pub time: VirtualTime,
+    /// What happened.
+    pub record: Record,
+    /// Which faults came to be.
+    pub coverage: Coverage,
+    /// What was acknowledged.
+    pub acknowledged: Acknowledged,
+    /// Where objects rest.
+    pub store: MemoryStore,
+    /// The server, if it orders the log.
+    pub server: Option<SimulatedServer>,
+    /// The workspace.
+    pub genesis: Genesis,
+}
+
+/// How a run of the engine ended.
+pub enum Ended {
+    /// By itself.
+    Done(SyncReport),
+    /// With an error.
+    Failed(SyncError),
+    /// It was killed.
+    Killed,
+}
+
+/// A version that a power cut has made worthless on one device, and that must therefore not be sent from there.
+#[derive(Debug, Clone, Copy)]
+pub struct Protected {
+    /// Its node.
+    pub node: NodeId,
+    /// What the file holds since.
+    pub worthless: ContentHash,
+    /// The newest entry when the power was cut.
+    pub since: u64,
+}
+
+/// A device.
+pub struct Device {
+    /// Its number in the world.
+    pub number: usize,
+    /// Its id.
+    pub id: DeviceId,
+    /// Its folder.
+    pub folder: SimulatedFileSystem,
+    /// Its clock.
+    pub clock: Arc<DeviceClock>,
+    /// Its network.
+    pub network: Network,
+    /// Who it is to the server.
+    pub caller: Option<Caller>,
+    /// Its way to the store.
+    faulty: Arc<Faulty>,
+    common: Common,
+    random: Arc<SeededRandom>,
+    memory: RefCell<Memory>,
+}
+
+struct Memory {
+    connection: Option<Connection>,
+    yesterday: Vec<u8>,
+    dice: Dice,
+}
+
+impl Device {
+    /// Makes a device with an empty database.
+    pub fn new(
+        number: usize,
+        (folder, clock): (SimulatedFileSystem, Arc<DeviceClock>),
+        (network, caller): (Network, Option<Caller>),
+        mut dice: Dice,
+        common: Common,
+    ) -> Self {
+        let random = Arc::new(SeededRandom::new(dice.fork()));
+        let bottom: Arc<dyn ObjectStore> = match (&common.server, caller) {
+            (Some(server), Some(caller)) => {
+                Arc::new(PackDoor::new(server.clone(), caller, common.store.clone()))
+            }
+            _ => Arc::new(common.store.clone()),
+        };
+        let faulty = Arc::new(Faulty::new(bottom, network.clone()));
+        let id = caller
+            .map_or_else(|| DeviceId::from_bytes([number as u8 + 1; 16]), |caller| caller.device);
+        let memory = Memory { connection: None, yesterday: Vec::new(), dice };
+        Self {
+            number,
+            id,
+            folder,
+            clock,
+            network,
+            caller,
+            faulty,
+            common,
+            random,
+            memory: RefCell::new(memory),
+        }
+    }
+
+    /// Returns the log as this device reaches it.
+    pub fn log(&self) -> Arc<dyn CommitLog> {
+        let genesis = self.common.genesis.clone();
+        let log: Arc<dyn CommitLog> = match (&self.common.server, self.caller) {
+            (Some(server), Some(caller)) => {
+                let connection =
+                    SimulatedConnection::new(server.clone(), caller, self.network.clone());
+                Arc::new(ServedCommitLog::with_genesis(
+                    Arc::new(connection),
+                    self.clock.clone(),
+                    genesis,
+                ))
+            }
+            _ => Arc::new(SlotCommitLog::with_genesis(self.store(), self.clock.clone(), genesis)),
+        };
+        Arc::new(WatchedLog::new(log, self.common.acknowledged.clone(), self.common.store.clone()))
+    }
+
+    /// Returns the store as this device reaches it.
+    pub fn store(&self) -> Arc<dyn ObjectStore> {
+        Arc::new(Delayed::new(self.faulty.clone(), self.network.clone()))
+    }
+
+    /// Opens the engine, as a new process.
+    ///
+    /// # Errors
+    /// [`SyncError`].
+    pub fn open(&self) -> Result<Engine, SyncError> {
+        let connection = self.memory.borrow_mut().connection.take();
+        let connection = connection.map_or_else(open_in_memory, Ok)?;
+        let state = State::from_connection(connection)?;
+        let environment = Environment {
+            file_system: Arc::new(self.folder.clone()),
+            log: self.log(),
+            store: Arc::new(ContentStore::new(self.store())),
+            clock: self.clock.clone(),
+            random: self.random.clone() as Arc<dyn Random>,
+            workers: Workers::inline(),
+        };
+        let options = EngineOptions {
+            device: self.id,
+            device_name: format!("device {}", self.number),
+            allow_mass_delete: false,
+            transform: Transform::Zstd { level: 1 },
+        };
+        let mut engine = Engine::open(environment, state, options)?;
+        let (record, coverage, number) =
+            (self.common.record.clone(), self.common.coverage.clone(), self.number);
+        engine.observe(Arc::new(move |event| {
+            if matches!(event, Event::KeptCopy(_)) {
+                coverage.hit(Fault::CopyKept);
+            }
+            record.note("event", format_args!("[{number}] {event:?}"));
+        }));
+        Ok(engine)
+    }
+
+    /// Runs the engine once, unless it is killed before.
+    pub async fn run(&self, deadline: Option<Duration>) -> Ended {
+        self.folder.start();
+        // A new process has a new handle of the store; what the old one had deferred is lost.
+        self.faulty.crash();
+        let engine = match self.open() {
+            Ok(engine) => RefCell::new(engine),
+            Err(error) => return Ended::Failed(error),
+        };
+        let killer = async {
+            match deadline {
+                Some(deadline) => self.common.time.sleep(deadline).await,
+                None => std::future::pending().await,
+            }
+            self.folder.die();
+            self.common.coverage.hit(Fault::KilledAtAwait);
+            self.common.record.note("killed", format_args!("[{}] at an await", self.number));
+        };
+        // The engine outlives the process that drives it, for the sake of its database.
+        #[expect(
+            clippy::await_holding_refcell_ref,
+            reason = "nobody else borrows it while the process lives"
+        )]
+        let process = async { engine.borrow_mut().sync(Scope::Everything).await };
+        let ended = match run_process(process, killer).await {
+            Ok(Ok(report)) => Ended::Done(report),
+            Ok(Err(error)) => Ended::Failed(error),
+            Err(Killed) => Ended::Killed,
+        };
+        self.keep(engine.into_inner().into_state());
+        self.tell(&ended);
+        self.show_state();
+        ended
+    }
+
+    /// Shows the merge base, for whoever looks for a defect.
+    fn show_state(&self) {
+        if !self.common.record.is_verbose() {
+            return;
+        }
+        let rows = self.with_state(|state| {
+            let mut rows = Vec::new();
+            let visited = state.each_synced(|row| {
+                let (node, record) = (short(&row.node), &row.record);
+                let (version, pending) = (row.version, row.pending.is_some());
+                let place = format!("{}/{}", short(&record.parent), record.name);
+                rows.push(format!(
+                    "{node} v{version} {place} pending {pending} stat {}",
+                    row.stat.is_some()
+                ));
+            });
+            visited.expect("the database can be read");
+            let unsynced = state.unsynced().expect("the database can be read");
+            let unsynced: Vec<_> = unsynced.iter().map(short).collect();
+            rows.push(format!("unsynced {unsynced:?}"));
+            for (node, remote) in state.remote_page(None, 1000).expect("the database can be read") {
+                let (record, state) = (&remote.record, remote.state);
+                let place = format!("{}/{}", short(&record.parent), record.name);
+                rows.push(format!("remote {} v{} {place} {state:?}", short(&node), remote.version));
+            }
+            rows
+        });
+        for row in rows.unwrap_or_default() {
+            self.common.record.note("row", format_args!("[{}] {row}", self.number));
+        }
+    }
+
+    fn tell(&self, ended: &Ended) {
+        let (record, number) = (&self.common.record, self.number);
+        match ended {
+            Ended::Done(report) => {
+                let (sent, received, seq) = (report.sent, report.received, report.seq);
+                record.mix(sent ^ received << 20 ^ seq << 40);
+                record.note(
+                    "done",
+                    format_args!("[{number}] sent {sent} received {received} at {seq}"),
+                );
+                for problem in &report.problems {
+                    record.note("problem", format_args!("[{number}] {problem:?}"));
+                    match problem.kind {
+                        ProblemKind::Suspect => self.common.coverage.hit(Fault::SuspectFound),
+                        ProblemKind::Changing => {
+                            self.common.coverage.hit(Fault::FileChangedWhileRead);
+                        }
+                        _ => {}
+                    }
+                }
+            }
+            Ended::Failed(error) => record.note("failed", format_args!("[{number}] {error}")),
+            Ended::Killed => record.note("is dead", format_args!("[{number}]")),
+        }
+    }
+
+    /// Takes the database back from a process. What it had not committed is undone.
+    fn keep(&self, state: State) {
+        let connection = state.into_connection();
+        if !connection.is_autocommit() {
+            connection.execute_batch("ROLLBACK").expect("a database in memory can roll back");
+        }
+        self.memory.borrow_mut().connection = Some(connection);
+    }
+
+    /// Keeps a copy of the database, to go back to.
+    pub fn remember_today(&self) {
+        let copy = self.snapshot();
+        self.memory.borrow_mut().yesterday = copy;
+    }
+
+    /// Returns a copy of the database; nothing where there is none.
+    pub fn snapshot(&self) -> Vec<u8> {
+        let mut memory = self.memory.borrow_mut();
+        let copy = memory.connection.as_mut().map(|connection| connection.serialize("main"));
+        copy.and_then(Result::ok).map(|copy| copy.to_vec()).unwrap_or_default()
+    }
+
+    /// Replaces the database by a copy; an empty one stands for none.
+    pub fn restore(&self, copy: &[u8]) {
+        let mut memory = self.memory.borrow_mut();
+        memory.connection = None;
+        if !copy.is_empty() {
+            let mut connection = open_in_memory().expect("there is memory");
+            connection
+                .deserialize_read_exact("main", copy, copy.len(), false)
+                .expect("a copy is a database");
+            memory.connection = Some(connection);
+        }
+    }
+
+    /// Goes back to the database of yesterday.
+    pub fn restore_yesterday(&self) {
+        let copy = self.memory.borrow().yesterday.clone();
+        self.restore(&copy);
+    }
+
+    /// Runs `look` on the state; nothing where there is none.
+    pub fn with_state<T>(&self, look: impl FnOnce(&mut State) -> T) -> Option<T> {
+        let connection = self.memory.borrow_mut().connection.take()?;
+        let mut state = State::from_connection(connection).expect("the database was open before");
+        let result = look(&mut state);
+        self.keep(state);
+        Some(result)
+    }
+
+    /// Cuts the power. Returns what must not be sent from here, and what users had written and nobody answers for.
+    pub fn cut_power(&self) -> (Vec<Protected>, Vec<ContentHash>) {
+        let (lost, gone) = self.folder.cut_power();
+        if self.memory.borrow_mut().dice.chance(500) {
+            // A database in the mode that the engine uses may lose its last transactions, and nothing else.
+            self.common.coverage.hit(Fault::DatabaseFellBehind);
+            self.restore_yesterday();
+        }
+        let mut protected = Vec::new();
+        self.with_state(|state| {
+            let since = state.head().ok().flatten().map_or(0, |head| head.seq);
+            let visited = state.each_synced(|row| {
+                for file in lost.iter().filter(|file| file.before != file.after) {
+                    let is_told = row.stat.is_some_and(|stat| {
+                        (stat.inode, stat.modified, stat.changed)
+                            == (file.stat.inode, file.stat.modified, file.stat.changed)
+                    });
+                    if is_told && row.pending.is_none() && row.version > 0 {
+                        protected.push(Protected { node: row.node, worthless: file.after, since });
+                    }
+                }
+            });
+            visited.expect("the database can be read");
+        });
+        (protected, gone)
+    }
+}
+
+/// Shortens an id, which may be told apart by its end only.
+fn short(node: &NodeId) -> String {
+    let text = node.to_string();
+    format!("{}~{}", &text[..4], &text[30..])
+}
+
+fn open_in_memory() -> Result<Connection, SyncError> {
+    let connection = Connection::open_in_memory();
+    connection.map_err(|source| SyncError::Database { place: "in memory".to_owned(), source })
+}

@@ -1,0 +1,104 @@
+//! Power cuts, and flushes that fail.
+
+use std::sync::Arc;
+
+use super::disk::{Disk, File, Key, Matter};
+use super::{Inner, SimulatedFileSystem, bytes_of};
+use crate::chronicle::ContentHash;
+use crate::coverage::Fault;
+
+/// A file whose bytes a power cut has taken.
+#[derive(Debug, Clone)]
+pub struct LostBytes {
+    /// What programs see of it now.
+    pub stat: sync::file_system::Stat,
+    /// What it held before.
+    pub before: ContentHash,
+    /// What it holds now.
+    pub after: ContentHash,
+}
+
+impl Inner {
+    /// Makes everything durable, but for what an earlier flush has lost.
+    pub(super) fn flush(&mut self) {
+        self.since_flush.clear();
+        if self.keeps_history {
+            let mut durable = self.disk.clone();
+            for key in self.poisoned.clone() {
+                lose(&mut durable, key, Arc::default());
+            }
+            self.since_flush.push(durable);
+        }
+    }
+
+    /// A flush has failed: what was written since the last one is dropped from memory unwritten, and the next flush
+    /// says that all is well.
+    pub(super) fn poison(&mut self) {
+        let Some(durable) = self.since_flush.first() else { return };
+        let written =
+            self.disk.keys().into_iter().filter(|key| is_written(durable, &self.disk, *key));
+        self.poisoned.extend(written);
+    }
+}
+
+fn is_written(durable: &Disk, disk: &Disk, key: Key) -> bool {
+    let bytes = |disk: &Disk| disk.find(key).and_then(|file| bytes_of(&file.matter));
+    let now = bytes(disk);
+    now.is_some() && bytes(durable) != now
+}
+
+fn lose(disk: &mut Disk, key: Key, bytes: Arc<Vec<u8>>) {
+    if disk.find(key).is_some_and(|file| bytes_of(&file.matter).is_some()) {
+        disk.file_mut(key).matter = Matter::File(bytes);
+    }
+}
+
+impl SimulatedFileSystem {
+    /// Cuts the power: the disk falls back to one of the states since the last flush, and files that were written
+    /// since may have lost their bytes while they kept name and times. Returns those, and what users had written that
+    /// is nowhere on the disk any more.
+    pub fn cut_power(&self) -> (Vec<LostBytes>, Vec<ContentHash>) {
+        let mut inner = self.0.lock();
+        inner.is_dead = true;
+        inner.surroundings.coverage.hit(Fault::PowerCut);
+        let before = contents(&inner.disk);
+        let Some(durable) = inner.since_flush.first().cloned() else { return Default::default() };
+        let count = inner.since_flush.len();
+        let pick = inner.dice.index(count);
+        let mut disk = inner.since_flush[pick].clone();
+        let mut lost = Vec::new();
+        for key in disk.keys() {
+            let is_poisoned = inner.poisoned.contains(&key);
+            if !is_poisoned && (!is_written(&durable, &disk, key) || inner.dice.chance(500)) {
+                continue;
+            }
+            let file: File = disk.file(key).clone();
+            let Some(bytes) = bytes_of(&file.matter).filter(|bytes| !bytes.is_empty()) else {
+                continue;
+            };
+            // Bytes of the same length that are not the right ones show in no stat. A file system keeps its promise
+            // of "ordered" data for what users wrote; what the engine had not flushed it must not have trusted.
+            let left = match file.is_engines && inner.dice.chance(500) {
+                true => vec![0; bytes.len()],
+                false => Vec::new(),
+            };
+            let (was, is) = (ContentHash::of_file(&bytes), ContentHash::of_file(&left));
+            lose(&mut disk, key, Arc::new(left));
+            inner.surroundings.coverage.hit(Fault::BytesLost);
+            inner.surroundings.chronicle.instant(is);
+            lost.push(LostBytes { stat: disk.file(key).stat(), before: was, after: is });
+        }
+        inner.poisoned.clear();
+        let after = contents(&disk);
+        inner.disk = disk;
+        inner.flush();
+        let gone = before.difference(&after).copied().collect();
+        (lost, gone)
+    }
+}
+
+/// Returns the contents of all files of a disk.
+fn contents(disk: &Disk) -> std::collections::BTreeSet<ContentHash> {
+    let files = disk.walk().into_iter();
+    files.filter_map(|(_, key)| ContentHash::of(&disk.file(key).matter)).collect()
+}

@@ -1,0 +1,30 @@
+//! A seeded world that runs the real engine, coordinators and server logic, and hunts for what must not be.
+//!
+//! It knows how disks, networks, stores, servers, clocks and users behave on their worst days. It does not know how
+//! anything is synced: whatever it finds is found from outside, by looking at folders and the log.
+//!
+//! Reading order: [`world`] (the whole), [`options`] (what a seed expands to), [`checks`] (what must be), [`device`],
+//! [`trace`] (what users do), [`chronicle`] (what they may expect), [`file_system`], [`store`], [`server`], [`audit`],
+//! [`executor`], [`clock`], [`random`], [`record`], [`coverage`].
+
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+pub mod audit;
+pub mod checks;
+pub mod chronicle;
+pub mod clock;
+pub mod coverage;
+pub mod device;
+pub mod executor;
+pub mod file_system;
+pub mod options;
+pub mod random;
+pub mod record;
+pub mod server;
+pub mod store;
+pub mod trace;
+pub mod world;
+
+pub use options::WorldOptions;
+pub use world::{Outcome, World, run};

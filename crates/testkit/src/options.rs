@@ -1,0 +1,133 @@
+//! What a seed expands to.
+
+use crate::file_system::DiskFaults;
+use crate::random::Dice;
+use crate::store::{NetworkFaults, StoreDefect};
+use crate::trace::{Deed, plain_names, strange_names};
+
+/// Who orders the log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Coordinator {
+    /// The slots of a store.
+    Slots,
+    /// A server.
+    Served,
+}
+
+/// How often something befalls a device between two runs of its engine, in a thousand.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Accidents {
+    /// The process dies at a call of the file system.
+    pub kill_at_call: u32,
+    /// The process dies while it waits.
+    pub kill_at_await: u32,
+    /// The power is cut; in a world with this, every kill may be one.
+    pub power_cut: u32,
+    /// The database is deleted.
+    pub database_deleted: u32,
+    /// The database is that of an earlier day.
+    pub database_restored: u32,
+    /// The disk is not mounted for a while.
+    pub unmounted: u32,
+    /// The clock jumps.
+    pub clock_jump: u32,
+    /// The server, or the store, goes back to an older copy, once in a world at most.
+    pub server_restored: u32,
+}
+
+/// What a world is like.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WorldOptions {
+    /// Its seed.
+    pub seed: u64,
+    /// Who orders the log.
+    pub coordinator: Coordinator,
+    /// How many devices there are.
+    pub devices: usize,
+    /// How often everything comes to rest.
+    pub phases: u32,
+    /// How many deeds all users do in a phase.
+    pub deeds_per_phase: u32,
+    /// What users do.
+    pub deeds: Vec<Deed>,
+    /// Which names they give.
+    pub names: Vec<Vec<u8>>,
+    /// How disks fail.
+    pub disk: DiskFaults,
+    /// How networks fail.
+    pub network: NetworkFaults,
+    /// What befalls devices.
+    pub accidents: Accidents,
+    /// A defect of the store, to see that it is found.
+    pub defect: Option<StoreDefect>,
+}
+
+impl WorldOptions {
+    /// Expands a seed: each world has some of everything, so that rare things meet often.
+    pub fn from_seed(seed: u64) -> Self {
+        let mut dice = Dice::new(seed ^ 0x5eed);
+        let mut options = Self::calm(seed);
+        options.coordinator =
+            if dice.chance(500) { Coordinator::Slots } else { Coordinator::Served };
+        options.devices = 2 + dice.index(3);
+        options.phases = 1 + dice.below(3) as u32;
+        options.deeds_per_phase = 4 + dice.below(14) as u32;
+        options.deeds.retain(|deed| *deed == Deed::Create || dice.chance(600));
+        if dice.chance(900) {
+            options.deeds.retain(|deed| *deed != Deed::CreateLarge);
+        }
+        options.names.truncate(2 + dice.index(6));
+        if dice.chance(250) {
+            let strange = strange_names();
+            options.names.extend((0..4).map(|_| dice.pick(&strange).clone()));
+        }
+        let mut some = |permille: u32| if dice.chance(350) { permille } else { 0 };
+        options.disk =
+            DiskFaults { error: some(8), no_space: some(8), flush: some(30), user: some(60) };
+        options.network = NetworkFaults {
+            error_before: some(40),
+            error_after: some(40),
+            duplicate: some(60),
+            late: some(40),
+            no_space: some(15),
+            not_durable: some(60),
+            down: some(20),
+            event: some(150),
+        };
+        options.accidents = Accidents {
+            kill_at_call: some(250),
+            kill_at_await: some(250),
+            power_cut: some(400),
+            clock_jump: some(150),
+            ..Accidents::default()
+        };
+        // What loses memory excuses much, so most worlds go without.
+        let mut rare = |permille: u32| if dice.chance(60) { permille } else { 0 };
+        options.accidents.database_deleted = rare(150);
+        options.accidents.database_restored = rare(150);
+        options.accidents.unmounted = rare(200);
+        options.accidents.server_restored = rare(150);
+        if options.accidents.server_restored > 0 {
+            // A put that comes after the store has gone back would continue a log that is no more.
+            options.network.late = 0;
+        }
+        options
+    }
+
+    /// Returns a world in which nothing ever fails.
+    pub fn calm(seed: u64) -> Self {
+        Self {
+            seed,
+            coordinator: Coordinator::Slots,
+            devices: 2,
+            phases: 1,
+            deeds_per_phase: 10,
+            deeds: Deed::ALL.to_vec(),
+            names: plain_names(),
+            disk: DiskFaults::default(),
+            network: NetworkFaults::default(),
+            accidents: Accidents::default(),
+            defect: None,
+        }
+    }
+}

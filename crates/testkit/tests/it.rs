@@ -1,0 +1,5 @@
+//! Worlds by the thousand.
+
+mod it {
+    mod seeds;
+}
