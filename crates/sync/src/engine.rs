@@ -149,7 +149,13 @@ pub struct Engine {
     skipped: BTreeSet<NodeId>,
     report: SyncReport,
     observer: Observer,
+    #[cfg(feature = "testing")]
+    sabotage: Option<Sabotage>,
 }
+
+/// Replaces a planned operation by a wrong one, to see that tests find out.
+#[cfg(feature = "testing")]
+pub type Sabotage = fn(crate::plan::Operation) -> crate::plan::Operation;
 
 impl std::fmt::Debug for Engine {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -195,12 +201,20 @@ impl Engine {
             skipped: BTreeSet::new(),
             report: SyncReport::default(),
             observer: Arc::new(|_| {}),
+            #[cfg(feature = "testing")]
+            sabotage: None,
         })
     }
 
     /// Sets who is told what happens.
     pub fn observe(&mut self, observer: Observer) {
         self.observer = observer;
+    }
+
+    /// Breaks the planner on purpose.
+    #[cfg(feature = "testing")]
+    pub fn sabotage(&mut self, sabotage: Sabotage) {
+        self.sabotage = Some(sabotage);
     }
 
     /// Gives the state back, for a world that outlives its engines.
@@ -246,6 +260,8 @@ impl Engine {
     pub async fn sync(&mut self, scope: Scope) -> Result<SyncReport> {
         self.begin()?;
         self.look(&scope)?;
+        // What a run that was cut off has left is brought to agreement with what it knew, before the log goes on.
+        self.agree_on_directories().await?;
         for round in 0.. {
             if round == ROUNDS_MAX {
                 return Err(SyncError::NotSettling(round));
@@ -340,7 +356,8 @@ impl Engine {
         if matches!(scope, Scope::Everything) {
             self.overlay.clear();
         }
-        let found = || scan(&**file_system, &self.state, &self.rules, &**random, scope);
+        let found =
+            || scan(&**file_system, &self.state, &self.rules, &**random, scope, &self.overlay);
         let changes = self.state.reading(found)?;
         self.report.scanned += changes.scanned;
         self.overlay.absorb(changes);

@@ -35,6 +35,7 @@ pub struct Overlay {
 impl Overlay {
     /// Takes in what a scan found. Nodes that it does not mention keep what is known of them.
     pub fn absorb(&mut self, changes: LocalChanges) {
+        self.forget_gone(&changes);
         for (node, found) in changes.present {
             // Of a directory there is nothing to read.
             let matter = match found.stat.kind {
@@ -53,6 +54,29 @@ impl Overlay {
             self.set_absent(node);
         }
         self.problems.extend(changes.problems);
+    }
+
+    /// Forgets what an earlier scan found in a directory and this one did not find there any more.
+    fn forget_gone(&mut self, changes: &LocalChanges) {
+        let is_found = |node: &NodeId| {
+            changes.present.contains_key(node) || changes.suspects.contains_key(node)
+        };
+        let children = |directory: &NodeId| self.children.get(directory).into_iter().flatten();
+        let mut gone: Vec<NodeId> =
+            changes.directories.iter().flat_map(children).copied().collect();
+        gone.retain(|node| !is_found(node));
+        while let Some(node) = gone.pop() {
+            // What lies in it has gone with it, or was found elsewhere.
+            let below = self.children.get(&node).into_iter().flatten();
+            gone.extend(below.filter(|node| !is_found(node)));
+            self.forget(&node);
+        }
+    }
+
+    /// Returns what is known to be at a place.
+    pub fn at(&self, place: &Place) -> Option<(NodeId, Stat)> {
+        let node = self.holders.get(place)?;
+        Some((*node, self.get(node)?.stat))
     }
 
     fn set_found(&mut self, node: NodeId, found: crate::scan::LocalNode, matter: LocalMatter) {

@@ -16,9 +16,10 @@ use model::{InvalidPath, Name, NodeId, Random, RelativePath, TreeNode, TreeStore
 use crate::error::Result;
 use crate::file_system::{DirectoryEntry, FileError, FileKind, FileSystem, Stat};
 use crate::ignore_rules::IgnoreRules;
+use crate::overlay::Overlay;
 use crate::plan::{Place, parked_node};
 use crate::state::State;
-use crate::state::synced::{ScanRow, kind_of};
+use crate::state::synced::{ScanRow, SyncedNode, kind_of};
 
 /// Something in the folder that differs from the merge base.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -76,6 +77,8 @@ pub struct LocalChanges {
     pub problems: Vec<Problem>,
     /// How many entries were looked at.
     pub scanned: u64,
+    /// The directories that were looked at, if not all were.
+    pub directories: BTreeSet<NodeId>,
 }
 
 /// Where a scan looks.
@@ -87,7 +90,7 @@ pub enum Scope {
     Directories(BTreeSet<RelativePath>),
 }
 
-/// Scans the folder.
+/// Scans the folder. `known` is what earlier scans have found that is not in the merge base yet.
 ///
 /// # Errors
 /// [`crate::SyncError`]; a directory that cannot be listed is a [`Problem`], and nothing in it is reported absent.
@@ -97,8 +100,11 @@ pub fn scan(
     rules: &IgnoreRules,
     random: &dyn Random,
     scope: &Scope,
+    known: &Overlay,
 ) -> Result<LocalChanges> {
     let mut scanner = Scanner {
+        known,
+        parked: BTreeSet::new(),
         file_system,
         state,
         rules,
@@ -162,6 +168,9 @@ struct Scanner<'a> {
     ids: NodeIds,
     is_deep: bool,
     is_log_unknown: bool,
+    known: &'a Overlay,
+    /// Nodes that a run has parked in the root, by the names of the files there.
+    parked: BTreeSet<NodeId>,
     found: LocalChanges,
     missing: HashMap<NodeId, Missing>,
     by_inode: HashMap<(u64, FileKind), NodeId>,
@@ -177,16 +186,29 @@ impl Scanner<'_> {
             let (mut at, mut node) = (RelativePath::ROOT, NodeId::ROOT);
             for name in path.names() {
                 // Where several nodes claim the name, the scan of the directory above tells which one has it.
-                match self.state.synced_at(&node, &name)?.as_slice() {
-                    [child] if child.record.kind.is_directory() => node = child.node,
+                let rows = self.state.synced_at(&node, &name)?;
+                let below = at.join(&name)?;
+                match rows.as_slice() {
+                    [child] if self.is_directory_of(child, &below)? => node = child.node,
                     _ => break,
                 }
-                at = at.join(&name)?;
+                at = below;
             }
             known.insert(at, node);
         }
         self.queue.extend(known);
         Ok(())
+    }
+
+    /// Tells whether a directory stands where its row says, and not another one that has got its name.
+    fn is_directory_of(&self, row: &SyncedNode, path: &RelativePath) -> Result<bool> {
+        if !row.record.kind.is_directory() {
+            return Ok(false);
+        }
+        let found = self.file_system.stat(path)?;
+        Ok(found
+            .zip(row.stat)
+            .is_some_and(|(found, old)| (found.kind, found.inode) == (old.kind, old.inode)))
     }
 
     fn run(&mut self) -> Result<()> {
@@ -221,7 +243,14 @@ impl Scanner<'_> {
                 return Ok(());
             }
         };
+        if !self.is_deep {
+            self.found.directories.insert(node);
+        }
         let mut entries = self.syncable(path, entries);
+        let parked = entries
+            .iter()
+            .filter_map(|(name, ..)| parked_node(&Place { parent: node, name: name.clone() }));
+        self.parked.extend(parked);
         entries.sort_unstable_by(|(one, ..), (other, ..)| one.cmp(other));
         let mut rows = self.state.scan_rows(&node)?.into_iter().peekable();
         for (name, at, stat) in entries {
@@ -306,9 +335,14 @@ impl Scanner<'_> {
             self.arrivals.push(Arrival { parent, name, path, stat, namesake: None });
             return;
         }
-        let is_same_inode = row.stat.is_none_or(|old| old.inode == stat.inode);
+        // What is parked is not here, too.
+        let is_parked = self.parked.contains(&row.node);
+        let is_same_inode = match row.stat {
+            Some(old) => old.inode == stat.inode,
+            None => !is_parked,
+        };
         if !is_same_inode {
-            let namesake = Some(row.node);
+            let namesake = Some(row.node).filter(|_| !is_parked);
             self.miss(row);
             self.arrivals.push(Arrival { parent, name, path, stat, namesake });
             return;
@@ -403,6 +437,25 @@ impl Scanner<'_> {
         Ok(Some(node).filter(|_| is_forgotten))
     }
 
+    /// Returns which node this was to an earlier scan, so that one file does not become two nodes.
+    fn known_at(&self, arrival: &Arrival) -> Option<NodeId> {
+        let place = Place { parent: arrival.parent, name: arrival.name.clone() };
+        let (node, stat) = self.known.at(&place)?;
+        let is_it = (stat.kind, stat.inode) == (arrival.stat.kind, arrival.stat.inode);
+        (is_it && !self.found.present.contains_key(&node)).then_some(node)
+    }
+
+    /// Returns the directory that the log has at this place and this device never had: a run that was cut off has made
+    /// it, or the user has, and in the log the two would become one anyway.
+    fn remote_directory_at(&self, arrival: &Arrival) -> Result<Option<NodeId>> {
+        let Some(node) = self.state.child(&arrival.parent, &arrival.name)? else { return Ok(None) };
+        let is_directory = self.state.node(&node)?.is_some_and(|node| node.is_directory());
+        let is_new_here = !self.found.present.contains_key(&node)
+            && !self.missing.contains_key(&node)
+            && self.state.synced(&node)?.is_none();
+        Ok((is_directory && is_new_here).then_some(node))
+    }
+
     /// Takes arrived directories that are nobody's as their namesakes or as new, and walks them.
     fn admit_directories(&mut self) -> Result<bool> {
         let (directories, files): (Vec<_>, Vec<_>) = std::mem::take(&mut self.arrivals)
@@ -412,7 +465,11 @@ impl Scanner<'_> {
         let progress = !directories.is_empty();
         for arrival in directories {
             let namesake = self.missing_namesake(&arrival)?;
-            let node = namesake.unwrap_or_else(|| self.ids.next());
+            let mut known = namesake.or_else(|| self.known_at(&arrival));
+            if known.is_none() {
+                known = self.remote_directory_at(&arrival)?;
+            }
+            let node = known.unwrap_or_else(|| self.ids.next());
             self.settle(node, arrival, false);
         }
         Ok(progress)
@@ -435,7 +492,8 @@ impl Scanner<'_> {
         }
         for arrival in strangers {
             let namesake = self.missing_namesake(&arrival)?;
-            let node = namesake.unwrap_or_else(|| self.ids.next());
+            let known = namesake.or_else(|| self.known_at(&arrival));
+            let node = known.unwrap_or_else(|| self.ids.next());
             self.settle(node, arrival, true);
         }
         Ok(())

@@ -19,6 +19,8 @@ pub struct Acknowledged(Arc<Mutex<Inner>>);
 #[derive(Debug, Default)]
 struct Inner {
     commits: BTreeMap<OpId, Head>,
+    /// How often an older copy came back.
+    epoch: u64,
     violations: Vec<String>,
 }
 
@@ -35,11 +37,17 @@ impl Acknowledged {
 
     /// A server or store has gone back to an older copy: nobody answers for what was acknowledged before.
     pub fn forget(&self) {
-        self.0.lock().commits.clear();
+        let mut inner = self.0.lock();
+        inner.commits.clear();
+        inner.epoch += 1;
     }
 
-    fn commit(&self, commit: &Commit, head: Head, store: &MemoryStore) {
+    fn commit(&self, commit: &Commit, head: Head, store: &MemoryStore, epoch: u64) {
         let mut inner = self.0.lock();
+        // The answer was on its way when the older copy came back.
+        if inner.epoch != epoch {
+            return;
+        }
         for pack in &commit.packs {
             let length = store.object(&ObjectKey::pack(pack.id)).map(|bytes| bytes.len() as u64);
             if length != Some(pack.length) {
@@ -81,8 +89,9 @@ impl CommitLog for WatchedLog {
     }
 
     async fn commit(&self, commit: &Commit) -> Result<Head, CommitLogError> {
+        let epoch = self.acknowledged.0.lock().epoch;
         let head = self.log.commit(commit).await?;
-        self.acknowledged.commit(commit, head, &self.store);
+        self.acknowledged.commit(commit, head, &self.store, epoch);
         Ok(head)
     }
 

@@ -113,18 +113,24 @@ fn check_names(world: &World, tree: &BTreeMap<RelativePath, Facts>) {
         {
             world.violation(format!("{path} was parked and left"));
         }
-        let words: Vec<_> = name.as_bytes().windows(WORD.len()).enumerate().collect();
-        let found: Vec<_> =
-            words.into_iter().filter(|(_, window)| *window == WORD).map(|(at, _)| at).collect();
-        if found.len() > 1 {
+        let Some(start) = find(name.as_bytes(), WORD) else { continue };
+        if find(&name.as_bytes()[start + 1..], WORD).is_some() {
             world.violation(format!("I-15: {path} has a nested conflict name"));
         }
-        let Some(start) = found.first() else { continue };
-        if !world.excuses.memory.get() && !world.chronicle.is_contended(&name.as_bytes()[..*start])
-        {
+        // Where two directories became one, what lies in them may clash, too.
+        let is_contended = |name: &model::Name| {
+            let stem = name.as_bytes();
+            world.chronicle.is_contended(&stem[..find(stem, WORD).unwrap_or(stem.len())])
+        };
+        if !world.excuses.memory.get() && !path.names().any(|name| is_contended(&name)) {
             world.violation(format!("{path} is a conflict although nobody else touched it"));
         }
     }
+}
+
+/// Returns where a word begins first.
+fn find(bytes: &[u8], word: &[u8]) -> Option<usize> {
+    bytes.windows(word.len()).position(|window| window == word)
 }
 
 /// I-21, I-22, I-14: the log is a chain, has what was acknowledged, once, and folds into a tree.
@@ -249,7 +255,7 @@ async fn audit_versions(world: &World, auditor: &Device, entries: &[Entry]) {
                 ));
             }
             for (number, protected) in world.protected.borrow().iter() {
-                let is_from_there = entry.commit.device == world.devices[*number].id;
+                let is_from_there = entry.commit.device == world.devices[*number].id();
                 let is_it = change.node == protected.node && found == protected.worthless;
                 if is_from_there && is_it && entry.seq > protected.since {
                     world.violation(format!(

@@ -130,13 +130,21 @@ impl Chronicle {
         self.0.lock().handle(device, content);
     }
 
-    /// A version is gone because the power was cut before it was durable: nobody answers for it, nor for what came
-    /// back instead.
-    pub fn excuse(&self, contents: &[ContentHash]) {
+    /// The power was cut on a device: nobody answers for what was not durable, nor for what came back instead. `gone` is
+    /// nowhere on the disk any more; what lies elsewhere than it was made may be an older file.
+    pub fn excuse(
+        &self,
+        device: usize,
+        gone: &[ContentHash],
+        is_there: impl Fn(&RelativePath, ContentHash) -> bool,
+    ) {
         let mut inner = self.0.lock();
-        for content in contents {
+        for content in gone {
             inner.required.remove(content);
         }
+        inner.required.retain(|content, required| {
+            required.device != device || is_there(&required.path, *content)
+        });
         inner.deleted.clear();
     }
 

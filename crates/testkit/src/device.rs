@@ -1,6 +1,6 @@
 //! One device: a folder, a database that outlives its processes, a clock, and a way to the others.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use rusqlite::Connection;
 use server::Caller;
 use storage::faulty::Faulty;
 use storage::{ContentStore, ObjectStore};
-use sync::engine::{Event, SyncReport};
+use sync::engine::{Event, Sabotage, SyncReport, WatchOptions};
 use sync::scan::{ProblemKind, Scope};
 use sync::state::State;
 use sync::workers::Workers;
@@ -23,10 +23,15 @@ use crate::clock::{DeviceClock, VirtualTime};
 use crate::coverage::{Coverage, Fault};
 use crate::executor::{Killed, run_process};
 use crate::file_system::SimulatedFileSystem;
+use crate::mutants::AcceptsEverything;
 use crate::random::{Dice, SeededRandom};
 use crate::record::Record;
 use crate::server::{PackDoor, SimulatedConnection, SimulatedServer};
 use crate::store::{Delayed, MemoryStore, Network};
+use crate::watcher::Watcher;
+
+/// After which time a device that keeps watch looks at everything.
+const RESCAN_AFTER: Duration = Duration::from_secs(20);
 
 /// What all devices of a world share.
 #[derive(Clone)]
@@ -72,21 +77,30 @@ pub struct Protected {
 pub struct Device {
     /// Its number in the world.
     pub number: usize,
-    /// Its id.
-    pub id: DeviceId,
     /// Its folder.
     pub folder: SimulatedFileSystem,
     /// Its clock.
     pub clock: Arc<DeviceClock>,
     /// Its network.
     pub network: Network,
-    /// Who it is to the server.
-    pub caller: Option<Caller>,
+    /// Who it is, to the log and to the server; a copy of another device is that one.
+    identity: Cell<(DeviceId, Option<Caller>)>,
+    /// What is wrong with it on purpose.
+    defects: Defects,
     /// Its way to the store.
     faulty: Arc<Faulty>,
     common: Common,
     random: Arc<SeededRandom>,
     memory: RefCell<Memory>,
+}
+
+/// What is wrong with a device on purpose.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Defects {
+    /// Its planner.
+    pub sabotage: Option<Sabotage>,
+    /// The coordinator, as it sees it.
+    pub accepts_everything: bool,
 }
 
 struct Memory {
@@ -102,7 +116,7 @@ impl Device {
         (folder, clock): (SimulatedFileSystem, Arc<DeviceClock>),
         (network, caller): (Network, Option<Caller>),
         mut dice: Dice,
-        common: Common,
+        (common, defects): (Common, Defects),
     ) -> Self {
         let random = Arc::new(SeededRandom::new(dice.fork()));
         let bottom: Arc<dyn ObjectStore> = match (&common.server, caller) {
@@ -117,11 +131,11 @@ impl Device {
         let memory = Memory { connection: None, yesterday: Vec::new(), dice };
         Self {
             number,
-            id,
             folder,
             clock,
             network,
-            caller,
+            identity: Cell::new((id, caller)),
+            defects,
             faulty,
             common,
             random,
@@ -129,10 +143,22 @@ impl Device {
         }
     }
 
+    /// Returns its id.
+    pub fn id(&self) -> DeviceId {
+        self.identity.get().0
+    }
+
+    /// Makes this device a copy of another one: its database, its folder and its identity.
+    pub fn become_copy(&self, other: &Self) {
+        self.restore(&other.snapshot());
+        self.folder.become_copy(&other.folder);
+        self.identity.set(other.identity.get());
+    }
+
     /// Returns the log as this device reaches it.
     pub fn log(&self) -> Arc<dyn CommitLog> {
         let genesis = self.common.genesis.clone();
-        let log: Arc<dyn CommitLog> = match (&self.common.server, self.caller) {
+        let log: Arc<dyn CommitLog> = match (&self.common.server, self.identity.get().1) {
             (Some(server), Some(caller)) => {
                 let connection =
                     SimulatedConnection::new(server.clone(), caller, self.network.clone());
@@ -144,6 +170,8 @@ impl Device {
             }
             _ => Arc::new(SlotCommitLog::with_genesis(self.store(), self.clock.clone(), genesis)),
         };
+        let log =
+            if self.defects.accepts_everything { Arc::new(AcceptsEverything(log)) } else { log };
         Arc::new(WatchedLog::new(log, self.common.acknowledged.clone(), self.common.store.clone()))
     }
 
@@ -169,12 +197,15 @@ impl Device {
             workers: Workers::inline(),
         };
         let options = EngineOptions {
-            device: self.id,
+            device: self.id(),
             device_name: format!("device {}", self.number),
             allow_mass_delete: false,
             transform: Transform::Zstd { level: 1 },
         };
         let mut engine = Engine::open(environment, state, options)?;
+        if let Some(sabotage) = self.defects.sabotage {
+            engine.sabotage(sabotage);
+        }
         let (record, coverage, number) =
             (self.common.record.clone(), self.common.coverage.clone(), self.number);
         engine.observe(Arc::new(move |event| {
@@ -188,6 +219,36 @@ impl Device {
 
     /// Runs the engine once, unless it is killed before.
     pub async fn run(&self, deadline: Option<Duration>) -> Ended {
+        self.process(deadline, async |engine: &mut Engine| engine.sync(Scope::Everything).await)
+            .await
+    }
+
+    /// Lets the engine keep watch for a while, unless it is killed before. Meanwhile the user acts, and the watcher
+    /// hints at some of it, and at what is nothing.
+    pub async fn watch(&self, deadline: Option<Duration>, moments: u32) -> Ended {
+        let dice = self.memory.borrow_mut().dice.fork();
+        let watcher = Watcher {
+            folder: self.folder.clone(),
+            time: self.common.time.clone(),
+            coverage: self.common.coverage.clone(),
+            dice,
+            left: moments,
+        };
+        let options =
+            WatchOptions { rescan_after: RESCAN_AFTER, retry_after: Duration::from_millis(200) };
+        self.process(deadline, async |engine: &mut Engine| {
+            engine.watch(options, watcher.hints(), |_| {}).await?;
+            Ok(SyncReport::default())
+        })
+        .await
+    }
+
+    /// Runs a process that does `work` with the engine.
+    async fn process(
+        &self,
+        deadline: Option<Duration>,
+        work: impl AsyncFnOnce(&mut Engine) -> Result<SyncReport, SyncError>,
+    ) -> Ended {
         self.folder.start();
         // A new process has a new handle of the store; what the old one had deferred is lost.
         self.faulty.crash();
@@ -209,7 +270,7 @@ impl Device {
             clippy::await_holding_refcell_ref,
             reason = "nobody else borrows it while the process lives"
         )]
-        let process = async { engine.borrow_mut().sync(Scope::Everything).await };
+        let process = async { work(&mut engine.borrow_mut()).await };
         let ended = match run_process(process, killer).await {
             Ok(Ok(report)) => Ended::Done(report),
             Ok(Err(error)) => Ended::Failed(error),
@@ -231,7 +292,7 @@ impl Device {
             let visited = state.each_synced(|row| {
                 let (node, record) = (short(&row.node), &row.record);
                 let (version, pending) = (row.version, row.pending.is_some());
-                let place = format!("{}/{}", short(&record.parent), record.name);
+                let place = format!("{}/{} {:o}", short(&record.parent), record.name, record.mode);
                 rows.push(format!(
                     "{node} v{version} {place} pending {pending} stat {}",
                     row.stat.is_some()
@@ -243,7 +304,7 @@ impl Device {
             rows.push(format!("unsynced {unsynced:?}"));
             for (node, remote) in state.remote_page(None, 1000).expect("the database can be read") {
                 let (record, state) = (&remote.record, remote.state);
-                let place = format!("{}/{}", short(&record.parent), record.name);
+                let place = format!("{}/{} {:o}", short(&record.parent), record.name, record.mode);
                 rows.push(format!("remote {} v{} {place} {state:?}", short(&node), remote.version));
             }
             rows

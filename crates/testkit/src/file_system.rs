@@ -7,6 +7,7 @@
 //!
 //! Reading order: [`disk`], this module, `calls`, [`power`].
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -62,7 +63,7 @@ struct Inner {
     /// The states since the last flush, oldest first: what a power cut may leave.
     since_flush: Vec<Disk>,
     /// What was lost by a flush that failed: no later flush makes these bytes durable.
-    poisoned: std::collections::BTreeSet<Key>,
+    poisoned: BTreeMap<Key, Arc<Vec<u8>>>,
     keeps_history: bool,
     is_dead: bool,
     is_mounted: bool,
@@ -95,7 +96,7 @@ impl SimulatedFileSystem {
         Self(Arc::new(Mutex::new(Inner {
             device,
             since_flush: Vec::new(),
-            poisoned: std::collections::BTreeSet::new(),
+            poisoned: BTreeMap::new(),
             disk,
             keeps_history: false,
             is_dead: false,
@@ -179,6 +180,19 @@ impl SimulatedFileSystem {
         let result = work(&mut inner.disk, now);
         inner.keep();
         result
+    }
+
+    /// Makes the folder a copy of another one.
+    pub fn become_copy(&self, other: &Self) {
+        let disk = other.disk();
+        let mut inner = self.0.lock();
+        inner.disk = disk.copied(inner.now());
+        inner.flush();
+    }
+
+    /// Returns the directory in which the user has last done something.
+    pub fn last_directory(&self) -> Option<RelativePath> {
+        self.0.lock().user.as_ref()?.last_directory()
     }
 
     /// Returns a copy of the disk.

@@ -5,7 +5,7 @@
 //!
 //! Reading order: [`world`] (the whole), [`options`] (what a seed expands to), [`checks`] (what must be), [`device`],
 //! [`trace`] (what users do), [`chronicle`] (what they may expect), [`file_system`], [`store`], [`server`], [`audit`],
-//! [`executor`], [`clock`], [`random`], [`record`], [`coverage`].
+//! [`executor`], [`clock`], [`random`], [`record`], [`coverage`], [`watcher`], [`mutants`].
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
@@ -18,12 +18,14 @@ pub mod coverage;
 pub mod device;
 pub mod executor;
 pub mod file_system;
+pub mod mutants;
 pub mod options;
 pub mod random;
 pub mod record;
 pub mod server;
 pub mod store;
 pub mod trace;
+pub mod watcher;
 pub mod world;
 
 pub use options::WorldOptions;

@@ -1,5 +1,7 @@
 //! What a seed expands to.
 
+use sync::engine::Sabotage;
+
 use crate::file_system::DiskFaults;
 use crate::random::Dice;
 use crate::store::{NetworkFaults, StoreDefect};
@@ -33,10 +35,12 @@ pub struct Accidents {
     pub clock_jump: u32,
     /// The server, or the store, goes back to an older copy, once in a world at most.
     pub server_restored: u32,
+    /// Database and folder are copied to another device, once in a world at most.
+    pub device_copied: u32,
 }
 
 /// What a world is like.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct WorldOptions {
     /// Its seed.
     pub seed: u64,
@@ -58,6 +62,12 @@ pub struct WorldOptions {
     pub network: NetworkFaults,
     /// What befalls devices.
     pub accidents: Accidents,
+    /// How often a device keeps watch instead of syncing once, in a thousand.
+    pub watch: u32,
+    /// A defect of the planner, to see that it is found.
+    pub sabotage: Option<Sabotage>,
+    /// A defect of the coordinator, to see that it is found.
+    pub accepts_everything: bool,
     /// A defect of the store, to see that it is found.
     pub defect: Option<StoreDefect>,
 }
@@ -101,12 +111,14 @@ impl WorldOptions {
             clock_jump: some(150),
             ..Accidents::default()
         };
+        options.watch = some(500);
         // What loses memory excuses much, so most worlds go without.
         let mut rare = |permille: u32| if dice.chance(60) { permille } else { 0 };
         options.accidents.database_deleted = rare(150);
         options.accidents.database_restored = rare(150);
         options.accidents.unmounted = rare(200);
         options.accidents.server_restored = rare(150);
+        options.accidents.device_copied = rare(100);
         if options.accidents.server_restored > 0 {
             // A put that comes after the store has gone back would continue a log that is no more.
             options.network.late = 0;
@@ -127,6 +139,9 @@ impl WorldOptions {
             disk: DiskFaults::default(),
             network: NetworkFaults::default(),
             accidents: Accidents::default(),
+            watch: 0,
+            sabotage: None,
+            accepts_everything: false,
             defect: None,
         }
     }

@@ -98,6 +98,7 @@ pub struct User {
     left: u32,
     serial: u64,
     writing: Option<Writing>,
+    last: Option<RelativePath>,
 }
 
 /// A file that is being written, piece by piece.
@@ -116,12 +117,17 @@ impl User {
         names: Vec<Vec<u8>>,
         left: u32,
     ) -> Self {
-        Self { device, dice, deeds, names, left, serial: 0, writing: None }
+        Self { device, dice, deeds, names, left, serial: 0, writing: None, last: None }
     }
 
     /// Lets the user do more.
     pub fn give(&mut self, deeds: u32) {
         self.left += deeds;
+    }
+
+    /// Returns the directory in which the last deed was done.
+    pub fn last_directory(&self) -> Option<RelativePath> {
+        self.last.clone()
     }
 
     /// Returns how many deeds are left.
@@ -179,11 +185,12 @@ impl Hand<'_> {
         self.surroundings.record.note(what, format_args!("[{}] {details}", self.user.device));
     }
 
-    fn touched(&self, path: &RelativePath) {
+    fn touched(&mut self, path: &RelativePath) {
+        self.user.last = path.split_last().map(|(directory, _)| directory);
         self.surroundings.chronicle.touched(self.user.device, path);
     }
 
-    fn completed(&self, path: &RelativePath, key: Key) {
+    fn completed(&mut self, path: &RelativePath, key: Key) {
         if let Some(content) = ContentHash::of(&self.disk.file(key).matter) {
             self.surroundings.chronicle.completed(self.user.device, path, content);
         }
@@ -197,7 +204,7 @@ impl Hand<'_> {
     }
 
     /// Notes that everything at and below a place is about to be overwritten or deleted.
-    fn destroy(&self, path: &RelativePath, key: Key, is_deletion: bool) {
+    fn destroy(&mut self, path: &RelativePath, key: Key, is_deletion: bool) {
         self.touched(path);
         if let Some(content) = ContentHash::of(&self.disk.file(key).matter) {
             self.surroundings.chronicle.destroyed(self.user.device, content, is_deletion);

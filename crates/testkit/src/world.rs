@@ -6,15 +6,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use model::{Genesis, Mode, Timestamp};
+use server::Caller;
 use sync::SyncError;
 use sync::file_system::FileError;
 
 use crate::audit::Acknowledged;
 use crate::checks;
-use crate::chronicle::Chronicle;
+use crate::chronicle::{Chronicle, ContentHash};
 use crate::clock::{DeviceClock, VirtualTime};
 use crate::coverage::{Coverage, Fault};
-use crate::device::{Common, Device, Ended, Protected};
+use crate::device::{Common, Defects, Device, Ended, Protected};
 use crate::executor::Executor;
 use crate::file_system::{DiskFaults, SimulatedFileSystem, Surroundings};
 use crate::options::{Coordinator, WorldOptions};
@@ -66,6 +67,8 @@ pub struct World {
     /// What must not be.
     pub violations: RefCell<Vec<String>>,
     dice: RefCell<Dice>,
+    /// How many devices have users.
+    active: Cell<usize>,
     /// How many processes are running.
     running: Cell<u32>,
     older_copy: RefCell<Option<OlderCopy>>,
@@ -75,6 +78,35 @@ pub struct World {
 struct OlderCopy {
     objects: std::collections::BTreeMap<String, bytes::Bytes>,
     database: Vec<u8>,
+}
+
+/// Makes a device with a user who has nothing to do yet.
+fn device(
+    number: usize,
+    options: &WorldOptions,
+    dice: &mut Dice,
+    caller: Option<Caller>,
+    (common, chronicle): (&Common, &Chronicle),
+) -> Device {
+    let (time, record, coverage) = (&common.time, &common.record, &common.coverage);
+    let offset = dice.below(2 * CLOCK_OFFSET_SECONDS) as i64 - CLOCK_OFFSET_SECONDS as i64;
+    let clock = Arc::new(DeviceClock::new(time.clone(), offset));
+    let surroundings = Surroundings {
+        clock: clock.clone(),
+        record: record.clone(),
+        chronicle: chronicle.clone(),
+        coverage: coverage.clone(),
+    };
+    let folder = SimulatedFileSystem::new(number, dice.fork(), surroundings);
+    if options.accidents.power_cut > 0 {
+        folder.keep_history();
+    }
+    let (deeds, names) = (options.deeds.clone(), options.names.clone());
+    folder.set_user(Some(User::new(number, dice.fork(), deeds, names, 0)));
+    let network = Network::new(dice.fork(), time.clone(), record.clone(), coverage.clone());
+    let defects =
+        Defects { sabotage: options.sabotage, accepts_everything: options.accepts_everything };
+    Device::new(number, (folder, clock), (network, caller), dice.fork(), (common.clone(), defects))
 }
 
 impl World {
@@ -101,7 +133,7 @@ impl World {
             Coordinator::Slots => (None, Vec::new()),
             Coordinator::Served => {
                 let random = SeededRandom::new(dice.fork());
-                let started = SimulatedServer::start(&genesis, &random, options.devices + 1);
+                let started = SimulatedServer::start(&genesis, &random, options.devices + 2);
                 let (server, callers) = started.expect("a server in memory starts");
                 (Some(server), callers)
             }
@@ -116,37 +148,13 @@ impl World {
             genesis,
         };
         let chronicle = Chronicle::default();
-        let devices = (0..=options.devices).map(|number| {
-            let offset = dice.below(2 * CLOCK_OFFSET_SECONDS) as i64 - CLOCK_OFFSET_SECONDS as i64;
-            let clock = Arc::new(DeviceClock::new(time.clone(), offset));
-            let surroundings = Surroundings {
-                clock: clock.clone(),
-                record: record.clone(),
-                chronicle: chronicle.clone(),
-                coverage: coverage.clone(),
-            };
-            let folder = SimulatedFileSystem::new(number, dice.fork(), surroundings);
-            if options.accidents.power_cut > 0 {
-                folder.keep_history();
-            }
-            folder.set_user(Some(User::new(
-                number,
-                dice.fork(),
-                options.deeds.clone(),
-                options.names.clone(),
-                0,
-            )));
-            let network = Network::new(dice.fork(), time.clone(), record.clone(), coverage.clone());
-            let caller = callers.get(number).copied();
-            Rc::new(Device::new(
-                number,
-                (folder, clock),
-                (network, caller),
-                dice.fork(),
-                common.clone(),
-            ))
-        });
-        let devices = devices.collect();
+        let devices = (0..options.devices + 2)
+            .map(|number| {
+                let caller = callers.get(number).copied();
+                Rc::new(device(number, &options, &mut dice, caller, (&common, &chronicle)))
+            })
+            .collect();
+        let devices_at_first = options.devices;
         Rc::new(Self {
             options,
             devices,
@@ -156,19 +164,20 @@ impl World {
             protected: RefCell::default(),
             violations: RefCell::default(),
             dice: RefCell::new(dice),
+            active: Cell::new(devices_at_first),
             running: Cell::new(0),
             older_copy: RefCell::new(None),
         })
     }
 
-    /// The devices that have users; the last device has none, and looks on once all is done.
+    /// The devices that have users: those of the beginning, and perhaps one more, which is a copy.
     pub fn users_devices(&self) -> &[Rc<Device>] {
-        &self.devices[..self.options.devices]
+        &self.devices[..self.active.get()]
     }
 
     /// The device that comes at the end and must find everything in the log and the store.
     pub fn auditor(&self) -> &Rc<Device> {
-        &self.devices[self.options.devices]
+        &self.devices[self.options.devices + 1]
     }
 
     /// Notes something that must not be.
@@ -190,7 +199,7 @@ impl World {
 
     fn set_faults(&self, are_on: bool) {
         for device in &self.devices {
-            let is_user = device.number < self.options.devices;
+            let is_user = device.number < self.active.get();
             let (disk, network) = match are_on && is_user {
                 true => (self.options.disk, self.options.network),
                 false => (DiskFaults::default(), NetworkFaults::default()),
@@ -206,7 +215,7 @@ impl World {
     fn hand_out_deeds(&self) {
         let mut dice = self.dice.borrow_mut();
         for _ in 0..self.options.deeds_per_phase {
-            let device = dice.index(self.options.devices);
+            let device = dice.index(self.active.get());
             self.devices[device].folder.give_deeds(1);
         }
     }
@@ -252,6 +261,13 @@ impl World {
             note("database restored");
         } else if dice.chance(300) {
             device.remember_today();
+        }
+        if dice.chance(accidents.device_copied) && self.active.get() == self.options.devices {
+            self.devices[self.options.devices].become_copy(device);
+            self.active.set(self.options.devices + 1);
+            self.excuses.memory.set(true);
+            coverage.hit(Fault::DeviceCopied);
+            note("copied");
         }
         device.folder.mount(!dice.chance(accidents.unmounted));
         if dice.chance(accidents.server_restored) {
@@ -302,7 +318,10 @@ impl World {
         device.folder.die_after_start(calls);
         let is_unmounted = !device.folder.is_mounted();
         self.running.set(self.running.get() + 1);
-        let ended = device.run(deadline).await;
+        let ended = match dice.chance(self.options.watch) {
+            true => device.watch(deadline, 2 + dice.below(8) as u32).await,
+            false => device.run(deadline).await,
+        };
         self.running.set(self.running.get() - 1);
         match ended {
             Ended::Done(_) if is_unmounted => {
@@ -316,7 +335,12 @@ impl World {
                 if dice.chance(accidents.power_cut) {
                     self.common.record.note("power cut", format_args!("[{}]", device.number));
                     let (protected, gone) = device.cut_power();
-                    self.chronicle.excuse(&gone);
+                    let disk = device.folder.disk();
+                    self.chronicle.excuse(device.number, &gone, |path, content| {
+                        let found = disk.resolve(path).ok().flatten();
+                        found.and_then(|key| ContentHash::of(&disk.file(key).matter))
+                            == Some(content)
+                    });
                     self.excuses.memory.set(true);
                     let number = device.number;
                     self.protected
@@ -410,7 +434,7 @@ fn run_phases(world: &Rc<World>, executor: &mut Executor) -> Result<(), String> 
         world.chronicle.begin_phase();
         world.hand_out_deeds();
         world.set_faults(true);
-        for number in 0..world.options.devices {
+        for number in 0..world.active.get() {
             executor.spawn(world.clone().live(number));
         }
         executor.run()?;

@@ -48,9 +48,27 @@ impl Engine {
         Err(SyncError::NotSettling(super::ROUNDS_MAX))
     }
 
+    /// Writes into the merge base the directories that are here as the log has them, and have no row.
+    pub(super) async fn agree_on_directories(&mut self) -> Result<()> {
+        if self.overlay.nodes().next().is_none() {
+            return Ok(());
+        }
+        let mut operations = self.plan()?;
+        operations.retain(|node, operation| {
+            let is_directory = |found: &OverlayNode| found.stat.kind == FileKind::Directory;
+            *operation == Operation::Accept && self.overlay.get(node).is_some_and(is_directory)
+        });
+        self.apply_to_state(operations.into_iter().collect()).await.map(drop)
+    }
+
     /// Plans the next operations.
     pub(super) fn plan(&self) -> Result<BTreeMap<NodeId, Operation>> {
-        self.state.reading(|| plan(&self.trees(), &self.differing()?))
+        let operations = self.state.reading(|| plan(&self.trees(), &self.differing()?))?;
+        #[cfg(feature = "testing")]
+        if let Some(sabotage) = self.sabotage {
+            return Ok(operations.into_iter().map(|(node, one)| (node, sabotage(one))).collect());
+        }
+        Ok(operations)
     }
 
     /// Reads what must be read before it can be planned further, without changing folder or merge base.

@@ -264,6 +264,22 @@ impl Disk {
         self.remove(key);
     }
 
+    /// Returns a copy as a program makes it that copies files: with other numbers and change times, and without what
+    /// stands aside.
+    pub fn copied(&self, now: Timestamp) -> Self {
+        let mut copy = self.clone();
+        for key in std::mem::take(&mut copy.staged).into_values() {
+            copy.remove(key);
+        }
+        copy.free_numbers.clear();
+        for key in copy.keys() {
+            copy.last_number += 1;
+            let number = copy.last_number;
+            copy.touch(key, now).number = number;
+        }
+        copy
+    }
+
     /// Returns every key on the disk.
     pub fn keys(&self) -> Vec<Key> {
         self.files.keys().copied().collect()
