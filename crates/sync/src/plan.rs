@@ -320,7 +320,9 @@ fn absent(synced: Option<&Synced>, remote: &Remote) -> Operation {
         Some(synced) if synced.version == remote.version => {
             Operation::ProposeDelete { base: synced.version }
         }
-        // It was deleted here and changed there: the change wins.
+        // It was deleted here and changed there: the change wins. The row of a directory stays until it is made again, for
+        // what lay in it was deleted, too.
+        Some(_) if remote.matter.kind.is_directory() => Operation::Materialise,
         Some(_) => Operation::Forget,
     }
 }

@@ -167,7 +167,10 @@ impl Reader<'_> {
     fn read_file(&mut self, file: &ToRead) -> Result<(Matter, Stat), SyncError> {
         let mut open = self.shared.file_system.open(&file.path)?;
         let before = open.stat()?;
-        // The file may have been replaced since it was found; what counts is what is open.
+        // What has got the name since the file was found may be another node, which the next scan tells.
+        if (before.inode, before.kind) != (file.stat.inode, file.stat.kind) {
+            return Err(FileError::Changed(file.path.clone()).into());
+        }
         let content = if before.size <= WHOLE_FILE_SIZE_MAX {
             let mut whole = std::mem::take(&mut self.whole);
             whole.clear();

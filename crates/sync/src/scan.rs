@@ -227,8 +227,26 @@ impl Scanner<'_> {
             }
         }
         self.match_files()?;
-        self.found.absent.extend(self.missing.keys());
+        for node in self.missing.keys() {
+            if !self.is_elsewhere(node)? {
+                self.found.absent.insert(*node);
+            }
+        }
         Ok(())
+    }
+
+    /// Tells whether a missing node, or a directory around it, was found by an earlier scan where this one did not look:
+    /// then it has moved there and is not absent.
+    fn is_elsewhere(&self, node: &NodeId) -> Result<bool> {
+        let mut at = *node;
+        while !self.is_deep && self.missing.contains_key(&at) {
+            if let Some(known) = self.known.get(&at) {
+                return Ok(!self.found.directories.contains(&known.local.place.parent));
+            }
+            let Some(row) = self.state.synced(&at)? else { break };
+            at = row.record.parent;
+        }
+        Ok(false)
     }
 
     /// Compares one directory with its rows.

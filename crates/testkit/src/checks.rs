@@ -94,9 +94,12 @@ fn check_contents(world: &World, tree: &BTreeMap<RelativePath, Facts>) {
     }
     for content in world.chronicle.deleted() {
         if there.contains(&content) {
-            let path =
-                tree.iter().find(|(_, facts)| facts.content == Some(content)).map(|(path, _)| path);
-            world.violation(format!("I-09: {path:?} is back although it was deleted"));
+            let paths: Vec<_> =
+                tree.iter().filter(|(_, facts)| facts.content == Some(content)).collect();
+            let paths: Vec<_> = paths.into_iter().map(|(path, _)| path.to_string()).collect();
+            world.violation(format!(
+                "I-09: {paths:?} is back although it was deleted ({content:?})"
+            ));
         }
     }
 }

@@ -44,6 +44,13 @@ impl ContentHash {
     }
 }
 
+/// How a version came to be.
+#[derive(Debug, Default)]
+struct Made {
+    count: u32,
+    devices: BTreeSet<usize>,
+}
+
 /// A version that must not be lost.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Required {
@@ -74,8 +81,8 @@ struct Inner {
     deleted: BTreeSet<ContentHash>,
     /// The first version of the file that each version is one of.
     origins: BTreeMap<ContentHash, ContentHash>,
-    /// How often each version was made: what was made twice is not gone when one of both is deleted.
-    made: BTreeMap<ContentHash, u32>,
+    /// Where and how often each version was made: what was made twice is not gone when one of both is deleted.
+    made: BTreeMap<ContentHash, Made>,
 }
 
 impl Inner {
@@ -108,9 +115,13 @@ impl Chronicle {
         inner.instants.insert(content);
         inner.handle(device, content);
         inner.deleted.remove(&content);
-        *inner.made.entry(content).or_default() += 1;
+        let made = inner.made.entry(content).or_default();
+        made.count += 1;
+        made.devices.insert(device);
+        // The same edit on two devices is one version, and whoever of both goes on from it does so for the other, too.
+        let is_only_here = made.devices.len() == 1;
         // What is empty is like everything else that is empty, and proves nothing.
-        if content != ContentHash::of_file(&[]) {
+        if content != ContentHash::of_file(&[]) && is_only_here {
             inner.required.insert(content, Required { device, path: path.clone() });
         }
     }
@@ -213,7 +224,7 @@ impl Chronicle {
                 .handled
                 .get(&inner.origin(**content))
                 .is_some_and(|devices| devices.len() == 1);
-            is_alone && inner.made.get(*content) == Some(&1)
+            is_alone && inner.made.get(*content).is_some_and(|made| made.count == 1)
         };
         inner.deleted.iter().filter(is_alone).copied().collect()
     }

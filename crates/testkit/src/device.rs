@@ -312,6 +312,14 @@ impl Device {
         for row in rows.unwrap_or_default() {
             self.common.record.note("row", format_args!("[{}] {row}", self.number));
         }
+        let disk = self.folder.disk();
+        for (path, key) in disk.walk() {
+            let file = disk.file(key);
+            let content = ContentHash::of(&file.matter);
+            let details =
+                format_args!("[{}] {path} inode {} {content:?}", self.number, file.stat().inode);
+            self.common.record.note("disk", details);
+        }
     }
 
     fn tell(&self, ended: &Ended) {

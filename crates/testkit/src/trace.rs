@@ -197,16 +197,23 @@ impl Hand<'_> {
         self.touched(path);
     }
 
+    /// Notes that something was moved or changed, and with it all that lies in it.
     fn handled(&self, key: Key) {
         if let Some(content) = ContentHash::of(&self.disk.file(key).matter) {
             self.surroundings.chronicle.handled(self.user.device, content);
         }
+        self.disk.names(key).values().for_each(|child| self.handled(*child));
     }
 
     /// Notes that everything at and below a place is about to be overwritten or deleted.
     fn destroy(&mut self, path: &RelativePath, key: Key, is_deletion: bool) {
         self.touched(path);
         if let Some(content) = ContentHash::of(&self.disk.file(key).matter) {
+            // What is there twice is not gone with one of both.
+            let is_there = |(_, other): &(RelativePath, Key)| {
+                *other != key && ContentHash::of(&self.disk.file(*other).matter) == Some(content)
+            };
+            let is_deletion = is_deletion && !self.disk.walk().iter().any(is_there);
             self.surroundings.chronicle.destroyed(self.user.device, content, is_deletion);
         }
         for (name, child) in self.disk.names(key).iter() {

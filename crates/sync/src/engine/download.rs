@@ -173,8 +173,13 @@ impl Engine {
         for node in made {
             let remote = self.state.node(&node)?.expect("made from the remote tree");
             let Some(path) = self.trees().local_path(&node)? else { continue };
-            let Some(stat) = self.environment.file_system.stat(&path)? else { continue };
             let mut version = remote.version;
+            let Some(stat) = self.environment.file_system.stat(&path)? else {
+                // A user has deleted it meanwhile. It was here all the same, and so was what lay in it.
+                let made = self.trees().local_stat(&node)?;
+                rows.extend(made.map(|stat| (node, version, remote.record, stat)));
+                continue;
+            };
             if stat.mode != remote.record.mode {
                 // Until the mode is set there is no base: cut off here, the next run would take the mode for an edit.
                 version = 0;
@@ -215,8 +220,12 @@ impl Engine {
                 continue;
             };
             let mode = remote.record.mode;
-            let stat = self.environment.file_system.set_attributes(&path, &stat, mode, None)?;
-            rows.push((node, remote.version, remote.record, stat));
+            match self.environment.file_system.set_attributes(&path, &stat, mode, None) {
+                Ok(stat) => rows.push((node, remote.version, remote.record, stat)),
+                Err(error) => {
+                    self.or_problem(&node, Err(error.into()))?;
+                }
+            }
         }
         self.environment.file_system.make_durable()?;
         self.write_rows(rows)

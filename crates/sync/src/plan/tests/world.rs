@@ -340,7 +340,9 @@ impl Device {
             Operation::Materialise => {
                 let base = self.remote_base(&node)?;
                 ensure(!self.local.contains_key(&node), || "is there already".to_owned())?;
-                ensure(!self.synced.contains_key(&node), || "was there before".to_owned())?;
+                let is_directory = base.matter.kind.is_directory();
+                let is_new = !self.synced.contains_key(&node);
+                ensure(is_new || is_directory, || "was there before".to_owned())?;
                 self.check_place(&base.place)?;
                 let (place, matter) = (base.place.clone(), base.matter.clone());
                 self.local.insert(node, File { place, matter, flag: Flag::Same });
