@@ -17,7 +17,7 @@ enum Work {
     Tidy,
 }
 
-const SECTIONS: [Section; 5] = [
+const SECTIONS: [Section; 6] = [
     Section { name: "format", work: Work::Cargo(&["fmt", "--all", "--check"]) },
     Section { name: "tidy", work: Work::Tidy },
     Section {
@@ -38,6 +38,22 @@ const SECTIONS: [Section; 5] = [
         ]),
     },
     Section { name: "tests", work: Work::Cargo(&["test", "--workspace"]) },
+    // Ten thousand simulated worlds, in which every accident must have happened; a debug build would take an hour.
+    Section {
+        name: "worlds",
+        work: Work::Cargo(&[
+            "run",
+            "--release",
+            "-p",
+            "testkit",
+            "--example",
+            "simulate",
+            "--",
+            "--seeds",
+            "0..10000",
+            "--all-faults",
+        ]),
+    },
 ];
 
 /// Runs all sections; `--quick` leaves clippy out.

@@ -1,50 +1,74 @@
 //! Runs many worlds: `simulate --seeds 0..1000`, or one of them with all that happens: `simulate --one 17 --verbose`.
+//! With `--all-faults` it also fails if some accident that worlds know never happened.
 
 use std::io::Write;
+use std::ops::Range;
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicU64, Ordering};
 
+use testkit::batch::{BadWorld, run_worlds};
 use testkit::coverage::Coverage;
 use testkit::{WorldOptions, run};
 
-fn main() {
+/// After how many worlds the progress is told.
+const PROGRESS: u64 = 1000;
+
+fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let value = |name: &str| {
         let index = arguments.iter().position(|argument| argument == name)?;
         arguments.get(index + 1).cloned()
     };
-    let is_verbose = arguments.iter().any(|argument| argument == "--verbose");
-    let is_calm = arguments.iter().any(|argument| argument == "--calm");
-    let range = match (value("--one"), value("--seeds")) {
-        (Some(seed), _) => {
-            let seed: u64 = seed.parse().expect("a seed is a number");
-            seed..seed + 1
+    let flag = |name: &str| arguments.iter().any(|argument| argument == name);
+    let expand = if flag("--calm") { WorldOptions::calm } else { WorldOptions::from_seed };
+    let coverage = Coverage::default();
+    let (count, bad) = match value("--one") {
+        Some(seed) => {
+            let options = expand(seed.parse().expect("a seed is a number"));
+            say(&format!("{options:?}"));
+            let seed = options.seed;
+            let violations = run(options, &coverage, flag("--verbose")).violations;
+            (
+                1,
+                (!violations.is_empty())
+                    .then_some(BadWorld { seed, violations })
+                    .into_iter()
+                    .collect(),
+            )
         }
-        (None, seeds) => {
-            let seeds = seeds.unwrap_or_else(|| "0..1000".to_owned());
-            let (first, end) = seeds.split_once("..").expect("seeds are given as A..B");
-            first.parse().expect("a seed is a number")..end.parse().expect("a seed is a number")
+        None => {
+            let seeds = range(&value("--seeds").unwrap_or_else(|| "0..1000".to_owned()));
+            let (total, done) = (seeds.end - seeds.start, AtomicU64::new(0));
+            let tell = |bad: Option<&BadWorld>| {
+                if let Some(bad) = bad {
+                    say(&bad.to_string());
+                }
+                let done = done.fetch_add(1, Ordering::Relaxed) + 1;
+                if done.is_multiple_of(PROGRESS) {
+                    say(&format!("{done} of {total} worlds"));
+                }
+            };
+            (total, run_worlds(seeds, expand, &coverage, tell))
         }
     };
-    let coverage = Coverage::default();
-    let mut failed = 0;
-    let mut out = std::io::stdout().lock();
-    for seed in range.clone() {
-        let options =
-            if is_calm { WorldOptions::calm(seed) } else { WorldOptions::from_seed(seed) };
-        let text = format!("{options:?}");
-        let outcome = match std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            run(options, &coverage, is_verbose)
-        })) {
-            Ok(outcome) => outcome.violations,
-            Err(_) => vec!["it panicked".to_owned()],
-        };
-        if !outcome.is_empty() {
-            failed += 1;
-            let shown = if is_verbose { text } else { String::new() };
-            writeln!(out, "seed {seed}: {} {shown}", outcome.join("; "))
-                .expect("the output is open");
-        }
+    say(&format!("{coverage}"));
+    for bad in &bad {
+        say(&bad.to_string());
     }
-    writeln!(out, "{failed} of {} seeds failed\n{coverage}", range.end - range.start)
-        .expect("the output is open");
-    std::process::exit(i32::from(failed > 0));
+    say(&format!("{} of {count} worlds ended badly", bad.len()));
+    let missing = if flag("--all-faults") { coverage.missing() } else { Vec::new() };
+    if !missing.is_empty() {
+        say(&format!("what no world had: {missing:?}"));
+    }
+    if bad.is_empty() && missing.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn range(text: &str) -> Range<u64> {
+    let (first, end) = text.split_once("..").expect("seeds are given as A..B");
+    first.parse().expect("a seed is a number")..end.parse().expect("a seed is a number")
+}
+
+fn say(line: &str) {
+    // A closed pipe is no reason to stop.
+    let _ = writeln!(std::io::stdout(), "{line}");
 }

@@ -260,7 +260,8 @@ async fn audit_versions(world: &World, auditor: &Device, entries: &[Entry]) {
             for (number, protected) in world.protected.borrow().iter() {
                 let is_from_there = entry.commit.device == world.devices[*number].id();
                 let is_it = change.node == protected.node && found == protected.worthless;
-                if is_from_there && is_it && entry.seq > protected.since {
+                let is_sanctioned = world.chronicle.is_sanctioned(*number, found);
+                if is_from_there && is_it && !is_sanctioned && entry.seq > protected.since {
                     world.violation(format!(
                         "I-11: entry {} has what a power cut left of {}",
                         entry.seq, record.name

@@ -78,6 +78,8 @@ struct Inner {
     /// Names that the same things have had.
     aliases: BTreeMap<Vec<u8>, BTreeSet<Vec<u8>>>,
     handled: BTreeMap<ContentHash, BTreeSet<usize>>,
+    /// What users have moved, or changed the mode or time of.
+    sanctioned: BTreeSet<(usize, ContentHash)>,
     deleted: BTreeSet<ContentHash>,
     /// The first version of the file that each version is one of.
     origins: BTreeMap<ContentHash, ContentHash>,
@@ -138,7 +140,15 @@ impl Chronicle {
 
     /// A user has moved a version, or changed its mode or time.
     pub fn handled(&self, device: usize, content: ContentHash) {
-        self.0.lock().handle(device, content);
+        let mut inner = self.0.lock();
+        inner.handle(device, content);
+        inner.sanctioned.insert((device, content));
+    }
+
+    /// Tells whether a user has moved a file that held this, or changed its mode or time: then it counts as theirs, even
+    /// if it is what a power cut left.
+    pub fn is_sanctioned(&self, device: usize, content: ContentHash) -> bool {
+        self.0.lock().sanctioned.contains(&(device, content))
     }
 
     /// The power was cut on a device: nobody answers for what was not durable, nor for what came back instead. `gone` is

@@ -5,12 +5,13 @@
 //!
 //! Reading order: [`world`] (the whole), [`options`] (what a seed expands to), [`checks`] (what must be), [`device`],
 //! [`trace`] (what users do), [`chronicle`] (what they may expect), [`file_system`], [`store`], [`server`], [`audit`],
-//! [`executor`], [`clock`], [`random`], [`record`], [`coverage`], [`watcher`], [`mutants`].
+//! [`executor`], [`clock`], [`random`], [`record`], [`coverage`], [`watcher`], [`mutants`], [`batch`] (many worlds).
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
 pub mod audit;
+pub mod batch;
 pub mod checks;
 pub mod chronicle;
 pub mod clock;

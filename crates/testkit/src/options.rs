@@ -86,6 +86,16 @@ impl WorldOptions {
         if dice.chance(900) {
             options.deeds.retain(|deed| *deed != Deed::CreateLarge);
         }
+        if Dice::new(seed ^ 0x7a61e).chance(80) {
+            // Directories are moved into each other.
+            options.deeds = vec![
+                Deed::MakeDirectory,
+                Deed::MakeDirectory,
+                Deed::Move,
+                Deed::Move,
+                Deed::Create,
+            ];
+        }
         options.names.truncate(2 + dice.index(6));
         if dice.chance(250) {
             let strange = strange_names();

@@ -1,5 +1,6 @@
-//! Worlds by the thousand.
+//! Worlds by the hundred, sound and broken ones.
 
 mod it {
+    mod mutants;
     mod seeds;
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use model::environment::random_bytes;
-use model::{ConflictOrigin, Name, NodeId, RelativePath, TreeStore};
+use model::{ConflictOrigin, Name, NodeId, NodeState, RelativePath, TreeStore};
 
 use super::{Engine, Event};
 use crate::error::{Result, SyncError};
@@ -151,7 +151,12 @@ impl Engine {
     fn forget(&mut self, node: &NodeId) -> Result<()> {
         self.state.remove_synced(node)?;
         self.overlay.forget(node);
-        let is_alive = self.state.node(node)?.is_some_and(|remote| remote.is_alive());
+        let remote = self.state.node(node)?;
+        // What lay in a directory lies in the one that it became; without a row above it, its own would be worth nothing.
+        if let Some(NodeState::MergedInto(holder)) = remote.as_ref().map(|remote| remote.state) {
+            self.state.reparent_synced(node, &holder)?;
+        }
+        let is_alive = remote.is_some_and(|remote| remote.is_alive());
         if is_alive { Ok(()) } else { self.state.remove_unsynced(node) }
     }
 
