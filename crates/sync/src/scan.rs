@@ -383,6 +383,10 @@ impl Scanner<'_> {
     }
 
     fn miss(&mut self, row: ScanRow) {
+        // It was moved out of a directory that was moved itself, and was found first.
+        if self.found.present.contains_key(&row.node) {
+            return;
+        }
         if let Some(stat) = row.stat {
             self.by_inode.insert((stat.inode, row.kind), row.node);
         }
