@@ -5,6 +5,7 @@ use serde_json::json;
 use sync::file_system::FileSystem;
 use sync::file_system::native::NativeFileSystem;
 use sync::ignore_rules::IgnoreRules;
+use sync::overlay::Overlay;
 use sync::scan::{LocalChanges, Scope, scan};
 use sync::state::State;
 
@@ -33,7 +34,8 @@ pub(crate) fn run(context: &Context<'_>, arguments: &FolderArgument) -> Result<u
     let state = folder.state()?;
     let file_system = NativeFileSystem::open(&folder.root)?;
     let rules = rules(&file_system)?;
-    let changes = scan(&file_system, &state, &rules, &*context.random, &Scope::Everything)?;
+    let (scope, nothing_known) = (Scope::Everything, Overlay::default());
+    let changes = scan(&file_system, &state, &rules, &*context.random, &scope, &nothing_known)?;
     let differences = differences(&state, &changes)?;
     let (outbox, unsynced) = (state.outbox()?.len() as u64, state.unsynced()?.len() as u64);
     let conflicts = state.remote_conflicts()?;
