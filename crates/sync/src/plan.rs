@@ -289,6 +289,8 @@ fn next<T: Trees>(trees: &T, node: &NodeId) -> Result<Option<Operation>, T::Erro
         (NodeState::MergedInto(id), Some(local)) => match (trees.local(id)?, trees.synced(id)?) {
             (None, Some(holder)) if holder.is_pending => None,
             (None, _) => Some(Operation::Adopt(*id)),
+            // Two nodes and one file: only one of them can go.
+            (Some(holder), _) if holder.place == local.place => Some(Operation::Forget),
             (Some(holder), base) => {
                 let holder = matter_here(&holder, base.as_ref());
                 merged(&local, synced.as_ref(), &remote, holder.as_ref())

@@ -2,7 +2,8 @@
 //!
 //! *Participants*: the engine; the watcher only says where to look first. *Goals*: memory in proportion to the largest
 //! directory and to what has changed; a move is found as a move. *Non-goals*: reading contents.
-//! *Invariants*: a node is reported absent only if its directory was listed whole and nothing stands in its place.
+//! *Invariants*: a node is reported absent only if its directory was listed whole and nothing stands in its place; a
+//! directory was listed only if it is still where it was listed; no place holds two nodes. Users rename while this looks.
 //!
 //! Identity: what stands under the same name and is of the same kind is the same node, unless its inode is that of
 //! another node that is not where it was. A file counts as moved only if size and modification time are the old ones,
@@ -115,10 +116,11 @@ pub fn scan(
         missing: HashMap::new(),
         by_inode: HashMap::new(),
         arrivals: Vec::new(),
+        settled: HashMap::new(),
         queue: Vec::new(),
     };
     match scope {
-        Scope::Everything => scanner.queue.push((RelativePath::ROOT, NodeId::ROOT)),
+        Scope::Everything => scanner.queue.push((RelativePath::ROOT, NodeId::ROOT, None)),
         Scope::Directories(paths) => scanner.enqueue_known(paths)?,
     }
     scanner.run()?;
@@ -175,7 +177,10 @@ struct Scanner<'a> {
     missing: HashMap<NodeId, Missing>,
     by_inode: HashMap<(u64, FileKind), NodeId>,
     arrivals: Vec<Arrival>,
-    queue: Vec<(RelativePath, NodeId)>,
+    /// What arrivals turned out to be, by their places: a directory that was moved meanwhile is listed twice.
+    settled: HashMap<Place, NodeId>,
+    /// Directories to be listed, with their inodes.
+    queue: Vec<(RelativePath, NodeId, Option<u64>)>,
 }
 
 impl Scanner<'_> {
@@ -183,20 +188,23 @@ impl Scanner<'_> {
     fn enqueue_known(&mut self, paths: &BTreeSet<RelativePath>) -> Result<()> {
         let mut known = BTreeMap::new();
         for path in paths {
-            let (mut at, mut node) = (RelativePath::ROOT, NodeId::ROOT);
+            let (mut at, mut node, mut inode) = (RelativePath::ROOT, NodeId::ROOT, None);
             for name in path.names() {
                 // Where several nodes claim the name, the scan of the directory above tells which one has it.
                 let rows = self.state.synced_at(&node, &name)?;
                 let below = at.join(&name)?;
                 match rows.as_slice() {
-                    [child] if self.is_directory_of(child, &below)? => node = child.node,
+                    [child] if self.is_directory_of(child, &below)? => {
+                        node = child.node;
+                        inode = child.stat.map(|stat| stat.inode);
+                    }
                     _ => break,
                 }
                 at = below;
             }
-            known.insert(at, node);
+            known.insert(at, (node, inode));
         }
-        self.queue.extend(known);
+        self.queue.extend(known.into_iter().map(|(path, (node, inode))| (path, node, inode)));
         Ok(())
     }
 
@@ -213,8 +221,8 @@ impl Scanner<'_> {
 
     fn run(&mut self) -> Result<()> {
         loop {
-            while let Some((path, node)) = self.queue.pop() {
-                self.directory(&path, node)?;
+            while let Some((path, node, inode)) = self.queue.pop() {
+                self.directory(&path, node, inode)?;
             }
             if self.match_directories() {
                 continue;
@@ -250,19 +258,28 @@ impl Scanner<'_> {
     }
 
     /// Compares one directory with its rows.
-    fn directory(&mut self, path: &RelativePath, node: NodeId) -> Result<()> {
+    fn directory(&mut self, path: &RelativePath, node: NodeId, inode: Option<u64>) -> Result<()> {
         let entries = match self.file_system.list(path) {
             Ok(entries) => entries,
             // It went away meanwhile; the next scan of its parent says how.
-            Err(FileError::NotFound(_)) if !path.is_root() => return Ok(()),
+            Err(FileError::NotFound(_)) if !path.is_root() => {
+                self.gone(path);
+                return Ok(());
+            }
             Err(error) if path.is_root() => return Err(error.into()),
             Err(error) => {
                 self.problem(path, None, ProblemKind::Unreadable(error.to_string()));
                 return Ok(());
             }
         };
-        if !self.is_deep {
-            self.found.directories.insert(node);
+        // Another one may have got its name, and nothing in that one is its own.
+        if !self.is_still_there(path, inode)? {
+            self.gone(path);
+            return Ok(());
+        }
+        if !self.is_deep && !self.found.directories.insert(node) {
+            // It was moved since it was listed, and what was new in it is found again.
+            self.arrivals.retain(|arrival| arrival.parent != node);
         }
         let mut entries = self.syncable(path, entries);
         let parked = entries
@@ -287,6 +304,18 @@ impl Scanner<'_> {
             self.entry(node, name, at, stat, row);
         }
         rows.try_for_each(|row| self.miss_in(path, row))
+    }
+
+    /// Notes that a directory was moved or removed meanwhile: what is in it is still to be looked at.
+    fn gone(&mut self, path: &RelativePath) {
+        self.problem(path, None, ProblemKind::Changing);
+    }
+
+    /// Tells whether a path leads to the directory with this inode.
+    fn is_still_there(&self, path: &RelativePath, inode: Option<u64>) -> Result<bool> {
+        let Some(inode) = inode else { return Ok(true) };
+        let found = self.file_system.stat(path)?;
+        Ok(found.is_some_and(|found| (found.kind, found.inode) == (FileKind::Directory, inode)))
     }
 
     /// Notes that a row has no entry in its directory, unless the entry is ignored now: that is no deletion.
@@ -345,12 +374,12 @@ impl Scanner<'_> {
                 self.problem(&path, None, ProblemKind::Changing);
                 return;
             }
-            self.arrivals.push(Arrival { parent, name, path, stat, namesake });
+            self.arrive(Arrival { parent, name, path, stat, namesake });
             return;
         };
         if row.kind != stat.kind {
             self.miss(row);
-            self.arrivals.push(Arrival { parent, name, path, stat, namesake: None });
+            self.arrive(Arrival { parent, name, path, stat, namesake: None });
             return;
         }
         // What is parked is not here, too.
@@ -362,12 +391,12 @@ impl Scanner<'_> {
         if !is_same_inode {
             let namesake = Some(row.node).filter(|_| !is_parked);
             self.miss(row);
-            self.arrivals.push(Arrival { parent, name, path, stat, namesake });
+            self.arrive(Arrival { parent, name, path, stat, namesake });
             return;
         }
         self.missing.remove(&row.node);
         if stat.kind == FileKind::Directory && self.is_deep {
-            self.queue.push((path.clone(), row.node));
+            self.queue.push((path.clone(), row.node, Some(stat.inode)));
         }
         let local = LocalNode { parent, name, path, stat, is_touched: true };
         match row.stat {
@@ -379,6 +408,21 @@ impl Scanner<'_> {
             _ => {
                 self.found.present.insert(row.node, local);
             }
+        }
+    }
+
+    /// Notes what stands where nothing, or another node, stood, unless it was settled when its directory was listed before.
+    fn arrive(&mut self, arrival: Arrival) {
+        let place = Place { parent: arrival.parent, name: arrival.name.clone() };
+        let settled = self.settled.get(&place).and_then(|node| {
+            let found = self.found.present.get(node)?;
+            let is_it = (found.stat.kind, found.stat.inode, &found.parent, &found.name)
+                == (arrival.stat.kind, arrival.stat.inode, &place.parent, &place.name);
+            is_it.then_some(*node)
+        });
+        match settled {
+            Some(node) => self.settle(node, arrival, true),
+            None => self.arrivals.push(arrival),
         }
     }
 
@@ -525,7 +569,10 @@ impl Scanner<'_> {
         self.missing.remove(&node);
         let Arrival { parent, name, path, stat, .. } = arrival;
         if stat.kind == FileKind::Directory {
-            self.queue.push((path.clone(), node));
+            self.queue.push((path.clone(), node, Some(stat.inode)));
+        }
+        if !self.is_deep {
+            self.settled.insert(Place { parent, name: name.clone() }, node);
         }
         self.found.present.insert(node, LocalNode { parent, name, path, stat, is_touched });
     }
@@ -541,3 +588,6 @@ fn is_untouched(old: &Stat, new: &Stat) -> bool {
 fn is_suspect(old: &Stat, new: &Stat) -> bool {
     old.modified == new.modified && old.changed == new.changed && old.size != new.size
 }
+
+#[cfg(test)]
+mod tests;

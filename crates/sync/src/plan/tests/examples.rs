@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use model::NodeId;
+use model::{NodeId, NodeState, TreeStore};
 
 use super::case::{Case, Nodes};
-use super::world::{content_of, directory, file, id, place};
-use crate::plan::Matter;
+use super::world::{Base, Device, File, Flag, content_of, directory, file, id, place, tree_node};
+use crate::plan::{Matter, Operation};
 
 /// Writes a tree: a line is `node path content`, where `/` stands for the content of a directory. Node numbers from 10 on
 /// are new.
@@ -187,4 +187,19 @@ fn addition_wins_against_deletion_of_its_directory() {
 fn new_file_that_becomes_one_with_a_file_edited_here_is_kept() {
     // The new file equals what the log has under its name; here that one is elsewhere, and another by now.
     ends(&["1 x 1"], &["1 a 2", "11 b 1"], &["1 b 1"], &["b 2", "b (conflict device 0) 1"]);
+}
+
+#[test]
+fn file_that_two_merged_nodes_claim_stays() {
+    let (one, other, at) = (id(1, 10), id(1, 11), place(NodeId::ROOT, "a"));
+    let mut device = Device::default();
+    for (node, state) in [(one, NodeState::Alive), (other, NodeState::MergedInto(one))] {
+        let Ok(()) = device.remote.set(node, tree_node(&at, &file(1), 1, state));
+        let base = Base { place: at.clone(), matter: file(1), version: 1 };
+        device.synced.insert(node, base);
+        let found = File { place: at.clone(), matter: file(1), flag: Flag::Same };
+        device.local.insert(node, found);
+    }
+    let operations = crate::plan::plan(&device, &[one, other].into()).unwrap();
+    assert_eq!(operations.into_iter().collect::<Vec<_>>(), [(other, Operation::Forget)]);
 }

@@ -1,0 +1,217 @@
+//! What a scan makes of users who rename directories while it looks.
+
+#![expect(clippy::disallowed_methods, reason = "the tests play the user")]
+
+use std::fmt;
+use std::path::PathBuf;
+
+use model::testing::node;
+use model::{NodeKind, NodeRecord, Timestamp};
+use parking_lot::Mutex;
+
+use super::*;
+use crate::file_system::native::NativeFileSystem;
+use crate::file_system::{OpenFile, StageToken, StagedFile};
+
+/// Old and new names.
+type Renames = &'static [(&'static str, &'static str)];
+
+type Answer<T> = std::result::Result<T, FileError>;
+
+/// A folder whose user acts right after a directory was listed.
+struct Folder {
+    directory: tempfile::TempDir,
+    files: NativeFileSystem,
+    /// The directory that is waited for, and what is renamed then.
+    renames: Mutex<Option<(RelativePath, Renames)>>,
+}
+
+impl fmt::Debug for Folder {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a folder")
+    }
+}
+
+impl Folder {
+    fn new(names: &[&str]) -> Self {
+        let directory = tempfile::tempdir().expect("a folder");
+        let files = NativeFileSystem::open(directory.path()).expect("opens");
+        let folder = Self { directory, files, renames: Mutex::new(None) };
+        for name in names {
+            match name.strip_suffix('/') {
+                Some(name) => std::fs::create_dir(folder.at(name)).expect("made"),
+                None => std::fs::write(folder.at(name), name).expect("written"),
+            }
+        }
+        folder
+    }
+
+    fn at(&self, path: &str) -> PathBuf {
+        self.directory.path().join(path)
+    }
+
+    fn rename_after_list(&self, listed: RelativePath, renames: Renames) {
+        *self.renames.lock() = Some((listed, renames));
+    }
+
+    fn row(&self, number: u8, parent: NodeId, at: &str) -> SyncedNode {
+        let stat = self.files.stat(&path(at)).expect("looked at").expect("is there");
+        let kind = match stat.kind {
+            FileKind::Directory => NodeKind::Directory,
+            _ => NodeKind::Symlink(b"stands for a file".to_vec()),
+        };
+        let name = path(at).split_last().expect("has a name").1;
+        let modified = Timestamp::default();
+        let record = NodeRecord { parent, name, mode: 0o755, modified, kind, conflict: None };
+        SyncedNode { node: node(number), version: 1, record, stat: Some(stat), pending: None }
+    }
+
+    fn scan(&self, rows: &[SyncedNode], scope: &Scope) -> LocalChanges {
+        let connection = rusqlite::Connection::open_in_memory().expect("opens");
+        let mut state = State::from_connection(connection).expect("a state");
+        for row in rows {
+            state.set_synced(row).expect("set");
+        }
+        let (rules, known) = (IgnoreRules::default(), Overlay::default());
+        scan(self, &state, &rules, &Fixed, scope, &known).expect("scans")
+    }
+}
+
+#[derive(Debug)]
+struct Fixed;
+
+impl Random for Fixed {
+    fn fill(&self, bytes: &mut [u8]) {
+        bytes.fill(7);
+    }
+}
+
+impl FileSystem for Folder {
+    fn list(&self, directory: &RelativePath) -> Answer<Vec<DirectoryEntry>> {
+        let entries = self.files.list(directory)?;
+        let renames = self.renames.lock().take_if(|(listed, _)| listed == directory);
+        for (from, to) in renames.map_or(&[][..], |(_, renames)| renames) {
+            std::fs::rename(self.at(from), self.at(to)).expect("renamed");
+        }
+        Ok(entries)
+    }
+
+    fn stat(&self, path: &RelativePath) -> Answer<Option<Stat>> {
+        self.files.stat(path)
+    }
+
+    fn open(&self, _: &RelativePath) -> Answer<Box<dyn OpenFile>> {
+        unreachable!("a scan only looks")
+    }
+
+    fn read_link(&self, _: &RelativePath) -> Answer<Vec<u8>> {
+        unreachable!("a scan only looks")
+    }
+
+    fn stage(&self, _: StageToken) -> Answer<Box<dyn StagedFile>> {
+        unreachable!("a scan only looks")
+    }
+
+    fn stage_link(&self, _: StageToken, _: &[u8], _: Timestamp) -> Answer<()> {
+        unreachable!("a scan only looks")
+    }
+
+    fn discard(&self, _: StageToken) -> Answer<()> {
+        unreachable!("a scan only looks")
+    }
+
+    fn install(&self, _: StageToken, _: &RelativePath, _: Option<&Stat>) -> Answer<Stat> {
+        unreachable!("a scan only looks")
+    }
+
+    fn make_directory(&self, _: &RelativePath, _: u32) -> Answer<Stat> {
+        unreachable!("a scan only looks")
+    }
+
+    fn rename(&self, _: &RelativePath, _: &RelativePath) -> Answer<Stat> {
+        unreachable!("a scan only looks")
+    }
+
+    fn set_attributes(
+        &self,
+        _: &RelativePath,
+        _: &Stat,
+        _: u32,
+        _: Option<Timestamp>,
+    ) -> Answer<Stat> {
+        unreachable!("a scan only looks")
+    }
+
+    fn trash(&self, _: &RelativePath, _: &Stat, _: &str) -> Answer<()> {
+        unreachable!("a scan only looks")
+    }
+
+    fn make_durable(&self) -> Answer<()> {
+        unreachable!("a scan only looks")
+    }
+
+    fn root_identity(&self) -> Answer<Option<[u8; 16]>> {
+        unreachable!("a scan only looks")
+    }
+
+    fn set_root_identity(&self, _: [u8; 16]) -> Answer<()> {
+        unreachable!("a scan only looks")
+    }
+}
+
+fn path(text: &str) -> RelativePath {
+    RelativePath::new(text.as_bytes()).expect("a valid path")
+}
+
+fn names_in(changes: &LocalChanges, parent: NodeId) -> Vec<String> {
+    let inside = changes.present.values().filter(|found| found.parent == parent);
+    let mut names: Vec<_> =
+        inside.map(|found| String::from_utf8_lossy(found.name.as_bytes()).into_owned()).collect();
+    names.sort_unstable();
+    names
+}
+
+#[test]
+fn what_is_new_in_a_directory_that_moves_after_it_was_listed_is_one_node() {
+    let folder = Folder::new(&["old/", "old/file", "old/inner/", "old/inner/deep"]);
+    // One directory was moved into the other before.
+    let rows = [folder.row(1, NodeId::ROOT, "old"), folder.row(2, NodeId::ROOT, "old/inner")];
+    // The deeper one is listed first.
+    folder.rename_after_list(path("old"), &[("old", "new")]);
+    let hinted = BTreeSet::from([RelativePath::ROOT, path("old")]);
+    let changes = folder.scan(&rows, &Scope::Directories(hinted));
+    assert_eq!(names_in(&changes, NodeId::ROOT), ["new"]);
+    assert_eq!(names_in(&changes, node(1)), ["file", "inner"]);
+    assert_eq!(names_in(&changes, node(2)), ["deep"]);
+    assert_eq!(changes.present.len(), 4, "{:?}", changes.present);
+    assert!(changes.absent.is_empty());
+}
+
+#[test]
+fn directory_that_moves_before_its_new_ones_are_listed_is_looked_at_again() {
+    let folder = Folder::new(&["old/", "old/inner/", "old/inner/deep"]);
+    let rows = [folder.row(1, NodeId::ROOT, "old")];
+    folder.rename_after_list(path("old/inner"), &[("old", "new")]);
+    let hinted = BTreeSet::from([path("old")]);
+    let changes = folder.scan(&rows, &Scope::Directories(hinted));
+    assert_eq!(names_in(&changes, node(1)), ["inner"]);
+    let changed = changes.problems.iter().map(|problem| (&problem.path, &problem.kind));
+    assert_eq!(changed.collect::<Vec<_>>(), [(&path("old/inner"), &ProblemKind::Changing)]);
+}
+
+#[test]
+fn directory_that_takes_the_name_of_another_is_not_taken_for_it() {
+    let folder = Folder::new(&["at/", "at/mine", "other/", "other/foreign"]);
+    let at = folder.row(1, NodeId::ROOT, "at");
+    let rows = [
+        folder.row(2, at.node, "at/mine"),
+        folder.row(3, NodeId::ROOT, "other"),
+        folder.row(4, node(3), "other/foreign"),
+        at,
+    ];
+    folder.rename_after_list(RelativePath::ROOT, &[("at", "aside"), ("other", "at")]);
+    let changes = folder.scan(&rows, &Scope::Everything);
+    assert!(changes.absent.is_empty(), "{:?}", changes.absent);
+    assert!(changes.present.is_empty(), "{:?}", changes.present);
+    assert_eq!(changes.problems.len(), 2);
+}
