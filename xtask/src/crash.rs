@@ -3,10 +3,11 @@
 //!
 //! # Participants
 //!
-//! Two *users*, each changing one device's folder from a seeded list of choices; two *sync loops*,
-//! each running `syncline sync` again and again on one folder; a *killer* that sends SIGKILL to a
-//! sync or to the server at random milliseconds. Afterwards the *judge* lets both sync until
-//! nothing moves and looks.
+//! Two *users*, each changing one device's folder from a seeded list of choices; two *client loops*,
+//! each running `syncline sync`, or now and then `syncline watch`, again and again on one folder; a
+//! *killer* that sends SIGKILL to a client or to the server at random milliseconds, until as many
+//! clients as were asked for are killed, and as many servers. Afterwards the *judge* lets both sync
+//! until nothing moves and looks.
 //!
 //! # Goals
 //!
@@ -15,16 +16,16 @@
 //! 3. What a user wrote last into any file is in a tree, in a kept copy of a conflict, or in the
 //!    history.
 //! 4. A kept copy exists only for a file that both users changed without seeing each other's change.
-//! 5. No sync panics or reports damage.
+//! 5. No client panics or reports damage, and none takes away what its user is working with.
 //!
 //! # Non-goals
 //!
 //! Power cuts and lying disks: the simulated world of `testkit` has those. The seed fixes the
 //! choices, not the moments, so a run cannot be repeated exactly; `--keep` keeps its folders.
 
+mod client_loop;
 mod history;
 mod judge;
-mod sync_loop;
 mod user;
 
 use std::fs;
@@ -38,8 +39,8 @@ use crate::demo;
 use crate::failure::{Context, Result, fail};
 use crate::random::Random;
 use crate::syncline::{self, Device, Place, Server};
+use client_loop::{Client, ClientLoop};
 use history::History;
-use sync_loop::SyncLoop;
 use user::User;
 
 /// What a run is to do.
@@ -51,7 +52,7 @@ pub struct CrashOptions {
     pub room: PathBuf,
     /// Fixes the choices of users and killer.
     pub seed: u64,
-    /// How many processes are killed.
+    /// How many clients are killed, and just as many times the server, if there is one.
     pub kills: u32,
     /// With a server, or over a plain store.
     pub served: bool,
@@ -62,8 +63,10 @@ pub struct CrashOptions {
 /// What a run did and found.
 #[derive(Debug, Clone, Default)]
 pub struct CrashReport {
-    /// Syncs that were killed.
+    /// Runs of `syncline sync` that were killed.
     pub killed_syncs: u32,
+    /// Runs of `syncline watch` that were killed.
+    pub killed_watches: u32,
     /// Times the server was killed.
     pub killed_servers: u32,
     /// Syncs that ended by themselves while the users worked.
@@ -86,12 +89,25 @@ pub struct CrashReport {
     pub violations: Vec<String>,
 }
 
+impl CrashReport {
+    /// Clients that were killed, whatever they were doing.
+    pub fn killed_clients(&self) -> u32 {
+        self.killed_syncs + self.killed_watches
+    }
+}
+
 impl std::fmt::Display for CrashReport {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         writeln!(
             formatter,
-            "killed: {} syncs, {} servers; {} syncs ended by themselves; {} operations of two users",
-            self.killed_syncs, self.killed_servers, self.finished_syncs, self.operations
+            "killed: {} clients ({} syncs, {} watches), {} servers; {} syncs ended by themselves; {} \
+             operations of two users",
+            self.killed_clients(),
+            self.killed_syncs,
+            self.killed_watches,
+            self.killed_servers,
+            self.finished_syncs,
+            self.operations
         )?;
         writeln!(
             formatter,
@@ -151,13 +167,19 @@ pub fn run(options: &CrashOptions) -> Result<CrashReport> {
             User::start(index, &device.folder, &options.room, options.seed, Arc::clone(&history))
         })
         .collect::<Result<_>>()?;
-    let loops: Vec<SyncLoop> = stage.devices.iter().map(SyncLoop::start).collect();
+    let loops: Vec<ClientLoop> =
+        stage.devices.iter().map(|device| ClientLoop::start(device, options.seed)).collect();
     let outcome = kill(options, &mut stage, &loops, &mut report);
-    for user in users {
-        report.operations += user.stop()?;
+    for (index, user) in users.into_iter().enumerate() {
+        let (operations, ended) = user.stop();
+        report.operations += operations;
+        // Nobody but its user touches an own area: what is missing there was taken away by a sync.
+        report
+            .violations
+            .extend(ended.err().map(|failure| format!("user {index} stopped: {failure}")));
     }
-    for sync_loop in loops {
-        sync_loop.stop(&mut report);
+    for client_loop in loops {
+        client_loop.stop(&mut report);
     }
     outcome?;
     let history = match history.lock() {
@@ -204,33 +226,46 @@ impl Stage {
     }
 }
 
-/// Kills until the number is reached. Only a process that was alive counts.
+/// Kills until the numbers are reached. Only a process that was alive counts.
 fn kill(
     options: &CrashOptions,
     stage: &mut Stage,
-    loops: &[SyncLoop],
+    loops: &[ClientLoop],
     report: &mut CrashReport,
 ) -> Result<()> {
     let mut random = Random::for_part(options.seed, "killer");
     let start = Instant::now();
-    let patience = Duration::from_secs(60) + Duration::from_secs(2) * options.kills;
-    while report.killed_syncs + report.killed_servers < options.kills {
+    let patience = Duration::from_secs(60) + Duration::from_secs(4) * options.kills;
+    loop {
+        let clients_left = options.kills.saturating_sub(report.killed_clients());
+        let servers_left = match &stage.server {
+            Some(_) => options.kills.saturating_sub(report.killed_servers),
+            None => 0,
+        };
+        if clients_left + servers_left == 0 {
+            return Ok(());
+        }
         if start.elapsed() > patience {
             return fail("too few processes live long enough to be killed");
         }
         sleep(Duration::from_micros(random.between(500, 120_000)));
-        let victim = random.below(100);
-        if victim < 25
-            && let Some(server) = &mut stage.server
-        {
-            server.kill();
-            report.killed_servers += 1;
-            sleep(Duration::from_millis(random.between(0, 60)));
-            server.restart().context("the killed server does not come back")?;
-        } else {
-            let which = usize::try_from(random.below(loops.len() as u64)).unwrap_or(0);
-            report.killed_syncs += u32::from(loops[which].kill());
+        let is_server =
+            random.below(u64::from(clients_left + servers_left)) >= u64::from(clients_left);
+        match &mut stage.server {
+            Some(server) if is_server => {
+                server.kill();
+                report.killed_servers += 1;
+                sleep(Duration::from_millis(random.between(0, 60)));
+                server.restart().context("the killed server does not come back")?;
+            }
+            _ => {
+                let which = usize::try_from(random.below(loops.len() as u64)).unwrap_or(0);
+                match loops[which].kill() {
+                    Some(Client::Sync) => report.killed_syncs += 1,
+                    Some(Client::Watch) => report.killed_watches += 1,
+                    None => {}
+                }
+            }
         }
     }
-    Ok(())
 }

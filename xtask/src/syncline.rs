@@ -142,10 +142,17 @@ impl Device {
         Ok(Transferred::read(&String::from_utf8_lossy(&output.stdout)))
     }
 
+    /// The command that keeps the folder in sync until it is ended.
+    pub fn watch_command(&self) -> Command {
+        let mut command = self.command(&["watch"]);
+        command.arg(&self.folder);
+        command
+    }
+
     /// Starts to keep the folder in sync, until the returned process is ended.
     pub fn watch(&self) -> Result<Background> {
-        let mut command = self.command(&["watch"]);
-        command.arg(&self.folder).stdin(Stdio::null()).stdout(Stdio::null());
+        let mut command = self.watch_command();
+        command.stdin(Stdio::null()).stdout(Stdio::null());
         Ok(Background { child: command.stderr(Stdio::null()).spawn().context("watch")? })
     }
 

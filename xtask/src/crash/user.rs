@@ -47,7 +47,7 @@ fn shared_path(number: u64) -> String {
 /// A user at work.
 pub(super) struct User {
     is_over: Arc<AtomicBool>,
-    thread: JoinHandle<Result<u32>>,
+    thread: JoinHandle<(u32, Result<()>)>,
 }
 
 impl User {
@@ -73,19 +73,21 @@ impl User {
         let thread = std::thread::spawn(move || {
             let mut operations = 0;
             while !for_thread.load(Ordering::SeqCst) {
-                hands.one_operation()?;
+                if let Err(failure) = hands.one_operation() {
+                    return (operations, Err(failure));
+                }
                 operations += 1;
                 sleep(Duration::from_micros(hands.random.between(500, 25_000)));
             }
-            Ok(operations)
+            (operations, Ok(()))
         });
         Ok(Self { is_over, thread })
     }
 
-    /// Ends the work and says how many operations it had.
-    pub(super) fn stop(self) -> Result<u32> {
+    /// Ends the work, and says how many operations it had and what went wrong in the last one.
+    pub(super) fn stop(self) -> (u32, Result<()>) {
         self.is_over.store(true, Ordering::SeqCst);
-        self.thread.join().unwrap_or_else(|_| fail("a user panicked"))
+        self.thread.join().unwrap_or_else(|_| (0, fail("a user panicked")))
     }
 }
 
