@@ -5,7 +5,7 @@
 //! put in place the state is told which ones, and in which version.
 
 use model::codec::{Decoder, Encoder, decode_message, encode_message};
-use model::{NodeId, NodeKind, NodeRecord};
+use model::{NodeId, NodeKind, NodeRecord, Timestamp};
 
 use super::Engine;
 use super::download::Target;
@@ -30,6 +30,7 @@ const RECORD_LENGTH_MAX: usize = 16 * 1024 * 1024;
 impl Engine {
     /// Notes what is about to be put in place, together with the directories that were made for it.
     pub(super) fn note_installing(&mut self, targets: &[Target]) -> Result<()> {
+        self.identify(&targets.iter().map(|target| target.node).collect::<Vec<_>>())?;
         let mut encoder = Encoder::default();
         let mut note = |node: &NodeId, version: u64, record: &NodeRecord| {
             encoder.raw(node.as_bytes());
@@ -72,6 +73,7 @@ impl Engine {
         if nodes.is_empty() {
             return Ok(());
         }
+        self.identify(nodes)?;
         let mut encoder = Encoder::default();
         encoder.raw(&self.state.fact(fact)?.unwrap_or_default());
         for node in nodes {
@@ -82,6 +84,22 @@ impl Engine {
             }
         }
         self.state.set_fact(fact, &encoder.into_bytes())
+    }
+
+    /// Lets rows that say nothing of their files say which files they are, so that these are known again in their new
+    /// places. With such a change time a scan reads them all the same.
+    fn identify(&mut self, nodes: &[NodeId]) -> Result<()> {
+        for node in nodes {
+            let Some(found) = self.overlay.get(node) else { continue };
+            let stat = Stat { changed: Timestamp::default(), ..found.stat };
+            if let Some(row) = self.state.synced(node)?
+                && row.stat.is_none()
+                && row.pending.is_none()
+            {
+                self.state.set_synced(&SyncedNode { stat: Some(stat), ..row })?;
+            }
+        }
+        Ok(())
     }
 
     /// Forgets what was noted: it is in the merge base.
@@ -176,3 +194,6 @@ fn is_of(stat: &Stat, record: &NodeRecord) -> bool {
             }
         }
 }
+
+#[cfg(test)]
+mod tests;
