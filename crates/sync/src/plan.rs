@@ -219,11 +219,14 @@ pub fn parked_node(place: &Place) -> Option<NodeId> {
     is_parked(place).then_some(id)
 }
 
-/// Returns the place from whose name a copy that is kept has its own: that of the file, but that of the log for what is
-/// parked.
-pub fn copied_place(local: &Place, remote: &Place) -> Place {
-    let name = if is_parked(local) { &remote.name } else { &local.name };
-    Place { parent: local.parent, name: name.clone() }
+/// Returns the place beside which a copy is kept: that of the file, but that of the log for what is parked. Where the
+/// directory of that is not in the folder, only the name counts.
+pub fn copied_place(local: &Place, remote: &Place, is_directory_here: bool) -> Place {
+    match is_parked(local) {
+        true if is_directory_here => remote.clone(),
+        true => Place { parent: local.parent, name: remote.name.clone() },
+        false => local.clone(),
+    }
 }
 
 /// Plans the next operation of every node that differs.

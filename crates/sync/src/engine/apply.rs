@@ -293,7 +293,9 @@ impl Engine {
         let found = self.overlay.get(node).cloned().expect("a conflict was read");
         let Some(from) = self.trees().local_path(node)? else { return Ok(()) };
         let remote = self.state.node(node)?.expect("planned from the remote tree");
-        let mut place = copied_place(&found.local.place, &split(&remote.record).0);
+        let home = split(&remote.record).0;
+        let is_home_here = matches!(self.trees().path_of_place(&home), Ok(Some(_)));
+        let mut place = copied_place(&found.local.place, &home, is_home_here);
         let label = format!("conflict {}", self.options.device_name);
         let wanted = place.name.clone();
         let mut attempt = 0;

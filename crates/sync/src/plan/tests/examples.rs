@@ -6,7 +6,7 @@ use model::{NodeId, NodeState, TreeStore};
 
 use super::case::{Case, Nodes};
 use super::world::{Base, Device, File, Flag, content_of, directory, file, id, place, tree_node};
-use crate::plan::{Matter, Operation};
+use crate::plan::{Matter, Operation, copied_place, parked_place};
 
 /// Writes a tree: a line is `node path content`, where `/` stands for the content of a directory. Node numbers from 10 on
 /// are new.
@@ -202,4 +202,14 @@ fn file_that_two_merged_nodes_claim_stays() {
     }
     let operations = crate::plan::plan(&device, &[one, other].into()).unwrap();
     assert_eq!(operations.into_iter().collect::<Vec<_>>(), [(other, Operation::Forget)]);
+}
+
+#[test]
+fn copy_of_what_is_parked_is_kept_beside_its_file() {
+    let home = place(id(1, 10), "file");
+    let parked = parked_place(&id(1, 11));
+    assert_eq!(copied_place(&parked, &home, true), home);
+    assert_eq!(copied_place(&parked, &home, false), place(NodeId::ROOT, "file"));
+    let moved = place(id(1, 12), "moved");
+    assert_eq!(copied_place(&moved, &home, true), moved);
 }

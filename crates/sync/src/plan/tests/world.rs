@@ -422,7 +422,10 @@ impl Device {
         ensure(file.flag == Flag::Known, || format!("{file:?} was not read"))?;
         self.synced.remove(&node);
         let remote = &self.remote.get(&node).ok_or("kept beside nothing")?.record;
-        let wanted = copied_place(&file.place, &split(remote).0).name;
+        let home = split(remote).0;
+        let is_home_here = home.parent == NodeId::ROOT || self.local.contains_key(&home.parent);
+        file.place = copied_place(&file.place, &home, is_home_here);
+        let wanted = file.place.name.clone();
         let label = format!("conflict device {}", self.label);
         let is_taken = |place: &Place| {
             let (Ok(local), Ok(remote)) = (self.local_holder(place), self.remote_holder(place));
