@@ -23,7 +23,7 @@ use crate::error::{Result, SyncError};
 use crate::file_system::{FileError, FileSystem};
 use crate::ignore_rules::IgnoreRules;
 use crate::overlay::{EngineTrees, Overlay};
-use crate::scan::{Problem, Scope, scan};
+use crate::scan::{Problem, Scope, read_rules, scan};
 use crate::state::State;
 use crate::workers::Workers;
 
@@ -44,9 +44,6 @@ pub use watch_loop::WatchOptions;
 
 /// Rounds of planning after which the engine gives up; none is known that needs more than a few.
 const ROUNDS_MAX: u32 = 200;
-
-/// The name of the file with the ignore rules.
-const IGNORE_FILE: &[u8] = b".synclineignore";
 
 /// What enters the engine from outside.
 #[derive(Debug, Clone)]
@@ -142,6 +139,8 @@ pub struct Engine {
     fetcher: ChunkFetcher,
     keys: WorkspaceContentKeys,
     rules: IgnoreRules,
+    /// The rules of the root, as they were read.
+    rules_text: Vec<u8>,
     upload: checkin::Upload,
     /// Whether the last run came to its end, so that the overlay says how the folder was then.
     is_scanned: bool,
@@ -196,6 +195,7 @@ impl Engine {
             fetcher,
             keys,
             rules: IgnoreRules::default(),
+            rules_text: Vec::new(),
             upload: checkin::Upload::default(),
             is_scanned: false,
             skipped: BTreeSet::new(),
@@ -356,8 +356,8 @@ impl Engine {
         if matches!(scope, Scope::Everything) {
             self.overlay.clear();
         }
-        let found =
-            || scan(&**file_system, &self.state, &self.rules, &**random, scope, &self.overlay);
+        let rules = &mut self.rules;
+        let found = || scan(&**file_system, &self.state, rules, &**random, scope, &self.overlay);
         let changes = self.state.reading(found)?;
         self.report.scanned += changes.scanned;
         self.overlay.absorb(changes);
@@ -372,18 +372,14 @@ impl Engine {
     }
 
     fn load_rules(&mut self) -> Result<()> {
-        use std::io::Read;
-        let path = RelativePath::new(IGNORE_FILE)?;
-        let mut text = Vec::new();
-        match self.environment.file_system.open(&path) {
-            Ok(file) => {
-                let read = file.take(IGNORE_FILE_LENGTH_MAX).read_to_end(&mut text);
-                read.map_err(|error| FileError::Other { path, reason: error.to_string() })?;
-            }
-            Err(FileError::NotFound(_) | FileError::Changed(_)) => {}
-            Err(error) => return Err(error.into()),
+        let text = read_rules(&*self.environment.file_system, &RelativePath::ROOT)?;
+        let text = text.unwrap_or_default();
+        if text != self.rules_text {
+            self.rules.add(&RelativePath::ROOT, &text);
+            self.rules_text = text;
+            // What an earlier scan has passed over may count now.
+            self.is_scanned = false;
         }
-        self.rules = IgnoreRules::parse(&text).0;
         Ok(())
     }
 
@@ -419,6 +415,3 @@ const MASS_DELETE_MIN: u64 = 50;
 
 /// Which part of all nodes may vanish at once without a question, in per cent.
 const MASS_DELETE_PERCENT: u64 = 30;
-
-/// How many bytes of ignore rules are read.
-const IGNORE_FILE_LENGTH_MAX: u64 = 1024 * 1024;

@@ -6,6 +6,7 @@
 //! decides. Unlike git's, the built-in rules for temporary files leave directories alone: one called `4913` is a
 //! person's own.
 
+use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -70,14 +71,20 @@ pub struct Warning {
 /// Tells which paths are not synced.
 #[derive(Debug, Clone)]
 pub struct IgnoreRules {
-    /// The rules of each directory that has some, the deepest first.
-    levels: Vec<(RelativePath, Gitignore)>,
+    /// The rules of the root.
+    of_root: Gitignore,
+    /// The rules of each other directory that has some, by its path.
+    of_directories: HashMap<Box<[u8]>, Gitignore>,
     built_in: BuiltIn,
 }
 
 impl Default for IgnoreRules {
     fn default() -> Self {
-        Self { levels: Vec::new(), built_in: BuiltIn::new() }
+        Self {
+            of_root: Gitignore::empty(),
+            of_directories: HashMap::new(),
+            built_in: BuiltIn::new(),
+        }
     }
 }
 
@@ -89,15 +96,26 @@ impl IgnoreRules {
         (rules, warnings)
     }
 
-    /// Reads the rules of another directory, in place of those it had.
+    /// Reads the rules of a directory, in place of those it had.
     pub fn add(&mut self, directory: &RelativePath, text: &[u8]) -> Vec<Warning> {
         let (matcher, warnings) = read_rules(text);
-        self.levels.retain(|(other, _)| other != directory);
-        if !matcher.is_empty() {
-            self.levels.push((directory.clone(), matcher));
-            self.levels.sort_by_key(|(directory, _)| std::cmp::Reverse(directory.depth()));
+        if directory.is_root() {
+            self.of_root = matcher;
+        } else if matcher.is_empty() {
+            self.remove(directory);
+        } else {
+            self.of_directories.insert(directory.as_bytes().into(), matcher);
         }
         warnings
+    }
+
+    /// Forgets the rules of a directory.
+    pub fn remove(&mut self, directory: &RelativePath) {
+        if directory.is_root() {
+            self.of_root = Gitignore::empty();
+        } else if !self.of_directories.is_empty() {
+            self.of_directories.remove(directory.as_bytes());
+        }
     }
 
     /// Tells whether a path is not synced, by itself or because it lies in a directory that is not.
@@ -126,24 +144,30 @@ impl IgnoreRules {
         if name == SERVICE_DIRECTORY.as_bytes() {
             return true;
         }
-        for (directory, matcher) in &self.levels {
-            let Some(below) = strip_directory(path, directory.as_bytes()) else { continue };
-            match matcher.matched(Path::new(OsStr::from_bytes(below)), is_directory) {
-                Match::None => {}
-                Match::Ignore(_) => return true,
-                Match::Whitelist(_) => return false,
+        match self.decision(path, is_directory) {
+            Match::None => self.built_in.matches(name, is_directory),
+            Match::Ignore(()) => true,
+            Match::Whitelist(()) => false,
+        }
+    }
+
+    /// Asks the user's rules, the nearest first.
+    fn decision(&self, path: &[u8], is_directory: bool) -> Match<()> {
+        let ask = |rules: &Gitignore, below: &[u8]| {
+            rules.matched(Path::new(OsStr::from_bytes(below)), is_directory).map(|_| ())
+        };
+        if !self.of_directories.is_empty() {
+            let slashes = path.iter().enumerate().rev().filter(|(_, byte)| **byte == b'/');
+            for (end, _) in slashes {
+                let Some(rules) = self.of_directories.get(&path[..end]) else { continue };
+                match ask(rules, &path[end + 1..]) {
+                    Match::None => {}
+                    decided => return decided,
+                }
             }
         }
-        self.built_in.matches(name, is_directory)
+        ask(&self.of_root, path)
     }
-}
-
-/// Returns the rest of a path that lies below a directory.
-fn strip_directory<'a>(path: &'a [u8], directory: &[u8]) -> Option<&'a [u8]> {
-    if directory.is_empty() {
-        return Some(path);
-    }
-    path.strip_prefix(directory)?.strip_prefix(b"/")
 }
 
 /// Reads rules, one in each line.

@@ -16,7 +16,7 @@ use model::{InvalidPath, Name, NodeId, Random, RelativePath, TreeNode, TreeStore
 
 use crate::error::Result;
 use crate::file_system::{DirectoryEntry, FileError, FileKind, FileSystem, Stat};
-use crate::ignore_rules::IgnoreRules;
+use crate::ignore_rules::{IGNORE_FILE, IgnoreRules, RULES_LENGTH_MAX};
 use crate::overlay::Overlay;
 use crate::plan::{Place, parked_node};
 use crate::state::State;
@@ -91,14 +91,15 @@ pub enum Scope {
     Directories(BTreeSet<RelativePath>),
 }
 
-/// Scans the folder. `known` is what earlier scans have found that is not in the merge base yet.
+/// Scans the folder. `rules` are those of the root and those that earlier scans have found in other directories; they are
+/// brought up to date wherever the scan comes. `known` is what earlier scans have found that is not in the merge base yet.
 ///
 /// # Errors
 /// [`crate::SyncError`]; a directory that cannot be listed is a [`Problem`], and nothing in it is reported absent.
 pub fn scan(
     file_system: &dyn FileSystem,
     state: &State,
-    rules: &IgnoreRules,
+    rules: &mut IgnoreRules,
     random: &dyn Random,
     scope: &Scope,
     known: &Overlay,
@@ -125,6 +126,29 @@ pub fn scan(
     }
     scanner.run()?;
     Ok(scanner.found)
+}
+
+/// Reads the rules that stand in a directory; nothing where there is no file with any.
+///
+/// # Errors
+/// [`FileError`], where there is one that cannot be read.
+pub fn read_rules(
+    file_system: &dyn FileSystem,
+    directory: &RelativePath,
+) -> Result<Option<Vec<u8>>, FileError> {
+    use std::io::Read;
+    let name = Name::new(IGNORE_FILE.as_bytes()).expect("the name of the rules is one");
+    let Ok(path) = directory.join(&name) else { return Ok(None) };
+    let file = match file_system.open(&path) {
+        Ok(file) => file,
+        Err(FileError::NotFound(_) | FileError::Changed(_)) => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let mut text = Vec::new();
+    // One byte more tells that it is too long.
+    let read = file.take(RULES_LENGTH_MAX as u64 + 1).read_to_end(&mut text);
+    read.map_err(|error| FileError::Other { path, reason: error.to_string() })?;
+    Ok(Some(text))
 }
 
 /// Makes ids of new nodes: random together, and rising, so that a database takes many of them quickly.
@@ -166,7 +190,7 @@ struct Arrival {
 struct Scanner<'a> {
     file_system: &'a dyn FileSystem,
     state: &'a State,
-    rules: &'a IgnoreRules,
+    rules: &'a mut IgnoreRules,
     ids: NodeIds,
     is_deep: bool,
     is_log_unknown: bool,
@@ -277,6 +301,11 @@ impl Scanner<'_> {
             self.gone(path);
             return Ok(());
         }
+        if let Err(error) = self.learn_rules(path, &entries) {
+            // Without its rules nobody knows what of it is to be synced.
+            self.problem(path, None, ProblemKind::Unreadable(error.to_string()));
+            return Ok(());
+        }
         if !self.is_deep && !self.found.directories.insert(node) {
             // It was moved since it was listed, and what was new in it is found again.
             self.arrivals.retain(|arrival| arrival.parent != node);
@@ -323,6 +352,27 @@ impl Scanner<'_> {
         let path = directory.join(&row.name)?;
         if !self.rules.is_entry_ignored(&path, row.kind == FileKind::Directory) {
             self.miss(row);
+        }
+        Ok(())
+    }
+
+    /// Reads the rules that stand in a directory; those of the root are known.
+    fn learn_rules(
+        &mut self,
+        path: &RelativePath,
+        entries: &[DirectoryEntry],
+    ) -> Result<(), FileError> {
+        if path.is_root() {
+            return Ok(());
+        }
+        let is_rules = |entry: &DirectoryEntry| {
+            entry.name == IGNORE_FILE.as_bytes() && entry.stat.kind == FileKind::File
+        };
+        let text =
+            if entries.iter().any(is_rules) { read_rules(self.file_system, path)? } else { None };
+        match text {
+            Some(text) => drop(self.rules.add(path, &text)),
+            None => self.rules.remove(path),
         }
         Ok(())
     }

@@ -82,6 +82,25 @@ pub enum WatchWarning {
     Stopped(String),
 }
 
+/// What a watcher passes over. Rules that change on the way take effect at once: the watcher then visits every directory
+/// again.
+pub trait WatchFilter: Send {
+    /// Is told of a directory before it is asked about anything in it, and whether a file with rules stands there.
+    fn visit(&mut self, directory: &RelativePath, has_rules: bool);
+
+    /// Tells whether a path, whose directory is watched, is of no interest; it may be that of a directory.
+    fn passes_over(&self, path: &RelativePath, is_directory: bool) -> bool;
+}
+
+/// A filter whose rules never change.
+impl<F: Fn(&RelativePath, bool) -> bool + Send> WatchFilter for F {
+    fn visit(&mut self, _directory: &RelativePath, _has_rules: bool) {}
+
+    fn passes_over(&self, path: &RelativePath, is_directory: bool) -> bool {
+        self(path, is_directory)
+    }
+}
+
 /// Watches a folder until it is dropped.
 #[derive(Debug)]
 pub struct FolderWatcher {
@@ -91,8 +110,8 @@ pub struct FolderWatcher {
 }
 
 impl FolderWatcher {
-    /// Starts to watch `root` and every directory below it, except the service directory and those for which
-    /// `is_ignored` says so; it is asked with a path and whether that is a directory.
+    /// Starts to watch `root` and every directory below it, except the service directory and what the filter passes
+    /// over.
     ///
     /// When this returns, everything is watched: a scan after it misses nothing.
     ///
@@ -100,7 +119,7 @@ impl FolderWatcher {
     /// [`WatchError`]. Too few watches are no error but a [`WatchWarning`].
     pub fn start(
         root: &Path,
-        is_ignored: impl Fn(&RelativePath, bool) -> bool + Send + 'static,
+        filter: impl WatchFilter + 'static,
     ) -> Result<(Self, Hints), WatchError> {
         let system = |error: io::Error| WatchError::System {
             path: root.to_path_buf(),
@@ -112,7 +131,7 @@ impl FolderWatcher {
             Err(Errno::MFILE) => return Err(WatchError::TooManyWatchers),
             Err(errno) => return Err(system(errno.into())),
         };
-        let tree = WatchTree::new(root, Arc::clone(&kernel), Box::new(is_ignored));
+        let tree = WatchTree::new(root, Arc::clone(&kernel), Box::new(filter));
         let tree = tree.map_err(|errno| match errno {
             Errno::NOENT | Errno::NOTDIR => WatchError::NoSuchDirectory(root.to_path_buf()),
             errno => system(errno.into()),

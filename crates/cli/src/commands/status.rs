@@ -2,11 +2,10 @@
 
 use model::tree::path_of;
 use serde_json::json;
-use sync::file_system::FileSystem;
 use sync::file_system::native::NativeFileSystem;
 use sync::ignore_rules::IgnoreRules;
 use sync::overlay::Overlay;
-use sync::scan::{LocalChanges, Scope, scan};
+use sync::scan::{LocalChanges, Scope, read_rules, scan};
 use sync::state::State;
 
 use crate::arguments::FolderArgument;
@@ -33,9 +32,10 @@ pub(crate) fn run(context: &Context<'_>, arguments: &FolderArgument) -> Result<u
     let folder = Folder::locate(&context.home, &arguments.folder)?;
     let state = folder.state()?;
     let file_system = NativeFileSystem::open(&folder.root)?;
-    let rules = rules(&file_system)?;
-    let (scope, nothing_known) = (Scope::Everything, Overlay::default());
-    let changes = scan(&file_system, &state, &rules, &*context.random, &scope, &nothing_known)?;
+    let text = read_rules(&file_system, &model::RelativePath::ROOT)?;
+    let (mut rules, _) = IgnoreRules::parse(&text.unwrap_or_default());
+    let (random, known) = (&*context.random, Overlay::default());
+    let changes = scan(&file_system, &state, &mut rules, random, &Scope::Everything, &known)?;
     let differences = differences(&state, &changes)?;
     let (outbox, unsynced) = (state.outbox()?.len() as u64, state.unsynced()?.len() as u64);
     let conflicts = state.remote_conflicts()?;
@@ -103,23 +103,6 @@ fn show(context: &Context<'_>, word: &str, paths: &[String]) {
     if paths.len() > shown {
         context.ui.answer(format!("  {word:8} and {} more", paths.len() - shown));
     }
-}
-
-fn rules(file_system: &NativeFileSystem) -> Result<IgnoreRules> {
-    use std::io::Read;
-    use sync::file_system::FileError;
-    use sync::ignore_rules::{IGNORE_FILE, RULES_LENGTH_MAX};
-    let path = model::RelativePath::new(IGNORE_FILE.as_bytes()).map_err(sync::SyncError::from)?;
-    let mut text = Vec::new();
-    match file_system.open(&path) {
-        Ok(file) => {
-            let read = file.take(RULES_LENGTH_MAX as u64).read_to_end(&mut text);
-            read.map_err(|error| FileError::Other { path, reason: error.to_string() })?;
-        }
-        Err(FileError::NotFound(_) | FileError::Changed(_)) => {}
-        Err(error) => return Err(error.into()),
-    }
-    Ok(IgnoreRules::parse(&text).0)
 }
 
 fn differences(state: &State, changes: &LocalChanges) -> Result<Differences> {

@@ -2,20 +2,21 @@
 //!
 //! What it did last stands in `watch.json` beside the folder's database, for `daemon status`.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use futures_util::StreamExt;
-use model::{Clock, Timestamp};
+use model::{Clock, RelativePath, Timestamp};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use sync::SyncError;
 use sync::engine::{Event, SyncReport, WatchOptions};
-use sync::ignore_rules::IgnoreRules;
+use sync::ignore_rules::{IGNORE_FILE, IgnoreRules};
 use sync::scan::Scope;
-use sync::watch::{FolderWatcher, Hint};
+use sync::watch::{FolderWatcher, Hint, WatchFilter};
 
 use crate::arguments::WatchArguments;
 use crate::connect::{Driver, SessionOptions, wait_for_turn, with_session};
@@ -132,17 +133,35 @@ fn watch(
 
 /// Watches the folder, except what its rules leave out.
 fn start_watcher(folder: &Folder) -> Result<(FolderWatcher, sync::watch::Hints)> {
-    let text = system::read_text(&folder.root.join(sync::ignore_rules::IGNORE_FILE)).ok().flatten();
-    let (rules, _) = IgnoreRules::parse(text.unwrap_or_default().as_bytes());
-    let started = FolderWatcher::start(&folder.root, move |path, is_directory| {
-        rules.is_entry_ignored(path, is_directory)
-    });
-    started.map_err(|error| {
+    let filter = RulesOfFolder { root: folder.root.clone(), rules: IgnoreRules::default() };
+    FolderWatcher::start(&folder.root, filter).map_err(|error| {
         CommandError::new(Code::File, "the folder cannot be watched")
             .cause(error)
             .help("syncline doctor", "looks at the limits")
             .help("syncline sync", "works without watching")
     })
+}
+
+/// The rules of a folder, read anew whenever the watcher comes by.
+struct RulesOfFolder {
+    root: PathBuf,
+    rules: IgnoreRules,
+}
+
+impl WatchFilter for RulesOfFolder {
+    fn visit(&mut self, directory: &RelativePath, has_rules: bool) {
+        let file = self.root.join(directory.to_os_path()).join(IGNORE_FILE);
+        // What cannot be read passes over too little, which costs needless hints and nothing else.
+        let text = if has_rules { system::read_text(&file).ok().flatten() } else { None };
+        match text {
+            Some(text) => drop(self.rules.add(directory, text.as_bytes())),
+            None => self.rules.remove(directory),
+        }
+    }
+
+    fn passes_over(&self, path: &RelativePath, is_directory: bool) -> bool {
+        self.rules.is_entry_ignored(path, is_directory)
+    }
 }
 
 fn scope_of(hint: Hint) -> Scope {
@@ -156,7 +175,7 @@ struct Teller {
     is_json: bool,
     is_quiet: bool,
     marks: [String; 3],
-    file: std::path::PathBuf,
+    file: PathBuf,
     state: Mutex<WatchState>,
     has_started: AtomicBool,
 }

@@ -126,3 +126,62 @@ fn the_unit_names_program_home_and_folder() {
         .to_owned();
     assert!(std::fs::read_to_string(path).unwrap().contains("[Install]"));
 }
+
+#[test]
+fn a_watch_follows_the_ignore_rules() {
+    let pair = Pair::synced(false, |device| {
+        device.write(".synclineignore", "build/\n*.log\n");
+        device.write("build/out.o", "made\n");
+        device.write("deep/er/a.log", "said\n");
+        device.write("kept.txt", "kept\n");
+    });
+    let mut watches = [start_watch(&pair.one), start_watch(&pair.other)];
+    assert!(pair.other.has("kept.txt") && !pair.other.has("build"));
+    // What the rules let go was there all the time, and nothing else tells of it.
+    pair.one.write(".synclineignore", "*.tmp\n");
+    wait_until("files that are ignored no more", || {
+        pair.other.has("build/out.o") && pair.other.has("deep/er/a.log")
+    });
+    // A directory that was passed over is watched now, and the rules hold on the other device.
+    pair.one.write("build/more.o", "made later\n");
+    pair.other.write("deep/own.tmp", "ignored here\n");
+    pair.other.write("deep/own.log", "not ignored here\n");
+    wait_until("a new file in such a directory", || pair.other.has("build/more.o"));
+    wait_until("a name that is free on the other device", || pair.one.has("deep/own.log"));
+    assert!(!pair.one.has("deep/own.tmp"));
+    for watch in &mut watches {
+        assert_eq!(terminate(watch, Signal::INT), Some(130));
+    }
+}
+
+#[test]
+fn rules_in_a_directory_hold_there_and_below() {
+    let pair = Pair::synced(false, |device| {
+        device.write(".synclineignore", "*.log\n");
+        device.write("app/.synclineignore", "/target/\n!keep.log\n*.o\n");
+        for path in
+            ["app/target/x", "app/sub/a.o", "app/keep.log", "app/sub/target/y", "a.o", "b.log"]
+        {
+            device.write(path, path);
+        }
+    });
+    let synced = ["app/.synclineignore", "app/keep.log", "app/sub/target/y", "a.o"];
+    let ignored = ["app/target", "app/sub/a.o", "b.log"];
+    assert_eq!(synced.map(|path| pair.other.has(path)), [true; 4]);
+    assert_eq!(ignored.map(|path| pair.other.has(path)), [false; 3]);
+    assert_eq!(pair.one.run(&["status", "--json"]).ok().json()["new"], serde_json::json!([]));
+    let mut watch = start_watch(&pair.one);
+    pair.one.write("app/.synclineignore", "*.o\n");
+    wait_until("what the directory's rules let go", || {
+        pair.other.sync().ok();
+        pair.other.has("app/target/x")
+    });
+    // A rule that names what is synced already stops its syncing and deletes it nowhere.
+    pair.one.write("app/.synclineignore", "target\n*.o\n");
+    wait_until("the rules", || {
+        pair.other.sync().ok();
+        pair.other.read("app/.synclineignore") == b"target\n*.o\n"
+    });
+    assert!(pair.other.has("app/target/x") && pair.one.has("app/target/x"));
+    assert_eq!(terminate(&mut watch, Signal::INT), Some(130));
+}

@@ -10,7 +10,7 @@ use futures_util::StreamExt;
 use model::RelativePath;
 
 use super::hints::{DIRECTORIES_MAX, Mailbox};
-use super::{FolderWatcher, Hint, Hints, WatchError, WatchWarning};
+use super::{FolderWatcher, Hint, Hints, WatchError, WatchFilter, WatchWarning};
 
 /// How long a hint may take before a test fails.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -272,6 +272,58 @@ fn service_directory_and_ignored_names_are_passed_over() {
     scene.assert_hints(&["one"]);
 }
 
+/// Passes over the one directory that the rules of the root name.
+struct NamedInRules {
+    root: std::path::PathBuf,
+    passed_over: String,
+}
+
+impl WatchFilter for NamedInRules {
+    fn visit(&mut self, directory: &RelativePath, has_rules: bool) {
+        if directory.is_root() {
+            let file = self.root.join(crate::ignore_rules::IGNORE_FILE);
+            self.passed_over =
+                if has_rules { std::fs::read_to_string(file).unwrap() } else { String::new() };
+        }
+    }
+
+    fn passes_over(&self, path: &RelativePath, _is_directory: bool) -> bool {
+        path.as_bytes() == self.passed_over.as_bytes()
+    }
+}
+
+#[test]
+fn new_rules_are_told_as_everything_and_decide_what_is_watched() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |path: &str| folder.path().join(path);
+    for directory in ["one", "two"] {
+        std::fs::create_dir(path(directory)).unwrap();
+    }
+    std::fs::write(path(".synclineignore"), "one").unwrap();
+    let filter = NamedInRules { root: folder.path().to_owned(), passed_over: String::new() };
+    let (_watcher, mut hints) = FolderWatcher::start(folder.path(), filter).unwrap();
+    for (rules, watched, passed_over) in [("two", "one", "two"), ("one", "two", "one")] {
+        std::fs::write(path("rules"), rules).unwrap();
+        std::fs::rename(path("rules"), path(".synclineignore")).unwrap();
+        while !next(&mut hints).unwrap().everything {}
+        // The walk with the new rules may still be under way; it ends before what it finds is told.
+        let mut named = BTreeSet::new();
+        for round in 0_u32.. {
+            std::fs::write(path(passed_over).join(round.to_string()), "").unwrap();
+            std::fs::write(path(watched).join(round.to_string()), "").unwrap();
+            let hint = next(&mut hints).unwrap();
+            named = hint.directories;
+            if named.contains(&at(watched)) && !named.contains(&at(passed_over)) {
+                break;
+            }
+            assert!(round < 1000, "the rules '{rules}' are not followed");
+        }
+        assert!(!named.contains(&at(passed_over)));
+    }
+    std::fs::remove_file(path(".synclineignore")).unwrap();
+    while !next(&mut hints).unwrap().everything {}
+}
+
 #[test]
 fn names_that_are_no_text_are_told() {
     use std::os::unix::ffi::OsStrExt;
@@ -295,7 +347,8 @@ fn root_that_is_moved_away_or_removed_is_told_as_everything() {
         let outer = tempfile::tempdir().unwrap();
         let root = outer.path().join("root");
         std::fs::create_dir(&root).unwrap();
-        let (_watcher, mut hints) = FolderWatcher::start(&root, |_, _| false).unwrap();
+        let (_watcher, mut hints) =
+            FolderWatcher::start(&root, |_: &RelativePath, _| false).unwrap();
         remove(&root);
         let mut told = Hint::default();
         while !told.everything {
@@ -342,7 +395,8 @@ fn hint_follows_the_close_of_a_file_at_once() {
 #[test]
 fn hints_end_with_the_watcher() {
     let folder = tempfile::tempdir().unwrap();
-    let (watcher, mut hints) = FolderWatcher::start(folder.path(), |_, _| false).unwrap();
+    let (watcher, mut hints) =
+        FolderWatcher::start(folder.path(), |_: &RelativePath, _| false).unwrap();
     drop(watcher);
     assert_eq!(next(&mut hints), None);
 }
@@ -352,7 +406,7 @@ fn folder_that_is_not_there_cannot_be_watched() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("file"), "").unwrap();
     for name in ["nothing", "file"] {
-        let refused = FolderWatcher::start(&folder.path().join(name), |_, _| false);
+        let refused = FolderWatcher::start(&folder.path().join(name), |_: &RelativePath, _| false);
         assert!(matches!(refused, Err(WatchError::NoSuchDirectory(_))));
     }
 }

@@ -19,9 +19,10 @@ use rustix::fs::inotify::{self, ReadFlags, WatchFlags};
 use rustix::fs::{Dir, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
-use super::WatchWarning;
 use super::hints::{DIRECTORIES_MAX, Hint};
+use super::{WatchFilter, WatchWarning};
 use crate::file_system::SERVICE_DIRECTORY;
+use crate::ignore_rules::IGNORE_FILE;
 
 /// What the kernel tells of: no openings and no single writes, which are many and mean nothing before the close.
 const INTERESTING: WatchFlags = WatchFlags::CLOSE_WRITE
@@ -41,8 +42,8 @@ const HINTS_IN_DOUBT_MAX: u32 = 50;
 /// The number that the kernel gives a watch.
 type Watch = i32;
 
-/// Tells which paths, and whether as directories, are of no interest.
-type IsIgnored = Box<dyn Fn(&RelativePath, bool) -> bool + Send>;
+/// Names as the kernel has them.
+type Names = Vec<Box<[u8]>>;
 
 /// What the kernel tells.
 #[derive(Debug)]
@@ -68,7 +69,7 @@ pub(super) struct WatchTree {
     root_path: PathBuf,
     root: Watch,
     kernel: Arc<OwnedFd>,
-    is_ignored: IsIgnored,
+    filter: Box<dyn WatchFilter>,
     directories: HashMap<Watch, Watched>,
     children: BTreeMap<(Watch, Box<[u8]>), Watch>,
     /// Directories that were moved away and have not arrived yet.
@@ -91,7 +92,7 @@ impl WatchTree {
     pub(super) fn new(
         root_path: &Path,
         kernel: Arc<OwnedFd>,
-        is_ignored: IsIgnored,
+        filter: Box<dyn WatchFilter>,
     ) -> Result<Self, Errno> {
         // The root itself may be reached through a link, and tells when it is moved away.
         let flags = INTERESTING | WatchFlags::ONLYDIR | WatchFlags::MOVE_SELF;
@@ -100,7 +101,7 @@ impl WatchTree {
             root_path: root_path.to_path_buf(),
             root,
             kernel,
-            is_ignored,
+            filter,
             directories: HashMap::from([(root, Watched { parent: None, name: Box::default() })]),
             children: BTreeMap::new(),
             leaving: Vec::new(),
@@ -151,6 +152,11 @@ impl WatchTree {
             return;
         }
         let is_directory = flags.contains(ReadFlags::ISDIR);
+        if event.name == IGNORE_FILE.as_bytes() && !flags.contains(ReadFlags::ATTRIB) {
+            // With other rules, other directories are of interest, and what was passed over may count now.
+            self.everything = true;
+            self.is_doubtful = true;
+        }
         self.is_doubtful |= is_overlapping && is_directory && !flags.contains(ReadFlags::ATTRIB);
         if is_directory || !self.touched.contains(&event.watch) {
             self.take_entry(event, is_directory);
@@ -166,7 +172,7 @@ impl WatchTree {
         if is_directory {
             self.take_move(event, path.as_ref());
         }
-        if path.is_some_and(|path| (self.is_ignored)(&path, is_directory)) {
+        if path.is_some_and(|path| self.filter.passes_over(&path, is_directory)) {
             return;
         }
         self.touched.insert(event.watch);
@@ -183,7 +189,7 @@ impl WatchTree {
             return;
         }
         let Some(path) = path else { return };
-        if (self.is_ignored)(path, true) {
+        if self.filter.passes_over(path, true) {
             return;
         }
         let arrived = self.leaving.iter().position(|(cookie, _)| *cookie == event.cookie);
@@ -258,7 +264,7 @@ impl WatchTree {
     /// Lists the directories in a directory that are to be watched.
     fn subdirectories(&mut self, directory: Watch) -> Vec<(Box<[u8]>, RelativePath)> {
         let Some(path) = self.path(directory) else { return Vec::new() };
-        let listed = match self.list(directory, &path) {
+        let (listed, has_rules) = match self.list(directory, &path) {
             Ok(listed) => listed,
             // What cannot be read cannot be synced either, and the scan says so.
             Err(Errno::ACCESS) => return Vec::new(),
@@ -268,15 +274,17 @@ impl WatchTree {
                 return Vec::new();
             }
         };
+        self.filter.visit(&path, has_rules);
         let directories = listed.into_iter().filter_map(|name| {
             let path = path.join(&Name::new(&*name).ok()?).ok()?;
-            (!(self.is_ignored)(&path, true)).then_some((name, path))
+            (!self.filter.passes_over(&path, true)).then_some((name, path))
         });
         directories.collect()
     }
 
-    /// Lists the names of the directories in a directory, if that is what the path leads to.
-    fn list(&mut self, directory: Watch, path: &RelativePath) -> Result<Vec<Box<[u8]>>, Errno> {
+    /// Lists the names of the directories in a directory, if that is what the path leads to, and tells whether a file
+    /// with rules stands among them.
+    fn list(&mut self, directory: Watch, path: &RelativePath) -> Result<(Names, bool), Errno> {
         let full = self.root_path.join(path.to_os_path());
         let nofollow = if directory == self.root { OFlags::empty() } else { OFlags::NOFOLLOW };
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | nofollow;
@@ -297,9 +305,11 @@ impl WatchTree {
             Err(_) => {}
         }
         let mut names = Vec::new();
+        let mut has_rules = false;
         for entry in Dir::new(opened)? {
             let entry = entry?;
             let name = entry.file_name().to_bytes();
+            has_rules |= name == IGNORE_FILE.as_bytes();
             let is_dots = matches!(name, b"." | b"..");
             if is_dots || self.is_service_directory(directory, name) {
                 continue;
@@ -309,7 +319,7 @@ impl WatchTree {
                 names.push(name.into());
             }
         }
-        Ok(names)
+        Ok((names, has_rules))
     }
 
     /// Watches a directory. Returns it if it was not known before.
