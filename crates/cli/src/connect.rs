@@ -1,113 +1,39 @@
 //! From a folder to a running engine: file system, log, store, clock, randomness, threads.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use commit_log::served::websocket::{WebSocketConnection, WebSocketError, WebSocketOptions};
 use commit_log::{CommitLog, ServedCommitLog, SlotCommitLog};
 use content::Transform;
 use model::{Clock, DeviceId};
-use rustix::process::{Pid, Signal, kill_process};
 use storage::server_door::ServerDoor;
 use storage::{ContentStore, ObjectStore};
 use sync::engine::Observer;
-use sync::file_system::native::{FolderLock, NativeFileSystem};
+use sync::file_system::native::NativeFileSystem;
 use sync::workers::Workers;
 use sync::{Engine, EngineOptions, Environment, SyncError};
 use tokio::runtime::Runtime;
 
-use crate::commands::daemon;
+use crate::claim::{FolderClaim, HomeClaim};
 use crate::context::Context;
 use crate::error::{Code, CommandError, Result, is_damaged_database, not_signed_in};
 use crate::folder::{Folder, Place};
-use crate::home::{Account, file_error};
+use crate::home::Account;
 use crate::interrupt::{Interrupts, stopped};
 use crate::server_client::ServerClient;
 use crate::stores;
-use crate::system::FileLock;
 
 /// What a command wants to do with a folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Access {
     /// Look, beside whoever else works on it.
     Look,
-    /// Change it, alone.
+    /// Change it, alone in the home.
     Change,
+    /// Keep it in sync, beside the watches of other folders; the watch itself has claimed the home.
+    Watch,
     /// Change it, and ask a watch that has it to step aside meanwhile.
     ChangeBesideWatch,
-}
-
-/// The right to work on a folder alone.
-#[derive(Debug)]
-pub(crate) struct FolderClaim {
-    _of_home: FileLock,
-    _of_folder: FolderLock,
-}
-
-impl FolderClaim {
-    /// Claims the folder, and clears away what a process left that was killed.
-    ///
-    /// # Errors
-    /// [`Code::Locked`].
-    pub(crate) fn acquire(folder: &Folder) -> Result<Self> {
-        let path = folder.memory_file("lock");
-        let of_home = FileLock::try_acquire(&path).map_err(|error| file_error(&path, &error))?;
-        let of_home = of_home.ok_or_else(locked)?;
-        let of_folder = FolderLock::acquire(&folder.root)?;
-        NativeFileSystem::open(&folder.root)?.clear_staged()?;
-        Ok(Self { _of_home: of_home, _of_folder: of_folder })
-    }
-}
-
-/// The right to work on a folder next, held beside the claim by who has asked a watch to step aside.
-const TURN: &str = "turn";
-
-/// How long a watch may take to step aside.
-const ASIDE_PATIENCE: Duration = Duration::from_secs(15);
-
-/// How often is looked whether it has.
-const LOOK_EVERY: Duration = Duration::from_millis(10);
-
-impl FolderClaim {
-    /// Claims the folder, and asks a watch that has it to step aside meanwhile.
-    fn acquire_from_watch(folder: &Folder) -> Result<(Self, Option<FileLock>)> {
-        let refused = match Self::acquire(folder) {
-            Ok(claim) => return Ok((claim, None)),
-            Err(error) if error.code == Code::Locked => error,
-            Err(error) => return Err(error),
-        };
-        let path = folder.memory_file(TURN);
-        let turn = FileLock::try_acquire(&path).map_err(|error| file_error(&path, &error))?;
-        let watch = daemon::running(folder)?;
-        let pid = watch.and_then(|watch| Pid::from_raw(i32::try_from(watch.pid).ok()?));
-        let (Some(turn), Some(pid)) = (turn, pid) else { return Err(refused) };
-        // One that has just ended is out of the way, too.
-        let _ = kill_process(pid, Signal::USR1);
-        for _ in 0..ASIDE_PATIENCE.as_millis() / LOOK_EVERY.as_millis() {
-            match Self::acquire(folder) {
-                Err(error) if error.code == Code::Locked => std::thread::sleep(LOOK_EVERY),
-                other => return Ok((other?, Some(turn))),
-            }
-        }
-        Err(refused)
-    }
-}
-
-/// Waits until whoever asked a watch to step aside has done its work.
-///
-/// # Errors
-/// [`Code::File`].
-pub(crate) async fn wait_for_turn(folder: &Folder) -> Result<()> {
-    let path = folder.memory_file(TURN);
-    while FileLock::try_acquire(&path).map_err(|error| file_error(&path, &error))?.is_none() {
-        tokio::time::sleep(LOOK_EVERY).await;
-    }
-    Ok(())
-}
-
-fn locked() -> CommandError {
-    CommandError::new(Code::Locked, "another process of this device works on the folder")
-        .help("syncline daemon status", "shows what runs in the background")
 }
 
 /// What drives connections and listens to signals while a command works.
@@ -142,7 +68,7 @@ impl Driver {
 /// An engine on a folder, with the right to use it.
 struct Session {
     engine: Engine,
-    _claim: Option<(FolderClaim, Option<FileLock>)>,
+    _claim: Option<(FolderClaim, Option<HomeClaim>)>,
 }
 
 /// How a session is opened.
@@ -159,6 +85,8 @@ impl SessionOptions {
     pub(crate) const LOOK: Self = Self { access: Access::Look, allow_mass_delete: false };
     /// To change.
     pub(crate) const CHANGE: Self = Self { access: Access::Change, allow_mass_delete: false };
+    /// To keep in sync.
+    pub(crate) const WATCH: Self = Self { access: Access::Watch, allow_mass_delete: false };
     /// To change something beside a running watch.
     pub(crate) const CHANGE_BESIDE_WATCH: Self =
         Self { access: Access::ChangeBesideWatch, allow_mass_delete: false };
@@ -248,14 +176,22 @@ impl Session {
         folder: &Folder,
         options: SessionOptions,
     ) -> Result<Self, Failure> {
+        let home = &context.home;
         let claim = match options.access {
             Access::Look => None,
-            Access::Change => Some((FolderClaim::acquire(folder)?, None)),
-            Access::ChangeBesideWatch => Some(FolderClaim::acquire_from_watch(folder)?),
+            Access::Change => {
+                let of_home = HomeClaim::alone(home)?;
+                Some((FolderClaim::acquire(folder)?, Some(of_home)))
+            }
+            Access::Watch => Some((FolderClaim::acquire(folder)?, None)),
+            Access::ChangeBesideWatch => {
+                let of_home = HomeClaim::beside_watches(home)?;
+                Some((FolderClaim::acquire_from_watch(folder)?, Some(of_home)))
+            }
         };
         let threads = match options.access {
             Access::Look => None,
-            Access::Change | Access::ChangeBesideWatch => Some(threads(context)?),
+            Access::Change | Access::Watch | Access::ChangeBesideWatch => Some(threads(context)?),
         };
         let environment = {
             let _guard = driver.runtime.enter();

@@ -5,6 +5,7 @@
 //! | `config.toml` (config) | what the user sets; never written by the program |
 //! | `account.toml` (data) | the server that is signed in to, and the token of this device; mode 0600 |
 //! | `device.toml` (data) | the id that this device uses in stores |
+//! | `lock` (state) | nothing; whoever changes anything here holds it, see [`crate::claim`] |
 //! | `folders/<identity>/` (state) | a synced folder: `folder.toml`, `state.sqlite`, `lock`, `watch.json`, `watch.log` |
 //! | `server/` (data) | the data of `serve`, where no other folder is named |
 
@@ -104,6 +105,11 @@ impl Home {
     /// Returns the folder below which synced folders are remembered.
     pub(crate) fn folders(&self) -> PathBuf {
         self.state.join("folders")
+    }
+
+    /// Returns the file that whoever changes the home holds.
+    pub(crate) fn lock(&self) -> PathBuf {
+        self.state.join("lock")
     }
 
     /// Returns the data folder of a server, where no other is named.

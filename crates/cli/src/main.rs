@@ -4,8 +4,8 @@
 //! equal (that is `sync`), nor what a server does (that is `server`): it puts the rooms together and tells what happened.
 //!
 //! Reading order: `arguments` (the words), `commands` (the verbs), `connect` (from a folder to an engine), `home` and
-//! `folder` (what is remembered), `stores` and `server_client` (where workspaces live), `error`, `report`, `ui`, `progress`,
-//! `interrupt`, `text`, `context`, `system`.
+//! `folder` (what is remembered), `claim` (who may change it), `stores` and `server_client` (where workspaces live),
+//! `error`, `report`, `ui`, `progress`, `interrupt`, `text`, `context`, `system`.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -19,6 +19,7 @@ use crate::system::{SystemClock, SystemRandom, Variables};
 use crate::ui::Ui;
 
 mod arguments;
+mod claim;
 mod commands;
 mod connect;
 mod context;

@@ -247,11 +247,23 @@ pub(crate) struct FileLock {
 
 impl FileLock {
     /// Takes the lock at once; nothing where another process has it.
-    #[expect(clippy::disallowed_methods, reason = "files of our own have their home here")]
     pub(crate) fn try_acquire(path: &Path) -> io::Result<Option<Self>> {
+        Self::take(path, File::try_lock)
+    }
+
+    /// Takes the lock at once, together with others who take it so; nothing where another process has it alone.
+    pub(crate) fn try_acquire_shared(path: &Path) -> io::Result<Option<Self>> {
+        Self::take(path, File::try_lock_shared)
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "files of our own have their home here")]
+    fn take(
+        path: &Path,
+        lock: impl FnOnce(&File) -> Result<(), fs::TryLockError>,
+    ) -> io::Result<Option<Self>> {
         let mut options = OpenOptions::new();
         let file = options.create(true).truncate(false).write(true).mode(0o600).open(path)?;
-        match file.try_lock() {
+        match lock(&file) {
             Ok(()) => Ok(Some(Self { _file: file })),
             Err(fs::TryLockError::WouldBlock) => Ok(None),
             Err(fs::TryLockError::Error(error)) => Err(error),

@@ -9,6 +9,7 @@ use model::{Clock, Genesis, WorkspaceId};
 use std::sync::Arc;
 
 use crate::arguments::CloneArguments;
+use crate::claim::HomeClaim;
 use crate::commands::init::{bind, prepare_root};
 use crate::commands::sync;
 use crate::connect::SessionOptions;
@@ -45,7 +46,10 @@ pub(crate) fn run(context: &Context<'_>, arguments: &CloneArguments) -> Result<u
         return Ok(0);
     }
     let root = prepare_root(context, &folder)?;
-    let folder = bind(context, &root, genesis, place)?;
+    let folder = {
+        let _claim = HomeClaim::alone(&context.home)?;
+        bind(context, &root, genesis, place)?
+    };
     sync::exchange(context, "clone", &folder, SessionOptions::CHANGE)
 }
 

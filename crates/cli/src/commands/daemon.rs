@@ -9,6 +9,7 @@ use serde_json::json;
 use sync::file_system::native::{FolderLock, LockError};
 
 use crate::arguments::{DaemonCommand, FolderArgument};
+use crate::claim::HomeClaim;
 use crate::commands::watch::WatchState;
 use crate::context::Context;
 use crate::error::{Code, CommandError, Result};
@@ -69,6 +70,8 @@ fn start(context: &Context<'_>, folder: &Folder) -> Result<u8> {
         context.ui.json(&json!({"schema": "syncline.daemon/1", "type": "summary", "is_running": true, "pid": state.pid}));
         return Ok(0);
     }
+    // Whoever has the home alone is named here and now, not in the log of a process that ends at once.
+    drop(HomeClaim::beside_watches(&context.home)?);
     let log = folder.memory_file("watch.log");
     if log.metadata().is_ok_and(|data| data.len() > LOG_LENGTH_MAX) {
         system::move_file(&log, &folder.memory_file("watch.log.old"))

@@ -4,6 +4,7 @@ use model::Timestamp;
 use serde_json::json;
 
 use crate::arguments::DeviceCommand;
+use crate::claim::HomeClaim;
 use crate::context::Context;
 use crate::error::{Code, CommandError, Result, not_signed_in};
 use crate::home::Account;
@@ -21,6 +22,7 @@ pub(crate) fn run(context: &Context<'_>, command: &DeviceCommand) -> Result<u8> 
         DeviceCommand::Ls => list(context, &devices),
         DeviceCommand::Rename { device, name } => {
             context.no_dry_run("device rename")?;
+            let _claim = HomeClaim::alone(&context.home)?;
             let found = find(&devices, device)?;
             runtime.block_on(client.rename_device(&found.id, name))?;
             if found.is_this {

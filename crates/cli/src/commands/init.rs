@@ -9,6 +9,7 @@ use sync::file_system::FileSystem;
 use sync::file_system::native::NativeFileSystem;
 
 use crate::arguments::InitArguments;
+use crate::claim::HomeClaim;
 use crate::context::Context;
 use crate::error::{Code, CommandError, Result, not_signed_in};
 use crate::folder::{Folder, Place, path_text, read_identity};
@@ -46,6 +47,7 @@ pub(crate) fn run(context: &Context<'_>, arguments: &InitArguments) -> Result<u8
         ));
         return Ok(0);
     }
+    let _claim = HomeClaim::alone(&context.home)?;
     let runtime = context.runtime()?;
     let place = match (&backend, &account) {
         (Some(backend), _) => {

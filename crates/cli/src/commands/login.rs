@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use crate::arguments::LoginArguments;
+use crate::claim::HomeClaim;
 use crate::context::Context;
 use crate::error::Result;
 use crate::home::Account;
@@ -12,6 +13,7 @@ use crate::ui::Symbol;
 /// Runs the command.
 pub(crate) fn run(context: &Context<'_>, arguments: &LoginArguments) -> Result<u8> {
     context.no_dry_run("login")?;
+    let _claim = HomeClaim::alone(&context.home)?;
     let client = ServerClient::new(&arguments.server)?;
     let password = context
         .ui

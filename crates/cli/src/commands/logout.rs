@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use crate::claim::HomeClaim;
 use crate::context::Context;
 use crate::error::{Code, Result, not_signed_in};
 use crate::server_client::ServerClient;
@@ -10,6 +11,7 @@ use crate::ui::Symbol;
 /// Runs the command.
 pub(crate) fn run(context: &Context<'_>) -> Result<u8> {
     context.no_dry_run("logout")?;
+    let _claim = HomeClaim::alone(&context.home)?;
     let account = context.home.account()?.ok_or_else(not_signed_in)?;
     let told = context.runtime()?.block_on(ServerClient::of_account(&account)?.logout());
     match told {

@@ -5,7 +5,8 @@
 use serde_json::json;
 
 use crate::arguments::RestoreArguments;
-use crate::connect::{FolderClaim, SessionOptions, with_engine};
+use crate::claim::{FolderClaim, HomeClaim};
+use crate::connect::{SessionOptions, with_engine};
 use crate::context::Context;
 use crate::error::{Code, CommandError, Result};
 use crate::folder::Folder;
@@ -36,6 +37,7 @@ pub(crate) fn run(context: &Context<'_>, arguments: &RestoreArguments) -> Result
         })?;
         listed.into_iter().map(|entry| entry.path).collect()
     } else {
+        let _of_home = HomeClaim::beside_watches(&context.home)?;
         // Whoever holds the claim sees the restored file as a change; without a claim nobody else can come in.
         let _claim = match FolderClaim::acquire(&folder) {
             Ok(claim) => Some(claim),

@@ -19,7 +19,8 @@ use sync::scan::Scope;
 use sync::watch::{FolderWatcher, Hint, WatchFilter};
 
 use crate::arguments::WatchArguments;
-use crate::connect::{Driver, SessionOptions, wait_for_turn, with_session};
+use crate::claim::{HomeClaim, wait_for_turn};
+use crate::connect::{Driver, SessionOptions, with_session};
 use crate::context::Context;
 use crate::error::{Code, CommandError, Result};
 use crate::folder::Folder;
@@ -61,6 +62,8 @@ pub(crate) fn run(context: &Context<'_>, arguments: &WatchArguments) -> Result<u
     if let Some(seconds) = config.rescan_after_s {
         options.rescan_after = Duration::from_secs(seconds.max(1));
     }
+    // Held while it steps aside, too, so that nobody else takes the home meanwhile.
+    let _claim = HomeClaim::beside_watches(&context.home)?;
     let teller = Arc::new(Teller::new(context, &folder));
     let driver = Driver::start(context)?;
     while watch(context, &driver, &folder, options, &teller)? == Ended::SteppedAside {
@@ -98,7 +101,7 @@ fn watch(
     };
     let interrupts = driver.interrupts();
     let asked_before = interrupts.times_asked_aside();
-    let session = SessionOptions::CHANGE;
+    let session = SessionOptions::WATCH;
     with_session(context, driver, folder, session, Some(observer), async |engine| {
         let (watcher, hints) = start_watcher(folder)?;
         if let Some(warning) = watcher.warning() {

@@ -154,6 +154,72 @@ fn a_second_process_is_told_that_the_folder_is_taken() {
     pair.one.sync().ok();
 }
 
+/// A second folder in the home of a device, with a workspace of its own in a store.
+fn second_folder(pair: &Pair) -> Device {
+    let folder = pair.room.path().join("second");
+    fs::create_dir(&folder).unwrap();
+    let second = Device { home: pair.one.home.clone(), folder: folder.canonicalize().unwrap() };
+    second.write("second.txt", "in the second folder\n");
+    let store = format!("other=file:{}", pair.room.path().join("other-store").display());
+    second.run(&["init", "--workspace", "Second", "--plain", "--backend", &store]).ok();
+    second
+}
+
+#[test]
+fn two_processes_never_change_one_home_at_once() {
+    let pair = Pair::synced(true, fill);
+    let second = second_folder(&pair);
+    let mut watch = crate::background::start_watch(&pair.one);
+    let refused = second.run(&["sync", "--json"]).ends_with(11).json();
+    assert_eq!(refused["code"], "E0205");
+    assert!(refused["cause"].as_str().unwrap().contains(pair.one.folder.to_str().unwrap()));
+    let stop = refused["help"][0].as_str().unwrap();
+    assert_eq!(stop, format!("syncline daemon stop {}", pair.one.folder.display()));
+    for words in [
+        &["checkin"][..],
+        &["fetch"],
+        &["merge"],
+        &["push"],
+        &["up"],
+        &["down"],
+        &["init", "../third", "--plain", "--backend", "x=memory:"],
+        &["clone", "Notes", "../third"],
+        &["logout"],
+        &["device", "rename", "laptop", "notebook"],
+    ] {
+        second.run(words).ends_with(11);
+    }
+    let words = ["login", &pair.server.as_ref().unwrap().url, "--user", "ada", "--password-stdin"];
+    second.run_with_input(&words, "correct horse").ends_with(11);
+    // Looking is always possible, and a home may serve while it syncs.
+    for words in [&["status"][..], &["ls"], &["conflicts"], &["whoami"], &["device", "ls"]] {
+        second.run(words).ok();
+    }
+    second.run_with_input(&["user", "add", "eve", "--password-stdin"], "another one").ok();
+    assert_eq!(terminate(&mut watch, rustix::process::Signal::INT), Some(130));
+    second.sync().ok();
+}
+
+#[test]
+fn watches_of_several_folders_share_a_home_and_nobody_comes_between() {
+    let pair = Pair::synced(false, fill);
+    let second = second_folder(&pair);
+    second.sync().ok();
+    let mut watches =
+        [crate::background::start_watch(&pair.one), crate::background::start_watch(&second)];
+    // What steps in for a moment works beside both.
+    pair.one.run(&["restore", "a.txt", "--at", "v1", "--to", "again.txt"]).ok();
+    crate::background::wait_until("the watch sends what was restored", || {
+        pair.other.sync().ok();
+        pair.other.has("again.txt")
+    });
+    for watch in &mut watches {
+        second.run(&["sync"]).ends_with(11);
+        assert_eq!(terminate(watch, rustix::process::Signal::INT), Some(130));
+    }
+    second.sync().ok();
+}
+
 #[test]
 fn a_copied_folder_is_recognised() {
     let pair = Pair::synced(false, fill);
