@@ -232,7 +232,7 @@ pub(crate) struct LsArguments {
     /// What to list; the synced folder by default.
     #[arg(value_name = "PATH", default_value = ".", hide_default_value = true)]
     pub(crate) path: PathBuf,
-    /// As it was then: a version (v12) or a time (2026-11-20 10:09).
+    /// As it was then: a version (v12) or a local time (2026-11-20 10:09).
     #[arg(long, value_name = "vN|TIME")]
     pub(crate) at: Option<String>,
     /// Also what was deleted.
@@ -260,7 +260,7 @@ pub(crate) struct CatArguments {
     /// The file.
     #[arg(value_name = "PATH")]
     pub(crate) path: PathBuf,
-    /// As it was then: a version (v12) or a time (2026-11-20 10:09).
+    /// As it was then: a version (v12) or a local time (2026-11-20 10:09).
     #[arg(long, value_name = "vN|TIME")]
     pub(crate) at: Option<String>,
 }
@@ -271,7 +271,7 @@ pub(crate) struct RestoreArguments {
     /// What to bring back.
     #[arg(value_name = "PATH")]
     pub(crate) path: PathBuf,
-    /// As it was then: a version (v12) or a time (2026-11-20 10:09).
+    /// As it was then: a version (v12) or a local time (2026-11-20 10:09).
     #[arg(long, value_name = "vN|TIME")]
     pub(crate) at: String,
     /// Put it there instead.

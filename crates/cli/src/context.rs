@@ -1,7 +1,8 @@
-//! What every command gets: flags, eyes and ears, home, clock and randomness.
+//! What every command gets: flags, eyes and ears, home, clock, time zone and randomness.
 
 use std::sync::Arc;
 
+use jiff::tz::TimeZone;
 use tokio::runtime::Runtime;
 
 use crate::arguments::GlobalFlags;
@@ -23,6 +24,8 @@ pub(crate) struct Context<'a> {
     pub(crate) variables: Variables,
     /// The clock.
     pub(crate) clock: Arc<SystemClock>,
+    /// The time zone of whoever reads the answers.
+    pub(crate) zone: TimeZone,
     /// Randomness.
     pub(crate) random: Arc<SystemRandom>,
 }

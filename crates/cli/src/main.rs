@@ -59,6 +59,7 @@ fn start(arguments: &Arguments, ui: &Ui, variables: Variables) -> Result<u8> {
         home,
         variables,
         clock: Arc::new(SystemClock::new()),
+        zone: system::time_zone(),
         random: Arc::new(SystemRandom),
     };
     commands::run(&context, &arguments.command)

@@ -81,6 +81,11 @@ impl Clock for SystemClock {
     }
 }
 
+/// Returns the time zone of this computer, or the one that the variable `TZ` names; UTC where neither says anything.
+pub(crate) fn time_zone() -> jiff::tz::TimeZone {
+    jiff::tz::TimeZone::try_system().unwrap_or(jiff::tz::TimeZone::UTC)
+}
+
 /// Turns a time of the standard library into ours.
 pub(crate) fn timestamp(time: SystemTime) -> Timestamp {
     match time.duration_since(UNIX_EPOCH) {

@@ -2,23 +2,12 @@
 
 use std::time::Duration;
 
+use jiff::civil::{Date, DateTime};
+use jiff::tz::TimeZone;
 use model::{RelativePath, Timestamp};
 use sync::engine::At;
-use time::format_description::FormatItem;
-use time::format_description::well_known::Rfc3339;
-use time::macros::format_description;
-use time::{Date, OffsetDateTime, PrimitiveDateTime};
 
 use crate::error::{CommandError, Result};
-
-const FOR_PEOPLE: &[FormatItem<'_>] =
-    format_description!("[year]-[month]-[day] [hour]:[minute]:[second]Z");
-const TIME_OF_DAY: &[FormatItem<'_>] = format_description!("[hour]:[minute]:[second]Z");
-const DATE: &[FormatItem<'_>] = format_description!("[year]-[month]-[day]");
-const DATE_AND_MINUTE: &[FormatItem<'_>] =
-    format_description!("[year]-[month]-[day] [hour]:[minute]");
-const DATE_AND_SECOND: &[FormatItem<'_>] =
-    format_description!("[year]-[month]-[day] [hour]:[minute]:[second]");
 
 const UNITS: [&str; 5] = ["KiB", "MiB", "GiB", "TiB", "PiB"];
 
@@ -85,47 +74,54 @@ pub(crate) fn span(duration: Duration) -> String {
     }
 }
 
-fn date_time(time: Timestamp) -> Option<OffsetDateTime> {
-    let seconds = OffsetDateTime::from_unix_timestamp(time.seconds).ok()?;
-    seconds.replace_nanosecond(time.nanoseconds).ok()
+/// Returns a time that people would find in a calendar.
+fn calendar_time(time: Timestamp) -> Option<jiff::Timestamp> {
+    let found = jiff::Timestamp::new(time.seconds, i32::try_from(time.nanoseconds).ok()?).ok()?;
+    let year = found.to_zoned(TimeZone::UTC).year();
+    (0..=9999).contains(&year).then_some(found)
 }
 
-/// Returns a time for programs; one that no calendar has, as its seconds.
+/// Returns a time for programs, in UTC; one that no calendar has, as its seconds.
 pub(crate) fn rfc3339(time: Timestamp) -> String {
-    let formatted = date_time(time).and_then(|time| time.format(&Rfc3339).ok());
-    formatted.unwrap_or_else(|| format!("@{}", time.seconds))
+    calendar_time(time).map_or_else(|| format!("@{}", time.seconds), |found| found.to_string())
 }
 
-/// Returns a time for people.
-pub(crate) fn day_and_time(time: Timestamp) -> String {
-    let formatted = date_time(time).and_then(|time| time.format(FOR_PEOPLE).ok());
-    formatted.unwrap_or_else(|| format!("@{}", time.seconds))
+/// Returns a time for people, in their time zone.
+pub(crate) fn day_and_time(time: Timestamp, zone: &TimeZone) -> String {
+    let Some(found) = calendar_time(time) else { return format!("@{}", time.seconds) };
+    found.to_zoned(zone.clone()).strftime("%Y-%m-%d %H:%M:%S").to_string()
 }
 
-/// Returns the time of day.
-pub(crate) fn time_of_day(time: Timestamp) -> String {
-    date_time(time).and_then(|time| time.format(TIME_OF_DAY).ok()).unwrap_or_default()
+/// Returns a time that [`rfc3339`] wrote, for people.
+pub(crate) fn of_rfc3339(text: &str, zone: &TimeZone) -> String {
+    let Ok(time) = text.parse::<jiff::Timestamp>() else { return text.to_owned() };
+    time.to_zoned(zone.clone()).strftime("%Y-%m-%d %H:%M:%S").to_string()
 }
 
-/// Reads a point in the history: `v12`, `12`, or a time, which without an offset is UTC.
-pub(crate) fn parse_at(text: &str) -> Result<At> {
+/// Returns the time of day, in the time zone of the people who read it.
+pub(crate) fn time_of_day(time: Timestamp, zone: &TimeZone) -> String {
+    let found = calendar_time(time).map(|found| found.to_zoned(zone.clone()));
+    found.map(|found| found.strftime("%H:%M:%S").to_string()).unwrap_or_default()
+}
+
+/// Reads a point in the history: `v12`, `12`, or a time, which without an offset is one of the time zone at hand.
+pub(crate) fn parse_at(text: &str, zone: &TimeZone) -> Result<At> {
     if let Ok(seq) = text.strip_prefix('v').unwrap_or(text).parse() {
         return Ok(At::Seq(seq));
     }
     let text = text.trim();
-    let plain = text.strip_suffix('Z').unwrap_or(text).replace('T', " ");
-    let time = OffsetDateTime::parse(text, &Rfc3339)
-        .ok()
-        .or_else(|| Some(PrimitiveDateTime::parse(&plain, DATE_AND_SECOND).ok()?.assume_utc()))
-        .or_else(|| Some(PrimitiveDateTime::parse(&plain, DATE_AND_MINUTE).ok()?.assume_utc()))
-        // A day means its end: what was there on that day.
-        .or_else(|| Some(Date::parse(&plain, DATE).ok()?.with_hms(23, 59, 59).ok()?.assume_utc()));
+    let local = |time: DateTime| Some(time.to_zoned(zone.clone()).ok()?.timestamp());
+    // A day means its end: what was there on that day.
+    let day = || text.parse::<Date>().ok().filter(|_| text.len() == "2026-11-20".len());
+    let time = (text.parse::<jiff::Timestamp>().ok())
+        .or_else(|| local(day()?.at(23, 59, 59, 0)))
+        .or_else(|| local(text.parse().ok()?));
     let Some(time) = time else {
         return Err(CommandError::usage(format!("'{text}' is neither a version nor a time"))
             .help("--at v12", "a version, as `syncline log` lists them")
-            .help("--at '2026-11-20 10:09'", "a time in UTC; also as RFC 3339 with an offset"));
+            .help("--at '2026-11-20 10:09'", "a local time; also as RFC 3339 with an offset"));
     };
-    Ok(At::Time(Timestamp { seconds: time.unix_timestamp(), nanoseconds: 999_999_999 }))
+    Ok(At::Time(Timestamp { seconds: time.as_second(), nanoseconds: 999_999_999 }))
 }
 
 /// Returns a word as a shell takes it.
@@ -170,25 +166,51 @@ mod tests {
         }
     }
 
+    fn east() -> TimeZone {
+        TimeZone::fixed(jiff::tz::offset(2))
+    }
+
     #[test]
     fn points_in_the_history_are_read() {
-        assert_eq!(parse_at("v12").unwrap(), At::Seq(12));
-        assert_eq!(parse_at("12").unwrap(), At::Seq(12));
+        let utc = TimeZone::UTC;
+        assert_eq!(parse_at("v12", &utc).unwrap(), At::Seq(12));
+        assert_eq!(parse_at("12", &utc).unwrap(), At::Seq(12));
         let at = |seconds| At::Time(Timestamp { seconds, nanoseconds: 999_999_999 });
-        assert_eq!(parse_at("1970-01-02").unwrap(), at(2 * 86_400 - 1));
-        assert_eq!(parse_at("1970-01-02 00:01").unwrap(), at(86_460));
-        assert_eq!(parse_at("1970-01-02 00:01:02Z").unwrap(), at(86_462));
-        assert_eq!(parse_at("1970-01-02T01:00:00+01:00").unwrap(), at(86_400));
-        assert!(parse_at("yesterday").is_err());
+        assert_eq!(parse_at("1970-01-02", &utc).unwrap(), at(2 * 86_400 - 1));
+        assert_eq!(parse_at("1970-01-02 00:01", &utc).unwrap(), at(86_460));
+        assert_eq!(parse_at("1970-01-02 00:01:02Z", &utc).unwrap(), at(86_462));
+        assert_eq!(parse_at("1970-01-02T01:00:00+01:00", &utc).unwrap(), at(86_400));
+        for text in ["yesterday", "", "2026-13-01", "2026-11-20 25:00"] {
+            assert!(parse_at(text, &utc).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn times_without_an_offset_are_local_and_come_back_as_they_were_shown() {
+        let at = |seconds| At::Time(Timestamp { seconds, nanoseconds: 999_999_999 });
+        assert_eq!(parse_at("1970-01-02 02:00", &east()).unwrap(), at(86_400));
+        assert_eq!(parse_at("1970-01-02", &east()).unwrap(), at(2 * 86_400 - 1 - 7_200));
+        assert_eq!(parse_at("1970-01-02 02:00Z", &east()).unwrap(), at(86_400 + 7_200));
+        let shown = day_and_time(Timestamp { seconds: 1_000_000, nanoseconds: 5 }, &east());
+        assert_eq!(shown, "1970-01-12 15:46:40");
+        assert_eq!(parse_at(&shown, &east()).unwrap(), at(1_000_000));
+        assert_eq!(
+            time_of_day(Timestamp { seconds: 1_000_000, nanoseconds: 5 }, &east()),
+            "15:46:40"
+        );
+        assert_eq!(of_rfc3339("1970-01-12T13:46:40.5Z", &east()), shown);
     }
 
     #[test]
     fn times_outside_of_the_calendar_are_shown_as_numbers() {
-        assert_eq!(
-            rfc3339(Timestamp { seconds: i64::MAX, nanoseconds: 0 }),
-            format!("@{}", i64::MAX)
-        );
+        for seconds in [i64::MAX, i64::MIN, -100_000_000_000] {
+            let time = Timestamp { seconds, nanoseconds: 0 };
+            assert_eq!(rfc3339(time), format!("@{seconds}"));
+            assert_eq!(day_and_time(time, &east()), format!("@{seconds}"));
+        }
         assert_eq!(rfc3339(Timestamp::default()), "1970-01-01T00:00:00Z");
+        let before = Timestamp { seconds: -2, nanoseconds: 999_999_999 };
+        assert_eq!(rfc3339(before), "1969-12-31T23:59:58.999999999Z");
     }
 
     #[test]

@@ -18,7 +18,7 @@ pub(crate) fn run(context: &Context<'_>, arguments: &CatArguments) -> Result<u8>
             .help("syncline log PATH --json", "describes the versions"));
     }
     let (folder, path) = Folder::locate_path(&context.home, &arguments.path)?;
-    let at = arguments.at.as_deref().map(parse_at).transpose()?;
+    let at = arguments.at.as_deref().map(|at| parse_at(at, &context.zone)).transpose()?;
     let mut out = Stdout::default();
     let read = with_engine(context, &folder, SessionOptions::LOOK, None, async |engine| {
         match engine.read_version(&path, at, &mut out).await {

@@ -16,7 +16,7 @@ use crate::error::{Code, CommandError, Result};
 use crate::folder::{Folder, path_text};
 use crate::home::file_error;
 use crate::system::{self, FileLock};
-use crate::text::quoted;
+use crate::text::{of_rfc3339, quoted};
 use crate::ui::Symbol;
 
 /// How long a start or stop may take.
@@ -161,9 +161,10 @@ fn status(context: &Context<'_>, folder: &Folder) -> Result<u8> {
         "{} is kept in sync by process {}, since {}",
         folder.root.display(),
         state.pid,
-        state.started
+        of_rfc3339(&state.started, &context.zone)
     ));
-    let last = state.last_sync.as_deref().unwrap_or("never yet");
+    let last = state.last_sync.as_deref().map(|last| of_rfc3339(last, &context.zone));
+    let last = last.as_deref().unwrap_or("never yet");
     context.ui.answer(format!("  last exchange  {last}, v{}", state.version));
     if let Some(error) = &state.last_error {
         context.ui.answer(format!("  {} waiting: {error}", context.ui.symbol(Symbol::Attention)));

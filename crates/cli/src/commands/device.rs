@@ -79,7 +79,7 @@ fn list(context: &Context<'_>, devices: &[DeviceLine]) {
             "{}  {:20}  last seen {}{this}",
             context.ui.paint(Paint::Dim, &device.id[..8.min(device.id.len())]),
             device.name,
-            day_and_time(at(device.last_seen))
+            day_and_time(at(device.last_seen), &context.zone)
         ));
     }
 }

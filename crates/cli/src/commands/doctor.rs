@@ -6,8 +6,6 @@ use std::path::Path;
 use model::Clock;
 use serde_json::json;
 use sync::file_system::native::{FolderLock, LockError};
-use time::OffsetDateTime;
-use time::format_description::well_known::Rfc2822;
 
 use crate::arguments::FolderArgument;
 use crate::connect::coordinator;
@@ -161,8 +159,8 @@ fn look_at_server(context: &Context<'_>, account: &crate::home::Account, report:
             account.server, who.account, who.device_name
         ),
     );
-    if let Ok(theirs) = OffsetDateTime::parse(&date, &Rfc2822) {
-        let difference = context.clock.now().seconds - theirs.unix_timestamp();
+    if let Ok(theirs) = jiff::fmt::rfc2822::parse(&date) {
+        let difference = context.clock.now().seconds - theirs.timestamp().as_second();
         let words = format!("differs from the server's by {difference} s");
         let is_wrong = difference.abs() > CLOCK_DIFFERENCE_MAX;
         let advice = if is_wrong { "; times in lists are wrong, nothing else" } else { "" };

@@ -1,5 +1,6 @@
 //! `syncline log`: the versions of a path, newest first, deletions and former holders of the name included.
 
+use jiff::tz::TimeZone;
 use model::NodeKind;
 use serde_json::{Value, json};
 use sync::engine::VersionInfo;
@@ -25,7 +26,7 @@ pub(crate) fn run(context: &Context<'_>, arguments: &LogArguments) -> Result<u8>
         "versions": versions.iter().map(version_json).collect::<Vec<_>>(),
     }));
     for version in &versions {
-        context.ui.answer(line(version, path.is_root()));
+        context.ui.answer(line(version, path.is_root(), &context.zone));
     }
     Ok(0)
 }
@@ -42,7 +43,7 @@ fn version_json(version: &VersionInfo) -> Value {
     value
 }
 
-fn line(version: &VersionInfo, shows_name: bool) -> String {
+fn line(version: &VersionInfo, shows_name: bool, zone: &TimeZone) -> String {
     let what = match &version.record {
         None => "deleted".to_owned(),
         Some(record) => match &record.kind {
@@ -60,8 +61,8 @@ fn line(version: &VersionInfo, shows_name: bool) -> String {
     };
     let seq = format!("v{}", version.seq);
     format!(
-        "{seq:7} {:20}  {:14}  {what:>11}{name}",
-        day_and_time(version.time),
+        "{seq:7} {:19}  {:14}  {what:>11}{name}",
+        day_and_time(version.time, zone),
         version.device_name
     )
 }

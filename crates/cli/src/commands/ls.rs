@@ -15,7 +15,7 @@ use crate::ui::Paint;
 /// Runs the command.
 pub(crate) fn run(context: &Context<'_>, arguments: &LsArguments) -> Result<u8> {
     let (folder, path) = Folder::locate_path(&context.home, &arguments.path)?;
-    let at = arguments.at.as_deref().map(parse_at).transpose()?;
+    let at = arguments.at.as_deref().map(|at| parse_at(at, &context.zone)).transpose()?;
     let (deleted, recursive) = (arguments.deleted, arguments.recursive);
     let listed = with_engine(context, &folder, SessionOptions::LOOK, None, async |engine| {
         engine.list(&path, at, deleted, recursive).await
@@ -65,7 +65,7 @@ fn line(context: &Context<'_>, entry: &Listed) -> String {
     };
     let time = match entry.record.kind {
         NodeKind::Directory => String::new(),
-        _ => day_and_time(entry.record.modified),
+        _ => day_and_time(entry.record.modified, &context.zone),
     };
     let path = format!("{}{mark}", entry.path);
     let path = if entry.is_deleted {
@@ -73,5 +73,5 @@ fn line(context: &Context<'_>, entry: &Listed) -> String {
     } else {
         path
     };
-    format!("{extent:>11}  {time:20}  {path}")
+    format!("{extent:>11}  {time:19}  {path}")
 }

@@ -16,7 +16,7 @@ use crate::ui::Symbol;
 /// Runs the command.
 pub(crate) fn run(context: &Context<'_>, arguments: &RestoreArguments) -> Result<u8> {
     let (folder, path) = Folder::locate_path(&context.home, &arguments.path)?;
-    let at = parse_at(&arguments.at)?;
+    let at = parse_at(&arguments.at, &context.zone)?;
     let to = match &arguments.to {
         None => None,
         Some(to) => {

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use futures_util::StreamExt;
+use jiff::tz::TimeZone;
 use model::{Clock, RelativePath, Timestamp};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
@@ -175,6 +176,7 @@ fn scope_of(hint: Hint) -> Scope {
 #[derive(Debug)]
 struct Teller {
     clock: Arc<system::SystemClock>,
+    zone: TimeZone,
     is_json: bool,
     is_quiet: bool,
     marks: [String; 3],
@@ -193,6 +195,7 @@ impl Teller {
         };
         Self {
             clock: context.clock.clone(),
+            zone: context.zone.clone(),
             is_json: context.ui.is_json(),
             is_quiet: context.flags.quiet,
             marks: [mark(Symbol::Sent), mark(Symbol::Received), mark(Symbol::Attention)],
@@ -242,7 +245,7 @@ impl Teller {
                 Event::KeptCopy(_) => "  kept, in conflict",
                 _ => "",
             };
-            ui::print(&format!("{}  {mark} {path}{what}", time_of_day(now)));
+            ui::print(&format!("{}  {mark} {path}{what}", time_of_day(now, &self.zone)));
         }
     }
 
@@ -285,7 +288,7 @@ impl Teller {
             let (sent, received) = (size(report.sent_bytes), size(report.received_bytes));
             ui::print(&format!(
                 "{}    v{}  {sent} sent, {received} received",
-                time_of_day(now),
+                time_of_day(now, &self.zone),
                 report.seq
             ));
         }
@@ -304,7 +307,11 @@ impl Teller {
 
     fn note(&self, text: &str) {
         if !self.is_json {
-            ui::eprint(&format!("{}  {} {text}", time_of_day(self.clock.now()), self.marks[2]));
+            ui::eprint(&format!(
+                "{}  {} {text}",
+                time_of_day(self.clock.now(), &self.zone),
+                self.marks[2]
+            ));
         }
     }
 

@@ -149,3 +149,29 @@ fn versions_from_before_a_rename_are_found_under_the_new_name() {
     // What another file is at that moment is nobody's version.
     one.run(&["cat", "thesis", "--at", "v1"]).ends_with(1);
 }
+
+#[test]
+fn times_are_those_of_the_reader_and_can_be_given_back() {
+    let pair = Pair::synced(false, fill);
+    let written = pair.one.run(&["log", "a.txt", "--json"]).ok().json();
+    let time = written["versions"][0]["time"].as_str().unwrap().to_owned();
+    assert!(time.ends_with('Z'), "{time}");
+    let in_zone = |zone: &str, words: &[&str]| {
+        let output = pair.one.command(words).env("TZ", zone).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let shown = |zone| {
+        let line = in_zone(zone, &["log", "a.txt"]);
+        let words: Vec<_> = line.split_whitespace().collect();
+        format!("{} {}", words[1], words[2])
+    };
+    let (greenwich, tokyo) = (shown("UTC0"), shown("JST-9"));
+    assert_eq!(greenwich, time[..19].replace('T', " "));
+    assert_ne!(greenwich, tokyo);
+    // What a list shows leads back to the version that it shows.
+    let cat = ["cat", "a.txt", "--at", tokyo.as_str()];
+    assert_eq!(in_zone("JST-9", &cat), "first\n");
+    let too_early = pair.one.command(&cat).env("TZ", "JST-18").output().unwrap();
+    assert!(!too_early.status.success(), "it was not there nine hours before");
+}
