@@ -34,6 +34,9 @@ const WHOLE_PACK_PART: usize = 4;
 /// From this many bytes of a pack for each record that is needed, the index is read first.
 const LENGTH_WORTH_AN_INDEX: u64 = 1024 * 1024;
 
+/// A pack of at most this many bytes is fetched whole when its index is wanted: what is wanted next is mostly its chunks.
+const SMALL_PACK_LENGTH_MAX: u64 = 2 * TAIL_LENGTH_GUESS;
+
 /// How many packs are fetched at the same time.
 const FETCHES_MAX: usize = 4;
 
@@ -156,6 +159,12 @@ impl ChunkFetcher {
         }
         let index = if pack.place.inline_seq.is_some() {
             verify_whole(pack.id, &self.inline_pack(state, pack).await?)?
+        } else if pack.place.length <= SMALL_PACK_LENGTH_MAX {
+            let bytes = self.store.read_pack(pack.id).await?;
+            self.fetched_bytes += bytes.len() as u64;
+            let index = whole_index(pack, &bytes)?;
+            self.keep_pack(pack.number, bytes);
+            index
         } else {
             let mut length = TAIL_LENGTH_GUESS.min(pack.place.length);
             loop {
@@ -405,10 +414,7 @@ async fn fetch_pack(
     let index = match (index, &bytes) {
         (Some(index), _) => index,
         // The store has compared the hash of the pack already; inline packs were found by theirs.
-        (None, Some(bytes)) => match PackIndex::from_tail(bytes, bytes.len() as u64)? {
-            TailOutcome::Complete(index) => Arc::new(index),
-            TailOutcome::NeedMore { .. } => return Err(SyncError::PackMissing(pack.id)),
-        },
+        (None, Some(bytes)) => Arc::new(whole_index(&pack, bytes)?),
         (None, None) => unreachable!("without an index the pack is fetched whole"),
     };
     let mut found = Vec::with_capacity(records.len());
@@ -430,6 +436,14 @@ async fn fetch_pack(
         found.push((place, StoredRecord { index: index.clone(), number, bytes: stored }));
     }
     Ok(Fetched { pack: pack.number, index, records: found, whole, length })
+}
+
+/// Returns the index of a pack that is here as a whole.
+fn whole_index(pack: &KnownPack, bytes: &[u8]) -> Result<PackIndex> {
+    match PackIndex::from_tail(bytes, bytes.len() as u64)? {
+        TailOutcome::Complete(index) => Ok(index),
+        TailOutcome::NeedMore { .. } => Err(SyncError::PackMissing(pack.id)),
+    }
 }
 
 /// Writes into the state which chunks a pack holds.

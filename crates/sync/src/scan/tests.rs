@@ -72,8 +72,8 @@ impl Folder {
         for row in rows {
             state.set_synced(row).expect("set");
         }
-        let (rules, known) = (IgnoreRules::default(), Overlay::default());
-        scan(self, &state, &rules, &Fixed, scope, &known).expect("scans")
+        let (mut rules, known) = (IgnoreRules::default(), Overlay::default());
+        scan(self, &state, &mut rules, &Fixed, scope, &known).expect("scans")
     }
 }
 
