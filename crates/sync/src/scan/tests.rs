@@ -1,4 +1,4 @@
-//! What a scan makes of users who rename directories while it looks.
+//! What a scan makes of moved directories, some of them moved while it looks.
 
 #![expect(clippy::disallowed_methods, reason = "the tests play the user")]
 
@@ -67,13 +67,16 @@ impl Folder {
     }
 
     fn scan(&self, rows: &[SyncedNode], scope: &Scope) -> LocalChanges {
+        self.scan_again(rows, scope, &Overlay::default())
+    }
+
+    fn scan_again(&self, rows: &[SyncedNode], scope: &Scope, known: &Overlay) -> LocalChanges {
         let connection = rusqlite::Connection::open_in_memory().expect("opens");
         let mut state = State::from_connection(connection).expect("a state");
         for row in rows {
             state.set_synced(row).expect("set");
         }
-        let (mut rules, known) = (IgnoreRules::default(), Overlay::default());
-        scan(self, &state, &mut rules, &Fixed, scope, &known).expect("scans")
+        scan(self, &state, &mut IgnoreRules::default(), &Fixed, scope, known).expect("scans")
     }
 }
 
@@ -214,4 +217,37 @@ fn directory_that_takes_the_name_of_another_is_not_taken_for_it() {
     assert!(changes.absent.is_empty(), "{:?}", changes.absent);
     assert!(changes.present.is_empty(), "{:?}", changes.present);
     assert_eq!(changes.problems.len(), 2);
+}
+
+#[test]
+fn directory_that_was_moved_out_of_a_directory_that_was_moved_into_it_is_not_absent() {
+    let folder = Folder::new(&["outer/", "outer/inner/", "place/"]);
+    let rows = [
+        folder.row(1, NodeId::ROOT, "outer"),
+        folder.row(2, node(1), "outer/inner"),
+        folder.row(3, NodeId::ROOT, "place"),
+    ];
+    std::fs::rename(folder.at("outer/inner"), folder.at("place/inner")).expect("renamed");
+    std::fs::rename(folder.at("outer"), folder.at("place/inner/outer")).expect("renamed");
+    let changes = folder.scan(&rows, &Scope::Everything);
+    assert_eq!(names_in(&changes, node(3)), ["inner"]);
+    assert_eq!(names_in(&changes, node(2)), ["outer"]);
+    assert!(changes.absent.is_empty(), "{:?}", changes.absent);
+}
+
+#[test]
+fn what_an_earlier_scan_found_elsewhere_is_not_absent_where_it_was() {
+    let folder = Folder::new(&["from/", "from/below/", "from/below/deep", "to/"]);
+    let rows = [
+        folder.row(1, NodeId::ROOT, "from"),
+        folder.row(2, node(1), "from/below"),
+        folder.row(3, node(2), "from/below/deep"),
+        folder.row(4, NodeId::ROOT, "to"),
+    ];
+    std::fs::rename(folder.at("from/below"), folder.at("to/below")).expect("renamed");
+    let mut known = Overlay::default();
+    known.absorb(folder.scan(&rows, &Scope::Everything));
+    let hinted = Scope::Directories(BTreeSet::from([path("from")]));
+    let changes = folder.scan_again(&rows, &hinted, &known);
+    assert!(changes.absent.is_empty(), "{:?}", changes.absent);
 }
