@@ -5,6 +5,9 @@ use testkit::{WorldOptions, run};
 /// How many worlds are run by a debug build. The test run has ten thousand of a release build, by the example `simulate`.
 const SEEDS: u64 = 300;
 
+/// Later worlds that once found a defect.
+const ONCE_BAD: [u64; 6] = [10823, 11606, 11804, 12707, 14170, 14668];
+
 /// How many worlds are run twice.
 const TWICE: u64 = 100;
 
@@ -13,6 +16,14 @@ fn no_world_loses_anything() {
     let bad = run_worlds(0..SEEDS, WorldOptions::from_seed, &Coverage::default(), |_| {});
     let bad: Vec<_> = bad.iter().map(ToString::to_string).collect();
     assert_eq!(bad.len(), 0, "{}", bad.join("\n"));
+}
+
+#[test]
+fn worlds_that_found_a_defect_are_well() {
+    for seed in ONCE_BAD {
+        let outcome = run(WorldOptions::from_seed(seed), &Coverage::default(), false);
+        assert!(outcome.violations.is_empty(), "seed {seed}: {:?}", outcome.violations);
+    }
 }
 
 #[test]
