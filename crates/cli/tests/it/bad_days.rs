@@ -240,6 +240,12 @@ fn a_copied_folder_is_recognised() {
 fn a_copied_home_is_another_device() {
     let pair = Pair::synced(true, fill);
     let mut watch = crate::background::start_watch(&pair.one);
+    // A watch says that it watches before the server knows of it.
+    pair.one.write("connected", "");
+    crate::background::wait_until("the watch is connected", || {
+        pair.other.sync().ok();
+        pair.other.has("connected")
+    });
     let home = pair.room.path().join("copied home");
     assert!(
         std::process::Command::new("cp")
