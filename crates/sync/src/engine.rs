@@ -23,7 +23,7 @@ use crate::error::{Result, SyncError};
 use crate::file_system::{FileError, FileSystem};
 use crate::ignore_rules::IgnoreRules;
 use crate::overlay::{EngineTrees, Overlay};
-use crate::scan::{Problem, Scope, read_rules, scan};
+use crate::scan::{LocalChanges, Problem, Scope, read_rules, scan};
 use crate::state::State;
 use crate::workers::Workers;
 
@@ -350,15 +350,16 @@ impl Engine {
     /// Scans the folder, and stops where more has vanished than a person would delete.
     fn look(&mut self, scope: &Scope) -> Result<()> {
         (self.observer)(Event::Step("scan"));
-        let Environment { file_system, random, .. } = &self.environment;
         // After a run that was cut off, what is known of the folder may be half of the truth.
         let scope = if std::mem::take(&mut self.is_scanned) { scope } else { &Scope::Everything };
         if matches!(scope, Scope::Everything) {
             self.overlay.clear();
         }
-        let rules = &mut self.rules;
-        let found = || scan(&**file_system, &self.state, rules, &**random, scope, &self.overlay);
-        let changes = self.state.reading(found)?;
+        let mut changes = self.scan_folder(scope)?;
+        if self.has_lost_track(&changes)? {
+            self.overlay.clear();
+            changes = self.scan_folder(&Scope::Everything)?;
+        }
         self.report.scanned += changes.scanned;
         self.overlay.absorb(changes);
         let (deleted, total) = (self.overlay.absent_count(), self.state.synced_count()?);
@@ -369,6 +370,25 @@ impl Engine {
             return Err(SyncError::MassDelete { deleted, total });
         }
         Ok(())
+    }
+
+    fn scan_folder(&mut self, scope: &Scope) -> Result<LocalChanges> {
+        let Environment { file_system, random, .. } = &self.environment;
+        let rules = &mut self.rules;
+        let found = || scan(&**file_system, &self.state, rules, &**random, scope, &self.overlay);
+        self.state.reading(found)
+    }
+
+    /// Tells whether something that had moved is not any more where it was found, and nobody has looked whether it is back
+    /// where the merge base has it: another file may have got its name.
+    fn has_lost_track(&self, changes: &LocalChanges) -> Result<bool> {
+        for node in self.overlay.gone(changes) {
+            let row = self.state.synced(&node)?.filter(|_| !changes.absent.contains(&node));
+            if row.is_some_and(|row| !changes.directories.contains(&row.record.parent)) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     fn load_rules(&mut self) -> Result<()> {

@@ -58,6 +58,13 @@ impl Overlay {
 
     /// Forgets what an earlier scan found in a directory and this one did not find there any more.
     fn forget_gone(&mut self, changes: &LocalChanges) {
+        for node in self.gone(changes) {
+            self.forget(&node);
+        }
+    }
+
+    /// Returns what an earlier scan found in a directory and this one did not find there any more.
+    pub fn gone(&self, changes: &LocalChanges) -> Vec<NodeId> {
         let is_found = |node: &NodeId| {
             changes.present.contains_key(node) || changes.suspects.contains_key(node)
         };
@@ -65,12 +72,15 @@ impl Overlay {
         let mut gone: Vec<NodeId> =
             changes.directories.iter().flat_map(children).copied().collect();
         gone.retain(|node| !is_found(node));
-        while let Some(node) = gone.pop() {
+        let mut next = 0;
+        while next < gone.len() {
             // What lies in it has gone with it, or was found elsewhere.
-            let below = self.children.get(&node).into_iter().flatten();
-            gone.extend(below.filter(|node| !is_found(node)));
-            self.forget(&node);
+            let below = children(&gone[next]).filter(|node| !is_found(node)).copied();
+            let below: Vec<_> = below.collect();
+            gone.extend(below);
+            next += 1;
         }
+        gone
     }
 
     /// Returns what is known to be at a place.

@@ -13,14 +13,16 @@ use content::Transform;
 use model::entry::Mode;
 use model::testing::node;
 use model::{
-    ChunkId, ChunkRef, Clock, Content, DeviceId, Genesis, Name, NodeState, Random, Timestamp,
-    TreeNode, TreeStore,
+    ChunkId, ChunkRef, Clock, Content, DeviceId, Genesis, Name, NodeState, Random, RelativePath,
+    Timestamp, TreeNode, TreeStore,
 };
 use storage::ContentStore;
 
 use super::*;
 use crate::engine::{EngineOptions, Environment};
+use crate::file_system::FileSystem;
 use crate::file_system::native::NativeFileSystem;
+use crate::plan::Trees;
 use crate::scan::Scope;
 use crate::state::State;
 use crate::workers::Workers;
@@ -119,4 +121,42 @@ fn file_that_was_moved_before_its_row_said_which_it_is_keeps_its_identity() {
     let found: Vec<_> = next.overlay.nodes().copied().collect();
     assert_eq!(found, [node(1)]);
     assert!(next.overlay.get(&node(1)).is_some());
+}
+
+/// A watch that looks only where something happened must not take the file that got the name of another for a new one
+/// beside it.
+#[test]
+fn file_that_moved_and_went_is_gone_though_only_its_last_directory_is_looked_at() {
+    let (folder, store) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let at = |path: &str| folder.path().join(path);
+    std::fs::create_dir(at("inner")).unwrap();
+    std::fs::write(at("file"), "content").unwrap();
+    let files = NativeFileSystem::open(folder.path()).unwrap();
+    let stat_of = |path: &str| files.stat(&RelativePath::new(path.as_bytes()).unwrap()).unwrap();
+    let connection = rusqlite::Connection::open_in_memory().unwrap();
+    let mut state = State::from_connection(connection).unwrap();
+    let directory = NodeRecord { kind: NodeKind::Directory, ..record("inner", 0) };
+    for (number, record, path) in [(1, record("file", 7), "file"), (2, directory, "inner")] {
+        let (node, stat) = (node(number), stat_of(path));
+        state.set_synced(&SyncedNode { node, version: 1, record, stat, pending: None }).unwrap();
+    }
+    let mut engine = engine(folder.path(), store.path(), state);
+    engine.begin().unwrap();
+    engine.look(&Scope::Everything).unwrap();
+
+    std::fs::rename(at("file"), at("inner/moved")).unwrap();
+    std::fs::write(at("file"), "another").unwrap();
+    engine.is_scanned = true;
+    let inner = RelativePath::new(b"inner").unwrap();
+    let both = [RelativePath::ROOT, inner.clone()].into();
+    engine.look(&Scope::Directories(both)).unwrap();
+    assert_eq!(engine.trees().local(&node(1)).unwrap().unwrap().place.parent, node(2));
+
+    std::fs::remove_file(at("inner/moved")).unwrap();
+    engine.is_scanned = true;
+    engine.look(&Scope::Directories([inner].into())).unwrap();
+    let place = split(&record("file", 7)).0;
+    let holder = engine.trees().local_holder(&place).unwrap().unwrap();
+    let found = engine.trees().local(&node(1)).unwrap();
+    assert_eq!(found.is_some_and(|found| found.place == place), holder == node(1));
 }
