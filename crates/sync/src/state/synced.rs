@@ -156,9 +156,12 @@ impl State {
     }
 
     fn write_synced(&mut self, synced: &SyncedNode, before: Option<&SyncedNode>) -> Result<()> {
-        // Inserting alone would not remove the row of the node under its old name.
-        self.remove_synced(&synced.node)?;
-        self.insert_synced(synced, before)
+        // Inserting alone would not remove the row of the node under its old name. Killed between the two, the node would
+        // have no row at all.
+        self.transaction(|state| {
+            state.remove_synced(&synced.node)?;
+            state.insert_synced(synced, before)
+        })
     }
 
     fn insert_synced(&mut self, synced: &SyncedNode, before: Option<&SyncedNode>) -> Result<()> {
