@@ -112,7 +112,7 @@ pub trait Chunker: Send + Sync {
     fn cut(&self, window: &[u8], end_of_input: bool) -> Option<usize>;
 }
 
-/// The chunkers that a workspace can choose from.
+/// The chunkers there are. Every writer uses the default; the others are measured against it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum ChunkerKind {
     /// Equal lengths: the fastest, blind to insertions.
@@ -128,7 +128,7 @@ impl ChunkerKind {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::Fixed, Self::FastCdc, Self::Minimum];
 
-    /// Returns the name that settings use.
+    /// Returns its name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Fixed => "fixed",

@@ -249,7 +249,7 @@ impl Reader<'_> {
             if !is_media {
                 break;
             }
-            let bytes = sample(size / SAMPLES * number);
+            let bytes = sample(sample_place(size, number));
             is_media =
                 looks_incompressible(&bytes.map_err(|source| ContentError::Read { source })?);
         }
@@ -292,4 +292,15 @@ impl Reader<'_> {
         let pack = self.writer.finish()?;
         (self.emit)(pack)
     }
+}
+
+/// Returns where a sample of a file is taken: somewhere in each stretch of it, and never in step with what the file
+/// repeats.
+fn sample_place(size: u64, number: u64) -> u64 {
+    // The fractional parts of the multiples of the golden ratio, in parts of 65536.
+    const STEP: u64 = 40503;
+    let stretch = size / SAMPLES;
+    let room = stretch.saturating_sub(SAMPLE_LENGTH as u64);
+    let part = number * STEP % 65536;
+    stretch * number + room / 65536 * part + room % 65536 * part / 65536
 }

@@ -28,9 +28,7 @@ pub(crate) fn run(context: &Context<'_>, arguments: &ServeArguments) -> Result<u
     options.store.clone_from(&arguments.store);
     let (is_json, is_open) = (context.ui.is_json(), !arguments.listen.ip().is_loopback());
     if is_open {
-        context
-            .ui
-            .note("no TLS: use it on a network that you trust, or behind a proxy that adds TLS");
+        context.ui.note("no TLS: use it on a network that you trust, or through a tunnel");
     }
     let threads = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = threads.map_err(|error| {

@@ -59,7 +59,7 @@ pub enum WebSocketError {
     },
     /// The address wants something that this version does not have.
     #[error(
-        "'{scheme}:' is not supported yet; put a proxy in front of the server, or use http: on a trusted network"
+        "'{scheme}:' is not supported yet; use http: on a trusted network, or through a tunnel"
     )]
     NotSupportedYet {
         /// The scheme.
