@@ -12,6 +12,7 @@ use parking_lot::Mutex;
 pub enum Fault {
     KilledAtCall,
     KilledAtAwait,
+    KilledAtCommit,
     PowerCut,
     BytesLost,
     DatabaseFellBehind,
@@ -52,9 +53,10 @@ pub enum Fault {
 
 impl Fault {
     /// Everything there is.
-    pub const ALL: [Self; 38] = [
+    pub const ALL: [Self; 39] = [
         Self::KilledAtCall,
         Self::KilledAtAwait,
+        Self::KilledAtCommit,
         Self::PowerCut,
         Self::BytesLost,
         Self::DatabaseFellBehind,

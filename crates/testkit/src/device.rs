@@ -2,6 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use commit_log::{CommitLog, ServedCommitLog, SlotCommitLog};
@@ -92,6 +93,7 @@ pub struct Device {
     common: Common,
     random: Arc<SeededRandom>,
     memory: RefCell<Memory>,
+    commits_left: Cell<Option<u64>>,
 }
 
 /// What is wrong with a device on purpose.
@@ -140,6 +142,7 @@ impl Device {
             common,
             random,
             memory: RefCell::new(memory),
+            commits_left: Cell::new(None),
         }
     }
 
@@ -180,13 +183,43 @@ impl Device {
         Arc::new(Delayed::new(self.faulty.clone(), self.network.clone()))
     }
 
+    /// Lets the next process die when its database commits, after so many times.
+    pub fn die_after_commits(&self, commits: Option<u64>) {
+        self.commits_left.set(commits);
+    }
+
+    /// Lets the process die after so many commits, once `is_open`. The one that it dies at is undone, and so are all
+    /// after it.
+    fn kill_at_commit(&self, connection: &mut Connection, commits: u64, is_open: Arc<AtomicBool>) {
+        let (folder, coverage) = (self.folder.clone(), self.common.coverage.clone());
+        let (record, number, mut left) = (self.common.record.clone(), self.number, commits);
+        let hook = move || {
+            if !is_open.load(Ordering::Relaxed) {
+                return false;
+            }
+            let is_dead = left == 0;
+            if is_dead && !folder.is_dead() {
+                folder.die();
+                coverage.hit(Fault::KilledAtCommit);
+                record.note("killed", format_args!("[{number}] at a commit of its database"));
+            }
+            left = left.saturating_sub(1);
+            is_dead
+        };
+        connection.commit_hook(Some(hook)).expect("a database of ours takes hooks");
+    }
+
     /// Opens the engine, as a new process.
     ///
     /// # Errors
     /// [`SyncError`].
     pub fn open(&self) -> Result<Engine, SyncError> {
         let connection = self.memory.borrow_mut().connection.take();
-        let connection = connection.map_or_else(open_in_memory, Ok)?;
+        let mut connection = connection.map_or_else(open_in_memory, Ok)?;
+        let is_open = Arc::new(AtomicBool::new(false));
+        if let Some(commits) = self.commits_left.take() {
+            self.kill_at_commit(&mut connection, commits, is_open.clone());
+        }
         let state = State::from_connection(connection)?;
         let environment = Environment {
             file_system: Arc::new(self.folder.clone()),
@@ -203,6 +236,7 @@ impl Device {
             transform: Transform::Zstd { level: 1 },
         };
         let mut engine = Engine::open(environment, state, options)?;
+        is_open.store(true, Ordering::Relaxed);
         if let Some(sabotage) = self.defects.sabotage {
             engine.sabotage(sabotage);
         }
@@ -276,6 +310,7 @@ impl Device {
             Ok(Err(error)) => Ended::Failed(error),
             Err(Killed) => Ended::Killed,
         };
+        let ended = if self.folder.is_dead() { Ended::Killed } else { ended };
         self.keep(engine.into_inner().into_state());
         self.tell(&ended);
         self.show_state();
@@ -350,7 +385,8 @@ impl Device {
 
     /// Takes the database back from a process. What it had not committed is undone.
     fn keep(&self, state: State) {
-        let connection = state.into_connection();
+        let mut connection = state.into_connection();
+        connection.commit_hook(None::<fn() -> bool>).expect("a database of ours takes hooks");
         if !connection.is_autocommit() {
             connection.execute_batch("ROLLBACK").expect("a database in memory can roll back");
         }

@@ -147,6 +147,11 @@ impl SimulatedFileSystem {
         self.0.lock().is_dead = true;
     }
 
+    /// Tells whether the process is dead.
+    pub fn is_dead(&self) -> bool {
+        self.0.lock().is_dead
+    }
+
     /// A new process is there. What the dead one had left aside is removed, as the real folder does when it is opened.
     pub fn start(&self) {
         let mut inner = self.0.lock();

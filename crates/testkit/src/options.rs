@@ -35,6 +35,8 @@ pub struct Accidents {
     pub clock_jump: u32,
     /// The server, or the store, goes back to an older copy, once in a world at most.
     pub server_restored: u32,
+    /// The process is killed where its database would commit.
+    pub kill_at_commit: u32,
     /// Database and folder are copied to another device, once in a world at most.
     pub device_copied: u32,
 }
@@ -56,6 +58,8 @@ pub struct WorldOptions {
     pub deeds: Vec<Deed>,
     /// Which names they give.
     pub names: Vec<Vec<u8>>,
+    /// Whether each user touches only what is their own, so that every conflict is one that nobody made.
+    pub apart: bool,
     /// How disks fail.
     pub disk: DiskFaults,
     /// How networks fail.
@@ -96,6 +100,7 @@ impl WorldOptions {
                 Deed::Create,
             ];
         }
+        options.apart = Dice::new(seed ^ 0xa9a47).chance(250);
         options.names.truncate(2 + dice.index(6));
         if dice.chance(250) {
             let strange = strange_names();
@@ -129,6 +134,9 @@ impl WorldOptions {
         options.accidents.unmounted = rare(200);
         options.accidents.server_restored = rare(150);
         options.accidents.device_copied = rare(100);
+        if Dice::new(seed ^ 0xc0_3317).chance(300) {
+            options.accidents.kill_at_commit = 300;
+        }
         if options.accidents.server_restored > 0 {
             // A put that comes after the store has gone back would continue a log that is no more.
             options.network.late = 0;
@@ -146,6 +154,7 @@ impl WorldOptions {
             deeds_per_phase: 10,
             deeds: Deed::ALL.to_vec(),
             names: plain_names(),
+            apart: false,
             disk: DiskFaults::default(),
             network: NetworkFaults::default(),
             accidents: Accidents::default(),

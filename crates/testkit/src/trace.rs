@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use model::path::NAME_LENGTH_MAX;
 use model::{RelativePath, Timestamp};
 
 use crate::chronicle::ContentHash;
@@ -99,6 +100,8 @@ pub struct User {
     serial: u64,
     writing: Option<Writing>,
     last: Option<RelativePath>,
+    /// What all names of this user end with; such a user touches nothing else.
+    mark: Option<String>,
 }
 
 /// A file that is being written, piece by piece.
@@ -117,7 +120,26 @@ impl User {
         names: Vec<Vec<u8>>,
         left: u32,
     ) -> Self {
-        Self { device, dice, deeds, names, left, serial: 0, writing: None, last: None }
+        Self { device, dice, deeds, names, left, serial: 0, writing: None, last: None, mark: None }
+    }
+
+    /// Lets the user touch only what is their own.
+    pub fn apart(mut self) -> Self {
+        let mark = format!("~{}", self.device);
+        self.names.retain(|name| name.len() + mark.len() < NAME_LENGTH_MAX / 2);
+        for name in &mut self.names {
+            name.extend_from_slice(mark.as_bytes());
+        }
+        self.mark = Some(mark);
+        self
+    }
+
+    fn may_touch(&self, path: &RelativePath) -> bool {
+        let Some(mark) = &self.mark else { return true };
+        let has_mark = |name: model::Name| {
+            name.as_bytes().windows(mark.len()).any(|window| window == mark.as_bytes())
+        };
+        path.names().next().is_some_and(has_mark)
     }
 
     /// Lets the user do more.
@@ -226,7 +248,7 @@ impl Hand<'_> {
     /// Picks something of the folder that `is_meant`.
     fn pick(&mut self, is_meant: impl Fn(&Disk, Key) -> bool) -> Option<(RelativePath, Key)> {
         let mut found = self.disk.walk();
-        found.retain(|(_, key)| is_meant(self.disk, *key));
+        found.retain(|(path, key)| self.user.may_touch(path) && is_meant(self.disk, *key));
         if found.is_empty() {
             None
         } else {
@@ -242,7 +264,9 @@ impl Hand<'_> {
     fn pick_directory(&mut self) -> (RelativePath, Key) {
         let mut found = self.disk.walk();
         found.retain(|(path, key)| {
-            path.depth() < 4 && matches!(self.disk.file(*key).matter, Matter::Directory(_))
+            path.depth() < 4
+                && self.user.may_touch(path)
+                && matches!(self.disk.file(*key).matter, Matter::Directory(_))
         });
         found.push((RelativePath::ROOT, self.disk.root()));
         let index = self.user.dice.index(found.len());

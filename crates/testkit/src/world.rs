@@ -102,7 +102,8 @@ fn device(
         folder.keep_history();
     }
     let (deeds, names) = (options.deeds.clone(), options.names.clone());
-    folder.set_user(Some(User::new(number, dice.fork(), deeds, names, 0)));
+    let user = User::new(number, dice.fork(), deeds, names, 0);
+    folder.set_user(Some(if options.apart { user.apart() } else { user }));
     let network = Network::new(dice.fork(), time.clone(), record.clone(), coverage.clone());
     let defects =
         Defects { sabotage: options.sabotage, accepts_everything: options.accepts_everything };
@@ -207,6 +208,7 @@ impl World {
             device.folder.set_faults(disk);
             device.network.set_faults(network);
             device.folder.die_after(None);
+            device.die_after_commits(None);
             device.folder.mount(true);
         }
     }
@@ -316,6 +318,9 @@ impl World {
             dice.chance(accidents.kill_at_await).then(|| Duration::from_millis(dice.below(1500)));
         let calls = dice.chance(accidents.kill_at_call).then(|| dice.below(120));
         device.folder.die_after_start(calls);
+        let is_killed_at_commit =
+            accidents.kill_at_commit > 0 && dice.chance(accidents.kill_at_commit);
+        device.die_after_commits(is_killed_at_commit.then(|| dice.below(30)));
         let is_unmounted = !device.folder.is_mounted();
         self.running.set(self.running.get() + 1);
         let ended = match dice.chance(self.options.watch) {

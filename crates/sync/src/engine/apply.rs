@@ -347,6 +347,18 @@ impl Engine {
             else {
                 continue;
             };
+            match self.other_one(&node, &stat)? {
+                OtherOne::IsThere => {}
+                OtherOne::IsThis => {
+                    removed.push(node);
+                    continue;
+                }
+                OtherOne::IsGone(holder) => {
+                    self.find_again(&holder)?;
+                    progress = true;
+                    continue;
+                }
+            }
             match self.environment.file_system.trash(&path, &stat, &label) {
                 Ok(()) => {
                     (self.observer)(Event::Removed(path));
@@ -372,6 +384,24 @@ impl Engine {
         self.report.received += removed.len() as u64;
         self.in_transaction(|engine| removed.iter().try_for_each(|node| engine.forget(node)))?;
         Ok(progress)
+    }
+
+    /// What is removed because it is one with another node must not be the last there is of both: a user may have moved the
+    /// other one while the folder was scanned.
+    fn other_one(&self, node: &NodeId, stat: &Stat) -> Result<OtherOne> {
+        let remote = self.state.node(node)?;
+        let Some(NodeState::MergedInto(holder)) = remote.map(|remote| remote.state) else {
+            return Ok(OtherOne::IsThere);
+        };
+        let Some(path) = self.trees().local_path(&holder)? else { return Ok(OtherOne::IsThere) };
+        let known = self.trees().local_stat(&holder)?;
+        Ok(match self.environment.file_system.stat(&path)? {
+            Some(found) if (found.inode, found.kind) == (stat.inode, stat.kind) => OtherOne::IsThis,
+            Some(found) if known.is_none_or(|known| known.inode == found.inode) => {
+                OtherOne::IsThere
+            }
+            _ => OtherOne::IsGone(holder),
+        })
     }
 
     /// Turns an error of one file into a problem of the report; the rest goes on.
@@ -407,6 +437,16 @@ impl Engine {
             None => Ok(self.trees().local_path(node)?.unwrap_or_default()),
         }
     }
+}
+
+/// Where the node is with which another one became one.
+enum OtherOne {
+    /// Elsewhere, or there is none.
+    IsThere,
+    /// It is the same file or directory.
+    IsThis,
+    /// It is not where it was.
+    IsGone(NodeId),
 }
 
 /// Tells whether an error concerns the whole folder, so that going on is useless.

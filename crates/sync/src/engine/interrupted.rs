@@ -10,7 +10,7 @@ use model::{NodeId, NodeKind, NodeRecord, Timestamp};
 use super::Engine;
 use super::download::Target;
 use crate::error::Result;
-use crate::file_system::{FileKind, Stat};
+use crate::file_system::{FileError, FileKind, Stat};
 use crate::plan::{Place, split};
 use crate::state::SyncedNode;
 use crate::state::synced::kind_of;
@@ -165,9 +165,12 @@ impl Engine {
     }
 
     fn found_at(&self, place: &Place) -> Result<Option<Stat>> {
-        match self.trees().path_of_place(place)? {
-            Some(path) => Ok(self.environment.file_system.stat(&path).unwrap_or_default()),
-            None => Ok(None),
+        let Some(path) = self.trees().path_of_place(place)? else { return Ok(None) };
+        match self.environment.file_system.stat(&path) {
+            Ok(stat) => Ok(stat),
+            // Not to know it is not to know that it is absent: what was put there would be taken for new.
+            Err(error @ FileError::Other { .. }) => Err(error.into()),
+            Err(_) => Ok(None),
         }
     }
 }

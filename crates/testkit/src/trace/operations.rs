@@ -232,6 +232,9 @@ impl Hand<'_> {
         let Ok(key) = self.disk.directory(&directory) else { return false };
         let mut names: Vec<_> =
             self.disk.names(key).iter().map(|(name, key)| (name.clone(), *key)).collect();
+        names.retain(|(name, _)| {
+            join(&directory, name).is_some_and(|path| self.user.may_touch(&path))
+        });
         if names.len() < count {
             return false;
         }
