@@ -436,8 +436,8 @@ fn merge(local: &Local, synced: &Synced, remote: &Remote) -> Option<Operation> {
     })
 }
 
-/// Tells whether the fold gave a proposal of this device another name, and the wanted one is free by now: whoever had
-/// it may have left it since, often in the same commit, as when two files swap their names.
+/// Tells whether the fold gave a proposal of this device another name, and the wanted one is free by now, or is not the
+/// same any more: whoever had it may have left it since, often in the same commit, as when two files swap their names.
 fn can_reclaim<T: Trees>(
     trees: &T,
     local: &Local,
@@ -446,9 +446,11 @@ fn can_reclaim<T: Trees>(
 ) -> Result<bool, T::Error> {
     // A move that was void is not tried again: it would be void for ever.
     let is_renamed = synced.version == remote.version && synced.place.parent == remote.place.parent;
+    // Nobody has been given the name that a user gave it since.
+    let is_new_name = local.place != synced.place;
     Ok(is_renamed
         && local.matter != LocalMatter::Suspect
-        && trees.remote_holder(&local.place)?.is_none())
+        && (is_new_name || trees.remote_holder(&local.place)?.is_none()))
 }
 
 /// Both sides have the node, and its matter has no common base.

@@ -248,7 +248,7 @@ impl Scanner<'_> {
             while let Some((path, node, inode)) = self.queue.pop() {
                 self.directory(&path, node, inode)?;
             }
-            if self.match_directories() {
+            if self.match_directories()? {
                 continue;
             }
             if self.expand_missing_directories()? {
@@ -492,7 +492,7 @@ impl Scanner<'_> {
     }
 
     /// Gives arrived directories the identity of missing ones with their inode, and walks them.
-    fn match_directories(&mut self) -> bool {
+    fn match_directories(&mut self) -> Result<bool> {
         let (directories, files): (Vec<_>, Vec<_>) = std::mem::take(&mut self.arrivals)
             .into_iter()
             .partition(|arrival| arrival.stat.kind == FileKind::Directory);
@@ -501,14 +501,15 @@ impl Scanner<'_> {
         for arrival in directories {
             let matched = self.by_inode.get(&(arrival.stat.inode, FileKind::Directory)).copied();
             match matched.filter(|node| self.missing.contains_key(node)) {
-                Some(node) => {
+                // A run that was cut off may have made it, of an inode that a user had just set free.
+                Some(node) if self.remote_directory_at(&arrival)?.is_none() => {
                     self.settle(node, arrival, false);
                     progress = true;
                 }
-                None => self.arrivals.push(arrival),
+                _ => self.arrivals.push(arrival),
             }
         }
-        progress
+        Ok(progress)
     }
 
     /// Adds what lay in missing directories to what is missing, since it may have been moved out.

@@ -78,7 +78,7 @@ struct Inner {
     /// Names that the same things have had.
     aliases: BTreeMap<Vec<u8>, BTreeSet<Vec<u8>>>,
     handled: BTreeMap<ContentHash, BTreeSet<usize>>,
-    /// What users have moved, or changed the mode or time of.
+    /// What users have made or moved, or changed the mode or time of.
     sanctioned: BTreeSet<(usize, ContentHash)>,
     deleted: BTreeSet<ContentHash>,
     /// The first version of the file that each version is one of.
@@ -116,6 +116,7 @@ impl Chronicle {
         let mut inner = self.0.lock();
         inner.instants.insert(content);
         inner.handle(device, content);
+        inner.sanctioned.insert((device, content));
         inner.deleted.remove(&content);
         let made = inner.made.entry(content).or_default();
         made.count += 1;
@@ -145,8 +146,8 @@ impl Chronicle {
         inner.sanctioned.insert((device, content));
     }
 
-    /// Tells whether a user has moved a file that held this, or changed its mode or time: then it counts as theirs, even
-    /// if it is what a power cut left.
+    /// Tells whether a user has made or moved a file that held this, or changed its mode or time: then it counts as
+    /// theirs, even if it is what a power cut left.
     pub fn is_sanctioned(&self, device: usize, content: ContentHash) -> bool {
         self.0.lock().sanctioned.contains(&(device, content))
     }
