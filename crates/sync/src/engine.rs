@@ -146,6 +146,8 @@ pub struct Engine {
     is_scanned: bool,
     /// Nodes that could not be brought to agreement in this run.
     skipped: BTreeSet<NodeId>,
+    /// Files that were read so soon after their last change that a later one may bear the same time.
+    racy: BTreeSet<NodeId>,
     report: SyncReport,
     observer: Observer,
     #[cfg(feature = "testing")]
@@ -199,6 +201,7 @@ impl Engine {
             upload: checkin::Upload::default(),
             is_scanned: false,
             skipped: BTreeSet::new(),
+            racy: BTreeSet::new(),
             report: SyncReport::default(),
             observer: Arc::new(|_| {}),
             #[cfg(feature = "testing")]
@@ -330,6 +333,7 @@ impl Engine {
         }
         self.report = SyncReport::default();
         self.skipped.clear();
+        self.racy.clear();
         // What an earlier run has read may rest in packs that it never announced: it is read again.
         self.upload = checkin::Upload::default();
         self.overlay.unread();

@@ -236,7 +236,11 @@ impl Trees for EngineTrees<'_> {
         }
         let Some(synced) = self.state.synced(node)? else { return Ok(None) };
         let place = split(&synced.record).0;
-        let matter = if synced.stat.is_some() { LocalMatter::Same } else { LocalMatter::Touched };
+        // A file whose stat is no proof is read before anything is done with it.
+        let is_known = synced.stat.is_some_and(|stat| {
+            stat.kind == FileKind::Directory || stat.changed != Timestamp::default()
+        });
+        let matter = if is_known { LocalMatter::Same } else { LocalMatter::Touched };
         Ok(Some(Local { place, kind: kind_of(&synced.record.kind), matter }))
     }
 

@@ -124,7 +124,7 @@ impl Engine {
             [LocalMatter::Same, LocalMatter::Known(matter.clone())].contains(&found.local.matter)
         };
         let stat = match &found {
-            Some(found) if is_read(found) => Some(found.stat),
+            Some(found) if is_read(found) => Some(self.stat_for_row(node, found.stat)),
             _ => synced.and_then(|synced| synced.stat),
         };
         let row = SyncedNode {
@@ -163,7 +163,7 @@ impl Engine {
     fn refresh(&mut self, node: &NodeId) -> Result<()> {
         let Some(found) = self.overlay.get(node).cloned() else { return Ok(()) };
         let mut row = self.state.synced(node)?.expect("planned from the merge base");
-        row.stat = Some(found.stat);
+        row.stat = Some(self.stat_for_row(node, found.stat));
         self.state.set_synced(&row)?;
         self.overlay.forget(node);
         Ok(())

@@ -10,15 +10,15 @@ use model::codec::encode_message;
 use model::commit::{COMMIT_CHANGES_MAX, INLINE_PACKS_LENGTH_MAX};
 use model::environment::random_bytes;
 use model::{
-    Action, Change, ChunkId, Commit, NodeId, NodeKind, NodeRecord, OpId, PackRef, TreeNode,
-    TreeStore,
+    Action, Change, ChunkId, Commit, NodeId, NodeKind, NodeRecord, OpId, PackRef, Timestamp,
+    TreeNode, TreeStore,
 };
 use parking_lot::Mutex;
 use tokio::sync::mpsc::Receiver;
 
 use super::{Engine, Event};
 use crate::error::{Result, SyncError};
-use crate::file_system::FileKind;
+use crate::file_system::{FileKind, Stat};
 use crate::overlay::OverlayNode;
 use crate::plan::order::{Step, order};
 use crate::plan::{Local, LocalMatter, Operation, Trees, split};
@@ -71,6 +71,8 @@ impl Upload {
 #[derive(Default)]
 struct Reading {
     count: u64,
+    /// When the first one was opened, at the earliest.
+    began: Timestamp,
     /// Not begun, where there are no threads.
     waiting: Vec<ToRead>,
     jobs: Vec<BoxFuture<'static, Result<Vec<HasRead>>>>,
@@ -284,7 +286,7 @@ impl Engine {
             _ => return Ok(None),
         };
         let Some(local) = self.trees().local(&node)? else { return Ok(None) };
-        let stat = self.trees().local_stat(&node)?;
+        let stat = self.trees().local_stat(&node)?.map(|stat| self.stat_for_row(&node, stat));
         let matter = match (local.matter, &synced) {
             (LocalMatter::Known(matter), _) => matter,
             (LocalMatter::Same, Some(synced)) => split(&synced.record).1,
@@ -388,7 +390,8 @@ impl Engine {
             files.push(ToRead { node, path, stat, chunk_size });
         }
         self.report.read_bytes += files.iter().map(|file| file.stat.size).sum::<u64>();
-        let mut reading = Reading { count: files.len() as u64, ..Reading::default() };
+        let began = self.environment.clock.now();
+        let mut reading = Reading { count: files.len() as u64, began, ..Reading::default() };
         if self.environment.workers.is_inline() {
             reading.waiting = files;
             return Ok(reading);
@@ -444,7 +447,7 @@ impl Engine {
                 for (id, bytes) in lists {
                     engine.state.keep_list(&id, &bytes)?;
                 }
-                any |= engine.take_read(node, result)?;
+                any |= engine.take_read(node, result, reading.began)?;
             }
             Ok(any)
         })
@@ -467,10 +470,16 @@ impl Engine {
     fn take_read(
         &mut self,
         node: NodeId,
-        result: Result<(crate::plan::Matter, crate::file_system::Stat), ReadFailure>,
+        result: Result<(crate::plan::Matter, Stat), ReadFailure>,
+        began: Timestamp,
     ) -> Result<bool> {
         let kind = match result {
             Ok((matter, stat)) => {
+                if stat.kind != FileKind::Directory && is_racy(&stat, began) {
+                    self.racy.insert(node);
+                } else {
+                    self.racy.remove(&node);
+                }
                 let local = self.trees().local(&node)?.expect("it was read");
                 let local = Local { matter: LocalMatter::Known(matter), ..local };
                 self.overlay.set(node, OverlayNode { local, stat });
@@ -483,6 +492,15 @@ impl Engine {
         self.report.problems.push(Problem { path, name: None, kind });
         self.skipped.insert(node);
         Ok(false)
+    }
+
+    /// Returns what the merge base remembers of a file as it was read. A stat that a later change may share is made to
+    /// equal none, so that the next scan has the file read again.
+    pub(super) fn stat_for_row(&self, node: &NodeId, stat: Stat) -> Stat {
+        match self.racy.contains(node) {
+            true => Stat { changed: Timestamp::default(), ..stat },
+            false => stat,
+        }
     }
 
     fn preparation(&self) -> Result<Preparation> {
@@ -591,6 +609,20 @@ impl Engine {
     }
 }
 
+/// How long a file system may give two changes the same time, in nanoseconds: a few ticks of the kernel.
+const TICK: i128 = 20_000_000;
+
+/// The same for a file system that counts in whole seconds.
+const COARSE_TICK: i128 = 2_000_000_000;
+
+/// Tells whether a file that was read from `began` on may change once more without getting another time.
+fn is_racy(stat: &Stat, began: Timestamp) -> bool {
+    let nanoseconds =
+        |time: Timestamp| i128::from(time.seconds) * 1_000_000_000 + i128::from(time.nanoseconds);
+    let tick = if stat.changed.nanoseconds == 0 { COARSE_TICK } else { TICK };
+    nanoseconds(stat.changed) + tick >= nanoseconds(began)
+}
+
 /// Cuts a list of files into shares of about equal length, each for one thread.
 fn shares(files: Vec<ToRead>) -> Vec<Vec<ToRead>> {
     let total: u64 = files.iter().map(|file| file.stat.size).sum();
@@ -608,3 +640,6 @@ fn shares(files: Vec<ToRead>) -> Vec<Vec<ToRead>> {
     }
     shares
 }
+
+#[cfg(test)]
+mod tests;
