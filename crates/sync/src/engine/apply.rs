@@ -348,12 +348,12 @@ impl Engine {
                 continue;
             };
             match self.other_one(&node, &stat)? {
-                OtherOne::IsThere => {}
-                OtherOne::IsThis => {
+                OtherOne::There => {}
+                OtherOne::Same => {
                     removed.push(node);
                     continue;
                 }
-                OtherOne::IsGone(holder) => {
+                OtherOne::Gone(holder) => {
                     self.find_again(&holder)?;
                     progress = true;
                     continue;
@@ -391,16 +391,14 @@ impl Engine {
     fn other_one(&self, node: &NodeId, stat: &Stat) -> Result<OtherOne> {
         let remote = self.state.node(node)?;
         let Some(NodeState::MergedInto(holder)) = remote.map(|remote| remote.state) else {
-            return Ok(OtherOne::IsThere);
+            return Ok(OtherOne::There);
         };
-        let Some(path) = self.trees().local_path(&holder)? else { return Ok(OtherOne::IsThere) };
+        let Some(path) = self.trees().local_path(&holder)? else { return Ok(OtherOne::There) };
         let known = self.trees().local_stat(&holder)?;
         Ok(match self.environment.file_system.stat(&path)? {
-            Some(found) if (found.inode, found.kind) == (stat.inode, stat.kind) => OtherOne::IsThis,
-            Some(found) if known.is_none_or(|known| known.inode == found.inode) => {
-                OtherOne::IsThere
-            }
-            _ => OtherOne::IsGone(holder),
+            Some(found) if (found.inode, found.kind) == (stat.inode, stat.kind) => OtherOne::Same,
+            Some(found) if known.is_none_or(|known| known.inode == found.inode) => OtherOne::There,
+            _ => OtherOne::Gone(holder),
         })
     }
 
@@ -442,11 +440,11 @@ impl Engine {
 /// Where the node is with which another one became one.
 enum OtherOne {
     /// Elsewhere, or there is none.
-    IsThere,
+    There,
     /// It is the same file or directory.
-    IsThis,
+    Same,
     /// It is not where it was.
-    IsGone(NodeId),
+    Gone(NodeId),
 }
 
 /// Tells whether an error concerns the whole folder, so that going on is useless.

@@ -609,8 +609,9 @@ impl Engine {
     }
 }
 
-/// How long a file system may give two changes the same time, in nanoseconds: a few ticks of the kernel.
-const TICK: i128 = 20_000_000;
+/// How long a file system may give two changes the same time, in nanoseconds. A tick of the kernel has 4 ms, but a busy
+/// virtual machine may be late with it.
+const TICK: i128 = 200_000_000;
 
 /// The same for a file system that counts in whole seconds.
 const COARSE_TICK: i128 = 2_000_000_000;

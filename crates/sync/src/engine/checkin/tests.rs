@@ -19,10 +19,10 @@ fn at(seconds: i64, nanoseconds: u32) -> Timestamp {
 fn file_that_was_read_in_the_tick_of_its_last_change_is_racy() {
     let stat = changed_at(100, 999_000_000);
     assert!(is_racy(&stat, at(100, 999_000_000)));
-    assert!(is_racy(&stat, at(101, 3_000_000)));
+    assert!(is_racy(&stat, at(101, 190_000_000)));
     // Changed while it was read.
     assert!(is_racy(&stat, at(90, 0)));
-    assert!(!is_racy(&stat, at(101, 30_000_000)));
+    assert!(!is_racy(&stat, at(101, 300_000_000)));
 }
 
 #[test]
