@@ -7,7 +7,12 @@ use xtask::crash::{CrashOptions, run};
 use crate::support::SYNCLINE;
 
 fn kill(is_served: bool, seed: u64) {
-    let room = tempfile::tempdir().unwrap();
+    // In memory where there is some: what is tried is the program, not the disk.
+    let memory = std::path::Path::new("/dev/shm");
+    let room = match memory.is_dir() {
+        true => tempfile::tempdir_in(memory).unwrap(),
+        false => tempfile::tempdir().unwrap(),
+    };
     let options = CrashOptions {
         binary: PathBuf::from(SYNCLINE),
         room: room.path().join("room"),
