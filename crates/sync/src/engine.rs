@@ -15,7 +15,7 @@ use std::sync::Arc;
 use commit_log::CommitLog;
 use content::{Transform, WorkspaceContentKeys};
 use model::environment::random_bytes;
-use model::{Clock, DeviceId, Genesis, Head, NodeId, Random, RelativePath, TreeStore};
+use model::{Clock, DeviceId, Genesis, Head, NodeId, NodeRecord, Random, RelativePath, TreeStore};
 use storage::ContentStore;
 
 use crate::chunk_reader::ChunkFetcher;
@@ -148,6 +148,8 @@ pub struct Engine {
     skipped: BTreeSet<NodeId>,
     /// Files that were read so soon after their last change that a later one may bear the same time.
     racy: BTreeSet<NodeId>,
+    /// What an earlier run has put in place and was not found there.
+    put_by_us: Vec<(NodeId, u64, NodeRecord)>,
     report: SyncReport,
     observer: Observer,
     #[cfg(feature = "testing")]
@@ -202,6 +204,7 @@ impl Engine {
             is_scanned: false,
             skipped: BTreeSet::new(),
             racy: BTreeSet::new(),
+            put_by_us: Vec::new(),
             report: SyncReport::default(),
             observer: Arc::new(|_| {}),
             #[cfg(feature = "testing")]
@@ -366,6 +369,7 @@ impl Engine {
         }
         self.report.scanned += changes.scanned;
         self.overlay.absorb(changes);
+        self.take_up_found()?;
         let (deleted, total) = (self.overlay.absent_count(), self.state.synced_count()?);
         if deleted > MASS_DELETE_MIN.max(total * MASS_DELETE_PERCENT / 100)
             && !self.options.allow_mass_delete

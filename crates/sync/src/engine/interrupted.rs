@@ -11,7 +11,8 @@ use super::Engine;
 use super::download::Target;
 use crate::error::Result;
 use crate::file_system::{FileError, FileKind, Stat};
-use crate::plan::{Place, split};
+use crate::overlay::OverlayNode;
+use crate::plan::{Local, LocalMatter, Place, split};
 use crate::state::SyncedNode;
 use crate::state::synced::kind_of;
 
@@ -133,7 +134,11 @@ impl Engine {
         if row.as_ref().is_some_and(|row| row.version >= version || row.pending.is_some()) {
             return Ok(());
         }
-        let Some(stat) = self.found_at(&split(&record).0)? else { return Ok(()) };
+        let Some(stat) = self.found_at(&split(&record).0)? else {
+            // Its directory may have been moved by a user; the scan will tell.
+            self.put_by_us.push((node, version, record));
+            return Ok(());
+        };
         if let Some(row) = row {
             let Some(old) = row.stat else { return Ok(()) };
             let is_same_file = (old.inode, old.kind) == (stat.inode, stat.kind);
@@ -161,6 +166,46 @@ impl Engine {
         // A file is read again: it may be that of a user, which only looks the same.
         let stat = Some(stat).filter(|stat| stat.kind == FileKind::Directory);
         self.state.set_synced(&SyncedNode { node, version, record, stat, pending: None })?;
+        self.note_merged(&node)
+    }
+
+    /// Writes into the rows what an earlier run had put in place, and only a scan could find.
+    pub(super) fn take_up_found(&mut self) -> Result<()> {
+        for (node, version, record) in std::mem::take(&mut self.put_by_us) {
+            if self.state.synced(&node)?.is_none() {
+                self.take_up_as(node, version, record)?;
+                continue;
+            }
+            let found =
+                self.overlay.get(&node).map(|found| (found.local.place.clone(), found.stat));
+            let (Some((place, stat)), Some(row)) = (found, self.state.synced(&node)?) else {
+                continue;
+            };
+            let is_it =
+                row.pending.is_none() && row.stat.is_some_and(|old| is_renamed(&old, &stat));
+            if is_it && place == split(&record).0 && !row.record.is_same_place(&record) {
+                let mut row = SyncedNode { stat: None, ..row };
+                row.record.parent = record.parent;
+                row.record.name = record.name;
+                self.state.set_synced(&row)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What a scan took for new, and is what an earlier run had put there, gets the id of that.
+    fn take_up_as(&mut self, node: NodeId, version: u64, record: NodeRecord) -> Result<()> {
+        let place = split(&record).0;
+        let Some((other, stat)) = self.overlay.at(&place) else { return Ok(()) };
+        let is_new = self.state.synced(&other)?.is_none()
+            && model::TreeStore::node(&self.state, &other)?.is_none();
+        if !is_new || stat.kind == FileKind::Directory || !is_of(&stat, &record) {
+            return Ok(());
+        }
+        self.overlay.forget(&other);
+        let local = Local { place, kind: stat.kind, matter: LocalMatter::Touched };
+        self.overlay.set(node, OverlayNode { local, stat });
+        self.state.set_synced(&SyncedNode { node, version, record, stat: None, pending: None })?;
         self.note_merged(&node)
     }
 
