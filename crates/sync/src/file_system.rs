@@ -54,6 +54,29 @@ pub struct Stat {
     pub inode: u64,
 }
 
+impl Stat {
+    /// Tells whether this is the same file or directory, whatever else has changed.
+    pub fn is_same_file(&self, other: &Self) -> bool {
+        (self.inode, self.kind) == (other.inode, other.kind)
+    }
+
+    /// Tells whether a file is the same, apart from the change time, which renaming sets.
+    pub fn is_same_but_renamed(&self, after: &Self) -> bool {
+        Self { changed: after.changed, ..*self } == *after
+    }
+
+    /// Returns a stat that equals none that a file system gives, so that a file is read again.
+    #[must_use]
+    pub fn unproven(self) -> Self {
+        Self { changed: Timestamp::default(), ..self }
+    }
+
+    /// Tells whether an equal stat proves that a file has not changed.
+    pub fn is_proof(&self) -> bool {
+        self.changed != Timestamp::default()
+    }
+}
+
 /// An entry of a directory; the name may be one that cannot be synced.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DirectoryEntry {

@@ -237,9 +237,8 @@ impl Trees for EngineTrees<'_> {
         let Some(synced) = self.state.synced(node)? else { return Ok(None) };
         let place = split(&synced.record).0;
         // A file whose stat is no proof is read before anything is done with it.
-        let is_known = synced.stat.is_some_and(|stat| {
-            stat.kind == FileKind::Directory || stat.changed != Timestamp::default()
-        });
+        let is_known =
+            synced.stat.is_some_and(|stat| stat.kind == FileKind::Directory || stat.is_proof());
         let matter = if is_known { LocalMatter::Same } else { LocalMatter::Touched };
         Ok(Some(Local { place, kind: kind_of(&synced.record.kind), matter }))
     }

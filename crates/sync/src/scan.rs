@@ -238,9 +238,7 @@ impl Scanner<'_> {
             return Ok(false);
         }
         let found = self.file_system.stat(path)?;
-        Ok(found
-            .zip(row.stat)
-            .is_some_and(|(found, old)| (found.kind, found.inode) == (old.kind, old.inode)))
+        Ok(found.zip(row.stat).is_some_and(|(found, old)| found.is_same_file(&old)))
     }
 
     fn run(&mut self) -> Result<()> {
@@ -558,8 +556,8 @@ impl Scanner<'_> {
     fn known_at(&self, arrival: &Arrival) -> Option<NodeId> {
         let place = Place { parent: arrival.parent, name: arrival.name.clone() };
         let (node, stat) = self.known.at(&place)?;
-        let is_it = (stat.kind, stat.inode) == (arrival.stat.kind, arrival.stat.inode);
-        (is_it && !self.found.present.contains_key(&node)).then_some(node)
+        (stat.is_same_file(&arrival.stat) && !self.found.present.contains_key(&node))
+            .then_some(node)
     }
 
     /// Returns the directory that the log has at this place and this device never had: a run that was cut off has made

@@ -1,6 +1,6 @@
 //! Carries out one plan after the other: state only, then moves, then contents, then removals.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use model::environment::random_bytes;
 use model::{ConflictOrigin, Name, NodeId, NodeState, RelativePath, TreeStore};
@@ -50,20 +50,25 @@ impl Engine {
 
     /// Writes into the merge base the directories that are here as the log has them, and have no row.
     pub(super) async fn agree_on_directories(&mut self) -> Result<()> {
-        if self.overlay.nodes().next().is_none() {
+        let is_directory = |node: &NodeId| {
+            self.overlay.get(node).is_some_and(|found| found.stat.kind == FileKind::Directory)
+        };
+        let directories: BTreeSet<_> = self.overlay.nodes().copied().filter(is_directory).collect();
+        if directories.is_empty() {
             return Ok(());
         }
-        let mut operations = self.plan()?;
-        operations.retain(|node, operation| {
-            let is_directory = |found: &OverlayNode| found.stat.kind == FileKind::Directory;
-            *operation == Operation::Accept && self.overlay.get(node).is_some_and(is_directory)
-        });
+        let mut operations = self.plan_of(&directories)?;
+        operations.retain(|_, operation| *operation == Operation::Accept);
         self.apply_to_state(operations.into_iter().collect()).await.map(drop)
     }
 
     /// Plans the next operations.
     pub(super) fn plan(&self) -> Result<BTreeMap<NodeId, Operation>> {
-        let operations = self.state.reading(|| plan(&self.trees(), &self.differing()?))?;
+        self.plan_of(&self.differing()?)
+    }
+
+    fn plan_of(&self, nodes: &BTreeSet<NodeId>) -> Result<BTreeMap<NodeId, Operation>> {
+        let operations = self.state.reading(|| plan(&self.trees(), nodes))?;
         #[cfg(feature = "testing")]
         if let Some(sabotage) = self.sabotage {
             return Ok(operations.into_iter().map(|(node, one)| (node, sabotage(one))).collect());
@@ -275,15 +280,14 @@ impl Engine {
     ) -> Result<(Stat, bool)> {
         let before = self.environment.file_system.stat(from)?;
         let after = self.environment.file_system.rename(from, to)?;
-        let is_it = |known: Stat| (known.inode, known.kind) == (after.inode, after.kind);
-        if !known.is_none_or(is_it) {
+        if !known.is_none_or(|known| known.is_same_file(&after)) {
             // Something else has taken the name meanwhile; if it cannot go back, the next scan finds it where it is.
             let _ = self.environment.file_system.rename(to, from);
             return Err(FileError::Changed(from.clone()).into());
         }
         let is_as_known = known.zip(before).is_some_and(|(known, before)| match after.kind {
             FileKind::Directory => (known.inode, known.mode) == (after.inode, after.mode),
-            _ => known == before && is_same_but_renamed(&known, &after),
+            _ => known == before && known.is_same_but_renamed(&after),
         });
         Ok((after, is_as_known))
     }
@@ -396,7 +400,7 @@ impl Engine {
         let Some(path) = self.trees().local_path(&holder)? else { return Ok(OtherOne::There) };
         let known = self.trees().local_stat(&holder)?;
         Ok(match self.environment.file_system.stat(&path)? {
-            Some(found) if (found.inode, found.kind) == (stat.inode, stat.kind) => OtherOne::Same,
+            Some(found) if found.is_same_file(stat) => OtherOne::Same,
             Some(found) if known.is_none_or(|known| known.inode == found.inode) => OtherOne::There,
             _ => OtherOne::Gone(holder),
         })
@@ -450,9 +454,4 @@ enum OtherOne {
 /// Tells whether an error concerns the whole folder, so that going on is useless.
 fn is_fatal(error: &FileError) -> bool {
     matches!(error, FileError::NoSpace(_) | FileError::ReadOnly(_) | FileError::NotDurable(_))
-}
-
-/// Tells whether a file is the same, apart from the change time that renaming sets.
-fn is_same_but_renamed(before: &Stat, after: &Stat) -> bool {
-    Stat { changed: after.changed, ..*before } == *after
 }

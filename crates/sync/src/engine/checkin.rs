@@ -498,7 +498,7 @@ impl Engine {
     /// equal none, so that the next scan has the file read again.
     pub(super) fn stat_for_row(&self, node: &NodeId, stat: Stat) -> Stat {
         match self.racy.contains(node) {
-            true => Stat { changed: Timestamp::default(), ..stat },
+            true => stat.unproven(),
             false => stat,
         }
     }

@@ -78,8 +78,7 @@ impl Engine {
     /// Puts a row of the old merge base on the ground of the new log.
     fn rebase(&mut self, row: SyncedNode, foreign: &BTreeSet<NodeId>) -> Result<()> {
         // No scan will find it like this; of a directory only the mode is compared.
-        let touched =
-            |stat: Stat| Stat { changed: model::Timestamp::default(), mode: u32::MAX, ..stat };
+        let touched = |stat: Stat| Stat { mode: u32::MAX, ..stat.unproven() };
         let stat = row.stat.map(touched);
         let new = match self.state.node(&row.node)? {
             Some(remote)

@@ -5,7 +5,7 @@
 //! put in place the state is told which ones, and in which version.
 
 use model::codec::{Decoder, Encoder, decode_message, encode_message};
-use model::{NodeId, NodeKind, NodeRecord, Timestamp};
+use model::{NodeId, NodeKind, NodeRecord};
 
 use super::Engine;
 use super::download::Target;
@@ -33,18 +33,9 @@ impl Engine {
     pub(super) fn note_installing(&mut self, targets: &[Target]) -> Result<()> {
         self.identify(&targets.iter().map(|target| target.node).collect::<Vec<_>>())?;
         let mut encoder = Encoder::default();
-        let mut note = |node: &NodeId, version: u64, record: &NodeRecord| {
-            encoder.raw(node.as_bytes());
-            encoder.unsigned(version);
-            encoder.byte_string(&encode_message(record));
-        };
-        for node in &self.upload.new_directories {
-            if let Some(remote) = model::TreeStore::node(&self.state, node)? {
-                note(node, remote.version, &remote.record);
-            }
-        }
+        self.encode_remote(&self.upload.new_directories, &mut encoder)?;
         for target in targets {
-            note(&target.node, target.version, &target.record);
+            encode_note(&target.node, target.version, &target.record, &mut encoder);
         }
         self.state.set_fact(INSTALLING, &encoder.into_bytes())
     }
@@ -77,14 +68,17 @@ impl Engine {
         self.identify(nodes)?;
         let mut encoder = Encoder::default();
         encoder.raw(&self.state.fact(fact)?.unwrap_or_default());
+        self.encode_remote(nodes, &mut encoder)?;
+        self.state.set_fact(fact, &encoder.into_bytes())
+    }
+
+    fn encode_remote(&self, nodes: &[NodeId], encoder: &mut Encoder) -> Result<()> {
         for node in nodes {
             if let Some(remote) = model::TreeStore::node(&self.state, node)? {
-                encoder.raw(node.as_bytes());
-                encoder.unsigned(remote.version);
-                encoder.byte_string(&encode_message(&remote.record));
+                encode_note(node, remote.version, &remote.record, encoder);
             }
         }
-        self.state.set_fact(fact, &encoder.into_bytes())
+        Ok(())
     }
 
     /// Lets rows that say nothing of their files say which files they are, so that these are known again in their new
@@ -92,7 +86,7 @@ impl Engine {
     fn identify(&mut self, nodes: &[NodeId]) -> Result<()> {
         for node in nodes {
             let Some(found) = self.overlay.get(node) else { continue };
-            let stat = Stat { changed: Timestamp::default(), ..found.stat };
+            let stat = found.stat.unproven();
             if let Some(row) = self.state.synced(node)?
                 && row.stat.is_none()
                 && row.pending.is_none()
@@ -126,7 +120,7 @@ impl Engine {
                 engine.state.forget_fact(fact)
             })?;
         }
-        Ok(())
+        self.in_transaction(Self::forget_trashed_suspects)
     }
 
     fn take_up(&mut self, node: NodeId, version: u64, record: NodeRecord) -> Result<()> {
@@ -141,17 +135,10 @@ impl Engine {
         };
         if let Some(row) = row {
             let Some(old) = row.stat else { return Ok(()) };
-            let is_same_file = (old.inode, old.kind) == (stat.inode, stat.kind);
+            let is_same_file = old.is_same_file(&stat);
             // What was to be replaced may look like what replaces it; but it is the file that it was.
             if is_same_file && (row.record.kind != record.kind || !is_of(&stat, &record)) {
-                // It was moved, and whatever else differs is still to be done.
-                if is_renamed(&old, &stat) && !row.record.is_same_place(&record) {
-                    let mut row = SyncedNode { stat: None, ..row };
-                    row.record.parent = record.parent;
-                    row.record.name = record.name;
-                    self.state.set_synced(&row)?;
-                }
-                return Ok(());
+                return self.take_up_move(row, &stat, record);
             }
             // Something else of this kind stands where it was to go.
             if !is_same_file && stat.kind == FileKind::Directory {
@@ -172,25 +159,31 @@ impl Engine {
     /// Writes into the rows what an earlier run had put in place, and only a scan could find.
     pub(super) fn take_up_found(&mut self) -> Result<()> {
         for (node, version, record) in std::mem::take(&mut self.put_by_us) {
-            if self.state.synced(&node)?.is_none() {
+            let Some(row) = self.state.synced(&node)? else {
                 self.take_up_as(node, version, record)?;
                 continue;
-            }
-            let found =
-                self.overlay.get(&node).map(|found| (found.local.place.clone(), found.stat));
-            let (Some((place, stat)), Some(row)) = (found, self.state.synced(&node)?) else {
-                continue;
             };
-            let is_it =
-                row.pending.is_none() && row.stat.is_some_and(|old| is_renamed(&old, &stat));
-            if is_it && place == split(&record).0 && !row.record.is_same_place(&record) {
-                let mut row = SyncedNode { stat: None, ..row };
-                row.record.parent = record.parent;
-                row.record.name = record.name;
-                self.state.set_synced(&row)?;
+            let place = split(&record).0;
+            let found = self.overlay.get(&node).filter(|found| found.local.place == place);
+            if let Some(stat) = found.map(|found| found.stat)
+                && row.pending.is_none()
+            {
+                self.take_up_move(row, &stat, record)?;
             }
         }
         Ok(())
+    }
+
+    /// Writes into a row where its file was moved to, if it is that file; whatever else differs is still to be done.
+    fn take_up_move(&mut self, row: SyncedNode, stat: &Stat, record: NodeRecord) -> Result<()> {
+        let is_it = row.stat.is_some_and(|old| is_renamed(&old, stat));
+        if !is_it || row.record.is_same_place(&record) {
+            return Ok(());
+        }
+        let mut row = SyncedNode { stat: None, ..row };
+        row.record.parent = record.parent;
+        row.record.name = record.name;
+        self.state.set_synced(&row)
     }
 
     /// What a scan took for new, and is what an earlier run had put there, gets the id of that.
@@ -209,7 +202,7 @@ impl Engine {
         self.note_merged(&node)
     }
 
-    fn found_at(&self, place: &Place) -> Result<Option<Stat>> {
+    pub(super) fn found_at(&self, place: &Place) -> Result<Option<Stat>> {
         let Some(path) = self.trees().path_of_place(place)? else { return Ok(None) };
         match self.environment.file_system.stat(&path) {
             Ok(stat) => Ok(stat),
@@ -220,11 +213,18 @@ impl Engine {
     }
 }
 
+/// Adds a node, in the version that it is about to have here.
+fn encode_note(node: &NodeId, version: u64, record: &NodeRecord, encoder: &mut Encoder) {
+    encoder.raw(node.as_bytes());
+    encoder.unsigned(version);
+    encoder.byte_string(&encode_message(record));
+}
+
 /// Tells whether this is the same file or directory, in another place.
 fn is_renamed(old: &Stat, new: &Stat) -> bool {
     match new.kind {
-        FileKind::Directory => (old.inode, old.kind) == (new.inode, new.kind),
-        _ => Stat { changed: new.changed, ..*old } == *new,
+        FileKind::Directory => old.is_same_file(new),
+        _ => old.is_same_but_renamed(new),
     }
 }
 

@@ -2,7 +2,7 @@ use testkit::batch::run_worlds;
 use testkit::coverage::Coverage;
 use testkit::{WorldOptions, run};
 
-/// How many worlds are run by a debug build. The test run has ten thousand of a release build, by the example `simulate`.
+/// How many worlds are run here. The test run has ten thousand, in a section of its own, by the example `simulate`.
 const SEEDS: u64 = 300;
 
 /// Later worlds that once found a defect.
