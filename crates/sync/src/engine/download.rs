@@ -174,10 +174,11 @@ impl Engine {
             let remote = self.state.node(&node)?.expect("made from the remote tree");
             let Some(path) = self.trees().local_path(&node)? else { continue };
             let mut version = remote.version;
-            let Some(stat) = self.environment.file_system.stat(&path)? else {
-                // A user has deleted it meanwhile. It was here all the same, and so was what lay in it.
-                let made = self.trees().local_stat(&node)?;
-                rows.extend(made.map(|stat| (node, version, remote.record, stat)));
+            let Some(made) = self.trees().local_stat(&node)? else { continue };
+            let found = self.environment.file_system.stat(&path)?;
+            let Some(stat) = found.filter(|found| found.is_same_file(&made)) else {
+                // A user has deleted or moved it meanwhile. It was here all the same, and so was what lay in it.
+                rows.push((node, version, remote.record, made));
                 continue;
             };
             if stat.mode != remote.record.mode {
