@@ -33,9 +33,12 @@ mod checkpoints;
 mod conflicts;
 mod download;
 mod fetch;
+#[cfg(test)]
+mod fixture;
 mod heal;
 mod history;
 mod interrupted;
+mod suspects;
 mod watch_loop;
 
 pub use conflicts::{Conflict, Keep};
@@ -265,7 +268,7 @@ impl Engine {
     /// [`SyncError`]; what was done until then is in order, and the next run continues.
     pub async fn sync(&mut self, scope: Scope) -> Result<SyncReport> {
         self.begin()?;
-        self.look(&scope)?;
+        self.look(&scope).await?;
         // What a run that was cut off has left is brought to agreement with what it knew, before the log goes on.
         self.agree_on_directories().await?;
         for round in 0.. {
@@ -290,7 +293,7 @@ impl Engine {
     /// As [`Self::sync`].
     pub async fn checkin(&mut self) -> Result<SyncReport> {
         self.begin()?;
-        self.look(&Scope::Everything)?;
+        self.look(&Scope::Everything).await?;
         self.set_offline(true);
         let recorded = self.checkin_rounds().await;
         self.set_offline(false);
@@ -314,7 +317,7 @@ impl Engine {
     /// As [`Self::sync`].
     pub async fn merge(&mut self) -> Result<SyncReport> {
         self.begin()?;
-        self.look(&Scope::Everything)?;
+        self.look(&Scope::Everything).await?;
         for round in 0.. {
             if round == ROUNDS_MAX {
                 return Err(SyncError::NotSettling(round));
@@ -355,7 +358,7 @@ impl Engine {
     }
 
     /// Scans the folder, and stops where more has vanished than a person would delete.
-    fn look(&mut self, scope: &Scope) -> Result<()> {
+    async fn look(&mut self, scope: &Scope) -> Result<()> {
         (self.observer)(Event::Step("scan"));
         // After a run that was cut off, what is known of the folder may be half of the truth.
         let scope = if std::mem::take(&mut self.is_scanned) { scope } else { &Scope::Everything };
@@ -367,6 +370,7 @@ impl Engine {
             self.overlay.clear();
             changes = self.scan_folder(&Scope::Everything)?;
         }
+        self.confirm_suspects(&mut changes).await?;
         self.report.scanned += changes.scanned;
         self.overlay.absorb(changes);
         self.take_up_found()?;
@@ -443,3 +447,6 @@ const MASS_DELETE_MIN: u64 = 50;
 
 /// Which part of all nodes may vanish at once without a question, in per cent.
 const MASS_DELETE_PERCENT: u64 = 30;
+
+#[cfg(test)]
+mod tests;

@@ -450,7 +450,6 @@ impl Scanner<'_> {
         match row.stat {
             Some(old) if is_untouched(&old, &stat) => {}
             Some(old) if is_suspect(&old, &stat) => {
-                self.problem(&local.path.clone(), None, ProblemKind::Suspect);
                 self.found.suspects.insert(row.node, local);
             }
             _ => {

@@ -109,14 +109,16 @@ fn check_names(world: &World, tree: &BTreeMap<RelativePath, Facts>) {
     const WORD: &[u8] = b" (conflict ";
     for path in tree.keys() {
         let Some((_, name)) = path.split_last() else { continue };
+        let copied = find(name.as_bytes(), WORD);
+        let wanted = &name.as_bytes()[..copied.unwrap_or(name.as_bytes().len())];
         // A user may have made a file of that name, out of one that was parked for a moment.
-        if name.as_bytes().starts_with(b".syncline-parked")
-            && !world.chronicle.was_touched(name.as_bytes())
+        if wanted.starts_with(b".syncline-parked")
+            && !world.chronicle.was_touched(wanted)
             && !world.excuses.memory.get()
         {
             world.violation(format!("{path} was parked and left"));
         }
-        let Some(start) = find(name.as_bytes(), WORD) else { continue };
+        let Some(start) = copied else { continue };
         if find(&name.as_bytes()[start + 1..], WORD).is_some() {
             world.violation(format!("I-15: {path} has a nested conflict name"));
         }

@@ -46,6 +46,7 @@ pub enum Fault {
     DeletionVoid,
     CopyKept,
     SuspectFound,
+    CutOffSeen,
     PackStored,
     FileChangedWhileRead,
     RescanAfterHint,
@@ -53,7 +54,7 @@ pub enum Fault {
 
 impl Fault {
     /// Everything there is.
-    pub const ALL: [Self; 39] = [
+    pub const ALL: [Self; 40] = [
         Self::KilledAtCall,
         Self::KilledAtAwait,
         Self::KilledAtCommit,
@@ -90,6 +91,7 @@ impl Fault {
         Self::DeletionVoid,
         Self::CopyKept,
         Self::SuspectFound,
+        Self::CutOffSeen,
         Self::PackStored,
         Self::FileChangedWhileRead,
         Self::RescanAfterHint,

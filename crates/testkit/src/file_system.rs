@@ -65,6 +65,8 @@ struct Inner {
     /// What was lost by a flush that failed: no later flush makes these bytes durable.
     poisoned: BTreeMap<Key, Arc<Vec<u8>>>,
     keeps_history: bool,
+    /// The disk before what the user is just doing, where a listing sees it half done.
+    half_done: Option<Disk>,
     is_dead: bool,
     is_mounted: bool,
     calls_left: Option<u64>,
@@ -99,6 +101,7 @@ impl SimulatedFileSystem {
             poisoned: BTreeMap::new(),
             disk,
             keeps_history: false,
+            half_done: None,
             is_dead: false,
             is_mounted: true,
             calls_left: None,
@@ -274,7 +277,9 @@ impl Inner {
             // Renaming sets the change time, so an edit in the very moment before it that keeps size and time is seen
             // by nobody, here and on real disks.
             let may_hide = name != "rename";
+            let before = (name == "list" && self.dice.chance(500)).then(|| self.disk.clone());
             self.act(may_hide);
+            self.half_done = before;
         }
         self.fail(call, path).map_or(Ok(()), |error| Err(Some(error)))
     }

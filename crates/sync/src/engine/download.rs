@@ -41,7 +41,7 @@ pub(super) struct Target {
     path: RelativePath,
     /// What is at its place now, to be replaced.
     replaces: Option<Stat>,
-    is_suspect: bool,
+    pub(super) is_suspect: bool,
     token: StageToken,
     /// What the folder has of it, from which unchanged chunks are taken.
     base: Option<Content>,
@@ -277,7 +277,7 @@ impl Engine {
         let failed = self.stage(&targets).await?;
         self.environment.file_system.make_durable()?;
         self.in_transaction(|engine| {
-            engine.forget_suspects(&targets)?;
+            engine.note_suspects(&targets)?;
             engine.note_installing(&targets)
         })?;
         let mut installed = Vec::new();
@@ -312,18 +312,10 @@ impl Engine {
         );
         self.in_transaction(|engine| {
             engine.write_rows(rows)?;
+            engine.forget_trashed_suspects()?;
             engine.forget_installing()
         })?;
         Ok(progress)
-    }
-
-    /// A suspect goes to the trash before its good version comes: cut off in between, it must not look deleted.
-    fn forget_suspects(&mut self, targets: &[Target]) -> Result<()> {
-        let suspects: Vec<_> = targets.iter().filter(|target| target.is_suspect).collect();
-        suspects.into_iter().try_for_each(|target| {
-            self.state.remove_synced(&target.node)?;
-            self.state.add_unsynced(&target.node)
-        })
     }
 
     fn target(

@@ -31,7 +31,7 @@ impl Engine {
         self.fetcher.forget_packs();
         // The folder must be seen with the new base, or what differs now would be missed.
         self.overlay.clear();
-        self.look(&crate::scan::Scope::Everything)
+        self.look(&crate::scan::Scope::Everything).await
     }
 
     async fn learn_anew(&mut self) -> Result<()> {

@@ -9,9 +9,10 @@ use sync::file_system::{
     DirectoryEntry, FileError, FileKind, FileSystem, OpenFile, StageToken, StagedFile, Stat,
 };
 
-use super::disk::{Key, Matter};
+use super::disk::{Disk, Key, Matter};
 use super::{Call, Inner, SimulatedFileSystem, bytes_of};
 use crate::chronicle::ContentHash;
+use crate::coverage::Fault;
 
 type Result<T> = std::result::Result<T, FileError>;
 
@@ -64,6 +65,19 @@ impl Inner {
         staged.ok_or(FileError::NotFound(RelativePath::ROOT))
     }
 
+    /// Returns what a listing says of a file. One that is just being written anew is cut off already, and has its old
+    /// times: file systems set the size first.
+    fn listed(&self, key: Key, half_done: Option<&Disk>) -> Stat {
+        let (file, old) = (self.disk.file(key), half_done.and_then(|disk| disk.find(key)));
+        match (bytes_of(&file.matter), old.and_then(|old| Some((old, bytes_of(&old.matter)?)))) {
+            (Some(new), Some((old, bytes))) if new != bytes => {
+                self.surroundings.coverage.hit(Fault::CutOffSeen);
+                Stat { size: 0, ..old.stat() }
+            }
+            _ => file.stat(),
+        }
+    }
+
     /// What the engine puts before the eyes of users is remembered, to be compared with what users wrote.
     fn show(&self, path: &RelativePath, key: Key) {
         if let Some(bytes) = bytes_of(&self.disk.file(key).matter) {
@@ -74,19 +88,18 @@ impl Inner {
 
 impl FileSystem for SimulatedFileSystem {
     fn list(&self, directory: &RelativePath) -> Result<Vec<DirectoryEntry>> {
-        let inner = self.read_call("list", directory)?;
+        let mut inner = self.read_call("list", directory)?;
+        let half_done = inner.half_done.take();
         if !inner.is_mounted {
             return Ok(Vec::new());
         }
         let key = inner.disk.directory(directory)?;
         let names = inner.disk.names(key);
-        Ok(names
-            .iter()
-            .map(|(name, key)| DirectoryEntry {
-                name: name.clone(),
-                stat: inner.disk.file(*key).stat(),
-            })
-            .collect())
+        let entry = |(name, key): (&Vec<u8>, &Key)| DirectoryEntry {
+            name: name.clone(),
+            stat: inner.listed(*key, half_done.as_ref()),
+        };
+        Ok(names.iter().map(entry).collect())
     }
 
     fn stat(&self, path: &RelativePath) -> Result<Option<Stat>> {

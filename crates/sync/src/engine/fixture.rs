@@ -1,0 +1,91 @@
+//! An engine for tests of single steps: no time passes, and nothing is random.
+
+use std::future::Future;
+use std::path::Path;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use commit_log::serverless::slot_log::SlotCommitLog;
+use content::Transform;
+use futures_util::FutureExt;
+use model::entry::Mode;
+use model::{
+    ChunkId, ChunkRef, Clock, Content, DeviceId, Genesis, Name, NodeId, NodeKind, NodeRecord,
+    Random, Timestamp,
+};
+use storage::ContentStore;
+
+use crate::engine::{Engine, EngineOptions, Environment};
+use crate::file_system::native::NativeFileSystem;
+use crate::scan::Scope;
+use crate::state::State;
+use crate::workers::Workers;
+
+#[derive(Debug)]
+struct Stopped;
+
+impl Clock for Stopped {
+    fn now(&self) -> Timestamp {
+        Timestamp::default()
+    }
+
+    fn elapsed(&self) -> Duration {
+        Duration::ZERO
+    }
+
+    fn sleep(&self, _: Duration) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        Box::pin(std::future::ready(()))
+    }
+}
+
+impl Random for Stopped {
+    fn fill(&self, bytes: &mut [u8]) {
+        bytes.fill(7);
+    }
+}
+
+/// Makes an engine over a folder, and over a log that nobody has asked yet.
+pub(super) fn engine(folder: &Path, store: &Path, state: State) -> Engine {
+    let store = storage::open(&format!("file:{}", store.display())).expect("opens");
+    let genesis = Genesis {
+        name: "notes".to_owned(),
+        mode: Mode::Plain,
+        created: Timestamp::default(),
+        content_key: [1; 32],
+    };
+    let environment = Environment {
+        file_system: Arc::new(NativeFileSystem::open(folder).expect("opens")),
+        log: Arc::new(SlotCommitLog::with_genesis(store.clone(), Arc::new(Stopped), genesis)),
+        store: Arc::new(ContentStore::new(store)),
+        clock: Arc::new(Stopped),
+        random: Arc::new(Stopped),
+        workers: Workers::inline(),
+    };
+    let options = EngineOptions {
+        device: DeviceId::from_bytes([2; 16]),
+        device_name: "laptop".to_owned(),
+        allow_mass_delete: false,
+        transform: Transform::Zstd { level: 1 },
+    };
+    Engine::open(environment, state, options).expect("opens")
+}
+
+/// Makes the record of a file in the root.
+pub(super) fn record(name: &str, size: u32) -> NodeRecord {
+    let chunk = ChunkRef { id: ChunkId::from_bytes([3; 32]), length: size };
+    let content = Content { size: size.into(), chunk_size: 16_384, depth: 0, chunks: vec![chunk] };
+    NodeRecord {
+        parent: NodeId::ROOT,
+        name: Name::new(name).expect("a valid name"),
+        mode: 0o644,
+        modified: Timestamp::default(),
+        kind: NodeKind::File(content),
+        conflict: None,
+    }
+}
+
+/// Scans the folder.
+pub(super) fn look(engine: &mut Engine, scope: &Scope) {
+    engine.look(scope).now_or_never().expect("nothing to wait for").expect("looks");
+}
