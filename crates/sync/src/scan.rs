@@ -268,13 +268,27 @@ impl Scanner<'_> {
     /// Tells whether a missing node, or a directory around it, was found by an earlier scan where this one did not look:
     /// then it has moved there and is not absent.
     fn is_elsewhere(&self, node: &NodeId) -> Result<bool> {
+        if self.is_deep {
+            return Ok(false);
+        }
         let mut at = *node;
-        while !self.is_deep && self.missing.contains_key(&at) {
-            if let Some(known) = self.known.get(&at) {
-                return Ok(!self.found.directories.contains(&known.local.place.parent));
+        // Directories that earlier scans found in each other at different times may seem to form a circle.
+        for _ in 0..self.missing.len() {
+            if !self.missing.contains_key(&at) {
+                break;
             }
-            let Some(row) = self.state.synced(&at)? else { break };
-            at = row.record.parent;
+            at = match (self.known.get(&at), self.state.synced(&at)?) {
+                (Some(known), _) => {
+                    let parent = known.local.place.parent;
+                    // Found in a directory that is missing itself, it is where that one is.
+                    if !self.missing.contains_key(&parent) {
+                        return Ok(!self.found.directories.contains(&parent));
+                    }
+                    parent
+                }
+                (None, Some(row)) => row.record.parent,
+                (None, None) => break,
+            };
         }
         Ok(false)
     }
