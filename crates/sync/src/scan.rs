@@ -335,11 +335,10 @@ impl Scanner<'_> {
             }
             let mut row = rows.next_if(|row| row.name == name);
             while let Some(other) = rows.next_if(|row| row.name == name) {
-                // Several nodes claim the name: it belongs to the one whose file it is.
-                let is_its = |row: &ScanRow| {
-                    row.kind == stat.kind && row.stat.is_some_and(|old| old.inode == stat.inode)
-                };
-                let loser = if is_its(&other) { row.replace(other) } else { Some(other) };
+                // Several nodes claim the name: it belongs to the one whose file it is, as far as rows tell.
+                let claim = |row: &ScanRow| self.claim(row, &stat);
+                let is_others = row.as_ref().is_none_or(|row| claim(row) < claim(&other));
+                let loser = if is_others { row.replace(other) } else { Some(other) };
                 loser.map_or(Ok(()), |loser| self.miss_in(path, loser))?;
             }
             self.entry(node, name, at, stat, row);
@@ -444,13 +443,9 @@ impl Scanner<'_> {
             self.arrive(Arrival { parent, name, path, stat, namesake: None });
             return;
         }
-        // What is parked is not here, too.
         let is_parked = self.parked.contains(&row.node);
-        let is_same_inode = match row.stat {
-            Some(old) => old.inode == stat.inode,
-            None => !is_parked,
-        };
-        if !is_same_inode {
+        let is_it = if row.stat.is_some() { self.is_its(&row, &stat) } else { !is_parked };
+        if !is_it {
             let namesake = Some(row.node).filter(|_| !is_parked);
             self.miss(row);
             self.arrive(Arrival { parent, name, path, stat, namesake });
@@ -469,6 +464,25 @@ impl Scanner<'_> {
             _ => {
                 self.found.present.insert(row.node, local);
             }
+        }
+    }
+
+    /// Tells whether a file or directory has the inode of a row. What is parked is not here, too: its inode was given to
+    /// another file when a program saved it anew.
+    fn is_its(&self, row: &ScanRow, stat: &Stat) -> bool {
+        let is_parked = self.parked.contains(&row.node);
+        row.stat
+            .is_some_and(|old| old.inode == stat.inode && (!is_parked || is_untouched(&old, stat)))
+    }
+
+    /// Returns how well a row fits what stands at its name.
+    fn claim(&self, row: &ScanRow, stat: &Stat) -> u8 {
+        let is_here = row.kind == stat.kind && !self.parked.contains(&row.node);
+        match row.stat {
+            Some(_) if row.kind == stat.kind && self.is_its(row, stat) => 3,
+            None if is_here => 2,
+            Some(_) if is_here => 1,
+            _ => 0,
         }
     }
 

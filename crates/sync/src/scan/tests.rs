@@ -6,12 +6,13 @@ use std::fmt;
 use std::path::PathBuf;
 
 use model::testing::node;
-use model::{NodeKind, NodeRecord, Timestamp};
+use model::{EntryHash, Head, NodeKind, NodeRecord, Timestamp};
 use parking_lot::Mutex;
 
 use super::*;
 use crate::file_system::native::NativeFileSystem;
 use crate::file_system::{OpenFile, StageToken, StagedFile};
+use crate::plan::parked_place;
 
 /// Old and new names.
 type Renames = &'static [(&'static str, &'static str)];
@@ -73,6 +74,7 @@ impl Folder {
     fn scan_again(&self, rows: &[SyncedNode], scope: &Scope, known: &Overlay) -> LocalChanges {
         let connection = rusqlite::Connection::open_in_memory().expect("opens");
         let mut state = State::from_connection(connection).expect("a state");
+        state.set_head(&Head { seq: 1, hash: EntryHash::NONE }).expect("set");
         for row in rows {
             state.set_synced(row).expect("set");
         }
@@ -250,4 +252,33 @@ fn what_an_earlier_scan_found_elsewhere_is_not_absent_where_it_was() {
     let hinted = Scope::Directories(BTreeSet::from([path("from")]));
     let changes = folder.scan_again(&rows, &hinted, &known);
     assert!(changes.absent.is_empty(), "{:?}", changes.absent);
+}
+
+/// A run that was cut off after it had put a file where a directory was leaves two rows, one of them without a stat.
+#[test]
+fn name_that_two_rows_claim_belongs_to_the_one_of_its_kind() {
+    let folder = Folder::new(&["moved/"]);
+    std::os::unix::fs::symlink("target", folder.at("name")).unwrap();
+    let mut directory = folder.row(1, NodeId::ROOT, "moved");
+    directory.record.name = path("name").split_last().unwrap().1;
+    let link = SyncedNode { stat: None, ..folder.row(2, NodeId::ROOT, "name") };
+    let changes = folder.scan(&[directory, link], &Scope::Everything);
+    assert_eq!(changes.present.keys().copied().collect::<Vec<_>>(), [node(1), node(2)]);
+    assert_eq!(changes.present[&node(2)].name.as_bytes(), b"name");
+    assert!(changes.absent.is_empty());
+}
+
+/// A program that saves anew what is parked sets its inode free, and what is made next may get it.
+#[test]
+fn file_with_the_inode_that_something_parked_had_is_another() {
+    let folder = Folder::new(&[]);
+    let parked = parked_place(&node(1)).name;
+    std::os::unix::fs::symlink("target", folder.at("name")).unwrap();
+    std::os::unix::fs::symlink("saved anew", folder.at(&parked.to_string())).unwrap();
+    let row = folder.row(1, NodeId::ROOT, "name");
+    let older = |stat| Stat { modified: Timestamp::default(), ..stat };
+    let row = SyncedNode { stat: row.stat.map(older), ..row };
+    let changes = folder.scan(&[row], &Scope::Everything);
+    assert_eq!(changes.present[&node(1)].name, parked);
+    assert_eq!(changes.present.len(), 2);
 }

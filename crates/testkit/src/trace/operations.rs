@@ -271,6 +271,7 @@ impl Hand<'_> {
         file.modified = now;
         file.is_engines = false;
         self.surroundings.chronicle.instant(ContentHash::of_file(&[]));
+        self.handled(key);
         self.note("begins to write", &path);
         self.user.writing = Some(Writing { key, path, pieces });
         true
