@@ -92,6 +92,10 @@ impl Engine {
             Some(_) if foreign.contains(&row.node) => {
                 SyncedNode { version: 0, stat: None, pending: None, ..row }
             }
+            // This device was behind the log before, and is as much behind it now.
+            Some(remote) if row.pending.is_none() && (1..remote.version).contains(&row.version) => {
+                row
+            }
             // The log is back at an older version: what is here is an edit of that.
             Some(remote) if remote.is_alive() => SyncedNode {
                 version: remote.version,
@@ -107,3 +111,6 @@ impl Engine {
         self.state.set_synced(&new)
     }
 }
+
+#[cfg(test)]
+mod tests;
