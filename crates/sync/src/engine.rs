@@ -15,7 +15,7 @@ use std::sync::Arc;
 use commit_log::CommitLog;
 use content::{Transform, WorkspaceContentKeys};
 use model::environment::random_bytes;
-use model::{Clock, DeviceId, Genesis, Head, NodeId, NodeRecord, Random, RelativePath, TreeStore};
+use model::{Clock, DeviceId, Genesis, Head, NodeId, NodeRecord, Random, RelativePath};
 use storage::ContentStore;
 
 use crate::chunk_reader::ChunkFetcher;
@@ -428,14 +428,6 @@ impl Engine {
         let mut nodes: BTreeSet<_> = self.overlay.nodes().copied().collect();
         nodes.extend(self.state.unsynced()?);
         Ok(nodes.into_iter().filter(|node| !self.skipped.contains(node)).collect())
-    }
-
-    /// Notes that the merge base has the newest remote version of a node.
-    fn note_merged(&mut self, node: &NodeId) -> Result<()> {
-        let remote =
-            self.state.node(node)?.filter(model::TreeNode::is_alive).map(|remote| remote.version);
-        let synced = self.state.synced(node)?.map(|synced| synced.version);
-        if remote == synced { self.state.remove_unsynced(node) } else { Ok(()) }
     }
 }
 

@@ -176,6 +176,9 @@ impl Overlay {
     }
 }
 
+/// Paths of directories in the folder, known while nothing moves: what many nodes of one directory ask for.
+pub type KnownPaths = HashMap<NodeId, RelativePath>;
+
 /// The three trees of the engine.
 #[derive(Debug, Clone, Copy)]
 pub struct EngineTrees<'a> {
@@ -191,19 +194,42 @@ impl EngineTrees<'_> {
     /// # Errors
     /// [`SyncError::Database`]; [`SyncError::Path`] where it lies too deep.
     pub fn local_path(&self, node: &NodeId) -> Result<Option<RelativePath>> {
-        let mut names = Vec::new();
+        self.local_path_by(node, &mut KnownPaths::default())
+    }
+
+    /// Returns where a node is in the folder, and remembers where its directories are.
+    ///
+    /// # Errors
+    /// As [`Self::local_path`].
+    pub fn local_path_by(
+        &self,
+        node: &NodeId,
+        known: &mut KnownPaths,
+    ) -> Result<Option<RelativePath>> {
+        let mut steps = Vec::new();
         let mut current = *node;
-        while current != NodeId::ROOT {
+        let mut path = loop {
+            if current == NodeId::ROOT {
+                break RelativePath::ROOT;
+            }
+            if let Some(path) = known.get(&current) {
+                break path.clone();
+            }
             let Some(local) = self.local(&current)? else { return Ok(None) };
-            names.push(local.place.name);
+            steps.push((current, local.place.name, local.kind));
             current = local.place.parent;
-            if names.len() > model::path::PATH_DEPTH_MAX {
-                let (depth, length) = (names.len(), 0);
+            if steps.len() > model::path::PATH_DEPTH_MAX {
+                let (depth, length) = (steps.len(), 0);
                 return Err(model::InvalidPath::PathTooLong { depth, length }.into());
             }
+        };
+        for (node, name, kind) in steps.into_iter().rev() {
+            path = path.join(&name)?;
+            if kind == FileKind::Directory {
+                known.insert(node, path.clone());
+            }
         }
-        let path = names.iter().rev().try_fold(RelativePath::ROOT, |path, name| path.join(name));
-        Ok(Some(path?))
+        Ok(Some(path))
     }
 
     /// Returns the path of a place in the folder, whether or not anything is there.
@@ -211,7 +237,19 @@ impl EngineTrees<'_> {
     /// # Errors
     /// As [`Self::local_path`].
     pub fn path_of_place(&self, place: &Place) -> Result<Option<RelativePath>> {
-        let Some(parent) = self.local_path(&place.parent)? else { return Ok(None) };
+        self.path_of_place_by(place, &mut KnownPaths::default())
+    }
+
+    /// Returns the path of a place in the folder, and remembers where its directories are.
+    ///
+    /// # Errors
+    /// As [`Self::local_path`].
+    pub fn path_of_place_by(
+        &self,
+        place: &Place,
+        known: &mut KnownPaths,
+    ) -> Result<Option<RelativePath>> {
+        let Some(parent) = self.local_path_by(&place.parent, known)? else { return Ok(None) };
         Ok(Some(parent.join(&place.name)?))
     }
 

@@ -275,7 +275,11 @@ impl Reader<'_> {
     }
 
     fn store_chunk(&mut self, chunk: ChunkRef, bytes: &[u8]) -> Result<(), SyncError> {
-        if self.shared.known.contains(&chunk.id)? || !self.shared.claims.lock().insert(chunk.id) {
+        // What this run has stored costs no look into the database.
+        if self.shared.claims.lock().contains(&chunk.id)
+            || self.shared.known.contains(&chunk.id)?
+            || !self.shared.claims.lock().insert(chunk.id)
+        {
             return Ok(());
         }
         self.writer.push(chunk, bytes)?;

@@ -150,7 +150,7 @@ impl Engine {
                 self.overlay.set(*node, found);
             }
         }
-        self.note_merged(node)
+        self.state.remove_merged(node)
     }
 
     fn forget(&mut self, node: &NodeId) -> Result<()> {

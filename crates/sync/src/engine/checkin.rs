@@ -19,7 +19,7 @@ use tokio::sync::mpsc::Receiver;
 use super::{Engine, Event};
 use crate::error::{Result, SyncError};
 use crate::file_system::{FileKind, Stat};
-use crate::overlay::OverlayNode;
+use crate::overlay::{KnownPaths, OverlayNode};
 use crate::plan::order::{Step, order};
 use crate::plan::{Local, LocalMatter, Operation, Trees, split};
 use crate::prepare::{Claims, HasRead, KnownChunks, Preparation, ReadFailure, ToRead};
@@ -181,6 +181,42 @@ impl Engine {
     /// Turns a group of proposals into one commit, stores its packs, and sends it unless this is off line.
     async fn propose(&mut self, group: Vec<(Step, Operation)>) -> Result<bool> {
         let op_id = OpId::from_bytes(random_bytes(&*self.environment.random));
+        let (changes, rows) = self.in_transaction(|engine| engine.changes_of(group, op_id))?;
+        if changes.is_empty() {
+            return Ok(false);
+        }
+        let (packs, inline_packs) = self.take_packs().await?;
+        let commit = self.commit_of(op_id, changes, packs, inline_packs)?;
+        let count = rows.len() as u64;
+        self.in_transaction(|engine| {
+            engine.state.add_to_outbox(&commit)?;
+            rows.iter().try_for_each(|row| engine.state.propose_synced(row))
+        })?;
+        let mut paths = KnownPaths::default();
+        for row in rows {
+            if let Some(path) = self.trees().local_path_by(&row.node, &mut paths)? {
+                (self.observer)(Event::Sent(path));
+            }
+            let is_deleted =
+                self.overlay.contains(&row.node) && self.overlay.get(&row.node).is_none();
+            if !is_deleted {
+                self.overlay.forget(&row.node);
+            }
+        }
+        self.report.sent += count;
+        if !self.upload.is_offline {
+            self.push().await?;
+            self.learn_own_packs()?;
+        }
+        Ok(true)
+    }
+
+    /// Makes the changes of one commit, and the rows that they lead to.
+    fn changes_of(
+        &mut self,
+        group: Vec<(Step, Operation)>,
+        op_id: OpId,
+    ) -> Result<(Vec<Change>, Vec<SyncedNode>)> {
         let mut changes = Vec::with_capacity(group.len());
         let mut rows = Vec::with_capacity(group.len());
         let detours: BTreeSet<_> =
@@ -201,32 +237,7 @@ impl Engine {
         let waiting = self.hold_back(&rows)?;
         changes.retain(|change: &Change| !waiting.contains(&change.node));
         rows.retain(|row: &SyncedNode| !waiting.contains(&row.node));
-        if changes.is_empty() {
-            return Ok(false);
-        }
-        let (packs, inline_packs) = self.take_packs().await?;
-        let commit = self.commit_of(op_id, changes, packs, inline_packs)?;
-        let count = rows.len() as u64;
-        self.in_transaction(|engine| {
-            engine.state.add_to_outbox(&commit)?;
-            rows.iter().try_for_each(|row| engine.state.propose_synced(row))
-        })?;
-        for row in rows {
-            if let Some(path) = self.trees().local_path(&row.node)? {
-                (self.observer)(Event::Sent(path));
-            }
-            let is_deleted =
-                self.overlay.contains(&row.node) && self.overlay.get(&row.node).is_none();
-            if !is_deleted {
-                self.overlay.forget(&row.node);
-            }
-        }
-        self.report.sent += count;
-        if !self.upload.is_offline {
-            self.push().await?;
-            self.learn_own_packs()?;
-        }
-        Ok(true)
+        Ok((changes, rows))
     }
 
     /// Returns the nodes that must wait: whoever takes the name of a node that was moved away here, but could not be read
@@ -376,9 +387,10 @@ impl Engine {
     /// Lets the threads begin to read nodes; without threads, only collects them.
     fn start_reading(&mut self, nodes: Vec<NodeId>) -> Result<Reading> {
         let mut files = Vec::with_capacity(nodes.len());
+        let mut paths = KnownPaths::default();
         for node in nodes {
             let trees = self.trees();
-            let (path, stat) = (trees.local_path(&node)?, trees.local_stat(&node)?);
+            let (path, stat) = (trees.local_path_by(&node, &mut paths)?, trees.local_stat(&node)?);
             let (Some(path), Some(stat)) = (path, stat) else {
                 self.find_again(&node)?;
                 continue;

@@ -12,8 +12,8 @@ use model::{ChunkRef, Content, NodeId, NodeKind, NodeRecord, RelativePath, TreeS
 use super::{Engine, Event};
 use crate::chunk_reader::{OpenRecord, StoredRecord};
 use crate::error::{Result, SyncError};
-use crate::file_system::{FileError, FileKind, StageToken, Stat};
-use crate::overlay::OverlayNode;
+use crate::file_system::{FileError, FileKind, FileSystem, StageToken, Stat};
+use crate::overlay::{KnownPaths, OverlayNode};
 use crate::plan::{Local, LocalMatter, Operation, split};
 use crate::state::{ChunkPlace, SyncedNode};
 
@@ -29,6 +29,9 @@ const GROUP_FILES: usize = 4096;
 
 /// How many bytes are made durable together.
 const GROUP_LENGTH: u64 = 512 * 1024 * 1024;
+
+/// Fewer files than this are put in place by one thread.
+const INSTALL_SHARE_MIN: usize = 64;
 
 /// What became of a piece: the number of its file, its node, and the file unless it has ended.
 type Written = (usize, NodeId, Result<Option<OpenTarget>>);
@@ -257,7 +260,7 @@ impl Engine {
             }
             _ => self.overlay.forget(&node),
         }
-        self.note_merged(&node)
+        self.state.remove_merged(&node)
     }
 
     /// Writes files and links aside, makes them durable together, puts them in place, and remembers them.
@@ -265,12 +268,13 @@ impl Engine {
         &mut self,
         group: Vec<(NodeId, Operation, model::TreeNode)>,
     ) -> Result<bool> {
-        let mut targets = Vec::with_capacity(group.len());
-        for (node, operation, remote) in group {
-            if let Some(target) = self.target(node, &operation, remote)? {
-                targets.push(target);
-            }
-        }
+        let targets = self.state.reading(|| {
+            let mut paths = KnownPaths::default();
+            let target = |(node, operation, remote)| {
+                self.target(node, &operation, remote, &mut paths).transpose()
+            };
+            group.into_iter().filter_map(target).collect::<Result<Vec<_>>>()
+        })?;
         if targets.is_empty() {
             return Ok(false);
         }
@@ -280,19 +284,21 @@ impl Engine {
             engine.note_suspects(&targets)?;
             engine.note_installing(&targets)
         })?;
-        let mut installed = Vec::new();
+        let mut staged = Vec::with_capacity(targets.len() - failed.len());
         for (number, target) in targets.into_iter().enumerate() {
-            let result = match failed.get(&number) {
-                Some(_) => Err(()),
-                None => Ok(self.install(&target)),
-            };
+            match failed.get(&number) {
+                Some(_) => self.environment.file_system.discard(target.token)?,
+                None => staged.push(target),
+            }
+        }
+        let mut installed = Vec::with_capacity(staged.len());
+        for (target, result) in self.install(staged).await {
             match result {
-                Ok(Ok(stat)) => installed.push((target, stat)),
-                Ok(Err(error)) => {
+                Ok(stat) => installed.push((target, stat)),
+                Err(error) => {
                     self.environment.file_system.discard(target.token)?;
                     self.or_problem(&target.node, Err(error.into()))?;
                 }
-                Err(()) => self.environment.file_system.discard(target.token)?,
             }
         }
         for (node, error) in failed.into_values() {
@@ -323,14 +329,15 @@ impl Engine {
         node: NodeId,
         operation: &Operation,
         remote: model::TreeNode,
+        paths: &mut KnownPaths,
     ) -> Result<Option<Target>> {
         let trees = self.trees();
         let (place, _) = split(&remote.record);
         let found = self.overlay.get(&node);
         let (path, replaces) = if *operation == Operation::Materialise {
-            (trees.path_of_place(&place)?, None)
+            (trees.path_of_place_by(&place, paths)?, None)
         } else {
-            (trees.local_path(&node)?, trees.local_stat(&node)?)
+            (trees.local_path_by(&node, paths)?, trees.local_stat(&node)?)
         };
         let is_suspect = found.is_some_and(|found| found.local.matter == LocalMatter::Suspect);
         let token = u64::from_le_bytes(random_bytes(&*self.environment.random));
@@ -353,16 +360,24 @@ impl Engine {
         }))
     }
 
-    fn install(&self, target: &Target) -> Result<Stat, FileError> {
-        let file_system = &self.environment.file_system;
-        match target.replaces {
-            // Damaged bytes may still be worth something to their owner.
-            Some(stat) if target.is_suspect => {
-                file_system.trash(&target.path, &stat, "suspect")?;
-                file_system.install(target.token, &target.path, None)
-            }
-            expected => file_system.install(target.token, &target.path, expected.as_ref()),
+    /// Puts files in their places, many by all threads. Returns what became of each.
+    async fn install(&self, targets: Vec<Target>) -> Vec<(Target, Result<Stat, FileError>)> {
+        let workers = &self.environment.workers;
+        let share = targets.len().div_ceil(workers.count()).max(INSTALL_SHARE_MIN);
+        let mut results = Vec::with_capacity(targets.len());
+        let mut targets = targets.into_iter();
+        let mut jobs = Vec::new();
+        while targets.len() > share {
+            let share: Vec<_> = targets.by_ref().take(share).collect();
+            let file_system = self.environment.file_system.clone();
+            jobs.push(workers.run(move || install_share(&*file_system, share)));
         }
+        let last = install_share(&*self.environment.file_system, targets.collect());
+        for job in jobs {
+            results.extend(job.await);
+        }
+        results.extend(last);
+        results
     }
 
     /// Writes targets aside, window by window. Returns which failed, each with its node.
@@ -552,6 +567,23 @@ impl Engine {
             batch.into_iter().map(write).collect()
         })
     }
+}
+
+fn install_share(
+    file_system: &dyn FileSystem,
+    targets: Vec<Target>,
+) -> Vec<(Target, Result<Stat, FileError>)> {
+    let install = |target: Target| {
+        let result = match target.replaces {
+            // Damaged bytes may still be worth something to their owner.
+            Some(stat) if target.is_suspect => file_system
+                .trash(&target.path, &stat, "suspect")
+                .and_then(|()| file_system.install(target.token, &target.path, None)),
+            expected => file_system.install(target.token, &target.path, expected.as_ref()),
+        };
+        (target, result)
+    };
+    targets.into_iter().map(install).collect()
 }
 
 /// Errors of the whole folder end the run; those of one file do not.

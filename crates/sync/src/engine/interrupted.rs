@@ -153,7 +153,7 @@ impl Engine {
         // A file is read again: it may be that of a user, which only looks the same.
         let stat = Some(stat).filter(|stat| stat.kind == FileKind::Directory);
         self.state.set_synced(&SyncedNode { node, version, record, stat, pending: None })?;
-        self.note_merged(&node)
+        self.state.remove_merged(&node)
     }
 
     /// Writes into the rows what an earlier run had put in place, and only a scan could find.
@@ -199,7 +199,7 @@ impl Engine {
         let local = Local { place, kind: stat.kind, matter: LocalMatter::Touched };
         self.overlay.set(node, OverlayNode { local, stat });
         self.state.set_synced(&SyncedNode { node, version, record, stat: None, pending: None })?;
-        self.note_merged(&node)
+        self.state.remove_merged(&node)
     }
 
     pub(super) fn found_at(&self, place: &Place) -> Result<Option<Stat>> {

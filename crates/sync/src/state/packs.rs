@@ -134,6 +134,8 @@ impl State {
         };
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = self.database(Connection::open_with_flags(file, flags))?;
+        // Within one transaction a query takes no locks. What is added meanwhile the upload itself remembers.
+        self.database(connection.execute_batch("BEGIN"))?;
         Ok(Some(StateReader { connection, place: self.place.clone() }))
     }
 

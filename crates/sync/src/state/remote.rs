@@ -161,6 +161,19 @@ impl State {
         self.run("DELETE FROM unsynced WHERE node = ?", [node.as_bytes()])
     }
 
+    /// Notes that a node is merged, if the merge base has its newest remote version.
+    ///
+    /// # Errors
+    /// [`SyncError::Database`].
+    pub fn remove_merged(&mut self, node: &NodeId) -> Result<()> {
+        self.run(
+            "DELETE FROM unsynced WHERE node = ?1 AND
+             (SELECT version FROM remote WHERE node = ?1 AND alive = 1) IS
+             (SELECT version FROM synced WHERE node = ?1)",
+            [node.as_bytes()],
+        )
+    }
+
     /// Returns all nodes that are to be merged.
     ///
     /// # Errors

@@ -150,24 +150,16 @@ impl State {
             // A second proposal before the answer to the first: what was before the first counts.
             Some(before) if before.pending.is_some() => self.before(&synced.node)?,
             Some(before) => Some(before),
-            None => return self.insert_synced(synced, None),
+            None => None,
         };
         self.write_synced(synced, before.as_ref())
     }
 
     fn write_synced(&mut self, synced: &SyncedNode, before: Option<&SyncedNode>) -> Result<()> {
-        // Inserting alone would not remove the row of the node under its old name. Killed between the two, the node would
-        // have no row at all.
-        self.transaction(|state| {
-            state.remove_synced(&synced.node)?;
-            state.insert_synced(synced, before)
-        })
-    }
-
-    fn insert_synced(&mut self, synced: &SyncedNode, before: Option<&SyncedNode>) -> Result<()> {
         let record = &synced.record;
+        // Replaces the row of the node under its old name, too, by the index of the nodes.
         self.run(
-            "INSERT INTO synced (parent, name, node, version, kind, stat, pending, body, before)
+            "INSERT OR REPLACE INTO synced (parent, name, node, version, kind, stat, pending, body, before)
              VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
             params![
                 record.parent.as_bytes(),
