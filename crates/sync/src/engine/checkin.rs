@@ -10,8 +10,8 @@ use model::codec::encode_message;
 use model::commit::{COMMIT_CHANGES_MAX, INLINE_PACKS_LENGTH_MAX};
 use model::environment::random_bytes;
 use model::{
-    Action, Change, ChunkId, Commit, NodeId, NodeKind, NodeRecord, OpId, PackRef, Timestamp,
-    TreeNode, TreeStore,
+    Action, Change, ChunkId, Commit, NodeId, NodeKind, NodeRecord, OpId, PackId, PackRef,
+    Timestamp, TreeNode, TreeStore,
 };
 use parking_lot::Mutex;
 use tokio::sync::mpsc::Receiver;
@@ -49,6 +49,8 @@ const PACKS_WAITING: usize = 8;
 pub(super) struct Upload {
     packs: Vec<NewPack>,
     claims: Claims,
+    /// Packs that this run has put into the store.
+    pub(super) stored: HashSet<PackId>,
     /// Directories that were made in this round, whose rows are still to be written.
     pub(super) new_directories: Vec<NodeId>,
     /// Those of them whose mode is still to be set, since nothing could be put into them with it.
@@ -552,6 +554,7 @@ impl Engine {
         }
         self.report.sent_bytes += pack.pack.length;
         self.environment.store.put_pack_deferred(pack.pack.id, bytes).await?;
+        self.upload.stored.insert(pack.pack.id);
         Ok(())
     }
 
@@ -609,6 +612,7 @@ impl Engine {
             let Some(bytes) = self.state.kept_pack(&pack.id)? else { continue };
             self.report.sent_bytes += pack.length;
             self.environment.store.put_pack_deferred(pack.id, bytes.into()).await?;
+            self.upload.stored.insert(pack.id);
             sent.push(pack.id);
         }
         if !sent.is_empty() {

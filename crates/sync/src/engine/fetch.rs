@@ -6,7 +6,7 @@ use model::codec::{decode_message, encode_message};
 use model::commit::PackRef;
 use model::fold::{FoldNote, Folded, fold};
 use model::wire::RefusalKind;
-use model::{Action, Entry, NodeId, NodeRecord, Outcome, TreeNode, TreeStore};
+use model::{Action, Commit, Entry, NodeId, NodeRecord, Outcome, TreeNode, TreeStore};
 
 use super::{Engine, Event};
 use crate::chunk_reader::pack_id;
@@ -74,22 +74,23 @@ impl Engine {
         })?;
         // The merge base is back at what was before; what is in the folder differs from that again.
         for proposed in rejected {
-            self.keep_in_view(proposed);
+            let matter = LocalMatter::Known(split(&proposed.record).1);
+            self.keep_in_view(proposed, matter);
         }
         Ok(())
     }
 
     /// What was proposed in vain is still in the folder, where it was, unless a scan has found something else since.
-    fn keep_in_view(&mut self, proposed: SyncedNode) {
+    fn keep_in_view(&mut self, proposed: SyncedNode, matter: LocalMatter) {
         if self.overlay.contains(&proposed.node) {
             return;
         }
-        let (place, matter) = split(&proposed.record);
+        let place = split(&proposed.record).0;
         let Some(stat) = proposed.stat else {
             self.skipped.insert(proposed.node);
             return;
         };
-        let local = Local { place, kind: stat.kind, matter: LocalMatter::Known(matter) };
+        let local = Local { place, kind: stat.kind, matter };
         self.overlay.set(proposed.node, OverlayNode { local, stat });
     }
 
@@ -105,10 +106,18 @@ impl Engine {
         }
         (self.observer)(Event::Step("push"));
         self.send_kept_packs(&outbox).await?;
+        if !self.are_packs_stored(&outbox).await? {
+            self.take_outbox_back().await?;
+            return Ok(count);
+        }
         for commit in outbox {
             let length = self.state.outbox_length(&commit.op_id)?;
             let head = match self.environment.log.commit(&commit).await {
                 Ok(head) => head,
+                Err(error) if error.is_refusal(RefusalKind::PackMissing) => {
+                    self.take_outbox_back().await?;
+                    return Ok(count);
+                }
                 // Everything that is in the outbox is in the folder, too, and will be proposed anew.
                 Err(error) if error.is_refusal(RefusalKind::HistoryLost) => {
                     self.heal_history().await?;
@@ -127,6 +136,46 @@ impl Engine {
             }
         }
         Ok(count)
+    }
+
+    /// Tells whether the store still has the packs that earlier runs have put there for these commits: it may have been
+    /// restored from an older copy since.
+    async fn are_packs_stored(&self, outbox: &[Commit]) -> Result<bool> {
+        for pack in outbox.iter().flat_map(|commit| &commit.packs) {
+            if !self.upload.stored.contains(&pack.id)
+                && !self.environment.store.has_pack(pack.id).await?
+            {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Takes back what waits in the outbox and names packs that the store has lost. It is all in the folder, too: it is
+    /// read and proposed anew.
+    async fn take_outbox_back(&mut self) -> Result<()> {
+        // What stands in the log already, and only its answer was lost, is settled by that.
+        self.fetch().await?;
+        let outbox = self.state.outbox()?;
+        let proposed = self.state.transaction(|state| {
+            let mut proposed = Vec::new();
+            for commit in &outbox {
+                for change in &commit.changes {
+                    let row = state.reject_pending(&change.node, &commit.op_id)?;
+                    proposed.extend(row.filter(|_| change.action != Action::Delete));
+                }
+                state.remove_from_outbox(&commit.op_id)?;
+            }
+            Ok(proposed)
+        })?;
+        self.upload.start_anew();
+        self.overlay.unread();
+        for row in proposed {
+            let is_directory = row.record.kind.is_directory();
+            let read = is_directory.then(|| LocalMatter::Known(split(&row.record).1));
+            self.keep_in_view(row, read.unwrap_or(LocalMatter::Touched));
+        }
+        Ok(())
     }
 }
 

@@ -22,8 +22,9 @@ use crate::scan::Scope;
 use crate::state::State;
 use crate::workers::Workers;
 
+/// A clock that stands still, and dice that always fall the same.
 #[derive(Debug)]
-struct Stopped;
+pub(super) struct Stopped;
 
 impl Clock for Stopped {
     fn now(&self) -> Timestamp {

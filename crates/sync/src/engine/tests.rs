@@ -1,12 +1,14 @@
-//! What the engine knows after scans that looked at a part of the folder only.
+//! What the engine makes of a folder that it saw a part of, and of a store that has lost a part.
 
 #![expect(clippy::disallowed_methods, reason = "the test plays the user")]
 
-use model::NodeKind;
-use model::testing::node;
+use commit_log::serverless::slot_log::SlotCommitLog;
+use model::commit::PackRef;
+use model::testing::{node, put_record};
+use model::{Commit, NodeKind, OpId, PackId};
 
 use super::*;
-use crate::engine::fixture::{engine, look, record};
+use crate::engine::fixture::{Stopped, engine, look, record};
 use crate::file_system::native::NativeFileSystem;
 use crate::plan::{Trees, split};
 use crate::state::SyncedNode;
@@ -78,4 +80,45 @@ fn file_of_a_directory_that_became_a_file_is_gone_with_it() {
     look(&mut engine, &Scope::Directories([RelativePath::ROOT].into()));
     let is_absent = |node| engine.overlay.contains(&node) && engine.overlay.get(&node).is_none();
     assert!(is_absent(node(1)) && is_absent(node(2)));
+}
+
+/// As when the store was restored from an older copy between the upload of a pack and the commit that names it.
+#[tokio::test]
+async fn commit_whose_packs_the_store_has_lost_is_made_anew() {
+    let (folder, store) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    std::fs::write(folder.path().join("file"), "content").unwrap();
+    let files = NativeFileSystem::open(folder.path()).unwrap();
+    let stat = files.stat(&RelativePath::new(b"file").unwrap()).unwrap();
+    let connection = rusqlite::Connection::open_in_memory().unwrap();
+    let mut engine =
+        engine(folder.path(), store.path(), State::from_connection(connection).unwrap());
+    let genesis = engine.environment.log.genesis().clone();
+    let objects = storage::open(&format!("file:{}", store.path().display())).unwrap();
+    SlotCommitLog::create(objects, Arc::new(Stopped), genesis).await.unwrap();
+    let op_id = OpId::from_bytes([1; 16]);
+    let record = record("file", 7);
+    let changes = vec![put_record(1, 0, &record)];
+    let row = SyncedNode { node: node(1), version: 0, record, stat, pending: Some(op_id) };
+    let lost = PackRef { id: PackId::from_bytes([9; 32]), length: 100 };
+    let commit = Commit {
+        op_id,
+        device: engine.options.device,
+        device_name: engine.options.device_name.clone(),
+        time: model::Timestamp::default(),
+        seen: engine.head().unwrap(),
+        changes,
+        packs: vec![lost],
+        inline_packs: Vec::new(),
+    };
+    engine.state.add_to_outbox(&commit).unwrap();
+    engine.state.propose_synced(&row).unwrap();
+
+    engine.sync(Scope::Everything).await.unwrap();
+    assert!(engine.state.outbox().unwrap().is_empty());
+    let entries = engine.environment.log.entries(0, u64::MAX).await.unwrap();
+    assert_eq!(entries.len(), 1);
+    let commit = &entries[0].commit;
+    assert_ne!(commit.op_id, op_id);
+    assert_eq!((commit.packs.len(), commit.inline_packs.len()), (0, 1));
+    assert_eq!(commit.changes[0].node, node(1));
 }
