@@ -128,7 +128,7 @@ impl Peer for DaemonRsync {
         let port = free_port()?;
         let configuration = room.scratch.join("rsyncd.conf");
         let text = format!(
-            "use chroot = no\nreverse lookup = no\npid file = {}\nlog file = {}\n[room]\npath = {}\n\
+            "use chroot = no\nmunge symlinks = no\nreverse lookup = no\npid file = {}\nlog file = {}\n[room]\npath = {}\n\
              read only = no\nuid = {}\ngid = {}\n",
             room.scratch.join("rsyncd.pid").display(),
             room.scratch.join("rsyncd.log").display(),
