@@ -155,7 +155,7 @@ pub fn run_command(mut arguments: Arguments) -> Result<()> {
 
 /// Runs the rig. A report with violations is not an error of the rig.
 pub fn run(options: &CrashOptions) -> Result<CrashReport> {
-    fs::create_dir(&options.room).context(options.room.display())?;
+    fs::create_dir_all(&options.room).context(options.room.display())?;
     let mut stage = Stage::set(options)?;
     let mut report = CrashReport::default();
     let history = Arc::new(Mutex::new(History::default()));
