@@ -230,17 +230,15 @@ impl ChunkFetcher {
             by_pack.entry(place.pack).or_default().push(place.record);
         }
         let mut found = BTreeMap::new();
+        // Looked up before others push them out.
+        let mut kept: HashMap<u64, Bytes> = self.packs.iter().cloned().collect();
+        kept.retain(|number, _| by_pack.contains_key(number));
         let packs: Vec<_> = by_pack.into_iter().collect();
         for packs in packs.chunks(FETCHES_MAX) {
             let mut known = Vec::with_capacity(packs.len());
             for (number, records) in packs {
                 let pack = state.pack(*number)?.expect("a chunk's pack is known");
-                let kept = self
-                    .packs
-                    .iter()
-                    .find(|(kept, _)| kept == number)
-                    .map(|(_, bytes)| bytes.clone());
-                let here = match (kept, pack.place.inline_seq) {
+                let here = match (kept.get(number).cloned(), pack.place.inline_seq) {
                     (Some(bytes), _) => Some(bytes),
                     (None, Some(_)) => Some(self.inline_pack(state, &pack).await?),
                     (None, None) => None,
@@ -264,10 +262,15 @@ impl ChunkFetcher {
                 found.extend(fetched.records);
             }
         }
+        for (number, bytes) in kept {
+            self.keep_pack(number, bytes);
+        }
         Ok(found)
     }
 
+    /// Keeps a pack for a while after its last use.
     fn keep_pack(&mut self, pack: u64, bytes: Bytes) {
+        self.packs.retain(|(kept, _)| *kept != pack);
         self.packs.push_back((pack, bytes));
         if self.packs.len() > PACKS_MAX {
             self.packs.pop_front();

@@ -107,6 +107,7 @@ impl Preparation {
             shared: self,
             namer: self.keys.namer(),
             writer: PackWriter::new(self.transform)?,
+            list_writer: None,
             buffer: ChunkBuffer::default(),
             whole: Vec::new(),
             chunker: None,
@@ -138,6 +139,8 @@ struct Reader<'a> {
     shared: &'a Preparation,
     namer: ChunkNamer,
     writer: PackWriter,
+    /// Lists have packs of their own: whoever wants to know of what a file is made need not fetch what it is made of.
+    list_writer: Option<PackWriter>,
     buffer: ChunkBuffer,
     whole: Vec<u8>,
     chunker: Option<(u32, Box<dyn Chunker>)>,
@@ -265,36 +268,47 @@ impl Reader<'_> {
 
     fn store(&mut self, bytes: &[u8]) -> Result<ChunkRef, SyncError> {
         let chunk = ChunkRef { id: self.namer.name(bytes), length: bytes.len() as u32 };
-        self.store_chunk(chunk, bytes)?;
+        if self.claim(&chunk)? {
+            self.writer.push(chunk, bytes)?;
+            if self.writer.is_full() {
+                (self.emit)(self.writer.finish()?)?;
+            }
+        }
         Ok(chunk)
     }
 
     fn store_list(&mut self, list: ChunkRef, bytes: &[u8]) -> Result<(), SyncError> {
         self.lists.push((list.id, bytes.to_vec()));
-        self.store_chunk(list, bytes)
-    }
-
-    fn store_chunk(&mut self, chunk: ChunkRef, bytes: &[u8]) -> Result<(), SyncError> {
-        // What this run has stored costs no look into the database.
-        if self.shared.claims.lock().contains(&chunk.id)
-            || self.shared.known.contains(&chunk.id)?
-            || !self.shared.claims.lock().insert(chunk.id)
-        {
-            return Ok(());
-        }
-        self.writer.push(chunk, bytes)?;
-        if self.writer.is_full() {
-            self.flush()?;
+        if self.claim(&list)? {
+            let mut writer = match self.list_writer.take() {
+                Some(writer) => writer,
+                None => PackWriter::new(self.shared.transform)?,
+            };
+            writer.push(list, bytes)?;
+            if writer.is_full() {
+                (self.emit)(writer.finish()?)?;
+            }
+            self.list_writer = Some(writer);
         }
         Ok(())
     }
 
+    /// Tells whether a chunk is in no pack yet; then it is to be put into one.
+    fn claim(&mut self, chunk: &ChunkRef) -> Result<bool, SyncError> {
+        // What this run has stored costs no look into the database.
+        Ok(!self.shared.claims.lock().contains(&chunk.id)
+            && !self.shared.known.contains(&chunk.id)?
+            && self.shared.claims.lock().insert(chunk.id))
+    }
+
+    /// Emits what is left.
     fn flush(&mut self) -> Result<(), SyncError> {
-        if self.writer.is_empty() {
-            return Ok(());
+        for writer in [Some(&mut self.writer), self.list_writer.as_mut()].into_iter().flatten() {
+            if !writer.is_empty() {
+                (self.emit)(writer.finish()?)?;
+            }
         }
-        let pack = self.writer.finish()?;
-        (self.emit)(pack)
+        Ok(())
     }
 }
 
