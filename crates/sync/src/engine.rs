@@ -278,8 +278,8 @@ impl Engine {
             self.push().await?;
             self.fetch().await?;
             let merged = self.merge_round().await?;
-            let proposed = self.checkin_round().await?;
-            if !merged && !proposed && self.state.outbox()?.is_empty() {
+            let proposed = self.checkin_round(merged.proposals).await?;
+            if !merged.any && !proposed && self.state.outbox()?.is_empty() {
                 break;
             }
         }
@@ -304,7 +304,7 @@ impl Engine {
     async fn checkin_rounds(&mut self) -> Result<()> {
         for _ in 0..ROUNDS_MAX {
             let read = self.read_round().await?;
-            if !self.checkin_round().await? && !read {
+            if !self.checkin_round(None).await? && !read {
                 break;
             }
         }
@@ -322,7 +322,7 @@ impl Engine {
             if round == ROUNDS_MAX {
                 return Err(SyncError::NotSettling(round));
             }
-            if !self.merge_round().await? {
+            if !self.merge_round().await?.any {
                 break;
             }
         }

@@ -15,18 +15,25 @@ use crate::plan::{
 use crate::scan::{Problem, ProblemKind};
 use crate::state::SyncedNode;
 
+/// What became of carrying out plans.
+pub(super) struct Merged {
+    /// Whether anything was done.
+    pub(super) any: bool,
+    /// The last plan, where it has none but proposals; nothing has changed since.
+    pub(super) proposals: Option<BTreeMap<NodeId, Operation>>,
+}
+
 impl Engine {
-    /// Plans and carries out everything but proposals, until a plan has none but proposals. Returns whether
-    /// anything was done.
-    pub(super) async fn merge_round(&mut self) -> Result<bool> {
+    /// Plans and carries out everything but proposals, until a plan has none but proposals.
+    pub(super) async fn merge_round(&mut self) -> Result<Merged> {
         let mut any = false;
         for _ in 0..super::ROUNDS_MAX {
             let mut operations = self.plan()?;
-            operations.retain(|_, operation| !operation.is_proposal());
-            if operations.is_empty() {
+            if operations.values().all(Operation::is_proposal) {
                 self.forget_moving()?;
-                return Ok(any);
+                return Ok(Merged { any, proposals: Some(operations) });
             }
+            operations.retain(|_, operation| !operation.is_proposal());
             let mut classes: BTreeMap<u8, Vec<(NodeId, Operation)>> = BTreeMap::new();
             for (node, operation) in operations {
                 classes.entry(operation.class()).or_default().push((node, operation));
@@ -42,7 +49,7 @@ impl Engine {
             }
             any |= progress;
             if !progress {
-                return Ok(any);
+                return Ok(Merged { any, proposals: None });
             }
         }
         Err(SyncError::NotSettling(super::ROUNDS_MAX))

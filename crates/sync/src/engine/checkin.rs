@@ -1,6 +1,6 @@
 //! Records what differs in the folder: reads files, packs new chunks, and puts commits into the outbox.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -99,9 +99,14 @@ impl KnownChunks for Loaded {
 }
 
 impl Engine {
-    /// Proposes everything that differs here and not in the log. Returns whether there was anything.
-    pub(super) async fn checkin_round(&mut self) -> Result<bool> {
-        let proposals = self.state.reading(|| self.ordered_proposals())?;
+    /// Proposes everything that differs here and not in the log, as it was planned, or is planned now. Returns whether
+    /// there was anything.
+    pub(super) async fn checkin_round(
+        &mut self,
+        planned: Option<BTreeMap<NodeId, Operation>>,
+    ) -> Result<bool> {
+        let operations = planned.map_or_else(|| self.plan(), Ok)?;
+        let proposals = self.state.reading(|| self.in_order(&operations))?;
         if proposals.is_empty() {
             return Ok(false);
         }
@@ -174,9 +179,8 @@ impl Engine {
     }
 
     /// Returns the planned proposals in the order in which the fold is to take them.
-    fn ordered_proposals(&self) -> Result<Vec<(Step, Operation)>> {
-        let operations = self.plan()?;
-        let steps = order(&self.trees(), &operations)?;
+    fn in_order(&self, operations: &BTreeMap<NodeId, Operation>) -> Result<Vec<(Step, Operation)>> {
+        let steps = order(&self.trees(), operations)?;
         Ok(steps.into_iter().map(|step| (step, operations[&step.node].clone())).collect())
     }
 
