@@ -277,18 +277,17 @@ impl Scanner<'_> {
             if !self.missing.contains_key(&at) {
                 break;
             }
-            at = match (self.known.get(&at), self.state.synced(&at)?) {
-                (Some(known), _) => {
-                    let parent = known.local.place.parent;
-                    // Found in a directory that is missing itself, it is where that one is.
-                    if !self.missing.contains_key(&parent) {
-                        return Ok(!self.found.directories.contains(&parent));
-                    }
-                    parent
+            if let Some(known) = self.known.get(&at) {
+                at = known.local.place.parent;
+                // Found in a directory that is missing itself, it is where that one is.
+                if !self.missing.contains_key(&at) {
+                    return Ok(!self.found.directories.contains(&at));
                 }
-                (None, Some(row)) => row.record.parent,
-                (None, None) => break,
-            };
+            } else if let Some(row) = self.state.synced(&at)? {
+                at = row.record.parent;
+            } else {
+                break;
+            }
         }
         Ok(false)
     }
@@ -443,10 +442,8 @@ impl Scanner<'_> {
             self.arrive(Arrival { parent, name, path, stat, namesake: None });
             return;
         }
-        let is_parked = self.parked.contains(&row.node);
-        let is_it = if row.stat.is_some() { self.is_its(&row, &stat) } else { !is_parked };
-        if !is_it {
-            let namesake = Some(row.node).filter(|_| !is_parked);
+        if !self.is_its(&row, &stat) {
+            let namesake = Some(row.node).filter(|node| !self.parked.contains(node));
             self.miss(row);
             self.arrive(Arrival { parent, name, path, stat, namesake });
             return;
@@ -467,12 +464,14 @@ impl Scanner<'_> {
         }
     }
 
-    /// Tells whether a file or directory has the inode of a row. What is parked is not here, too: its inode was given to
-    /// another file when a program saved it anew.
+    /// Tells whether a file or directory is that of a row, as far as the row says which it is. What is parked is not here,
+    /// too: its inode was given to another file when a program saved it anew.
     fn is_its(&self, row: &ScanRow, stat: &Stat) -> bool {
         let is_parked = self.parked.contains(&row.node);
-        row.stat
-            .is_some_and(|old| old.inode == stat.inode && (!is_parked || is_untouched(&old, stat)))
+        match row.stat {
+            Some(old) => old.inode == stat.inode && (!is_parked || is_untouched(&old, stat)),
+            None => !is_parked,
+        }
     }
 
     /// Returns how well a row fits what stands at its name.
