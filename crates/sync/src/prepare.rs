@@ -269,10 +269,7 @@ impl Reader<'_> {
     fn store(&mut self, bytes: &[u8]) -> Result<ChunkRef, SyncError> {
         let chunk = ChunkRef { id: self.namer.name(bytes), length: bytes.len() as u32 };
         if self.claim(&chunk)? {
-            self.writer.push(chunk, bytes)?;
-            if self.writer.is_full() {
-                (self.emit)(self.writer.finish()?)?;
-            }
+            push(&mut self.writer, chunk, bytes, self.emit)?;
         }
         Ok(chunk)
     }
@@ -280,15 +277,11 @@ impl Reader<'_> {
     fn store_list(&mut self, list: ChunkRef, bytes: &[u8]) -> Result<(), SyncError> {
         self.lists.push((list.id, bytes.to_vec()));
         if self.claim(&list)? {
-            let mut writer = match self.list_writer.take() {
+            let writer = match &mut self.list_writer {
                 Some(writer) => writer,
-                None => PackWriter::new(self.shared.transform)?,
+                none => none.insert(PackWriter::new(self.shared.transform)?),
             };
-            writer.push(list, bytes)?;
-            if writer.is_full() {
-                (self.emit)(writer.finish()?)?;
-            }
-            self.list_writer = Some(writer);
+            push(writer, list, bytes, self.emit)?;
         }
         Ok(())
     }
@@ -310,6 +303,17 @@ impl Reader<'_> {
         }
         Ok(())
     }
+}
+
+/// Adds a chunk to a pack, and emits the pack once it is full.
+fn push(
+    writer: &mut PackWriter,
+    chunk: ChunkRef,
+    bytes: &[u8],
+    emit: &mut dyn FnMut(FinishedPack) -> Result<(), SyncError>,
+) -> Result<(), SyncError> {
+    writer.push(chunk, bytes)?;
+    if writer.is_full() { emit(writer.finish()?) } else { Ok(()) }
 }
 
 /// Returns where a sample of a file is taken: somewhere in each stretch of it, and never in step with what the file
