@@ -11,11 +11,11 @@ use model::testing::node;
 use model::{Clock, RelativePath, Timestamp};
 
 use super::*;
-use crate::engine::fixture::{engine, look, record};
+use crate::engine::fixture::{engine, look, record, state};
 use crate::file_system::Stat;
 use crate::plan::LocalMatter;
 use crate::scan::Scope;
-use crate::state::{State, SyncedNode};
+use crate::state::SyncedNode;
 
 /// A clock that lets a program finish what it was writing while somebody waits.
 #[derive(Debug)]
@@ -46,8 +46,7 @@ struct Rig {
 fn rig() -> Rig {
     let (folder, store) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     std::fs::write(folder.path().join("file"), "").unwrap();
-    let state = State::from_connection(rusqlite::Connection::open_in_memory().unwrap()).unwrap();
-    let mut engine = engine(folder.path(), store.path(), state);
+    let mut engine = engine(folder.path(), store.path(), state());
     let found = engine.environment.file_system.stat(&path()).unwrap().unwrap();
     let stat = Some(Stat { size: 7, ..found });
     let row =
