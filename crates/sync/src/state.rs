@@ -86,7 +86,14 @@ impl State {
         Self::prepare(connection, place)
     }
 
-    /// Makes a database in memory, or takes one over that outlives its engine, as the seeded world does.
+    /// Makes a database in memory, as a new device has it: nothing is known.
+    #[cfg(test)]
+    pub(crate) fn in_memory() -> Self {
+        let connection = Connection::open_in_memory().expect("opens");
+        Self::from_connection(connection).expect("a state")
+    }
+
+    /// Takes over a database that outlives its engine, as the seeded world does.
     ///
     /// # Errors
     /// [`SyncError::Database`].

@@ -46,12 +46,6 @@ impl Random for Stopped {
     }
 }
 
-/// Makes what a new device remembers: nothing.
-pub(super) fn state() -> State {
-    let connection = rusqlite::Connection::open_in_memory().expect("opens");
-    State::from_connection(connection).expect("a state")
-}
-
 /// Makes an engine over a folder, and over a log that nobody has asked yet.
 pub(super) fn engine(folder: &Path, store: &Path, state: State) -> Engine {
     let store = storage::open(&format!("file:{}", store.display())).expect("opens");

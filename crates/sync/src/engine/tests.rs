@@ -8,10 +8,10 @@ use model::testing::{node, put_record};
 use model::{Commit, NodeKind, OpId, PackId};
 
 use super::*;
-use crate::engine::fixture::{Stopped, engine, look, record, state};
+use crate::engine::fixture::{Stopped, engine, look, record};
 use crate::file_system::native::NativeFileSystem;
 use crate::plan::{Trees, split};
-use crate::state::SyncedNode;
+use crate::state::{State, SyncedNode};
 
 /// A watch that looks only where something happened must not take the file that got the name of another for a new one
 /// beside it.
@@ -23,7 +23,7 @@ fn file_that_moved_and_went_is_gone_though_only_its_last_directory_is_looked_at(
     std::fs::write(at("file"), "content").unwrap();
     let files = NativeFileSystem::open(folder.path()).unwrap();
     let stat_of = |path: &str| files.stat(&RelativePath::new(path.as_bytes()).unwrap()).unwrap();
-    let mut state = state();
+    let mut state = State::in_memory();
     let directory = NodeRecord { kind: NodeKind::Directory, ..record("inner", 0) };
     for (number, record, path) in [(1, record("file", 7), "file"), (2, directory, "inner")] {
         let (node, stat) = (node(number), stat_of(path));
@@ -59,7 +59,7 @@ fn file_of_a_directory_that_became_a_file_is_gone_with_it() {
     std::fs::write(at("outer/inner"), "content").unwrap();
     let files = NativeFileSystem::open(folder.path()).unwrap();
     let stat_of = |path: &str| files.stat(&RelativePath::new(path.as_bytes()).unwrap()).unwrap();
-    let mut state = state();
+    let mut state = State::in_memory();
     let outer = NodeRecord { kind: NodeKind::Directory, ..record("outer", 0) };
     let inner = NodeRecord { parent: node(1), ..record("inner", 7) };
     let racy = stat_of("outer/inner").map(crate::file_system::Stat::unproven);
@@ -87,7 +87,7 @@ async fn commit_whose_packs_the_store_has_lost_is_made_anew() {
     std::fs::write(folder.path().join("file"), "content").unwrap();
     let files = NativeFileSystem::open(folder.path()).unwrap();
     let stat = files.stat(&RelativePath::new(b"file").unwrap()).unwrap();
-    let mut engine = engine(folder.path(), store.path(), state());
+    let mut engine = engine(folder.path(), store.path(), State::in_memory());
     let genesis = engine.environment.log.genesis().clone();
     let objects = storage::open(&format!("file:{}", store.path().display())).unwrap();
     SlotCommitLog::create(objects, Arc::new(Stopped), genesis).await.unwrap();

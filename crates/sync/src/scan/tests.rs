@@ -72,8 +72,7 @@ impl Folder {
     }
 
     fn scan_again(&self, rows: &[SyncedNode], scope: &Scope, known: &Overlay) -> LocalChanges {
-        let connection = rusqlite::Connection::open_in_memory().expect("opens");
-        let mut state = State::from_connection(connection).expect("a state");
+        let mut state = State::in_memory();
         state.set_head(&Head { seq: 1, hash: EntryHash::NONE }).expect("set");
         for row in rows {
             state.set_synced(row).expect("set");

@@ -5,10 +5,6 @@ use model::{ChunkId, Name, NodeId, NodeKind, NodeRecord, OpId, PackId, Timestamp
 use super::{SyncedNode, *};
 use crate::prepare::KnownChunks;
 
-fn state() -> State {
-    State::from_connection(Connection::open_in_memory().expect("opens")).expect("a state")
-}
-
 fn row(number: u8, name: &str, version: u64) -> SyncedNode {
     let record = NodeRecord {
         parent: NodeId::ROOT,
@@ -41,7 +37,7 @@ fn database_of_a_newer_version_is_refused_and_not_touched() {
 
 #[test]
 fn renamed_row_leaves_nothing_under_its_old_name() {
-    let mut state = state();
+    let mut state = State::in_memory();
     state.set_synced(&row(1, "old", 1)).expect("set");
     state.set_synced(&row(1, "new", 2)).expect("set");
     assert_eq!(state.synced_count().expect("a count"), 1);
@@ -51,7 +47,7 @@ fn renamed_row_leaves_nothing_under_its_old_name() {
 
 #[test]
 fn rejected_proposal_brings_the_row_before_back() {
-    let mut state = state();
+    let mut state = State::in_memory();
     let op_id = OpId::from_bytes([7; 16]);
     state.set_synced(&row(1, "a", 3)).expect("set");
     state.propose_synced(&proposed(1, "b", 3, 6)).expect("set");
@@ -65,7 +61,7 @@ fn rejected_proposal_brings_the_row_before_back() {
 
 #[test]
 fn rejected_proposal_of_a_new_node_keeps_its_id() {
-    let mut state = state();
+    let mut state = State::in_memory();
     state.propose_synced(&proposed(1, "a", 0, 7)).expect("set");
     state.reject_pending(&node(1), &OpId::from_bytes([7; 16])).expect("rejects");
     assert_eq!(
@@ -76,7 +72,7 @@ fn rejected_proposal_of_a_new_node_keeps_its_id() {
 
 #[test]
 fn answer_to_an_older_proposal_changes_nothing() {
-    let mut state = state();
+    let mut state = State::in_memory();
     state.propose_synced(&proposed(1, "a", 0, 8)).expect("set");
     let older = OpId::from_bytes([7; 16]);
     assert!(!state.accept_pending(&node(1), &older, 5).expect("accepts"));
@@ -86,7 +82,7 @@ fn answer_to_an_older_proposal_changes_nothing() {
 
 #[test]
 fn error_inside_nested_transactions_undoes_all_of_them() {
-    let mut state = state();
+    let mut state = State::in_memory();
     let failed = state.transaction(|state| {
         state.set_fact("outer", b"1")?;
         state.transaction(|state| {

@@ -4,9 +4,10 @@ use model::testing::node;
 use model::{NodeState, TreeNode};
 
 use super::*;
-use crate::engine::fixture::{engine, record, state};
+use crate::engine::fixture::{engine, record};
 use crate::file_system::FileSystem;
 use crate::file_system::native::NativeFileSystem;
+use crate::state::State;
 
 /// A device that had not yet received what the log had, and still has, must not take its old file for an edit of that.
 #[test]
@@ -14,7 +15,7 @@ fn device_that_was_behind_stays_behind() {
     let (folder, store) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let stat = NativeFileSystem::open(folder.path()).unwrap().stat(&model::RelativePath::ROOT);
     let stat = stat.unwrap();
-    let mut engine = engine(folder.path(), store.path(), state());
+    let mut engine = engine(folder.path(), store.path(), State::in_memory());
     let row =
         SyncedNode { node: node(1), version: 2, record: record("file", 7), stat, pending: None };
     for (remote_version, state) in

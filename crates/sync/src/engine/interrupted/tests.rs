@@ -6,8 +6,9 @@ use model::testing::node;
 use model::{NodeState, TreeNode, TreeStore};
 
 use super::*;
-use crate::engine::fixture::{engine, look, record, state};
+use crate::engine::fixture::{engine, look, record};
 use crate::scan::Scope;
+use crate::state::State;
 
 /// Only then two runs that are killed one after the other do not make a second node of a file: the first one leaves a
 /// row that says nothing of its file, and the second one moves that.
@@ -15,7 +16,7 @@ use crate::scan::Scope;
 fn file_that_was_moved_before_its_row_said_which_it_is_keeps_its_identity() {
     let (folder, store) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     std::fs::write(folder.path().join("old"), "content").unwrap();
-    let mut state = state();
+    let mut state = State::in_memory();
     let row = SyncedNode {
         node: node(1),
         version: 1,

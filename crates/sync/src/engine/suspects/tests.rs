@@ -11,11 +11,11 @@ use model::testing::node;
 use model::{Clock, RelativePath, Timestamp};
 
 use super::*;
-use crate::engine::fixture::{engine, look, record, state};
+use crate::engine::fixture::{engine, look, record};
 use crate::file_system::Stat;
 use crate::plan::LocalMatter;
 use crate::scan::Scope;
-use crate::state::SyncedNode;
+use crate::state::{State, SyncedNode};
 
 /// A clock that lets a program finish what it was writing while somebody waits.
 #[derive(Debug)]
@@ -46,7 +46,7 @@ struct Rig {
 fn rig() -> Rig {
     let (folder, store) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     std::fs::write(folder.path().join("file"), "").unwrap();
-    let mut engine = engine(folder.path(), store.path(), state());
+    let mut engine = engine(folder.path(), store.path(), State::in_memory());
     let found = engine.environment.file_system.stat(&path()).unwrap().unwrap();
     let stat = Some(Stat { size: 7, ..found });
     let row =
