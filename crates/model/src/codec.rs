@@ -10,7 +10,9 @@
 //!
 //! The format in words: `docs/design/commit-log.md`, "Encoding".
 
-use crate::ids::{ChunkId, DeviceId, EntryHash, NodeId, OpId, PackId, PageId, WorkspaceId};
+use crate::ids::{
+    ChunkId, DeviceId, EntryHash, NodeId, OpId, PackId, PageId, StoreId, WorkspaceId,
+};
 
 /// The version that [`encode_message`] writes and the newest that [`decode_message`] reads.
 pub const FORMAT_VERSION: u8 = 1;
@@ -311,7 +313,7 @@ macro_rules! id_codec {
     )*};
 }
 
-id_codec!(WorkspaceId, NodeId, DeviceId, OpId, ChunkId, PackId, EntryHash, PageId);
+id_codec!(WorkspaceId, NodeId, DeviceId, OpId, ChunkId, PackId, EntryHash, PageId, StoreId);
 
 #[cfg(test)]
 mod tests;

@@ -13,6 +13,7 @@
 //! 3. Deleting a directory in which something lives is void.
 //! 4. A move that would close a cycle is void; the rest of the change counts.
 //! 5. A change whose payload cannot be read, or that would change the kind, is void.
+//! 6. Settings of the workspace ([`NodeId::is_settings`]) are kept beside the tree as they were proposed.
 //!
 //! A void change still counts as a version, because `decide` has accepted it.
 
@@ -24,7 +25,7 @@ use crate::decide::{Outcome, decide};
 use crate::entry::Entry;
 use crate::ids::NodeId;
 use crate::node::{ConflictOrigin, NodeRecord};
-use crate::tree::{NodeState, TreeNode, TreeStore};
+use crate::tree::{NodeState, SETTINGS_LENGTH_MAX, TreeNode, TreeStore};
 
 /// Something in an accepted change that the fold did differently than proposed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -120,6 +121,9 @@ struct Folder<'a, T> {
 impl<T: TreeStore> Folder<'_, T> {
     fn apply(&mut self, change: &Change, version: u64) -> Result<(), T::Error> {
         let old = self.tree.node(&change.node)?;
+        if change.node.is_settings() {
+            return self.settings(change, version, old);
+        }
         match &change.action {
             Action::Delete => self.delete(change.node, version, old),
             Action::Put(payload) => match decode_message::<NodeRecord>(payload) {
@@ -149,6 +153,22 @@ impl<T: TreeStore> Folder<'_, T> {
     ) -> Result<(), T::Error> {
         self.note(FoldNote::Unreadable { node: id, reason: reason.to_string() });
         self.set(id, TreeNode { version, ..old.unwrap_or_else(TreeNode::unreadable) })
+    }
+
+    /// Keeps settings as they were proposed, for whom they mean something. They are never deleted.
+    fn settings(
+        &mut self,
+        change: &Change,
+        version: u64,
+        old: Option<TreeNode>,
+    ) -> Result<(), T::Error> {
+        match &change.action {
+            Action::Put(payload) if payload.len() <= SETTINGS_LENGTH_MAX => {
+                self.set(change.node, TreeNode::settings(version, payload.clone()))
+            }
+            Action::Put(_) => self.unreadable(change.node, version, old, &"they are too long"),
+            Action::Delete => self.unreadable(change.node, version, old, &"settings stay"),
+        }
     }
 
     fn delete(&mut self, id: NodeId, version: u64, old: Option<TreeNode>) -> Result<(), T::Error> {

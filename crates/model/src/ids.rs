@@ -95,6 +95,10 @@ id_type!(
     NodeId, 16, "node id"
 );
 id_type!(
+    /// A store of a pool: random, so that a store may change its name and its address.
+    StoreId, 16, "store id"
+);
+id_type!(
     /// One installation of Syncline, in one incarnation (see `docs/design/sync.md`).
     DeviceId, 16, "device id"
 );
@@ -122,6 +126,15 @@ id_type!(
 impl NodeId {
     /// The root directory of every workspace: it has no name, no parent, and is never a change's subject.
     pub const ROOT: Self = Self([0; 16]);
+
+    /// Where the stores of a serverless workspace are written down (see [`crate::pool`]): a node beside the tree,
+    /// so that its changes are ordered and decided like all others.
+    pub const POOL: Self = Self(*b"syncline/pool/v1");
+
+    /// Tells whether the node holds settings of the workspace, and nothing of a folder.
+    pub fn is_settings(&self) -> bool {
+        *self == Self::POOL
+    }
 }
 
 impl EntryHash {

@@ -19,6 +19,7 @@ pub mod fold;
 pub mod ids;
 pub mod node;
 pub mod path;
+pub mod pool;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 pub mod tree;
@@ -30,7 +31,8 @@ pub use decide::{Outcome, Versions};
 pub use entry::{Entry, Genesis, Mode};
 pub use environment::{Clock, Random};
 pub use fold::{FoldNote, Folded};
-pub use ids::{ChunkId, DeviceId, EntryHash, NodeId, OpId, PackId, PageId, WorkspaceId};
+pub use ids::{ChunkId, DeviceId, EntryHash, NodeId, OpId, PackId, PageId, StoreId, WorkspaceId};
 pub use node::{ConflictOrigin, NodeKind, NodeRecord, Timestamp};
 pub use path::{InvalidPath, Name, RelativePath};
+pub use pool::{PoolConfig, Redundancy, StoreRecord, StoreState};
 pub use tree::{NodeState, Tree, TreeNode, TreeStore};

@@ -9,8 +9,11 @@ use crate::ids::NodeId;
 use crate::node::{NodeKind, NodeRecord, Timestamp};
 use crate::path::{InvalidPath, Name, RelativePath};
 
+/// The longest settings, in bytes, so that a page of a checkpoint holds them.
+pub const SETTINGS_LENGTH_MAX: usize = 32 * 1024;
+
 /// Whether a node can be seen in the tree.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NodeState {
     /// It is there.
     Alive,
@@ -20,6 +23,8 @@ pub enum NodeState {
     MergedInto(NodeId),
     /// No change of it could be read so far; only its version means anything.
     Unreadable,
+    /// It holds settings of the workspace, as they were proposed, and is not in the tree.
+    Settings(Vec<u8>),
 }
 
 /// A node in the folded state.
@@ -41,20 +46,30 @@ impl TreeNode {
 
     /// Tells whether it is or was a directory.
     pub fn is_directory(&self) -> bool {
-        self.state != NodeState::Unreadable && self.record.kind.is_directory()
+        let is_record = !matches!(self.state, NodeState::Unreadable | NodeState::Settings(_));
+        is_record && self.record.kind.is_directory()
     }
 
     /// Returns a node of which nothing is known.
     pub(crate) fn unreadable() -> Self {
+        Self::without_record("unreadable", NodeState::Unreadable)
+    }
+
+    /// Returns a node that holds settings.
+    pub(crate) fn settings(version: u64, payload: Vec<u8>) -> Self {
+        Self { version, ..Self::without_record("settings", NodeState::Settings(payload)) }
+    }
+
+    fn without_record(name: &str, state: NodeState) -> Self {
         let record = NodeRecord {
             parent: NodeId::ROOT,
-            name: Name::new("unreadable").expect("a valid name"),
+            name: Name::new(name).expect("a valid name"),
             mode: 0,
             modified: Timestamp::default(),
             kind: NodeKind::Directory,
             conflict: None,
         };
-        Self { version: 0, state: NodeState::Unreadable, record }
+        Self { version: 0, state, record }
     }
 }
 
@@ -198,6 +213,10 @@ impl Encode for TreeNode {
                 holder.encode(encoder);
             }
             NodeState::Unreadable => encoder.unsigned(3),
+            NodeState::Settings(payload) => {
+                encoder.unsigned(4);
+                encoder.byte_string(payload);
+            }
         }
         self.record.encode(encoder);
     }
@@ -206,11 +225,12 @@ impl Encode for TreeNode {
 impl Decode for TreeNode {
     fn decode(decoder: &mut Decoder<'_>) -> Result<Self, DecodeError> {
         let version = decoder.unsigned()?;
-        let state = match decoder.unsigned_max(3)? {
+        let state = match decoder.unsigned_max(4)? {
             0 => NodeState::Alive,
             1 => NodeState::Deleted,
             2 => NodeState::MergedInto(NodeId::decode(decoder)?),
-            _ => NodeState::Unreadable,
+            3 => NodeState::Unreadable,
+            _ => NodeState::Settings(decoder.byte_string(SETTINGS_LENGTH_MAX)?.to_vec()),
         };
         Ok(Self { version, state, record: NodeRecord::decode(decoder)? })
     }

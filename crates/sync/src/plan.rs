@@ -275,6 +275,8 @@ fn next<T: Trees>(trees: &T, node: &NodeId) -> Result<Option<Operation>, T::Erro
         return Ok(local.map_or(forget, |_| Some(Operation::Propose { base: 0 })));
     };
     Ok(match (&remote.state, local) {
+        // Settings have no place in a folder.
+        (NodeState::Settings(_), _) => None,
         (NodeState::Alive, Some(local)) => match synced.filter(|synced| synced.version > 0) {
             None => Some(merge_without_base(&local, is_known, &remote)),
             Some(synced) => match merge(&local, &synced, &remote) {

@@ -1,6 +1,7 @@
 use proptest::prelude::{Strategy, any, prop, proptest};
 
 use super::*;
+use crate::codec::encode_message;
 use crate::commit::Commit;
 use crate::ids::EntryHash;
 use crate::node::{NodeKind, Timestamp};
@@ -227,4 +228,37 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn settings_stand_beside_the_tree_and_are_decided_like_nodes() {
+    let put = |base, payload: &[u8]| Change {
+        node: NodeId::POOL,
+        base,
+        action: Action::Put(payload.to_vec()),
+    };
+    let remove = Change { node: NodeId::POOL, base: 1, action: Action::Delete };
+    // The second proposal of the first version is late; settings are not deleted, which is a version all the same.
+    let (tree, notes) = folded(vec![
+        vec![put(0, b"one")],
+        vec![put(0, b"late")],
+        vec![remove],
+        vec![put(2, b"two")],
+    ]);
+    let kept = tree.get(&NodeId::POOL).expect("kept");
+    assert_eq!((kept.version, &kept.state), (3, &NodeState::Settings(b"two".to_vec())));
+    assert!(matches!(notes[..], [FoldNote::Unreadable { node: NodeId::POOL, .. }]), "{notes:?}");
+    assert_eq!(tree.children(&NodeId::ROOT).count(), 0);
+}
+
+#[test]
+fn nothing_comes_to_lie_in_settings() {
+    let put = Change { node: NodeId::POOL, base: 0, action: Action::Put(b"one".to_vec()) };
+    let mut inside = link(3, 0, 0, "x", "1");
+    let Action::Put(payload) = &mut inside.action else { unreachable!("a link is put") };
+    let mut record: NodeRecord = decode_message(payload).expect("a record");
+    record.parent = NodeId::POOL;
+    *payload = encode_message(&record);
+    let (tree, _) = folded(vec![vec![put], vec![inside]]);
+    assert_eq!(place(&tree, 3).as_deref(), Some("x"));
 }

@@ -165,8 +165,8 @@ impl Engine {
         self.overlay.forget(node);
         let remote = self.state.node(node)?;
         // What lay in a directory lies in the one that it became; without a row above it, its own would be worth nothing.
-        if let Some(NodeState::MergedInto(holder)) = remote.as_ref().map(|remote| remote.state) {
-            self.state.reparent_synced(node, &holder)?;
+        if let Some(NodeState::MergedInto(holder)) = remote.as_ref().map(|remote| &remote.state) {
+            self.state.reparent_synced(node, holder)?;
         }
         let is_alive = remote.is_some_and(|remote| remote.is_alive());
         if is_alive { Ok(()) } else { self.state.remove_unsynced(node) }

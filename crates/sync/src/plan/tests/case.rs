@@ -148,7 +148,7 @@ impl Case {
 
     /// A node goes only if one side deleted it and the other left it alone.
     fn check_deletions(&self, log: &Log) -> Result<(), String> {
-        let state = |node| log.tree.get(node).map(|node| node.state);
+        let state = |node| log.tree.get(node).map(|node| node.state.clone());
         for node in self.local.keys().chain(self.remote.keys()) {
             let by_here = self.synced.contains_key(node)
                 && !self.local.contains_key(node)

@@ -204,7 +204,7 @@ impl Trees for Device {
     fn remote(&self, node: &NodeId) -> Result<Option<Remote>, Infallible> {
         Ok(self.remote.get(node).map(|node| {
             let (place, matter) = split(&node.record);
-            Remote { place, matter, version: node.version, state: node.state }
+            Remote { place, matter, version: node.version, state: node.state.clone() }
         }))
     }
 
@@ -510,7 +510,7 @@ impl Device {
                 let after = &log.tree.get(node);
                 let after = after.map(|after| {
                     let (place, matter) = split(&after.record);
-                    (after.state, show_file(&place, &matter))
+                    (after.state.clone(), show_file(&place, &matter))
                 });
                 println!("- {} {wanted:?}: {outcome:?}, {after:?}", show(node));
             }

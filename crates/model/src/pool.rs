@@ -1,0 +1,396 @@
+//! Which stores hold a serverless workspace, and how: the settings that all its devices share.
+//!
+//! *Participants*: every device of a workspace without a server. *Goals*: all devices place every object alike and
+//! ask the same stores for agreement, knowing nothing but this record (MetaSync 2015, 3.3: the configuration is
+//! agreed on like the data). *Non-goals*: where a device finds the secrets of a store; whether a store answers.
+//! *Invariants*: stores have distinct ids and names; there are enough of them for the redundancy; the number of
+//! partitions never changes.
+//!
+//! The record is the payload of the settings node [`crate::NodeId::POOL`], so that a change of it is a commit, and of two
+//! changes at once one is rejected by [`crate::decide`].
+
+use crate::codec::{Decode, DecodeError, Decoder, Encode, Encoder, Message};
+use crate::commit::decode_text;
+use crate::ids::StoreId;
+
+/// How many stores a pool has at most.
+pub const STORES_MAX: usize = 32;
+
+/// Into how many partitions the objects of a new pool fall: enough for even shares of small capacities, few enough to
+/// sort in a blink (MetaSync 2015, Figure 6: H).
+pub const PARTITIONS_DEFAULT: u32 = 16 * 1024;
+
+/// The most partitions that a pool may have.
+pub const PARTITIONS_MAX: u32 = 1 << 20;
+
+/// The longest name of a store, in bytes.
+pub const STORE_NAME_LENGTH_MAX: usize = 64;
+
+/// The longest address of a store, in bytes.
+pub const STORE_URL_LENGTH_MAX: usize = 1024;
+
+/// How an object outlives the loss of stores.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Redundancy {
+    /// So many whole copies, each in another store.
+    Replicas(u8),
+    /// `total` blocks, each in another store, of which any `data` give the object back.
+    Erasure {
+        /// How many blocks are needed.
+        data: u8,
+        /// How many there are.
+        total: u8,
+    },
+}
+
+impl Redundancy {
+    /// In how many stores a part of each object lies.
+    pub fn width(&self) -> u8 {
+        match self {
+            Self::Replicas(copies) => *copies,
+            Self::Erasure { total, .. } => *total,
+        }
+    }
+
+    /// How many stores may be lost without losing an object.
+    pub fn losses(&self) -> u8 {
+        match self {
+            Self::Replicas(copies) => copies.saturating_sub(1),
+            Self::Erasure { data, total } => total.saturating_sub(*data),
+        }
+    }
+}
+
+impl std::fmt::Display for Redundancy {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Replicas(1) => formatter.write_str("one copy"),
+            Self::Replicas(copies) => write!(formatter, "{copies} copies"),
+            Self::Erasure { data, total } => write!(formatter, "{data} of {total} blocks"),
+        }
+    }
+}
+
+/// What a store of a pool is used for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StoreState {
+    /// It takes new objects.
+    Active,
+    /// Its objects move to the others; it is still read.
+    Draining,
+}
+
+/// A store of a pool.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoreRecord {
+    /// Which store, whatever its name and address.
+    pub id: StoreId,
+    /// How people call it; at most [`STORE_NAME_LENGTH_MAX`] bytes.
+    pub name: String,
+    /// Its address, without secrets; at most [`STORE_URL_LENGTH_MAX`] bytes.
+    pub url: String,
+    /// Its share of the objects, in proportion to those of the others; at least 1. People think of it as gigabytes.
+    pub capacity: u32,
+    /// What it is used for.
+    pub state: StoreState,
+    /// Whether it takes part in agreement on the log.
+    pub agrees: bool,
+}
+
+/// The stores of a workspace and what they keep.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PoolConfig {
+    /// Into how many partitions objects fall; fixed for the life of the workspace.
+    pub partitions: u32,
+    /// How objects outlive the loss of stores.
+    pub redundancy: Redundancy,
+    /// The stores, in the order of their ids.
+    pub stores: Vec<StoreRecord>,
+}
+
+/// Why a pool cannot be as it is proposed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidPool {
+    /// Too few or too many partitions.
+    #[error("a pool has 1 to {PARTITIONS_MAX} partitions, not {0}")]
+    Partitions(u32),
+    /// No store, or too many.
+    #[error("a pool has 1 to {STORES_MAX} stores, not {0}")]
+    StoreCount(usize),
+    /// Two stores with one id, or not in order.
+    #[error("store {0} stands twice or in the wrong place")]
+    Order(StoreId),
+    /// Two stores with one name.
+    #[error("two stores are called '{0}'")]
+    Name(String),
+    /// A store without share, or with too long a text.
+    #[error("store '{name}': {reason}")]
+    Store {
+        /// Its name.
+        name: String,
+        /// What is wrong.
+        reason: &'static str,
+    },
+    /// The redundancy makes no sense by itself.
+    #[error("{0} is no redundancy: blocks need 1 <= data < total, copies at least 1")]
+    Redundancy(Redundancy),
+    /// There are fewer stores than the redundancy needs.
+    #[error("{redundancy} need {needed} stores that take objects, and there are {there}")]
+    TooFewStores {
+        /// What is wanted.
+        redundancy: Redundancy,
+        /// How many stores that takes.
+        needed: u8,
+        /// How many there are.
+        there: usize,
+    },
+    /// No store takes part in agreement.
+    #[error("no store takes part in agreement on the log")]
+    NobodyAgrees,
+}
+
+impl PoolConfig {
+    /// Makes a pool of the default number of partitions.
+    ///
+    /// # Errors
+    /// [`InvalidPool`].
+    pub fn new(redundancy: Redundancy, mut stores: Vec<StoreRecord>) -> Result<Self, InvalidPool> {
+        stores.sort_by_key(|store| store.id);
+        let pool = Self { partitions: PARTITIONS_DEFAULT, redundancy, stores };
+        pool.check()?;
+        Ok(pool)
+    }
+
+    /// Checks the invariants.
+    ///
+    /// # Errors
+    /// [`InvalidPool`] names the first that is broken.
+    pub fn check(&self) -> Result<(), InvalidPool> {
+        if !(1..=PARTITIONS_MAX).contains(&self.partitions) {
+            return Err(InvalidPool::Partitions(self.partitions));
+        }
+        if !(1..=STORES_MAX).contains(&self.stores.len()) {
+            return Err(InvalidPool::StoreCount(self.stores.len()));
+        }
+        for pair in self.stores.windows(2) {
+            if pair[0].id >= pair[1].id {
+                return Err(InvalidPool::Order(pair[1].id));
+            }
+        }
+        for (index, store) in self.stores.iter().enumerate() {
+            store.check()?;
+            if self.stores[..index].iter().any(|other| other.name == store.name) {
+                return Err(InvalidPool::Name(store.name.clone()));
+            }
+        }
+        self.check_redundancy()?;
+        if !self.stores.iter().any(|store| store.agrees) {
+            return Err(InvalidPool::NobodyAgrees);
+        }
+        Ok(())
+    }
+
+    fn check_redundancy(&self) -> Result<(), InvalidPool> {
+        let redundancy = self.redundancy;
+        let makes_sense = match redundancy {
+            Redundancy::Replicas(copies) => copies >= 1,
+            Redundancy::Erasure { data, total } => data >= 1 && data < total,
+        };
+        if !makes_sense {
+            return Err(InvalidPool::Redundancy(redundancy));
+        }
+        let there = self.active().count();
+        let needed = redundancy.width();
+        if there < usize::from(needed) {
+            return Err(InvalidPool::TooFewStores { redundancy, needed, there });
+        }
+        Ok(())
+    }
+
+    /// Returns the stores that take new objects.
+    pub fn active(&self) -> impl Iterator<Item = &StoreRecord> {
+        self.stores.iter().filter(|store| store.state == StoreState::Active)
+    }
+
+    /// Returns the stores that agree on the log.
+    pub fn group(&self) -> impl Iterator<Item = &StoreRecord> {
+        self.stores.iter().filter(|store| store.agrees)
+    }
+
+    /// Returns the store of an id.
+    pub fn store(&self, id: StoreId) -> Option<&StoreRecord> {
+        self.stores.iter().find(|store| store.id == id)
+    }
+
+    /// Returns the store of a name.
+    pub fn store_named(&self, name: &str) -> Option<&StoreRecord> {
+        self.stores.iter().find(|store| store.name == name)
+    }
+}
+
+impl StoreRecord {
+    fn check(&self) -> Result<(), InvalidPool> {
+        let refuse = |reason| Err(InvalidPool::Store { name: self.name.clone(), reason });
+        if self.name.is_empty() || self.name.len() > STORE_NAME_LENGTH_MAX {
+            return refuse("its name is empty or too long");
+        }
+        if self.url.is_empty() || self.url.len() > STORE_URL_LENGTH_MAX {
+            return refuse("its address is empty or too long");
+        }
+        if self.capacity == 0 {
+            return refuse("it has no capacity");
+        }
+        Ok(())
+    }
+}
+
+impl Encode for Redundancy {
+    fn encode(&self, encoder: &mut Encoder) {
+        match self {
+            Self::Replicas(copies) => {
+                encoder.unsigned(0);
+                encoder.unsigned((*copies).into());
+            }
+            Self::Erasure { data, total } => {
+                encoder.unsigned(1);
+                encoder.unsigned((*data).into());
+                encoder.unsigned((*total).into());
+            }
+        }
+    }
+}
+
+impl Decode for Redundancy {
+    fn decode(decoder: &mut Decoder<'_>) -> Result<Self, DecodeError> {
+        Ok(match decoder.unsigned_max(1)? {
+            0 => Self::Replicas(decode_count(decoder)?),
+            _ => Self::Erasure { data: decode_count(decoder)?, total: decode_count(decoder)? },
+        })
+    }
+}
+
+fn decode_count(decoder: &mut Decoder<'_>) -> Result<u8, DecodeError> {
+    let count = decoder.unsigned_max(STORES_MAX as u64)?;
+    Ok(u8::try_from(count).expect("no more than the most stores"))
+}
+
+impl Encode for StoreRecord {
+    fn encode(&self, encoder: &mut Encoder) {
+        self.id.encode(encoder);
+        encoder.byte_string(self.name.as_bytes());
+        encoder.byte_string(self.url.as_bytes());
+        encoder.unsigned(self.capacity.into());
+        encoder.unsigned(match self.state {
+            StoreState::Active => 0,
+            StoreState::Draining => 1,
+        });
+        encoder.unsigned(self.agrees.into());
+    }
+}
+
+impl Decode for StoreRecord {
+    fn decode(decoder: &mut Decoder<'_>) -> Result<Self, DecodeError> {
+        Ok(Self {
+            id: StoreId::decode(decoder)?,
+            name: decode_text(decoder, STORE_NAME_LENGTH_MAX)?,
+            url: decode_text(decoder, STORE_URL_LENGTH_MAX)?,
+            capacity: decoder.unsigned32()?,
+            state: match decoder.unsigned_max(1)? {
+                0 => StoreState::Active,
+                _ => StoreState::Draining,
+            },
+            agrees: decoder.unsigned_max(1)? == 1,
+        })
+    }
+}
+
+impl Encode for PoolConfig {
+    fn encode(&self, encoder: &mut Encoder) {
+        encoder.unsigned(self.partitions.into());
+        self.redundancy.encode(encoder);
+        encoder.list(&self.stores);
+    }
+}
+
+impl Decode for PoolConfig {
+    fn decode(decoder: &mut Decoder<'_>) -> Result<Self, DecodeError> {
+        let partitions = decoder.unsigned32()?;
+        let redundancy = Redundancy::decode(decoder)?;
+        let pool = Self { partitions, redundancy, stores: decoder.list()? };
+        pool.check().map_err(|error| decoder.invalid("pool", error))?;
+        Ok(pool)
+    }
+}
+
+impl Message for PoolConfig {
+    const MAGIC: u8 = b'O';
+    const KIND: &'static str = "pool";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::codec::{decode_message, encode_message};
+
+    fn store(number: u8) -> StoreRecord {
+        StoreRecord {
+            id: StoreId::from_bytes([number; 16]),
+            name: format!("store{number}"),
+            url: format!("file:/mnt/{number}"),
+            capacity: 10,
+            state: StoreState::Active,
+            agrees: true,
+        }
+    }
+
+    fn pool(redundancy: Redundancy) -> Result<PoolConfig, InvalidPool> {
+        PoolConfig::new(redundancy, (1..=5).rev().map(store).collect())
+    }
+
+    #[test]
+    fn decoding_gives_the_pool_back() {
+        for redundancy in [Redundancy::Replicas(2), Redundancy::Erasure { data: 3, total: 5 }] {
+            let pool = pool(redundancy).expect("a pool");
+            let bytes = encode_message(&pool);
+            assert_eq!(decode_message::<PoolConfig>(&bytes).expect("decodes"), pool);
+        }
+    }
+
+    #[test]
+    fn pool_that_cannot_keep_its_promise_is_refused() {
+        for redundancy in [
+            Redundancy::Replicas(0),
+            Redundancy::Replicas(6),
+            Redundancy::Erasure { data: 3, total: 3 },
+            Redundancy::Erasure { data: 0, total: 3 },
+            Redundancy::Erasure { data: 3, total: 6 },
+        ] {
+            pool(redundancy).expect_err("impossible");
+        }
+        let mut draining = pool(Redundancy::Replicas(5)).expect("a pool");
+        draining.stores[0].state = StoreState::Draining;
+        assert!(matches!(draining.check(), Err(InvalidPool::TooFewStores { there: 4, .. })));
+    }
+
+    #[test]
+    fn stores_that_cannot_be_told_apart_are_refused() {
+        let twice = PoolConfig::new(Redundancy::Replicas(1), vec![store(1), store(1)]);
+        assert!(matches!(twice, Err(InvalidPool::Order(_))));
+        let named = StoreRecord { name: "store1".to_owned(), ..store(2) };
+        let twice = PoolConfig::new(Redundancy::Replicas(1), vec![store(1), named]);
+        assert_eq!(twice, Err(InvalidPool::Name("store1".to_owned())));
+    }
+
+    #[test]
+    fn damaged_encoding_is_refused_and_never_panics() {
+        let bytes = encode_message(&pool(Redundancy::Replicas(2)).expect("a pool"));
+        for at in 0..bytes.len() {
+            let _ = decode_message::<PoolConfig>(&bytes[..at]).expect_err("cut off");
+            let mut changed = bytes.clone();
+            changed[at] ^= 0x41;
+            if let Ok(pool) = decode_message::<PoolConfig>(&changed) {
+                pool.check().expect("only what may be is decoded");
+            }
+        }
+    }
+}
