@@ -289,8 +289,11 @@ pub(crate) struct ResolveArguments {
     #[arg(value_name = "PATH")]
     pub(crate) path: PathBuf,
     /// What to keep.
-    #[arg(long, value_name = "mine|theirs|both")]
-    pub(crate) keep: KeepChoice,
+    #[arg(long, value_name = "mine|theirs|both", required_unless_present = "merge")]
+    pub(crate) keep: Option<KeepChoice>,
+    /// Merge the lines that the two sides changed since they parted; a line that both changed needs `--keep`.
+    #[arg(long, conflicts_with = "keep")]
+    pub(crate) merge: bool,
 }
 
 /// What to keep of a conflict.

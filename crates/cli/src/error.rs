@@ -66,6 +66,8 @@ codes! {
     Exists = "E0208", 1;
     /// The path is not in conflict.
     NoConflict = "E0209", 1;
+    /// The conflict cannot be decided by merging.
+    NotMerged = "E0210", 5;
     /// No space is left on this computer.
     NoSpaceHere = "E0301", 7;
     /// No space is left in the store or the quota.

@@ -324,7 +324,7 @@ impl<T: TreeStore> Folder<'_, T> {
                 break;
             }
         }
-        record.conflict = Some(ConflictOrigin { node: holder });
+        record.conflict = Some(ConflictOrigin { node: holder, base: 0 });
         self.note(FoldNote::NameTaken { node: id, holder });
         Ok(NodeState::Alive)
     }

@@ -25,6 +25,8 @@ pub struct Timestamp {
 pub struct ConflictOrigin {
     /// The node that kept the name or the content.
     pub node: NodeId,
+    /// The version of that node from which the conflicting content was made; 0 where they have only a name in common.
+    pub base: u64,
 }
 
 /// The kinds of nodes. The kind of a node never changes; another kind under the same name is another node.
@@ -98,12 +100,13 @@ impl Decode for Timestamp {
 impl Encode for ConflictOrigin {
     fn encode(&self, encoder: &mut Encoder) {
         self.node.encode(encoder);
+        encoder.unsigned(self.base);
     }
 }
 
 impl Decode for ConflictOrigin {
     fn decode(decoder: &mut Decoder<'_>) -> Result<Self, DecodeError> {
-        Ok(Self { node: NodeId::decode(decoder)? })
+        Ok(Self { node: NodeId::decode(decoder)?, base: decoder.unsigned()? })
     }
 }
 

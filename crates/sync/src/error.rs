@@ -88,9 +88,40 @@ pub enum SyncError {
     /// The node is no conflict.
     #[error("'{0}' is not in conflict")]
     NoConflict(RelativePath),
+    /// A conflict cannot be decided by merging; nothing was changed.
+    #[error("'{path}' cannot be merged: {trouble}")]
+    NotMerged {
+        /// The kept copy.
+        path: RelativePath,
+        /// Why.
+        trouble: MergeTrouble,
+    },
     /// The planner does not come to an end; this is a defect.
     #[error("no plan leads to agreement after {0} rounds")]
     NotSettling(u32),
+}
+
+/// Why two versions of a file need a person.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum MergeTrouble {
+    /// The file that it conflicts with is gone.
+    #[error("the file that it conflicts with is not there any more")]
+    NoOriginal,
+    /// Two files that were made apart under one name.
+    #[error("both sides made it, so there is no version from which both started")]
+    NoBase,
+    /// Only lines can be merged.
+    #[error("it is no text")]
+    NotText,
+    /// Too large to be merged in memory.
+    #[error("it has more than {} MiB", crate::text_merge::TEXT_SIZE_MAX >> 20)]
+    TooLarge,
+    /// Both sides changed the same lines in different ways.
+    #[error("both sides changed the same lines, in {places} places")]
+    SameLines {
+        /// In how many places.
+        places: usize,
+    },
 }
 
 /// Why the local database failed, as far as the way out differs.

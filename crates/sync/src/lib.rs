@@ -18,8 +18,9 @@ pub mod plan;
 pub mod prepare;
 pub mod scan;
 pub mod state;
+mod text_merge;
 pub mod watch;
 pub mod workers;
 
 pub use engine::{Engine, EngineOptions, Environment};
-pub use error::{DatabaseTrouble, SyncError};
+pub use error::{DatabaseTrouble, MergeTrouble, SyncError};

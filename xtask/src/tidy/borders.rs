@@ -10,7 +10,7 @@ struct Border {
     reason: &'static str,
 }
 
-const BORDERS: [Border; 12] = [
+const BORDERS: [Border; 13] = [
     Border {
         word: "opendal",
         homes: &["crates/storage/"],
@@ -37,6 +37,7 @@ const BORDERS: [Border; 12] = [
         homes: &["crates/server/"],
         reason: "passwords are checked by the server",
     },
+    Border { word: "diffy", homes: &["crates/sync/"], reason: "merging belongs to the engine" },
     Border { word: "notify", homes: &["crates/sync/"], reason: "watching belongs to the engine" },
     Border { word: "fastcdc", homes: &["crates/content/"], reason: "chunkers live in content" },
     Border { word: "bzip2", homes: &["crates/content/"], reason: "transforms live in content" },

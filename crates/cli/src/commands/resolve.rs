@@ -3,10 +3,11 @@
 //! The engine knows the file that kept the name and the copy that was kept beside it. A user thinks of the device at hand:
 //! mine is what was changed on this device. Where neither was, mine is what kept the name.
 
+use model::RelativePath;
 use serde_json::json;
-use sync::SyncError;
 use sync::engine::{Conflict, Keep};
 use sync::scan::Scope;
+use sync::{Engine, SyncError};
 
 use crate::arguments::{KeepChoice, ResolveArguments};
 use crate::connect::{SessionOptions, with_engine};
@@ -22,12 +23,14 @@ use crate::ui::Symbol;
 pub(crate) fn run(context: &Context<'_>, arguments: &ResolveArguments) -> Result<u8> {
     let (folder, path) = Folder::locate_path(&context.home, &arguments.path)?;
     let word = match arguments.keep {
-        KeepChoice::Mine => "mine",
-        KeepChoice::Theirs => "theirs",
-        KeepChoice::Both => "both",
+        Some(KeepChoice::Mine) => "mine",
+        Some(KeepChoice::Theirs) => "theirs",
+        Some(KeepChoice::Both) => "both",
+        None => "merged",
     };
     if context.flags.dry_run {
-        context.ui.answer(format!("would keep {word} of {path}"));
+        let what = if arguments.merge { "merge the two sides" } else { &format!("keep {word}") };
+        context.ui.answer(format!("would {what} of {path}"));
         return Ok(0);
     }
     let progress = Progress::new(context.ui);
@@ -37,24 +40,12 @@ pub(crate) fn run(context: &Context<'_>, arguments: &ResolveArguments) -> Result
         &folder,
         SessionOptions::CHANGE_BESIDE_WATCH,
         Some(observer),
-        async |engine| {
-            engine.sync(Scope::Everything).await?;
-            let conflicts = engine.conflicts()?;
-            let is_meant = |conflict: &&Conflict| {
-                conflict.copy == path || conflict.original.as_ref() == Some(&path)
-            };
-            let mut decided = Vec::new();
-            for conflict in conflicts.iter().filter(is_meant) {
-                let keep = keep_of(arguments.keep, conflict);
-                decided.extend(
-                    engine
-                        .resolve(&conflict.copy, keep)
-                        .await?
-                        .into_iter()
-                        .map(|conflict| (conflict, keep)),
-                );
+        async |engine| match arguments.keep {
+            Some(keep) => decide(engine, &path, keep).await,
+            None => {
+                let merged = engine.resolve_by_merge(&path).await?;
+                Ok(merged.into_iter().map(|conflict| (conflict, None)).collect::<Vec<_>>())
             }
-            if decided.is_empty() { Err(SyncError::NoConflict(path.clone())) } else { Ok(decided) }
         },
     );
     drop(progress);
@@ -67,18 +58,40 @@ pub(crate) fn run(context: &Context<'_>, arguments: &ResolveArguments) -> Result
         "decided": decided.iter().map(|(conflict, _)| conflict_json(conflict)).collect::<Vec<_>>(),
     }));
     for (conflict, keep) in &decided {
-        let original = conflict.original.as_ref().unwrap_or(&conflict.copy);
-        let line = match keep {
-            Keep::Mine => format!(
-                "{original} is what {} was; the other version is in the history",
-                conflict.copy
-            ),
-            Keep::Theirs => format!("{original} stays; {} is in the history", conflict.copy),
-            Keep::Both => format!("{original} and {} are two files now", conflict.copy),
-        };
-        context.ui.say(Symbol::Done, line);
+        context.ui.say(Symbol::Done, in_words(conflict, *keep));
     }
     Ok(0)
+}
+
+/// Decides every conflict of a path for one side, and returns what was kept of each.
+async fn decide(
+    engine: &mut Engine,
+    path: &RelativePath,
+    choice: KeepChoice,
+) -> sync::error::Result<Vec<(Conflict, Option<Keep>)>> {
+    engine.sync(Scope::Everything).await?;
+    let is_meant =
+        |conflict: &&Conflict| conflict.copy == *path || conflict.original.as_ref() == Some(path);
+    let mut decided = Vec::new();
+    for conflict in engine.conflicts()?.iter().filter(is_meant) {
+        let keep = keep_of(choice, conflict);
+        let of_copy = engine.resolve(&conflict.copy, keep).await?;
+        decided.extend(of_copy.into_iter().map(|conflict| (conflict, Some(keep))));
+    }
+    if decided.is_empty() { Err(SyncError::NoConflict(path.clone())) } else { Ok(decided) }
+}
+
+fn in_words(conflict: &Conflict, keep: Option<Keep>) -> String {
+    let copy = &conflict.copy;
+    let original = conflict.original.as_ref().unwrap_or(copy);
+    match keep {
+        Some(Keep::Mine) => {
+            format!("{original} is what {copy} was; the other version is in the history")
+        }
+        Some(Keep::Theirs) => format!("{original} stays; {copy} is in the history"),
+        Some(Keep::Both) => format!("{original} and {copy} are two files now"),
+        None => format!("{original} has the changes of both; both versions are in the history"),
+    }
 }
 
 fn keep_of(choice: KeepChoice, conflict: &Conflict) -> Keep {

@@ -65,6 +65,13 @@ impl From<SyncError> for CommandError {
                 .help("--to DEST", "restores beside it"),
             SyncError::NoConflict(_) => Self::new(Code::NoConflict, text)
                 .help("syncline conflicts", "lists what waits for a decision"),
+            SyncError::NotMerged { path, .. } => {
+                let path = crate::text::quoted(&crate::text::path_text(&path));
+                Self::new(Code::NotMerged, text)
+                    .state("both versions are as they were")
+                    .help(format!("syncline resolve {path} --keep both"), "makes them two files")
+                    .help(format!("syncline resolve {path} --keep mine"), "or theirs, takes one")
+            }
             SyncError::NotSettling(_) => {
                 Self::new(Code::Defect, "the sync came to no end; this is a defect of Syncline")
                     .cause(text)

@@ -81,6 +81,47 @@ fn a_decision_for_both_leaves_two_files() {
     }
 }
 
+const BASE: &str = "one\ntwo\nthree\nfour\nfive\n";
+
+/// Two devices that edited a text without seeing each other's edit.
+fn edited(is_served: bool, one: &str, other: &str) -> Pair {
+    let pair = Pair::synced(is_served, |device| device.write("a.txt", BASE));
+    // A version in between, so that the one that both started from is not the first.
+    pair.one.write("a.txt", BASE.replace("five", "5"));
+    pair.settle();
+    pair.one.write("a.txt", BASE.replace("five", "5").replace(one, "changed by one"));
+    pair.other.write("a.txt", BASE.replace("five", "5").replace(other, "changed by the other"));
+    pair.one.sync().ok();
+    pair.other.sync().ends_with(5);
+    pair
+}
+
+#[test]
+fn lines_changed_apart_are_merged_into_one_file() {
+    for is_served in BOTH {
+        let pair = edited(is_served, "two", "four");
+        pair.other.run(&["resolve", "a.txt", "--merge"]).ok();
+        pair.settle();
+        pair.assert_equal();
+        let merged = "one\nchanged by one\nthree\nchanged by the other\n5\n";
+        assert_eq!(String::from_utf8(pair.one.read("a.txt")).unwrap(), merged);
+        assert_eq!(pair.one.tree().len(), 1, "the copy is gone");
+        pair.one.run(&["conflicts"]).ok();
+    }
+}
+
+#[test]
+fn a_line_changed_by_both_stays_a_conflict() {
+    let pair = edited(false, "two", "two");
+    let before = pair.other.tree();
+    let run = pair.other.run(&["resolve", "a.txt", "--merge"]).ends_with(5);
+    assert!(run.stderr.contains("E0210") && run.stderr.contains("same lines"), "{}", run.stderr);
+    assert_eq!(pair.other.tree(), before);
+    pair.other.run(&["resolve", "a.txt", "--merge", "--keep", "mine"]).ends_with(2);
+    pair.other.run(&["resolve", "a.txt"]).ends_with(2);
+    pair.other.run(&["resolve", "a.txt", "--keep", "both"]).ok();
+}
+
 #[test]
 fn an_edit_wins_over_a_deletion() {
     for is_served in BOTH {

@@ -79,7 +79,7 @@ fn first_holder_keeps_the_name_and_the_later_is_kept_beside_it() {
     assert_eq!(place(&tree, 2).as_deref(), Some("a (conflict v2).txt"));
     assert_eq!(notes, [FoldNote::NameTaken { node: node(2), holder: node(1) }]);
     let conflict = tree.get(&node(2)).and_then(|item| item.record.conflict);
-    assert_eq!(conflict, Some(ConflictOrigin { node: node(1) }));
+    assert_eq!(conflict, Some(ConflictOrigin { node: node(1), base: 0 }));
 }
 
 #[test]

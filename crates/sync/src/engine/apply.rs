@@ -323,6 +323,7 @@ impl Engine {
         };
         let (after, is_as_known) = self.rename(&from, &to, Some(found.stat))?;
         let copy = NodeId::from_bytes(random_bytes(&*self.environment.random));
+        let base = self.state.synced(node)?.map_or(0, |synced| synced.version);
         let LocalMatter::Known(matter) = &found.local.matter else {
             unreachable!("a conflict was read")
         };
@@ -332,7 +333,7 @@ impl Engine {
             mode: matter.mode,
             modified: matter.modified,
             kind: matter.kind.clone(),
-            conflict: Some(ConflictOrigin { node: *node }),
+            conflict: Some(ConflictOrigin { node: *node, base }),
         };
         let row = SyncedNode { node: copy, version: 0, record, stat: None, pending: None };
         self.in_transaction(|engine| {

@@ -1,11 +1,14 @@
 //! Conflicts that wait for a decision, and deciding them.
 
+use std::io::Read;
+
 use model::environment::random_bytes;
 use model::{NodeId, NodeKind, NodeRecord, RelativePath, TreeNode, TreeStore};
 
 use super::Engine;
-use crate::error::{Result, SyncError};
-use crate::file_system::FileKind;
+use crate::error::{MergeTrouble, Result, SyncError};
+use crate::file_system::{FileError, FileKind};
+use crate::text_merge::{TEXT_SIZE_MAX, merge_text};
 
 /// A file that was kept because two sides changed the same.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -91,23 +94,82 @@ impl Engine {
     /// [`SyncError::NoConflict`]; as [`Self::sync`].
     pub async fn resolve(&mut self, path: &RelativePath, keep: Keep) -> Result<Vec<Conflict>> {
         self.sync(crate::scan::Scope::Everything).await?;
-        let is_meant = |conflict: &Conflict| {
-            conflict.copy == *path || conflict.original.as_ref() == Some(path)
-        };
-        let meant: Vec<_> = self.conflicts()?.into_iter().filter(is_meant).collect();
-        if meant.is_empty() {
-            return Err(SyncError::NoConflict(path.clone()));
-        }
+        let meant = self.conflicts_of(path)?;
         for conflict in &meant {
             match (keep, &conflict.original) {
                 (Keep::Theirs, Some(_)) => self.drop_copy(conflict)?,
-                (Keep::Mine, Some(original)) => self.replace_by_copy(conflict, original)?,
+                (Keep::Mine, Some(original)) => self.replace_by_copy(conflict, original, None)?,
                 // Without an original there is only one version left.
                 (Keep::Both, _) | (_, None) => self.unmark(conflict).await?,
             }
         }
         self.sync(crate::scan::Scope::Everything).await?;
         Ok(meant)
+    }
+
+    /// Decides the conflicts of a path by merging: the changes of both sides since the version that both started from,
+    /// line by line. Where a line was changed by both, nothing is done. The folder must be in sync, as for
+    /// [`Self::resolve`].
+    ///
+    /// # Errors
+    /// [`SyncError::NoConflict`]; [`SyncError::NotMerged`] names the first that needs a person, those before it are
+    /// decided; as [`Self::sync`].
+    pub async fn resolve_by_merge(&mut self, path: &RelativePath) -> Result<Vec<Conflict>> {
+        self.sync(crate::scan::Scope::Everything).await?;
+        let meant = self.conflicts_of(path)?;
+        let mut refused = None;
+        let mut decided = Vec::new();
+        for conflict in meant {
+            let refuse = |trouble| SyncError::NotMerged { path: conflict.copy.clone(), trouble };
+            let merged = match self.merged(&conflict).await? {
+                Ok(merged) => merged,
+                Err(trouble) => {
+                    refused = Some(refuse(trouble));
+                    break;
+                }
+            };
+            let original = conflict.original.as_ref().expect("something was merged with it");
+            self.replace_by_copy(&conflict, original, Some(&merged))?;
+            decided.push(conflict);
+        }
+        self.sync(crate::scan::Scope::Everything).await?;
+        refused.map_or(Ok(decided), Err)
+    }
+
+    /// Returns what a kept copy and its original make together.
+    async fn merged(&mut self, conflict: &Conflict) -> Result<Result<Vec<u8>, MergeTrouble>> {
+        let Some(original) = &conflict.original else { return Ok(Err(MergeTrouble::NoOriginal)) };
+        let mark = self.state.node(&conflict.node)?.and_then(|copy| copy.record.conflict);
+        let base = match mark.filter(|mark| mark.base > 0) {
+            Some(mark) => self.record_of_version(&mark.node, mark.base).await?,
+            None => None,
+        };
+        let Some(base) = base else { return Ok(Err(MergeTrouble::NoBase)) };
+        let sizes = [size_of(&base), conflict.copy_size, conflict.original_size];
+        if sizes.iter().any(|&size| size > TEXT_SIZE_MAX) {
+            return Ok(Err(MergeTrouble::TooLarge));
+        }
+        let mut base_text = Vec::new();
+        self.write_content(&base, &mut base_text).await?;
+        let (ours, theirs) = (self.read_whole(original)?, self.read_whole(&conflict.copy)?);
+        Ok(merge_text(&base_text, &ours, &theirs))
+    }
+
+    fn read_whole(&self, path: &RelativePath) -> Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        let file = self.environment.file_system.open(path)?;
+        // A little more than may be, so that a file that grew meanwhile is seen.
+        let read = file.take(TEXT_SIZE_MAX + 1).read_to_end(&mut bytes);
+        read.map_err(|error| other_failure(path, &error))?;
+        Ok(bytes)
+    }
+
+    fn conflicts_of(&self, path: &RelativePath) -> Result<Vec<Conflict>> {
+        let is_meant = |conflict: &Conflict| {
+            conflict.copy == *path || conflict.original.as_ref() == Some(path)
+        };
+        let meant: Vec<_> = self.conflicts()?.into_iter().filter(is_meant).collect();
+        if meant.is_empty() { Err(SyncError::NoConflict(path.clone())) } else { Ok(meant) }
     }
 
     fn drop_copy(&self, conflict: &Conflict) -> Result<()> {
@@ -118,7 +180,13 @@ impl Engine {
         }
     }
 
-    fn replace_by_copy(&self, conflict: &Conflict, original: &RelativePath) -> Result<()> {
+    /// Gives the original the content of its kept copy, or `merged` where there is one, and trashes the copy.
+    fn replace_by_copy(
+        &self,
+        conflict: &Conflict,
+        original: &RelativePath,
+        merged: Option<&[u8]>,
+    ) -> Result<()> {
         let file_system = &self.environment.file_system;
         let Some(copy) = file_system.stat(&conflict.copy)? else { return Ok(()) };
         let replaced = file_system.stat(original)?;
@@ -131,13 +199,15 @@ impl Engine {
             )?;
         } else {
             let mut staged = file_system.stage(token)?;
-            let mut source = file_system.open(&conflict.copy)?;
-            let copied = std::io::copy(&mut source, &mut staged);
-            copied.map_err(|error| crate::file_system::FileError::Other {
-                path: original.clone(),
-                reason: error.to_string(),
-            })?;
-            staged.finish(copy.mode, copy.modified)?;
+            let copied = match merged {
+                Some(mut merged) => std::io::copy(&mut merged, &mut staged),
+                None => std::io::copy(&mut file_system.open(&conflict.copy)?, &mut staged),
+            };
+            copied.map_err(|error| other_failure(original, &error))?;
+            // What was merged is newer than both.
+            let modified =
+                if merged.is_some() { self.environment.clock.now() } else { copy.modified };
+            staged.finish(copy.mode, modified)?;
         }
         file_system.make_durable()?;
         file_system.install(token, original, replaced.as_ref())?;
@@ -151,6 +221,10 @@ impl Engine {
         let record = NodeRecord { conflict: None, ..remote.record };
         self.propose_record(conflict.node, remote.version, record).await
     }
+}
+
+fn other_failure(path: &RelativePath, error: &std::io::Error) -> FileError {
+    FileError::Other { path: path.clone(), reason: error.to_string() }
 }
 
 fn size_of(record: &NodeRecord) -> u64 {

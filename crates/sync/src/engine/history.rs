@@ -239,7 +239,25 @@ impl Engine {
         Ok(record)
     }
 
-    async fn write_content(
+    /// Returns what a node was at one of its versions, if that can be read.
+    pub(super) async fn record_of_version(
+        &mut self,
+        node: &NodeId,
+        version: u64,
+    ) -> Result<Option<NodeRecord>> {
+        self.learn_whole_log().await?;
+        let mut tree = Tree::default();
+        for seq in 1..=self.head()?.seq {
+            let Some(entry) = self.state.entry(seq)? else { continue };
+            let Ok(_) = fold(&mut tree, &entry);
+            if let Some(found) = tree.get(node).filter(|found| found.version == version) {
+                return Ok(found.is_alive().then(|| found.record.clone()));
+            }
+        }
+        Ok(None)
+    }
+
+    pub(super) async fn write_content(
         &mut self,
         record: &NodeRecord,
         out: &mut (dyn Write + Send),
