@@ -12,6 +12,8 @@
 //! | key | object | may change |
 //! |---|---|---|
 //! | `genesis` | the workspace's signed first entry | never |
+//! | `store` | the id of this store in the pool of the workspace, 32 hexadecimal digits | never |
+//! | `pool/<version>` | the stores of the workspace after that version of its settings, 20 decimal digits | never |
 //! | `packs/ab/abcdef…` | a pack; `ab` are the first digits of its id, so that no folder gets huge | never |
 //! | `pages/ab/abcdef…` | a page of a checkpoint | never |
 //! | `log/<slot>/r<round>` | what was proposed for a slot of the log; 20 decimal digits, so key order is log order | never |
@@ -43,6 +45,8 @@ impl ObjectKey {
     pub const PAGES: &'static str = "pages/";
     /// What the keys of all log slots begin with.
     pub const LOG: &'static str = "log/";
+    /// What the keys of all versions of the pool begin with.
+    pub const POOL: &'static str = "pool/";
     /// What the keys of all checkpoints begin with.
     pub const CHECKPOINT: &'static str = "checkpoint/";
 
@@ -58,6 +62,16 @@ impl ObjectKey {
     /// The first entry of the workspace.
     pub fn genesis() -> Self {
         Self("genesis".into())
+    }
+
+    /// The id that the store has in the pool of the workspace.
+    pub fn store_id() -> Self {
+        Self("store".into())
+    }
+
+    /// The stores of the workspace after a version of its settings; 0 is what it began with.
+    pub fn pool(version: u64) -> Self {
+        Self(format!("{}{version:020}", Self::POOL).into())
     }
 
     /// A pack.

@@ -1,9 +1,11 @@
-//! Decorators that any store may wear: retry, a limit of concurrent calls, a scope inside a shared store.
+//! Decorators that any store may wear: opening when it is first used, retry, a limit of concurrent calls, a scope inside a shared store.
 
+mod lazy;
 mod limit;
 mod retry;
 mod scoped;
 
+pub use lazy::Lazy;
 pub use limit::Limited;
 pub use retry::{Retrying, Waiting};
 pub use scoped::Scoped;

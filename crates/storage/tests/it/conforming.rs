@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use futures_util::FutureExt;
 use storage::cache::Cached;
 use storage::faulty::{Call, Fault, Faulty, Operation};
-use storage::layers::{Limited, Retrying, Scoped};
+use storage::layers::{Lazy, Limited, Retrying, Scoped};
 use storage::{ObjectKey, ObjectStore, conformance};
 
 use crate::layers::NoWaiting;
@@ -66,6 +66,15 @@ async fn cache_that_cannot_be_opened_conforms() {
 #[tokio::test]
 async fn limit_over_memory_conforms() {
     conformance::run(|| Arc::new(Limited::new(memory(), 2))).await;
+}
+
+#[tokio::test]
+async fn store_that_is_opened_when_it_is_used_conforms() {
+    conformance::run(|| {
+        let store = memory();
+        Arc::new(Lazy::new("a store".to_owned(), move || Ok(store.clone() as _)))
+    })
+    .await;
 }
 
 #[tokio::test]

@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use futures_util::future::join_all;
 use parking_lot::Mutex;
 use storage::faulty::{Call, Fault, Faulty, Operation};
-use storage::layers::{Limited, Retrying, Scoped, Waiting};
+use storage::layers::{Lazy, Limited, Retrying, Scoped, Waiting};
 use storage::{ObjectKey, ObjectStore, PutMode, PutOutcome, StorageError};
 
 use crate::support::{key, memory};
@@ -214,4 +214,26 @@ async fn scopes_do_not_see_each_other() {
     assert_eq!(two.get(&ObjectKey::genesis()).await.unwrap(), None);
     assert!(two.list("", None, 10).await.unwrap().is_empty());
     assert!(shared.get(&key("w/one/genesis")).await.unwrap().is_some());
+}
+
+#[tokio::test]
+async fn store_that_was_away_is_opened_once_it_is_back() {
+    let attempts = Arc::new(AtomicUsize::new(0));
+    let (counted, store) = (attempts.clone(), memory());
+    let lazy = Lazy::new("the disk".to_owned(), move || {
+        if counted.fetch_add(1, Ordering::Relaxed) < 2 {
+            let (store, detail) = ("the disk".to_owned(), "not mounted".to_owned());
+            return Err(StorageError::NotReachable { store, detail });
+        }
+        Ok(store.clone() as _)
+    });
+    assert_eq!(attempts.load(Ordering::Relaxed), 0, "nobody has used it");
+    lazy.sync().await.expect("nothing was taken");
+    for _ in 0..2 {
+        assert!(lazy.get(&key("a")).await.unwrap_err().is_retryable());
+    }
+    for _ in 0..2 {
+        assert_eq!(lazy.get(&key("a")).await.unwrap(), None);
+    }
+    assert_eq!(attempts.load(Ordering::Relaxed), 3, "it is opened once");
 }
