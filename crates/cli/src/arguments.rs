@@ -152,14 +152,14 @@ pub(crate) struct InitArguments {
     /// Name of the workspace; that of the folder by default.
     #[arg(long, value_name = "NAME")]
     pub(crate) workspace: Option<String>,
-    /// Keep the workspace in this store, without a server.
+    /// Keep the workspace in this store, without a server; several times, in several stores.
     #[arg(long = "backend", value_name = "NAME=URL")]
     pub(crate) backends: Vec<String>,
-    /// Keep so many copies (several stores).
-    #[arg(long, value_name = "R", conflicts_with = "erasure", hide = true)]
-    pub(crate) replicas: Option<u32>,
-    /// Keep K of N blocks (several stores).
-    #[arg(long, value_name = "K/N", hide = true)]
+    /// Keep so many copies of everything, each in another store; 2 by default.
+    #[arg(long, value_name = "R", conflicts_with = "erasure")]
+    pub(crate) replicas: Option<u8>,
+    /// Cut everything into N blocks, each in another store, of which any K are enough.
+    #[arg(long, value_name = "K/N")]
     pub(crate) erasure: Option<String>,
     /// End-to-end encrypted.
     #[arg(long, conflicts_with = "plain", hide = true)]
@@ -178,7 +178,7 @@ pub(crate) struct CloneArguments {
     /// The folder; by default one with the name of the workspace. Files that are there are merged.
     #[arg(value_name = "DIR")]
     pub(crate) folder: Option<PathBuf>,
-    /// The store that holds the workspace.
+    /// A store that holds the workspace; it leads to the others.
     #[arg(long = "backend", value_name = "NAME=URL")]
     pub(crate) backends: Vec<String>,
 }

@@ -17,7 +17,7 @@ use tokio::runtime::Runtime;
 use crate::claim::{FolderClaim, HomeClaim};
 use crate::context::Context;
 use crate::error::{Code, CommandError, Result, is_damaged_database, not_signed_in};
-use crate::folder::{Folder, Place};
+use crate::folder::{Folder, Place, StoredPlace};
 use crate::home::Account;
 use crate::interrupt::{Interrupts, stopped};
 use crate::server_client::ServerClient;
@@ -151,7 +151,11 @@ pub(crate) fn with_session<T>(
             if let Some(observer) = &observer {
                 session.engine.observe(observer.clone());
             }
-            driver.run(work(&mut session.engine))
+            let done = driver.run(work(&mut session.engine));
+            if options.access != Access::Look {
+                learn_pool(folder, &session.engine)?;
+            }
+            done
         };
         match attempt() {
             Ok(value) => return Ok(value),
@@ -166,6 +170,20 @@ pub(crate) fn with_session<T>(
             Err(Failure::Sync(error)) => return Err(error.into()),
             Err(Failure::Command(error)) => return Err(error),
         }
+    }
+}
+
+/// Remembers the stores that the log has agreed on, for the next time that the folder is opened.
+fn learn_pool(folder: &Folder, engine: &Engine) -> Result<(), Failure> {
+    let Place::Stored(stored) = &folder.place else { return Ok(()) };
+    match engine.pool()? {
+        Some((version, pool)) if version > stored.version => {
+            let mut addresses = stored.addresses.clone();
+            addresses.retain(|id, _| pool.store(*id).is_some());
+            let place = Place::Stored(StoredPlace { pool, version, addresses });
+            Ok(folder.clone().set_place(place)?)
+        }
+        _ => Ok(()),
     }
 }
 
@@ -225,7 +243,7 @@ fn device(context: &Context<'_>, place: &Place) -> Result<(DeviceId, String)> {
             })?;
             (id, account.device_name)
         }
-        Place::Stored { .. } => (context.home.device_id()?, context.home.device_name()?),
+        Place::Stored(_) => (context.home.device_id()?, context.home.device_name()?),
     };
     let length_max = model::commit::DEVICE_NAME_LENGTH_MAX;
     while device.1.len() > length_max {
@@ -260,9 +278,9 @@ pub(crate) fn coordinator(
     let (genesis, clock) = (folder.genesis.clone(), context.clock.clone());
     let clock: Arc<dyn Clock> = clock;
     match &folder.place {
-        Place::Stored { url, .. } => {
-            let store = stores::open_store(url)?;
-            let store = stores::workspace_store(store, genesis.workspace());
+        Place::Stored(stored) => {
+            let mut stores = stores::open_pool(stored, genesis.workspace());
+            let (_, store) = stores.pop().expect("a pool has a store");
             Ok((Arc::new(SlotCommitLog::with_genesis(store.clone(), clock, genesis)), store))
         }
         Place::Served { server } => {

@@ -68,6 +68,8 @@ codes! {
     NoConflict = "E0209", 1;
     /// The conflict cannot be decided by merging.
     NotMerged = "E0210", 5;
+    /// Another device changed the settings of the workspace first.
+    SettingsChanged = "E0211", 1;
     /// No space is left on this computer.
     NoSpaceHere = "E0301", 7;
     /// No space is left in the store or the quota.

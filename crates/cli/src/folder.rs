@@ -3,11 +3,12 @@
 //! A folder is known by the identity in `.syncline/root`, so it may be moved; what belongs to it is remembered in the
 //! home, below that identity, so nothing about servers or stores stands in the folder itself.
 
+use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 
 use model::codec::{decode_message, encode_message};
-use model::{Genesis, RelativePath};
+use model::{Genesis, PoolConfig, RelativePath, StoreId, StoreRecord};
 use serde::{Deserialize, Serialize};
 use sync::file_system::SERVICE_DIRECTORY;
 use sync::state::State;
@@ -27,20 +28,40 @@ pub(crate) enum Place {
         /// Its address.
         server: String,
     },
-    /// In a store.
-    Stored {
-        /// How the user calls it.
-        backend: String,
-        /// Its URL.
-        url: String,
-    },
+    /// In the stores of a pool.
+    Stored(StoredPlace),
+}
+
+/// The stores of a workspace, as this device knows and reaches them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct StoredPlace {
+    /// The stores, as the workspace has agreed.
+    pub(crate) pool: PoolConfig,
+    /// The version of the settings that this is; 0 is what the workspace began with.
+    pub(crate) version: u64,
+    /// Addresses of stores that this device reaches elsewhere than the others, as a disk that is mounted elsewhere.
+    pub(crate) addresses: BTreeMap<StoreId, String>,
+}
+
+impl StoredPlace {
+    /// Returns where this device reaches a store.
+    pub(crate) fn url<'a>(&'a self, store: &'a StoreRecord) -> &'a str {
+        self.addresses.get(&store.id).unwrap_or(&store.url)
+    }
 }
 
 impl std::fmt::Display for Place {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Served { server } => formatter.write_str(server),
-            Self::Stored { backend, url } => write!(formatter, "{backend} ({url})"),
+            Self::Stored(stored) => match &stored.pool.stores[..] {
+                [one] => write!(formatter, "{} ({})", one.name, stored.url(one)),
+                several => {
+                    let names: Vec<&str> =
+                        several.iter().map(|store| store.name.as_str()).collect();
+                    write!(formatter, "{} ({})", names.join(", "), stored.pool.redundancy)
+                }
+            },
         }
     }
 }
@@ -52,13 +73,35 @@ struct FolderRecord {
     workspace: String,
     genesis: String,
     server: Option<String>,
-    backend: Option<BackendRecord>,
+    pool: Option<PoolRecord>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-struct BackendRecord {
-    name: String,
-    url: String,
+struct PoolRecord {
+    version: u64,
+    config: String,
+    #[serde(default)]
+    addresses: BTreeMap<String, String>,
+}
+
+impl PoolRecord {
+    fn of(stored: &StoredPlace) -> Self {
+        let address = |(id, url): (&StoreId, &String)| (id.to_string(), url.clone());
+        Self {
+            version: stored.version,
+            config: hex(&encode_message(&stored.pool)),
+            addresses: stored.addresses.iter().map(address).collect(),
+        }
+    }
+
+    fn read(self) -> Option<StoredPlace> {
+        let address = |(id, url): (String, String)| Some((id.parse().ok()?, url));
+        Some(StoredPlace {
+            pool: decode_message(&unhex(&self.config)?).ok()?,
+            version: self.version,
+            addresses: self.addresses.into_iter().map(address).collect::<Option<_>>()?,
+        })
+    }
 }
 
 /// A synced folder.
@@ -92,19 +135,26 @@ impl Folder {
         Ok(folder)
     }
 
+    /// Remembers that the workspace lives elsewhere now.
+    ///
+    /// # Errors
+    /// [`Code::File`].
+    pub(crate) fn set_place(&mut self, place: Place) -> Result<()> {
+        self.place = place;
+        self.write()
+    }
+
     fn write(&self) -> Result<()> {
-        let (server, backend) = match &self.place {
+        let (server, pool) = match &self.place {
             Place::Served { server } => (Some(server.clone()), None),
-            Place::Stored { backend, url } => {
-                (None, Some(BackendRecord { name: backend.clone(), url: url.clone() }))
-            }
+            Place::Stored(stored) => (None, Some(PoolRecord::of(stored))),
         };
         let path = path_text(&self.root)?;
         let genesis = hex(&encode_message(&self.genesis));
         let workspace = self.genesis.workspace().to_string();
         write_toml(
             &self.memory.join("folder.toml"),
-            &FolderRecord { format: FORMAT, path, workspace, genesis, server, backend },
+            &FolderRecord { format: FORMAT, path, workspace, genesis, server, pool },
         )
     }
 
@@ -119,11 +169,9 @@ impl Folder {
             .cause(format!("{} has format {}", file.display(), record.format)));
         }
         let genesis = unhex(&record.genesis).and_then(|bytes| decode_message(&bytes).ok());
-        let place = match (record.server, record.backend) {
+        let place = match (record.server, record.pool) {
             (Some(server), None) => Some(Place::Served { server }),
-            (None, Some(backend)) => {
-                Some(Place::Stored { backend: backend.name, url: backend.url })
-            }
+            (None, Some(pool)) => pool.read().map(Place::Stored),
             _ => None,
         };
         let (Some(genesis), Some(place)) = (genesis, place) else {

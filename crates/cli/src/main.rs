@@ -34,6 +34,7 @@ mod stores;
 mod system;
 mod text;
 mod ui;
+mod workspaces;
 
 fn main() -> ExitCode {
     let arguments = match Arguments::try_parse() {

@@ -1,32 +1,23 @@
-//! Workspaces in plain stores: where they lie, and how they are found by name.
-//!
-//! | key | object |
-//! |---|---|
-//! | `workspaces/<id>/…` | the workspace, laid out as `storage::key` says |
-//! | `names/<blake3 of the name>` | two lines, the id and the name; created only if absent, so a name has one owner |
-//!
-//! The workspace is complete before its name is taken: one that lost the race for its name is removed again.
+//! The stores that a user names: opening and probing them, and the part of them that holds a workspace.
 
 use std::sync::Arc;
 
-use bytes::Bytes;
-use commit_log::SlotCommitLog;
 use model::environment::random_bytes;
-use model::{Clock, Genesis, WorkspaceId};
-use storage::layers::{Retrying, Scoped};
-use storage::object_store::list_all;
+use model::pool::STORE_NAME_LENGTH_MAX;
+use model::{PoolConfig, Redundancy, StoreId, StoreRecord, StoreState, WorkspaceId};
+use storage::layers::{Lazy, Retrying, Scoped};
 use storage::probe::{ProbeOptions, ProbeReport, probe};
-use storage::{ObjectKey, ObjectStore, PutMode, PutOutcome};
+use storage::{ObjectKey, ObjectStore};
 
 use crate::error::{Code, CommandError, Result};
-use crate::folder::{Place, absolute, path_text};
+use crate::folder::{StoredPlace, absolute, path_text};
 use crate::system::{SystemRandom, SystemWaiting};
-use crate::text::counted;
-
-const NAMES: &str = "names/";
 
 /// The largest object that a probe tries: that of a pack and a little more.
 const PROBE_OBJECT_SIZE: u64 = 8 << 20;
+
+/// The capacity of a store of which nobody has said anything, in gigabytes.
+pub(crate) const CAPACITY_DEFAULT: u32 = 100;
 
 /// A store that a user named.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,36 +29,43 @@ pub(crate) struct Backend {
 }
 
 impl Backend {
-    /// Reads what `--backend` was given: nothing, or one store.
+    /// Reads what `--backend` was given.
     ///
     /// # Errors
-    /// [`Code::Usage`]; [`Code::NotInThisRelease`] for several.
-    pub(crate) fn of_flags(flags: &[String]) -> Result<Option<Self>> {
-        match flags {
-            [] => Ok(None),
-            [one] => Self::parse(one).map(Some),
-            several => {
-                let headline = format!(
-                    "a workspace in {} is not in this release",
-                    counted(several.len() as u64, "store", "stores")
-                );
-                Err(CommandError::new(Code::NotInThisRelease, headline).help(
-                    format!("--backend {}", crate::text::quoted(&several[0])),
-                    "one store works",
-                ))
+    /// [`Code::Usage`], also for two of one name.
+    pub(crate) fn of_flags(flags: &[String]) -> Result<Vec<Self>> {
+        let mut backends: Vec<Self> = Vec::new();
+        for flag in flags {
+            let backend = Self::parse(flag)?;
+            if backends.iter().any(|other| other.name == backend.name) {
+                return Err(CommandError::usage(format!(
+                    "two stores are called '{}'",
+                    backend.name
+                )));
             }
+            backends.push(backend);
         }
+        Ok(backends)
     }
 
-    fn parse(text: &str) -> Result<Self> {
-        let usage = || {
-            CommandError::usage(format!("'{text}' is not NAME=URL"))
-                .help("--backend disk=file:/mnt/disk/cloud", "a folder as a store")
-        };
-        let (name, url) = text.split_once('=').ok_or_else(usage)?;
+    /// Reads NAME=URL.
+    ///
+    /// # Errors
+    /// [`Code::Usage`].
+    pub(crate) fn parse(text: &str) -> Result<Self> {
+        let Some((name, url)) = text.split_once('=') else { return Err(no_backend(text)) };
+        Self::new(name, url).map_err(|_| no_backend(text))
+    }
+
+    /// Makes one of a name and a URL.
+    ///
+    /// # Errors
+    /// [`Code::Usage`].
+    pub(crate) fn new(name: &str, url: &str) -> Result<Self> {
         let is_word = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
-        if name.is_empty() || !name.chars().all(is_word) || url.is_empty() {
-            return Err(usage());
+        let is_name = (1..=STORE_NAME_LENGTH_MAX).contains(&name.len());
+        if !is_name || !name.chars().all(is_word) || url.is_empty() {
+            return Err(no_backend(&format!("{name}={url}")));
         }
         let url = match url.strip_prefix("file:") {
             Some(path) if !path.is_empty() && !path.starts_with('/') => {
@@ -78,9 +76,16 @@ impl Backend {
         Ok(Self { name: name.to_owned(), url })
     }
 
-    /// Returns where a workspace in this store lives.
-    pub(crate) fn place(&self) -> Place {
-        Place::Stored { backend: self.name.clone(), url: self.url.clone() }
+    /// Makes the record of the store in a pool, with a new id.
+    pub(crate) fn record(&self, capacity: u32) -> StoreRecord {
+        StoreRecord {
+            id: StoreId::from_bytes(random_bytes(&SystemRandom)),
+            name: self.name.clone(),
+            url: self.url.clone(),
+            capacity,
+            state: StoreState::Active,
+            agrees: true,
+        }
     }
 
     /// Opens the store, and makes its folder where it is missing.
@@ -96,16 +101,61 @@ impl Backend {
     /// # Errors
     /// Those of the store.
     pub(crate) fn open(&self) -> Result<Arc<dyn ObjectStore>> {
-        open_store(&self.url)
+        Ok(patient(storage::open_existing(&self.url)?))
     }
 }
 
-/// Opens a store that must be there.
+fn no_backend(text: &str) -> CommandError {
+    CommandError::usage(format!("'{text}' is not NAME=URL"))
+        .help("--backend disk=file:/mnt/disk/cloud", "a folder as a store")
+}
+
+/// Reads what `--replicas` and `--erasure` were given, for a pool of so many stores: two copies where nothing was said and
+/// there are two stores.
 ///
 /// # Errors
-/// Those of the store.
-pub(crate) fn open_store(url: &str) -> Result<Arc<dyn ObjectStore>> {
-    Ok(patient(storage::open_existing(url)?))
+/// [`Code::Usage`].
+pub(crate) fn redundancy_of(
+    replicas: Option<u8>,
+    erasure: Option<&str>,
+    stores: usize,
+) -> Result<Redundancy> {
+    let Some(text) = erasure else {
+        return Ok(Redundancy::Replicas(replicas.unwrap_or(if stores > 1 { 2 } else { 1 })));
+    };
+    let counts = text.split_once('/').and_then(|(data, total)| {
+        Some(Redundancy::Erasure { data: data.parse().ok()?, total: total.parse().ok()? })
+    });
+    counts.ok_or_else(|| {
+        CommandError::usage(format!("'{text}' is not K/N"))
+            .help("--erasure 3/5", "five blocks, of which any three give an object back")
+    })
+}
+
+/// Makes the pool of a new workspace.
+///
+/// # Errors
+/// [`Code::Usage`] where the stores do not allow the redundancy.
+pub(crate) fn new_pool(stores: Vec<StoreRecord>, redundancy: Redundancy) -> Result<PoolConfig> {
+    PoolConfig::new(redundancy, stores).map_err(|error| {
+        CommandError::usage(format!("these stores make no pool: {error}"))
+            .help("--backend NAME=URL", "adds a store")
+    })
+}
+
+/// Returns the stores of a pool, each restricted to the workspace and opened when it is first used.
+pub(crate) fn open_pool(
+    stored: &StoredPlace,
+    workspace: WorkspaceId,
+) -> Vec<(StoreRecord, Arc<dyn ObjectStore>)> {
+    let open = |record: &StoreRecord| {
+        let url = stored.url(record).to_owned();
+        let lazy = Lazy::new(format!("store '{}' ({url})", record.name), move || {
+            storage::open_existing(&url)
+        });
+        (record.clone(), workspace_store(patient(Arc::new(lazy)), workspace))
+    };
+    stored.pool.stores.iter().map(open).collect()
 }
 
 /// Lets a store that is briefly away come back.
@@ -123,120 +173,22 @@ pub(crate) fn workspace_store(
     Arc::new(Scoped::new(store, scope))
 }
 
-/// Finds out whether a store can hold a workspace.
-///
-/// # Errors
-/// [`Code::StoreUnfit`]; those of the store.
-pub(crate) async fn check_abilities(store: &Arc<dyn ObjectStore>) -> Result<ProbeReport> {
-    let token = format!("{:016x}", u64::from_le_bytes(random_bytes(&SystemRandom)));
-    let options = ProbeOptions { token, object_size_max: PROBE_OBJECT_SIZE };
-    let report = probe(store.clone(), &options).await?;
-    if report.may_hold_data() && report.may_take_part_in_agreement() {
-        return Ok(report);
-    }
-    Err(CommandError::new(
-        Code::StoreUnfit,
-        format!("the {} cannot hold a workspace", store.describe()),
-    )
-    .cause(report.words().join("; "))
-    .state("nothing was left in the store"))
-}
-
-fn name_key(name: &str) -> ObjectKey {
-    let hash = blake3::hash(name.as_bytes()).to_hex();
-    ObjectKey::new(&format!("{NAMES}{hash}")).expect("a hash is a segment of a key")
-}
-
-fn parse_name(bytes: &[u8]) -> Option<(WorkspaceId, String)> {
-    let text = std::str::from_utf8(bytes).ok()?;
-    let (id, name) = text.trim_end_matches('\n').split_once('\n')?;
-    Some((id.parse().ok()?, name.to_owned()))
-}
-
-/// Makes a workspace in a store and gives it its name there.
-///
-/// # Errors
-/// [`Code::Taken`] where the store has one of this name; those of the store.
-pub(crate) async fn create_workspace(
-    store: &Arc<dyn ObjectStore>,
-    clock: Arc<dyn Clock>,
-    genesis: &Genesis,
-) -> Result<()> {
-    let id = genesis.workspace();
-    let key = name_key(&genesis.name);
-    if store.get(&key).await?.is_some() {
-        return Err(taken(&genesis.name));
-    }
-    let inside = workspace_store(store.clone(), id);
-    SlotCommitLog::create(inside.clone(), clock, genesis.clone()).await?;
-    let text = Bytes::from(format!("{id}\n{}\n", genesis.name));
-    match store.put(&key, text, PutMode::IfAbsent).await? {
-        PutOutcome::Written => Ok(()),
-        PutOutcome::Exists => {
-            inside.delete(&ObjectKey::genesis()).await?;
-            Err(taken(&genesis.name))
-        }
-    }
-}
-
-fn taken(name: &str) -> CommandError {
-    let quoted = crate::text::quoted(name);
-    CommandError::new(Code::Taken, format!("the store has a workspace called '{name}' already"))
-        .state("nothing was changed")
-        .help(format!("syncline clone {quoted} --backend NAME=URL"), "gets it")
-        .help("--workspace NAME", "takes another name")
-}
-
-/// Finds a workspace by its name or id.
-///
-/// # Errors
-/// [`Code::NoSuchWorkspace`]; those of the store.
-pub(crate) async fn find_workspace(
-    store: &Arc<dyn ObjectStore>,
-    clock: Arc<dyn Clock>,
-    text: &str,
-) -> Result<Genesis> {
-    use commit_log::CommitLog;
-    let named = store.get(&name_key(text)).await?;
-    let named = named.and_then(|bytes| parse_name(&bytes)).map(|(id, _)| id);
-    if let Some(id) = named.or_else(|| text.parse().ok()) {
-        let inside = workspace_store(store.clone(), id);
-        if let Some(log) = SlotCommitLog::open(inside, clock).await? {
-            let genesis = log.genesis().clone();
-            if genesis.workspace() == id {
-                return Ok(genesis);
-            }
-            return Err(CommandError::new(
-                Code::LogDamaged,
-                "the workspace in the store is another than its id says",
-            )
-            .state("nothing was changed"));
-        }
-    }
-    let names = workspace_names(store).await?;
-    let error = CommandError::new(
-        Code::NoSuchWorkspace,
-        format!("the store has no workspace called '{text}'"),
-    );
-    Err(if names.is_empty() {
-        error.help("syncline init --backend NAME=URL", "makes one")
-    } else {
-        error.cause(format!("it has: {}", names.join(", ")))
-    })
-}
-
-/// Returns the names of the workspaces in a store.
+/// Finds out by experiment what a store can do.
 ///
 /// # Errors
 /// Those of the store.
-pub(crate) async fn workspace_names(store: &Arc<dyn ObjectStore>) -> Result<Vec<String>> {
-    let mut names = Vec::new();
-    for entry in list_all(&**store, NAMES).await? {
-        let bytes = store.get(&entry.key).await?.unwrap_or_default();
-        names.extend(parse_name(&bytes).map(|(_, name)| name));
-    }
-    names.sort();
-    Ok(names)
+pub(crate) async fn abilities(store: &Arc<dyn ObjectStore>) -> Result<ProbeReport> {
+    let token = format!("{:016x}", u64::from_le_bytes(random_bytes(&SystemRandom)));
+    let options = ProbeOptions { token, object_size_max: PROBE_OBJECT_SIZE };
+    Ok(probe(store.clone(), &options).await?)
+}
+
+/// Says why a store is of no use.
+pub(crate) fn unfit(store: &dyn ObjectStore, report: &ProbeReport) -> CommandError {
+    let headline = format!("the {} cannot hold a workspace", store.describe());
+    CommandError::new(Code::StoreUnfit, headline)
+        .cause(report.words().join("; "))
+        .state("nothing was left in the store")
 }
 
 #[cfg(test)]
@@ -254,19 +206,20 @@ mod tests {
     }
 
     #[test]
-    fn several_backends_are_refused_by_name() {
-        let flags = ["a=file:/x".to_owned(), "b=file:/y".to_owned()];
-        assert_eq!(Backend::of_flags(&flags).unwrap_err().code, Code::NotInThisRelease);
-        assert_eq!(Backend::of_flags(&[]).unwrap(), None);
+    fn backends_of_one_name_are_refused() {
+        let flags = ["a=file:/x".to_owned(), "a=file:/y".to_owned()];
+        assert_eq!(Backend::of_flags(&flags).unwrap_err().code, Code::Usage);
     }
 
     #[test]
-    fn name_objects_are_read_back_and_others_refused() {
-        let id = "00112233445566778899aabbccddeeff";
-        let (found, name) = parse_name(format!("{id}\nMy notes\n").as_bytes()).unwrap();
-        assert_eq!((found.to_string().as_str(), name.as_str()), (id, "My notes"));
-        for text in ["", "x\ny\n", id] {
-            assert_eq!(parse_name(text.as_bytes()), None, "{text}");
+    fn two_stores_hold_two_copies_unless_something_else_is_said() {
+        let of = |replicas, erasure, stores| redundancy_of(replicas, erasure, stores).unwrap();
+        assert_eq!(of(None, None, 1), Redundancy::Replicas(1));
+        assert_eq!(of(None, None, 5), Redundancy::Replicas(2));
+        assert_eq!(of(Some(1), None, 5), Redundancy::Replicas(1));
+        assert_eq!(of(None, Some("3/5"), 5), Redundancy::Erasure { data: 3, total: 5 });
+        for text in ["3", "3/", "a/b", "300/5", "-1/3"] {
+            assert!(redundancy_of(None, Some(text), 5).is_err(), "{text}");
         }
     }
 }

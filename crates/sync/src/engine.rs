@@ -38,6 +38,7 @@ mod fixture;
 mod heal;
 mod history;
 mod interrupted;
+mod settings;
 mod suspects;
 mod watch_loop;
 

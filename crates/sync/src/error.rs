@@ -96,6 +96,9 @@ pub enum SyncError {
         /// Why.
         trouble: MergeTrouble,
     },
+    /// Another device changed the settings of the workspace first; the proposal has no effect.
+    #[error("another device has changed the settings of the workspace meanwhile")]
+    SettingsChanged,
     /// The planner does not come to an end; this is a defect.
     #[error("no plan leads to agreement after {0} rounds")]
     NotSettling(u32),

@@ -7,6 +7,7 @@ use commit_log::ServedCommitLog;
 use commit_log::served::websocket::{WebSocketConnection, WebSocketOptions};
 use model::{Clock, Genesis, WorkspaceId};
 use std::sync::Arc;
+use storage::ObjectStore;
 
 use crate::arguments::CloneArguments;
 use crate::claim::HomeClaim;
@@ -18,18 +19,21 @@ use crate::error::{Code, CommandError, Result, not_signed_in};
 use crate::folder::Place;
 use crate::home::Account;
 use crate::server_client::ServerClient;
-use crate::stores::{self, Backend};
+use crate::stores::Backend;
+use crate::workspaces;
 
 /// Runs the command.
 pub(crate) fn run(context: &Context<'_>, arguments: &CloneArguments) -> Result<u8> {
     let runtime = context.runtime()?;
-    let (genesis, place) = match Backend::of_flags(&arguments.backends)? {
-        Some(backend) => {
-            let store = backend.open()?;
-            let found = stores::find_workspace(&store, context.clock.clone(), &arguments.workspace);
-            (runtime.block_on(found)?, backend.place())
+    let backends = Backend::of_flags(&arguments.backends)?;
+    let (genesis, place) = match &backends[..] {
+        [_, ..] => {
+            let opened = opened(&backends)?;
+            let found = workspaces::find_workspace(&opened, &arguments.workspace);
+            let (genesis, stored) = runtime.block_on(found)?;
+            (genesis, Place::Stored(stored))
         }
-        None => {
+        [] => {
             let account = context.home.account()?.ok_or_else(not_signed_in)?;
             let genesis =
                 runtime.block_on(find_on_server(context, &account, &arguments.workspace))?;
@@ -51,6 +55,22 @@ pub(crate) fn run(context: &Context<'_>, arguments: &CloneArguments) -> Result<u
         bind(context, &root, genesis, place)?
     };
     sync::exchange(context, "clone", &folder, SessionOptions::CHANGE)
+}
+
+/// Opens the stores that are there; one is enough to find the others.
+fn opened(backends: &[Backend]) -> Result<Vec<(Backend, Arc<dyn ObjectStore>)>> {
+    let mut failure = None;
+    let mut opened = Vec::new();
+    for backend in backends {
+        match backend.open() {
+            Ok(store) => opened.push((backend.clone(), store)),
+            Err(error) => failure = Some(error),
+        }
+    }
+    match failure {
+        Some(failure) if opened.is_empty() => Err(failure),
+        _ => Ok(opened),
+    }
 }
 
 /// A name comes from a server or store, so it is a folder's name only if it leads nowhere else.

@@ -13,7 +13,7 @@ use crate::context::Context;
 use crate::error::{Code, CommandError, Result};
 use crate::folder::{Folder, Place};
 use crate::server_client::ServerClient;
-use crate::stores;
+use crate::stores::{self, Backend};
 use crate::system;
 use crate::text::{count, counted, size};
 use crate::ui::{Paint, Symbol};
@@ -186,8 +186,10 @@ fn look_at_folder(context: &Context<'_>, folder: &Folder, report: &mut Report) {
     }
     look_at_watching(folder, report);
     look_at_log(context, folder, report);
-    if let Place::Stored { url, .. } = &folder.place {
-        look_at_store(context, url, report);
+    if let Place::Stored(stored) = &folder.place {
+        for store in &stored.pool.stores {
+            look_at_store(context, &store.name, stored.url(store), report);
+        }
     }
 }
 
@@ -273,13 +275,16 @@ fn look_at_log(context: &Context<'_>, folder: &Folder, report: &mut Report) {
     }
 }
 
-fn look_at_store(context: &Context<'_>, url: &str, report: &mut Report) {
+fn look_at_store(context: &Context<'_>, name: &str, url: &str, report: &mut Report) {
     let probed = || {
-        let store = stores::open_store(url)?;
-        context.runtime()?.block_on(stores::check_abilities(&store))
+        let store = Backend::new(name, url)?.open()?;
+        context.runtime()?.block_on(stores::abilities(&store))
     };
     match probed() {
-        Ok(abilities) => report.good("store", abilities.words().join("; ")),
+        Ok(abilities) => {
+            let verdict = if abilities.may_hold_data() { Verdict::Good } else { Verdict::Bad };
+            report.add("store", verdict, format!("{name}: {}", abilities.words().join("; ")));
+        }
         Err(error) => report.failed("store", &error),
     }
 }

@@ -1,9 +1,11 @@
 //! `syncline init`: makes a folder the first one of a new workspace.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use futures_util::future::try_join_all;
 use model::environment::random_bytes;
-use model::{Clock, Genesis, Mode};
+use model::{Clock, Genesis, Mode, Redundancy};
 use serde_json::json;
 use sync::file_system::FileSystem;
 use sync::file_system::native::NativeFileSystem;
@@ -12,20 +14,29 @@ use crate::arguments::InitArguments;
 use crate::claim::HomeClaim;
 use crate::context::Context;
 use crate::error::{Code, CommandError, Result, not_signed_in};
-use crate::folder::{Folder, Place, path_text, read_identity};
+use crate::folder::{Folder, Place, StoredPlace, path_text, read_identity};
 use crate::home::file_error;
 use crate::server_client::ServerClient;
 use crate::stores::{self, Backend};
 use crate::text::quoted;
 use crate::ui::Symbol;
+use crate::workspaces::{self, NewStore};
 
 /// Runs the command.
 pub(crate) fn run(context: &Context<'_>, arguments: &InitArguments) -> Result<u8> {
     refuse_later_releases(arguments)?;
-    let backend = Backend::of_flags(&arguments.backends)?;
+    let backends = Backend::of_flags(&arguments.backends)?;
+    let (erasure, count) = (arguments.erasure.as_deref(), backends.len());
+    let redundancy = stores::redundancy_of(arguments.replicas, erasure, count)?;
     let account = context.home.account()?;
-    if backend.is_none() && account.is_none() {
+    if backends.is_empty() && account.is_none() {
         return Err(not_signed_in());
+    }
+    // Whether the pool can be is known before anything is touched.
+    let records: Vec<_> =
+        backends.iter().map(|backend| backend.record(stores::CAPACITY_DEFAULT)).collect();
+    if !backends.is_empty() {
+        stores::new_pool(records.clone(), redundancy)?;
     }
     let root = prepare_root(context, &arguments.folder)?;
     let name = match &arguments.workspace {
@@ -49,23 +60,57 @@ pub(crate) fn run(context: &Context<'_>, arguments: &InitArguments) -> Result<u8
     }
     let _claim = HomeClaim::alone(&context.home)?;
     let runtime = context.runtime()?;
-    let place = match (&backend, &account) {
-        (Some(backend), _) => {
-            let store = backend.create()?;
-            runtime.block_on(async {
-                stores::check_abilities(&store).await?;
-                stores::create_workspace(&store, context.clock.clone(), &genesis).await
-            })?;
-            backend.place()
-        }
-        (None, Some(account)) => {
+    let place = match &account {
+        Some(account) if backends.is_empty() => {
             let client = ServerClient::of_account(account)?;
             runtime.block_on(client.create_workspace(&genesis))?;
             Place::Served { server: account.server.clone() }
         }
-        (None, None) => return Err(not_signed_in()),
+        _ => {
+            let opened = backends.iter().map(Backend::create).collect::<Result<Vec<_>>>()?;
+            let found = found_pool(context, records.into_iter().zip(opened), redundancy, &genesis);
+            Place::Stored(runtime.block_on(found)?)
+        }
     };
     let folder = bind(context, &root, genesis, place)?;
+    tell(context, arguments, &folder)
+}
+
+/// Probes the stores and makes the workspace in them.
+async fn found_pool(
+    context: &Context<'_>,
+    named: impl Iterator<Item = NewStore>,
+    redundancy: Redundancy,
+    genesis: &Genesis,
+) -> Result<StoredPlace> {
+    let mut named: Vec<NewStore> = named.collect();
+    let reports = try_join_all(named.iter().map(|(_, store)| stores::abilities(store))).await?;
+    for ((record, store), report) in named.iter_mut().zip(reports) {
+        record.agrees = report.may_take_part_in_agreement();
+        if !report.may_hold_data() {
+            return Err(stores::unfit(store, &report));
+        }
+        if !record.agrees {
+            context.ui.note(format!(
+                "'{}' holds data only: it cannot create an object only where there is none",
+                record.name
+            ));
+        }
+    }
+    let agreeing = named.iter().filter(|(record, _)| record.agrees).count();
+    if agreeing == 0 {
+        let headline = "none of these stores can keep the order of changes";
+        return Err(CommandError::new(Code::StoreUnfit, headline)
+            .cause("that takes a store which creates an object only where there is none")
+            .state("nothing was left in the stores"));
+    }
+    let records = named.iter().map(|(record, _)| record.clone()).collect();
+    let pool = stores::new_pool(records, redundancy)?;
+    workspaces::create_workspace(&named, &pool, genesis).await?;
+    Ok(StoredPlace { pool, version: 0, addresses: BTreeMap::new() })
+}
+
+fn tell(context: &Context<'_>, arguments: &InitArguments, folder: &Folder) -> Result<u8> {
     context.ui.json(&json!({
         "schema": "syncline.init/1",
         "type": "summary",
@@ -90,20 +135,24 @@ pub(crate) fn run(context: &Context<'_>, arguments: &InitArguments) -> Result<u8
 }
 
 fn refuse_later_releases(arguments: &InitArguments) -> Result<()> {
-    let refuse = |what: &str| {
-        Err(CommandError::new(Code::NotInThisRelease, format!("{what} not in this release"))
-            .state("nothing was changed"))
-    };
     if arguments.sealed {
-        return refuse("end-to-end encryption (--sealed) is").map_err(|error| {
-            error.help("--plain", "makes a workspace that the server or store can read")
-        });
+        return Err(CommandError::new(
+            Code::NotInThisRelease,
+            "end-to-end encryption (--sealed) is not in this release",
+        )
+        .state("nothing was changed")
+        .help("--plain", "makes a workspace that the server or store can read"));
     }
-    if arguments.replicas.is_some_and(|replicas| replicas != 1) {
-        return refuse("copies in several stores (--replicas) are");
+    if arguments.backends.len() > 1 {
+        let headline = "a workspace in several stores is not in this release";
+        return Err(CommandError::new(Code::NotInThisRelease, headline)
+            .help(format!("--backend {}", quoted(&arguments.backends[0])), "one store works"));
     }
-    if arguments.erasure.is_some() {
-        return refuse("erasure coding (--erasure) is");
+    if arguments.backends.is_empty()
+        && (arguments.replicas.is_some() || arguments.erasure.is_some())
+    {
+        return Err(CommandError::usage("copies and blocks are for workspaces in stores")
+            .help("--backend NAME=URL", "names a store; several times, several stores"));
     }
     Ok(())
 }

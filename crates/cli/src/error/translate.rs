@@ -72,6 +72,9 @@ impl From<SyncError> for CommandError {
                     .help(format!("syncline resolve {path} --keep both"), "makes them two files")
                     .help(format!("syncline resolve {path} --keep mine"), "or theirs, takes one")
             }
+            SyncError::SettingsChanged => Self::new(Code::SettingsChanged, text)
+                .state("what it has decided is in force; nothing else was changed")
+                .help("syncline backend ls", "shows what is in force now"),
             SyncError::NotSettling(_) => {
                 Self::new(Code::Defect, "the sync came to no end; this is a defect of Syncline")
                     .cause(text)

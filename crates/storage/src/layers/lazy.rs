@@ -13,8 +13,8 @@ use crate::error::Result;
 use crate::key::ObjectKey;
 use crate::object_store::{ObjectEntry, ObjectStore, PutMode, PutOutcome};
 
-/// What opens a store.
-pub type Opener = dyn Fn() -> Result<Arc<dyn ObjectStore>> + Send + Sync;
+/// What opens it.
+type Opener = dyn Fn() -> Result<Arc<dyn ObjectStore>> + Send + Sync;
 
 /// A store of several, of which some may be away: one that cannot be opened fails its own calls, and no others.
 pub struct Lazy {

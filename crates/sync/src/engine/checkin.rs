@@ -359,7 +359,7 @@ impl Engine {
         self.push().await.map(drop)
     }
 
-    fn commit_of(
+    pub(super) fn commit_of(
         &self,
         op_id: OpId,
         changes: Vec<Change>,

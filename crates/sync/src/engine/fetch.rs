@@ -66,7 +66,9 @@ impl Engine {
             state.add_entry(entry, folded.touched.iter().copied())?;
             let is_own = state.is_in_outbox(&entry.commit.op_id)?;
             let settled = if is_own { settle(state, entry, &folded)? } else { Settled::default() };
-            for node in folded.touched.iter().filter(|node| !settled.as_proposed.contains(*node)) {
+            let is_settled =
+                |node: &NodeId| node.is_settings() || settled.as_proposed.contains(node);
+            for node in folded.touched.iter().filter(|node| !is_settled(node)) {
                 state.add_unsynced(node)?;
             }
             state.set_head(&entry.head())?;

@@ -1,0 +1,251 @@
+//! Workspaces in stores: where they lie, and how they are found by name.
+//!
+//! | key in each store of the pool | object |
+//! |---|---|
+//! | `workspaces/<id>/…` | the workspace, laid out as `storage::key` says |
+//! | `names/<blake3 of the name>` | two lines, the id and the name; created only if absent, so a name has one owner |
+//!
+//! The workspace is complete before its name is taken: one that lost the race for its name is removed again. Any one of
+//! the stores leads to the others, because each holds the pool; the log knows a newer one, if there is one.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures_util::future::{join_all, try_join_all};
+use model::codec::{decode_message, encode_message};
+use model::{Genesis, PoolConfig, StoreId, StoreRecord, WorkspaceId};
+use storage::object_store::list_all;
+use storage::{ObjectKey, ObjectStore, PutMode, PutOutcome};
+
+use crate::error::{Code, CommandError, Result};
+use crate::folder::StoredPlace;
+use crate::stores::{Backend, workspace_store};
+
+const NAMES: &str = "names/";
+
+/// A store of a pool that is being made, whole.
+pub(crate) type NewStore = (StoreRecord, Arc<dyn ObjectStore>);
+
+/// Makes a workspace in all stores of a pool and gives it its name there.
+///
+/// # Errors
+/// [`Code::Taken`] where a store has one of this name; those of the stores.
+pub(crate) async fn create_workspace(
+    stores: &[NewStore],
+    pool: &PoolConfig,
+    genesis: &Genesis,
+) -> Result<()> {
+    let key = name_key(&genesis.name);
+    for (_, store) in stores {
+        if store.get(&key).await?.is_some() {
+            return Err(taken(&genesis.name));
+        }
+    }
+    let id = genesis.workspace();
+    let found =
+        try_join_all(stores.iter().map(|(record, store)| async {
+            found_store(store, record.id, pool, 0, genesis).await
+        }));
+    found.await?;
+    let text = Bytes::from(format!("{id}\n{}\n", genesis.name));
+    let name = |(_, store): &NewStore| {
+        let (store, key, text) = (store.clone(), key.clone(), text.clone());
+        async move { store.put(&key, text, PutMode::IfAbsent).await }
+    };
+    let outcomes = join_all(stores.iter().map(name)).await;
+    let is_named =
+        |outcome: &storage::Result<PutOutcome>| matches!(outcome, Ok(PutOutcome::Written));
+    if outcomes.iter().all(is_named) {
+        return Ok(());
+    }
+    for ((_, store), outcome) in stores.iter().zip(&outcomes) {
+        let inside = workspace_store(store.clone(), id);
+        for key in [ObjectKey::pool(0), ObjectKey::store_id(), ObjectKey::genesis()] {
+            inside.delete(&key).await?;
+        }
+        if is_named(outcome) {
+            store.delete(&key).await?;
+        }
+    }
+    match outcomes.into_iter().find_map(std::result::Result::err) {
+        Some(error) => Err(error.into()),
+        None => Err(taken(&genesis.name)),
+    }
+}
+
+/// Writes into a store what leads from it to the workspace: the genesis, which store it is, and a version of the pool.
+///
+/// # Errors
+/// [`Code::Taken`] where it is another store of this workspace already; those of the store.
+pub(crate) async fn found_store(
+    store: &Arc<dyn ObjectStore>,
+    id: StoreId,
+    pool: &PoolConfig,
+    version: u64,
+    genesis: &Genesis,
+) -> Result<()> {
+    let inside = workspace_store(store.clone(), genesis.workspace());
+    let put = |key, bytes: Bytes| {
+        let inside = inside.clone();
+        async move { inside.put(&key, bytes, PutMode::IfAbsent).await }
+    };
+    put(ObjectKey::genesis(), encode_message(genesis).into()).await?;
+    put(ObjectKey::store_id(), id.to_string().into()).await?;
+    if store_id(&*inside).await? != Some(id) {
+        let headline = format!("the {} is in the pool of this workspace already", store.describe());
+        return Err(CommandError::new(Code::Taken, headline).state("nothing was changed"));
+    }
+    put(ObjectKey::pool(version), encode_message(pool).into()).await?;
+    Ok(())
+}
+
+/// Returns which store of a workspace's pool this is.
+async fn store_id(inside: &dyn ObjectStore) -> Result<Option<StoreId>> {
+    let text = inside.get(&ObjectKey::store_id()).await?;
+    Ok(text.and_then(|text| std::str::from_utf8(&text).ok()?.trim().parse().ok()))
+}
+
+/// Finds a workspace by its name or id in one of some stores that a user named, and with it all its stores.
+///
+/// # Errors
+/// [`Code::NoSuchWorkspace`]; [`Code::LogDamaged`]; those of the stores, where none that answers has it.
+pub(crate) async fn find_workspace(
+    backends: &[(Backend, Arc<dyn ObjectStore>)],
+    text: &str,
+) -> Result<(Genesis, StoredPlace)> {
+    let mut failure = None;
+    let mut genesis = None;
+    for (_, store) in backends {
+        match find_genesis(store, text).await {
+            Ok(Some(found)) => {
+                genesis = Some(found);
+                break;
+            }
+            Ok(None) => {}
+            Err(error) => failure = Some(error),
+        }
+    }
+    let Some(genesis) = genesis else {
+        return Err(match failure {
+            Some(failure) => failure,
+            None => not_there(backends, text).await?,
+        });
+    };
+    let mut newest: Option<(u64, PoolConfig)> = None;
+    let mut found_at = BTreeMap::new();
+    for (backend, store) in backends {
+        let inside = workspace_store(store.clone(), genesis.workspace());
+        // A store that is away now is as good as one that was not named.
+        let Ok(Some(id)) = store_id(&*inside).await else { continue };
+        found_at.insert(id, backend.url.clone());
+        if let Some((version, pool)) = newest_pool(&*inside).await?
+            && newest.as_ref().is_none_or(|(known, _)| *known < version)
+        {
+            newest = Some((version, pool));
+        }
+    }
+    let Some((version, pool)) = newest else {
+        return Err(damaged("no store says which stores the workspace has"));
+    };
+    found_at.retain(|id, url| pool.store(*id).is_some_and(|store| store.url != *url));
+    Ok((genesis, StoredPlace { pool, version, addresses: found_at }))
+}
+
+async fn find_genesis(store: &Arc<dyn ObjectStore>, text: &str) -> Result<Option<Genesis>> {
+    let named = store.get(&name_key(text)).await?;
+    let named = named.and_then(|bytes| parse_name(&bytes)).map(|(id, _)| id);
+    let Some(id) = named.or_else(|| text.parse::<WorkspaceId>().ok()) else { return Ok(None) };
+    let inside = workspace_store(store.clone(), id);
+    let Some(bytes) = inside.get(&ObjectKey::genesis()).await? else { return Ok(None) };
+    match decode_message::<Genesis>(&bytes) {
+        Ok(genesis) if genesis.workspace() == id => Ok(Some(genesis)),
+        Ok(_) => Err(damaged("the workspace in the store is another than its id says")),
+        Err(error) => {
+            Err(damaged("what the workspace began with cannot be read").cause(error.to_string()))
+        }
+    }
+}
+
+async fn newest_pool(inside: &dyn ObjectStore) -> Result<Option<(u64, PoolConfig)>> {
+    for entry in list_all(inside, ObjectKey::POOL).await?.iter().rev() {
+        let version = entry.key.as_str()[ObjectKey::POOL.len()..].parse().ok();
+        let bytes = inside.get(&entry.key).await?.unwrap_or_default();
+        if let (Some(version), Ok(pool)) = (version, decode_message(&bytes)) {
+            return Ok(Some((version, pool)));
+        }
+    }
+    Ok(None)
+}
+
+fn damaged(headline: &str) -> CommandError {
+    CommandError::new(Code::LogDamaged, headline).state("nothing was changed")
+}
+
+async fn not_there(
+    backends: &[(Backend, Arc<dyn ObjectStore>)],
+    text: &str,
+) -> Result<CommandError> {
+    let mut names = Vec::new();
+    for (_, store) in backends {
+        names.extend(workspace_names(store).await?);
+    }
+    names.sort();
+    names.dedup();
+    let error = CommandError::new(
+        Code::NoSuchWorkspace,
+        format!("the store has no workspace called '{text}'"),
+    );
+    Ok(if names.is_empty() {
+        error.help("syncline init --backend NAME=URL", "makes one")
+    } else {
+        error.cause(format!("it has: {}", names.join(", ")))
+    })
+}
+
+/// Returns the names of the workspaces in a store.
+///
+/// # Errors
+/// Those of the store.
+async fn workspace_names(store: &Arc<dyn ObjectStore>) -> Result<Vec<String>> {
+    let mut names = Vec::new();
+    for entry in list_all(&**store, NAMES).await? {
+        let bytes = store.get(&entry.key).await?.unwrap_or_default();
+        names.extend(parse_name(&bytes).map(|(_, name)| name));
+    }
+    Ok(names)
+}
+
+fn name_key(name: &str) -> ObjectKey {
+    let hash = blake3::hash(name.as_bytes()).to_hex();
+    ObjectKey::new(&format!("{NAMES}{hash}")).expect("a hash is a segment of a key")
+}
+
+fn parse_name(bytes: &[u8]) -> Option<(WorkspaceId, String)> {
+    let text = std::str::from_utf8(bytes).ok()?;
+    let (id, name) = text.trim_end_matches('\n').split_once('\n')?;
+    Some((id.parse().ok()?, name.to_owned()))
+}
+
+fn taken(name: &str) -> CommandError {
+    let quoted = crate::text::quoted(name);
+    CommandError::new(Code::Taken, format!("the store has a workspace called '{name}' already"))
+        .state("nothing was changed")
+        .help(format!("syncline clone {quoted} --backend NAME=URL"), "gets it")
+        .help("--workspace NAME", "takes another name")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn name_objects_are_read_back_and_others_refused() {
+        let id = "00112233445566778899aabbccddeeff";
+        let (found, name) = parse_name(format!("{id}\nMy notes\n").as_bytes()).unwrap();
+        assert_eq!((found.to_string().as_str(), name.as_str()), (id, "My notes"));
+        for text in ["", "x\ny\n", id] {
+            assert_eq!(parse_name(text.as_bytes()), None, "{text}");
+        }
+    }
+}
