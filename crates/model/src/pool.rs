@@ -3,8 +3,7 @@
 //! *Participants*: every device of a workspace without a server. *Goals*: all devices place every object alike and
 //! ask the same stores for agreement, knowing nothing but this record (MetaSync 2015, 3.3: the configuration is
 //! agreed on like the data). *Non-goals*: where a device finds the secrets of a store; whether a store answers.
-//! *Invariants*: stores have distinct ids and names; there are enough of them for the redundancy; the number of
-//! partitions never changes.
+//! *Invariants*: stores have distinct ids and names; there are enough of them for the redundancy.
 //!
 //! The record is the payload of the settings node [`crate::NodeId::POOL`], so that a change of it is a commit, and of two
 //! changes at once one is rejected by [`crate::decide`].
@@ -15,13 +14,6 @@ use crate::ids::StoreId;
 
 /// How many stores a pool has at most.
 pub const STORES_MAX: usize = 32;
-
-/// Into how many partitions the objects of a new pool fall: enough for even shares of small capacities, few enough to
-/// sort in a blink (MetaSync 2015, Figure 6: H).
-pub const PARTITIONS_DEFAULT: u32 = 16 * 1024;
-
-/// The most partitions that a pool may have.
-pub const PARTITIONS_MAX: u32 = 1 << 20;
 
 /// The longest name of a store, in bytes.
 pub const STORE_NAME_LENGTH_MAX: usize = 64;
@@ -100,8 +92,6 @@ pub struct StoreRecord {
 /// The stores of a workspace and what they keep.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PoolConfig {
-    /// Into how many partitions objects fall; fixed for the life of the workspace.
-    pub partitions: u32,
     /// How objects outlive the loss of stores.
     pub redundancy: Redundancy,
     /// The stores, in the order of their ids.
@@ -111,9 +101,6 @@ pub struct PoolConfig {
 /// Why a pool cannot be as it is proposed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidPool {
-    /// Too few or too many partitions.
-    #[error("a pool has 1 to {PARTITIONS_MAX} partitions, not {0}")]
-    Partitions(u32),
     /// No store, or too many.
     #[error("a pool has 1 to {STORES_MAX} stores, not {0}")]
     StoreCount(usize),
@@ -150,13 +137,13 @@ pub enum InvalidPool {
 }
 
 impl PoolConfig {
-    /// Makes a pool of the default number of partitions.
+    /// Makes a pool, and brings the stores into order.
     ///
     /// # Errors
     /// [`InvalidPool`].
     pub fn new(redundancy: Redundancy, mut stores: Vec<StoreRecord>) -> Result<Self, InvalidPool> {
         stores.sort_by_key(|store| store.id);
-        let pool = Self { partitions: PARTITIONS_DEFAULT, redundancy, stores };
+        let pool = Self { redundancy, stores };
         pool.check()?;
         Ok(pool)
     }
@@ -166,9 +153,6 @@ impl PoolConfig {
     /// # Errors
     /// [`InvalidPool`] names the first that is broken.
     pub fn check(&self) -> Result<(), InvalidPool> {
-        if !(1..=PARTITIONS_MAX).contains(&self.partitions) {
-            return Err(InvalidPool::Partitions(self.partitions));
-        }
         if !(1..=STORES_MAX).contains(&self.stores.len()) {
             return Err(InvalidPool::StoreCount(self.stores.len()));
         }
@@ -306,7 +290,6 @@ impl Decode for StoreRecord {
 
 impl Encode for PoolConfig {
     fn encode(&self, encoder: &mut Encoder) {
-        encoder.unsigned(self.partitions.into());
         self.redundancy.encode(encoder);
         encoder.list(&self.stores);
     }
@@ -314,9 +297,8 @@ impl Encode for PoolConfig {
 
 impl Decode for PoolConfig {
     fn decode(decoder: &mut Decoder<'_>) -> Result<Self, DecodeError> {
-        let partitions = decoder.unsigned32()?;
         let redundancy = Redundancy::decode(decoder)?;
-        let pool = Self { partitions, redundancy, stores: decoder.list()? };
+        let pool = Self { redundancy, stores: decoder.list()? };
         pool.check().map_err(|error| decoder.invalid("pool", error))?;
         Ok(pool)
     }
