@@ -26,6 +26,7 @@ pub mod server_door;
 pub mod cache;
 pub mod content_store;
 pub mod layers;
+pub mod placement;
 pub mod probe;
 
 #[cfg(feature = "testing")]
