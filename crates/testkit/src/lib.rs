@@ -6,6 +6,8 @@
 //! Reading order: [`world`] (the whole), [`options`] (what a seed expands to), [`checks`] (what must be), [`device`],
 //! [`trace`] (what users do), [`chronicle`] (what they may expect), [`file_system`], [`store`], [`server`], [`audit`],
 //! [`executor`], [`clock`], [`random`], [`record`], [`coverage`], [`watcher`], [`mutants`], [`batch`] (many worlds).
+//!
+//! Beside the worlds stands [`proxy`], which makes real connections slow or breaks them.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
@@ -21,6 +23,7 @@ pub mod executor;
 pub mod file_system;
 pub mod mutants;
 pub mod options;
+pub mod proxy;
 pub mod random;
 pub mod record;
 pub mod server;

@@ -1,6 +1,7 @@
-//! Worlds by the hundred, sound and broken ones.
+//! Worlds by the hundred, sound and broken ones; broken connections.
 
 mod it {
     mod mutants;
+    mod proxy;
     mod seeds;
 }
