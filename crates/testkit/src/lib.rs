@@ -7,7 +7,8 @@
 //! [`trace`] (what users do), [`chronicle`] (what they may expect), [`file_system`], [`store`], [`server`], [`audit`],
 //! [`executor`], [`clock`], [`random`], [`record`], [`coverage`], [`watcher`], [`mutants`], [`batch`] (many worlds).
 //!
-//! Beside the worlds stands [`proxy`], which makes real connections slow or breaks them.
+//! Beside the worlds stand [`clouds`], stores that are as slow as known services, to measure over them in virtual time, and
+//! [`proxy`], which does the like to real connections.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
@@ -17,6 +18,7 @@ pub mod batch;
 pub mod checks;
 pub mod chronicle;
 pub mod clock;
+pub mod clouds;
 pub mod coverage;
 pub mod device;
 pub mod executor;

@@ -1,6 +1,7 @@
-//! Worlds by the hundred, sound and broken ones; broken connections.
+//! Worlds by the hundred, sound and broken ones; slow stores and broken connections.
 
 mod it {
+    mod clouds;
     mod mutants;
     mod proxy;
     mod seeds;
