@@ -118,6 +118,9 @@ pub(crate) enum Command {
     /// List, rename and revoke devices.
     #[command(subcommand)]
     Device(DeviceCommand),
+    /// Manage the stores of a workspace without a server.
+    #[command(subcommand)]
+    Backend(BackendCommand),
     /// Run a server.
     Serve(ServeArguments),
     /// Manage the accounts of a server.
@@ -341,6 +344,43 @@ pub(crate) enum DeviceCommand {
         /// Its name or id.
         device: String,
     },
+}
+
+/// What to do with the stores of the workspace of the folder.
+#[derive(Debug, Subcommand)]
+pub(crate) enum BackendCommand {
+    /// List them.
+    Ls,
+    /// Find out by experiment what they can do.
+    Check {
+        /// One of them; all by default.
+        name: Option<String>,
+    },
+    /// Change one of them, or how much is kept.
+    Set(BackendSetArguments),
+}
+
+/// Arguments of `backend set`.
+#[derive(Debug, Args)]
+pub(crate) struct BackendSetArguments {
+    /// The store.
+    #[arg(value_name = "NAME", required_unless_present_any = ["replicas", "erasure"])]
+    pub(crate) name: Option<String>,
+    /// Its new address, for all devices.
+    #[arg(long, value_name = "URL", requires = "name")]
+    pub(crate) url: Option<String>,
+    /// Only this device reaches it there, as a disk that is mounted elsewhere.
+    #[arg(long, requires = "url")]
+    pub(crate) here: bool,
+    /// Its share, in proportion to the others; gigabytes are a good measure.
+    #[arg(long, value_name = "N", requires = "name", conflicts_with = "here", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) capacity: Option<u32>,
+    /// Keep so many copies of everything.
+    #[arg(long, value_name = "R", conflicts_with_all = ["erasure", "here"])]
+    pub(crate) replicas: Option<u8>,
+    /// Cut everything into N blocks, of which any K are enough.
+    #[arg(long, value_name = "K/N", conflicts_with = "here")]
+    pub(crate) erasure: Option<String>,
 }
 
 /// Arguments of `serve`.

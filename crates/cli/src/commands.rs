@@ -4,6 +4,7 @@ use crate::arguments::Command;
 use crate::context::Context;
 use crate::error::Result;
 
+mod backend;
 mod cat;
 mod clone;
 mod completion;
@@ -54,6 +55,7 @@ pub(crate) fn run(context: &Context<'_>, command: &Command) -> Result<u8> {
         Command::Logout => logout::run(context),
         Command::Whoami => whoami::run(context),
         Command::Device(command) => device::run(context, command),
+        Command::Backend(command) => backend::run(context, command),
         Command::Serve(arguments) => serve::run(context, arguments),
         Command::User(command) => user::run(context, command),
         Command::Doctor(arguments) => doctor::run(context, arguments),

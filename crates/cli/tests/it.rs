@@ -6,6 +6,8 @@
 #[path = "it/support.rs"]
 mod support;
 
+#[path = "it/backends.rs"]
+mod backends;
 #[path = "it/background.rs"]
 mod background;
 #[path = "it/bad_days.rs"]

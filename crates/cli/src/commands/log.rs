@@ -39,12 +39,14 @@ fn version_json(version: &VersionInfo) -> Value {
     value["device_id"] = json!(version.device.to_string());
     value["node"] = json!(version.node.to_string());
     value["name"] = json!(version.record.as_ref().map(|record| record.name.to_string()));
-    value["is_deletion"] = json!(version.record.is_none());
+    value["is_settings"] = json!(version.node.is_settings());
+    value["is_deletion"] = json!(version.record.is_none() && !version.node.is_settings());
     value
 }
 
 fn line(version: &VersionInfo, shows_name: bool, zone: &TimeZone) -> String {
     let what = match &version.record {
+        None if version.node.is_settings() => "settings".to_owned(),
         None => "deleted".to_owned(),
         Some(record) => match &record.kind {
             NodeKind::File(content) => size(content.size),
@@ -56,6 +58,7 @@ fn line(version: &VersionInfo, shows_name: bool, zone: &TimeZone) -> String {
     };
     let name = match &version.record {
         Some(record) if shows_name => format!("  {}", record.name),
+        None if version.node.is_settings() => "  (the stores of the workspace)".to_owned(),
         None if shows_name => format!("  (node {})", version.node.short()),
         _ => String::new(),
     };
