@@ -132,22 +132,24 @@ impl ChunkFetcher {
         &self.namer
     }
 
-    /// Reads the indexes of all packs that the log names and that were not looked at yet.
+    /// Reads the indexes of all packs that the log names and that were not looked at yet. One that is damaged or gone is
+    /// looked at again the next time; until then its chunks are in no pack.
     ///
     /// # Errors
     /// [`SyncError`].
     pub async fn index_packs(&mut self, state: &mut State) -> Result<()> {
         let unindexed = state.unindexed_packs()?;
         for packs in unindexed.chunks(FETCHES_MAX) {
-            let mut indexes = Vec::with_capacity(packs.len());
+            let mut indexed = Vec::with_capacity(packs.len());
             for pack in packs {
-                indexes.push(self.read_index(state, pack).await?);
+                match self.read_index(state, pack).await {
+                    Ok(index) => indexed.push((pack, index)),
+                    Err(error) if error.is_of_stored_data() => {}
+                    Err(error) => return Err(error),
+                }
             }
             state.transaction(|state| {
-                packs
-                    .iter()
-                    .zip(&indexes)
-                    .try_for_each(|(pack, index)| add_chunks(state, pack, index))
+                indexed.iter().try_for_each(|(pack, index)| add_chunks(state, pack, index))
             })?;
         }
         Ok(())

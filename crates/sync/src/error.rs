@@ -158,6 +158,16 @@ impl SyncError {
         }
     }
 
+    /// Tells whether something that was stored is damaged or gone. That concerns the files which are made of it, and no
+    /// others.
+    pub fn is_of_stored_data(&self) -> bool {
+        match self {
+            Self::ChunkMissing(_) | Self::PackMissing(_) | Self::Content(_) => true,
+            Self::Storage(error) => error.is_damage(),
+            _ => false,
+        }
+    }
+
     /// Tells whether trying again may help.
     pub fn is_retryable(&self) -> bool {
         match self {

@@ -419,11 +419,8 @@ impl Engine {
         let error = match result {
             Ok(()) => return Ok(true),
             Err(SyncError::File(error)) if !is_fatal(&error) => SyncError::File(error),
-            Err(
-                error @ (SyncError::ChunkMissing(_)
-                | SyncError::PackMissing(_)
-                | SyncError::Path(_)),
-            ) => error,
+            Err(error @ SyncError::Path(_)) => error,
+            Err(error) if error.is_of_stored_data() => error,
             Err(error) => return Err(error),
         };
         let kind = match &error {

@@ -400,7 +400,7 @@ impl Engine {
             };
             let chunks = match self.sources(target, &content).await {
                 Ok(chunks) => chunks,
-                Err(error) if is_of_one_file(&error) => {
+                Err(error) if error.is_of_stored_data() => {
                     failed.insert(number, (target.node, error));
                     continue;
                 }
@@ -463,7 +463,7 @@ impl Engine {
         let stored = match self.fetcher.fetch(&self.state, &places).await {
             Ok(stored) => Arc::new(stored),
             // One pack is damaged or gone: every piece is tried for itself, so that only its files fail.
-            Err(error) if is_of_one_file(&error) => {
+            Err(error) if error.is_of_stored_data() => {
                 if let [(piece, _)] = window.pieces.as_slice() {
                     failed.insert(piece.target, (targets[piece.target].node, error));
                     return Ok(());
@@ -515,7 +515,7 @@ impl Engine {
                     Err(SyncError::File(error)) => {
                         failed.insert(target, (node, fatal_or(error)?));
                     }
-                    Err(error) if is_of_one_file(&error) => {
+                    Err(error) if error.is_of_stored_data() => {
                         failed.insert(target, (node, error));
                     }
                     Err(error) => return Err(error),
@@ -593,14 +593,5 @@ fn fatal_or(error: FileError) -> Result<SyncError> {
             Err(error.into())
         }
         other => Ok(other.into()),
-    }
-}
-
-/// Tells whether an error is that of one file's content, so that others can still be written.
-fn is_of_one_file(error: &SyncError) -> bool {
-    match error {
-        SyncError::ChunkMissing(_) | SyncError::PackMissing(_) | SyncError::Content(_) => true,
-        SyncError::Storage(error) => error.is_damage(),
-        _ => false,
     }
 }
