@@ -38,12 +38,14 @@ mod fixture;
 mod heal;
 mod history;
 mod interrupted;
+mod inventory;
 mod settings;
 mod suspects;
 mod watch_loop;
 
 pub use conflicts::{Conflict, Keep};
 pub use history::{At, Listed, VersionInfo};
+pub use inventory::LostVersion;
 pub use watch_loop::WatchOptions;
 
 /// Rounds of planning after which the engine gives up; none is known that needs more than a few.
@@ -106,6 +108,8 @@ pub enum Event {
     Removed(RelativePath),
     /// Both sides changed a file; this copy is kept.
     KeptCopy(RelativePath),
+    /// The log has new settings of the workspace; what opened the log and the stores must look at them.
+    SettingsChanged,
 }
 
 /// Takes events; the engine waits for it, so it must be quick.

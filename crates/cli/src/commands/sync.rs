@@ -67,7 +67,10 @@ pub(crate) fn printer(context: &Context<'_>) -> impl Fn(&Event) + Send + Sync + 
             Event::Received(path) => ("received", path),
             Event::Removed(path) => ("removed", path),
             Event::KeptCopy(path) => ("kept_copy", path),
-            Event::Step(_) | Event::Read { .. } | Event::Written { .. } => return,
+            Event::Step(_)
+            | Event::Read { .. }
+            | Event::Written { .. }
+            | Event::SettingsChanged => return,
         };
         if !is_wanted {
             return;

@@ -18,6 +18,7 @@ use sync::engine::{Event, SyncReport, WatchOptions};
 use sync::ignore_rules::{IGNORE_FILE, IgnoreRules};
 use sync::scan::Scope;
 use sync::watch::{FolderWatcher, Hint, WatchFilter};
+use tokio::sync::Notify;
 
 use crate::arguments::WatchArguments;
 use crate::claim::{HomeClaim, wait_for_turn};
@@ -57,7 +58,7 @@ pub(crate) fn run(context: &Context<'_>, arguments: &WatchArguments) -> Result<u
         // In a session of its own it outlives the terminal; where it has one already, nothing changes.
         let _ = rustix::process::setsid();
     }
-    let folder = Folder::locate(&context.home, &arguments.folder.folder)?;
+    let mut folder = Folder::locate(&context.home, &arguments.folder.folder)?;
     let config = context.home.config()?;
     let mut options = WatchOptions::default();
     if let Some(seconds) = config.rescan_after_s {
@@ -67,13 +68,19 @@ pub(crate) fn run(context: &Context<'_>, arguments: &WatchArguments) -> Result<u
     let _claim = HomeClaim::beside_watches(&context.home)?;
     let teller = Arc::new(Teller::new(context, &folder));
     let driver = Driver::start(context)?;
-    while watch(context, &driver, &folder, options, &teller)? == Ended::SteppedAside {
-        driver.run(async {
-            tokio::select! {
-                done = wait_for_turn(&folder) => done,
-                _ = driver.interrupts().wait() => Ok(()),
-            }
-        })?;
+    loop {
+        match watch(context, &driver, &folder, options, &teller)? {
+            Ended::Stopped => break,
+            Ended::SteppedAside => driver.run(async {
+                tokio::select! {
+                    done = wait_for_turn(&folder) => done,
+                    _ = driver.interrupts().wait() => Ok(()),
+                }
+            })?,
+            Ended::SettingsChanged => {}
+        }
+        // Another command, or another device, may have changed the stores meanwhile.
+        folder = Folder::locate(&context.home, &folder.root)?;
     }
     teller.stopped();
     Ok(driver.interrupts().received().map_or(0, Code::exit))
@@ -86,6 +93,8 @@ enum Ended {
     Stopped,
     /// Another command wants to work on the folder for a moment.
     SteppedAside,
+    /// The workspace has other stores now.
+    SettingsChanged,
 }
 
 /// Watches until it is told to stop or asked to step aside.
@@ -96,10 +105,20 @@ fn watch(
     options: WatchOptions,
     teller: &Arc<Teller>,
 ) -> Result<Ended> {
+    let settings_changed = Arc::new(Notify::new());
+    let are_other = Arc::new(AtomicBool::new(false));
     let observer = {
-        let teller = teller.clone();
-        Arc::new(move |event: Event| teller.change(&event))
+        let (teller, changed) = (teller.clone(), settings_changed.clone());
+        let are_other = are_other.clone();
+        Arc::new(move |event: Event| match event {
+            Event::SettingsChanged => {
+                are_other.store(true, Ordering::Relaxed);
+                changed.notify_one();
+            }
+            event => teller.change(&event),
+        })
     };
+
     let interrupts = driver.interrupts();
     let asked_before = interrupts.times_asked_aside();
     let session = SessionOptions::WATCH;
@@ -109,11 +128,12 @@ fn watch(
             teller.note(&warning.to_string());
         }
         teller.started(folder);
-        let until = interrupts.clone();
+        let (until, changed) = (interrupts.clone(), settings_changed.clone());
         let end = async move {
             tokio::select! {
                 _ = until.wait() => {}
                 () = until.wait_for_aside(asked_before) => {}
+                () = changed.notified() => {}
             }
         };
         let hints = hints.map(scope_of).take_until(Box::pin(end)).boxed();
@@ -131,7 +151,13 @@ fn watch(
         drop(watcher);
         let is_stopped = interrupts.received().is_some();
         let is_asked = interrupts.times_asked_aside() > asked_before;
-        Ok(if is_asked && !is_stopped { Ended::SteppedAside } else { Ended::Stopped })
+        Ok(if is_asked && !is_stopped {
+            Ended::SteppedAside
+        } else if are_other.load(Ordering::Relaxed) && !is_stopped {
+            Ended::SettingsChanged
+        } else {
+            Ended::Stopped
+        })
     })
 }
 
@@ -228,7 +254,10 @@ impl Teller {
             Event::Received(path) => ("received", &self.marks[1], path),
             Event::Removed(path) => ("removed", &self.marks[1], path),
             Event::KeptCopy(path) => ("kept_copy", &self.marks[2], path),
-            Event::Step(_) | Event::Read { .. } | Event::Written { .. } => return,
+            Event::Step(_)
+            | Event::Read { .. }
+            | Event::Written { .. }
+            | Event::SettingsChanged => return,
         };
         let now = self.clock.now();
         if self.is_json {

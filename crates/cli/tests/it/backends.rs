@@ -1,6 +1,9 @@
 //! The stores of a workspace.
 
-use crate::support::{Pair, fill};
+use rustix::process::Signal;
+
+use crate::background::{start_watch, wait_until};
+use crate::support::{Pair, fill, terminate};
 
 #[test]
 fn settings_of_the_stores_reach_the_other_device_with_the_log() {
@@ -17,7 +20,10 @@ fn settings_of_the_stores_reach_the_other_device_with_the_log() {
         assert_eq!(listed["settings_version"], 1);
     }
     let log = pair.other.run(&["log", "--json"]).ok().json();
-    assert_eq!((&log["versions"][0]["is_settings"], &log["versions"][0]["is_deletion"]), (&true.into(), &false.into()));
+    assert_eq!(
+        (&log["versions"][0]["is_settings"], &log["versions"][0]["is_deletion"]),
+        (&true.into(), &false.into())
+    );
     pair.assert_equal();
 }
 
@@ -63,4 +69,20 @@ fn a_workspace_on_a_server_has_no_stores_of_its_own() {
     let pair = Pair::synced(true, fill);
     let run = pair.one.run(&["backend", "ls"]).ends_with(2);
     assert!(run.stderr.contains("lives on"), "{}", run.stderr);
+}
+
+#[test]
+fn a_running_watch_follows_other_settings_and_goes_on() {
+    let pair = Pair::synced(false, fill);
+    let mut watch = start_watch(&pair.other);
+    let name = pair.one.run(&["backend", "ls", "--json"]).ok().json()["stores"][0]["name"].clone();
+    pair.one.run(&["backend", "set", name.as_str().unwrap(), "--capacity", "7"]).ok();
+    let capacity = || {
+        pair.other.run(&["backend", "ls", "--json"]).ok().json()["stores"][0]["capacity"].clone()
+    };
+    wait_until("the new settings", || capacity() == 7);
+    pair.one.write("later", "after the settings\n");
+    pair.one.sync().ok();
+    wait_until("a later file", || pair.other.has("later"));
+    assert_eq!(terminate(&mut watch, Signal::TERM), Some(143));
 }

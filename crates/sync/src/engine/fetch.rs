@@ -60,8 +60,10 @@ impl Engine {
         if !entry.follows(&head) {
             return Err(SyncError::HistoryDiverged { seq: entry.seq });
         }
+        let mut has_settings = false;
         let rejected = self.state.transaction(|state| {
             let folded = fold(state, entry)?;
+            has_settings = folded.touched.iter().any(NodeId::is_settings);
             note_packs(state, entry)?;
             state.add_entry(entry, folded.touched.iter().copied())?;
             let is_own = state.is_in_outbox(&entry.commit.op_id)?;
@@ -74,6 +76,9 @@ impl Engine {
             state.set_head(&entry.head())?;
             Ok(settled.rejected)
         })?;
+        if has_settings {
+            (self.observer)(Event::SettingsChanged);
+        }
         // The merge base is back at what was before; what is in the folder differs from that again.
         for proposed in rejected {
             let matter = LocalMatter::Known(split(&proposed.record).1);

@@ -85,7 +85,7 @@ impl Engine {
     }
 
     /// A device that began at a checkpoint reads what was before it, once somebody asks.
-    async fn learn_whole_log(&mut self) -> Result<()> {
+    pub(super) async fn learn_whole_log(&mut self) -> Result<()> {
         let head = self.head()?;
         let end = self.state.oldest_entry()?.unwrap_or(head.seq + 1);
         let mut last = 0;
