@@ -221,6 +221,7 @@ impl Session {
             device_name,
             allow_mass_delete: options.allow_mass_delete,
             transform: Transform::default(),
+            keys: None,
         };
         let engine = Engine::open(environment, folder.state()?, engine_options)?;
         Ok(Self { engine, _claim: claim })

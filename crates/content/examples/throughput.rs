@@ -1,7 +1,7 @@
 //! Measures what this room does to real bytes: `throughput PATH`, where PATH is a file or a folder.
 //!
 //! Prints the speed of cutting with every search of the processor, of cutting and naming, and what packing every
-//! distinct chunk in path order costs and stores at several zstd levels.
+//! distinct chunk in path order costs and stores at several zstd levels, plain and sealed.
 #![expect(
     clippy::print_stdout,
     clippy::disallowed_methods,
@@ -11,16 +11,21 @@
 use std::collections::HashSet;
 use std::error::Error;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Instant;
 use std::{env, fs};
 
 use content::chunker::minimum::Search;
+use content::keyring::{Passphrase, SecretKey};
 use content::pack::RecordOpener;
 use content::{
-    ChunkSizes, Chunker, ChunkerKind, Chunks, FinishedPack, MinimumChunker, PackWriter, Transform,
-    WorkspaceContentKeys, average_for, looks_incompressible,
+    ChunkSizes, Chunker, ChunkerKind, Chunks, DeviceKeys, FinishedPack, MinimumChunker,
+    NewWorkspace, PackWriter, Transform, WorkspaceContentKeys, WorkspaceKeys, average_for,
+    looks_incompressible,
 };
 use model::content::ChunkRef;
+use model::{DeviceId, Genesis, Mode, Random, Timestamp};
+use zeroize::Zeroizing;
 
 /// Each speed is the best of this many runs.
 const RUNS: usize = 5;
@@ -34,13 +39,45 @@ fn main() -> Result<(), Box<dyn Error>> {
     let total: usize = files.iter().map(Vec::len).sum();
     println!("{} files, {total} bytes, read in {:.2?}", files.len(), started.elapsed());
 
-    let keys = WorkspaceContentKeys::derive(&[7; 32]);
-    measure_chunkers(&files, &keys)?;
-    measure_naming(&files, &keys)?;
+    let keys = plain_keys()?;
+    measure_chunkers(&files, keys.content())?;
+    measure_naming(&files, keys.content())?;
     for level in [-1, 1, 2, 3] {
         measure_packing(&files, &keys, Transform::Zstd { level })?;
     }
+    measure_packing(&files, &keys, Transform::None)?;
+    println!("sealed:");
+    let keys = sealed_keys()?;
+    measure_packing(&files, &keys, Transform::default())?;
     measure_packing(&files, &keys, Transform::None)
+}
+
+/// Dice that always fall the same.
+#[derive(Debug)]
+struct Fixed;
+
+impl Random for Fixed {
+    fn fill(&self, bytes: &mut [u8]) {
+        bytes.fill(7);
+    }
+}
+
+fn plain_keys() -> Result<WorkspaceKeys, Box<dyn Error>> {
+    let genesis = Genesis {
+        name: "tree".to_owned(),
+        mode: Mode::Plain,
+        created: Timestamp::default(),
+        content_key: [7; 32],
+    };
+    Ok(WorkspaceKeys::open(&genesis, None, Arc::new(Fixed))?)
+}
+
+fn sealed_keys() -> Result<WorkspaceKeys, Box<dyn Error>> {
+    let passphrase = Passphrase::new(Zeroizing::new("to measure".to_owned()));
+    let made = NewWorkspace::create("tree", Timestamp::default(), &passphrase, &Fixed)?;
+    let (device, seed) = (DeviceId::from_bytes([1; 16]), SecretKey::random(&Fixed));
+    let device = DeviceKeys::enroll(&made.genesis, &made.unlocked, device, seed)?;
+    Ok(WorkspaceKeys::open(&made.genesis, Some(device), Arc::new(Fixed))?)
 }
 
 /// Collects regular files in path order, as a first sync meets them.
@@ -105,11 +142,12 @@ fn measure_naming(files: &[Vec<u8>], keys: &WorkspaceContentKeys) -> Result<(), 
 
 fn measure_packing(
     files: &[Vec<u8>],
-    keys: &WorkspaceContentKeys,
+    workspace: &WorkspaceKeys,
     transform: Transform,
 ) -> Result<(), Box<dyn Error>> {
+    let keys = workspace.content();
     let namer = keys.namer();
-    let mut writer = PackWriter::new(transform)?;
+    let mut writer = PackWriter::new(transform, &workspace.packs())?;
     let (mut seen, mut packs) = (HashSet::new(), Vec::new());
     let (mut chunk_count, mut distinct_bytes, mut packing) = (0_usize, 0_usize, 0.0);
     let started = Instant::now();

@@ -5,6 +5,7 @@ use std::io;
 use model::codec::DecodeError;
 use model::ids::{ChunkId, PackId};
 
+use crate::keyring::KeyCost;
 use crate::transform::TransformTag;
 
 /// A failure of this room.
@@ -193,6 +194,61 @@ pub enum ContentError {
         /// The limit.
         max: u64,
     },
+    /// This build cannot seal.
+    #[error("this build cannot read sealed workspaces")]
+    UnsupportedSeal,
+    /// Neither passphrase nor recovery key, or not those of this workspace, or the key object was changed: which of
+    /// these it is, nobody is told.
+    #[error("the passphrase or key does not open this workspace")]
+    WrongKey,
+    /// A lock is cheaper to break than any that this program makes, or dearer to open.
+    #[error(
+        "a lock of the workspace has the cost {} KiB, {} passes, {} lanes, which is not allowed",
+        .cost.memory, .cost.passes, .cost.lanes
+    )]
+    KeyCost {
+        /// The cost.
+        cost: KeyCost,
+    },
+    /// Kept keys cannot be read.
+    #[error("the keys of the workspace cannot be read")]
+    KeyObject {
+        /// Where and why.
+        source: DecodeError,
+    },
+    /// The workspace is sealed, and this device does not have its keys.
+    #[error("this device does not have the keys of the workspace")]
+    NoKeys,
+    /// Something was sealed with a key that this device does not have yet.
+    #[error("key {epoch} of the workspace is not on this device yet")]
+    UnknownEpoch {
+        /// The number of the key.
+        epoch: u32,
+    },
+    /// A workspace had as many keys as it can have.
+    #[error("a workspace has {max} keys at most")]
+    TooManyEpochs {
+        /// The limit.
+        max: usize,
+    },
+    /// Something is plain that must be sealed.
+    #[error("the {what} is not sealed")]
+    NotSealed {
+        /// What.
+        what: &'static str,
+    },
+    /// Something is sealed in a workspace that is not.
+    #[error("the {what} is sealed, and the workspace is not")]
+    IsSealed {
+        /// What.
+        what: &'static str,
+    },
+    /// Something sealed is not what a member has sealed.
+    #[error("the {what} is not what was sealed")]
+    Tampered {
+        /// What.
+        what: &'static str,
+    },
     /// A content has more levels of lists than allowed.
     #[error("a file has {depth} levels of chunk lists where {max} are allowed")]
     TooDeep {
@@ -222,6 +278,11 @@ impl ContentError {
                 | Self::NoSuchRecord { .. }
                 | Self::NoSuchChunk { .. }
                 | Self::TooManyChunks { .. }
+                | Self::UnsupportedSeal
+                | Self::WrongKey
+                | Self::NoKeys
+                | Self::UnknownEpoch { .. }
+                | Self::TooManyEpochs { .. }
         )
     }
 }

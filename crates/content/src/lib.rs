@@ -11,15 +11,21 @@
 //! - [`transform`] compresses a record, and gives it back within bounds;
 //! - [`pack`] writes and reads packs, the unit of storage and transfer;
 //! - [`manifest`] builds and expands the chunk list of a file version;
+//! - [`keyring`] has the keys of sealed workspaces, and [`sealed`] what is done with them;
 //! - [`error`] names everything that can go wrong.
 //!
-//! The formats in words: `docs/design/pack-format.md`.
+//! The formats in words: `docs/design/pack-format.md` and `docs/design/keys.md`.
 
 pub mod chunker;
+mod cipher;
 pub mod error;
+pub mod keyring;
 pub mod manifest;
 pub mod naming;
 pub mod pack;
+mod padding;
+pub mod sealed;
+pub mod signing;
 pub mod transform;
 
 #[cfg(test)]
@@ -30,9 +36,11 @@ pub use chunker::{
     chunk_reader,
 };
 pub use error::ContentError;
+pub use keyring::{KeyObject, Passphrase, RecoveryKey, Unlocked};
 pub use manifest::{ManifestBuilder, expand, expand_each};
 pub use naming::{ChunkNamer, ContentKey, WorkspaceContentKeys};
 pub use pack::{
     FinishedPack, PackIndex, PackWriter, Record, TailOutcome, open_record, verify_whole,
 };
+pub use sealed::{DeviceKeys, NewWorkspace, PackGuard, WorkspaceKeys};
 pub use transform::{Transform, TransformDecoder, TransformEncoder, looks_incompressible};

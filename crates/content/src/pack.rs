@@ -5,13 +5,14 @@
 //! record; small files compress together; nothing damaged is ever handed out. *Non-goals*: changing a pack;
 //! finding chunks across packs (the content store does). *Invariants*: a pack is named by the hash of its stored
 //! bytes; header, records, index and trailer follow each other without gaps, so that no offset is stored and
-//! none can overlap; one index has one encoding; a chunk is verified against its id before anybody sees it.
+//! none can overlap; one index has one encoding; a pack is sealed exactly where its workspace is; a chunk is verified against its id before anybody sees it.
 //!
 //! The format in words: `docs/design/pack-format.md`, "Packs".
 
 mod index;
 mod reader;
 mod record;
+mod seal;
 mod writer;
 
 pub use index::{PackIndex, PackedChunk, RecordEntry, TailOutcome};
@@ -21,11 +22,17 @@ pub use writer::{FinishedPack, PackAssembler, PackWriter};
 
 use model::content::CHUNK_SIZE_MAX;
 
-/// The format version of the packs that are written, and the newest that is read.
+/// The format version of plain packs.
 pub const PACK_VERSION: u8 = 1;
 
-/// How a pack begins: a name, and the version.
+/// The format version of sealed packs, and the newest that is read.
+pub const SEALED_PACK_VERSION: u8 = 2;
+
+/// How a plain pack begins: a name, and the version.
 const HEADER: [u8; 8] = *b"SYNPACK\x01";
+
+/// How a sealed pack begins.
+const SEALED_HEADER: [u8; 8] = *b"SYNPACK\x02";
 
 /// How the fixed part of a trailer ends.
 const TRAILER_MAGIC: [u8; 7] = *b"PACKEND";

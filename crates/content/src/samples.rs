@@ -38,3 +38,31 @@ pub(crate) fn text(seed: u64, length: usize) -> Vec<u8> {
     bytes.truncate(length);
     bytes
 }
+
+/// Random bytes for keys and nonces, all of one value: what is made with them is the same for ever.
+#[derive(Debug)]
+pub(crate) struct FixedRandom(pub(crate) u8);
+
+impl model::Random for FixedRandom {
+    fn fill(&self, bytes: &mut [u8]) {
+        bytes.fill(self.0);
+    }
+}
+
+/// Random bytes for keys and nonces, never the same twice.
+#[derive(Debug)]
+pub(crate) struct SeededRandom(std::sync::Mutex<u64>);
+
+impl SeededRandom {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(std::sync::Mutex::new(seed))
+    }
+}
+
+impl model::Random for SeededRandom {
+    fn fill(&self, bytes: &mut [u8]) {
+        let mut seed = self.0.lock().expect("nobody panics here");
+        *seed += 1;
+        bytes.copy_from_slice(&random_bytes(*seed << 32, bytes.len()));
+    }
+}

@@ -45,10 +45,21 @@ pub struct Checkpoint {
     pub head: Head,
     /// Hash tree of [`NodeId`] to [`TreeNode`].
     pub nodes: PageId,
-    /// How many nodes there are, living or not.
+    /// How many nodes there are, living or not; 0 in a sealed workspace, where nobody is told.
     pub node_count: u64,
     /// Hash tree of [`PackId`] to [`PackPlace`].
     pub packs: PageId,
+    /// What proves that a member made it, in a sealed workspace.
+    pub seal: Option<CheckpointSeal>,
+}
+
+/// What proves that a member of a sealed workspace made a checkpoint (`docs/design/keys.md`, "Checkpoints").
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CheckpointSeal {
+    /// The number of the key that made it.
+    pub epoch: u32,
+    /// The keyed hash of everything else in the checkpoint.
+    pub tag: [u8; 32],
 }
 
 /// Where a pack of the workspace rests.
@@ -95,6 +106,25 @@ pub fn build_pages<E>(
     entries: impl IntoIterator<Item = Pair>,
     mut store: impl FnMut(PageId, Vec<u8>) -> Result<(), E>,
 ) -> Result<PageId, E> {
+    build_stored_pages(entries, |page| Ok(page), &mut store)
+}
+
+/// Builds the hash tree as [`build_pages`] does, of pages in the form in which they are stored: `seal` gets the encoding
+/// of a page and returns that. Equal pages must have equal forms.
+///
+/// # Errors
+/// Those of `seal` and `store`.
+pub fn build_stored_pages<E>(
+    entries: impl IntoIterator<Item = Pair>,
+    seal: impl Fn(Vec<u8>) -> Result<Vec<u8>, E>,
+    mut store: impl FnMut(PageId, Vec<u8>) -> Result<(), E>,
+) -> Result<PageId, E> {
+    let mut store = |page: Vec<u8>| {
+        let stored = seal(page)?;
+        let id = page_id(&stored);
+        store(id, stored)?;
+        Ok(id)
+    };
     let mut level = 0;
     let mut pages = build_level(level, entries, &mut store)?;
     while pages.len() > 1 {
@@ -109,18 +139,17 @@ pub fn build_pages<E>(
 fn build_level<E>(
     level: u8,
     entries: impl IntoIterator<Item = Pair>,
-    store: &mut impl FnMut(PageId, Vec<u8>) -> Result<(), E>,
+    store: &mut impl FnMut(Vec<u8>) -> Result<PageId, E>,
 ) -> Result<Vec<Pair>, E> {
     let mut pages = Vec::new();
     let mut page = Page { level, entries: Vec::new() };
     let mut is_empty = true;
     let mut close = |page: &mut Page| {
-        let encoded = encode_message(page);
-        let id = page_id(&encoded);
+        let id = store(encode_message(page))?;
         let first_key = page.entries.first().map_or_else(Vec::new, |(key, _)| key.clone());
         page.entries.clear();
         pages.push((first_key, id.as_bytes().to_vec()));
-        store(id, encoded)
+        Ok(())
     };
     for (key, value) in entries {
         is_empty = false;
@@ -251,23 +280,38 @@ impl Encode for Checkpoint {
         self.nodes.encode(encoder);
         encoder.unsigned(self.node_count);
         self.packs.encode(encoder);
+        if let Some(seal) = &self.seal {
+            assert!(
+                encoder.is_sealed(),
+                "a message with a sealed checkpoint has the sealed version"
+            );
+            encoder.unsigned(u64::from(seal.epoch));
+            encoder.raw(&seal.tag);
+        }
     }
 }
 
 impl Decode for Checkpoint {
     fn decode(decoder: &mut Decoder<'_>) -> Result<Self, DecodeError> {
-        Ok(Self {
-            head: Head::decode(decoder)?,
-            nodes: PageId::decode(decoder)?,
-            node_count: decoder.unsigned()?,
-            packs: PageId::decode(decoder)?,
-        })
+        let head = Head::decode(decoder)?;
+        let nodes = PageId::decode(decoder)?;
+        let node_count = decoder.unsigned()?;
+        let packs = PageId::decode(decoder)?;
+        let seal = match decoder.is_sealed() {
+            true => Some(CheckpointSeal { epoch: decoder.unsigned32()?, tag: decoder.array()? }),
+            false => None,
+        };
+        Ok(Self { head, nodes, node_count, packs, seal })
     }
 }
 
 impl Message for Checkpoint {
     const MAGIC: u8 = b'K';
     const KIND: &'static str = "checkpoint";
+
+    fn is_sealed(&self) -> bool {
+        self.seal.is_some()
+    }
 }
 
 impl Encode for PackPlace {

@@ -14,8 +14,12 @@ use crate::ids::{
     ChunkId, DeviceId, EntryHash, NodeId, OpId, PackId, PageId, StoreId, WorkspaceId,
 };
 
-/// The version that [`encode_message`] writes and the newest that [`decode_message`] reads.
+/// The version of every message of a plain workspace.
 pub const FORMAT_VERSION: u8 = 1;
+
+/// The version of messages that hold something sealed (`docs/design/keys.md`), and the newest that is read. A program
+/// that knows no sealed workspaces refuses them by name.
+pub const SEALED_VERSION: u8 = 2;
 
 /// Bytes that are not the canonical encoding of the expected value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -63,7 +67,7 @@ pub enum DecodeError {
         expected: &'static str,
     },
     /// The bytes were written by a newer version of Syncline.
-    #[error("this {kind} has format version {version}; the newest known here is {FORMAT_VERSION}")]
+    #[error("this {kind} has format version {version}; the newest known here is {SEALED_VERSION}")]
     NewerVersion {
         /// The kind of message.
         kind: &'static str,
@@ -76,9 +80,16 @@ pub enum DecodeError {
 #[derive(Debug, Default)]
 pub struct Encoder {
     bytes: Vec<u8>,
+    /// Whether the message has [`SEALED_VERSION`].
+    is_sealed: bool,
 }
 
 impl Encoder {
+    /// Tells whether the message has [`SEALED_VERSION`], so that values write their sealed fields.
+    pub fn is_sealed(&self) -> bool {
+        self.is_sealed
+    }
+
     /// Returns what was encoded so far.
     pub fn into_bytes(self) -> Vec<u8> {
         self.bytes
@@ -131,12 +142,19 @@ impl Encoder {
 pub struct Decoder<'a> {
     bytes: &'a [u8],
     offset: usize,
+    /// Whether the message has [`SEALED_VERSION`].
+    is_sealed: bool,
 }
 
 impl<'a> Decoder<'a> {
     /// Starts at the first byte.
     pub fn new(bytes: &'a [u8]) -> Self {
-        Self { bytes, offset: 0 }
+        Self { bytes, offset: 0, is_sealed: false }
+    }
+
+    /// Tells whether the message has [`SEALED_VERSION`], so that values have their sealed fields.
+    pub fn is_sealed(&self) -> bool {
+        self.is_sealed
     }
 
     /// Returns the number of bytes that are left.
@@ -267,12 +285,18 @@ pub trait Message: Encode + Decode {
     const MAGIC: u8;
     /// The kind, for error texts.
     const KIND: &'static str;
+
+    /// Tells whether anything in it is sealed, which makes it a message of [`SEALED_VERSION`].
+    fn is_sealed(&self) -> bool {
+        false
+    }
 }
 
 /// Encodes a message with its magic byte and version.
 pub fn encode_message<T: Message>(message: &T) -> Vec<u8> {
-    let mut encoder = Encoder::default();
-    encoder.raw(&[T::MAGIC, FORMAT_VERSION]);
+    let is_sealed = message.is_sealed();
+    let mut encoder = Encoder { is_sealed, ..Encoder::default() };
+    encoder.raw(&[T::MAGIC, if is_sealed { SEALED_VERSION } else { FORMAT_VERSION }]);
     message.encode(&mut encoder);
     encoder.into_bytes()
 }
@@ -287,13 +311,18 @@ pub fn decode_message<T: Message>(bytes: &[u8]) -> Result<T, DecodeError> {
     if magic != T::MAGIC {
         return Err(DecodeError::WrongKind { expected: T::KIND });
     }
-    if version > FORMAT_VERSION {
+    if version > SEALED_VERSION {
         return Err(DecodeError::NewerVersion { kind: T::KIND, version });
     }
     if version == 0 {
         return Err(decoder.invalid("version", "zero"));
     }
+    decoder.is_sealed = version == SEALED_VERSION;
     let message = T::decode(&mut decoder)?;
+    // One message has one encoding: nothing plain may be dressed up as sealed.
+    if message.is_sealed() != decoder.is_sealed {
+        return Err(decoder.invalid("version", "it says sealed, and nothing in it is"));
+    }
     decoder.finish()?;
     Ok(message)
 }

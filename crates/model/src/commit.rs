@@ -55,6 +55,27 @@ pub struct Head {
     pub hash: EntryHash,
 }
 
+/// What makes a commit of a sealed workspace: who vouches for it, and what only members may read. The bytes mean
+/// something to whoever has the keys (`docs/design/keys.md`, "Commits"); to everybody else they are opaque.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CommitSeal {
+    /// The number of the key that sealed it.
+    pub epoch: u32,
+    /// What makes the key of this commit.
+    pub salt: [u8; 32],
+    /// The public key of the device.
+    pub device_key: [u8; 32],
+    /// The account's signature that the key is this device's.
+    pub certificate: [u8; 64],
+    /// The sealed name of the device and its clock.
+    pub header: Vec<u8>,
+    /// The device's signature of everything else in the commit.
+    pub signature: [u8; 64],
+}
+
+/// The longest sealed header of a commit or a genesis, in bytes.
+pub const SEALED_HEADER_LENGTH_MAX: usize = 1024;
+
 /// Changes proposed together by one device. Each change is accepted or rejected for itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Commit {
@@ -62,9 +83,9 @@ pub struct Commit {
     pub op_id: OpId,
     /// Who proposes it.
     pub device: DeviceId,
-    /// How the device calls itself, for people; at most [`DEVICE_NAME_LENGTH_MAX`] bytes.
+    /// How the device calls itself, for people; at most [`DEVICE_NAME_LENGTH_MAX`] bytes, and none in a sealed commit.
     pub device_name: String,
-    /// The clock of the device, for people.
+    /// The clock of the device, for people; the default in a sealed commit.
     pub time: Timestamp,
     /// The newest entry that the device had folded, as evidence against a coordinator that forgets or forks.
     pub seen: Head,
@@ -74,6 +95,32 @@ pub struct Commit {
     pub packs: Vec<PackRef>,
     /// Small packs that travel in the commit itself, [`INLINE_PACKS_LENGTH_MAX`] bytes in all.
     pub inline_packs: Vec<Vec<u8>>,
+    /// What makes it a commit of a sealed workspace.
+    pub seal: Option<Box<CommitSeal>>,
+}
+
+impl Encode for CommitSeal {
+    fn encode(&self, encoder: &mut Encoder) {
+        encoder.unsigned(u64::from(self.epoch));
+        encoder.raw(&self.salt);
+        encoder.raw(&self.device_key);
+        encoder.raw(&self.certificate);
+        encoder.byte_string(&self.header);
+        encoder.raw(&self.signature);
+    }
+}
+
+impl Decode for CommitSeal {
+    fn decode(decoder: &mut Decoder<'_>) -> Result<Self, DecodeError> {
+        Ok(Self {
+            epoch: decoder.unsigned32()?,
+            salt: decoder.array()?,
+            device_key: decoder.array()?,
+            certificate: decoder.array()?,
+            header: decoder.byte_string(SEALED_HEADER_LENGTH_MAX)?.to_vec(),
+            signature: decoder.array()?,
+        })
+    }
 }
 
 impl Encode for Change {
@@ -141,6 +188,11 @@ impl Encode for Commit {
         for pack in &self.inline_packs {
             encoder.byte_string(pack);
         }
+        if encoder.is_sealed() {
+            encoder.option(self.seal.as_deref());
+        } else {
+            assert!(self.seal.is_none(), "a message with a sealed commit has the sealed version");
+        }
     }
 }
 
@@ -162,7 +214,11 @@ impl Decode for Commit {
             inline_packs.push(decoder.byte_string(INLINE_PACKS_LENGTH_MAX - length)?.to_vec());
             length += inline_packs.last().map_or(0, Vec::len);
         }
-        Ok(Self { op_id, device, device_name, time, seen, changes, packs, inline_packs })
+        let seal = match decoder.is_sealed() {
+            true => decoder.option::<CommitSeal>()?.map(Box::new),
+            false => None,
+        };
+        Ok(Self { op_id, device, device_name, time, seen, changes, packs, inline_packs, seal })
     }
 }
 
@@ -175,4 +231,8 @@ pub(crate) fn decode_text(decoder: &mut Decoder<'_>, max: usize) -> Result<Strin
 impl Message for Commit {
     const MAGIC: u8 = b'C';
     const KIND: &'static str = "commit";
+
+    fn is_sealed(&self) -> bool {
+        self.seal.is_some()
+    }
 }

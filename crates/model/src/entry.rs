@@ -4,7 +4,7 @@
 //! stored nor hashed: whoever folds the log computes them, and a coordinator cannot lie about them.
 
 use crate::codec::{Decode, DecodeError, Decoder, Encode, Encoder, Message, encode_message};
-use crate::commit::{Commit, Head, decode_text};
+use crate::commit::{Commit, Head, SEALED_HEADER_LENGTH_MAX, decode_text};
 use crate::ids::{EntryHash, WorkspaceId};
 use crate::node::Timestamp;
 
@@ -12,25 +12,57 @@ use crate::node::Timestamp;
 pub const WORKSPACE_NAME_LENGTH_MAX: usize = 128;
 
 /// Who may read a workspace besides its members. Fixed for its life.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Mode {
     /// Servers and stores may read it.
     Plain,
+    /// Nobody but its members can read it, names included.
+    Sealed(SealedGenesis),
+}
+
+impl Mode {
+    /// Returns what a genesis says of a sealed workspace; nothing for a plain one.
+    pub fn sealed(&self) -> Option<&SealedGenesis> {
+        match self {
+            Self::Plain => None,
+            Self::Sealed(sealed) => Some(sealed),
+        }
+    }
+}
+
+/// What the genesis of a sealed workspace says (`docs/design/keys.md`, "Genesis").
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SealedGenesis {
+    /// The public key of the account that signs the workspace's devices.
+    pub account: [u8; 32],
+    /// Random bytes, so that no two workspaces are one.
+    pub salt: [u8; 32],
+    /// The sealed name of the workspace and the time at which it was made.
+    pub header: Vec<u8>,
 }
 
 /// The unchanging facts of a workspace; its hash is the workspace's id and starts the log's chain.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Genesis {
-    /// Name for people.
+    /// Name for people. The genesis of a sealed workspace does not hold it: whoever has opened the header enters it here.
     pub name: String,
     /// Who may read.
     pub mode: Mode,
-    /// When it was made, by the clock of the device that made it.
+    /// When it was made, by the clock of the device that made it; as the name in a sealed workspace.
     pub created: Timestamp,
     /// Random bytes from which chunk names and cuts are keyed, so that chunks of two workspaces never compare.
-    /// In a plain workspace they are no secret.
+    /// In a plain workspace they are no secret. In a sealed one they are a key, never stand here, and are zero.
     pub content_key: [u8; 32],
 }
+
+/// Two are equal where their encodings are, whether or not somebody has entered the name of a sealed workspace.
+impl PartialEq for Genesis {
+    fn eq(&self, other: &Self) -> bool {
+        encode_message(self) == encode_message(other)
+    }
+}
+
+impl Eq for Genesis {}
 
 impl Genesis {
     /// Returns the hash that the first entry names as its predecessor.
@@ -85,17 +117,28 @@ fn hash_of(message: &impl Message) -> EntryHash {
 
 impl Encode for Genesis {
     fn encode(&self, encoder: &mut Encoder) {
-        encoder.byte_string(self.name.as_bytes());
-        match self.mode {
-            Mode::Plain => encoder.unsigned(0),
+        match &self.mode {
+            Mode::Plain => {
+                encoder.byte_string(self.name.as_bytes());
+                encoder.unsigned(0);
+                self.created.encode(encoder);
+                encoder.raw(&self.content_key);
+            }
+            Mode::Sealed(sealed) => {
+                encoder.unsigned(1);
+                encoder.raw(&sealed.account);
+                encoder.raw(&sealed.salt);
+                encoder.byte_string(&sealed.header);
+            }
         }
-        self.created.encode(encoder);
-        encoder.raw(&self.content_key);
     }
 }
 
 impl Decode for Genesis {
     fn decode(decoder: &mut Decoder<'_>) -> Result<Self, DecodeError> {
+        if decoder.is_sealed() {
+            return decode_sealed(decoder);
+        }
         let name = decode_text(decoder, WORKSPACE_NAME_LENGTH_MAX)?;
         let mode = match decoder.unsigned()? {
             0 => Mode::Plain,
@@ -105,9 +148,31 @@ impl Decode for Genesis {
     }
 }
 
+/// Reads the genesis of a sealed workspace; what only members may know stays empty.
+fn decode_sealed(decoder: &mut Decoder<'_>) -> Result<Genesis, DecodeError> {
+    if decoder.unsigned()? != 1 {
+        return Err(decoder.invalid("mode", "it is not the sealed one"));
+    }
+    let sealed = SealedGenesis {
+        account: decoder.array()?,
+        salt: decoder.array()?,
+        header: decoder.byte_string(SEALED_HEADER_LENGTH_MAX)?.to_vec(),
+    };
+    Ok(Genesis {
+        name: String::new(),
+        mode: Mode::Sealed(sealed),
+        created: Timestamp::default(),
+        content_key: [0; 32],
+    })
+}
+
 impl Message for Genesis {
     const MAGIC: u8 = b'G';
     const KIND: &'static str = "genesis";
+
+    fn is_sealed(&self) -> bool {
+        self.mode.sealed().is_some()
+    }
 }
 
 impl Encode for Entry {
@@ -131,4 +196,8 @@ impl Decode for Entry {
 impl Message for Entry {
     const MAGIC: u8 = b'E';
     const KIND: &'static str = "log entry";
+
+    fn is_sealed(&self) -> bool {
+        self.commit.is_sealed()
+    }
 }

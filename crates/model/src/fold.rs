@@ -12,15 +12,17 @@
 //! 2. A node put into a deleted directory brings the directory back: an addition wins over a deletion.
 //! 3. Deleting a directory in which something lives is void.
 //! 4. A move that would close a cycle is void; the rest of the change counts.
-//! 5. A change whose payload cannot be read, or that would change the kind, is void.
+//! 5. A change whose payload cannot be opened or read, or that would change the kind, is void; so is every change of a commit
+//!    that nobody who may vouches for.
 //! 6. Settings of the workspace ([`NodeId::is_settings`]) are kept beside the tree as they were proposed.
 //!
 //! A void change still counts as a version, because `decide` has accepted it.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 use crate::codec::decode_message;
-use crate::commit::{Action, Change};
+use crate::commit::{Action, Commit};
 use crate::decide::{Outcome, decide};
 use crate::entry::Entry;
 use crate::ids::NodeId;
@@ -82,9 +84,50 @@ impl FoldNote {
     }
 }
 
+/// What a change puts; nothing for a deletion.
+pub type Payload<'a> = Option<Cow<'a, [u8]>>;
+
+/// Opens what the commits of a workspace carry. It is a pure function of the keys, so that all devices agree.
+pub trait Opener {
+    /// Tells why a commit counts for nothing, if it does: nobody who may vouches for it.
+    ///
+    /// # Errors
+    /// The reason, for people.
+    fn check(&self, commit: &Commit) -> Result<(), String>;
+
+    /// Returns what a change of the commit puts, by its number: the encoding of a record, or settings; nothing for a
+    /// deletion.
+    ///
+    /// # Errors
+    /// Why it cannot be opened, for people.
+    fn open<'a>(&self, commit: &'a Commit, number: usize) -> Result<Payload<'a>, String>;
+}
+
+/// Opens the commits of a plain workspace: their payloads are what they are.
+#[derive(Debug, Clone, Copy)]
+pub struct PlainOpener;
+
+impl Opener for PlainOpener {
+    fn check(&self, commit: &Commit) -> Result<(), String> {
+        match commit.seal {
+            None => Ok(()),
+            Some(_) => Err("it is sealed, and the workspace is not".to_owned()),
+        }
+    }
+
+    fn open<'a>(&self, commit: &'a Commit, number: usize) -> Result<Payload<'a>, String> {
+        Ok(match &commit.changes[number].action {
+            Action::Put(payload) => Some(Cow::Borrowed(payload)),
+            Action::Delete => None,
+        })
+    }
+}
+
 /// What an entry did.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Folded {
+    /// Why the commit counted for nothing but its versions, if it did.
+    pub void: Option<String>,
     /// One per change of the commit.
     pub outcomes: Vec<Outcome>,
     /// What was done differently than proposed.
@@ -97,16 +140,25 @@ pub struct Folded {
 ///
 /// # Errors
 /// Only those of the store; the tree is then half changed and must be rolled back by its keeper.
-pub fn fold<T: TreeStore>(tree: &mut T, entry: &Entry) -> Result<Folded, T::Error> {
-    let outcomes = decide(tree, &entry.commit)?;
+pub fn fold<T: TreeStore>(
+    tree: &mut T,
+    entry: &Entry,
+    opener: &dyn Opener,
+) -> Result<Folded, T::Error> {
+    let commit = &entry.commit;
+    let outcomes = decide(tree, commit)?;
+    let void = opener.check(commit).err();
     let mut folder =
         Folder { tree, seq: entry.seq, folded: Folded::default(), good_parents: HashSet::new() };
-    for (change, outcome) in entry.commit.changes.iter().zip(&outcomes) {
-        if let Outcome::Accepted { version } = outcome {
-            folder.apply(change, *version)?;
-        }
+    for (number, outcome) in outcomes.iter().enumerate() {
+        let Outcome::Accepted { version } = outcome else { continue };
+        let payload = match &void {
+            Some(reason) => Err(reason.clone()),
+            None => opener.open(commit, number),
+        };
+        folder.apply(commit.changes[number].node, payload, *version)?;
     }
-    Ok(Folded { outcomes, ..folder.folded })
+    Ok(Folded { outcomes, void, ..folder.folded })
 }
 
 struct Folder<'a, T> {
@@ -119,16 +171,21 @@ struct Folder<'a, T> {
 }
 
 impl<T: TreeStore> Folder<'_, T> {
-    fn apply(&mut self, change: &Change, version: u64) -> Result<(), T::Error> {
-        let old = self.tree.node(&change.node)?;
-        if change.node.is_settings() {
-            return self.settings(change, version, old);
-        }
-        match &change.action {
-            Action::Delete => self.delete(change.node, version, old),
-            Action::Put(payload) => match decode_message::<NodeRecord>(payload) {
-                Ok(record) => self.put(change.node, version, old, record),
-                Err(error) => self.unreadable(change.node, version, old, &error),
+    /// Carries out one accepted change: a deletion, or a put of what the payload was opened to.
+    fn apply(
+        &mut self,
+        id: NodeId,
+        payload: Result<Payload<'_>, String>,
+        version: u64,
+    ) -> Result<(), T::Error> {
+        let old = self.tree.node(&id)?;
+        match payload {
+            Err(reason) => self.unreadable(id, version, old, &reason),
+            Ok(payload) if id.is_settings() => self.settings(id, payload, version, old),
+            Ok(None) => self.delete(id, version, old),
+            Ok(Some(payload)) => match decode_message::<NodeRecord>(&payload) {
+                Ok(record) => self.put(id, version, old, record),
+                Err(error) => self.unreadable(id, version, old, &error),
             },
         }
     }
@@ -158,16 +215,17 @@ impl<T: TreeStore> Folder<'_, T> {
     /// Keeps settings as they were proposed, for whom they mean something. They are never deleted.
     fn settings(
         &mut self,
-        change: &Change,
+        id: NodeId,
+        payload: Payload<'_>,
         version: u64,
         old: Option<TreeNode>,
     ) -> Result<(), T::Error> {
-        match &change.action {
-            Action::Put(payload) if payload.len() <= SETTINGS_LENGTH_MAX => {
-                self.set(change.node, TreeNode::settings(version, payload.clone()))
+        match payload {
+            Some(payload) if payload.len() <= SETTINGS_LENGTH_MAX => {
+                self.set(id, TreeNode::settings(version, payload.into_owned()))
             }
-            Action::Put(_) => self.unreadable(change.node, version, old, &"they are too long"),
-            Action::Delete => self.unreadable(change.node, version, old, &"settings stay"),
+            Some(_) => self.unreadable(id, version, old, &"they are too long"),
+            None => self.unreadable(id, version, old, &"settings stay"),
         }
     }
 

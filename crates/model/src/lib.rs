@@ -25,12 +25,12 @@ pub mod testing;
 pub mod tree;
 pub mod wire;
 
-pub use commit::{Action, Change, Commit, Head, PackRef};
+pub use commit::{Action, Change, Commit, CommitSeal, Head, PackRef};
 pub use content::{ChunkRef, Content};
 pub use decide::{Outcome, Versions};
-pub use entry::{Entry, Genesis, Mode};
+pub use entry::{Entry, Genesis, Mode, SealedGenesis};
 pub use environment::{Clock, Random};
-pub use fold::{FoldNote, Folded};
+pub use fold::{FoldNote, Folded, Opener, Payload, PlainOpener};
 pub use ids::{ChunkId, DeviceId, EntryHash, NodeId, OpId, PackId, PageId, StoreId, WorkspaceId};
 pub use node::{ConflictOrigin, NodeKind, NodeRecord, Timestamp};
 pub use path::{InvalidPath, Name, RelativePath};

@@ -42,5 +42,6 @@ pub fn commit(number: u8, changes: Vec<Change>) -> Commit {
         changes,
         packs: Vec::new(),
         inline_packs: Vec::new(),
+        seal: None,
     }
 }

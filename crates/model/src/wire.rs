@@ -174,6 +174,14 @@ impl Decode for RequestFrame {
 impl Message for RequestFrame {
     const MAGIC: u8 = b'Q';
     const KIND: &'static str = "request";
+
+    fn is_sealed(&self) -> bool {
+        match &self.request {
+            Request::Commit(commit) => commit.is_sealed(),
+            Request::PublishCheckpoint(checkpoint) => checkpoint.is_sealed(),
+            _ => false,
+        }
+    }
 }
 
 impl Encode for Reply {
@@ -288,6 +296,20 @@ impl Decode for ServerFrame {
 impl Message for ServerFrame {
     const MAGIC: u8 = b'S';
     const KIND: &'static str = "server frame";
+
+    fn is_sealed(&self) -> bool {
+        match self {
+            Self::Event { entry, .. } => entry.is_sealed(),
+            Self::Reply { reply: Reply::Entries(entries), .. } => {
+                entries.iter().any(Message::is_sealed)
+            }
+            Self::Reply { reply: Reply::Genesis(genesis), .. } => genesis.is_sealed(),
+            Self::Reply { reply: Reply::Checkpoint(Some(checkpoint)), .. } => {
+                checkpoint.is_sealed()
+            }
+            Self::Reply { .. } => false,
+        }
+    }
 }
 
 #[cfg(test)]

@@ -10,7 +10,10 @@ use std::sync::Arc;
 use bytes::Bytes;
 use commit_log::CommitLog;
 use content::pack::{RecordOpener, TAIL_LENGTH_GUESS};
-use content::{ChunkNamer, ContentError, PackIndex, Record, TailOutcome, expand, verify_whole};
+use content::{
+    ChunkNamer, ContentError, PackGuard, PackIndex, Record, TailOutcome, WorkspaceKeys, expand,
+    verify_whole,
+};
 use futures_util::future::try_join_all;
 use model::{ChunkId, ChunkRef, Content};
 use storage::ContentStore;
@@ -93,6 +96,7 @@ pub struct ChunkFetcher {
     store: Arc<ContentStore>,
     log: Arc<dyn CommitLog>,
     namer: ChunkNamer,
+    guard: PackGuard,
     indexes: HashMap<u64, Arc<PackIndex>>,
     index_order: VecDeque<u64>,
     records: HashMap<ChunkPlace, Arc<OpenRecord>>,
@@ -103,12 +107,13 @@ pub struct ChunkFetcher {
 }
 
 impl ChunkFetcher {
-    /// Prepares to fetch from a store, and inline packs from the log.
-    pub fn new(store: Arc<ContentStore>, log: Arc<dyn CommitLog>, namer: ChunkNamer) -> Self {
+    /// Prepares to fetch from a store, and inline packs from the log, what these keys open.
+    pub fn new(store: Arc<ContentStore>, log: Arc<dyn CommitLog>, keys: &WorkspaceKeys) -> Self {
         Self {
             store,
             log,
-            namer,
+            namer: keys.content().namer(),
+            guard: keys.packs(),
             indexes: HashMap::new(),
             index_order: VecDeque::new(),
             records: HashMap::new(),
@@ -160,11 +165,11 @@ impl ChunkFetcher {
             return Ok(index.clone());
         }
         let index = if pack.place.inline_seq.is_some() {
-            verify_whole(pack.id, &self.inline_pack(state, pack).await?)?
+            verify_whole(pack.id, &self.inline_pack(state, pack).await?, &self.guard)?
         } else if pack.place.length <= SMALL_PACK_LENGTH_MAX {
             let bytes = self.store.read_pack(pack.id).await?;
             self.fetched_bytes += bytes.len() as u64;
-            let index = whole_index(pack, &bytes)?;
+            let index = whole_index(pack, &bytes, &self.guard)?;
             self.keep_pack(pack.number, bytes);
             index
         } else {
@@ -172,7 +177,7 @@ impl ChunkFetcher {
             loop {
                 let tail = self.store.read_pack_tail(pack.id, length).await?;
                 self.fetched_bytes += tail.len() as u64;
-                match PackIndex::from_tail(&tail, pack.place.length)? {
+                match PackIndex::from_tail(&tail, pack.place.length, &self.guard)? {
                     TailOutcome::Complete(index) => break index,
                     // A tail shorter than asked for cannot grow: the pack is not what the log says.
                     TailOutcome::NeedMore { bytes } if bytes > length => length = bytes,
@@ -253,7 +258,7 @@ impl ChunkFetcher {
                 known.push((pack, self.indexes.get(number).cloned(), here, records));
             }
             let fetches = known.into_iter().map(|(pack, index, here, records)| {
-                fetch_pack(&self.store, pack, index, here, records)
+                fetch_pack((&self.store, &self.guard), pack, index, here, records)
             });
             for fetched in try_join_all(fetches).await? {
                 self.fetched_bytes += fetched.length;
@@ -400,7 +405,7 @@ struct Fetched {
 
 /// Fetches what is needed of one pack, unless it is here already.
 async fn fetch_pack(
-    store: &ContentStore,
+    (store, guard): (&ContentStore, &PackGuard),
     pack: KnownPack,
     index: Option<Arc<PackIndex>>,
     here: Option<Bytes>,
@@ -419,7 +424,7 @@ async fn fetch_pack(
     let index = match (index, &bytes) {
         (Some(index), _) => index,
         // The store has compared the hash of the pack already; inline packs were found by theirs.
-        (None, Some(bytes)) => Arc::new(whole_index(&pack, bytes)?),
+        (None, Some(bytes)) => Arc::new(whole_index(&pack, bytes, guard)?),
         (None, None) => unreachable!("without an index the pack is fetched whole"),
     };
     let mut found = Vec::with_capacity(records.len());
@@ -444,8 +449,8 @@ async fn fetch_pack(
 }
 
 /// Returns the index of a pack that is here as a whole.
-fn whole_index(pack: &KnownPack, bytes: &[u8]) -> Result<PackIndex> {
-    match PackIndex::from_tail(bytes, bytes.len() as u64)? {
+fn whole_index(pack: &KnownPack, bytes: &[u8], guard: &PackGuard) -> Result<PackIndex> {
+    match PackIndex::from_tail(bytes, bytes.len() as u64, guard)? {
         TailOutcome::Complete(index) => Ok(index),
         TailOutcome::NeedMore { .. } => Err(SyncError::PackMissing(pack.id)),
     }

@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use commit_log::CommitLog;
-use content::{Transform, WorkspaceContentKeys};
+use content::{DeviceKeys, Transform, WorkspaceKeys};
 use model::environment::random_bytes;
 use model::{Clock, DeviceId, Genesis, Head, NodeId, NodeRecord, Random, RelativePath};
 use storage::ContentStore;
@@ -79,6 +79,8 @@ pub struct EngineOptions {
     pub allow_mass_delete: bool,
     /// How packs are compressed.
     pub transform: Transform,
+    /// The keys of the workspace, where it is sealed.
+    pub keys: Option<DeviceKeys>,
 }
 
 /// What happens, for whoever shows it.
@@ -136,6 +138,17 @@ pub struct SyncReport {
     pub scanned: u64,
     /// Bytes of the files that were read.
     pub read_bytes: u64,
+    /// Entries of the log that count for nothing, because nobody who may vouches for them.
+    pub void_entries: Vec<VoidEntry>,
+}
+
+/// An entry of the log that counts for nothing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct VoidEntry {
+    /// Which one.
+    pub seq: u64,
+    /// Why.
+    pub reason: String,
 }
 
 /// Keeps one folder and one log equal.
@@ -145,7 +158,7 @@ pub struct Engine {
     state: State,
     overlay: Overlay,
     fetcher: ChunkFetcher,
-    keys: WorkspaceContentKeys,
+    keys: WorkspaceKeys,
     rules: IgnoreRules,
     /// The rules of the root, as they were read.
     rules_text: Vec<u8>,
@@ -181,24 +194,29 @@ impl Engine {
     /// Opens the engine over a state, which is bound to the log's workspace if it is new.
     ///
     /// # Errors
-    /// [`SyncError::RootMismatch`] where state and log are of different workspaces; [`SyncError::Database`].
+    /// [`SyncError::RootMismatch`] where state and log are of different workspaces; [`SyncError::Database`];
+    /// [`SyncError::Content`] where the workspace is sealed and these are not its keys.
     pub fn open(
         environment: Environment,
         mut state: State,
-        options: EngineOptions,
+        mut options: EngineOptions,
     ) -> Result<Self> {
         let genesis: Genesis = environment.log.genesis().clone();
         match state.genesis()? {
             None => state.transaction(|state| state.set_genesis(&genesis))?,
             Some(known) if known == genesis => {}
             Some(known) => {
-                let reason = format!("it belongs to the workspace '{}'", known.name);
+                let reason = match known.name.as_str() {
+                    "" => format!("it belongs to the workspace {}", known.workspace()),
+                    name => format!("it belongs to the workspace '{name}'"),
+                };
                 return Err(SyncError::RootMismatch(reason));
             }
         }
-        let keys = WorkspaceContentKeys::derive(&genesis.content_key);
+        let random = environment.random.clone();
+        let keys = WorkspaceKeys::open(&genesis, options.keys.take(), random)?;
         let (store, log) = (environment.store.clone(), environment.log.clone());
-        let fetcher = ChunkFetcher::new(store, log, keys.namer());
+        let fetcher = ChunkFetcher::new(store, log, &keys);
         Ok(Self {
             environment,
             options,

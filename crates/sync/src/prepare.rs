@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use content::{
     ChunkBuffer, ChunkNamer, ChunkSizes, Chunker, ChunkerKind, Chunks, ContentError, FinishedPack,
-    ManifestBuilder, PackWriter, Transform, WorkspaceContentKeys, average_for, chunk_reader,
+    ManifestBuilder, PackWriter, Transform, WorkspaceKeys, average_for, chunk_reader,
     looks_incompressible,
 };
 use model::{ChunkId, ChunkRef, Content, NodeId, NodeKind, RelativePath};
@@ -84,7 +84,7 @@ pub struct Preparation {
     /// The folder.
     pub file_system: Arc<dyn FileSystem>,
     /// Keys of the workspace.
-    pub keys: WorkspaceContentKeys,
+    pub keys: WorkspaceKeys,
     /// What the workspace has.
     pub known: Arc<dyn KnownChunks>,
     /// What the upload has.
@@ -105,8 +105,8 @@ impl Preparation {
     ) -> Result<Vec<HasRead>, SyncError> {
         let mut reader = Reader {
             shared: self,
-            namer: self.keys.namer(),
-            writer: PackWriter::new(self.transform)?,
+            namer: self.keys.content().namer(),
+            writer: PackWriter::new(self.transform, &self.keys.packs())?,
             list_writer: None,
             buffer: ChunkBuffer::default(),
             whole: Vec::new(),
@@ -262,7 +262,7 @@ impl Reader<'_> {
     fn take_chunker(&mut self, average: u32) -> Result<Box<dyn Chunker>, SyncError> {
         match self.chunker.take() {
             Some((size, chunker)) if size == average => Ok(chunker),
-            _ => Ok(self.shared.keys.chunker(ChunkerKind::Minimum, average)?),
+            _ => Ok(self.shared.keys.content().chunker(ChunkerKind::Minimum, average)?),
         }
     }
 
@@ -279,7 +279,9 @@ impl Reader<'_> {
         if self.claim(&list)? {
             let writer = match &mut self.list_writer {
                 Some(writer) => writer,
-                none => none.insert(PackWriter::new(self.shared.transform)?),
+                none => {
+                    none.insert(PackWriter::new(self.shared.transform, &self.shared.keys.packs())?)
+                }
             };
             push(writer, list, bytes, self.emit)?;
         }

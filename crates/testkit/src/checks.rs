@@ -3,10 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use content::WorkspaceContentKeys;
-use model::codec::decode_message;
+use model::codec::{decode_message, encode_message};
 use model::fold::{FoldNote, fold};
-use model::{Action, Entry, NodeId, NodeKind, NodeRecord, Outcome, RelativePath, Timestamp, Tree};
+use model::{Entry, NodeId, NodeKind, NodeRecord, Opener, Outcome, RelativePath, Timestamp, Tree};
 use storage::ContentStore;
 use sync::chunk_reader::ChunkFetcher;
 use sync::file_system::FileKind;
@@ -19,6 +18,9 @@ use crate::world::World;
 
 /// How many bytes of entries are read at once: all.
 const ALL: u64 = u64::MAX;
+
+/// A shorter name stands by chance in what is sealed.
+const SECRET_LENGTH_MIN: usize = 5;
 
 /// What a file is, as everybody must see it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -143,6 +145,7 @@ fn check_log(world: &World, entries: &[Entry]) {
     let mut head = world.common.genesis.head();
     let mut operations = BTreeSet::new();
     let mut tree = Tree::default();
+    let keys = world.common.keys();
     for entry in entries {
         if !entry.follows(&head) {
             world.violation(format!("I-22: entry {} does not follow the one before", entry.seq));
@@ -152,7 +155,10 @@ fn check_log(world: &World, entries: &[Entry]) {
         if !operations.insert((entry.commit.device, entry.commit.op_id)) {
             world.violation(format!("I-21: the commit of entry {} is there twice", entry.seq));
         }
-        let Ok(folded) = fold(&mut tree, entry);
+        let Ok(folded) = fold(&mut tree, entry, &keys);
+        if let Some(reason) = &folded.void {
+            world.violation(format!("I-52: entry {} counts for nothing: {reason}", entry.seq));
+        }
         cover(world, &folded.notes, &folded.outcomes);
         if !entry.commit.packs.is_empty() {
             world.common.coverage.hit(Fault::PackStored);
@@ -218,22 +224,45 @@ pub async fn audit(world: Rc<World>) {
         Err(error) => return world.violation(format!("the log cannot be read: {error}")),
     };
     audit_versions(&world, &auditor, &entries).await;
+    if world.options.sealed {
+        audit_secrets(&world, &entries);
+    }
+}
+
+/// I-51: whoever reads the log and the store of a sealed workspace finds no name there.
+fn audit_secrets(world: &World, entries: &[Entry]) {
+    let names = world.options.names.iter().map(Vec::as_slice);
+    let secrets: Vec<&[u8]> = names
+        .filter(|name| name.len() >= SECRET_LENGTH_MIN)
+        .chain([b"device ".as_slice(), world.common.genesis.name.as_bytes()])
+        .collect();
+    let objects = world.common.store.snapshot();
+    let entries = entries.iter().map(|entry| (entry.seq.to_string(), encode_message(entry)));
+    let stored = objects.into_iter().map(|(key, bytes)| (key, bytes.to_vec())).chain(entries);
+    for (place, bytes) in stored {
+        for secret in &secrets {
+            if bytes.windows(secret.len()).any(|window| window == *secret) {
+                let name = String::from_utf8_lossy(secret);
+                world.violation(format!("I-51: '{name}' can be read in {place}"));
+            }
+        }
+    }
 }
 
 /// I-01, I-11, I-13: every version can be read, is something that a file once was, and nothing worthless was sent.
 async fn audit_versions(world: &World, auditor: &Device, entries: &[Entry]) {
-    let namer = WorkspaceContentKeys::derive(&world.common.genesis.content_key).namer();
+    let keys = world.common.keys();
     let store = std::sync::Arc::new(ContentStore::new(auditor.store()));
-    let mut fetcher = ChunkFetcher::new(store, auditor.log(), namer);
+    let mut fetcher = ChunkFetcher::new(store, auditor.log(), &keys);
     let copy = auditor.snapshot();
     let scratch = scratch_state(&copy);
     let Some(mut state) = scratch else {
         return world.violation("the auditor has no database".to_owned());
     };
     for entry in entries {
-        for change in &entry.commit.changes {
-            let Action::Put(payload) = &change.action else { continue };
-            let Ok(record) = decode_message::<NodeRecord>(payload) else { continue };
+        for (number, change) in entry.commit.changes.iter().enumerate() {
+            let Ok(Some(payload)) = keys.open(&entry.commit, number) else { continue };
+            let Ok(record) = decode_message::<NodeRecord>(&payload) else { continue };
             let NodeKind::File(content) = &record.kind else { continue };
             let read = async {
                 fetcher.index_packs(&mut state).await?;

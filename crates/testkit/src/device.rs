@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use commit_log::{CommitLog, ServedCommitLog, SlotCommitLog};
-use content::Transform;
+use content::keyring::SecretKey;
+use content::{DeviceKeys, Transform, Unlocked, WorkspaceKeys};
 use model::{DeviceId, Genesis, NodeId, Random};
 use rusqlite::Connection;
 use server::Caller;
@@ -51,6 +52,25 @@ pub struct Common {
     pub server: Option<SimulatedServer>,
     /// The workspace.
     pub genesis: Genesis,
+    /// Its keys, where it is sealed.
+    pub unlocked: Option<Unlocked>,
+}
+
+impl Common {
+    /// Returns what a device keeps of the workspace's keys, where it is sealed.
+    pub fn device_keys(&self, device: DeviceId) -> Option<DeviceKeys> {
+        let unlocked = self.unlocked.as_ref()?;
+        let seed = SecretKey::from_bytes(*blake3::hash(device.as_bytes()).as_bytes());
+        let keys = DeviceKeys::enroll(&self.genesis, unlocked, device, seed);
+        Some(keys.expect("the keys are those of the workspace"))
+    }
+
+    /// Returns the keys of the workspace, as the checks use them.
+    pub fn keys(&self) -> WorkspaceKeys {
+        let random = Arc::new(SeededRandom::new(Dice::new(0)));
+        let device = self.device_keys(DeviceId::from_bytes([0; 16]));
+        WorkspaceKeys::open(&self.genesis, device, random).expect("they belong together")
+    }
 }
 
 /// How a run of the engine ended.
@@ -234,6 +254,7 @@ impl Device {
             device_name: format!("device {}", self.number),
             allow_mass_delete: false,
             transform: Transform::Zstd { level: 1 },
+            keys: self.common.device_keys(self.id()),
         };
         let mut engine = Engine::open(environment, state, options)?;
         is_open.store(true, Ordering::Relaxed);

@@ -20,7 +20,7 @@ impl AcceptsEverything {
             if entry.commit.op_id == commit.op_id {
                 return Ok(entry.commit);
             }
-            let Ok(_) = fold(&mut tree, &entry);
+            let Ok(_) = fold(&mut tree, &entry, &model::PlainOpener);
         }
         let mut commit = commit.clone();
         let mut versions: BTreeMap<NodeId, u64> = BTreeMap::new();

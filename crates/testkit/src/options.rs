@@ -48,6 +48,8 @@ pub struct WorldOptions {
     pub seed: u64,
     /// Who orders the log.
     pub coordinator: Coordinator,
+    /// Whether the workspace is sealed.
+    pub sealed: bool,
     /// How many devices there are.
     pub devices: usize,
     /// How often everything comes to rest.
@@ -149,6 +151,7 @@ impl WorldOptions {
         Self {
             seed,
             coordinator: Coordinator::Slots,
+            sealed: false,
             devices: 2,
             phases: 1,
             deeds_per_phase: 10,

@@ -5,6 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
+use content::{NewWorkspace, Unlocked};
 use model::{Genesis, Mode, Timestamp};
 use server::Caller;
 use sync::SyncError;
@@ -110,6 +111,18 @@ fn device(
     Device::new(number, (folder, clock), (network, caller), dice.fork(), (common.clone(), defects))
 }
 
+/// Makes the workspace, and its keys where it is sealed.
+fn workspace(options: &WorldOptions) -> (Genesis, Option<Unlocked>) {
+    let (name, created) = ("world", Timestamp::default());
+    if options.sealed {
+        let random = SeededRandom::new(Dice::new(options.seed ^ 0x5ea1ed));
+        let made = NewWorkspace::unlocked(name, created, &random).expect("this build can seal");
+        return (made.0, Some(made.1));
+    }
+    let name = name.to_owned();
+    (Genesis { name, mode: Mode::Plain, created, content_key: [7; 32] }, None)
+}
+
 impl World {
     /// Runs the world of a seed.
     pub fn seed(seed: u64) -> Outcome {
@@ -124,12 +137,7 @@ impl World {
         time: &VirtualTime,
     ) -> Rc<Self> {
         let mut dice = Dice::new(options.seed);
-        let genesis = Genesis {
-            name: "world".to_owned(),
-            mode: Mode::Plain,
-            created: Timestamp::default(),
-            content_key: [7; 32],
-        };
+        let (genesis, unlocked) = workspace(&options);
         let (server, callers) = match options.coordinator {
             Coordinator::Slots => (None, Vec::new()),
             Coordinator::Served => {
@@ -147,6 +155,7 @@ impl World {
             store: MemoryStore::new(options.defect),
             server,
             genesis,
+            unlocked,
         };
         let chronicle = Chronicle::default();
         let devices = (0..options.devices + 2)

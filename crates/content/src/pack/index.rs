@@ -6,11 +6,13 @@ use model::codec::{Decode, DecodeError, Decoder, Encoder};
 use model::content::{CHUNK_SIZE_MAX, ChunkRef};
 use model::ids::ChunkId;
 
+use super::seal;
 use super::{
     HEADER, PACK_CHUNKS_MAX, PACK_LENGTH_MAX, PACK_VERSION, RECORD_CHUNKS_MAX, RECORD_PLAIN_MAX,
-    TRAILER_LENGTH, TRAILER_MAGIC,
+    SEALED_PACK_VERSION, TRAILER_LENGTH, TRAILER_MAGIC,
 };
 use crate::error::ContentError;
+use crate::sealed::{PackBoxes, PackGuard};
 use crate::transform::{TransformTag, pays};
 
 /// Length in bytes of a record's or a chunk's integers at most: each takes 4 or fewer in LEB128.
@@ -25,6 +27,8 @@ pub struct RecordEntry {
     pub(super) transform: TransformTag,
     pub(super) first_chunk: u32,
     pub(super) chunk_count: u32,
+    /// How many bytes the record takes beyond its stored bytes: the tag of its seal.
+    pub(super) overhead: u32,
 }
 
 impl RecordEntry {
@@ -49,7 +53,7 @@ impl RecordEntry {
     }
 
     pub(super) fn end(&self) -> usize {
-        self.offset as usize + self.stored_length as usize
+        (self.offset + self.stored_length + self.overhead) as usize
     }
 }
 
@@ -69,7 +73,9 @@ pub struct PackedChunk {
 pub struct PackIndex {
     records: Vec<RecordEntry>,
     chunks: Vec<ChunkRef>,
-    encoded_length: usize,
+    pack_length: u64,
+    /// What opens the records, where they are sealed.
+    pub(super) boxes: Option<PackBoxes>,
 }
 
 /// What the end of a pack tells.
@@ -87,9 +93,25 @@ pub enum TailOutcome {
 impl PackIndex {
     pub(super) fn new(records: Vec<RecordEntry>, chunks: Vec<ChunkRef>) -> Self {
         assert!(!records.is_empty(), "a pack has a record");
-        let mut index = Self { records, chunks, encoded_length: 0 };
-        index.encoded_length = index.encode().len();
+        let mut index = Self { records, chunks, pack_length: 0, boxes: None };
+        index.pack_length = index.plain_pack_length(index.encode().len());
         index
+    }
+
+    /// Makes the index that of a sealed pack.
+    pub(super) fn sealed(mut self, boxes: PackBoxes, pack_length: u64) -> Self {
+        self.pack_length = pack_length;
+        self.boxes = Some(boxes);
+        self
+    }
+
+    /// Returns where the last record ends.
+    pub(super) fn records_end(&self) -> usize {
+        self.records.last().map_or(HEADER.len(), RecordEntry::end)
+    }
+
+    fn plain_pack_length(&self, encoded_length: usize) -> u64 {
+        (self.records_end() + encoded_length + TRAILER_LENGTH) as u64
     }
 
     /// Returns the records in order.
@@ -121,15 +143,25 @@ impl PackIndex {
 
     /// Returns the length in bytes of the pack.
     pub fn pack_length(&self) -> u64 {
-        let records = self.records.last().map_or(HEADER.len(), RecordEntry::end);
-        (records + self.encoded_length + TRAILER_LENGTH) as u64
+        self.pack_length
     }
 
     /// Reads the index from the last bytes of a pack, however many there are.
     ///
     /// # Errors
     /// Where these are not the last bytes of a pack of `pack_length` bytes.
-    pub fn from_tail(tail: &[u8], pack_length: u64) -> Result<TailOutcome, ContentError> {
+    pub fn from_tail(
+        tail: &[u8],
+        pack_length: u64,
+        guard: &PackGuard,
+    ) -> Result<TailOutcome, ContentError> {
+        match guard.is_sealed() {
+            true => seal::index_from_tail(tail, pack_length, guard),
+            false => Self::from_plain_tail(tail, pack_length),
+        }
+    }
+
+    fn from_plain_tail(tail: &[u8], pack_length: u64) -> Result<TailOutcome, ContentError> {
         let length_min = (HEADER.len() + TRAILER_LENGTH) as u64;
         if !(length_min..=PACK_LENGTH_MAX).contains(&pack_length) || tail.len() as u64 > pack_length
         {
@@ -138,12 +170,15 @@ impl PackIndex {
         let Some((rest, trailer)) = tail.split_last_chunk::<TRAILER_LENGTH>() else {
             return Ok(TailOutcome::NeedMore { bytes: TRAILER_LENGTH as u64 });
         };
-        let ([a, b, c, d, version, magic @ ..], hash) = split_trailer(trailer);
-        if *magic != TRAILER_MAGIC || *version == 0 {
-            return Err(ContentError::PackTrailer);
+        if seal::is_sealed_tail(trailer) {
+            return Err(ContentError::IsSealed { what: "pack" });
         }
-        if *version > PACK_VERSION {
-            return Err(ContentError::NewerPack { version: *version, known: PACK_VERSION });
+        let ([a, b, c, d, version, magic @ ..], hash) = split_trailer(trailer);
+        if *magic == TRAILER_MAGIC && *version > SEALED_PACK_VERSION {
+            return Err(ContentError::NewerPack { version: *version, known: SEALED_PACK_VERSION });
+        }
+        if *magic != TRAILER_MAGIC || *version != PACK_VERSION {
+            return Err(ContentError::PackTrailer);
         }
         let length = u32::from_le_bytes([*a, *b, *c, *d]);
         if u64::from(length) > pack_length - length_min {
@@ -158,7 +193,7 @@ impl PackIndex {
         if tail_hash(encoded, &trailer[..TRAILER_LENGTH - 32]) != *hash {
             return Err(ContentError::IndexHash);
         }
-        let index = Self::decode(encoded)?;
+        let index = Self::decode(encoded, 0)?;
         if index.pack_length() != pack_length {
             let described = index.pack_length();
             return Err(ContentError::IndexMismatch { described, length: pack_length });
@@ -184,16 +219,18 @@ impl PackIndex {
         encoder.into_bytes()
     }
 
-    /// Reads the encoding of an index.
+    /// Reads the encoding of an index whose records take `overhead` bytes beyond what they say.
     ///
     /// # Errors
     /// [`ContentError::Index`] where it is not canonical, or breaks a limit.
-    pub fn decode(encoded: &[u8]) -> Result<Self, ContentError> {
+    pub(super) fn decode(encoded: &[u8], overhead: usize) -> Result<Self, ContentError> {
         let mut decoder = Decoder::new(encoded);
-        let (records, chunks) =
-            decode_parts(&mut decoder).map_err(|source| ContentError::Index { source })?;
+        let (records, chunks) = decode_parts(&mut decoder, overhead as u64)
+            .map_err(|source| ContentError::Index { source })?;
         decoder.finish().map_err(|source| ContentError::Index { source })?;
-        Ok(Self { records, chunks, encoded_length: encoded.len() })
+        let mut index = Self { records, chunks, pack_length: 0, boxes: None };
+        index.pack_length = index.plain_pack_length(encoded.len());
+        Ok(index)
     }
 
     pub(super) fn encoded_length_max(records: usize, chunks: usize) -> usize {
@@ -214,6 +251,7 @@ pub(super) fn tail_hash(encoded_index: &[u8], trailer: &[u8]) -> [u8; 32] {
 
 fn decode_parts(
     decoder: &mut Decoder<'_>,
+    overhead: u64,
 ) -> Result<(Vec<RecordEntry>, Vec<ChunkRef>), DecodeError> {
     let record_count = decoder.unsigned_max(PACK_CHUNKS_MAX as u64)? as usize;
     if record_count == 0 {
@@ -239,8 +277,12 @@ fn decode_parts(
             transform,
             first_chunk: first_chunk as u32,
             chunk_count: chunk_count as u32,
+            overhead: overhead as u32,
         });
-        offset += stored_length;
+        offset += stored_length + overhead;
+        if offset > PACK_LENGTH_MAX {
+            return Err(decoder.invalid("stored length", "more than a pack may have"));
+        }
         first_chunk += chunk_count;
     }
     let chunks = decode_chunks(decoder, first_chunk as usize)?;

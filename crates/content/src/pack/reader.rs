@@ -3,9 +3,10 @@
 use model::content::ChunkRef;
 use model::ids::PackId;
 
-use super::{HEADER, PackIndex, TailOutcome};
+use super::{HEADER, PackIndex, SEALED_HEADER, SEALED_PACK_VERSION, TailOutcome};
 use crate::error::ContentError;
 use crate::naming::ChunkNamer;
+use crate::sealed::PackGuard;
 use crate::transform::TransformDecoder;
 
 /// Checks that bytes are the pack they are taken for, and returns its index.
@@ -13,7 +14,11 @@ use crate::transform::TransformDecoder;
 /// # Errors
 /// [`ContentError::PackHash`] where they are not; the errors of [`PackIndex::from_tail`] where whoever named
 /// them made no pack of them.
-pub fn verify_whole(id: PackId, bytes: &[u8]) -> Result<PackIndex, ContentError> {
+pub fn verify_whole(
+    id: PackId,
+    bytes: &[u8],
+    guard: &PackGuard,
+) -> Result<PackIndex, ContentError> {
     let actual = PackId::from_bytes(*blake3::hash(bytes).as_bytes());
     if actual != id {
         return Err(ContentError::PackHash { id, actual });
@@ -22,14 +27,22 @@ pub fn verify_whole(id: PackId, bytes: &[u8]) -> Result<PackIndex, ContentError>
     let Some((header, _)) = bytes.split_first_chunk::<{ HEADER.len() }>() else {
         return Err(ContentError::PackLength { length });
     };
-    let ([name @ .., version], [known_name @ .., known]) = (header, &HEADER);
+    let due = if guard.is_sealed() { SEALED_HEADER } else { HEADER };
+    let ([name @ .., version], [known_name @ .., _]) = (header, &HEADER);
     if name != known_name || *version == 0 {
         return Err(ContentError::PackHeader);
     }
-    if version > known {
-        return Err(ContentError::NewerPack { version: *version, known: *known });
+    if *version > SEALED_PACK_VERSION {
+        return Err(ContentError::NewerPack { version: *version, known: SEALED_PACK_VERSION });
     }
-    match PackIndex::from_tail(bytes, length)? {
+    if *header != due {
+        let what = "pack";
+        return Err(match guard.is_sealed() {
+            true => ContentError::NotSealed { what },
+            false => ContentError::IsSealed { what },
+        });
+    }
+    match PackIndex::from_tail(bytes, length, guard)? {
         TailOutcome::Complete(index) => Ok(index),
         TailOutcome::NeedMore { .. } => Err(ContentError::PackLength { length }),
     }
@@ -55,6 +68,8 @@ pub fn open_record(
 pub struct RecordOpener {
     decoder: TransformDecoder,
     spare: Vec<u8>,
+    /// The stored bytes of a record whose seal was opened.
+    opened: Vec<u8>,
 }
 
 impl RecordOpener {
@@ -76,6 +91,16 @@ impl RecordOpener {
         if expected != actual {
             return Err(ContentError::RecordLength { record, expected, actual });
         }
+        let stored = match &index.boxes {
+            None => stored,
+            Some(boxes) => {
+                if !boxes.open(entry.pack_box(record), stored, &mut self.opened) {
+                    let source = Box::new(ContentError::Tampered { what: "record" });
+                    return Err(ContentError::Record { record, source });
+                }
+                &self.opened
+            }
+        };
         let mut plain = std::mem::take(&mut self.spare);
         self.decoder
             .decode(entry.transform(), stored, entry.plain_length(), &mut plain)

@@ -7,6 +7,7 @@ use super::*;
 use crate::error::ContentError;
 use crate::naming::{ChunkNamer, WorkspaceContentKeys};
 use crate::samples::{Random, random_bytes, text};
+use crate::sealed::PackGuard;
 use crate::transform::{Transform, TransformEncoder};
 
 const TRANSFORMS: [Transform; 4] =
@@ -21,7 +22,7 @@ fn chunk_ref(bytes: &[u8]) -> ChunkRef {
 }
 
 fn pack(transform: Transform, chunks: &[Vec<u8>]) -> FinishedPack {
-    let mut writer = PackWriter::new(transform).unwrap();
+    let mut writer = PackWriter::new(transform, &PackGuard::plain()).unwrap();
     for chunk in chunks {
         writer.push(chunk_ref(chunk), chunk).unwrap();
     }
@@ -50,7 +51,7 @@ fn read(index: &PackIndex, pack: &[u8]) -> Result<Vec<Vec<u8>>, ContentError> {
 }
 
 fn read_from_tail(pack: &[u8]) -> Result<Vec<Vec<u8>>, ContentError> {
-    match PackIndex::from_tail(pack, pack.len() as u64)? {
+    match PackIndex::from_tail(pack, pack.len() as u64, &PackGuard::plain())? {
         TailOutcome::Complete(index) => read(&index, pack),
         TailOutcome::NeedMore { .. } => panic!("the whole pack was given"),
     }
@@ -72,7 +73,7 @@ proptest! {
         }).collect();
         for transform in TRANSFORMS {
             let pack = pack(transform, &chunks);
-            prop_assert_eq!(&verify_whole(pack.id, &pack.bytes).unwrap(), &pack.index);
+            prop_assert_eq!(&verify_whole(pack.id, &pack.bytes, &PackGuard::plain()).unwrap(), &pack.index);
             prop_assert_eq!(&read(&pack.index, &pack.bytes).unwrap(), &chunks);
             let refs: Vec<_> = chunks.iter().map(|chunk| chunk_ref(chunk)).collect();
             prop_assert_eq!(pack.index.chunks(), &refs[..]);
@@ -90,18 +91,18 @@ proptest! {
             let place = place.index(encoded.len());
             encoded[place % 12] = value;
         }
-        if let Ok(index) = PackIndex::decode(&encoded) {
+        if let Ok(index) = PackIndex::decode(&encoded, 0) {
             prop_assert_eq!(index.encode(), encoded);
         }
     }
 
     #[test]
     fn hostile_bytes_are_no_pack(bytes in prop::collection::vec(any::<u8>(), 0..200), length in any::<u64>()) {
-        prop_assert!(PackIndex::from_tail(&bytes, bytes.len() as u64).is_err());
-        let _ = PackIndex::from_tail(&bytes, length);
-        let _ = PackIndex::decode(&bytes);
+        prop_assert!(PackIndex::from_tail(&bytes, bytes.len() as u64, &PackGuard::plain()).is_err());
+        let _ = PackIndex::from_tail(&bytes, length, &PackGuard::plain());
+        let _ = PackIndex::decode(&bytes, 0);
         let id = PackId::from_bytes(*blake3::hash(&bytes).as_bytes());
-        prop_assert!(verify_whole(id, &bytes).is_err());
+        prop_assert!(verify_whole(id, &bytes, &PackGuard::plain()).is_err());
     }
 }
 
@@ -125,7 +126,7 @@ fn every_flipped_bit_is_detected_and_named() {
         for bit in 0..pack.bytes.len() * 8 {
             let mut damaged = pack.bytes.clone();
             damaged[bit / 8] ^= 1 << (bit % 8);
-            let error = verify_whole(pack.id, &damaged).unwrap_err();
+            let error = verify_whole(pack.id, &damaged, &PackGuard::plain()).unwrap_err();
             assert!(matches!(error, ContentError::PackHash { id, .. } if id == pack.id));
             // A reader of ranges does not see the header, and a bit of a compressed record may mean nothing.
             match read_from_tail(&damaged) {
@@ -134,7 +135,11 @@ fn every_flipped_bit_is_detected_and_named() {
             }
             let tail_start = pack.index.records().last().unwrap().stored_range().end as usize;
             if bit / 8 >= tail_start {
-                assert!(PackIndex::from_tail(&damaged, damaged.len() as u64).is_err(), "bit {bit}");
+                assert!(
+                    PackIndex::from_tail(&damaged, damaged.len() as u64, &PackGuard::plain())
+                        .is_err(),
+                    "bit {bit}"
+                );
             }
         }
     }
@@ -144,9 +149,13 @@ fn every_flipped_bit_is_detected_and_named() {
 fn every_truncation_is_detected_and_named() {
     let pack = pack(Transform::Zstd { level: 1 }, &small_chunks());
     for length in 0..pack.bytes.len() {
-        let error = verify_whole(pack.id, &pack.bytes[..length]).unwrap_err();
+        let error = verify_whole(pack.id, &pack.bytes[..length], &PackGuard::plain()).unwrap_err();
         assert!(matches!(error, ContentError::PackHash { .. }));
-        assert!(PackIndex::from_tail(&pack.bytes[..length], length as u64).is_err(), "{length}");
+        assert!(
+            PackIndex::from_tail(&pack.bytes[..length], length as u64, &PackGuard::plain())
+                .is_err(),
+            "{length}"
+        );
     }
 }
 
@@ -154,7 +163,9 @@ fn every_truncation_is_detected_and_named() {
 fn a_tail_that_is_too_short_says_how_much_is_needed() {
     let pack = pack(Transform::Zstd { level: 1 }, &small_chunks());
     let length = pack.bytes.len();
-    let tail = |bytes: usize| PackIndex::from_tail(&pack.bytes[length - bytes..], length as u64);
+    let tail = |bytes: usize| {
+        PackIndex::from_tail(&pack.bytes[length - bytes..], length as u64, &PackGuard::plain())
+    };
     let needed = pack.index.encode().len() + 44;
     for bytes in 0..44 {
         assert_eq!(tail(bytes).unwrap(), TailOutcome::NeedMore { bytes: 44 });
@@ -165,7 +176,8 @@ fn a_tail_that_is_too_short_says_how_much_is_needed() {
     for bytes in needed..=length {
         assert_eq!(tail(bytes).unwrap(), TailOutcome::Complete(pack.index.clone()));
     }
-    let wrong = PackIndex::from_tail(&pack.bytes, length as u64 + 1).unwrap_err();
+    let wrong =
+        PackIndex::from_tail(&pack.bytes, length as u64 + 1, &PackGuard::plain()).unwrap_err();
     assert!(matches!(wrong, ContentError::IndexMismatch { .. }), "{wrong}");
 }
 
@@ -221,8 +233,8 @@ fn forged(records: &[(u8, u64, u64)], lengths: &[u64]) -> Vec<u8> {
 #[test]
 fn forged_indexes_are_refused() {
     const MIB: u64 = 1 << 20;
-    assert!(PackIndex::decode(&forged(&[(0, 9, 2)], &[5, 4])).is_ok());
-    assert!(PackIndex::decode(&forged(&[(1, 9, 1)], &[8 * MIB])).is_ok());
+    assert!(PackIndex::decode(&forged(&[(0, 9, 2)], &[5, 4]), 0).is_ok());
+    assert!(PackIndex::decode(&forged(&[(1, 9, 1)], &[8 * MIB]), 0).is_ok());
     let hostile = [
         ("no record", forged(&[], &[])),
         ("unknown transform", forged(&[(4, 9, 1)], &[90])),
@@ -246,7 +258,7 @@ fn forged_indexes_are_refused() {
         ),
     ];
     for (what, encoded) in hostile {
-        let error = PackIndex::decode(&encoded).expect_err(what);
+        let error = PackIndex::decode(&encoded, 0).expect_err(what);
         assert!(matches!(error, ContentError::Index { .. }), "{what}: {error}");
     }
 }
@@ -284,7 +296,7 @@ fn an_index_that_leaves_a_gap_or_overlaps_is_refused() {
 #[test]
 fn a_record_that_is_a_bomb_is_refused() {
     let (_, stored) = Transform::Zstd { level: 1 }.encode(&vec![0; 8 << 20]).unwrap();
-    let index = PackIndex::decode(&forged(&[(1, stored.len() as u64, 1)], &[2000])).unwrap();
+    let index = PackIndex::decode(&forged(&[(1, stored.len() as u64, 1)], &[2000]), 0).unwrap();
     let error = open_record(&index, 0, &stored, &namer()).unwrap_err();
     assert!(matches!(error, ContentError::Record { record: 0, .. }), "{error}");
 }
@@ -295,18 +307,21 @@ fn newer_packs_are_refused_by_version() {
     let name = |bytes: &[u8]| PackId::from_bytes(*blake3::hash(bytes).as_bytes());
     for place in [7, pack.bytes.len() - 40] {
         let mut newer = pack.bytes.clone();
-        newer[place] = 2;
-        let error = verify_whole(name(&newer), &newer).unwrap_err();
-        assert!(matches!(error, ContentError::NewerPack { version: 2, known: 1 }), "{error}");
+        newer[place] = 3;
+        let error = verify_whole(name(&newer), &newer, &PackGuard::plain()).unwrap_err();
+        assert!(matches!(error, ContentError::NewerPack { version: 3, known: 2 }), "{error}");
     }
     let mut other = pack.bytes;
     other[0] = b'Z';
-    assert!(matches!(verify_whole(name(&other), &other), Err(ContentError::PackHeader)));
+    assert!(matches!(
+        verify_whole(name(&other), &other, &PackGuard::plain()),
+        Err(ContentError::PackHeader)
+    ));
 }
 
 /// Pushes chunks until the pack is full.
 fn fill(mut chunk: impl FnMut(u64) -> Vec<u8>) -> FinishedPack {
-    let mut writer = PackWriter::new(Transform::default()).unwrap();
+    let mut writer = PackWriter::new(Transform::default(), &PackGuard::plain()).unwrap();
     for seed in 0.. {
         let bytes = chunk(seed);
         writer.push(chunk_ref(&bytes), &bytes).unwrap();
@@ -332,16 +347,16 @@ fn full_packs_have_about_the_target_length_and_are_within_the_limits() {
     ] {
         let length = pack.bytes.len() as u64;
         assert!((target * 3 / 4..target * 5 / 4).contains(&length), "{length}");
-        assert!(verify_whole(pack.id, &pack.bytes).is_ok());
+        assert!(verify_whole(pack.id, &pack.bytes, &PackGuard::plain()).is_ok());
     }
     let tiny = fill(|seed| seed.to_le_bytes().to_vec());
     assert!(tiny.index.chunks().len() <= PACK_CHUNKS_MAX);
-    assert!(verify_whole(tiny.id, &tiny.bytes).is_ok());
+    assert!(verify_whole(tiny.id, &tiny.bytes, &PackGuard::plain()).is_ok());
     let mut huge = (0..4).map(|seed| random_bytes(seed, 1_000_000)).collect::<Vec<_>>();
     huge.insert(3, random_bytes(9, 5000));
     huge.push(random_bytes(10, CHUNK_SIZE_MAX as usize));
     let largest = fill(|seed| huge[seed as usize].clone());
-    assert!(verify_whole(largest.id, &largest.bytes).is_ok());
+    assert!(verify_whole(largest.id, &largest.bytes, &PackGuard::plain()).is_ok());
 }
 
 #[test]
@@ -357,7 +372,7 @@ fn records_have_at_most_a_mebibyte_unless_a_chunk_has_more() {
 fn a_writer_makes_the_same_pack_in_used_memory() {
     let chunks = small_chunks();
     let expected = pack(Transform::Zstd { level: 1 }, &chunks);
-    let mut writer = PackWriter::new(Transform::Zstd { level: 1 }).unwrap();
+    let mut writer = PackWriter::new(Transform::Zstd { level: 1 }, &PackGuard::plain()).unwrap();
     for round in 0..4 {
         for chunk in &chunks {
             writer.push(chunk_ref(chunk), chunk).unwrap();
@@ -376,7 +391,7 @@ fn records_encoded_elsewhere_make_the_same_pack() {
     let chunks: Vec<_> = (0..200).map(|seed| text(seed, 16_000)).collect();
     let expected = pack(Transform::Zstd { level: 1 }, &chunks);
     let mut encoder = TransformEncoder::new(Transform::Zstd { level: 1 }).unwrap();
-    let (mut assembler, mut record) = (PackAssembler::default(), PlainRecord::new());
+    let (mut assembler, mut record) = (PackAssembler::new(&PackGuard::plain()), PlainRecord::new());
     for bytes in &chunks {
         record.push(chunk_ref(bytes), bytes);
         if record.is_full() {
@@ -385,6 +400,6 @@ fn records_encoded_elsewhere_make_the_same_pack() {
         }
     }
     assembler.push(&record.encode(&mut encoder).unwrap());
-    let pack = assembler.finish();
+    let pack = assembler.finish().unwrap();
     assert_eq!((pack.id, pack.index), (expected.id, expected.index));
 }

@@ -7,9 +7,11 @@ use model::ids::PackId;
 use super::index::RecordEntry;
 use super::{
     HEADER, PACK_CHUNKS_MAX, PACK_STORED_TARGET, PACK_VERSION, PackIndex, PlainRecord,
-    RECORD_CHUNKS_MAX, RECORD_PLAIN_MAX, StoredRecord, TRAILER_LENGTH, TRAILER_MAGIC,
+    RECORD_CHUNKS_MAX, RECORD_PLAIN_MAX, SEALED_HEADER, StoredRecord, TRAILER_LENGTH,
+    TRAILER_MAGIC, seal,
 };
 use crate::error::ContentError;
+use crate::sealed::PackGuard;
 use crate::transform::{Transform, TransformEncoder, TransformTag};
 
 /// A pack to be stored.
@@ -34,15 +36,15 @@ pub struct PackWriter {
 }
 
 impl PackWriter {
-    /// Prepares for the first pack.
+    /// Prepares for the first pack; `guard` is that of the workspace.
     ///
     /// # Errors
     /// [`ContentError::UnsupportedTransform`].
-    pub fn new(transform: Transform) -> Result<Self, ContentError> {
+    pub fn new(transform: Transform, guard: &PackGuard) -> Result<Self, ContentError> {
         Ok(Self {
             encoder: TransformEncoder::new(transform)?,
             record: PlainRecord::new(),
-            pack: PackAssembler::default(),
+            pack: PackAssembler::new(guard),
         })
     }
 
@@ -74,7 +76,9 @@ impl PackWriter {
     pub fn stored_len_max(&self) -> usize {
         let chunks = self.pack.chunks.len() + self.record.chunks.len();
         let index = PackIndex::encoded_length_max(self.pack.records.len() + 1, chunks);
-        self.pack.bytes.len() + HEADER.len() + self.record.plain_len() + index + TRAILER_LENGTH
+        let plain =
+            self.pack.bytes.len() + HEADER.len() + self.record.plain_len() + index + TRAILER_LENGTH;
+        if self.pack.guard.is_sealed() { seal::pack_length_max(plain) } else { plain }
     }
 
     /// Tells whether it is time to finish the pack; nothing may be pushed any more.
@@ -98,7 +102,7 @@ impl PackWriter {
         if !self.record.is_empty() {
             self.seal_record()?;
         }
-        Ok(self.pack.finish())
+        self.pack.finish()
     }
 
     /// Takes the bytes of a pack that is stored, so that the next ones need no fresh memory.
@@ -114,8 +118,9 @@ impl PackWriter {
 }
 
 /// Lays encoded records out as a pack.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct PackAssembler {
+    guard: PackGuard,
     bytes: Vec<u8>,
     records: Vec<RecordEntry>,
     chunks: Vec<ChunkRef>,
@@ -124,6 +129,18 @@ pub struct PackAssembler {
 }
 
 impl PackAssembler {
+    /// Prepares for the first pack; `guard` is that of the workspace.
+    pub fn new(guard: &PackGuard) -> Self {
+        Self {
+            guard: guard.clone(),
+            bytes: Vec::new(),
+            records: Vec::new(),
+            chunks: Vec::new(),
+            plain_length: 0,
+            spare: Vec::new(),
+        }
+    }
+
     /// Adds a record behind the others.
     ///
     /// # Panics
@@ -147,27 +164,27 @@ impl PackAssembler {
         self.records.is_empty()
     }
 
-    /// Finishes the pack, and prepares for the next.
+    /// Finishes the pack, seals it where the workspace is sealed, and prepares for the next.
+    ///
+    /// # Errors
+    /// [`ContentError::UnsupportedSeal`].
     ///
     /// # Panics
     /// Where the pack is empty.
-    pub fn finish(&mut self) -> FinishedPack {
-        let next = Self { bytes: std::mem::take(&mut self.spare), ..Self::default() };
+    pub fn finish(&mut self) -> Result<FinishedPack, ContentError> {
+        let next = Self { bytes: std::mem::take(&mut self.spare), ..Self::new(&self.guard) };
         let Self { mut bytes, records, chunks, .. } = std::mem::replace(self, next);
         let index = PackIndex::new(records, chunks);
-        let encoded_index = index.encode();
-        let mut trailer = Encoder::default();
-        trailer.raw(&(encoded_index.len() as u32).to_le_bytes());
-        trailer.raw(&[PACK_VERSION]);
-        trailer.raw(&TRAILER_MAGIC);
-        let trailer = trailer.into_bytes();
-        let hash = super::index::tail_hash(&encoded_index, &trailer);
-        bytes.extend_from_slice(&encoded_index);
-        bytes.extend_from_slice(&trailer);
-        bytes.extend_from_slice(&hash);
+        let index = match self.guard.begin(&index.encode())? {
+            Some(boxes) => seal::seal_pack(&mut bytes, index, boxes)?,
+            None => {
+                lay_out_end(&mut bytes, &index);
+                index
+            }
+        };
         assert_eq!(bytes.len() as u64, index.pack_length(), "the index describes the pack");
         let id = PackId::from_bytes(*blake3::hash(&bytes).as_bytes());
-        FinishedPack { id, bytes, index }
+        Ok(FinishedPack { id, bytes, index })
     }
 
     /// Takes the bytes of a pack that is stored, so that the next ones need no fresh memory.
@@ -196,22 +213,42 @@ impl PackAssembler {
             && self.chunks.len() + chunk_count <= PACK_CHUNKS_MAX;
         assert!(fits, "a full pack must be finished before more is pushed");
         if self.bytes.is_empty() {
-            self.bytes.extend_from_slice(&HEADER);
+            let header = if self.guard.is_sealed() { SEALED_HEADER } else { HEADER };
+            self.bytes.extend_from_slice(&header);
         }
     }
 
     /// Enters the record whose stored bytes are all that no record claims yet.
     fn enter(&mut self, chunks: &[ChunkRef], plain_length: usize, transform: TransformTag) {
         let offset = self.records.last().map_or(HEADER.len(), RecordEntry::end);
+        let stored_length = (self.bytes.len() - offset) as u32;
+        // The tag comes once the pack is finished.
+        let overhead = self.guard.overhead();
+        self.bytes.resize(self.bytes.len() + overhead, 0);
         self.records.push(RecordEntry {
             offset: offset as u32,
-            stored_length: (self.bytes.len() - offset) as u32,
+            stored_length,
             plain_length: plain_length as u32,
             transform,
             first_chunk: self.chunks.len() as u32,
             chunk_count: chunks.len() as u32,
+            overhead: overhead as u32,
         });
         self.chunks.extend_from_slice(chunks);
         self.plain_length += plain_length as u64;
     }
+}
+
+/// Lays index and trailer of a plain pack behind its records.
+fn lay_out_end(bytes: &mut Vec<u8>, index: &PackIndex) {
+    let encoded_index = index.encode();
+    let mut trailer = Encoder::default();
+    trailer.raw(&(encoded_index.len() as u32).to_le_bytes());
+    trailer.raw(&[PACK_VERSION]);
+    trailer.raw(&TRAILER_MAGIC);
+    let trailer = trailer.into_bytes();
+    let hash = super::index::tail_hash(&encoded_index, &trailer);
+    bytes.extend_from_slice(&encoded_index);
+    bytes.extend_from_slice(&trailer);
+    bytes.extend_from_slice(&hash);
 }

@@ -1,8 +1,8 @@
 use proptest::prelude::{any, prop_assert_eq, proptest};
 
 use super::*;
-use crate::commit::{Action, Change, Commit, PackRef};
-use crate::entry::{Entry, Genesis, Mode};
+use crate::commit::{Action, Change, Commit, CommitSeal, PackRef};
+use crate::entry::{Entry, Genesis, Mode, SealedGenesis};
 use crate::node::{NodeKind, NodeRecord, Timestamp};
 use crate::testing::{commit, node, put};
 
@@ -42,9 +42,72 @@ const GOLDEN_GENESIS: &str = "64b25c12";
 #[test]
 fn newer_version_is_refused_by_name() {
     let mut bytes = encode_message(&entry());
-    bytes[1] = FORMAT_VERSION + 1;
-    let refused = DecodeError::NewerVersion { kind: "log entry", version: FORMAT_VERSION + 1 };
+    bytes[1] = SEALED_VERSION + 1;
+    let refused = DecodeError::NewerVersion { kind: "log entry", version: SEALED_VERSION + 1 };
     assert_eq!(decode_message::<Entry>(&bytes), Err(refused));
+}
+
+fn sealed_genesis() -> Genesis {
+    Genesis {
+        name: String::new(),
+        mode: Mode::Sealed(SealedGenesis { account: [1; 32], salt: [2; 32], header: vec![3; 40] }),
+        created: Timestamp::default(),
+        content_key: [0; 32],
+    }
+}
+
+fn sealed_entry() -> Entry {
+    let seal = CommitSeal {
+        epoch: 1,
+        salt: [4; 32],
+        device_key: [5; 32],
+        certificate: [6; 64],
+        header: vec![7; 144],
+        signature: [8; 64],
+    };
+    let mut entry = entry();
+    entry.commit.device_name.clear();
+    entry.commit.seal = Some(Box::new(seal));
+    entry
+}
+
+#[test]
+fn sealed_messages_have_a_version_of_their_own_and_return() {
+    let bytes = encode_message(&sealed_entry());
+    assert_eq!(bytes[1], SEALED_VERSION);
+    assert_eq!(decode_message(&bytes), Ok(sealed_entry()));
+    let bytes = encode_message(&sealed_genesis());
+    assert_eq!(bytes[1], SEALED_VERSION);
+    assert_eq!(decode_message(&bytes), Ok(sealed_genesis()));
+}
+
+#[test]
+fn name_of_a_sealed_workspace_is_not_in_its_genesis() {
+    let named = Genesis { name: "Letters".to_owned(), ..sealed_genesis() };
+    assert_eq!(encode_message(&named), encode_message(&sealed_genesis()));
+    assert_eq!(named.hash(), sealed_genesis().hash());
+}
+
+#[test]
+fn plain_and_sealed_messages_are_never_taken_for_each_other() {
+    for (plain, sealed) in [
+        (encode_message(&entry()), encode_message(&sealed_entry())),
+        (encode_message(&genesis()), encode_message(&sealed_genesis())),
+    ] {
+        for (mut bytes, version) in [(plain, SEALED_VERSION), (sealed, FORMAT_VERSION)] {
+            bytes[1] = version;
+            assert!(decode_message::<Entry>(&bytes).is_err());
+            assert!(decode_message::<Genesis>(&bytes).is_err());
+        }
+    }
+    // A sealed commit without its seal is a plain one that says it is sealed.
+    let mut bytes = encode_message(&entry());
+    bytes[1] = SEALED_VERSION;
+    bytes.push(0);
+    assert!(matches!(
+        decode_message::<Entry>(&bytes),
+        Err(DecodeError::InvalidValue { what: "version", .. })
+    ));
 }
 
 #[test]

@@ -2,7 +2,7 @@ use proptest::prelude::{Strategy, any, prop, proptest};
 
 use super::*;
 use crate::codec::encode_message;
-use crate::commit::Commit;
+use crate::commit::{Change, Commit};
 use crate::ids::EntryHash;
 use crate::node::{NodeKind, Timestamp};
 use crate::path::Name;
@@ -43,7 +43,7 @@ fn folded(commits: Vec<Vec<Change>>) -> (Tree, Vec<FoldNote>) {
     let mut tree = Tree::default();
     let mut notes = Vec::new();
     for (seq, changes) in (1..).zip(commits) {
-        let Ok(done) = fold(&mut tree, &entry(seq, commit(seq as u8, changes)));
+        let Ok(done) = fold(&mut tree, &entry(seq, commit(seq as u8, changes)), &PlainOpener);
         notes.extend(done.notes);
     }
     check(&tree);
@@ -187,7 +187,7 @@ proptest! {
         let mut tree = Tree::default();
         for (seq, spec) in (1..).zip(changes) {
             let change = change_for(&tree, spec);
-            let Ok(_) = fold(&mut tree, &entry(seq, commit(1, vec![change])));
+            let Ok(_) = fold(&mut tree, &entry(seq, commit(1, vec![change])), &PlainOpener);
             check(&tree);
         }
     }
@@ -202,7 +202,7 @@ proptest! {
                 change.action = Action::Put(vec![unreadable]);
             }
             let id = change.node;
-            let Ok(folded) = fold(&mut tree, &entry(seq, commit(1, vec![change])));
+            let Ok(folded) = fold(&mut tree, &entry(seq, commit(1, vec![change])), &PlainOpener);
             if let Outcome::Accepted { version } = folded.outcomes[0] {
                 *counted.entry(id).or_insert(0) += 1;
                 assert_eq!(counted[&id], version);
@@ -221,7 +221,7 @@ proptest! {
             let change = change_for(&tree, spec);
             let deletes = change.action == Action::Delete;
             let id = change.node;
-            let Ok(_) = fold(&mut tree, &entry(seq, commit(1, vec![change])));
+            let Ok(_) = fold(&mut tree, &entry(seq, commit(1, vec![change])), &PlainOpener);
             for (other, item) in before.nodes().filter(|(_, item)| item.is_alive()) {
                 let alive = tree.get(other).is_some_and(TreeNode::is_alive);
                 assert!(alive || (deletes && *other == id), "{other} {item:?} vanished");
@@ -261,4 +261,57 @@ fn nothing_comes_to_lie_in_settings() {
     *payload = encode_message(&record);
     let (tree, _) = folded(vec![vec![put], vec![inside]]);
     assert_eq!(place(&tree, 3).as_deref(), Some("x"));
+}
+
+/// Vouches for nobody but device 1, and opens only payloads that do not begin with a zero.
+struct Distrustful;
+
+impl Opener for Distrustful {
+    fn check(&self, commit: &Commit) -> Result<(), String> {
+        match commit.device.as_bytes()[0] {
+            1 => Ok(()),
+            _ => Err("a stranger".to_owned()),
+        }
+    }
+
+    fn open<'a>(&self, commit: &'a Commit, number: usize) -> Result<Payload<'a>, String> {
+        let opened = PlainOpener.open(commit, number)?;
+        match &opened {
+            Some(payload) if payload.first() == Some(&0) => Err("not for us".to_owned()),
+            _ => Ok(opened),
+        }
+    }
+}
+
+#[test]
+fn commit_that_nobody_vouches_for_is_void_in_every_change_and_counts_as_versions() {
+    let mut tree = Tree::default();
+    let first = vec![link(1, 0, 0, "a", "x"), link(2, 0, 0, "b", "x")];
+    let Ok(done) = fold(&mut tree, &entry(1, commit(1, first)), &Distrustful);
+    assert_eq!(done.void, None);
+    let forged = vec![link(1, 1, 0, "c", "y"), delete(2, 1), link(3, 0, 0, "d", "z")];
+    let mut forged = commit(2, forged);
+    forged.device = crate::ids::DeviceId::from_bytes([9; 16]);
+    let Ok(done) = fold(&mut tree, &entry(2, forged), &Distrustful);
+    assert_eq!(done.void.as_deref(), Some("a stranger"));
+    assert_eq!(done.notes.len(), 3);
+    assert_eq!(place(&tree, 1).as_deref(), Some("a"));
+    assert_eq!(place(&tree, 2).as_deref(), Some("b"));
+    assert_eq!(place(&tree, 3), None);
+    for (id, version) in [(1, 2), (2, 2), (3, 1)] {
+        assert_eq!(tree.get(&node(id)).map(|node| node.version), Some(version), "{id}");
+    }
+}
+
+#[test]
+fn payload_that_cannot_be_opened_is_void_alone() {
+    let mut tree = Tree::default();
+    let closed = Change { node: node(1), base: 0, action: Action::Put(vec![0, 1]) };
+    let Ok(done) =
+        fold(&mut tree, &entry(1, commit(1, vec![closed, link(2, 0, 0, "b", "x")])), &Distrustful);
+    assert_eq!(done.void, None);
+    assert!(
+        matches!(&done.notes[..], [FoldNote::Unreadable { reason, .. }] if reason == "not for us")
+    );
+    assert_eq!(place(&tree, 2).as_deref(), Some("b"));
 }

@@ -359,6 +359,8 @@ impl Engine {
         self.push().await.map(drop)
     }
 
+    /// Makes the commit that goes into the outbox and into the log: from here on nobody but members reads its payloads,
+    /// where the workspace is sealed.
     pub(super) fn commit_of(
         &self,
         op_id: OpId,
@@ -366,7 +368,7 @@ impl Engine {
         packs: Vec<PackRef>,
         inline_packs: Vec<Vec<u8>>,
     ) -> Result<Commit> {
-        Ok(Commit {
+        let commit = Commit {
             op_id,
             device: self.options.device,
             device_name: self.options.device_name.clone(),
@@ -375,7 +377,9 @@ impl Engine {
             changes,
             packs,
             inline_packs,
-        })
+            seal: None,
+        };
+        Ok(self.keys.seal_commit(commit)?)
     }
 
     /// Reads nodes of the folder, so that their matter is known. Returns whether any was read.

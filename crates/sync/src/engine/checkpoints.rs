@@ -2,13 +2,13 @@
 
 use bytes::Bytes;
 use model::checkpoint::{
-    Checkpoint, Page, build_pages, decode_entry, decode_pack_entry, node_entry, pack_entry,
+    Checkpoint, Page, build_stored_pages, decode_entry, decode_pack_entry, node_entry, pack_entry,
 };
 use model::codec::decode_message;
 use model::{Head, NodeId, PackRef, PageId, TreeNode, TreeStore};
 use storage::ObjectKey;
 
-use super::{Engine, Event};
+use super::{Engine, Event, VoidEntry};
 use crate::error::{Result, SyncError};
 use crate::state::State;
 
@@ -22,6 +22,16 @@ impl Engine {
     /// Takes over the newest checkpoint, if there is one.
     pub(super) async fn start_from_checkpoint(&mut self) -> Result<()> {
         let Some(checkpoint) = self.environment.log.checkpoint().await? else { return Ok(()) };
+        match self.keys.check_checkpoint(&checkpoint) {
+            Ok(()) => {}
+            // Nobody who may has made it. The log is still there, and says the same as an honest one.
+            Err(error) if error.is_damage() => {
+                let reason = error.to_string();
+                self.report.void_entries.push(VoidEntry { seq: checkpoint.head.seq, reason });
+                return Ok(());
+            }
+            Err(error) => return Err(error.into()),
+        }
         (self.observer)(Event::Step("checkpoint"));
         self.read_tree(checkpoint.nodes, |state, key, value| {
             let (id, node) = decode_entry::<NodeId, TreeNode>(key, value)?;
@@ -47,7 +57,7 @@ impl Engine {
         while let Some(id) = pending.pop() {
             let bytes = self.environment.store.read_page(id).await?;
             self.report.received_bytes += bytes.len() as u64;
-            let page: Page = decode_message(&bytes)?;
+            let page: Page = decode_message(&self.keys.open_page(&bytes)?)?;
             if page.level > 0 {
                 for (_, child) in page.entries.iter().rev() {
                     let mut decoder = model::codec::Decoder::new(child);
@@ -88,9 +98,11 @@ impl Engine {
             Ok::<_, SyncError>(())
         };
         let (mut failed, mut pack_failed) = (None, None);
-        let nodes = build_pages(until_error(NodeRows::new(&self.state), &mut failed), &mut keep)?;
-        let packs =
-            build_pages(until_error(PackRows::new(&self.state), &mut pack_failed), &mut keep)?;
+        let seal = |page| Ok(self.keys.seal_page(page)?);
+        let rows = until_error(NodeRows::new(&self.state), &mut failed);
+        let nodes = build_stored_pages(rows, seal, &mut keep)?;
+        let rows = until_error(PackRows::new(&self.state), &mut pack_failed);
+        let packs = build_stored_pages(rows, seal, &mut keep)?;
         if let Some(error) = failed.or(pack_failed) {
             return Err(error);
         }
@@ -104,7 +116,8 @@ impl Engine {
             }
         }
         store.sync().await?;
-        let checkpoint = Checkpoint { head, nodes, node_count, packs };
+        let checkpoint = Checkpoint { head, nodes, node_count, packs, seal: None };
+        let checkpoint = self.keys.seal_checkpoint(checkpoint);
         Ok(self.environment.log.publish_checkpoint(&checkpoint).await?)
     }
 }

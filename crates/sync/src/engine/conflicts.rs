@@ -76,7 +76,8 @@ impl Engine {
         };
         let Some(entry) = self.state.entry(first)? else { return Ok((String::new(), false)) };
         let is_own = entry.commit.device == self.options.device;
-        Ok((entry.commit.device_name, is_own))
+        let (name, _) = self.keys.commit_header(&entry.commit).unwrap_or_default();
+        Ok((name, is_own))
     }
 
     pub(super) fn remote_path(&self, node: &NodeId) -> Result<Option<RelativePath>> {

@@ -2,13 +2,14 @@
 
 use std::collections::{HashMap, HashSet};
 
+use content::WorkspaceKeys;
 use model::codec::{decode_message, encode_message};
 use model::commit::PackRef;
 use model::fold::{FoldNote, Folded, fold};
 use model::wire::RefusalKind;
-use model::{Action, Commit, Entry, NodeId, NodeRecord, Outcome, TreeNode, TreeStore};
+use model::{Action, Commit, Entry, NodeId, NodeRecord, Opener, Outcome, TreeNode, TreeStore};
 
-use super::{Engine, Event};
+use super::{Engine, Event, VoidEntry};
 use crate::chunk_reader::pack_id;
 use crate::error::{Result, SyncError};
 use crate::overlay::OverlayNode;
@@ -60,24 +61,30 @@ impl Engine {
         if !entry.follows(&head) {
             return Err(SyncError::HistoryDiverged { seq: entry.seq });
         }
+        let keys = &self.keys;
+        keys.check_epoch(&entry.commit)?;
         let mut has_settings = false;
-        let rejected = self.state.transaction(|state| {
-            let folded = fold(state, entry)?;
+        let (rejected, void) = self.state.transaction(|state| {
+            let folded = fold(state, entry, keys)?;
             has_settings = folded.touched.iter().any(NodeId::is_settings);
             note_packs(state, entry)?;
             state.add_entry(entry, folded.touched.iter().copied())?;
             let is_own = state.is_in_outbox(&entry.commit.op_id)?;
-            let settled = if is_own { settle(state, entry, &folded)? } else { Settled::default() };
+            let settled =
+                if is_own { settle(state, entry, &folded, keys)? } else { Settled::default() };
             let is_settled =
                 |node: &NodeId| node.is_settings() || settled.as_proposed.contains(node);
             for node in folded.touched.iter().filter(|node| !is_settled(node)) {
                 state.add_unsynced(node)?;
             }
             state.set_head(&entry.head())?;
-            Ok(settled.rejected)
+            Ok((settled.rejected, folded.void))
         })?;
         if has_settings {
             (self.observer)(Event::SettingsChanged);
+        }
+        if let Some(reason) = void {
+            self.report.void_entries.push(VoidEntry { seq: entry.seq, reason });
         }
         // The merge base is back at what was before; what is in the folder differs from that again.
         for proposed in rejected {
@@ -208,7 +215,12 @@ struct Settled {
 }
 
 /// Brings the merge base in line with what became of an own commit.
-fn settle(state: &mut State, entry: &Entry, folded: &Folded) -> Result<Settled> {
+fn settle(
+    state: &mut State,
+    entry: &Entry,
+    folded: &Folded,
+    keys: &WorkspaceKeys,
+) -> Result<Settled> {
     let differs: HashSet<NodeId> = folded.notes.iter().map(FoldNote::node).collect();
     let mut settled = Settled::default();
     let mut directories = Directories::default();
@@ -232,11 +244,12 @@ fn settle(state: &mut State, entry: &Entry, folded: &Folded) -> Result<Settled> 
                 !differs.contains(node)
             }
             // Where the fold did something else the planner merges: it compares records, not only versions.
-            (Outcome::Accepted { version }, Action::Put(payload)) => {
+            (Outcome::Accepted { version }, Action::Put(_)) => {
+                let payload = keys.open(&entry.commit, number).ok().flatten().unwrap_or_default();
                 let is_accepted = state.accept_pending(node, op_id, *version)?;
                 is_accepted
                     && !differs.contains(node)
-                    && directories.are_themselves(state, payload)?
+                    && directories.are_themselves(state, &payload)?
             }
         };
         if is_as_proposed {

@@ -68,6 +68,7 @@ pub(super) fn engine(folder: &Path, store: &Path, state: State) -> Engine {
         device_name: "laptop".to_owned(),
         allow_mass_delete: false,
         transform: Transform::Zstd { level: 1 },
+        keys: None,
     };
     Engine::open(environment, state, options).expect("opens")
 }

@@ -7,8 +7,8 @@ use model::codec::decode_message;
 use model::environment::random_bytes;
 use model::fold::fold;
 use model::{
-    Action, DeviceId, NodeId, NodeKind, NodeRecord, NodeState, RelativePath, Timestamp, Tree,
-    TreeNode, TreeStore,
+    DeviceId, Entry, NodeId, NodeKind, NodeRecord, NodeState, Opener, RelativePath, Timestamp,
+    Tree, TreeNode, TreeStore,
 };
 
 use super::Engine;
@@ -70,18 +70,23 @@ impl Engine {
             let is_over = match at {
                 At::Seq(last) => seq > last,
                 // Clocks differ: everything up to the last entry of that time belongs to it.
-                At::Time(time) => entry.commit.time > time,
+                At::Time(time) => self.header(&entry).1 > time,
             };
             waiting.push(entry);
             if !is_over {
                 for entry in waiting.drain(..) {
-                    let Ok(_) = fold(&mut tree, &entry);
+                    let Ok(_) = fold(&mut tree, &entry, &self.keys);
                 }
             } else if matches!(at, At::Seq(_)) {
                 break;
             }
         }
         Ok(tree)
+    }
+
+    /// Returns how the device of an entry calls itself, and its clock; nothing where nobody can tell.
+    fn header(&self, entry: &Entry) -> (String, Timestamp) {
+        self.keys.commit_header(&entry.commit).unwrap_or_default()
     }
 
     /// A device that began at a checkpoint reads what was before it, once somebody asks.
@@ -147,19 +152,22 @@ impl Engine {
         let mut holders = BTreeSet::new();
         for seq in 1..=head.seq {
             let Some(entry) = self.state.entry(seq)? else { continue };
-            let Ok(folded) = fold(&mut tree, &entry);
+            let Ok(folded) = fold(&mut tree, &entry, &self.keys);
+            if folded.void.is_some() {
+                continue;
+            }
+            let (device_name, time) = self.header(&entry);
             holders.extend(find(&tree, path, false));
             let parent = path
                 .split_last()
                 .and_then(|(parent, name)| Some((find(&tree, &parent, false)?, name)));
-            for (change, outcome) in entry.commit.changes.iter().zip(&folded.outcomes) {
+            let changes = entry.commit.changes.iter().zip(&folded.outcomes);
+            for (number, (change, outcome)) in changes.enumerate() {
                 if !matches!(outcome, model::Outcome::Accepted { .. }) {
                     continue;
                 }
-                let record = match &change.action {
-                    Action::Put(payload) => decode_message(payload).ok(),
-                    Action::Delete => None,
-                };
+                let payload = self.keys.open(&entry.commit, number).ok().flatten();
+                let record = payload.and_then(|payload| decode_message(&payload).ok());
                 // One that came later to a taken name had the path where it was made.
                 let place =
                     record.as_ref().map(|record: &NodeRecord| (record.parent, &record.name));
@@ -169,9 +177,9 @@ impl Engine {
                 }
                 versions.push(VersionInfo {
                     seq,
-                    time: entry.commit.time,
+                    time,
                     device: entry.commit.device,
-                    device_name: entry.commit.device_name.clone(),
+                    device_name: device_name.clone(),
                     record,
                     node: change.node,
                 });
@@ -249,7 +257,7 @@ impl Engine {
         let mut tree = Tree::default();
         for seq in 1..=self.head()?.seq {
             let Some(entry) = self.state.entry(seq)? else { continue };
-            let Ok(_) = fold(&mut tree, &entry);
+            let Ok(_) = fold(&mut tree, &entry, &self.keys);
             if let Some(found) = tree.get(node).filter(|found| found.version == version) {
                 return Ok(found.is_alive().then(|| found.record.clone()));
             }

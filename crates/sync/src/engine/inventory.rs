@@ -51,7 +51,10 @@ impl Engine {
         let mut named = Vec::new();
         for seq in 1..=self.head()?.seq {
             let Some(entry) = self.state.entry(seq)? else { continue };
-            let Ok(folded) = fold(&mut tree, &entry);
+            let Ok(folded) = fold(&mut tree, &entry, &self.keys);
+            if folded.void.is_some() {
+                continue;
+            }
             for (change, outcome) in entry.commit.changes.iter().zip(&folded.outcomes) {
                 let Outcome::Accepted { version } = outcome else { continue };
                 let Some(node) = tree.get(&change.node).filter(|node| node.is_alive()) else {

@@ -105,6 +105,7 @@ async fn commit_whose_packs_the_store_has_lost_is_made_anew() {
         changes,
         packs: vec![lost],
         inline_packs: Vec::new(),
+        seal: None,
     };
     engine.state.add_to_outbox(&commit).unwrap();
     engine.state.propose_synced(&row).unwrap();

@@ -27,6 +27,17 @@ fn worlds_that_found_a_defect_are_well() {
     }
 }
 
+/// How many worlds are run with a sealed workspace.
+const SEALED: u64 = 100;
+
+#[test]
+fn no_sealed_world_loses_anything_or_tells_a_name() {
+    let expand = |seed| WorldOptions { sealed: true, ..WorldOptions::from_seed(seed) };
+    let bad = run_worlds(0..SEALED, expand, &Coverage::default(), |_| {});
+    let bad: Vec<_> = bad.iter().map(ToString::to_string).collect();
+    assert_eq!(bad.len(), 0, "{}", bad.join("\n"));
+}
+
 #[test]
 fn same_seed_gives_the_same_trace() {
     let coverage = Coverage::default();

@@ -168,9 +168,10 @@ impl Log {
             changes,
             packs: Vec::new(),
             inline_packs: Vec::new(),
+            seal: None,
         };
         let entry = Entry { seq, previous: EntryHash::NONE, commit };
-        let Ok(folded) = fold(&mut self.tree, &entry);
+        let Ok(folded) = fold(&mut self.tree, &entry, &model::PlainOpener);
         self.entries.push(entry);
         folded.outcomes
     }
@@ -230,7 +231,7 @@ impl Device {
     /// Folds what is new in the log.
     pub(super) fn fetch(&mut self, log: &Log) {
         for entry in &log.entries[self.seq as usize..] {
-            let Ok(_) = fold(&mut self.remote, entry);
+            let Ok(_) = fold(&mut self.remote, entry, &model::PlainOpener);
         }
         self.seq = log.entries.len() as u64;
     }

@@ -1,0 +1,206 @@
+//! Commits of a sealed workspace: payloads that nobody else reads, and a signature that nobody else can make.
+
+use std::borrow::Cow;
+
+use model::codec::{Decode, Decoder, Encode, Encoder, encode_message};
+use model::commit::DEVICE_NAME_LENGTH_MAX;
+use model::{Action, Change, Commit, CommitSeal, Opener, Payload, PlainOpener, Timestamp};
+
+use super::{Sealer, WorkspaceKeys};
+use crate::cipher::{BoxKey, BoxNonce, TAG_LENGTH};
+use crate::error::ContentError;
+use crate::keyring::{DEVICE_PURPOSE, certified_bytes};
+use crate::padding::{pad, payload_length, unpad};
+use crate::signing::{SIGNATURE_LENGTH, verify};
+
+/// What the device signs of a commit.
+const COMMIT_PURPOSE: &str = "syncline sealed v1: commit";
+
+/// What makes the salt of a commit.
+const SALT_PURPOSE: &[u8] = b"commit\0";
+
+/// What is said with everything sealed in a commit, before what is particular to it.
+const ASSOCIATED: &[u8] = b"syncline sealed v1: commit\0";
+
+/// The kinds of boxes in a commit.
+const HEADER_KIND: u8 = 0;
+const PAYLOAD_KIND: u8 = 1;
+
+/// How many certificates are remembered as verified.
+const CERTIFIED_MAX: usize = 1024;
+
+/// The length to which something is padded so that its box has the length of a class.
+fn boxed_length(length: usize) -> usize {
+    payload_length(length + TAG_LENGTH) - TAG_LENGTH
+}
+
+impl WorkspaceKeys {
+    /// Makes a commit of the workspace from one whose payloads are plain: that itself in a plain workspace, and in a sealed
+    /// one a commit that only members can read and only this device can have made.
+    ///
+    /// # Errors
+    /// [`ContentError::NoKeys`] where the commit is another device's; [`ContentError::UnsupportedSeal`].
+    pub fn seal_commit(&self, mut commit: Commit) -> Result<Commit, ContentError> {
+        let Some(sealer) = &self.sealer else { return Ok(commit) };
+        let identity = &sealer.device.identity;
+        if commit.device != identity.device {
+            return Err(ContentError::NoKeys);
+        }
+        let mut header = Encoder::default();
+        header.byte_string(std::mem::take(&mut commit.device_name).as_bytes());
+        std::mem::take(&mut commit.time).encode(&mut header);
+        let mut header = pad(&header.into_bytes(), boxed_length);
+        let plain = blake3::hash(&encode_message(&commit));
+        let salt = sealer.salt(SALT_PURPOSE, &[plain.as_bytes(), &header]);
+        let epoch = sealer.newest().0;
+        let key = sealer.commit_key(epoch, &salt)?;
+        for number in 0..commit.changes.len() {
+            let associated = sealer.payload_associated(&commit, &commit.changes[number]);
+            let nonce = BoxNonce { kind: PAYLOAD_KIND, number: number as u32 };
+            if let Action::Put(payload) = &mut commit.changes[number].action {
+                *payload = pad(payload, boxed_length);
+                let tag = key.seal(nonce, &associated, payload)?;
+                payload.extend_from_slice(&tag);
+            }
+        }
+        let nonce = BoxNonce { kind: HEADER_KIND, number: 0 };
+        let tag = key.seal(nonce, &sealer.commit_associated(&commit), &mut header)?;
+        header.extend_from_slice(&tag);
+        let seal = CommitSeal {
+            epoch,
+            salt,
+            device_key: *identity.signing.public(),
+            certificate: identity.certificate,
+            header,
+            signature: [0; SIGNATURE_LENGTH],
+        };
+        commit.seal = Some(Box::new(seal));
+        let signature = identity.signing.sign(COMMIT_PURPOSE, &sealer.signed_bytes(&commit))?;
+        if let Some(seal) = &mut commit.seal {
+            seal.signature = signature;
+        }
+        Ok(commit)
+    }
+
+    /// Returns how the device of a commit calls itself, and its clock.
+    ///
+    /// # Errors
+    /// [`ContentError::Tampered`], [`ContentError::UnknownEpoch`].
+    pub fn commit_header(&self, commit: &Commit) -> Result<(String, Timestamp), ContentError> {
+        let Some(sealer) = &self.sealer else {
+            return Ok((commit.device_name.clone(), commit.time));
+        };
+        let tampered = ContentError::Tampered { what: "commit" };
+        let Some(seal) = &commit.seal else { return Err(tampered) };
+        let key = sealer.commit_key(seal.epoch, &seal.salt)?;
+        let nonce = BoxNonce { kind: HEADER_KIND, number: 0 };
+        let mut header = seal.header.clone();
+        let opened = key.open(nonce, &sealer.commit_associated(commit), &mut header);
+        let Some(plain) = opened.and_then(|padded| unpad(padded, boxed_length)) else {
+            return Err(tampered);
+        };
+        let mut decoder = Decoder::new(plain);
+        let mut read = || {
+            let name = decoder.byte_string(DEVICE_NAME_LENGTH_MAX)?.to_vec();
+            let name = String::from_utf8(name).map_err(|error| decoder.invalid("name", error))?;
+            Ok((name, Timestamp::decode(&mut decoder)?))
+        };
+        read().map_err(|_: model::codec::DecodeError| tampered)
+    }
+
+    /// Checks that the keys of this device are new enough for a commit that a member has made: it must wait otherwise, and
+    /// not count for nothing.
+    ///
+    /// # Errors
+    /// [`ContentError::UnknownEpoch`].
+    pub fn check_epoch(&self, commit: &Commit) -> Result<(), ContentError> {
+        match (&self.sealer, &commit.seal) {
+            (Some(sealer), Some(seal)) => match sealer.epoch(seal.epoch) {
+                Err(error) if self.check(commit).is_ok() => Err(error),
+                _ => Ok(()),
+            },
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Opener for WorkspaceKeys {
+    fn check(&self, commit: &Commit) -> Result<(), String> {
+        let Some(sealer) = &self.sealer else { return PlainOpener.check(commit) };
+        let Some(seal) = &commit.seal else {
+            return Err("it is not sealed, and the workspace is".to_owned());
+        };
+        if !sealer.is_certified(commit, seal) {
+            return Err("its device is none of this account's".to_owned());
+        }
+        let message = sealer.signed_bytes(commit);
+        if !verify(&seal.device_key, COMMIT_PURPOSE, &message, &seal.signature) {
+            return Err("its signature is not that of its device".to_owned());
+        }
+        Ok(())
+    }
+
+    fn open<'a>(&self, commit: &'a Commit, number: usize) -> Result<Payload<'a>, String> {
+        let Some(sealer) = &self.sealer else { return PlainOpener.open(commit, number) };
+        let change = &commit.changes[number];
+        let Action::Put(payload) = &change.action else { return Ok(None) };
+        let cannot = || "it cannot be opened".to_owned();
+        let seal = commit.seal.as_ref().ok_or_else(cannot)?;
+        let key = sealer.commit_key(seal.epoch, &seal.salt).map_err(|error| error.to_string())?;
+        let nonce = BoxNonce { kind: PAYLOAD_KIND, number: number as u32 };
+        let mut sealed = payload.clone();
+        let opened = key.open(nonce, &sealer.payload_associated(commit, change), &mut sealed);
+        let plain = opened.and_then(|padded| unpad(padded, boxed_length)).ok_or_else(cannot)?;
+        Ok(Some(Cow::Owned(plain.to_vec())))
+    }
+}
+
+impl Sealer {
+    fn commit_key(&self, epoch: u32, salt: &[u8; 32]) -> Result<BoxKey, ContentError> {
+        let key = self.epoch(epoch)?.commits.derive_for(&[self.workspace.as_bytes(), salt]);
+        BoxKey::new(&key)
+    }
+
+    /// What is said with everything that is sealed in a commit: workspace, operation and device.
+    fn commit_associated(&self, commit: &Commit) -> Vec<u8> {
+        let (op_id, device) = (commit.op_id.as_bytes(), commit.device.as_bytes());
+        [ASSOCIATED, self.workspace.as_bytes(), op_id, device].concat()
+    }
+
+    /// The same with a payload: node and base, too.
+    fn payload_associated(&self, commit: &Commit, change: &Change) -> Vec<u8> {
+        let mut associated = self.commit_associated(commit);
+        associated.extend_from_slice(change.node.as_bytes());
+        associated.extend_from_slice(&change.base.to_le_bytes());
+        associated
+    }
+
+    /// What the device signs: the workspace, and the hash of the commit without the signature.
+    fn signed_bytes(&self, commit: &Commit) -> Vec<u8> {
+        let mut unsigned = commit.clone();
+        if let Some(seal) = &mut unsigned.seal {
+            seal.signature = [0; SIGNATURE_LENGTH];
+        }
+        let hash = blake3::hash(&encode_message(&unsigned));
+        [&self.workspace.as_bytes()[..], hash.as_bytes()].concat()
+    }
+
+    fn is_certified(&self, commit: &Commit, seal: &CommitSeal) -> bool {
+        let message = certified_bytes(self.workspace, commit.device, &seal.device_key);
+        let mut hasher = blake3::Hasher::new();
+        let hash = *hasher.update(&message).update(&seal.certificate).finalize().as_bytes();
+        let known = |set: &std::collections::HashSet<_>| set.contains(&hash);
+        if self.certified.lock().is_ok_and(|certified| known(&certified)) {
+            return true;
+        }
+        let account = &self.device.account;
+        let is_certified = verify(account, DEVICE_PURPOSE, &message, &seal.certificate);
+        if is_certified && let Ok(mut certified) = self.certified.lock() {
+            if certified.len() >= CERTIFIED_MAX {
+                certified.clear();
+            }
+            certified.insert(hash);
+        }
+        is_certified
+    }
+}
