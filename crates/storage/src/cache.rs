@@ -162,4 +162,10 @@ impl ObjectStore for Cached {
         self.store.delete(key).await?;
         self.forget(key).await
     }
+
+    /// What is kept here may be what was wrong, so reading again is worth it in any case.
+    async fn mend(&self, key: &ObjectKey) -> Result<bool> {
+        self.forget(key).await?;
+        Ok(self.store.mend(key).await? || self.disk.is_some())
+    }
 }

@@ -346,4 +346,8 @@ impl ObjectStore for Faulty {
         self.store.delete(key).await?;
         self.end(fault, ())
     }
+
+    async fn mend(&self, key: &ObjectKey) -> Result<bool> {
+        self.store.mend(key).await
+    }
 }

@@ -116,6 +116,13 @@ pub trait ObjectStore: Send + Sync + fmt::Debug {
 
     /// Removes the object; succeeds when there is none.
     async fn delete(&self, key: &ObjectKey) -> Result<()>;
+
+    /// Hears from a reader that a part of an object whose key names its content was not what it should be. A store
+    /// that has the object more than once, or keeps parts of it, compares all with the key and replaces what is wrong.
+    /// Returns whether it is worth to read again.
+    async fn mend(&self, _key: &ObjectKey) -> Result<bool> {
+        Ok(false)
+    }
 }
 
 /// Collects a list page by page; for prefixes whose objects are known to be few.
@@ -196,5 +203,9 @@ impl<S: ObjectStore + ?Sized> ObjectStore for Arc<S> {
 
     async fn delete(&self, key: &ObjectKey) -> Result<()> {
         (**self).delete(key).await
+    }
+
+    async fn mend(&self, key: &ObjectKey) -> Result<bool> {
+        (**self).mend(key).await
     }
 }

@@ -84,4 +84,9 @@ impl ObjectStore for Limited {
         let _permit = self.permit().await;
         self.store.delete(key).await
     }
+
+    async fn mend(&self, key: &ObjectKey) -> Result<bool> {
+        let _permit = self.permit().await;
+        self.store.mend(key).await
+    }
 }

@@ -149,4 +149,8 @@ impl ObjectStore for Retrying {
     async fn delete(&self, key: &ObjectKey) -> Result<()> {
         self.retry(|| self.store.delete(key)).await
     }
+
+    async fn mend(&self, key: &ObjectKey) -> Result<bool> {
+        self.retry(|| self.store.mend(key)).await
+    }
 }

@@ -88,4 +88,8 @@ impl ObjectStore for Scoped {
     async fn delete(&self, key: &ObjectKey) -> Result<()> {
         self.store.delete(&key.within(&self.scope)?).await
     }
+
+    async fn mend(&self, key: &ObjectKey) -> Result<bool> {
+        self.store.mend(&key.within(&self.scope)?).await
+    }
 }
