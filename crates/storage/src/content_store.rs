@@ -180,7 +180,8 @@ async fn check_content(key: &ObjectKey, hash: [u8; 32], bytes: &Bytes) -> Result
     Ok(())
 }
 
-async fn hash_of(bytes: Bytes) -> Result<[u8; 32]> {
+/// Returns the BLAKE3-256 of `bytes`.
+pub(crate) async fn hash_of(bytes: Bytes) -> Result<[u8; 32]> {
     if bytes.len() <= HASH_HERE_MAX {
         return Ok(*blake3::hash(&bytes).as_bytes());
     }

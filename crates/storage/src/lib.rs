@@ -27,6 +27,7 @@ pub mod cache;
 pub mod content_store;
 pub mod layers;
 pub mod placement;
+pub mod pool;
 pub mod probe;
 
 #[cfg(feature = "testing")]

@@ -156,7 +156,7 @@ fn negative_log2(word: u64) -> u64 {
     // A number in [1, 2) with 63 bits behind the point; each squaring tells the next bit of its logarithm.
     let mut mantissa = u128::from(word << word.leading_zeros());
     for _ in 0..LOG_FRACTION_BITS {
-        mantissa = mantissa * mantissa >> 63;
+        mantissa = (mantissa * mantissa) >> 63;
         let bit = mantissa >> 64;
         mantissa >>= bit;
         log = log << 1 | u64::try_from(bit).expect("below 4 in 63 bits");

@@ -26,6 +26,8 @@ mod full_disk;
 mod layers;
 #[path = "it/model.rs"]
 mod model_check;
+#[path = "it/pool/all.rs"]
+mod pool;
 #[path = "it/probes.rs"]
 mod probes;
 #[path = "it/support.rs"]

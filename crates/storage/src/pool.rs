@@ -1,0 +1,299 @@
+//! Several stores as one: copies or blocks of every object, in the stores that [`crate::placement`] says.
+//!
+//! *Participants*: the content store above, the stores of a [`PoolConfig`] below, other devices with the same
+//! configuration beside. *Goals*: an object outlives as many stores as the redundancy says; a store that fails, hangs, is full or
+//! lies is not noticed above, but for the time it takes; the stores are used at once. *Non-goals*: objects whose keys do not name
+//! their content (the log): nobody could tell which of two is right. *Invariants*:
+//!
+//! * **Durable in enough.** A put that returned lies durably in two stores (in one where one copy is wanted), or as
+//!   `data + 1` blocks in as many stores. The rest follows in the background ([`Pool::settle`]).
+//! * **Verified.** A whole object that leaves has the hash that its key names. Ranges leave unverified; whoever
+//!   finds one wrong says so with [`ObjectStore::mend`].
+//! * **Absence is proved.** `None` says that every store of the pool has looked. Where one could not, it is an error.
+//! * **Nothing is deleted to tidy up** but by [`repair`], and there only what lies verified in all its homes.
+//!
+//! Reading order: [`block`] (the format), [`piece`] (what should be where), `member` (how well a store answers), `ask` (hedged
+//! questions), `write`, `deferred`, `read`, `mend`, `listing`, then [`repair`]. The specification is
+//! `docs/design/placement.md`.
+
+pub mod block;
+pub mod piece;
+
+mod absent;
+mod ask;
+mod backlog;
+mod deferred;
+mod known;
+mod listing;
+mod member;
+mod mend;
+mod read;
+mod read_range;
+mod write;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use futures_util::future::{Either, select};
+use model::Clock;
+use model::ids::StoreId;
+use model::pool::{PoolConfig, Redundancy};
+use parking_lot::Mutex;
+
+use crate::error::{Result, StorageError};
+use crate::key::ObjectKey;
+use crate::object_store::{ObjectEntry, ObjectStore, PutMode, PutOutcome, check_size};
+use crate::placement::{Placement, StoreOrder};
+
+use absent::AbsentStore;
+use backlog::Backlog;
+use block::BlockCode;
+use deferred::Deferred;
+use known::KnownBlocks;
+use member::{Direction, Member};
+
+/// How patient a pool is.
+#[derive(Debug, Clone, Copy)]
+pub struct PoolOptions {
+    /// How long a store may take for an answer without bytes; longer counts as not reachable.
+    pub time_limit: Duration,
+    /// How many bytes a second a store must move at least, on top of that.
+    pub rate_min: u64,
+    /// How many bytes may be on their way to one store before it is left behind, to be served by [`Pool::settle`].
+    pub under_way_max: u64,
+}
+
+impl Default for PoolOptions {
+    fn default() -> Self {
+        Self { time_limit: Duration::from_secs(30), rate_min: 50_000, under_way_max: 64 << 20 }
+    }
+}
+
+/// What still has to be done for full redundancy.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PoolBacklog {
+    /// How many writes are under way.
+    pub running: usize,
+    /// Objects that a home was not given, because it failed or was too slow.
+    pub owed: Vec<ObjectKey>,
+}
+
+impl PoolBacklog {
+    /// Returns whether every object that this handle wrote is in all its homes.
+    pub fn is_empty(&self) -> bool {
+        self.running == 0 && self.owed.is_empty()
+    }
+}
+
+/// The stores of a workspace as one store; cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Pool {
+    shared: Arc<Shared>,
+}
+
+/// What all clones and all background work of a pool share.
+pub(crate) struct Shared {
+    redundancy: Redundancy,
+    placement: Placement,
+    members: Vec<Member>,
+    clock: Arc<dyn Clock>,
+    options: PoolOptions,
+    backlog: Arc<Backlog>,
+    deferred: Mutex<Deferred>,
+    known: Mutex<KnownBlocks>,
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Pool")
+            .field("members", &self.members)
+            .field("backlog", &self.backlog)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Pool {
+    /// Joins the stores of a configuration. One that is not in `stores`, because it could not be opened, counts as not reachable.
+    pub fn new(
+        config: &PoolConfig,
+        mut stores: BTreeMap<StoreId, Arc<dyn ObjectStore>>,
+        clock: Arc<dyn Clock>,
+        options: PoolOptions,
+    ) -> Self {
+        let members = config.stores.iter().map(|record| {
+            let store = stores
+                .remove(&record.id)
+                .unwrap_or_else(|| Arc::new(AbsentStore::new(record.name.clone())));
+            Member::new(record.id, record.name.clone(), store)
+        });
+        let shared = Shared {
+            redundancy: config.redundancy,
+            placement: Placement::new(config),
+            members: members.collect(),
+            clock,
+            options,
+            backlog: Arc::default(),
+            deferred: Mutex::default(),
+            known: Mutex::default(),
+        };
+        Self { shared: Arc::new(shared) }
+    }
+
+    /// Returns what is not done yet of what this handle has written.
+    pub fn backlog(&self) -> PoolBacklog {
+        let backlog = &self.shared.backlog;
+        PoolBacklog { running: backlog.running(), owed: backlog.owed() }
+    }
+
+    /// Waits for the writes under way, and once more gives the homes what they lack. Returns what they still lack.
+    ///
+    /// A program that ends without it leaves objects with fewer copies than wanted, until [`repair`] finds them.
+    pub async fn settle(&self) -> PoolBacklog {
+        self.shared.settle().await;
+        self.backlog()
+    }
+}
+
+impl Shared {
+    fn describe(&self) -> String {
+        let names: Vec<_> = self.members.iter().map(|member| member.name.as_str()).collect();
+        format!("pool of {}", names.join(", "))
+    }
+
+    /// Returns the hash that a key names.
+    fn object(&self, key: &ObjectKey) -> Result<[u8; 32]> {
+        key.content_hash().ok_or_else(|| StorageError::Unsupported {
+            store: self.describe(),
+            operation: "keep an object whose key does not name its content",
+        })
+    }
+
+    fn order(&self, hash: &[u8; 32]) -> StoreOrder {
+        self.placement.order(hash)
+    }
+
+    fn code(&self) -> Option<BlockCode> {
+        BlockCode::of(self.redundancy)
+    }
+
+    /// Returns how many pieces must be durable before a write is answered.
+    fn enough(&self) -> usize {
+        match self.redundancy {
+            Redundancy::Replicas(copies) => usize::from(copies.min(2)),
+            Redundancy::Erasure { data, total } => usize::from((data + 1).min(total)),
+        }
+    }
+
+    /// Calls a store under a time limit, and learns how well it answers. `measure` says how many bytes were moved.
+    async fn call<T>(
+        &self,
+        member: usize,
+        direction: Direction,
+        bytes: u64,
+        answer: impl Future<Output = Result<T>> + Send,
+        measure: impl Fn(&T) -> u64,
+    ) -> Result<T> {
+        let member = &self.members[member];
+        let under_way = member.begin(direction, bytes, self.clock.elapsed());
+        let more = Duration::from_secs(bytes / self.options.rate_min.max(1));
+        let limit = self.options.time_limit + more;
+        let result = match select(std::pin::pin!(answer), self.clock.sleep(limit)).await {
+            Either::Left((result, _)) => result,
+            Either::Right(_) => Err(StorageError::NotReachable {
+                store: member.store.describe(),
+                detail: format!("it did not answer in {} seconds", limit.as_secs()),
+            }),
+        };
+        match &result {
+            Ok(value) => under_way.answered(measure(value), self.clock.elapsed()),
+            Err(error) => {
+                tracing::debug!(store = member.name, %error, "a store of the pool failed");
+                under_way.failed(error, self.clock.elapsed());
+            }
+        }
+        result
+    }
+
+    /// Returns one error for the failures of several stores: the only one, or the kind that all have in common.
+    fn combine(&self, mut failed: Vec<(usize, StorageError)>) -> StorageError {
+        if failed.len() == 1 {
+            return failed.remove(0).1;
+        }
+        let store = self.describe();
+        if !failed.is_empty()
+            && failed.iter().all(|(_, e)| matches!(e, StorageError::NoSpace { .. }))
+        {
+            return StorageError::NoSpace { store };
+        }
+        let is_hopeless = !failed.iter().any(|(_, error)| error.is_retryable());
+        let first = failed.iter().position(|(_, error)| !error.is_retryable());
+        if let Some(first) = first.filter(|_| is_hopeless) {
+            return failed.swap_remove(first).1;
+        }
+        let text = |(member, error): &(usize, StorageError)| {
+            format!("{}: {error}", self.members[*member].name)
+        };
+        let detail = failed.iter().map(text).collect::<Vec<_>>().join("; ");
+        StorageError::NotReachable { store, detail }
+    }
+}
+
+#[async_trait]
+impl ObjectStore for Pool {
+    fn describe(&self) -> String {
+        self.shared.describe()
+    }
+
+    async fn put(&self, key: &ObjectKey, bytes: Bytes, mode: PutMode) -> Result<PutOutcome> {
+        check_size(key, bytes.len() as u64)?;
+        self.shared.put(key, bytes, mode).await
+    }
+
+    async fn put_deferred(&self, key: &ObjectKey, bytes: Bytes) -> Result<()> {
+        check_size(key, bytes.len() as u64)?;
+        self.shared.put_deferred(key, bytes).await
+    }
+
+    async fn sync(&self) -> Result<()> {
+        self.shared.sync().await
+    }
+
+    async fn get(&self, key: &ObjectKey) -> Result<Option<Bytes>> {
+        self.shared.get(key).await
+    }
+
+    async fn get_range(&self, key: &ObjectKey, range: Range<u64>) -> Result<Option<Bytes>> {
+        self.shared.get_range(key, range).await
+    }
+
+    async fn get_tail(&self, key: &ObjectKey, length: u64) -> Result<Option<Bytes>> {
+        self.shared.get_tail(key, length).await
+    }
+
+    async fn size(&self, key: &ObjectKey) -> Result<Option<u64>> {
+        self.shared.size(key).await
+    }
+
+    async fn list(
+        &self,
+        prefix: &str,
+        start_after: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<ObjectEntry>> {
+        self.shared.list(prefix, start_after, limit).await
+    }
+
+    async fn delete(&self, key: &ObjectKey) -> Result<()> {
+        self.shared.delete(key).await
+    }
+
+    async fn mend(&self, key: &ObjectKey) -> Result<bool> {
+        self.shared.mend(key).await
+    }
+}

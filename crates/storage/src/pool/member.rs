@@ -1,0 +1,254 @@
+//! One store of a pool, and how well it answers.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use model::ids::StoreId;
+use parking_lot::Mutex;
+
+use crate::error::StorageError;
+use crate::object_store::ObjectStore;
+
+/// What is expected of a store that was not asked for long.
+const LATENCY_AT_FIRST: f64 = 0.05;
+const RATE_AT_FIRST: f64 = 10e6;
+
+/// What is hoped of it when stores are compared: so that it is asked again.
+const RATE_HOPED: f64 = 1e9;
+
+/// How much a new measurement counts against the old ones.
+const WEIGHT: f64 = 0.25;
+
+/// Answers of fewer bytes tell the latency, others the rate.
+const SMALL_ANSWER: u64 = 16 << 10;
+
+/// What was measured loses half of its meaning in this time: a slow store is tried again some day.
+const MEMORY_SECONDS: f64 = 60.0;
+
+/// How long a store that has failed is spared, at first and at most.
+const SPARE_MIN: Duration = Duration::from_secs(1);
+const SPARE_MAX: Duration = Duration::from_secs(60);
+
+/// A store of a pool.
+#[derive(Debug)]
+pub(crate) struct Member {
+    pub(crate) id: StoreId,
+    pub(crate) name: String,
+    pub(crate) store: Arc<dyn ObjectStore>,
+    health: Mutex<Health>,
+}
+
+/// Whether a call reads or writes: a full store is as good as any for reading.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Direction {
+    Read,
+    Write,
+}
+
+#[derive(Debug, Default)]
+struct Health {
+    /// Seconds to the first byte, and when this was measured last.
+    latency: Option<(f64, Duration)>,
+    /// Bytes a second, over all calls at once.
+    rate: Option<(f64, Duration)>,
+    bytes_under_way: u64,
+    written_under_way: u64,
+    reading: Trouble,
+    writing: Trouble,
+}
+
+impl Health {
+    fn time(&self, bytes: u64, now: Duration, latency: f64, rate: f64) -> Duration {
+        let latency = faded(self.latency, latency, now);
+        let rate = faded(self.rate, rate, now);
+        let queue = (self.bytes_under_way + bytes) as f64;
+        Duration::from_secs_f64((latency + queue / rate.max(1.0)).clamp(0.0, 3600.0))
+    }
+}
+
+/// Since when a store fails.
+#[derive(Debug, Default)]
+struct Trouble {
+    spared_until: Option<Duration>,
+    spare: Duration,
+}
+
+impl Trouble {
+    fn failed(&mut self, now: Duration) {
+        self.spare = (self.spare * 2).clamp(SPARE_MIN, SPARE_MAX);
+        self.spared_until = Some(now + self.spare);
+    }
+}
+
+/// A call that is under way; it counts until it is dropped.
+#[derive(Debug)]
+pub(crate) struct UnderWay<'a> {
+    member: &'a Member,
+    direction: Direction,
+    bytes: u64,
+    bytes_before: u64,
+    started: Duration,
+}
+
+impl Member {
+    pub(crate) fn new(id: StoreId, name: String, store: Arc<dyn ObjectStore>) -> Self {
+        Self { id, name, store, health: Mutex::default() }
+    }
+
+    /// Returns how long an answer of `bytes` bytes is going to take, behind what is under way.
+    pub(crate) fn expected(&self, bytes: u64, now: Duration) -> Duration {
+        self.health.lock().time(bytes, now, LATENCY_AT_FIRST, RATE_AT_FIRST)
+    }
+
+    /// Returns how long an answer may take at best, for comparing stores.
+    pub(crate) fn hoped(&self, bytes: u64, now: Duration) -> Duration {
+        self.health.lock().time(bytes, now, 0.0, RATE_HOPED)
+    }
+
+    /// Returns whether the store has failed and its time has not come again.
+    pub(crate) fn is_failing(&self, direction: Direction, now: Duration) -> bool {
+        let health = self.health.lock();
+        let trouble = match direction {
+            Direction::Read => &health.reading,
+            Direction::Write => &health.writing,
+        };
+        trouble.spared_until.is_some_and(|until| now < until)
+    }
+
+    /// Returns how many bytes are on their way to the store.
+    pub(crate) fn written_under_way(&self) -> u64 {
+        self.health.lock().written_under_way
+    }
+
+    /// Counts a call of about `bytes` bytes until the result is dropped.
+    pub(crate) fn begin(&self, direction: Direction, bytes: u64, now: Duration) -> UnderWay<'_> {
+        let mut health = self.health.lock();
+        let bytes_before = health.bytes_under_way;
+        health.bytes_under_way += bytes;
+        if direction == Direction::Write {
+            health.written_under_way += bytes;
+        }
+        UnderWay { member: self, direction, bytes, bytes_before, started: now }
+    }
+}
+
+impl UnderWay<'_> {
+    /// Learns from an answer of `bytes` bytes.
+    pub(crate) fn answered(&self, bytes: u64, now: Duration) {
+        let seconds = now.saturating_sub(self.started).as_secs_f64();
+        let mut health = self.member.health.lock();
+        match self.direction {
+            Direction::Read => health.reading = Trouble::default(),
+            Direction::Write => health.writing = Trouble::default(),
+        }
+        if bytes <= SMALL_ANSWER {
+            learn(&mut health.latency, seconds, LATENCY_AT_FIRST, now);
+        } else {
+            let latency = faded(health.latency, LATENCY_AT_FIRST, now);
+            let moving = (seconds - latency).max(seconds / 10.0).max(1e-6);
+            let rate = (bytes + self.bytes_before) as f64 / moving;
+            learn(&mut health.rate, rate, RATE_AT_FIRST, now);
+        }
+    }
+
+    /// Learns from a failure; those that say nothing about the store are ignored.
+    pub(crate) fn failed(&self, error: &StorageError, now: Duration) {
+        if !tells_of_trouble(error) {
+            return;
+        }
+        let mut health = self.member.health.lock();
+        match self.direction {
+            Direction::Read => health.reading.failed(now),
+            Direction::Write => health.writing.failed(now),
+        }
+    }
+}
+
+impl Drop for UnderWay<'_> {
+    fn drop(&mut self) {
+        let mut health = self.member.health.lock();
+        health.bytes_under_way = health.bytes_under_way.saturating_sub(self.bytes);
+        if self.direction == Direction::Write {
+            health.written_under_way = health.written_under_way.saturating_sub(self.bytes);
+        }
+    }
+}
+
+/// Returns whether the next call of any object is likely to fail, too.
+fn tells_of_trouble(error: &StorageError) -> bool {
+    !matches!(
+        error,
+        StorageError::Damaged { .. }
+            | StorageError::Missing { .. }
+            | StorageError::TooLarge { .. }
+            | StorageError::InvalidKey { .. }
+            | StorageError::WrongContent { .. }
+            | StorageError::Unsupported { .. }
+    )
+}
+
+fn learn(known: &mut Option<(f64, Duration)>, sample: f64, at_first: f64, now: Duration) {
+    let value = match known {
+        None => sample,
+        Some(_) => faded(*known, at_first, now) * (1.0 - WEIGHT) + sample * WEIGHT,
+    };
+    *known = Some((value, now));
+}
+
+/// Returns a measurement as far as it is still remembered.
+fn faded(known: Option<(f64, Duration)>, at_first: f64, now: Duration) -> f64 {
+    let Some((value, at)) = known else { return at_first };
+    let remembered = 0.5f64.powf(now.saturating_sub(at).as_secs_f64() / MEMORY_SECONDS);
+    value * remembered + at_first * (1.0 - remembered)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::opendal_store::OpendalStore;
+
+    const fn at(seconds: u64) -> Duration {
+        Duration::from_secs(seconds)
+    }
+
+    fn member() -> Member {
+        let store = Arc::new(OpendalStore::memory("test"));
+        Member::new(StoreId::from_bytes([1; 16]), "test".to_owned(), store)
+    }
+
+    #[test]
+    fn what_was_measured_is_expected_and_forgotten_in_time() {
+        let member = member();
+        member.begin(Direction::Read, 0, at(0)).answered(0, at(2));
+        assert_eq!(member.expected(0, at(2)), at(2));
+        assert!(member.expected(0, at(62)) < Duration::from_millis(1100));
+        assert!(member.expected(0, at(3600)) < Duration::from_millis(60));
+    }
+
+    #[test]
+    fn calls_under_way_make_the_next_one_slower() {
+        let member = member();
+        let idle = member.expected(1 << 20, at(0));
+        let under_way = member.begin(Direction::Read, 8 << 20, at(0));
+        assert!(member.expected(1 << 20, at(0)) > 5 * idle);
+        drop(under_way);
+        assert_eq!(member.expected(1 << 20, at(0)), idle);
+    }
+
+    #[test]
+    fn failing_store_is_spared_longer_each_time_and_at_once_good_again() {
+        let member = member();
+        let error = StorageError::NoSpace { store: "test".to_owned() };
+        let fail = |now| member.begin(Direction::Write, 0, now).failed(&error, now);
+        fail(at(0));
+        assert!(member.is_failing(Direction::Write, at(0)));
+        assert!(!member.is_failing(Direction::Read, at(0)), "a full store is read");
+        assert!(!member.is_failing(Direction::Write, at(1)));
+        fail(at(1));
+        assert!(member.is_failing(Direction::Write, at(2)));
+        assert!(!member.is_failing(Direction::Write, at(3)));
+        fail(at(3));
+        member.begin(Direction::Write, 0, at(3)).answered(0, at(3));
+        assert!(!member.is_failing(Direction::Write, at(3)));
+    }
+}

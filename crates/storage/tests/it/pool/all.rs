@@ -1,0 +1,7 @@
+//! Several stores as one, on good days and bad ones.
+
+mod conforming;
+mod named;
+mod reads;
+mod world;
+mod writes;
