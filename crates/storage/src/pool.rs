@@ -18,6 +18,7 @@
 
 pub mod block;
 pub mod piece;
+pub mod repair;
 
 mod absent;
 mod ask;

@@ -3,5 +3,6 @@
 mod conforming;
 mod named;
 mod reads;
+mod repairs;
 mod world;
 mod writes;
