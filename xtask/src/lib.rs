@@ -7,6 +7,7 @@
 //!
 //! Reading order: [`failure`], [`arguments`], [`process`], [`random`], then one module per task:
 //! [`test_run`], [`demo`], [`tidy`], [`syncline`] (our program as a child process), [`bench`],
+//! [`services`],
 //! [`crash`].
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
@@ -23,6 +24,7 @@ pub mod demo;
 pub mod failure;
 pub mod process;
 pub mod random;
+pub mod services;
 pub mod syncline;
 pub mod test_run;
 pub mod tidy;
@@ -43,6 +45,7 @@ usage: cargo xtask <task>
   bench many-small    100,000 files of 4 KB through the server
   bench rescan        a sync that has nothing to do in a tree of 1,000,000 files
   bench idle          a watch with the source tree loaded and nothing to do
+  services start      real servers on loopback for the tests of the stores  (stop, status, env)
   crash [--kills N]   two devices and a server under kill -9, then every promise is checked";
 
 /// Runs the task that the words of a command line (without the program's own name) ask for.
@@ -53,6 +56,7 @@ pub fn run(words: Vec<String>) -> Result<()> {
         Some("demo") => demo::run(arguments),
         Some("tidy") => tidy::run(arguments),
         Some("bench") => bench::run(arguments),
+        Some("services") => services::run(arguments),
         Some("crash") => crash::run_command(arguments),
         Some("help" | "--help" | "-h") | None => {
             println!("{USAGE}");

@@ -1,0 +1,75 @@
+//! moto: a server that speaks the protocol of S3, from PyPI.
+
+use std::path::Path;
+use std::process::Command;
+
+use super::Service;
+use super::place::{Place, free_port};
+use crate::failure::Result;
+use crate::{process, repository_root};
+
+const RELEASE: &str = "5.2.5";
+
+/// One request at a time: what looks whether an object is there and writes it is one step, as it is at S3.
+const PROGRAM: &str = "\
+import sys
+import boto3
+import moto
+from moto.server import DomainDispatcherApplication, create_backend_app
+from werkzeug.serving import make_server
+
+port = int(sys.argv[1])
+server = make_server('127.0.0.1', port, DomainDispatcherApplication(create_backend_app))
+server.serve_forever()
+";
+
+const BUCKET: &str = "\
+import sys
+import boto3
+
+client = boto3.client('s3', endpoint_url=sys.argv[1], region_name='us-east-1',
+    aws_access_key_id='ada', aws_secret_access_key='loopback-only')
+client.create_bucket(Bucket='cloud')
+";
+
+pub(super) fn start(place: &Place) -> Result<Service> {
+    let python = python()?;
+    let program = place.write("server.py", PROGRAM)?;
+    let port = free_port()?;
+    let mut command = Command::new(&python);
+    command.arg(&program).arg(port.to_string());
+    let process_id = place.spawn("moto", &mut command)?;
+    place.wait_for(process_id, port)?;
+    let endpoint = format!("http://127.0.0.1:{port}");
+    let bucket = place.write("bucket.py", BUCKET)?;
+    process::output(Command::new(&python).arg(bucket).arg(&endpoint))?;
+    Ok(Service {
+        name: "moto",
+        version: format!("moto {RELEASE}"),
+        url: format!("s3:cloud/store?endpoint={endpoint}"),
+        credentials: vec![
+            ("access_key", "ada".to_owned()),
+            ("secret_key", "loopback-only".to_owned()),
+        ],
+        process_ids: vec![process_id],
+    })
+}
+
+/// The Python that has moto; it stays from one start to the next, because installing takes a while.
+fn python() -> Result<String> {
+    let folder = repository_root().join("target").join(format!("moto-{RELEASE}"));
+    let python = folder.join("bin").join("python");
+    let text = python.display().to_string();
+    if has_moto(&python) {
+        return Ok(text);
+    }
+    println!("installing moto {RELEASE}");
+    process::output(Command::new("python3").args(["-m", "venv"]).arg(&folder))?;
+    let package = format!("moto[s3,server]=={RELEASE}");
+    process::output(Command::new(&python).args(["-m", "pip", "install", "--quiet", &package]))?;
+    Ok(text)
+}
+
+fn has_moto(python: &Path) -> bool {
+    process::output(Command::new(python).args(["-c", "import moto.server, boto3"])).is_ok()
+}

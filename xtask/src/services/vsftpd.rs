@@ -1,0 +1,40 @@
+//! vsftpd: its anonymous user, let in by a password alone, because other users would be users of this machine.
+
+use std::process::Command;
+
+use super::Service;
+use super::place::{Place, free_port, package_version};
+use crate::failure::Result;
+
+const PASSWORD: &str = "a-password-for-loopback-only";
+
+pub(super) fn start(place: &Place) -> Result<Service> {
+    let port = free_port()?;
+    let root = place.make_folder("root", "root")?;
+    place.make_folder("root/data", "ftp")?;
+    let passwords = place.write("passwords", &format!("{PASSWORD}\n"))?;
+    let log = place.path("transfers.log");
+    let configuration = place.write(
+        "vsftpd.conf",
+        &format!(
+            "listen=YES\nlisten_address=127.0.0.1\nlisten_port={port}\nbackground=NO\n\
+             anonymous_enable=YES\nlocal_enable=NO\nwrite_enable=YES\n\
+             anon_root={root}\nanon_upload_enable=YES\nanon_mkdir_write_enable=YES\n\
+             anon_other_write_enable=YES\nanon_world_readable_only=NO\nanon_umask=022\n\
+             secure_email_list_enable=YES\nemail_password_file={passwords}\n\
+             xferlog_enable=YES\nxferlog_file={log}\nvsftpd_log_file={log}.more\n\
+             pasv_address=127.0.0.1\nseccomp_sandbox=NO\nmax_clients=200\nmax_per_ip=200\n"
+        ),
+    )?;
+    let mut command = Command::new("/usr/sbin/vsftpd");
+    command.arg(&configuration);
+    let process_id = place.spawn("vsftpd", &mut command)?;
+    place.wait_for(process_id, port)?;
+    Ok(Service {
+        name: "vsftpd",
+        version: format!("vsftpd {}", package_version("vsftpd")),
+        url: format!("ftp://127.0.0.1:{port}/data/store"),
+        credentials: vec![("user", "anonymous".to_owned()), ("password", PASSWORD.to_owned())],
+        process_ids: vec![process_id],
+    })
+}
