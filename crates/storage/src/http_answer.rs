@@ -1,21 +1,23 @@
 //! Reads what a server answers, none of which is trusted.
 
+#![cfg_attr(not(feature = "stores"), allow(dead_code, reason = "a driver uses a part of it"))]
+
 use std::ops::Range;
 
 use bytes::{Bytes, BytesMut};
-use reqwest::header::{CONTENT_RANGE, HeaderMap};
+use reqwest::header::{CONTENT_LENGTH, CONTENT_RANGE, HeaderMap};
 use reqwest::{Response, StatusCode};
 
 use crate::error::{Result, StorageError};
 use crate::key::ObjectKey;
-use crate::object_store::ObjectEntry;
+use crate::object_store::OBJECT_SIZE_MAX;
 
 /// Most memory that is set aside because a header promises bytes; more comes with the bytes.
 const CAPACITY_TRUSTED: u64 = 8 << 20;
 
 /// The answer to a request for a part of an object.
 #[derive(Debug)]
-pub(super) enum Answer {
+pub(crate) enum Answer {
     Absent,
     /// There is an object, but nothing of it lies in the range.
     NoSuchBytes,
@@ -29,7 +31,7 @@ pub(super) enum Answer {
 
 impl Answer {
     /// Returns what lies in `range`.
-    pub(super) fn cut_to(self, range: &Range<u64>) -> Result<Option<Bytes>, &'static str> {
+    pub(crate) fn cut_to(self, range: &Range<u64>) -> Result<Option<Bytes>, &'static str> {
         match self {
             Self::Absent => Ok(None),
             Self::NoSuchBytes => Ok(Some(Bytes::new())),
@@ -46,7 +48,7 @@ impl Answer {
     }
 
     /// Returns the last `length` bytes.
-    pub(super) fn cut_to_tail(self, length: u64) -> Result<Option<Bytes>, &'static str> {
+    pub(crate) fn cut_to_tail(self, length: u64) -> Result<Option<Bytes>, &'static str> {
         match self {
             Self::Absent => Ok(None),
             Self::NoSuchBytes => Ok(Some(Bytes::new())),
@@ -68,7 +70,7 @@ fn to_usize(length: u64) -> usize {
 }
 
 /// Reads a body of at most `size_max` bytes, and gives up on a longer one.
-pub(super) async fn read_body(
+pub(crate) async fn read_body(
     store: String,
     mut response: Response,
     size_max: u64,
@@ -94,8 +96,62 @@ pub(super) async fn read_body(
     }
 }
 
+/// Reads the answer to a request for a part of at most `length_max` bytes; nothing when its status is no such answer.
+pub(crate) async fn read_part(
+    store: &str,
+    response: &mut Option<Response>,
+    length_max: u64,
+) -> Result<Option<Answer>> {
+    let invalid = |detail: &str| StorageError::InvalidAnswer {
+        store: store.to_owned(),
+        detail: detail.to_owned(),
+    };
+    let status = response.as_ref().map(Response::status);
+    match (status, response.take()) {
+        (Some(StatusCode::PARTIAL_CONTENT), Some(response)) => {
+            let sent = parse_content_range(response.headers())
+                .ok_or_else(|| invalid("a part without a valid Content-Range"))?;
+            let length = sent.end - sent.start;
+            if length > length_max.min(OBJECT_SIZE_MAX) {
+                return Err(invalid("a longer part than asked"));
+            }
+            let bytes = read_body(store.to_owned(), response, length).await?;
+            if bytes.len() as u64 != length {
+                return Err(invalid("a part shorter than it says"));
+            }
+            Ok(Some(Answer::Part { start: sent.start, bytes }))
+        }
+        (Some(StatusCode::OK), Some(response)) => {
+            read_whole(store, response).await.map(|bytes| Some(Answer::Whole(bytes)))
+        }
+        (Some(StatusCode::RANGE_NOT_SATISFIABLE), _) => Ok(Some(Answer::NoSuchBytes)),
+        (Some(StatusCode::NOT_FOUND), _) => Ok(Some(Answer::Absent)),
+        (_, other) => {
+            *response = other;
+            Ok(None)
+        }
+    }
+}
+
+/// Reads a whole object, whose length must be the announced one.
+pub(crate) async fn read_whole(store: &str, response: Response) -> Result<Bytes> {
+    let announced = header_length(&response);
+    let size_max = announced.unwrap_or(OBJECT_SIZE_MAX).min(OBJECT_SIZE_MAX);
+    let bytes = read_body(store.to_owned(), response, size_max).await?;
+    if announced.is_some_and(|announced| announced != bytes.len() as u64) {
+        let detail = "a body of another length than it says".to_owned();
+        return Err(StorageError::InvalidAnswer { store: store.to_owned(), detail });
+    }
+    Ok(bytes)
+}
+
+/// Returns the announced length of a body.
+pub(crate) fn header_length(response: &Response) -> Option<u64> {
+    response.headers().get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
+}
+
 /// Returns the range in `Content-Range: bytes 3-9/20`.
-pub(super) fn parse_content_range(headers: &HeaderMap) -> Option<Range<u64>> {
+pub(crate) fn parse_content_range(headers: &HeaderMap) -> Option<Range<u64>> {
     let text = headers.get(CONTENT_RANGE)?.to_str().ok()?;
     let (range, size) = text.strip_prefix("bytes ")?.split_once('/')?;
     let (start, last) = range.split_once('-')?;
@@ -104,27 +160,8 @@ pub(super) fn parse_content_range(headers: &HeaderMap) -> Option<Range<u64>> {
     (start <= last && last < u64::MAX && is_inside).then(|| start..last + 1)
 }
 
-#[derive(serde::Deserialize)]
-struct ListLine {
-    key: String,
-    size: u64,
-}
-
-/// Reads a list.
-pub(super) fn parse_list(body: &[u8]) -> Result<Vec<ObjectEntry>, String> {
-    let lines: Vec<ListLine> = serde_json::from_slice(body)
-        .map_err(|error| format!("a list that cannot be read: {error}"))?;
-    lines
-        .into_iter()
-        .map(|line| match ObjectKey::new(&line.key) {
-            Ok(key) => Ok(ObjectEntry { key, size: line.size }),
-            Err(_) => Err("a list with an invalid key".to_owned()),
-        })
-        .collect()
-}
-
 /// Says what a failure below HTTP means: always that the server was not reached, or stopped answering.
-pub(super) fn transport_error(store: String, error: reqwest::Error) -> StorageError {
+pub(crate) fn transport_error(store: String, error: reqwest::Error) -> StorageError {
     // The URL is left out, because it is in `store`; the cause below says what happened.
     let error = error.without_url();
     let mut detail = error.to_string();
@@ -137,7 +174,7 @@ pub(super) fn transport_error(store: String, error: reqwest::Error) -> StorageEr
 }
 
 /// Says what a status means.
-pub(super) fn status_error(
+pub(crate) fn status_error(
     store: String,
     key: Option<&ObjectKey>,
     status: StatusCode,
@@ -195,13 +232,5 @@ mod tests {
         assert!(part(2).cut_to(&(3..6)).is_err());
         assert!(part(3).cut_to(&(3..5)).is_err());
         assert!(part(3).cut_to_tail(2).is_err());
-    }
-
-    #[test]
-    fn lists_with_hostile_keys_are_refused() {
-        assert_eq!(parse_list(br#"[{"key":"packs/a","size":3}]"#).unwrap().len(), 1);
-        for body in [r#"[{"key":"../x","size":3}]"#, r#"[{"key":"a"}]"#, "{}", "", "[1"] {
-            assert!(parse_list(body.as_bytes()).is_err(), "{body}");
-        }
     }
 }

@@ -37,6 +37,8 @@ pub mod faulty;
 
 mod blocking;
 mod files;
+#[cfg(any(feature = "server-door", feature = "store-swift", feature = "store-webdav"))]
+mod http_answer;
 
 pub use content_store::ContentStore;
 pub use error::{Result, StorageError};

@@ -18,24 +18,19 @@
 //! Every request carries `Authorization: Bearer`. 401 and 403 are refusals, 413 too large, 429 busy, 507 no space,
 //! other 5xx not reachable; anything else is an invalid answer.
 
-mod answer;
-
 use std::fmt;
 use std::ops::Range;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use reqwest::header::{CONTENT_LENGTH, HeaderValue, IF_NONE_MATCH, RANGE};
+use reqwest::header::{HeaderValue, IF_NONE_MATCH, RANGE};
 use reqwest::{Client, ClientBuilder, Method, RequestBuilder, Response, StatusCode, Url};
 
 use crate::error::{Result, StorageError};
+use crate::http_answer::{self as answer, Answer, header_length, read_body, read_part, read_whole};
 use crate::key::{ObjectKey, check_prefix};
-use crate::object_store::{
-    OBJECT_SIZE_MAX, ObjectEntry, ObjectStore, PutMode, PutOutcome, check_size,
-};
-
-use answer::{Answer, parse_content_range, read_body};
+use crate::object_store::{ObjectEntry, ObjectStore, PutMode, PutOutcome, check_size};
 
 /// Longest list that one request asks for.
 pub const LIST_LIMIT_MAX: usize = 1000;
@@ -127,36 +122,19 @@ impl ServerDoor {
     async fn fetch_part(&self, key: &ObjectKey, range: String, length_max: u64) -> Result<Answer> {
         let request = self.request(Method::GET, self.object_url(key)).header(RANGE, range);
         let response = self.send(request).await?;
-        match response.status() {
-            StatusCode::PARTIAL_CONTENT => {
-                let sent = parse_content_range(response.headers())
-                    .ok_or_else(|| self.invalid("a part without a valid Content-Range"))?;
-                let length = sent.end - sent.start;
-                if length > length_max.min(OBJECT_SIZE_MAX) {
-                    return Err(self.invalid("a longer part than asked"));
-                }
-                let bytes = read_body(self.describe(), response, length).await?;
-                if bytes.len() as u64 != length {
-                    return Err(self.invalid("a part shorter than it says"));
-                }
-                Ok(Answer::Part { start: sent.start, bytes })
-            }
-            StatusCode::OK => Ok(Answer::Whole(self.read_whole(key, response).await?)),
-            StatusCode::RANGE_NOT_SATISFIABLE => Ok(Answer::NoSuchBytes),
-            StatusCode::NOT_FOUND => Ok(Answer::Absent),
-            _ => Err(self.refused(Some(key), &response)),
+        check_size(key, header_length(&response).unwrap_or(0))?;
+        let mut response = Some(response);
+        let answer = read_part(&self.describe(), &mut response, length_max).await?;
+        match (answer, response) {
+            (Some(answer), _) => Ok(answer),
+            (None, Some(response)) => Err(self.refused(Some(key), &response)),
+            (None, None) => Err(self.invalid("no answer")),
         }
     }
 
     async fn read_whole(&self, key: &ObjectKey, response: Response) -> Result<Bytes> {
-        let announced = header_length(&response);
-        check_size(key, announced.unwrap_or(0))?;
-        let bytes =
-            read_body(self.describe(), response, announced.unwrap_or(OBJECT_SIZE_MAX)).await?;
-        if announced.is_some_and(|announced| announced != bytes.len() as u64) {
-            return Err(self.invalid("a body of another length than it says"));
-        }
-        Ok(bytes)
+        check_size(key, header_length(&response).unwrap_or(0))?;
+        read_whole(&self.describe(), response).await
     }
 
     async fn list_page(
@@ -176,7 +154,7 @@ impl ServerDoor {
         }
         let body_max = (limit as u64 + 1) * LIST_ENTRY_SIZE_MAX;
         let body = read_body(self.describe(), response, body_max).await?;
-        let entries = answer::parse_list(&body).map_err(|detail| self.invalid(detail))?;
+        let entries = parse_list(&body).map_err(|detail| self.invalid(detail))?;
         let mut last = start_after;
         for entry in &entries {
             if !entry.key.as_str().starts_with(prefix) || entry.key.as_str() <= last {
@@ -197,8 +175,23 @@ impl fmt::Debug for ServerDoor {
     }
 }
 
-fn header_length(response: &Response) -> Option<u64> {
-    response.headers().get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
+#[derive(serde::Deserialize)]
+struct ListLine {
+    key: String,
+    size: u64,
+}
+
+/// Reads a list.
+fn parse_list(body: &[u8]) -> Result<Vec<ObjectEntry>, String> {
+    let lines: Vec<ListLine> = serde_json::from_slice(body)
+        .map_err(|error| format!("a list that cannot be read: {error}"))?;
+    lines
+        .into_iter()
+        .map(|line| match ObjectKey::new(&line.key) {
+            Ok(key) => Ok(ObjectEntry { key, size: line.size }),
+            Err(_) => Err("a list with an invalid key".to_owned()),
+        })
+        .collect()
 }
 
 #[async_trait]
@@ -288,6 +281,19 @@ impl ObjectStore for ServerDoor {
         match response.status() {
             StatusCode::OK | StatusCode::NO_CONTENT | StatusCode::NOT_FOUND => Ok(()),
             _ => Err(self.refused(Some(key), &response)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_with_hostile_keys_are_refused() {
+        assert_eq!(parse_list(br#"[{"key":"packs/a","size":3}]"#).unwrap().len(), 1);
+        for body in [r#"[{"key":"../x","size":3}]"#, r#"[{"key":"a"}]"#, "{}", "", "[1"] {
+            assert!(parse_list(body.as_bytes()).is_err(), "{body}");
         }
     }
 }
