@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use futures_util::future::join;
+use futures_util::future::join_all;
 
 use crate::error::{Result, StorageError};
 use crate::key::ObjectKey;
@@ -24,7 +24,7 @@ pub struct ProbeOptions {
 /// What a store did.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ProbeReport {
-    /// Of two puts to an absent key at once, exactly one was told that it wrote, and its bytes stayed.
+    /// Of several puts to an absent key at once, exactly one was told that it wrote, and its bytes stayed.
     pub creates_if_absent: bool,
     /// A read right after a write gave the written bytes, also after an overwrite.
     pub reads_after_write: bool,
@@ -76,6 +76,11 @@ impl ProbeReport {
         words
     }
 }
+
+/// How often, by how many, and with how many bytes it is tried to create one object at once.
+const RACES: usize = 4;
+const RACERS: u8 = 4;
+const RACE_SIZE: usize = 64 << 10;
 
 /// Size of a pack, with room for one more chunk.
 const PACK_SIZE_EXPECTED: u64 = 8 << 20;
@@ -155,21 +160,29 @@ impl Probe<'_> {
 
     async fn creates_if_absent(&mut self) -> Result<bool> {
         // A race can be won by luck; several in a row hardly.
-        for round in 0..4 {
+        for round in 0..RACES {
             let key = self.key(&format!("create-{round}"));
-            let (one, two) = (Bytes::from_static(b"one"), Bytes::from_static(b"two"));
-            let (first, second) = join(
-                self.store.put(&key, one.clone(), PutMode::IfAbsent),
-                self.store.put(&key, two.clone(), PutMode::IfAbsent),
-            )
-            .await;
-            let winner = match (first?, second?) {
-                (PutOutcome::Written, PutOutcome::Exists) => one,
-                (PutOutcome::Exists, PutOutcome::Written) => two,
-                _ => return Ok(false),
+            // Long bodies are on their way at the same time also where a store looks first and reads then.
+            let bodies: Vec<Bytes> =
+                (0..RACERS).map(|racer| vec![racer; RACE_SIZE].into()).collect();
+            let puts =
+                bodies.iter().map(|body| self.store.put(&key, body.clone(), PutMode::IfAbsent));
+            let outcomes: Vec<PutOutcome> =
+                join_all(puts).await.into_iter().collect::<Result<_>>()?;
+            let written = |outcome: &&(&PutOutcome, &Bytes)| *outcome.0 == PutOutcome::Written;
+            let told: Vec<_> = outcomes.iter().zip(&bodies).collect();
+            let winners: Vec<_> = told.iter().filter(written).collect();
+            let [(_, winner)] = winners[..] else {
+                let count = winners.len();
+                self.report.notes.push(format!(
+                    "create if absent: of {RACERS} puts at once, {count} were told that they wrote"
+                ));
+                return Ok(false);
             };
-            let third = self.store.put(&key, "three".into(), PutMode::IfAbsent).await?;
-            if third != PutOutcome::Exists || self.store.get(&key).await? != Some(winner) {
+            let late = self.store.put(&key, "late".into(), PutMode::IfAbsent).await?;
+            let found = self.store.get(&key).await?;
+            if late != PutOutcome::Exists || found.as_ref() != Some(*winner) {
+                self.report.notes.push("create if absent: an object was replaced".to_owned());
                 return Ok(false);
             }
         }

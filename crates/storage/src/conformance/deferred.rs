@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::{pack_key, patterned};
-use crate::object_store::{ObjectStore, PutMode};
+use super::{pack_key, patterned, put_new};
+use crate::object_store::ObjectStore;
 
 type Store = Arc<dyn ObjectStore>;
 
@@ -23,7 +23,7 @@ pub(super) async fn deferred_objects_are_there_after_sync(store: Store) {
 pub(super) async fn deferring_an_existing_object_keeps_it_readable(store: Store) {
     let bytes = patterned(5000, 1);
     let key = pack_key(&bytes);
-    store.put(&key, bytes.clone(), PutMode::IfAbsent).await.expect("put");
+    put_new(store.as_ref(), &key, bytes.clone()).await;
     for _ in 0..2 {
         store.put_deferred(&key, bytes.clone()).await.expect("defer");
         assert_eq!(store.get(&key).await.expect("get"), Some(bytes.clone()));

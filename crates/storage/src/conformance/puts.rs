@@ -6,7 +6,7 @@ use bytes::Bytes;
 use futures_util::future::join_all;
 use model::ids::{PackId, PageId};
 
-use super::{key, pack_key, patterned};
+use super::{key, pack_key, patterned, put_new};
 use crate::error::StorageError;
 use crate::key::ObjectKey;
 use crate::object_store::{OBJECT_SIZE_MAX, ObjectStore, PutMode, PutOutcome};
@@ -14,10 +14,11 @@ use crate::object_store::{OBJECT_SIZE_MAX, ObjectStore, PutMode, PutOutcome};
 type Store = Arc<dyn ObjectStore>;
 
 pub(super) async fn a_put_object_is_read_back(store: Store) {
-    for mode in [PutMode::Overwrite, PutMode::IfAbsent] {
-        let key = key(&format!("folder/{}", mode as u8));
-        let outcome = store.put(&key, "hello".into(), mode).await.expect("put");
-        assert_eq!(outcome, PutOutcome::Written);
+    let (new, put) = (key("folder/new"), key("folder/put"));
+    put_new(store.as_ref(), &new, "hello".into()).await;
+    let outcome = store.put(&put, "hello".into(), PutMode::Overwrite).await.expect("put");
+    assert_eq!(outcome, PutOutcome::Written);
+    for key in [new, put] {
         assert_eq!(store.get(&key).await.expect("get").as_deref(), Some(&b"hello"[..]));
     }
 }
@@ -31,17 +32,17 @@ pub(super) async fn any_bytes_are_kept(store: Store) {
 
 pub(super) async fn an_empty_object_is_an_object(store: Store) {
     let key = key("empty");
-    store.put(&key, Bytes::new(), PutMode::IfAbsent).await.expect("put");
+    put_new(store.as_ref(), &key, Bytes::new()).await;
     assert_eq!(store.get(&key).await.expect("get"), Some(Bytes::new()));
     assert_eq!(store.size(&key).await.expect("size"), Some(0));
-    let again = store.put(&key, "x".into(), PutMode::IfAbsent).await.expect("put again");
-    assert_eq!(again, PutOutcome::Exists);
+    let listed = store.list("", None, 10).await.expect("list");
+    assert_eq!(listed.iter().map(|entry| entry.size).collect::<Vec<_>>(), [0]);
 }
 
 pub(super) async fn a_pack_of_eight_mebibytes_is_kept(store: Store) {
     let bytes = patterned(8 << 20, 1);
     let key = pack_key(&bytes);
-    store.put(&key, bytes.clone(), PutMode::IfAbsent).await.expect("put");
+    put_new(store.as_ref(), &key, bytes.clone()).await;
     for _ in 0..2 {
         assert!(store.get(&key).await.expect("get") == Some(bytes.clone()), "another object");
     }
@@ -58,12 +59,15 @@ pub(super) async fn overwrite_replaces_longer_and_shorter_objects(store: Store) 
 }
 
 pub(super) async fn put_if_absent_leaves_the_first_object_untouched(store: Store) {
-    let key = ObjectKey::log_slot(7, 0);
-    store.put(&key, "first".into(), PutMode::IfAbsent).await.expect("put");
-    for text in ["second", ""] {
-        let outcome = store.put(&key, text.into(), PutMode::IfAbsent).await.expect("put again");
-        assert_eq!(outcome, PutOutcome::Exists);
-        assert_eq!(store.get(&key).await.expect("get").as_deref(), Some(&b"first"[..]));
+    for (slot, first, others) in [(7, "first", ["second", ""]), (8, "", ["second", "third"])] {
+        let key = ObjectKey::log_slot(slot, 0);
+        let outcome = store.put(&key, first.into(), PutMode::IfAbsent).await.expect("put");
+        assert_eq!(outcome, PutOutcome::Written);
+        for text in others {
+            let outcome = store.put(&key, text.into(), PutMode::IfAbsent).await.expect("put again");
+            assert_eq!(outcome, PutOutcome::Exists);
+            assert_eq!(store.get(&key).await.expect("get").as_deref(), Some(first.as_bytes()));
+        }
     }
 }
 
@@ -72,6 +76,23 @@ pub(super) async fn put_if_absent_of_equal_bytes_is_told_that_they_exist(store: 
     store.put(&key, "first".into(), PutMode::IfAbsent).await.expect("put");
     let outcome = store.put(&key, "first".into(), PutMode::IfAbsent).await.expect("put again");
     assert_eq!(outcome, PutOutcome::Exists);
+}
+
+pub(super) async fn put_if_absent_finds_an_object_that_was_put_over_another(store: Store) {
+    for (first, second) in
+        [(PutMode::Overwrite, PutMode::Overwrite), (PutMode::IfAbsent, PutMode::Overwrite)]
+    {
+        for folder in ["mixed", "packs"] {
+            let key = key(&format!("{folder}/{}", first as u8));
+            store.put(&key, "first".into(), first).await.expect("put");
+            store.put(&key, "second".into(), second).await.expect("put again");
+            let outcome = store.put(&key, "third".into(), PutMode::IfAbsent).await.expect("third");
+            assert_eq!(outcome, PutOutcome::Exists);
+            assert_eq!(store.get(&key).await.expect("get").as_deref(), Some(&b"second"[..]));
+            store.delete(&key).await.expect("delete");
+            assert_eq!(store.get(&key).await.expect("get"), None);
+        }
+    }
 }
 
 pub(super) async fn exactly_one_of_many_puts_if_absent_wins(store: Store) {
@@ -105,8 +126,7 @@ pub(super) async fn a_deleted_object_is_gone_and_may_come_back(store: Store) {
     let bytes = patterned(300, 3);
     for key in [key("a/b/c"), pack_key(&bytes)] {
         for _ in 0..2 {
-            let outcome = store.put(&key, bytes.clone(), PutMode::IfAbsent).await.expect("put");
-            assert_eq!(outcome, PutOutcome::Written);
+            put_new(store.as_ref(), &key, bytes.clone()).await;
             assert_eq!(store.get(&key).await.expect("get"), Some(bytes.clone()));
             assert_eq!(store.get_range(&key, 1..3).await.expect("range"), Some(bytes.slice(1..3)));
             store.delete(&key).await.expect("delete");
@@ -137,8 +157,7 @@ pub(super) async fn every_kind_of_key_can_be_stored(store: Store) {
         key(&longest),
     ];
     for key in &keys {
-        let bytes = Bytes::from(key.to_string());
-        store.put(key, bytes.clone(), PutMode::IfAbsent).await.expect("put");
+        put_new(store.as_ref(), key, Bytes::from(key.to_string())).await;
     }
     for key in &keys {
         let found = store.get(key).await.expect("get");
