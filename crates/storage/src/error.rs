@@ -68,6 +68,12 @@ pub enum StorageError {
         /// What is wrong, and what would be right.
         detail: String,
     },
+    /// What should open a store is missing, unreadable or not what the store asks for.
+    #[error("the credentials do not fit: {detail}")]
+    InvalidCredentials {
+        /// What is wrong; never a secret.
+        detail: String,
+    },
     /// A text is not an object key or a prefix of one, or the key collides with the path of another.
     #[error("'{key}' is not usable as an object key: {detail}")]
     InvalidKey {

@@ -4,7 +4,8 @@
 //! named by the hash of its bytes. *Does not know*: what is inside a pack, what a commit is, who the user is.
 //!
 //! Reading order: [`object_store`] (the trait and its promises), [`key`] (the layout of a store), [`error`],
-//! [`mod@open`] (URLs), the drivers [`file_store`], [`opendal_store`] and `server_door`, then [`content_store`],
+//! [`mod@open`] (URLs) and [`credentials`], the drivers [`file_store`], [`opendal_store`] and `server_door`, those in a
+//! network (`tree_store` is what four of them have in common), then [`content_store`],
 //! [`cache`], [`layers`] and [`probe`]; `conformance` and `faulty` serve tests.
 //!
 //! A new store is a driver of [`ObjectStore`], a line in [`mod@open`], and a run of `conformance`.
@@ -14,6 +15,7 @@
 
 pub mod object_store;
 
+pub mod credentials;
 pub mod error;
 pub mod key;
 pub mod open;
@@ -22,6 +24,23 @@ pub mod file_store;
 pub mod opendal_store;
 #[cfg(feature = "server-door")]
 pub mod server_door;
+
+#[cfg(feature = "store-ftp")]
+mod ftp_store;
+#[cfg(feature = "store-imap")]
+mod imap_store;
+#[cfg(feature = "store-s3")]
+mod s3_store;
+#[cfg(feature = "store-sftp")]
+mod sftp_store;
+#[cfg(feature = "store-smb")]
+mod smb_store;
+#[cfg(feature = "store-swift")]
+mod swift_store;
+#[cfg(feature = "network")]
+mod tree_store;
+#[cfg(feature = "store-webdav")]
+mod webdav_store;
 
 pub mod cache;
 pub mod content_store;
@@ -41,7 +60,8 @@ mod files;
 mod http_answer;
 
 pub use content_store::ContentStore;
+pub use credentials::Credentials;
 pub use error::{Result, StorageError};
 pub use key::ObjectKey;
 pub use object_store::{OBJECT_SIZE_MAX, ObjectEntry, ObjectStore, PutMode, PutOutcome};
-pub use open::{open, open_existing};
+pub use open::{Opening, open, open_existing, open_with};

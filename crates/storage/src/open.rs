@@ -1,29 +1,55 @@
 //! From the URL of a store to its driver.
 //!
-//! | URL | store |
-//! |---|---|
-//! | `file:/absolute/folder`, `file:relative/folder`, `file:///absolute/folder` | a folder; the text is the path as it is, without percent codes |
-//! | `memory:NAME` | memory of this process; equal names share one store |
+//! | URL | store | credentials |
+//! |---|---|---|
+//! | `file:/absolute/folder`, `file:relative/folder`, `file:///absolute/folder` | a folder; the text is the path as it is, without percent codes | |
+//! | `memory:NAME` | memory of this process; equal names share one store | |
+//! | `s3:BUCKET/PREFIX?endpoint=URL&region=NAME` | a bucket of Amazon S3 or of a server that speaks its protocol | `access_key`, `secret_key`, `session_token`, `certificate_file` |
+//! | `swift:CONTAINER/PREFIX?auth=URL` | a container of OpenStack Swift behind TempAuth, whose address is `auth` | `user`, `password`, `certificate_file` |
+//! | `swift:CONTAINER/PREFIX?storage=URL` | the same with a token that Keystone or somebody else gave | `token`, `certificate_file` |
+//! | `webdav:https://HOST/PATH` | a folder on a WebDAV server | `user`, `password` or `token`, `certificate_file` |
+//! | `sftp://USER@HOST:PORT/PATH` | a folder on an SSH server; `/~/PATH` begins at the home folder | `user`, `password`, `private_key`, `private_key_file`, `passphrase`, and `host_key` or `known_hosts_file` |
+//! | `ftp://HOST:PORT/PATH`, `ftps://...` | a folder on an FTP server, `ftps:` with TLS (`AUTH TLS`) | `user`, `password`, `certificate_file` |
+//! | `smb://HOST:PORT/SHARE/PATH` | a folder of a Windows or Samba share | `user`, `password`, `domain` |
+//! | `imap://HOST:PORT/MAILBOX`, `imaps://...` | a folder of a mailbox, `imaps:` with TLS | `user`, `password`, `certificate_file` |
 //!
-//! The server's store has no URL: it needs a token, which must not stand in one (see `server_door`).
+//! No URL holds a secret: URLs are stored and shown. [`open_with`] takes the [`Credentials`] beside it. Stores in a
+//! network are reached at their first call and not when they are opened, and a call may take as long as
+//! [`crate::layers::Timed`] lets it.
+//!
+//! The server's store has no URL (see `server_door`). A scheme whose feature is not built in is refused by name.
+
+#[cfg(feature = "network")]
+pub(crate) mod address;
+#[cfg(feature = "http")]
+pub(crate) mod http;
+#[cfg(feature = "tls")]
+pub(crate) mod tls;
 
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::credentials::Credentials;
 use crate::error::{Result, StorageError};
-use crate::file_store::{FileStore, Opening};
+use crate::file_store::FileStore;
+pub use crate::file_store::Opening;
+#[cfg(feature = "network")]
+use crate::layers::Timed;
 use crate::object_store::ObjectStore;
 use crate::opendal_store;
+#[cfg(feature = "network")]
+use address::Address;
 
 /// What [`open`] understands, for texts that say so.
-pub const SUPPORTED: &str = "file:FOLDER and memory:NAME";
+pub const SUPPORTED: &str = "file:FOLDER, memory:NAME, s3:BUCKET, swift:CONTAINER, webdav:URL, sftp://HOST/FOLDER, \
+                             ftp://HOST/FOLDER, smb://HOST/SHARE/FOLDER and imap://HOST/MAILBOX";
 
-/// Opens the store that `url` names, and creates its folder when there is none.
+/// Opens the store that `url` names, and creates its folder when there is none; for stores without secrets.
 ///
 /// # Errors
 /// [`StorageError::InvalidUrl`] names what is supported; other errors are the driver's.
 pub fn open(url: &str) -> Result<Arc<dyn ObjectStore>> {
-    open_as(url, Opening::CreateIfMissing)
+    open_with(url, &Credentials::none(), Opening::CreateIfMissing)
 }
 
 /// Opens the store that `url` names, which must have been written before: use it for a store that is known, so that
@@ -32,23 +58,105 @@ pub fn open(url: &str) -> Result<Arc<dyn ObjectStore>> {
 /// # Errors
 /// As [`open`]; [`StorageError::NotReachable`] when no store is there.
 pub fn open_existing(url: &str) -> Result<Arc<dyn ObjectStore>> {
-    open_as(url, Opening::Existing)
+    open_with(url, &Credentials::none(), Opening::Existing)
 }
 
-fn open_as(url: &str, opening: Opening) -> Result<Arc<dyn ObjectStore>> {
+/// Opens the store that `url` names with the secrets that it asks for.
+///
+/// A store in a network is not yet reached: that nothing is there, or that it knows no such user, is an error of its
+/// first call.
+///
+/// # Errors
+/// [`StorageError::InvalidUrl`] names what is supported, [`StorageError::InvalidCredentials`] what is missing or too
+/// much; other errors are the driver's.
+pub fn open_with(
+    url: &str,
+    credentials: &Credentials,
+    opening: Opening,
+) -> Result<Arc<dyn ObjectStore>> {
     let invalid = |detail: String| StorageError::InvalidUrl { url: url.to_owned(), detail };
     let (scheme, rest) = url
         .split_once(':')
         .ok_or_else(|| invalid(format!("it has no scheme; supported are {SUPPORTED}")))?;
     match scheme {
         "file" => {
+            credentials.allow_only(scheme, &[])?;
             let path = file_path(rest).map_err(|detail| invalid(detail.to_owned()))?;
             Ok(Arc::new(FileStore::open(Path::new(path), opening)?))
         }
         "memory" if rest.is_empty() => Err(invalid("memory: wants a name after it".to_owned())),
-        "memory" => Ok(opendal_store::shared_memory(rest)),
-        _ => Err(invalid(format!("'{scheme}:' is not supported; supported are {SUPPORTED}"))),
+        "memory" => {
+            credentials.allow_only(scheme, &[])?;
+            Ok(opendal_store::shared_memory(rest))
+        }
+        _ => open_in_network(scheme, rest, credentials, opening),
     }
+}
+
+/// Opens a store in a network, behind a limit of the time that a call may take.
+#[cfg(feature = "network")]
+fn open_in_network(
+    scheme: &str,
+    rest: &str,
+    credentials: &Credentials,
+    opening: Opening,
+) -> Result<Arc<dyn ObjectStore>> {
+    use crate::tree_store::TreeStore;
+
+    let address = || Address::parse(scheme, rest);
+    let store: Arc<dyn ObjectStore> = match scheme {
+        #[cfg(feature = "store-s3")]
+        "s3" => Arc::new(crate::s3_store::open(&address()?, credentials)?),
+        #[cfg(feature = "store-swift")]
+        "swift" => {
+            Arc::new(crate::swift_store::SwiftStore::new(&address()?, credentials, opening)?)
+        }
+        #[cfg(feature = "store-webdav")]
+        "webdav" => {
+            let tree = crate::webdav_store::WebdavTree::new(rest, credentials)?;
+            Arc::new(TreeStore::new(tree, opening))
+        }
+        #[cfg(feature = "store-sftp")]
+        "sftp" => {
+            let tree = crate::sftp_store::SftpTree::new(&address()?, credentials)?;
+            Arc::new(TreeStore::new(tree, opening))
+        }
+        #[cfg(feature = "store-ftp")]
+        "ftp" | "ftps" => {
+            let tree = crate::ftp_store::FtpTree::new(scheme, &address()?, credentials)?;
+            Arc::new(TreeStore::new(tree, opening))
+        }
+        #[cfg(feature = "store-smb")]
+        "smb" => {
+            let tree = crate::smb_store::SmbTree::new(&address()?, credentials)?;
+            Arc::new(TreeStore::new(tree, opening))
+        }
+        #[cfg(feature = "store-imap")]
+        "imap" | "imaps" => {
+            Arc::new(crate::imap_store::ImapStore::new(scheme, &address()?, credentials, opening)?)
+        }
+        _ => return Err(unsupported(scheme)),
+    };
+    Ok(Arc::new(Timed::new(store)))
+}
+
+#[cfg(not(feature = "network"))]
+fn open_in_network(
+    scheme: &str,
+    _rest: &str,
+    _credentials: &Credentials,
+    _opening: Opening,
+) -> Result<Arc<dyn ObjectStore>> {
+    Err(unsupported(scheme))
+}
+
+/// The rest of the text is not shown, because it was not checked for secrets.
+fn unsupported(scheme: &str) -> StorageError {
+    let detail = match SUPPORTED.contains(&format!("{scheme}:")) && !scheme.is_empty() {
+        true => "this program was built without the driver for it".to_owned(),
+        false => format!("it is not supported; supported are {SUPPORTED}"),
+    };
+    StorageError::InvalidUrl { url: format!("{scheme}:"), detail }
 }
 
 /// Returns the path in what follows `file:`.
@@ -88,7 +196,7 @@ mod tests {
 
     #[test]
     fn a_refused_url_says_what_is_supported() {
-        for url in ["s3:bucket", "/plain/path", "", "ftp://host/x"] {
+        for url in ["gopher:x", "/plain/path", "", "x:y"] {
             let text = open(url).unwrap_err().to_string();
             assert!(text.contains(SUPPORTED), "{text}");
         }

@@ -1,4 +1,4 @@
-//! The driver over OpenDAL: any of its services, today `memory:`.
+//! The driver over OpenDAL: any of its services that can create an object only where none is; `memory:` and `s3:`.
 //!
 //! OpenDAL differs from the trait in three ways that this adapter evens out: a range past the end is an error
 //! there, some services list without sizes and in any order, and creating only if absent depends on the service.
@@ -58,23 +58,41 @@ impl OpendalStore {
         }
     }
 
-    /// Returns the keys of a list, without their sizes where the service does not tell them.
+    /// Returns the first keys of a list, without their sizes where the service does not tell them.
     async fn list_keys(
         &self,
         prefix: &str,
         start_after: &str,
+        limit: usize,
     ) -> Result<Vec<(ObjectKey, Option<u64>)>> {
         let fail = |error| self.failure("list", prefix, error);
         let folder = prefix.rfind('/').map_or("", |slash| &prefix[..=slash]);
-        let lister = self.operator.lister_with(folder).recursive(true).await;
-        let mut lister = match lister {
+        let mut request = self.operator.lister_with(folder).recursive(true);
+        // A service that can begin anywhere has an order, which is that of the bytes; of others everything is read.
+        let has_order = self.operator.info().capability().list_with_start_after;
+        if has_order && !start_after.is_empty() {
+            request = request.start_after(start_after);
+        }
+        let mut lister = match request.await {
             Ok(lister) => lister,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
             Err(error) => return Err(fail(error)),
         };
         let mut keys = Vec::new();
+        let mut last = String::new();
         while let Some(entry) = lister.try_next().await.map_err(fail)? {
             let path = entry.path();
+            if has_order {
+                if path < last.as_str() {
+                    let (store, detail) =
+                        (self.description.clone(), "a list in no order".to_owned());
+                    return Err(StorageError::InvalidAnswer { store, detail });
+                }
+                path.clone_into(&mut last);
+                if keys.len() >= limit || path > prefix && !path.starts_with(prefix) {
+                    break;
+                }
+            }
             if !path.starts_with(prefix) || path <= start_after {
                 continue;
             }
@@ -148,7 +166,7 @@ impl ObjectStore for OpendalStore {
         limit: usize,
     ) -> Result<Vec<ObjectEntry>> {
         check_prefix(prefix)?;
-        let keys = self.list_keys(prefix, start_after.unwrap_or("")).await?;
+        let keys = self.list_keys(prefix, start_after.unwrap_or(""), limit).await?;
         let mut entries = Vec::new();
         for (key, known_size) in keys {
             if entries.len() >= limit {

@@ -90,7 +90,7 @@ const IMPURE_WORDS: [&str; 8] = [
 pub fn words_stay_at_home(repository: &Repository) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (path, index, line) in product_lines(repository) {
-        for border in &BORDERS {
+        for border in BORDERS {
             let at_home = border.homes.iter().any(|home| path.starts_with(home));
             if !at_home && names_crate(line, border.word) {
                 let message = format!("names `{}`: {}", border.word, border.reason);

@@ -1,0 +1,19 @@
+//! Every driver of a store in a network against a real server on loopback.
+//!
+//! `cargo xtask services start` starts the servers; the variable `SYNCLINE_SERVICES` names the file with their addresses.
+//! Nothing here is skipped: without the variable, or without one of the servers, these tests fail.
+
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail as the tests themselves do")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the tests are told by a variable where the servers are"
+)]
+
+#[path = "services/conforming.rs"]
+mod conforming;
+#[path = "services/place.rs"]
+mod place;
+#[path = "services/probing.rs"]
+mod probing;
+#[path = "services/refusals.rs"]
+mod refusals;
