@@ -1,5 +1,7 @@
-//! The conformance suite over the slot log.
+//! The conformance suite over the slot log, and the models of the agreement.
 
 mod it {
+    mod agreement;
     mod slot_log;
+    mod worlds;
 }

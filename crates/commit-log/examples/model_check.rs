@@ -1,0 +1,31 @@
+//! Checks the agreement by running through every state of its models, and prints a table.
+//!
+//! `cargo run --release -p commit-log --example model_check -- [STATES_MAX [WORD [ways]]]`: at most so many states for
+//! each line, only the lines whose name contains the word, and how to get to what should not be.
+
+#![expect(clippy::print_stdout, reason = "the table is what this program is for")]
+
+#[path = "../tests/it/worlds.rs"]
+mod worlds;
+
+use worlds::scenarios::{large_slot_worlds, lying_mutants, slot_mutants, slot_worlds};
+
+const STATES_MAX: usize = 10_000_000;
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let states_max = arguments.first().and_then(|text| text.parse().ok()).unwrap_or(STATES_MAX);
+    let word = arguments.get(1).cloned().unwrap_or_default();
+    let shows_ways = arguments.get(2).is_some_and(|text| text == "ways");
+    println!("{:<60} | expected | {:>10} | {:<10} | result", "world", "states", "");
+    let worlds = slot_worlds().into_iter().chain(large_slot_worlds());
+    let scenarios = worlds.chain(slot_mutants()).chain(lying_mutants());
+    for scenario in scenarios.filter(|scenario| scenario.name.contains(&word)) {
+        let verdict = scenario.run(states_max);
+        let expected = if scenario.is_safe { "safe" } else { "broken" };
+        println!("{:<60} | {expected:<8} | {verdict}", scenario.name);
+        if shows_ways || verdict.broken.is_empty() != scenario.is_safe {
+            println!("{}", verdict.ways());
+        }
+    }
+}

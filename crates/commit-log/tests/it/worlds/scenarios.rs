@@ -1,0 +1,177 @@
+//! What is checked: worlds in which the rounds must be safe, and broken ones in which that must be noticed.
+
+use commit_log::serverless::rounds::{FastQuorums, FaultModel, Quorums, Rules};
+
+use super::checking::{Verdict, check};
+use super::slot::Role::{self, Classic, Other, Owner, Reader};
+use super::slot::World;
+
+/// A world, and whether it is safe.
+#[derive(Debug)]
+pub(crate) struct Scenario {
+    /// For people.
+    pub name: &'static str,
+    /// The world.
+    pub world: World,
+    /// Whether no property may fail; otherwise one must.
+    pub is_safe: bool,
+}
+
+impl Scenario {
+    /// Runs it.
+    pub(crate) fn run(&self, states_max: usize) -> Verdict {
+        check(self.world.clone(), states_max)
+    }
+}
+
+fn safe(name: &'static str, world: World) -> Scenario {
+    Scenario { name, world, is_safe: true }
+}
+
+fn mutant(name: &'static str, world: World) -> Scenario {
+    Scenario { name, world, is_safe: false }
+}
+
+fn world(stores: usize, roles: &[Role]) -> World {
+    World::new(Quorums::new(stores, FaultModel::Crash), roles)
+}
+
+fn lying(stores: usize, roles: &[Role]) -> World {
+    let quorums = Quorums::new(stores, FaultModel::Byzantine);
+    World { has_liar: true, ..World::new(quorums, roles) }
+}
+
+/// Worlds without a defect, the small ones first.
+pub(crate) fn slot_worlds() -> Vec<Scenario> {
+    vec![
+        safe("1 store: 2 proposers, 1 time-out, 1 crash", {
+            World { timeouts: 1, crashes: 1, ..world(1, &[Other, Other]) }
+        }),
+        safe("2 stores: owner, another", world(2, &[Owner, Other])),
+        safe("3 stores: owner, another", world(3, &[Owner, Other])),
+        safe("3 stores: owner, classic", world(3, &[Owner, Classic])),
+        safe("3 stores: another, classic", world(3, &[Other, Classic])),
+        safe("3 stores: owner dies and comes back", World { crashes: 1, ..world(3, &[Owner]) }),
+        safe("3 stores: classic, its names survive a crash", {
+            World { crashes: 1, timeouts: 1, rounds: 1, ..world(3, &[Classic]) }
+        }),
+        safe("4 stores: owner, another", world(4, &[Owner, Other])),
+        safe("3 stores: a completed value survives a restored store", {
+            let completed =
+                World { completes: true, rolls_back_completed_only: true, ..world(3, &[Other]) };
+            World { rollbacks: 1, ..completed }
+        }),
+        safe("3 stores: a completed owner's value survives a restored store", {
+            let completed =
+                World { completes: true, rolls_back_completed_only: true, ..world(3, &[Owner]) };
+            World { rollbacks: 1, ..completed }
+        }),
+        safe("4 stores, 1 lies: one classic", lying(4, &[Classic])),
+    ]
+}
+
+/// Worlds that take longer.
+pub(crate) fn large_slot_worlds() -> Vec<Scenario> {
+    vec![
+        safe(
+            "3 stores: owner, another, 1 time-out",
+            World { timeouts: 1, ..world(3, &[Owner, Other]) },
+        ),
+        safe(
+            "3 stores: owner, classic, 2 time-outs",
+            World { timeouts: 2, ..world(3, &[Owner, Classic]) },
+        ),
+        safe("3 stores: owner dies, another", World { crashes: 1, ..world(3, &[Owner, Other]) }),
+        safe(
+            "3 stores: two classic, 1 more round each",
+            World { rounds: 1, ..world(3, &[Classic, Classic]) },
+        ),
+        safe("3 stores: owner, another, reader", world(3, &[Owner, Other, Reader])),
+        safe("3 stores: owner, another, another", world(3, &[Owner, Other, Other])),
+        safe("5 stores: owner, another", world(5, &[Owner, Other])),
+        safe("4 stores, 1 lies: two classic", lying(4, &[Classic, Classic])),
+    ]
+}
+
+/// Worlds with one defect each, which must be noticed.
+pub(crate) fn slot_mutants() -> Vec<Scenario> {
+    let classic_quorum =
+        |stores, size| Quorums { classic: size, ..Quorums::new(stores, FaultModel::Crash) };
+    let beside = Quorums {
+        fast: Some(FastQuorums { owner: 3, other: 4 }),
+        ..Quorums::new(5, FaultModel::Crash)
+    };
+    let small_fast = Quorums {
+        fast: Some(FastQuorums { owner: 2, other: 2 }),
+        ..Quorums::new(3, FaultModel::Crash)
+    };
+    let rules = Rules::default();
+    vec![
+        mutant(
+            "the promised round itself does not count",
+            World { rules: rules.with_strict_promise(), ..world(3, &[Classic]) },
+        ),
+        mutant(
+            "classic quorum smaller by one",
+            World::new(classic_quorum(3, 1), &[Classic, Classic]),
+        ),
+        mutant("fast quorum smaller by one", World::new(small_fast, &[Owner, Other])),
+        mutant(
+            "majority for the owner beside 4 of 5 for others",
+            World::new(beside, &[Owner, Other]),
+        ),
+        mutant(
+            "fast round not closed",
+            World { rules: rules.with_fast_round_open(), ..world(3, &[Owner, Classic]) },
+        ),
+        mutant(
+            "fast votes ignored",
+            World { rules: rules.with_fast_votes_ignored(), ..world(3, &[Owner, Classic]) },
+        ),
+        mutant(
+            "oldest accepted value taken up",
+            World {
+                rules: rules.with_oldest_taken(),
+                rounds: 1,
+                ..world(3, &[Classic, Classic, Classic])
+            },
+        ),
+        mutant(
+            "a round used again after a crash",
+            World { reuses_rounds: true, crashes: 1, ..world(3, &[Classic]) },
+        ),
+        mutant(
+            "an owner uses its right again after a crash",
+            World { restarts_as_owner: true, crashes: 1, ..world(3, &[Owner]) },
+        ),
+        mutant(
+            "a reader is told too early that a list ends",
+            World { stale_reads: 2, ..world(3, &[Owner, Reader]) },
+        ),
+        mutant(
+            "clean-up drops an accepted value",
+            World { compactions: 1, ..world(3, &[Classic, Classic]) },
+        ),
+        mutant(
+            "a store goes back before completion",
+            World { rollbacks: 1, ..world(3, &[Owner, Other]) },
+        ),
+        mutant("a store goes back under a round that is under way", {
+            let completed = World {
+                completes: true,
+                rolls_back_completed_only: true,
+                ..world(3, &[Owner, Other])
+            };
+            World { rollbacks: 1, ..completed }
+        }),
+    ]
+}
+
+/// Worlds in which a store lies more than it may.
+pub(crate) fn lying_mutants() -> Vec<Scenario> {
+    vec![
+        mutant("1 of 3 lies", lying(3, &[Classic, Classic]).with_quorum(2)),
+        mutant("1 of 4 lies, quorum smaller by one", lying(4, &[Classic, Classic]).with_quorum(2)),
+        mutant("1 of 4 lies and forges", World { forges: true, ..lying(4, &[Classic]) }),
+    ]
+}
