@@ -2,6 +2,8 @@
 
 mod it {
     mod agreement;
+    mod several_stores;
     mod slot_log;
+    mod stores;
     mod worlds;
 }

@@ -1,53 +1,70 @@
-//! The slot log: the commit after entry *n* is whatever stands in slot *n* + 1 of a store that creates an object
-//! only if it is absent.
+//! The slot log: the commit after entry *n* is what the stores of a group agree on for slot *n* + 1.
 //!
-//! *Participants*: any number of devices, and one passive store whose probe found create-if-absent and
-//! read-after-write. *Goals*: one request per commit where nobody competes; no lock, no lease, no clock.
-//! *Non-goals*: surviving the loss of the store (that takes several, with the rounds of `docs/design/commit-log.md`).
-//! *Invariants*: a slot is written once and never changes; slot *n* exists only if slot *n* - 1 does; an entry
-//! names the hash of the one before. So whoever creates slot *n* + 1 has read slot *n*, and the order is total.
+//! *Participants*: any number of devices, and passive stores whose probe found create-if-absent and read-after-write.
+//! *Goals*: one round trip and one request per store for a commit where nobody competes; of 2f + 1 stores f may fail; no
+//! lock, no lease, and no clock that safety would depend on. *Non-goals*: which stores form the group
+//! ([`super::group::Membership`] says), keeping packs. *Invariants*: a slot is filled once and never changes ([`super::rounds`]);
+//! whoever proposes for slot *n* + 1 knows what fills slot *n*, and names its hash. So the order is total.
 //!
-//! A put that timed out may have succeeded: the device that asks again finds its own operation id in the slot.
+//! One store is the group of one: its slot holds the entry, and the put that creates it decides.
+//!
+//! A proposal whose answer was lost may have succeeded: the device that asks again finds its own operation id in a slot.
+
+mod background;
+mod checkpoints;
+mod deliberation;
+mod gathering;
+mod slots;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use futures_util::future::{Either, FutureExt, select};
+use futures_util::lock::Mutex;
 use futures_util::stream::{StreamExt, unfold};
 use model::checkpoint::Checkpoint;
 use model::codec::{decode_message, encode_message};
-use model::commit::COMMIT_LENGTH_MAX;
 use model::wire::{Refusal, RefusalKind};
-use model::{Clock, Commit, Entry, Genesis, Head};
-use parking_lot::Mutex;
-use storage::{ObjectKey, ObjectStore, PutMode, PutOutcome};
+use model::{Clock, Commit, Entry, Genesis, Head, Random};
+use storage::{ObjectKey, ObjectStore, PutMode, StorageError};
 
+use self::deliberation::CALL_PATIENCE;
+use self::gathering::gather;
+use self::slots::{Found, Slots};
+use super::certifier::Certifier;
+use super::group::{ConstantMembership, Group, Membership, NamedStore};
 use crate::commit_log::{CommitLog, CommitLogError, EntryStream};
-use crate::envelope;
 
-/// How often a subscription looks into the next slot of a passive store, at first and when nothing has happened.
+/// How often a subscription looks into the next slot of passive stores, at first and when nothing has happened.
 const POLL_FIRST: Duration = Duration::from_millis(50);
 const POLL_LAST: Duration = Duration::from_secs(5);
 
-/// The longest checkpoint: a head and two roots.
-const CHECKPOINT_LENGTH_MAX: usize = 1024;
+/// How often a subscription finds a slot that may be filled before it finishes it: mostly its proposer does.
+const POLLS_BEFORE_FINISHING: u32 = 6;
 
-/// How many slots are read at once when catching up.
-const READ_AHEAD: u64 = 8;
+/// What a log over several stores needs from outside.
+#[derive(Debug, Clone)]
+pub struct Means {
+    /// For pauses and patience.
+    pub clock: Arc<dyn Clock>,
+    /// For names of rounds and the length of pauses. A group of one store does without.
+    pub random: Option<Arc<dyn Random>>,
+    /// Signs and checks messages, in a group with liars.
+    pub certifier: Option<Arc<dyn Certifier>>,
+}
 
-/// A log in the slots of one store.
+/// A log in the slots of one or several stores.
 #[derive(Debug)]
 pub struct SlotCommitLog {
-    store: Arc<dyn ObjectStore>,
-    clock: Arc<dyn Clock>,
-    genesis: Genesis,
-    /// An entry that is known to be in the log; where looking for the head starts.
-    known: Arc<Mutex<Head>>,
+    slots: Arc<Slots>,
+    /// Commits of one device queue up here, not in the stores.
+    turn: Mutex<()>,
 }
 
 impl SlotCommitLog {
-    /// Makes the log of a new workspace, or opens it where exactly this genesis is there already.
+    /// Makes the log of a new workspace in one store, or opens it where exactly this genesis is there already.
     ///
     /// # Errors
     /// [`CommitLogError`]; another genesis under this scope is [`CommitLogError::Damaged`].
@@ -56,10 +73,9 @@ impl SlotCommitLog {
         clock: Arc<dyn Clock>,
         genesis: Genesis,
     ) -> Result<Self, CommitLogError> {
-        let bytes = Bytes::from(encode_message(&genesis));
-        store.put(&ObjectKey::genesis(), bytes, PutMode::IfAbsent).await?;
+        put_genesis(&*store, &genesis).await?;
         match Self::open(store, clock).await? {
-            Some(log) if log.genesis == genesis => Ok(log),
+            Some(log) if *log.genesis() == genesis => Ok(log),
             _ => Err(damaged(0, "the store holds another workspace")),
         }
     }
@@ -72,11 +88,8 @@ impl SlotCommitLog {
         store: Arc<dyn ObjectStore>,
         clock: Arc<dyn Clock>,
     ) -> Result<Option<Self>, CommitLogError> {
-        let Some(bytes) = store.get(&ObjectKey::genesis()).await? else { return Ok(None) };
-        let genesis = decode_message(&bytes);
-        let genesis = genesis
-            .map_err(|source| CommitLogError::Message { place: store.describe(), source })?;
-        Ok(Some(Self::with_genesis(store, clock, genesis)))
+        let genesis = get_genesis(&*store).await?;
+        Ok(genesis.map(|genesis| Self::with_genesis(store, clock, genesis)))
     }
 
     /// Opens the log of a workspace whose genesis the device already has, without asking the store.
@@ -85,12 +98,46 @@ impl SlotCommitLog {
         clock: Arc<dyn Clock>,
         genesis: Genesis,
     ) -> Self {
-        let known = Arc::new(Mutex::new(genesis.head()));
-        Self { store, clock, genesis, known }
+        let membership = Arc::new(ConstantMembership::new(Group::single(store)));
+        Self::over(membership, Means { clock, random: None, certifier: None }, genesis)
     }
 
-    async fn slot(&self, seq: u64) -> Result<Option<Entry>, CommitLogError> {
-        read_slot(&*self.store, seq).await
+    /// Makes the log of a new workspace over the stores that agree on its first slot, or opens it where this genesis is there
+    /// already. A majority of the stores must be there.
+    ///
+    /// # Errors
+    /// [`CommitLogError`]; another genesis under this scope is [`CommitLogError::Damaged`].
+    pub async fn create_over(
+        membership: Arc<dyn Membership>,
+        means: Means,
+        genesis: Genesis,
+    ) -> Result<Self, CommitLogError> {
+        let log = Self::over(membership, means, genesis);
+        let group = log.slots.group(1)?;
+        let call = |store: Arc<dyn ObjectStore>| {
+            let genesis = log.slots.genesis.clone();
+            async move {
+                put_genesis(&*store, &genesis).await?;
+                Ok(get_genesis(&*store).await?.is_some_and(|found| found == genesis))
+            }
+            .boxed()
+        };
+        if gather(&log.slots, &group, call).await?.contains(&false) {
+            return Err(damaged(0, "a store holds another workspace"));
+        }
+        Ok(log)
+    }
+
+    /// Opens the log of a workspace over several stores, without asking them. Every store is the part that holds this
+    /// workspace. A group of several stores needs a source of randomness, one with liars a certifier, too.
+    pub fn over(membership: Arc<dyn Membership>, means: Means, genesis: Genesis) -> Self {
+        Self { slots: Arc::new(Slots::new(membership, means, genesis)), turn: Mutex::new(()) }
+    }
+
+    /// Waits until nothing is under way any more: slow stores have got what the others had, as far as they answer. A program
+    /// that ends does well to wait for a moment; nothing is lost if it does not.
+    pub async fn settle(&self) {
+        self.slots.background.finish().await;
     }
 
     /// Makes sure that the log still has the entry that the device has seen: a store that was restored from an
@@ -101,57 +148,79 @@ impl SlotCommitLog {
                 format!("the log does not have entry {} that this device has seen", seen.seq);
             CommitLogError::Refused(Refusal::new(RefusalKind::HistoryLost, message))
         };
-        let (key, known) = if seen.seq == 0 {
-            (ObjectKey::genesis(), seen == self.genesis.head())
-        } else {
-            (ObjectKey::log_slot(seen.seq, 0), self.known.lock().seq >= seen.seq)
-        };
-        if !known {
-            let entry = self.slot(seen.seq).await?.filter(|entry| entry.head() == seen);
-            self.remember(entry.ok_or_else(lost)?.head());
-        } else if self.store.size(&key).await?.is_none() {
+        if seen.seq == 0 && seen != self.slots.genesis.head() {
             return Err(lost());
         }
-        Ok(())
+        let is_known = seen.seq == 0 || self.slots.known().seq >= seen.seq;
+        let group = self.slots.group(seen.seq.max(1))?;
+        if let ([single], true) = (group.stores(), is_known) {
+            let key = match seen.seq {
+                0 => ObjectKey::genesis(),
+                seq => ObjectKey::log_slot(seq, 0),
+            };
+            return single.store.size(&key).await?.map(drop).ok_or_else(lost);
+        }
+        // Of several stores so many may be restored as may fail; more are noticed when the log is opened.
+        if is_known {
+            return Ok(());
+        }
+        match self.slots.read(seen.seq, true).await? {
+            Found::Filled(candidate) if candidate.entry().head() == seen => {
+                self.slots.remember(seen);
+                Ok(())
+            }
+            Found::Filled(_) => Err(lost()),
+            Found::Nothing | Found::Perhaps => {
+                self.check_all_are_there(&group, seen.seq).await?;
+                Err(lost())
+            }
+        }
     }
 
-    /// Remembers an entry that is in the log.
-    fn remember(&self, head: Head) {
-        let mut known = self.known.lock();
-        if head.seq > known.seq {
-            *known = head;
+    /// History is lost for sure only if no store is left that could have it.
+    async fn check_all_are_there(&self, group: &Group, slot: u64) -> Result<(), CommitLogError> {
+        let key = ObjectKey::log_slot(slot, 0);
+        for NamedStore { name, store } in group.stores() {
+            let limit = self.slots.means.clock.sleep(CALL_PATIENCE);
+            let reason = match select(store.size(&key), limit).await {
+                Either::Left((Ok(_), _)) => continue,
+                Either::Left((Err(error), _)) => error.to_string(),
+                Either::Right(_) => "does not answer".to_owned(),
+            };
+            return Err(CommitLogError::Unreachable { place: name.clone(), reason });
         }
+        Ok(())
     }
 
     /// Walks from `head` to the end of the log; `visit` may stop the walk by returning false.
     async fn walk(
         &self,
-        mut head: Head,
+        head: Head,
         mut visit: impl FnMut(&Entry) -> bool + Send,
     ) -> Result<Head, CommitLogError> {
-        while let Some(entry) = self.slot(head.seq + 1).await? {
-            if !entry.follows(&head) {
-                return Err(damaged(entry.seq, "it does not follow the entry before"));
-            }
-            head = entry.head();
+        let mut walk = self.slots.walk(head.seq, Some(head));
+        let mut last = head;
+        while let Some(entry) = walk.next().await? {
+            last = entry.head();
             if !visit(&entry) {
                 break;
             }
         }
-        self.remember(head);
-        Ok(head)
+        self.slots.remember(last);
+        Ok(last)
     }
 }
 
-async fn read_slot(store: &dyn ObjectStore, seq: u64) -> Result<Option<Entry>, CommitLogError> {
-    let Some(bytes) = store.get(&ObjectKey::log_slot(seq, 0)).await? else { return Ok(None) };
-    // An entry is a commit and a few bytes more.
-    let entry: Entry = envelope::unwrap_at_rest(&bytes, COMMIT_LENGTH_MAX + 1024)
-        .map_err(|error| damaged(seq, &error.to_string()))?;
-    if entry.seq != seq {
-        return Err(damaged(seq, "its slot holds another entry"));
-    }
-    Ok(Some(entry))
+async fn put_genesis(store: &dyn ObjectStore, genesis: &Genesis) -> Result<(), StorageError> {
+    let bytes = Bytes::from(encode_message(genesis));
+    store.put(&ObjectKey::genesis(), bytes, PutMode::IfAbsent).await.map(drop)
+}
+
+async fn get_genesis(store: &dyn ObjectStore) -> Result<Option<Genesis>, CommitLogError> {
+    let Some(bytes) = store.get(&ObjectKey::genesis()).await? else { return Ok(None) };
+    let genesis = decode_message(&bytes);
+    let message = |source| CommitLogError::Message { place: store.describe(), source };
+    genesis.map(Some).map_err(message)
 }
 
 fn damaged(seq: u64, reason: &str) -> CommitLogError {
@@ -161,24 +230,28 @@ fn damaged(seq: u64, reason: &str) -> CommitLogError {
 #[async_trait]
 impl CommitLog for SlotCommitLog {
     fn genesis(&self) -> &Genesis {
-        &self.genesis
+        &self.slots.genesis
     }
 
     async fn commit(&self, commit: &Commit) -> Result<Head, CommitLogError> {
+        let _turn = self.turn.lock().await;
         self.confirm(commit.seen).await?;
         // Everything after the head that the device had seen is looked at, so that an earlier attempt is found.
         let mut head = commit.seen;
         loop {
             let entry = Entry { seq: head.seq + 1, previous: head.hash, commit: commit.clone() };
-            let bytes = Bytes::from(envelope::wrap_at_rest(&entry));
-            let key = ObjectKey::log_slot(entry.seq, 0);
-            if self.store.put(&key, bytes, PutMode::IfAbsent).await? == PutOutcome::Written {
-                self.remember(entry.head());
-                return Ok(entry.head());
+            let candidate = self.slots.fill(entry).await?;
+            let filled = candidate.entry();
+            if !filled.follows(&head) {
+                return Err(damaged(filled.seq, "it does not follow the entry before"));
+            }
+            self.slots.remember(filled.head());
+            if filled.commit.op_id == commit.op_id {
+                return Ok(filled.head());
             }
             let mut own = None;
             head = self
-                .walk(head, |entry| {
+                .walk(filled.head(), |entry| {
                     if entry.commit.op_id == commit.op_id {
                         own = Some(entry.head());
                     }
@@ -192,41 +265,39 @@ impl CommitLog for SlotCommitLog {
     }
 
     async fn head(&self) -> Result<Head, CommitLogError> {
-        let known = *self.known.lock();
-        self.walk(known, |_| true).await
+        self.walk(self.slots.known(), |_| true).await
     }
 
     async fn entries(&self, since: u64, length_max: u64) -> Result<Vec<Entry>, CommitLogError> {
         let mut entries: Vec<Entry> = Vec::new();
         let mut length = 0;
-        loop {
-            let next = since + entries.len() as u64 + 1;
-            // The first read stands alone: mostly there is nothing new, and one request tells.
-            let count = if entries.is_empty() { 1 } else { READ_AHEAD };
-            let slots = (next..next + count).map(|seq| self.slot(seq));
-            for entry in futures_util::future::try_join_all(slots).await? {
-                let Some(entry) = entry else { return Ok(entries) };
-                length += encode_message(&entry).len() as u64;
-                if length > length_max && !entries.is_empty() {
-                    return Ok(entries);
-                }
-                entries.push(entry);
+        let mut walk = self.slots.walk(since, None);
+        while let Some(entry) = walk.next().await? {
+            length += encode_message(&entry).len() as u64;
+            if length > length_max && !entries.is_empty() {
+                break;
             }
+            entries.push(entry);
         }
+        Ok(entries)
     }
 
     async fn subscribe(&self, since: u64) -> Result<EntryStream, CommitLogError> {
-        let (store, clock) = (self.store.clone(), self.clock.clone());
-        let state = Some((store, clock, since));
+        let state = Some((self.slots.clone(), since));
         Ok(unfold(state, |state| async move {
-            let (store, clock, last) = state?;
+            let (slots, last) = state?;
             let mut pause = POLL_FIRST;
+            let mut undecided = 0;
             loop {
-                match read_slot(&*store, last + 1).await {
-                    Ok(Some(entry)) => return Some((Ok(entry), Some((store, clock, last + 1)))),
+                match slots.read(last + 1, undecided >= POLLS_BEFORE_FINISHING).await {
+                    Ok(Found::Filled(candidate)) => {
+                        return Some((Ok(candidate.entry().clone()), Some((slots, last + 1))));
+                    }
                     Err(error) if !error.is_retryable() => return Some((Err(error), None)),
-                    Ok(None) | Err(_) => clock.sleep(pause).await,
+                    Ok(Found::Perhaps) => undecided += 1,
+                    Ok(Found::Nothing) | Err(_) => undecided = 0,
                 }
+                slots.background.beside(slots.means.clock.sleep(pause)).await;
                 pause = (pause * 2).min(POLL_LAST);
             }
         })
@@ -234,19 +305,16 @@ impl CommitLog for SlotCommitLog {
     }
 
     async fn checkpoint(&self) -> Result<Option<Checkpoint>, CommitLogError> {
-        let list = storage::object_store::list_all(&*self.store, ObjectKey::CHECKPOINT).await?;
-        let Some(newest) = list.last() else { return Ok(None) };
-        let Some(bytes) = self.store.get(&newest.key).await? else { return Ok(None) };
-        let decoded = envelope::unwrap_at_rest(&bytes, CHECKPOINT_LENGTH_MAX);
-        decoded
-            .map(Some)
-            .map_err(|source| CommitLogError::Message { place: self.store.describe(), source })
+        checkpoints::newest(&self.slots, &*self.newest_group()?).await
     }
 
     async fn publish_checkpoint(&self, checkpoint: &Checkpoint) -> Result<(), CommitLogError> {
-        let key = ObjectKey::checkpoint(checkpoint.head.seq);
-        let bytes = Bytes::from(envelope::wrap_at_rest(checkpoint));
-        self.store.put(&key, bytes, PutMode::IfAbsent).await?;
-        Ok(())
+        checkpoints::publish(&self.slots, &*self.newest_group()?, checkpoint).await
+    }
+}
+
+impl SlotCommitLog {
+    fn newest_group(&self) -> Result<Arc<Group>, CommitLogError> {
+        self.slots.group(self.slots.known().seq + 1)
     }
 }

@@ -10,7 +10,6 @@ const STATES_MAX: usize = 60_000;
 fn check(scenarios: Vec<Scenario>, states_max: usize) {
     for scenario in scenarios {
         let verdict = scenario.run(states_max);
-        println!("{}: {verdict}", scenario.name);
         assert_eq!(
             verdict.broken.is_empty(),
             scenario.is_safe,

@@ -25,19 +25,23 @@ impl Clock for NoTime {
     }
 }
 
+/// The workspace of all tests here.
+pub(crate) fn genesis() -> Genesis {
+    Genesis {
+        name: "Notes".to_owned(),
+        mode: Mode::Plain,
+        created: Timestamp::default(),
+        content_key: [1; 32],
+    }
+}
+
 #[derive(Debug)]
 struct OneStore(Arc<dyn ObjectStore>);
 
 #[async_trait]
 impl Fixture for OneStore {
     async fn open(&self, _: u8) -> Arc<dyn CommitLog> {
-        let genesis = Genesis {
-            name: "Notes".to_owned(),
-            mode: Mode::Plain,
-            created: Timestamp::default(),
-            content_key: [1; 32],
-        };
-        let log = SlotCommitLog::create(self.0.clone(), Arc::new(NoTime), genesis).await;
+        let log = SlotCommitLog::create(self.0.clone(), Arc::new(NoTime), genesis()).await;
         Arc::new(log.expect("the log opens"))
     }
 

@@ -169,11 +169,20 @@ impl<V: Value> Proposer<V> {
         self.advance();
     }
 
-    /// Stops waiting for the stores that have not answered, in the fast round: a classic one needs fewer.
-    pub fn hurry(&mut self) {
-        if self.phase == Phase::Fast {
+    /// Ends the fast round without the stores that have not answered, since a classic one needs fewer. Returns false where
+    /// none was under way.
+    pub fn hurry(&mut self) -> bool {
+        let is_fast = self.phase == Phase::Fast;
+        if is_fast {
             self.begin_round();
         }
+        is_fast
+    }
+
+    /// Tells whether so many stores have answered everything that a classic quorum need not wait for the others.
+    pub fn has_idle_quorum(&self) -> bool {
+        let is_idle = |store: &&StoreView<V>| store.asked.is_none() && !store.has_failed;
+        self.stores.iter().filter(is_idle).count() >= self.quorums.classic
     }
 
     /// Announces a new round, newer than any that was seen.

@@ -1,0 +1,90 @@
+//! The stores that agree on a slot, and how the devices know which they are.
+
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use model::Entry;
+use storage::ObjectStore;
+
+use super::rounds::{FaultModel, Quorums};
+
+/// A store under the name that the workspace knows it by.
+#[derive(Debug, Clone)]
+pub struct NamedStore {
+    /// The name, for error texts; unique in its group.
+    pub name: String,
+    /// The way to it.
+    pub store: Arc<dyn ObjectStore>,
+}
+
+/// The stores that agree on a slot. All devices must have the same, in any order.
+#[derive(Debug, Clone)]
+pub struct Group {
+    stores: Vec<NamedStore>,
+    model: FaultModel,
+    quorums: Quorums,
+}
+
+impl Group {
+    /// Makes a group of at least one store.
+    pub fn new(stores: Vec<NamedStore>, model: FaultModel) -> Self {
+        let quorums = Quorums::new(stores.len(), model);
+        Self { stores, model, quorums }
+    }
+
+    /// Makes the group of one store.
+    pub fn single(store: Arc<dyn ObjectStore>) -> Self {
+        let name = store.describe();
+        Self::new(vec![NamedStore { name, store }], FaultModel::Crash)
+    }
+
+    /// Returns the stores.
+    pub fn stores(&self) -> &[NamedStore] {
+        &self.stores
+    }
+
+    /// Returns the sizes of the quorums.
+    pub fn quorums(&self) -> &Quorums {
+        &self.quorums
+    }
+
+    /// Tells whether messages must be signed, because stores may lie.
+    pub fn has_liars(&self) -> bool {
+        self.model == FaultModel::Byzantine
+    }
+
+    /// Tells whether there is only one store, which is believed.
+    pub fn is_single(&self) -> bool {
+        self.stores.len() == 1 && !self.has_liars()
+    }
+}
+
+/// Tells which group agrees on a slot. That follows from the entries before it, which the caller can read and the log
+/// need not be able to. An entry that changes the group takes effect at the slot after it: whoever proposes for that slot
+/// has read the entry.
+pub trait Membership: Send + Sync + Debug {
+    /// Takes note of an entry of the log. Entries come in order, but some may come again.
+    fn learn(&self, entry: &Entry);
+
+    /// Returns the group of a slot, or `None` while too few entries are known.
+    fn group(&self, slot: u64) -> Option<Arc<Group>>;
+}
+
+/// A group that never changes.
+#[derive(Debug)]
+pub struct ConstantMembership(Arc<Group>);
+
+impl ConstantMembership {
+    /// Lets this group agree on all slots.
+    pub fn new(group: Group) -> Self {
+        Self(Arc::new(group))
+    }
+}
+
+impl Membership for ConstantMembership {
+    fn learn(&self, _: &Entry) {}
+
+    fn group(&self, _: u64) -> Option<Arc<Group>> {
+        Some(self.0.clone())
+    }
+}

@@ -1,0 +1,343 @@
+//! The slots of a log: reading one, filling one, walking along them.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use futures_util::future::{BoxFuture, Either, FutureExt, join_all, pending, select};
+use model::environment::random_bytes;
+use model::{Entry, EntryHash, Genesis, Head};
+use parking_lot::Mutex;
+use storage::ObjectKey;
+
+use super::background::Background;
+use super::deliberation::{Deliberation, Failure};
+use super::{Means, damaged};
+use crate::commit_log::CommitLogError;
+use crate::serverless::candidate::{Candidate, Context};
+use crate::serverless::group::{Group, Membership, NamedStore};
+use crate::serverless::rounds::{Message, Proposer, ProposerId, Status};
+
+/// How many slots are read at once when catching up.
+const READ_AHEAD: u64 = 8;
+
+/// How many slots in a row must have been filled before several are read at once: mostly there is nothing new, or one.
+const READ_AHEAD_AFTER: u64 = 2;
+
+/// How long a store may take for several slots before another is asked.
+const READ_AHEAD_PATIENCE: Duration = Duration::from_secs(10);
+
+/// How often a proposer begins a round anew before it says that too many others compete.
+const ROUNDS_MAX: u32 = 40;
+
+/// The first pause between rounds is at most so long, each further one twice as long, up to the last.
+const PAUSE_FIRST: Duration = Duration::from_millis(20);
+const PAUSE_LAST: Duration = Duration::from_secs(3);
+
+/// Everything that an open log shares between its calls and its subscriptions.
+#[derive(Debug)]
+pub(super) struct Slots {
+    pub(super) genesis: Genesis,
+    pub(super) membership: Arc<dyn Membership>,
+    pub(super) means: Means,
+    pub(super) background: Background,
+    /// An entry that is known to be in the log; where looking for the head starts.
+    known: Mutex<Head>,
+    /// Tells this opening of the log from all others.
+    session: ProposerId,
+    right: Mutex<Option<OwnersRight>>,
+    /// Which store has answered first lately.
+    quickest: AtomicUsize,
+}
+
+/// The right to the small fast quorum of a slot, which whoever filled the slot before has for one value.
+#[derive(Debug, Clone, Copy)]
+struct OwnersRight {
+    slot: u64,
+    used_for: Option<EntryHash>,
+}
+
+/// What stands in a slot.
+#[derive(Debug)]
+pub(super) enum Found {
+    /// It is filled.
+    Filled(Candidate),
+    /// It was empty when the reading began.
+    Nothing,
+    /// Perhaps it is filled: that takes stores which do not answer, or finishing what somebody began.
+    Perhaps,
+}
+
+impl Slots {
+    pub(super) fn new(membership: Arc<dyn Membership>, means: Means, genesis: Genesis) -> Self {
+        let session = means.new_id();
+        Self {
+            known: Mutex::new(genesis.head()),
+            genesis,
+            membership,
+            means,
+            background: Background::default(),
+            session,
+            right: Mutex::default(),
+            quickest: AtomicUsize::new(0),
+        }
+    }
+
+    /// Returns the newest entry that is known to be in the log.
+    pub(super) fn known(&self) -> Head {
+        *self.known.lock()
+    }
+
+    /// Remembers an entry that is in the log.
+    pub(super) fn remember(&self, head: Head) {
+        let mut known = self.known.lock();
+        if head.seq > known.seq {
+            *known = head;
+        }
+    }
+
+    /// Returns the group of a slot.
+    pub(super) fn group(&self, slot: u64) -> Result<Arc<Group>, CommitLogError> {
+        let unknown = || damaged(slot, "the entries that tell its stores are not known here");
+        self.membership.group(slot).ok_or_else(unknown)
+    }
+
+    fn deliberation<'a>(&'a self, group: &'a Group, slot: u64) -> Deliberation<'a> {
+        let workspace = self.genesis.workspace();
+        let Self { means, background, quickest, .. } = self;
+        Deliberation { means, background, quickest, workspace, group, slot }
+    }
+
+    /// Reads a slot; where it may be filled and takes finishing, finishes it if `finishes`.
+    pub(super) async fn read(&self, slot: u64, finishes: bool) -> Result<Found, CommitLogError> {
+        let group = self.group(slot)?;
+        let proposer = Proposer::read(*group.quorums(), self.means.new_id());
+        let found = self.deliberate(&group, slot, proposer, finishes).await?;
+        if let Found::Filled(candidate) = &found {
+            self.membership.learn(candidate.entry());
+        }
+        Ok(found)
+    }
+
+    /// Fills a slot, with this entry or with what others have proposed; returns with what.
+    pub(super) async fn fill(&self, entry: Entry) -> Result<Candidate, CommitLogError> {
+        let slot = entry.seq;
+        let group = self.group(slot)?;
+        let own = match group.is_single() {
+            true => Candidate::anonymous(entry),
+            false => self.candidate(entry),
+        };
+        let id = self.means.new_id();
+        let proposer = Proposer::propose(*group.quorums(), id, own.clone(), true);
+        let Found::Filled(candidate) = self.deliberate(&group, slot, proposer, true).await? else {
+            return Err(damaged(slot, "its stores say that it is empty and cannot be filled"));
+        };
+        if candidate == own && !group.is_single() {
+            let mut right = self.right.lock();
+            // A right that was used stays used, though its slot be won again.
+            if right.is_none_or(|right| right.slot <= slot) {
+                *right = Some(OwnersRight { slot: slot + 1, used_for: None });
+            }
+        }
+        self.membership.learn(candidate.entry());
+        Ok(candidate)
+    }
+
+    /// Uses the owner's right where this session has it and has not used it for another entry.
+    fn candidate(&self, entry: Entry) -> Candidate {
+        let hash = entry.hash();
+        let mut right = self.right.lock();
+        let is_owners = match &mut *right {
+            Some(right) if right.slot == entry.seq => *right.used_for.get_or_insert(hash) == hash,
+            _ => false,
+        };
+        Candidate::new(entry, self.session, is_owners)
+    }
+
+    async fn deliberate(
+        &self,
+        group: &Group,
+        slot: u64,
+        mut proposer: Proposer<Candidate>,
+        finishes: bool,
+    ) -> Result<Found, CommitLogError> {
+        let deliberation = self.deliberation(group, slot);
+        let mut failures: Vec<Option<Failure>> = group.stores().iter().map(|_| None).collect();
+        for rounds in 0..ROUNDS_MAX {
+            match deliberation.run(&mut proposer, &mut failures).await {
+                Status::Decided(candidate) => {
+                    if finishes {
+                        deliberation.complete(&proposer, &candidate);
+                    }
+                    return Ok(Found::Filled(candidate));
+                }
+                Status::Undecided => return Ok(Found::Nothing),
+                Status::Open if !finishes => return Ok(Found::Perhaps),
+                Status::TooFew | Status::Working => {
+                    return Err(Self::too_few(group, slot, failures));
+                }
+                Status::Open => {}
+                Status::Outbid => self.background.beside(self.means.pause(rounds)).await,
+            }
+            proposer.retry();
+            proposer.begin_round();
+        }
+        let reason = "too many others propose at once".to_owned();
+        Err(CommitLogError::Unreachable { place: format!("slot {slot}"), reason })
+    }
+
+    /// Says which stores are missing, and why.
+    fn too_few(group: &Group, slot: u64, failures: Vec<Option<Failure>>) -> CommitLogError {
+        let mut failed = group.stores().iter().zip(failures);
+        if group.is_single() {
+            return match failed.next() {
+                Some((_, Some(Failure::Storage(error)))) => error.into(),
+                Some((_, Some(Failure::Message(error)))) => damaged(slot, &error.to_string()),
+                _ => damaged(slot, "its store contradicts itself"),
+            };
+        }
+        let words = |(store, failure): (&NamedStore, Option<Failure>)| {
+            let reason = match failure? {
+                Failure::Storage(error) => error.to_string(),
+                Failure::Message(error) => error.to_string(),
+                Failure::Slow => "does not answer".to_owned(),
+            };
+            Some(format!("{}: {reason}", store.name))
+        };
+        let reasons: Vec<String> = failed.filter_map(words).collect();
+        let place = format!("{} of {} stores", reasons.len(), group.stores().len());
+        CommitLogError::Unreachable { place, reason: reasons.join("; ") }
+    }
+
+    /// Walks along the log from an entry that is in it; from `since` alone where its hash is not known.
+    pub(super) fn walk(self: &Arc<Self>, since: u64, head: Option<Head>) -> Walk {
+        Walk { slots: self.clone(), since, head, ahead: VecDeque::new(), ahead_of: None, row: 0 }
+    }
+
+    /// Reads some slots after `head` from one store, as far as they prove each other: whoever proposes for a slot names
+    /// the hash of what filled the one before.
+    async fn proven(&self, head: &Head, group: &Group) -> Vec<Entry> {
+        if group.has_liars() {
+            return Vec::new();
+        }
+        let count = group.stores().len();
+        let quickest = self.quickest.load(Ordering::Relaxed);
+        for number in 0..count {
+            let store = &group.stores()[(quickest + number) % count];
+            let first = head.seq + 1;
+            let reads = (first..first + READ_AHEAD).map(|slot| self.first_vote(group, store, slot));
+            let limit: BoxFuture<'_, ()> = match group.is_single() {
+                true => pending().boxed(),
+                false => self.means.clock.sleep(READ_AHEAD_PATIENCE),
+            };
+            let votes = match self.background.beside(select(join_all(reads), limit)).await {
+                Either::Left((votes, _)) => votes,
+                Either::Right(_) => continue,
+            };
+            let Ok(votes) = votes.into_iter().collect::<Result<Vec<_>, _>>() else { continue };
+            let mut entries: Vec<Entry> = Vec::new();
+            let mut last = *head;
+            for entry in votes.into_iter().map_while(|entry| entry) {
+                if !entry.follows(&last) {
+                    break;
+                }
+                last = entry.head();
+                entries.push(entry);
+            }
+            // Nothing proves the last one, unless there is only one vote.
+            if !group.is_single() {
+                entries.pop();
+            }
+            return entries;
+        }
+        Vec::new()
+    }
+
+    async fn first_vote(
+        &self,
+        group: &Group,
+        store: &NamedStore,
+        slot: u64,
+    ) -> Result<Option<Entry>, Failure> {
+        let key = ObjectKey::log_slot(slot, 0);
+        let bytes = store.store.get(&key).await.map_err(Failure::Storage)?;
+        let Some(bytes) = bytes else { return Ok(None) };
+        let workspace = self.genesis.workspace();
+        let is_single = group.is_single();
+        let context = Context { workspace, slot, certifier: None, is_single };
+        Ok(match context.decode(&bytes).map_err(Failure::Message)? {
+            Message::Vote(candidate) => Some(candidate.entry().clone()),
+            _ => None,
+        })
+    }
+}
+
+/// A way along the log.
+#[derive(Debug)]
+pub(super) struct Walk {
+    slots: Arc<Slots>,
+    since: u64,
+    head: Option<Head>,
+    ahead: VecDeque<Entry>,
+    /// Which group it was read from.
+    ahead_of: Option<Arc<Group>>,
+    /// How many entries were found in a row.
+    row: u64,
+}
+
+impl Walk {
+    /// Returns the next entry, or `None` where the log ends.
+    pub(super) async fn next(&mut self) -> Result<Option<Entry>, CommitLogError> {
+        if self.ahead.is_empty()
+            && self.row >= READ_AHEAD_AFTER
+            && let Some(head) = self.head
+        {
+            let group = self.slots.group(self.since + 1)?;
+            self.ahead = self.slots.proven(&head, &group).await.into();
+            // The next few are read one by one: where little is proven, the end is near.
+            self.row = if self.ahead.len() as u64 + 1 < READ_AHEAD { 0 } else { self.row };
+            self.ahead_of = Some(group);
+        }
+        let entry = match self.take_ahead() {
+            Some(entry) => entry,
+            None => match self.slots.read(self.since + 1, true).await? {
+                Found::Filled(candidate) => candidate.entry().clone(),
+                Found::Nothing | Found::Perhaps => return Ok(None),
+            },
+        };
+        if self.head.is_some_and(|head| !entry.follows(&head)) {
+            return Err(damaged(entry.seq, "it does not follow the entry before"));
+        }
+        self.slots.membership.learn(&entry);
+        self.row += 1;
+        self.since = entry.seq;
+        self.head = Some(entry.head());
+        Ok(Some(entry))
+    }
+
+    /// Takes an entry that was read ahead, unless the group has changed since: then the rest was read in vain.
+    fn take_ahead(&mut self) -> Option<Entry> {
+        let group = self.slots.membership.group(self.since + 1)?;
+        if !self.ahead_of.as_ref().is_some_and(|ahead_of| Arc::ptr_eq(ahead_of, &group)) {
+            self.ahead.clear();
+        }
+        self.ahead.pop_front()
+    }
+}
+
+impl Means {
+    /// Draws a name that nobody else has. A group of one store needs none.
+    fn new_id(&self) -> ProposerId {
+        let bytes = self.random.as_ref().map(|random| random_bytes(&**random));
+        ProposerId(bytes.map_or(0, u128::from_be_bytes))
+    }
+
+    /// Waits for a random time, the longer the more rounds were lost.
+    async fn pause(&self, rounds: u32) {
+        let span = PAUSE_FIRST.saturating_mul(1 << rounds.min(10)).min(PAUSE_LAST);
+        let dice: [u8; 4] = self.random.as_ref().map_or([0; 4], |random| random_bytes(&**random));
+        let share = f64::from(u32::from_le_bytes(dice)) / f64::from(u32::MAX);
+        self.clock.sleep(span.mul_f64(share)).await;
+    }
+}

@@ -1,0 +1,273 @@
+//! The log over several stores, some of which fail.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use commit_log::conformance::{Fixture, cases};
+use commit_log::serverless::group::{ConstantMembership, Group, NamedStore};
+use commit_log::serverless::rounds::FaultModel;
+use commit_log::serverless::slot_log::Means;
+use commit_log::{CommitLog, SlotCommitLog};
+use futures_util::StreamExt;
+use futures_util::future::join_all;
+use model::testing::put;
+use model::{Commit, DeviceId, Head, OpId};
+use storage::{ObjectKey, ObjectStore, PutMode};
+
+use super::slot_log::genesis;
+use super::stores::{Counting, TestRandom, TokioClock, Trouble, Troubled};
+
+/// A group of stores, each perhaps in trouble.
+#[derive(Debug, Clone)]
+struct Stores {
+    all: Vec<Arc<dyn ObjectStore>>,
+    random: Arc<TestRandom>,
+}
+
+impl Stores {
+    fn new(name: &str, count: usize) -> Self {
+        let open = |number| storage::open(&format!("memory:{name} {number}")).expect("opens");
+        Self { all: (0..count).map(open).collect(), random: Arc::new(TestRandom::new(1)) }
+    }
+
+    fn with_trouble(mut self, numbers: &[usize], trouble: Trouble) -> Self {
+        for number in numbers {
+            self.all[*number] = Arc::new(Troubled::new(self.all[*number].clone(), trouble));
+        }
+        self
+    }
+
+    fn group(&self) -> Group {
+        let named = |(number, store): (usize, &Arc<dyn ObjectStore>)| NamedStore {
+            name: format!("store {number}"),
+            store: store.clone(),
+        };
+        Group::new(self.all.iter().enumerate().map(named).collect(), FaultModel::Crash)
+    }
+
+    fn means(&self) -> Means {
+        Means {
+            clock: Arc::new(TokioClock::default()),
+            random: Some(self.random.clone()),
+            certifier: None,
+        }
+    }
+
+    fn log(&self) -> SlotCommitLog {
+        let membership = Arc::new(ConstantMembership::new(self.group()));
+        SlotCommitLog::over(membership, self.means(), genesis())
+    }
+}
+
+#[async_trait::async_trait]
+impl Fixture for Stores {
+    async fn open(&self, _: u8) -> Arc<dyn CommitLog> {
+        let membership = Arc::new(ConstantMembership::new(self.group()));
+        let log = SlotCommitLog::create_over(membership, self.means(), genesis()).await;
+        Arc::new(log.expect("the log opens"))
+    }
+
+    fn device(&self, number: u8) -> DeviceId {
+        DeviceId::from_bytes([number; 16])
+    }
+}
+
+fn commit(device: u8, op: u8, seen: Head) -> Commit {
+    Commit {
+        op_id: OpId::from_bytes([op; 16]),
+        device: DeviceId::from_bytes([device; 16]),
+        seen,
+        ..model::testing::commit(op, vec![put(op + 1, 0, &format!("name {op}"))])
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn log_over_any_number_of_stores_conforms() {
+    for count in 2..6 {
+        for (name, case) in cases() {
+            println!("{count} stores: {name}");
+            case(&Stores::new(&format!("{count} {name}"), count)).await;
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn log_conforms_while_as_many_stores_fail_as_may() {
+    let troubles =
+        [Trouble::Failing, Trouble::Silent, Trouble::ReadOnly, Trouble::Full, Trouble::Forgetful];
+    for (count, failing) in [(3, vec![0]), (3, vec![2]), (5, vec![1, 4])] {
+        for trouble in troubles {
+            for (name, case) in cases() {
+                println!("{failing:?} of {count} stores {trouble:?}: {name}");
+                let name = format!("{count} {failing:?} {trouble:?} {name}");
+                case(&Stores::new(&name, count).with_trouble(&failing, trouble)).await;
+            }
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn too_few_stores_are_a_retryable_error_that_names_them() {
+    for trouble in [Trouble::Failing, Trouble::Silent, Trouble::ReadOnly, Trouble::Full] {
+        let stores = Stores::new(&format!("few {trouble:?}"), 3).with_trouble(&[0, 1], trouble);
+        let log = stores.log();
+        let error = log.commit(&commit(1, 1, genesis().head())).await.expect_err("too few");
+        assert!(error.is_retryable(), "{error}");
+        let text = error.to_string();
+        for part in ["2 of 3 stores", "store 0: ", "store 1: "] {
+            assert!(text.contains(part), "{text}");
+        }
+        assert!(!text.contains("store 2"), "{text}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn five_proposers_at_once_all_get_in() {
+    for count in [3, 4, 5] {
+        let stores = Stores::new(&format!("five at {count}"), count);
+        let logs: Vec<SlotCommitLog> = (0..5).map(|_| stores.log()).collect();
+        let proposals = logs.iter().zip(0_u8..).map(|(log, device)| async move {
+            let mut seqs = Vec::new();
+            for op in 0..4 {
+                let head = log.commit(&commit(device, device * 4 + op, genesis().head())).await;
+                seqs.push(head.expect("gets in").seq);
+            }
+            seqs
+        });
+        let mut seqs: Vec<u64> = join_all(proposals).await.into_iter().flatten().collect();
+        seqs.sort_unstable();
+        assert_eq!(seqs, (1..=20).collect::<Vec<_>>(), "{count} stores");
+        let entries = stores.log().entries(0, 1 << 20).await.expect("entries");
+        let end = entries.iter().fold(genesis().head(), |head, entry| {
+            assert!(entry.follows(&head));
+            entry.head()
+        });
+        assert_eq!(end.seq, 20);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn owner_needs_one_put_for_each_store_and_no_get() {
+    for count in [1, 2, 3, 5] {
+        let counting: Vec<Arc<Counting>> = Stores::new(&format!("count {count}"), count)
+            .all
+            .into_iter()
+            .map(|store| Arc::new(Counting::new(store)))
+            .collect();
+        let all = counting.iter().map(|store| store.clone() as Arc<dyn ObjectStore>).collect();
+        let stores = Stores { all, random: Arc::new(TestRandom::new(2)) };
+        let log = match count {
+            1 => {
+                let clock = Arc::new(TokioClock::default());
+                let store = stores.all[0].clone();
+                SlotCommitLog::create(store, clock, genesis()).await.expect("opens")
+            }
+            _ => stores.log(),
+        };
+        let mut head = log.commit(&commit(1, 0, genesis().head())).await.expect("first");
+        log.settle().await;
+        for op in 1..10 {
+            for store in &counting {
+                store.reset();
+            }
+            head = log.commit(&commit(1, op, head)).await.expect("commit");
+            log.settle().await;
+            for store in &counting {
+                assert_eq!((store.puts(), store.gets()), (1, 0), "{count} stores");
+            }
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn owner_is_as_fast_as_the_majority_and_another_waits_a_little_for_the_slow() {
+    let stores = Stores::new("slow", 3).with_trouble(&[2], Trouble::Slow(Duration::from_secs(9)));
+    let fast = Stores {
+        all: stores
+            .all
+            .iter()
+            .map(|store| -> Arc<dyn ObjectStore> {
+                let pace = Trouble::Slow(Duration::from_millis(100));
+                Arc::new(Troubled::new(store.clone(), pace))
+            })
+            .collect(),
+        ..stores
+    };
+    let log = fast.log();
+    let clock = tokio::time::Instant::now;
+    let start = clock();
+    let first = log.commit(&commit(1, 0, genesis().head())).await.expect("not the owner");
+    let another = start.elapsed();
+    let start = clock();
+    log.commit(&commit(1, 1, first)).await.expect("the owner");
+    let owner = start.elapsed();
+    assert_eq!(owner.as_millis(), 100, "one round trip");
+    assert!(another.as_millis() <= 500, "{another:?}: vote, patience, prepare, accept");
+}
+
+#[tokio::test(start_paused = true)]
+async fn entry_that_was_answered_is_found_though_one_of_its_stores_is_gone() {
+    for gone in 0..3 {
+        let stores = Stores::new(&format!("gone {gone}"), 3);
+        // The third store sees nothing of the first commits.
+        let two = stores.clone().with_trouble(&[2], Trouble::Failing);
+        let log = two.log();
+        let mut head = genesis().head();
+        for op in 0..30 {
+            head = log.commit(&commit(1, op, head)).await.expect("commit");
+        }
+        let later = stores.clone().with_trouble(&[gone], Trouble::Failing).log();
+        assert_eq!(later.head().await.expect("head"), head, "without {gone}");
+        let subscribed = stores.clone().with_trouble(&[gone], Trouble::Failing).log();
+        let mut stream = subscribed.subscribe(29).await.expect("subscribes");
+        let entry = stream.next().await.expect("an entry").expect("entry");
+        assert_eq!(entry.head(), head);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_restored_store_of_three_loses_nothing_and_three_are_noticed() {
+    let stores = Stores::new("restored", 3);
+    let log = stores.log();
+    let mut head = genesis().head();
+    for op in 0..5 {
+        head = log.commit(&commit(1, op, head)).await.expect("commit");
+        log.settle().await;
+    }
+    let forget = async |number: usize| {
+        let list = storage::object_store::list_all(&*stores.all[number], "log/").await;
+        for entry in list.expect("a list") {
+            stores.all[number].delete(&entry.key).await.expect("deletes");
+        }
+    };
+    forget(0).await;
+    let after = stores.log();
+    let next = after.commit(&commit(2, 5, head)).await.expect("two stores know");
+    assert_eq!(next.seq, 6);
+    assert_eq!(stores.log().head().await.expect("head"), next);
+    for number in 0..3 {
+        forget(number).await;
+    }
+    let error = stores.log().commit(&commit(2, 6, next)).await.expect_err("all is gone");
+    assert!(error.is_refusal(model::wire::RefusalKind::HistoryLost), "{error}");
+    let silent = stores.with_trouble(&[1], Trouble::Silent).log();
+    let error = silent.commit(&commit(2, 6, next)).await.expect_err("one may still have it");
+    assert!(error.is_retryable(), "{error}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn slots_of_one_store_are_read_by_the_group_it_grows_into() {
+    let stores = Stores::new("old format", 1);
+    let log = stores.open(0).await;
+    let head = log.commit(&commit(1, 0, genesis().head())).await.expect("commit");
+    let bytes = stores.all[0].get(&ObjectKey::log_slot(1, 0)).await.expect("get").expect("there");
+    let entry: model::Entry =
+        commit_log::envelope::unwrap_at_rest(&bytes, 1 << 20).expect("an entry and nothing else");
+    assert_eq!(entry.head(), head);
+    let mut three = Stores::new("grown", 3);
+    three.all[0] = stores.all[0].clone();
+    for store in &three.all[1..] {
+        store.put(&ObjectKey::log_slot(1, 0), bytes.clone(), PutMode::IfAbsent).await.expect("put");
+    }
+    assert_eq!(three.log().head().await.expect("head"), head);
+}

@@ -1,0 +1,210 @@
+//! Stores in trouble, and a clock and dice for tests.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use model::{Clock, Random, Timestamp};
+use parking_lot::Mutex;
+use storage::faulty::{Call, Fault, Faulty};
+use storage::{ObjectEntry, ObjectKey, ObjectStore, PutMode, PutOutcome};
+
+type Result<T> = std::result::Result<T, storage::StorageError>;
+
+/// The time of a tokio runtime, which jumps when everybody waits.
+#[derive(Debug)]
+pub(crate) struct TokioClock(tokio::time::Instant);
+
+impl Default for TokioClock {
+    fn default() -> Self {
+        Self(tokio::time::Instant::now())
+    }
+}
+
+impl Clock for TokioClock {
+    fn now(&self) -> Timestamp {
+        Timestamp::default()
+    }
+
+    fn elapsed(&self) -> Duration {
+        self.0.elapsed()
+    }
+
+    fn sleep(&self, duration: Duration) -> std::pin::Pin<Box<dyn Future<Output = ()> + Send>> {
+        Box::pin(tokio::time::sleep(duration))
+    }
+}
+
+/// Dice with a seed.
+#[derive(Debug)]
+pub(crate) struct TestRandom(Mutex<u64>);
+
+impl TestRandom {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(Mutex::new(seed))
+    }
+}
+
+impl Random for TestRandom {
+    fn fill(&self, bytes: &mut [u8]) {
+        for byte in bytes {
+            let mut state = self.0.lock();
+            *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            *byte = (*state >> 56) as u8;
+        }
+    }
+}
+
+/// What is wrong with a store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Trouble {
+    /// It cannot be reached.
+    Failing,
+    /// It never answers.
+    Silent,
+    /// It does what it is told, and the answer is lost every other time.
+    Forgetful,
+    ReadOnly,
+    Full,
+    /// Every answer takes so long.
+    Slow(Duration),
+}
+
+/// A store in trouble.
+#[derive(Debug)]
+pub(crate) struct Troubled {
+    store: Faulty,
+    trouble: Trouble,
+}
+
+impl Troubled {
+    pub(crate) fn new(store: Arc<dyn ObjectStore>, trouble: Trouble) -> Self {
+        let plan = move |call: &Call<'_>| match trouble {
+            Trouble::Failing => Fault::ErrorBefore,
+            Trouble::Forgetful if call.number % 2 == 1 => Fault::ErrorAfter,
+            Trouble::ReadOnly => Fault::ReadOnly,
+            Trouble::Full => Fault::NoSpace,
+            Trouble::Silent | Trouble::Slow(_) | Trouble::Forgetful => Fault::None,
+        };
+        Self { store: Faulty::new(store, plan), trouble }
+    }
+
+    async fn wait(&self) {
+        match self.trouble {
+            Trouble::Silent => std::future::pending().await,
+            Trouble::Slow(duration) => tokio::time::sleep(duration).await,
+            _ => {}
+        }
+    }
+}
+
+#[async_trait]
+impl ObjectStore for Troubled {
+    fn describe(&self) -> String {
+        self.store.describe()
+    }
+
+    async fn put(&self, key: &ObjectKey, bytes: Bytes, mode: PutMode) -> Result<PutOutcome> {
+        self.wait().await;
+        self.store.put(key, bytes, mode).await
+    }
+
+    async fn get(&self, key: &ObjectKey) -> Result<Option<Bytes>> {
+        self.wait().await;
+        self.store.get(key).await
+    }
+
+    async fn get_range(&self, key: &ObjectKey, range: Range<u64>) -> Result<Option<Bytes>> {
+        self.wait().await;
+        self.store.get_range(key, range).await
+    }
+
+    async fn size(&self, key: &ObjectKey) -> Result<Option<u64>> {
+        self.wait().await;
+        self.store.size(key).await
+    }
+
+    async fn list(
+        &self,
+        prefix: &str,
+        start_after: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<ObjectEntry>> {
+        self.wait().await;
+        self.store.list(prefix, start_after, limit).await
+    }
+
+    async fn delete(&self, key: &ObjectKey) -> Result<()> {
+        self.wait().await;
+        self.store.delete(key).await
+    }
+}
+
+/// Counts what is asked of a store.
+#[derive(Debug)]
+pub(crate) struct Counting {
+    store: Arc<dyn ObjectStore>,
+    puts: AtomicUsize,
+    gets: AtomicUsize,
+}
+
+impl Counting {
+    pub(crate) fn new(store: Arc<dyn ObjectStore>) -> Self {
+        Self { store, puts: AtomicUsize::new(0), gets: AtomicUsize::new(0) }
+    }
+
+    pub(crate) fn reset(&self) {
+        self.puts.store(0, Ordering::Relaxed);
+        self.gets.store(0, Ordering::Relaxed);
+    }
+
+    pub(crate) fn puts(&self) -> usize {
+        self.puts.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn gets(&self) -> usize {
+        self.gets.load(Ordering::Relaxed)
+    }
+}
+
+#[async_trait]
+impl ObjectStore for Counting {
+    fn describe(&self) -> String {
+        self.store.describe()
+    }
+
+    async fn put(&self, key: &ObjectKey, bytes: Bytes, mode: PutMode) -> Result<PutOutcome> {
+        self.puts.fetch_add(1, Ordering::Relaxed);
+        self.store.put(key, bytes, mode).await
+    }
+
+    async fn get(&self, key: &ObjectKey) -> Result<Option<Bytes>> {
+        self.gets.fetch_add(1, Ordering::Relaxed);
+        self.store.get(key).await
+    }
+
+    async fn get_range(&self, key: &ObjectKey, range: Range<u64>) -> Result<Option<Bytes>> {
+        self.gets.fetch_add(1, Ordering::Relaxed);
+        self.store.get_range(key, range).await
+    }
+
+    async fn size(&self, key: &ObjectKey) -> Result<Option<u64>> {
+        self.store.size(key).await
+    }
+
+    async fn list(
+        &self,
+        prefix: &str,
+        start_after: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<ObjectEntry>> {
+        self.store.list(prefix, start_after, limit).await
+    }
+
+    async fn delete(&self, key: &ObjectKey) -> Result<()> {
+        self.store.delete(key).await
+    }
+}
