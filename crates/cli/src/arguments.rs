@@ -158,6 +158,9 @@ pub(crate) struct InitArguments {
     /// Keep the workspace in this store, without a server; several times, in several stores.
     #[arg(long = "backend", value_name = "NAME=URL")]
     pub(crate) backends: Vec<String>,
+    /// What opens that store: a TOML file that only you can read.
+    #[arg(long = "credentials", value_name = "NAME=FILE")]
+    pub(crate) credentials: Vec<String>,
     /// Keep so many copies of everything, each in another store; 2 by default.
     #[arg(long, value_name = "R", conflicts_with = "erasure")]
     pub(crate) replicas: Option<u8>,
@@ -184,6 +187,9 @@ pub(crate) struct CloneArguments {
     /// A store that holds the workspace; it leads to the others.
     #[arg(long = "backend", value_name = "NAME=URL")]
     pub(crate) backends: Vec<String>,
+    /// What opens that store, or another of the workspace: a TOML file that only you can read.
+    #[arg(long = "credentials", value_name = "NAME=FILE")]
+    pub(crate) credentials: Vec<String>,
 }
 
 /// Arguments of `sync`.

@@ -3,9 +3,13 @@
 use std::sync::Arc;
 
 use commit_log::served::websocket::{WebSocketConnection, WebSocketError, WebSocketOptions};
+use commit_log::serverless::group::{ConstantMembership, Group, NamedStore};
+use commit_log::serverless::rounds::FaultModel;
+use commit_log::serverless::slot_log::Means;
 use commit_log::{CommitLog, ServedCommitLog, SlotCommitLog};
 use content::Transform;
-use model::{Clock, DeviceId};
+use model::{Clock, DeviceId, Random};
+use storage::pool::{Pool, PoolOptions};
 use storage::server_door::ServerDoor;
 use storage::{ContentStore, ObjectStore};
 use sync::engine::Observer;
@@ -22,6 +26,7 @@ use crate::home::Account;
 use crate::interrupt::{Interrupts, stopped};
 use crate::server_client::ServerClient;
 use crate::stores;
+use crate::text::counted;
 
 /// What a command wants to do with a folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,8 +71,15 @@ impl Driver {
 }
 
 /// An engine on a folder, with the right to use it.
+/// What goes on at slow stores after everybody else is content.
+struct Settling {
+    slots: Option<Arc<SlotCommitLog>>,
+    pool: Option<Pool>,
+}
+
 struct Session {
     engine: Engine,
+    settling: Settling,
     _claim: Option<(FolderClaim, Option<HomeClaim>)>,
 }
 
@@ -154,6 +166,7 @@ pub(crate) fn with_session<T>(
             let done = driver.run(work(&mut session.engine));
             if options.access != Access::Look {
                 learn_pool(folder, &session.engine)?;
+                session.settle(context, driver);
             }
             done
         };
@@ -188,6 +201,30 @@ fn learn_pool(folder: &Folder, engine: &Engine) -> Result<(), Failure> {
 }
 
 impl Session {
+    /// Gives every store what it was too slow for, unless somebody wants the program to end.
+    fn settle(&self, context: &Context<'_>, driver: &Driver) {
+        let Settling { slots, pool: Some(pool) } = &self.settling else { return };
+        let settle = async {
+            if let Some(slots) = slots {
+                slots.settle().await;
+            }
+            pool.settle().await
+        };
+        let settled = driver.run(async {
+            tokio::select! {
+                backlog = settle => backlog,
+                _ = driver.interrupts.wait() => pool.backlog(),
+            }
+        });
+        if !settled.owed.is_empty() {
+            let objects = counted(settled.owed.len() as u64, "object has", "objects have");
+            context.ui.note(format!(
+                "{objects} fewer copies than wanted, because a store did not take them; \
+                 `syncline check --repair` adds them once it does"
+            ));
+        }
+    }
+
     fn open(
         context: &Context<'_>,
         driver: &Driver,
@@ -211,7 +248,7 @@ impl Session {
             Access::Look => None,
             Access::Change | Access::Watch | Access::ChangeBesideWatch => Some(threads(context)?),
         };
-        let environment = {
+        let (environment, settling) = {
             let _guard = driver.runtime.enter();
             environment(context, folder, threads)?
         };
@@ -224,7 +261,7 @@ impl Session {
             keys: None,
         };
         let engine = Engine::open(environment, folder.state()?, engine_options)?;
-        Ok(Self { engine, _claim: claim })
+        Ok(Self { engine, settling, _claim: claim })
     }
 }
 
@@ -268,21 +305,54 @@ pub(crate) fn account_of(context: &Context<'_>, server: &str) -> Result<Account>
     }
 }
 
+/// What a workspace consists of outside of this device.
+pub(crate) struct Reached {
+    /// Who orders.
+    pub(crate) log: Arc<dyn CommitLog>,
+    /// The same, where the devices do that over stores.
+    pub(crate) slots: Option<Arc<SlotCommitLog>>,
+    /// Where packs rest.
+    pub(crate) store: Arc<dyn ObjectStore>,
+    /// The same, where it is several stores.
+    pub(crate) pool: Option<Pool>,
+}
+
+/// Joins the stores of a workspace, each opened when it is first used.
+pub(crate) fn open_data(context: &Context<'_>, folder: &Folder, stored: &StoredPlace) -> Pool {
+    let stores = stores::open_pool(&context.home, stored, folder.genesis.workspace());
+    let stores = stores.into_iter().map(|(record, store)| (record.id, store)).collect();
+    Pool::new(&stored.pool, stores, context.clock.clone(), PoolOptions::default())
+}
+
 /// Opens the log and the store of a folder's workspace; nothing is sent yet.
 ///
 /// # Errors
 /// [`CommandError`].
-pub(crate) fn coordinator(
-    context: &Context<'_>,
-    folder: &Folder,
-) -> Result<(Arc<dyn CommitLog>, Arc<dyn ObjectStore>)> {
+pub(crate) fn coordinator(context: &Context<'_>, folder: &Folder) -> Result<Reached> {
     let (genesis, clock) = (folder.genesis.clone(), context.clock.clone());
     let clock: Arc<dyn Clock> = clock;
     match &folder.place {
         Place::Stored(stored) => {
-            let mut stores = stores::open_pool(stored, genesis.workspace());
-            let (_, store) = stores.pop().expect("a pool has a store");
-            Ok((Arc::new(SlotCommitLog::with_genesis(store.clone(), clock, genesis)), store))
+            let stores = stores::open_pool(&context.home, stored, genesis.workspace());
+            let agreeing = stores.iter().filter(|(record, _)| record.agrees);
+            let named = agreeing.map(|(record, store)| NamedStore {
+                name: record.name.clone(),
+                store: store.clone(),
+            });
+            let group = Group::new(named.collect(), FaultModel::Crash);
+            let random: Arc<dyn Random> = context.random.clone();
+            let means = Means { clock, random: Some(random), certifier: None };
+            let membership = Arc::new(ConstantMembership::new(group));
+            let log = Arc::new(SlotCommitLog::over(membership, means, genesis));
+            // What was always one store needs nobody to choose among several.
+            let (store, pool) = match &stores[..] {
+                [(_, store)] if stored.version == 0 => (store.clone(), None),
+                _ => {
+                    let pool = open_data(context, folder, stored);
+                    (Arc::new(pool.clone()) as Arc<dyn ObjectStore>, Some(pool))
+                }
+            };
+            Ok(Reached { log: log.clone(), slots: Some(log), store, pool })
         }
         Place::Served { server } => {
             let account = account_of(context, server)?;
@@ -296,7 +366,8 @@ pub(crate) fn coordinator(
             let connection = connection
                 .map_err(|error: WebSocketError| CommandError::usage(error.to_string()))?;
             let log = ServedCommitLog::with_genesis(Arc::new(connection), clock, genesis);
-            Ok((Arc::new(log), stores::patient(Arc::new(door))))
+            let store = stores::patient(Arc::new(door));
+            Ok(Reached { log: Arc::new(log), slots: None, store, pool: None })
         }
     }
 }
@@ -305,15 +376,16 @@ fn environment(
     context: &Context<'_>,
     folder: &Folder,
     threads: Option<usize>,
-) -> Result<Environment, Failure> {
-    let (log, store) = coordinator(context, folder)?;
+) -> Result<(Environment, Settling), Failure> {
+    let Reached { log, slots, store, pool } = coordinator(context, folder)?;
     let file_system = NativeFileSystem::open(&folder.root).map_err(SyncError::from)?;
-    Ok(Environment {
+    let environment = Environment {
         file_system: Arc::new(file_system),
         log,
         store: Arc::new(ContentStore::new(store)),
         clock: context.clock.clone(),
         random: context.random.clone(),
         workers: threads.map_or_else(Workers::inline, Workers::start),
-    })
+    };
+    Ok((environment, Settling { slots, pool }))
 }

@@ -98,6 +98,8 @@ codes! {
     NoSuchThing = "E0407", 1;
     /// The request makes no sense to the server.
     Invalid = "E0408", 1;
+    /// The secrets of a store are missing, wrong, or open to others.
+    Credentials = "E0409", 4;
     /// The server cannot be reached.
     ServerUnreachable = "E0412", 6;
     /// The store cannot be reached.

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `config.toml` (config) | what the user sets; never written by the program |
 //! | `account.toml` (data) | the server that is signed in to, and the token of this device; mode 0600 |
+//! | `stores/<id>.toml` (data) | the secrets of a store of a pool; mode 0600 |
 //! | `device.toml` (data) | the id that this device uses in stores |
 //! | `lock` (state) | nothing; whoever changes anything here holds it, see [`crate::claim`] |
 //! | `folders/<identity>/` (state) | a synced folder: `folder.toml`, `state.sqlite`, `lock`, `watch.json`, `watch.log` |
@@ -12,10 +13,11 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use model::DeviceId;
 use model::environment::random_bytes;
+use model::{DeviceId, StoreId};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use storage::credentials::Credentials;
 
 use crate::error::{Code, CommandError, Result};
 use crate::system::{self, SystemRandom, Variables};
@@ -133,6 +135,41 @@ impl Home {
     /// [`Code::Usage`] where it makes no sense.
     pub(crate) fn config(&self) -> Result<Config> {
         Ok(read_toml(&self.config_path())?.unwrap_or_default())
+    }
+
+    /// Returns the file with the secrets of a store.
+    fn credentials_path(&self, store: StoreId) -> PathBuf {
+        self.data.join("stores").join(format!("{store}.toml"))
+    }
+
+    /// Returns the secrets of a store; none where none were given.
+    ///
+    /// # Errors
+    /// [`storage::StorageError::InvalidCredentials`].
+    pub(crate) fn credentials(&self, store: StoreId) -> storage::Result<Credentials> {
+        let path = self.credentials_path(store);
+        if path.exists() { Credentials::read_file(&path) } else { Ok(Credentials::none()) }
+    }
+
+    /// Keeps the secrets of a store.
+    ///
+    /// # Errors
+    /// [`Code::File`].
+    pub(crate) fn set_credentials(&self, store: StoreId, credentials: &Credentials) -> Result<()> {
+        let path = self.credentials_path(store);
+        let folder = path.parent().unwrap_or(Path::new("."));
+        let written = system::make_private_folder(folder)
+            .and_then(|()| system::write_private(&path, &credentials.to_toml()));
+        written.map_err(|error| file_error(&path, &error))
+    }
+
+    /// Forgets the secrets of a store.
+    ///
+    /// # Errors
+    /// [`Code::File`].
+    pub(crate) fn forget_credentials(&self, store: StoreId) -> Result<()> {
+        let path = self.credentials_path(store);
+        system::remove_file(&path).map_err(|error| file_error(&path, &error))
     }
 
     /// Returns the file with the account.

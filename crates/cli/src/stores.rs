@@ -1,5 +1,7 @@
 //! The stores that a user names: opening and probing them, and the part of them that holds a workspace.
 
+use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 
 use model::environment::random_bytes;
@@ -7,10 +9,11 @@ use model::pool::STORE_NAME_LENGTH_MAX;
 use model::{PoolConfig, Redundancy, StoreId, StoreRecord, StoreState, WorkspaceId};
 use storage::layers::{Lazy, Retrying, Scoped};
 use storage::probe::{ProbeOptions, ProbeReport, probe};
-use storage::{ObjectKey, ObjectStore};
+use storage::{Credentials, ObjectKey, ObjectStore, Opening};
 
 use crate::error::{Code, CommandError, Result};
 use crate::folder::{StoredPlace, absolute, path_text};
+use crate::home::Home;
 use crate::system::{SystemRandom, SystemWaiting};
 
 /// The largest object that a probe tries: that of a pack and a little more.
@@ -26,17 +29,20 @@ pub(crate) struct Backend {
     pub(crate) name: String,
     /// Its URL; a folder is absolute.
     pub(crate) url: String,
+    /// What opens it.
+    pub(crate) credentials: Credentials,
 }
 
 impl Backend {
-    /// Reads what `--backend` was given.
+    /// Reads what `--backend` was given, each with its secrets where there are some.
     ///
     /// # Errors
     /// [`Code::Usage`], also for two of one name.
-    pub(crate) fn of_flags(flags: &[String]) -> Result<Vec<Self>> {
+    pub(crate) fn of_flags(flags: &[String], secrets: &Secrets) -> Result<Vec<Self>> {
         let mut backends: Vec<Self> = Vec::new();
         for flag in flags {
-            let backend = Self::parse(flag)?;
+            let mut backend = Self::parse(flag)?;
+            backend.credentials = secrets.of(&backend.name);
             if backends.iter().any(|other| other.name == backend.name) {
                 return Err(CommandError::usage(format!(
                     "two stores are called '{}'",
@@ -73,7 +79,7 @@ impl Backend {
             }
             _ => url.to_owned(),
         };
-        Ok(Self { name: name.to_owned(), url })
+        Ok(Self { name: name.to_owned(), url, credentials: Credentials::none() })
     }
 
     /// Makes the record of the store in a pool, with a new id.
@@ -93,7 +99,7 @@ impl Backend {
     /// # Errors
     /// Those of the store.
     pub(crate) fn create(&self) -> Result<Arc<dyn ObjectStore>> {
-        Ok(patient(storage::open(&self.url)?))
+        Ok(patient(storage::open_with(&self.url, &self.credentials, Opening::CreateIfMissing)?))
     }
 
     /// Opens the store, which must be there.
@@ -101,7 +107,59 @@ impl Backend {
     /// # Errors
     /// Those of the store.
     pub(crate) fn open(&self) -> Result<Arc<dyn ObjectStore>> {
-        Ok(patient(storage::open_existing(&self.url)?))
+        Ok(patient(storage::open_with(&self.url, &self.credentials, Opening::Existing)?))
+    }
+}
+
+/// What `--credentials` was given: the secrets of stores, by name.
+#[derive(Debug, Default)]
+pub(crate) struct Secrets(BTreeMap<String, Credentials>);
+
+impl Secrets {
+    /// Reads NAME=FILE, any number of them.
+    ///
+    /// # Errors
+    /// [`Code::Usage`]; those of the files.
+    pub(crate) fn of_flags(flags: &[String]) -> Result<Self> {
+        let mut secrets = BTreeMap::new();
+        for flag in flags {
+            let Some((name, file)) = flag.split_once('=').filter(|(name, _)| !name.is_empty())
+            else {
+                return Err(CommandError::usage(format!("'{flag}' is not NAME=FILE")).help(
+                    "--credentials nas=nas.toml",
+                    "a file with the secrets of the store 'nas'",
+                ));
+            };
+            secrets.insert(name.to_owned(), Credentials::read_file(Path::new(file))?);
+        }
+        Ok(Self(secrets))
+    }
+
+    /// Returns the secrets of a store; none where none were given.
+    pub(crate) fn of(&self, name: &str) -> Credentials {
+        self.0.get(name).cloned().unwrap_or_default()
+    }
+
+    /// Keeps them in the home, for the stores of a pool, each by the name that the user gave it or that the pool has.
+    ///
+    /// # Errors
+    /// [`Code::Usage`] for a name that no store has; [`Code::File`].
+    pub(crate) fn keep(
+        &self,
+        home: &Home,
+        pool: &PoolConfig,
+        named: &BTreeMap<String, StoreId>,
+    ) -> Result<()> {
+        for (name, credentials) in &self.0 {
+            let id = named.get(name).copied();
+            let Some(id) = id.or_else(|| pool.store_named(name).map(|store| store.id)) else {
+                return Err(CommandError::usage(format!(
+                    "credentials were given for '{name}', and no store is called that"
+                )));
+            };
+            home.set_credentials(id, credentials)?;
+        }
+        Ok(())
     }
 }
 
@@ -145,17 +203,33 @@ pub(crate) fn new_pool(stores: Vec<StoreRecord>, redundancy: Redundancy) -> Resu
 
 /// Returns the stores of a pool, each restricted to the workspace and opened when it is first used.
 pub(crate) fn open_pool(
+    home: &Home,
     stored: &StoredPlace,
     workspace: WorkspaceId,
 ) -> Vec<(StoreRecord, Arc<dyn ObjectStore>)> {
     let open = |record: &StoreRecord| {
-        let url = stored.url(record).to_owned();
-        let lazy = Lazy::new(format!("store '{}' ({url})", record.name), move || {
-            storage::open_existing(&url)
-        });
-        (record.clone(), workspace_store(patient(Arc::new(lazy)), workspace))
+        let store = if stored.pool.stores.len() > 1 {
+            // The others do its work meanwhile, so there is no need for much patience.
+            let waiting = Arc::new(SystemWaiting);
+            Arc::new(Retrying::new(open_store(home, stored, record), waiting).with_attempts_max(2))
+        } else {
+            patient(open_store(home, stored, record))
+        };
+        (record.clone(), workspace_store(store, workspace))
     };
     stored.pool.stores.iter().map(open).collect()
+}
+
+/// Opens a store of a pool when it is first used.
+pub(crate) fn open_store(
+    home: &Home,
+    stored: &StoredPlace,
+    record: &StoreRecord,
+) -> Arc<dyn ObjectStore> {
+    let (home, id, url) = (home.clone(), record.id, stored.url(record).to_owned());
+    Arc::new(Lazy::new(format!("store '{}' ({url})", record.name), move || {
+        storage::open_with(&url, &home.credentials(id)?, Opening::Existing)
+    }))
 }
 
 /// Lets a store that is briefly away come back.
@@ -208,7 +282,7 @@ mod tests {
     #[test]
     fn backends_of_one_name_are_refused() {
         let flags = ["a=file:/x".to_owned(), "a=file:/y".to_owned()];
-        assert_eq!(Backend::of_flags(&flags).unwrap_err().code, Code::Usage);
+        assert_eq!(Backend::of_flags(&flags, &Secrets::default()).unwrap_err().code, Code::Usage);
     }
 
     #[test]

@@ -106,6 +106,17 @@ async fn store_id(inside: &dyn ObjectStore) -> Result<Option<StoreId>> {
     Ok(text.and_then(|text| std::str::from_utf8(&text).ok()?.trim().parse().ok()))
 }
 
+/// A workspace that was found in stores.
+#[derive(Debug)]
+pub(crate) struct Found {
+    /// What it began with.
+    pub(crate) genesis: Genesis,
+    /// All its stores.
+    pub(crate) place: StoredPlace,
+    /// Which of them the user named, under which names.
+    pub(crate) named: BTreeMap<String, StoreId>,
+}
+
 /// Finds a workspace by its name or id in one of some stores that a user named, and with it all its stores.
 ///
 /// # Errors
@@ -113,7 +124,7 @@ async fn store_id(inside: &dyn ObjectStore) -> Result<Option<StoreId>> {
 pub(crate) async fn find_workspace(
     backends: &[(Backend, Arc<dyn ObjectStore>)],
     text: &str,
-) -> Result<(Genesis, StoredPlace)> {
+) -> Result<Found> {
     let mut failure = None;
     let mut genesis = None;
     for (_, store) in backends {
@@ -133,12 +144,13 @@ pub(crate) async fn find_workspace(
         });
     };
     let mut newest: Option<(u64, PoolConfig)> = None;
-    let mut found_at = BTreeMap::new();
+    let (mut addresses, mut named) = (BTreeMap::new(), BTreeMap::new());
     for (backend, store) in backends {
         let inside = workspace_store(store.clone(), genesis.workspace());
         // A store that is away now is as good as one that was not named.
         let Ok(Some(id)) = store_id(&*inside).await else { continue };
-        found_at.insert(id, backend.url.clone());
+        addresses.insert(id, backend.url.clone());
+        named.insert(backend.name.clone(), id);
         if let Some((version, pool)) = newest_pool(&*inside).await?
             && newest.as_ref().is_none_or(|(known, _)| *known < version)
         {
@@ -148,8 +160,8 @@ pub(crate) async fn find_workspace(
     let Some((version, pool)) = newest else {
         return Err(damaged("no store says which stores the workspace has"));
     };
-    found_at.retain(|id, url| pool.store(*id).is_some_and(|store| store.url != *url));
-    Ok((genesis, StoredPlace { pool, version, addresses: found_at }))
+    addresses.retain(|id, url| pool.store(*id).is_some_and(|store| store.url != *url));
+    Ok(Found { genesis, place: StoredPlace { pool, version, addresses }, named })
 }
 
 async fn find_genesis(store: &Arc<dyn ObjectStore>, text: &str) -> Result<Option<Genesis>> {

@@ -164,7 +164,7 @@ impl Credentials {
 
     /// Returns the value of a name that a store cannot do without.
     #[cfg_attr(
-        not(feature = "network"),
+        not(any(test, feature = "network")),
         expect(dead_code, reason = "only stores in a network ask")
     )]
     pub(crate) fn required(&self, name: &str, scheme: &str) -> Result<&str> {

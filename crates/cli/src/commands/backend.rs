@@ -97,9 +97,8 @@ fn check(context: &Context<'_>, folder: &Folder, name: Option<&str>) -> Result<u
     let mut lines = Vec::new();
     let mut is_well = true;
     for store in meant {
-        let probed = Backend::new(&store.name, stored.url(store))
-            .and_then(|backend| backend.open())
-            .and_then(|opened| runtime.block_on(stores::abilities(&opened)));
+        let opened = stores::open_store(&context.home, stored, store);
+        let probed = runtime.block_on(stores::abilities(&opened));
         let (paint, words) = match probed {
             Ok(report) if report.may_hold_data() => (Paint::Good, report.words()),
             Ok(report) => (Paint::Bad, report.words()),
@@ -130,7 +129,8 @@ fn set(context: &Context<'_>, mut folder: Folder, arguments: &BackendSetArgument
     if let (true, Some(name), Some(url)) = (arguments.here, &arguments.name, &arguments.url) {
         let mut stored = stored_place(&folder)?.clone();
         let store = find(&stored.pool, name)?;
-        let backend = Backend::new(name, url)?;
+        let credentials = context.home.credentials(store.id)?;
+        let backend = Backend { credentials, ..Backend::new(name, url)? };
         // A wrong address would not be seen before something is missing.
         backend.open()?;
         stored.addresses.insert(store.id, backend.url);

@@ -1,5 +1,6 @@
 //! `syncline clone`: gets a workspace into a folder. What is in the folder already is merged, never removed.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use commit_log::CommitLog;
@@ -19,19 +20,22 @@ use crate::error::{Code, CommandError, Result, not_signed_in};
 use crate::folder::Place;
 use crate::home::Account;
 use crate::server_client::ServerClient;
-use crate::stores::Backend;
+use crate::stores::{Backend, Secrets};
 use crate::workspaces;
 
 /// Runs the command.
 pub(crate) fn run(context: &Context<'_>, arguments: &CloneArguments) -> Result<u8> {
     let runtime = context.runtime()?;
-    let backends = Backend::of_flags(&arguments.backends)?;
+    let secrets = Secrets::of_flags(&arguments.credentials)?;
+    let backends = Backend::of_flags(&arguments.backends, &secrets)?;
+    let mut named = BTreeMap::new();
     let (genesis, place) = match &backends[..] {
         [_, ..] => {
             let opened = opened(&backends)?;
             let found = workspaces::find_workspace(&opened, &arguments.workspace);
-            let (genesis, stored) = runtime.block_on(found)?;
-            (genesis, Place::Stored(stored))
+            let found = runtime.block_on(found)?;
+            named = found.named;
+            (found.genesis, Place::Stored(found.place))
         }
         [] => {
             let account = context.home.account()?.ok_or_else(not_signed_in)?;
@@ -52,6 +56,9 @@ pub(crate) fn run(context: &Context<'_>, arguments: &CloneArguments) -> Result<u
     let root = prepare_root(context, &folder)?;
     let folder = {
         let _claim = HomeClaim::alone(&context.home)?;
+        if let Place::Stored(stored) = &place {
+            secrets.keep(&context.home, &stored.pool, &named)?;
+        }
         bind(context, &root, genesis, place)?
     };
     sync::exchange(context, "clone", &folder, SessionOptions::CHANGE)

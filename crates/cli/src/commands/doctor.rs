@@ -2,9 +2,11 @@
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::sync::Arc;
 
 use model::Clock;
 use serde_json::json;
+use storage::ObjectStore;
 use sync::file_system::native::{FolderLock, LockError};
 
 use crate::arguments::FolderArgument;
@@ -13,7 +15,7 @@ use crate::context::Context;
 use crate::error::{Code, CommandError, Result};
 use crate::folder::{Folder, Place};
 use crate::server_client::ServerClient;
-use crate::stores::{self, Backend};
+use crate::stores;
 use crate::system;
 use crate::text::{count, counted, size};
 use crate::ui::{Paint, Symbol};
@@ -188,7 +190,8 @@ fn look_at_folder(context: &Context<'_>, folder: &Folder, report: &mut Report) {
     look_at_log(context, folder, report);
     if let Place::Stored(stored) = &folder.place {
         for store in &stored.pool.stores {
-            look_at_store(context, &store.name, stored.url(store), report);
+            let opened = stores::open_store(&context.home, stored, store);
+            look_at_store(context, &store.name, &opened, report);
         }
     }
 }
@@ -250,8 +253,8 @@ fn look_at_log(context: &Context<'_>, folder: &Folder, report: &mut Report) {
     let asked = || {
         let runtime = context.runtime()?;
         let _guard = runtime.enter();
-        let (log, _) = coordinator(context, folder)?;
-        Ok::<_, CommandError>(runtime.block_on(log.head())?)
+        let reached = coordinator(context, folder)?;
+        Ok::<_, CommandError>(runtime.block_on(reached.log.head())?)
     };
     let known = folder.state().and_then(|state| state.head()).ok().flatten();
     match asked() {
@@ -275,12 +278,13 @@ fn look_at_log(context: &Context<'_>, folder: &Folder, report: &mut Report) {
     }
 }
 
-fn look_at_store(context: &Context<'_>, name: &str, url: &str, report: &mut Report) {
-    let probed = || {
-        let store = Backend::new(name, url)?.open()?;
-        context.runtime()?.block_on(stores::abilities(&store))
-    };
-    match probed() {
+fn look_at_store(
+    context: &Context<'_>,
+    name: &str,
+    store: &Arc<dyn ObjectStore>,
+    report: &mut Report,
+) {
+    match context.runtime().and_then(|runtime| runtime.block_on(stores::abilities(store))) {
         Ok(abilities) => {
             let verdict = if abilities.may_hold_data() { Verdict::Good } else { Verdict::Bad };
             report.add("store", verdict, format!("{name}: {}", abilities.words().join("; ")));

@@ -17,7 +17,7 @@ use crate::error::{Code, CommandError, Result, not_signed_in};
 use crate::folder::{Folder, Place, StoredPlace, path_text, read_identity};
 use crate::home::file_error;
 use crate::server_client::ServerClient;
-use crate::stores::{self, Backend};
+use crate::stores::{self, Backend, Secrets};
 use crate::text::quoted;
 use crate::ui::Symbol;
 use crate::workspaces::{self, NewStore};
@@ -25,7 +25,8 @@ use crate::workspaces::{self, NewStore};
 /// Runs the command.
 pub(crate) fn run(context: &Context<'_>, arguments: &InitArguments) -> Result<u8> {
     refuse_later_releases(arguments)?;
-    let backends = Backend::of_flags(&arguments.backends)?;
+    let secrets = Secrets::of_flags(&arguments.credentials)?;
+    let backends = Backend::of_flags(&arguments.backends, &secrets)?;
     let (erasure, count) = (arguments.erasure.as_deref(), backends.len());
     let redundancy = stores::redundancy_of(arguments.replicas, erasure, count)?;
     let account = context.home.account()?;
@@ -69,7 +70,9 @@ pub(crate) fn run(context: &Context<'_>, arguments: &InitArguments) -> Result<u8
         _ => {
             let opened = backends.iter().map(Backend::create).collect::<Result<Vec<_>>>()?;
             let found = found_pool(context, records.into_iter().zip(opened), redundancy, &genesis);
-            Place::Stored(runtime.block_on(found)?)
+            let stored = runtime.block_on(found)?;
+            secrets.keep(&context.home, &stored.pool, &BTreeMap::new())?;
+            Place::Stored(stored)
         }
     };
     let folder = bind(context, &root, genesis, place)?;
@@ -142,11 +145,6 @@ fn refuse_later_releases(arguments: &InitArguments) -> Result<()> {
         )
         .state("nothing was changed")
         .help("--plain", "makes a workspace that the server or store can read"));
-    }
-    if arguments.backends.len() > 1 {
-        let headline = "a workspace in several stores is not in this release";
-        return Err(CommandError::new(Code::NotInThisRelease, headline)
-            .help(format!("--backend {}", quoted(&arguments.backends[0])), "one store works"));
     }
     if arguments.backends.is_empty()
         && (arguments.replicas.is_some() || arguments.erasure.is_some())

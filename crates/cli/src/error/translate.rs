@@ -297,6 +297,11 @@ impl From<StorageError> for CommandError {
                 .state("nothing wrong was written; files that are whole are untouched")
                 .help("syncline doctor", "looks for the reason"),
             StorageError::InvalidUrl { .. } => Self::usage(text),
+            StorageError::InvalidCredentials { .. } => {
+                Self::new(Code::Credentials, "the secrets of a store are of no use")
+                    .cause(text)
+                    .help("--credentials NAME=FILE", "a TOML file that only you can read")
+            }
             StorageError::UnknownFormat { .. } => newer(text),
             StorageError::Unsupported { .. } => {
                 Self::new(Code::StoreUnfit, "the store cannot do what is needed").cause(text)
