@@ -16,6 +16,7 @@
 //! | `pool/<version>` | the stores of the workspace after that version of its settings, 20 decimal digits | never |
 //! | `packs/ab/abcdef…` | a pack; `ab` are the first digits of its id, so that no folder gets huge | never |
 //! | `pages/ab/abcdef…` | a page of a checkpoint | never |
+//! | `blocks/ab/abcdef….p3-5-0` | a block of a pack (`p`) or page (`c`): of 3 of 5, number 0; see [`crate::pool::block`] | never |
 //! | `log/<slot>/r<round>` | what was proposed for a slot of the log; 20 decimal digits, so key order is log order | never |
 //! | `checkpoint/<seq>` | the root page of the checkpoint after that entry, 20 decimal digits | never |
 //! | `probe/<token>/…` | experiments of [`crate::probe`], deleted at its end | yes |

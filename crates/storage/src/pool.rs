@@ -58,10 +58,14 @@ use deferred::Deferred;
 use known::KnownBlocks;
 use member::{Direction, Member};
 
+/// How long a store that has just failed may take for an answer.
+const TIME_LIMIT_IN_TROUBLE: Duration = Duration::from_secs(3);
+
 /// How patient a pool is.
 #[derive(Debug, Clone, Copy)]
 pub struct PoolOptions {
-    /// How long a store may take for an answer without bytes; longer counts as not reachable.
+    /// How long a store may take for an answer without bytes; longer counts as not reachable. One that has just failed
+    /// is given 3 seconds.
     pub time_limit: Duration,
     /// How many bytes a second a store must move at least, on top of that.
     pub rate_min: u64,
@@ -201,9 +205,14 @@ impl Shared {
         measure: impl Fn(&T) -> u64,
     ) -> Result<T> {
         let member = &self.members[member];
-        let under_way = member.begin(direction, bytes, self.clock.elapsed());
-        let more = Duration::from_secs(bytes / self.options.rate_min.max(1));
-        let limit = self.options.time_limit + more;
+        let now = self.clock.elapsed();
+        let patience = match member.is_failing(direction, now) {
+            // Nobody waits long for a store that did not answer a moment ago.
+            true => self.options.time_limit.min(TIME_LIMIT_IN_TROUBLE),
+            false => self.options.time_limit,
+        };
+        let under_way = member.begin(direction, bytes, now);
+        let limit = patience + Duration::from_secs(bytes / self.options.rate_min.max(1));
         let result = match select(std::pin::pin!(answer), self.clock.sleep(limit)).await {
             Either::Left((result, _)) => result,
             Either::Right(_) => Err(StorageError::NotReachable {

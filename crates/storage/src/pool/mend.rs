@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use futures_util::future::join_all;
+use futures_util::{StreamExt, stream};
 
 use crate::blocking::off_runtime;
 use crate::content_store::hash_of;
@@ -20,6 +21,9 @@ use super::known::Known;
 use super::piece::{Piece, Placed, arrange};
 use super::read::{SIZE_GUESS, any_combined, liars};
 use super::write::{Cut, Way};
+
+/// How many objects are mended at once.
+const MENDS_AT_ONCE: usize = 8;
 
 impl Shared {
     /// Compares all that the stores have of an object with its hash, and rewrites what is wrong or missing.
@@ -81,6 +85,11 @@ impl Shared {
 
     /// Mends behind the reader, who has found that something is wrong or missing.
     pub(crate) fn mend_later(self: &Arc<Self>, key: &ObjectKey, bytes: Bytes, wrong: Vec<Placed>) {
+        if self.backlog.running() >= MENDS_AT_ONCE {
+            // Nothing is kept in memory for a store that cannot follow the readers.
+            self.backlog.owe(key);
+            return;
+        }
         let (shared, key) = (Arc::clone(self), key.clone());
         self.backlog.keep(Box::pin(async move { shared.heal(&key, bytes, &wrong).await }));
     }
@@ -148,15 +157,19 @@ impl Shared {
     pub(crate) async fn settle(self: &Arc<Self>) {
         self.backlog.drain().await;
         self.sync_late().await;
-        for key in self.backlog.owed() {
-            match self.find(&key, &mut Trail::default()).await {
-                Ok(Some(bytes)) => self.heal(&key, bytes, &[]).await,
-                // It was deleted since.
-                Ok(None) => self.backlog.pay(&key),
-                Err(error) => tracing::debug!(%key, %error, "an object stays owed"),
-            }
-        }
+        let owed = stream::iter(self.backlog.owed());
+        owed.for_each_concurrent(MENDS_AT_ONCE, |key| self.give_owed(key)).await;
         self.backlog.drain().await;
+    }
+
+    async fn give_owed(self: &Arc<Self>, key: ObjectKey) {
+        let mut trail = Trail::default();
+        match self.find(&key, &mut trail).await {
+            Ok(Some(bytes)) => self.heal(&key, bytes, &trail.wrong).await,
+            // It was deleted since.
+            Ok(None) => self.backlog.pay(&key),
+            Err(error) => tracing::debug!(%key, %error, "an object stays owed"),
+        }
     }
 }
 
