@@ -36,6 +36,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -111,6 +112,8 @@ pub(crate) struct Shared {
     backlog: Arc<Backlog>,
     deferred: Mutex<Deferred>,
     known: Mutex<KnownBlocks>,
+    /// How large the objects are that were read lately, in bytes.
+    typical_size: AtomicU64,
 }
 
 impl fmt::Debug for Shared {
@@ -146,6 +149,7 @@ impl Pool {
             backlog: Arc::default(),
             deferred: Mutex::default(),
             known: Mutex::default(),
+            typical_size: AtomicU64::new(read::SIZE_AT_FIRST),
         };
         Self { shared: Arc::new(shared) }
     }

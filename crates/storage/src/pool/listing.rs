@@ -15,7 +15,7 @@ use super::block::{BLOCKS, BlockName, HEADER_LENGTH, blocks_of, parse_key};
 use super::member::Direction;
 use super::piece::{Piece, Placed};
 
-/// How many blocks are listed at once.
+/// How many blocks are listed at once at most.
 const BLOCK_PAGE: usize = 1000;
 
 /// What is known of the objects of a list: their pieces with the sizes of these.
@@ -107,9 +107,10 @@ impl Shared {
             .and_then(|after| after.strip_prefix(class))
             .map(|after| format!("{BLOCKS}{after}"));
         let (mut objects, mut last) = (0, None::<ObjectKey>);
+        let at_once = limit.saturating_mul(2).clamp(16, BLOCK_PAGE);
         loop {
-            let found = self.list_page(member, &prefix, after.as_deref(), BLOCK_PAGE).await?;
-            let is_last = found.len() < BLOCK_PAGE;
+            let found = self.list_page(member, &prefix, after.as_deref(), at_once).await?;
+            let is_last = found.len() < at_once;
             after = found.last().map(|entry| entry.key.to_string());
             for entry in found {
                 let Some((object, name)) = parse_key(&entry.key) else { continue };

@@ -11,10 +11,7 @@ use crate::object_store::ObjectStore;
 
 /// What is expected of a store that was not asked for long.
 const LATENCY_AT_FIRST: f64 = 0.05;
-const RATE_AT_FIRST: f64 = 10e6;
-
-/// What is hoped of it when stores are compared: so that it is asked again.
-const RATE_HOPED: f64 = 1e9;
+const BYTE_AT_FIRST: f64 = 5e-7;
 
 /// How much a new measurement counts against the old ones.
 const WEIGHT: f64 = 0.25;
@@ -49,8 +46,8 @@ pub(crate) enum Direction {
 struct Health {
     /// Seconds to the first byte, and when this was measured last.
     latency: Option<(f64, Duration)>,
-    /// Bytes a second, over all calls at once.
-    rate: Option<(f64, Duration)>,
+    /// Seconds a byte, over all calls at once.
+    byte: Option<(f64, Duration)>,
     bytes_under_way: u64,
     written_under_way: u64,
     reading: Trouble,
@@ -58,11 +55,11 @@ struct Health {
 }
 
 impl Health {
-    fn time(&self, bytes: u64, now: Duration, latency: f64, rate: f64) -> Duration {
+    fn time(&self, bytes: u64, now: Duration, latency: f64, byte: f64) -> Duration {
         let latency = faded(self.latency, latency, now);
-        let rate = faded(self.rate, rate, now);
+        let byte = faded(self.byte, byte, now);
         let queue = (self.bytes_under_way + bytes) as f64;
-        Duration::from_secs_f64((latency + queue / rate.max(1.0)).clamp(0.0, 3600.0))
+        Duration::from_secs_f64((latency + queue * byte).clamp(0.0, 3600.0))
     }
 }
 
@@ -97,12 +94,13 @@ impl Member {
 
     /// Returns how long an answer of `bytes` bytes is going to take, behind what is under way.
     pub(crate) fn expected(&self, bytes: u64, now: Duration) -> Duration {
-        self.health.lock().time(bytes, now, LATENCY_AT_FIRST, RATE_AT_FIRST)
+        self.health.lock().time(bytes, now, LATENCY_AT_FIRST, BYTE_AT_FIRST)
     }
 
-    /// Returns how long an answer may take at best, for comparing stores.
+    /// Returns how long an answer may take at best, for comparing stores: one that was not asked for long may have become
+    /// faster.
     pub(crate) fn hoped(&self, bytes: u64, now: Duration) -> Duration {
-        self.health.lock().time(bytes, now, 0.0, RATE_HOPED)
+        self.health.lock().time(bytes, now, 0.0, 0.0)
     }
 
     /// Returns whether the store has failed and its time has not come again.
@@ -145,9 +143,9 @@ impl UnderWay<'_> {
             learn(&mut health.latency, seconds, LATENCY_AT_FIRST, now);
         } else {
             let latency = faded(health.latency, LATENCY_AT_FIRST, now);
-            let moving = (seconds - latency).max(seconds / 10.0).max(1e-6);
-            let rate = (bytes + self.bytes_before) as f64 / moving;
-            learn(&mut health.rate, rate, RATE_AT_FIRST, now);
+            let moving = (seconds - latency).max(seconds / 10.0);
+            let byte = moving / (bytes + self.bytes_before) as f64;
+            learn(&mut health.byte, byte, BYTE_AT_FIRST, now);
         }
     }
 

@@ -19,7 +19,7 @@ use super::ask::Trail;
 use super::block::{Block, BlockCode, encode};
 use super::known::Known;
 use super::piece::{Piece, Placed, arrange};
-use super::read::{SIZE_GUESS, any_combined, liars};
+use super::read::{any_combined, liars};
 use super::write::{Cut, Way};
 
 /// How many objects are mended at once.
@@ -52,9 +52,9 @@ impl Shared {
     ) -> Inspection {
         let mut found = Inspection::default();
         let mut blocks: BTreeMap<BlockCode, Vec<(Placed, Block)>> = BTreeMap::new();
-        let reads = present
-            .iter()
-            .map(|&placed| async move { (placed, self.fetch(placed, key, SIZE_GUESS).await) });
+        let reads = present.iter().map(|&placed| async move {
+            (placed, self.fetch(placed, key, self.size_guess()).await)
+        });
         for (placed, result) in join_all(reads).await {
             let bytes = match result {
                 Ok(Some(bytes)) => bytes,

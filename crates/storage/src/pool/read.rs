@@ -1,6 +1,7 @@
 //! Reading whole objects: from the best stores, verified; what was found wrong on the way is mended behind the reader.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
 use futures_util::future::{BoxFuture, join_all};
@@ -20,8 +21,11 @@ use super::block::{
 use super::member::Direction;
 use super::piece::{Piece, Placed};
 
-/// How large an object is taken for before it is known.
-pub(crate) const SIZE_GUESS: u64 = 4 << 20;
+/// How large an object is taken for before any was read.
+pub(crate) const SIZE_AT_FIRST: u64 = 1 << 20;
+
+/// How much one object counts for how large the next is taken: one part in so many.
+const SIZE_MEMORY: u64 = 8;
 
 /// How many ways to combine blocks are tried when some of them lie about themselves.
 const COMBINATIONS_MAX: usize = 512;
@@ -56,7 +60,7 @@ impl Shared {
             None => {
                 let mut copies: Vec<Placed> =
                     order.all().iter().map(|&member| (member, Piece::Copy)).collect();
-                self.rank(&mut copies[..order.homes().len()], SIZE_GUESS);
+                self.rank(&mut copies[..order.homes().len()], self.size_guess());
                 self.read_copy(key, hash, &copies, trail).await?
             }
             Some(code) => {
@@ -136,18 +140,32 @@ impl Shared {
         copies: &[Placed],
         trail: &mut Trail,
     ) -> Result<Option<Bytes>> {
+        let guess = self.size_guess();
         let question = |placed: Placed| -> BoxFuture<'static, Result<Answer<Bytes>>> {
             let (shared, key) = (Arc::clone(self), key.clone());
             Box::pin(async move {
-                let Some(bytes) = shared.fetch(placed, &key, SIZE_GUESS).await? else {
+                let Some(bytes) = shared.fetch(placed, &key, guess).await? else {
                     return Ok(Answer::Absent);
                 };
+                shared.learn_size(bytes.len());
                 let is_right = hash_of(bytes.clone()).await? == hash;
                 Ok(if is_right { Answer::Found(bytes) } else { Answer::Wrong })
             })
         };
-        let found = self.ask(copies, 1, SIZE_GUESS, question, trail).await;
+        let found = self.ask(copies, 1, guess, question, trail).await;
         Ok(found.into_iter().next().map(|(_, bytes)| bytes))
+    }
+
+    /// Returns how large an object is likely to be.
+    pub(crate) fn size_guess(&self) -> u64 {
+        self.typical_size.load(Ordering::Relaxed)
+    }
+
+    fn learn_size(&self, length: usize) {
+        let guess = self.size_guess();
+        let learned = guess - guess / SIZE_MEMORY + length as u64 / SIZE_MEMORY;
+        // Two at once may forget one of the two, which is no harm.
+        self.typical_size.store(learned.max(1), Ordering::Relaxed);
     }
 
     /// Gets a piece as it is.
@@ -171,7 +189,7 @@ impl Shared {
         mut blocks: Vec<Placed>,
         trail: &mut Trail,
     ) -> Result<Option<Bytes>> {
-        let guess = SIZE_GUESS / u64::from(code.data);
+        let guess = self.size_guess() / u64::from(code.data);
         let wanted = usize::from(code.data);
         // Own bytes first, as they need no decoding; then who answers fastest.
         blocks.sort_by_key(|(_, piece)| !is_own(*piece));
@@ -185,6 +203,7 @@ impl Shared {
             return Ok(None);
         }
         if let Some(bytes) = combined(code, hash, &found).await? {
+            self.learn_size(bytes.len());
             return Ok(Some(bytes));
         }
         // Some block says of itself what is not so. The others tell which.

@@ -80,7 +80,7 @@ impl Shared {
         hash: [u8; 32],
         part: &Part,
     ) -> Option<Bytes> {
-        let length = part.length_max().min(super::read::SIZE_GUESS);
+        let length = part.length_max().min(self.size_guess());
         let order = self.order(&hash);
         let mut copies: Vec<Placed> =
             order.homes().iter().map(|&home| (home, Piece::Copy)).collect();

@@ -52,6 +52,8 @@ pub(crate) enum Mood {
     Silent,
     /// Takes so long for every answer.
     Slow(Duration),
+    /// Moves so many bytes a second, for all readers together.
+    Narrow(u64),
     /// Reads, but writes nothing for want of space.
     Full,
     /// Reads, but writes nothing.
@@ -72,6 +74,8 @@ pub(crate) struct Moody {
     calls: Mutex<BTreeMap<&'static str, u64>>,
     deferred: Mutex<Vec<(ObjectKey, Bytes)>>,
     recent: Mutex<VecDeque<ObjectKey>>,
+    /// Until when the line is taken.
+    free_at: Mutex<Option<tokio::time::Instant>>,
 }
 
 /// How many puts an old list does not know of.
@@ -116,6 +120,20 @@ impl Moody {
             Mood::Flaky => Ok(number % 4 == 2),
             _ => Ok(false),
         }
+    }
+
+    /// Waits until so many bytes have gone through the line.
+    async fn transfer(&self, bytes: usize) {
+        let Mood::Narrow(rate) = *self.mood.lock() else { return };
+        let until = {
+            let mut free_at = self.free_at.lock();
+            let now = tokio::time::Instant::now();
+            let until = free_at.unwrap_or(now).max(now)
+                + Duration::from_secs_f64(bytes as f64 / rate as f64);
+            *free_at = Some(until);
+            until
+        };
+        tokio::time::sleep_until(until).await;
     }
 
     fn end<T>(&self, is_lost: bool, value: T) -> Result<T> {
@@ -164,6 +182,7 @@ impl ObjectStore for Moody {
     async fn get(&self, key: &ObjectKey) -> Result<Option<Bytes>> {
         let is_lost = self.behave("get").await?;
         let found = self.store.get(key).await?;
+        self.transfer(found.as_ref().map_or(0, Bytes::len)).await;
         self.end(is_lost, found)
     }
 
@@ -236,6 +255,7 @@ impl World {
                 calls: Mutex::default(),
                 deferred: Mutex::default(),
                 recent: Mutex::default(),
+                free_at: Mutex::default(),
             })
         });
         Self { config, stores: stores.collect(), clock: RuntimeClock::new() }
