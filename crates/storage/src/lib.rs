@@ -6,7 +6,8 @@
 //! Reading order: [`object_store`] (the trait and its promises), [`key`] (the layout of a store), [`error`],
 //! [`mod@open`] (URLs) and [`credentials`], the drivers [`file_store`], [`opendal_store`] and `server_door`, those in a
 //! network (`tree_store` is what four of them have in common), then [`content_store`],
-//! [`cache`], [`layers`] and [`probe`]; `conformance` and `faulty` serve tests.
+//! [`cache`], [`layers`] and [`probe`]; [`placement`] and [`pool`] make one store of several; `conformance` and
+//! `faulty` serve tests.
 //!
 //! A new store is a driver of [`ObjectStore`], a line in [`mod@open`], and a run of `conformance`.
 

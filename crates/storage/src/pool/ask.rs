@@ -11,13 +11,16 @@ use crate::error::{Result, StorageError};
 
 use super::Shared;
 use super::member::Direction;
-use super::piece::Placed;
+use super::piece::{Piece, Placed};
 
 /// An answer is awaited at least so long before another store is asked.
 const PATIENCE_MIN: Duration = Duration::from_millis(20);
 
 /// A store may take so many times as long as expected before another is asked.
 const PATIENCE_FACTOR: u32 = 2;
+
+/// How many bytes a second are decoded where an object's own bytes are not had.
+const DECODED_PER_SECOND: f64 = 500e6;
 
 /// What a store says.
 #[derive(Debug)]
@@ -51,9 +54,11 @@ impl Shared {
     /// Brings stores into the order in which they are to be asked for `bytes` bytes; of equal ones it stays.
     pub(crate) fn rank(&self, candidates: &mut [Placed], bytes: u64) {
         let now = self.clock.elapsed();
-        candidates.sort_by_cached_key(|(member, _)| {
+        let decoding = Duration::from_secs_f64(self.size_guess() as f64 / DECODED_PER_SECOND);
+        candidates.sort_by_cached_key(|(member, piece)| {
             let member = &self.members[*member];
-            (member.is_failing(Direction::Read, now), member.hoped(bytes, now))
+            let after = if is_parity(*piece) { decoding } else { Duration::ZERO };
+            (member.is_failing(Direction::Read, now), member.hoped(bytes, now) + after)
         });
     }
 
@@ -123,4 +128,8 @@ fn start<T: Send + 'static>(
 ) {
     let answer = question(placed);
     running.push(Box::pin(async move { (placed, answer.await) }));
+}
+
+fn is_parity(piece: Piece) -> bool {
+    matches!(piece, Piece::Block(name) if name.index >= name.code.data)
 }

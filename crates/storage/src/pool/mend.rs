@@ -191,7 +191,7 @@ impl Inspection {
             self.bytes = any_combined(code, hash, blocks).await.ok().flatten();
         }
         let wrong = match &self.bytes {
-            Some(bytes) => liars(code, hash, bytes, blocks),
+            Some(bytes) => liars(code, hash, bytes, blocks).await.unwrap_or_default(),
             // Too few to say more.
             None => Vec::new(),
         };

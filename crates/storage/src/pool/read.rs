@@ -191,8 +191,6 @@ impl Shared {
     ) -> Result<Option<Bytes>> {
         let guess = self.size_guess() / u64::from(code.data);
         let wanted = usize::from(code.data);
-        // Own bytes first, as they need no decoding; then who answers fastest.
-        blocks.sort_by_key(|(_, piece)| !is_own(*piece));
         self.rank(&mut blocks, guess);
         let question = |placed: Placed| -> BoxFuture<'static, Result<Answer<Block>>> {
             let (shared, key) = (Arc::clone(self), key.clone());
@@ -213,7 +211,7 @@ impl Shared {
         let rest: Vec<Placed> = blocks.iter().filter(is_new).copied().collect();
         found.extend(self.ask(&rest, rest.len(), guess, &question, trail).await);
         if let Some(bytes) = any_combined(code, hash, &found).await? {
-            trail.wrong.extend(liars(code, hash, &bytes, &found));
+            trail.wrong.extend(liars(code, hash, &bytes, &found).await?);
             return Ok(Some(bytes));
         }
         trail.wrong.extend(found.iter().map(|(placed, _)| *placed));
@@ -319,10 +317,6 @@ impl Shared {
     }
 }
 
-fn is_own(piece: Piece) -> bool {
-    matches!(piece, Piece::Block(name) if name.index < name.code.data)
-}
-
 /// Returns the codes of which there are blocks.
 fn codes(present: &[Placed]) -> Vec<BlockCode> {
     let code = |(_, piece): &Placed| match piece {
@@ -372,18 +366,22 @@ pub(crate) async fn any_combined(
 }
 
 /// Returns the blocks that are not those of the object.
-pub(crate) fn liars(
+pub(crate) async fn liars(
     code: BlockCode,
     hash: [u8; 32],
     bytes: &Bytes,
     found: &[(Placed, Block)],
-) -> Vec<Placed> {
-    let right = encode(code, hash, bytes);
-    let is_wrong = |(_, block): &&(Placed, Block)| {
-        let right = &right[usize::from(block.header.name.index)];
-        right[HEADER_LENGTH..] != *block.payload || block.header.object_length != bytes.len()
-    };
-    found.iter().filter(is_wrong).map(|(placed, _)| *placed).collect()
+) -> Result<Vec<Placed>> {
+    let (bytes, found) = (bytes.clone(), found.to_vec());
+    off_runtime(move || {
+        let right = encode(code, hash, &bytes);
+        let is_wrong = |(_, block): &&(Placed, Block)| {
+            let right = &right[usize::from(block.header.name.index)];
+            right[HEADER_LENGTH..] != *block.payload || block.header.object_length != bytes.len()
+        };
+        Ok(found.iter().filter(is_wrong).map(|(placed, _)| *placed).collect())
+    })
+    .await
 }
 
 /// Returns all ways to choose `wanted` of `count` things.
