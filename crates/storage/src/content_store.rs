@@ -135,6 +135,12 @@ impl ContentStore {
         bytes.ok_or_else(|| self.missing(key))
     }
 
+    /// Hears from a reader that a part of a pack was not what it should be. Returns whether it is worth to read the pack
+    /// again, as a whole.
+    pub async fn mend_pack(&self, id: PackId) -> bool {
+        self.mend(&ObjectKey::pack(id)).await
+    }
+
     /// Returns a page of a checkpoint, hashed and found right.
     ///
     /// # Errors
@@ -156,8 +162,13 @@ impl ContentStore {
     }
 
     async fn read(&self, key: ObjectKey, hash: [u8; 32]) -> Result<Bytes> {
-        let Some(bytes) = self.store.get(&key).await? else { return Err(self.missing(key)) };
-        if hash_of(bytes.clone()).await? != hash {
+        let Some(mut bytes) = self.store.get(&key).await? else { return Err(self.missing(key)) };
+        let mut is_right = hash_of(bytes.clone()).await? == hash;
+        if !is_right && self.mend(&key).await {
+            bytes = self.store.get(&key).await?.ok_or_else(|| self.missing(key.clone()))?;
+            is_right = hash_of(bytes.clone()).await? == hash;
+        }
+        if !is_right {
             let detail = format!(
                 "its {} bytes in {} do not have the hash that names them",
                 bytes.len(),
@@ -166,6 +177,17 @@ impl ContentStore {
             return Err(StorageError::Damaged { key, detail });
         }
         Ok(bytes)
+    }
+
+    /// Asks the store to mend an object. What it says about its failure is of no interest: the damage that led here is told.
+    async fn mend(&self, key: &ObjectKey) -> bool {
+        match self.store.mend(key).await {
+            Ok(is_mended) => is_mended,
+            Err(error) => {
+                tracing::warn!(%key, %error, "a damaged object cannot be mended");
+                false
+            }
+        }
     }
 
     fn missing(&self, key: ObjectKey) -> StorageError {

@@ -77,6 +77,8 @@ pub struct StoredRecord {
     index: Arc<PackIndex>,
     number: usize,
     bytes: Bytes,
+    /// Whether it comes from a pack whose hash was compared.
+    is_verified: bool,
 }
 
 impl StoredRecord {
@@ -87,6 +89,12 @@ impl StoredRecord {
     pub fn open(&self, opener: &mut RecordOpener, namer: &ChunkNamer) -> Result<OpenRecord> {
         let record = opener.open(&self.index, self.number, &self.bytes, namer)?;
         Ok(OpenRecord::new(&self.index, self.number, record)?)
+    }
+
+    /// Tells whether all chunks of the record are right. One that was read as a part of a pack is looked through: other
+    /// stores may have it better.
+    pub fn is_sound(&self, opened: &OpenRecord) -> bool {
+        self.is_verified || opened.record.verified_chunks().all(|chunk| chunk.is_ok())
     }
 }
 
@@ -167,27 +175,78 @@ impl ChunkFetcher {
         let index = if pack.place.inline_seq.is_some() {
             verify_whole(pack.id, &self.inline_pack(state, pack).await?, &self.guard)?
         } else if pack.place.length <= SMALL_PACK_LENGTH_MAX {
-            let bytes = self.store.read_pack(pack.id).await?;
-            self.fetched_bytes += bytes.len() as u64;
-            let index = whole_index(pack, &bytes, &self.guard)?;
-            self.keep_pack(pack.number, bytes);
-            index
+            self.read_whole(pack).await?
         } else {
-            let mut length = TAIL_LENGTH_GUESS.min(pack.place.length);
-            loop {
-                let tail = self.store.read_pack_tail(pack.id, length).await?;
-                self.fetched_bytes += tail.len() as u64;
-                match PackIndex::from_tail(&tail, pack.place.length, &self.guard)? {
-                    TailOutcome::Complete(index) => break index,
-                    // A tail shorter than asked for cannot grow: the pack is not what the log says.
-                    TailOutcome::NeedMore { bytes } if bytes > length => length = bytes,
-                    TailOutcome::NeedMore { .. } => return Err(SyncError::PackMissing(pack.id)),
+            match self.read_tail(pack).await {
+                Err(error) if error.is_of_stored_data() && self.store.mend_pack(pack.id).await => {
+                    self.read_whole(pack).await?
                 }
+                result => result?,
             }
         };
         let index = Arc::new(index);
         self.keep_index(pack.number, index.clone());
         Ok(index)
+    }
+
+    /// Reads a pack as a whole, and keeps it.
+    async fn read_whole(&mut self, pack: &KnownPack) -> Result<PackIndex> {
+        let bytes = self.store.read_pack(pack.id).await?;
+        self.fetched_bytes += bytes.len() as u64;
+        let index = whole_index(pack, &bytes, &self.guard)?;
+        self.keep_pack(pack.number, bytes);
+        Ok(index)
+    }
+
+    /// Reads the index of a pack from its end.
+    async fn read_tail(&mut self, pack: &KnownPack) -> Result<PackIndex> {
+        let mut length = TAIL_LENGTH_GUESS.min(pack.place.length);
+        loop {
+            let tail = self.store.read_pack_tail(pack.id, length).await?;
+            self.fetched_bytes += tail.len() as u64;
+            match PackIndex::from_tail(&tail, pack.place.length, &self.guard)? {
+                TailOutcome::Complete(index) => return Ok(index),
+                // A tail shorter than asked for cannot grow: the pack is not what the log says.
+                TailOutcome::NeedMore { bytes } if bytes > length => length = bytes,
+                TailOutcome::NeedMore { .. } => return Err(SyncError::PackMissing(pack.id)),
+            }
+        }
+    }
+
+    /// Opens a record again that was found damaged: from the whole pack, which the store mends and compares with its hash.
+    /// Who reads only a part of a pack gets it unverified, and is the first to see what is wrong with it. Returns `None`
+    /// when the store has nothing better.
+    ///
+    /// # Errors
+    /// [`SyncError`], but for damage.
+    pub async fn open_mended(
+        &mut self,
+        state: &State,
+        place: ChunkPlace,
+    ) -> Result<Option<Arc<OpenRecord>>> {
+        let pack = state.pack(place.pack)?.expect("a chunk's pack is known");
+        if pack.place.inline_seq.is_some() || !self.store.mend_pack(pack.id).await {
+            return Ok(None);
+        }
+        match self.open_whole(state, &pack, place).await {
+            Ok(record) => Ok(Some(record)),
+            Err(error) if error.is_of_stored_data() => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn open_whole(
+        &mut self,
+        state: &State,
+        pack: &KnownPack,
+        place: ChunkPlace,
+    ) -> Result<Arc<OpenRecord>> {
+        let index = Arc::new(self.read_whole(pack).await?);
+        self.keep_index(pack.number, index);
+        self.records.remove(&place);
+        let stored = self.fetch(state, &BTreeSet::from([place])).await?.remove(&place);
+        let stored = stored.ok_or(SyncError::PackMissing(pack.id))?;
+        Ok(Arc::new(stored.open(&mut RecordOpener::default(), &self.namer)?))
     }
 
     fn keep_index(&mut self, pack: u64, index: Arc<PackIndex>) {
@@ -314,7 +373,13 @@ impl ChunkFetcher {
         let mut opener = RecordOpener::default();
         let mut opened = HashMap::new();
         for (place, record) in stored {
-            let record = Arc::new(record.open(&mut opener, &self.namer)?);
+            let record = match record.open(&mut opener, &self.namer) {
+                Ok(opened) if record.is_sound(&opened) => Arc::new(opened),
+                damaged => match self.open_mended(state, place).await? {
+                    Some(mended) => mended,
+                    None => Arc::new(damaged?),
+                },
+            };
             self.keep(place, record.clone());
             opened.insert(place, record);
         }
@@ -443,7 +508,8 @@ async fn fetch_pack(
             }
         };
         let place = ChunkPlace { pack: pack.number, record };
-        found.push((place, StoredRecord { index: index.clone(), number, bytes: stored }));
+        let (index, is_verified) = (index.clone(), bytes.is_some());
+        found.push((place, StoredRecord { index, number, bytes: stored, is_verified }));
     }
     Ok(Fetched { pack: pack.number, index, records: found, whole, length })
 }

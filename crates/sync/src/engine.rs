@@ -39,6 +39,8 @@ mod heal;
 mod history;
 mod interrupted;
 mod inventory;
+#[cfg(test)]
+mod mended;
 mod settings;
 mod suspects;
 mod watch_loop;

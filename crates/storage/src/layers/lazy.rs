@@ -102,4 +102,8 @@ impl ObjectStore for Lazy {
     async fn delete(&self, key: &ObjectKey) -> Result<()> {
         self.store().await?.delete(key).await
     }
+
+    async fn mend(&self, key: &ObjectKey) -> Result<bool> {
+        self.store().await?.mend(key).await
+    }
 }

@@ -529,7 +529,7 @@ impl Engine {
     }
 
     async fn open_records(
-        &self,
+        &mut self,
         stored: Arc<BTreeMap<ChunkPlace, StoredRecord>>,
     ) -> Result<Vec<(ChunkPlace, Arc<OpenRecord>)>> {
         let places: Vec<ChunkPlace> = stored.keys().copied().collect();
@@ -541,14 +541,27 @@ impl Engine {
             jobs.push(self.environment.workers.run(move || {
                 let mut opener = RecordOpener::default();
                 let open = |place: ChunkPlace| {
-                    Ok((place, Arc::new(stored[&place].open(&mut opener, &namer)?)))
+                    let opened = stored[&place].open(&mut opener, &namer);
+                    let is_sound = opened.as_ref().is_ok_and(|o| stored[&place].is_sound(o));
+                    (place, opened, is_sound)
                 };
-                share.into_iter().map(open).collect::<Result<Vec<_>>>()
+                share.into_iter().map(open).collect::<Vec<_>>()
             }));
         }
         let mut records = Vec::new();
         for job in jobs {
-            records.extend(job.await?);
+            for (place, opened, is_sound) in job.await {
+                let mended = match is_sound {
+                    true => None,
+                    false => self.fetcher.open_mended(&self.state, place).await?,
+                };
+                // What is right in a damaged record serves all the same.
+                let record = match mended {
+                    Some(record) => record,
+                    None => Arc::new(opened?),
+                };
+                records.push((place, record));
+            }
         }
         Ok(records)
     }

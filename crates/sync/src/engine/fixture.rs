@@ -14,7 +14,7 @@ use model::{
     ChunkId, ChunkRef, Clock, Content, DeviceId, Genesis, Name, NodeId, NodeKind, NodeRecord,
     Random, Timestamp,
 };
-use storage::ContentStore;
+use storage::{ContentStore, ObjectStore};
 
 use crate::engine::{Engine, EngineOptions, Environment};
 use crate::file_system::native::NativeFileSystem;
@@ -49,6 +49,11 @@ impl Random for Stopped {
 /// Makes an engine over a folder, and over a log that nobody has asked yet.
 pub(super) fn engine(folder: &Path, store: &Path, state: State) -> Engine {
     let store = storage::open(&format!("file:{}", store.display())).expect("opens");
+    engine_over(folder, store, state)
+}
+
+/// Makes an engine over a folder and any store.
+pub(super) fn engine_over(folder: &Path, store: Arc<dyn ObjectStore>, state: State) -> Engine {
     let genesis = Genesis {
         name: "notes".to_owned(),
         mode: Mode::Plain,
