@@ -45,7 +45,7 @@ usage: cargo xtask <task>
   bench many-small    100,000 files of 4 KB through the server
   bench rescan        a sync that has nothing to do in a tree of 1,000,000 files
   bench idle          a watch with the source tree loaded and nothing to do
-  services start      real servers on loopback for the tests of the stores  (stop, status, env)
+  services start      real servers on loopback for the tests of the stores  (test, stop, status, env)
   crash [--kills N]   two devices and a server under kill -9, then every promise is checked";
 
 /// Runs the task that the words of a command line (without the program's own name) ask for.

@@ -1,6 +1,6 @@
 //! Real servers on loopback for the tests of the stores: started with throw-away data, found by the tests, removed.
 //!
-//! *Participants*: `cargo xtask services start|stop|status|env`, the tests that read the file named by the variable
+//! *Participants*: `cargo xtask services start|test|stop|status|env`, the tests that read the file named by the variable
 //! `SYNCLINE_SERVICES`, Debian's packages and PyPI. *Goals*: the programs that people really run, none of them written
 //! by us, one command to start and one to remove them all. *Non-goals*: services that other machines can reach, or that
 //! outlive a reboot. *Invariants*: every server listens on 127.0.0.1 alone, on a port that was free; all it writes lies
@@ -23,16 +23,17 @@ use serde_json::{Value, json};
 
 use crate::arguments::Arguments;
 use crate::failure::{Context, Failure, Result, fail};
-use crate::{process, repository_root};
+use crate::{process, repository_root, test_run};
 use place::Place;
 
 /// The variable that tells the tests where the file with the addresses is.
 pub const VARIABLE: &str = "SYNCLINE_SERVICES";
 
 const USAGE: &str = "\
-usage: cargo xtask services <start [NAME...] | stop | status | env>
+usage: cargo xtask services <start [NAME...] | test | stop | status | env>
 
   start     installs what is missing (apt, pip) and starts all, or those named
+  test      starts all, runs the tests of the stores against them, and stops them
   stop      ends them and removes their data
   status    says which are running, as JSON
   env       prints the line that makes a shell's tests use them";
@@ -114,6 +115,7 @@ pub fn run(mut arguments: Arguments) -> Result<()> {
             println!("{}", fs::read_to_string(&path)?.trim_end());
             Ok(())
         }
+        Some("test") => arguments.finish().and_then(|()| test()),
         Some("stop") => arguments.finish().and_then(|()| stop()),
         Some("status") => arguments.finish().and_then(|()| status()),
         Some("env") => {
@@ -123,6 +125,18 @@ pub fn run(mut arguments: Arguments) -> Result<()> {
         }
         _ => fail(USAGE),
     }
+}
+
+/// Starts all services, runs the tests that need them, and stops them, whatever the tests said.
+pub fn test() -> Result<()> {
+    let state = start(&[])?;
+    let mut command = test_run::cargo();
+    // Every package is named, so that features and with them the build are those of the other tests.
+    command.args(["test", "--workspace", "--features", "storage/services-tests"]);
+    command.args(["--test", "services"]).env(VARIABLE, &state);
+    let tested = process::run(&mut command);
+    let stopped = stop();
+    tested.and(stopped)
 }
 
 /// Where the addresses stand while the services run.

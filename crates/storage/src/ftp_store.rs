@@ -122,9 +122,14 @@ impl FtpTree {
                 430 | 530 | 532 => StorageError::PermissionDenied { store, detail },
                 452 | 552 => StorageError::NoSpace { store },
                 400..=499 => StorageError::Busy { store, detail },
+                // Good news that cannot be read, because it breaks off.
+                ..=399 => StorageError::NotReachable { store, detail },
                 _ => StorageError::Failed { store, operation, source: Box::new(error) },
             },
-            FtpError::ConnectionError(_) => StorageError::NotReachable { store, detail },
+            // A reply that breaks off is all that is seen of a connection that does.
+            FtpError::ConnectionError(_) | FtpError::BadResponse => {
+                StorageError::NotReachable { store, detail }
+            }
             _ => StorageError::InvalidAnswer { store, detail },
         }
     }

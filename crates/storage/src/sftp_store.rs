@@ -115,7 +115,7 @@ impl SftpTree {
     async fn is_below_a_file(&self, connection: &Connection, path: &str) -> Result<bool> {
         let above = path.match_indices('/').map(|(at, _)| &path[..at]).chain([path]);
         for place in above {
-            match connection.sftp.stat(self.full(place)).await {
+            match connection.ask(connection.sftp.stat(self.full(place))).await {
                 Ok(found) if found.attrs.file_type() == FileType::File => return Ok(true),
                 Ok(_) => {}
                 Err(SftpError::Status(status)) if status.status_code == StatusCode::NoSuchFile => {
@@ -147,7 +147,7 @@ impl SftpTree {
 
     /// Returns the attributes of a file, or nothing when there is no file.
     async fn stat(&self, connection: &Connection, path: &str) -> Result<Option<FileAttributes>> {
-        let result = connection.sftp.stat(self.full(path)).await;
+        let result = connection.ask(connection.sftp.stat(self.full(path))).await;
         let result = self.answered("look at an object", connection, result).await;
         let found = self.found(connection, path, result).await?;
         let is_file = |attributes: &FileAttributes| attributes.file_type() == FileType::File;
@@ -160,7 +160,7 @@ impl SftpTree {
         handle: &str,
         range: &Range<u64>,
     ) -> Result<Option<Bytes>, SftpError> {
-        let attributes = connection.sftp.fstat(handle).await?.attrs;
+        let attributes = connection.ask(connection.sftp.fstat(handle)).await?.attrs;
         if attributes.file_type() != FileType::File {
             return Ok(None);
         }
@@ -188,13 +188,13 @@ impl SftpTree {
         futures_util::stream::iter(offsets)
             .map(|offset| {
                 let part = bytes[offset..bytes.len().min(offset + PART)].to_vec();
-                connection.sftp.write(handle, offset as u64, part)
+                connection.ask(connection.sftp.write(handle, offset as u64, part))
             })
             .buffer_unordered(PARTS_MAX)
             .try_for_each(|_| async { Ok(()) })
             .await?;
         if connection.has_fsync {
-            connection.sftp.fsync(handle).await?;
+            connection.ask(connection.sftp.fsync(handle)).await?;
         }
         Ok(())
     }
@@ -232,7 +232,10 @@ async fn read_part(
     let mut bytes = Vec::with_capacity(length as usize);
     while bytes.len() < length as usize {
         let missing = length - u32::try_from(bytes.len()).unwrap_or(length);
-        let part = connection.sftp.read(handle, offset + bytes.len() as u64, missing).await?.data;
+        let part = connection
+            .ask(connection.sftp.read(handle, offset + bytes.len() as u64, missing))
+            .await?
+            .data;
         if part.is_empty() || part.len() > missing as usize {
             return Err(SftpError::UnexpectedPacket);
         }
@@ -271,7 +274,9 @@ impl RemoteTree for SftpTree {
         let connection = self.connection().await?;
         let ends = self.root.match_indices('/').map(|(at, _)| at).filter(|at| *at > 0);
         for end in ends.chain([self.root.len()]).filter(|end| *end > 1) {
-            let result = connection.sftp.mkdir(&self.root[..end], FileAttributes::empty()).await;
+            let result = connection
+                .ask(connection.sftp.mkdir(&self.root[..end], FileAttributes::empty()))
+                .await;
             // Those that exist are refused, and whether the last one does shows at once.
             let result = result.map(drop);
             let result = self.answered("make a folder", &connection, result).await;
@@ -285,13 +290,13 @@ impl RemoteTree for SftpTree {
     async fn entries(&self, folder: &str) -> Result<Option<Vec<TreeEntry>>> {
         let connection = self.connection().await?;
         let fail = |error| self.failure("list a folder", error);
-        let result = connection.sftp.opendir(self.full(folder)).await;
+        let result = connection.ask(connection.sftp.opendir(self.full(folder))).await;
         let result = self.answered("list a folder", &connection, result).await;
         let Some(handle) = self.found(&connection, folder, result).await? else { return Ok(None) };
         let handle = handle.handle;
         let mut entries = Vec::new();
         loop {
-            let files = match connection.sftp.readdir(handle.as_str()).await {
+            let files = match connection.ask(connection.sftp.readdir(handle.as_str())).await {
                 Ok(name) => name.files,
                 Err(SftpError::Status(status)) if status.status_code == StatusCode::Eof => break,
                 Err(error) => {
@@ -310,7 +315,7 @@ impl RemoteTree for SftpTree {
                 }
             }
         }
-        connection.sftp.close(handle).await.map_err(fail)?;
+        connection.ask(connection.sftp.close(handle)).await.map_err(fail)?;
         Ok(Some(entries))
     }
 
@@ -321,12 +326,13 @@ impl RemoteTree for SftpTree {
 
     async fn read(&self, path: &str, range: Range<u64>) -> Result<Option<Bytes>> {
         let connection = self.connection().await?;
-        let opened =
-            connection.sftp.open(self.full(path), OpenFlags::READ, FileAttributes::empty()).await;
+        let opened = connection
+            .ask(connection.sftp.open(self.full(path), OpenFlags::READ, FileAttributes::empty()))
+            .await;
         let opened = self.answered("open an object", &connection, opened).await;
         let Some(handle) = self.found(&connection, path, opened).await? else { return Ok(None) };
         let result = self.read_handle(&connection, &handle.handle, &range).await;
-        let closed = connection.sftp.close(handle.handle).await.map(drop);
+        let closed = connection.ask(connection.sftp.close(handle.handle)).await.map(drop);
         let result = result.and_then(|bytes| closed.map(|()| bytes));
         if result.is_err() {
             connection.give_up();
@@ -337,13 +343,15 @@ impl RemoteTree for SftpTree {
     async fn write(&self, path: &str, bytes: Bytes) -> Result<()> {
         let connection = self.connection().await?;
         let flags = OpenFlags::WRITE | OpenFlags::CREATE | OpenFlags::EXCLUDE;
-        let opened = connection.sftp.open(self.full(path), flags, FileAttributes::empty()).await;
+        let opened = connection
+            .ask(connection.sftp.open(self.full(path), flags, FileAttributes::empty()))
+            .await;
         let handle = opened.map_err(|error| self.failure("create a file aside", error))?.handle;
         let result = self.write_handle(&connection, &handle, &bytes).await;
-        let closed = connection.sftp.close(handle).await.map(drop);
+        let closed = connection.ask(connection.sftp.close(handle)).await.map(drop);
         if let Err(error) = result.and(closed) {
             let no_space = connection.is_full(&self.full("")).await;
-            let removed = connection.sftp.remove(self.full(path)).await;
+            let removed = connection.ask(connection.sftp.remove(self.full(path))).await;
             if removed.is_err() {
                 connection.give_up();
             }
@@ -360,7 +368,7 @@ impl RemoteTree for SftpTree {
         let (source, target) = (self.full(source), self.full(target));
         let result = match connection.has_posix_rename {
             true => connection.posix_rename(&source, &target).await.and_then(succeeded),
-            false => connection.sftp.rename(source, target).await.map(drop),
+            false => connection.ask(connection.sftp.rename(source, target)).await.map(drop),
         };
         self.step("rename an object", &connection, result).await
     }
@@ -369,27 +377,28 @@ impl RemoteTree for SftpTree {
         let connection = self.connection().await?;
         let (source, target) = (self.full(source), self.full(target));
         let result = match connection.has_hardlink {
-            true => connection.sftp.hardlink(source, target).await,
-            false => connection.sftp.rename(source, target).await,
+            true => connection.ask(connection.sftp.hardlink(source, target)).await,
+            false => connection.ask(connection.sftp.rename(source, target)).await,
         };
         self.step("link an object", &connection, result.map(drop)).await
     }
 
     async fn make_folder(&self, path: &str) -> Result<bool> {
         let connection = self.connection().await?;
-        let result = connection.sftp.mkdir(self.full(path), FileAttributes::empty()).await;
+        let result =
+            connection.ask(connection.sftp.mkdir(self.full(path), FileAttributes::empty())).await;
         self.step("make a folder", &connection, result.map(drop)).await
     }
 
     async fn remove_file(&self, path: &str) -> Result<bool> {
         let connection = self.connection().await?;
-        let result = connection.sftp.remove(self.full(path)).await;
+        let result = connection.ask(connection.sftp.remove(self.full(path))).await;
         self.step("delete an object", &connection, result.map(drop)).await
     }
 
     async fn remove_folder(&self, path: &str) -> Result<bool> {
         let connection = self.connection().await?;
-        let result = connection.sftp.rmdir(self.full(path)).await;
+        let result = connection.ask(connection.sftp.rmdir(self.full(path))).await;
         self.step("remove a folder", &connection, result.map(drop)).await
     }
 }

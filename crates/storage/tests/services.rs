@@ -9,8 +9,12 @@
     reason = "the tests are told by a variable where the servers are"
 )]
 
+#[path = "services/breaking.rs"]
+mod breaking;
 #[path = "services/conforming.rs"]
 mod conforming;
+#[path = "services/line.rs"]
+mod line;
 #[path = "services/place.rs"]
 mod place;
 #[path = "services/probing.rs"]

@@ -12,6 +12,7 @@ use russh::keys::{
 use russh_sftp::client::RawSftpSession;
 use russh_sftp::client::error::Error as SftpError;
 use russh_sftp::protocol::Packet;
+use tokio::sync::watch;
 
 use crate::credentials::{
     Credentials, HOST_KEY, KNOWN_HOSTS_FILE, PASSPHRASE, PASSWORD, PRIVATE_KEY, PRIVATE_KEY_FILE,
@@ -50,6 +51,8 @@ pub(super) struct Connection {
     has_statvfs: bool,
     is_given_up: AtomicBool,
     ssh: Handle<Visitor>,
+    /// Its other end goes with the connection.
+    alive: watch::Receiver<()>,
 }
 
 impl Access {
@@ -101,11 +104,13 @@ impl Access {
             ..client::Config::default()
         };
         let refused = Arc::new(parking_lot::Mutex::new(None));
+        let (sender, alive) = watch::channel(());
         let visitor = Visitor {
             host: self.host.clone(),
             port: self.port,
             trusted: self.trusted.clone(),
             refused: Arc::clone(&refused),
+            _alive: sender,
         };
         let address = (self.host.as_str(), self.port);
         let connected = client::connect(Arc::new(config), address, visitor).await;
@@ -129,7 +134,8 @@ impl Access {
             .map_err(|error| self.not_reachable(&error))?;
         let sftp = RawSftpSession::new(channel.into_stream());
         sftp.set_timeout(REQUEST_SECONDS_MAX);
-        let version = sftp.init().await.map_err(|error| self.not_reachable(&error))?;
+        let version =
+            while_alive(&alive, sftp.init()).await.map_err(|error| self.not_reachable(&error))?;
         let has = |name: &str| version.extensions.contains_key(name);
         Ok(Connection {
             has_fsync: has("fsync@openssh.com"),
@@ -139,6 +145,7 @@ impl Access {
             sftp,
             is_given_up: AtomicBool::new(false),
             ssh,
+            alive,
         })
     }
 
@@ -187,7 +194,29 @@ fn read_trusted(credentials: &Credentials) -> Result<Trusted> {
     Ok(Trusted::Keys(keys))
 }
 
+/// Waits for the answer to a request, but not for one that can no longer come.
+async fn while_alive<A>(
+    alive: &watch::Receiver<()>,
+    request: impl Future<Output = Result<A, SftpError>>,
+) -> Result<A, SftpError> {
+    let mut alive = alive.clone();
+    tokio::select! {
+        biased;
+        answer = request => answer,
+        // Nothing is ever sent, so this ends only when the other end has gone.
+        _ = alive.changed() => Err(SftpError::IO("the connection was closed".to_owned())),
+    }
+}
+
 impl Connection {
+    /// Waits for the answer to a request.
+    pub(super) async fn ask<A>(
+        &self,
+        request: impl Future<Output = Result<A, SftpError>>,
+    ) -> Result<A, SftpError> {
+        while_alive(&self.alive, request).await
+    }
+
     pub(super) fn is_open(&self) -> bool {
         !self.ssh.is_closed() && !self.is_given_up.load(Ordering::Relaxed)
     }
@@ -209,7 +238,7 @@ impl Connection {
             data.extend_from_slice(&length.to_be_bytes());
             data.extend_from_slice(path.as_bytes());
         }
-        self.sftp.extended("posix-rename@openssh.com", data).await
+        self.ask(self.sftp.extended("posix-rename@openssh.com", data)).await
     }
 
     /// Says whether the disk of the server is full, as far as it tells; SFTP has no error for it.
@@ -217,7 +246,7 @@ impl Connection {
         if !self.has_statvfs {
             return false;
         }
-        let status = self.sftp.statvfs(root).await;
+        let status = self.ask(self.sftp.statvfs(root)).await;
         status.is_ok_and(|status| {
             status.blocks_avail == 0 || status.inodes_avail == 0 && status.inodes > 0
         })
@@ -230,6 +259,7 @@ pub(super) struct Visitor {
     port: u16,
     trusted: Trusted,
     refused: Arc<parking_lot::Mutex<Option<String>>>,
+    _alive: watch::Sender<()>,
 }
 
 impl client::Handler for Visitor {
