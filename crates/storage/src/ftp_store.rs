@@ -359,8 +359,9 @@ impl RemoteTree for FtpTree {
         Ok(self.answered(session, "rename an object", result)?.is_some())
     }
 
-    async fn link(&self, _source: &str, _target: &str) -> Result<bool> {
-        Err(StorageError::Unsupported { store: self.describe(), operation: "link files" })
+    /// The server's file system tells the two apart.
+    async fn move_folder(&self, source: &str, target: &str) -> Result<bool> {
+        self.rename(source, target).await
     }
 
     async fn make_folder(&self, path: &str) -> Result<bool> {

@@ -3,8 +3,8 @@
 //! *Participants*: this tree, the server, other devices. *Goals*: the promises of [`crate::object_store`]; every file is
 //! flushed by the server before it becomes an object. *Non-goals*: DFS, which could lead a password to another server.
 //! *Invariants*: an object is created by renaming a folder. `FILE_CREATE` would show the object before its bytes are
-//! there, and renaming a file without replacing is two steps in Samba before 4.22; but no server renames a folder onto
-//! one that holds something. An object is replaced by renaming a file with `ReplaceIfExists`.
+//! there, and renaming a file without replacing may be a look and a step, because `rename(2)` replaces; but no file
+//! system puts a folder over one that holds something. An object is replaced by renaming a file with `ReplaceIfExists`.
 
 use std::ops::Range;
 use std::time::Duration;
@@ -274,15 +274,18 @@ impl RemoteTree for SmbTree {
     async fn rename(&self, source: &str, target: &str) -> Result<bool> {
         let mut session = self.session().await?;
         let Connection { client, tree } = &mut *session;
-        // Of folders, servers replace none, whatever they are asked.
         let options = RenameOptions::new().replace_if_exists(true);
         let (source, target) = (self.full(source), self.full(target));
         let result = client.rename_with(tree, &source, &target, options).await;
         self.answered(session, "rename an object", result)
     }
 
-    async fn link(&self, _source: &str, _target: &str) -> Result<bool> {
-        Err(StorageError::Unsupported { store: self.describe(), operation: "link files" })
+    async fn move_folder(&self, source: &str, target: &str) -> Result<bool> {
+        let mut session = self.session().await?;
+        let Connection { client, tree } = &mut *session;
+        let (source, target) = (self.full(source), self.full(target));
+        let result = client.rename(tree, &source, &target).await;
+        self.answered(session, "rename a folder", result)
     }
 
     async fn make_folder(&self, path: &str) -> Result<bool> {

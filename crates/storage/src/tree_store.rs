@@ -42,7 +42,7 @@ const ATTEMPTS_MAX: usize = 5;
 pub(crate) enum Exclusive {
     /// [`RemoteTree::link`]; the tree then looks like that of a file store, and may be one.
     Link,
-    /// [`RemoteTree::rename`] of a folder.
+    /// [`RemoteTree::move_folder`].
     Folder,
 }
 
@@ -104,11 +104,20 @@ pub(crate) trait RemoteTree: fmt::Debug + Send + Sync {
     /// Writes a new file in a folder that exists, as durably as the protocol can ask for.
     async fn write(&self, path: &str, bytes: Bytes) -> Result<()>;
 
-    /// Gives a file or a folder another name; a file replaces a file.
-    async fn rename(&self, source: &str, target: &str) -> Result<bool>;
+    /// Gives a file another name, replacing a file that has it.
+    async fn rename(&self, _source: &str, _target: &str) -> Result<bool> {
+        Err(unsupported(self.describe(), "rename files"))
+    }
 
     /// Gives a file another name only where nothing is, in one step; the old name may stay.
-    async fn link(&self, source: &str, target: &str) -> Result<bool>;
+    async fn link(&self, _source: &str, _target: &str) -> Result<bool> {
+        Err(unsupported(self.describe(), "link files"))
+    }
+
+    /// Gives a folder another name; never that of a file, or of a folder that holds something.
+    async fn move_folder(&self, _source: &str, _target: &str) -> Result<bool> {
+        Err(unsupported(self.describe(), "rename folders"))
+    }
 
     /// Makes a folder in a folder that exists.
     async fn make_folder(&self, path: &str) -> Result<bool>;
@@ -293,7 +302,7 @@ impl<T: RemoteTree> TreeStore<T> {
         for _ in 0..ATTEMPTS_MAX {
             let is_created = match self.tree.exclusive() {
                 Exclusive::Link => self.tree.link(aside, key.as_str()).await?,
-                Exclusive::Folder => self.tree.rename(aside, key.as_str()).await?,
+                Exclusive::Folder => self.tree.move_folder(aside, key.as_str()).await?,
             };
             if is_created {
                 return Ok(PutOutcome::Written);
@@ -361,6 +370,10 @@ impl<T: RemoteTree> TreeStore<T> {
             Err(error) => error,
         }
     }
+}
+
+fn unsupported(store: String, operation: &'static str) -> StorageError {
+    StorageError::Unsupported { store, operation }
 }
 
 /// Returns whether the key is that of a pack or a page, also inside a scope: they are written as files.

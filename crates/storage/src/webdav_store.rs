@@ -232,17 +232,13 @@ impl RemoteTree for WebdavTree {
         }
     }
 
-    async fn rename(&self, source: &str, target: &str) -> Result<bool> {
+    async fn move_folder(&self, source: &str, target: &str) -> Result<bool> {
         // Folders are named with their slash, because some servers redirect where it is missing.
         let (source, target) = (self.url(&format!("{source}/")), self.url(&format!("{target}/")));
         let request = self.client.request(named("MOVE"), source);
         let request = request.header("Destination", target.as_str()).header("Overwrite", "F");
         let response = self.send(request).await?;
         self.answered(&response)
-    }
-
-    async fn link(&self, _source: &str, _target: &str) -> Result<bool> {
-        Err(StorageError::Unsupported { store: self.describe(), operation: "link files" })
     }
 
     async fn make_folder(&self, path: &str) -> Result<bool> {
