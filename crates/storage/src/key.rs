@@ -13,6 +13,7 @@
 //! |---|---|---|
 //! | `genesis` | the workspace's signed first entry | never |
 //! | `store` | the id of this store in the pool of the workspace, 32 hexadecimal digits | never |
+//! | `keys/<generation>` | the locked keys of a sealed workspace, 20 decimal digits; the newest counts, older ones are deleted | never |
 //! | `pool/<version>` | the stores of the workspace after that version of its settings, 20 decimal digits | never |
 //! | `packs/ab/abcdef…` | a pack; `ab` are the first digits of its id, so that no folder gets huge | never |
 //! | `pages/ab/abcdef…` | a page of a checkpoint | never |
@@ -48,6 +49,8 @@ impl ObjectKey {
     pub const LOG: &'static str = "log/";
     /// What the keys of all versions of the pool begin with.
     pub const POOL: &'static str = "pool/";
+    /// What the keys of all generations of locked keys begin with.
+    pub const KEYS: &'static str = "keys/";
     /// What the keys of all checkpoints begin with.
     pub const CHECKPOINT: &'static str = "checkpoint/";
 
@@ -63,6 +66,11 @@ impl ObjectKey {
     /// The first entry of the workspace.
     pub fn genesis() -> Self {
         Self("genesis".into())
+    }
+
+    /// The locked keys of a sealed workspace.
+    pub fn keys(generation: u64) -> Self {
+        Self(format!("{}{generation:020}", Self::KEYS).into())
     }
 
     /// The id that the store has in the pool of the workspace.
