@@ -9,7 +9,7 @@ const PAYLOAD_LENGTH_MIN: usize = 128;
 const STEP_MIN: u64 = 4096;
 
 /// Returns the length to which a pack or page of `length` bytes is padded: the next multiple of a step that grows with
-/// the length, after Padmé (Nikitin et al., PETS 2019). About 12 per cent are added at 64 KiB, 3 at 4 MiB.
+/// the length, after Padmé (Nikitin et al., PETS 2019). Less than 4 KiB are added up to 128 KiB, and about 3 per cent at most above.
 pub(crate) fn object_length(length: u64) -> u64 {
     let exponent = length.max(2).ilog2();
     let digits = exponent.ilog2() + 1;

@@ -152,3 +152,5 @@ impl WorkspaceKeys {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod vectors;

@@ -55,6 +55,14 @@ impl DeviceKeys {
         })
     }
 
+    /// Returns the name of a workspace, which its genesis does not tell.
+    ///
+    /// # Errors
+    /// [`ContentError::WrongKey`] where the keys are not those of this workspace.
+    pub fn name_of(genesis: &Genesis, unlocked: &Unlocked) -> Result<String, ContentError> {
+        super::genesis::open_header(genesis, &unlocked.account).map(|(name, _)| name)
+    }
+
     /// Returns the bytes to keep where nobody else reads them.
     pub fn to_bytes(&self) -> Zeroizing<Vec<u8>> {
         Zeroizing::new(encode_message(self))
