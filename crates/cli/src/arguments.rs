@@ -121,6 +121,9 @@ pub(crate) enum Command {
     /// Manage the stores of a workspace without a server.
     #[command(subcommand)]
     Backend(BackendCommand),
+    /// Show and change the keys of an end-to-end encrypted workspace.
+    #[command(subcommand)]
+    Key(KeyCommand),
     /// Run a server.
     Serve(ServeArguments),
     /// Manage the accounts of a server.
@@ -167,12 +170,36 @@ pub(crate) struct InitArguments {
     /// Cut everything into N blocks, each in another store, of which any K are enough.
     #[arg(long, value_name = "K/N")]
     pub(crate) erasure: Option<String>,
-    /// End-to-end encrypted.
-    #[arg(long, conflicts_with = "plain", hide = true)]
+    /// End-to-end encrypted: the default in a store.
+    #[arg(long, conflicts_with = "plain")]
     pub(crate) sealed: bool,
     /// Not encrypted, so that the server or store can read it.
     #[arg(long)]
     pub(crate) plain: bool,
+}
+
+/// What to do with the keys of a workspace.
+#[derive(Debug, Subcommand)]
+pub(crate) enum KeyCommand {
+    /// Show the recovery key; asks for the passphrase.
+    ShowRecovery(FolderArgument),
+    /// Set another passphrase. Devices that have the keys go on as before.
+    ChangePassphrase(ChangePassphraseArguments),
+    /// Make a new key, which seals everything from now on.
+    Rotate(FolderArgument),
+    /// Ask for the passphrase and keep the newest keys on this device.
+    Unlock(FolderArgument),
+}
+
+/// Arguments of `key change-passphrase`.
+#[derive(Debug, Args)]
+pub(crate) struct ChangePassphraseArguments {
+    /// The folder.
+    #[command(flatten)]
+    pub(crate) folder: FolderArgument,
+    /// Read the new passphrase from this file.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) new_passphrase_file: Option<PathBuf>,
 }
 
 /// Arguments of `clone`.

@@ -14,6 +14,7 @@ mod demo;
 mod device;
 mod doctor;
 mod init;
+mod key;
 mod log;
 mod login;
 mod logout;
@@ -56,6 +57,7 @@ pub(crate) fn run(context: &Context<'_>, command: &Command) -> Result<u8> {
         Command::Whoami => whoami::run(context),
         Command::Device(command) => device::run(context, command),
         Command::Backend(command) => backend::run(context, command),
+        Command::Key(command) => key::run(context, command),
         Command::Serve(arguments) => serve::run(context, arguments),
         Command::User(command) => user::run(context, command),
         Command::Doctor(arguments) => doctor::run(context, arguments),

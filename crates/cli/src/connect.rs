@@ -20,10 +20,13 @@ use tokio::runtime::Runtime;
 
 use crate::claim::{FolderClaim, HomeClaim};
 use crate::context::Context;
-use crate::error::{Code, CommandError, Result, is_damaged_database, not_signed_in};
+use crate::error::{
+    Code, CommandError, Result, is_damaged_database, needs_newer_keys, not_signed_in,
+};
 use crate::folder::{Folder, Place, StoredPlace};
 use crate::home::Account;
 use crate::interrupt::{Interrupts, stopped};
+use crate::sealed;
 use crate::server_client::ServerClient;
 use crate::stores;
 use crate::text::counted;
@@ -157,6 +160,7 @@ pub(crate) fn with_session<T>(
     mut work: impl AsyncFnMut(&mut Engine) -> Result<T, Failure>,
 ) -> Result<T> {
     let mut may_rebuild = options.access != Access::Look;
+    let mut may_unlock = may_rebuild;
     loop {
         let mut attempt = || {
             let mut session = Session::open(context, driver, folder, options)?;
@@ -179,6 +183,13 @@ pub(crate) fn with_session<T>(
                     "the local database was damaged ({error}); it is made anew, the old one is {}",
                     aside.display()
                 ));
+            }
+            // Another device has changed the keys: whoever knows the passphrase may have the new ones.
+            Err(Failure::Sync(error)) if may_unlock && needs_newer_keys(&error) => {
+                may_unlock = false;
+                let (device, _) = device(context, &folder.place)?;
+                let newest = |stores: &sealed::Stores| driver.run(sealed::newest_keys(stores));
+                sealed::unlock_again(context, folder, device, newest)?;
             }
             Err(Failure::Sync(error)) => return Err(error.into()),
             Err(Failure::Command(error)) => return Err(error),
@@ -253,12 +264,14 @@ impl Session {
             environment(context, folder, threads)?
         };
         let (device, device_name) = device(context, &folder.place)?;
+        let newest = |stores: &sealed::Stores| driver.run(sealed::newest_keys(stores));
+        let keys = sealed::keys_of(context, folder, device, newest)?;
         let engine_options = EngineOptions {
             device,
             device_name,
             allow_mass_delete: options.allow_mass_delete,
             transform: Transform::default(),
-            keys: None,
+            keys,
         };
         let engine = Engine::open(environment, folder.state()?, engine_options)?;
         Ok(Self { engine, settling, _claim: claim })
@@ -271,7 +284,7 @@ fn threads(context: &Context<'_>) -> Result<usize> {
 }
 
 /// Returns which device proposes commits at a place, and its name.
-fn device(context: &Context<'_>, place: &Place) -> Result<(DeviceId, String)> {
+pub(crate) fn device(context: &Context<'_>, place: &Place) -> Result<(DeviceId, String)> {
     let mut device = match place {
         Place::Served { server } => {
             let account = account_of(context, server)?;

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 mod translate;
 
 pub(crate) use translate::{
-    busy, is_damaged_database, no_such_workspace, not_signed_in, unreachable,
+    busy, is_damaged_database, needs_newer_keys, no_such_workspace, not_signed_in, unreachable,
 };
 
 /// A result of this room.
@@ -116,6 +116,12 @@ codes! {
     HistoryDiverged = "E0504", 8;
     /// The store cannot do what is needed.
     StoreUnfit = "E0505", 1;
+    /// Neither passphrase nor recovery key opens the workspace.
+    WrongKey = "E0601", 12;
+    /// This device does not have the keys of the workspace, or not the newest.
+    KeysMissing = "E0602", 12;
+    /// The locked keys in a store are not what a member has put there.
+    KeysDamaged = "E0603", 8;
     /// A defect of the program.
     Defect = "E0901", 1;
     /// Interrupted by the user.

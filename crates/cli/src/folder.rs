@@ -73,6 +73,8 @@ struct FolderRecord {
     workspace: String,
     genesis: String,
     server: Option<String>,
+    /// The name of a sealed workspace, whose genesis does not tell it.
+    name: Option<String>,
     pool: Option<PoolRecord>,
 }
 
@@ -152,9 +154,10 @@ impl Folder {
         let path = path_text(&self.root)?;
         let genesis = hex(&encode_message(&self.genesis));
         let workspace = self.genesis.workspace().to_string();
+        let name = self.genesis.mode.sealed().map(|_| self.genesis.name.clone());
         write_toml(
             &self.memory.join("folder.toml"),
-            &FolderRecord { format: FORMAT, path, workspace, genesis, server, pool },
+            &FolderRecord { format: FORMAT, path, workspace, genesis, server, name, pool },
         )
     }
 
@@ -174,12 +177,15 @@ impl Folder {
             (None, Some(pool)) => pool.read().map(Place::Stored),
             _ => None,
         };
-        let (Some(genesis), Some(place)) = (genesis, place) else {
+        let (Some(mut genesis), Some(place)): (Option<Genesis>, _) = (genesis, place) else {
             return Err(CommandError::new(
                 Code::File,
                 format!("{} makes no sense", file.display()),
             ));
         };
+        if let Some(name) = record.name {
+            genesis.name = name;
+        }
         Ok(Some(Self {
             root: PathBuf::from(record.path),
             genesis,
@@ -396,7 +402,8 @@ pub(crate) fn path_text(path: &Path) -> Result<String> {
     })
 }
 
-fn hex(bytes: &[u8]) -> String {
+/// Returns bytes as hexadecimal digits.
+pub(crate) fn hex(bytes: &[u8]) -> String {
     use std::fmt::Write as _;
     bytes.iter().fold(String::new(), |mut text, byte| {
         let _ = write!(text, "{byte:02x}");
@@ -404,7 +411,8 @@ fn hex(bytes: &[u8]) -> String {
     })
 }
 
-fn unhex(text: &str) -> Option<Vec<u8>> {
+/// Returns the bytes of hexadecimal digits.
+pub(crate) fn unhex(text: &str) -> Option<Vec<u8>> {
     if !text.len().is_multiple_of(2) || !text.is_ascii() {
         return None;
     }

@@ -29,6 +29,7 @@ mod home;
 mod interrupt;
 mod progress;
 mod report;
+mod sealed;
 mod server_client;
 mod stores;
 mod system;

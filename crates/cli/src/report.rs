@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use sync::engine::{Conflict, SyncReport};
+use sync::engine::{Conflict, SyncReport, VoidEntry};
 use sync::scan::{Problem, ProblemKind};
 
 use crate::context::Context;
@@ -40,6 +40,7 @@ pub(crate) fn tell(
         "scanned": report.scanned,
         "read_bytes": report.read_bytes,
         "kept_copies": report.kept_copies.iter().map(path_text).collect::<Vec<_>>(),
+        "void_entries": report.void_entries.iter().map(void_json).collect::<Vec<_>>(),
         "conflicts": conflicts.len(),
         "problems": report.problems.iter().map(problem_json).collect::<Vec<_>>(),
         "notes": ui.notes(),
@@ -54,6 +55,14 @@ pub(crate) fn tell(
     if report.problems.len() > LINES_MAX {
         ui.note(format!("and {} more", count((report.problems.len() - LINES_MAX) as u64)));
     }
+    if let Some(first) = report.void_entries.first() {
+        ui.note(format!(
+            "{} in the history counts for nothing, from v{} on: {}",
+            counted(report.void_entries.len() as u64, "entry", "entries"),
+            first.seq,
+            first.reason
+        ));
+    }
     ui.say(Symbol::Done, summary(report, time));
     if let Some(conflict) = conflicts.first() {
         let path = conflict.original.as_ref().unwrap_or(&conflict.copy);
@@ -65,6 +74,10 @@ pub(crate) fn tell(
         return EXIT_CONFLICTS;
     }
     if report.problems.is_empty() { 0 } else { EXIT_PARTIAL }
+}
+
+fn void_json(entry: &VoidEntry) -> Value {
+    json!({"version": entry.seq, "reason": entry.reason})
 }
 
 fn summary(report: &SyncReport, time: Duration) -> String {

@@ -17,6 +17,7 @@ use model::{Clock, Random, Timestamp};
 const VARIABLES: &[&str] = &[
     "SYNCLINE_HOME",
     "SYNCLINE_LOG",
+    "SYNCLINE_PASSPHRASE_FILE",
     "XDG_CONFIG_HOME",
     "XDG_DATA_HOME",
     "XDG_STATE_HOME",

@@ -86,6 +86,11 @@ impl Ui {
         self.is_json
     }
 
+    /// Tells whether somebody is there to answer.
+    pub(crate) fn may_ask(&self) -> bool {
+        self.may_ask
+    }
+
     /// Returns how much more to say.
     pub(crate) fn verbosity(&self) -> u8 {
         self.verbosity

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `workspaces/<id>/…` | the workspace, laid out as `storage::key` says |
 //! | `names/<blake3 of the name>` | two lines, the id and the name; created only if absent, so a name has one owner |
+//! | `names/<blake3 of the id>` | one line, the id of a sealed workspace, whose name stands nowhere |
 //!
 //! The workspace is complete before its name is taken: one that lost the race for its name is removed again. Any one of
 //! the stores leads to the others, because each holds the pool; the log knows a newer one, if there is one.
@@ -12,6 +13,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use content::KeyObject;
 use futures_util::future::{join_all, try_join_all};
 use model::codec::{decode_message, encode_message};
 use model::{Genesis, PoolConfig, StoreId, StoreRecord, WorkspaceId};
@@ -20,6 +22,7 @@ use storage::{ObjectKey, ObjectStore, PutMode, PutOutcome};
 
 use crate::error::{Code, CommandError, Result};
 use crate::folder::StoredPlace;
+use crate::sealed;
 use crate::stores::{Backend, workspace_store};
 
 const NAMES: &str = "names/";
@@ -35,20 +38,24 @@ pub(crate) async fn create_workspace(
     stores: &[NewStore],
     pool: &PoolConfig,
     genesis: &Genesis,
+    keys: Option<&KeyObject>,
 ) -> Result<()> {
-    let key = name_key(&genesis.name);
+    let (key, text) = entry_of(genesis);
     for (_, store) in stores {
         if store.get(&key).await?.is_some() {
             return Err(taken(&genesis.name));
         }
     }
     let id = genesis.workspace();
+    // A workspace that can be found can be opened.
+    if let Some(keys) = keys {
+        sealed::put_keys(&sealed::stores_of_pool(stores, id), keys).await?;
+    }
     let found =
         try_join_all(stores.iter().map(|(record, store)| async {
             found_store(store, record.id, pool, 0, genesis).await
         }));
     found.await?;
-    let text = Bytes::from(format!("{id}\n{}\n", genesis.name));
     let name = |(_, store): &NewStore| {
         let (store, key, text) = (store.clone(), key.clone(), text.clone());
         async move { store.put(&key, text, PutMode::IfAbsent).await }
@@ -215,6 +222,28 @@ async fn not_there(
     })
 }
 
+/// Returns the sealed workspaces in some stores that a user named, with their locked keys: nobody can tell which is which
+/// without opening them.
+///
+/// # Errors
+/// Those of the stores, where none answers.
+pub(crate) async fn sealed_workspaces(
+    backends: &[(Backend, Arc<dyn ObjectStore>)],
+) -> Result<Vec<(Genesis, KeyObject)>> {
+    let mut found: BTreeMap<WorkspaceId, (Genesis, KeyObject)> = BTreeMap::new();
+    for (_, store) in backends {
+        for entry in list_all(&**store, NAMES).await? {
+            let bytes = store.get(&entry.key).await?.unwrap_or_default();
+            let Some(id) = parse_id(&bytes).filter(|id| !found.contains_key(id)) else { continue };
+            let Some(genesis) = find_genesis(store, &id.to_string()).await? else { continue };
+            let stores = sealed::stores_in(backends.iter().map(|(_, store)| store), id);
+            let keys = sealed::newest_keys(&stores).await?;
+            found.insert(id, (genesis, keys));
+        }
+    }
+    Ok(found.into_values().collect())
+}
+
 /// Returns the names of the workspaces in a store.
 ///
 /// # Errors
@@ -231,6 +260,19 @@ async fn workspace_names(store: &Arc<dyn ObjectStore>) -> Result<Vec<String>> {
 fn name_key(name: &str) -> ObjectKey {
     let hash = blake3::hash(name.as_bytes()).to_hex();
     ObjectKey::new(&format!("{NAMES}{hash}")).expect("a hash is a segment of a key")
+}
+
+/// Returns under which key a workspace is found, and what stands there.
+fn entry_of(genesis: &Genesis) -> (ObjectKey, Bytes) {
+    let id = genesis.workspace().to_string();
+    match genesis.mode.sealed() {
+        None => (name_key(&genesis.name), format!("{id}\n{}\n", genesis.name).into()),
+        Some(_) => (name_key(&id), format!("{id}\n").into()),
+    }
+}
+
+fn parse_id(bytes: &[u8]) -> Option<WorkspaceId> {
+    std::str::from_utf8(bytes).ok()?.strip_suffix('\n')?.parse().ok()
 }
 
 fn parse_name(bytes: &[u8]) -> Option<(WorkspaceId, String)> {

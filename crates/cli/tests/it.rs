@@ -24,5 +24,7 @@ mod exchange;
 mod history;
 #[path = "it/people.rs"]
 mod people;
+#[path = "it/sealed.rs"]
+mod sealed;
 #[path = "it/words.rs"]
 mod words;

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use commit_log::CommitLog;
 use commit_log::ServedCommitLog;
 use commit_log::served::websocket::{WebSocketConnection, WebSocketOptions};
+use content::DeviceKeys;
 use model::{Clock, Genesis, WorkspaceId};
 use std::sync::Arc;
 use storage::ObjectStore;
@@ -14,14 +15,15 @@ use crate::arguments::CloneArguments;
 use crate::claim::HomeClaim;
 use crate::commands::init::{bind, prepare_root};
 use crate::commands::sync;
-use crate::connect::SessionOptions;
+use crate::connect::{self, SessionOptions};
 use crate::context::Context;
 use crate::error::{Code, CommandError, Result, not_signed_in};
 use crate::folder::Place;
 use crate::home::Account;
+use crate::sealed::{self, Secret};
 use crate::server_client::ServerClient;
-use crate::stores::{Backend, Secrets};
-use crate::workspaces;
+use crate::stores::{self, Backend, Secrets};
+use crate::workspaces::{self, Found};
 
 /// Runs the command.
 pub(crate) fn run(context: &Context<'_>, arguments: &CloneArguments) -> Result<u8> {
@@ -29,12 +31,19 @@ pub(crate) fn run(context: &Context<'_>, arguments: &CloneArguments) -> Result<u
     let secrets = Secrets::of_flags(&arguments.credentials)?;
     let backends = Backend::of_flags(&arguments.backends, &secrets)?;
     let mut named = BTreeMap::new();
-    let (genesis, place) = match &backends[..] {
+    let (mut secret, mut reached) = (None, Vec::new());
+    let (mut genesis, place) = match &backends[..] {
         [_, ..] => {
             let opened = opened(&backends)?;
-            let found = workspaces::find_workspace(&opened, &arguments.workspace);
-            let found = runtime.block_on(found)?;
+            let found = runtime.block_on(find(context, &opened, &arguments.workspace));
+            let (found, asked) = found?;
+            secret = asked;
             named = found.named;
+            let id = found.genesis.workspace();
+            let inside = |(_, store): &(Backend, Arc<dyn ObjectStore>)| {
+                stores::workspace_store(store.clone(), id)
+            };
+            reached = opened.iter().map(inside).collect();
             (found.genesis, Place::Stored(found.place))
         }
         [] => {
@@ -42,6 +51,21 @@ pub(crate) fn run(context: &Context<'_>, arguments: &CloneArguments) -> Result<u
             let genesis =
                 runtime.block_on(find_on_server(context, &account, &arguments.workspace))?;
             (genesis, Place::Served { server: account.server })
+        }
+    };
+    // Whether the passphrase is right is known before anything is touched.
+    let unlocked = match (&place, genesis.mode.sealed()) {
+        (_, None) => None,
+        (Place::Served { .. }, Some(_)) => return Err(sealed::sealed_on_a_server()),
+        (Place::Stored(_), Some(_)) => {
+            let keys = runtime.block_on(sealed::newest_keys(&reached))?;
+            let secret = match secret {
+                Some(secret) => secret,
+                None => Secret::get(context, &format!("'{}'", arguments.workspace))?,
+            };
+            let unlocked = secret.unlock(&keys, &genesis)?;
+            genesis.name = DeviceKeys::name_of(&genesis, &unlocked)?;
+            Some(unlocked)
         }
     };
     drop(runtime);
@@ -59,9 +83,49 @@ pub(crate) fn run(context: &Context<'_>, arguments: &CloneArguments) -> Result<u
         if let Place::Stored(stored) = &place {
             secrets.keep(&context.home, &stored.pool, &named)?;
         }
-        bind(context, &root, genesis, place)?
+        let folder = bind(context, &root, genesis, place)?;
+        if let Some(unlocked) = &unlocked {
+            let (device, _) = connect::device(context, &folder.place)?;
+            sealed::enroll(context, &folder, unlocked, device)?;
+        }
+        folder
     };
     sync::exchange(context, "clone", &folder, SessionOptions::CHANGE)
+}
+
+/// Finds a workspace in stores by its name or id. The name of a sealed one is known only once it is opened; what opened it
+/// is returned, too.
+async fn find(
+    context: &Context<'_>,
+    opened: &[(Backend, Arc<dyn ObjectStore>)],
+    text: &str,
+) -> Result<(Found, Option<Secret>)> {
+    let not_found = match workspaces::find_workspace(opened, text).await {
+        Err(error) if error.code == Code::NoSuchWorkspace => error,
+        found => return found.map(|found| (found, None)),
+    };
+    let sealed = workspaces::sealed_workspaces(opened).await?;
+    let [_, ..] = &sealed[..] else { return Err(not_found) };
+    let secret = Secret::get(context, &format!("'{text}'"))?;
+    let (mut names, mut wrong) = (Vec::new(), None);
+    for (genesis, keys) in &sealed {
+        match secret.unlock(keys, genesis) {
+            Ok(unlocked) => {
+                let name = DeviceKeys::name_of(genesis, &unlocked)?;
+                if name == text {
+                    let id = genesis.workspace().to_string();
+                    let found = workspaces::find_workspace(opened, &id).await?;
+                    return Ok((found, Some(secret)));
+                }
+                names.push(name);
+            }
+            Err(error) => wrong = Some(error),
+        }
+    }
+    Err(match wrong {
+        Some(wrong) if names.is_empty() => wrong,
+        _ => not_found.cause(format!("the passphrase opens: {}", names.join(", "))),
+    })
 }
 
 /// Opens the stores that are there; one is enough to find the others.

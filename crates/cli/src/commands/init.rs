@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use content::{KeyObject, NewWorkspace};
 use futures_util::future::try_join_all;
 use model::environment::random_bytes;
 use model::{Clock, Genesis, Mode, Redundancy};
@@ -12,10 +13,12 @@ use sync::file_system::native::NativeFileSystem;
 
 use crate::arguments::InitArguments;
 use crate::claim::HomeClaim;
+use crate::connect;
 use crate::context::Context;
 use crate::error::{Code, CommandError, Result, not_signed_in};
 use crate::folder::{Folder, Place, StoredPlace, path_text, read_identity};
 use crate::home::file_error;
+use crate::sealed;
 use crate::server_client::ServerClient;
 use crate::stores::{self, Backend, Secrets};
 use crate::text::quoted;
@@ -24,7 +27,7 @@ use crate::workspaces::{self, NewStore};
 
 /// Runs the command.
 pub(crate) fn run(context: &Context<'_>, arguments: &InitArguments) -> Result<u8> {
-    refuse_later_releases(arguments)?;
+    refuse_copies_without_stores(arguments)?;
     let secrets = Secrets::of_flags(&arguments.credentials)?;
     let backends = Backend::of_flags(&arguments.backends, &secrets)?;
     let (erasure, count) = (arguments.erasure.as_deref(), backends.len());
@@ -45,20 +48,25 @@ pub(crate) fn run(context: &Context<'_>, arguments: &InitArguments) -> Result<u8
         None => folder_name(&root)?,
     };
     check_name(&name)?;
-    let genesis = Genesis {
-        name,
-        mode: Mode::Plain,
-        created: context.clock.now(),
-        content_key: random_bytes(&*context.random),
-    };
+    // In a store everything is sealed unless somebody wants it readable; a server cannot keep sealed workspaces yet.
+    let is_sealed = arguments.sealed || (!backends.is_empty() && !arguments.plain);
+    if is_sealed && backends.is_empty() {
+        return Err(sealed::sealed_on_a_server());
+    }
     if context.flags.dry_run {
-        context.ui.answer(format!(
-            "would make {} the workspace '{}'",
-            root.display(),
-            genesis.name
-        ));
+        context.ui.answer(format!("would make {} the workspace '{}'", root.display(), name));
         return Ok(0);
     }
+    let made = if is_sealed { Some(new_sealed(context, &name)?) } else { None };
+    let genesis = match &made {
+        Some(made) => made.genesis.clone(),
+        None => Genesis {
+            name,
+            mode: Mode::Plain,
+            created: context.clock.now(),
+            content_key: random_bytes(&*context.random),
+        },
+    };
     let _claim = HomeClaim::alone(&context.home)?;
     let runtime = context.runtime()?;
     let place = match &account {
@@ -69,14 +77,27 @@ pub(crate) fn run(context: &Context<'_>, arguments: &InitArguments) -> Result<u8
         }
         _ => {
             let opened = backends.iter().map(Backend::create).collect::<Result<Vec<_>>>()?;
-            let found = found_pool(context, records.into_iter().zip(opened), redundancy, &genesis);
+            let keys = made.as_ref().map(|made| &made.keys);
+            let named = records.into_iter().zip(opened);
+            let found = found_pool(context, named, redundancy, (&genesis, keys));
             let stored = runtime.block_on(found)?;
             secrets.keep(&context.home, &stored.pool, &BTreeMap::new())?;
             Place::Stored(stored)
         }
     };
     let folder = bind(context, &root, genesis, place)?;
-    tell(context, arguments, &folder)
+    if let Some(made) = &made {
+        let (device, _) = connect::device(context, &folder.place)?;
+        sealed::enroll(context, &folder, &made.unlocked, device)?;
+    }
+    tell(context, arguments, &folder, made.as_ref());
+    Ok(0)
+}
+
+/// Asks for the passphrase of a new workspace, and makes its keys.
+fn new_sealed(context: &Context<'_>, name: &str) -> Result<NewWorkspace> {
+    let passphrase = sealed::new_passphrase(context, None)?;
+    Ok(NewWorkspace::create(name, context.clock.now(), &passphrase, &*context.random)?)
 }
 
 /// Probes the stores and makes the workspace in them.
@@ -84,7 +105,7 @@ async fn found_pool(
     context: &Context<'_>,
     named: impl Iterator<Item = NewStore>,
     redundancy: Redundancy,
-    genesis: &Genesis,
+    (genesis, keys): (&Genesis, Option<&KeyObject>),
 ) -> Result<StoredPlace> {
     let mut named: Vec<NewStore> = named.collect();
     let reports = try_join_all(named.iter().map(|(_, store)| stores::abilities(store))).await?;
@@ -109,43 +130,52 @@ async fn found_pool(
     }
     let records = named.iter().map(|(record, _)| record.clone()).collect();
     let pool = stores::new_pool(records, redundancy)?;
-    workspaces::create_workspace(&named, &pool, genesis).await?;
+    workspaces::create_workspace(&named, &pool, genesis, keys).await?;
     Ok(StoredPlace { pool, version: 0, addresses: BTreeMap::new() })
 }
 
-fn tell(context: &Context<'_>, arguments: &InitArguments, folder: &Folder) -> Result<u8> {
+fn tell(
+    context: &Context<'_>,
+    arguments: &InitArguments,
+    folder: &Folder,
+    made: Option<&NewWorkspace>,
+) {
+    let recovery_key = made.map(|made| made.unlocked.keyring.recovery.to_text());
     context.ui.json(&json!({
         "schema": "syncline.init/1",
         "type": "summary",
         "workspace": folder.genesis.name,
         "workspace_id": folder.genesis.workspace().to_string(),
-        "folder": path_text(&folder.root)?,
+        "folder": folder.root.to_string_lossy(),
         "place": folder.place.to_string(),
+        "is_sealed": made.is_some(),
+        "recovery_key": recovery_key.as_ref(),
     }));
     context.ui.say(
         Symbol::Done,
         format!(
-            "Workspace '{}' made, not encrypted. Its data goes to {}",
-            folder.genesis.name, folder.place
+            "Workspace '{}' made, {}. Its data goes to {}",
+            folder.genesis.name,
+            if made.is_some() { "end-to-end encrypted" } else { "not encrypted" },
+            folder.place
         ),
     );
-    let next = quoted(&path_text(&arguments.folder)?);
+    if let Some(key) = &recovery_key {
+        context.ui.answer(format!("  Recovery key: {key}"));
+        context.ui.say(
+            Symbol::Attention,
+            "Write it down and keep it away from this computer: it opens the workspace when the \
+             passphrase is forgotten, and nobody can make another one.",
+        );
+    }
+    let next = quoted(&arguments.folder.to_string_lossy());
     let next = if next == "." { String::new() } else { format!(" {next}") };
     if !context.flags.quiet {
         context.ui.answer(format!("  Next: syncline sync{next}"));
     }
-    Ok(0)
 }
 
-fn refuse_later_releases(arguments: &InitArguments) -> Result<()> {
-    if arguments.sealed {
-        return Err(CommandError::new(
-            Code::NotInThisRelease,
-            "end-to-end encryption (--sealed) is not in this release",
-        )
-        .state("nothing was changed")
-        .help("--plain", "makes a workspace that the server or store can read"));
-    }
+fn refuse_copies_without_stores(arguments: &InitArguments) -> Result<()> {
     if arguments.backends.is_empty()
         && (arguments.replicas.is_some() || arguments.erasure.is_some())
     {

@@ -1,6 +1,7 @@
 //! From the errors of the rooms to what a user reads. Nothing is re-worded twice: a room's own text becomes the cause.
 
 use commit_log::CommitLogError;
+use content::ContentError;
 use model::wire::{Refusal, RefusalKind};
 use server::ServerError;
 use server::metadata::MetadataError;
@@ -27,10 +28,7 @@ impl From<SyncError> for CommandError {
             SyncError::Path(error) => Self::usage(error.to_string()),
             SyncError::Log(error) => error.into(),
             SyncError::Storage(error) => error.into(),
-            SyncError::Content(_) => Self::new(Code::Damaged, "stored data is damaged")
-                .cause(text)
-                .state("nothing wrong was written; files that are whole are untouched")
-                .help("syncline doctor", "looks for the reason"),
+            SyncError::Content(error) => error.into(),
             SyncError::HistoryDiverged { .. } => Self::new(
                 Code::HistoryDiverged,
                 "the history does not continue what this device has seen",
@@ -82,6 +80,43 @@ impl From<SyncError> for CommandError {
             }
         }
     }
+}
+
+impl From<ContentError> for CommandError {
+    fn from(error: ContentError) -> Self {
+        let text = error.to_string();
+        match error {
+            // Nothing says more: whoever tries keys learns only that they do not fit.
+            ContentError::WrongKey => {
+                Self::new(Code::WrongKey, text).state("nothing was changed").help(
+                    format!("{}=FILE", crate::sealed::PASSPHRASE_FILE),
+                    "names a file with the passphrase",
+                )
+            }
+            ContentError::NoKeys | ContentError::UnknownEpoch { .. } => {
+                Self::new(Code::KeysMissing, "this device needs the keys of the workspace")
+                    .cause(text)
+                    .state(SAFE)
+                    .help("syncline key unlock", "asks for the passphrase")
+            }
+            ContentError::KeyCost { .. } | ContentError::KeyObject { .. } => {
+                let headline = "the locked keys in the store are not what they must be";
+                Self::new(Code::KeysDamaged, headline)
+                    .cause(text)
+                    .state("nothing was tried with them, and nothing was changed")
+                    .help("syncline doctor", "looks for the reason")
+            }
+            _ => Self::new(Code::Damaged, "stored data is damaged")
+                .cause(text)
+                .state("nothing wrong was written; files that are whole are untouched")
+                .help("syncline doctor", "looks for the reason"),
+        }
+    }
+}
+
+/// Tells whether an error says that the keys on this device are not the newest.
+pub(crate) fn needs_newer_keys(error: &SyncError) -> bool {
+    matches!(error, SyncError::Content(ContentError::UnknownEpoch { .. }))
 }
 
 /// Tells whether an error says that the local database is damaged. It is a cache, so it is made anew.

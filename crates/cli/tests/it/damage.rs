@@ -164,12 +164,12 @@ fn a_workspace_of_another_store_is_not_found() {
     assert!(refused["cause"].as_str().unwrap().contains("Notes"));
     let device = Device::new(pair.room.path(), "second");
     let taken = device
-        .run(&["init", "--workspace", "Notes", "--backend", &backend, "--json"])
+        .run(&["init", "--workspace", "Notes", "--plain", "--backend", &backend, "--json"])
         .ends_with(1)
         .json();
     assert_eq!(taken["code"], "E0406");
     assert!(!device.has(".syncline"));
-    device.run(&["init", "--workspace", "More notes", "--backend", &backend]).ok();
+    device.run(&["init", "--workspace", "More notes", "--plain", "--backend", &backend]).ok();
     device.write("x", "beside");
     device.sync().ok();
     pair.one.sync().ok();

@@ -1,0 +1,127 @@
+//! `syncline key`: the keys of an end-to-end encrypted workspace.
+
+use content::{KeyObject, Passphrase, Unlocked};
+use serde_json::json;
+use tokio::runtime::Runtime;
+
+use crate::arguments::{ChangePassphraseArguments, FolderArgument, KeyCommand};
+use crate::claim::HomeClaim;
+use crate::connect;
+use crate::context::Context;
+use crate::error::{Code, CommandError, Result};
+use crate::folder::Folder;
+use crate::sealed::{self, Secret, Stores};
+use crate::ui::Symbol;
+
+/// Runs the command.
+pub(crate) fn run(context: &Context<'_>, command: &KeyCommand) -> Result<u8> {
+    context.no_dry_run("key")?;
+    match command {
+        KeyCommand::ShowRecovery(argument) => show_recovery(context, argument),
+        KeyCommand::ChangePassphrase(arguments) => change_passphrase(context, arguments),
+        KeyCommand::Rotate(argument) => rotate(context, argument),
+        KeyCommand::Unlock(argument) => unlock(context, argument),
+    }?;
+    Ok(0)
+}
+
+/// A workspace whose keys are open.
+struct Opened {
+    folder: Folder,
+    runtime: Runtime,
+    stores: Stores,
+    keys: KeyObject,
+    unlocked: Unlocked,
+    _claim: HomeClaim,
+}
+
+impl Opened {
+    /// Asks for the passphrase of a folder's workspace.
+    fn ask(context: &Context<'_>, argument: &FolderArgument) -> Result<Self> {
+        let folder = Folder::locate(&context.home, &argument.folder)?;
+        let name = &folder.genesis.name;
+        if folder.genesis.mode.sealed().is_none() {
+            let headline = format!("'{name}' is not encrypted, and has no keys");
+            return Err(CommandError::new(Code::Usage, headline).state("nothing was changed"));
+        }
+        let _claim = HomeClaim::beside_watches(&context.home)?;
+        let stores = sealed::stores_of(&context.home, &folder)?;
+        let secret = Secret::get(context, &format!("'{name}'"))?;
+        let runtime = context.runtime()?;
+        let keys = runtime.block_on(sealed::newest_keys(&stores))?;
+        let unlocked = secret.unlock(&keys, &folder.genesis)?;
+        Ok(Self { folder, runtime, stores, keys, unlocked, _claim })
+    }
+
+    /// Keeps the open keys on this device.
+    fn keep(&self, context: &Context<'_>) -> Result<()> {
+        let (device, _) = connect::device(context, &self.folder.place)?;
+        sealed::enroll(context, &self.folder, &self.unlocked, device).map(drop)
+    }
+
+    /// Stores changed keys, and only then keeps them on this device: what nobody else can have must not seal anything.
+    fn store(&mut self, context: &Context<'_>, passphrase: Option<&Passphrase>) -> Result<()> {
+        sealed::check_generation(&self.folder, self.unlocked.generation)?;
+        let next =
+            self.keys.next(&self.folder.genesis, &self.unlocked, passphrase, &*context.random)?;
+        self.runtime.block_on(sealed::put_keys(&self.stores, &next))?;
+        self.unlocked.generation = next.generation();
+        self.keep(context)
+    }
+}
+
+fn show_recovery(context: &Context<'_>, argument: &FolderArgument) -> Result<()> {
+    let opened = Opened::ask(context, argument)?;
+    let text = opened.unlocked.keyring.recovery.to_text();
+    context.ui.json(&json!({
+        "schema": "syncline.key-recovery/1",
+        "workspace": opened.folder.genesis.name,
+        "recovery_key": text,
+    }));
+    context.ui.answer(text);
+    Ok(())
+}
+
+fn change_passphrase(context: &Context<'_>, arguments: &ChangePassphraseArguments) -> Result<()> {
+    let is_given = context.variables.get(sealed::PASSPHRASE_FILE).is_some();
+    if is_given && arguments.new_passphrase_file.is_none() {
+        return Err(CommandError::usage("the new passphrase is missing")
+            .state("nothing was changed")
+            .help("--new-passphrase-file FILE", "names a file that holds it"));
+    }
+    let mut opened = Opened::ask(context, &arguments.folder)?;
+    let passphrase = sealed::new_passphrase(context, arguments.new_passphrase_file.as_deref())?;
+    opened.store(context, Some(&passphrase))?;
+    tell(context, &opened, "The passphrase is changed; devices that have the keys go on as before");
+    Ok(())
+}
+
+fn rotate(context: &Context<'_>, argument: &FolderArgument) -> Result<()> {
+    let mut opened = Opened::ask(context, argument)?;
+    opened.unlocked.keyring.rotate(&*context.random)?;
+    opened.store(context, None)?;
+    tell(
+        context,
+        &opened,
+        "A new key seals what comes from this device from now on; others ask for the passphrase when \
+         they meet it. What is stored stays readable with the old keys",
+    );
+    Ok(())
+}
+
+fn unlock(context: &Context<'_>, argument: &FolderArgument) -> Result<()> {
+    let opened = Opened::ask(context, argument)?;
+    opened.keep(context)?;
+    tell(context, &opened, "The newest keys are on this device");
+    Ok(())
+}
+
+fn tell(context: &Context<'_>, opened: &Opened, text: &str) {
+    context.ui.json(&json!({
+        "schema": "syncline.key/1",
+        "workspace": opened.folder.genesis.name,
+        "generation": opened.unlocked.generation,
+        "keys": opened.unlocked.keyring.epochs.len(),
+    }));
+    context.ui.say(Symbol::Done, text);
+}

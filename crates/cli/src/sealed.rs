@@ -1,0 +1,320 @@
+//! The keys of sealed workspaces: asked for, unlocked, kept in the home of the device, and changed in the stores.
+//!
+//! | where | what |
+//! |---|---|
+//! | `keys/<generation>` in every store of the workspace | its locked keys; whoever changes them writes the next generation |
+//! | `keys` beside `folder.toml` in the home, mode 0600 | what this device needs to read and write, and not the account key |
+//!
+//! A secret comes from the terminal, or from the file that `SYNCLINE_PASSPHRASE_FILE` names, and never from an argument.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use content::keyring::{KEY_OBJECT_LENGTH_MAX, SecretKey};
+use content::{DeviceKeys, KeyObject, Passphrase, RecoveryKey, Unlocked};
+use futures_util::future::join_all;
+use model::{DeviceId, Genesis, StoreRecord, WorkspaceId};
+use storage::object_store::list_all;
+use storage::{ObjectKey, ObjectStore, PutMode, PutOutcome};
+use zeroize::Zeroizing;
+
+use crate::context::Context;
+use crate::error::{Code, CommandError, Result};
+use crate::folder::{Folder, Place};
+use crate::home::{Home, file_error};
+use crate::stores;
+use crate::system;
+
+/// The variable that names the file with the passphrase.
+pub(crate) const PASSPHRASE_FILE: &str = "SYNCLINE_PASSPHRASE_FILE";
+
+/// The shortest passphrase that a workspace is made with, in characters.
+const PASSPHRASE_LENGTH_MIN: usize = 8;
+
+/// What opens a workspace.
+#[derive(Debug)]
+pub(crate) enum Secret {
+    /// What a person remembers.
+    Passphrase(Passphrase),
+    /// What a person has written down.
+    Recovery(RecoveryKey),
+}
+
+impl Secret {
+    /// Gets it: the passphrase, or the recovery key, which nobody takes for one.
+    ///
+    /// # Errors
+    /// [`Code::WouldAsk`] where nobody is there to type it.
+    pub(crate) fn get(context: &Context<'_>, workspace: &str) -> Result<Self> {
+        let question = format!("Passphrase or recovery key of {workspace}");
+        let text = typed(context, &question)?;
+        Ok(match RecoveryKey::from_text(&text) {
+            Ok(recovery) => Self::Recovery(recovery),
+            Err(_) => Self::Passphrase(Passphrase::new(text)),
+        })
+    }
+
+    /// Opens the locked keys of a workspace.
+    ///
+    /// # Errors
+    /// [`Code::WrongKey`], whatever does not fit.
+    pub(crate) fn unlock(&self, keys: &KeyObject, genesis: &Genesis) -> Result<Unlocked> {
+        Ok(match self {
+            Self::Passphrase(passphrase) => keys.unlock(genesis, passphrase)?,
+            Self::Recovery(recovery) => keys.recover(genesis, recovery)?,
+        })
+    }
+}
+
+/// Gets a passphrase that is to be: from a file, or typed twice.
+///
+/// # Errors
+/// [`Code::Usage`] where it is too short or was typed differently; [`Code::WouldAsk`].
+pub(crate) fn new_passphrase(context: &Context<'_>, file: Option<&Path>) -> Result<Passphrase> {
+    let text = match file {
+        Some(file) => read_secret(file)?,
+        None => {
+            let text = typed(context, "New passphrase")?;
+            let is_asked = context.variables.get(PASSPHRASE_FILE).is_none();
+            if is_asked && *typed(context, "The same again")? != *text {
+                return Err(
+                    CommandError::usage("the passphrases differ").state("nothing was changed")
+                );
+            }
+            text
+        }
+    };
+    let passphrase = Passphrase::new(text);
+    if passphrase.length() < PASSPHRASE_LENGTH_MIN {
+        let headline = format!("a passphrase has at least {PASSPHRASE_LENGTH_MIN} characters");
+        return Err(CommandError::usage(headline)
+            .cause("whoever gets hold of a store can try passphrases as long as they like")
+            .state("nothing was changed"));
+    }
+    Ok(passphrase)
+}
+
+fn typed(context: &Context<'_>, question: &str) -> Result<Zeroizing<String>> {
+    if let Some(file) = context.variables.path(PASSPHRASE_FILE) {
+        return read_secret(&file);
+    }
+    if !context.ui.may_ask() {
+        return Err(CommandError::new(
+            Code::WouldAsk,
+            "a passphrase is needed, and nobody is there to type it",
+        )
+        .state("nothing was changed")
+        .help(format!("{PASSPHRASE_FILE}=FILE"), "names a file that holds it"));
+    }
+    context.ui.password(false, question).map(Zeroizing::new)
+}
+
+/// Reads a secret from a file, without the line break at its end.
+fn read_secret(file: &Path) -> Result<Zeroizing<String>> {
+    let text = system::read_text(file).map_err(|error| file_error(file, &error))?;
+    let text = text.map(Zeroizing::new).ok_or_else(|| {
+        CommandError::usage(format!("there is no file {} with a passphrase", file.display()))
+    })?;
+    Ok(Zeroizing::new(text.trim_end_matches(['\n', '\r']).to_owned()))
+}
+
+/// The stores of a workspace, each restricted to it.
+pub(crate) type Stores = Vec<Arc<dyn ObjectStore>>;
+
+/// Returns the stores of a folder's workspace.
+///
+/// # Errors
+/// [`Code::NotInThisRelease`] for a workspace on a server, which keeps no keys yet.
+pub(crate) fn stores_of(home: &Home, folder: &Folder) -> Result<Stores> {
+    match &folder.place {
+        Place::Stored(stored) => {
+            let opened = stores::open_pool(home, stored, folder.genesis.workspace());
+            Ok(opened.into_iter().map(|(_, store)| store).collect())
+        }
+        Place::Served { .. } => Err(sealed_on_a_server()),
+    }
+}
+
+/// Restricts stores that a user named to a workspace.
+pub(crate) fn stores_in<'a>(
+    named: impl IntoIterator<Item = &'a Arc<dyn ObjectStore>>,
+    workspace: WorkspaceId,
+) -> Stores {
+    let inside = |store: &Arc<dyn ObjectStore>| stores::workspace_store(store.clone(), workspace);
+    named.into_iter().map(inside).collect()
+}
+
+/// Restricts the stores of a new pool to its workspace.
+pub(crate) fn stores_of_pool(
+    pool: &[(StoreRecord, Arc<dyn ObjectStore>)],
+    workspace: WorkspaceId,
+) -> Stores {
+    stores_in(pool.iter().map(|(_, store)| store), workspace)
+}
+
+/// An end-to-end encrypted workspace cannot live on a server yet.
+pub(crate) fn sealed_on_a_server() -> CommandError {
+    let headline = "end-to-end encryption on a server is not in this release";
+    CommandError::new(Code::NotInThisRelease, headline)
+        .state("nothing was changed")
+        .help("--backend NAME=URL", "keeps the workspace in a store, encrypted")
+        .help("--plain", "makes a workspace that the server can read")
+}
+
+/// Returns the newest locked keys of a workspace in all stores that answer.
+///
+/// # Errors
+/// [`Code::Missing`] where no store has any; those of the stores, where none answers.
+pub(crate) async fn newest_keys(stores: &Stores) -> Result<KeyObject> {
+    let mut newest: Option<KeyObject> = None;
+    let mut failure = None;
+    for found in join_all(stores.iter().map(|store| newest_in(&**store))).await {
+        match found {
+            Ok(Some(keys)) => {
+                if newest.as_ref().is_none_or(|known| known.generation() < keys.generation()) {
+                    newest = Some(keys);
+                }
+            }
+            Ok(None) => {}
+            Err(error) => failure = Some(error),
+        }
+    }
+    newest.ok_or_else(|| {
+        failure.unwrap_or_else(|| {
+            CommandError::new(Code::Missing, "the locked keys of the workspace are not stored")
+                .state("nothing was changed; devices that have its keys still open it")
+        })
+    })
+}
+
+async fn newest_in(store: &dyn ObjectStore) -> Result<Option<KeyObject>> {
+    let mut failure = None;
+    for entry in list_all(store, ObjectKey::KEYS).await?.into_iter().rev() {
+        if entry.size > KEY_OBJECT_LENGTH_MAX as u64 {
+            continue;
+        }
+        let Some(bytes) = store.get(&entry.key).await? else { continue };
+        match KeyObject::from_bytes(&bytes) {
+            Ok(keys) => return Ok(Some(keys)),
+            Err(error) => failure = Some(error),
+        }
+    }
+    failure.map_or(Ok(None), |error| Err(error.into()))
+}
+
+/// Stores locked keys in all stores; older ones are deleted, so that an old passphrase opens nothing there any more.
+///
+/// # Errors
+/// [`Code::Locked`] where another device has changed them at the same time; those of the stores.
+pub(crate) async fn put_keys(stores: &Stores, keys: &KeyObject) -> Result<()> {
+    let key = ObjectKey::keys(keys.generation());
+    for store in stores {
+        let bytes = Bytes::from(keys.to_bytes());
+        if store.put(&key, bytes.clone(), PutMode::IfAbsent).await? == PutOutcome::Exists
+            && store.get(&key).await? != Some(bytes)
+        {
+            let headline = "another device has changed the keys of the workspace at the same time";
+            return Err(
+                CommandError::new(Code::Locked, headline).state("what that device has done counts")
+            );
+        }
+    }
+    for store in stores {
+        for entry in list_all(&**store, ObjectKey::KEYS).await? {
+            if entry.key < key {
+                store.delete(&entry.key).await?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Makes this device one of the workspace's, and keeps its keys beside the folder's record.
+///
+/// # Errors
+/// [`Code::File`]; [`Code::WrongKey`].
+pub(crate) fn enroll(
+    context: &Context<'_>,
+    folder: &Folder,
+    unlocked: &Unlocked,
+    device: DeviceId,
+) -> Result<DeviceKeys> {
+    check_generation(folder, unlocked.generation)?;
+    let seed = SecretKey::random(&*context.random);
+    let keys = DeviceKeys::enroll(&folder.genesis, unlocked, device, seed)?;
+    let path = folder.memory_file(KEYS_FILE);
+    let text = Zeroizing::new(crate::folder::hex(&keys.to_bytes()));
+    system::write_private(&path, &text).map_err(|error| file_error(&path, &error))?;
+    Ok(keys)
+}
+
+/// Checks that keys from a store are not older than those that this device has seen.
+///
+/// # Errors
+/// [`Code::HistoryDiverged`].
+pub(crate) fn check_generation(folder: &Folder, found: u64) -> Result<()> {
+    match kept_keys(folder)?.map(|keys| keys.generation) {
+        Some(known) if known > found => Err(rolled_back(found, known)),
+        _ => Ok(()),
+    }
+}
+
+/// The file in the folder's memory that holds the keys.
+const KEYS_FILE: &str = "keys";
+
+/// Returns the keys that are kept for a folder, if there are any that can be read.
+///
+/// # Errors
+/// [`Code::File`].
+fn kept_keys(folder: &Folder) -> Result<Option<DeviceKeys>> {
+    let path = folder.memory_file(KEYS_FILE);
+    let text = system::read_text(&path).map_err(|error| file_error(&path, &error))?;
+    let bytes = text.map(Zeroizing::new).and_then(|text| crate::folder::unhex(text.trim()));
+    Ok(bytes.map(Zeroizing::new).and_then(|bytes| DeviceKeys::from_bytes(&bytes).ok()))
+}
+
+fn rolled_back(found: u64, known: u64) -> CommandError {
+    let headline = "the store has older keys than this device has seen";
+    CommandError::new(Code::HistoryDiverged, headline)
+        .cause(format!("generation {found}, after generation {known}"))
+        .state("nothing was changed")
+        .help("syncline doctor", "looks for the reason")
+}
+
+/// Returns the keys of a folder's workspace, where it is sealed. Where they are not kept, or belong to the device that
+/// this home was copied from, somebody is asked for the passphrase.
+///
+/// # Errors
+/// [`Code::WouldAsk`], [`Code::WrongKey`], [`Code::File`].
+pub(crate) fn keys_of(
+    context: &Context<'_>,
+    folder: &Folder,
+    device: DeviceId,
+    run: impl Fn(&Stores) -> Result<KeyObject>,
+) -> Result<Option<DeviceKeys>> {
+    if folder.genesis.mode.sealed().is_none() {
+        return Ok(None);
+    }
+    let kept = kept_keys(folder)?.filter(|keys| keys.identity.device == device);
+    match kept {
+        Some(keys) => Ok(Some(keys)),
+        None => unlock_again(context, folder, device, run).map(Some),
+    }
+}
+
+/// Asks for the passphrase of a folder's workspace and keeps the newest keys.
+///
+/// # Errors
+/// As [`keys_of`].
+pub(crate) fn unlock_again(
+    context: &Context<'_>,
+    folder: &Folder,
+    device: DeviceId,
+    run: impl Fn(&Stores) -> Result<KeyObject>,
+) -> Result<DeviceKeys> {
+    let secret = Secret::get(context, &format!("'{}'", folder.genesis.name))?;
+    let keys = run(&stores_of(&context.home, folder)?)?;
+    let unlocked = secret.unlock(&keys, &folder.genesis)?;
+    enroll(context, folder, &unlocked, device)
+}

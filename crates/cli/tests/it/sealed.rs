@@ -1,0 +1,306 @@
+//! End-to-end encrypted workspaces, as people and as thieves of a store meet them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::support::{Device, Run, fill, noise};
+
+/// Names and contents that must stand nowhere in a store.
+const NAME: &str = "canary-name-of-a-file";
+const CONTENT: &str = "canary-content-of-a-file";
+const WORKSPACE: &str = "canary-workspace";
+
+/// The size of a file that must not show.
+const SIZE: usize = 1_234_567;
+
+/// Devices, a store, and files with passphrases.
+struct Room {
+    room: tempfile::TempDir,
+}
+
+impl Room {
+    fn new() -> Self {
+        Self { room: tempfile::tempdir().unwrap() }
+    }
+
+    fn path(&self) -> &Path {
+        self.room.path()
+    }
+
+    fn device(&self, name: &str) -> Device {
+        Device::new(self.path(), name)
+    }
+
+    fn store(&self) -> PathBuf {
+        self.path().join("store")
+    }
+
+    fn backend(&self) -> String {
+        format!("disk=file:{}", self.store().display())
+    }
+
+    /// Writes a passphrase into a file and returns its path.
+    fn secret(&self, text: &str) -> String {
+        let path = self.path().join(format!("secret-{}", blake3::hash(text.as_bytes())));
+        fs::write(&path, format!("{text}\n")).unwrap();
+        path.to_str().unwrap().to_owned()
+    }
+
+    /// Runs a command that may read a passphrase.
+    fn run(&self, device: &Device, secret: &str, words: &[&str]) -> Run {
+        let mut command = device.command(words);
+        command.env("SYNCLINE_PASSPHRASE_FILE", self.secret(secret));
+        let output = command.output().unwrap();
+        Run {
+            code: output.status.code().unwrap(),
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+            bytes: output.stdout,
+        }
+    }
+
+    /// Makes a sealed workspace of a device's folder and syncs it. Returns its recovery key.
+    fn init(&self, device: &Device, secret: &str) -> String {
+        let words = ["init", "--workspace", WORKSPACE, "--backend", &self.backend(), "--json"];
+        let made = self.run(device, secret, &words).ok().json();
+        assert_eq!(made["is_sealed"], true);
+        device.sync().ok();
+        made["recovery_key"].as_str().unwrap().to_owned()
+    }
+
+    fn clone(&self, device: &Device, secret: &str) -> Run {
+        let folder = device.folder.to_str().unwrap();
+        self.run(
+            device,
+            secret,
+            &["clone", WORKSPACE, folder, "--backend", &self.backend(), "--json"],
+        )
+    }
+
+    /// Every object in the store, with its path there.
+    fn objects(&self) -> Vec<(PathBuf, Vec<u8>)> {
+        let (mut found, mut waiting) = (Vec::new(), vec![self.store()]);
+        while let Some(directory) = waiting.pop() {
+            for entry in fs::read_dir(directory).unwrap() {
+                let path = entry.unwrap().path();
+                match path.is_dir() {
+                    true => waiting.push(path),
+                    false => found.push((path.clone(), fs::read(&path).unwrap())),
+                }
+            }
+        }
+        found
+    }
+}
+
+#[test]
+fn two_devices_share_a_sealed_workspace_and_are_asked_once() {
+    let room = Room::new();
+    let (one, other) = (room.device("one"), room.device("other"));
+    fill(&one);
+    room.init(&one, "correct horse");
+    room.clone(&other, "correct horse").ok();
+    assert_eq!(one.tree(), other.tree());
+    other.write("deep/new.txt", "from the other");
+    one.write("a.txt", "edited");
+    // Nobody is there to answer, and no file holds the passphrase.
+    for device in [&other, &one, &other] {
+        device.sync().ok();
+    }
+    assert_eq!(one.tree(), other.tree());
+    assert_eq!(one.read("deep/new.txt"), b"from the other");
+    let status = other.run(&["status", "--json"]).ok().json();
+    assert_eq!(status["workspace"], WORKSPACE);
+    let log = one.run(&["log", "a.txt", "--json"]).ok();
+    assert_eq!(log.json()["versions"].as_array().unwrap().len(), 2, "{}", log.stdout);
+    assert_eq!(one.run(&["cat", "a.txt", "--at", "v1"]).ok().bytes, b"first\n");
+}
+
+#[test]
+fn wrong_passphrase_ends_with_12_and_the_same_words_whatever_is_wrong() {
+    let room = Room::new();
+    let (one, elsewhere) = (room.device("one"), Room::new());
+    one.write("file", "x");
+    room.init(&one, "correct horse");
+    let stranger = elsewhere.device("stranger");
+    let recovery_of_another = elsewhere.init(&stranger, "correct horse");
+    let other = room.device("other");
+    let mut words = Vec::new();
+    for secret in ["correct horsf", "x", "", &recovery_of_another] {
+        let refused = room.clone(&other, secret).ends_with(12);
+        words.push(refused.json().to_string());
+        assert!(!other.has(".syncline"), "nothing was changed");
+    }
+    let by_id = fs::read_dir(room.store().join("workspaces")).unwrap().next().unwrap().unwrap();
+    let id = by_id.file_name().into_string().unwrap();
+    let clone = ["clone", &id, "there", "--backend", &room.backend(), "--json"];
+    words.push(room.run(&other, "wrong again", &clone).ends_with(12).json().to_string());
+    // The right passphrase, and locked keys of which a bit is flipped.
+    let keys =
+        room.objects().into_iter().find(|(path, _)| path.to_string_lossy().contains("/keys/"));
+    let (path, mut bytes) = keys.unwrap();
+    let last = bytes.len() - 1;
+    bytes[last] ^= 1;
+    fs::write(path, bytes).unwrap();
+    words.push(room.clone(&other, "correct horse").ends_with(12).json().to_string());
+    assert!(words.windows(2).all(|pair| pair[0] == pair[1]), "{words:#?}");
+}
+
+#[test]
+fn passphrase_changes_without_asking_other_devices() {
+    let room = Room::new();
+    let (one, other, third) = (room.device("one"), room.device("other"), room.device("third"));
+    one.write("file", "x");
+    let recovery = room.init(&one, "correct horse");
+    room.clone(&other, "correct horse").ok();
+    let before = room.objects().len();
+    let next = room.secret("battery staple");
+    let change = ["key", "change-passphrase", "--new-passphrase-file", &next];
+    room.run(&one, "wrong guess", &change).ends_with(12);
+    room.run(&one, "correct horse", &change).ok();
+    assert_eq!(room.objects().len(), before, "the old keys are gone, and no data is new");
+    room.clone(&third, "correct horse").ends_with(12);
+    room.clone(&third, "battery staple").ok();
+    other.write("file", "y");
+    for device in [&other, &one, &third] {
+        device.sync().ok();
+    }
+    assert_eq!(third.read("file"), b"y");
+    let shown = room.run(&third, "battery staple", &["key", "show-recovery", "--json"]).ok();
+    assert_eq!(shown.json()["recovery_key"], recovery.as_str());
+}
+
+#[test]
+fn recovery_key_opens_the_workspace_and_sets_a_new_passphrase() {
+    let room = Room::new();
+    let (one, other, third) = (room.device("one"), room.device("other"), room.device("third"));
+    one.write("file", "x");
+    let recovery = room.init(&one, "soon forgotten");
+    room.clone(&other, &recovery.to_lowercase()).ok();
+    assert_eq!(other.read("file"), b"x");
+    let next = room.secret("battery staple");
+    room.run(&other, &recovery, &["key", "change-passphrase", "--new-passphrase-file", &next]).ok();
+    room.clone(&third, "battery staple").ok();
+    assert_eq!(third.read("file"), b"x");
+}
+
+#[test]
+fn device_without_the_newest_key_waits_for_the_passphrase_and_loses_nothing() {
+    let room = Room::new();
+    let (one, other) = (room.device("one"), room.device("other"));
+    one.write("file", "x");
+    room.init(&one, "correct horse");
+    room.clone(&other, "correct horse").ok();
+    room.run(&one, "correct horse", &["key", "rotate"]).ok();
+    one.write("file", "after the rotation");
+    one.sync().ok();
+    other.write("mine", "written meanwhile");
+    let waits = other.sync().ends_with(2).json();
+    assert_eq!(waits["code"], "E0102");
+    assert_eq!(
+        (other.read("file"), other.read("mine")),
+        (b"x".into(), b"written meanwhile".into())
+    );
+    room.run(&other, "wrong guess", &["sync", "--json"]).ends_with(12);
+    room.run(&other, "correct horse", &["sync", "--json"]).ok();
+    one.sync().ok();
+    assert_eq!(one.tree(), other.tree());
+    assert_eq!(other.read("file"), b"after the rotation");
+    let third = room.device("third");
+    room.clone(&third, "correct horse").ok();
+    assert_eq!(third.tree(), one.tree());
+}
+
+#[test]
+fn stolen_store_tells_no_name_content_size_or_device() {
+    let room = Room::new();
+    let one = room.device("one");
+    fs::create_dir_all(&one.home).unwrap();
+    fs::write(one.home.join("config.toml"), "device_name = \"canary-device\"\n").unwrap();
+    one.write(&format!("{NAME}.txt"), CONTENT.repeat(40));
+    one.write(&format!("folder-{NAME}/inside"), noise(SIZE));
+    std::os::unix::fs::symlink(format!("target-{NAME}"), one.folder.join("link")).unwrap();
+    room.init(&one, "correct horse");
+    one.write(&format!("{NAME}.txt"), format!("{CONTENT} is short now"));
+    one.sync().ok();
+    // Enough entries for a checkpoint, which holds all names.
+    for number in 0..300 {
+        one.write("counter", format!("{CONTENT} {number}"));
+        one.sync().ok();
+    }
+    let objects = room.objects();
+    let kinds = ["/packs/", "/pages/", "/log/", "/checkpoint/", "/keys/", "genesis"];
+    for kind in kinds {
+        let is_there = |(path, _): &(PathBuf, Vec<u8>)| path.to_string_lossy().contains(kind);
+        assert!(objects.iter().any(is_there), "{kind} was searched");
+    }
+    let mut canaries: Vec<Vec<u8>> =
+        [NAME, CONTENT, WORKSPACE, "canary-device", "counter", "inside"]
+            .iter()
+            .map(|text| text.as_bytes().to_vec())
+            .collect();
+    canaries.push(noise(64));
+    canaries.push(SIZE.to_string().into_bytes());
+    canaries.push((SIZE as u64).to_le_bytes().to_vec());
+    canaries.push((SIZE as u64).to_be_bytes().to_vec());
+    for (path, bytes) in &objects {
+        assert_ne!(bytes.len(), SIZE, "{}", path.display());
+        let name = path.strip_prefix(room.store()).unwrap().to_string_lossy().into_owned();
+        for canary in &canaries {
+            let found = |bytes: &[u8]| bytes.windows(canary.len()).any(|window| window == canary);
+            let text = String::from_utf8_lossy(canary);
+            assert!(!found(bytes) && !found(name.as_bytes()), "'{text}' is in {name}");
+            // A compressed envelope hides what is in it from a search, and from nobody else.
+            if let Some(plain) = bytes.strip_prefix(&[1]).and_then(unpacked) {
+                assert!(!found(&plain), "'{text}' is in {name}, compressed");
+            }
+        }
+        if name.contains("/packs/") || name.contains("/pages/") {
+            assert!(bytes.len().is_multiple_of(4096), "{name} has {} bytes", bytes.len());
+        }
+    }
+    // The same search finds them all in a store that may be read.
+    let (plain, other) = (Room::new(), room.device("plain"));
+    other.write(&format!("{NAME}.txt"), CONTENT);
+    let words = ["init", "--plain", "--workspace", WORKSPACE, "--backend", &plain.backend()];
+    other.run(&words).ok();
+    other.sync().ok();
+    let all: Vec<u8> = plain.objects().into_iter().flat_map(|(_, bytes)| bytes).collect();
+    for canary in [NAME, CONTENT, WORKSPACE] {
+        assert!(all.windows(canary.len()).any(|window| window == canary.as_bytes()), "{canary}");
+    }
+}
+
+/// Decompresses the envelope of a message at rest, whose last 32 bytes are a checksum.
+fn unpacked(frame: &[u8]) -> Option<Vec<u8>> {
+    let length = frame.len().checked_sub(32)?;
+    zstd::bulk::decompress(&frame[..length], 1 << 24).ok()
+}
+
+#[test]
+fn keys_in_the_home_are_for_nobody_else() {
+    use std::os::unix::fs::PermissionsExt;
+    let room = Room::new();
+    let one = room.device("one");
+    room.init(&one, "correct horse");
+    let keys = one.memory().join("keys");
+    assert_eq!(fs::metadata(&keys).unwrap().permissions().mode() & 0o777, 0o600);
+    // A home that lost its keys asks once more.
+    fs::remove_file(&keys).unwrap();
+    one.write("file", "x");
+    assert_eq!(one.sync().ends_with(2).json()["code"], "E0102");
+    room.run(&one, "correct horse", &["sync"]).ok();
+    one.sync().ok();
+}
+
+#[test]
+fn short_passphrase_and_keys_of_a_plain_workspace_are_refused() {
+    let room = Room::new();
+    let one = room.device("one");
+    let words = ["init", "--backend", &room.backend(), "--json"];
+    let refused = room.run(&one, "short", &words).ends_with(2).json();
+    assert!(refused["headline"].as_str().unwrap().contains("8 characters"), "{refused}");
+    assert!(!room.store().exists());
+    one.run(&["init", "--plain", "--backend", &room.backend()]).ok();
+    room.run(&one, "correct horse", &["key", "rotate"]).ends_with(2);
+}
