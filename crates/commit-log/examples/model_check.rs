@@ -8,7 +8,9 @@
 #[path = "../tests/it/worlds.rs"]
 mod worlds;
 
-use worlds::scenarios::{large_slot_worlds, lying_mutants, slot_mutants, slot_worlds};
+use worlds::scenarios::{
+    large_slot_worlds, lying_mutants, older_mutants, older_worlds, slot_mutants, slot_worlds,
+};
 
 const STATES_MAX: usize = 10_000_000;
 
@@ -19,7 +21,8 @@ fn main() {
     let shows_ways = arguments.get(2).is_some_and(|text| text == "ways");
     println!("{:<60} | expected | {:>10} | {:<10} | result", "world", "states", "");
     let worlds = slot_worlds().into_iter().chain(large_slot_worlds());
-    let scenarios = worlds.chain(slot_mutants()).chain(lying_mutants());
+    let mutants = slot_mutants().into_iter().chain(lying_mutants()).chain(older_mutants());
+    let scenarios = worlds.chain(older_worlds()).chain(mutants);
     for scenario in scenarios.filter(|scenario| scenario.name.contains(&word)) {
         let verdict = scenario.run(states_max);
         let expected = if scenario.is_safe { "safe" } else { "broken" };

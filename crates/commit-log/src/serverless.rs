@@ -1,9 +1,14 @@
 //! The serverless coordinator: passive stores that need not be trusted, and clients that agree by what they find there.
 //!
-//! Reading order: [`rounds`] (how a slot is agreed on), [`group`], [`candidate`], [`certifier`], [`slot_log`].
+//! Reading order: [`rounds`] (how a slot is agreed on), [`group`], [`candidate`], [`certifier`], [`slot_log`];
+//! beside them, for comparison and for stores that can do less, [`ppaxos`] and [`disk_paxos`],
+//! which [`older`] runs.
 
 pub mod candidate;
 pub mod certifier;
+pub mod disk_paxos;
 pub mod group;
+pub mod older;
+pub mod ppaxos;
 pub mod rounds;
 pub mod slot_log;

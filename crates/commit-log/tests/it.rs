@@ -2,6 +2,7 @@
 
 mod it {
     mod agreement;
+    mod comparison;
     mod several_stores;
     mod slot_log;
     mod stores;

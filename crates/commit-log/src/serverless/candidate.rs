@@ -14,6 +14,7 @@ use model::commit::COMMIT_LENGTH_MAX;
 use model::{Entry, EntryHash, WorkspaceId};
 
 use super::certifier::{Certificate, Certifier};
+use super::disk_paxos::Block;
 use super::rounds::{Message, ProposerId, Round, Value};
 use crate::envelope;
 
@@ -242,6 +243,47 @@ impl Decode for SlotMessage {
 impl Encoded for SlotMessage {
     const MAGIC: u8 = b'L';
     const KIND: &'static str = "slot message";
+}
+
+/// A block of [`super::disk_paxos`], as an object.
+#[derive(Debug, Clone, PartialEq)]
+struct BlockMessage(Block<Candidate>);
+
+impl Encode for BlockMessage {
+    fn encode(&self, encoder: &mut Encoder) {
+        encode_round(self.0.begun, encoder);
+        encoder.unsigned(u64::from(self.0.proposed.is_some()));
+        if let Some((round, candidate)) = &self.0.proposed {
+            encode_round(*round, encoder);
+            candidate.encode(encoder);
+        }
+    }
+}
+
+impl Decode for BlockMessage {
+    fn decode(decoder: &mut Decoder<'_>) -> Result<Self, DecodeError> {
+        let begun = decode_round(decoder)?;
+        let proposed = match decoder.unsigned_max(1)? {
+            0 => None,
+            _ => Some((decode_round(decoder)?, Candidate::decode(decoder)?)),
+        };
+        Ok(Self(Block { begun, proposed }))
+    }
+}
+
+impl Encoded for BlockMessage {
+    const MAGIC: u8 = b'B';
+    const KIND: &'static str = "block of a client";
+}
+
+/// Encodes a block of Disk Paxos as an object.
+pub(super) fn encode_block(block: &Block<Candidate>) -> Bytes {
+    envelope::wrap_at_rest(&BlockMessage(block.clone())).into()
+}
+
+/// Decodes it.
+pub(super) fn decode_block(bytes: &[u8]) -> Result<Block<Candidate>, DecodeError> {
+    envelope::unwrap_at_rest::<BlockMessage>(bytes, MESSAGE_LENGTH_MAX).map(|message| message.0)
 }
 
 /// A message about a slot with the signature of whoever wrote it.

@@ -26,6 +26,7 @@ use futures_util::lock::Mutex;
 use futures_util::stream::{StreamExt, unfold};
 use model::checkpoint::Checkpoint;
 use model::codec::{decode_message, encode_message};
+use model::environment::random_bytes;
 use model::wire::{Refusal, RefusalKind};
 use model::{Clock, Commit, Entry, Genesis, Head, Random};
 use storage::{ObjectKey, ObjectStore, PutMode, StorageError};
@@ -35,6 +36,7 @@ use self::gathering::gather;
 use self::slots::{Found, Slots};
 use super::certifier::Certifier;
 use super::group::{ConstantMembership, Group, Membership, NamedStore};
+use super::rounds::ProposerId;
 use crate::commit_log::{CommitLog, CommitLogError, EntryStream};
 
 /// How often a subscription looks into the next slot of passive stores, at first and when nothing has happened.
@@ -43,6 +45,10 @@ const POLL_LAST: Duration = Duration::from_secs(5);
 
 /// How often a subscription finds a slot that may be filled before it finishes it: mostly its proposer does.
 const POLLS_BEFORE_FINISHING: u32 = 6;
+
+/// The first pause between rounds is at most so long, each further one twice as long, up to the last.
+const PAUSE_FIRST: Duration = Duration::from_millis(20);
+const PAUSE_LAST: Duration = Duration::from_secs(3);
 
 /// What a log over several stores needs from outside.
 #[derive(Debug, Clone)]
@@ -53,6 +59,22 @@ pub struct Means {
     pub random: Option<Arc<dyn Random>>,
     /// Signs and checks messages, in a group with liars.
     pub certifier: Option<Arc<dyn Certifier>>,
+}
+
+impl Means {
+    /// Draws a name that nobody else has. A group of one store needs none.
+    pub(super) fn new_id(&self) -> ProposerId {
+        let bytes = self.random.as_ref().map(|random| random_bytes(&**random));
+        ProposerId(bytes.map_or(0, u128::from_be_bytes))
+    }
+
+    /// Waits for a random time, the longer the more rounds were lost.
+    pub(super) async fn pause(&self, rounds: u32) {
+        let span = PAUSE_FIRST.saturating_mul(1 << rounds.min(10)).min(PAUSE_LAST);
+        let dice: [u8; 4] = self.random.as_ref().map_or([0; 4], |random| random_bytes(&**random));
+        let share = f64::from(u32::from_le_bytes(dice)) / f64::from(u32::MAX);
+        self.clock.sleep(span.mul_f64(share)).await;
+    }
 }
 
 /// A log in the slots of one or several stores.

@@ -1,11 +1,15 @@
 //! The models of the agreement, as far as they close in a few seconds.
 
 use crate::it::worlds::scenarios::{
-    Scenario, large_slot_worlds, lying_mutants, slot_mutants, slot_worlds,
+    Scenario, large_slot_worlds, lying_mutants, older_mutants, older_worlds, slot_mutants,
+    slot_worlds,
 };
 
 /// Enough to close the small worlds; the others are cut off here, and run longer by the example `model_check`.
-const STATES_MAX: usize = 60_000;
+const STATES_MAX: usize = 40_000;
+
+/// A defect is found long before.
+const MUTANT_STATES_MAX: usize = 1_000_000;
 
 fn check(scenarios: Vec<Scenario>, states_max: usize) {
     for scenario in scenarios {
@@ -27,11 +31,17 @@ fn slot_rounds_are_safe() {
 
 #[test]
 fn every_defect_of_the_slot_rounds_is_noticed() {
-    check(slot_mutants(), STATES_MAX);
-    check(lying_mutants(), STATES_MAX);
+    check(slot_mutants(), MUTANT_STATES_MAX);
+    check(lying_mutants(), MUTANT_STATES_MAX);
 }
 
 #[test]
 fn slot_rounds_are_safe_as_far_as_a_second_of_a_large_world_shows() {
-    check(large_slot_worlds(), STATES_MAX / 10);
+    check(large_slot_worlds(), STATES_MAX / 8);
+}
+
+#[test]
+fn older_protocols_are_safe_and_their_defects_are_noticed() {
+    check(older_worlds(), STATES_MAX);
+    check(older_mutants(), MUTANT_STATES_MAX);
 }

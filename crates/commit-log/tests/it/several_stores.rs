@@ -4,30 +4,37 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use commit_log::conformance::{Fixture, cases};
-use commit_log::serverless::group::{ConstantMembership, Group, NamedStore};
+use commit_log::serverless::certifier::Ed25519Certifier;
+use commit_log::serverless::group::{ConstantMembership, Group, Membership, NamedStore};
 use commit_log::serverless::rounds::FaultModel;
 use commit_log::serverless::slot_log::Means;
 use commit_log::{CommitLog, SlotCommitLog};
 use futures_util::StreamExt;
 use futures_util::future::join_all;
 use model::testing::put;
-use model::{Commit, DeviceId, Head, OpId};
+use model::{Commit, DeviceId, Entry, Head, OpId};
+use parking_lot::Mutex;
 use storage::{ObjectKey, ObjectStore, PutMode};
 
 use super::slot_log::genesis;
-use super::stores::{Counting, TestRandom, TokioClock, Trouble, Troubled};
+use super::stores::{Counting, Liar, TestRandom, TokioClock, Trouble, Troubled};
 
 /// A group of stores, each perhaps in trouble.
 #[derive(Debug, Clone)]
 struct Stores {
     all: Vec<Arc<dyn ObjectStore>>,
     random: Arc<TestRandom>,
+    model: FaultModel,
 }
 
 impl Stores {
     fn new(name: &str, count: usize) -> Self {
         let open = |number| storage::open(&format!("memory:{name} {number}")).expect("opens");
-        Self { all: (0..count).map(open).collect(), random: Arc::new(TestRandom::new(1)) }
+        Self {
+            all: (0..count).map(open).collect(),
+            random: Arc::new(TestRandom::new(1)),
+            model: FaultModel::Crash,
+        }
     }
 
     fn with_trouble(mut self, numbers: &[usize], trouble: Trouble) -> Self {
@@ -42,14 +49,14 @@ impl Stores {
             name: format!("store {number}"),
             store: store.clone(),
         };
-        Group::new(self.all.iter().enumerate().map(named).collect(), FaultModel::Crash)
+        Group::new(self.all.iter().enumerate().map(named).collect(), self.model)
     }
 
     fn means(&self) -> Means {
         Means {
             clock: Arc::new(TokioClock::default()),
             random: Some(self.random.clone()),
-            certifier: None,
+            certifier: Some(Arc::new(Ed25519Certifier::new(&[1; 32], Vec::new()))),
         }
     }
 
@@ -155,7 +162,7 @@ async fn owner_needs_one_put_for_each_store_and_no_get() {
             .map(|store| Arc::new(Counting::new(store)))
             .collect();
         let all = counting.iter().map(|store| store.clone() as Arc<dyn ObjectStore>).collect();
-        let stores = Stores { all, random: Arc::new(TestRandom::new(2)) };
+        let stores = Stores { all, random: Arc::new(TestRandom::new(2)), model: FaultModel::Crash };
         let log = match count {
             1 => {
                 let clock = Arc::new(TokioClock::default());
@@ -261,7 +268,7 @@ async fn slots_of_one_store_are_read_by_the_group_it_grows_into() {
     let log = stores.open(0).await;
     let head = log.commit(&commit(1, 0, genesis().head())).await.expect("commit");
     let bytes = stores.all[0].get(&ObjectKey::log_slot(1, 0)).await.expect("get").expect("there");
-    let entry: model::Entry =
+    let entry: Entry =
         commit_log::envelope::unwrap_at_rest(&bytes, 1 << 20).expect("an entry and nothing else");
     assert_eq!(entry.head(), head);
     let mut three = Stores::new("grown", 3);
@@ -270,4 +277,81 @@ async fn slots_of_one_store_are_read_by_the_group_it_grows_into() {
         store.put(&ObjectKey::log_slot(1, 0), bytes.clone(), PutMode::IfAbsent).await.expect("put");
     }
     assert_eq!(three.log().head().await.expect("head"), head);
+}
+
+#[tokio::test(start_paused = true)]
+async fn log_conforms_while_one_store_of_four_lies() {
+    for (name, case) in cases() {
+        println!("one of four lies: {name}");
+        let mut stores = Stores::new(&format!("lying {name}"), 4);
+        stores.model = FaultModel::Byzantine;
+        stores.all[1] = Arc::new(Liar::new(stores.all[1].clone(), 3));
+        case(&stores).await;
+    }
+}
+
+/// The group grows when an entry of device 9 says so: one store at first, then three.
+#[derive(Debug)]
+struct Growing {
+    first: Arc<Group>,
+    later: Arc<Group>,
+    grown_after: Mutex<Option<u64>>,
+    known: Mutex<u64>,
+}
+
+impl Growing {
+    fn new(stores: &Stores) -> Self {
+        let all = stores.group().stores().to_vec();
+        Self {
+            first: Arc::new(Group::new(all[..1].to_vec(), FaultModel::Crash)),
+            later: Arc::new(Group::new(all, FaultModel::Crash)),
+            grown_after: Mutex::default(),
+            known: Mutex::default(),
+        }
+    }
+}
+
+impl Membership for Growing {
+    fn learn(&self, entry: &Entry) {
+        let mut known = self.known.lock();
+        *known = entry.seq.max(*known);
+        if entry.commit.device == DeviceId::from_bytes([9; 16]) {
+            self.grown_after.lock().get_or_insert(entry.seq);
+        }
+    }
+
+    fn group(&self, slot: u64) -> Option<Arc<Group>> {
+        let is_grown = self.grown_after.lock().is_some_and(|seq| slot > seq);
+        let group = if is_grown { &self.later } else { &self.first };
+        (slot <= *self.known.lock() + 1).then(|| group.clone())
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn group_changes_at_the_slot_after_the_entry_that_says_so() {
+    let stores = Stores::new("growing", 3);
+    let open = |stores: &Stores| {
+        SlotCommitLog::over(Arc::new(Growing::new(stores)), stores.means(), genesis())
+    };
+    let log =
+        SlotCommitLog::create_over(Arc::new(Growing::new(&stores)), stores.means(), genesis());
+    let log = log.await.expect("opens");
+    let mut head = genesis().head();
+    for (device, op) in [1, 1, 1, 9, 1, 2, 1].into_iter().zip(0..) {
+        head = log.commit(&commit(device, op, head)).await.expect("commit");
+        log.settle().await;
+    }
+    for (seq, holders) in [(4, 1), (5, 3), (7, 3)] {
+        let key = ObjectKey::log_slot(seq, 0);
+        let held = join_all(stores.all.iter().map(|store| store.size(&key))).await;
+        let held = held.into_iter().filter(|size| matches!(size, Ok(Some(_)))).count();
+        assert_eq!(held, holders, "slot {seq}");
+    }
+    assert_eq!(open(&stores).head().await.expect("head"), head);
+    let entries = open(&stores).entries(0, 1 << 20).await.expect("entries");
+    assert_eq!(entries.len(), 7);
+    // Old slots need the old store, new ones only a majority.
+    let without_last = stores.clone().with_trouble(&[2], Trouble::Failing);
+    let next = open(&without_last).commit(&commit(3, 7, genesis().head())).await;
+    assert_eq!(next.expect("two of three").seq, 8);
 }

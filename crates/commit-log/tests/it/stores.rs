@@ -208,3 +208,66 @@ impl ObjectStore for Counting {
         self.store.delete(key).await
     }
 }
+
+/// A store that lies about the log: it forgets puts that it has confirmed, hides objects, and shows one in the place of another.
+#[derive(Debug)]
+pub(crate) struct Liar {
+    store: Arc<dyn ObjectStore>,
+    dice: TestRandom,
+}
+
+impl Liar {
+    pub(crate) fn new(store: Arc<dyn ObjectStore>, seed: u64) -> Self {
+        Self { store, dice: TestRandom::new(seed) }
+    }
+
+    fn roll(&self, sides: u8) -> u8 {
+        model::environment::random_bytes::<1>(&self.dice)[0] % sides
+    }
+}
+
+#[async_trait]
+impl ObjectStore for Liar {
+    fn describe(&self) -> String {
+        self.store.describe()
+    }
+
+    async fn put(&self, key: &ObjectKey, bytes: Bytes, mode: PutMode) -> Result<PutOutcome> {
+        match (key.as_log_slot(), self.roll(4)) {
+            (Some(_), 0) => Ok(PutOutcome::Written),
+            (Some(_), 1) => Ok(PutOutcome::Exists),
+            _ => self.store.put(key, bytes, mode).await,
+        }
+    }
+
+    async fn get(&self, key: &ObjectKey) -> Result<Option<Bytes>> {
+        let Some((slot, _)) = key.as_log_slot() else { return self.store.get(key).await };
+        match self.roll(4) {
+            0 => Ok(None),
+            1 => self.store.get(&ObjectKey::log_slot(slot, self.roll(4).into())).await,
+            2 if slot > 1 => self.store.get(&ObjectKey::log_slot(slot - 1, 1)).await,
+            _ => self.store.get(key).await,
+        }
+    }
+
+    async fn get_range(&self, key: &ObjectKey, range: Range<u64>) -> Result<Option<Bytes>> {
+        self.store.get_range(key, range).await
+    }
+
+    async fn size(&self, key: &ObjectKey) -> Result<Option<u64>> {
+        self.store.size(key).await
+    }
+
+    async fn list(
+        &self,
+        prefix: &str,
+        start_after: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<ObjectEntry>> {
+        self.store.list(prefix, start_after, limit).await
+    }
+
+    async fn delete(&self, key: &ObjectKey) -> Result<()> {
+        self.store.delete(key).await
+    }
+}

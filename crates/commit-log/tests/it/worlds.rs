@@ -6,6 +6,10 @@
 
 #[path = "worlds/checking.rs"]
 pub(crate) mod checking;
+#[path = "worlds/disk.rs"]
+pub(crate) mod disk;
+#[path = "worlds/passive.rs"]
+pub(crate) mod passive;
 #[path = "worlds/scenarios.rs"]
 pub(crate) mod scenarios;
 #[path = "worlds/slot.rs"]

@@ -371,8 +371,7 @@ impl<V: Value> Proposer<V> {
         let Phase::Preparing(round) = self.phase else { return None };
         let promised: Vec<bool> = self.stores.iter().map(|s| s.has_promised(round)).collect();
         let is_quorum = promised.iter().filter(|p| **p).count() >= self.quorums.classic;
-        let Rules { takes_newest, heeds_fast_votes, .. } = self.rules;
-        is_quorum.then(|| choose(&self.quorums, known, &promised, takes_newest, heeds_fast_votes))
+        is_quorum.then(|| choose(&self.quorums, known, &promised, self.rules))
     }
 
     /// Whether so many stores have promised a newer round that this one cannot end well.

@@ -1,6 +1,6 @@
 //! What follows from the lists as far as they are known.
 
-use super::{Acceptor, Quorums, Round, Value};
+use super::{Acceptor, Quorums, Round, Rules, Value};
 
 /// What is known of one store.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -93,8 +93,7 @@ pub fn choose<V: Value>(
     quorums: &Quorums,
     stores: &[Known<V>],
     promised: &[bool],
-    takes_newest: bool,
-    heeds_fast_votes: bool,
+    rules: Rules,
 ) -> Choice<V> {
     let silent = Known { acceptor: Acceptor::default(), is_vote_final: false, is_whole: false };
     // What other stores show is left aside: whoever counts only on the quorum survives a store that forgets.
@@ -103,14 +102,14 @@ pub fn choose<V: Value>(
         .zip(promised)
         .map(|(store, promised)| if *promised { store.clone() } else { silent.clone() })
         .collect();
-    let binding = match takes_newest {
+    let binding = match rules.takes_newest {
         true => accepted(&seen).max_by_key(|(round, _)| *round),
         false => accepted(&seen).min_by_key(|(round, _)| *round),
     };
     if let Some((_, value)) = binding {
         return Choice::Bound(value.clone());
     }
-    if !heeds_fast_votes {
+    if !rules.heeds_fast_votes {
         return Choice::Free;
     }
     let unvoted = promised.iter().filter(|promised| !**promised).count();

@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use futures_util::future::{BoxFuture, Either, FutureExt, join_all, pending, select};
-use model::environment::random_bytes;
 use model::{Entry, EntryHash, Genesis, Head};
 use parking_lot::Mutex;
 use storage::ObjectKey;
@@ -30,10 +29,6 @@ const READ_AHEAD_PATIENCE: Duration = Duration::from_secs(10);
 
 /// How often a proposer begins a round anew before it says that too many others compete.
 const ROUNDS_MAX: u32 = 40;
-
-/// The first pause between rounds is at most so long, each further one twice as long, up to the last.
-const PAUSE_FIRST: Duration = Duration::from_millis(20);
-const PAUSE_LAST: Duration = Duration::from_secs(3);
 
 /// Everything that an open log shares between its calls and its subscriptions.
 #[derive(Debug)]
@@ -323,21 +318,5 @@ impl Walk {
             self.ahead.clear();
         }
         self.ahead.pop_front()
-    }
-}
-
-impl Means {
-    /// Draws a name that nobody else has. A group of one store needs none.
-    fn new_id(&self) -> ProposerId {
-        let bytes = self.random.as_ref().map(|random| random_bytes(&**random));
-        ProposerId(bytes.map_or(0, u128::from_be_bytes))
-    }
-
-    /// Waits for a random time, the longer the more rounds were lost.
-    async fn pause(&self, rounds: u32) {
-        let span = PAUSE_FIRST.saturating_mul(1 << rounds.min(10)).min(PAUSE_LAST);
-        let dice: [u8; 4] = self.random.as_ref().map_or([0; 4], |random| random_bytes(&**random));
-        let share = f64::from(u32::from_le_bytes(dice)) / f64::from(u32::MAX);
-        self.clock.sleep(span.mul_f64(share)).await;
     }
 }

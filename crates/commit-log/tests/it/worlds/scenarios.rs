@@ -3,6 +3,8 @@
 use commit_log::serverless::rounds::{FastQuorums, FaultModel, Quorums, Rules};
 
 use super::checking::{Verdict, check};
+use super::disk::DiskWorld;
+use super::passive::PassiveWorld;
 use super::slot::Role::{self, Classic, Other, Owner, Reader};
 use super::slot::World;
 
@@ -12,7 +14,7 @@ pub(crate) struct Scenario {
     /// For people.
     pub name: &'static str,
     /// The world.
-    pub world: World,
+    pub world: Worlds,
     /// Whether no property may fail; otherwise one must.
     pub is_safe: bool,
 }
@@ -20,16 +22,46 @@ pub(crate) struct Scenario {
 impl Scenario {
     /// Runs it.
     pub(crate) fn run(&self, states_max: usize) -> Verdict {
-        check(self.world.clone(), states_max)
+        match self.world.clone() {
+            Worlds::Slot(world) => check(*world, states_max),
+            Worlds::Passive(world) => check(world, states_max),
+            Worlds::Disk(world) => check(world, states_max),
+        }
     }
 }
 
-fn safe(name: &'static str, world: World) -> Scenario {
-    Scenario { name, world, is_safe: true }
+/// A world of one of the protocols.
+#[derive(Debug, Clone)]
+pub(crate) enum Worlds {
+    Slot(Box<World>),
+    Passive(PassiveWorld),
+    Disk(DiskWorld),
 }
 
-fn mutant(name: &'static str, world: World) -> Scenario {
-    Scenario { name, world, is_safe: false }
+impl From<World> for Worlds {
+    fn from(world: World) -> Self {
+        Self::Slot(Box::new(world))
+    }
+}
+
+impl From<PassiveWorld> for Worlds {
+    fn from(world: PassiveWorld) -> Self {
+        Self::Passive(world)
+    }
+}
+
+impl From<DiskWorld> for Worlds {
+    fn from(world: DiskWorld) -> Self {
+        Self::Disk(world)
+    }
+}
+
+fn safe(name: &'static str, world: impl Into<Worlds>) -> Scenario {
+    Scenario { name, world: world.into(), is_safe: true }
+}
+
+fn mutant(name: &'static str, world: impl Into<Worlds>) -> Scenario {
+    Scenario { name, world: world.into(), is_safe: false }
 }
 
 fn world(stores: usize, roles: &[Role]) -> World {
@@ -173,5 +205,74 @@ pub(crate) fn lying_mutants() -> Vec<Scenario> {
         mutant("1 of 3 lies", lying(3, &[Classic, Classic]).with_quorum(2)),
         mutant("1 of 4 lies, quorum smaller by one", lying(4, &[Classic, Classic]).with_quorum(2)),
         mutant("1 of 4 lies and forges", World { forges: true, ..lying(4, &[Classic]) }),
+    ]
+}
+
+fn passive(stores: usize, model: FaultModel, proposers: u8) -> PassiveWorld {
+    PassiveWorld::new(Quorums::new(stores, model), proposers)
+}
+
+fn disk(proposers: u8) -> DiskWorld {
+    let quorums = Quorums::new(3, FaultModel::Crash);
+    DiskWorld { quorums, proposers, rounds: 0, timeouts: 0, late: false }
+}
+
+/// pPaxos and Disk Paxos without a defect.
+pub(crate) fn older_worlds() -> Vec<Scenario> {
+    use FaultModel::{Byzantine, Crash};
+    vec![
+        safe("pPaxos, 3 stores: two proposers", passive(3, Crash, 2)),
+        safe("pPaxos, 3 stores: one proposer, 1 time-out, 1 crash", {
+            PassiveWorld { rounds: 1, timeouts: 1, crashes: 1, ..passive(3, Crash, 1) }
+        }),
+        safe("pPaxos, 3 stores: leader and another", {
+            PassiveWorld { has_leader: true, ..passive(3, Crash, 2) }
+        }),
+        safe("pPaxos, 4 stores, 1 lies: two proposers", {
+            PassiveWorld { has_liar: true, ..passive(4, Byzantine, 2) }
+        }),
+        safe("Disk Paxos, 3 stores: two clients", disk(2)),
+        safe("Disk Paxos, 3 stores: one client, 1 lost answer", {
+            DiskWorld { rounds: 1, timeouts: 1, ..disk(1) }
+        }),
+    ]
+}
+
+/// pPaxos and Disk Paxos with one defect each.
+pub(crate) fn older_mutants() -> Vec<Scenario> {
+    use FaultModel::{Byzantine, Crash};
+    let two = || passive(3, Crash, 2);
+    let mut small = two();
+    small.quorums.classic = 1;
+    let mut lying = PassiveWorld { has_liar: true, ..passive(4, Byzantine, 2) };
+    lying.quorums.classic = 2;
+    let rules = Rules::default();
+    vec![
+        mutant(
+            "pPaxos: line 31 as printed",
+            PassiveWorld { rules: rules.with_strict_promise(), ..passive(3, Crash, 1) },
+        ),
+        mutant("pPaxos: quorum smaller by one", small),
+        mutant(
+            "pPaxos: a list is handed out without what others wrote",
+            PassiveWorld { stale_reads: 2, ..two() },
+        ),
+        mutant(
+            "pPaxos: own message is not read back",
+            PassiveWorld { skips_read_back: true, ..two() },
+        ),
+        mutant(
+            "pPaxos: a round used again after a crash",
+            PassiveWorld { reuses_rounds: true, crashes: 1, ..passive(3, Crash, 1) },
+        ),
+        mutant(
+            "pPaxos: oldest accepted value taken up",
+            PassiveWorld { rules: rules.with_oldest_taken(), ..two() },
+        ),
+        mutant("pPaxos: 1 of 3 lies", PassiveWorld { has_liar: true, has_leader: true, ..two() }),
+        mutant("pPaxos: 1 of 4 lies, quorum smaller by one", lying),
+        mutant("Disk Paxos: a write that was given up happens later", {
+            DiskWorld { late: true, timeouts: 2, rounds: 1, ..disk(1) }
+        }),
     ]
 }
