@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use futures_util::future::join_all;
 
-use crate::error::{Result, StorageError};
+use crate::error::Result;
 use crate::key::{ObjectKey, check_prefix};
 use crate::object_store::{ObjectEntry, ObjectStore};
 
@@ -145,7 +145,8 @@ impl Shared {
         self.call(member, Direction::Read, 0, list, |_| 0).await
     }
 
-    /// Returns the size of a listed object: that of its copies, or what the sizes of its blocks or a header say.
+    /// Returns the size of a listed object: that of its copies, or what the sizes of its blocks or a header say. Of one that is
+    /// lost it is a bound.
     async fn size_of(self: &Arc<Self>, key: &ObjectKey, pieces: &[(Placed, u64)]) -> Result<u64> {
         // A torn copy is shorter than the others.
         let copies = pieces.iter().filter(|((_, piece), _)| *piece == Piece::Copy);
@@ -162,8 +163,12 @@ impl Shared {
             return Ok(length);
         }
         if trail.failed.is_empty() {
-            let detail = "none of its blocks has a header".to_owned();
-            return Err(StorageError::Damaged { key: key.clone(), detail });
+            // What is left of it is damaged. One lost object must not hide all others, so its size is only bounded.
+            return Ok(pieces
+                .iter()
+                .map(|(placed, size)| size_at_most(placed.1, *size))
+                .max()
+                .unwrap_or(0));
         }
         Err(self.combine(trail.failed))
     }
@@ -224,6 +229,14 @@ fn rest_of<'a>(
         },
     };
     Some((rest, after))
+}
+
+/// Returns how large an object can be of which there is this piece of this size.
+fn size_at_most(piece: Piece, size: u64) -> u64 {
+    match piece {
+        Piece::Copy => size,
+        Piece::Block(name) => size.saturating_sub(HEADER_LENGTH as u64) * u64::from(name.code.data),
+    }
 }
 
 /// Returns the size of an object whose own bytes are all in listed blocks of one code.

@@ -4,5 +4,6 @@ mod conforming;
 mod named;
 mod reads;
 mod repairs;
+mod storms;
 mod world;
 mod writes;
