@@ -24,7 +24,7 @@ use crate::credentials::{CERTIFICATE_FILE, Credentials, PASSWORD, USER};
 use crate::error::{Result, StorageError};
 use crate::open::address::Address;
 use crate::open::tls;
-use crate::tree_store::sessions::{Session, Sessions};
+use crate::sessions::{Session, Sessions};
 use crate::tree_store::{Exclusive, RemoteTree, TreeEntry};
 
 /// Connections at once: many servers allow few for one address.

@@ -38,7 +38,7 @@ use crate::object_store::{
 };
 use crate::open::address::Address;
 use crate::open::tls;
-use crate::tree_store::sessions::{Session, Sessions};
+use crate::sessions::{Session, Sessions};
 
 use index::{Index, Known};
 

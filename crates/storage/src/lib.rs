@@ -38,7 +38,8 @@ mod sftp_store;
 mod smb_store;
 #[cfg(feature = "store-swift")]
 mod swift_store;
-#[cfg(feature = "network")]
+#[cfg(feature = "tree")]
+#[cfg_attr(not(feature = "stores"), allow(dead_code, reason = "its tests need no driver over it"))]
 mod tree_store;
 #[cfg(feature = "store-webdav")]
 mod webdav_store;
@@ -59,6 +60,8 @@ mod blocking;
 mod files;
 #[cfg(any(feature = "server-door", feature = "store-swift", feature = "store-webdav"))]
 mod http_answer;
+#[cfg(any(feature = "store-ftp", feature = "store-imap", feature = "store-smb"))]
+mod sessions;
 
 pub use content_store::ContentStore;
 pub use credentials::Credentials;

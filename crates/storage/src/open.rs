@@ -37,7 +37,14 @@ pub use crate::file_store::Opening;
 use crate::layers::Timed;
 use crate::object_store::ObjectStore;
 use crate::opendal_store;
-#[cfg(feature = "network")]
+#[cfg(any(
+    feature = "store-ftp",
+    feature = "store-imap",
+    feature = "store-s3",
+    feature = "store-sftp",
+    feature = "store-smb",
+    feature = "store-swift"
+))]
 use address::Address;
 
 /// What [`open`] understands, for texts that say so.
@@ -101,43 +108,70 @@ fn open_in_network(
     credentials: &Credentials,
     opening: Opening,
 ) -> Result<Arc<dyn ObjectStore>> {
-    use crate::tree_store::TreeStore;
-
-    let address = || Address::parse(scheme, rest);
     let store: Arc<dyn ObjectStore> = match scheme {
         #[cfg(feature = "store-s3")]
-        "s3" => Arc::new(crate::s3_store::open(&address()?, credentials)?),
+        "s3" => {
+            marked(crate::s3_store::open(&Address::parse(scheme, rest)?, credentials)?, opening)
+        }
         #[cfg(feature = "store-swift")]
         "swift" => {
-            Arc::new(crate::swift_store::SwiftStore::new(&address()?, credentials, opening)?)
+            let address = Address::parse(scheme, rest)?;
+            let store = crate::swift_store::SwiftStore::new(&address, credentials, opening)?;
+            marked(store, opening)
         }
         #[cfg(feature = "store-webdav")]
         "webdav" => {
             let tree = crate::webdav_store::WebdavTree::new(rest, credentials)?;
-            Arc::new(TreeStore::new(tree, opening))
+            in_tree(tree, opening)
         }
         #[cfg(feature = "store-sftp")]
         "sftp" => {
-            let tree = crate::sftp_store::SftpTree::new(&address()?, credentials)?;
-            Arc::new(TreeStore::new(tree, opening))
+            let tree =
+                crate::sftp_store::SftpTree::new(&Address::parse(scheme, rest)?, credentials)?;
+            in_tree(tree, opening)
         }
         #[cfg(feature = "store-ftp")]
         "ftp" | "ftps" => {
-            let tree = crate::ftp_store::FtpTree::new(scheme, &address()?, credentials)?;
-            Arc::new(TreeStore::new(tree, opening))
+            let tree = crate::ftp_store::FtpTree::new(
+                scheme,
+                &Address::parse(scheme, rest)?,
+                credentials,
+            )?;
+            in_tree(tree, opening)
         }
         #[cfg(feature = "store-smb")]
         "smb" => {
-            let tree = crate::smb_store::SmbTree::new(&address()?, credentials)?;
-            Arc::new(TreeStore::new(tree, opening))
+            let tree = crate::smb_store::SmbTree::new(&Address::parse(scheme, rest)?, credentials)?;
+            in_tree(tree, opening)
         }
         #[cfg(feature = "store-imap")]
         "imap" | "imaps" => {
-            Arc::new(crate::imap_store::ImapStore::new(scheme, &address()?, credentials, opening)?)
+            let address = Address::parse(scheme, rest)?;
+            let store = crate::imap_store::ImapStore::new(scheme, &address, credentials, opening)?;
+            marked(store, opening)
         }
         _ => return Err(unsupported(scheme)),
     };
     Ok(Arc::new(Timed::new(store)))
+}
+
+#[cfg(any(
+    feature = "store-ftp",
+    feature = "store-sftp",
+    feature = "store-smb",
+    feature = "store-webdav"
+))]
+fn in_tree(
+    tree: impl crate::tree_store::RemoteTree + 'static,
+    opening: Opening,
+) -> Arc<dyn ObjectStore> {
+    Arc::new(crate::tree_store::TreeStore::new(tree, opening))
+}
+
+/// Buckets, containers and mailboxes are there also when no store is.
+#[cfg(any(feature = "store-imap", feature = "store-s3", feature = "store-swift"))]
+fn marked(store: impl ObjectStore + 'static, opening: Opening) -> Arc<dyn ObjectStore> {
+    Arc::new(crate::layers::Marked::new(Arc::new(store), opening))
 }
 
 #[cfg(not(feature = "network"))]

@@ -17,7 +17,7 @@ use crate::credentials::{Credentials, DOMAIN, PASSWORD, USER};
 use crate::error::{Result, StorageError};
 use crate::object_store::clamp;
 use crate::open::address::Address;
-use crate::tree_store::sessions::{Session, Sessions};
+use crate::sessions::{Session, Sessions};
 use crate::tree_store::{Exclusive, RemoteTree, TreeEntry};
 
 /// Connections at once.

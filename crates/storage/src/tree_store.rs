@@ -14,7 +14,6 @@
 //! * "Nothing there" is said only while the format file can be seen: a disk that is not mounted on the server shows an
 //!   empty folder.
 
-pub(crate) mod sessions;
 mod walk;
 
 use std::fmt;
@@ -456,3 +455,8 @@ impl<T: RemoteTree> ObjectStore for TreeStore<T> {
         }
     }
 }
+
+#[cfg(all(test, feature = "testing"))]
+#[expect(clippy::disallowed_methods, reason = "the tree of these tests is a folder of this disk")]
+#[expect(clippy::unwrap_used, reason = "helpers of tests fail as the tests themselves do")]
+mod tests;

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use futures_util::FutureExt;
 use storage::cache::Cached;
 use storage::faulty::{Call, Fault, Faulty, Operation};
-use storage::layers::{Lazy, Limited, Retrying, Scoped};
+use storage::layers::{Lazy, Limited, Marked, Retrying, Scoped, Timed};
 use storage::{ObjectKey, ObjectStore, conformance};
 
 use crate::layers::NoWaiting;
@@ -61,6 +61,16 @@ async fn cache_that_cannot_be_opened_conforms() {
     let not_a_folder = folders.next();
     std::fs::write(&not_a_folder, "in the way").unwrap();
     conformance::run(|| Arc::new(Cached::new(memory(), &not_a_folder, 1 << 20))).await;
+}
+
+#[tokio::test]
+async fn mark_over_memory_conforms() {
+    conformance::run(|| Arc::new(Marked::new(memory(), storage::Opening::CreateIfMissing))).await;
+}
+
+#[tokio::test]
+async fn time_limit_over_memory_conforms() {
+    conformance::run(|| Arc::new(Timed::new(memory()))).await;
 }
 
 #[tokio::test]

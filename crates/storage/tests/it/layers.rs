@@ -1,15 +1,17 @@
 //! Retry, limit and scope.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use bytes::Bytes;
 use futures_util::future::join_all;
 use parking_lot::Mutex;
 use storage::faulty::{Call, Fault, Faulty, Operation};
-use storage::layers::{Lazy, Limited, Retrying, Scoped, Waiting};
-use storage::{ObjectKey, ObjectStore, PutMode, PutOutcome, StorageError};
+use storage::layers::{Lazy, Limited, Marked, Retrying, Scoped, Timed, Waiting};
+use storage::{ObjectEntry, ObjectKey, ObjectStore, Opening, PutMode, PutOutcome, StorageError};
 
 use crate::support::{key, memory};
 
@@ -163,13 +165,13 @@ impl ObjectStore for Slow {
     async fn put(
         &self,
         key: &ObjectKey,
-        bytes: bytes::Bytes,
+        bytes: Bytes,
         mode: PutMode,
     ) -> storage::Result<PutOutcome> {
         self.0.put(key, bytes, mode).await
     }
 
-    async fn get(&self, key: &ObjectKey) -> storage::Result<Option<bytes::Bytes>> {
+    async fn get(&self, key: &ObjectKey) -> storage::Result<Option<Bytes>> {
         let inside = self.1.inside.fetch_add(1, Ordering::Relaxed) + 1;
         self.1.most.fetch_max(inside, Ordering::Relaxed);
         for _ in 0..5 {
@@ -182,8 +184,8 @@ impl ObjectStore for Slow {
     async fn get_range(
         &self,
         key: &ObjectKey,
-        range: std::ops::Range<u64>,
-    ) -> storage::Result<Option<bytes::Bytes>> {
+        range: Range<u64>,
+    ) -> storage::Result<Option<Bytes>> {
         self.0.get_range(key, range).await
     }
 
@@ -196,7 +198,7 @@ impl ObjectStore for Slow {
         prefix: &str,
         start_after: Option<&str>,
         limit: usize,
-    ) -> storage::Result<Vec<storage::ObjectEntry>> {
+    ) -> storage::Result<Vec<ObjectEntry>> {
         self.0.list(prefix, start_after, limit).await
     }
 
@@ -236,4 +238,80 @@ async fn store_that_was_away_is_opened_once_it_is_back() {
         assert_eq!(lazy.get(&key("a")).await.unwrap(), None);
     }
     assert_eq!(attempts.load(Ordering::Relaxed), 3, "it is opened once");
+}
+
+#[tokio::test]
+async fn a_place_without_mark_is_not_an_empty_store() {
+    let below = memory();
+    let existing = Marked::new(Arc::clone(&below), Opening::Existing);
+    for error in [
+        existing.get(&key("a")).await.map(drop).unwrap_err(),
+        existing.list("", None, 10).await.map(drop).unwrap_err(),
+        existing.put(&key("a"), "x".into(), PutMode::Overwrite).await.map(drop).unwrap_err(),
+    ] {
+        assert!(matches!(error, StorageError::NotReachable { .. }), "{error}");
+    }
+    let made = Marked::new(Arc::clone(&below), Opening::CreateIfMissing);
+    assert_eq!(made.list("", None, 10).await.unwrap(), []);
+    assert_eq!(existing.get(&key("a")).await.unwrap(), None, "the same handle sees it now");
+    assert!(made.get(&key("syncline-format")).await.is_err(), "the mark is nobody's object");
+
+    // Emptied behind our back.
+    below.delete(&key("syncline-format")).await.unwrap();
+    assert!(made.get(&key("a")).await.unwrap_err().is_retryable());
+    assert!(made.list("", None, 10).await.is_err());
+    let other = "something else".into();
+    below.put(&key("syncline-format"), other, PutMode::Overwrite).await.unwrap();
+    let later = Marked::new(below, Opening::CreateIfMissing);
+    let error = later.get(&key("a")).await.unwrap_err();
+    assert!(matches!(error, StorageError::UnknownFormat { .. }), "{error}");
+}
+
+#[tokio::test]
+async fn a_call_that_gets_no_answer_is_given_up() {
+    /// Never answers.
+    #[derive(Debug)]
+    struct Silent;
+
+    #[async_trait]
+    impl ObjectStore for Silent {
+        fn describe(&self) -> String {
+            "silent store".to_owned()
+        }
+        async fn put(&self, _: &ObjectKey, _: Bytes, _: PutMode) -> storage::Result<PutOutcome> {
+            std::future::pending().await
+        }
+        async fn get(&self, _: &ObjectKey) -> storage::Result<Option<Bytes>> {
+            std::future::pending().await
+        }
+        async fn get_range(&self, _: &ObjectKey, _: Range<u64>) -> storage::Result<Option<Bytes>> {
+            std::future::pending().await
+        }
+        async fn size(&self, _: &ObjectKey) -> storage::Result<Option<u64>> {
+            std::future::pending().await
+        }
+        async fn list(
+            &self,
+            _: &str,
+            _: Option<&str>,
+            _: usize,
+        ) -> storage::Result<Vec<ObjectEntry>> {
+            std::future::pending().await
+        }
+        async fn delete(&self, _: &ObjectKey) -> storage::Result<()> {
+            std::future::pending().await
+        }
+    }
+
+    let short = Duration::from_millis(10);
+    let timed = Timed::new(Arc::new(Silent)).with_call_max(short).with_transfer_max(short);
+    for error in [
+        timed.put(&key("a"), "x".into(), PutMode::Overwrite).await.map(drop).unwrap_err(),
+        timed.get(&key("a")).await.map(drop).unwrap_err(),
+        timed.size(&key("a")).await.map(drop).unwrap_err(),
+        timed.list("", None, 1).await.map(drop).unwrap_err(),
+        timed.delete(&key("a")).await.unwrap_err(),
+    ] {
+        assert!(error.is_retryable() && error.to_string().contains("silent store"), "{error}");
+    }
 }
