@@ -9,7 +9,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use model::codec::{Decode, DecodeError, Decoder, Encode, Encoder, Message as Encoded};
+use model::codec::{self, Decode, DecodeError, Decoder, Encode, Encoder, Message as Encoded};
 use model::commit::COMMIT_LENGTH_MAX;
 use model::{Entry, EntryHash, WorkspaceId};
 
@@ -216,7 +216,8 @@ impl Encode for Candidate {
     fn encode(&self, encoder: &mut Encoder) {
         encoder.raw(&self.session.0.to_be_bytes());
         encoder.unsigned(u64::from(self.is_owners));
-        self.entry.encode(encoder);
+        // A message in the message, because the version of an entry says whether it is sealed.
+        encoder.byte_string(&codec::encode_message(&*self.entry));
     }
 }
 
@@ -224,7 +225,8 @@ impl Decode for Candidate {
     fn decode(decoder: &mut Decoder<'_>) -> Result<Self, DecodeError> {
         let session = ProposerId(u128::from_be_bytes(decoder.array()?));
         let is_owners = decoder.unsigned_max(1)? == 1;
-        Ok(Self::new(Entry::decode(decoder)?, session, is_owners))
+        let entry = codec::decode_message(decoder.byte_string(MESSAGE_LENGTH_MAX)?)?;
+        Ok(Self::new(entry, session, is_owners))
     }
 }
 
