@@ -1,6 +1,6 @@
 //! Writing: to all homes at once, to the next store where a home fails, answered when enough is durable.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -75,7 +75,7 @@ impl Shared {
             key: key.clone(),
             cuts: cuts.collect(),
             way,
-            substitutes: order.substitutes().to_vec().into_iter(),
+            substitutes: order.substitutes().iter().copied().collect(),
             signal: Some(signal),
             stored: BTreeSet::new(),
             is_written: false,
@@ -155,7 +155,8 @@ struct Write {
     /// One for each home.
     cuts: Vec<Cut>,
     way: Way,
-    substitutes: std::vec::IntoIter<usize>,
+    /// Who takes what a home does not; last those homes that were left out at first.
+    substitutes: VecDeque<usize>,
     signal: Option<oneshot::Sender<Result<PutOutcome>>>,
     /// Which of the cuts are durable somewhere.
     stored: BTreeSet<usize>,
@@ -199,7 +200,7 @@ impl Write {
     /// Starts with the homes that can be expected to take it, and with substitutes for those that fail lately.
     fn start_all(&mut self, homes: &[usize]) {
         let now = self.shared.clock.elapsed();
-        let mut spared = Vec::new();
+        let (mut spared, mut replaced) = (Vec::new(), Vec::new());
         for (number, &home) in homes.iter().enumerate() {
             let member = &self.shared.members[home];
             let is_failing = member.is_failing(Direction::Write, now);
@@ -208,7 +209,9 @@ impl Write {
                 continue;
             }
             self.is_owed = true;
-            if !(is_failing && self.start_substitute(number)) {
+            if is_failing && self.start_substitute(number) {
+                replaced.push(home);
+            } else {
                 spared.push((number, home));
             }
         }
@@ -217,6 +220,8 @@ impl Write {
         {
             self.start(number, home);
         }
+        self.substitutes.extend(replaced);
+        self.substitutes.extend(spared.into_iter().map(|(_, home)| home));
     }
 
     fn start(&self, number: usize, member: usize) {
@@ -228,7 +233,7 @@ impl Write {
     }
 
     fn start_substitute(&mut self, number: usize) -> bool {
-        let Some(member) = self.substitutes.next() else { return false };
+        let Some(member) = self.substitutes.pop_front() else { return false };
         self.start(number, member);
         true
     }

@@ -56,6 +56,28 @@ async fn silent_store_costs_seconds_once_and_gets_its_copies_when_it_speaks_agai
 }
 
 #[tokio::test(start_paused = true)]
+async fn store_that_was_left_out_is_asked_when_no_other_is_left() {
+    for redundancy in [TWO, Redundancy::Erasure { data: 1, total: 2 }] {
+        let world = World::new(redundancy, 3);
+        let pool = world.pool();
+        world.set(0, Mood::Gone);
+        for seed in 0..10 {
+            let (key, bytes) = object(seed, 100);
+            pool.put(&key, bytes, PutMode::IfAbsent).await.unwrap();
+        }
+        // It is back, and the pool does not know yet; now another one goes.
+        world.set(0, Mood::Fine);
+        world.set(1, Mood::Gone);
+        for seed in 10..30 {
+            let (key, bytes) = object(seed, 100);
+            pool.put(&key, bytes, PutMode::IfAbsent).await.unwrap();
+            assert_eq!(world.pieces(&key).await.len(), 2, "{redundancy}");
+        }
+        assert_eq!(world.clock.elapsed(), Duration::ZERO);
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn too_few_stores_are_an_error_that_says_why() {
     let (key, bytes) = object(1, 1000);
     let world = World::new(TWO, 2);
