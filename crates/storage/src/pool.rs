@@ -6,7 +6,8 @@
 //! their content (the log): nobody could tell which of two is right. *Invariants*:
 //!
 //! * **Durable in enough.** A put that returned lies durably in two stores (in one where one copy is wanted), or as
-//!   `data + 1` blocks in as many stores. The rest follows in the background ([`Pool::settle`]).
+//!   `data + 1` blocks in as many stores; where no other store takes a piece, in one, or as `data` blocks. The rest
+//!   follows in the background ([`Pool::settle`]).
 //! * **Verified.** A whole object that leaves has the hash that its key names. Ranges leave unverified; whoever
 //!   finds one wrong says so with [`ObjectStore::mend`].
 //! * **Absence is proved.** `None` says that every store of the pool has looked. Where one could not, it is an error.
@@ -196,6 +197,15 @@ impl Shared {
         match self.redundancy {
             Redundancy::Replicas(copies) => usize::from(copies.min(2)),
             Redundancy::Erasure { data, total } => usize::from((data + 1).min(total)),
+        }
+    }
+
+    /// Returns how few pieces may answer a write when no store is left that would take another: as many as give the object
+    /// back. A user who may lose stores must be able to write without them; what is missing is owed.
+    fn least(&self) -> usize {
+        match self.redundancy {
+            Redundancy::Replicas(_) => 1,
+            Redundancy::Erasure { data, .. } => usize::from(data),
         }
     }
 

@@ -188,6 +188,10 @@ impl Write {
                 }
             }
         }
+        // No store is left that has not been asked. What there is must do, if it gives the object back.
+        if self.stored.len() >= self.shared.least() {
+            self.answer();
+        }
         if let Some(signal) = self.signal.take() {
             // The writer may have gone.
             let _ = signal.send(Err(self.shared.combine(std::mem::take(&mut self.failed))));
@@ -243,13 +247,8 @@ impl Write {
             Ok(outcome) => {
                 self.stored.insert(number);
                 self.is_written |= outcome == PutOutcome::Written;
-                if self.stored.len() >= self.shared.enough()
-                    && let Some(signal) = self.signal.take()
-                {
-                    let exists =
-                        if self.is_written { PutOutcome::Written } else { PutOutcome::Exists };
-                    // The writer may have gone.
-                    let _ = signal.send(Ok(exists));
+                if self.stored.len() >= self.shared.enough() {
+                    self.answer();
                 }
             }
             Err(error) => {
@@ -260,6 +259,14 @@ impl Write {
                 }
             }
         }
+    }
+
+    /// Tells the writer that the object is stored, unless that was done.
+    fn answer(&mut self) {
+        let Some(signal) = self.signal.take() else { return };
+        let outcome = if self.is_written { PutOutcome::Written } else { PutOutcome::Exists };
+        // The writer may have gone.
+        let _ = signal.send(Ok(outcome));
     }
 
     fn patience(&self) -> BoxFuture<'static, ()> {

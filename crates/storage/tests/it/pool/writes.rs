@@ -78,10 +78,28 @@ async fn store_that_was_left_out_is_asked_when_no_other_is_left() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn stores_that_may_be_missed_do_not_stop_a_write_and_get_their_pieces_later() {
+    let (key, bytes) = object(1, 1000);
+    for (redundancy, stores, gone) in [(TWO, 2, 1), (THREE_OF_FIVE, 5, 2)] {
+        let world = World::new(redundancy, stores);
+        (0..gone).for_each(|store| world.set(store, Mood::Gone));
+        let pool = world.pool();
+        pool.put(&key, bytes.clone(), PutMode::IfAbsent).await.unwrap();
+        pool.put_deferred(&key, bytes.clone()).await.unwrap();
+        pool.sync().await.unwrap();
+        assert_eq!(pool.get(&key).await.unwrap().as_ref(), Some(&bytes));
+        assert_eq!(pool.settle().await.owed, [key.clone()], "{redundancy}");
+        (0..gone).for_each(|store| world.set(store, Mood::Fine));
+        assert!(pool.settle().await.is_empty(), "{redundancy}");
+        assert_eq!(world.pieces(&key).await.len(), usize::from(stores), "{redundancy}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn too_few_stores_are_an_error_that_says_why() {
     let (key, bytes) = object(1, 1000);
     let world = World::new(TWO, 2);
-    world.set(1, Mood::Gone);
+    (0..2).for_each(|store| world.set(store, Mood::Gone));
     let error = world.pool().put(&key, bytes.clone(), PutMode::IfAbsent).await.unwrap_err();
     assert!(error.is_retryable(), "{error}");
 
@@ -91,9 +109,10 @@ async fn too_few_stores_are_an_error_that_says_why() {
     assert!(matches!(error, StorageError::NoSpace { .. }), "{error}");
 
     let world = World::new(THREE_OF_FIVE, 5);
-    world.set(0, Mood::Gone);
+    (0..2).for_each(|store| world.set(store, Mood::Gone));
     world.pool().put(&key, bytes.clone(), PutMode::IfAbsent).await.unwrap();
-    world.set(1, Mood::Full);
+    world.set(2, Mood::Full);
+    let (key, bytes) = object(2, 1000);
     let error = world.pool().put(&key, bytes, PutMode::IfAbsent).await.unwrap_err();
     assert!(error.is_retryable(), "{error}");
 }
