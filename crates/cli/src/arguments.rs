@@ -124,6 +124,8 @@ pub(crate) enum Command {
     /// Show and change the keys of an end-to-end encrypted workspace.
     #[command(subcommand)]
     Key(KeyCommand),
+    /// Find out whether everything is stored as it should be, and repair it.
+    Check(CheckArguments),
     /// Run a server.
     Serve(ServeArguments),
     /// Manage the accounts of a server.
@@ -379,6 +381,20 @@ pub(crate) enum DeviceCommand {
     },
 }
 
+/// Arguments of `check`.
+#[derive(Debug, Args)]
+pub(crate) struct CheckArguments {
+    /// The folder.
+    #[command(flatten)]
+    pub(crate) folder: FolderArgument,
+    /// Write again what is missing or damaged in some stores, from the others.
+    #[arg(long)]
+    pub(crate) repair: bool,
+    /// Read all data and compare it with its names; without this only lists are compared.
+    #[arg(long)]
+    pub(crate) read_data: bool,
+}
+
 /// What to do with the stores of the workspace of the folder.
 #[derive(Debug, Subcommand)]
 pub(crate) enum BackendCommand {
@@ -389,8 +405,35 @@ pub(crate) enum BackendCommand {
         /// One of them; all by default.
         name: Option<String>,
     },
+    /// Add a store, which takes its share of the data.
+    Add(BackendAddArguments),
+    /// Remove a store that was added; its share goes to the others first.
+    Rm {
+        /// The store.
+        name: String,
+        /// Empty it before; without this, its share must be in other stores, too.
+        #[arg(long)]
+        drain: bool,
+    },
     /// Change one of them, or how much is kept.
     Set(BackendSetArguments),
+    /// Bring everything to where it should be after a change.
+    Rebalance,
+}
+
+/// Arguments of `backend add`.
+#[derive(Debug, Args)]
+pub(crate) struct BackendAddArguments {
+    /// How to call it.
+    pub(crate) name: String,
+    /// Its address.
+    pub(crate) url: String,
+    /// Its share, in proportion to the others; gigabytes are a good measure.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) capacity: Option<u32>,
+    /// What opens it: a TOML file that only you can read.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) credentials: Option<PathBuf>,
 }
 
 /// Arguments of `backend set`.

@@ -6,6 +6,7 @@ use crate::error::Result;
 
 mod backend;
 mod cat;
+mod check;
 mod clone;
 mod completion;
 mod conflicts;
@@ -58,6 +59,7 @@ pub(crate) fn run(context: &Context<'_>, command: &Command) -> Result<u8> {
         Command::Device(command) => device::run(context, command),
         Command::Backend(command) => backend::run(context, command),
         Command::Key(command) => key::run(context, command),
+        Command::Check(arguments) => check::run(context, arguments),
         Command::Serve(arguments) => serve::run(context, arguments),
         Command::User(command) => user::run(context, command),
         Command::Doctor(arguments) => doctor::run(context, arguments),

@@ -26,5 +26,7 @@ mod history;
 mod people;
 #[path = "it/sealed.rs"]
 mod sealed;
+#[path = "it/several.rs"]
+mod several;
 #[path = "it/words.rs"]
 mod words;

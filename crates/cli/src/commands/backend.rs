@@ -2,14 +2,21 @@
 
 use model::{PoolConfig, StoreRecord, StoreState};
 use serde_json::{Value, json};
+use storage::Credentials;
+use storage::pool::repair::CarryOut;
 
-use crate::arguments::{BackendCommand, BackendSetArguments};
-use crate::connect::{SessionOptions, with_engine};
+use crate::arguments::{BackendAddArguments, BackendCommand, BackendSetArguments};
+use crate::connect::{SessionOptions, open_data, with_engine};
 use crate::context::Context;
 use crate::error::{Code, CommandError, Result};
 use crate::folder::{Folder, Place, StoredPlace};
 use crate::stores::{self, Backend};
+use crate::text::counted;
 use crate::ui::{Paint, Symbol};
+use crate::workspaces;
+
+/// How many objects that could not be moved are named.
+const FAILURES_SHOWN: usize = 10;
 
 /// Runs the command.
 pub(crate) fn run(context: &Context<'_>, command: &BackendCommand) -> Result<u8> {
@@ -22,7 +29,10 @@ pub(crate) fn run(context: &Context<'_>, command: &BackendCommand) -> Result<u8>
             Ok(0)
         }
         BackendCommand::Check { name } => check(context, &folder, name.as_deref()),
+        BackendCommand::Add(arguments) => add(context, &folder, arguments),
+        BackendCommand::Rm { name, drain } => remove(context, &folder, name, *drain),
         BackendCommand::Set(arguments) => set(context, folder, arguments),
+        BackendCommand::Rebalance => rebalance(context, &folder),
     }
 }
 
@@ -156,6 +166,125 @@ fn set(context: &Context<'_>, mut folder: Folder, arguments: &BackendSetArgument
     })?;
     context.ui.say(Symbol::Done, format!("keeps {}", kept(&changed)));
     Ok(0)
+}
+
+/// Adds a store for data. The stores that keep the order of changes stay those with which the workspace began: to change
+/// them takes more than a commit (`docs/known-defects.md`).
+fn add(context: &Context<'_>, folder: &Folder, arguments: &BackendAddArguments) -> Result<u8> {
+    context.no_dry_run("backend add")?;
+    let known = stored_place(folder)?;
+    if known.pool.store_named(&arguments.name).is_some() {
+        let headline = format!("a store is called '{}' already", arguments.name);
+        return Err(CommandError::new(Code::Taken, headline).state("nothing was changed"));
+    }
+    let credentials = match &arguments.credentials {
+        Some(file) => Credentials::read_file(file)?,
+        None => Credentials::none(),
+    };
+    let backend = Backend {
+        credentials: credentials.clone(),
+        ..Backend::new(&arguments.name, &arguments.url)?
+    };
+    let capacity = arguments.capacity.unwrap_or(stores::CAPACITY_DEFAULT);
+    let record = StoreRecord { agrees: false, ..backend.record(capacity) };
+    let runtime = context.runtime()?;
+    let store = backend.create()?;
+    let report = runtime.block_on(stores::abilities(&store))?;
+    if !report.may_hold_data() {
+        return Err(stores::unfit(&*store, &report));
+    }
+    let mut wanted = known.pool.clone();
+    wanted.stores.push(record.clone());
+    wanted.stores.sort_by_key(|store| store.id);
+    let version = known.version + 1;
+    let founded = workspaces::found_store(&store, record.id, &wanted, version, &folder.genesis);
+    runtime.block_on(founded)?;
+    context.home.set_credentials(record.id, &credentials)?;
+    change_pool(context, folder, |pool| {
+        pool.stores.push(record.clone());
+        pool.stores.sort_by_key(|store| store.id);
+        Ok(())
+    })?;
+    context.ui.say(Symbol::Done, format!("'{}' takes data from now on", arguments.name));
+    rebalance(context, &Folder::locate(&context.home, &folder.root)?)
+}
+
+/// Removes a store that only holds data.
+fn remove(context: &Context<'_>, folder: &Folder, name: &str, drains: bool) -> Result<u8> {
+    context.no_dry_run("backend rm")?;
+    let known = stored_place(folder)?;
+    let id = find(&known.pool, name)?.id;
+    if known.pool.store(id).is_some_and(|store| store.agrees) {
+        let headline =
+            format!("'{name}' keeps the order of changes; removing it is not in this release");
+        return Err(CommandError::new(Code::NotInThisRelease, headline)
+            .state("nothing was changed")
+            .help(
+                "syncline check --repair",
+                "brings the data of a lost store back, once it is replaced",
+            ));
+    }
+    if !drains && known.pool.redundancy.losses() == 0 {
+        return Err(CommandError::usage(format!("'{name}' may hold the only copy of something"))
+            .help(format!("syncline backend rm {name} --drain"), "empties it first"));
+    }
+    if drains {
+        change_pool(context, folder, |pool| {
+            for store in pool.stores.iter_mut().filter(|store| store.id == id) {
+                store.state = StoreState::Draining;
+            }
+            Ok(())
+        })?;
+        let code = rebalance(context, &Folder::locate(&context.home, &folder.root)?)?;
+        if code != 0 {
+            context.ui.note(format!("'{name}' stays until everything is elsewhere"));
+            return Ok(code);
+        }
+    }
+    let folder = Folder::locate(&context.home, &folder.root)?;
+    change_pool(context, &folder, |pool| {
+        pool.stores.retain(|store| store.id != id);
+        Ok(())
+    })?;
+    context.home.forget_credentials(id)?;
+    context
+        .ui
+        .say(Symbol::Done, format!("'{name}' is not used any more; what it holds can be deleted"));
+    rebalance(context, &Folder::locate(&context.home, &folder.root)?)
+}
+
+/// Writes every piece that a home lacks. Nothing is removed: another device may still follow an older pool.
+fn rebalance(context: &Context<'_>, folder: &Folder) -> Result<u8> {
+    context.no_dry_run("backend rebalance")?;
+    let stored = stored_place(folder)?;
+    let runtime = context.runtime()?;
+    let pool = {
+        let _guard = runtime.enter();
+        open_data(context, folder, stored)
+    };
+    let (outcome, unseen) = runtime.block_on(async {
+        let inventory = pool.inventory().await;
+        let plan = pool.plan_rebalance(&inventory).without_removals();
+        let outcome = pool.carry_out(&plan, CarryOut::default()).await;
+        (outcome, inventory.unseen().cloned().collect::<Vec<_>>())
+    });
+    context.ui.json(&json!({
+        "schema": "syncline.rebalance/1",
+        "type": "summary",
+        "written": outcome.written,
+        "bytes": outcome.bytes,
+        "failed": outcome.failed.len(),
+        "unseen_stores": unseen.iter().map(|unseen| &unseen.name).collect::<Vec<_>>(),
+    }));
+    for unseen in &unseen {
+        context.ui.note(format!("'{}' does not answer: {}", unseen.name, unseen.reason));
+    }
+    for (object, reason) in outcome.failed.iter().take(FAILURES_SHOWN) {
+        context.ui.note(format!("{object}: {reason}"));
+    }
+    let pieces = counted(outcome.written, "piece", "pieces");
+    context.ui.say(Symbol::Done, format!("wrote {pieces} where they belong"));
+    Ok(if outcome.failed.is_empty() && unseen.is_empty() { 0 } else { 3 })
 }
 
 /// Changes the pool for all devices, and returns the one that is in force then.

@@ -37,6 +37,7 @@ fn help_lists_exactly_the_commands_of_the_contract() {
         "whoami",
         "device",
         "backend",
+        "check",
         "key",
         "serve",
         "user",

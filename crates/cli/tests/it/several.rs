@@ -1,0 +1,159 @@
+//! Workspaces in several stores, of which some may be gone.
+
+use std::fs;
+use std::path::PathBuf;
+
+use crate::support::{Device, fill, noise, tree};
+
+/// Some folders as stores, and two devices.
+struct Several {
+    room: tempfile::TempDir,
+    one: Device,
+    other: Device,
+}
+
+impl Several {
+    /// Two devices of one workspace in `count` stores; the first has synced what `fill` made.
+    fn synced(count: usize, words: &[&str]) -> Self {
+        let room = tempfile::tempdir().unwrap();
+        let (one, other) = (Device::new(room.path(), "one"), Device::new(room.path(), "other"));
+        let this = Self { room, one, other };
+        fill(&this.one);
+        let backends: Vec<String> = (0..count).map(|number| this.backend(number)).collect();
+        let mut all = vec!["init", "--workspace", "Notes", "--plain"];
+        all.extend(backends.iter().flat_map(|backend| ["--backend", backend]));
+        all.extend(words);
+        this.one.run(&all).ok();
+        this.one.sync().ok();
+        // One store leads to the others.
+        this.clone_into(&this.other, count - 1);
+        this
+    }
+
+    fn store(&self, number: usize) -> PathBuf {
+        self.room.path().join(format!("store{number}"))
+    }
+
+    fn backend(&self, number: usize) -> String {
+        format!("s{number}=file:{}", self.store(number).display())
+    }
+
+    fn clone_into(&self, device: &Device, from: usize) {
+        let folder = device.folder.to_str().unwrap();
+        device.run(&["clone", "Notes", folder, "--backend", &self.backend(from)]).ok();
+    }
+
+    fn lose(&self, number: usize) {
+        fs::rename(self.store(number), self.room.path().join(format!("gone{number}"))).unwrap();
+    }
+
+    fn bring_back(&self, number: usize) {
+        fs::rename(self.room.path().join(format!("gone{number}")), self.store(number)).unwrap();
+    }
+
+    fn settle(&self) {
+        for device in [&self.one, &self.other, &self.one] {
+            device.sync().ok();
+        }
+        assert_eq!(tree(&self.one.folder), tree(&self.other.folder));
+    }
+}
+
+const KINDS: [&[&str]; 2] = [&["--replicas", "2"], &["--erasure", "3/5"]];
+
+#[test]
+fn two_of_five_stores_are_gone_and_both_devices_go_on() {
+    for (kind, gone) in [(KINDS[0], &[1][..]), (KINDS[1], &[1, 3])] {
+        let several = Several::synced(5, kind);
+        assert_eq!(tree(&several.one.folder), tree(&several.other.folder));
+        gone.iter().for_each(|&number| several.lose(number));
+        several.one.write("made by one", noise(300_000));
+        several.other.write("made by the other", noise(5 << 20));
+        several.settle();
+        // A new device needs only what is left.
+        let third = Device::new(several.room.path(), "third");
+        several.clone_into(&third, 0);
+        assert_eq!(tree(&third.folder), tree(&several.one.folder));
+        // Everything is back, and lacks what was written meanwhile, until somebody repairs it.
+        gone.iter().for_each(|&number| several.bring_back(number));
+        several.settle();
+        several.other.run(&["check", "--repair"]).ok();
+        let found = several.one.run(&["check", "--read-data", "--json"]).ok().json();
+        assert_eq!((&found["missing"], &found["damaged"]), (&0.into(), &0.into()), "{found}");
+    }
+}
+
+#[test]
+fn store_that_was_emptied_gets_everything_back() {
+    for kind in KINDS {
+        let several = Several::synced(5, kind);
+        for kind in ["packs", "pages", "blocks"] {
+            for entry in fs::read_dir(several.store(2).join("workspaces")).unwrap() {
+                let _ = fs::remove_dir_all(entry.unwrap().path().join(kind));
+            }
+        }
+        let found = several.one.run(&["check", "--json"]).ends_with(3).json();
+        assert!(found["missing"].as_u64() > Some(0) && found["lost"] == 0, "{found}");
+        let found = several.one.run(&["check", "--repair", "--json"]).ok().json();
+        assert!(found["repaired"].as_u64() > Some(0), "{found}");
+        several.other.run(&["check", "--read-data"]).ok();
+    }
+}
+
+#[test]
+fn what_no_store_has_any_more_is_named_file_by_file() {
+    let several = Several::synced(3, KINDS[0]);
+    several.one.write("lost.bin", noise(400_000));
+    several.one.sync().ok();
+    for number in 0..3 {
+        let mut waiting = vec![several.store(number)];
+        while let Some(path) = waiting.pop() {
+            if path.is_dir() {
+                waiting.extend(fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path()));
+            } else if path.to_string_lossy().contains("/packs/")
+                && (300_000..500_000).contains(&path.metadata().unwrap().len())
+            {
+                fs::remove_file(path).unwrap();
+            }
+        }
+    }
+    let found = several.one.run(&["check", "--repair", "--json"]).ends_with(8).json();
+    let lost = found["lost_versions"].as_array().unwrap();
+    assert_eq!(lost.len(), 1, "{found}");
+    assert_eq!((&lost[0]["path"], &lost[0]["is_current"]), (&"lost.bin".into(), &true.into()));
+}
+
+#[test]
+fn store_that_is_added_takes_its_share_and_gives_it_back_when_it_is_drained() {
+    let several = Several::synced(3, KINDS[0]);
+    let url = format!("file:{}", several.store(7).display());
+    several.one.run(&["backend", "add", "new", &url, "--capacity", "1000"]).ok();
+    several.other.write("after the change", noise(2 << 20));
+    several.settle();
+    let listed = several.other.run(&["backend", "ls", "--json"]).ok().json();
+    assert_eq!(listed["stores"].as_array().unwrap().len(), 4, "{listed}");
+    several.other.run(&["check"]).ok();
+    several.one.run(&["backend", "add", "new", &url]).ends_with(1);
+    several.one.run(&["backend", "rm", "s0"]).ends_with(2);
+    several.one.run(&["backend", "rm", "new", "--drain"]).ok();
+    several.lose(7);
+    several.settle();
+    several.other.run(&["check", "--read-data"]).ok();
+    let third = Device::new(several.room.path(), "third");
+    several.clone_into(&third, 1);
+    assert_eq!(tree(&third.folder), tree(&several.one.folder));
+}
+
+#[test]
+fn with_too_many_stores_gone_nothing_is_lost_and_the_error_names_them() {
+    let several = Several::synced(3, KINDS[0]);
+    several.lose(0);
+    several.lose(1);
+    several.one.write("waits", "for the stores\n");
+    let run = several.one.sync().ends_with(6);
+    assert!(run.stdout.contains("s0") && run.stdout.contains("s1"), "{}", run.stdout);
+    several.bring_back(0);
+    several.bring_back(1);
+    several.settle();
+    assert_eq!(several.other.read("waits"), b"for the stores\n");
+}
