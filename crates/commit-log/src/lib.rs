@@ -1,11 +1,11 @@
 //! One ordered history per workspace: the trait [`CommitLog`] and its two coordinators.
 //!
 //! It knows how commits get their one order: *served*, by a sync service that is reached over a [`served::Connection`],
-//! or *serverless*, by put-if-absent into numbered slots of a passive store. It does not know what a commit does to
+//! or *serverless*, by an agreement on numbered slots that one or several passive stores keep. It does not know what a commit does to
 //! a tree (that is `model`), nor how chunks are stored (that is `storage`). Nothing above the trait can tell which
 //! coordinator it has; [`conformance`] is what both must pass.
 //!
-//! Reading order: [`commit_log`], [`serverless::slot_log`], [`served`], [`envelope`].
+//! Reading order: [`commit_log`], [`serverless::rounds`], [`serverless::slot_log`], [`served`], [`envelope`].
 
 pub mod commit_log;
 #[cfg(feature = "testing")]
@@ -16,4 +16,5 @@ pub mod serverless;
 
 pub use commit_log::{CommitLog, CommitLogError, EntryStream};
 pub use served::ServedCommitLog;
-pub use serverless::slot_log::SlotCommitLog;
+pub use serverless::group::{ConstantMembership, Group, Membership, NamedStore};
+pub use serverless::slot_log::{Means, SlotCommitLog};

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use model::Entry;
 use storage::ObjectStore;
 
+use super::certifier::Certifier;
 use super::rounds::{FaultModel, Quorums};
 
 /// A store under the name that the workspace knows it by.
@@ -21,21 +22,27 @@ pub struct NamedStore {
 #[derive(Debug, Clone)]
 pub struct Group {
     stores: Vec<NamedStore>,
-    model: FaultModel,
+    certifier: Option<Arc<dyn Certifier>>,
     quorums: Quorums,
 }
 
 impl Group {
-    /// Makes a group of at least one store.
-    pub fn new(stores: Vec<NamedStore>, model: FaultModel) -> Self {
-        let quorums = Quorums::new(stores.len(), model);
-        Self { stores, model, quorums }
+    /// Makes a group of at least one store. What they say is true; of 2f + 1 of them f may fail.
+    pub fn new(stores: Vec<NamedStore>) -> Self {
+        let quorums = Quorums::new(stores.len(), FaultModel::Crash);
+        Self { stores, certifier: None, quorums }
+    }
+
+    /// Makes a group in which of 3f + 1 stores f may say anything.
+    pub fn with_liars(stores: Vec<NamedStore>, certifier: Arc<dyn Certifier>) -> Self {
+        let quorums = Quorums::new(stores.len(), FaultModel::Byzantine);
+        Self { stores, certifier: Some(certifier), quorums }
     }
 
     /// Makes the group of one store.
     pub fn single(store: Arc<dyn ObjectStore>) -> Self {
         let name = store.describe();
-        Self::new(vec![NamedStore { name, store }], FaultModel::Crash)
+        Self::new(vec![NamedStore { name, store }])
     }
 
     /// Returns the stores.
@@ -48,14 +55,14 @@ impl Group {
         &self.quorums
     }
 
-    /// Tells whether messages must be signed, because stores may lie.
-    pub fn has_liars(&self) -> bool {
-        self.model == FaultModel::Byzantine
+    /// Returns who signs and checks messages, where stores may lie.
+    pub fn certifier(&self) -> Option<&dyn Certifier> {
+        self.certifier.as_deref()
     }
 
     /// Tells whether there is only one store, which is believed.
     pub fn is_single(&self) -> bool {
-        self.stores.len() == 1 && !self.has_liars()
+        self.stores.len() == 1 && self.certifier.is_none()
     }
 }
 

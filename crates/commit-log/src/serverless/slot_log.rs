@@ -34,7 +34,6 @@ use storage::{ObjectKey, ObjectStore, PutMode, StorageError};
 use self::deliberation::CALL_PATIENCE;
 use self::gathering::gather;
 use self::slots::{Found, Slots};
-use super::certifier::Certifier;
 use super::group::{ConstantMembership, Group, Membership, NamedStore};
 use super::rounds::ProposerId;
 use crate::commit_log::{CommitLog, CommitLogError, EntryStream};
@@ -55,25 +54,32 @@ const PAUSE_LAST: Duration = Duration::from_secs(3);
 pub struct Means {
     /// For pauses and patience.
     pub clock: Arc<dyn Clock>,
-    /// For names of rounds and the length of pauses. A group of one store does without.
-    pub random: Option<Arc<dyn Random>>,
-    /// Signs and checks messages, in a group with liars.
-    pub certifier: Option<Arc<dyn Certifier>>,
+    /// For the names of sessions and rounds, which nobody else may have, and the length of pauses.
+    pub random: Arc<dyn Random>,
 }
 
 impl Means {
-    /// Draws a name that nobody else has. A group of one store needs none.
+    /// Draws a name that nobody else has.
     pub(super) fn new_id(&self) -> ProposerId {
-        let bytes = self.random.as_ref().map(|random| random_bytes(&**random));
-        ProposerId(bytes.map_or(0, u128::from_be_bytes))
+        ProposerId(u128::from_be_bytes(random_bytes(&*self.random)))
     }
 
     /// Waits for a random time, the longer the more rounds were lost.
     pub(super) async fn pause(&self, rounds: u32) {
         let span = PAUSE_FIRST.saturating_mul(1 << rounds.min(10)).min(PAUSE_LAST);
-        let dice: [u8; 4] = self.random.as_ref().map_or([0; 4], |random| random_bytes(&**random));
+        let dice = random_bytes(&*self.random);
         let share = f64::from(u32::from_le_bytes(dice)) / f64::from(u32::MAX);
         self.clock.sleep(span.mul_f64(share)).await;
+    }
+}
+
+/// Gives every session of a group of one store the same name: there the names are neither written nor compared.
+#[derive(Debug)]
+struct Nameless;
+
+impl Random for Nameless {
+    fn fill(&self, bytes: &mut [u8]) {
+        bytes.fill(0);
     }
 }
 
@@ -121,7 +127,7 @@ impl SlotCommitLog {
         genesis: Genesis,
     ) -> Self {
         let membership = Arc::new(ConstantMembership::new(Group::single(store)));
-        Self::over(membership, Means { clock, random: None, certifier: None }, genesis)
+        Self::over(membership, Means { clock, random: Arc::new(Nameless) }, genesis)
     }
 
     /// Makes the log of a new workspace over the stores that agree on its first slot, or opens it where this genesis is there
@@ -151,7 +157,7 @@ impl SlotCommitLog {
     }
 
     /// Opens the log of a workspace over several stores, without asking them. Every store is the part that holds this
-    /// workspace. A group of several stores needs a source of randomness, one with liars a certifier, too.
+    /// workspace.
     pub fn over(membership: Arc<dyn Membership>, means: Means, genesis: Genesis) -> Self {
         Self { slots: Arc::new(Slots::new(membership, means, genesis)), turn: Mutex::new(()) }
     }

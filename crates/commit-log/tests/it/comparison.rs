@@ -29,8 +29,7 @@ fn stores(name: &str) -> Vec<Arc<dyn ObjectStore>> {
 }
 
 fn means() -> Means {
-    let random = Some(Arc::new(TestRandom::new(5)) as Arc<dyn model::Random>);
-    Means { clock: Arc::new(TokioClock::default()), random, certifier: None }
+    Means { clock: Arc::new(TokioClock::default()), random: Arc::new(TestRandom::new(5)) }
 }
 
 fn candidate(number: u8) -> Candidate {

@@ -49,15 +49,18 @@ impl Stores {
             name: format!("store {number}"),
             store: store.clone(),
         };
-        Group::new(self.all.iter().enumerate().map(named).collect(), self.model)
+        let named = self.all.iter().enumerate().map(named).collect();
+        match self.model {
+            FaultModel::Crash => Group::new(named),
+            FaultModel::Byzantine => {
+                let certifier = Ed25519Certifier::new(&[1; 32], Vec::new());
+                Group::with_liars(named, Arc::new(certifier))
+            }
+        }
     }
 
     fn means(&self) -> Means {
-        Means {
-            clock: Arc::new(TokioClock::default()),
-            random: Some(self.random.clone()),
-            certifier: Some(Arc::new(Ed25519Certifier::new(&[1; 32], Vec::new()))),
-        }
+        Means { clock: Arc::new(TokioClock::default()), random: self.random.clone() }
     }
 
     fn log(&self) -> SlotCommitLog {
@@ -303,8 +306,8 @@ impl Growing {
     fn new(stores: &Stores) -> Self {
         let all = stores.group().stores().to_vec();
         Self {
-            first: Arc::new(Group::new(all[..1].to_vec(), FaultModel::Crash)),
-            later: Arc::new(Group::new(all, FaultModel::Crash)),
+            first: Arc::new(Group::new(all[..1].to_vec())),
+            later: Arc::new(Group::new(all)),
             grown_after: Mutex::default(),
             known: Mutex::default(),
         }

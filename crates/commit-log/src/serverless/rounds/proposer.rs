@@ -252,20 +252,21 @@ impl<V: Value> Proposer<V> {
     /// One vote for the owner's value says enough, since a reader must reckon with the others. Votes for any other value,
     /// and acceptances, do not; there the decision itself is written down.
     pub fn completions(&self, value: &V) -> Vec<Request<V>> {
+        let is_vote = value.is_owners() && self.quorums.fast.is_some();
         let of_store = |(store, view): (usize, &StoreView<V>)| {
             if view.has_failed || view.asked.is_some() || view.list.last() == Some(&None) {
                 return None;
             }
             let shows = |message: &Message<V>| match message {
                 Message::Decided(held) => held == value,
-                Message::Vote(held) => held == value && value.is_owners(),
+                Message::Vote(held) => held == value && is_vote,
                 Message::Prepare(_) | Message::Accept(..) | Message::Noise => false,
             };
             if view.list.iter().flatten().any(shows) {
                 return None;
             }
             let place = view.list.len();
-            let put = match value.is_owners() && place == 0 {
+            let put = match is_vote && place == 0 {
                 true => Message::Vote(value.clone()),
                 false => Message::Decided(value.clone()),
             };

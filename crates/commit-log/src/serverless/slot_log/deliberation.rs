@@ -133,7 +133,7 @@ impl Deliberation<'_> {
         Context {
             workspace: self.workspace,
             slot: self.slot,
-            certifier: self.group.has_liars().then_some(self.means.certifier.as_deref()).flatten(),
+            certifier: self.group.certifier(),
             is_single: self.group.is_single(),
         }
     }
