@@ -1,8 +1,8 @@
 //! The models of the agreement, as far as they close in a few seconds.
 
 use crate::it::worlds::scenarios::{
-    Scenario, large_slot_worlds, lying_mutants, older_mutants, older_worlds, slot_mutants,
-    slot_worlds,
+    Scenario, growing_worlds, large_slot_worlds, lying_mutants, older_mutants, older_worlds,
+    slot_mutants, slot_worlds,
 };
 
 /// Enough to close the small worlds; the others are cut off here, and run longer by the example `model_check`.
@@ -44,4 +44,9 @@ fn slot_rounds_are_safe_as_far_as_a_second_of_a_large_world_shows() {
 fn older_protocols_are_safe_and_their_defects_are_noticed() {
     check(older_worlds(), STATES_MAX);
     check(older_mutants(), MUTANT_STATES_MAX);
+}
+
+#[test]
+fn group_may_grow_between_two_slots_and_not_before() {
+    check(growing_worlds(), STATES_MAX);
 }

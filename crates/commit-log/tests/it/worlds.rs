@@ -8,6 +8,8 @@
 pub(crate) mod checking;
 #[path = "worlds/disk.rs"]
 pub(crate) mod disk;
+#[path = "worlds/growing.rs"]
+pub(crate) mod growing;
 #[path = "worlds/passive.rs"]
 pub(crate) mod passive;
 #[path = "worlds/scenarios.rs"]

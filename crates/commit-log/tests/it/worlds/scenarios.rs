@@ -4,6 +4,7 @@ use commit_log::serverless::rounds::{FastQuorums, FaultModel, Quorums, Rules};
 
 use super::checking::{Verdict, check};
 use super::disk::DiskWorld;
+use super::growing::GrowingWorld;
 use super::passive::PassiveWorld;
 use super::slot::Role::{self, Classic, Other, Owner, Reader};
 use super::slot::World;
@@ -26,6 +27,7 @@ impl Scenario {
             Worlds::Slot(world) => check(*world, states_max),
             Worlds::Passive(world) => check(world, states_max),
             Worlds::Disk(world) => check(world, states_max),
+            Worlds::Growing(world) => check(world, states_max),
         }
     }
 }
@@ -36,6 +38,7 @@ pub(crate) enum Worlds {
     Slot(Box<World>),
     Passive(PassiveWorld),
     Disk(DiskWorld),
+    Growing(GrowingWorld),
 }
 
 impl From<World> for Worlds {
@@ -47,6 +50,12 @@ impl From<World> for Worlds {
 impl From<PassiveWorld> for Worlds {
     fn from(world: PassiveWorld) -> Self {
         Self::Passive(world)
+    }
+}
+
+impl From<GrowingWorld> for Worlds {
+    fn from(world: GrowingWorld) -> Self {
+        Self::Growing(world)
     }
 }
 
@@ -215,6 +224,23 @@ fn passive(stores: usize, model: FaultModel, proposers: u8) -> PassiveWorld {
 fn disk(proposers: u8) -> DiskWorld {
     let quorums = Quorums::new(3, FaultModel::Crash);
     DiskWorld { quorums, proposers, rounds: 0, timeouts: 0, late: false }
+}
+
+fn growing(clients: u8) -> GrowingWorld {
+    GrowingWorld { clients, trusts_own_entry: false, timeouts: 0 }
+}
+
+/// Two slots, between which the group grows.
+pub(crate) fn growing_worlds() -> Vec<Scenario> {
+    vec![
+        safe("1 store grows to 3: two proposers", growing(2)),
+        safe("1 store grows to 3: two proposers, 2 time-outs", {
+            GrowingWorld { timeouts: 2, ..growing(2) }
+        }),
+        mutant("a group changes before the entry that says so is decided", {
+            GrowingWorld { trusts_own_entry: true, ..growing(2) }
+        }),
+    ]
 }
 
 /// pPaxos and Disk Paxos without a defect.
