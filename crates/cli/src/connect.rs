@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use commit_log::served::websocket::{WebSocketConnection, WebSocketError, WebSocketOptions};
 use commit_log::serverless::group::{ConstantMembership, Group, NamedStore};
-use commit_log::serverless::rounds::FaultModel;
 use commit_log::serverless::slot_log::Means;
 use commit_log::{CommitLog, ServedCommitLog, SlotCommitLog};
 use content::Transform;
@@ -352,9 +351,9 @@ pub(crate) fn coordinator(context: &Context<'_>, folder: &Folder) -> Result<Reac
                 name: record.name.clone(),
                 store: store.clone(),
             });
-            let group = Group::new(named.collect(), FaultModel::Crash);
+            let group = Group::new(named.collect());
             let random: Arc<dyn Random> = context.random.clone();
-            let means = Means { clock, random: Some(random), certifier: None };
+            let means = Means { clock, random };
             let membership = Arc::new(ConstantMembership::new(group));
             let log = Arc::new(SlotCommitLog::over(membership, means, genesis));
             // What was always one store needs nobody to choose among several.

@@ -1,9 +1,12 @@
 //! `syncline backend`: the stores of a workspace without a server.
 
+use bytes::Bytes;
+use futures_util::future::join_all;
+use model::codec::encode_message;
 use model::{PoolConfig, StoreRecord, StoreState};
 use serde_json::{Value, json};
-use storage::Credentials;
 use storage::pool::repair::CarryOut;
+use storage::{Credentials, ObjectKey, PutMode};
 
 use crate::arguments::{BackendAddArguments, BackendCommand, BackendSetArguments};
 use crate::connect::{SessionOptions, open_data, with_engine};
@@ -193,11 +196,8 @@ fn add(context: &Context<'_>, folder: &Folder, arguments: &BackendAddArguments) 
     if !report.may_hold_data() {
         return Err(stores::unfit(&*store, &report));
     }
-    let mut wanted = known.pool.clone();
-    wanted.stores.push(record.clone());
-    wanted.stores.sort_by_key(|store| store.id);
-    let version = known.version + 1;
-    let founded = workspaces::found_store(&store, record.id, &wanted, version, &folder.genesis);
+    let founded =
+        workspaces::found_store(&store, record.id, &known.pool, known.version, &folder.genesis);
     runtime.block_on(founded)?;
     context.home.set_credentials(record.id, &credentials)?;
     change_pool(context, folder, |pool| {
@@ -247,9 +247,10 @@ fn remove(context: &Context<'_>, folder: &Folder, name: &str, drains: bool) -> R
         Ok(())
     })?;
     context.home.forget_credentials(id)?;
+    context.ui.say(Symbol::Done, format!("'{name}' is not used any more"));
     context
         .ui
-        .say(Symbol::Done, format!("'{name}' is not used any more; what it holds can be deleted"));
+        .note("keep what it holds until every device has synced and `syncline check` is content");
     rebalance(context, &Folder::locate(&context.home, &folder.root)?)
 }
 
@@ -297,23 +298,39 @@ fn change_pool(
     // What is typed wrong shows before anything is asked.
     change(&mut known.pool.clone())?;
     let mut refused = None;
-    let changed =
-        with_engine(context, folder, SessionOptions::CHANGE_BESIDE_WATCH, None, async |engine| {
-            engine.fetch().await?;
-            let (version, current) = engine.pool()?.unwrap_or((0, known.pool.clone()));
-            let mut pool = current.clone();
-            let checked = change(&mut pool).and_then(|()| {
-                pool.check()
-                    .map_err(|error| CommandError::usage(format!("that makes no pool: {error}")))
-            });
-            match checked {
-                Err(error) => refused = Some(error),
-                Ok(()) if pool == current => {}
-                Ok(()) => {
-                    engine.propose_pool(version, &pool).await?;
-                }
-            }
-            Ok(pool)
-        })?;
-    refused.map_or(Ok(changed), Err)
+    let options = SessionOptions::CHANGE_BESIDE_WATCH;
+    let (version, pool) = with_engine(context, folder, options, None, async |engine| {
+        engine.fetch().await?;
+        let (version, current) = engine.pool()?.unwrap_or((0, known.pool.clone()));
+        let mut pool = current.clone();
+        let checked = change(&mut pool).and_then(|()| {
+            pool.check()
+                .map_err(|error| CommandError::usage(format!("that makes no pool: {error}")))
+        });
+        match checked {
+            Err(error) => refused = Some(error),
+            Ok(()) if pool == current => {}
+            Ok(()) => return Ok((engine.propose_pool(version, &pool).await?, pool)),
+        }
+        Ok((version, pool))
+    })?;
+    if let Some(error) = refused {
+        return Err(error);
+    }
+    let place = StoredPlace { pool, version, addresses: known.addresses };
+    context.runtime()?.block_on(tell_stores(context, folder, &place));
+    Ok(place.pool)
+}
+
+/// Leaves the pool in its stores, so that a new device finds the newest one; what a store does not hear the log tells.
+async fn tell_stores(context: &Context<'_>, folder: &Folder, place: &StoredPlace) {
+    let stores = stores::open_pool(&context.home, place, folder.genesis.workspace());
+    let key = ObjectKey::pool(place.version);
+    let bytes = Bytes::from(encode_message(&place.pool));
+    let puts = stores.iter().map(|(_, store)| store.put(&key, bytes.clone(), PutMode::Overwrite));
+    for ((record, _), result) in stores.iter().zip(join_all(puts).await) {
+        if let Err(error) = result {
+            context.ui.note(format!("'{}' was not told: {error}", record.name));
+        }
+    }
 }

@@ -97,6 +97,8 @@ impl Deliberation<'_> {
                 }
             };
             if let Some((request, reply)) = answered {
+                // Whoever was waited for may have been asked something else since.
+                patience = None;
                 pending.retain(|pending| *pending != request);
                 if !has_answer && reply.is_ok() {
                     has_answer = true;
