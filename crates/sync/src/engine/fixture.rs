@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use commit_log::serverless::slot_log::SlotCommitLog;
-use content::Transform;
+use content::{DeviceKeys, Transform};
 use futures_util::FutureExt;
 use model::entry::Mode;
 use model::{
@@ -60,6 +60,17 @@ pub(super) fn engine_over(folder: &Path, store: Arc<dyn ObjectStore>, state: Sta
         created: Timestamp::default(),
         content_key: [1; 32],
     };
+    engine_of(folder, store, state, genesis, None)
+}
+
+/// Makes the engine of a workspace, as the device that has these keys or else device 2.
+pub(super) fn engine_of(
+    folder: &Path,
+    store: Arc<dyn ObjectStore>,
+    state: State,
+    genesis: Genesis,
+    keys: Option<DeviceKeys>,
+) -> Engine {
     let environment = Environment {
         file_system: Arc::new(NativeFileSystem::open(folder).expect("opens")),
         log: Arc::new(SlotCommitLog::with_genesis(store.clone(), Arc::new(Stopped), genesis)),
@@ -69,11 +80,11 @@ pub(super) fn engine_over(folder: &Path, store: Arc<dyn ObjectStore>, state: Sta
         workers: Workers::inline(),
     };
     let options = EngineOptions {
-        device: DeviceId::from_bytes([2; 16]),
+        device: keys.as_ref().map_or(DeviceId::from_bytes([2; 16]), |keys| keys.identity.device),
         device_name: "laptop".to_owned(),
         allow_mass_delete: false,
         transform: Transform::Zstd { level: 1 },
-        keys: None,
+        keys,
     };
     Engine::open(environment, state, options).expect("opens")
 }

@@ -13,6 +13,8 @@ use crate::file_system::native::NativeFileSystem;
 use crate::plan::{Trees, split};
 use crate::state::{State, SyncedNode};
 
+mod sealed;
+
 /// A watch that looks only where something happened must not take the file that got the name of another for a new one
 /// beside it.
 #[test]
