@@ -71,8 +71,8 @@ const RECIPES: [Recipe; 7] = [
     },
     Recipe {
         name: "vsftpd",
-        programs: &["/usr/sbin/vsftpd"],
-        packages: &["vsftpd"],
+        programs: &["/usr/sbin/vsftpd", "openssl"],
+        packages: &["vsftpd", "openssl"],
         start: vsftpd::start,
     },
     Recipe {

@@ -92,12 +92,14 @@ impl FtpTree {
         }
         stream.login(self.user.as_str(), self.password.as_str()).await.map_err(fail)?;
         stream.transfer_type(FileType::Binary).await.map_err(fail)?;
-        // Unlike PASV it names no address, which a router between us and the server would have made wrong.
-        stream.set_mode(Mode::ExtendedPassive);
         let home = stream.pwd().await.map_err(fail)?;
-        // A server without FEAT is an old one, which has no MLSD either.
+        // A server without FEAT is an old one, which has neither.
         let features = stream.feat().await.unwrap_or_default();
-        let has_mlsd = features.keys().any(|name| name.eq_ignore_ascii_case("MLST"));
+        let has = |name: &str| features.keys().any(|known| known.eq_ignore_ascii_case(name));
+        // PASV names an address, which a router between us and the server may have made wrong.
+        stream.set_mode(if has("EPSV") { Mode::ExtendedPassive } else { Mode::Passive });
+        stream.set_passive_nat_workaround(true);
+        let has_mlsd = has("MLST");
         Ok(Connection { stream, home: home.trim_end_matches('/').to_owned(), has_mlsd })
     }
 

@@ -93,6 +93,19 @@ impl WebdavTree {
         }
     }
 
+    /// Says whether a folder landed inside the target instead of taking its name, and takes it away again: so do servers
+    /// whose own look came too early and who then move as a shell does.
+    async fn is_moved_inside(&self, source: &str, target: &str) -> Result<bool> {
+        let name = source.rsplit('/').next().unwrap_or(source);
+        let entries = self.entries(target).await?.unwrap_or_default();
+        if !entries.iter().any(|entry| entry.name == name) {
+            return Ok(false);
+        }
+        let response = self.ask("DELETE", self.url(&format!("{target}/{name}/"))).await?;
+        self.answered(&response)?;
+        Ok(true)
+    }
+
     /// Asks what stands at a path, and in it for a depth of 1; nothing when nothing does.
     async fn resources(&self, path: &str, depth: &str) -> Result<Option<Vec<Resource>>> {
         let request = self.client.request(named("PROPFIND"), self.url(path));
@@ -234,11 +247,11 @@ impl RemoteTree for WebdavTree {
 
     async fn move_folder(&self, source: &str, target: &str) -> Result<bool> {
         // Folders are named with their slash, because some servers redirect where it is missing.
-        let (source, target) = (self.url(&format!("{source}/")), self.url(&format!("{target}/")));
-        let request = self.client.request(named("MOVE"), source);
-        let request = request.header("Destination", target.as_str()).header("Overwrite", "F");
+        let (from, to) = (self.url(&format!("{source}/")), self.url(&format!("{target}/")));
+        let request = self.client.request(named("MOVE"), from);
+        let request = request.header("Destination", to.as_str()).header("Overwrite", "F");
         let response = self.send(request).await?;
-        self.answered(&response)
+        Ok(self.answered(&response)? && !self.is_moved_inside(source, target).await?)
     }
 
     async fn make_folder(&self, path: &str) -> Result<bool> {

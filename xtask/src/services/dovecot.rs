@@ -5,20 +5,18 @@ use std::process::Command;
 use super::Service;
 use super::place::{Place, free_port, is_root, user, version};
 use crate::failure::Result;
-use crate::process;
 
 const PASSWORD: &str = "a-password-for-loopback-only";
 
 pub(super) fn start(place: &Place) -> Result<Service> {
     let (port, tls_port) = (free_port()?, free_port()?);
-    let certificate = certificate(place)?;
+    let (certificate, key) = place.certificate()?;
     // Dovecot refuses to touch mail as root.
     let (mail_user, own) = if is_root() { ("mail".to_owned(), "") } else { (user()?, "own") };
     let mail = place.make_folder("mail", &mail_user)?;
     let run = place.make_folder("run", "root")?;
     let state = place.make_folder("state", "root")?;
     let users = place.write("users", &format!("ada:{{PLAIN}}{PASSWORD}\n"))?;
-    let key = place.path("key.pem");
     // Started by anybody but root, all its processes are that user's.
     let login = match own {
         "own" => format!(
@@ -58,17 +56,4 @@ pub(super) fn start(place: &Place) -> Result<Service> {
         ],
         process_ids: vec![process_id],
     })
-}
-
-/// Makes a certificate for `localhost` that signs itself.
-fn certificate(place: &Place) -> Result<String> {
-    let (certificate, key) = (place.path("certificate.pem"), place.path("key.pem"));
-    let mut command = Command::new("openssl");
-    command.args(["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"]);
-    command.args(["-nodes", "-days", "2", "-subj", "/CN=localhost"]);
-    command.args(["-addext", "subjectAltName=DNS:localhost"]);
-    command.args(["-addext", "basicConstraints=critical,CA:FALSE"]);
-    command.args(["-keyout", &key, "-out", &certificate]);
-    process::output(&mut command)?;
-    Ok(certificate)
 }

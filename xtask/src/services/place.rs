@@ -52,6 +52,19 @@ impl Place {
         Ok(path)
     }
 
+    /// Makes a certificate for `localhost` that signs itself, and gives its path and that of its key.
+    pub(super) fn certificate(&self) -> Result<(String, String)> {
+        let (certificate, key) = (self.path("certificate.pem"), self.path("key.pem"));
+        let mut command = Command::new("openssl");
+        command.args(["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"]);
+        command.args(["-nodes", "-days", "2", "-subj", "/CN=localhost"]);
+        command.args(["-addext", "subjectAltName=DNS:localhost"]);
+        command.args(["-addext", "basicConstraints=critical,CA:FALSE"]);
+        command.args(["-keyout", &key, "-out", &certificate]);
+        process::output(&mut command)?;
+        Ok((certificate, key))
+    }
+
     /// Starts a process that goes on when we end, and gives its id. Its command line must name the folder.
     pub(super) fn spawn(&self, name: &str, command: &mut Command) -> Result<u32> {
         let log = fs::File::create(self.path(&format!("{name}.log")))?;

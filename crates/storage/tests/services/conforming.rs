@@ -20,6 +20,16 @@ async fn ftp_on_vsftpd_conforms() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn ftp_with_tls_on_vsftpd_conforms() {
+    let mut server = server("vsftpd");
+    server.url = server.url.replace("ftp://127.0.0.1:", "ftps://localhost:");
+    // Three hundred objects take long with a handshake each, and show no more than ten.
+    let mut cases = conformance::cases();
+    cases.retain(|case| case.name != "deferred_objects_are_there_after_sync");
+    conformance::run_cases(&cases, || server.fresh()).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn smb_on_samba_conforms() {
     conforms("samba").await;
 }
