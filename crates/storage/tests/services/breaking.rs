@@ -15,7 +15,7 @@ const SERVERS: [&str; 6] = ["openssh", "vsftpd", "samba", "apache", "dovecot", "
 
 /// Tries again at once.
 #[derive(Debug)]
-struct NoWaiting;
+pub(crate) struct NoWaiting;
 
 #[async_trait::async_trait]
 impl Waiting for NoWaiting {
