@@ -4,7 +4,8 @@
 //! needed; what was opened is kept while it is likely to be needed again. *Invariants*: nothing is handed out that was not
 //! verified against its id, whichever store it came from.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
+use std::pin::pin;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -14,7 +15,8 @@ use content::{
     ChunkNamer, ContentError, PackGuard, PackIndex, Record, TailOutcome, WorkspaceKeys, expand,
     verify_whole,
 };
-use futures_util::future::try_join_all;
+use futures_util::future::{BoxFuture, Either, FutureExt, join_all, select, try_join_all};
+use futures_util::stream::{FuturesUnordered, StreamExt};
 use model::{ChunkId, ChunkRef, Content};
 use storage::ContentStore;
 
@@ -39,6 +41,9 @@ const LENGTH_WORTH_AN_INDEX: u64 = 1024 * 1024;
 
 /// A pack of at most this many bytes is fetched whole when its index is wanted: what is wanted next is mostly its chunks.
 const SMALL_PACK_LENGTH_MAX: u64 = 2 * TAIL_LENGTH_GUESS;
+
+/// How many indexes are read at the same time: they are small, and far away it is the waiting that counts.
+const INDEXES_AT_ONCE: usize = 16;
 
 /// How many packs are fetched at the same time.
 const FETCHES_MAX: usize = 4;
@@ -110,8 +115,50 @@ pub struct ChunkFetcher {
     records: HashMap<ChunkPlace, Arc<OpenRecord>>,
     record_order: VecDeque<ChunkPlace>,
     packs: VecDeque<(u64, Bytes)>,
+    ahead: Ahead,
     /// How many bytes were fetched.
     pub fetched_bytes: u64,
+}
+
+/// Whole packs that were asked for before they are needed.
+#[derive(Debug, Default)]
+struct Ahead {
+    under_way: FuturesUnordered<BoxFuture<'static, (u64, storage::Result<Bytes>)>>,
+    numbers: HashSet<u64>,
+    arrived: HashMap<u64, Bytes>,
+}
+
+impl Ahead {
+    /// Waits until these packs are here, or have failed to come.
+    async fn wait(&mut self, wanted: &[u64]) {
+        while wanted.iter().any(|number| self.numbers.contains(number))
+            && let Some(fetched) = self.under_way.next().await
+        {
+            self.note(fetched);
+        }
+    }
+
+    /// Does something else with the store, and goes on fetching meanwhile: a request that nobody looks after would keep its
+    /// connection from the others.
+    async fn beside<T>(&mut self, work: impl Future<Output = T>) -> T {
+        let mut work = pin!(work);
+        while !self.under_way.is_empty() {
+            match select(work.as_mut(), self.under_way.next()).await {
+                Either::Left((done, _)) => return done,
+                Either::Right((Some(fetched), _)) => self.note(fetched),
+                Either::Right((None, _)) => {}
+            }
+        }
+        work.await
+    }
+
+    fn note(&mut self, (number, fetched): (u64, storage::Result<Bytes>)) {
+        self.numbers.remove(&number);
+        // What failed is asked for again by whoever needs it, and fails there.
+        if let Ok(bytes) = fetched {
+            self.arrived.insert(number, bytes);
+        }
+    }
 }
 
 impl ChunkFetcher {
@@ -127,6 +174,7 @@ impl ChunkFetcher {
             records: HashMap::new(),
             record_order: VecDeque::new(),
             packs: VecDeque::new(),
+            ahead: Ahead::default(),
             fetched_bytes: 0,
         }
     }
@@ -138,6 +186,50 @@ impl ChunkFetcher {
         self.records.clear();
         self.record_order.clear();
         self.packs.clear();
+        self.forget_ahead();
+    }
+
+    /// Asks for whole packs that are going to be needed, and does not wait for them, as long as fewer than so many are under
+    /// way or wait to be used.
+    ///
+    /// # Errors
+    /// [`SyncError::Database`].
+    pub fn fetch_ahead(
+        &mut self,
+        state: &State,
+        places: impl IntoIterator<Item = ChunkPlace>,
+        packs_max: usize,
+    ) -> Result<()> {
+        let mut by_pack: BTreeMap<u64, BTreeSet<u32>> = BTreeMap::new();
+        for place in places.into_iter().filter(|place| !self.records.contains_key(place)) {
+            by_pack.entry(place.pack).or_default().insert(place.record);
+        }
+        for (number, records) in by_pack {
+            if self.ahead.numbers.len() + self.ahead.arrived.len() >= packs_max {
+                break;
+            }
+            let is_here = self.packs.iter().any(|(kept, _)| *kept == number)
+                || self.ahead.numbers.contains(&number)
+                || self.ahead.arrived.contains_key(&number);
+            let pack = state.pack(number)?.expect("a chunk's pack is known");
+            let is_whole = match self.indexes.get(&number) {
+                Some(index) => is_worth_whole(records.len(), index),
+                None => !is_worth_an_index(records.len(), &pack),
+            };
+            if is_here || !is_whole || pack.place.inline_seq.is_some() {
+                continue;
+            }
+            let (store, id) = (self.store.clone(), pack.id);
+            self.ahead.numbers.insert(number);
+            let fetch = async move { (number, store.read_pack(id).await) };
+            self.ahead.under_way.push(fetch.boxed());
+        }
+        Ok(())
+    }
+
+    /// Stops waiting for what was asked for ahead.
+    pub fn forget_ahead(&mut self) {
+        self.ahead = Ahead::default();
     }
 
     /// Returns the namer that verifies chunks.
@@ -152,10 +244,10 @@ impl ChunkFetcher {
     /// [`SyncError`].
     pub async fn index_packs(&mut self, state: &mut State) -> Result<()> {
         let unindexed = state.unindexed_packs()?;
-        for packs in unindexed.chunks(FETCHES_MAX) {
+        for packs in unindexed.chunks(INDEXES_AT_ONCE) {
             let mut indexed = Vec::with_capacity(packs.len());
-            for pack in packs {
-                match self.read_index(state, pack).await {
+            for (pack, read) in packs.iter().zip(self.read_indexes(state, packs).await) {
+                match read {
                     Ok(index) => indexed.push((pack, index)),
                     Err(error) if error.is_of_stored_data() => {}
                     Err(error) => return Err(error),
@@ -168,49 +260,73 @@ impl ChunkFetcher {
         Ok(())
     }
 
-    async fn read_index(&mut self, state: &State, pack: &KnownPack) -> Result<Arc<PackIndex>> {
-        if let Some(index) = self.indexes.get(&pack.number) {
-            return Ok(index.clone());
+    /// Reads the indexes of packs, all at the same time.
+    async fn read_indexes(
+        &mut self,
+        state: &State,
+        packs: &[KnownPack],
+    ) -> Vec<Result<Arc<PackIndex>>> {
+        let reads = packs.iter().map(|pack| self.read_index(state, pack));
+        let mut indexes = Vec::with_capacity(packs.len());
+        for (pack, read) in packs.iter().zip(join_all(reads).await) {
+            indexes.push(read.map(|read| self.keep_read(pack, read)));
         }
-        let index = if pack.place.inline_seq.is_some() {
-            verify_whole(pack.id, &self.inline_pack(state, pack).await?, &self.guard)?
-        } else if pack.place.length <= SMALL_PACK_LENGTH_MAX {
-            self.read_whole(pack).await?
-        } else {
-            match self.read_tail(pack).await {
-                Err(error) if error.is_of_stored_data() && self.store.mend_pack(pack.id).await => {
-                    self.read_whole(pack).await?
-                }
-                result => result?,
-            }
-        };
-        let index = Arc::new(index);
-        self.keep_index(pack.number, index.clone());
-        Ok(index)
+        indexes
     }
 
-    /// Reads a pack as a whole, and keeps it.
-    async fn read_whole(&mut self, pack: &KnownPack) -> Result<PackIndex> {
+    async fn read_index(&self, state: &State, pack: &KnownPack) -> Result<ReadIndex> {
+        if let Some(index) = self.indexes.get(&pack.number) {
+            return Ok(ReadIndex { index: index.clone(), whole: None, length: 0 });
+        }
+        if pack.place.inline_seq.is_some() {
+            let bytes = self.inline_pack(state, pack).await?;
+            let index = verify_whole(pack.id, &bytes, &self.guard)?;
+            return Ok(ReadIndex { index: Arc::new(index), whole: None, length: 0 });
+        }
+        if pack.place.length <= SMALL_PACK_LENGTH_MAX {
+            return self.read_whole(pack).await;
+        }
+        match self.read_tail(pack).await {
+            Err(error) if error.is_of_stored_data() && self.store.mend_pack(pack.id).await => {
+                self.read_whole(pack).await
+            }
+            result => result,
+        }
+    }
+
+    /// Reads a pack as a whole.
+    async fn read_whole(&self, pack: &KnownPack) -> Result<ReadIndex> {
         let bytes = self.store.read_pack(pack.id).await?;
-        self.fetched_bytes += bytes.len() as u64;
-        let index = whole_index(pack, &bytes, &self.guard)?;
-        self.keep_pack(pack.number, bytes);
-        Ok(index)
+        let index = Arc::new(whole_index(pack, &bytes, &self.guard)?);
+        let length = bytes.len() as u64;
+        Ok(ReadIndex { index, whole: Some(bytes), length })
     }
 
     /// Reads the index of a pack from its end.
-    async fn read_tail(&mut self, pack: &KnownPack) -> Result<PackIndex> {
+    async fn read_tail(&self, pack: &KnownPack) -> Result<ReadIndex> {
+        let mut read = 0;
         let mut length = TAIL_LENGTH_GUESS.min(pack.place.length);
         loop {
             let tail = self.store.read_pack_tail(pack.id, length).await?;
-            self.fetched_bytes += tail.len() as u64;
+            read += tail.len() as u64;
             match PackIndex::from_tail(&tail, pack.place.length, &self.guard)? {
-                TailOutcome::Complete(index) => return Ok(index),
+                TailOutcome::Complete(index) => {
+                    return Ok(ReadIndex { index: Arc::new(index), whole: None, length: read });
+                }
                 // A tail shorter than asked for cannot grow: the pack is not what the log says.
                 TailOutcome::NeedMore { bytes } if bytes > length => length = bytes,
                 TailOutcome::NeedMore { .. } => return Err(SyncError::PackMissing(pack.id)),
             }
         }
+    }
+
+    fn keep_read(&mut self, pack: &KnownPack, read: ReadIndex) -> Arc<PackIndex> {
+        self.fetched_bytes += read.length;
+        if let Some(bytes) = read.whole {
+            self.keep_pack(pack.number, bytes);
+        }
+        self.keep_index(pack.number, read.index.clone());
+        read.index
     }
 
     /// Opens a record again that was found damaged: from the whole pack, which the store mends and compares with its hash.
@@ -224,29 +340,30 @@ impl ChunkFetcher {
         state: &State,
         place: ChunkPlace,
     ) -> Result<Option<Arc<OpenRecord>>> {
+        let mut ahead = std::mem::take(&mut self.ahead);
+        let opened = ahead.beside(self.mend_and_open(state, place)).await;
+        self.ahead = ahead;
+        match opened {
+            Err(error) if error.is_of_stored_data() => Ok(None),
+            opened => opened,
+        }
+    }
+
+    async fn mend_and_open(
+        &mut self,
+        state: &State,
+        place: ChunkPlace,
+    ) -> Result<Option<Arc<OpenRecord>>> {
         let pack = state.pack(place.pack)?.expect("a chunk's pack is known");
         if pack.place.inline_seq.is_some() || !self.store.mend_pack(pack.id).await {
             return Ok(None);
         }
-        match self.open_whole(state, &pack, place).await {
-            Ok(record) => Ok(Some(record)),
-            Err(error) if error.is_of_stored_data() => Ok(None),
-            Err(error) => Err(error),
-        }
-    }
-
-    async fn open_whole(
-        &mut self,
-        state: &State,
-        pack: &KnownPack,
-        place: ChunkPlace,
-    ) -> Result<Arc<OpenRecord>> {
-        let index = Arc::new(self.read_whole(pack).await?);
-        self.keep_index(pack.number, index);
+        let read = self.read_whole(&pack).await?;
+        self.keep_read(&pack, read);
         self.records.remove(&place);
         let stored = self.fetch(state, &BTreeSet::from([place])).await?.remove(&place);
         let stored = stored.ok_or(SyncError::PackMissing(pack.id))?;
-        Ok(Arc::new(stored.open(&mut RecordOpener::default(), &self.namer)?))
+        Ok(Some(Arc::new(stored.open(&mut RecordOpener::default(), &self.namer)?)))
     }
 
     fn keep_index(&mut self, pack: u64, index: Arc<PackIndex>) {
@@ -295,10 +412,33 @@ impl ChunkFetcher {
         for place in places.iter().filter(|place| !self.records.contains_key(place)) {
             by_pack.entry(place.pack).or_default().push(place.record);
         }
+        let wanted: Vec<u64> = by_pack.keys().copied().collect();
+        let mut ahead = std::mem::take(&mut self.ahead);
+        ahead.wait(&wanted).await;
+        let mut arrived = HashMap::new();
+        for number in wanted {
+            if let Some(bytes) = ahead.arrived.remove(&number) {
+                self.fetched_bytes += bytes.len() as u64;
+                arrived.insert(number, bytes);
+            }
+        }
+        let found = ahead.beside(self.fetch_beside(state, by_pack, arrived)).await;
+        self.ahead = ahead;
+        found
+    }
+
+    /// Fetches records, some of whose packs have arrived already.
+    async fn fetch_beside(
+        &mut self,
+        state: &State,
+        by_pack: BTreeMap<u64, Vec<u32>>,
+        arrived: HashMap<u64, Bytes>,
+    ) -> Result<BTreeMap<ChunkPlace, StoredRecord>> {
         let mut found = BTreeMap::new();
         // Looked up before others push them out.
         let mut kept: HashMap<u64, Bytes> = self.packs.iter().cloned().collect();
         kept.retain(|number, _| by_pack.contains_key(number));
+        kept.extend(arrived);
         let packs: Vec<_> = by_pack.into_iter().collect();
         for packs in packs.chunks(FETCHES_MAX) {
             let mut known = Vec::with_capacity(packs.len());
@@ -311,8 +451,8 @@ impl ChunkFetcher {
                 };
                 let is_far = here.is_none() && !self.indexes.contains_key(number);
                 // Little of a large pack: its index tells where, and costs less than the pack.
-                if is_far && pack.place.length > records.len() as u64 * LENGTH_WORTH_AN_INDEX {
-                    self.read_index(state, &pack).await?;
+                if is_far && is_worth_an_index(records.len(), &pack) {
+                    self.read_indexes(state, std::slice::from_ref(&pack)).await.remove(0)?;
                 }
                 known.push((pack, self.indexes.get(number).cloned(), here, records));
             }
@@ -457,6 +597,15 @@ impl ChunkFetcher {
     }
 }
 
+/// The index of a pack, and what was fetched to learn it.
+struct ReadIndex {
+    index: Arc<PackIndex>,
+    /// The whole pack, where it was fetched whole.
+    whole: Option<Bytes>,
+    /// How many bytes came from the store.
+    length: u64,
+}
+
 /// What was fetched of one pack.
 struct Fetched {
     pack: u64,
@@ -477,8 +626,7 @@ async fn fetch_pack(
     records: &[u32],
 ) -> Result<Fetched> {
     let mut length = 0;
-    let is_whole =
-        index.as_ref().is_none_or(|index| records.len() * WHOLE_PACK_PART >= index.records().len());
+    let is_whole = index.as_ref().is_none_or(|index| is_worth_whole(records.len(), index));
     let mut whole = None;
     if here.is_none() && is_whole {
         let bytes = store.read_pack(pack.id).await?;
@@ -512,6 +660,16 @@ async fn fetch_pack(
         found.push((place, StoredRecord { index, number, bytes: stored, is_verified }));
     }
     Ok(Fetched { pack: pack.number, index, records: found, whole, length })
+}
+
+/// Tells whether a pack of which so many records are needed is fetched whole.
+fn is_worth_whole(records: usize, index: &PackIndex) -> bool {
+    records * WHOLE_PACK_PART >= index.records().len()
+}
+
+/// Tells whether so little of a pack is needed that its index is read first.
+fn is_worth_an_index(records: usize, pack: &KnownPack) -> bool {
+    pack.place.length > records as u64 * LENGTH_WORTH_AN_INDEX
 }
 
 /// Returns the index of a pack that is here as a whole.

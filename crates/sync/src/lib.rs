@@ -14,6 +14,7 @@ pub mod error;
 pub mod file_system;
 pub mod ignore_rules;
 pub mod overlay;
+mod pace;
 pub mod plan;
 pub mod prepare;
 pub mod scan;

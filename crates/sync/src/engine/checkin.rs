@@ -1,11 +1,14 @@
 //! Records what differs in the folder: reads files, packs new chunks, and puts commits into the outbox.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use content::{FinishedPack, PackIndex};
-use futures_util::future::BoxFuture;
+use futures_util::future::{BoxFuture, Either, FutureExt, select};
+use futures_util::stream::{FuturesUnordered, StreamExt};
 use model::codec::encode_message;
 use model::commit::{COMMIT_CHANGES_MAX, INLINE_PACKS_LENGTH_MAX};
 use model::environment::random_bytes;
@@ -16,10 +19,11 @@ use model::{
 use parking_lot::Mutex;
 use tokio::sync::mpsc::Receiver;
 
-use super::{Engine, Event};
+use super::{Engine, Environment, Event};
 use crate::error::{Result, SyncError};
 use crate::file_system::{FileKind, Stat};
 use crate::overlay::{KnownPaths, OverlayNode};
+use crate::pace::Pace;
 use crate::plan::order::{Step, order};
 use crate::plan::{Local, LocalMatter, Operation, Trees, split};
 use crate::prepare::{Claims, HasRead, KnownChunks, Preparation, ReadFailure, ToRead};
@@ -44,10 +48,18 @@ const CLAIMS_MAX: usize = 1 << 20;
 /// How many packs wait to be stored; readers wait for room.
 const PACKS_WAITING: usize = 8;
 
+/// How many packs are on their way to the store at the same time, at first and at most: far away it is the waiting that
+/// counts.
+const SENDING_FIRST: usize = 2;
+const SENDING_MAX: usize = 8;
+
 /// What is on its way to the store and not yet announced by a commit.
 #[derive(Default)]
 pub(super) struct Upload {
     packs: Vec<NewPack>,
+    /// Packs that the store is taking.
+    sending: FuturesUnordered<BoxFuture<'static, Sent>>,
+    pace: Option<Pace>,
     claims: Claims,
     /// Packs that this run has put into the store.
     pub(super) stored: HashSet<PackId>,
@@ -68,6 +80,9 @@ impl Upload {
         *self = Self { is_offline, generation, ..Self::default() };
     }
 }
+
+/// A pack that the store has taken or refused, and how long that took.
+type Sent = (PackId, storage::Result<()>, Duration);
 
 /// Files that are being read.
 #[derive(Default)]
@@ -434,7 +449,15 @@ impl Engine {
     }
 
     /// Stores the packs of what is being read, and takes in its results. Returns whether any was read.
-    async fn finish_reading(&mut self, mut reading: Reading) -> Result<bool> {
+    async fn finish_reading(&mut self, reading: Reading) -> Result<bool> {
+        let finished = self.take_reading(reading).await;
+        // A request that nobody looks after would keep its connection from the others, and what is still under way after
+        // an error is of no use.
+        self.upload.sending.clear();
+        finished
+    }
+
+    async fn take_reading(&mut self, mut reading: Reading) -> Result<bool> {
         if reading.count == 0 {
             return Ok(false);
         }
@@ -455,13 +478,14 @@ impl Engine {
             }
         }
         if let Some(packs) = &mut reading.packs {
-            while let Some(pack) = packs.recv().await {
+            while let Some(pack) = self.next_pack(packs).await? {
                 self.take_pack(pack).await?;
             }
         }
         for job in reading.jobs {
             results.extend(job.await?);
         }
+        self.wait_for_sending(0).await?;
         (self.observer)(Event::Read { files: total, total });
         self.in_transaction(|engine| {
             let mut any = false;
@@ -561,9 +585,52 @@ impl Engine {
             return self.state.keep_pack(&pack.pack.id, &bytes);
         }
         self.report.sent_bytes += pack.pack.length;
-        self.environment.store.put_pack_deferred(pack.pack.id, bytes).await?;
-        self.upload.stored.insert(pack.pack.id);
+        let Environment { store, clock, .. } = self.environment.clone();
+        let id = pack.pack.id;
+        let put = async move {
+            let began = clock.elapsed();
+            let sent = store.put_pack_deferred(id, bytes).await;
+            (id, sent, clock.elapsed().saturating_sub(began))
+        };
+        self.upload.sending.push(put.boxed());
+        let pace = *self.upload.pace.get_or_insert(Pace::new(SENDING_FIRST, 1, SENDING_MAX));
+        self.wait_for_sending(pace.allowed()).await
+    }
+
+    /// Waits until at most so many packs are on their way to the store.
+    async fn wait_for_sending(&mut self, count: usize) -> Result<()> {
+        while self.upload.sending.len() > count
+            && let Some(sent) = self.upload.sending.next().await
+        {
+            self.note_sent(sent)?;
+        }
         Ok(())
+    }
+
+    fn note_sent(&mut self, (id, sent, took): Sent) -> Result<()> {
+        sent?;
+        self.upload.stored.insert(id);
+        if let Some(pace) = &mut self.upload.pace {
+            pace.took(took);
+        }
+        Ok(())
+    }
+
+    /// Waits for the next pack of the readers, while others go on to the store.
+    async fn next_pack(
+        &mut self,
+        packs: &mut Receiver<FinishedPack>,
+    ) -> Result<Option<FinishedPack>> {
+        while !self.upload.sending.is_empty() {
+            let sent = match select(pin!(packs.recv()), self.upload.sending.next()).await {
+                Either::Left((pack, _)) => return Ok(pack),
+                Either::Right((sent, _)) => sent,
+            };
+            if let Some(sent) = sent {
+                self.note_sent(sent)?;
+            }
+        }
+        Ok(packs.recv().await)
     }
 
     /// Makes all new packs durable and returns those to name and those to take along in a commit.
@@ -582,6 +649,7 @@ impl Engine {
             }
         }
         self.upload.packs = packs;
+        self.wait_for_sending(0).await?;
         if !named.is_empty() && !self.upload.is_offline {
             self.environment.store.sync().await?;
         }

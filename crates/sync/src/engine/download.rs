@@ -1,7 +1,7 @@
 //! Writes remote files into the folder: fetched in windows of bounded size, opened and written by all threads, made
 //! durable in groups.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
 use content::pack::RecordOpener;
@@ -14,6 +14,7 @@ use crate::chunk_reader::{OpenRecord, StoredRecord};
 use crate::error::{Result, SyncError};
 use crate::file_system::{FileError, FileKind, FileSystem, StageToken, Stat};
 use crate::overlay::{KnownPaths, OverlayNode};
+use crate::pace::Pace;
 use crate::plan::{Local, LocalMatter, Operation, split};
 use crate::state::{ChunkPlace, SyncedNode};
 
@@ -23,6 +24,13 @@ use window::{OpenTarget, Piece, PieceWrite, Source, Window};
 
 /// How many plain bytes are fetched and written at once.
 const WINDOW_LENGTH: u64 = 32 * 1024 * 1024;
+
+/// How many packs are on their way at the same time, at first and at most: enough to keep several stores busy.
+const AHEAD_FIRST: usize = 8;
+const AHEAD_MAX: usize = 24;
+
+/// How many windows are looked into for packs that can be fetched ahead.
+const WINDOWS_AHEAD: usize = 2;
 
 /// How many files are made durable together.
 const GROUP_FILES: usize = 4096;
@@ -383,7 +391,39 @@ impl Engine {
     /// Writes targets aside, window by window. Returns which failed, each with its node.
     async fn stage(&mut self, targets: &[Target]) -> Result<BTreeMap<usize, (NodeId, SyncError)>> {
         let mut failed = BTreeMap::new();
+        let windows = self.windows(targets, &mut failed).await?;
+        let written = self.write_windows(windows.into(), targets, &mut failed).await;
+        self.fetcher.forget_ahead();
+        written.map(|()| failed)
+    }
+
+    async fn write_windows(
+        &mut self,
+        mut windows: VecDeque<Window>,
+        targets: &[Target],
+        failed: &mut BTreeMap<usize, (NodeId, SyncError)>,
+    ) -> Result<()> {
         let mut open: HashMap<usize, OpenTarget> = HashMap::new();
+        let mut pace = Pace::new(AHEAD_FIRST, AHEAD_FIRST, AHEAD_MAX);
+        while let Some(window) = windows.pop_front() {
+            // While this window is fetched and written, the packs of the next ones are on their way.
+            let ahead = std::iter::once(&window).chain(windows.iter().take(WINDOWS_AHEAD));
+            let places = ahead.flat_map(Window::places);
+            self.fetcher.fetch_ahead(&self.state, places, pace.allowed())?;
+            let began = self.environment.clock.elapsed();
+            self.write_window(window, targets, &mut open, failed).await?;
+            pace.took(self.environment.clock.elapsed().saturating_sub(began));
+        }
+        Ok(())
+    }
+
+    /// Divides the chunks of targets into windows. Writes links, and notes what cannot be written.
+    async fn windows(
+        &mut self,
+        targets: &[Target],
+        failed: &mut BTreeMap<usize, (NodeId, SyncError)>,
+    ) -> Result<Vec<Window>> {
+        let mut windows = Vec::new();
         let mut window = Window::default();
         for (number, target) in targets.iter().enumerate() {
             let content = match &target.record.kind {
@@ -412,15 +452,14 @@ impl Engine {
                 piece.chunks.push((chunk, source));
                 if window.length >= WINDOW_LENGTH {
                     window.pieces.push((piece, false));
-                    self.write_window(std::mem::take(&mut window), targets, &mut open, &mut failed)
-                        .await?;
+                    windows.push(std::mem::take(&mut window));
                     piece = Piece { target: number, chunks: Vec::new() };
                 }
             }
             window.pieces.push((piece, true));
         }
-        self.write_window(window, targets, &mut open, &mut failed).await?;
-        Ok(failed)
+        windows.push(window);
+        Ok(windows)
     }
 
     /// Finds out for each chunk of a file whether the folder has it already.
