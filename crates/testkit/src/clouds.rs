@@ -6,7 +6,8 @@
 //! takes the time of its service; all requests of a device in one direction share the service's rate; a put takes effect,
 //! and a read looks, half a latency before the answer.
 //!
-//! Reading order: [`services`] (how fast services are), this module, [`requests`] (what was asked).
+//! Reading order: [`services`] (how fast services are), this module, [`requests`] (what was asked), [`time`], then what is
+//! measured: [`agreement`], [`older`] beside it, and [`folders`] made of [`workloads`].
 //!
 //! A put whose future is dropped before it took effect never happens. Bodies wait for each other in the order in which
 //! they were sent, instead of sharing the line evenly; the last of them arrives at the same time either way. What fits
@@ -29,8 +30,13 @@ use crate::store::MemoryStore;
 use requests::{Pending, Request, Requests};
 use services::{Direction, Service};
 
+pub mod agreement;
+pub mod folders;
+pub mod older;
 pub mod requests;
 pub mod services;
+pub mod time;
+pub mod workloads;
 
 type Result<T> = std::result::Result<T, StorageError>;
 

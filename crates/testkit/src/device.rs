@@ -489,7 +489,8 @@ fn short(node: &NodeId) -> String {
     format!("{}~{}", &text[..4], &text[30..])
 }
 
-fn open_in_memory() -> Result<Connection, SyncError> {
+/// Opens a database that is gone with its connection.
+pub(crate) fn open_in_memory() -> Result<Connection, SyncError> {
     let connection = Connection::open_in_memory();
     connection.map_err(|source| SyncError::Database { place: "in memory".to_owned(), source })
 }

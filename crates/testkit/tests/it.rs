@@ -1,6 +1,7 @@
 //! Worlds by the hundred, sound and broken ones; slow stores and broken connections.
 
 mod it {
+    mod agreement;
     mod clouds;
     mod mutants;
     mod proxy;
