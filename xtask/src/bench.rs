@@ -10,6 +10,7 @@ mod idle;
 pub mod inputs;
 mod latency;
 mod many_small;
+mod metasync;
 mod peers;
 mod place;
 mod report;
@@ -34,6 +35,7 @@ usage: cargo xtask bench <what> [options]
   many-small   --files N (100000) --with-syncthing
   rescan       --files N (1000000)
   idle         --seconds N (30)
+  metasync     --only agreement|folders --seeds N --svg DIR (virtual time; of the rest only --out)
 
   for all:     --quick                 small inputs, to try the harness
                --fs tmpfs|disk|both    where everything lies
@@ -105,6 +107,7 @@ pub fn run(mut arguments: Arguments) -> Result<()> {
         "many-small" => many_small::run,
         "rescan" => rescan::run,
         "idle" => idle::run,
+        "metasync" => metasync::run,
         "help" | "--help" | "-h" => {
             println!("{USAGE}");
             return Ok(());
