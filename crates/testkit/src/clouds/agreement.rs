@@ -7,7 +7,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use commit_log::serverless::group::{ConstantMembership, Group as StoreGroup, NamedStore};
-use commit_log::serverless::rounds::FaultModel;
 use commit_log::serverless::slot_log::Means;
 use commit_log::{CommitLog, CommitLogError, SlotCommitLog};
 use futures_util::future::join_all;
@@ -102,9 +101,8 @@ impl Party {
             let (name, store) = (name.clone(), store.clone());
             NamedStore { name, store }
         });
-        let group = StoreGroup::new(named.collect(), FaultModel::Crash);
-        let means =
-            Means { clock: self.clock.clone(), random: Some(self.random.clone()), certifier: None };
+        let group = StoreGroup::new(named.collect());
+        let means = Means { clock: self.clock.clone(), random: self.random.clone() };
         let membership = Arc::new(ConstantMembership::new(group));
         SlotCommitLog::create_over(membership, means, genesis()).await
     }

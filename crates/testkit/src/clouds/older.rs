@@ -123,5 +123,5 @@ fn candidate(party: &mut Party) -> Candidate {
 }
 
 fn means(party: &Party) -> Means {
-    Means { clock: party.clock.clone(), random: Some(party.random.clone()), certifier: None }
+    Means { clock: party.clock.clone(), random: party.random.clone() }
 }

@@ -88,7 +88,7 @@ async fn stores_that_may_be_missed_do_not_stop_a_write_and_get_their_pieces_late
         pool.put_deferred(&key, bytes.clone()).await.unwrap();
         pool.sync().await.unwrap();
         assert_eq!(pool.get(&key).await.unwrap().as_ref(), Some(&bytes));
-        assert_eq!(pool.settle().await.owed, [key.clone()], "{redundancy}");
+        assert_eq!(pool.settle().await.owed, std::slice::from_ref(&key), "{redundancy}");
         (0..gone).for_each(|store| world.set(store, Mood::Fine));
         assert!(pool.settle().await.is_empty(), "{redundancy}");
         assert_eq!(world.pieces(&key).await.len(), usize::from(stores), "{redundancy}");
