@@ -1,6 +1,7 @@
 //! From a folder to a running engine: file system, log, store, clock, randomness, threads.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use commit_log::served::websocket::{WebSocketConnection, WebSocketError, WebSocketOptions};
 use commit_log::serverless::group::{ConstantMembership, Group, NamedStore};
@@ -73,6 +74,9 @@ impl Driver {
 }
 
 /// An engine on a folder, with the right to use it.
+/// How long stores that are slow to hear of the newest changes are waited for.
+const SETTLING_MAX: Duration = Duration::from_secs(2);
+
 /// What goes on at slow stores after everybody else is content.
 struct Settling {
     slots: Option<Arc<SlotCommitLog>>,
@@ -216,7 +220,12 @@ impl Session {
         let Settling { slots, pool: Some(pool) } = &self.settling else { return };
         let settle = async {
             if let Some(slots) = slots {
-                slots.settle().await;
+                // The order of changes is safe already; a store that hangs is not waited for.
+                let patience = tokio::time::sleep(SETTLING_MAX);
+                tokio::select! {
+                    () = slots.settle() => {}
+                    () = patience => {}
+                }
             }
             pool.settle().await
         };

@@ -181,8 +181,13 @@ impl Write {
                 Either::Right(_) => {
                     // Once there is enough, a slow home has all the time it wants.
                     let late = (0..self.cuts.len()).find(|number| !self.stored.contains(number));
-                    if let (Some(number), true) = (late, self.signal.is_some()) {
-                        self.start_substitute(number);
+                    if let (Some(number), true) = (late, self.signal.is_some())
+                        && !self.start_substitute(number)
+                        && self.stored.len() >= self.shared.least()
+                    {
+                        // Nobody else is left to be asked, and who is silent may be so for long.
+                        self.is_owed = true;
+                        self.answer();
                     }
                     is_late = self.patience();
                 }
