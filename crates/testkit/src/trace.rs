@@ -374,6 +374,8 @@ impl Hand<'_> {
         let file = self.disk.touch(writing.key, now);
         file.matter = Matter::File(Arc::new(bytes));
         file.modified = now;
+        // Whoever made the file, these bytes are the user's, whose program flushes nothing.
+        file.is_engines = false;
         self.note("writes on", &writing.path);
         self.touched(&writing.path);
         if writing.pieces.is_empty() {
