@@ -217,6 +217,7 @@ impl Demo<'_> {
     fn without_a_server(&mut self, laptop: &Device) -> Result<()> {
         let (first, second) = (self.scene.device("usb-laptop"), self.scene.device("usb-desktop"));
         let backend = format!("disk=file:{}", self.scene.store_text()?);
+        self.scene.write_passphrase()?;
         scene::copy_folder(&laptop.folder, &first.folder)?;
         let start = self.now();
         first.run(&[
@@ -229,7 +230,11 @@ impl Demo<'_> {
         ])?;
         first.exchange(&["sync", &first.folder_text()?])?;
         second.exchange(&["clone", WORKSPACE, &second.folder_text()?, "--backend", &backend])?;
-        self.tell("no server", "the same through a plain folder: init, sync, clone", start);
+        self.tell(
+            "no server",
+            "the same through a folder, end-to-end encrypted: init, sync, clone",
+            start,
+        );
         self.check_equal(&first, &second)
     }
 

@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use super::{failed, program, text};
 use crate::error::{Code, CommandError, Result};
+use crate::sealed::PASSPHRASE_FILE;
 
 /// One device: a home and a folder.
 #[derive(Debug, Clone)]
@@ -45,6 +46,7 @@ impl Device {
             .args(words)
             .arg("--no-input")
             .env("SYNCLINE_HOME", &self.home)
+            .env(PASSPHRASE_FILE, self.home.with_file_name("passphrase"))
             .env_remove("SYNCLINE_LOG");
         Ok(command)
     }

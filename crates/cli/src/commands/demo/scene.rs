@@ -16,6 +16,7 @@ use super::children::{Child, Device};
 use super::{expect, failed, program, source, text};
 use crate::error::Result;
 use crate::home::file_error;
+use crate::system::write_private;
 
 /// The account of the demo.
 pub(super) const ACCOUNT: &str = "ada";
@@ -54,6 +55,12 @@ impl Scene {
     /// Returns a device of the scene.
     pub(super) fn device(&self, name: &str) -> Device {
         Device { home: self.room.join(format!("home-{name}")), folder: self.room.join(name) }
+    }
+
+    /// Writes down the passphrase that all devices are given, where they look for it.
+    pub(super) fn write_passphrase(&self) -> Result<()> {
+        let file = self.device("any").home.with_file_name("passphrase");
+        write_private(&file, PASSWORD).map_err(|error| file_error(&file, &error))
     }
 
     /// Returns the folder that serves as a store.
