@@ -8,7 +8,7 @@ use commit_log::serverless::group::{ConstantMembership, Group, NamedStore};
 use commit_log::serverless::slot_log::Means;
 use commit_log::{CommitLog, ServedCommitLog, SlotCommitLog};
 use content::Transform;
-use model::{Clock, DeviceId, Random};
+use model::{Clock, DeviceId, Random, StoreRecord};
 use storage::pool::{Pool, PoolOptions};
 use storage::server_door::ServerDoor;
 use storage::{ContentStore, ObjectStore};
@@ -340,8 +340,15 @@ pub(crate) struct Reached {
 
 /// Joins the stores of a workspace, each opened when it is first used.
 pub(crate) fn open_data(context: &Context<'_>, folder: &Folder, stored: &StoredPlace) -> Pool {
-    let stores = stores::open_pool(&context.home, stored, folder.genesis.workspace());
-    let stores = stores.into_iter().map(|(record, store)| (record.id, store)).collect();
+    join(context, stored, &stores::open_pool(&context.home, stored, folder.genesis.workspace()))
+}
+
+fn join(
+    context: &Context<'_>,
+    stored: &StoredPlace,
+    stores: &[(StoreRecord, Arc<dyn ObjectStore>)],
+) -> Pool {
+    let stores = stores.iter().map(|(record, store)| (record.id, store.clone())).collect();
     Pool::new(&stored.pool, stores, context.clock.clone(), PoolOptions::default())
 }
 
@@ -369,7 +376,8 @@ pub(crate) fn coordinator(context: &Context<'_>, folder: &Folder) -> Result<Reac
             let (store, pool) = match &stores[..] {
                 [(_, store)] if stored.version == 0 => (store.clone(), None),
                 _ => {
-                    let pool = open_data(context, folder, stored);
+                    // The same handles as the log's: a store is connected to once.
+                    let pool = join(context, stored, &stores);
                     (Arc::new(pool.clone()) as Arc<dyn ObjectStore>, Some(pool))
                 }
             };

@@ -22,7 +22,7 @@ use crate::folder::Place;
 use crate::home::Account;
 use crate::sealed::{self, Secret};
 use crate::server_client::ServerClient;
-use crate::stores::{self, Backend, Secrets};
+use crate::stores::{Backend, Secrets};
 use crate::workspaces::{self, Found};
 
 /// Runs the command.
@@ -39,11 +39,8 @@ pub(crate) fn run(context: &Context<'_>, arguments: &CloneArguments) -> Result<u
             let (found, asked) = found?;
             secret = asked;
             named = found.named;
-            let id = found.genesis.workspace();
-            let inside = |(_, store): &(Backend, Arc<dyn ObjectStore>)| {
-                stores::workspace_store(store.clone(), id)
-            };
-            reached = opened.iter().map(inside).collect();
+            let stores = opened.iter().map(|(_, store)| store);
+            reached = sealed::stores_in(stores, found.genesis.workspace());
             (found.genesis, Place::Stored(found.place))
         }
         [] => {
