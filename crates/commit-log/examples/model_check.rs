@@ -9,8 +9,8 @@
 mod worlds;
 
 use worlds::scenarios::{
-    growing_worlds, large_slot_worlds, lying_mutants, older_mutants, older_worlds, slot_mutants,
-    slot_worlds,
+    growing_worlds, large_slot_worlds, lying_mutants, moving_mutants, moving_worlds, older_mutants,
+    older_worlds, slot_mutants, slot_worlds,
 };
 
 const STATES_MAX: usize = 10_000_000;
@@ -23,7 +23,8 @@ fn main() {
     println!("{:<60} | expected | {:>10} | {:<10} | result", "world", "states", "");
     let worlds = slot_worlds().into_iter().chain(large_slot_worlds());
     let mutants = slot_mutants().into_iter().chain(lying_mutants()).chain(older_mutants());
-    let scenarios = worlds.chain(growing_worlds()).chain(older_worlds()).chain(mutants);
+    let changing = growing_worlds().into_iter().chain(moving_worlds()).chain(moving_mutants());
+    let scenarios = worlds.chain(changing).chain(older_worlds()).chain(mutants);
     for scenario in scenarios.filter(|scenario| scenario.name.contains(&word)) {
         let verdict = scenario.run(states_max);
         let expected = if scenario.is_safe { "safe" } else { "broken" };

@@ -13,8 +13,9 @@
 //! The specification, with the reasons, is `docs/design/agreement.md`; the model that checks this code is in
 //! `crates/commit-log/tests/it/worlds`.
 //!
-//! Reading order: this file, [`replay`], [`quorums`], [`verdict`], [`proposer`].
+//! Reading order: this file, [`replay`], [`quorums`], [`verdict`], [`proposer`], [`carrier`].
 
+pub mod carrier;
 pub mod proposer;
 pub mod quorums;
 pub mod replay;
@@ -22,6 +23,7 @@ pub mod verdict;
 
 use std::fmt::Debug;
 
+pub use carrier::Carrier;
 pub use proposer::{Proposer, Status};
 pub use quorums::{FastQuorums, FaultModel, Quorums};
 pub use replay::{Acceptor, replay};

@@ -1,8 +1,8 @@
 //! The models of the agreement, as far as they close in a few seconds.
 
 use crate::it::worlds::scenarios::{
-    Scenario, growing_worlds, large_slot_worlds, lying_mutants, older_mutants, older_worlds,
-    slot_mutants, slot_worlds,
+    Scenario, growing_worlds, large_slot_worlds, lying_mutants, moving_mutants, moving_worlds,
+    older_mutants, older_worlds, slot_mutants, slot_worlds,
 };
 
 /// Enough to close the small worlds; the others are cut off here, and run longer by the example `model_check`.
@@ -49,4 +49,10 @@ fn older_protocols_are_safe_and_their_defects_are_noticed() {
 #[test]
 fn group_may_grow_between_two_slots_and_not_before() {
     check(growing_worlds(), STATES_MAX);
+}
+
+#[test]
+fn stores_may_be_exchanged_between_two_slots_after_what_is_old_was_carried_over() {
+    check(moving_worlds(), STATES_MAX);
+    check(moving_mutants(), MUTANT_STATES_MAX);
 }

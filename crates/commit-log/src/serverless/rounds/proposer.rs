@@ -3,7 +3,7 @@
 //! Everything it concludes, it concludes from the lists as far as it knows them; so an answer that was lost, a message of
 //! its own that it did not know to be there, and what others wrote are all one case.
 
-use super::verdict::{Choice, Known, Verdict, choose, verdict};
+use super::verdict::{Choice, Known, Verdict, choose, settled, verdict};
 use super::{Acceptor, Answer, Message, ProposerId, Quorums, Request, Round, Rules, Value};
 
 /// The longest list that is read: with random pauses nobody gets near it, but a hostile store could go on for ever.
@@ -62,6 +62,7 @@ pub struct Proposer<V> {
     stores: Vec<StoreView<V>>,
     phase: Phase<V>,
     reads_back: bool,
+    is_settled: bool,
 }
 
 impl<V: Value> Proposer<V> {
@@ -81,7 +82,14 @@ impl<V: Value> Proposer<V> {
         let stores = std::iter::repeat_with(StoreView::default).take(quorums.stores).collect();
         let reads_back = quorums.liars > 0;
         let (rules, phase) = (Rules::default(), Phase::Reading);
-        Self { quorums, rules, id, own: None, stores, phase, reads_back }
+        Self { quorums, rules, id, own: None, stores, phase, reads_back, is_settled: false }
+    }
+
+    /// Starts to read a slot that another group has filled, at the stores to which that was carried over: there only a
+    /// decision counts that somebody has left. Ends with it, or with [`Status::Undecided`] where a quorum has none: then
+    /// the carrying over was not finished.
+    pub fn read_settled(quorums: Quorums, id: ProposerId) -> Self {
+        Self { is_settled: true, ..Self::read(quorums, id) }
     }
 
     /// Replaces the rules, to see that a model checker finds out.
@@ -214,7 +222,7 @@ impl<V: Value> Proposer<V> {
     /// Tells what is known.
     pub fn status(&self) -> Status<V> {
         let known = self.known();
-        let verdict = verdict(&self.quorums, &known);
+        let verdict = self.verdict();
         if let Verdict::Decided(value) = verdict {
             return Status::Decided(value);
         }
@@ -282,7 +290,10 @@ impl<V: Value> Proposer<V> {
     }
 
     fn verdict(&self) -> Verdict<V> {
-        verdict(&self.quorums, &self.known())
+        match self.is_settled {
+            true => settled(&self.quorums, &self.known()),
+            false => verdict(&self.quorums, &self.known()),
+        }
     }
 
     fn known(&self) -> Vec<Known<V>> {
@@ -414,4 +425,4 @@ impl<V: Value> StoreView<V> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

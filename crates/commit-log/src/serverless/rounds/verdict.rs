@@ -52,6 +52,16 @@ pub fn verdict<V: Value>(quorums: &Quorums, stores: &[Known<V>]) -> Verdict<V> {
     Verdict::Undecided
 }
 
+/// Tells whether a slot that another group has filled shows its value here. Votes and acceptances were counted among other
+/// stores: a minority of those may be a majority of these, so here they say nothing.
+pub fn settled<V: Value>(quorums: &Quorums, stores: &[Known<V>]) -> Verdict<V> {
+    if let Some(value) = stores.iter().find_map(|store| store.acceptor.decided.clone()) {
+        return Verdict::Decided(value);
+    }
+    let read = stores.iter().filter(|store| store.is_whole).count();
+    if read >= quorums.classic + quorums.liars { Verdict::Undecided } else { Verdict::Open }
+}
+
 /// Returns the value that the stores show to be decided.
 fn decided<V: Value>(quorums: &Quorums, stores: &[Known<V>]) -> Option<V> {
     let told = stores.iter().find_map(|store| store.acceptor.decided.clone());

@@ -5,6 +5,8 @@ use commit_log::serverless::rounds::{FastQuorums, FaultModel, Quorums, Rules};
 use super::checking::{Verdict, check};
 use super::disk::DiskWorld;
 use super::growing::GrowingWorld;
+use super::moving::MovingWorld;
+use super::moving::Part::{self, Finisher, Follower, Late, Mover};
 use super::passive::PassiveWorld;
 use super::slot::Role::{self, Classic, Other, Owner, Reader};
 use super::slot::World;
@@ -28,6 +30,7 @@ impl Scenario {
             Worlds::Passive(world) => check(world, states_max),
             Worlds::Disk(world) => check(world, states_max),
             Worlds::Growing(world) => check(world, states_max),
+            Worlds::Moving(world) => check(*world, states_max),
         }
     }
 }
@@ -39,6 +42,7 @@ pub(crate) enum Worlds {
     Passive(PassiveWorld),
     Disk(DiskWorld),
     Growing(GrowingWorld),
+    Moving(Box<MovingWorld>),
 }
 
 impl From<World> for Worlds {
@@ -56,6 +60,12 @@ impl From<PassiveWorld> for Worlds {
 impl From<GrowingWorld> for Worlds {
     fn from(world: GrowingWorld) -> Self {
         Self::Growing(world)
+    }
+}
+
+impl From<MovingWorld> for Worlds {
+    fn from(world: MovingWorld) -> Self {
+        Self::Moving(Box::new(world))
     }
 }
 
@@ -239,6 +249,86 @@ pub(crate) fn growing_worlds() -> Vec<Scenario> {
         }),
         mutant("a group changes before the entry that says so is decided", {
             GrowingWorld { trusts_own_entry: true, ..growing(2) }
+        }),
+    ]
+}
+
+fn moving(first: &[usize], second: &[usize], parts: &[Part]) -> MovingWorld {
+    MovingWorld {
+        groups: [first.to_vec(), second.to_vec()],
+        parts: parts.to_vec(),
+        timeouts: 0,
+        crashes: 0,
+        wipes: 0,
+        has_second: false,
+        counts_votes: false,
+        hints_early: false,
+        carries_before_only: false,
+        carries_to_one: false,
+        accepts_wiped: false,
+    }
+}
+
+/// Two slots, between which stores leave and others come.
+pub(crate) fn moving_worlds() -> Vec<Scenario> {
+    vec![
+        safe("1 store is exchanged: the old one wiped, a late device", {
+            MovingWorld {
+                wipes: 1,
+                has_second: true,
+                timeouts: 1,
+                ..moving(&[0], &[1], &[Mover, Late, Follower])
+            }
+        }),
+        safe("3 stores become 1: two wiped, a late device, a follower", {
+            MovingWorld { wipes: 2, ..moving(&[0, 1, 2], &[2], &[Mover, Late, Follower]) }
+        }),
+        safe("3 stores become 1: two wiped, a late device goes on", {
+            MovingWorld { wipes: 2, has_second: true, ..moving(&[0, 1, 2], &[2], &[Mover, Late]) }
+        }),
+        safe("1 of 3 stores exchanged: it is wiped, a late device goes on", {
+            MovingWorld {
+                wipes: 1,
+                has_second: true,
+                ..moving(&[0, 1, 2], &[1, 2, 3], &[Mover, Late])
+            }
+        }),
+        safe("2 of 3 stores exchanged: both wiped, a follower", {
+            MovingWorld {
+                wipes: 2,
+                timeouts: 1,
+                ..moving(&[0, 1, 2], &[2, 3, 4], &[Mover, Follower])
+            }
+        }),
+        safe("3 stores become 1: the mover ends in the middle, another finishes", {
+            MovingWorld { wipes: 2, crashes: 1, ..moving(&[0, 1, 2], &[2], &[Mover, Finisher]) }
+        }),
+    ]
+}
+
+/// Groups that change, with one defect each.
+pub(crate) fn moving_mutants() -> Vec<Scenario> {
+    let shrinking = || moving(&[0, 1, 2], &[2], &[Mover, Late, Follower]);
+    let exchanging = || moving(&[0, 1, 2], &[2, 3, 4], &[Mover, Follower]);
+    vec![
+        mutant("votes are counted where a slot was carried over", {
+            MovingWorld { counts_votes: true, ..shrinking() }
+        }),
+        mutant("the hint comes before the carrying over", {
+            MovingWorld { hints_early: true, ..exchanging() }
+        }),
+        mutant("nothing is carried over after the change", {
+            MovingWorld { carries_before_only: true, ..exchanging() }
+        }),
+        mutant("carried over to one store of three", {
+            MovingWorld { carries_to_one: true, ..exchanging() }
+        }),
+        mutant("a wiped store is taken for an empty one by a late device", {
+            MovingWorld {
+                accepts_wiped: true,
+                wipes: 2,
+                ..moving(&[0, 1, 2], &[2], &[Mover, Late])
+            }
         }),
     ]
 }

@@ -4,7 +4,7 @@ use super::super::FaultModel;
 use super::*;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Word(&'static str, bool);
+pub(in super::super) struct Word(&'static str, bool);
 
 impl Value for Word {
     fn is_owners(&self) -> bool {
@@ -12,19 +12,19 @@ impl Value for Word {
     }
 }
 
-const MINE: Word = Word("mine", true);
-const YOURS: Word = Word("yours", false);
+pub(in super::super) const MINE: Word = Word("mine", true);
+pub(in super::super) const YOURS: Word = Word("yours", false);
 
 /// Stores in memory; those in `down` never answer.
 #[derive(Debug, Default)]
-struct Stores {
-    places: BTreeMap<(usize, usize), Message<Word>>,
-    down: Vec<usize>,
+pub(in super::super) struct Stores {
+    pub(in super::super) places: BTreeMap<(usize, usize), Message<Word>>,
+    pub(in super::super) down: Vec<usize>,
     requests: usize,
 }
 
 impl Stores {
-    fn ask(&mut self, request: &Request<Word>) -> Answer<Word> {
+    pub(in super::super) fn ask(&mut self, request: &Request<Word>) -> Answer<Word> {
         self.requests += 1;
         let place = (request.store, request.place);
         if self.down.contains(&request.store) {
@@ -188,4 +188,22 @@ fn decided_value_is_completed_where_it_is_missing() {
     let mut reader = Proposer::read(crash(3), ProposerId(2));
     stores.run(&mut reader);
     assert_eq!(reader.status(), Status::Decided(YOURS), "one store tells");
+}
+
+#[test]
+fn settled_slot_is_filled_with_what_was_left_and_never_with_what_was_voted() {
+    let mut stores = Stores::default();
+    for store in 0..3 {
+        stores.places.insert((store, 0), Message::Vote(YOURS));
+    }
+    let read = |stores: &mut Stores| {
+        let mut reader = Proposer::read_settled(crash(3), ProposerId(1));
+        stores.run(&mut reader);
+        reader.status()
+    };
+    assert_eq!(read(&mut stores), Status::Undecided, "a majority has no decision");
+    stores.down = vec![0, 1];
+    assert_eq!(read(&mut stores), Status::TooFew);
+    stores.places.insert((2, 1), Message::Decided(MINE));
+    assert_eq!(read(&mut stores), Status::Decided(MINE), "one store that was told is enough");
 }
