@@ -116,6 +116,10 @@ codes! {
     HistoryDiverged = "E0504", 8;
     /// The store cannot do what is needed.
     StoreUnfit = "E0505", 1;
+    /// What answers is not the store that it was.
+    StoreReplaced = "E0506", 8;
+    /// The exchange of the stores that agree was not finished.
+    NotCarriedOver = "E0507", 6;
     /// Neither passphrase nor recovery key opens the workspace.
     WrongKey = "E0601", 12;
     /// This device does not have the keys of the workspace, or not the newest.

@@ -38,6 +38,22 @@ pub enum CommitLogError {
         /// What is wrong.
         reason: String,
     },
+    /// The workspace has other stores since this entry. Nothing was proposed; whoever opens the log anew, with them, goes on.
+    #[error("entry {seq} of the log has changed the stores of the workspace")]
+    GroupChanged {
+        /// Which entry.
+        seq: u64,
+    },
+    /// The stores that are responsible now do not have an entry that others have decided before them.
+    #[error(
+        "entry {seq} of the log was not carried over to {stores} yet; a device that reaches the stores from before does it"
+    )]
+    NotCarriedOver {
+        /// Which entry.
+        seq: u64,
+        /// The stores that should have it.
+        stores: String,
+    },
     /// A message cannot be decoded.
     #[error("a message of {place} cannot be read: {source}")]
     Message {
@@ -52,10 +68,10 @@ impl CommitLogError {
     /// Tells whether asking again may help.
     pub fn is_retryable(&self) -> bool {
         match self {
-            Self::Unreachable { .. } => true,
+            Self::Unreachable { .. } | Self::NotCarriedOver { .. } => true,
             Self::Refused(refusal) => refusal.kind == RefusalKind::Unavailable,
             Self::Storage(error) => error.is_retryable(),
-            Self::Damaged { .. } | Self::Message { .. } => false,
+            Self::Damaged { .. } | Self::Message { .. } | Self::GroupChanged { .. } => false,
         }
     }
 

@@ -3,6 +3,7 @@
 mod it {
     mod agreement;
     mod comparison;
+    mod exchanged_stores;
     mod several_stores;
     mod slot_log;
     mod stores;

@@ -44,6 +44,14 @@ pub enum StorageError {
         /// What was seen.
         detail: String,
     },
+    /// What answers is not the store that it was: it was emptied, or exchanged for another.
+    #[error("{store} {detail}")]
+    Replaced {
+        /// Which store.
+        store: String,
+        /// What was seen.
+        detail: &'static str,
+    },
     /// An object is there, but its bytes are not the ones that were stored.
     #[error("object {key} is damaged: {detail}")]
     Damaged {

@@ -205,6 +205,22 @@ impl From<CommitLogError> for CommandError {
                 .state("nothing wrong was written; the folder is as it was")
                 .help("syncline doctor", "looks for the reason"),
             CommitLogError::Message { source, .. } => message(&source, text),
+            CommitLogError::GroupChanged { .. } => Self::new(
+                Code::SettingsChanged,
+                "the workspace has other stores since a moment ago",
+            )
+            .cause(text)
+            .state(SAFE)
+            .help("syncline sync", "goes on with them"),
+            CommitLogError::NotCarriedOver { .. } => {
+                Self::new(Code::NotCarriedOver, "the stores do not have the whole history yet")
+                    .cause(text)
+                    .state(SAFE)
+                    .help(
+                        "syncline sync",
+                        "on a device that reaches the stores from before, finishes it",
+                    )
+            }
         }
     }
 }
@@ -319,6 +335,12 @@ impl From<StorageError> for CommandError {
             }
             StorageError::PermissionDenied { .. } => {
                 Self::new(Code::Refused, "the store refuses access").cause(text).state(SAFE)
+            }
+            StorageError::Replaced { .. } => {
+                Self::new(Code::StoreReplaced, "a store is not the one that it was")
+                    .cause(text)
+                    .state(SAFE)
+                    .help("syncline backend rm NAME --dead", "does without it")
             }
             StorageError::Damaged { .. } => Self::new(Code::Damaged, "stored data is damaged")
                 .cause(text)

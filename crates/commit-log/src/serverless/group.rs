@@ -9,6 +9,21 @@ use storage::ObjectStore;
 use super::certifier::Certifier;
 use super::rounds::{FaultModel, Quorums};
 
+/// Whether a commit may be proposed for a slot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// It may.
+    Open,
+    /// The slot is known to be filled: it is read.
+    Filled,
+    /// This entry has changed the stores since the log was opened. What belongs to a commit may lie in stores that were left,
+    /// so nothing is proposed before somebody has looked at that and opened the log anew.
+    Changed {
+        /// Which entry.
+        seq: u64,
+    },
+}
+
 /// A store under the name that the workspace knows it by.
 #[derive(Debug, Clone)]
 pub struct NamedStore {
@@ -50,6 +65,12 @@ impl Group {
         &self.stores
     }
 
+    /// Returns the names of the stores, for error texts.
+    pub fn names(&self) -> String {
+        let names: Vec<&str> = self.stores.iter().map(|store| store.name.as_str()).collect();
+        names.join(", ")
+    }
+
     /// Returns the sizes of the quorums.
     pub fn quorums(&self) -> &Quorums {
         &self.quorums
@@ -73,8 +94,29 @@ pub trait Membership: Send + Sync + Debug {
     /// Takes note of an entry of the log. Entries come in order, but some may come again.
     fn learn(&self, entry: &Entry);
 
-    /// Returns the group of a slot, or `None` while too few entries are known.
+    /// Returns the group that decides a slot, or `None` where it is not known here: too few entries were learned, or it was
+    /// another one long ago.
     fn group(&self, slot: u64) -> Option<Arc<Group>>;
+
+    /// Returns the group to which a slot was carried over after another one had filled it: there it is read as settled.
+    fn heir(&self, _slot: u64) -> Option<Arc<Group>> {
+        None
+    }
+
+    /// Up to which entry everything was learned.
+    fn known(&self) -> u64 {
+        u64::MAX
+    }
+
+    /// Returns the newest group that is known.
+    fn newest(&self) -> Option<Arc<Group>> {
+        self.group(1)
+    }
+
+    /// Tells whether a commit may be proposed for a slot.
+    fn standing(&self, _slot: u64) -> Standing {
+        Standing::Open
+    }
 }
 
 /// A group that never changes.

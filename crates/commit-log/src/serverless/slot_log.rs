@@ -11,6 +11,7 @@
 //! A proposal whose answer was lost may have succeeded: the device that asks again finds its own operation id in a slot.
 
 mod background;
+mod carrying;
 mod checkpoints;
 mod deliberation;
 mod gathering;
@@ -179,8 +180,13 @@ impl SlotCommitLog {
         if seen.seq == 0 && seen != self.slots.genesis.head() {
             return Err(lost());
         }
+        if self.slots.catch_up(seen.seq).await?.saturating_add(1) < seen.seq {
+            let group = self.slots.newest_group()?;
+            self.check_all_are_there(&group, seen.seq).await?;
+            return Err(lost());
+        }
         let is_known = seen.seq == 0 || self.slots.known().seq >= seen.seq;
-        let group = self.slots.group(seen.seq.max(1))?;
+        let (group, _) = self.slots.readers_group(seen.seq.max(1))?;
         if let ([single], true) = (group.stores(), is_known) {
             let key = match seen.seq {
                 0 => ObjectKey::genesis(),
@@ -299,6 +305,7 @@ impl CommitLog for SlotCommitLog {
     async fn entries(&self, since: u64, length_max: u64) -> Result<Vec<Entry>, CommitLogError> {
         let mut entries: Vec<Entry> = Vec::new();
         let mut length = 0;
+        self.slots.catch_up(since).await?;
         let mut walk = self.slots.walk(since, None);
         while let Some(entry) = walk.next().await? {
             length += encode_message(&entry).len() as u64;
@@ -311,6 +318,7 @@ impl CommitLog for SlotCommitLog {
     }
 
     async fn subscribe(&self, since: u64) -> Result<EntryStream, CommitLogError> {
+        self.slots.catch_up(since).await?;
         let state = Some((self.slots.clone(), since));
         Ok(unfold(state, |state| async move {
             let (slots, last) = state?;
@@ -333,16 +341,10 @@ impl CommitLog for SlotCommitLog {
     }
 
     async fn checkpoint(&self) -> Result<Option<Checkpoint>, CommitLogError> {
-        checkpoints::newest(&self.slots, &*self.newest_group()?).await
+        checkpoints::newest(&self.slots, &*self.slots.newest_group()?).await
     }
 
     async fn publish_checkpoint(&self, checkpoint: &Checkpoint) -> Result<(), CommitLogError> {
-        checkpoints::publish(&self.slots, &*self.newest_group()?, checkpoint).await
-    }
-}
-
-impl SlotCommitLog {
-    fn newest_group(&self) -> Result<Arc<Group>, CommitLogError> {
-        self.slots.group(self.slots.known().seq + 1)
+        checkpoints::publish(&self.slots, &*self.slots.newest_group()?, checkpoint).await
     }
 }

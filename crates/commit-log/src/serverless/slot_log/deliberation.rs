@@ -16,7 +16,7 @@ use super::Means;
 use super::background::Background;
 use crate::serverless::candidate::{Candidate, Context};
 use crate::serverless::group::Group;
-use crate::serverless::rounds::{Answer, Proposer, Request, Status};
+use crate::serverless::rounds::{Answer, Carrier, Proposer, Request, Status};
 
 /// How long a store of several may take for one answer.
 pub(super) const CALL_PATIENCE: Duration = Duration::from_secs(30);
@@ -115,6 +115,23 @@ impl Deliberation<'_> {
                     proposer.answer(&request, Answer::Failed);
                 }
             }
+        }
+    }
+
+    /// Lets a carrier leave a decision at every store that answers.
+    pub(super) async fn carry(
+        &self,
+        carrier: &mut Carrier<Candidate>,
+        failures: &mut [Option<Failure>],
+    ) {
+        let mut calls = Calls::new();
+        loop {
+            for request in carrier.requests() {
+                calls.push(self.call(request));
+            }
+            let Some((request, reply)) = self.background.beside(calls.next()).await else { return };
+            let answer = self.understand(reply, &mut failures[request.store]);
+            carrier.answer(&request, answer);
         }
     }
 

@@ -15,7 +15,7 @@ use super::deliberation::{Deliberation, Failure};
 use super::{Means, damaged};
 use crate::commit_log::CommitLogError;
 use crate::serverless::candidate::{Candidate, Context};
-use crate::serverless::group::{Group, Membership, NamedStore};
+use crate::serverless::group::{Group, Membership, NamedStore, Standing};
 use crate::serverless::rounds::{Message, Proposer, ProposerId, Status};
 
 /// How many slots are read at once when catching up.
@@ -98,7 +98,38 @@ impl Slots {
         self.membership.group(slot).ok_or_else(unknown)
     }
 
-    fn deliberation<'a>(&'a self, group: &'a Group, slot: u64) -> Deliberation<'a> {
+    /// Returns the newest group that is known.
+    pub(super) fn newest_group(&self) -> Result<Arc<Group>, CommitLogError> {
+        let unknown = || damaged(self.known().seq, "the stores that follow it are not known here");
+        self.membership.newest().ok_or_else(unknown)
+    }
+
+    /// Returns the group that is asked what fills a slot, and whether the slot was only carried over to it.
+    pub(super) fn readers_group(&self, slot: u64) -> Result<(Arc<Group>, bool), CommitLogError> {
+        match self.membership.heir(slot) {
+            Some(heir) => Ok((heir, true)),
+            None => Ok((self.group(slot)?, false)),
+        }
+    }
+
+    /// Reads on until it is known which stores are responsible for the slot after `seq`; ends before where the log does.
+    pub(super) async fn catch_up(self: &Arc<Self>, seq: u64) -> Result<u64, CommitLogError> {
+        let known = self.membership.known();
+        if known >= seq {
+            return Ok(known);
+        }
+        let mut walk = self.walk(known, None);
+        let mut last = known;
+        while last < seq
+            && let Some(entry) = walk.next().await?
+        {
+            last = entry.seq;
+            self.remember(entry.head());
+        }
+        Ok(last)
+    }
+
+    pub(super) fn deliberation<'a>(&'a self, group: &'a Group, slot: u64) -> Deliberation<'a> {
         let workspace = self.genesis.workspace();
         let Self { means, background, quickest, .. } = self;
         Deliberation { means, background, quickest, workspace, group, slot }
@@ -106,7 +137,10 @@ impl Slots {
 
     /// Reads a slot; where it may be filled and takes finishing, finishes it if `finishes`.
     pub(super) async fn read(&self, slot: u64, finishes: bool) -> Result<Found, CommitLogError> {
-        let group = self.group(slot)?;
+        let (group, is_settled) = self.readers_group(slot)?;
+        if is_settled {
+            return self.read_settled(&group, slot).await;
+        }
         let proposer = Proposer::read(*group.quorums(), self.means.new_id());
         let found = self.deliberate(&group, slot, proposer, finishes).await?;
         if let Found::Filled(candidate) = &found {
@@ -115,9 +149,37 @@ impl Slots {
         Ok(found)
     }
 
+    /// Reads a slot that was carried over to a group after another one had filled it.
+    async fn read_settled(&self, group: &Group, slot: u64) -> Result<Found, CommitLogError> {
+        let mut proposer = Proposer::read_settled(*group.quorums(), self.means.new_id());
+        let mut failures: Vec<Option<Failure>> = group.stores().iter().map(|_| None).collect();
+        match self.deliberation(group, slot).run(&mut proposer, &mut failures).await {
+            Status::Decided(candidate) => {
+                self.membership.learn(candidate.entry());
+                Ok(Found::Filled(candidate))
+            }
+            Status::Undecided => {
+                Err(CommitLogError::NotCarriedOver { seq: slot, stores: group.names() })
+            }
+            _ => Err(Self::too_few(group, slot, failures)),
+        }
+    }
+
     /// Fills a slot, with this entry or with what others have proposed; returns with what.
     pub(super) async fn fill(&self, entry: Entry) -> Result<Candidate, CommitLogError> {
         let slot = entry.seq;
+        match self.membership.standing(slot) {
+            Standing::Open => {}
+            Standing::Changed { seq } => return Err(CommitLogError::GroupChanged { seq }),
+            Standing::Filled => {
+                return match self.read(slot, true).await? {
+                    Found::Filled(candidate) => Ok(candidate),
+                    Found::Nothing | Found::Perhaps => {
+                        Err(damaged(slot, "it was there, and its stores say that it is not"))
+                    }
+                };
+            }
+        }
         let group = self.group(slot)?;
         let own = match group.is_single() {
             true => Candidate::anonymous(entry),
@@ -183,7 +245,11 @@ impl Slots {
     }
 
     /// Says which stores are missing, and why.
-    fn too_few(group: &Group, slot: u64, failures: Vec<Option<Failure>>) -> CommitLogError {
+    pub(super) fn too_few(
+        group: &Group,
+        slot: u64,
+        failures: Vec<Option<Failure>>,
+    ) -> CommitLogError {
         let mut failed = group.stores().iter().zip(failures);
         if group.is_single() {
             return match failed.next() {
@@ -211,8 +277,9 @@ impl Slots {
     }
 
     /// Reads some slots after `head` from one store, as far as they prove each other: whoever proposes for a slot names
-    /// the hash of what filled the one before.
-    async fn proven(&self, head: &Head, group: &Group) -> Vec<Entry> {
+    /// the hash of what filled the one before. That holds wherever the vote was given, so slots that were carried over may be
+    /// read so, too.
+    async fn proven(&self, head: &Head, group: &Group, is_settled: bool) -> Vec<Entry> {
         if group.certifier().is_some() {
             return Vec::new();
         }
@@ -241,7 +308,7 @@ impl Slots {
                 entries.push(entry);
             }
             // Nothing proves the last one, unless there is only one vote.
-            if !group.is_single() {
+            if !group.is_single() || is_settled {
                 entries.pop();
             }
             return entries;
@@ -262,7 +329,9 @@ impl Slots {
         let is_single = group.is_single();
         let context = Context { workspace, slot, certifier: None, is_single };
         Ok(match context.decode(&bytes).map_err(Failure::Message)? {
-            Message::Vote(candidate) => Some(candidate.entry().clone()),
+            Message::Vote(candidate) | Message::Decided(candidate) => {
+                Some(candidate.entry().clone())
+            }
             _ => None,
         })
     }
@@ -288,8 +357,8 @@ impl Walk {
             && self.row >= READ_AHEAD_AFTER
             && let Some(head) = self.head
         {
-            let group = self.slots.group(self.since + 1)?;
-            self.ahead = self.slots.proven(&head, &group).await.into();
+            let (group, is_settled) = self.slots.readers_group(self.since + 1)?;
+            self.ahead = self.slots.proven(&head, &group, is_settled).await.into();
             // The next few are read one by one: where little is proven, the end is near.
             self.row = if self.ahead.len() as u64 + 1 < READ_AHEAD { 0 } else { self.row };
             self.ahead_of = Some(group);
@@ -313,7 +382,10 @@ impl Walk {
 
     /// Takes an entry that was read ahead, unless the group has changed since: then the rest was read in vain.
     fn take_ahead(&mut self) -> Option<Entry> {
-        let group = self.slots.membership.group(self.since + 1)?;
+        let group = match self.ahead.is_empty() {
+            true => return None,
+            false => self.slots.readers_group(self.since + 1).ok()?.0,
+        };
         if !self.ahead_of.as_ref().is_some_and(|ahead_of| Arc::ptr_eq(ahead_of, &group)) {
             self.ahead.clear();
         }

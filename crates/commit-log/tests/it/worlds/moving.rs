@@ -403,12 +403,10 @@ impl Model for MovingWorld {
                 }
             }
             match stage {
-                Stage::Waiting if self.parts[number] == Part::Follower => {
-                    if self.sees_hint(state) {
-                        actions.push(Action::Follow(number));
-                    }
+                Stage::Waiting if self.parts[number] != Part::Follower => {
+                    actions.push(Action::Begin(number));
                 }
-                Stage::Waiting => actions.push(Action::Begin(number)),
+                Stage::Waiting if self.sees_hint(state) => actions.push(Action::Follow(number)),
                 Stage::Hinting(_) => actions.push(Action::Hint(number)),
                 Stage::First(machine) | Stage::Second(machine) => {
                     let status = machine.status();

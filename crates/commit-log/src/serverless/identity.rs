@@ -1,0 +1,191 @@
+//! A store that is not the one it was: emptied, replaced, or given to somebody else.
+//!
+//! *Participants*: the stores of a workspace, each with an object that tells which store of the workspace it is, and devices
+//! that may have slept while it left the workspace. *Goal*: a store that has lost its lists never takes part in an agreement
+//! again; it would say that nothing was decided. *Non-goals*: a store that has lost only a part, or was restored from an
+//! older copy (`docs/design/agreement.md`, "Restored stores"). *Invariant*: nothing is believed of a store whose identity was
+//! not seen within [`TRUSTED_FOR`], or beside what it says.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use model::{Clock, StoreId, Timestamp};
+use parking_lot::Mutex;
+use storage::{ObjectEntry, ObjectKey, ObjectStore, PutMode, PutOutcome, StorageError};
+
+type Result<T> = std::result::Result<T, StorageError>;
+
+/// How long a store that was seen to be itself is trusted. A computer that was asleep asks again: both times count.
+pub const TRUSTED_FOR: Duration = Duration::from_secs(20);
+
+/// A store that must say which one it is before anything else that it says counts.
+#[derive(Debug)]
+pub struct Identified {
+    store: Arc<dyn ObjectStore>,
+    identity: StoreId,
+    clock: Arc<dyn Clock>,
+    seen: Mutex<Option<(Duration, Timestamp)>>,
+}
+
+impl Identified {
+    /// Believes `store` only as long as it is the store `identity` of the workspace.
+    pub fn new(store: Arc<dyn ObjectStore>, identity: StoreId, clock: Arc<dyn Clock>) -> Self {
+        Self { store, identity, clock, seen: Mutex::default() }
+    }
+
+    fn is_trusted(&self) -> bool {
+        let Some((elapsed, wall)) = *self.seen.lock() else { return false };
+        let since = self.clock.elapsed().saturating_sub(elapsed);
+        // The time since start stands still while the computer sleeps; the wall time may jump.
+        let seconds = self.clock.now().seconds.abs_diff(wall.seconds);
+        since < TRUSTED_FOR && seconds < TRUSTED_FOR.as_secs()
+    }
+
+    async fn identify(&self) -> Result<()> {
+        let now = (self.clock.elapsed(), self.clock.now());
+        let text = self.store.get(&ObjectKey::store_id()).await?;
+        let found =
+            text.as_ref().and_then(|text| std::str::from_utf8(text).ok()?.trim().parse().ok());
+        if found == Some(self.identity) {
+            *self.seen.lock() = Some(now);
+            return Ok(());
+        }
+        *self.seen.lock() = None;
+        let detail = match text {
+            None => "was emptied or replaced: it does not know this workspace any more",
+            Some(_) => "was replaced by another store of this workspace",
+        };
+        Err(StorageError::Replaced { store: self.store.describe(), detail })
+    }
+
+    /// Makes sure that the store is itself, before anything is written to what may be somebody else's by now.
+    async fn before<T>(&self, work: impl Future<Output = Result<T>> + Send) -> Result<T> {
+        if !self.is_trusted() {
+            self.identify().await?;
+        }
+        work.await
+    }
+
+    /// Reads something, and makes sure at the same time that the store is itself.
+    async fn beside<T>(&self, work: impl Future<Output = Result<T>> + Send) -> Result<T> {
+        if self.is_trusted() {
+            return work.await;
+        }
+        let (identified, done) = futures_util::future::join(self.identify(), work).await;
+        identified?;
+        done
+    }
+}
+
+#[async_trait]
+impl ObjectStore for Identified {
+    fn describe(&self) -> String {
+        self.store.describe()
+    }
+
+    async fn put(&self, key: &ObjectKey, bytes: Bytes, mode: PutMode) -> Result<PutOutcome> {
+        self.before(self.store.put(key, bytes, mode)).await
+    }
+
+    async fn put_deferred(&self, key: &ObjectKey, bytes: Bytes) -> Result<()> {
+        self.before(self.store.put_deferred(key, bytes)).await
+    }
+
+    async fn sync(&self) -> Result<()> {
+        self.store.sync().await
+    }
+
+    async fn get(&self, key: &ObjectKey) -> Result<Option<Bytes>> {
+        self.beside(self.store.get(key)).await
+    }
+
+    async fn get_range(&self, key: &ObjectKey, range: Range<u64>) -> Result<Option<Bytes>> {
+        self.beside(self.store.get_range(key, range)).await
+    }
+
+    async fn size(&self, key: &ObjectKey) -> Result<Option<u64>> {
+        self.beside(self.store.size(key)).await
+    }
+
+    async fn list(
+        &self,
+        prefix: &str,
+        start_after: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<ObjectEntry>> {
+        self.beside(self.store.list(prefix, start_after, limit)).await
+    }
+
+    async fn delete(&self, key: &ObjectKey) -> Result<()> {
+        self.before(self.store.delete(key)).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use futures_util::FutureExt;
+
+    use super::*;
+
+    /// A clock that a test sets; the wall time may stand apart from the time since the start.
+    #[derive(Debug, Default)]
+    struct SetClock {
+        elapsed: AtomicU64,
+        wall: AtomicU64,
+    }
+
+    impl Clock for SetClock {
+        fn now(&self) -> Timestamp {
+            let seconds = i64::try_from(self.wall.load(Ordering::Relaxed)).expect("small");
+            Timestamp { seconds, ..Timestamp::default() }
+        }
+
+        fn elapsed(&self) -> Duration {
+            Duration::from_secs(self.elapsed.load(Ordering::Relaxed))
+        }
+
+        fn sleep(&self, _: Duration) -> std::pin::Pin<Box<dyn Future<Output = ()> + Send>> {
+            Box::pin(std::future::ready(()))
+        }
+    }
+
+    fn now<T>(work: impl Future<Output = T>) -> T {
+        work.now_or_never().expect("nothing to wait for")
+    }
+
+    #[test]
+    fn emptied_store_is_not_believed_and_neither_is_another_in_its_place() {
+        let inner = storage::open("memory:identity").expect("opens");
+        let clock = Arc::new(SetClock::default());
+        let (own, other) = (StoreId::from_bytes([1; 16]), StoreId::from_bytes([2; 16]));
+        let store = Identified::new(inner.clone(), own, clock.clone());
+        let slot = ObjectKey::log_slot(1, 0);
+        now(store.get(&slot)).expect_err("it has no identity");
+        let put = |id: StoreId| {
+            now(inner.put(&ObjectKey::store_id(), id.to_string().into(), PutMode::Overwrite))
+        };
+        put(own).expect("put");
+        assert_eq!(now(store.get(&slot)).expect("it is itself"), None);
+        put(other).expect("put");
+        assert_eq!(now(store.get(&slot)).expect("it was seen just now"), None);
+        // Asleep: the time since the start stood still. Then awake for long.
+        for (elapsed, wall) in [(1, 100), (100, 200)] {
+            put(own).expect("put");
+            assert_eq!(now(store.get(&slot)).expect("it is itself"), None);
+            put(other).expect("put");
+            clock.elapsed.store(elapsed, Ordering::Relaxed);
+            clock.wall.store(wall, Ordering::Relaxed);
+            let vote = now(store.put(&slot, Bytes::from_static(b"vote"), PutMode::IfAbsent));
+            let error = vote.expect_err("another store");
+            assert!(error.to_string().contains("was replaced"), "{error}");
+        }
+        now(inner.delete(&ObjectKey::store_id())).expect("deleted");
+        let error = now(store.size(&slot)).expect_err("emptied");
+        assert!(error.to_string().contains("was emptied"), "{error}");
+    }
+}
