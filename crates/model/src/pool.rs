@@ -98,6 +98,15 @@ pub struct PoolConfig {
     pub stores: Vec<StoreRecord>,
 }
 
+/// What each store of a workspace says about all of them, so that any one leads to the others.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PoolHint {
+    /// The stores.
+    pub pool: PoolConfig,
+    /// The entry of the log with which those that agree took over; what was decided before lies there, too, as settled.
+    pub since: u64,
+}
+
 /// Why a pool cannot be as it is proposed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidPool {
@@ -309,6 +318,24 @@ impl Message for PoolConfig {
     const KIND: &'static str = "pool";
 }
 
+impl Encode for PoolHint {
+    fn encode(&self, encoder: &mut Encoder) {
+        encoder.unsigned(self.since);
+        self.pool.encode(encoder);
+    }
+}
+
+impl Decode for PoolHint {
+    fn decode(decoder: &mut Decoder<'_>) -> Result<Self, DecodeError> {
+        Ok(Self { since: decoder.unsigned()?, pool: PoolConfig::decode(decoder)? })
+    }
+}
+
+impl Message for PoolHint {
+    const MAGIC: u8 = b'H';
+    const KIND: &'static str = "hint at a pool";
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -335,6 +362,9 @@ mod tests {
             let pool = pool(redundancy).expect("a pool");
             let bytes = encode_message(&pool);
             assert_eq!(decode_message::<PoolConfig>(&bytes).expect("decodes"), pool);
+            let hint = PoolHint { pool, since: 300 };
+            let bytes = encode_message(&hint);
+            assert_eq!(decode_message::<PoolHint>(&bytes).expect("decodes"), hint);
         }
     }
 

@@ -175,6 +175,8 @@ pub struct Engine {
     put_by_us: Vec<(NodeId, u64, NodeRecord)>,
     report: SyncReport,
     observer: Observer,
+    /// The version of the settings by which the stores were opened, where there are such settings.
+    pool_version: Option<u64>,
     #[cfg(feature = "testing")]
     sabotage: Option<Sabotage>,
 }
@@ -235,6 +237,7 @@ impl Engine {
             put_by_us: Vec::new(),
             report: SyncReport::default(),
             observer: Arc::new(|_| {}),
+            pool_version: None,
             #[cfg(feature = "testing")]
             sabotage: None,
         })
@@ -302,6 +305,7 @@ impl Engine {
             }
             self.push().await?;
             self.fetch().await?;
+            self.check_pool()?;
             let merged = self.merge_round().await?;
             let proposed = self.checkin_round(merged.proposals).await?;
             if !merged.any && !proposed && self.state.outbox()?.is_empty() {
@@ -356,6 +360,7 @@ impl Engine {
 
     fn begin(&mut self) -> Result<()> {
         self.bind_root()?;
+        self.note_pool()?;
         if self.state.fact(RUNNING)?.is_some() {
             self.take_up_interrupted()?;
             self.state.transaction(State::forget_orphans)?;

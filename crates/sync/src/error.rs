@@ -99,6 +99,13 @@ pub enum SyncError {
     /// Another device changed the settings of the workspace first; the proposal has no effect.
     #[error("another device has changed the settings of the workspace meanwhile")]
     SettingsChanged,
+    /// The workspace has other stores than those with which the engine was opened. What was done is in order; the engine is to
+    /// be opened anew, with them.
+    #[error("the workspace has other stores since version {version} of its settings")]
+    StoresChanged {
+        /// The version of the settings that is in force now.
+        version: u64,
+    },
     /// The planner does not come to an end; this is a defect.
     #[error("no plan leads to agreement after {0} rounds")]
     NotSettling(u32),
@@ -166,6 +173,12 @@ impl SyncError {
             Self::Storage(error) => error.is_damage(),
             _ => false,
         }
+    }
+
+    /// Tells whether the workspace has other stores now, and what opened this must open it anew.
+    pub fn wants_other_stores(&self) -> bool {
+        let is_of_log = matches!(self, Self::Log(commit_log::CommitLogError::GroupChanged { .. }));
+        is_of_log || matches!(self, Self::StoresChanged { .. })
     }
 
     /// Tells whether trying again may help.

@@ -73,6 +73,13 @@ impl From<SyncError> for CommandError {
             SyncError::SettingsChanged => Self::new(Code::SettingsChanged, text)
                 .state("what it has decided is in force; nothing else was changed")
                 .help("syncline backend ls", "shows what is in force now"),
+            SyncError::StoresChanged { .. } => {
+                let headline = "the stores of the workspace are being changed again and again";
+                Self::new(Code::SettingsChanged, headline)
+                    .cause(text)
+                    .state(SAFE)
+                    .help("syncline sync", "goes on with those that are in force then")
+            }
             SyncError::NotSettling(_) => {
                 Self::new(Code::Defect, "the sync came to no end; this is a defect of Syncline")
                     .cause(text)

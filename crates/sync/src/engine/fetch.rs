@@ -120,6 +120,11 @@ impl Engine {
         }
         (self.observer)(Event::Step("push"));
         self.send_kept_packs(&outbox).await?;
+        if self.are_packs_of_another_pool(&outbox)? {
+            self.take_outbox_back().await?;
+            self.note_pool()?;
+            return Ok(count);
+        }
         if !self.are_packs_stored(&outbox).await? {
             self.take_outbox_back().await?;
             return Ok(count);

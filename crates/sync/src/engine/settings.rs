@@ -2,10 +2,13 @@
 
 use model::codec::{decode_message, encode_message};
 use model::environment::random_bytes;
-use model::{Action, Change, NodeId, NodeState, OpId, PoolConfig, TreeStore};
+use model::{Action, Change, Commit, NodeId, NodeState, OpId, PoolConfig, TreeStore};
 
 use super::Engine;
 use crate::error::{Result, SyncError};
+
+/// The fact by which version of the settings the packs of the outbox were stored.
+const POOL_OF_OUTBOX: &str = "pool of outbox";
 
 impl Engine {
     /// Returns the stores of the workspace and the version of that setting, as far as the log is folded; nothing where the
@@ -17,6 +20,42 @@ impl Engine {
         let Some(node) = self.state.node(&NodeId::POOL)? else { return Ok(None) };
         let NodeState::Settings(payload) = &node.state else { return Ok(None) };
         Ok(decode_message(payload).ok().map(|pool| (node.version, pool)))
+    }
+
+    /// Says by which version of the settings the stores were opened. Where the log has a newer one the engine stops, since
+    /// it would write to stores that are left.
+    ///
+    /// Packs that an earlier opening has stored are stored again, before the commit that names them is proposed: they may lie
+    /// in a store that is being emptied, by somebody who has looked into it already.
+    pub fn set_pool_version(&mut self, version: u64) {
+        self.pool_version = Some(version);
+    }
+
+    /// Stops where the log has other stores than those that were opened.
+    pub(super) fn check_pool(&self) -> Result<()> {
+        let Some(opened) = self.pool_version else { return Ok(()) };
+        match self.pool()? {
+            Some((version, _)) if version > opened => Err(SyncError::StoresChanged { version }),
+            _ => Ok(()),
+        }
+    }
+
+    /// Remembers by which version of the settings the packs of the outbox are stored, as long as there are none.
+    pub(super) fn note_pool(&mut self) -> Result<()> {
+        match self.pool_version {
+            Some(version) if self.state.outbox()?.is_empty() => {
+                self.state.set_fact(POOL_OF_OUTBOX, &version.to_le_bytes())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Tells whether packs that wait to be announced may have been stored by another version of the settings.
+    pub(super) fn are_packs_of_another_pool(&self, outbox: &[Commit]) -> Result<bool> {
+        let Some(version) = self.pool_version else { return Ok(false) };
+        let stored = self.state.fact(POOL_OF_OUTBOX)?.and_then(|bytes| bytes.try_into().ok());
+        let stored = stored.map_or(0, u64::from_le_bytes);
+        Ok(stored != version && outbox.iter().any(|commit| !commit.packs.is_empty()))
     }
 
     /// Proposes other stores in place of those of version `base`, and returns their version.
@@ -79,6 +118,50 @@ mod tests {
 
     fn now<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
         work.now_or_never().expect("nothing to wait for")
+    }
+
+    #[test]
+    fn packs_of_an_older_pool_are_stored_again_and_the_engine_stops_at_a_newer_one() {
+        let rooms = tempfile::tempdir().expect("a folder");
+        let store = rooms.path().join("store");
+        let folder = rooms.path().join("one");
+        std::fs::create_dir(&folder).expect("made");
+        let mut one = engine(&folder, &store, State::in_memory());
+        one.environment.random = Arc::new(Counting::default());
+        let environment = &one.environment;
+        let genesis = encode_message(environment.log.genesis()).into();
+        let key = ObjectKey::genesis();
+        let put = environment.store.object_store().put(&key, genesis, PutMode::IfAbsent);
+        put.now_or_never().expect("nothing to wait for").expect("put");
+        one.set_pool_version(0);
+        now(one.sync(Scope::Everything)).expect("syncs");
+        let bytes: Vec<u8> =
+            (0..200_000_u32).flat_map(|n| n.wrapping_mul(n).to_le_bytes()).collect();
+        std::fs::write(folder.join("large"), bytes).expect("written");
+        now(one.checkin()).expect("recorded");
+        let outbox = one.state.outbox().expect("read");
+        assert!(outbox.iter().any(|commit| !commit.packs.is_empty()), "a pack of its own");
+        assert!(!one.are_packs_of_another_pool(&outbox).expect("read"));
+        // The same folder, opened after the stores have changed.
+        one.set_pool_version(1);
+        assert!(one.are_packs_of_another_pool(&outbox).expect("read"));
+        now(one.sync(Scope::Everything)).expect("syncs");
+        let ids =
+            |commits: &[Commit]| commits.iter().map(|commit| commit.op_id).collect::<Vec<_>>();
+        assert_eq!(one.state.outbox().expect("read").len(), 0);
+        let entries =
+            now(async { Ok(one.environment.log.entries(0, 1 << 20).await?) }).expect("read");
+        let stood = entries.iter().any(|entry| ids(&outbox).contains(&entry.commit.op_id));
+        assert!(
+            !entries.is_empty() && !stood,
+            "what was stored by the older pool was proposed anew"
+        );
+        one.set_pool_version(0);
+        now(one.propose_pool(0, &pool("first"))).expect("accepted");
+        let stopped = now(one.sync(Scope::Everything));
+        assert!(matches!(stopped, Err(SyncError::StoresChanged { version: 1 })), "{stopped:?}");
+        one.set_pool_version(1);
+        now(one.sync(Scope::Everything)).expect("goes on");
     }
 
     #[test]
