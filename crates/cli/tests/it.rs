@@ -22,6 +22,8 @@ mod damage;
 mod exchange;
 #[path = "it/history.rs"]
 mod history;
+#[path = "it/lost.rs"]
+mod lost;
 #[path = "it/people.rs"]
 mod people;
 #[path = "it/sealed.rs"]

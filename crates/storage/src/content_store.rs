@@ -83,6 +83,16 @@ impl ContentStore {
         self.store.put_deferred(&key, bytes).await
     }
 
+    /// Replaces a page that was found damaged.
+    ///
+    /// # Errors
+    /// As [`Self::put_pack`].
+    pub async fn repair_page(&self, id: PageId, bytes: Bytes) -> Result<()> {
+        let key = ObjectKey::page(id);
+        check_content(&key, *id.as_bytes(), &bytes).await?;
+        self.store.put(&key, bytes, PutMode::Overwrite).await.map(drop)
+    }
+
     /// Makes durable what was deferred; see [`ObjectStore::sync`] for what a failure means.
     ///
     /// # Errors

@@ -260,6 +260,14 @@ impl ChunkFetcher {
         Ok(())
     }
 
+    /// Returns the index of a pack whose rest may be damaged.
+    ///
+    /// # Errors
+    /// [`SyncError`].
+    pub async fn index_of_damaged(&self, pack: &KnownPack) -> Result<Arc<PackIndex>> {
+        Ok(self.read_tail(pack).await?.index)
+    }
+
     /// Reads the indexes of packs, all at the same time.
     async fn read_indexes(
         &mut self,
@@ -531,11 +539,20 @@ impl ChunkFetcher {
         Ok(opened)
     }
 
-    /// Returns the bytes of one chunk.
+    /// Returns the bytes of one chunk. Where they are not right in one pack, every other that has them is tried.
     ///
     /// # Errors
     /// [`SyncError`].
     pub async fn chunk(&mut self, state: &State, chunk: &ChunkRef) -> Result<Vec<u8>> {
+        loop {
+            match self.chunk_at_its_place(state, chunk).await {
+                Err(error) if error.is_of_stored_data() && state.turn_to_spare(&chunk.id)? => {}
+                read => return read,
+            }
+        }
+    }
+
+    async fn chunk_at_its_place(&mut self, state: &State, chunk: &ChunkRef) -> Result<Vec<u8>> {
         let place = self.places(state, &[*chunk])?[0];
         let opened = self.open(state, &BTreeSet::from([place])).await?;
         let record = opened.get(&place).ok_or(SyncError::ChunkMissing(chunk.id))?;

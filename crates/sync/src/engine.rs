@@ -41,6 +41,7 @@ mod interrupted;
 mod inventory;
 #[cfg(test)]
 mod mended;
+mod put_back;
 mod settings;
 mod suspects;
 mod watch_loop;
@@ -48,6 +49,7 @@ mod watch_loop;
 pub use conflicts::{Conflict, Keep};
 pub use history::{At, Listed, VersionInfo};
 pub use inventory::LostVersion;
+pub use put_back::PutBack;
 pub use watch_loop::WatchOptions;
 
 /// Rounds of planning after which the engine gives up; none is known that needs more than a few.

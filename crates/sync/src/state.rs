@@ -13,6 +13,7 @@
 //! | `synced` | the merge base with what the file system said of each file ([`synced`]) |
 //! | `unsynced` | nodes whose remote version was not merged yet |
 //! | `packs`, `chunks` | where chunks rest ([`packs`]) |
+//! | `spares` | where else they rest ([`spares`]) |
 //! | `lists` | chunk lists of large files, so that an edit elsewhere costs what it changed ([`packs`]) |
 //! | `entries`, `history` | the log as read, and which entry changed which node ([`log_cache`]) |
 //! | `outbox`, `kept_packs` | commits on their way, and the packs that go before them ([`log_cache`], [`packs`]) |
@@ -29,6 +30,7 @@ use crate::error::{Result, SyncError};
 pub mod log_cache;
 pub mod packs;
 pub mod remote;
+pub mod spares;
 pub mod synced;
 
 pub use packs::ChunkPlace;
@@ -125,6 +127,7 @@ impl State {
                 return Err(SyncError::NewerDatabase { place, version, newest: SCHEMA_VERSION });
             }
         }
+        state.database(state.connection.execute_batch(spares::SCHEMA))?;
         state.connection.set_prepared_statement_cache_capacity(64);
         Ok(state)
     }
@@ -209,8 +212,13 @@ impl State {
     }
 
     fn run(&self, sql: &str, parameters: impl rusqlite::Params) -> Result<()> {
+        self.count(sql, parameters).map(drop)
+    }
+
+    /// Runs a statement and returns how many rows it has changed.
+    fn count(&self, sql: &str, parameters: impl rusqlite::Params) -> Result<usize> {
         let mut statement = self.database(self.connection.prepare_cached(sql))?;
-        self.database(statement.execute(parameters)).map(drop)
+        self.database(statement.execute(parameters))
     }
 
     /// Returns one row, or nothing.

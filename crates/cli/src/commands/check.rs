@@ -1,159 +1,240 @@
 //! `syncline check`: is everything that the log names stored, in as many stores as it should be, and what it should be?
+//!
+//! `--repair` takes what is missing from the other stores, and what no store has from the folder. What is still lost then is
+//! named version by version.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::BTreeSet;
 
-use model::PackId;
 use serde_json::{Value, json};
 use storage::ObjectKey;
-use storage::pool::Pool;
-use storage::pool::repair::{CarryOut, CheckOptions, CheckReport, Depth, Problem};
-use sync::engine::LostVersion;
+use storage::pool::repair::Depth;
+use sync::Engine;
+use sync::engine::{LostVersion, PutBack};
 
 use crate::arguments::CheckArguments;
 use crate::connect::{SessionOptions, open_data, with_engine};
 use crate::context::Context;
-use crate::error::{Code, CommandError, Result};
-use crate::folder::{Folder, Place};
+use crate::error::{Code, Result};
+use crate::folder::{Folder, Place, StoredPlace};
 use crate::text::{counted, path_text, size};
 use crate::ui::Symbol;
 
+mod look;
+
+use look::{Found, Lacking, look};
+
 /// The exit code of something that is partly so.
 const PARTLY: u8 = 3;
-
-/// How often a repair is followed by another look, because stores change while it works.
-const LOOKS_MAX: usize = 3;
 
 /// Runs the command.
 pub(crate) fn run(context: &Context<'_>, arguments: &CheckArguments) -> Result<u8> {
     context.no_dry_run("check")?;
     let folder = Folder::locate(&context.home, &arguments.folder.folder)?;
-    let Place::Stored(stored) = &folder.place else {
-        let headline = "checking what a server stores is not in this release";
-        return Err(
-            CommandError::new(Code::NotInThisRelease, headline).state("nothing was changed")
-        );
-    };
-    let options = SessionOptions::CHANGE_BESIDE_WATCH;
-    let packs =
-        with_engine(context, &folder, options, None, async |engine| engine.stored_packs().await)?;
-    let expected = packs.iter().map(|pack| ObjectKey::pack(pack.id)).collect();
-    let runtime = context.runtime()?;
-    let pool = {
-        let _guard = runtime.enter();
-        open_data(context, &folder, stored)
-    };
-    let depth = if arguments.read_data { Depth::Deep } else { Depth::Quick };
-    let found = runtime.block_on(look(&pool, &expected, depth, arguments.repair));
-    let lost: HashSet<PackId> = found.report.lost().filter_map(ObjectKey::as_pack).collect();
-    let versions = match lost.is_empty() {
+    let check = Check { context, arguments, folder: &folder };
+    let mut found = check.look()?;
+    let mut done = PutBack::default();
+    let mut pages = 0;
+    if arguments.repair && !(found.lost.is_empty() && found.lost_pages.is_empty()) {
+        let (lost, lost_pages) = (found.lost.clone(), found.lost_pages.clone());
+        (done, pages) = check.with_engine(async |engine| {
+            let done = match lost.is_empty() {
+                true => PutBack::default(),
+                false => engine.put_back(&lost).await?,
+            };
+            Ok((done, engine.renew_pages(&lost_pages).await?))
+        })?;
+        let written = found.written;
+        found = check.look()?;
+        found.written += written;
+    }
+    let versions = match found.lost.is_empty() {
         true => Vec::new(),
-        false => with_engine(context, &folder, options, None, async |engine| {
-            engine.versions_made_of(&lost).await
-        })?,
-    };
-    Ok(tell(context, arguments, &found, &versions))
-}
-
-/// What a check has found and done.
-struct Found {
-    /// How it is now.
-    report: CheckReport,
-    /// How many pieces were written.
-    written: u64,
-}
-
-impl Found {
-    fn count(&self, is_meant: impl Fn(&Problem) -> bool) -> u64 {
-        self.report.findings.iter().filter(|finding| is_meant(&finding.problem)).count() as u64
-    }
-}
-
-/// Looks, and repairs what can be repaired until a look finds nothing more to do.
-async fn look(pool: &Pool, expected: &BTreeSet<ObjectKey>, depth: Depth, repairs: bool) -> Found {
-    let options = CheckOptions { depth, ..CheckOptions::default() };
-    let mut written = 0;
-    let mut looks = 0;
-    loop {
-        let inventory = pool.inventory().await;
-        let report = pool.check(&inventory, expected, options).await;
-        looks += 1;
-        let plan = pool.plan_repair(&report);
-        if !repairs || plan.is_empty() || looks == LOOKS_MAX {
-            return Found { report, written };
+        false => {
+            let lost = found.lost.clone();
+            check.with_engine(async |engine| engine.versions_made_of(&lost).await)?
         }
-        written += pool.carry_out(&plan, CarryOut::default()).await.written;
-    }
+    };
+    Ok(check.tell(&Outcome { found, done, pages, versions }))
 }
 
-/// Says what was found. Returns the exit code: 0 where everything is as it should be, 3 where redundancy is missing, 8 where
-/// something is lost.
-fn tell(
-    context: &Context<'_>,
-    arguments: &CheckArguments,
-    found: &Found,
-    versions: &[LostVersion],
-) -> u8 {
-    let report = &found.report;
-    let lost = found.count(|problem| *problem == Problem::Lost);
-    let out_of_reach = found.count(|problem| *problem == Problem::OutOfReach);
-    let missing = found.count(|problem| matches!(problem, Problem::Missing { .. }));
-    let damaged = found.count(|problem| matches!(problem, Problem::Damaged { .. }));
-    let unseen: Vec<&str> = report.unseen.iter().map(|unseen| unseen.name.as_str()).collect();
-    context.ui.json(&json!({
-        "schema": "syncline.check/1",
-        "type": "summary",
-        "objects": report.objects,
-        "pieces": report.pieces,
-        "read_bytes": report.bytes_read,
-        "missing": missing,
-        "damaged": damaged,
-        "repaired": found.written,
-        "lost": lost,
-        "out_of_reach": out_of_reach,
-        "unseen_stores": unseen,
-        "lost_versions": versions.iter().map(version_json).collect::<Vec<_>>(),
-    }));
-    let pieces = |count| counted(count, "piece", "pieces");
-    let read = if arguments.read_data {
-        format!(", {} read", size(report.bytes_read))
-    } else {
-        String::new()
-    };
-    let looked = format!(
-        "{} in {}{read}",
-        counted(report.objects, "object", "objects"),
-        pieces(report.pieces)
-    );
-    if found.written > 0 {
-        context.ui.say(Symbol::Done, format!("repaired {}", pieces(found.written)));
+/// One run of the command.
+struct Check<'a> {
+    context: &'a Context<'a>,
+    arguments: &'a CheckArguments,
+    folder: &'a Folder,
+}
+
+/// What it has come to.
+struct Outcome {
+    found: Found,
+    done: PutBack,
+    pages: u64,
+    versions: Vec<LostVersion>,
+}
+
+impl Check<'_> {
+    fn with_engine<T>(
+        &self,
+        work: impl AsyncFnMut(&mut Engine) -> sync::error::Result<T>,
+    ) -> Result<T> {
+        let options = SessionOptions::CHANGE_BESIDE_WATCH;
+        with_engine(self.context, self.folder, options, None, work)
     }
-    for unseen in &report.unseen {
-        context.ui.note(format!("'{}' does not answer: {}", unseen.name, unseen.reason));
+
+    /// Looks at everything that the log names.
+    fn look(&self) -> Result<Found> {
+        let found = match &self.folder.place {
+            Place::Stored(stored) => self.look_at_stores(stored)?,
+            Place::Served { .. } => {
+                let reads = self.arguments.read_data;
+                self.with_engine(async |engine| {
+                    let packs = engine.stored_packs().await?;
+                    let lost = engine.lost_packs(reads).await?;
+                    let mut found = Found::on_server(packs.len() as u64, lost);
+                    if reads {
+                        found.read_bytes = packs.iter().map(|pack| pack.length).sum();
+                    }
+                    Ok(found)
+                })?
+            }
+        };
+        if self.arguments.read_data {
+            let doubtful = found.doubtful();
+            self.with_engine(async |engine| engine.trust_but(&doubtful))?;
+        }
+        Ok(found)
     }
-    let risk = missing + damaged;
-    if lost + out_of_reach + risk == 0 {
-        context.ui.say(Symbol::Done, format!("{looked}: all there"));
-        return if unseen.is_empty() { 0 } else { PARTLY };
+
+    fn look_at_stores(&self, stored: &StoredPlace) -> Result<Found> {
+        let expected: BTreeSet<ObjectKey> = self.with_engine(async |engine| {
+            let packs =
+                engine.stored_packs().await?.into_iter().map(|pack| ObjectKey::pack(pack.id));
+            let pages = engine.stored_pages().await?.into_iter().map(ObjectKey::page);
+            Ok(packs.chain(pages).collect())
+        })?;
+        let runtime = self.context.runtime()?;
+        let pool = {
+            let _guard = runtime.enter();
+            open_data(self.context, self.folder, stored)
+        };
+        let depth = if self.arguments.read_data { Depth::Deep } else { Depth::Quick };
+        Ok(runtime.block_on(look(&pool, &expected, depth, self.arguments.repair)))
     }
-    let line = format!("{looked}: {} missing, {damaged} damaged", pieces(missing));
-    context.ui.say(Symbol::Attention, line);
-    if out_of_reach > 0 {
-        let objects = counted(out_of_reach, "object is", "objects are");
-        context.ui.say(Symbol::Attention, format!("{objects} out of reach while stores are away"));
+
+    /// Says what was found. Returns the exit code: 0 where everything is as it should be, 3 where redundancy is missing, 8
+    /// where a version of a file is lost.
+    fn tell(&self, outcome: &Outcome) -> u8 {
+        let Outcome { found, done, pages, versions } = outcome;
+        let ui = self.context.ui;
+        let lost_pages = found.lost_pages.len() as u64;
+        // Lost packs that no version needs are nobody's loss: their chunks are elsewhere, or in no file.
+        let lost = if versions.is_empty() { 0 } else { found.lost.len() as u64 };
+        let replaced = found.lost.len() as u64 - lost;
+        // A piece of what is lost and not needed is not missed.
+        let lacking = match lost + lost_pages {
+            0 => found.lacking,
+            _ => found.lacking.and(found.lacking_of_lost),
+        };
+        ui.json(&json!({
+            "schema": "syncline.check/1",
+            "type": "summary",
+            "objects": found.objects,
+            "pieces": found.pieces,
+            "read_bytes": found.read_bytes,
+            "missing": lacking.missing,
+            "damaged": lacking.damaged,
+            "repaired": found.written,
+            "put_back_packs": done.packs,
+            "put_back_bytes": done.bytes,
+            "renewed_pages": pages,
+            "lost": lost + lost_pages,
+            "replaced": replaced,
+            "out_of_reach": found.out_of_reach.len(),
+            "unseen_stores": found.unseen.iter().map(|(name, _)| name).collect::<Vec<_>>(),
+            "lost_versions": versions.iter().map(version_json).collect::<Vec<_>>(),
+        }));
+        self.tell_what_was_done(outcome, replaced);
+        let looked = self.looked(found);
+        let is_whole = found.out_of_reach.is_empty() && lacking.count() == 0;
+        if lost + lost_pages > 0 {
+            self.tell_lacks(&looked, found, lacking);
+            self.tell_losses(outcome, lost + lost_pages);
+            return Code::Missing.exit();
+        }
+        if is_whole {
+            ui.say(Symbol::Done, format!("{looked}: all there"));
+            return if found.unseen.is_empty() { 0 } else { PARTLY };
+        }
+        self.tell_lacks(&looked, found, lacking);
+        if lacking.count() > 0 && !self.arguments.repair {
+            ui.note("nothing is lost; `syncline check --repair` adds what is missing");
+        }
+        PARTLY
     }
-    if lost > 0 {
+
+    fn tell_what_was_done(&self, outcome: &Outcome, replaced: u64) {
+        let Outcome { found, done, pages, .. } = outcome;
+        let ui = self.context.ui;
+        if found.written > 0 {
+            ui.say(Symbol::Done, format!("repaired {}", pieces(found.written)));
+        }
+        if done.packs > 0 {
+            let chunks = counted(done.chunks, "lost chunk", "lost chunks");
+            ui.say(Symbol::Done, format!("put back {chunks}, {} in all", size(done.bytes)));
+        }
+        if *pages > 0 {
+            let pages = counted(*pages, "page", "pages");
+            ui.say(Symbol::Done, format!("made {pages} of the checkpoint anew"));
+        }
+        if replaced > 0 {
+            let packs = counted(replaced, "lost pack is", "lost packs are");
+            ui.note(format!("{packs} not needed any more: what files are made of is elsewhere"));
+        }
+        for (name, reason) in &found.unseen {
+            ui.note(format!("'{name}' does not answer: {reason}"));
+        }
+    }
+
+    fn looked(&self, found: &Found) -> String {
+        let read = match self.arguments.read_data {
+            true => format!(", {} read", size(found.read_bytes)),
+            false => String::new(),
+        };
+        let objects = counted(found.objects, "object", "objects");
+        format!("{objects} in {}{read}", pieces(found.pieces))
+    }
+
+    fn tell_lacks(&self, looked: &str, found: &Found, lacking: Lacking) {
+        let Lacking { missing, damaged } = lacking;
+        let line = format!("{looked}: {} missing, {damaged} damaged", pieces(missing));
+        self.context.ui.say(Symbol::Attention, line);
+        if !found.out_of_reach.is_empty() {
+            let objects = counted(found.out_of_reach.len() as u64, "object is", "objects are");
+            let line = format!("{objects} out of reach while stores are away");
+            self.context.ui.say(Symbol::Attention, line);
+        }
+    }
+
+    fn tell_losses(&self, outcome: &Outcome, lost: u64) {
+        let ui = self.context.ui;
         let objects = counted(lost, "object is", "objects are");
-        context.ui.say(Symbol::Attention, format!("{objects} lost; what is made of them:"));
-        for version in versions {
+        ui.say(Symbol::Attention, format!("{objects} lost; what is made of them:"));
+        for version in &outcome.versions {
             let what = if version.is_current { "now" } else { "history" };
-            context.ui.answer(format!("v{:<6} {what:8} {}", version.seq, version.path));
+            ui.answer(format!("v{:<6} {what:8} {}", version.seq, version.path));
         }
-        return Code::Missing.exit();
+        if self.arguments.repair {
+            ui.note(
+                "`syncline check --repair` on a device that still has these files puts them back",
+            );
+        } else {
+            ui.note("`syncline check --repair` puts back what this folder still has of them");
+        }
     }
-    if risk > 0 && !arguments.repair {
-        context.ui.note("nothing is lost; `syncline check --repair` adds what is missing");
-    }
-    PARTLY
+}
+
+fn pieces(count: u64) -> String {
+    counted(count, "piece", "pieces")
 }
 
 fn version_json(version: &LostVersion) -> Value {

@@ -212,6 +212,27 @@ fn device_without_the_newest_key_waits_for_the_passphrase_and_loses_nothing() {
 }
 
 #[test]
+fn lost_packs_come_back_sealed() {
+    let room = Room::new();
+    let (one, other) = (room.device("one"), room.device("other"));
+    one.write("file", noise(SIZE));
+    room.init(&one, "correct horse");
+    one.write("file", &noise(SIZE + 9)[9..]);
+    one.sync().ok();
+    for (path, _) in room.objects() {
+        if path.to_string_lossy().contains("/packs/") {
+            fs::remove_file(path).unwrap();
+        }
+    }
+    one.run(&["check"]).ends_with(8);
+    let found = one.run(&["check", "--repair", "--json"]).ends_with(8).json();
+    let lost = found["lost_versions"].as_array().unwrap();
+    assert_eq!((lost.len(), &lost[0]["is_current"]), (1, &false.into()), "{found}");
+    room.clone(&other, "correct horse").ok();
+    assert_eq!(other.read("file"), &noise(SIZE + 9)[9..]);
+}
+
+#[test]
 fn stolen_store_tells_no_name_content_size_or_device() {
     let room = Room::new();
     let one = room.device("one");

@@ -111,26 +111,37 @@ fn store_that_was_emptied_gets_everything_back() {
 }
 
 #[test]
-fn what_no_store_has_any_more_is_named_file_by_file() {
-    let several = Several::synced(3, KINDS[0]);
-    several.one.write("lost.bin", noise(400_000));
-    several.one.sync().ok();
-    for number in 0..3 {
-        let mut waiting = vec![several.store(number)];
-        while let Some(path) = waiting.pop() {
-            if path.is_dir() {
-                waiting.extend(fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path()));
-            } else if path.to_string_lossy().contains("/packs/")
-                && (300_000..500_000).contains(&path.metadata().unwrap().len())
-            {
-                fs::remove_file(path).unwrap();
+fn what_no_store_has_any_more_is_named_file_by_file_and_put_back_by_who_has_it() {
+    for kind in KINDS {
+        let several = Several::synced(5, kind);
+        several.one.write("lost.bin", noise(400_000));
+        several.one.sync().ok();
+        let mut removed = 0;
+        for number in 0..5 {
+            let mut waiting = vec![several.store(number)];
+            while let Some(path) = waiting.pop() {
+                let text = path.to_string_lossy().into_owned();
+                if path.is_dir() {
+                    waiting.extend(fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path()));
+                } else if (text.contains("/packs/") || text.contains("/blocks/"))
+                    && (100_000..500_000).contains(&path.metadata().unwrap().len())
+                {
+                    fs::remove_file(path).unwrap();
+                    removed += 1;
+                }
             }
         }
+        assert!(removed > 1);
+        let found = several.other.run(&["check", "--repair", "--json"]).ends_with(8).json();
+        let lost = found["lost_versions"].as_array().unwrap();
+        assert_eq!(lost.len(), 1, "{found}");
+        assert_eq!((&lost[0]["path"], &lost[0]["is_current"]), (&"lost.bin".into(), &true.into()));
+        let found = several.one.run(&["check", "--repair", "--json"]).ok().json();
+        assert!(found["put_back_packs"].as_u64() > Some(0), "{found}");
+        several.settle();
+        let found = several.other.run(&["check", "--read-data", "--json"]).ok().json();
+        assert_eq!((&found["missing"], &found["lost"]), (&0.into(), &0.into()), "{found}");
     }
-    let found = several.one.run(&["check", "--repair", "--json"]).ends_with(8).json();
-    let lost = found["lost_versions"].as_array().unwrap();
-    assert_eq!(lost.len(), 1, "{found}");
-    assert_eq!((&lost[0]["path"], &lost[0]["is_current"]), (&"lost.bin".into(), &true.into()));
 }
 
 #[test]

@@ -79,6 +79,16 @@ impl Upload {
         let (is_offline, generation) = (self.is_offline, self.generation + 1);
         *self = Self { is_offline, generation, ..Self::default() };
     }
+
+    /// Takes a chunk for a pack that is being made. Returns whether nobody else has.
+    pub(super) fn claim(&self, chunk: ChunkId) -> bool {
+        self.claims.lock().insert(chunk)
+    }
+
+    /// Returns the packs that no commit names yet, each with the number of its chunks.
+    pub(super) fn new_packs(&self) -> impl Iterator<Item = (PackRef, u64)> + '_ {
+        self.packs.iter().map(|new| (new.pack, new.index.chunks().len() as u64))
+    }
 }
 
 /// A pack that the store has taken or refused, and how long that took.
@@ -568,18 +578,20 @@ impl Engine {
     }
 
     /// Sends a pack on its way. A single small one is held back, since it may travel inside the commit.
-    async fn take_pack(&mut self, pack: FinishedPack) -> Result<()> {
+    pub(super) async fn take_pack(&mut self, pack: FinishedPack) -> Result<()> {
         let bytes = Bytes::from(pack.bytes);
         let new = PackRef { id: pack.id, length: bytes.len() as u64 };
         let mut new = NewPack { pack: new, index: pack.index, bytes: Some(bytes) };
-        if new.pack.length > INLINE_PACKS_LENGTH_MAX as u64 {
-            self.store_pack(&mut new).await?;
+        // A pack that the log names already was lost, and is made anew: readers look for it in the store.
+        let is_named = !self.upload.is_offline && self.state.knows_pack(&new.pack.id)?;
+        if new.pack.length > INLINE_PACKS_LENGTH_MAX as u64 || is_named {
+            self.store_pack(&mut new, is_named).await?;
         }
         self.upload.packs.push(new);
         Ok(())
     }
 
-    async fn store_pack(&mut self, pack: &mut NewPack) -> Result<()> {
+    async fn store_pack(&mut self, pack: &mut NewPack, replaces: bool) -> Result<()> {
         let Some(bytes) = pack.bytes.take() else { return Ok(()) };
         if self.upload.is_offline {
             return self.state.keep_pack(&pack.pack.id, &bytes);
@@ -589,7 +601,10 @@ impl Engine {
         let id = pack.pack.id;
         let put = async move {
             let began = clock.elapsed();
-            let sent = store.put_pack_deferred(id, bytes).await;
+            let sent = match replaces {
+                true => store.repair_pack(id, bytes).await,
+                false => store.put_pack_deferred(id, bytes).await,
+            };
             (id, sent, clock.elapsed().saturating_sub(began))
         };
         self.upload.sending.push(put.boxed());
@@ -634,7 +649,7 @@ impl Engine {
     }
 
     /// Makes all new packs durable and returns those to name and those to take along in a commit.
-    async fn take_packs(&mut self) -> Result<(Vec<PackRef>, Vec<Vec<u8>>)> {
+    pub(super) async fn take_packs(&mut self) -> Result<(Vec<PackRef>, Vec<Vec<u8>>)> {
         let mut packs = std::mem::take(&mut self.upload.packs);
         let length: u64 = packs.iter().map(|pack| pack.pack.length).sum();
         let is_inline = length <= INLINE_PACKS_LENGTH_MAX as u64;
@@ -643,7 +658,7 @@ impl Engine {
             match &pack.bytes {
                 Some(bytes) if is_inline => inline.push(bytes.to_vec()),
                 _ => {
-                    self.store_pack(pack).await?;
+                    self.store_pack(pack, false).await?;
                     named.push(pack.pack);
                 }
             }
@@ -657,7 +672,7 @@ impl Engine {
     }
 
     /// Remembers where the chunks of own packs rest, without reading the packs again.
-    fn learn_own_packs(&mut self) -> Result<()> {
+    pub(super) fn learn_own_packs(&mut self) -> Result<()> {
         let packs = std::mem::take(&mut self.upload.packs);
         self.in_transaction(|engine| {
             for new in &packs {

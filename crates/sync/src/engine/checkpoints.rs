@@ -1,5 +1,7 @@
 //! Begins at a checkpoint instead of replaying the log, and publishes checkpoints for those who come later.
 
+use std::collections::BTreeSet;
+
 use bytes::Bytes;
 use model::checkpoint::{
     Checkpoint, Page, build_stored_pages, decode_entry, decode_pack_entry, node_entry, pack_entry,
@@ -33,6 +35,22 @@ impl Engine {
             Err(error) => return Err(error.into()),
         }
         (self.observer)(Event::Step("checkpoint"));
+        // All or nothing: half of a checkpoint is none.
+        self.state.begin()?;
+        let taken = self.take_over(&checkpoint).await;
+        self.state.end(taken.is_ok())?;
+        match taken {
+            // The log is still there.
+            Err(error) if error.is_of_stored_data() || matches!(error, SyncError::Decode(_)) => {
+                let reason = format!("its checkpoint cannot be read: {error}");
+                self.report.void_entries.push(VoidEntry { seq: checkpoint.head.seq, reason });
+                Ok(())
+            }
+            taken => taken,
+        }
+    }
+
+    async fn take_over(&mut self, checkpoint: &Checkpoint) -> Result<()> {
         self.read_tree(checkpoint.nodes, |state, key, value| {
             let (id, node) = decode_entry::<NodeId, TreeNode>(key, value)?;
             let is_alive = node.is_alive();
@@ -86,12 +104,17 @@ impl Engine {
         let known =
             self.environment.log.checkpoint().await?.map_or(0, |checkpoint| checkpoint.head.seq);
         if head.seq >= known + INTERVAL {
-            self.publish_checkpoint(head).await?;
+            self.publish_checkpoint(head, &BTreeSet::new()).await?;
         }
         self.state.set_fact("checkpoint", &head.seq.max(known).to_le_bytes())
     }
 
-    async fn publish_checkpoint(&mut self, head: Head) -> Result<()> {
+    /// Stores and publishes the checkpoint of a head; what is in `lost` is written again, whatever is there. Returns its pages.
+    pub(super) async fn publish_checkpoint(
+        &mut self,
+        head: Head,
+        lost: &BTreeSet<PageId>,
+    ) -> Result<BTreeSet<PageId>> {
         let mut pages = Vec::new();
         let mut keep = |id, page| {
             pages.push((id, page));
@@ -108,7 +131,13 @@ impl Engine {
         }
         let node_count = self.state.remote_count()?;
         let store = &self.environment.store;
+        let ids = pages.iter().map(|(id, _)| *id).collect();
         for (id, page) in pages {
+            if lost.contains(&id) {
+                self.report.sent_bytes += page.len() as u64;
+                store.repair_page(id, Bytes::from(page)).await?;
+                continue;
+            }
             // Most pages are those of the checkpoint before.
             if store.object_store().size(&ObjectKey::page(id)).await?.is_none() {
                 self.report.sent_bytes += page.len() as u64;
@@ -118,7 +147,8 @@ impl Engine {
         store.sync().await?;
         let checkpoint = Checkpoint { head, nodes, node_count, packs, seal: None };
         let checkpoint = self.keys.seal_checkpoint(checkpoint);
-        Ok(self.environment.log.publish_checkpoint(&checkpoint).await?)
+        self.environment.log.publish_checkpoint(&checkpoint).await?;
+        Ok(ids)
     }
 }
 

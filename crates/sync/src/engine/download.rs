@@ -286,7 +286,14 @@ impl Engine {
         if targets.is_empty() {
             return Ok(false);
         }
-        let failed = self.stage(&targets).await?;
+        let mut failed = self.stage(&targets).await?;
+        if !failed.is_empty() && self.turn_to_spares(&targets, &failed).await? {
+            let again: BTreeSet<usize> = std::mem::take(&mut failed).into_keys().collect();
+            for number in &again {
+                self.environment.file_system.discard(targets[*number].token)?;
+            }
+            failed = self.stage_some(&targets, |number| again.contains(&number)).await?;
+        }
         self.environment.file_system.make_durable()?;
         self.in_transaction(|engine| {
             engine.note_suspects(&targets)?;
@@ -388,10 +395,50 @@ impl Engine {
         results
     }
 
+    /// Finds other places for chunks that are not right where they should be. Returns whether some were found, so that files
+    /// which could not be written may be tried again.
+    async fn turn_to_spares(
+        &mut self,
+        targets: &[Target],
+        failed: &BTreeMap<usize, (NodeId, SyncError)>,
+    ) -> Result<bool> {
+        if !self.state.has_spares()? {
+            return Ok(false);
+        }
+        let mut any = false;
+        for (number, (_, error)) in failed {
+            let NodeKind::File(content) = &targets[*number].record.kind else { continue };
+            if !error.is_of_stored_data() {
+                continue;
+            }
+            let chunks = match self.fetcher.expand(&self.state, content).await {
+                Err(error) if error.is_of_stored_data() => continue,
+                chunks => chunks?,
+            };
+            for chunk in chunks {
+                let before = self.state.chunk(&chunk.id)?;
+                match self.fetcher.chunk(&self.state, &chunk).await {
+                    Err(error) if error.is_of_stored_data() => {}
+                    read => drop(read?),
+                }
+                any |= before != self.state.chunk(&chunk.id)?;
+            }
+        }
+        Ok(any)
+    }
+
     /// Writes targets aside, window by window. Returns which failed, each with its node.
     async fn stage(&mut self, targets: &[Target]) -> Result<BTreeMap<usize, (NodeId, SyncError)>> {
+        self.stage_some(targets, |_| true).await
+    }
+
+    async fn stage_some(
+        &mut self,
+        targets: &[Target],
+        is_meant: impl Fn(usize) -> bool,
+    ) -> Result<BTreeMap<usize, (NodeId, SyncError)>> {
         let mut failed = BTreeMap::new();
-        let windows = self.windows(targets, &mut failed).await?;
+        let windows = self.windows(targets, is_meant, &mut failed).await?;
         let written = self.write_windows(windows.into(), targets, &mut failed).await;
         self.fetcher.forget_ahead();
         written.map(|()| failed)
@@ -421,11 +468,12 @@ impl Engine {
     async fn windows(
         &mut self,
         targets: &[Target],
+        is_meant: impl Fn(usize) -> bool,
         failed: &mut BTreeMap<usize, (NodeId, SyncError)>,
     ) -> Result<Vec<Window>> {
         let mut windows = Vec::new();
         let mut window = Window::default();
-        for (number, target) in targets.iter().enumerate() {
+        for (number, target) in targets.iter().enumerate().filter(|(number, _)| is_meant(*number)) {
             let content = match &target.record.kind {
                 NodeKind::File(content) => content.clone(),
                 NodeKind::Symlink(link) => {
@@ -499,8 +547,8 @@ impl Engine {
         failed: &mut BTreeMap<usize, (NodeId, SyncError)>,
     ) -> Result<()> {
         let places: BTreeSet<ChunkPlace> = window.places().collect();
-        let stored = match self.fetcher.fetch(&self.state, &places).await {
-            Ok(stored) => Arc::new(stored),
+        let opened = match self.opened(&places).await {
+            Ok(opened) => Arc::new(opened),
             // One pack is damaged or gone: every piece is tried for itself, so that only its files fail.
             Err(error) if error.is_of_stored_data() => {
                 if let [(piece, _)] = window.pieces.as_slice() {
@@ -515,10 +563,6 @@ impl Engine {
             }
             Err(error) => return Err(error),
         };
-        let kept: HashMap<ChunkPlace, Arc<OpenRecord>> =
-            places.iter().filter_map(|place| Some((*place, self.fetcher.kept(place)?))).collect();
-        let records = self.open_records(stored).await?;
-        let opened = Arc::new(records.into_iter().chain(kept).collect::<HashMap<_, _>>());
         let mut jobs = Vec::new();
         let share = window.length / self.environment.workers.count() as u64 + 1;
         let mut batch: Vec<PieceWrite> = Vec::new();
@@ -565,6 +609,18 @@ impl Engine {
             self.fetcher.keep(*place, record.clone());
         }
         Ok(())
+    }
+
+    /// Fetches and opens records.
+    async fn opened(
+        &mut self,
+        places: &BTreeSet<ChunkPlace>,
+    ) -> Result<HashMap<ChunkPlace, Arc<OpenRecord>>> {
+        let stored = Arc::new(self.fetcher.fetch(&self.state, places).await?);
+        let kept: HashMap<ChunkPlace, Arc<OpenRecord>> =
+            places.iter().filter_map(|place| Some((*place, self.fetcher.kept(place)?))).collect();
+        let records = self.open_records(stored).await?;
+        Ok(records.into_iter().chain(kept).collect())
     }
 
     async fn open_records(

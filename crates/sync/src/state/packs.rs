@@ -1,4 +1,5 @@
-//! Where chunks rest, as far as this device has learned from the log and the packs.
+//! Where chunks rest, as far as this device has learned from the log and the packs. A chunk that is in several packs has one
+//! place, and the others are [`spares`](super::spares).
 
 use std::collections::HashSet;
 
@@ -55,27 +56,6 @@ impl State {
         )
     }
 
-    /// Learns which chunks a pack holds, each with its record.
-    ///
-    /// # Errors
-    /// [`crate::SyncError::Database`].
-    pub fn add_chunks(
-        &mut self,
-        pack: &PackId,
-        chunks: impl IntoIterator<Item = (ChunkId, u32)>,
-    ) -> Result<()> {
-        let sql = "SELECT number FROM packs WHERE id = ?";
-        let number = self.row(sql, [pack.as_bytes()], |row| row.get::<_, i64>(0))?;
-        let number = number.expect("a pack is known before its chunks");
-        for (chunk, record) in chunks {
-            self.run(
-                "INSERT OR IGNORE INTO chunks (id, pack, record) VALUES (?, ?, ?)",
-                params![chunk.as_bytes(), number, record],
-            )?;
-        }
-        self.run("UPDATE packs SET indexed = 1 WHERE number = ?", [number])
-    }
-
     /// Returns where a chunk rests.
     ///
     /// # Errors
@@ -101,6 +81,15 @@ impl State {
     pub fn pack(&self, number: u64) -> Result<Option<KnownPack>> {
         let sql = "SELECT number, id, length, inline_seq FROM packs WHERE number = ?";
         self.row(sql, [number as i64], known_pack)
+    }
+
+    /// Returns a pack that the log names.
+    ///
+    /// # Errors
+    /// [`crate::SyncError::Database`].
+    pub fn pack_by_id(&self, id: &PackId) -> Result<Option<KnownPack>> {
+        let sql = "SELECT number, id, length, inline_seq FROM packs WHERE id = ?";
+        self.row(sql, [id.as_bytes()], known_pack)
     }
 
     /// Returns up to `limit` packs after `after` in the order of their ids.
@@ -215,7 +204,7 @@ impl KnownChunks for Mutex<StateReader> {
     }
 }
 
-fn known_pack(row: &rusqlite::Row<'_>) -> rusqlite::Result<KnownPack> {
+pub(super) fn known_pack(row: &rusqlite::Row<'_>) -> rusqlite::Result<KnownPack> {
     Ok(KnownPack {
         number: row.get::<_, i64>(0)? as u64,
         id: PackId::from_bytes(id_column(row, 1)?),

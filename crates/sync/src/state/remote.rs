@@ -139,7 +139,8 @@ impl State {
     /// # Errors
     /// [`SyncError::Database`].
     pub fn clear_remote(&mut self) -> Result<()> {
-        for table in ["remote", "unsynced", "packs", "chunks", "entries", "history", "outbox"] {
+        let of_log = ["remote", "unsynced", "packs", "chunks", "spares"];
+        for table in of_log.into_iter().chain(["entries", "history", "outbox"]) {
             self.run(&format!("DELETE FROM {table}"), [])?;
         }
         Ok(())
