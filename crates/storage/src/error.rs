@@ -1,5 +1,7 @@
 //! What can go wrong with a store, named so that a caller can decide and a user can act.
 
+use std::time::Duration;
+
 use crate::key::ObjectKey;
 
 /// A result of this room.
@@ -23,6 +25,16 @@ pub enum StorageError {
         store: String,
         /// What was seen.
         detail: String,
+    },
+    /// The store has had too many requests, and says when it will answer again; what was asked did not happen.
+    #[error("{store} wants fewer requests: {detail}, again in {} s", retry_after.as_secs())]
+    Throttled {
+        /// Which store.
+        store: String,
+        /// What was seen.
+        detail: String,
+        /// How long nothing more should be asked.
+        retry_after: Duration,
     },
     /// The disk or the quota is full.
     #[error("{store} has no space left")]
@@ -154,7 +166,15 @@ pub enum StorageError {
 impl StorageError {
     /// Returns whether the same call may succeed later without anybody changing anything.
     pub fn is_retryable(&self) -> bool {
-        matches!(self, Self::NotReachable { .. } | Self::Busy { .. })
+        matches!(self, Self::NotReachable { .. } | Self::Busy { .. } | Self::Throttled { .. })
+    }
+
+    /// Returns how long the store wants to be left alone, where it said so.
+    pub fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::Throttled { retry_after, .. } => Some(*retry_after),
+            _ => None,
+        }
     }
 
     /// Returns whether the store does not hold what it should: damaged or missing objects.

@@ -3,9 +3,10 @@
 #![cfg_attr(not(feature = "stores"), allow(dead_code, reason = "a driver uses a part of it"))]
 
 use std::ops::Range;
+use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use reqwest::header::{CONTENT_LENGTH, CONTENT_RANGE, HeaderMap};
+use reqwest::header::{CONTENT_LENGTH, CONTENT_RANGE, HeaderMap, RETRY_AFTER};
 use reqwest::{Response, StatusCode};
 
 use crate::error::{Result, StorageError};
@@ -173,6 +174,26 @@ pub(crate) fn transport_error(store: String, error: reqwest::Error) -> StorageEr
     StorageError::NotReachable { store, detail }
 }
 
+/// Says what an answer means that refuses; one that names a time to come back at speaks for the whole store.
+pub(crate) fn refusal(store: String, key: Option<&ObjectKey>, response: &Response) -> StorageError {
+    let status = response.status();
+    let is_throttling =
+        matches!(status, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE);
+    match parse_retry_after(response.headers()) {
+        Some(retry_after) if is_throttling => {
+            StorageError::Throttled { store, detail: format!("status {status}"), retry_after }
+        }
+        _ => status_error(store, key, status),
+    }
+}
+
+/// Returns the time in `Retry-After: 30`. The other form of the header, a date, is left to the caller's own patience: it
+/// would have to be compared with a clock that may be wrong.
+fn parse_retry_after(headers: &HeaderMap) -> Option<Duration> {
+    let seconds: u64 = headers.get(RETRY_AFTER)?.to_str().ok()?.trim().parse().ok()?;
+    Some(Duration::from_secs(seconds))
+}
+
 /// Says what a status means.
 pub(crate) fn status_error(
     store: String,
@@ -213,6 +234,19 @@ mod tests {
             assert_eq!(content_range(text), None, "{text}");
         }
         assert_eq!(content_range(&format!("bytes 0-{}/*", u64::MAX)), None);
+    }
+
+    #[test]
+    fn a_time_to_come_back_is_read_in_seconds_only() {
+        let wait = |text: &str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(RETRY_AFTER, text.parse().unwrap());
+            parse_retry_after(&headers)
+        };
+        assert_eq!(wait("30"), Some(Duration::from_secs(30)));
+        for text in ["-1", "", "Fri, 20 Nov 2026 08:00:00 GMT", "99999999999999999999"] {
+            assert_eq!(wait(text), None, "{text}");
+        }
     }
 
     #[test]

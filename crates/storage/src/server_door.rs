@@ -111,7 +111,7 @@ impl ServerDoor {
 
     /// Says what a status means that the call itself does not expect.
     fn refused(&self, key: Option<&ObjectKey>, response: &Response) -> StorageError {
-        answer::status_error(self.describe(), key, response.status())
+        answer::refusal(self.describe(), key, response)
     }
 
     fn invalid(&self, detail: impl Into<String>) -> StorageError {

@@ -99,7 +99,7 @@ impl SwiftStore {
     }
 
     fn refused(&self, key: Option<&ObjectKey>, response: &Response) -> StorageError {
-        http_answer::status_error(self.describe(), key, response.status())
+        http_answer::refusal(self.describe(), key, response)
     }
 
     /// Returns the session, or a new one instead of `expired`.

@@ -75,7 +75,7 @@ impl WebdavTree {
     }
 
     fn refused(&self, response: &Response) -> StorageError {
-        http_answer::status_error(self.describe(), None, response.status())
+        http_answer::refusal(self.describe(), None, response)
     }
 
     /// Tells "done" from "no" from failure.

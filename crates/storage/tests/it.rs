@@ -26,6 +26,8 @@ mod full_disk;
 mod layers;
 #[path = "it/model.rs"]
 mod model_check;
+#[path = "it/paces.rs"]
+mod paces;
 #[path = "it/pool/all.rs"]
 mod pool;
 #[path = "it/probes.rs"]

@@ -331,7 +331,7 @@ impl From<StorageError> for CommandError {
                     .state(SAFE)
                     .help("syncline sync", "once the store is back")
             }
-            StorageError::Busy { .. } => {
+            StorageError::Busy { .. } | StorageError::Throttled { .. } => {
                 Self::new(Code::StoreUnreachable, "the store cannot answer now")
                     .cause(text)
                     .state(SAFE)

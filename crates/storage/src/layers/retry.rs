@@ -12,6 +12,9 @@ use crate::error::{Result, StorageError};
 use crate::key::ObjectKey;
 use crate::object_store::{ObjectEntry, ObjectStore, PutMode, PutOutcome};
 
+/// The longest time to come back at that is waited for; who waits longer should know why.
+const PATIENCE: Duration = Duration::from_secs(120);
+
 /// Time and chance, which enter from outside so that a simulation can own them.
 #[async_trait]
 pub trait Waiting: fmt::Debug + Send + Sync {
@@ -64,8 +67,14 @@ impl Retrying {
         }
         let doubled = self.first_wait.saturating_mul(1 << attempt.saturating_sub(1).min(20));
         let span = u64::try_from(doubled.min(self.wait_max).as_micros()).unwrap_or(u64::MAX);
-        // Between half of the span and all of it.
-        let micros = span / 2 + self.waiting.random() % (span / 2 + 1);
+        // Between half of the span and all of it; a store that names a time is not asked before.
+        let mut micros = span / 2 + self.waiting.random() % (span / 2 + 1);
+        if let Some(named) = error.retry_after() {
+            if named > PATIENCE {
+                return Err(error);
+            }
+            micros = micros.saturating_add(u64::try_from(named.as_micros()).unwrap_or(u64::MAX));
+        }
         tracing::debug!(%error, attempt, micros, "a store call is tried again");
         self.waiting.wait(Duration::from_micros(micros)).await;
         Ok(())
