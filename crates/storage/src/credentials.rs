@@ -15,7 +15,7 @@ use std::path::Path;
 use crate::error::{Result, StorageError};
 
 /// Every name that a driver may ask for.
-pub const NAMES: [&str; 13] = [
+pub const NAMES: [&str; 19] = [
     USER,
     PASSWORD,
     PRIVATE_KEY,
@@ -29,6 +29,12 @@ pub const NAMES: [&str; 13] = [
     TOKEN,
     DOMAIN,
     CERTIFICATE_FILE,
+    CLIENT_ID,
+    CLIENT_SECRET,
+    TOKEN_FILE,
+    REFRESH_TOKEN,
+    EXPIRES,
+    SERVICE_ACCOUNT_FILE,
 ];
 
 /// Name of the account at the store.
@@ -57,6 +63,19 @@ pub const TOKEN: &str = "token";
 pub const DOMAIN: &str = "domain";
 /// A file with a certificate authority (PEM) that is trusted for this store alone.
 pub const CERTIFICATE_FILE: &str = "certificate_file";
+
+/// Which program asks, as the user registered it with a service that wants people to sign in.
+pub const CLIENT_ID: &str = "client_id";
+/// What belongs to it, where the service gave one.
+pub const CLIENT_SECRET: &str = "client_secret";
+/// The file of a sign-in, which [`crate::sign_in`] keeps.
+pub const TOKEN_FILE: &str = "token_file";
+/// What a new token is had for; only in the file of a sign-in.
+pub const REFRESH_TOKEN: &str = "refresh_token";
+/// When the token ends, in seconds of Unix time; only in the file of a sign-in.
+pub const EXPIRES: &str = "expires";
+/// A file with the key of a service account of Google, in JSON.
+pub const SERVICE_ACCOUNT_FILE: &str = "service_account_file";
 
 /// Longest file that is read.
 const FILE_SIZE_MAX: u64 = 64 << 10;

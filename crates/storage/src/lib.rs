@@ -5,7 +5,7 @@
 //!
 //! Reading order: [`object_store`] (the trait and its promises), [`key`] (the layout of a store), [`error`],
 //! [`mod@open`] (URLs) and [`credentials`], the drivers [`file_store`], [`opendal_store`] and `server_door`, those in a
-//! network (`tree_store` is what four of them have in common), then [`content_store`],
+//! network (`tree_store` is what four of them have in common, `clouds` what those have that people sign in to), `sign_in`, then [`content_store`],
 //! [`cache`], [`layers`] and [`probe`]; [`placement`] and [`pool`] make one store of several; `conformance` and
 //! `faulty` serve tests.
 //!
@@ -26,6 +26,8 @@ pub mod opendal_store;
 #[cfg(feature = "server-door")]
 pub mod server_door;
 
+#[cfg(feature = "cloud")]
+mod clouds;
 #[cfg(feature = "store-ftp")]
 mod ftp_store;
 #[cfg(feature = "store-imap")]
@@ -44,6 +46,9 @@ mod tree_store;
 #[cfg(feature = "store-webdav")]
 mod webdav_store;
 
+#[cfg(feature = "cloud")]
+pub mod sign_in;
+
 pub mod cache;
 pub mod content_store;
 pub mod layers;
@@ -58,7 +63,12 @@ pub mod faulty;
 
 mod blocking;
 mod files;
-#[cfg(any(feature = "server-door", feature = "store-swift", feature = "store-webdav"))]
+#[cfg(any(
+    feature = "cloud",
+    feature = "server-door",
+    feature = "store-swift",
+    feature = "store-webdav"
+))]
 mod http_answer;
 #[cfg(any(feature = "store-ftp", feature = "store-imap", feature = "store-smb"))]
 mod sessions;

@@ -12,6 +12,9 @@
 //! | `ftp://HOST:PORT/PATH`, `ftps://...` | a folder on an FTP server, `ftps:` with TLS (`AUTH TLS`) | `user`, `password`, `certificate_file` |
 //! | `smb://HOST:PORT/SHARE/PATH` | a folder of a Windows or Samba share | `user`, `password`, `domain` |
 //! | `imap://HOST:PORT/MAILBOX`, `imaps://...` | a folder of a mailbox, `imaps:` with TLS | `user`, `password`, `certificate_file` |
+//! | `dropbox:FOLDER` | a folder of a Dropbox | `token_file` or `token` |
+//! | `gdrive:FOLDER` | a folder of a Google Drive | as before |
+//! | `onedrive:FOLDER` | a folder of a OneDrive, among those of programs | as before |
 //!
 //! No URL holds a secret: URLs are stored and shown. [`open_with`] takes the [`Credentials`] beside it. Stores in a
 //! network are reached at their first call and not when they are opened, and a call may take as long as
@@ -21,6 +24,8 @@
 
 #[cfg(feature = "network")]
 pub(crate) mod address;
+#[cfg(feature = "network")]
+pub(crate) mod clock;
 #[cfg(feature = "http")]
 pub(crate) mod http;
 #[cfg(feature = "tls")]
@@ -34,10 +39,11 @@ use crate::error::{Result, StorageError};
 use crate::file_store::FileStore;
 pub use crate::file_store::Opening;
 #[cfg(feature = "network")]
-use crate::layers::Timed;
+use crate::layers::{Paced, Timed};
 use crate::object_store::ObjectStore;
 use crate::opendal_store;
 #[cfg(any(
+    feature = "cloud",
     feature = "store-ftp",
     feature = "store-imap",
     feature = "store-s3",
@@ -49,7 +55,8 @@ use address::Address;
 
 /// What [`open`] understands, for texts that say so.
 pub const SUPPORTED: &str = "file:FOLDER, memory:NAME, s3:BUCKET, swift:CONTAINER, webdav:URL, sftp://HOST/FOLDER, \
-                             ftp://HOST/FOLDER, smb://HOST/SHARE/FOLDER and imap://HOST/MAILBOX";
+                             ftp://HOST/FOLDER, smb://HOST/SHARE/FOLDER, imap://HOST/MAILBOX, \
+                             dropbox:FOLDER, gdrive:FOLDER and onedrive:FOLDER";
 
 /// Opens the store that `url` names, and creates its folder when there is none; for stores without secrets.
 ///
@@ -150,9 +157,26 @@ fn open_in_network(
             let store = crate::imap_store::ImapStore::new(scheme, &address, credentials, opening)?;
             marked(store, opening)
         }
+        #[cfg(feature = "store-dropbox")]
+        "dropbox" => {
+            let address = Address::parse(scheme, rest)?;
+            marked(crate::clouds::dropbox::open(&address, credentials)?, opening)
+        }
+        #[cfg(feature = "store-gdrive")]
+        "gdrive" => {
+            let address = Address::parse(scheme, rest)?;
+            marked(crate::clouds::google_drive::open(&address, credentials)?, opening)
+        }
+        #[cfg(feature = "store-onedrive")]
+        "onedrive" => {
+            let address = Address::parse(scheme, rest)?;
+            marked(crate::clouds::onedrive::open(&address, credentials)?, opening)
+        }
         _ => return Err(unsupported(scheme)),
     };
-    Ok(Arc::new(Timed::new(store)))
+    // Outside the limit of time: a call that waits for its turn has not begun.
+    let clock = Arc::new(clock::RuntimeClock::new());
+    Ok(Arc::new(Paced::new(Arc::new(Timed::new(store)), clock)))
 }
 
 #[cfg(any(
@@ -169,7 +193,12 @@ fn in_tree(
 }
 
 /// Buckets, containers and mailboxes are there also when no store is.
-#[cfg(any(feature = "store-imap", feature = "store-s3", feature = "store-swift"))]
+#[cfg(any(
+    feature = "cloud",
+    feature = "store-imap",
+    feature = "store-s3",
+    feature = "store-swift"
+))]
 fn marked(store: impl ObjectStore + 'static, opening: Opening) -> Arc<dyn ObjectStore> {
     Arc::new(crate::layers::Marked::new(Arc::new(store), opening))
 }
