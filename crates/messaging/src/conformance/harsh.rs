@@ -1,0 +1,93 @@
+//! What only a broker that can be killed can show.
+
+use async_trait::async_trait;
+
+use super::Fixture;
+use super::world::{Service, asking, assert_each_once, diligent, within};
+
+/// Has a broker in its hand.
+#[async_trait]
+pub trait Broker: Fixture {
+    /// Kills it without a warning, and waits until it is gone.
+    async fn kill(&self);
+
+    /// Starts it again with its old data, at the same address.
+    async fn start(&self);
+
+    /// Stops its time.
+    async fn pause(&self);
+
+    /// Lets its time go on.
+    async fn go_on(&self);
+}
+
+/// Casts while accidents happen, and asserts that every cast that was accepted is done once.
+async fn casts_survive(broker: &dyn Broker, accident: impl AsyncFn()) {
+    let service = Service::new("accident");
+    let _one = service.instance(broker, diligent).await;
+    let _two = service.instance(broker, diligent).await;
+    let client = asking(broker).await;
+    let casting = (0..4_u64).map(|caster| {
+        let proxy = service.proxy(&client);
+        tokio::spawn(async move {
+            for number in (caster..1_200).step_by(4) {
+                proxy.later(number).await.unwrap();
+            }
+        })
+    });
+    let casting: Vec<_> = casting.collect();
+    service.tally.until("the load has begun", |done| done.order.len() >= 100).await;
+    accident().await;
+    for caster in casting {
+        caster.await.unwrap();
+    }
+    let done =
+        service.tally.until("all that was accepted", |done| done.effects.len() == 1_200).await;
+    assert_each_once(&done, 0..1_200);
+    // Calls, events' and answers' queues are back too.
+    assert_eq!(service.proxy(&client).shout("well".to_owned()).await.unwrap(), "WELL");
+    let gathered = service.proxy(&client).any_two().await.unwrap();
+    assert_eq!(gathered.len(), 2);
+}
+
+/// A broker is killed and started again twice under load.
+pub async fn what_was_accepted_survives_the_death_of_the_broker(broker: &dyn Broker) {
+    let work = casts_survive(broker, async || {
+        for _ in 0..2 {
+            broker.kill().await;
+            broker.start().await;
+        }
+    });
+    within(180, "the death of a broker", work).await;
+}
+
+/// A broker stands still under load, as when a machine swaps.
+pub async fn what_was_accepted_survives_a_broker_that_stands_still(broker: &dyn Broker) {
+    let work = casts_survive(broker, async || {
+        broker.pause().await;
+        tokio::time::sleep(std::time::Duration::from_secs(3)).await;
+        broker.go_on().await;
+    });
+    within(120, "the pause of a broker", work).await;
+}
+
+/// What was accepted while nobody served waits through the death of the broker.
+pub async fn what_waits_survives_the_death_of_the_broker(broker: &dyn Broker) {
+    let work = async {
+        let service = Service::new("waits");
+        let first = service.instance(broker, diligent).await;
+        first.serving.stop().await;
+        drop(first.messenger);
+        let client = asking(broker).await;
+        for number in 0..100 {
+            service.proxy(&client).later(number).await.unwrap();
+        }
+        drop(client);
+        broker.kill().await;
+        broker.start().await;
+        let _second = service.instance(broker, diligent).await;
+        let done = service.tally.until("what waited", |done| done.effects.len() == 100).await;
+        assert_each_once(&done, 0..100);
+    };
+    within(120, "waiting through the death of a broker", work).await;
+}
