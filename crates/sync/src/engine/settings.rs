@@ -81,6 +81,8 @@ impl Engine {
 
 #[cfg(test)]
 mod tests {
+    #![expect(clippy::disallowed_methods, reason = "the test plays the user")]
+
     use std::sync::Arc;
     use std::sync::atomic::{AtomicU8, Ordering};
 
