@@ -405,14 +405,17 @@ pub(crate) enum BackendCommand {
         /// One of them; all by default.
         name: Option<String>,
     },
-    /// Add a store, which takes its share of the data.
+    /// Add a store, which takes its share of the data and keeps the order of changes with the others.
     Add(BackendAddArguments),
-    /// Remove a store that was added; its share goes to the others first.
+    /// Remove a store; what it holds goes to the others first.
     Rm {
         /// The store.
         name: String,
-        /// Empty it before; without this, its share must be in other stores, too.
+        /// It is gone: nothing is read from it any more.
         #[arg(long)]
+        dead: bool,
+        /// Empty it before, which is what happens anyway.
+        #[arg(long, hide = true, conflicts_with = "dead")]
         drain: bool,
     },
     /// Change one of them, or how much is kept.
@@ -434,6 +437,9 @@ pub(crate) struct BackendAddArguments {
     /// What opens it: a TOML file that only you can read.
     #[arg(long, value_name = "FILE")]
     pub(crate) credentials: Option<PathBuf>,
+    /// It takes data and has no part in the order of changes.
+    #[arg(long)]
+    pub(crate) data_only: bool,
 }
 
 /// Arguments of `backend set`.

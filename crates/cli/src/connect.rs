@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use commit_log::served::websocket::{WebSocketConnection, WebSocketError, WebSocketOptions};
-use commit_log::serverless::group::{ConstantMembership, Group, NamedStore};
+use commit_log::serverless::membership::SettingsMembership;
 use commit_log::serverless::slot_log::Means;
 use commit_log::{CommitLog, ServedCommitLog, SlotCommitLog};
-use content::Transform;
+use content::{DeviceKeys, Transform, WorkspaceKeys};
 use model::{Clock, DeviceId, Random, StoreRecord};
 use storage::pool::{Pool, PoolOptions};
 use storage::server_door::ServerDoor;
@@ -24,8 +24,10 @@ use crate::error::{
     Code, CommandError, Result, is_damaged_database, needs_newer_keys, not_signed_in,
 };
 use crate::folder::{Folder, Place, StoredPlace};
+use crate::handover;
 use crate::home::Account;
 use crate::interrupt::{Interrupts, stopped};
+use crate::membership::WorkspaceStores;
 use crate::sealed;
 use crate::server_client::ServerClient;
 use crate::stores;
@@ -67,6 +69,12 @@ impl Driver {
         self.runtime.block_on(work)
     }
 
+    /// Does something that starts nothing, where connections can be made.
+    pub(crate) fn within<T>(&self, work: impl FnOnce() -> T) -> T {
+        let _guard = self.runtime.enter();
+        work()
+    }
+
     /// Returns what came of signals.
     pub(crate) fn interrupts(&self) -> &Interrupts {
         &self.interrupts
@@ -80,6 +88,7 @@ const SETTLING_MAX: Duration = Duration::from_secs(2);
 /// What goes on at slow stores after everybody else is content.
 struct Settling {
     slots: Option<Arc<SlotCommitLog>>,
+    membership: Option<Arc<SettingsMembership>>,
     pool: Option<Pool>,
 }
 
@@ -96,18 +105,23 @@ pub(crate) struct SessionOptions {
     pub(crate) access: Access,
     /// Whether a mass deletion was confirmed.
     pub(crate) allow_mass_delete: bool,
+    /// Whether what a change of the stores has left to be done is done in the end, by whoever hears of it.
+    pub(crate) hands_over: bool,
 }
 
 impl SessionOptions {
+    const fn of(access: Access) -> Self {
+        Self { access, allow_mass_delete: false, hands_over: true }
+    }
+
     /// To look.
-    pub(crate) const LOOK: Self = Self { access: Access::Look, allow_mass_delete: false };
+    pub(crate) const LOOK: Self = Self::of(Access::Look);
     /// To change.
-    pub(crate) const CHANGE: Self = Self { access: Access::Change, allow_mass_delete: false };
+    pub(crate) const CHANGE: Self = Self::of(Access::Change);
     /// To keep in sync.
-    pub(crate) const WATCH: Self = Self { access: Access::Watch, allow_mass_delete: false };
+    pub(crate) const WATCH: Self = Self::of(Access::Watch);
     /// To change something beside a running watch.
-    pub(crate) const CHANGE_BESIDE_WATCH: Self =
-        Self { access: Access::ChangeBesideWatch, allow_mass_delete: false };
+    pub(crate) const CHANGE_BESIDE_WATCH: Self = Self::of(Access::ChangeBesideWatch);
 }
 
 /// Why a session did not do its work.
@@ -150,7 +164,11 @@ pub(crate) fn with_engine<T>(
     })
 }
 
-/// Runs `work`, which minds signals itself. A damaged database is moved aside and made anew, once: it is a cache.
+/// How often a session goes on with other stores before it gives up: each time somebody has changed them meanwhile.
+const STORES_CHANGED_MAX: u32 = 10;
+
+/// Runs `work`, which minds signals itself. A damaged database is moved aside and made anew, once: it is a cache. Where the
+/// workspace has other stores now, `work` begins again with them.
 ///
 /// # Errors
 /// [`CommandError`].
@@ -162,23 +180,16 @@ pub(crate) fn with_session<T>(
     observer: Option<Observer>,
     mut work: impl AsyncFnMut(&mut Engine) -> Result<T, Failure>,
 ) -> Result<T> {
+    let mut folder = folder.clone();
     let mut may_rebuild = options.access != Access::Look;
     let mut may_unlock = may_rebuild;
+    let mut may_follow = STORES_CHANGED_MAX;
     loop {
-        let mut attempt = || {
-            let mut session = Session::open(context, driver, folder, options)?;
-            if let Some(observer) = &observer {
-                session.engine.observe(observer.clone());
+        match attempt(context, driver, &mut folder, options, observer.clone(), &mut work) {
+            Ok(value) => {
+                hand_over(context, driver, &folder, options);
+                return Ok(value);
             }
-            let done = driver.run(work(&mut session.engine));
-            if options.access != Access::Look {
-                learn_pool(folder, &session.engine)?;
-                session.settle(context, driver);
-            }
-            done
-        };
-        match attempt() {
-            Ok(value) => return Ok(value),
             Err(Failure::Sync(error)) if may_rebuild && is_damaged_database(&error) => {
                 may_rebuild = false;
                 let aside = folder.set_database_aside()?;
@@ -192,7 +203,17 @@ pub(crate) fn with_session<T>(
                 may_unlock = false;
                 let (device, _) = device(context, &folder.place)?;
                 let newest = |stores: &sealed::Stores| driver.run(sealed::newest_keys(stores));
-                sealed::unlock_again(context, folder, device, newest)?;
+                sealed::unlock_again(context, &folder, device, newest)?;
+            }
+            Err(Failure::Sync(error)) if may_follow > 0 && error.wants_other_stores() => {
+                may_follow -= 1;
+            }
+            Err(Failure::Sync(error)) if may_follow > 0 && is_out_of_reach(&error) => {
+                may_follow -= 1;
+                match handover::newer_place(context, driver, &folder) {
+                    Some(place) => remember(&mut folder, place, options)?,
+                    None => return Err(error.into()),
+                }
             }
             Err(Failure::Sync(error)) => return Err(error.into()),
             Err(Failure::Command(error)) => return Err(error),
@@ -200,24 +221,75 @@ pub(crate) fn with_session<T>(
     }
 }
 
-/// Remembers the stores that the log has agreed on, for the next time that the folder is opened.
-fn learn_pool(folder: &Folder, engine: &Engine) -> Result<(), Failure> {
-    let Place::Stored(stored) = &folder.place else { return Ok(()) };
-    match engine.pool()? {
-        Some((version, pool)) if version > stored.version => {
-            let mut addresses = stored.addresses.clone();
-            addresses.retain(|id, _| pool.store(*id).is_some());
-            let place = Place::Stored(StoredPlace { pool, version, addresses });
-            Ok(folder.clone().set_place(place)?)
+/// Opens a session, works once, and remembers which stores the log has.
+fn attempt<T>(
+    context: &Context<'_>,
+    driver: &Driver,
+    folder: &mut Folder,
+    options: SessionOptions,
+    observer: Option<Observer>,
+    work: &mut impl AsyncFnMut(&mut Engine) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    let mut session = Session::open(context, driver, folder, options)?;
+    if let Some(observer) = observer {
+        session.engine.observe(observer);
+    }
+    let done = driver.run(work(&mut session.engine));
+    if options.access != Access::Look {
+        session.settle(context, driver);
+    }
+    if let (Some(membership), Place::Stored(stored)) = (&session.settling.membership, &folder.place)
+    {
+        let stand = membership.stand();
+        if stand.version > stored.version {
+            let place = stored.after(stand);
+            remember(folder, place, options)?;
         }
-        _ => Ok(()),
+    }
+    done
+}
+
+/// Remembers the stores that the workspace has, for the next time that the folder is opened; whoever only looks, for now.
+fn remember(folder: &mut Folder, place: StoredPlace, options: SessionOptions) -> Result<()> {
+    match options.access {
+        Access::Look => {
+            folder.place = Place::Stored(place);
+            Ok(())
+        }
+        _ => folder.set_place(Place::Stored(place)),
+    }
+}
+
+/// Does what the exchange of stores has left to be done, in case that the device which did it cannot.
+fn hand_over(context: &Context<'_>, driver: &Driver, folder: &Folder, options: SessionOptions) {
+    if options.access == Access::Look || !options.hands_over {
+        return;
+    }
+    if let Err(error) = handover::complete(context, driver, folder, 0) {
+        let cause = error.cause.unwrap_or(error.headline);
+        context.ui.note(format!("the other stores do not have the whole history yet: {cause}"));
+    }
+}
+
+/// Tells whether an error says that stores do not answer, or are not what they were: perhaps there are others by now.
+pub(crate) fn is_out_of_reach(error: &SyncError) -> bool {
+    use commit_log::CommitLogError;
+    match error {
+        SyncError::Log(error) => matches!(
+            error,
+            CommitLogError::Unreachable { .. }
+                | CommitLogError::NotCarriedOver { .. }
+                | CommitLogError::Storage(_)
+        ),
+        SyncError::Storage(_) => true,
+        _ => false,
     }
 }
 
 impl Session {
     /// Gives every store what it was too slow for, unless somebody wants the program to end.
     fn settle(&self, context: &Context<'_>, driver: &Driver) {
-        let Settling { slots, pool: Some(pool) } = &self.settling else { return };
+        let Settling { slots, pool: Some(pool), .. } = &self.settling else { return };
         let settle = async {
             if let Some(slots) = slots {
                 // The order of changes is safe already; a store that hangs is not waited for.
@@ -267,13 +339,10 @@ impl Session {
             Access::Look => None,
             Access::Change | Access::Watch | Access::ChangeBesideWatch => Some(threads(context)?),
         };
-        let (environment, settling) = {
-            let _guard = driver.runtime.enter();
-            environment(context, folder, threads)?
-        };
         let (device, device_name) = device(context, &folder.place)?;
-        let newest = |stores: &sealed::Stores| driver.run(sealed::newest_keys(stores));
-        let keys = sealed::keys_of(context, folder, device, newest)?;
+        let keys = sealed::keys_of_device(context, driver, folder)?;
+        let (environment, settling) =
+            driver.within(|| environment(context, folder, keys.as_ref(), threads))?;
         let engine_options = EngineOptions {
             device,
             device_name,
@@ -281,7 +350,10 @@ impl Session {
             transform: Transform::default(),
             keys,
         };
-        let engine = Engine::open(environment, folder.state()?, engine_options)?;
+        let mut engine = Engine::open(environment, folder.state()?, engine_options)?;
+        if let Place::Stored(stored) = &folder.place {
+            engine.set_pool_version(stored.version);
+        }
         Ok(Self { engine, settling, _claim: claim })
     }
 }
@@ -332,6 +404,8 @@ pub(crate) struct Reached {
     pub(crate) log: Arc<dyn CommitLog>,
     /// The same, where the devices do that over stores.
     pub(crate) slots: Option<Arc<SlotCommitLog>>,
+    /// Over which stores.
+    pub(crate) membership: Option<Arc<SettingsMembership>>,
     /// Where packs rest.
     pub(crate) store: Arc<dyn ObjectStore>,
     /// The same, where it is several stores.
@@ -352,26 +426,34 @@ fn join(
     Pool::new(&stored.pool, stores, context.clock.clone(), PoolOptions::default())
 }
 
-/// Opens the log and the store of a folder's workspace; nothing is sent yet.
+/// Opens the log and the store of a folder's workspace; nothing is sent yet. Without its keys, the log of a sealed workspace is
+/// read as far as its stores do not change.
 ///
 /// # Errors
 /// [`CommandError`].
-pub(crate) fn coordinator(context: &Context<'_>, folder: &Folder) -> Result<Reached> {
+pub(crate) fn coordinator(
+    context: &Context<'_>,
+    folder: &Folder,
+    keys: Option<&DeviceKeys>,
+) -> Result<Reached> {
     let (genesis, clock) = (folder.genesis.clone(), context.clock.clone());
     let clock: Arc<dyn Clock> = clock;
     match &folder.place {
         Place::Stored(stored) => {
-            let stores = stores::open_pool(&context.home, stored, genesis.workspace());
-            let agreeing = stores.iter().filter(|(record, _)| record.agrees);
-            let named = agreeing.map(|(record, store)| NamedStore {
-                name: record.name.clone(),
-                store: store.clone(),
-            });
-            let group = Group::new(named.collect());
+            let workspace = genesis.workspace();
+            let stores = stores::open_pool(&context.home, stored, workspace);
             let random: Arc<dyn Random> = context.random.clone();
+            let keys = match (genesis.mode.sealed(), keys) {
+                (Some(_), None) => None,
+                (_, keys) => Some(WorkspaceKeys::open(&genesis, keys.cloned(), random.clone())?),
+            };
+            let clock_here = context.clock.clone();
+            let opener =
+                WorkspaceStores::new(&context.home, workspace, stored, clock_here, keys, &stores);
+            let membership = SettingsMembership::new(Arc::new(opener), stored.stand());
+            let membership = Arc::new(membership);
             let means = Means { clock, random };
-            let membership = Arc::new(ConstantMembership::new(group));
-            let log = Arc::new(SlotCommitLog::over(membership, means, genesis));
+            let log = Arc::new(SlotCommitLog::over(membership.clone(), means, genesis));
             // What was always one store needs nobody to choose among several.
             let (store, pool) = match &stores[..] {
                 [(_, store)] if stored.version == 0 => (store.clone(), None),
@@ -381,7 +463,13 @@ pub(crate) fn coordinator(context: &Context<'_>, folder: &Folder) -> Result<Reac
                     (Arc::new(pool.clone()) as Arc<dyn ObjectStore>, Some(pool))
                 }
             };
-            Ok(Reached { log: log.clone(), slots: Some(log), store, pool })
+            Ok(Reached {
+                log: log.clone(),
+                slots: Some(log),
+                membership: Some(membership),
+                store,
+                pool,
+            })
         }
         Place::Served { server } => {
             let account = account_of(context, server)?;
@@ -396,7 +484,7 @@ pub(crate) fn coordinator(context: &Context<'_>, folder: &Folder) -> Result<Reac
                 .map_err(|error: WebSocketError| CommandError::usage(error.to_string()))?;
             let log = ServedCommitLog::with_genesis(Arc::new(connection), clock, genesis);
             let store = stores::patient(Arc::new(door));
-            Ok(Reached { log: Arc::new(log), slots: None, store, pool: None })
+            Ok(Reached { log: Arc::new(log), slots: None, membership: None, store, pool: None })
         }
     }
 }
@@ -404,9 +492,10 @@ pub(crate) fn coordinator(context: &Context<'_>, folder: &Folder) -> Result<Reac
 fn environment(
     context: &Context<'_>,
     folder: &Folder,
+    keys: Option<&DeviceKeys>,
     threads: Option<usize>,
 ) -> Result<(Environment, Settling), Failure> {
-    let Reached { log, slots, store, pool } = coordinator(context, folder)?;
+    let Reached { log, slots, membership, store, pool } = coordinator(context, folder, keys)?;
     let file_system = NativeFileSystem::open(&folder.root).map_err(SyncError::from)?;
     let environment = Environment {
         file_system: Arc::new(file_system),
@@ -416,5 +505,5 @@ fn environment(
         random: context.random.clone(),
         workers: threads.map_or_else(Workers::inline, Workers::start),
     };
-    Ok((environment, Settling { slots, pool }))
+    Ok((environment, Settling { slots, membership, pool }))
 }

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 
+use commit_log::serverless::membership::{Earlier, Stand};
 use model::codec::{decode_message, encode_message};
 use model::{Genesis, PoolConfig, RelativePath, StoreId, StoreRecord};
 use serde::{Deserialize, Serialize};
@@ -41,9 +42,43 @@ pub(crate) struct StoredPlace {
     pub(crate) version: u64,
     /// Addresses of stores that this device reaches elsewhere than the others, as a disk that is mounted elsewhere.
     pub(crate) addresses: BTreeMap<StoreId, String>,
+    /// The entry of the log with which the stores that agree took over; 0 for those of the beginning.
+    pub(crate) since: u64,
+    /// The stores that agreed before, as long as it is not known that everything was carried over from them.
+    pub(crate) earlier: Option<Earlier>,
 }
 
 impl StoredPlace {
+    /// Returns the stores with which a workspace begins.
+    pub(crate) fn first(pool: PoolConfig) -> Self {
+        Self { pool, version: 0, addresses: BTreeMap::new(), since: 0, earlier: None }
+    }
+
+    /// Returns what the log begins with.
+    pub(crate) fn stand(&self) -> Stand {
+        let (pool, earlier) = (self.pool.clone(), self.earlier.clone());
+        Stand { version: self.version, pool, since: self.since, earlier }
+    }
+
+    /// Returns the place after the log has said which stores there are.
+    pub(crate) fn after(&self, stand: Stand) -> Self {
+        let Stand { version, pool, since, earlier } = stand;
+        let mut addresses = self.addresses.clone();
+        addresses.retain(|id, _| {
+            let was_there = earlier.as_ref().is_some_and(|e| e.pool.store(*id).is_some());
+            was_there || pool.store(*id).is_some()
+        });
+        Self { pool, version, addresses, since, earlier }
+    }
+
+    /// Returns all stores that matter, those that have left before everything was carried over, too.
+    pub(crate) fn all_stores(&self) -> Vec<StoreRecord> {
+        let mut all = self.pool.stores.clone();
+        let earlier = self.earlier.iter().flat_map(|earlier| earlier.pool.stores.iter());
+        all.extend(earlier.filter(|store| self.pool.store(store.id).is_none()).cloned());
+        all
+    }
+
     /// Returns where this device reaches a store.
     pub(crate) fn url<'a>(&'a self, store: &'a StoreRecord) -> &'a str {
         self.addresses.get(&store.id).unwrap_or(&store.url)
@@ -83,7 +118,16 @@ struct PoolRecord {
     version: u64,
     config: String,
     #[serde(default)]
+    since: u64,
+    #[serde(default)]
     addresses: BTreeMap<String, String>,
+    earlier: Option<EarlierRecord>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct EarlierRecord {
+    config: String,
+    since: u64,
 }
 
 impl PoolRecord {
@@ -92,13 +136,26 @@ impl PoolRecord {
         Self {
             version: stored.version,
             config: hex(&encode_message(&stored.pool)),
+            since: stored.since,
             addresses: stored.addresses.iter().map(address).collect(),
+            earlier: stored.earlier.as_ref().map(|earlier| EarlierRecord {
+                config: hex(&encode_message(&earlier.pool)),
+                since: earlier.since,
+            }),
         }
     }
 
     fn read(self) -> Option<StoredPlace> {
         let address = |(id, url): (String, String)| Some((id.parse().ok()?, url));
+        let earlier = match self.earlier {
+            None => None,
+            Some(EarlierRecord { config, since }) => {
+                Some(Earlier { pool: decode_message(&unhex(&config)?).ok()?, since })
+            }
+        };
         Some(StoredPlace {
+            since: self.since,
+            earlier,
             pool: decode_message(&unhex(&self.config)?).ok()?,
             version: self.version,
             addresses: self.addresses.into_iter().map(address).collect::<Option<_>>()?,

@@ -303,6 +303,19 @@ pub(crate) fn keys_of(
     }
 }
 
+/// Returns the keys of a folder's workspace for the device that this home is.
+///
+/// # Errors
+/// As [`keys_of`].
+pub(crate) fn keys_of_device(
+    context: &Context<'_>,
+    driver: &crate::connect::Driver,
+    folder: &Folder,
+) -> Result<Option<DeviceKeys>> {
+    let (device, _) = crate::connect::device(context, &folder.place)?;
+    keys_of(context, folder, device, |stores| driver.run(newest_keys(stores)))
+}
+
 /// Asks for the passphrase of a folder's workspace and keeps the newest keys.
 ///
 /// # Errors

@@ -208,16 +208,28 @@ pub(crate) fn open_pool(
     workspace: WorkspaceId,
 ) -> Vec<(StoreRecord, Arc<dyn ObjectStore>)> {
     let open = |record: &StoreRecord| {
-        let store = if stored.pool.stores.len() > 1 {
-            // The others do its work meanwhile, so there is no need for much patience.
-            let waiting = Arc::new(SystemWaiting);
-            Arc::new(Retrying::new(open_store(home, stored, record), waiting).with_attempts_max(2))
-        } else {
-            patient(open_store(home, stored, record))
-        };
-        (record.clone(), workspace_store(store, workspace))
+        let is_alone = stored.pool.stores.len() == 1;
+        (record.clone(), open_part(home, stored, record, workspace, is_alone))
     };
     stored.pool.stores.iter().map(open).collect()
+}
+
+/// Returns the part of a store that holds a workspace, opened when it is first used.
+pub(crate) fn open_part(
+    home: &Home,
+    stored: &StoredPlace,
+    record: &StoreRecord,
+    workspace: WorkspaceId,
+    is_alone: bool,
+) -> Arc<dyn ObjectStore> {
+    let store: Arc<dyn ObjectStore> = if is_alone {
+        patient(open_store(home, stored, record))
+    } else {
+        // The others do its work meanwhile, so there is no need for much patience.
+        let waiting = Arc::new(SystemWaiting);
+        Arc::new(Retrying::new(open_store(home, stored, record), waiting).with_attempts_max(2))
+    };
+    workspace_store(store, workspace)
 }
 
 /// Opens a store of a pool when it is first used.

@@ -16,7 +16,7 @@ use bytes::Bytes;
 use content::KeyObject;
 use futures_util::future::{join_all, try_join_all};
 use model::codec::{decode_message, encode_message};
-use model::{Genesis, PoolConfig, StoreId, StoreRecord, WorkspaceId};
+use model::{Genesis, PoolConfig, PoolHint, StoreId, StoreRecord, WorkspaceId};
 use storage::object_store::list_all;
 use storage::{ObjectKey, ObjectStore, PutMode, PutOutcome};
 
@@ -51,10 +51,14 @@ pub(crate) async fn create_workspace(
     if let Some(keys) = keys {
         sealed::put_keys(&sealed::stores_of_pool(stores, id), keys).await?;
     }
-    let found =
-        try_join_all(stores.iter().map(|(record, store)| async {
-            found_store(store, record.id, pool, 0, genesis).await
-        }));
+    let found = try_join_all(stores.iter().map(|(record, store)| async {
+        found_store(store, record.id, genesis).await?;
+        let inside = workspace_store(store.clone(), id);
+        let hint = PoolHint { pool: pool.clone(), since: 0 };
+        let bytes = Bytes::from(encode_message(&hint));
+        inside.put(&ObjectKey::pool(0), bytes, PutMode::IfAbsent).await?;
+        Ok::<_, CommandError>(())
+    }));
     found.await?;
     let name = |(_, store): &NewStore| {
         let (store, key, text) = (store.clone(), key.clone(), text.clone());
@@ -81,15 +85,14 @@ pub(crate) async fn create_workspace(
     }
 }
 
-/// Writes into a store what leads from it to the workspace: the genesis, which store it is, and a version of the pool.
+/// Writes into a store what it needs to belong to a workspace: the genesis, and which store it is. What leads from it to the
+/// others follows when it is one of them.
 ///
 /// # Errors
 /// [`Code::Taken`] where it is another store of this workspace already; those of the store.
 pub(crate) async fn found_store(
     store: &Arc<dyn ObjectStore>,
     id: StoreId,
-    pool: &PoolConfig,
-    version: u64,
     genesis: &Genesis,
 ) -> Result<()> {
     let inside = workspace_store(store.clone(), genesis.workspace());
@@ -103,12 +106,24 @@ pub(crate) async fn found_store(
         let headline = format!("the {} is in the pool of this workspace already", store.describe());
         return Err(CommandError::new(Code::Taken, headline).state("nothing was changed"));
     }
-    put(ObjectKey::pool(version), encode_message(pool).into()).await?;
     Ok(())
 }
 
-/// Returns which store of a workspace's pool this is.
-async fn store_id(inside: &dyn ObjectStore) -> Result<Option<StoreId>> {
+/// Lets a workspace be found by its name in a store that joins it; false where the name belongs to another one there.
+///
+/// # Errors
+/// Those of the store.
+pub(crate) async fn name_store(store: &Arc<dyn ObjectStore>, genesis: &Genesis) -> Result<bool> {
+    let (key, text) = entry_of(genesis);
+    let outcome = store.put(&key, text.clone(), PutMode::IfAbsent).await?;
+    Ok(outcome == PutOutcome::Written || store.get(&key).await? == Some(text))
+}
+
+/// Returns which store of a workspace this is, if it is one.
+///
+/// # Errors
+/// Those of the store.
+pub(crate) async fn store_id(inside: &dyn ObjectStore) -> Result<Option<StoreId>> {
     let text = inside.get(&ObjectKey::store_id()).await?;
     Ok(text.and_then(|text| std::str::from_utf8(&text).ok()?.trim().parse().ok()))
 }
@@ -150,7 +165,7 @@ pub(crate) async fn find_workspace(
             None => not_there(backends, text).await?,
         });
     };
-    let mut newest: Option<(u64, PoolConfig)> = None;
+    let mut newest: Option<(u64, PoolHint)> = None;
     let (mut addresses, mut named) = (BTreeMap::new(), BTreeMap::new());
     for (backend, store) in backends {
         let inside = workspace_store(store.clone(), genesis.workspace());
@@ -158,17 +173,25 @@ pub(crate) async fn find_workspace(
         let Ok(Some(id)) = store_id(&*inside).await else { continue };
         addresses.insert(id, backend.url.clone());
         named.insert(backend.name.clone(), id);
-        if let Some((version, pool)) = newest_pool(&*inside).await?
+        if let Some((version, hint)) = newest_hint(&*inside).await?
             && newest.as_ref().is_none_or(|(known, _)| *known < version)
         {
-            newest = Some((version, pool));
+            newest = Some((version, hint));
         }
     }
-    let Some((version, pool)) = newest else {
-        return Err(damaged("no store says which stores the workspace has"));
+    let Some((version, PoolHint { pool, since })) = newest else {
+        let headline = "no store says which stores the workspace has";
+        return Err(damaged(headline).help(
+            "--backend NAME=URL",
+            "names another of its stores; one that joins knows it at last",
+        ));
     };
     addresses.retain(|id, url| pool.store(*id).is_some_and(|store| store.url != *url));
-    Ok(Found { genesis, place: StoredPlace { pool, version, addresses }, named })
+    Ok(Found {
+        genesis,
+        place: StoredPlace { addresses, version, since, ..StoredPlace::first(pool) },
+        named,
+    })
 }
 
 async fn find_genesis(store: &Arc<dyn ObjectStore>, text: &str) -> Result<Option<Genesis>> {
@@ -186,12 +209,19 @@ async fn find_genesis(store: &Arc<dyn ObjectStore>, text: &str) -> Result<Option
     }
 }
 
-async fn newest_pool(inside: &dyn ObjectStore) -> Result<Option<(u64, PoolConfig)>> {
+/// Returns the newest version of the stores that a store knows of.
+///
+/// # Errors
+/// Those of the store.
+pub(crate) async fn newest_hint(inside: &dyn ObjectStore) -> Result<Option<(u64, PoolHint)>> {
     for entry in list_all(inside, ObjectKey::POOL).await?.iter().rev() {
         let version = entry.key.as_str()[ObjectKey::POOL.len()..].parse().ok();
         let bytes = inside.get(&entry.key).await?.unwrap_or_default();
-        if let (Some(version), Ok(pool)) = (version, decode_message(&bytes)) {
-            return Ok(Some((version, pool)));
+        // The first hints told the stores and nothing else.
+        let hint = decode_message::<PoolHint>(&bytes)
+            .or_else(|_| decode_message(&bytes).map(|pool| PoolHint { pool, since: 0 }));
+        if let (Some(version), Ok(hint)) = (version, hint) {
+            return Ok(Some((version, hint)));
         }
     }
     Ok(None)

@@ -20,6 +20,8 @@ mod crashes;
 mod damage;
 #[path = "it/exchange.rs"]
 mod exchange;
+#[path = "it/exchanged.rs"]
+mod exchanged;
 #[path = "it/history.rs"]
 mod history;
 #[path = "it/lost.rs"]

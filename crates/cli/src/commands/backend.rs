@@ -1,22 +1,19 @@
 //! `syncline backend`: the stores of a workspace without a server.
 
-use bytes::Bytes;
-use futures_util::future::join_all;
-use model::codec::encode_message;
+mod exchange;
+
 use model::{PoolConfig, StoreRecord, StoreState};
 use serde_json::{Value, json};
 use storage::pool::repair::CarryOut;
-use storage::{Credentials, ObjectKey, PutMode};
 
-use crate::arguments::{BackendAddArguments, BackendCommand, BackendSetArguments};
-use crate::connect::{SessionOptions, open_data, with_engine};
+use crate::arguments::{BackendCommand, BackendSetArguments};
+use crate::connect::open_data;
 use crate::context::Context;
 use crate::error::{Code, CommandError, Result};
 use crate::folder::{Folder, Place, StoredPlace};
 use crate::stores::{self, Backend};
 use crate::text::counted;
 use crate::ui::{Paint, Symbol};
-use crate::workspaces;
 
 /// How many objects that could not be moved are named.
 const FAILURES_SHOWN: usize = 10;
@@ -32,8 +29,8 @@ pub(crate) fn run(context: &Context<'_>, command: &BackendCommand) -> Result<u8>
             Ok(0)
         }
         BackendCommand::Check { name } => check(context, &folder, name.as_deref()),
-        BackendCommand::Add(arguments) => add(context, &folder, arguments),
-        BackendCommand::Rm { name, drain } => remove(context, &folder, name, *drain),
+        BackendCommand::Add(arguments) => exchange::add(context, &folder, arguments),
+        BackendCommand::Rm { name, dead, .. } => exchange::remove(context, &folder, name, *dead),
         BackendCommand::Set(arguments) => set(context, folder, arguments),
         BackendCommand::Rebalance => rebalance(context, &folder),
     }
@@ -57,6 +54,8 @@ fn list(context: &Context<'_>, folder: &Folder, stored: &StoredPlace) {
         "workspace": folder.genesis.name,
         "redundancy": stored.pool.redundancy.to_string(),
         "settings_version": stored.version,
+        "agree_since": stored.since,
+        "is_exchange_finished": stored.earlier.is_none(),
         "stores": lines,
     }));
     if context.ui.is_json() {
@@ -77,6 +76,9 @@ fn list(context: &Context<'_>, folder: &Folder, stored: &StoredPlace) {
         ));
     }
     context.ui.answer(format!("keeps {}", kept(&stored.pool)));
+    if stored.earlier.is_some() {
+        context.ui.note("the exchange of stores is not finished; the next sync goes on with it");
+    }
 }
 
 /// Says what a pool keeps and survives.
@@ -151,7 +153,7 @@ fn set(context: &Context<'_>, mut folder: Folder, arguments: &BackendSetArgument
         context.ui.say(Symbol::Done, format!("this device reaches '{name}' at {url}"));
         return Ok(0);
     }
-    let changed = change_pool(context, &folder, |pool| {
+    let changed = exchange::change_pool(context, &folder, &[], |pool| {
         if let Some(name) = &arguments.name {
             find(pool, name)?;
             let store = pool.stores.iter_mut().find(|store| store.name == *name);
@@ -169,89 +171,6 @@ fn set(context: &Context<'_>, mut folder: Folder, arguments: &BackendSetArgument
     })?;
     context.ui.say(Symbol::Done, format!("keeps {}", kept(&changed)));
     Ok(0)
-}
-
-/// Adds a store for data. The stores that keep the order of changes stay those with which the workspace began: to change
-/// them takes more than a commit (`docs/known-defects.md`).
-fn add(context: &Context<'_>, folder: &Folder, arguments: &BackendAddArguments) -> Result<u8> {
-    context.no_dry_run("backend add")?;
-    let known = stored_place(folder)?;
-    if known.pool.store_named(&arguments.name).is_some() {
-        let headline = format!("a store is called '{}' already", arguments.name);
-        return Err(CommandError::new(Code::Taken, headline).state("nothing was changed"));
-    }
-    let credentials = match &arguments.credentials {
-        Some(file) => Credentials::read_file(file)?,
-        None => Credentials::none(),
-    };
-    let backend = Backend {
-        credentials: credentials.clone(),
-        ..Backend::new(&arguments.name, &arguments.url)?
-    };
-    let capacity = arguments.capacity.unwrap_or(stores::CAPACITY_DEFAULT);
-    let record = StoreRecord { agrees: false, ..backend.record(capacity) };
-    let runtime = context.runtime()?;
-    let store = backend.create()?;
-    let report = runtime.block_on(stores::abilities(&store))?;
-    if !report.may_hold_data() {
-        return Err(stores::unfit(&*store, &report));
-    }
-    let founded =
-        workspaces::found_store(&store, record.id, &known.pool, known.version, &folder.genesis);
-    runtime.block_on(founded)?;
-    context.home.set_credentials(record.id, &credentials)?;
-    change_pool(context, folder, |pool| {
-        pool.stores.push(record.clone());
-        pool.stores.sort_by_key(|store| store.id);
-        Ok(())
-    })?;
-    context.ui.say(Symbol::Done, format!("'{}' takes data from now on", arguments.name));
-    rebalance(context, &Folder::locate(&context.home, &folder.root)?)
-}
-
-/// Removes a store that only holds data.
-fn remove(context: &Context<'_>, folder: &Folder, name: &str, drains: bool) -> Result<u8> {
-    context.no_dry_run("backend rm")?;
-    let known = stored_place(folder)?;
-    let id = find(&known.pool, name)?.id;
-    if known.pool.store(id).is_some_and(|store| store.agrees) {
-        let headline =
-            format!("'{name}' keeps the order of changes; removing it is not in this release");
-        return Err(CommandError::new(Code::NotInThisRelease, headline)
-            .state("nothing was changed")
-            .help(
-                "syncline check --repair",
-                "brings the data of a lost store back, once it is replaced",
-            ));
-    }
-    if !drains && known.pool.redundancy.losses() == 0 {
-        return Err(CommandError::usage(format!("'{name}' may hold the only copy of something"))
-            .help(format!("syncline backend rm {name} --drain"), "empties it first"));
-    }
-    if drains {
-        change_pool(context, folder, |pool| {
-            for store in pool.stores.iter_mut().filter(|store| store.id == id) {
-                store.state = StoreState::Draining;
-            }
-            Ok(())
-        })?;
-        let code = rebalance(context, &Folder::locate(&context.home, &folder.root)?)?;
-        if code != 0 {
-            context.ui.note(format!("'{name}' stays until everything is elsewhere"));
-            return Ok(code);
-        }
-    }
-    let folder = Folder::locate(&context.home, &folder.root)?;
-    change_pool(context, &folder, |pool| {
-        pool.stores.retain(|store| store.id != id);
-        Ok(())
-    })?;
-    context.home.forget_credentials(id)?;
-    context.ui.say(Symbol::Done, format!("'{name}' is not used any more"));
-    context
-        .ui
-        .note("keep what it holds until every device has synced and `syncline check` is content");
-    rebalance(context, &Folder::locate(&context.home, &folder.root)?)
 }
 
 /// Writes every piece that a home lacks. Nothing is removed: another device may still follow an older pool.
@@ -286,51 +205,4 @@ fn rebalance(context: &Context<'_>, folder: &Folder) -> Result<u8> {
     let pieces = counted(outcome.written, "piece", "pieces");
     context.ui.say(Symbol::Done, format!("wrote {pieces} where they belong"));
     Ok(if outcome.failed.is_empty() && unseen.is_empty() { 0 } else { 3 })
-}
-
-/// Changes the pool for all devices, and returns the one that is in force then.
-fn change_pool(
-    context: &Context<'_>,
-    folder: &Folder,
-    change: impl Fn(&mut PoolConfig) -> Result<()>,
-) -> Result<PoolConfig> {
-    let known = stored_place(folder)?.clone();
-    // What is typed wrong shows before anything is asked.
-    change(&mut known.pool.clone())?;
-    let mut refused = None;
-    let options = SessionOptions::CHANGE_BESIDE_WATCH;
-    let (version, pool) = with_engine(context, folder, options, None, async |engine| {
-        engine.fetch().await?;
-        let (version, current) = engine.pool()?.unwrap_or((0, known.pool.clone()));
-        let mut pool = current.clone();
-        let checked = change(&mut pool).and_then(|()| {
-            pool.check()
-                .map_err(|error| CommandError::usage(format!("that makes no pool: {error}")))
-        });
-        match checked {
-            Err(error) => refused = Some(error),
-            Ok(()) if pool == current => {}
-            Ok(()) => return Ok((engine.propose_pool(version, &pool).await?, pool)),
-        }
-        Ok((version, pool))
-    })?;
-    if let Some(error) = refused {
-        return Err(error);
-    }
-    let place = StoredPlace { pool, version, addresses: known.addresses };
-    context.runtime()?.block_on(tell_stores(context, folder, &place));
-    Ok(place.pool)
-}
-
-/// Leaves the pool in its stores, so that a new device finds the newest one; what a store does not hear the log tells.
-async fn tell_stores(context: &Context<'_>, folder: &Folder, place: &StoredPlace) {
-    let stores = stores::open_pool(&context.home, place, folder.genesis.workspace());
-    let key = ObjectKey::pool(place.version);
-    let bytes = Bytes::from(encode_message(&place.pool));
-    let puts = stores.iter().map(|(_, store)| store.put(&key, bytes.clone(), PutMode::Overwrite));
-    for ((record, _), result) in stores.iter().zip(join_all(puts).await) {
-        if let Err(error) = result {
-            context.ui.note(format!("'{}' was not told: {error}", record.name));
-        }
-    }
 }

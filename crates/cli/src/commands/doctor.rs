@@ -253,7 +253,7 @@ fn look_at_log(context: &Context<'_>, folder: &Folder, report: &mut Report) {
     let asked = || {
         let runtime = context.runtime()?;
         let _guard = runtime.enter();
-        let reached = coordinator(context, folder)?;
+        let reached = coordinator(context, folder, None)?;
         Ok::<_, CommandError>(runtime.block_on(reached.log.head())?)
     };
     let known = folder.state().and_then(|state| state.head()).ok().flatten();

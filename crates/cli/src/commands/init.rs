@@ -131,7 +131,7 @@ async fn found_pool(
     let records = named.iter().map(|(record, _)| record.clone()).collect();
     let pool = stores::new_pool(records, redundancy)?;
     workspaces::create_workspace(&named, &pool, genesis, keys).await?;
-    Ok(StoredPlace { pool, version: 0, addresses: BTreeMap::new() })
+    Ok(StoredPlace::first(pool))
 }
 
 fn tell(

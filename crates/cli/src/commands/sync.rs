@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::arguments::SyncArguments;
 use crate::commands::status;
-use crate::connect::{Access, SessionOptions, with_engine};
+use crate::connect::{SessionOptions, with_engine};
 use crate::context::Context;
 use crate::error::Result;
 use crate::folder::Folder;
@@ -34,7 +34,7 @@ pub(crate) fn change_options(
     if allow_mass_delete {
         context.ui.confirm("Delete everywhere what vanished from this folder?")?;
     }
-    Ok(SessionOptions { access: Access::Change, allow_mass_delete })
+    Ok(SessionOptions { allow_mass_delete, ..SessionOptions::CHANGE })
 }
 
 /// Exchanges everything and tells about it.

@@ -4,7 +4,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 use futures_util::StreamExt;
@@ -22,10 +22,11 @@ use tokio::sync::Notify;
 
 use crate::arguments::WatchArguments;
 use crate::claim::{HomeClaim, wait_for_turn};
-use crate::connect::{Driver, SessionOptions, with_session};
+use crate::connect::{Driver, SessionOptions, is_out_of_reach, with_session};
 use crate::context::Context;
 use crate::error::{Code, CommandError, Result};
-use crate::folder::Folder;
+use crate::folder::{Folder, Place};
+use crate::handover;
 use crate::report::{problem_json, problem_line};
 use crate::system;
 use crate::text::{path_text, rfc3339, size, time_of_day};
@@ -33,6 +34,9 @@ use crate::ui::{self, Symbol};
 
 /// How long a stop may take to finish what is under way.
 const STOP_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How often in a row stores must not answer before it is looked whether the workspace has others by now.
+const FAILURES_BEFORE_LOOKING: u32 = 4;
 
 /// What a watch did last.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -78,6 +82,11 @@ pub(crate) fn run(context: &Context<'_>, arguments: &WatchArguments) -> Result<u
                 }
             })?,
             Ended::SettingsChanged => {}
+            Ended::OutOfReach => {
+                if let Some(place) = handover::newer_place(context, &driver, &folder) {
+                    folder.set_place(Place::Stored(place))?;
+                }
+            }
         }
         // Another command, or another device, may have changed the stores meanwhile.
         folder = Folder::locate(&context.home, &folder.root)?;
@@ -95,6 +104,8 @@ enum Ended {
     SteppedAside,
     /// The workspace has other stores now.
     SettingsChanged,
+    /// The stores have not answered several times; perhaps there are others by now.
+    OutOfReach,
 }
 
 /// Watches until it is told to stop or asked to step aside.
@@ -107,6 +118,7 @@ fn watch(
 ) -> Result<Ended> {
     let settings_changed = Arc::new(Notify::new());
     let are_other = Arc::new(AtomicBool::new(false));
+    let failures = Arc::new(AtomicU32::new(0));
     let observer = {
         let (teller, changed) = (teller.clone(), settings_changed.clone());
         let are_other = are_other.clone();
@@ -138,7 +150,14 @@ fn watch(
         };
         let hints = hints.map(scope_of).take_until(Box::pin(end)).boxed();
         let told = teller.clone();
-        let watching = engine.watch(options, hints, move |done| told.report(done));
+        let is_stored = matches!(folder.place, Place::Stored(_));
+        let (lost, count) = (settings_changed.clone(), failures.clone());
+        let watching = engine.watch(options, hints, move |done| {
+            if is_stored && is_time_to_look(&done, &count) {
+                lost.notify_one();
+            }
+            told.report(done);
+        });
         let stopping = async {
             interrupts.wait().await;
             tokio::time::sleep(STOP_TIMEOUT).await;
@@ -155,10 +174,25 @@ fn watch(
             Ended::SteppedAside
         } else if are_other.load(Ordering::Relaxed) && !is_stopped {
             Ended::SettingsChanged
+        } else if failures.load(Ordering::Relaxed) >= FAILURES_BEFORE_LOOKING && !is_stopped {
+            Ended::OutOfReach
         } else {
             Ended::Stopped
         })
     })
+}
+
+/// Counts the runs in which the stores did not answer, and tells when it is time to look for others.
+fn is_time_to_look(done: &Result<SyncReport, &SyncError>, failures: &AtomicU32) -> bool {
+    match done {
+        Err(error) if is_out_of_reach(error) => {
+            failures.fetch_add(1, Ordering::Relaxed) + 1 == FAILURES_BEFORE_LOOKING
+        }
+        _ => {
+            failures.store(0, Ordering::Relaxed);
+            false
+        }
+    }
 }
 
 /// Watches the folder, except what its rules leave out.

@@ -21,7 +21,7 @@ pub(crate) fn start_watch(device: &Device) -> Child {
 
 /// Waits until something is so; gives up after half a minute.
 #[track_caller]
-pub(crate) fn wait_until(what: &str, is_so: impl Fn() -> bool) {
+pub(crate) fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     let start = Instant::now();
     while !is_so() {
         assert!(start.elapsed() < Duration::from_secs(30), "{what} did not come about");

@@ -325,3 +325,25 @@ fn short_passphrase_and_keys_of_a_plain_workspace_are_refused() {
     one.run(&["init", "--plain", "--backend", &room.backend()]).ok();
     room.run(&one, "correct horse", &["key", "rotate"]).ends_with(2);
 }
+
+#[test]
+fn sealed_workspace_moves_to_another_store_with_its_keys() {
+    let (room, secret) = (Room::new(), "passphrase of one");
+    let one = room.device("one");
+    fill(&one);
+    room.init(&one, secret);
+    let elsewhere = format!("file:{}", room.path().join("elsewhere").display());
+    one.run(&["backend", "add", "elsewhere", &elsewhere]).ok();
+    one.run(&["backend", "rm", "disk"]).ok();
+    fs::remove_dir_all(room.store()).unwrap();
+    one.write("later", noise(200_000));
+    one.sync().ok();
+    let other = room.device("other");
+    let (folder, backend) = (other.folder.to_str().unwrap(), format!("new={elsewhere}"));
+    room.run(&other, secret, &["clone", WORKSPACE, folder, "--backend", &backend]).ok();
+    assert_eq!(other.tree(), one.tree());
+    other.write("from the other", "small\n");
+    other.sync().ok();
+    one.sync().ok();
+    assert_eq!(other.tree(), one.tree());
+}

@@ -6,15 +6,15 @@ use std::path::PathBuf;
 use crate::support::{Device, fill, noise, tree};
 
 /// Some folders as stores, and two devices.
-struct Several {
-    room: tempfile::TempDir,
-    one: Device,
-    other: Device,
+pub(crate) struct Several {
+    pub(crate) room: tempfile::TempDir,
+    pub(crate) one: Device,
+    pub(crate) other: Device,
 }
 
 impl Several {
     /// Two devices of one workspace in `count` stores; the first has synced what `fill` made.
-    fn synced(count: usize, words: &[&str]) -> Self {
+    pub(crate) fn synced(count: usize, words: &[&str]) -> Self {
         let room = tempfile::tempdir().unwrap();
         let (one, other) = (Device::new(room.path(), "one"), Device::new(room.path(), "other"));
         let this = Self { room, one, other };
@@ -30,7 +30,7 @@ impl Several {
         this
     }
 
-    fn store(&self, number: usize) -> PathBuf {
+    pub(crate) fn store(&self, number: usize) -> PathBuf {
         self.room.path().join(format!("store{number}"))
     }
 
@@ -38,12 +38,12 @@ impl Several {
         format!("s{number}=file:{}", self.store(number).display())
     }
 
-    fn clone_into(&self, device: &Device, from: usize) {
+    pub(crate) fn clone_into(&self, device: &Device, from: usize) {
         let folder = device.folder.to_str().unwrap();
         device.run(&["clone", "Notes", folder, "--backend", &self.backend(from)]).ok();
     }
 
-    fn lose(&self, number: usize) {
+    pub(crate) fn lose(&self, number: usize) {
         fs::rename(self.store(number), self.room.path().join(format!("gone{number}"))).unwrap();
     }
 
@@ -51,7 +51,7 @@ impl Several {
         fs::rename(self.room.path().join(format!("gone{number}")), self.store(number)).unwrap();
     }
 
-    fn settle(&self) {
+    pub(crate) fn settle(&self) {
         for device in [&self.one, &self.other, &self.one] {
             device.sync().ok();
         }
@@ -156,8 +156,8 @@ fn store_that_is_added_takes_its_share_and_gives_it_back_when_it_is_drained() {
     // What the other wrote before it heard of the change lies where the older pool wanted it.
     several.other.run(&["check", "--repair"]).ok();
     several.one.run(&["backend", "add", "new", &url]).ends_with(1);
-    several.one.run(&["backend", "rm", "s0"]).ends_with(2);
-    several.one.run(&["backend", "rm", "new", "--drain"]).ok();
+    several.one.run(&["backend", "rm", "nobody"]).ends_with(2);
+    several.one.run(&["backend", "rm", "new"]).ok();
     several.lose(7);
     several.settle();
     several.other.run(&["check", "--read-data"]).ok();

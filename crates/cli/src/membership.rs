@@ -1,0 +1,84 @@
+//! Which stores agree on the order of changes: what the settings in the log say, in stores that this device can open.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use commit_log::serverless::group::{Group, NamedStore};
+use commit_log::serverless::identity::Identified;
+use commit_log::serverless::membership::{Said, StoreOpener};
+use content::WorkspaceKeys;
+use model::codec::decode_message;
+use model::tree::SETTINGS_LENGTH_MAX;
+use model::{Commit, Opener, PoolConfig, StoreId, StoreRecord, WorkspaceId};
+use parking_lot::Mutex;
+use storage::ObjectStore;
+
+use crate::folder::StoredPlace;
+use crate::home::Home;
+use crate::stores;
+use crate::system::SystemClock;
+
+/// The stores of a workspace, those before a change and those after it.
+#[derive(Debug)]
+pub(crate) struct WorkspaceStores {
+    home: Home,
+    workspace: WorkspaceId,
+    stored: StoredPlace,
+    clock: Arc<SystemClock>,
+    /// What reads settings; nothing where the workspace is sealed and its keys are not at hand.
+    keys: Option<WorkspaceKeys>,
+    /// One way to each store, whoever uses it.
+    ways: Mutex<BTreeMap<(StoreId, String), Arc<dyn ObjectStore>>>,
+}
+
+impl WorkspaceStores {
+    /// Takes the ways to stores that are open already.
+    pub(crate) fn new(
+        home: &Home,
+        workspace: WorkspaceId,
+        stored: &StoredPlace,
+        clock: Arc<SystemClock>,
+        keys: Option<WorkspaceKeys>,
+        open: &[(StoreRecord, Arc<dyn ObjectStore>)],
+    ) -> Self {
+        let way = |(record, store): &(StoreRecord, Arc<dyn ObjectStore>)| {
+            ((record.id, stored.url(record).to_owned()), store.clone())
+        };
+        let ways = Mutex::new(open.iter().map(way).collect());
+        Self { home: home.clone(), workspace, stored: stored.clone(), clock, keys, ways }
+    }
+
+    fn way(&self, record: &StoreRecord, is_alone: bool) -> Arc<dyn ObjectStore> {
+        let key = (record.id, self.stored.url(record).to_owned());
+        let open = || stores::open_part(&self.home, &self.stored, record, self.workspace, is_alone);
+        self.ways.lock().entry(key).or_insert_with(open).clone()
+    }
+}
+
+impl StoreOpener for WorkspaceStores {
+    fn read(&self, commit: &Commit, number: usize) -> Said {
+        let Some(keys) = &self.keys else { return Said::Unreadable };
+        if keys.check_epoch(commit).is_err() {
+            return Said::Unreadable;
+        }
+        if keys.check(commit).is_err() {
+            return Said::Nothing;
+        }
+        match keys.open(commit, number) {
+            Ok(Some(payload)) if payload.len() <= SETTINGS_LENGTH_MAX => {
+                decode_message::<PoolConfig>(&payload).map_or(Said::Nothing, Said::Pool)
+            }
+            _ => Said::Nothing,
+        }
+    }
+
+    fn open(&self, pool: &PoolConfig) -> Group {
+        let is_alone = pool.stores.len() == 1;
+        let named = pool.group().map(|record| {
+            let store = self.way(record, is_alone);
+            let store = Arc::new(Identified::new(store, record.id, self.clock.clone()));
+            NamedStore { name: record.name.clone(), store }
+        });
+        Group::new(named.collect())
+    }
+}
