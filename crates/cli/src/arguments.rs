@@ -418,6 +418,14 @@ pub(crate) enum BackendCommand {
         #[arg(long, hide = true, conflicts_with = "dead")]
         drain: bool,
     },
+    /// Go on in the stores to which this one leads, after those that this device knows were exchanged.
+    Find {
+        /// The address of one of them.
+        url: String,
+        /// What opens it: a TOML file that only you can read.
+        #[arg(long, value_name = "FILE")]
+        credentials: Option<PathBuf>,
+    },
     /// Change one of them, or how much is kept.
     Set(BackendSetArguments),
     /// Bring everything to where it should be after a change.

@@ -8,7 +8,7 @@ use commit_log::serverless::membership::SettingsMembership;
 use commit_log::serverless::slot_log::Means;
 use commit_log::{CommitLog, ServedCommitLog, SlotCommitLog};
 use content::{DeviceKeys, Transform, WorkspaceKeys};
-use model::{Clock, DeviceId, Random, StoreRecord};
+use model::{Clock, DeviceId, NodeId, Random, StoreRecord, TreeStore};
 use storage::pool::{Pool, PoolOptions};
 use storage::server_door::ServerDoor;
 use storage::{ContentStore, ObjectStore};
@@ -426,6 +426,18 @@ fn join(
     Pool::new(&stored.pool, stores, context.clock.clone(), PoolOptions::default())
 }
 
+/// Returns the newest entry that was folded while the settings of the stores had this version.
+fn folded(folder: &Folder, version: u64) -> u64 {
+    // Where the database cannot be read the log is.
+    let Ok(state) = folder.state() else { return 0 };
+    let known = match state.node(&NodeId::POOL) {
+        Ok(node) => node.map_or(0, |node| node.version),
+        Err(_) => return 0,
+    };
+    let head = state.head().ok().flatten().filter(|_| known == version);
+    head.map_or(0, |head| head.seq)
+}
+
 /// Opens the log and the store of a folder's workspace; nothing is sent yet. Without its keys, the log of a sealed workspace is
 /// read as far as its stores do not change.
 ///
@@ -451,7 +463,7 @@ pub(crate) fn coordinator(
             let opener =
                 WorkspaceStores::new(&context.home, workspace, stored, clock_here, keys, &stores);
             let membership = SettingsMembership::new(Arc::new(opener), stored.stand());
-            let membership = Arc::new(membership);
+            let membership = Arc::new(membership.with_known(folded(folder, stored.version)));
             let means = Means { clock, random };
             let log = Arc::new(SlotCommitLog::over(membership.clone(), means, genesis));
             // What was always one store needs nobody to choose among several.

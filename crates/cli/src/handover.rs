@@ -193,7 +193,13 @@ pub(crate) fn newer_place(
     let parts = driver.within(|| parts(context, folder, stored));
     let found = driver.run(join_all(parts.iter().map(hint_in)));
     let newest = found.into_iter().flatten().flatten().max_by_key(|(version, _)| *version);
-    let (version, PoolHint { pool, since }) = newest?;
+    let (version, hint) = newest?;
+    led_to(stored, version, hint)
+}
+
+/// Returns the place to which a hint leads, if that is a newer one.
+pub(crate) fn led_to(stored: &StoredPlace, version: u64, hint: PoolHint) -> Option<StoredPlace> {
+    let PoolHint { pool, since } = hint;
     let is_newer =
         version > stored.version || (version == stored.version && stored.earlier.is_some());
     is_newer.then(|| {

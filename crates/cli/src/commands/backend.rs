@@ -31,6 +31,9 @@ pub(crate) fn run(context: &Context<'_>, command: &BackendCommand) -> Result<u8>
         BackendCommand::Check { name } => check(context, &folder, name.as_deref()),
         BackendCommand::Add(arguments) => exchange::add(context, &folder, arguments),
         BackendCommand::Rm { name, dead, .. } => exchange::remove(context, &folder, name, *dead),
+        BackendCommand::Find { url, credentials } => {
+            exchange::find_stores(context, folder, url, credentials.as_deref())
+        }
         BackendCommand::Set(arguments) => set(context, folder, arguments),
         BackendCommand::Rebalance => rebalance(context, &folder),
     }

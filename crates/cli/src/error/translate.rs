@@ -348,6 +348,7 @@ impl From<StorageError> for CommandError {
                     .cause(text)
                     .state(SAFE)
                     .help("syncline backend rm NAME --dead", "does without it")
+                    .help("syncline backend find URL", "if the stores were exchanged")
             }
             StorageError::Damaged { .. } => Self::new(Code::Damaged, "stored data is damaged")
                 .cause(text)

@@ -124,20 +124,29 @@ fn the_only_store_is_exchanged() {
     let several = Several::synced(1, &[]);
     several.other.write("by the other", noise(500_000));
     add(&several, &several.one, 1);
-    // Two copies cannot be kept by the one that is left.
     several.one.run(&["backend", "rm", "s0"]).ok();
     assert_eq!(agreeing(&several.one), ["s1"]);
     wipe(&several.store(0));
     // The other knows only what is gone, and says so instead of beginning anew there.
     several.other.sync().ends_with(8);
     assert!(is_empty(&several.store(0)));
+    several.other.run(&["backend", "find", &url(&several, 0)]).ends_with(10);
+    several.other.run(&["backend", "find", &url(&several, 1)]).ok();
+    several.settle();
+    assert!(several.one.has("by the other"));
     let new = third(&several, "third", 1);
     assert_eq!(tree(&new.folder), tree(&several.one.folder));
 }
 
 #[test]
 fn both_devices_commit_while_the_stores_change() {
-    let several = Several::synced(3, &["--replicas", "2"]);
+    for copies in ["1", "2"] {
+        commit_during_a_change(copies);
+    }
+}
+
+fn commit_during_a_change(copies: &str) {
+    let several = Several::synced(3, &["--replicas", copies]);
     let mut watches = [start_watch(&several.other)];
     let (writer, room) = (several.other.clone(), several.store(2));
     // The store that stays sees every commit.
@@ -167,6 +176,9 @@ fn both_devices_commit_while_the_stores_change() {
     assert_eq!(agreeing(&several.other), ["s1", "s2", "s3"]);
     wipe(&several.store(0));
     several.settle();
+    // What was written while the store was emptied lies in no other one by chance.
+    let found = several.one.run(&["check", "--read-data", "--json"]).json();
+    assert_eq!((&found["lost"], &found["damaged"]), (&0.into(), &0.into()), "{found}");
     let new = third(&several, "third", 3);
     assert_eq!(tree(&new.folder), tree(&several.one.folder));
 }

@@ -129,6 +129,17 @@ impl SettingsMembership {
         Self { opener, opened, state: Mutex::new(state) }
     }
 
+    /// Says that no entry up to this one has changed the stores since those that were remembered, as somebody knows who has
+    /// folded them all: then they need not be read again.
+    #[must_use]
+    pub fn with_known(self, seq: u64) -> Self {
+        {
+            let mut state = self.state.lock();
+            state.known = state.known.max(seq);
+        }
+        self
+    }
+
     /// Returns what is worth being remembered.
     pub fn stand(&self) -> Stand {
         self.state.lock().stand.clone()

@@ -4,6 +4,7 @@
 //! store leaves the pool only after everything that it holds is elsewhere, unless it is dead. Between any two steps the
 //! command may be cut off: the log says how far it got, and to run it again goes on.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use commit_log::serverless::membership::{StoreOpener, are_one_group};
@@ -15,7 +16,7 @@ use crate::arguments::BackendAddArguments;
 use crate::connect::{Driver, SessionOptions, coordinator, with_engine};
 use crate::context::Context;
 use crate::error::{Code, CommandError, Result};
-use crate::folder::{Folder, StoredPlace};
+use crate::folder::{Folder, Place, StoredPlace};
 use crate::handover;
 use crate::interrupt::stopped;
 use crate::membership::WorkspaceStores;
@@ -127,6 +128,44 @@ async fn join(
     Ok(id)
 }
 
+/// Goes on in the stores to which one of them leads.
+pub(super) fn find_stores(
+    context: &Context<'_>,
+    mut folder: Folder,
+    url: &str,
+    credentials: Option<&Path>,
+) -> Result<u8> {
+    context.no_dry_run("backend find")?;
+    let stored = stored_place(&folder)?.clone();
+    let credentials = match credentials {
+        Some(file) => Credentials::read_file(file)?,
+        None => Credentials::none(),
+    };
+    let backend = Backend { credentials, ..Backend::new("store", url)? };
+    let inside = stores::workspace_store(backend.open()?, folder.genesis.workspace());
+    let (id, hint) = context.runtime()?.block_on(async {
+        let id = workspaces::store_id(&*inside).await?;
+        Ok::<_, CommandError>((id, workspaces::newest_hint(&*inside).await?))
+    })?;
+    let (Some(id), Some((version, hint))) = (id, hint) else {
+        let headline = format!("the {} does not lead to this workspace", inside.describe());
+        return Err(CommandError::new(Code::NoSuchWorkspace, headline)
+            .state("nothing was changed")
+            .help("syncline backend ls", "on a device that goes on, names the stores"));
+    };
+    let mut place = handover::led_to(&stored, version, hint).unwrap_or(stored);
+    let is_elsewhere = |record: &StoreRecord| place.url(record) != backend.url;
+    if place.pool.store(id).is_some_and(is_elsewhere) {
+        place.addresses.insert(id, backend.url);
+    }
+    if place.pool.store(id).is_some() && backend.credentials != Credentials::none() {
+        context.home.set_credentials(id, &backend.credentials)?;
+    }
+    folder.set_place(Place::Stored(place))?;
+    context.ui.say(Symbol::Done, format!("goes on in {}", folder.place));
+    Ok(0)
+}
+
 /// Removes a store. One that is `dead` is not read any more; of any other everything is moved first.
 pub(super) fn remove(context: &Context<'_>, folder: &Folder, name: &str, dead: bool) -> Result<u8> {
     context.no_dry_run("backend rm")?;
@@ -191,7 +230,9 @@ pub(super) fn change_pool(
             continue;
         }
         let folder = Folder::locate(&context.home, &folder.root)?;
-        handover::complete(context, &driver, &folder, carried)?;
+        // What was carried ahead lies with the stores of this change, and of no other that came upon it.
+        let is_own = stored_place(&folder)?.pool == pool;
+        handover::complete(context, &driver, &folder, if is_own { carried } else { 0 })?;
         let folder = Folder::locate(&context.home, &folder.root)?;
         let place = stored_place(&folder)?;
         handover::tell_stores(context, &driver, &folder, place, gone);

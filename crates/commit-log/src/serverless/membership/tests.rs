@@ -98,6 +98,9 @@ fn what_is_remembered_leads_on_and_old_slots_are_read_where_they_were_carried() 
     membership.learn(&change(11, 3, &[8]));
     assert_eq!(names(membership.group(12)).as_deref(), Some("1, 2"), "a late proposal");
     assert_eq!(membership.standing(12), Standing::Open);
+    let folded = membership.with_known(40).with_known(30);
+    assert_eq!(names(folded.group(41)).as_deref(), Some("1, 2"));
+    assert_eq!((names(folded.group(42)), folded.known()), (None, 40));
 }
 
 #[test]
