@@ -234,7 +234,12 @@ fn attempt<T>(
     if let Some(observer) = observer {
         session.engine.observe(observer);
     }
-    let done = driver.run(work(&mut session.engine));
+    let slots = session.settling.slots.as_deref();
+    let working = work(&mut session.engine);
+    let done = match slots {
+        Some(slots) => driver.run(slots.beside(working)),
+        None => driver.run(working),
+    };
     if options.access != Access::Look {
         session.settle(context, driver);
     }

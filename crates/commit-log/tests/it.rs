@@ -4,6 +4,7 @@ mod it {
     mod agreement;
     mod comparison;
     mod exchanged_stores;
+    mod one_connection;
     mod several_stores;
     mod slot_log;
     mod stores;

@@ -163,6 +163,12 @@ impl SlotCommitLog {
         Self { slots: Arc::new(Slots::new(membership, means, genesis)), turn: Mutex::new(()) }
     }
 
+    /// Waits for something else, and lets what is under way at the stores go on beside it: a call that nobody looks after
+    /// keeps its connection from whoever shares the store with the log.
+    pub async fn beside<T>(&self, work: impl Future<Output = T>) -> T {
+        self.slots.background.beside(work).await
+    }
+
     /// Waits until nothing is under way any more: slow stores have got what the others had, as far as they answer. A program
     /// that ends does well to wait for a moment; nothing is lost if it does not.
     pub async fn settle(&self) {

@@ -1,0 +1,100 @@
+//! Stores that answer one call at a time, as those behind one connection do, shared by the log and by somebody else.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use commit_log::serverless::group::{ConstantMembership, Group, NamedStore};
+use commit_log::serverless::slot_log::Means;
+use commit_log::{CommitLog, SlotCommitLog};
+use storage::error::Result;
+use storage::{ObjectEntry, ObjectKey, ObjectStore, PutMode, PutOutcome};
+use tokio::sync::Semaphore;
+
+use super::slot_log::genesis;
+use super::stores::{TestRandom, TokioClock};
+
+/// A store with one connection, over which each call takes a while.
+#[derive(Debug)]
+struct OneConnection {
+    store: Arc<dyn ObjectStore>,
+    connection: Semaphore,
+    takes: Duration,
+}
+
+impl OneConnection {
+    async fn call<T>(&self, call: impl Future<Output = T>) -> T {
+        let _connection = self.connection.acquire().await.expect("it is never closed");
+        tokio::time::sleep(self.takes).await;
+        call.await
+    }
+}
+
+#[async_trait]
+impl ObjectStore for OneConnection {
+    fn describe(&self) -> String {
+        self.store.describe()
+    }
+
+    async fn put(&self, key: &ObjectKey, bytes: Bytes, mode: PutMode) -> Result<PutOutcome> {
+        self.call(self.store.put(key, bytes, mode)).await
+    }
+
+    async fn get(&self, key: &ObjectKey) -> Result<Option<Bytes>> {
+        self.call(self.store.get(key)).await
+    }
+
+    async fn get_range(&self, key: &ObjectKey, range: Range<u64>) -> Result<Option<Bytes>> {
+        self.call(self.store.get_range(key, range)).await
+    }
+
+    async fn size(&self, key: &ObjectKey) -> Result<Option<u64>> {
+        self.call(self.store.size(key)).await
+    }
+
+    async fn list(
+        &self,
+        prefix: &str,
+        start_after: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<ObjectEntry>> {
+        self.call(self.store.list(prefix, start_after, limit)).await
+    }
+
+    async fn delete(&self, key: &ObjectKey) -> Result<()> {
+        self.call(self.store.delete(key)).await
+    }
+}
+
+/// The log asks all three stores for its head and is content with two answers; the call to the third has the connection by
+/// then. Who wants something else of that store gets it, because the call goes on beside.
+#[tokio::test(start_paused = true)]
+async fn call_that_the_log_no_longer_waits_for_gives_its_connection_back() {
+    let stores: Vec<Arc<OneConnection>> = [1, 1, 1000]
+        .into_iter()
+        .enumerate()
+        .map(|(number, milliseconds)| {
+            let store = storage::open(&format!("memory:one connection {number}")).expect("opens");
+            let takes = Duration::from_millis(milliseconds);
+            Arc::new(OneConnection { store, connection: Semaphore::new(1), takes })
+        })
+        .collect();
+    let named = |(number, store): (usize, &Arc<OneConnection>)| NamedStore {
+        name: format!("store {number}"),
+        store: store.clone(),
+    };
+    let group = Group::new(stores.iter().enumerate().map(named).collect());
+    let means =
+        Means { clock: Arc::new(TokioClock::default()), random: Arc::new(TestRandom::new(1)) };
+    let membership = Arc::new(ConstantMembership::new(group));
+    let log = SlotCommitLog::create_over(membership, means, genesis()).await.expect("opens");
+    log.settle().await;
+    log.head().await.expect("two stores answer");
+    let key = ObjectKey::new("elsewhere").expect("a key");
+    let wanted = tokio::time::timeout(Duration::from_secs(20), stores[2].get(&key));
+    assert!(wanted.await.is_err(), "the call still has the connection, and nobody drives it");
+    let wanted = tokio::time::timeout(Duration::from_secs(20), stores[2].get(&key));
+    assert_eq!(log.beside(wanted).await.expect("it answers").expect("it is there"), None);
+}
