@@ -13,8 +13,8 @@
 //! * **Absence is proved.** `None` says that every store of the pool has looked. Where one could not, it is an error.
 //! * **Nothing is deleted to tidy up** but by [`repair`], and there only what lies verified in all its homes.
 //!
-//! Reading order: [`block`] (the format), [`piece`] (what should be where), `member` (how well a store answers), `ask` (hedged
-//! questions), `write`, `deferred`, `read`, `mend`, `listing`, then [`repair`]. The specification is
+//! Reading order: [`block`] (the format), [`piece`] (what should be where), `member` (how well a store answers), `pulse`
+//! (whether it hangs), `ask` (hedged questions), `write`, `deferred`, `read`, `mend`, `listing`, then [`repair`]. The specification is
 //! `docs/design/placement.md`.
 
 pub mod block;
@@ -29,6 +29,7 @@ mod known;
 mod listing;
 mod member;
 mod mend;
+mod pulse;
 mod read;
 mod read_range;
 mod write;
@@ -36,8 +37,8 @@ mod write;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
-use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -59,15 +60,22 @@ use block::BlockCode;
 use deferred::Deferred;
 use known::KnownBlocks;
 use member::{Direction, Member};
+use pulse::SUSPICION;
 
 /// How long a store that has just failed may take for an answer.
 const TIME_LIMIT_IN_TROUBLE: Duration = Duration::from_secs(3);
 
+/// A store that answers others, and not this call, is believed to work on it for so many times as long.
+const LIMITS_WHILE_ALIVE: u32 = 10;
+
+/// How many owed objects are remembered beyond the life of a pool; a check finds the others.
+const OWED_REMEMBERED_MAX: usize = 10_000;
+
 /// How patient a pool is.
 #[derive(Debug, Clone, Copy)]
 pub struct PoolOptions {
-    /// How long a store may take for an answer without bytes; longer counts as not reachable. One that has just failed
-    /// is given 3 seconds.
+    /// How long a store may say nothing at all while an answer without bytes is awaited; longer counts as not reachable. One
+    /// that has just failed is given 3 seconds.
     pub time_limit: Duration,
     /// How many bytes a second a store must move at least, on top of that.
     pub rate_min: u64,
@@ -97,6 +105,15 @@ impl PoolBacklog {
     }
 }
 
+/// What a pool knows that the next one over the same stores should know, too.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PoolMemory {
+    /// The stores that hang: they accept what is sent and say nothing.
+    pub silent: Vec<StoreId>,
+    /// Objects that a home was not given, or not for sure; at most 10,000.
+    pub owed: Vec<ObjectKey>,
+}
+
 /// The stores of a workspace as one store; cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Pool {
@@ -105,6 +122,7 @@ pub struct Pool {
 
 /// What all clones and all background work of a pool share.
 pub(crate) struct Shared {
+    this: Weak<Shared>,
     redundancy: Redundancy,
     placement: Placement,
     members: Vec<Member>,
@@ -141,18 +159,20 @@ impl Pool {
                 .unwrap_or_else(|| Arc::new(AbsentStore::new(record.name.clone())));
             Member::new(record.id, record.name.clone(), store)
         });
-        let shared = Shared {
+        let members = members.collect();
+        let shared = Arc::new_cyclic(|this| Shared {
+            this: this.clone(),
             redundancy: config.redundancy,
             placement: Placement::new(config),
-            members: members.collect(),
+            members,
             clock,
             options,
             backlog: Arc::default(),
             deferred: Mutex::default(),
             known: Mutex::default(),
             typical_size: AtomicU64::new(read::SIZE_AT_FIRST),
-        };
-        Self { shared: Arc::new(shared) }
+        });
+        Self { shared }
     }
 
     /// Returns what is not done yet of what this handle has written.
@@ -161,12 +181,41 @@ impl Pool {
         PoolBacklog { running: backlog.running(), owed: backlog.owed() }
     }
 
-    /// Waits for the writes under way, and once more gives the homes what they lack. Returns what they still lack.
+    /// Waits for the writes under way, but not for stores that hang, and once more gives the homes what they lack. Returns what
+    /// they still lack.
     ///
-    /// A program that ends without it leaves objects with fewer copies than wanted, until [`repair`] finds them.
+    /// A program that ends without it leaves objects with fewer copies than wanted, until [`repair`] finds them, or
+    /// another pool that [recalls](Self::recall) them.
     pub async fn settle(&self) -> PoolBacklog {
         self.shared.settle().await;
         self.backlog()
+    }
+
+    /// Returns what the next pool over these stores should know.
+    pub fn memory(&self) -> PoolMemory {
+        let Shared { members, backlog, .. } = &*self.shared;
+        let silent = members.iter().filter(|member| member.with_pulse(|pulse| pulse.is_silent()));
+        let silent = silent.map(|member| member.id).collect();
+        let mut owed = backlog.owed();
+        owed.extend(backlog.unfinished());
+        owed.sort_unstable();
+        owed.dedup();
+        owed.truncate(OWED_REMEMBERED_MAX);
+        PoolMemory { silent, owed }
+    }
+
+    /// Takes over what an earlier pool knew: stores that hung are asked last until they have answered a question, which is asked
+    /// beside the work, and [`Self::settle`] gives the homes what they were owed.
+    pub fn recall(&self, memory: &PoolMemory) {
+        let Shared { members, backlog, clock, .. } = &*self.shared;
+        let now = clock.elapsed();
+        for (number, member) in members.iter().enumerate() {
+            if memory.silent.contains(&member.id) {
+                member.with_pulse(|pulse| pulse.recall_silence(now));
+                self.shared.feel_pulse(number);
+            }
+        }
+        memory.owed.iter().for_each(|key| backlog.owe(key));
     }
 }
 
@@ -218,21 +267,27 @@ impl Shared {
         answer: impl Future<Output = Result<T>> + Send,
         measure: impl Fn(&T) -> u64,
     ) -> Result<T> {
-        let member = &self.members[member];
-        let now = self.clock.elapsed();
-        let patience = match member.is_failing(direction, now) {
-            // Nobody waits long for a store that did not answer a moment ago.
-            true => self.options.time_limit.min(TIME_LIMIT_IN_TROUBLE),
-            false => self.options.time_limit,
-        };
-        let under_way = member.begin(direction, bytes, now);
-        let limit = patience + Duration::from_secs(bytes / self.options.rate_min.max(1));
-        let result = match select(std::pin::pin!(answer), self.clock.sleep(limit)).await {
-            Either::Left((result, _)) => result,
-            Either::Right(_) => Err(StorageError::NotReachable {
-                store: member.store.describe(),
-                detail: format!("it did not answer in {} seconds", limit.as_secs()),
-            }),
+        let number = member;
+        let member = &self.members[number];
+        let began = self.clock.elapsed();
+        let under_way = member.begin(direction, bytes, began);
+        let mut answer = std::pin::pin!(answer);
+        let result = loop {
+            let now = self.clock.elapsed();
+            let limit = self.time_limit(member, direction, bytes, now);
+            let alive_since = member.with_pulse(|pulse| pulse.alive_since(began));
+            let until = (alive_since + limit).min(began + limit * LIMITS_WHILE_ALIVE);
+            if now >= until {
+                break Err(StorageError::NotReachable {
+                    store: member.store.describe(),
+                    detail: format!("it did not answer in {} seconds", (now - began).as_secs()),
+                });
+            }
+            let sleep = self.clock.sleep((until - now).min(SUSPICION));
+            match select(answer.as_mut(), sleep).await {
+                Either::Left((result, _)) => break result,
+                Either::Right(_) => self.feel_pulse(number),
+            }
         };
         match &result {
             Ok(value) => under_way.answered(measure(value), self.clock.elapsed()),
@@ -242,6 +297,22 @@ impl Shared {
             }
         }
         result
+    }
+
+    /// Returns how long a store may say nothing before a call has failed.
+    fn time_limit(
+        &self,
+        member: &Member,
+        direction: Direction,
+        bytes: u64,
+        now: Duration,
+    ) -> Duration {
+        let patience = match member.is_failing(direction, now) {
+            // Nobody waits long for a store that did not answer a moment ago.
+            true => self.options.time_limit.min(TIME_LIMIT_IN_TROUBLE),
+            false => self.options.time_limit,
+        };
+        patience + Duration::from_secs(bytes / self.options.rate_min.max(1))
     }
 
     /// Returns one error for the failures of several stores: the only one, or the kind that all have in common.

@@ -56,9 +56,9 @@ impl Shared {
         let now = self.clock.elapsed();
         let decoding = Duration::from_secs_f64(self.size_guess() as f64 / DECODED_PER_SECOND);
         candidates.sort_by_cached_key(|(member, piece)| {
-            let member = &self.members[*member];
             let after = if is_parity(*piece) { decoding } else { Duration::ZERO };
-            (member.is_failing(Direction::Read, now), member.hoped(bytes, now) + after)
+            let hoped = self.members[*member].hoped(bytes, now) + after;
+            (self.is_failing(*member, Direction::Read), hoped)
         });
     }
 

@@ -1,6 +1,6 @@
 //! What goes on after the answer: writes under way, and objects that some home still lacks.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use futures_util::future::{BoxFuture, join_all};
@@ -19,7 +19,9 @@ pub(crate) struct Backlog {
 
 #[derive(Default)]
 struct State {
-    running: usize,
+    /// Of which object each work is that was handed to the runtime, by number.
+    running: BTreeMap<u64, Option<ObjectKey>>,
+    next: u64,
     kept: Vec<BoxFuture<'static, ()>>,
     owed: BTreeSet<ObjectKey>,
 }
@@ -29,31 +31,37 @@ impl std::fmt::Debug for Backlog {
         let state = self.state.lock();
         formatter
             .debug_struct("Backlog")
-            .field("running", &(state.running + state.kept.len()))
+            .field("running", &(state.running.len() + state.kept.len()))
             .field("owed", &state.owed.len())
             .finish_non_exhaustive()
     }
 }
 
 /// Says that a task has ended, even when it was dropped.
-struct EndOnDrop(Arc<Backlog>);
+struct EndOnDrop(Arc<Backlog>, u64);
 
 impl Drop for EndOnDrop {
     fn drop(&mut self) {
-        self.0.state.lock().running -= 1;
+        self.0.state.lock().running.remove(&self.1);
         self.0.ended.notify_waiters();
     }
 }
 
 impl Backlog {
-    /// Lets `work` go on in the background.
-    pub(crate) fn keep(self: &Arc<Self>, work: BoxFuture<'static, ()>) {
+    /// Lets `work` go on in the background; `key` is the object that some store lacks until it has ended.
+    pub(crate) fn keep(self: &Arc<Self>, key: Option<ObjectKey>, work: BoxFuture<'static, ()>) {
         let Ok(runtime) = tokio::runtime::Handle::try_current() else {
             self.state.lock().kept.push(work);
             return;
         };
-        self.state.lock().running += 1;
-        let end = EndOnDrop(Arc::clone(self));
+        let number = {
+            let mut state = self.state.lock();
+            let number = state.next;
+            state.next += 1;
+            state.running.insert(number, key);
+            number
+        };
+        let end = EndOnDrop(Arc::clone(self), number);
         runtime.spawn(async move {
             work.await;
             drop(end);
@@ -66,7 +74,7 @@ impl Backlog {
             let ended = self.ended.notified();
             let (kept, running) = {
                 let mut state = self.state.lock();
-                (std::mem::take(&mut state.kept), state.running)
+                (std::mem::take(&mut state.kept), state.running.len())
             };
             if !kept.is_empty() {
                 join_all(kept).await;
@@ -81,7 +89,7 @@ impl Backlog {
     /// Returns how many pieces of work are under way.
     pub(crate) fn running(&self) -> usize {
         let state = self.state.lock();
-        state.running + state.kept.len()
+        state.running.len() + state.kept.len()
     }
 
     /// Remembers that some home lacks its piece of an object.
@@ -92,6 +100,11 @@ impl Backlog {
     /// Forgets that a home lacked a piece of an object.
     pub(crate) fn pay(&self, key: &ObjectKey) {
         self.state.lock().owed.remove(key);
+    }
+
+    /// Returns the objects that a store lacks as long as work under way has not ended.
+    pub(crate) fn unfinished(&self) -> Vec<ObjectKey> {
+        self.state.lock().running.values().flatten().cloned().collect()
     }
 
     /// Returns the objects that some home lacks.

@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
-use futures_util::StreamExt;
 use futures_util::future::{BoxFuture, Either, select};
 use futures_util::stream::FuturesUnordered;
+use futures_util::{StreamExt, stream};
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
@@ -17,7 +18,14 @@ use crate::object_store::PutMode;
 use super::Shared;
 use super::member::Direction;
 use super::piece::{Piece, Placed};
+use super::pulse::SUSPICION;
 use super::write::Way;
+
+/// A store that is needed for more than what gives an object back may take so long for a sync.
+const SYNC_PATIENCE: Duration = Duration::from_secs(2);
+
+/// How many objects that are short after a sync are written at once.
+const RESTORES_AT_ONCE: usize = 8;
 
 /// An object on its way to durability.
 #[derive(Debug)]
@@ -75,25 +83,58 @@ impl Shared {
             Box::pin(Arc::clone(self).sync_members(objects, unsynced, signal));
         let short = match select(answer, work).await {
             Either::Left((short, work)) => {
-                self.backlog.keep(work);
+                self.backlog.keep(None, work);
                 short
             }
             Either::Right(((), answer)) => answer.await,
         };
         let short = short.expect("a sync answers before it ends");
-        for (key, error) in short {
-            // What some store has after all is given to enough of them, durably.
-            let restored = match self.get(&key).await {
-                Ok(Some(bytes)) => self.put(&key, bytes, PutMode::Overwrite).await.map(|_| true),
-                other => other.map(|_| false),
-            };
-            if !matches!(restored, Ok(true)) {
-                tracing::warn!(%key, ?restored, error, "a deferred object is lost");
-                self.deferred.lock().is_poisoned = true;
-                return Err(self.not_durable());
-            }
+        let restored: Vec<bool> = stream::iter(short)
+            .map(|short| self.restore(short))
+            .buffer_unordered(RESTORES_AT_ONCE)
+            .collect()
+            .await;
+        if restored.contains(&false) {
+            self.deferred.lock().is_poisoned = true;
+            return Err(self.not_durable());
         }
         Ok(())
+    }
+
+    /// Makes an object durable of which too few pieces are. Where as many are as give it back, and another is still under way or
+    /// no store is left that would take one, the rest is owed.
+    async fn restore(self: &Arc<Self>, short: Short) -> bool {
+        let Short { key, durable, error } = short;
+        let Some(hash) = key.content_hash() else { return false };
+        if durable.len() >= self.least() {
+            let order = self.order(&hash);
+            let holds = |member| durable.iter().any(|(holder, _)| *holder == member);
+            let is_under_way = self.backlog.unfinished().contains(&key);
+            if is_under_way
+                || order.all().iter().all(|&member| holds(member) || self.is_hopeless(member))
+            {
+                self.backlog.owe(&key);
+                return true;
+            }
+        }
+        // What some store has after all is given to enough of them, durably.
+        let restored = match self.get(&key).await {
+            Ok(Some(bytes)) => self.put(&key, bytes, PutMode::Overwrite).await.map(|_| true),
+            other => other.map(|_| false),
+        };
+        let is_restored = matches!(restored, Ok(true));
+        if !is_restored {
+            tracing::warn!(%key, ?restored, error, "a deferred object is lost");
+        }
+        is_restored
+    }
+
+    /// Returns whether nobody should wait for a store to take a piece.
+    fn is_hopeless(&self, member: usize) -> bool {
+        let now = self.clock.elapsed();
+        let quiet_since = self.members[member].with_pulse(|pulse| pulse.quiet_since());
+        self.is_failing(member, Direction::Write)
+            || quiet_since.is_some_and(|since| now >= since + SUSPICION)
     }
 
     /// Syncs stores at once; signals the objects that are in too few of them, or none as soon as that is sure.
@@ -101,42 +142,64 @@ impl Shared {
         self: Arc<Self>,
         objects: Vec<Taken>,
         unsynced: BTreeMap<usize, BTreeSet<ObjectKey>>,
-        signal: oneshot::Sender<Vec<(ObjectKey, String)>>,
+        signal: oneshot::Sender<Vec<Short>>,
     ) {
         let mut signal = Some(signal);
         let mut synced: BTreeSet<usize> = BTreeSet::new();
         let mut errors = Vec::new();
-        let mut running: FuturesUnordered<_> =
-            unsynced.keys().map(|&member| self.sync_member(member)).collect();
-        let is_enough = |object: &Taken, synced: &BTreeSet<usize>| {
-            let durable = object.pieces.iter().filter(|(member, _)| synced.contains(member));
-            match self.code() {
-                None => durable.count() >= self.enough(),
-                Some(_) => {
-                    durable.map(|(_, piece)| piece).collect::<BTreeSet<_>>().len() >= self.enough()
+        let mut running = FuturesUnordered::new();
+        for (&member, keys) in &unsynced {
+            if self.members[member].with_pulse(|pulse| pulse.is_silent()) {
+                // A later sync covers it, if it is asked for one while it answers.
+                for key in keys {
+                    self.backlog.owe(key);
                 }
+                self.deferred.lock().unsynced.entry(member).or_default().extend(keys.clone());
+                errors.push(format!("{}: it hangs", self.members[member].name));
+            } else {
+                running.push(self.sync_member(member));
+            }
+        }
+        let pieces = |object: &Taken, synced: &BTreeSet<usize>| -> usize {
+            let durable = object.durable(synced);
+            match self.code() {
+                None => durable.len(),
+                Some(_) => durable.iter().map(|(_, piece)| piece).collect::<BTreeSet<_>>().len(),
             }
         };
-        while let Some((member, result)) = running.next().await {
-            match result {
-                Ok(()) => drop(synced.insert(member)),
-                Err(error) => {
+        let mut is_late = self.clock.sleep(SYNC_PATIENCE);
+        loop {
+            let is_hurried = match select(running.next(), is_late).await {
+                Either::Left((None, _)) => break,
+                Either::Left((Some((member, Ok(()))), rest)) => {
+                    synced.insert(member);
+                    is_late = rest;
+                    false
+                }
+                Either::Left((Some((member, Err(error))), rest)) => {
                     // Whatever it had taken is lost there.
                     unsynced[&member].iter().for_each(|key| self.backlog.owe(key));
                     errors.push(format!("{}: {error}", self.members[member].name));
+                    is_late = rest;
+                    false
                 }
-            }
-            if objects.iter().all(|object| is_enough(object, &synced))
+                Either::Right(_) => {
+                    is_late = self.clock.sleep(SYNC_PATIENCE);
+                    true
+                }
+            };
+            let wanted = if is_hurried { self.least() } else { self.enough() };
+            if objects.iter().all(|object| pieces(object, &synced) >= wanted)
                 && let Some(signal) = signal.take()
             {
+                let short = objects.iter().filter(|o| pieces(o, &synced) < self.enough());
                 // The caller may have gone.
-                let _ = signal.send(Vec::new());
+                let _ = signal.send(short.map(|o| o.short(&synced, &errors)).collect());
             }
         }
         if let Some(signal) = signal.take() {
-            let short = objects.iter().filter(|object| !is_enough(object, &synced));
-            let detail = errors.join("; ");
-            let _ = signal.send(short.map(|o| (o.key.clone(), detail.clone())).collect());
+            let short = objects.iter().filter(|o| pieces(o, &synced) < self.enough());
+            let _ = signal.send(short.map(|o| o.short(&synced, &errors)).collect());
         }
     }
 
@@ -169,4 +232,22 @@ impl Shared {
 struct Taken {
     key: ObjectKey,
     pieces: BTreeSet<Placed>,
+}
+
+impl Taken {
+    fn durable(&self, synced: &BTreeSet<usize>) -> Vec<Placed> {
+        self.pieces.iter().filter(|(member, _)| synced.contains(member)).copied().collect()
+    }
+
+    fn short(&self, synced: &BTreeSet<usize>, errors: &[String]) -> Short {
+        let durable = self.durable(synced);
+        Short { key: self.key.clone(), durable, error: errors.join("; ") }
+    }
+}
+
+/// An object of which fewer pieces are durable than should be.
+struct Short {
+    key: ObjectKey,
+    durable: Vec<Placed>,
+    error: String,
 }

@@ -9,6 +9,8 @@ use parking_lot::Mutex;
 use crate::error::StorageError;
 use crate::object_store::ObjectStore;
 
+use super::pulse::Pulse;
+
 /// What is expected of a store that was not asked for long.
 const LATENCY_AT_FIRST: f64 = 0.05;
 const BYTE_AT_FIRST: f64 = 5e-7;
@@ -33,6 +35,7 @@ pub(crate) struct Member {
     pub(crate) name: String,
     pub(crate) store: Arc<dyn ObjectStore>,
     health: Mutex<Health>,
+    pulse: Mutex<Pulse>,
 }
 
 /// Whether a call reads or writes: a full store is as good as any for reading.
@@ -85,11 +88,12 @@ pub(crate) struct UnderWay<'a> {
     bytes: u64,
     bytes_before: u64,
     started: Duration,
+    number: u64,
 }
 
 impl Member {
     pub(crate) fn new(id: StoreId, name: String, store: Arc<dyn ObjectStore>) -> Self {
-        Self { id, name, store, health: Mutex::default() }
+        Self { id, name, store, health: Mutex::default(), pulse: Mutex::default() }
     }
 
     /// Returns how long an answer of `bytes` bytes is going to take, behind what is under way.
@@ -103,8 +107,16 @@ impl Member {
         self.health.lock().time(bytes, now, 0.0, 0.0)
     }
 
-    /// Returns whether the store has failed and its time has not come again.
+    /// Looks at what is known of the store's silence, or changes it.
+    pub(crate) fn with_pulse<T>(&self, body: impl FnOnce(&mut Pulse) -> T) -> T {
+        body(&mut self.pulse.lock())
+    }
+
+    /// Returns whether the store hangs, or has failed and its time has not come again.
     pub(crate) fn is_failing(&self, direction: Direction, now: Duration) -> bool {
+        if self.with_pulse(|pulse| pulse.is_silent()) {
+            return true;
+        }
         let health = self.health.lock();
         let trouble = match direction {
             Direction::Read => &health.reading,
@@ -126,7 +138,8 @@ impl Member {
         if direction == Direction::Write {
             health.written_under_way += bytes;
         }
-        UnderWay { member: self, direction, bytes, bytes_before, started: now }
+        let number = self.pulse.lock().begin(now);
+        UnderWay { member: self, direction, bytes, bytes_before, started: now, number }
     }
 }
 
@@ -134,6 +147,7 @@ impl UnderWay<'_> {
     /// Learns from an answer of `bytes` bytes.
     pub(crate) fn answered(&self, bytes: u64, now: Duration) {
         let seconds = now.saturating_sub(self.started).as_secs_f64();
+        self.member.pulse.lock().answered(now);
         let mut health = self.member.health.lock();
         match self.direction {
             Direction::Read => health.reading = Trouble::default(),
@@ -164,6 +178,7 @@ impl UnderWay<'_> {
 
 impl Drop for UnderWay<'_> {
     fn drop(&mut self) {
+        self.member.pulse.lock().end(self.number);
         let mut health = self.member.health.lock();
         health.bytes_under_way = health.bytes_under_way.saturating_sub(self.bytes);
         if self.direction == Direction::Write {

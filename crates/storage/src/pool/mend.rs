@@ -91,7 +91,8 @@ impl Shared {
             return;
         }
         let (shared, key) = (Arc::clone(self), key.clone());
-        self.backlog.keep(Box::pin(async move { shared.heal(&key, bytes, &wrong).await }));
+        let owed = Some(key.clone());
+        self.backlog.keep(owed, Box::pin(async move { shared.heal(&key, bytes, &wrong).await }));
     }
 
     /// Writes what homes lack, and what is known to be wrong, with the verified bytes of an object.
@@ -153,16 +154,41 @@ impl Shared {
         join_all(writes).await.into_iter().filter(Result::is_err).count()
     }
 
-    /// Ends what is under way, and gives the homes what they were not given.
+    /// Ends what is under way but at stores that hang, and gives the homes what they were not given.
     pub(crate) async fn settle(self: &Arc<Self>) {
-        self.backlog.drain().await;
+        self.drain_answering().await;
         self.sync_late().await;
+        if !self.backlog.owed().is_empty() {
+            self.ask_silent().await;
+        }
+        self.pay_owed().await;
+        self.drain_answering().await;
+    }
+
+    /// Gives the homes what they were not given, as far as they answer.
+    pub(crate) async fn pay_owed(self: &Arc<Self>) {
         let owed = stream::iter(self.backlog.owed());
         owed.for_each_concurrent(MENDS_AT_ONCE, |key| self.give_owed(key)).await;
-        self.backlog.drain().await;
     }
 
     async fn give_owed(self: &Arc<Self>, key: ObjectKey) {
+        let Some(hash) = key.content_hash() else { return self.backlog.pay(&key) };
+        let homes = self.order(&hash).homes().to_vec();
+        if homes.iter().any(|home| self.members[*home].with_pulse(|pulse| pulse.is_silent())) {
+            return;
+        }
+        let mut trail = Trail::default();
+        let present = self.locate(&key, &mut trail).await;
+        if trail.failed.iter().any(|(member, _)| homes.contains(member)) {
+            // Nothing is read for a store that is away.
+            return;
+        }
+        let present: Vec<Placed> = present.into_iter().map(|(placed, _)| placed).collect();
+        if !present.is_empty()
+            && arrange(&self.order(&hash), self.code(), &present).lacking.is_empty()
+        {
+            return self.backlog.pay(&key);
+        }
         let mut trail = Trail::default();
         match self.find(&key, &mut trail).await {
             Ok(Some(bytes)) => self.heal(&key, bytes, &trail.wrong).await,

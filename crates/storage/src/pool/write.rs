@@ -87,7 +87,7 @@ impl Shared {
         let work: BoxFuture<'static, ()> = Box::pin(write.run(homes));
         match select(answer, work).await {
             Either::Left((result, work)) => {
-                self.backlog.keep(work);
+                self.backlog.keep(Some(key.clone()), work);
                 result
             }
             Either::Right(((), answer)) => answer.await,
@@ -208,11 +208,10 @@ impl Write {
 
     /// Starts with the homes that can be expected to take it, and with substitutes for those that fail lately.
     fn start_all(&mut self, homes: &[usize]) {
-        let now = self.shared.clock.elapsed();
         let (mut spared, mut replaced) = (Vec::new(), Vec::new());
         for (number, &home) in homes.iter().enumerate() {
             let member = &self.shared.members[home];
-            let is_failing = member.is_failing(Direction::Write, now);
+            let is_failing = self.shared.is_failing(home, Direction::Write);
             if !is_failing && member.written_under_way() <= self.shared.options.under_way_max {
                 self.start(number, home);
                 continue;
@@ -224,9 +223,15 @@ impl Write {
                 spared.push((number, home));
             }
         }
-        while self.running.len() < self.shared.enough()
-            && let Some((number, home)) = spared.pop()
+        // Of those that hang nobody expects more than what cannot be done without.
+        let is_silent =
+            |home: usize| self.shared.members[home].with_pulse(|pulse| pulse.is_silent());
+        spared.sort_by_key(|(_, home)| !is_silent(*home));
+        while let Some(&(number, home)) = spared.last()
+            && self.running.len()
+                < if is_silent(home) { self.shared.least() } else { self.shared.enough() }
         {
+            spared.pop();
             self.start(number, home);
         }
         self.substitutes.extend(replaced);

@@ -120,7 +120,7 @@ async fn too_few_stores_are_an_error_that_says_why() {
 #[tokio::test(start_paused = true)]
 async fn third_copy_follows_in_the_background() {
     let world = World::new(Redundancy::Replicas(3), 3);
-    world.set(2, Mood::Slow(Duration::from_secs(10)));
+    world.set(2, Mood::Slow(Duration::from_secs(6)));
     let pool = world.pool();
     let (key, bytes) = object(1, 1000);
     pool.put(&key, bytes, PutMode::IfAbsent).await.unwrap();
@@ -224,7 +224,7 @@ async fn sync_that_loses_an_object_fails_and_so_does_all_after_it() {
 async fn sync_does_not_wait_for_a_store_that_is_not_needed() {
     let world = World::new(Redundancy::Replicas(3), 3);
     let pool = world.pool();
-    world.set(1, Mood::Slow(Duration::from_secs(15)));
+    world.set(1, Mood::Slow(Duration::from_secs(6)));
     let (key, bytes) = object(1, 1000);
     pool.put_deferred(&key, bytes).await.unwrap();
     pool.sync().await.unwrap();
