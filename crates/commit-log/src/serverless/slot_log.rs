@@ -15,6 +15,7 @@ mod carrying;
 mod checkpoints;
 mod deliberation;
 mod gathering;
+mod silence;
 mod slots;
 
 use std::sync::Arc;
@@ -169,10 +170,21 @@ impl SlotCommitLog {
         self.slots.background.beside(work).await
     }
 
-    /// Waits until nothing is under way any more: slow stores have got what the others had, as far as they answer. A program
+    /// Waits until nothing is under way any more: slow stores have got what the others had, but for those that are silent. A program
     /// that ends does well to wait for a moment; nothing is lost if it does not.
     pub async fn settle(&self) {
-        self.slots.background.finish().await;
+        let silence = &self.slots.silence;
+        self.slots.background.finish(|store| silence.holds(store)).await;
+    }
+
+    /// Returns the names of the stores that said nothing when they were asked last.
+    pub fn silent_stores(&self) -> Vec<String> {
+        self.slots.silence.names()
+    }
+
+    /// Takes over from an earlier opening which stores said nothing: nobody waits for them until they have answered.
+    pub fn recall_silent_stores<'a>(&self, names: impl IntoIterator<Item = &'a str>) {
+        names.into_iter().for_each(|name| self.slots.silence.begins(name));
     }
 
     /// Makes sure that the log still has the entry that the device has seen: a store that was restored from an

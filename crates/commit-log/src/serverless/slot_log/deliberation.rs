@@ -13,7 +13,8 @@ use model::codec::DecodeError;
 use storage::{ObjectKey, ObjectStore, PutMode, PutOutcome, StorageError};
 
 use super::Means;
-use super::background::Background;
+use super::background::{Background, Call};
+use super::silence::Silence;
 use crate::serverless::candidate::{Candidate, Context};
 use crate::serverless::group::Group;
 use crate::serverless::rounds::{Answer, Carrier, Proposer, Request, Status};
@@ -41,6 +42,7 @@ pub(super) enum Failure {
 pub(super) struct Deliberation<'a> {
     pub(super) means: &'a Means,
     pub(super) background: &'a Background,
+    pub(super) silence: &'a Silence,
     /// Is set to the store that answers first.
     pub(super) quickest: &'a AtomicUsize,
     pub(super) workspace: WorkspaceId,
@@ -49,7 +51,7 @@ pub(super) struct Deliberation<'a> {
 }
 
 /// Requests under way; each ends with its answer.
-type Calls = FuturesUnordered<BoxFuture<'static, (Request<Candidate>, Result<Reply, Failure>)>>;
+type Calls = FuturesUnordered<Call<(Request<Candidate>, Result<Reply, Failure>)>>;
 
 enum Reply {
     Put(PutOutcome),
@@ -70,7 +72,8 @@ impl Deliberation<'_> {
         let mut patience: Option<Pin<Box<dyn Future<Output = ()> + Send>>> = None;
         loop {
             for request in proposer.requests() {
-                calls.push(self.call(request.clone()));
+                let (store, answer) = (request.store, self.call(request.clone()));
+                calls.push(Call { store, answer });
                 pending.push(request);
             }
             let status = proposer.status();
@@ -84,7 +87,12 @@ impl Deliberation<'_> {
             }
             if patience.is_none() && !self.group.is_single() && proposer.has_idle_quorum() {
                 let taken = self.means.clock.elapsed().saturating_sub(start);
-                let span = (taken * 2).clamp(SLOWER_PATIENCE_MIN, SLOWER_PATIENCE_MAX);
+                let is_known = |r: &Request<Candidate>| self.silence.holds(self.name(r.store));
+                let span = match pending.iter().all(is_known) {
+                    // Those who let everybody wait the last time are not waited for again.
+                    true => SLOWER_PATIENCE_MIN,
+                    false => (taken * 2).clamp(SLOWER_PATIENCE_MIN, SLOWER_PATIENCE_MAX),
+                };
                 patience = Some(self.means.clock.sleep(span));
             }
             let answered = match &mut patience {
@@ -109,6 +117,9 @@ impl Deliberation<'_> {
                 continue;
             }
             patience = None;
+            for request in &pending {
+                self.silence.begins(self.name(request.store));
+            }
             if !proposer.hurry() {
                 for request in pending.drain(..) {
                     failures[request.store] = Some(Failure::Slow);
@@ -138,14 +149,19 @@ impl Deliberation<'_> {
     /// Does without waiting what makes the decided value last.
     pub(super) fn complete(&self, proposer: &Proposer<Candidate>, value: &Candidate) {
         for request in proposer.completions(value) {
-            self.background.add(self.call(request).map(drop).boxed());
+            let store = self.name(request.store);
+            self.background.add(store, self.call(request.clone()).map(drop).boxed());
         }
     }
 
     fn leave(&self, calls: Calls) {
         for call in calls {
-            self.background.add(call.map(drop).boxed());
+            self.background.add(self.name(call.store), call.map(drop).boxed());
         }
+    }
+
+    fn name(&self, store: usize) -> &str {
+        &self.group.stores()[store].name
     }
 
     fn context(&self) -> Context<'_> {
@@ -190,10 +206,17 @@ impl Deliberation<'_> {
             return reply.map(|reply| (request, reply)).boxed();
         }
         let limit = self.means.clock.sleep(CALL_PATIENCE);
+        let (silence, name) = (self.silence.clone(), self.name(request.store).to_owned());
         let limited = async move {
             match select(std::pin::pin!(reply), limit).await {
-                Either::Left((reply, _)) => (request, reply),
-                Either::Right(_) => (request, Err(Failure::Slow)),
+                Either::Left((reply, _)) => {
+                    silence.ends(&name);
+                    (request, reply)
+                }
+                Either::Right(_) => {
+                    silence.begins(&name);
+                    (request, Err(Failure::Slow))
+                }
             }
         };
         limited.boxed()

@@ -6,6 +6,7 @@ use futures_util::future::{BoxFuture, Either, FutureExt, select};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use storage::ObjectStore;
 
+use super::background::Call;
 use super::deliberation::CALL_PATIENCE;
 use super::slots::Slots;
 use crate::commit_log::CommitLogError;
@@ -31,13 +32,17 @@ pub(super) async fn gather<T: Send + 'static>(
     let limited = |(number, store): (usize, &NamedStore)| {
         let limit = slots.means.clock.sleep(CALL_PATIENCE);
         let call = call(store.store.clone());
-        async move {
+        let (silence, name) = (slots.silence.clone(), store.name.clone());
+        let answer = async move {
             match select(call, limit).await {
-                Either::Left((outcome, _)) => (number, outcome.map_err(|error| error.to_string())),
+                Either::Left((outcome, _)) => {
+                    silence.ends(&name);
+                    (number, outcome.map_err(|error| error.to_string()))
+                }
                 Either::Right(_) => (number, Err("does not answer".to_owned())),
             }
-        }
-        .boxed()
+        };
+        Call { store: number, answer: answer.boxed() }
     };
     let mut calls: FuturesUnordered<_> = group.stores().iter().enumerate().map(limited).collect();
     let mut successes = Vec::new();
@@ -49,7 +54,8 @@ pub(super) async fn gather<T: Send + 'static>(
         }
         if successes.len() > group.stores().len() / 2 {
             for call in calls {
-                slots.background.add(call.map(drop).boxed());
+                let name = &group.stores()[call.store].name;
+                slots.background.add(name, call.map(drop).boxed());
             }
             return Ok(successes);
         }

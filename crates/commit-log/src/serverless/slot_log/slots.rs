@@ -12,6 +12,7 @@ use storage::ObjectKey;
 
 use super::background::Background;
 use super::deliberation::{Deliberation, Failure};
+use super::silence::Silence;
 use super::{Means, damaged};
 use crate::commit_log::CommitLogError;
 use crate::serverless::candidate::{Candidate, Context};
@@ -37,6 +38,7 @@ pub(super) struct Slots {
     pub(super) membership: Arc<dyn Membership>,
     pub(super) means: Means,
     pub(super) background: Background,
+    pub(super) silence: Silence,
     /// An entry that is known to be in the log; where looking for the head starts.
     known: Mutex<Head>,
     /// Tells this opening of the log from all others.
@@ -73,6 +75,7 @@ impl Slots {
             membership,
             means,
             background: Background::default(),
+            silence: Silence::default(),
             session,
             right: Mutex::default(),
             quickest: AtomicUsize::new(0),
@@ -131,8 +134,8 @@ impl Slots {
 
     pub(super) fn deliberation<'a>(&'a self, group: &'a Group, slot: u64) -> Deliberation<'a> {
         let workspace = self.genesis.workspace();
-        let Self { means, background, quickest, .. } = self;
-        Deliberation { means, background, quickest, workspace, group, slot }
+        let Self { means, background, silence, quickest, .. } = self;
+        Deliberation { means, background, silence, quickest, workspace, group, slot }
     }
 
     /// Reads a slot; where it may be filled and takes finishing, finishes it if `finishes`.
