@@ -2,12 +2,13 @@
 //!
 //! *Participants*: a [`Cloud`] holds the objects of one service; every device has its own [`CloudStore`], its way to it.
 //! *Goals*: figures over five services that repeat to the last digit: time comes from a clock that enters as an argument,
-//! and jitter from a seed. *Non-goals*: failures, which `storage::faulty` makes. *Invariants*: a request that is alone
+//! and jitter from a seed. *Non-goals*: failures other than silence, which `storage::faulty` makes. *Invariants*: a request that is alone
 //! takes the time of its service; all requests of a device in one direction share the service's rate; a put takes effect,
 //! and a read looks, half a latency before the answer.
 //!
 //! Reading order: [`services`] (how fast services are), this module, [`requests`] (what was asked), [`time`], then what is
-//! measured: [`agreement`], [`older`] beside it, and [`folders`] made of [`workloads`].
+//! measured: [`agreement`], [`older`] beside it, [`folders`] made of [`workloads`], and an [`outage`] of services that are
+//! [`hanging`].
 //!
 //! A put whose future is dropped before it took effect never happens. Bodies wait for each other in the order in which
 //! they were sent, instead of sharing the line evenly; the last of them arrives at the same time either way. What fits
@@ -32,7 +33,9 @@ use services::{Direction, Service};
 
 pub mod agreement;
 pub mod folders;
+pub mod hanging;
 pub mod older;
+pub mod outage;
 pub mod requests;
 pub mod services;
 pub mod time;

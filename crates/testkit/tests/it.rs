@@ -4,6 +4,7 @@ mod it {
     mod agreement;
     mod clouds;
     mod mutants;
+    mod outage;
     mod proxy;
     mod seeds;
 }

@@ -71,23 +71,26 @@ impl FolderDevice {
         };
         let number = usize::from(party.device.as_bytes()[0]);
         let folder = SimulatedFileSystem::new(number, dice.fork(), surroundings);
-        let environment = Environment {
-            file_system: Arc::new(folder.clone()),
-            log,
-            store: Arc::new(ContentStore::new(store)),
-            clock,
-            random: Arc::new(SeededRandom::new(dice.fork())),
-            workers: Workers::inline(),
-        };
-        let options = EngineOptions {
-            device: party.device,
-            device_name: format!("device {number}"),
-            allow_mass_delete: false,
-            transform: Transform::Zstd { level: 1 },
-            keys: None,
-        };
         let state = State::from_connection(open_in_memory()?)?;
-        let engine = Engine::open(environment, state, options)?;
+        let random = SeededRandom::new(dice.fork());
+        let engine = open_engine(&party, &folder, (log, store), (clock, random), state)?;
+        Ok(Self { party, folder, engine })
+    }
+
+    /// Ends the program and starts it again, over another opening of log and store.
+    ///
+    /// # Errors
+    /// [`SyncError`].
+    pub fn restart(
+        self,
+        (log, store): (Arc<dyn CommitLog>, Arc<dyn ObjectStore>),
+        clock: Arc<dyn Clock>,
+        seed: u64,
+    ) -> Result<Self, SyncError> {
+        let Self { party, folder, engine } = self;
+        let state = engine.into_state();
+        let random = SeededRandom::new(Dice::new(seed));
+        let engine = open_engine(&party, &folder, (log, store), (clock, random), state)?;
         Ok(Self { party, folder, engine })
     }
 
@@ -134,6 +137,31 @@ impl FolderDevice {
         let took = clock.elapsed() - began;
         Ok(Transfer { took, report, requests: self.party.requests.take() })
     }
+}
+
+fn open_engine(
+    party: &Party,
+    folder: &SimulatedFileSystem,
+    (log, store): (Arc<dyn CommitLog>, Arc<dyn ObjectStore>),
+    (clock, random): (Arc<dyn Clock>, SeededRandom),
+    state: State,
+) -> Result<Engine, SyncError> {
+    let environment = Environment {
+        file_system: Arc::new(folder.clone()),
+        log,
+        store: Arc::new(ContentStore::new(store)),
+        clock,
+        random: Arc::new(random),
+        workers: Workers::inline(),
+    };
+    let options = EngineOptions {
+        device: party.device,
+        device_name: format!("device {}", party.device.as_bytes()[0]),
+        allow_mass_delete: false,
+        transform: Transform::Zstd { level: 1 },
+        keys: None,
+    };
+    Engine::open(environment, state, options)
 }
 
 /// Sends a folder from one device to another over a pool of services, whose log lies over all of them, and returns both
@@ -197,7 +225,7 @@ pub fn clone_at_rest(
 }
 
 /// Joins the stores of a device in a pool, each with the same share.
-fn pool(party: &Party, redundancy: Redundancy, clock: Arc<dyn Clock>) -> Pool {
+pub(super) fn pool(party: &Party, redundancy: Redundancy, clock: Arc<dyn Clock>) -> Pool {
     let numbered = || party.stores.iter().zip(1..);
     let records = numbered().map(|((name, _), number)| StoreRecord {
         id: StoreId::from_bytes([number; 16]),
