@@ -30,6 +30,7 @@ use crate::interrupt::{Interrupts, stopped};
 use crate::membership::WorkspaceStores;
 use crate::sealed;
 use crate::server_client::ServerClient;
+use crate::store_memory;
 use crate::stores;
 use crate::text::counted;
 
@@ -241,7 +242,7 @@ fn attempt<T>(
         None => driver.run(working),
     };
     if options.access != Access::Look {
-        session.settle(context, driver);
+        session.settle(context, driver, folder)?;
     }
     if let (Some(membership), Place::Stored(stored)) = (&session.settling.membership, &folder.place)
     {
@@ -293,8 +294,8 @@ pub(crate) fn is_out_of_reach(error: &SyncError) -> bool {
 
 impl Session {
     /// Gives every store what it was too slow for, unless somebody wants the program to end.
-    fn settle(&self, context: &Context<'_>, driver: &Driver) {
-        let Settling { slots, pool: Some(pool), .. } = &self.settling else { return };
+    fn settle(&self, context: &Context<'_>, driver: &Driver, folder: &Folder) -> Result<()> {
+        let Settling { slots, pool: Some(pool), .. } = &self.settling else { return Ok(()) };
         let settle = async {
             if let Some(slots) = slots {
                 // The order of changes is safe already; a store that hangs is not waited for.
@@ -312,12 +313,20 @@ impl Session {
                 _ = driver.interrupts.wait() => pool.backlog(),
             }
         });
-        if !settled.owed.is_empty() {
-            let objects = counted(settled.owed.len() as u64, "object has", "objects have");
+        let owed = match settled.running {
+            0 => settled.owed,
+            _ => pool.memory().owed,
+        };
+        if !owed.is_empty() {
+            let objects = counted(owed.len() as u64, "object has", "objects have");
             context.ui.note(format!(
-                "{objects} fewer copies than wanted, because a store did not take them; \
+                "{objects} fewer copies than wanted, because a store did not take them; the next sync or \
                  `syncline check --repair` adds them once it does"
             ));
+        }
+        match slots {
+            Some(slots) => store_memory::remember(folder, slots, pool),
+            None => Ok(()),
         }
     }
 
@@ -348,6 +357,10 @@ impl Session {
         let keys = sealed::keys_of_device(context, driver, folder)?;
         let (environment, settling) =
             driver.within(|| environment(context, folder, keys.as_ref(), threads))?;
+        if let Settling { slots: Some(slots), pool: Some(pool), .. } = &settling {
+            let is_lasting = options.access != Access::Look;
+            driver.within(|| store_memory::recall(folder, slots, pool, is_lasting));
+        }
         let engine_options = EngineOptions {
             device,
             device_name,

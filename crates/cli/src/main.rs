@@ -33,6 +33,7 @@ mod progress;
 mod report;
 mod sealed;
 mod server_client;
+mod store_memory;
 mod stores;
 mod system;
 mod text;
