@@ -42,6 +42,10 @@ pub(crate) struct Config {
     pub(crate) threads: Option<usize>,
     /// How long `watch` trusts its hints before it scans everything again, in seconds.
     pub(crate) rescan_after_s: Option<u64>,
+    /// In how many days `watch` reads everything that is stored once; never, where it is 0.
+    pub(crate) scrub_days: Option<u64>,
+    /// How many bytes a second it reads at most for that.
+    pub(crate) scrub_bytes_per_second: Option<u64>,
 }
 
 /// Where this device is signed in.

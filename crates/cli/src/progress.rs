@@ -68,6 +68,7 @@ impl Progress {
                     format!("received {}", text::counted(counts.1, "change", "changes"))
                 }
                 Event::KeptCopy(path) => format!("kept a copy of {path}"),
+                Event::Scrubbed { .. } => "repaired what is stored".to_owned(),
                 Event::SettingsChanged => "the workspace has other stores now".to_owned(),
             };
             bar.set_message(line);

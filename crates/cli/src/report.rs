@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use sync::engine::{Conflict, SyncReport, VoidEntry};
+use sync::engine::{Conflict, ScrubStatus, SyncReport, VoidEntry};
 use sync::scan::{Problem, ProblemKind};
 
 use crate::context::Context;
 use crate::folder::Folder;
-use crate::text::{count, counted, path_text, quoted, size, span};
+use crate::text::{count, counted, day_and_time, path_text, quoted, rfc3339, size, span};
 use crate::ui::Symbol;
 
 /// Exit code where single items were left out.
@@ -174,4 +174,37 @@ pub(crate) fn problem_line(problem: &Problem) -> String {
 pub(crate) fn problem_json(problem: &Problem) -> Value {
     let (kind, reason) = problem_words(problem);
     json!({"path": problem_path(problem), "kind": kind, "reason": reason})
+}
+
+/// Says how far the stores were read in the background.
+pub(crate) fn scrub_line(context: &Context<'_>, status: &ScrubStatus) -> String {
+    let day = |time| day_and_time(time, &context.zone);
+    let position = &status.position;
+    let mut words = match (position.began, position.ended) {
+        (Some(began), _) => {
+            let packs = counted(status.packs, "pack", "packs");
+            format!("{} of {packs} since {}", count(position.objects), day(began))
+        }
+        (None, _) => "a round is done".to_owned(),
+    };
+    if let Some(ended) = position.ended {
+        words.push_str(&format!("; everything was read by {}", day(ended)));
+    }
+    if position.lost > 0 {
+        words.push_str(&format!("; {} lost", counted(position.lost, "pack is", "packs are")));
+    }
+    format!("read in the background: {words}")
+}
+
+/// The same for programs.
+pub(crate) fn scrub_json(status: Option<&ScrubStatus>) -> Value {
+    let Some(ScrubStatus { position, packs }) = status else { return Value::Null };
+    json!({
+        "read": position.objects,
+        "packs": packs,
+        "began": position.began.map(rfc3339),
+        "ended": position.ended.map(rfc3339),
+        "repaired": position.mended,
+        "lost": position.lost,
+    })
 }

@@ -24,6 +24,7 @@ use crate::file_system::{FileError, FileSystem};
 use crate::ignore_rules::IgnoreRules;
 use crate::overlay::{EngineTrees, Overlay};
 use crate::scan::{LocalChanges, Problem, Scope, read_rules, scan};
+use crate::scrub::Scrubber;
 use crate::state::State;
 use crate::workers::Workers;
 
@@ -42,6 +43,7 @@ mod inventory;
 #[cfg(test)]
 mod mended;
 mod put_back;
+mod scrubbing;
 mod settings;
 mod suspects;
 mod watch_loop;
@@ -50,6 +52,7 @@ pub use conflicts::{Conflict, Keep};
 pub use history::{At, Listed, VersionInfo};
 pub use inventory::LostVersion;
 pub use put_back::PutBack;
+pub use scrubbing::{ScrubStatus, scrub_status};
 pub use watch_loop::WatchOptions;
 
 /// Rounds of planning after which the engine gives up; none is known that needs more than a few.
@@ -114,6 +117,15 @@ pub enum Event {
     Removed(RelativePath),
     /// Both sides changed a file; this copy is kept.
     KeptCopy(RelativePath),
+    /// What is stored was read in the background, and something was wrong with it.
+    Scrubbed {
+        /// Pieces that were written again from others.
+        mended: u64,
+        /// Chunks that were put back from the folder.
+        put_back: u64,
+        /// Packs that are lost, and needed.
+        lost: u64,
+    },
     /// The log has new settings of the workspace; what opened the log and the stores must look at them.
     SettingsChanged,
 }
@@ -179,6 +191,8 @@ pub struct Engine {
     observer: Observer,
     /// The version of the settings by which the stores were opened, where there are such settings.
     pool_version: Option<u64>,
+    /// What reads the stores while a watch has nothing else to do.
+    scrubber: Option<Scrubber>,
     #[cfg(feature = "testing")]
     sabotage: Option<Sabotage>,
 }
@@ -240,6 +254,7 @@ impl Engine {
             report: SyncReport::default(),
             observer: Arc::new(|_| {}),
             pool_version: None,
+            scrubber: None,
             #[cfg(feature = "testing")]
             sabotage: None,
         })

@@ -6,7 +6,7 @@
 //!
 //! Reading order: [`plan`] (what is to be done), [`engine`] (doing it), [`scan`] (what differs here), [`prepare`] (files
 //! to chunks), [`chunk_reader`] (chunks to files), [`state`] (what is remembered), then [`overlay`], [`file_system`],
-//! [`watch`], [`ignore_rules`], [`workers`] and [`error`].
+//! [`watch`], [`scrub`], [`ignore_rules`], [`workers`] and [`error`].
 
 pub mod chunk_reader;
 pub mod engine;
@@ -18,6 +18,7 @@ mod pace;
 pub mod plan;
 pub mod prepare;
 pub mod scan;
+pub mod scrub;
 pub mod state;
 mod text_merge;
 pub mod watch;

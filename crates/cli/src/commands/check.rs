@@ -9,13 +9,14 @@ use serde_json::{Value, json};
 use storage::ObjectKey;
 use storage::pool::repair::Depth;
 use sync::Engine;
-use sync::engine::{LostVersion, PutBack};
+use sync::engine::{LostVersion, PutBack, ScrubStatus, scrub_status};
 
 use crate::arguments::CheckArguments;
 use crate::connect::{SessionOptions, open_data, with_engine};
 use crate::context::Context;
 use crate::error::{Code, Result};
 use crate::folder::{Folder, Place, StoredPlace};
+use crate::report::{scrub_json, scrub_line};
 use crate::text::{counted, path_text, size};
 use crate::ui::Symbol;
 
@@ -54,7 +55,8 @@ pub(crate) fn run(context: &Context<'_>, arguments: &CheckArguments) -> Result<u
             check.with_engine(async |engine| engine.versions_made_of(&lost).await)?
         }
     };
-    Ok(check.tell(&Outcome { found, done, pages, versions }))
+    let scrub = scrub_status(&folder.state()?)?;
+    Ok(check.tell(&Outcome { found, done, pages, versions, scrub }))
 }
 
 /// One run of the command.
@@ -70,6 +72,7 @@ struct Outcome {
     done: PutBack,
     pages: u64,
     versions: Vec<LostVersion>,
+    scrub: Option<ScrubStatus>,
 }
 
 impl Check<'_> {
@@ -124,7 +127,7 @@ impl Check<'_> {
     /// Says what was found. Returns the exit code: 0 where everything is as it should be, 3 where redundancy is missing, 8
     /// where a version of a file is lost.
     fn tell(&self, outcome: &Outcome) -> u8 {
-        let Outcome { found, done, pages, versions } = outcome;
+        let Outcome { found, done, pages, versions, scrub } = outcome;
         let ui = self.context.ui;
         let lost_pages = found.lost_pages.len() as u64;
         // Lost packs that no version needs are nobody's loss: their chunks are elsewhere, or in no file.
@@ -152,6 +155,7 @@ impl Check<'_> {
             "out_of_reach": found.out_of_reach.len(),
             "unseen_stores": found.unseen.iter().map(|(name, _)| name).collect::<Vec<_>>(),
             "lost_versions": versions.iter().map(version_json).collect::<Vec<_>>(),
+            "scrub": scrub_json(scrub.as_ref()),
         }));
         self.tell_what_was_done(outcome, replaced);
         let looked = self.looked(found);
@@ -173,7 +177,7 @@ impl Check<'_> {
     }
 
     fn tell_what_was_done(&self, outcome: &Outcome, replaced: u64) {
-        let Outcome { found, done, pages, .. } = outcome;
+        let Outcome { found, done, pages, scrub, .. } = outcome;
         let ui = self.context.ui;
         if found.written > 0 {
             ui.say(Symbol::Done, format!("repaired {}", pieces(found.written)));
@@ -189,6 +193,9 @@ impl Check<'_> {
         if replaced > 0 {
             let packs = counted(replaced, "lost pack is", "lost packs are");
             ui.note(format!("{packs} not needed any more: what files are made of is elsewhere"));
+        }
+        if let Some(scrub) = scrub {
+            ui.answer(scrub_line(self.context, scrub));
         }
         for (name, reason) in &found.unseen {
             ui.note(format!("'{name}' does not answer: {reason}"));

@@ -2,6 +2,7 @@
 
 use model::tree::path_of;
 use serde_json::json;
+use sync::engine::scrub_status;
 use sync::file_system::native::NativeFileSystem;
 use sync::ignore_rules::IgnoreRules;
 use sync::overlay::Overlay;
@@ -12,7 +13,7 @@ use crate::arguments::FolderArgument;
 use crate::context::Context;
 use crate::error::Result;
 use crate::folder::{Folder, path_text as os_path_text};
-use crate::report::{EXIT_CONFLICTS, problem_json, problem_line};
+use crate::report::{EXIT_CONFLICTS, problem_json, problem_line, scrub_json, scrub_line};
 use crate::text::{counted, path_text};
 use crate::ui::{Paint, Symbol};
 
@@ -40,6 +41,7 @@ pub(crate) fn run(context: &Context<'_>, arguments: &FolderArgument) -> Result<u
     let (outbox, unsynced) = (state.outbox()?.len() as u64, state.unsynced()?.len() as u64);
     let conflicts = state.remote_conflicts()?;
     let head = state.head()?.map_or(0, |head| head.seq);
+    let scrub = scrub_status(&state)?;
     let ui = context.ui;
     ui.json(&json!({
         "schema": "syncline.status/1",
@@ -55,6 +57,7 @@ pub(crate) fn run(context: &Context<'_>, arguments: &FolderArgument) -> Result<u
         "waiting_to_be_applied": unsynced,
         "conflicts": conflicts.len(),
         "problems": changes.problems.iter().map(problem_json).collect::<Vec<_>>(),
+        "scrub": scrub_json(scrub.as_ref()),
     }));
     ui.answer(format!(
         "{}  v{head}, {}",
@@ -81,6 +84,9 @@ pub(crate) fn run(context: &Context<'_>, arguments: &FolderArgument) -> Result<u
     let waiting = differences.new.len() + differences.changed.len() + differences.deleted.len();
     if waiting as u64 + outbox + unsynced == 0 {
         ui.answer("nothing to send, nothing to apply");
+    }
+    if let Some(scrub) = scrub.filter(|scrub| scrub.position.lost > 0) {
+        ui.note(scrub_line(context, &scrub));
     }
     if conflicts.is_empty() {
         return Ok(0);

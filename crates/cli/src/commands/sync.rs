@@ -70,6 +70,7 @@ pub(crate) fn printer(context: &Context<'_>) -> impl Fn(&Event) + Send + Sync + 
             Event::Step(_)
             | Event::Read { .. }
             | Event::Written { .. }
+            | Event::Scrubbed { .. }
             | Event::SettingsChanged => return,
         };
         if !is_wanted {

@@ -17,19 +17,21 @@ use sync::SyncError;
 use sync::engine::{Event, SyncReport, WatchOptions};
 use sync::ignore_rules::{IGNORE_FILE, IgnoreRules};
 use sync::scan::Scope;
+use sync::scrub::{ScrubOptions, Scrubber};
 use sync::watch::{FolderWatcher, Hint, WatchFilter};
 use tokio::sync::Notify;
 
 use crate::arguments::WatchArguments;
 use crate::claim::{HomeClaim, wait_for_turn};
-use crate::connect::{Driver, SessionOptions, is_out_of_reach, with_session};
+use crate::connect::{Driver, SessionOptions, is_out_of_reach, open_data, with_session};
 use crate::context::Context;
 use crate::error::{Code, CommandError, Result};
 use crate::folder::{Folder, Place};
 use crate::handover;
+use crate::home::Config;
 use crate::report::{problem_json, problem_line};
 use crate::system;
-use crate::text::{path_text, rfc3339, size, time_of_day};
+use crate::text::{counted, path_text, rfc3339, size, time_of_day};
 use crate::ui::{self, Symbol};
 
 /// How long a stop may take to finish what is under way.
@@ -64,6 +66,7 @@ pub(crate) fn run(context: &Context<'_>, arguments: &WatchArguments) -> Result<u
     }
     let mut folder = Folder::locate(&context.home, &arguments.folder.folder)?;
     let config = context.home.config()?;
+    let scrub = scrub_options(&config);
     let mut options = WatchOptions::default();
     if let Some(seconds) = config.rescan_after_s {
         options.rescan_after = Duration::from_secs(seconds.max(1));
@@ -73,7 +76,7 @@ pub(crate) fn run(context: &Context<'_>, arguments: &WatchArguments) -> Result<u
     let teller = Arc::new(Teller::new(context, &folder));
     let driver = Driver::start(context)?;
     loop {
-        match watch(context, &driver, &folder, options, &teller)? {
+        match watch(context, &driver, &folder, (options, scrub), &teller)? {
             Ended::Stopped => break,
             Ended::SteppedAside => driver.run(async {
                 tokio::select! {
@@ -113,7 +116,7 @@ fn watch(
     context: &Context<'_>,
     driver: &Driver,
     folder: &Folder,
-    options: WatchOptions,
+    (options, scrub): (WatchOptions, Option<ScrubOptions>),
     teller: &Arc<Teller>,
 ) -> Result<Ended> {
     let settings_changed = Arc::new(Notify::new());
@@ -140,6 +143,10 @@ fn watch(
             teller.note(&warning.to_string());
         }
         teller.started(folder);
+        // A server reads its own disks.
+        if let (Some(scrub), Place::Stored(stored)) = (scrub, &folder.place) {
+            engine.scrub_with(Scrubber::new(open_data(context, folder, stored), scrub));
+        }
         let (until, changed) = (interrupts.clone(), settings_changed.clone());
         let end = async move {
             tokio::select! {
@@ -193,6 +200,18 @@ fn is_time_to_look(done: &Result<SyncReport, &SyncError>, failures: &AtomicU32) 
             false
         }
     }
+}
+
+/// Says how much of what is stored is read in the background.
+fn scrub_options(config: &Config) -> Option<ScrubOptions> {
+    let mut options = ScrubOptions::default();
+    match config.scrub_days {
+        Some(0) => return None,
+        Some(days) => options.period = Duration::from_secs(days.saturating_mul(24 * 3600)),
+        None => {}
+    }
+    options.bytes_per_second = config.scrub_bytes_per_second.unwrap_or(options.bytes_per_second);
+    Some(options)
 }
 
 /// Watches the folder, except what its rules leave out.
@@ -288,6 +307,9 @@ impl Teller {
             Event::Received(path) => ("received", &self.marks[1], path),
             Event::Removed(path) => ("removed", &self.marks[1], path),
             Event::KeptCopy(path) => ("kept_copy", &self.marks[2], path),
+            Event::Scrubbed { mended, put_back, lost } => {
+                return self.scrubbed(*mended, *put_back, *lost);
+            }
             Event::Step(_)
             | Event::Read { .. }
             | Event::Written { .. }
@@ -309,6 +331,31 @@ impl Teller {
                 _ => "",
             };
             ui::print(&format!("{}  {mark} {path}{what}", time_of_day(now, &self.zone)));
+        }
+    }
+
+    /// Tells that something stored was not as it should be.
+    fn scrubbed(&self, mended: u64, put_back: u64, lost: u64) {
+        if self.is_json {
+            let line = json!({
+                "schema": "syncline.watch/1",
+                "type": "scrubbed",
+                "time": rfc3339(self.clock.now()),
+                "repaired": mended,
+                "put_back_chunks": put_back,
+                "lost": lost,
+            });
+            ui::print(&line.to_string());
+            return;
+        }
+        if mended + put_back > 0 {
+            let pieces = counted(mended, "piece", "pieces");
+            let chunks = counted(put_back, "lost chunk", "lost chunks");
+            self.note(&format!("repaired {pieces} in the stores and put back {chunks}"));
+        }
+        if lost > 0 {
+            let packs = counted(lost, "pack is", "packs are");
+            self.note(&format!("{packs} lost; `syncline check` names what is made of them"));
         }
     }
 

@@ -3,7 +3,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::support::{BOTH, Device, Pair, fill, noise, tree};
+use rustix::process::Signal;
+
+use crate::background::{start_watch, wait_until};
+use crate::support::{BOTH, Device, Pair, fill, noise, terminate, tree};
 
 /// Every pack, or block of one, below a folder.
 fn packs(below: &Path) -> Vec<PathBuf> {
@@ -149,4 +152,29 @@ fn what_is_right_in_a_damaged_pack_is_saved_and_the_pack_is_not_believed_again()
     pair.one.run(&repair).ok();
     pair.one.sync().ok();
     assert_eq!(pair.one.read("as before"), noise(1 << 20));
+}
+
+#[test]
+fn a_watch_finds_in_the_background_what_is_lost_and_puts_it_back() {
+    let pair = Pair::synced(false, |one| one.write("file", noise(300_000)));
+    assert_eq!(pair.one.run(&["status", "--json"]).ok().json()["scrub"], serde_json::Value::Null);
+    lose_all(&pair.store());
+    let mut watch = start_watch(&pair.one);
+    wait_until("the pack", || !packs(&pair.store()).is_empty());
+    terminate(&mut watch, Signal::TERM);
+    assert_eq!(third(&pair).read("file"), noise(300_000));
+    pair.one.run(&["check", "--read-data"]).ok();
+    let scrub = pair.one.run(&["check", "--json"]).ok().json()["scrub"].clone();
+    assert_eq!(scrub["packs"], 1, "{scrub}");
+    // Who does not want it says so.
+    fs::write(pair.other.home.join("config.toml"), "scrub_days = 0\n").unwrap();
+    let mut watch = start_watch(&pair.other);
+    pair.other.write("more", "x");
+    pair.one.sync().ok();
+    wait_until("a sync", || {
+        pair.other.run(&["status", "--json"]).ok().json()["new"].as_array().unwrap().is_empty()
+    });
+    terminate(&mut watch, Signal::TERM);
+    let status = pair.other.run(&["status", "--json"]).ok().json();
+    assert_eq!(status["scrub"], serde_json::Value::Null);
 }

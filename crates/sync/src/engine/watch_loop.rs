@@ -12,6 +12,7 @@ use model::Entry;
 use super::{Engine, SyncReport};
 use crate::error::{Result, SyncError};
 use crate::scan::Scope;
+use crate::scrub::{ScrubWake, Scrubber};
 
 /// How the engine keeps watch.
 #[derive(Debug, Clone, Copy)]
@@ -41,6 +42,8 @@ enum Wake {
     LogEnded(Option<SyncError>),
     /// It is time for something.
     Time,
+    /// What reads the stores in the background wants something.
+    Scrub(ScrubWake),
     /// The watcher or the user has ended it.
     End,
 }
@@ -60,6 +63,7 @@ impl Engine {
         let mut scope = Scope::Everything;
         let mut stream: Option<EntryStream> = None;
         let mut retry_after = options.retry_after;
+        let mut scrubber = self.scrubber.take();
         loop {
             let wait = match self.sync(scope.clone()).await {
                 Ok(done) => {
@@ -90,7 +94,7 @@ impl Engine {
                 let head = self.head()?;
                 stream = self.environment.log.subscribe(head.seq).await.ok();
             }
-            match self.wake(&mut hints, &mut stream, wait).await {
+            match self.wake(&mut hints, &mut stream, wait, &mut scrubber).await {
                 Wake::Folder(found) => scope = found,
                 Wake::Log(entry) => self.take_entry(&entry)?,
                 Wake::LogEnded(error) => {
@@ -100,6 +104,14 @@ impl Engine {
                     }
                 }
                 Wake::Time => scope = Scope::Everything,
+                Wake::Scrub(wake) => {
+                    let taken = self.take_scrub(wake, scrubber.as_mut()).await;
+                    if let Err(error) = &taken {
+                        report(Err(error));
+                    }
+                    taken
+                        .or_else(|error| if error.is_retryable() { Ok(()) } else { Err(error) })?;
+                }
                 Wake::End => return Ok(()),
             }
         }
@@ -110,7 +122,43 @@ impl Engine {
         if entry.follows(&self.head()?) { self.fold_entry(entry) } else { Ok(()) }
     }
 
+    /// Begins or ends a step of the scrub.
+    async fn take_scrub(&mut self, wake: ScrubWake, scrubber: Option<&mut Scrubber>) -> Result<()> {
+        let Some(scrubber) = scrubber else { return Ok(()) };
+        match wake {
+            ScrubWake::Due => {
+                let objects = self.next_scrub(scrubber.options()).await;
+                let clock = &*self.environment.clock;
+                // What failed is due again after a while.
+                scrubber.begin(objects.as_ref().ok().cloned().unwrap_or_default(), clock);
+                objects.map(drop)
+            }
+            ScrubWake::Done(done) => self.take_scrubbed(&done).await,
+        }
+    }
+
     async fn wake(
+        &self,
+        hints: &mut BoxStream<'static, Scope>,
+        stream: &mut Option<EntryStream>,
+        wait: Duration,
+        scrubber: &mut Option<Scrubber>,
+    ) -> Wake {
+        let scrub = async {
+            match scrubber {
+                Some(scrubber) => scrubber.wake(&*self.environment.clock).await,
+                None => std::future::pending().await,
+            }
+        };
+        match select(Box::pin(self.wake_of_folder_or_log(hints, stream, wait)), Box::pin(scrub))
+            .await
+        {
+            Either::Left((wake, _)) => wake,
+            Either::Right((wake, _)) => Wake::Scrub(wake),
+        }
+    }
+
+    async fn wake_of_folder_or_log(
         &self,
         hints: &mut BoxStream<'static, Scope>,
         stream: &mut Option<EntryStream>,

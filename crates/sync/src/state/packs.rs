@@ -92,6 +92,28 @@ impl State {
         self.row(sql, [id.as_bytes()], known_pack)
     }
 
+    /// Returns up to `limit` packs after `after` that rest in the store, in the order of their ids.
+    ///
+    /// # Errors
+    /// [`crate::SyncError::Database`].
+    pub fn stored_pack_page(&self, after: Option<&PackId>, limit: usize) -> Result<Vec<KnownPack>> {
+        let after = after.map_or(&[][..], |id| id.as_bytes());
+        let sql = "SELECT number, id, length, inline_seq FROM packs
+                   WHERE id > ? AND inline_seq IS NULL ORDER BY id LIMIT ?";
+        self.rows(sql, params![after, limit as i64], known_pack)
+    }
+
+    /// Returns how many packs rest in the store, and how many bytes they have.
+    ///
+    /// # Errors
+    /// [`crate::SyncError::Database`].
+    pub fn stored_packs_count(&self) -> Result<(u64, u64)> {
+        let sql = "SELECT COUNT(*), COALESCE(SUM(length), 0) FROM packs WHERE inline_seq IS NULL";
+        let counted =
+            self.row(sql, [], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?)))?;
+        Ok(counted.map_or((0, 0), |(count, length)| (count as u64, length as u64)))
+    }
+
     /// Returns up to `limit` packs after `after` in the order of their ids.
     ///
     /// # Errors

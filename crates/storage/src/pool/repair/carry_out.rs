@@ -4,9 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use futures_util::StreamExt;
-use futures_util::future::BoxFuture;
-use futures_util::stream;
+use futures_util::future::{BoxFuture, FutureExt};
+use futures_util::stream::{self, StreamExt};
 use parking_lot::Mutex;
 
 use crate::error::{Result, StorageError};
@@ -70,20 +69,25 @@ impl Pool {
         let pace = Pace::new(&self.shared, options.bytes_per_second);
         let (done_objects, all_bytes) = (&AtomicU64::new(0), &AtomicU64::new(0));
         let pace = &pace;
-        let steps = plan.steps.iter().map(|step| async move {
-            let mut done = Done::default();
-            let result = self.shared.carry_out_step(step, options.may_remove, &mut done).await;
-            pace.spend(done.bytes).await;
-            let progress = Progress {
-                objects_done: done_objects.fetch_add(1, Ordering::Relaxed) + 1,
-                objects: plan.steps.len() as u64,
-                bytes: all_bytes.fetch_add(done.bytes, Ordering::Relaxed) + done.bytes,
+        let mut steps: Vec<BoxFuture<'_, (&Step, Done, Result<()>)>> =
+            Vec::with_capacity(plan.steps.len());
+        for step in &plan.steps {
+            let work = async move {
+                let mut done = Done::default();
+                let result = self.shared.carry_out_step(step, options.may_remove, &mut done).await;
+                pace.spend(done.bytes).await;
+                let progress = Progress {
+                    objects_done: done_objects.fetch_add(1, Ordering::Relaxed) + 1,
+                    objects: plan.steps.len() as u64,
+                    bytes: all_bytes.fetch_add(done.bytes, Ordering::Relaxed) + done.bytes,
+                };
+                if let Some(on_progress) = options.progress {
+                    on_progress(progress);
+                }
+                (step, done, result)
             };
-            if let Some(on_progress) = options.progress {
-                on_progress(progress);
-            }
-            (step, done, result)
-        });
+            steps.push(work.boxed());
+        }
         let mut steps = stream::iter(steps).buffer_unordered(OBJECTS_AT_ONCE);
         let mut outcome = RepairOutcome::default();
         while let Some((step, done, result)) = steps.next().await {

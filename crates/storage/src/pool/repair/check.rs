@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use futures_util::StreamExt;
-use futures_util::stream;
+use futures_util::future::{BoxFuture, FutureExt};
+use futures_util::stream::{self, StreamExt};
 
 use crate::key::ObjectKey;
 use crate::pool::Pool;
@@ -92,18 +92,23 @@ impl Pool {
         };
         let done = AtomicU64::new(0);
         let bytes = AtomicU64::new(0);
-        let checks = objects.iter().map(|object| async {
-            let (findings, read) = self.check_object(object, inventory, options.depth, &pace).await;
-            let progress = Progress {
-                objects_done: done.fetch_add(1, Ordering::Relaxed) + 1,
-                objects: report.objects,
-                bytes: bytes.fetch_add(read, Ordering::Relaxed) + read,
+        let mut checks: Vec<BoxFuture<'_, Vec<Finding>>> = Vec::with_capacity(objects.len());
+        for object in &objects {
+            let check = async {
+                let (findings, read) =
+                    self.check_object(object, inventory, options.depth, &pace).await;
+                let progress = Progress {
+                    objects_done: done.fetch_add(1, Ordering::Relaxed) + 1,
+                    objects: report.objects,
+                    bytes: bytes.fetch_add(read, Ordering::Relaxed) + read,
+                };
+                if let Some(on_progress) = options.progress {
+                    on_progress(progress);
+                }
+                findings
             };
-            if let Some(on_progress) = options.progress {
-                on_progress(progress);
-            }
-            findings
-        });
+            checks.push(check.boxed());
+        }
         let findings: Vec<Vec<Finding>> =
             stream::iter(checks).buffer_unordered(OBJECTS_AT_ONCE).collect().await;
         report.findings = findings.concat();

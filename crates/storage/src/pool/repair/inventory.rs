@@ -1,14 +1,16 @@
 //! What the lists of all stores say.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use futures_util::future::join_all;
 use model::ids::StoreId;
 
-use crate::error::Result;
+use crate::error::{Result, StorageError};
 use crate::key::ObjectKey;
+use crate::pool::ask::Trail;
 use crate::pool::block::BLOCKS;
+use crate::pool::member::Member;
 use crate::pool::piece::{Arrangement, Piece, Placed, arrange};
 use crate::pool::{Pool, Shared};
 
@@ -79,9 +81,7 @@ impl Pool {
                     }
                 }
                 Err(error) => {
-                    let (store, name) =
-                        (shared.members[member].id, shared.members[member].name.clone());
-                    let unseen = UnseenStore { store, name, reason: error.to_string() };
+                    let unseen = shared.unseen(member, &error);
                     inventory.unseen.push((member, unseen));
                 }
             }
@@ -90,7 +90,32 @@ impl Pool {
     }
 }
 
+impl Pool {
+    /// Asks all stores what they have of some objects, for whoever looks at a few at a time. A store that does not answer for
+    /// one of them counts as not listed.
+    pub async fn inventory_of(&self, objects: &BTreeSet<ObjectKey>) -> Inventory {
+        let shared = &self.shared;
+        let mut inventory = Inventory::default();
+        for object in objects.iter().filter(|object| object.names_its_content()) {
+            let mut trail = Trail::default();
+            let pieces = shared.locate(object, &mut trail).await;
+            inventory.objects.insert(object.clone(), pieces);
+            for (member, error) in trail.failed {
+                if !inventory.is_unseen(member) {
+                    inventory.unseen.push((member, shared.unseen(member, &error)));
+                }
+            }
+        }
+        inventory
+    }
+}
+
 impl Shared {
+    fn unseen(&self, member: usize, error: &StorageError) -> UnseenStore {
+        let Member { id, name, .. } = &self.members[member];
+        UnseenStore { store: *id, name: name.clone(), reason: error.to_string() }
+    }
+
     async fn list_member(self: &Arc<Self>, member: usize) -> Result<Vec<(ObjectKey, Piece, u64)>> {
         let mut pieces = Vec::new();
         for prefix in [ObjectKey::PACKS, ObjectKey::PAGES, BLOCKS] {

@@ -1,0 +1,241 @@
+//! A watch that reads what is stored while days pass; nobody waits for them.
+
+#![expect(clippy::disallowed_methods, reason = "the test plays the user")]
+
+use std::future::Future;
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use commit_log::serverless::slot_log::SlotCommitLog;
+use content::Transform;
+use futures_util::StreamExt;
+use futures_util::future::ready;
+use futures_util::stream::once;
+use model::entry::Mode;
+use model::{
+    Clock, DeviceId, Genesis, PoolConfig, Random, Redundancy, StoreId, StoreRecord, StoreState,
+    Timestamp,
+};
+use parking_lot::Mutex;
+use storage::layers::Lazy;
+use storage::pool::{Pool, PoolOptions};
+use storage::{ContentStore, ObjectStore, PutMode, StorageError};
+
+use super::*;
+use crate::engine::{EngineOptions, Environment, WatchOptions};
+use crate::file_system::native::NativeFileSystem;
+use crate::scan::Scope;
+use crate::state::State;
+use crate::workers::Workers;
+
+const HOUR: Duration = Duration::from_secs(3600);
+
+/// The time of the runtime, which stands still while there is something to do and leaps when there is not.
+#[derive(Debug)]
+struct Leaping(tokio::time::Instant);
+
+impl Clock for Leaping {
+    fn now(&self) -> Timestamp {
+        let seconds = self.elapsed().as_secs() as i64;
+        Timestamp { seconds: 1_800_000_000 + seconds, nanoseconds: 0 }
+    }
+
+    fn elapsed(&self) -> Duration {
+        self.0.elapsed()
+    }
+
+    fn sleep(&self, duration: Duration) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        Box::pin(tokio::time::sleep(duration))
+    }
+}
+
+#[derive(Debug, Default)]
+struct Counting(AtomicU64);
+
+impl Random for Counting {
+    fn fill(&self, bytes: &mut [u8]) {
+        let number = self.0.fetch_add(1, Ordering::Relaxed);
+        blake3::Hasher::new().update(&number.to_le_bytes()).finalize_xof().fill(bytes);
+    }
+}
+
+/// Three stores, two copies of everything, and devices.
+struct World {
+    room: tempfile::TempDir,
+    clock: Arc<Leaping>,
+    random: Arc<Counting>,
+    stores: Vec<Arc<dyn ObjectStore>>,
+    log: Arc<dyn ObjectStore>,
+    genesis: Genesis,
+}
+
+impl World {
+    async fn new() -> Self {
+        let clock = Arc::new(Leaping(tokio::time::Instant::now()));
+        let room = tempfile::tempdir().unwrap();
+        let open = |name: &str| {
+            storage::open(&format!("memory:{}/{name}", room.path().display())).unwrap()
+        };
+        let genesis = Genesis {
+            name: "notes".to_owned(),
+            mode: Mode::Plain,
+            created: Timestamp::default(),
+            content_key: [1; 32],
+        };
+        let log = open("log");
+        SlotCommitLog::create(log.clone(), clock.clone(), genesis.clone()).await.unwrap();
+        let stores = (0..3).map(|number| open(&number.to_string())).collect();
+        Self { room, clock, random: Arc::default(), stores, log, genesis }
+    }
+
+    fn pool(&self) -> Pool {
+        let record = |number: usize| StoreRecord {
+            id: StoreId::from_bytes([number as u8 + 1; 16]),
+            name: format!("s{number}"),
+            url: format!("memory:{number}"),
+            capacity: 1,
+            state: StoreState::Active,
+            agrees: true,
+        };
+        let records: Vec<_> = (0..3).map(record).collect();
+        let opened = records.iter().map(|record| record.id).zip(self.stores.clone()).collect();
+        let config = PoolConfig::new(Redundancy::Replicas(2), records).unwrap();
+        Pool::new(&config, opened, self.clock.clone(), PoolOptions::default())
+    }
+
+    fn folder(&self, name: &str) -> PathBuf {
+        self.room.path().join(name)
+    }
+
+    fn device(&self, name: &str, state: State) -> Engine {
+        std::fs::create_dir_all(self.folder(name)).unwrap();
+        let log =
+            SlotCommitLog::with_genesis(self.log.clone(), self.clock.clone(), self.genesis.clone());
+        let environment = Environment {
+            file_system: Arc::new(NativeFileSystem::open(Path::new(&self.folder(name))).unwrap()),
+            log: Arc::new(log),
+            store: Arc::new(ContentStore::new(Arc::new(self.pool()))),
+            clock: self.clock.clone(),
+            random: self.random.clone(),
+            workers: Workers::inline(),
+        };
+        let options = EngineOptions {
+            device: DeviceId::from_bytes([2; 16]),
+            device_name: name.to_owned(),
+            allow_mass_delete: false,
+            transform: Transform::Zstd { level: 1 },
+            keys: None,
+        };
+        Engine::open(environment, state, options).unwrap()
+    }
+
+    /// Watches for a while. Returns what was found in the background.
+    async fn watch(&self, engine: &mut Engine, time: Duration) -> Vec<Event> {
+        let options = ScrubOptions { period: HOUR * 24, step: HOUR, ..ScrubOptions::default() };
+        engine.scrub_with(Scrubber::new(self.pool(), options));
+        let found = Arc::new(Mutex::new(Vec::new()));
+        let seen = found.clone();
+        engine.observe(Arc::new(move |event| {
+            if matches!(event, Event::Scrubbed { .. }) {
+                seen.lock().push(event);
+            }
+        }));
+        let end = once(self.clock.sleep(time)).filter_map(|()| ready(None::<Scope>)).boxed();
+        let watch = WatchOptions { rescan_after: HOUR, ..WatchOptions::default() };
+        engine.watch(watch, end, |_| {}).await.unwrap();
+        std::mem::take(&mut *found.lock())
+    }
+
+    /// The packs in a store.
+    async fn packs(&self, store: usize) -> Vec<ObjectKey> {
+        let listed = self.stores[store].list(ObjectKey::PACKS, None, 1000).await.unwrap();
+        listed.into_iter().map(|entry| entry.key).collect()
+    }
+
+    async fn flip(&self, store: usize, key: &ObjectKey) {
+        let mut bytes = self.stores[store].get(key).await.unwrap().unwrap().to_vec();
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 1;
+        self.stores[store].put(key, bytes.into(), PutMode::Overwrite).await.unwrap();
+    }
+
+    /// Writes files, of which each makes a pack of its own.
+    async fn fill(&self, engine: &mut Engine, name: &str, count: u64) {
+        for number in 0..count {
+            let mut bytes = vec![0; 100_000];
+            self.random.fill(&mut bytes);
+            std::fs::write(self.folder(name).join(format!("file{number}")), bytes).unwrap();
+            engine.sync(Scope::Everything).await.unwrap();
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_wrong_in_a_store_is_found_within_the_period_and_mended_from_another() {
+    let world = World::new().await;
+    let mut engine = world.device("one", State::in_memory());
+    world.fill(&mut engine, "one", 12).await;
+    let damaged = world.packs(0).await;
+    assert!(damaged.len() > 3);
+    world.flip(0, &damaged[0]).await;
+    let lost = world.packs(1).await.pop().unwrap();
+    world.stores[1].delete(&lost).await.unwrap();
+
+    // Half of the time: half of the packs were read.
+    let mut events = world.watch(&mut engine, HOUR * 12).await;
+    let status = engine.scrub_status().unwrap().unwrap();
+    assert!((5..9).contains(&status.position.objects), "{status:?}");
+    assert_eq!((status.packs, status.position.ended), (12, None));
+
+    // A device that starts anew goes on where it was.
+    let mut engine = world.device("one", engine.into_state());
+    events.extend(world.watch(&mut engine, HOUR * 15).await);
+    let status = engine.scrub_status().unwrap().unwrap();
+    assert!(status.position.ended.is_some(), "{status:?}");
+    assert_eq!((status.position.mended, status.position.lost), (2, 0));
+    let mended = |event: &Event| match event {
+        Event::Scrubbed { mended, put_back: 0, lost: 0 } => *mended,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(events.iter().map(mended).sum::<u64>(), 2);
+    let whole = world.stores[0].get(&damaged[0]).await.unwrap().unwrap();
+    assert_eq!(Some(*blake3::hash(&whole).as_bytes()), damaged[0].content_hash());
+    assert!(world.stores[1].get(&lost).await.unwrap().is_some());
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_no_store_has_any_more_comes_back_from_the_folder() {
+    let world = World::new().await;
+    let mut engine = world.device("one", State::in_memory());
+    world.fill(&mut engine, "one", 3).await;
+    let gone = world.packs(0).await.remove(0);
+    for store in &world.stores {
+        store.delete(&gone).await.unwrap();
+    }
+    let events = world.watch(&mut engine, HOUR * 27).await;
+    let [Event::Scrubbed { mended: 0, put_back, lost: 0 }] = &events[..] else {
+        panic!("{events:?}")
+    };
+    assert!(*put_back > 0);
+    let mut other = world.device("other", State::in_memory());
+    assert_eq!(other.sync(Scope::Everything).await.unwrap().problems, []);
+    assert_eq!(std::fs::read_dir(world.folder("other")).unwrap().count(), 4, "files and .syncline");
+}
+
+#[tokio::test(start_paused = true)]
+async fn store_that_is_away_is_not_taken_for_damage() {
+    let mut world = World::new().await;
+    let mut engine = world.device("one", State::in_memory());
+    world.fill(&mut engine, "one", 3).await;
+    world.stores[1] = Arc::new(Lazy::new("a store".to_owned(), || {
+        let (store, detail) = ("a store".to_owned(), "it is away".to_owned());
+        Err(StorageError::NotReachable { store, detail })
+    }));
+    let events = world.watch(&mut engine, HOUR * 30).await;
+    let is_loss = |event: &&Event| !matches!(event, Event::Scrubbed { put_back: 0, lost: 0, .. });
+    assert_eq!(events.iter().find(is_loss), None);
+    assert!(engine.scrub_status().unwrap().unwrap().position.ended.is_some());
+}
