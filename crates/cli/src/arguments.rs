@@ -219,6 +219,9 @@ pub(crate) struct CloneArguments {
     /// What opens that store, or another of the workspace: a TOML file that only you can read.
     #[arg(long = "credentials", value_name = "NAME=FILE")]
     pub(crate) credentials: Vec<String>,
+    /// Refuse a workspace that is not end-to-end encrypted, whatever the store says.
+    #[arg(long)]
+    pub(crate) sealed: bool,
 }
 
 /// Arguments of `sync`.
@@ -429,7 +432,15 @@ pub(crate) enum BackendCommand {
     /// Change one of them, or how much is kept.
     Set(BackendSetArguments),
     /// Bring everything to where it should be after a change.
-    Rebalance,
+    Rebalance(RebalanceArguments),
+}
+
+/// Arguments of `backend rebalance`.
+#[derive(Debug, Default, Args)]
+pub(crate) struct RebalanceArguments {
+    /// Remove what is stored twice although another device has begun to, and will never run again.
+    #[arg(long)]
+    pub(crate) take_over: bool,
 }
 
 /// Arguments of `backend add`.

@@ -70,6 +70,8 @@ codes! {
     NotMerged = "E0210", 5;
     /// Another device changed the settings of the workspace first.
     SettingsChanged = "E0211", 1;
+    /// Another device removes what is stored twice.
+    NotOurTurn = "E0212", 11;
     /// No space is left on this computer.
     NoSpaceHere = "E0301", 7;
     /// No space is left in the store or the quota.
@@ -126,6 +128,8 @@ codes! {
     KeysMissing = "E0602", 12;
     /// The locked keys in a store are not what a member has put there.
     KeysDamaged = "E0603", 8;
+    /// The workspace is not encrypted, and only one that is was wanted.
+    NotEncrypted = "E0604", 1;
     /// A defect of the program.
     Defect = "E0901", 1;
     /// Interrupted by the user.

@@ -131,9 +131,12 @@ impl NodeId {
     /// so that its changes are ordered and decided like all others.
     pub const POOL: Self = Self(*b"syncline/pool/v1");
 
+    /// Where it is written down whose turn it is to remove pieces from stores (see [`crate::turn`]).
+    pub const TURN: Self = Self(*b"syncline/turn/v1");
+
     /// Tells whether the node holds settings of the workspace, and nothing of a folder.
     pub fn is_settings(&self) -> bool {
-        *self == Self::POOL
+        *self == Self::POOL || *self == Self::TURN
     }
 }
 

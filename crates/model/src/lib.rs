@@ -5,7 +5,7 @@
 //! time it is: there is no I/O, no clock and no randomness here, and it builds for WebAssembly.
 //!
 //! Reading order: [`commit`] (what a device proposes), [`decide`] (what is accepted), [`fold`] (what tree
-//! results), [`entry`] (the log), then [`node`], [`content`], [`path`], [`tree`], [`checkpoint`], [`wire`], [`environment`], and the
+//! results), [`entry`] (the log), then [`node`], [`content`], [`path`], [`tree`], [`pool`], [`turn`], [`checkpoint`], [`wire`], [`environment`], and the
 //! groundwork [`codec`] and [`ids`].
 
 pub mod checkpoint;
@@ -23,6 +23,7 @@ pub mod pool;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 pub mod tree;
+pub mod turn;
 pub mod wire;
 
 pub use commit::{Action, Change, Commit, CommitSeal, Head, PackRef};
@@ -36,3 +37,4 @@ pub use node::{ConflictOrigin, NodeKind, NodeRecord, Timestamp};
 pub use path::{InvalidPath, Name, RelativePath};
 pub use pool::{PoolConfig, PoolHint, Redundancy, StoreRecord, StoreState};
 pub use tree::{NodeState, Tree, TreeNode, TreeStore};
+pub use turn::Turn;

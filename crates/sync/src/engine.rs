@@ -53,6 +53,7 @@ pub use history::{At, Listed, VersionInfo};
 pub use inventory::LostVersion;
 pub use put_back::PutBack;
 pub use scrubbing::{ScrubStatus, scrub_status};
+pub use settings::TurnGuard;
 pub use watch_loop::WatchOptions;
 
 /// Rounds of planning after which the engine gives up; none is known that needs more than a few.

@@ -2,7 +2,7 @@
 
 use model::codec::DecodeError;
 use model::path::InvalidPath;
-use model::{ChunkId, PackId, RelativePath};
+use model::{ChunkId, DeviceId, PackId, RelativePath};
 
 use crate::file_system::FileError;
 
@@ -105,6 +105,14 @@ pub enum SyncError {
     StoresChanged {
         /// The version of the settings that is in force now.
         version: u64,
+    },
+    /// Another device removes pieces from stores, or was cut off while it did.
+    #[error(
+        "another device has begun to remove what is stored twice, and has not said that it is done"
+    )]
+    NotOurTurn {
+        /// Which one, where that can be read.
+        device: Option<DeviceId>,
     },
     /// The planner does not come to an end; this is a defect.
     #[error("no plan leads to agreement after {0} rounds")]

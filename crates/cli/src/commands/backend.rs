@@ -4,19 +4,15 @@ mod exchange;
 
 use model::{PoolConfig, StoreRecord, StoreState};
 use serde_json::{Value, json};
-use storage::pool::repair::CarryOut;
 
 use crate::arguments::{BackendCommand, BackendSetArguments};
-use crate::connect::open_data;
 use crate::context::Context;
 use crate::error::{Code, CommandError, Result};
 use crate::folder::{Folder, Place, StoredPlace};
 use crate::stores::{self, Backend};
-use crate::text::counted;
 use crate::ui::{Paint, Symbol};
 
-/// How many objects that could not be moved are named.
-const FAILURES_SHOWN: usize = 10;
+pub(crate) mod rebalance;
 
 /// Runs the command.
 pub(crate) fn run(context: &Context<'_>, command: &BackendCommand) -> Result<u8> {
@@ -35,7 +31,10 @@ pub(crate) fn run(context: &Context<'_>, command: &BackendCommand) -> Result<u8>
             exchange::find_stores(context, folder, url, credentials.as_deref())
         }
         BackendCommand::Set(arguments) => set(context, folder, arguments),
-        BackendCommand::Rebalance => rebalance(context, &folder),
+        BackendCommand::Rebalance(arguments) => {
+            context.no_dry_run("backend rebalance")?;
+            rebalance::run(context, &folder, stored_place(&folder)?, arguments.take_over)
+        }
     }
 }
 
@@ -176,36 +175,8 @@ fn set(context: &Context<'_>, mut folder: Folder, arguments: &BackendSetArgument
     Ok(0)
 }
 
-/// Writes every piece that a home lacks. Nothing is removed: another device may still follow an older pool.
+/// Brings everything home, and removes what is stored twice then.
 fn rebalance(context: &Context<'_>, folder: &Folder) -> Result<u8> {
     context.no_dry_run("backend rebalance")?;
-    let stored = stored_place(folder)?;
-    let runtime = context.runtime()?;
-    let pool = {
-        let _guard = runtime.enter();
-        open_data(context, folder, stored)
-    };
-    let (outcome, unseen) = runtime.block_on(async {
-        let inventory = pool.inventory().await;
-        let plan = pool.plan_rebalance(&inventory).without_removals();
-        let outcome = pool.carry_out(&plan, CarryOut::default()).await;
-        (outcome, inventory.unseen().cloned().collect::<Vec<_>>())
-    });
-    context.ui.json(&json!({
-        "schema": "syncline.rebalance/1",
-        "type": "summary",
-        "written": outcome.written,
-        "bytes": outcome.bytes,
-        "failed": outcome.failed.len(),
-        "unseen_stores": unseen.iter().map(|unseen| &unseen.name).collect::<Vec<_>>(),
-    }));
-    for unseen in &unseen {
-        context.ui.note(format!("'{}' does not answer: {}", unseen.name, unseen.reason));
-    }
-    for (object, reason) in outcome.failed.iter().take(FAILURES_SHOWN) {
-        context.ui.note(format!("{object}: {reason}"));
-    }
-    let pieces = counted(outcome.written, "piece", "pieces");
-    context.ui.say(Symbol::Done, format!("wrote {pieces} where they belong"));
-    Ok(if outcome.failed.is_empty() && unseen.is_empty() { 0 } else { 3 })
+    rebalance::run(context, folder, stored_place(folder)?, false)
 }

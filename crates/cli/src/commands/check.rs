@@ -12,6 +12,7 @@ use sync::Engine;
 use sync::engine::{LostVersion, PutBack, ScrubStatus, scrub_status};
 
 use crate::arguments::CheckArguments;
+use crate::commands::backend::rebalance::rebalance;
 use crate::connect::{SessionOptions, open_data, with_engine};
 use crate::context::Context;
 use crate::error::{Code, Result};
@@ -48,6 +49,7 @@ pub(crate) fn run(context: &Context<'_>, arguments: &CheckArguments) -> Result<u
         found = check.look()?;
         found.written += written;
     }
+    let removed = if arguments.repair { check.remove_surplus(&mut found)? } else { 0 };
     let versions = match found.lost.is_empty() {
         true => Vec::new(),
         false => {
@@ -56,7 +58,7 @@ pub(crate) fn run(context: &Context<'_>, arguments: &CheckArguments) -> Result<u
         }
     };
     let scrub = scrub_status(&folder.state()?)?;
-    Ok(check.tell(&Outcome { found, done, pages, versions, scrub }))
+    Ok(check.tell(&Outcome { found, done, pages, removed, versions, scrub }))
 }
 
 /// One run of the command.
@@ -71,6 +73,7 @@ struct Outcome {
     found: Found,
     done: PutBack,
     pages: u64,
+    removed: u64,
     versions: Vec<LostVersion>,
     scrub: Option<ScrubStatus>,
 }
@@ -108,6 +111,26 @@ impl Check<'_> {
         Ok(found)
     }
 
+    /// Removes what is stored twice, where nothing else is wrong. Returns how many pieces were.
+    fn remove_surplus(&self, found: &mut Found) -> Result<u64> {
+        let is_wrong = found.lacking.count() > 0 || !found.out_of_reach.is_empty();
+        // What another device has told meanwhile counts.
+        let folder = Folder::locate(&self.context.home, &self.folder.root)?;
+        let Place::Stored(stored) = &folder.place else { return Ok(0) };
+        if found.surplus == 0 || is_wrong || !found.unseen.is_empty() {
+            return Ok(0);
+        }
+        match rebalance(self.context, &folder, stored, false) {
+            Ok(done) => {
+                found.surplus = found.surplus.saturating_sub(done.removed());
+                Ok(done.removed())
+            }
+            // A check is no reason to wait for that.
+            Err(error) if error.code == Code::NotOurTurn => Ok(0),
+            Err(error) => Err(error),
+        }
+    }
+
     fn look_at_stores(&self, stored: &StoredPlace) -> Result<Found> {
         let expected: BTreeSet<ObjectKey> = self.with_engine(async |engine| {
             let packs =
@@ -115,10 +138,13 @@ impl Check<'_> {
             let pages = engine.stored_pages().await?.into_iter().map(ObjectKey::page);
             Ok(packs.chain(pages).collect())
         })?;
+        // The log may have told of other stores just now.
+        let folder = Folder::locate(&self.context.home, &self.folder.root)?;
+        let stored = if let Place::Stored(newer) = &folder.place { newer } else { stored };
         let runtime = self.context.runtime()?;
         let pool = {
             let _guard = runtime.enter();
-            open_data(self.context, self.folder, stored)
+            open_data(self.context, &folder, stored)
         };
         let depth = if self.arguments.read_data { Depth::Deep } else { Depth::Quick };
         Ok(runtime.block_on(look(&pool, &expected, depth, self.arguments.repair)))
@@ -127,7 +153,7 @@ impl Check<'_> {
     /// Says what was found. Returns the exit code: 0 where everything is as it should be, 3 where redundancy is missing, 8
     /// where a version of a file is lost.
     fn tell(&self, outcome: &Outcome) -> u8 {
-        let Outcome { found, done, pages, versions, scrub } = outcome;
+        let Outcome { found, done, pages, removed, versions, scrub } = outcome;
         let ui = self.context.ui;
         let lost_pages = found.lost_pages.len() as u64;
         // Lost packs that no version needs are nobody's loss: their chunks are elsewhere, or in no file.
@@ -150,6 +176,8 @@ impl Check<'_> {
             "put_back_packs": done.packs,
             "put_back_bytes": done.bytes,
             "renewed_pages": pages,
+            "surplus": found.surplus,
+            "removed": removed,
             "lost": lost + lost_pages,
             "replaced": replaced,
             "out_of_reach": found.out_of_reach.len(),
@@ -177,7 +205,7 @@ impl Check<'_> {
     }
 
     fn tell_what_was_done(&self, outcome: &Outcome, replaced: u64) {
-        let Outcome { found, done, pages, scrub, .. } = outcome;
+        let Outcome { found, done, pages, removed, scrub, .. } = outcome;
         let ui = self.context.ui;
         if found.written > 0 {
             ui.say(Symbol::Done, format!("repaired {}", pieces(found.written)));
@@ -189,6 +217,13 @@ impl Check<'_> {
         if *pages > 0 {
             let pages = counted(*pages, "page", "pages");
             ui.say(Symbol::Done, format!("made {pages} of the checkpoint anew"));
+        }
+        if *removed > 0 {
+            let removed = format!("removed {} that were stored twice", pieces(*removed));
+            ui.say(Symbol::Done, removed);
+        } else if found.surplus > 0 {
+            let surplus = pieces(found.surplus);
+            ui.note(format!("{surplus} stored twice; `syncline backend rebalance` removes them"));
         }
         if replaced > 0 {
             let packs = counted(replaced, "lost pack is", "lost packs are");

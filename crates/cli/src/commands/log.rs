@@ -1,7 +1,7 @@
 //! `syncline log`: the versions of a path, newest first, deletions and former holders of the name included.
 
 use jiff::tz::TimeZone;
-use model::NodeKind;
+use model::{NodeId, NodeKind};
 use serde_json::{Value, json};
 use sync::engine::VersionInfo;
 
@@ -58,7 +58,8 @@ fn line(version: &VersionInfo, shows_name: bool, zone: &TimeZone) -> String {
     };
     let name = match &version.record {
         Some(record) if shows_name => format!("  {}", record.name),
-        None if version.node.is_settings() => "  (the stores of the workspace)".to_owned(),
+        None if version.node == NodeId::POOL => "  (the stores of the workspace)".to_owned(),
+        None if version.node.is_settings() => "  (tidying up in the stores)".to_owned(),
         None if shows_name => format!("  (node {})", version.node.short()),
         _ => String::new(),
     };

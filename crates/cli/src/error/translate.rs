@@ -2,6 +2,7 @@
 
 use commit_log::CommitLogError;
 use content::ContentError;
+use model::DeviceId;
 use model::wire::{Refusal, RefusalKind};
 use server::ServerError;
 use server::metadata::MetadataError;
@@ -80,12 +81,24 @@ impl From<SyncError> for CommandError {
                     .state(SAFE)
                     .help("syncline sync", "goes on with those that are in force then")
             }
+            SyncError::NotOurTurn { device } => not_our_turn(text, device),
             SyncError::NotSettling(_) => {
                 Self::new(Code::Defect, "the sync came to no end; this is a defect of Syncline")
                     .cause(text)
                     .state(SAFE)
             }
         }
+    }
+}
+
+fn not_our_turn(text: String, device: Option<DeviceId>) -> CommandError {
+    let error = CommandError::new(Code::NotOurTurn, text).state("nothing was removed").help(
+        "syncline backend rebalance --take-over",
+        "removes it all the same; only where that device will never run again",
+    );
+    match device {
+        Some(device) => error.cause(format!("it is the device {device}")),
+        None => error,
     }
 }
 

@@ -167,6 +167,41 @@ fn store_that_is_added_takes_its_share_and_gives_it_back_when_it_is_drained() {
 }
 
 #[test]
+fn what_is_stored_twice_after_a_change_is_removed_by_either_device_and_nothing_else_is() {
+    for (kind, width) in [(&["--replicas", "1"][..], 1), (KINDS[0], 2), (KINDS[1], 5)] {
+        let several = Several::synced(5, kind);
+        for number in 0..8 {
+            several.one.write(&format!("file{number}"), &noise(2 << 20)[number * 200_000..]);
+            several.one.sync().ok();
+        }
+        let before = several.one.run(&["check", "--json"]).ok().json();
+        assert_eq!(before["pieces"], before["objects"].as_u64().unwrap() * width, "{before}");
+        let url = format!("file:{}", several.store(7).display());
+        let added =
+            several.one.run(&["backend", "add", "new", &url, "--capacity", "1000", "--json"]);
+        assert!(added.ok().json()["removed"].as_u64() > Some(0));
+        let after = several.other.run(&["check", "--read-data", "--json"]).ok().json();
+        assert_eq!(after["pieces"], after["objects"].as_u64().unwrap() * width, "{after}");
+        assert_eq!((&after["surplus"], &after["missing"]), (&0.into(), &0.into()), "{after}");
+        // The other way round, with a store away for the removal.
+        several.lose(1);
+        several.other.run(&["backend", "set", "new", "--capacity", "1"]).ok();
+        several.other.run(&["backend", "rebalance"]).ends_with(3);
+        several.bring_back(1);
+        several.one.sync().ok();
+        several.one.run(&["check", "--repair"]).ok();
+        let done = several.other.run(&["backend", "rebalance", "--json"]).ok().json();
+        assert_eq!(done["failed"], 0, "{done}");
+        let after = several.one.run(&["check", "--read-data", "--json"]).ok().json();
+        assert_eq!(after["pieces"], after["objects"].as_u64().unwrap() * width, "{after}");
+        assert_eq!((&after["surplus"], &after["lost"]), (&0.into(), &0.into()), "{after}");
+        let third = Device::new(several.room.path(), "third");
+        several.clone_into(&third, 0);
+        assert_eq!(tree(&third.folder), tree(&several.one.folder));
+    }
+}
+
+#[test]
 fn with_too_many_stores_gone_nothing_is_lost_and_the_error_names_them() {
     let several = Several::synced(3, KINDS[0]);
     several.lose(0);

@@ -66,7 +66,7 @@ impl Engine {
         let mut has_settings = false;
         let (rejected, void) = self.state.transaction(|state| {
             let folded = fold(state, entry, keys)?;
-            has_settings = folded.touched.iter().any(NodeId::is_settings);
+            has_settings = folded.touched.contains(&NodeId::POOL);
             note_packs(state, entry)?;
             state.add_entry(entry, folded.touched.iter().copied())?;
             let is_own = state.is_in_outbox(&entry.commit.op_id)?;

@@ -1,14 +1,23 @@
 //! Settings that all devices of a workspace share and the log orders: which stores it has.
 
+use std::sync::Arc;
+
+use commit_log::CommitLog;
 use model::codec::{decode_message, encode_message};
 use model::environment::random_bytes;
-use model::{Action, Change, Commit, NodeId, NodeState, OpId, PoolConfig, TreeStore};
+use model::{
+    Action, Change, Commit, Entry, Head, NodeId, NodeState, OpId, PoolConfig, TreeStore, Turn,
+};
+use parking_lot::Mutex;
 
 use super::Engine;
 use crate::error::{Result, SyncError};
 
 /// The fact by which version of the settings the packs of the outbox were stored.
 const POOL_OF_OUTBOX: &str = "pool of outbox";
+
+/// How many bytes of entries are looked at once.
+const ENTRIES_LENGTH: u64 = 1024 * 1024;
 
 impl Engine {
     /// Returns the stores of the workspace and the version of that setting, as far as the log is folded; nothing where the
@@ -65,17 +74,99 @@ impl Engine {
     /// in the outbox.
     pub async fn propose_pool(&mut self, base: u64, pool: &PoolConfig) -> Result<u64> {
         self.fetch().await?;
-        let payload = encode_message(pool);
-        let change = Change { node: NodeId::POOL, base, action: Action::Put(payload.clone()) };
+        self.propose_settings(NodeId::POOL, base, encode_message(pool)).await
+    }
+
+    /// Proposes a payload of a settings node and returns its version.
+    async fn propose_settings(&mut self, node: NodeId, base: u64, payload: Vec<u8>) -> Result<u64> {
+        let change = Change { node, base, action: Action::Put(payload.clone()) };
         let op_id = OpId::from_bytes(random_bytes(&*self.environment.random));
         let commit = self.commit_of(op_id, vec![change], Vec::new(), Vec::new())?;
         self.in_transaction(|engine| engine.state.add_to_outbox(&commit))?;
         self.push().await?;
-        let there = self.state.node(&NodeId::POOL)?;
+        let there = self.state.node(&node)?;
         match there {
             Some(node) if node.state == NodeState::Settings(payload) => Ok(node.version),
             _ => Err(SyncError::SettingsChanged),
         }
+    }
+
+    /// Begins this device's turn to remove pieces from stores, while the pool of version `pool` is in force. One that an
+    /// interrupted run of this device has left is gone on with; that of another device ends by `takes_over` alone, which is safe
+    /// only if that device never goes on.
+    ///
+    /// # Errors
+    /// [`SyncError::NotOurTurn`]; [`SyncError::SettingsChanged`]; as [`Self::push`].
+    pub async fn begin_turn(&mut self, pool: u64, takes_over: bool) -> Result<TurnGuard> {
+        self.fetch().await?;
+        let device = self.options.device;
+        let known = self.state.node(&NodeId::TURN)?;
+        let base = known.as_ref().map_or(0, |node| node.version);
+        match known.map(|node| node.state) {
+            None => {}
+            Some(NodeState::Settings(payload)) => match decode_message::<Turn>(&payload) {
+                Ok(turn) if turn.is_over || turn.device == device || takes_over => {}
+                Ok(turn) => return Err(SyncError::NotOurTurn { device: Some(turn.device) }),
+                Err(_) if takes_over => {}
+                Err(_) => return Err(SyncError::NotOurTurn { device: None }),
+            },
+            Some(_) if takes_over => {}
+            Some(_) => return Err(SyncError::NotOurTurn { device: None }),
+        }
+        let turn = Turn { device, is_over: false };
+        self.propose_settings(NodeId::TURN, base, encode_message(&turn)).await?;
+        if self.pool()?.map_or(0, |(version, _)| version) != pool {
+            self.end_turn().await?;
+            return Err(SyncError::SettingsChanged);
+        }
+        let seen = Arc::new(Mutex::new(self.head()?));
+        Ok(TurnGuard { log: self.environment.log.clone(), seen })
+    }
+
+    /// Ends this device's turn; nothing that it has begun to remove is under way any more.
+    ///
+    /// # Errors
+    /// As [`Self::begin_turn`].
+    pub async fn end_turn(&mut self) -> Result<()> {
+        self.fetch().await?;
+        let base = self.state.node(&NodeId::TURN)?.map_or(0, |node| node.version);
+        let turn = Turn { device: self.options.device, is_over: true };
+        self.propose_settings(NodeId::TURN, base, encode_message(&turn)).await.map(drop)
+    }
+}
+
+/// Tells whether a turn still holds.
+#[derive(Debug, Clone)]
+pub struct TurnGuard {
+    log: Arc<dyn CommitLog>,
+    /// The newest entry that was looked at.
+    seen: Arc<Mutex<Head>>,
+}
+
+impl TurnGuard {
+    /// Returns whether the log has changed neither the pool nor whose turn it is. Where it cannot be asked, it may have.
+    pub async fn holds(&self) -> bool {
+        loop {
+            let seen = *self.seen.lock();
+            let entries = match self.entries(seen.seq).await {
+                Ok(entries) if entries.is_empty() => return true,
+                Ok(entries) => entries,
+                Err(_) => return false,
+            };
+            let mut head = seen;
+            for entry in &entries {
+                let is_of_settings = |change: &Change| change.node.is_settings();
+                if !entry.follows(&head) || entry.commit.changes.iter().any(is_of_settings) {
+                    return false;
+                }
+                head = entry.head();
+            }
+            *self.seen.lock() = head;
+        }
+    }
+
+    async fn entries(&self, since: u64) -> Result<Vec<Entry>> {
+        Ok(self.log.entries(since, ENTRIES_LENGTH).await?)
     }
 }
 
@@ -166,14 +257,17 @@ mod tests {
         now(one.sync(Scope::Everything)).expect("goes on");
     }
 
-    #[test]
-    fn of_two_pools_at_once_one_is_in_force_and_the_other_device_is_told() {
-        let rooms = tempfile::tempdir().expect("a folder");
-        let store = rooms.path().join("store");
+    /// Two devices of one workspace.
+    fn two_engines(rooms: &std::path::Path) -> [Engine; 2] {
+        let store = rooms.join("store");
+        let mut number = 1;
         let mut engines = ["one", "other"].map(|name| {
-            let folder = rooms.path().join(name);
+            let folder = rooms.join(name);
             std::fs::create_dir(&folder).expect("made");
-            engine(&folder, &store, State::in_memory())
+            let mut engine = engine(&folder, &store, State::in_memory());
+            number += 1;
+            engine.options.device = model::DeviceId::from_bytes([number; 16]);
+            engine
         });
         let dice = Arc::new(Counting::default());
         for engine in &mut engines {
@@ -184,6 +278,50 @@ mod tests {
         let key = ObjectKey::genesis();
         let put = environment.store.object_store().put(&key, genesis, PutMode::IfAbsent);
         put.now_or_never().expect("nothing to wait for").expect("put");
+        engines
+    }
+
+    #[test]
+    fn one_device_at_a_time_removes_what_is_stored_twice() {
+        let rooms = tempfile::tempdir().expect("a folder");
+        let [mut one, mut other] = two_engines(rooms.path());
+        let turn = now(one.begin_turn(0, false)).expect("begun");
+        let holds = |turn: &TurnGuard| turn.holds().now_or_never().expect("nothing to wait for");
+        assert!(holds(&turn));
+        let refused = now(other.begin_turn(0, false));
+        let device = Some(one.options.device);
+        assert!(matches!(refused, Err(SyncError::NotOurTurn { device: d }) if d == device));
+        // Files may change meanwhile.
+        std::os::unix::fs::symlink("nowhere", rooms.path().join("other/link")).expect("made");
+        now(other.sync(Scope::Everything)).expect("syncs");
+        assert!(holds(&turn));
+        now(one.end_turn()).expect("ended");
+        let turn = now(other.begin_turn(0, false)).expect("begun");
+        // Cut off, the same device goes on; another one only if somebody says so, and then the first one stops.
+        let again = now(other.begin_turn(0, false)).expect("gone on with");
+        assert!(!holds(&turn) && holds(&again));
+        let taken = now(one.begin_turn(0, true)).expect("taken over");
+        assert!(!holds(&again) && holds(&taken));
+    }
+
+    #[test]
+    fn nothing_is_removed_by_the_word_of_an_older_pool() {
+        let rooms = tempfile::tempdir().expect("a folder");
+        let [mut one, mut other] = two_engines(rooms.path());
+        now(other.propose_pool(0, &pool("first"))).expect("accepted");
+        assert!(matches!(now(one.begin_turn(0, false)), Err(SyncError::SettingsChanged)));
+        let turn = now(one.begin_turn(1, false)).expect("begun");
+        now(other.propose_pool(1, &pool("second"))).expect("accepted");
+        assert_eq!(turn.holds().now_or_never(), Some(false));
+        // Whoever was refused has left no turn behind.
+        now(one.end_turn()).expect("ended");
+        now(other.begin_turn(2, false)).expect("begun");
+    }
+
+    #[test]
+    fn of_two_pools_at_once_one_is_in_force_and_the_other_device_is_told() {
+        let rooms = tempfile::tempdir().expect("a folder");
+        let mut engines = two_engines(rooms.path());
         assert_eq!(engines[0].pool().expect("read"), None);
         assert_eq!(now(engines[0].propose_pool(0, &pool("first"))).expect("accepted"), 1);
         let late = now(engines[1].propose_pool(0, &pool("second")));

@@ -52,6 +52,8 @@ pub(super) struct Found {
     pub(super) lacking: Lacking,
     /// The same of what is lost.
     pub(super) lacking_of_lost: Lacking,
+    /// How many pieces are stored twice, or where nobody looks for them.
+    pub(super) surplus: u64,
     /// How many pieces were written.
     pub(super) written: u64,
     /// Packs that cannot be restored.
@@ -77,6 +79,8 @@ impl Found {
         for finding in &report.findings {
             lacking[usize::from(lost.contains(&finding.object))].note(&finding.problem);
         }
+        let is_surplus = |problem: &Problem| matches!(problem, Problem::Surplus { .. });
+        let surplus = report.findings.iter().filter(|finding| is_surplus(&finding.problem));
         let is_away = |problem: &Problem| *problem == Problem::OutOfReach;
         let away = report.findings.iter().filter(|finding| is_away(&finding.problem));
         Self {
@@ -85,6 +89,7 @@ impl Found {
             read_bytes: report.bytes_read,
             lacking: lacking[0],
             lacking_of_lost: lacking[1],
+            surplus: surplus.count() as u64,
             written,
             lost: lost.iter().filter_map(|key| key.as_pack()).collect(),
             lost_pages: lost.iter().filter_map(|key| key.as_page()).collect(),
