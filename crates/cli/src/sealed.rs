@@ -203,31 +203,130 @@ async fn newest_in(store: &dyn ObjectStore) -> Result<Option<KeyObject>> {
     failure.map_or(Ok(None), |error| Err(error.into()))
 }
 
-/// Stores locked keys in all stores; older ones are deleted, so that an old passphrase opens nothing there any more.
+/// Stores locked keys in all stores that answer, of which there must be more than half: so of two devices that change them at
+/// once at most one succeeds. Older ones are deleted there, so that an old passphrase opens nothing any more. Returns how many
+/// stores were not told; [`catch_up`] tells them.
 ///
 /// # Errors
-/// [`Code::Locked`] where another device has changed them at the same time; those of the stores.
-pub(crate) async fn put_keys(stores: &Stores, keys: &KeyObject) -> Result<()> {
+/// [`Code::Locked`] where another device has changed them at the same time; those of the stores, where too few answer.
+pub(crate) async fn put_keys(stores: &Stores, keys: &KeyObject) -> Result<usize> {
     let key = ObjectKey::keys(keys.generation());
-    for store in stores {
-        let bytes = Bytes::from(keys.to_bytes());
-        if store.put(&key, bytes.clone(), PutMode::IfAbsent).await? == PutOutcome::Exists
-            && store.get(&key).await? != Some(bytes)
+    let bytes = Bytes::from(keys.to_bytes());
+    let put =
+        |store: &Arc<dyn ObjectStore>| put_if_absent(store.clone(), key.clone(), bytes.clone());
+    let puts = join_all(stores.iter().map(put)).await;
+    let is_at = |put: &Result<bool>| matches!(put, Ok(true));
+    if puts.iter().filter(|put| is_at(put)).count() * 2 <= stores.len() {
+        return Err(undo_put(stores, &key, &bytes, puts).await);
+    }
+    let spread = stores.iter().zip(&puts).map(|(store, put)| {
+        let (key, bytes) = (&key, &bytes);
+        async move {
+            match put {
+                // What a device has put there that did not succeed.
+                Ok(false) => drop(store.put(key, bytes.clone(), PutMode::Overwrite).await?),
+                Ok(true) => {}
+                Err(_) => return Ok(false),
+            }
+            remove_older(&**store, key).await.map(|()| true)
+        }
+    });
+    let told = join_all(spread).await;
+    Ok(told.iter().filter(|told: &&Result<bool>| !matches!(told, Ok(true))).count())
+}
+
+/// Puts locked keys into a store. Returns whether they are there now, and not others.
+async fn put_if_absent(store: Arc<dyn ObjectStore>, key: ObjectKey, bytes: Bytes) -> Result<bool> {
+    Ok(store.put(&key, bytes.clone(), PutMode::IfAbsent).await? == PutOutcome::Written
+        || store.get(&key).await? == Some(bytes))
+}
+
+/// Takes back what was put into too few stores. Returns why it was.
+async fn undo_put(
+    stores: &Stores,
+    key: &ObjectKey,
+    bytes: &Bytes,
+    puts: Vec<Result<bool>>,
+) -> CommandError {
+    let is_other = puts.iter().any(|put| matches!(put, Ok(false)));
+    for (store, _) in stores.iter().zip(&puts).filter(|(_, put)| !matches!(put, Ok(false))) {
+        // A store that has failed may have it all the same.
+        if let Ok(Some(there)) = store.get(key).await
+            && there == *bytes
         {
-            let headline = "another device has changed the keys of the workspace at the same time";
-            return Err(
-                CommandError::new(Code::Locked, headline).state("what that device has done counts")
-            );
+            let _ = store.delete(key).await;
         }
     }
-    for store in stores {
-        for entry in list_all(&**store, ObjectKey::KEYS).await? {
-            if entry.key < key {
-                store.delete(&entry.key).await?;
-            }
+    let failure = puts.into_iter().find_map(Result::err);
+    match failure {
+        Some(failure) if !is_other => failure.state(
+            "too few stores answer; the keys are as they were, or else the new passphrase counts",
+        ),
+        _ => {
+            let headline = "another device has changed the keys of the workspace at the same time";
+            CommandError::new(Code::Locked, headline).state("what that device has done counts")
+        }
+    }
+}
+
+async fn remove_older(store: &dyn ObjectStore, newest: &ObjectKey) -> Result<()> {
+    for entry in list_all(store, ObjectKey::KEYS).await? {
+        if entry.key < *newest {
+            store.delete(&entry.key).await?;
         }
     }
     Ok(())
+}
+
+/// Brings the newest locked keys to the stores that have missed a change. Returns how many still lack them.
+///
+/// # Errors
+/// As [`newest_keys`].
+pub(crate) async fn catch_up(stores: &Stores) -> Result<usize> {
+    let newest = newest_keys(stores).await?;
+    let (key, bytes) = (ObjectKey::keys(newest.generation()), Bytes::from(newest.to_bytes()));
+    let tell = |store: &Arc<dyn ObjectStore>| {
+        let (store, key, bytes) = (store.clone(), key.clone(), bytes.clone());
+        async move {
+            put_if_absent(store.clone(), key.clone(), bytes).await?;
+            remove_older(&*store, &key).await
+        }
+    };
+    let told = join_all(stores.iter().map(tell)).await;
+    Ok(told.iter().filter(|told| told.is_err()).count())
+}
+
+/// The file in the folder's memory that says that some stores have missed a change of the keys.
+const UNTOLD_FILE: &str = "keys-untold";
+
+/// Remembers whether some stores have missed a change of the keys, for [`catch_up_if_due`].
+///
+/// # Errors
+/// [`Code::File`].
+pub(crate) fn note_untold(folder: &Folder, count: usize) -> Result<()> {
+    let path = folder.memory_file(UNTOLD_FILE);
+    let done = match count {
+        0 => system::remove_file(&path),
+        _ => system::write_private(&path, &format!("{count}\n")),
+    };
+    done.map_err(|error| file_error(&path, &error))
+}
+
+/// Tells stores of a change of the keys that this device has made while they were away.
+///
+/// # Errors
+/// [`Code::File`]. What stores say is no error: they are told the next time.
+pub(crate) fn catch_up_if_due(context: &Context<'_>, folder: &Folder) -> Result<()> {
+    let path = folder.memory_file(UNTOLD_FILE);
+    let is_due = system::read_text(&path).map_err(|error| file_error(&path, &error))?.is_some();
+    if !is_due {
+        return Ok(());
+    }
+    let stores = stores_of(&context.home, folder)?;
+    match context.runtime()?.block_on(catch_up(&stores)) {
+        Ok(count) => note_untold(folder, count),
+        Err(_) => Ok(()),
+    }
 }
 
 /// Makes this device one of the workspace's, and keeps its keys beside the folder's record.

@@ -252,23 +252,20 @@ async fn not_there(
     })
 }
 
-/// Returns the sealed workspaces in some stores that a user named, with their locked keys: nobody can tell which is which
-/// without opening them.
+/// Returns the sealed workspaces in some stores that a user named: nobody can tell which is which without opening them.
 ///
 /// # Errors
 /// Those of the stores, where none answers.
 pub(crate) async fn sealed_workspaces(
     backends: &[(Backend, Arc<dyn ObjectStore>)],
-) -> Result<Vec<(Genesis, KeyObject)>> {
-    let mut found: BTreeMap<WorkspaceId, (Genesis, KeyObject)> = BTreeMap::new();
+) -> Result<Vec<Genesis>> {
+    let mut found: BTreeMap<WorkspaceId, Genesis> = BTreeMap::new();
     for (_, store) in backends {
         for entry in list_all(&**store, NAMES).await? {
             let bytes = store.get(&entry.key).await?.unwrap_or_default();
             let Some(id) = parse_id(&bytes).filter(|id| !found.contains_key(id)) else { continue };
             let Some(genesis) = find_genesis(store, &id.to_string()).await? else { continue };
-            let stores = sealed::stores_in(backends.iter().map(|(_, store)| store), id);
-            let keys = sealed::newest_keys(&stores).await?;
-            found.insert(id, (genesis, keys));
+            found.insert(id, genesis);
         }
     }
     Ok(found.into_values().collect())

@@ -18,6 +18,7 @@ use crate::context::Context;
 use crate::error::{Code, Result};
 use crate::folder::{Folder, Place, StoredPlace};
 use crate::report::{scrub_json, scrub_line};
+use crate::sealed;
 use crate::text::{counted, path_text, size};
 use crate::ui::Symbol;
 
@@ -48,6 +49,11 @@ pub(crate) fn run(context: &Context<'_>, arguments: &CheckArguments) -> Result<u
         let written = found.written;
         found = check.look()?;
         found.written += written;
+    }
+    if arguments.repair && folder.genesis.mode.sealed().is_some() {
+        let stores = sealed::stores_of(&context.home, &folder)?;
+        let untold = context.runtime()?.block_on(sealed::catch_up(&stores))?;
+        sealed::note_untold(&folder, untold)?;
     }
     let removed = if arguments.repair { check.remove_surplus(&mut found)? } else { 0 };
     let versions = match found.lost.is_empty() {

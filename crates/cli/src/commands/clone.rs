@@ -7,7 +7,7 @@ use commit_log::CommitLog;
 use commit_log::ServedCommitLog;
 use commit_log::served::websocket::{WebSocketConnection, WebSocketOptions};
 use content::DeviceKeys;
-use model::{Clock, Genesis, WorkspaceId};
+use model::{Clock, Genesis, StoreId, WorkspaceId};
 use std::sync::Arc;
 use storage::ObjectStore;
 
@@ -22,7 +22,7 @@ use crate::folder::Place;
 use crate::home::Account;
 use crate::sealed::{self, Secret};
 use crate::server_client::ServerClient;
-use crate::stores::{Backend, Secrets};
+use crate::stores::{self, Backend, Secrets};
 use crate::workspaces::{self, Found};
 
 /// Runs the command.
@@ -38,9 +38,8 @@ pub(crate) fn run(context: &Context<'_>, arguments: &CloneArguments) -> Result<u
             let found = runtime.block_on(find(context, &opened, &arguments.workspace));
             let (found, asked) = found?;
             secret = asked;
+            reached = stores_with_keys(context, &opened, &found);
             named = found.named;
-            let stores = opened.iter().map(|(_, store)| store);
-            reached = sealed::stores_in(stores, found.genesis.workspace());
             (found.genesis, Place::Stored(found.place))
         }
         [] => {
@@ -50,6 +49,7 @@ pub(crate) fn run(context: &Context<'_>, arguments: &CloneArguments) -> Result<u
             (genesis, Place::Served { server: account.server })
         }
     };
+    refuse_plain(arguments, &genesis)?;
     // Whether the passphrase is right is known before anything is touched.
     let unlocked = match (&place, genesis.mode.sealed()) {
         (_, None) => None,
@@ -105,13 +105,13 @@ async fn find(
     let [_, ..] = &sealed[..] else { return Err(not_found) };
     let secret = Secret::get(context, &format!("'{text}'"))?;
     let (mut names, mut wrong) = (Vec::new(), None);
-    for (genesis, keys) in &sealed {
-        match secret.unlock(keys, genesis) {
+    for genesis in &sealed {
+        let found = workspaces::find_workspace(opened, &genesis.workspace().to_string()).await?;
+        let keys = sealed::newest_keys(&stores_with_keys(context, opened, &found)).await?;
+        match secret.unlock(&keys, genesis) {
             Ok(unlocked) => {
                 let name = DeviceKeys::name_of(genesis, &unlocked)?;
                 if name == text {
-                    let id = genesis.workspace().to_string();
-                    let found = workspaces::find_workspace(opened, &id).await?;
                     return Ok((found, Some(secret)));
                 }
                 names.push(name);
@@ -123,6 +123,33 @@ async fn find(
         Some(wrong) if names.is_empty() => wrong,
         _ => not_found.cause(format!("the passphrase opens: {}", names.join(", "))),
     })
+}
+
+/// Returns all stores that may have the locked keys of a workspace: one that was named may have missed a change of them, and
+/// another one has not.
+fn stores_with_keys(
+    context: &Context<'_>,
+    opened: &[(Backend, Arc<dyn ObjectStore>)],
+    found: &Found,
+) -> sealed::Stores {
+    let workspace = found.genesis.workspace();
+    let mut all = sealed::stores_in(opened.iter().map(|(_, store)| store), workspace);
+    let is_named = |id: &StoreId| found.named.values().any(|named| named == id);
+    let others = stores::open_pool(&context.home, &found.place, workspace);
+    let others = others.into_iter().filter(|(record, _)| !is_named(&record.id));
+    all.extend(others.map(|(_, store)| store));
+    all
+}
+
+/// Refuses a workspace that is not encrypted where only one that is was wanted.
+fn refuse_plain(arguments: &CloneArguments, genesis: &Genesis) -> Result<()> {
+    if !arguments.sealed || genesis.mode.sealed().is_some() {
+        return Ok(());
+    }
+    let headline = format!("'{}' is not end-to-end encrypted", genesis.name);
+    Err(CommandError::new(Code::NotEncrypted, headline)
+        .cause("whoever keeps the store may have put it there in place of yours")
+        .state("nothing was changed"))
 }
 
 /// Opens the stores that are there; one is enough to find the others.

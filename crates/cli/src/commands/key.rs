@@ -11,6 +11,7 @@ use crate::context::Context;
 use crate::error::{Code, CommandError, Result};
 use crate::folder::Folder;
 use crate::sealed::{self, Secret, Stores};
+use crate::text::counted;
 use crate::ui::Symbol;
 
 /// Runs the command.
@@ -64,9 +65,16 @@ impl Opened {
         sealed::check_generation(&self.folder, self.unlocked.generation)?;
         let next =
             self.keys.next(&self.folder.genesis, &self.unlocked, passphrase, &*context.random)?;
-        self.runtime.block_on(sealed::put_keys(&self.stores, &next))?;
+        let untold = self.runtime.block_on(sealed::put_keys(&self.stores, &next))?;
         self.unlocked.generation = next.generation();
-        self.keep(context)
+        self.keep(context)?;
+        if untold > 0 {
+            let stores = counted(untold as u64, "store was", "stores were");
+            context.ui.note(format!(
+                "{stores} not told; the next syncs of this device do that, and `syncline check --repair` on any"
+            ));
+        }
+        sealed::note_untold(&self.folder, untold)
     }
 }
 

@@ -13,6 +13,7 @@ use crate::error::Result;
 use crate::folder::Folder;
 use crate::progress::Progress;
 use crate::report;
+use crate::sealed;
 use crate::text::path_text;
 
 /// Runs the command.
@@ -53,6 +54,7 @@ pub(crate) fn exchange(
     });
     drop(progress);
     let (report, conflicts) = done?;
+    sealed::catch_up_if_due(context, folder)?;
     let time = context.clock.elapsed().saturating_sub(start);
     Ok(report::tell(context, command, folder, (&report, &conflicts), time))
 }

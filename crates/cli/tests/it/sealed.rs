@@ -212,6 +212,74 @@ fn device_without_the_newest_key_waits_for_the_passphrase_and_loses_nothing() {
 }
 
 #[test]
+fn passphrase_changes_while_a_store_is_away_and_that_one_is_told_later() {
+    let room = Room::new();
+    let (one, other) = (room.device("one"), room.device("other"));
+    one.write("file", "x");
+    let backend = |number: u8| format!("s{number}=file:{}/s{number}", room.path().display());
+    let mut words = vec!["init".to_owned(), "--workspace".to_owned(), WORKSPACE.to_owned()];
+    words.extend((0..3).flat_map(|number| ["--backend".to_owned(), backend(number)]));
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    room.run(&one, "correct horse", &words).ok();
+    one.sync().ok();
+    let place = |number: u8| room.path().join(format!("s{number}"));
+    let away = |number: u8| fs::rename(place(number), room.path().join("away")).unwrap();
+    let back = |number: u8| fs::rename(room.path().join("away"), place(number)).unwrap();
+    let clone = |secret: &str, device: &Device, number: u8| {
+        let (folder, backend) = (device.folder.to_str().unwrap(), backend(number));
+        room.run(device, secret, &["clone", WORKSPACE, folder, "--backend", &backend, "--sealed"])
+    };
+    let generations = |number: u8| {
+        let workspaces = place(number).join("workspaces");
+        let inside = fs::read_dir(workspaces).unwrap().next().unwrap().unwrap().path();
+        let keys = fs::read_dir(inside.join("keys")).unwrap();
+        let mut names: Vec<_> = keys.map(|key| key.unwrap().file_name()).collect();
+        names.sort();
+        names.iter().map(|name| name.to_str().unwrap().parse::<u64>().unwrap()).collect::<Vec<_>>()
+    };
+    away(1);
+    let next = room.secret("battery staple");
+    let change = ["key", "change-passphrase", "--new-passphrase-file", &next];
+    room.run(&one, "correct horse", &change).ok();
+    back(1);
+    assert_eq!([0, 1, 2].map(generations), [vec![2], vec![1], vec![2]]);
+    // Whoever is led by the store that has missed it needs the new passphrase, too.
+    clone("correct horse", &other, 1).ends_with(12);
+    clone("battery staple", &other, 1).ok();
+    one.sync().ok();
+    assert_eq!([0, 1, 2].map(generations), [vec![2], vec![2], vec![2]]);
+    // With most of them away nothing changes.
+    away(1);
+    fs::rename(place(2), room.path().join("away too")).unwrap();
+    let next = room.secret("third time");
+    let change = ["key", "change-passphrase", "--new-passphrase-file", &next];
+    room.run(&one, "battery staple", &change).ends_with(6);
+    back(1);
+    fs::rename(room.path().join("away too"), place(2)).unwrap();
+    assert_eq!([0, 1, 2].map(generations), [vec![2], vec![2], vec![2]]);
+    // Any device repairs what was missed.
+    away(0);
+    room.run(&one, "battery staple", &change).ok();
+    back(0);
+    other.run(&["check", "--repair"]).ok();
+    assert_eq!([0, 1, 2].map(generations), [vec![3], vec![3], vec![3]]);
+}
+
+#[test]
+fn clone_takes_no_plain_workspace_for_a_sealed_one() {
+    let room = Room::new();
+    let (one, other) = (room.device("one"), room.device("other"));
+    one.write("file", "x");
+    let backend = room.backend();
+    one.run(&["init", "--workspace", WORKSPACE, "--plain", "--backend", &backend]).ok();
+    let folder = other.folder.to_str().unwrap();
+    let clone = ["clone", WORKSPACE, folder, "--backend", &backend, "--sealed", "--json"];
+    let refused = room.run(&other, "correct horse", &clone).ends_with(1).json();
+    assert_eq!(refused["code"], "E0604");
+    assert!(!other.has(".syncline") && !other.has("file"));
+}
+
+#[test]
 fn lost_packs_come_back_sealed() {
     let room = Room::new();
     let (one, other) = (room.device("one"), room.device("other"));
