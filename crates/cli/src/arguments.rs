@@ -124,6 +124,8 @@ pub(crate) enum Command {
     /// Show and change the keys of an end-to-end encrypted workspace.
     #[command(subcommand)]
     Key(KeyCommand),
+    /// Let a new device in without telling it the passphrase: shows a code for `clone --pair`.
+    Pair(FolderArgument),
     /// Find out whether everything is stored as it should be, and repair it.
     Check(CheckArguments),
     /// Run a server.
@@ -222,6 +224,9 @@ pub(crate) struct CloneArguments {
     /// Refuse a workspace that is not end-to-end encrypted, whatever the store says.
     #[arg(long)]
     pub(crate) sealed: bool,
+    /// Ask for the code that `syncline pair` shows on another device, instead of the passphrase.
+    #[arg(long, requires = "backends")]
+    pub(crate) pair: bool,
 }
 
 /// Arguments of `sync`.

@@ -21,6 +21,7 @@ mod login;
 mod logout;
 mod ls;
 mod man;
+mod pair;
 mod resolve;
 mod restore;
 mod serve;
@@ -59,6 +60,7 @@ pub(crate) fn run(context: &Context<'_>, command: &Command) -> Result<u8> {
         Command::Device(command) => device::run(context, command),
         Command::Backend(command) => backend::run(context, command),
         Command::Key(command) => key::run(context, command),
+        Command::Pair(arguments) => pair::run(context, arguments),
         Command::Check(arguments) => check::run(context, arguments),
         Command::Serve(arguments) => serve::run(context, arguments),
         Command::User(command) => user::run(context, command),

@@ -29,6 +29,7 @@ mod handover;
 mod home;
 mod interrupt;
 mod membership;
+mod pairing;
 mod progress;
 mod report;
 mod sealed;

@@ -95,7 +95,11 @@ pub(crate) fn new_passphrase(context: &Context<'_>, file: Option<&Path>) -> Resu
     Ok(passphrase)
 }
 
-fn typed(context: &Context<'_>, question: &str) -> Result<Zeroizing<String>> {
+/// Gets a secret: from the file that the variable names, or from the terminal.
+///
+/// # Errors
+/// [`Code::WouldAsk`] where nobody is there to type it.
+pub(crate) fn typed(context: &Context<'_>, question: &str) -> Result<Zeroizing<String>> {
     if let Some(file) = context.variables.path(PASSPHRASE_FILE) {
         return read_secret(&file);
     }
@@ -342,10 +346,18 @@ pub(crate) fn enroll(
     check_generation(folder, unlocked.generation)?;
     let seed = SecretKey::random(&*context.random);
     let keys = DeviceKeys::enroll(&folder.genesis, unlocked, device, seed)?;
+    keep(folder, &keys)?;
+    Ok(keys)
+}
+
+/// Keeps the keys of this device beside the folder's record.
+///
+/// # Errors
+/// [`Code::File`].
+pub(crate) fn keep(folder: &Folder, keys: &DeviceKeys) -> Result<()> {
     let path = folder.memory_file(KEYS_FILE);
     let text = Zeroizing::new(crate::folder::hex(&keys.to_bytes()));
-    system::write_private(&path, &text).map_err(|error| file_error(&path, &error))?;
-    Ok(keys)
+    system::write_private(&path, &text).map_err(|error| file_error(&path, &error))
 }
 
 /// Checks that keys from a store are not older than those that this device has seen.

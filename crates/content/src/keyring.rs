@@ -11,7 +11,7 @@
 
 mod lock;
 mod object;
-mod recovery;
+pub(crate) mod recovery;
 
 use std::fmt;
 
@@ -137,9 +137,22 @@ impl AccountKey {
         seed: SecretKey,
     ) -> Result<DeviceIdentity, ContentError> {
         let signing = SigningKey::from_seed(seed)?;
-        let message = certified_bytes(workspace, device, signing.public());
-        let certificate = self.signing()?.sign(DEVICE_PURPOSE, &message)?;
+        let certificate = self.certify_key(workspace, device, signing.public())?;
         Ok(DeviceIdentity { device, signing, certificate })
+    }
+
+    /// Vouches for a device whose signing key is elsewhere.
+    ///
+    /// # Errors
+    /// [`ContentError::UnsupportedSeal`].
+    pub fn certify_key(
+        &self,
+        workspace: WorkspaceId,
+        device: DeviceId,
+        public: &[u8; 32],
+    ) -> Result<[u8; SIGNATURE_LENGTH], ContentError> {
+        let message = certified_bytes(workspace, device, public);
+        self.signing()?.sign(DEVICE_PURPOSE, &message)
     }
 }
 

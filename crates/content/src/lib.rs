@@ -24,6 +24,7 @@ pub mod manifest;
 pub mod naming;
 pub mod pack;
 mod padding;
+pub mod pairing;
 pub mod sealed;
 pub mod signing;
 pub mod transform;

@@ -22,6 +22,7 @@ use model::{Genesis, Mode, Random, WorkspaceId};
 
 pub use device::DeviceKeys;
 pub use genesis::NewWorkspace;
+pub(crate) use genesis::open_header;
 pub use packs::PackGuard;
 pub(crate) use packs::{PackBox, PackBoxes, PackSeal};
 

@@ -25,8 +25,13 @@ use crate::server_client::ServerClient;
 use crate::stores::{self, Backend, Secrets};
 use crate::workspaces::{self, Found};
 
+mod pair;
+
 /// Runs the command.
 pub(crate) fn run(context: &Context<'_>, arguments: &CloneArguments) -> Result<u8> {
+    if arguments.pair {
+        return pair::run(context, arguments);
+    }
     let runtime = context.runtime()?;
     let secrets = Secrets::of_flags(&arguments.credentials)?;
     let backends = Backend::of_flags(&arguments.backends, &secrets)?;

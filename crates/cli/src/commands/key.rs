@@ -27,18 +27,18 @@ pub(crate) fn run(context: &Context<'_>, command: &KeyCommand) -> Result<u8> {
 }
 
 /// A workspace whose keys are open.
-struct Opened {
-    folder: Folder,
+pub(super) struct Opened {
+    pub(super) folder: Folder,
     runtime: Runtime,
-    stores: Stores,
+    pub(super) stores: Stores,
     keys: KeyObject,
-    unlocked: Unlocked,
+    pub(super) unlocked: Unlocked,
     _claim: HomeClaim,
 }
 
 impl Opened {
     /// Asks for the passphrase of a folder's workspace.
-    fn ask(context: &Context<'_>, argument: &FolderArgument) -> Result<Self> {
+    pub(super) fn ask(context: &Context<'_>, argument: &FolderArgument) -> Result<Self> {
         let folder = Folder::locate(&context.home, &argument.folder)?;
         let name = &folder.genesis.name;
         if folder.genesis.mode.sealed().is_none() {

@@ -1,7 +1,9 @@
 //! End-to-end encrypted workspaces, as people and as thieves of a store meet them.
 
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
+use std::process::{Child, Stdio};
 
 use crate::support::{Device, Run, fill, noise};
 
@@ -263,6 +265,72 @@ fn passphrase_changes_while_a_store_is_away_and_that_one_is_told_later() {
     back(0);
     other.run(&["check", "--repair"]).ok();
     assert_eq!([0, 1, 2].map(generations), [vec![3], vec![3], vec![3]]);
+}
+
+/// A device that shows a code, and the code.
+fn host(room: &Room, device: &Device, secret: &str) -> (Child, String) {
+    let mut command = device.command(&["pair", "--yes", "--json"]);
+    command.env("SYNCLINE_PASSPHRASE_FILE", room.secret(secret));
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut line = String::new();
+    let mut lines = BufReader::new(child.stdout.as_mut().unwrap());
+    lines.read_line(&mut line).unwrap();
+    let line: serde_json::Value = serde_json::from_str(&line).unwrap_or_default();
+    (child, line["code"].as_str().unwrap_or_default().to_owned())
+}
+
+#[test]
+fn new_device_joins_by_a_code_that_serves_once() {
+    let room = Room::new();
+    let (one, other, third) = (room.device("one"), room.device("other"), room.device("third"));
+    fill(&one);
+    room.init(&one, "correct horse");
+    // Who does not know the passphrase lets nobody in.
+    let (mut refused, code) = host(&room, &one, "wrong guess");
+    assert_eq!((refused.wait().unwrap().code(), code.as_str()), (Some(12), "E0601"));
+    let before = room.objects().len();
+    let (mut child, code) = host(&room, &one, "correct horse");
+    let backend = room.backend();
+    let join = |device: &Device, code: &str| {
+        let folder = device.folder.to_str().unwrap().to_owned();
+        let words =
+            ["clone", WORKSPACE, &folder, "--backend", &backend, "--pair", "--yes", "--json"];
+        room.run(device, code, &words)
+    };
+    let mut slip = code.clone().into_bytes();
+    slip[0] = if slip[0] == b'0' { b'1' } else { b'0' };
+    join(&other, std::str::from_utf8(&slip).unwrap()).ends_with(2);
+    join(&other, "0000-0000-0000-0000-0000-0000-0000").ends_with(2);
+    assert!(!other.has(".syncline"));
+    // Nobody without the code finds anything of it in the store.
+    let shown =
+        room.objects().into_iter().filter(|(path, _)| path.to_string_lossy().contains("/pairing/"));
+    for (path, bytes) in shown {
+        let text = String::from_utf8_lossy(&bytes).into_owned() + &path.to_string_lossy();
+        assert!(!text.contains(&code) && !text.contains("canary"), "{}", path.display());
+    }
+    join(&other, &code).ok();
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert_eq!(one.tree(), other.tree());
+    assert_eq!(room.objects().len(), before, "no box is left");
+    // It is a device like all others, and nobody asks it for the passphrase.
+    other.write("from the new one", "x");
+    other.sync().ok();
+    one.sync().ok();
+    assert_eq!(one.read("from the new one"), b"x");
+    join(&third, &code).ends_with(12);
+    assert!(!third.has(".syncline"));
+    // Whoever stops showing the code makes it void.
+    let (mut child, code) = host(&room, &one, "correct horse");
+    crate::support::terminate(&mut child, rustix::process::Signal::INT);
+    join(&third, &code).ends_with(12);
+    assert_eq!(
+        room.objects()
+            .iter()
+            .filter(|(path, _)| path.to_string_lossy().contains("/pairing/"))
+            .count(),
+        0
+    );
 }
 
 #[test]

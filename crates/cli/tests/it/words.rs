@@ -38,6 +38,7 @@ fn help_lists_exactly_the_commands_of_the_contract() {
         "device",
         "backend",
         "key",
+        "pair",
         "check",
         "serve",
         "user",

@@ -45,15 +45,7 @@ impl RecoveryKey {
     /// Returns the text to write down, which is the key. There is no `Display`, so that it is never shown by accident.
     pub fn to_text(&self) -> String {
         let bytes = [&self.0.as_bytes()[..], &checksum(&self.0)].concat();
-        let mut text = String::with_capacity(CHARACTERS + CHARACTERS / GROUP);
-        for at in 0..CHARACTERS {
-            if at > 0 && at.is_multiple_of(GROUP) {
-                text.push('-');
-            }
-            let digit = (0..5).fold(0, |digit, bit| digit << 1 | bit_at(&bytes, at * 5 + bit));
-            text.push(char::from(DIGITS[usize::from(digit)]));
-        }
-        text
+        digits_of(&bytes, CHARACTERS, GROUP)
     }
 
     /// Reads what was written down, whatever its case and separators, and with letters that look like digits.
@@ -61,29 +53,49 @@ impl RecoveryKey {
     /// # Errors
     /// [`InvalidRecoveryKey`].
     pub fn from_text(text: &str) -> Result<Self, InvalidRecoveryKey> {
-        let mut bytes = [0; 32 + CHECKSUM_LENGTH];
-        let mut count = 0;
-        for character in text.chars().filter(|c| !c.is_whitespace() && *c != '-') {
-            let character = match character.to_ascii_uppercase() {
-                'O' => '0',
-                'I' | 'L' => '1',
-                other => other,
-            };
-            let digit = DIGITS.iter().position(|&digit| char::from(digit) == character);
-            let digit = digit.filter(|_| count < CHARACTERS).ok_or(InvalidRecoveryKey)?;
-            for bit in (0..5).filter(|bit| digit >> (4 - bit) & 1 == 1) {
-                let at = count * 5 + bit;
-                bytes[at / 8] |= 0x80 >> (at % 8);
-            }
-            count += 1;
-        }
+        let bytes: [u8; 32 + CHECKSUM_LENGTH] =
+            value_of(text, CHARACTERS).ok_or(InvalidRecoveryKey)?;
         let (key, sum) = bytes.split_first_chunk::<32>().ok_or(InvalidRecoveryKey)?;
         let key = SecretKey::from_bytes(*key);
-        if count != CHARACTERS || checksum(&key) != *sum {
+        if checksum(&key) != *sum {
             return Err(InvalidRecoveryKey);
         }
         Ok(Self(key))
     }
+}
+
+/// Returns the first bits of some bytes, five in each letter or digit, in groups.
+pub(crate) fn digits_of(bytes: &[u8], characters: usize, group: usize) -> String {
+    let mut text = String::with_capacity(characters + characters / group);
+    for at in 0..characters {
+        if at > 0 && at.is_multiple_of(group) {
+            text.push('-');
+        }
+        let digit = (0..5).fold(0, |digit, bit| digit << 1 | bit_at(bytes, at * 5 + bit));
+        text.push(char::from(DIGITS[usize::from(digit)]));
+    }
+    text
+}
+
+/// Reads what [`digits_of`] has written, whatever its case and separators; bits behind the last one are zeros.
+pub(crate) fn value_of<const N: usize>(text: &str, characters: usize) -> Option<[u8; N]> {
+    let mut bytes = [0; N];
+    let mut count = 0;
+    for character in text.chars().filter(|c| !c.is_whitespace() && *c != '-') {
+        let character = match character.to_ascii_uppercase() {
+            'O' => '0',
+            'I' | 'L' => '1',
+            other => other,
+        };
+        let digit = DIGITS.iter().position(|&digit| char::from(digit) == character);
+        let digit = digit.filter(|_| count < characters)?;
+        for bit in (0..5).filter(|bit| digit >> (4 - bit) & 1 == 1) {
+            let at = count * 5 + bit;
+            bytes[at / 8] |= 0x80 >> (at % 8);
+        }
+        count += 1;
+    }
+    (count == characters).then_some(bytes)
 }
 
 fn bit_at(bytes: &[u8], bit: usize) -> u8 {

@@ -99,7 +99,7 @@ fn seal_header(
 }
 
 /// Returns the name of a workspace and when it was made.
-pub(super) fn open_header(
+pub(crate) fn open_header(
     genesis: &Genesis,
     account: &AccountKey,
 ) -> Result<(String, Timestamp), ContentError> {
