@@ -415,6 +415,8 @@ pub(crate) enum BackendCommand {
     },
     /// Add a store, which takes its share of the data and keeps the order of changes with the others.
     Add(BackendAddArguments),
+    /// Sign in to the service of a store, as Dropbox or Google Drive want it.
+    Login(BackendLoginArguments),
     /// Remove a store; what it holds goes to the others first.
     Rm {
         /// The store.
@@ -464,6 +466,20 @@ pub(crate) struct BackendAddArguments {
     /// It takes data and has no part in the order of changes.
     #[arg(long)]
     pub(crate) data_only: bool,
+}
+
+/// Arguments of `backend login`.
+#[derive(Debug, Args)]
+pub(crate) struct BackendLoginArguments {
+    /// The name of a store of this workspace, or the address of one that is to be.
+    #[arg(value_name = "NAME|URL")]
+    pub(crate) store: String,
+    /// Which program you registered with the service: a TOML file with `client_id` and `client_secret`.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) credentials: Option<PathBuf>,
+    /// Where the browser comes back to on this device, for services without codes; register `http://127.0.0.1:PORT/` there.
+    #[arg(long, value_name = "PORT", default_value_t = 47824)]
+    pub(crate) port: u16,
 }
 
 /// Arguments of `backend set`.

@@ -5,6 +5,7 @@
 //! | `config.toml` (config) | what the user sets; never written by the program |
 //! | `account.toml` (data) | the server that is signed in to, and the token of this device; mode 0600 |
 //! | `stores/<id>.toml` (data) | the secrets of a store of a pool; mode 0600 |
+//! | `sign-ins/<service>-<hash of the URL>.toml` (data) | what a person allowed at a service; mode 0600, kept by [`storage::sign_in`] |
 //! | `device.toml` (data) | the id that this device uses in stores |
 //! | `lock` (state) | nothing; whoever changes anything here holds it, see [`crate::claim`] |
 //! | `folders/<identity>/` (state) | a synced folder: `folder.toml`, `state.sqlite`, `lock`, `watch.json`, `watch.log` |
@@ -17,7 +18,8 @@ use model::environment::random_bytes;
 use model::{DeviceId, StoreId};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use storage::credentials::Credentials;
+use storage::credentials::{Credentials, TOKEN, TOKEN_FILE};
+use storage::sign_in::wants_sign_in;
 
 use crate::error::{Code, CommandError, Result};
 use crate::system::{self, SystemRandom, Variables};
@@ -78,13 +80,7 @@ impl Home {
     /// [`Code::Usage`] where no variable tells.
     pub(crate) fn find(variables: &Variables) -> Result<Self> {
         if let Some(home) = variables.path("SYNCLINE_HOME") {
-            let home = std::path::absolute(&home).unwrap_or(home);
-            return Ok(Self {
-                config: home.clone(),
-                data: home.clone(),
-                state: home,
-                is_one_folder: true,
-            });
+            return Ok(Self::at(&std::path::absolute(&home).unwrap_or(home)));
         }
         let user = variables.path("HOME");
         let place = |variable: &str, below: &str| {
@@ -101,6 +97,12 @@ impl Home {
             state: place("XDG_STATE_HOME", ".local/state")?,
             is_one_folder: false,
         })
+    }
+
+    /// Returns the home that is one folder.
+    pub(crate) fn at(folder: &Path) -> Self {
+        let home = folder.to_owned();
+        Self { config: home.clone(), data: home.clone(), state: home, is_one_folder: true }
     }
 
     /// Returns the value of `SYNCLINE_HOME` that leads to this home, where one does.
@@ -173,6 +175,36 @@ impl Home {
     /// [`Code::File`].
     pub(crate) fn forget_credentials(&self, store: StoreId) -> Result<()> {
         let path = self.credentials_path(store);
+        system::remove_file(&path).map_err(|error| file_error(&path, &error))
+    }
+
+    /// Returns the file with the sign-in to the store at a URL. It belongs to the whole URL, so that nobody who changes
+    /// the address of a store gets a token that was meant for another.
+    pub(crate) fn sign_in_path(&self, url: &str) -> PathBuf {
+        let scheme = url.split(':').next().unwrap_or_default();
+        let hash = blake3::hash(url.as_bytes()).to_hex();
+        self.data.join("sign-ins").join(format!("{scheme}-{}.toml", &hash[..32]))
+    }
+
+    /// Adds the sign-in to the secrets of a store at a URL, where there is one and nothing else was given.
+    pub(crate) fn signed_in(&self, url: &str, credentials: Credentials) -> Credentials {
+        let scheme = url.split(':').next().unwrap_or_default();
+        let is_given = [TOKEN, TOKEN_FILE].iter().any(|name| credentials.get(name).is_some());
+        let path = self.sign_in_path(url);
+        match path.to_str() {
+            Some(text) if wants_sign_in(scheme) && !is_given && path.exists() => {
+                credentials.clone().with(TOKEN_FILE, text).unwrap_or(credentials)
+            }
+            _ => credentials,
+        }
+    }
+
+    /// Forgets the sign-in to the store at a URL.
+    ///
+    /// # Errors
+    /// [`Code::File`].
+    pub(crate) fn forget_sign_in(&self, url: &str) -> Result<()> {
+        let path = self.sign_in_path(url);
         system::remove_file(&path).map_err(|error| file_error(&path, &error))
     }
 

@@ -34,15 +34,15 @@ pub(crate) struct Backend {
 }
 
 impl Backend {
-    /// Reads what `--backend` was given, each with its secrets where there are some.
+    /// Reads what `--backend` was given, each with its secrets, or the sign-in of this device, where there are some.
     ///
     /// # Errors
     /// [`Code::Usage`], also for two of one name.
-    pub(crate) fn of_flags(flags: &[String], secrets: &Secrets) -> Result<Vec<Self>> {
+    pub(crate) fn of_flags(flags: &[String], secrets: &Secrets, home: &Home) -> Result<Vec<Self>> {
         let mut backends: Vec<Self> = Vec::new();
         for flag in flags {
             let mut backend = Self::parse(flag)?;
-            backend.credentials = secrets.of(&backend.name);
+            backend.credentials = home.signed_in(&backend.url, secrets.of(&backend.name));
             if backends.iter().any(|other| other.name == backend.name) {
                 return Err(CommandError::usage(format!(
                     "two stores are called '{}'",
@@ -240,7 +240,8 @@ pub(crate) fn open_store(
 ) -> Arc<dyn ObjectStore> {
     let (home, id, url) = (home.clone(), record.id, stored.url(record).to_owned());
     Arc::new(Lazy::new(format!("store '{}' ({url})", record.name), move || {
-        storage::open_with(&url, &home.credentials(id)?, Opening::Existing)
+        let credentials = home.signed_in(&url, home.credentials(id)?);
+        storage::open_with(&url, &credentials, Opening::Existing)
     }))
 }
 
@@ -294,7 +295,9 @@ mod tests {
     #[test]
     fn backends_of_one_name_are_refused() {
         let flags = ["a=file:/x".to_owned(), "a=file:/y".to_owned()];
-        assert_eq!(Backend::of_flags(&flags, &Secrets::default()).unwrap_err().code, Code::Usage);
+        let home = Home::at(Path::new("/nowhere"));
+        let refused = Backend::of_flags(&flags, &Secrets::default(), &home).unwrap_err();
+        assert_eq!(refused.code, Code::Usage);
     }
 
     #[test]

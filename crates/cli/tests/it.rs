@@ -6,12 +6,26 @@
 #[path = "it/support.rs"]
 mod support;
 
+// The test servers of the storage room, of which these tests need a part.
+#[path = "../../storage/tests/clouds/disk.rs"]
+#[expect(dead_code, reason = "the room itself uses the rest")]
+mod disk;
+#[path = "../../storage/tests/clouds/dropbox.rs"]
+mod dropbox;
+#[path = "../../storage/tests/clouds/onedrive.rs"]
+mod onedrive;
+#[path = "../../storage/tests/clouds/server.rs"]
+#[expect(dead_code, reason = "the room itself uses the rest")]
+mod server;
+
 #[path = "it/backends.rs"]
 mod backends;
 #[path = "it/background.rs"]
 mod background;
 #[path = "it/bad_days.rs"]
 mod bad_days;
+#[path = "it/clouds.rs"]
+mod clouds;
 #[path = "it/conflicts.rs"]
 mod conflicts;
 #[path = "it/crashes.rs"]

@@ -1,6 +1,7 @@
 //! `syncline backend`: the stores of a workspace without a server.
 
 mod exchange;
+mod login;
 
 use model::{PoolConfig, StoreRecord, StoreState};
 use serde_json::{Value, json};
@@ -16,6 +17,9 @@ pub(crate) mod rebalance;
 
 /// Runs the command.
 pub(crate) fn run(context: &Context<'_>, command: &BackendCommand) -> Result<u8> {
+    if let BackendCommand::Login(arguments) = command {
+        return login::run(context, arguments);
+    }
     let here = std::path::Path::new(".");
     let folder = Folder::locate(&context.home, here)?;
     match command {
@@ -35,6 +39,7 @@ pub(crate) fn run(context: &Context<'_>, command: &BackendCommand) -> Result<u8>
             context.no_dry_run("backend rebalance")?;
             rebalance::run(context, &folder, stored_place(&folder)?, arguments.take_over)
         }
+        BackendCommand::Login(_) => unreachable!("it needs no folder and was taken before"),
     }
 }
 
@@ -146,7 +151,7 @@ fn set(context: &Context<'_>, mut folder: Folder, arguments: &BackendSetArgument
     if let (true, Some(name), Some(url)) = (arguments.here, &arguments.name, &arguments.url) {
         let mut stored = stored_place(&folder)?.clone();
         let store = find(&stored.pool, name)?;
-        let credentials = context.home.credentials(store.id)?;
+        let credentials = context.home.signed_in(url, context.home.credentials(store.id)?);
         let backend = Backend { credentials, ..Backend::new(name, url)? };
         // A wrong address would not be seen before something is missing.
         backend.open()?;

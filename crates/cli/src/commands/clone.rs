@@ -34,7 +34,7 @@ pub(crate) fn run(context: &Context<'_>, arguments: &CloneArguments) -> Result<u
     }
     let runtime = context.runtime()?;
     let secrets = Secrets::of_flags(&arguments.credentials)?;
-    let backends = Backend::of_flags(&arguments.backends, &secrets)?;
+    let backends = Backend::of_flags(&arguments.backends, &secrets, &context.home)?;
     let mut named = BTreeMap::new();
     let (mut secret, mut reached) = (None, Vec::new());
     let (mut genesis, place) = match &backends[..] {

@@ -29,7 +29,7 @@ use crate::workspaces::{self, NewStore};
 pub(crate) fn run(context: &Context<'_>, arguments: &InitArguments) -> Result<u8> {
     refuse_copies_without_stores(arguments)?;
     let secrets = Secrets::of_flags(&arguments.credentials)?;
-    let backends = Backend::of_flags(&arguments.backends, &secrets)?;
+    let backends = Backend::of_flags(&arguments.backends, &secrets, &context.home)?;
     let (erasure, count) = (arguments.erasure.as_deref(), backends.len());
     let redundancy = stores::redundancy_of(arguments.replicas, erasure, count)?;
     let account = context.home.account()?;

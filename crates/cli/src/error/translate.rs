@@ -379,6 +379,7 @@ impl From<StorageError> for CommandError {
                 Self::new(Code::Credentials, "the secrets of a store are of no use")
                     .cause(text)
                     .help("--credentials NAME=FILE", "a TOML file that only you can read")
+                    .help("syncline backend login URL", "where a service wants you to sign in")
             }
             StorageError::UnknownFormat { .. } => newer(text),
             StorageError::Unsupported { .. } => {

@@ -81,15 +81,24 @@ pub(crate) struct Account {
     pub(crate) renewals: u32,
     pub(crate) refusals: u32,
     pub(crate) breaks: u32,
-    token: String,
-    token_uses: u32,
-    refresh_token: String,
+    sessions: Vec<Session>,
     number: u32,
     signed: u32,
     /// What waits for a person: device codes, and whether the person has said yes.
     pub(crate) pending: BTreeMap<String, Person>,
+    /// How often a person is asked for in vain, and how long to wait in between.
+    pub(crate) person_types: u32,
+    pub(crate) interval_s: u32,
     /// What a browser was sent away with: codes, and the proof that must come with them.
     pub(crate) codes: BTreeMap<String, BTreeMap<String, String>>,
+}
+
+/// What one device has.
+#[derive(Debug, Default)]
+struct Session {
+    token: Option<String>,
+    token_uses: u32,
+    refresh_token: String,
 }
 
 /// What a person is about to say.
@@ -163,21 +172,23 @@ impl Reply {
 }
 
 impl Account {
-    /// Gives new tokens; the old ones end.
-    fn tokens(&mut self) -> Reply {
+    /// Gives new tokens to a device that is known, whose old ones end, or to a new one.
+    fn tokens(&mut self, known: Option<usize>) -> Reply {
         self.number += 1;
-        self.token = format!("access-{}", self.number);
-        self.refresh_token = format!("refresh-{}", self.number);
-        self.token_uses = 0;
-        Reply::json(
-            200,
-            &json!({
-                "access_token": self.token,
-                "refresh_token": self.refresh_token,
-                "expires_in": 3600,
-                "token_type": "bearer",
-            }),
-        )
+        let token = format!("access-{}", self.number);
+        let refresh_token = format!("refresh-{}", self.number);
+        let answer = json!({
+            "access_token": token,
+            "refresh_token": refresh_token,
+            "expires_in": 3600,
+            "token_type": "bearer",
+        });
+        let session = Session { token: Some(token), token_uses: 0, refresh_token };
+        match known {
+            Some(known) => self.sessions[known] = session,
+            None => self.sessions.push(session),
+        }
+        Reply::json(200, &answer)
     }
 
     /// Answers a question for tokens.
@@ -189,11 +200,14 @@ impl Account {
         }
         match field("grant_type")?.as_str() {
             "refresh_token" => {
-                if field("refresh_token")? != self.refresh_token || self.refresh_token.is_empty() {
+                let given = field("refresh_token")?;
+                let mut sessions = self.sessions.iter();
+                let Some(known) = sessions.position(|session| session.refresh_token == given)
+                else {
                     return error("invalid_grant");
-                }
+                };
                 self.renewals += 1;
-                Ok(self.tokens())
+                Ok(self.tokens(Some(known)))
             }
             "urn:ietf:params:oauth:grant-type:device_code" | "device_token" => {
                 let code = field("device_code").or_else(|_| field("code"))?;
@@ -202,7 +216,7 @@ impl Account {
                     Some(Person::SaysNo) => error("access_denied"),
                     Some(Person::Types(0)) => {
                         self.pending.remove(&code);
-                        Ok(self.tokens())
+                        Ok(self.tokens(None))
                     }
                     Some(Person::Types(left)) => {
                         *left -= 1;
@@ -220,7 +234,7 @@ impl Account {
                 {
                     return error("invalid_grant");
                 }
-                Ok(self.tokens())
+                Ok(self.tokens(None))
             }
             other => Err(format!("an unknown grant {other}")),
         }
@@ -228,12 +242,15 @@ impl Account {
 
     /// Says whether a token is good, and uses it once.
     fn admits(&mut self, token: Option<&str>) -> bool {
-        self.token_uses += 1;
-        let is_old = self.token_life > 0 && self.token_uses > self.token_life;
-        if is_old {
-            self.token = "ended".to_owned();
+        let life = self.token_life;
+        let mut sessions = self.sessions.iter_mut();
+        let session = sessions.find(|session| token.is_some() && session.token.as_deref() == token);
+        let Some(session) = session else { return false };
+        session.token_uses += 1;
+        if life > 0 && session.token_uses > life {
+            session.token = None;
         }
-        token.is_some_and(|token| token == self.token && token != "ended")
+        session.token.is_some()
     }
 
     fn is_too_many(&mut self) -> bool {
@@ -264,7 +281,7 @@ impl<S: Service> Cloud<S> {
     pub(crate) async fn start(service: S) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let endpoint = format!("http://{}", listener.local_addr().unwrap());
-        let account = Account { page: 3, ..Account::default() };
+        let account = Account { page: 3, person_types: 3, interval_s: 5, ..Account::default() };
         let state = Arc::new(Mutex::new((service, account)));
         let shared = Arc::clone(&state);
         let router = Router::new().fallback(move |request: Request| {
@@ -288,11 +305,12 @@ impl<S: Service> Cloud<S> {
 
     fn sign_in(&self) {
         let mut account = self.account();
-        account.tokens();
+        account.tokens(None);
+        let refresh_token = account.sessions[0].refresh_token.clone();
         let kept = Credentials::none()
             .with(storage::credentials::CLIENT_ID, CLIENT_ID)
             .and_then(|kept| kept.with(storage::credentials::CLIENT_SECRET, CLIENT_SECRET))
-            .and_then(|kept| kept.with("refresh_token", account.refresh_token.clone()));
+            .and_then(|kept| kept.with("refresh_token", refresh_token));
         let path = self.token_file();
         std::fs::write(&path, kept.unwrap().to_toml()).unwrap();
         let only_owner = std::os::unix::fs::PermissionsExt::from_mode(0o600);
@@ -377,7 +395,7 @@ fn give_code(account: &mut Account, form: &BTreeMap<String, String>) -> Result<R
         return Err("a device code wants client_id and scope".to_owned());
     }
     let code = format!("device-{}", account.pending.len());
-    account.pending.insert(code.clone(), Person::Types(3));
+    account.pending.insert(code.clone(), Person::Types(account.person_types));
     Ok(Reply::json(
         200,
         &json!({
@@ -385,7 +403,7 @@ fn give_code(account: &mut Account, form: &BTreeMap<String, String>) -> Result<R
             "user_code": "WDJB-MJHT",
             "verification_uri": "https://example.test/device",
             "expires_in": 1800,
-            "interval": 5,
+            "interval": account.interval_s,
         }),
     ))
 }

@@ -44,7 +44,7 @@ pub(super) fn add(
         None => Credentials::none(),
     };
     let backend = Backend {
-        credentials: credentials.clone(),
+        credentials: context.home.signed_in(&arguments.url, credentials.clone()),
         ..Backend::new(&arguments.name, &arguments.url)?
     };
     let runtime = context.runtime()?;
@@ -141,7 +141,8 @@ pub(super) fn find_stores(
         Some(file) => Credentials::read_file(file)?,
         None => Credentials::none(),
     };
-    let backend = Backend { credentials, ..Backend::new("store", url)? };
+    let signed_in = context.home.signed_in(url, credentials.clone());
+    let backend = Backend { credentials: signed_in, ..Backend::new("store", url)? };
     let inside = stores::workspace_store(backend.open()?, folder.genesis.workspace());
     let (id, hint) = context.runtime()?.block_on(async {
         let id = workspaces::store_id(&*inside).await?;
@@ -158,8 +159,8 @@ pub(super) fn find_stores(
     if place.pool.store(id).is_some_and(is_elsewhere) {
         place.addresses.insert(id, backend.url);
     }
-    if place.pool.store(id).is_some() && backend.credentials != Credentials::none() {
-        context.home.set_credentials(id, &backend.credentials)?;
+    if place.pool.store(id).is_some() && credentials != Credentials::none() {
+        context.home.set_credentials(id, &credentials)?;
     }
     folder.set_place(Place::Stored(place))?;
     context.ui.say(Symbol::Done, format!("goes on in {}", folder.place));
@@ -188,6 +189,7 @@ pub(super) fn remove(context: &Context<'_>, folder: &Folder, name: &str, dead: b
         Ok(())
     })?;
     context.home.forget_credentials(record.id)?;
+    context.home.forget_sign_in(known.url(&record))?;
     context.ui.say(Symbol::Done, format!("'{name}' is not used any more"));
     if !dead {
         context.ui.note(
