@@ -7,7 +7,9 @@
 //! in one folder, which `stop` removes; only processes that were started here, and still are the same, are ended.
 
 mod apache;
+mod azurite;
 mod dovecot;
+mod fake_gcs;
 mod moto;
 mod openssh;
 mod place;
@@ -32,7 +34,7 @@ pub const VARIABLE: &str = "SYNCLINE_SERVICES";
 const USAGE: &str = "\
 usage: cargo xtask services <start [NAME...] | test | stop | status | env>
 
-  start     installs what is missing (apt, pip) and starts all, or those named
+  start     installs what is missing (apt, pip, npm, go) and starts all, or those named
   test      starts all, runs the tests of the stores against them, and stops them
   stop      ends them and removes their data
   status    says which are running, as JSON
@@ -62,7 +64,7 @@ struct Recipe {
     start: fn(&Place) -> Result<Service>,
 }
 
-const RECIPES: [Recipe; 7] = [
+const RECIPES: [Recipe; 9] = [
     Recipe {
         name: "openssh",
         programs: &["/usr/sbin/sshd", "ssh-keygen"],
@@ -98,6 +100,18 @@ const RECIPES: [Recipe; 7] = [
         programs: &["python3"],
         packages: &["python3-venv"],
         start: moto::start,
+    },
+    Recipe {
+        name: "azurite",
+        programs: &["node", "npm"],
+        packages: &["nodejs", "npm"],
+        start: azurite::start,
+    },
+    Recipe {
+        name: "fake-gcs",
+        programs: &["go"],
+        packages: &["golang-go"],
+        start: fake_gcs::start,
     },
     Recipe {
         name: "swift",

@@ -14,12 +14,44 @@
 mod client;
 mod shelves;
 
+#[cfg(feature = "store-baidu")]
+mod baidu;
+#[cfg(feature = "store-box")]
+mod box_drive;
 #[cfg(feature = "store-dropbox")]
-pub(crate) mod dropbox;
+mod dropbox;
 #[cfg(feature = "store-gdrive")]
-pub(crate) mod google_drive;
+mod google_drive;
 #[cfg(feature = "store-onedrive")]
-pub(crate) mod onedrive;
+mod onedrive;
 
-pub(crate) use client::{CloudClient, Drivers};
-pub(crate) use shelves::{Drive, DriveFile, Place, ShelfStore};
+use std::sync::Arc;
+
+use crate::credentials::Credentials;
+use crate::error::Result;
+use crate::object_store::ObjectStore;
+use crate::open::address::Address;
+
+use client::{CloudClient, Drivers};
+use shelves::{Drive, DriveFile, Place, ShelfStore};
+
+/// Opens a folder of a service; nothing where the driver of the scheme was not built.
+pub(crate) fn open(
+    scheme: &str,
+    address: &Address,
+    credentials: &Credentials,
+) -> Result<Option<Arc<dyn ObjectStore>>> {
+    Ok(Some(match scheme {
+        #[cfg(feature = "store-baidu")]
+        "baidu" => Arc::new(baidu::open(address, credentials)?),
+        #[cfg(feature = "store-box")]
+        "box" => Arc::new(box_drive::open(address, credentials)?),
+        #[cfg(feature = "store-dropbox")]
+        "dropbox" => Arc::new(dropbox::open(address, credentials)?),
+        #[cfg(feature = "store-gdrive")]
+        "gdrive" => Arc::new(google_drive::open(address, credentials)?),
+        #[cfg(feature = "store-onedrive")]
+        "onedrive" => Arc::new(onedrive::open(address, credentials)?),
+        _ => return Ok(None),
+    }))
+}

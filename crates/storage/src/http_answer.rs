@@ -189,7 +189,7 @@ pub(crate) fn refusal(store: String, key: Option<&ObjectKey>, response: &Respons
 
 /// Returns the time in `Retry-After: 30`. The other form of the header, a date, is left to the caller's own patience: it
 /// would have to be compared with a clock that may be wrong.
-fn parse_retry_after(headers: &HeaderMap) -> Option<Duration> {
+pub(crate) fn parse_retry_after(headers: &HeaderMap) -> Option<Duration> {
     let seconds: u64 = headers.get(RETRY_AFTER)?.to_str().ok()?.trim().parse().ok()?;
     Some(Duration::from_secs(seconds))
 }

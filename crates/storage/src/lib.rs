@@ -26,10 +26,14 @@ pub mod opendal_store;
 #[cfg(feature = "server-door")]
 pub mod server_door;
 
+#[cfg(feature = "store-azblob")]
+mod azure_store;
 #[cfg(feature = "cloud")]
 mod clouds;
 #[cfg(feature = "store-ftp")]
 mod ftp_store;
+#[cfg(feature = "store-gcs")]
+mod gcs_store;
 #[cfg(feature = "store-imap")]
 mod imap_store;
 #[cfg(feature = "store-s3")]
@@ -66,6 +70,8 @@ mod files;
 #[cfg(any(
     feature = "cloud",
     feature = "server-door",
+    feature = "store-azblob",
+    feature = "store-gcs",
     feature = "store-swift",
     feature = "store-webdav"
 ))]

@@ -12,9 +12,13 @@
 //! | `ftp://HOST:PORT/PATH`, `ftps://...` | a folder on an FTP server, `ftps:` with TLS (`AUTH TLS`) | `user`, `password`, `certificate_file` |
 //! | `smb://HOST:PORT/SHARE/PATH` | a folder of a Windows or Samba share | `user`, `password`, `domain` |
 //! | `imap://HOST:PORT/MAILBOX`, `imaps://...` | a folder of a mailbox, `imaps:` with TLS | `user`, `password`, `certificate_file` |
+//! | `gcs:BUCKET/PREFIX` | a bucket of Google Cloud Storage | `service_account_file` or `token`, `certificate_file` |
+//! | `azblob:CONTAINER/PREFIX?account=NAME` | a container of Azure Blob Storage | `secret_key`, or `token` (a shared access signature), `certificate_file` |
 //! | `dropbox:FOLDER` | a folder of a Dropbox | `token_file` or `token` |
 //! | `gdrive:FOLDER` | a folder of a Google Drive | as before |
 //! | `onedrive:FOLDER` | a folder of a OneDrive, among those of programs | as before |
+//! | `box:FOLDER` | a folder at Box | as before |
+//! | `baidu:FOLDER` | a folder of Baidu's net disk, among those of programs | as before |
 //!
 //! No URL holds a secret: URLs are stored and shown. [`open_with`] takes the [`Credentials`] beside it. Stores in a
 //! network are reached at their first call and not when they are opened, and a call may take as long as
@@ -44,7 +48,9 @@ use crate::object_store::ObjectStore;
 use crate::opendal_store;
 #[cfg(any(
     feature = "cloud",
+    feature = "store-azblob",
     feature = "store-ftp",
+    feature = "store-gcs",
     feature = "store-imap",
     feature = "store-s3",
     feature = "store-sftp",
@@ -56,7 +62,7 @@ use address::Address;
 /// What [`open`] understands, for texts that say so.
 pub const SUPPORTED: &str = "file:FOLDER, memory:NAME, s3:BUCKET, swift:CONTAINER, webdav:URL, sftp://HOST/FOLDER, \
                              ftp://HOST/FOLDER, smb://HOST/SHARE/FOLDER, imap://HOST/MAILBOX, \
-                             dropbox:FOLDER, gdrive:FOLDER and onedrive:FOLDER";
+                             gcs:BUCKET, azblob:CONTAINER, dropbox:FOLDER, gdrive:FOLDER, onedrive:FOLDER, box:FOLDER and baidu:FOLDER";
 
 /// Opens the store that `url` names, and creates its folder when there is none; for stores without secrets.
 ///
@@ -157,20 +163,22 @@ fn open_in_network(
             let store = crate::imap_store::ImapStore::new(scheme, &address, credentials, opening)?;
             marked(store, opening)
         }
-        #[cfg(feature = "store-dropbox")]
-        "dropbox" => {
+        #[cfg(feature = "store-gcs")]
+        "gcs" => {
             let address = Address::parse(scheme, rest)?;
-            marked(crate::clouds::dropbox::open(&address, credentials)?, opening)
+            marked(crate::gcs_store::GcsStore::new(&address, credentials)?, opening)
         }
-        #[cfg(feature = "store-gdrive")]
-        "gdrive" => {
+        #[cfg(feature = "store-azblob")]
+        "azblob" => {
             let address = Address::parse(scheme, rest)?;
-            marked(crate::clouds::google_drive::open(&address, credentials)?, opening)
+            let store = crate::azure_store::AzureStore::new(&address, credentials, opening)?;
+            marked(store, opening)
         }
-        #[cfg(feature = "store-onedrive")]
-        "onedrive" => {
+        #[cfg(feature = "cloud")]
+        scheme if crate::sign_in::wants_sign_in(scheme) => {
             let address = Address::parse(scheme, rest)?;
-            marked(crate::clouds::onedrive::open(&address, credentials)?, opening)
+            let store = crate::clouds::open(scheme, &address, credentials)?;
+            marked(store.ok_or_else(|| unsupported(scheme))?, opening)
         }
         _ => return Err(unsupported(scheme)),
     };
@@ -195,6 +203,8 @@ fn in_tree(
 /// Buckets, containers and mailboxes are there also when no store is.
 #[cfg(any(
     feature = "cloud",
+    feature = "store-azblob",
+    feature = "store-gcs",
     feature = "store-imap",
     feature = "store-s3",
     feature = "store-swift"

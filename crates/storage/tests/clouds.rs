@@ -9,6 +9,10 @@
     reason = "tests look at the files of sign-ins behind the back of the store"
 )]
 
+#[path = "clouds/baidu.rs"]
+mod baidu;
+#[path = "clouds/box_service.rs"]
+mod box_service;
 #[path = "clouds/conforming.rs"]
 mod conforming;
 #[path = "clouds/disk.rs"]

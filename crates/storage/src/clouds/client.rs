@@ -162,6 +162,12 @@ impl CloudClient {
         }
     }
 
+    /// Waits as long as an answer says that is not ready, within reason.
+    pub(crate) async fn pause(&self, response: &Response) {
+        let named = http_answer::parse_retry_after(response.headers());
+        self.clock.sleep(named.unwrap_or(Duration::from_secs(1)).min(SHORT_PAUSE)).await;
+    }
+
     /// Follows a reader who is sent elsewhere, without the token: whoever is there is somebody else.
     pub(crate) async fn follow(
         &self,

@@ -11,6 +11,8 @@ use storage::object_store::list_all;
 use storage::probe::{ProbeOptions, probe};
 use storage::{ObjectKey, ObjectStore, Opening, PutMode, PutOutcome, StorageError};
 
+use crate::baidu::Baidu;
+use crate::box_service::BoxService;
 use crate::dropbox::Dropbox;
 use crate::google_drive::GoogleDrive;
 use crate::onedrive::OneDrive;
@@ -37,6 +39,9 @@ struct Driver<S> {
     has_parts: bool,
 }
 
+const BAIDU: Driver<Baidu> = Driver { service: Baidu::default, creates: false, has_parts: true };
+const BOX: Driver<BoxService> =
+    Driver { service: BoxService::default, creates: true, has_parts: true };
 const DROPBOX: Driver<Dropbox> =
     Driver { service: Dropbox::default, creates: true, has_parts: false };
 const GOOGLE_DRIVE: Driver<GoogleDrive> =
@@ -85,6 +90,14 @@ async fn conforms_on_bad_days<S: Service>(driver: Driver<S>) {
         Arc::new(Retrying::new(fresh(&cloud), Arc::new(NoWaiting)).with_attempts_max(50))
     })
     .await;
+    // As long as no pack is, so that every service takes it in parts; 251 has no length of a part in common with any.
+    let long = Bytes::from((0..251).collect::<Vec<u8>>().repeat(96_000));
+    let retrying = Retrying::new(fresh(&cloud), Arc::new(NoWaiting)).with_attempts_max(50);
+    for mode in [PutMode::Overwrite, PutMode::Overwrite] {
+        let key = ObjectKey::genesis();
+        assert_eq!(retrying.put(&key, long.clone(), mode).await.unwrap(), PutOutcome::Written);
+        assert!(retrying.get(&key).await.unwrap() == Some(long.clone()), "other bytes");
+    }
     cloud.assert_lawful();
     let account = cloud.account();
     assert!(account.renewals > 10 && account.refusals > 10, "nothing was tested");
@@ -148,6 +161,8 @@ macro_rules! drivers {
 }
 
 drivers! {
+    BAIDU: baidu_conforms, baidu_conforms_on_bad_days, baidu_serves_two_devices;
+    BOX: box_conforms, box_conforms_on_bad_days, box_serves_two_devices;
     GOOGLE_DRIVE: google_drive_conforms, google_drive_conforms_on_bad_days, google_drive_serves_two_devices;
     ONEDRIVE: onedrive_conforms, onedrive_conforms_on_bad_days, onedrive_serves_two_devices;
     DROPBOX: dropbox_conforms, dropbox_conforms_on_bad_days, dropbox_serves_two_devices;

@@ -281,6 +281,15 @@ impl<S: Service> Cloud<S> {
     pub(crate) async fn start(service: S) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let endpoint = format!("http://{}", listener.local_addr().unwrap());
+        Self::serve_on(service, listener, endpoint).await
+    }
+
+    /// As [`Self::start`], on a listener of whatever kind.
+    pub(crate) async fn serve_on<L>(service: S, listener: L, endpoint: String) -> Self
+    where
+        L: axum::serve::Listener,
+        L::Addr: std::fmt::Debug,
+    {
         let account = Account { page: 3, person_types: 3, interval_s: 5, ..Account::default() };
         let state = Arc::new(Mutex::new((service, account)));
         let shared = Arc::clone(&state);

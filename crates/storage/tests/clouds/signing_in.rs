@@ -11,6 +11,7 @@ use parking_lot::Mutex;
 use storage::sign_in::{Login, Way};
 use storage::{Credentials, ObjectKey, Opening, PutMode, StorageError, open_with};
 
+use crate::baidu::Baidu;
 use crate::dropbox::Dropbox;
 use crate::google_drive::GoogleDrive;
 use crate::onedrive::OneDrive;
@@ -114,7 +115,8 @@ async fn typed<S: Service>(cloud: &Cloud<S>) {
 }
 
 #[tokio::test]
-async fn a_code_is_typed_at_google_and_microsoft() {
+async fn a_code_is_typed_at_google_microsoft_and_baidu() {
+    typed(&Cloud::start(Baidu::default()).await).await;
     typed(&Cloud::start(GoogleDrive::default()).await).await;
     typed(&Cloud::start(OneDrive::default()).await).await;
 }

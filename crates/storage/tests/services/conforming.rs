@@ -68,3 +68,13 @@ async fn swift_conforms_as_a_store_of_data() {
     let server = server("swift");
     conformance::run_cases(&conformance::data_cases(), || server.fresh()).await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn gcs_on_fake_gcs_server_conforms() {
+    conforms("fake-gcs").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn azblob_on_azurite_conforms() {
+    conforms("azurite").await;
+}

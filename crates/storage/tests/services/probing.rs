@@ -19,7 +19,7 @@ async fn probed(name: &str) -> ProbeReport {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn these_may_hold_data_and_take_part_in_agreement() {
-    for name in ["openssh", "vsftpd", "samba", "apache", "moto", "dovecot"] {
+    for name in ["openssh", "vsftpd", "samba", "apache", "moto", "dovecot", "fake-gcs", "azurite"] {
         let report = probed(name).await;
         assert!(report.may_take_part_in_agreement(), "{name}: {report:?}");
     }

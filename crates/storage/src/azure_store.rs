@@ -1,0 +1,359 @@
+//! The driver `azblob:`: a container of Azure Blob Storage.
+//!
+//! An object is created only where none is by `If-None-Match: *` on the writing of a block blob, which Azure decides with it.
+//! Lists are in the order of the names and show what was just written. They cannot begin after a name, only where an earlier
+//! page ended, so the ends of pages are remembered; a list that begins elsewhere reads what comes before, too.
+
+mod listing;
+mod signature;
+
+use std::collections::HashMap;
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use model::environment::Clock;
+use parking_lot::Mutex;
+use reqwest::header::{
+    AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue, IF_NONE_MATCH, RANGE,
+};
+use reqwest::{Client, Method, Request, RequestBuilder, Response, StatusCode, Url};
+use tokio::sync::OnceCell;
+
+use crate::credentials::{CERTIFICATE_FILE, Credentials, SECRET_KEY, TOKEN, invalid};
+use crate::error::{Result, StorageError};
+use crate::file_store::Opening;
+use crate::http_answer::{self, header_length, read_body, read_part};
+use crate::key::{ObjectKey, check_prefix};
+use crate::object_store::{
+    OBJECT_SIZE_MAX, ObjectEntry, ObjectStore, PutMode, PutOutcome, check_size,
+};
+use crate::open::address::{self, Address};
+use crate::open::clock::RuntimeClock;
+use crate::open::http;
+
+use signature::AccountKey;
+
+/// The release of the interface that is spoken.
+const VERSION: &str = "2021-12-02";
+/// Longest page of a list; Azure gives at most 5000.
+const PAGE: usize = 1000;
+const ANSWER_SIZE_MAX: u64 = 16 << 20;
+/// How many ends of pages are remembered.
+const ENDS_MAX: usize = 256;
+
+/// A container.
+pub(crate) struct AzureStore {
+    client: Client,
+    /// The address of the account.
+    server: Url,
+    account: String,
+    container: String,
+    /// What all names begin with: empty, or with a slash at its end.
+    prefix: String,
+    access: Access,
+    clock: Arc<dyn Clock>,
+    /// Where a list of a prefix goes on after a key.
+    ends: Mutex<HashMap<(String, String), String>>,
+    opening: Opening,
+    is_ready: OnceCell<()>,
+}
+
+/// What proves who asks.
+enum Access {
+    Key(AccountKey),
+    /// A shared access signature: pairs of a query.
+    Shared(Vec<(String, String)>),
+}
+
+impl AzureStore {
+    /// Takes address and credentials apart; the server is reached at the first call.
+    pub(crate) fn new(
+        address: &Address,
+        credentials: &Credentials,
+        opening: Opening,
+    ) -> Result<Self> {
+        credentials.allow_only("azblob", &[SECRET_KEY, TOKEN, CERTIFICATE_FILE])?;
+        address.allow_only(&["account", "endpoint"])?;
+        let account = address.option("account");
+        let account = account.ok_or_else(|| address.refused("it wants ?account=NAME"))?.to_owned();
+        if !account.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit()) {
+            return Err(address.refused("an account has lower-case letters and digits"));
+        }
+        let server = match address.server("endpoint")? {
+            Some(endpoint) => endpoint,
+            None => address::server(&format!("https://{account}.blob.core.windows.net/"))?,
+        };
+        let access = match (credentials.get(SECRET_KEY), credentials.get(TOKEN)) {
+            (Some(key), None) => Access::Key(AccountKey::parse(key)?),
+            (None, Some(token)) => {
+                let pairs = url::form_urlencoded::parse(token.trim_start_matches('?').as_bytes());
+                Access::Shared(pairs.into_owned().collect())
+            }
+            _ => {
+                let detail = "azblob: wants either 'secret_key' or 'token'";
+                return Err(invalid(detail.to_owned()));
+            }
+        };
+        let prefix = match address.path() {
+            path if path.is_empty() => path,
+            path => format!("{path}/"),
+        };
+        let client = http::client(credentials.get(CERTIFICATE_FILE))?;
+        let (container, clock) = (address.host.clone(), Arc::new(RuntimeClock::new()));
+        let (ends, is_ready) = (Mutex::default(), OnceCell::new());
+        Ok(Self {
+            client,
+            server,
+            account,
+            container,
+            prefix,
+            access,
+            clock,
+            ends,
+            opening,
+            is_ready,
+        })
+    }
+
+    fn invalid(&self, detail: impl Into<String>) -> StorageError {
+        StorageError::InvalidAnswer { store: self.describe(), detail: detail.into() }
+    }
+
+    fn refused(&self, key: Option<&ObjectKey>, response: &Response) -> StorageError {
+        http_answer::refusal(self.describe(), key, response)
+    }
+
+    fn url(&self, key: Option<&ObjectKey>) -> Url {
+        let mut url = self.server.clone();
+        let base = self.server.path().trim_end_matches('/');
+        let object = key.map(|key| format!("/{}{key}", self.prefix)).unwrap_or_default();
+        url.set_path(&format!("{base}/{}{object}", self.container));
+        url
+    }
+
+    /// Makes the container where it may be made, before the first call.
+    async fn ready(&self) -> Result<()> {
+        if self.opening == Opening::Existing {
+            return Ok(());
+        }
+        self.is_ready.get_or_try_init(|| self.make_container()).await.map(|_| ())
+    }
+
+    async fn make_container(&self) -> Result<()> {
+        let mut url = self.url(None);
+        url.set_query(Some("restype=container"));
+        let length = |request: RequestBuilder| request.header(CONTENT_LENGTH, 0);
+        let response = self.send(Method::PUT, url, length).await?;
+        match response.status() {
+            // Who may not make containers may still write into one that is there.
+            StatusCode::CREATED | StatusCode::CONFLICT | StatusCode::FORBIDDEN => Ok(()),
+            _ => Err(self.refused(None, &response)),
+        }
+    }
+
+    async fn ask(
+        &self,
+        method: Method,
+        url: Url,
+        finish: impl FnOnce(RequestBuilder) -> RequestBuilder,
+    ) -> Result<Response> {
+        self.ready().await?;
+        self.send(method, url, finish).await
+    }
+
+    /// Signs a request and sends it.
+    async fn send(
+        &self,
+        method: Method,
+        mut url: Url,
+        finish: impl FnOnce(RequestBuilder) -> RequestBuilder,
+    ) -> Result<Response> {
+        if let Access::Shared(pairs) = &self.access {
+            url.query_pairs_mut().extend_pairs(pairs);
+        }
+        let date = signature::http_date(self.clock.now().seconds);
+        let request = self.client.request(method, url);
+        let request = request.header("x-ms-version", VERSION).header("x-ms-date", date);
+        let mut request: Request =
+            finish(request).build().map_err(|_| self.invalid("a request that cannot be built"))?;
+        if let Access::Key(key) = &self.access {
+            let signed =
+                format!("SharedKey {}:{}", self.account, key.sign(&self.account, &request));
+            let mut value = HeaderValue::from_str(&signed)
+                .map_err(|_| invalid("the name of the account cannot be sent".to_owned()))?;
+            value.set_sensitive(true);
+            request.headers_mut().insert(AUTHORIZATION, value);
+        }
+        let answered = self.client.execute(request).await;
+        answered.map_err(|error| http_answer::transport_error(self.describe(), error))
+    }
+
+    async fn read(&self, key: &ObjectKey, range: Range<u64>) -> Result<Option<Bytes>> {
+        let is_whole = range.start == 0 && range.end > OBJECT_SIZE_MAX;
+        let header = format!("bytes={}-{}", range.start, range.end - 1);
+        let response = self
+            .ask(Method::GET, self.url(Some(key)), |request| match is_whole {
+                true => request,
+                false => request.header(RANGE, header),
+            })
+            .await?;
+        // Azurite answers so where Azure says 416.
+        if response.status() == StatusCode::PARTIAL_CONTENT && header_length(&response) == Some(0) {
+            return Ok(Some(Bytes::new()));
+        }
+        let mut response = Some(response);
+        let length_max = (range.end - range.start).min(OBJECT_SIZE_MAX);
+        let answer = read_part(&self.describe(), &mut response, length_max).await?;
+        match (answer, response) {
+            (Some(answer), _) => answer.cut_to(&range).map_err(|detail| self.invalid(detail)),
+            (None, Some(response)) => Err(self.refused(Some(key), &response)),
+            (None, None) => Err(self.invalid("no answer")),
+        }
+    }
+
+    async fn page(&self, prefix: &str, marker: &str, limit: usize) -> Result<listing::Page> {
+        let mut url = self.url(None);
+        let limit = limit.clamp(1, PAGE).to_string();
+        url.query_pairs_mut()
+            .append_pair("restype", "container")
+            .append_pair("comp", "list")
+            .append_pair("prefix", prefix)
+            .append_pair("maxresults", &limit);
+        if !marker.is_empty() {
+            url.query_pairs_mut().append_pair("marker", marker);
+        }
+        let response = self.ask(Method::GET, url, |request| request).await?;
+        if response.status() != StatusCode::OK {
+            return Err(self.refused(None, &response));
+        }
+        let body = read_body(self.describe(), response, ANSWER_SIZE_MAX).await?;
+        listing::parse(&body).map_err(|detail| self.invalid(detail))
+    }
+
+    fn remember(&self, prefix: &str, last: &str, marker: &str) {
+        let mut ends = self.ends.lock();
+        if ends.len() >= ENDS_MAX {
+            ends.clear();
+        }
+        ends.insert((prefix.to_owned(), last.to_owned()), marker.to_owned());
+    }
+}
+
+impl fmt::Debug for AzureStore {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_tuple("AzureStore").field(&self.describe()).finish()
+    }
+}
+
+#[async_trait]
+impl ObjectStore for AzureStore {
+    fn describe(&self) -> String {
+        let server = self.server.origin().ascii_serialization();
+        format!("Azure container {} at {server}", self.container)
+    }
+
+    async fn put(&self, key: &ObjectKey, bytes: Bytes, mode: PutMode) -> Result<PutOutcome> {
+        check_size(key, bytes.len() as u64)?;
+        let is_new = mode == PutMode::IfAbsent;
+        let response = self
+            .ask(Method::PUT, self.url(Some(key)), |request| {
+                let request = request.header("x-ms-blob-type", "BlockBlob");
+                let request = request.header(CONTENT_TYPE, "application/octet-stream");
+                let request = request.header(CONTENT_LENGTH, bytes.len());
+                let request = if is_new { request.header(IF_NONE_MATCH, "*") } else { request };
+                request.body(bytes.clone())
+            })
+            .await?;
+        match response.status() {
+            StatusCode::CREATED => Ok(PutOutcome::Written),
+            StatusCode::PRECONDITION_FAILED if is_new => Ok(PutOutcome::Exists),
+            StatusCode::CONFLICT if is_new && is_word(&response, "BlobAlreadyExists") => {
+                Ok(PutOutcome::Exists)
+            }
+            _ => Err(self.refused(Some(key), &response)),
+        }
+    }
+
+    async fn get(&self, key: &ObjectKey) -> Result<Option<Bytes>> {
+        let found = self.read(key, 0..OBJECT_SIZE_MAX + 1).await?;
+        if let Some(bytes) = &found {
+            check_size(key, bytes.len() as u64)?;
+        }
+        Ok(found)
+    }
+
+    async fn get_range(&self, key: &ObjectKey, range: Range<u64>) -> Result<Option<Bytes>> {
+        // HTTP cannot ask for nothing.
+        if range.is_empty() {
+            return Ok(self.size(key).await?.map(|_| Bytes::new()));
+        }
+        let end = range.end.min(range.start.saturating_add(OBJECT_SIZE_MAX));
+        self.read(key, range.start..end).await
+    }
+
+    async fn size(&self, key: &ObjectKey) -> Result<Option<u64>> {
+        let response = self.ask(Method::HEAD, self.url(Some(key)), |request| request).await?;
+        match response.status() {
+            StatusCode::OK => {
+                let size = header_length(&response);
+                size.map(Some).ok_or_else(|| self.invalid("an object without Content-Length"))
+            }
+            StatusCode::NOT_FOUND => Ok(None),
+            _ => Err(self.refused(Some(key), &response)),
+        }
+    }
+
+    async fn list(
+        &self,
+        prefix: &str,
+        start_after: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<ObjectEntry>> {
+        check_prefix(prefix)?;
+        let full_prefix = format!("{}{prefix}", self.prefix);
+        let start = start_after.unwrap_or("");
+        let known = self.ends.lock().get(&(prefix.to_owned(), start.to_owned())).cloned();
+        let mut marker = known.unwrap_or_default();
+        let (mut entries, mut last) = (Vec::new(), String::new());
+        while entries.len() < limit {
+            let page = self.page(&full_prefix, &marker, limit - entries.len()).await?;
+            for blob in page.blobs {
+                if !blob.name.starts_with(&full_prefix) || blob.name <= last {
+                    return Err(self.invalid("a list with wrong names or in wrong order"));
+                }
+                let key = blob.name.get(self.prefix.len()..).map(ObjectKey::new);
+                if let Some(Ok(key)) = key
+                    && key.as_str() > start
+                {
+                    entries.push(ObjectEntry { key, size: blob.size });
+                }
+                last = blob.name;
+            }
+            if page.next.is_empty() {
+                break;
+            }
+            marker = page.next;
+            if let Some(key) = last.get(self.prefix.len()..) {
+                self.remember(prefix, key, &marker);
+            }
+        }
+        entries.truncate(limit);
+        Ok(entries)
+    }
+
+    async fn delete(&self, key: &ObjectKey) -> Result<()> {
+        let response = self.ask(Method::DELETE, self.url(Some(key)), |request| request).await?;
+        match response.status() {
+            StatusCode::ACCEPTED | StatusCode::NOT_FOUND => Ok(()),
+            _ => Err(self.refused(Some(key), &response)),
+        }
+    }
+}
+
+/// Returns whether Azure names an error so.
+fn is_word(response: &Response, word: &str) -> bool {
+    response.headers().get("x-ms-error-code").is_some_and(|value| value == word)
+}
