@@ -27,3 +27,5 @@ mod onedrive;
 mod server;
 #[path = "clouds/signing_in.rs"]
 mod signing_in;
+#[path = "clouds/tls.rs"]
+mod tls;
