@@ -28,7 +28,7 @@ use crate::workspaces::{self, Found};
 pub(super) fn run(context: &Context<'_>, arguments: &CloneArguments) -> Result<u8> {
     context.no_dry_run("clone --pair")?;
     let secrets = Secrets::of_flags(&arguments.credentials)?;
-    let backends = opened(&Backend::of_flags(&arguments.backends, &secrets)?)?;
+    let backends = opened(&Backend::of_flags(&arguments.backends, &secrets, &context.home)?)?;
     let text = sealed::typed(context, "Code that `syncline pair` shows on the other device")?;
     let code = PairingCode::from_text(&text)
         .map_err(|error| CommandError::usage(error.to_string()).state("nothing was changed"))?;

@@ -138,7 +138,7 @@ impl Deliberation<'_> {
         let mut calls = Calls::new();
         loop {
             for request in carrier.requests() {
-                calls.push(self.call(request));
+                calls.push(Call { store: request.store, answer: self.call(request) });
             }
             let Some((request, reply)) = self.background.beside(calls.next()).await else { return };
             let answer = self.understand(reply, &mut failures[request.store]);
