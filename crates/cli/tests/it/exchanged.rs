@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Stdio;
 
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use crate::background::{start_watch, wait_until};
@@ -219,4 +219,39 @@ fn an_exchange_that_was_killed_goes_on_when_the_command_is_given_again() {
         let new = third(&several, "third", 3);
         assert_eq!(tree(&new.folder), tree(&several.other.folder));
     }
+}
+
+#[test]
+fn a_watch_that_stood_still_while_stores_were_exchanged_and_wiped_goes_on() {
+    let several = Several::synced(3, &["--replicas", "2"]);
+    let mut watch = start_watch(&several.other);
+    several.one.write("before", noise(100_000));
+    several.one.sync().ok();
+    wait_until("a file from before", || several.other.has("before"));
+    let pid = Pid::from_child(&watch);
+    kill_process(pid, Signal::STOP).unwrap();
+    add(&several, &several.one, 3);
+    several.one.run(&["backend", "rm", "s0"]).ok();
+    add(&several, &several.one, 4);
+    several.one.run(&["backend", "rm", "s2"]).ok();
+    several.one.write("meanwhile", noise(100_000));
+    several.one.sync().ok();
+    wipe(&several.store(0));
+    wipe(&several.store(2));
+    several.other.write("of the sleeper", noise(100_000));
+    kill_process(pid, Signal::CONT).unwrap();
+    wait_until("a file from meanwhile", || several.other.has("meanwhile"));
+    wait_until("a file of the sleeper", || {
+        several.one.sync().ok();
+        several.one.has("of the sleeper")
+    });
+    terminate(&mut watch, Signal::TERM);
+    assert_eq!(agreeing(&several.other), ["s1", "s3", "s4"]);
+    // Nothing that it may have written to stores that it had just seen has counted.
+    let logs = [&several.one, &several.other].map(|device| {
+        device.sync().ok();
+        device.run(&["log", "--json"]).ok().json()
+    });
+    assert_eq!(logs[0], logs[1]);
+    assert_eq!(tree(&third(&several, "third", 4).folder), tree(&several.one.folder));
 }

@@ -3,8 +3,8 @@
 //! *Participants*: the stores of a workspace, each with an object that tells which store of the workspace it is, and devices
 //! that may have slept while it left the workspace. *Goal*: a store that has lost its lists never takes part in an agreement
 //! again; it would say that nothing was decided. *Non-goals*: a store that has lost only a part, or was restored from an
-//! older copy (`docs/design/agreement.md`, "Restored stores"). *Invariant*: nothing is believed of a store whose identity was
-//! not seen within [`TRUSTED_FOR`], or beside what it says.
+//! older copy (`docs/design/agreement.md`, "Restored stores"). *Invariants*: nothing that is written to a store counts unless
+//! its identity was seen at that time; nothing that it says is believed unless that was seen within [`TRUSTED_FOR`].
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use storage::{ObjectEntry, ObjectKey, ObjectStore, PutMode, PutOutcome, StorageE
 
 type Result<T> = std::result::Result<T, StorageError>;
 
-/// How long a store that was seen to be itself is trusted. A computer that was asleep asks again: both times count.
+/// How long what a store says is believed after it was seen to be itself. A computer that was asleep asks again: both times count.
 pub const TRUSTED_FOR: Duration = Duration::from_secs(20);
 
 /// A store that must say which one it is before anything else that it says counts.
@@ -61,12 +61,20 @@ impl Identified {
         Err(StorageError::Replaced { store: self.store.describe(), detail })
     }
 
-    /// Makes sure that the store is itself, before anything is written to what may be somebody else's by now.
-    async fn before<T>(&self, work: impl Future<Output = Result<T>> + Send) -> Result<T> {
+    /// Writes something, which counts only if the store is itself at that time: two that were emptied could decide anew what
+    /// was decided before. After a while the store is looked at first, since it may be somebody else's by now.
+    async fn vouched<T>(&self, work: impl Future<Output = Result<T>> + Send) -> Result<T> {
         if !self.is_trusted() {
             self.identify().await?;
+            return work.await;
         }
-        work.await
+        self.together(work).await
+    }
+
+    async fn together<T>(&self, work: impl Future<Output = Result<T>> + Send) -> Result<T> {
+        let (identified, done) = futures_util::future::join(self.identify(), work).await;
+        identified?;
+        done
     }
 
     /// Reads something, and makes sure at the same time that the store is itself.
@@ -74,9 +82,7 @@ impl Identified {
         if self.is_trusted() {
             return work.await;
         }
-        let (identified, done) = futures_util::future::join(self.identify(), work).await;
-        identified?;
-        done
+        self.together(work).await
     }
 }
 
@@ -87,11 +93,11 @@ impl ObjectStore for Identified {
     }
 
     async fn put(&self, key: &ObjectKey, bytes: Bytes, mode: PutMode) -> Result<PutOutcome> {
-        self.before(self.store.put(key, bytes, mode)).await
+        self.vouched(self.store.put(key, bytes, mode)).await
     }
 
     async fn put_deferred(&self, key: &ObjectKey, bytes: Bytes) -> Result<()> {
-        self.before(self.store.put_deferred(key, bytes)).await
+        self.vouched(self.store.put_deferred(key, bytes)).await
     }
 
     async fn sync(&self) -> Result<()> {
@@ -120,7 +126,7 @@ impl ObjectStore for Identified {
     }
 
     async fn delete(&self, key: &ObjectKey) -> Result<()> {
-        self.before(self.store.delete(key)).await
+        self.vouched(self.store.delete(key)).await
     }
 }
 
@@ -173,6 +179,9 @@ mod tests {
         assert_eq!(now(store.get(&slot)).expect("it is itself"), None);
         put(other).expect("put");
         assert_eq!(now(store.get(&slot)).expect("it was seen just now"), None);
+        now(store.put(&slot, Bytes::from_static(b"vote"), PutMode::IfAbsent))
+            .expect_err("counts not");
+        now(inner.delete(&slot)).expect("deleted");
         // Asleep: the time since the start stood still. Then awake for long.
         for (elapsed, wall) in [(1, 100), (100, 200)] {
             put(own).expect("put");
