@@ -29,3 +29,5 @@ mod server;
 mod signing_in;
 #[path = "clouds/tls.rs"]
 mod tls;
+#[path = "clouds/twins.rs"]
+mod twins;
