@@ -37,7 +37,8 @@ use failure::{Result, fail};
 const USAGE: &str = "\
 usage: cargo xtask <task>
 
-  test [--quick]      the whole test run; stops at the first failing section
+  test [--quick]      the whole test run; stops at the first failing section; --without services
+                      leaves out the real servers
   demo [ARGS...]      builds the release program and runs `syncline demo ARGS`
   tidy                checks the repository itself: borders, named paths, sizes, words
   bench peers         other programs beside ours, one table     (cargo xtask bench --help)

@@ -150,7 +150,8 @@ fn cpu_ticks(stat: &str) -> Result<u64> {
     times.iter().map(|field| field.parse::<u64>().context("a /proc stat line")).sum()
 }
 
-fn children_of(process_id: u32) -> Vec<u32> {
+/// The processes that a process has started and that are its children still.
+pub(crate) fn children_of(process_id: u32) -> Vec<u32> {
     let Ok(tasks) = fs::read_dir(format!("/proc/{process_id}/task")) else { return Vec::new() };
     tasks
         .flatten()

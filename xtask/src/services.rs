@@ -10,9 +10,12 @@ mod apache;
 mod azurite;
 mod dovecot;
 mod fake_gcs;
+mod keeper;
 mod moto;
 mod openssh;
 mod place;
+mod processes;
+mod running;
 mod samba;
 mod swift;
 mod vsftpd;
@@ -21,12 +24,17 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::arguments::Arguments;
 use crate::failure::{Context, Failure, Result, fail};
 use crate::{process, repository_root, test_run};
+use keeper::Keeper;
 use place::Place;
+
+pub use dovecot::SMALL_ACCOUNT;
+pub use processes::Process;
+pub use running::{Service, Services};
 
 /// The variable that tells the tests where the file with the addresses is.
 pub const VARIABLE: &str = "SYNCLINE_SERVICES";
@@ -39,21 +47,6 @@ usage: cargo xtask services <start [NAME...] | test | stop | status | env>
   stop      ends them and removes their data
   status    says which are running, as JSON
   env       prints the line that makes a shell's tests use them";
-
-/// One server that runs.
-#[derive(Debug, Clone)]
-pub struct Service {
-    /// Its short name.
-    pub name: &'static str,
-    /// The program and its version, as it says itself.
-    pub version: String,
-    /// The address of a store on it, as `storage::open_with` takes it.
-    pub url: String,
-    /// The credentials of that store.
-    pub credentials: Vec<(&'static str, String)>,
-    /// Its processes, each the leader of a group.
-    pub process_ids: Vec<u32>,
-}
 
 /// A server that can be started.
 struct Recipe {
@@ -132,6 +125,8 @@ pub fn run(mut arguments: Arguments) -> Result<()> {
         Some("test") => arguments.finish().and_then(|()| test()),
         Some("stop") => arguments.finish().and_then(|()| stop()),
         Some("status") => arguments.finish().and_then(|()| status()),
+        // Started by `test`, to end the services whatever becomes of it.
+        Some(keeper::WORD) => arguments.finish().and_then(|()| keeper::keep()),
         Some("env") => {
             arguments.finish()?;
             println!("export {VARIABLE}='{}'", state_path().display());
@@ -141,15 +136,24 @@ pub fn run(mut arguments: Arguments) -> Result<()> {
     }
 }
 
-/// Starts all services, runs the tests that need them, and stops them, whatever the tests said.
+/// Installs all services that are missing.
+pub fn install_all() -> Result<()> {
+    install(&RECIPES.iter().collect::<Vec<_>>())?;
+    moto::install()
+}
+
+/// Starts all services, runs the tests that need them, and stops them, whatever the tests said, and even if somebody ends
+/// this program meanwhile.
 pub fn test() -> Result<()> {
+    refuse_a_second_start()?;
+    let keeper = Keeper::start()?;
     let state = start(&[])?;
     let mut command = test_run::cargo();
     // Every package is named, so that features and with them the build are those of the other tests.
-    command.args(["test", "--workspace", "--features", "storage/services-tests"]);
-    command.args(["--test", "services"]).env(VARIABLE, &state);
+    command.args(["test", "--workspace", "--test", "services"]).env(VARIABLE, &state);
     let tested = process::run(&mut command);
     let stopped = stop();
+    keeper.dismiss()?;
     tested.and(stopped)
 }
 
@@ -161,9 +165,7 @@ pub fn state_path() -> PathBuf {
 /// Starts the services of these names, or all, and returns the file with their addresses.
 pub fn start(names: &[String]) -> Result<PathBuf> {
     let state = state_path();
-    if state.exists() {
-        return fail("services are running already; `cargo xtask services stop` ends them");
-    }
+    refuse_a_second_start()?;
     if let Some(name) = names.iter().find(|name| RECIPES.iter().all(|one| one.name != *name)) {
         return fail(format!("no service is called '{name}'"));
     }
@@ -172,90 +174,48 @@ pub fn start(names: &[String]) -> Result<PathBuf> {
         .filter(|recipe| names.is_empty() || names.iter().any(|name| name == recipe.name));
     let wanted: Vec<&Recipe> = wanted.collect();
     install(&wanted)?;
-    let folder = new_folder()?;
-    let mut services = Vec::new();
+    let mut running = Services::new(state.clone(), new_folder()?);
     let result = wanted.iter().try_for_each(|recipe| {
-        let place = Place::new(&folder, recipe.name)?;
-        services.push((recipe.start)(&place).context(recipe.name)?);
-        // Written after each, so that `stop` ends also what a failure left.
-        write_state(&state, &folder, &services)
+        let place = Place::new(running.folder(), recipe.name)?;
+        let service = (recipe.start)(&place).context(recipe.name)?;
+        // Written down after each, so that `stop` ends also what a failure left.
+        running.add(service)
     });
     if let Err(failure) = result {
-        let logs = tails_of_logs(&folder);
-        stop()?;
+        let logs = tails_of_logs(running.folder());
+        running.stop()?;
         return fail(format!("{failure}\n{logs}"));
     }
     Ok(state)
 }
 
-/// Ends the services and removes their data.
-pub fn stop() -> Result<()> {
-    let state = state_path();
-    let Ok(text) = fs::read_to_string(&state) else {
-        println!("no services are running");
-        return Ok(());
-    };
-    let value: Value = serde_json::from_str(&text).context(state.display())?;
-    let folder = PathBuf::from(value["folder"].as_str().unwrap_or_default());
-    let process_ids: Vec<u32> = process_ids(&value).collect();
-    for process_id in &process_ids {
-        if place::is_ours(*process_id, &folder) {
-            place::end_group(*process_id);
-        }
+fn refuse_a_second_start() -> Result<()> {
+    if state_path().exists() {
+        return fail("services are running already; `cargo xtask services stop` ends them");
     }
-    place::wait_for_ends(&process_ids, &folder)?;
-    if place::is_service_folder(&folder) {
-        fs::remove_dir_all(&folder).context(folder.display())?;
-    }
-    fs::remove_file(&state).context(state.display())
-}
-
-fn status() -> Result<()> {
-    let Ok(text) = fs::read_to_string(state_path()) else {
-        println!("[]");
-        return Ok(());
-    };
-    let value: Value = serde_json::from_str(&text)?;
-    let folder = PathBuf::from(value["folder"].as_str().unwrap_or_default());
-    let lines = value["services"].as_array().into_iter().flatten().map(|service| {
-        let ids = service["process_ids"].as_array().into_iter().flatten();
-        let mut ids = ids.filter_map(|id| u32::try_from(id.as_u64()?).ok());
-        let is_running = ids.all(|id| place::is_ours(id, &folder));
-        json!({ "name": service["name"], "version": service["version"], "running": is_running })
-    });
-    println!("{}", serde_json::to_string_pretty(&lines.collect::<Vec<_>>())?);
     Ok(())
 }
 
-fn process_ids(state: &Value) -> impl Iterator<Item = u32> {
-    let services = state["services"].as_array().into_iter().flatten();
-    let ids = services.flat_map(|service| service["process_ids"].as_array().into_iter().flatten());
-    ids.filter_map(|id| u32::try_from(id.as_u64()?).ok())
+/// Ends the services and removes their data.
+pub fn stop() -> Result<()> {
+    if !state_path().exists() {
+        println!("no services are running");
+        return Ok(());
+    }
+    Services::read(&state_path())?.stop()
 }
 
-fn write_state(path: &Path, folder: &Path, services: &[Service]) -> Result<()> {
-    let services: Vec<Value> = services
-        .iter()
-        .map(|service| {
-            let credentials: serde_json::Map<_, _> = service
-                .credentials
-                .iter()
-                .map(|(name, value)| ((*name).to_owned(), json!(value)))
-                .collect();
-            json!({
-                "name": service.name,
-                "version": service.version,
-                "url": service.url,
-                "credentials": credentials,
-                "process_ids": service.process_ids,
-            })
-        })
-        .collect();
-    let state = json!({ "folder": folder, "services": services });
-    if let Some(parent) = path.parent() {
-        fs::create_dir_all(parent)?;
+fn status() -> Result<()> {
+    let mut lines = Vec::new();
+    if state_path().exists() {
+        let running = Services::read(&state_path())?;
+        lines.extend(running.services().iter().map(|service| {
+            let is_running = running.is_running(service);
+            json!({ "name": service.name, "version": service.version, "running": is_running })
+        }));
     }
-    fs::write(path, serde_json::to_string_pretty(&state)?).context(path.display())
+    println!("{}", serde_json::to_string_pretty(&lines)?);
+    Ok(())
 }
 
 /// Makes the folder of all data. It lies where every user may go, because some servers give up their rights.
@@ -267,8 +227,10 @@ fn new_folder() -> Result<PathBuf> {
 }
 
 fn install(recipes: &[&Recipe]) -> Result<()> {
-    let is_missing =
-        |recipe: &&&Recipe| recipe.programs.iter().any(|program| !process::is_installed(program));
+    let is_missing = |recipe: &&&Recipe| {
+        recipe.programs.iter().any(|program| !process::is_installed(program))
+            || (recipe.name == moto::NAME && !moto::can_be_installed())
+    };
     let packages: Vec<&str> = recipes
         .iter()
         .filter(is_missing)

@@ -4,8 +4,8 @@ use std::process::Command;
 use std::time::Instant;
 
 use crate::arguments::Arguments;
-use crate::failure::{Context, Result};
-use crate::{process, repository_root, tidy};
+use crate::failure::{Context, Failure, Result, fail};
+use crate::{process, repository_root, services, tidy};
 
 struct Section {
     name: &'static str,
@@ -15,14 +15,20 @@ struct Section {
 enum Work {
     Cargo(&'static [&'static str]),
     Tidy,
+    Services,
 }
 
-const SECTIONS: [Section; 6] = [
+const SECTIONS: [Section; 8] = [
     Section { name: "format", work: Work::Cargo(&["fmt", "--all", "--check"]) },
     Section { name: "tidy", work: Work::Tidy },
     Section {
         name: "clippy",
         work: Work::Cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]),
+    },
+    // Left out above, because a plain test run leaves them out.
+    Section {
+        name: "clippy of services",
+        work: Work::Cargo(&["clippy", "--workspace", "--test", "services", "--", "-D", "warnings"]),
     },
     // The web app runs these two rooms; a dependency that cannot follow them there shows here.
     Section {
@@ -38,6 +44,8 @@ const SECTIONS: [Section; 6] = [
         ]),
     },
     Section { name: "tests", work: Work::Cargo(&["test", "--workspace"]) },
+    // Stores and the program over real servers, which are installed where they are missing.
+    Section { name: SERVICES, work: Work::Services },
     // Ten thousand simulated worlds, in which every accident must have happened. They run from what the tests have built:
     // a release build takes longer than it saves. Naming no package keeps the features, so nothing is built again.
     Section {
@@ -54,17 +62,29 @@ const SECTIONS: [Section; 6] = [
     },
 ];
 
-/// Runs all sections; `--quick` leaves clippy out.
+/// The section that a machine without packages may have to leave out.
+const SERVICES: &str = "services";
+
+/// Runs all sections; `--quick` leaves clippy out, `--without services` the real servers.
 pub fn run(mut arguments: Arguments) -> Result<()> {
     let quick = arguments.flag("--quick");
+    let without = arguments.value("--without")?;
     arguments.finish()?;
+    if let Some(name) = without.as_deref().filter(|name| *name != SERVICES) {
+        return fail(format!("only '{SERVICES}' can be left out, not '{name}'"));
+    }
     let start = Instant::now();
     let mut timings = Vec::new();
     for section in SECTIONS {
-        if quick && section.name == "clippy" {
+        if quick && section.name.starts_with("clippy") {
             continue;
         }
         println!("\n==== {} ====", section.name);
+        if without.as_deref() == Some(section.name) {
+            println!("---- {}: NOT RUN, because --without {} was said", section.name, section.name);
+            timings.push(format!("{} NOT RUN", section.name));
+            continue;
+        }
         let section_start = Instant::now();
         run_section(&section).context(format!("section '{}' failed", section.name))?;
         let seconds = section_start.elapsed().as_secs_f64();
@@ -79,8 +99,20 @@ pub fn run(mut arguments: Arguments) -> Result<()> {
 fn run_section(section: &Section) -> Result<()> {
     match section.work {
         Work::Tidy => tidy::check_repository(),
+        Work::Services => run_services(),
         Work::Cargo(words) => process::run(cargo().args(words)),
     }
+}
+
+/// Where the servers cannot be had, the section does not pass in silence: the run fails and says what leaves it out.
+fn run_services() -> Result<()> {
+    services::install_all().map_err(|failure| {
+        Failure::new(format!(
+            "it did not run, because the servers could not be installed: {failure}\n\
+             `cargo xtask test --without {SERVICES}` leaves it out, and says so"
+        ))
+    })?;
+    services::test()
 }
 
 /// The cargo that started us, in the repository's root.

@@ -44,14 +44,16 @@ pub(super) fn start(place: &Place) -> Result<Service> {
     )?;
     let mut command = Command::new("/usr/sbin/apache2");
     command.args(["-D", "FOREGROUND", "-f", &configuration]);
-    let process_id = place.spawn("apache", &mut command)?;
-    place.wait_for(process_id, port)?;
+    let process = place.serve("apache", &command, port)?;
     let version = version("/usr/sbin/apache2", "-v");
     Ok(Service {
-        name: "apache",
+        name: "apache".to_owned(),
         version: format!("mod_dav of {}", version.trim_start_matches("Server version: ")),
         url: format!("webdav:http://127.0.0.1:{port}/store"),
-        credentials: vec![("user", "ada".to_owned()), ("password", PASSWORD.to_owned())],
-        process_ids: vec![process_id],
+        credentials: vec![
+            ("user".to_owned(), "ada".to_owned()),
+            ("password".to_owned(), PASSWORD.to_owned()),
+        ],
+        processes: vec![process],
     })
 }

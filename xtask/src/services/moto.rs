@@ -8,6 +8,9 @@ use super::place::{Place, free_port};
 use crate::failure::Result;
 use crate::{process, repository_root};
 
+/// The name of the service.
+pub(super) const NAME: &str = "moto";
+
 const RELEASE: &str = "5.2.5";
 
 /// One request at a time: what looks whether an object is there and writes it is one step, as it is at S3.
@@ -38,21 +41,30 @@ pub(super) fn start(place: &Place) -> Result<Service> {
     let port = free_port()?;
     let mut command = Command::new(&python);
     command.arg(&program).arg(port.to_string());
-    let process_id = place.spawn("moto", &mut command)?;
-    place.wait_for(process_id, port)?;
+    let process = place.serve(NAME, &command, port)?;
     let endpoint = format!("http://127.0.0.1:{port}");
     let bucket = place.write("bucket.py", BUCKET)?;
     process::output(Command::new(&python).arg(bucket).arg(&endpoint))?;
     Ok(Service {
-        name: "moto",
+        name: NAME.to_owned(),
         version: format!("moto {RELEASE}"),
         url: format!("s3:cloud/store?endpoint={endpoint}"),
         credentials: vec![
-            ("access_key", "ada".to_owned()),
-            ("secret_key", "loopback-only".to_owned()),
+            ("access_key".to_owned(), "ada".to_owned()),
+            ("secret_key".to_owned(), "loopback-only".to_owned()),
         ],
-        process_ids: vec![process_id],
+        processes: vec![process],
     })
+}
+
+/// Whether there is a Python that makes environments: Debian leaves that out of its package `python3`.
+pub(super) fn can_be_installed() -> bool {
+    process::output(Command::new("python3").args(["-m", "ensurepip", "--version"])).is_ok()
+}
+
+/// Installs moto where it is missing.
+pub(super) fn install() -> Result<()> {
+    python().map(drop)
 }
 
 /// The Python that has moto; it stays from one start to the next, because installing takes a while.

@@ -38,18 +38,17 @@ pub(super) fn start(place: &Place) -> Result<Service> {
     let _exists_or_not_ours = fs::create_dir_all("/run/sshd");
     let mut command = Command::new("/usr/sbin/sshd");
     command.args(["-D", "-e", "-f", &configuration]);
-    let process_id = place.spawn("sshd", &mut command)?;
-    place.wait_for(process_id, port)?;
+    let process = place.serve("sshd", &command, port)?;
     let data = place.make_folder("data", "root")?;
     let host_key_public = fs::read_to_string(format!("{host_key}.pub"))?;
     Ok(Service {
-        name: "openssh",
+        name: "openssh".to_owned(),
         version: version("ssh", "-V"),
         url: format!("sftp://{}@127.0.0.1:{port}{data}/store", user()?),
         credentials: vec![
-            ("private_key_file", user_key),
-            ("host_key", host_key_public.trim().to_owned()),
+            ("private_key_file".to_owned(), user_key),
+            ("host_key".to_owned(), host_key_public.trim().to_owned()),
         ],
-        process_ids: vec![process_id],
+        processes: vec![process],
     })
 }

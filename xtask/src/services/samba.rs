@@ -36,14 +36,13 @@ pub(super) fn start(place: &Place) -> Result<Service> {
     let mut command = Command::new("/usr/sbin/smbd");
     command.args(["--foreground", "--no-process-group", "--debug-stdout", "--configfile"]);
     command.arg(&configuration);
-    let process_id = place.spawn("smbd", &mut command)?;
-    place.wait_for(process_id, port)?;
+    let process = place.serve("smbd", &command, port)?;
     Ok(Service {
-        name: "samba",
+        name: "samba".to_owned(),
         version: version("/usr/sbin/smbd", "--version"),
         url: format!("smb://127.0.0.1:{port}/cloud/store"),
-        credentials: vec![("user", user), ("password", PASSWORD.to_owned())],
-        process_ids: vec![process_id],
+        credentials: vec![("user".to_owned(), user), ("password".to_owned(), PASSWORD.to_owned())],
+        processes: vec![process],
     })
 }
 

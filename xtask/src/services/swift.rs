@@ -4,6 +4,7 @@ use std::process::Command;
 
 use super::Service;
 use super::place::{Place, free_port, is_root, package_version, user};
+use super::processes::Process;
 use crate::failure::Result;
 use crate::process;
 
@@ -21,7 +22,7 @@ pub(super) fn start(place: &Place) -> Result<Service> {
     let devices = place.make_folder("devices/disk", &owner)?;
     let devices = devices.trim_end_matches("/disk").to_owned();
     let cache = place.make_folder("cache", &owner)?;
-    let mut process_ids = Vec::new();
+    let mut processes = Vec::new();
     for kind in KINDS {
         let port = free_port()?;
         let builder = place.path(&format!("etc/{kind}.builder"));
@@ -38,10 +39,10 @@ pub(super) fn start(place: &Place) -> Result<Service> {
              [app:{pipeline}]\nuse = egg:swift#{kind}\nrecon_cache_path = {cache}\n\
              conn_timeout = 5\n"
         );
-        process_ids.push(start_server(place, kind, &text, port)?);
+        processes.push(start_server(place, kind, &text, port)?);
     }
-    let (cache_id, cache_port) = start_cache(place, &owner)?;
-    process_ids.push(cache_id);
+    let (cache_process, cache_port) = start_cache(place, &owner)?;
+    processes.push(cache_process);
     let port = free_port()?;
     let text = format!(
         "[DEFAULT]\nbind_ip = 127.0.0.1\nbind_port = {port}\nworkers = 0\nuser = {owner}\n\
@@ -54,33 +55,32 @@ pub(super) fn start(place: &Place) -> Result<Service> {
          [filter:catch_errors]\nuse = egg:swift#catch_errors\n\
          [filter:proxy-logging]\nuse = egg:swift#proxy_logging\n"
     );
-    process_ids.push(start_server(place, "proxy", &text, port)?);
+    processes.push(start_server(place, "proxy", &text, port)?);
     Ok(Service {
-        name: "swift",
+        name: "swift".to_owned(),
         version: format!("OpenStack Swift {}", package_version("swift-proxy")),
         url: format!("swift:cloud/store?auth=http://127.0.0.1:{port}/auth/v1.0"),
-        credentials: vec![("user", "test:ada".to_owned()), ("password", PASSWORD.to_owned())],
-        process_ids,
+        credentials: vec![
+            ("user".to_owned(), "test:ada".to_owned()),
+            ("password".to_owned(), PASSWORD.to_owned()),
+        ],
+        processes,
     })
 }
 
-fn start_server(place: &Place, kind: &str, text: &str, port: u16) -> Result<u32> {
+fn start_server(place: &Place, kind: &str, text: &str, port: u16) -> Result<Process> {
     let configuration = place.write(&format!("etc/{kind}-server.conf"), text)?;
     let mut command = Command::new(format!("/usr/bin/swift-{kind}-server"));
     // The packages of Debian want Debian's Python, whatever else is on the path.
     command.args([&configuration, "verbose"]).env("PATH", "/usr/bin:/bin:/usr/sbin:/sbin");
-    let process_id = place.spawn(kind, &mut command)?;
-    place.wait_for(process_id, port)?;
-    Ok(process_id)
+    place.serve(kind, &command, port)
 }
 
 /// Where TempAuth keeps the tokens that it gave.
-fn start_cache(place: &Place, owner: &str) -> Result<(u32, u16)> {
+fn start_cache(place: &Place, owner: &str) -> Result<(Process, u16)> {
     let port = free_port()?;
     let pid = place.path("cache/memcached.pid");
     let mut command = Command::new("memcached");
     command.args(["-l", "127.0.0.1", "-p", &port.to_string(), "-u", owner, "-P", &pid]);
-    let process_id = place.spawn("memcached", &mut command)?;
-    place.wait_for(process_id, port)?;
-    Ok((process_id, port))
+    Ok((place.serve("memcached", &command, port)?, port))
 }

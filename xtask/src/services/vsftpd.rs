@@ -32,17 +32,16 @@ pub(super) fn start(place: &Place) -> Result<Service> {
     )?;
     let mut command = Command::new("/usr/sbin/vsftpd");
     command.arg(&configuration);
-    let process_id = place.spawn("vsftpd", &mut command)?;
-    place.wait_for(process_id, port)?;
+    let process = place.serve("vsftpd", &command, port)?;
     Ok(Service {
-        name: "vsftpd",
+        name: "vsftpd".to_owned(),
         version: format!("vsftpd {}", package_version("vsftpd")),
         url: format!("ftp://127.0.0.1:{port}/data/store"),
         credentials: vec![
-            ("user", "anonymous".to_owned()),
-            ("password", PASSWORD.to_owned()),
-            ("certificate_file", certificate),
+            ("user".to_owned(), "anonymous".to_owned()),
+            ("password".to_owned(), PASSWORD.to_owned()),
+            ("certificate_file".to_owned(), certificate),
         ],
-        process_ids: vec![process_id],
+        processes: vec![process],
     })
 }

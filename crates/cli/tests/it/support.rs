@@ -25,6 +25,18 @@ pub(crate) struct Run {
 }
 
 impl Run {
+    /// What a program gave that has ended.
+    pub(crate) fn of(output: std::process::Output) -> Self {
+        use std::os::unix::process::ExitStatusExt;
+        let code = output.status.code().unwrap_or_else(|| -output.status.signal().unwrap_or(0));
+        Self {
+            code,
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+            bytes: output.stdout,
+        }
+    }
+
     #[track_caller]
     pub(crate) fn ok(self) -> Self {
         self.ends_with(0)
@@ -74,7 +86,7 @@ impl Device {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
-        run_of(child.wait_with_output().unwrap())
+        Run::of(child.wait_with_output().unwrap())
     }
 
     pub(crate) fn sync(&self) -> Run {
@@ -107,18 +119,7 @@ impl Device {
 }
 
 fn finish(mut command: Command) -> Run {
-    run_of(command.output().unwrap())
-}
-
-fn run_of(output: std::process::Output) -> Run {
-    use std::os::unix::process::ExitStatusExt;
-    let code = output.status.code().unwrap_or_else(|| -output.status.signal().unwrap_or(0));
-    Run {
-        code,
-        stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
-        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
-        bytes: output.stdout,
-    }
+    Run::of(command.output().unwrap())
 }
 
 /// Everything that is kept of a tree, as text.

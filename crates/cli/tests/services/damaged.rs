@@ -1,0 +1,99 @@
+//! Stores that are emptied, set back to yesterday, read-only or full, one after the other, under a workspace that goes on.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+
+use xtask::services::SMALL_ACCOUNT;
+
+use crate::stage::{Kept, Stage, THREE_OF_FIVE, TWO_COPIES, noise_of};
+
+/// Runs a program of the system that must do its work.
+fn system(words: &[&str], path: &Path) {
+    let status = Command::new(words[0]).args(&words[1..]).arg(path).status().unwrap();
+    assert!(status.success(), "{words:?} {}", path.display());
+}
+
+fn copy(from: &Path, to: &Path) {
+    system(&["cp", "-a", from.to_str().unwrap()], to);
+}
+
+/// Both devices write something new and get each other's.
+fn work(stage: &Stage, number: u8) {
+    stage.one.write(&format!("one/{number}"), noise_of(number, 1 << 20));
+    stage.other.write(&format!("other/{number}"), noise_of(number + 100, 300_000));
+    stage.settle();
+}
+
+/// The store at a server is that of the day before, and has forgotten what came since.
+fn set_back_to_yesterday(stage: &mut Stage, server: &str) {
+    let (data, yesterday) = (stage.data(server), stage.data(server).with_extension("yesterday"));
+    copy(&data, &yesterday);
+    work(stage, 10);
+    stage.running.kill(server).unwrap();
+    system(&["rm", "-r"], &data);
+    copy(&yesterday, &data);
+    stage.running.revive(server).unwrap();
+    work(stage, 11);
+    stage.assert_repaired();
+}
+
+/// Nothing can be written to the store at a server for a while.
+fn read_only(stage: &Stage, server: &str) {
+    let data = stage.data(server);
+    system(&["chmod", "-R", "a-w"], &data);
+    work(stage, 20);
+    system(&["chmod", "-R", "u+w"], &data);
+    stage.assert_repaired();
+}
+
+/// All data have gone from the store at a server, and nobody was told.
+fn emptied_of_data(stage: &Stage, server: &str) {
+    let find =
+        ["-type", "d", "(", "-name", "packs", "-o", "-name", "blocks", "-o", "-name", "pages", ")"];
+    let output = Command::new("find").arg(stage.data(server)).args(find).output().unwrap();
+    let found = String::from_utf8(output.stdout).unwrap();
+    assert!(found.lines().count() > 0, "there was nothing to take away");
+    for folder in found.lines() {
+        system(&["rm", "-r"], Path::new(folder));
+    }
+    work(stage, 30);
+    let third = stage.device("third");
+    stage.clone_into(&third, server);
+    assert_eq!(third.tree(), stage.one.tree());
+    stage.assert_repaired();
+}
+
+fn one_bad_day_after_the_other(name: &str, kept: &Kept) {
+    let mut stage = Stage::set(name, kept);
+    set_back_to_yesterday(&mut stage, "vsftpd");
+    read_only(&stage, "apache");
+    emptied_of_data(&stage, "samba");
+}
+
+#[test]
+fn stores_with_bad_days_keep_two_copies() {
+    one_bad_day_after_the_other("bad-days-copies", &TWO_COPIES);
+}
+
+#[test]
+fn stores_with_bad_days_keep_three_of_five_blocks() {
+    one_bad_day_after_the_other("bad-days-blocks", &THREE_OF_FIVE);
+}
+
+/// The mailbox is full in the middle of a sync. The rest goes on, and says what is missing; nothing is lost.
+#[test]
+fn store_that_is_full_does_not_block_the_others() {
+    let stage =
+        Stage::set_with("full", &THREE_OF_FIVE, BTreeMap::from([("dovecot", SMALL_ACCOUNT)]));
+    for number in 0..18 {
+        stage.one.write(&format!("large/{number}"), noise_of(number, 4 << 20));
+    }
+    stage.settle();
+    let third = stage.device("third");
+    stage.clone_into(&third, "openssh");
+    assert_eq!(third.tree(), stage.one.tree());
+    let found = stage.one.run(&["check", "--repair", "--json"]);
+    let found = found.ends_with(3).json();
+    assert!(found["missing"].as_u64() > Some(0) && found["lost"] == 0, "{found}");
+}
