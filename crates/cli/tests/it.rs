@@ -32,6 +32,8 @@ mod conflicts;
 mod crashes;
 #[path = "it/damage.rs"]
 mod damage;
+#[path = "it/demo.rs"]
+mod demo;
 #[path = "it/exchange.rs"]
 mod exchange;
 #[path = "it/exchanged.rs"]
