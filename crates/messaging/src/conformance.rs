@@ -81,7 +81,7 @@ pub fn cases() -> Vec<Case> {
 /// Runs these cases one after the other, and says at which it fails.
 pub async fn run_cases(cases: &[Case], fixture: &dyn Fixture) {
     for case in cases {
-        world::within(60, case.name, (case.run)(fixture)).await;
+        world::within(180, case.name, (case.run)(fixture)).await;
     }
 }
 

@@ -6,6 +6,8 @@
 //! Reading order: [`calls`], [`interface`](mod@interface), [`envelope`], [`transport`], [`messenger`], [`results`], then a
 //! transport: [`in_process`], `amqp`, `nats`, `websocket`.
 
+#[cfg(feature = "amqp")]
+pub mod amqp;
 pub mod body;
 pub mod calls;
 #[cfg(feature = "testing")]
@@ -16,6 +18,9 @@ pub mod in_process;
 pub mod interface;
 pub mod messenger;
 pub mod names;
+#[cfg(feature = "nats")]
+pub mod nats;
+mod pauses;
 pub mod results;
 pub mod transport;
 

@@ -10,7 +10,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use model::environment::random_bytes;
 use model::{Clock, Random};
 use parking_lot::Mutex;
 use tokio::sync::Semaphore;
@@ -21,6 +20,7 @@ use crate::calls::{Answer, CallOptions, Calls, CastOptions, Gathered, MultiOptio
 use crate::envelope::{Envelope, Kind};
 use crate::error::MessagingError;
 use crate::names::{InstanceId, Name, OperationId, ReplyAddress};
+use crate::pauses::Pauses;
 use crate::transport::{Parcel, Route, Source, Transport};
 use waiting::Waiting;
 
@@ -30,11 +30,14 @@ mod waiting;
 
 pub use serving::{ServeOptions, Serving};
 
-/// The first pause after a failed attempt to send.
-const PAUSE_MIN: Duration = Duration::from_millis(2);
+/// The pauses between attempts to send.
+const PAUSES: Pauses = Pauses { first: Duration::from_millis(4), longest: Duration::from_secs(1) };
 
-/// The longest pause between attempts to send.
-const PAUSE_MAX: Duration = Duration::from_secs(1);
+/// How long a transport may take for a message before it is given the message again.
+const SEND_PATIENCE: Duration = Duration::from_secs(5);
+
+/// How long an event is tried to be sent.
+const EVENT_PATIENCE: Duration = Duration::from_secs(1);
 
 /// Of how many topics the newest own event is remembered.
 const TOPICS_MAX: usize = 65_536;
@@ -220,7 +223,7 @@ impl Calls for Messenger {
         let core = &self.core;
         let mut envelope = core.envelope(Kind::Event, request, Duration::ZERO)?;
         (envelope.sequence, envelope.previous) = core.events.lock().next(&envelope.target);
-        let until = core.clock.elapsed() + PAUSE_MAX;
+        let until = core.clock.elapsed() + EVENT_PATIENCE;
         core.send_until(&Route::Event(envelope.target.clone()), &envelope, until).await
     }
 
@@ -308,7 +311,8 @@ impl Core {
             });
             let operation = envelope.operation;
             let parcel = Parcel { bytes: bytes.clone(), operation, expires_in };
-            let sent = self.within(until, self.transport.send(route, parcel)).await;
+            let patience = until.min(self.clock.elapsed() + SEND_PATIENCE);
+            let sent = self.within(patience, self.transport.send(route, parcel)).await;
             let error = match sent {
                 Some(Ok(())) => return Ok(()),
                 Some(Err(error)) if !error.is_retryable() => return Err(error),
@@ -341,10 +345,7 @@ impl Core {
         self.clock.sleep(self.pause_after(failures)).await;
     }
 
-    /// Returns how long to wait after so many failures: longer each time, and never the same for two instances.
     fn pause_after(&self, failures: u32) -> Duration {
-        let longest = PAUSE_MIN.saturating_mul(1 << failures.min(16)).min(PAUSE_MAX);
-        let random = u32::from_le_bytes(random_bytes(&*self.random));
-        longest.mul_f64(0.5 + 0.5 * f64::from(random) / f64::from(u32::MAX))
+        PAUSES.after(failures, &*self.random)
     }
 }

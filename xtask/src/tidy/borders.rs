@@ -35,6 +35,8 @@ const BORDERS: &[Border] = &[
     Border { word: "russh", homes: &["crates/storage/"], reason: DRIVERS },
     Border { word: "smb2", homes: &["crates/storage/"], reason: DRIVERS },
     Border { word: "async_imap", homes: &["crates/storage/"], reason: DRIVERS },
+    Border { word: "lapin", homes: &["crates/messaging/src/amqp"], reason: BROKERS },
+    Border { word: "async_nats", homes: &["crates/messaging/src/nats"], reason: BROKERS },
     Border { word: "axum", homes: &["crates/server/"], reason: "only the server has doors" },
     Border {
         word: "argon2",
@@ -59,6 +61,7 @@ const BORDERS: &[Border] = &[
     },
 ];
 
+const BROKERS: &str = "brokers are reached through messaging::Transport";
 const DRIVERS: &str = "stores are reached through storage::ObjectStore";
 
 /// Where SQL may stand. The simulated world opens both databases to damage and to judge them.

@@ -23,7 +23,7 @@ use crate::results::{Operation, RememberedResults, ResultStore, Work};
 use crate::transport::Transport;
 
 /// How long a test waits for what must happen.
-const PATIENCE: Duration = Duration::from_secs(40);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Waits for work, and fails with its name when it takes too many seconds.
 pub async fn within<T>(seconds: u64, what: &str, work: impl Future<Output = T>) -> T {
@@ -94,7 +94,7 @@ pub fn fresh_name(start: &str) -> Name {
 /// Starts a messenger.
 pub async fn messenger(transport: Arc<dyn Transport>, options: MessengerOptions) -> Messenger {
     let clock = Arc::new(RealClock::default());
-    within(40, "starting a messenger", async {
+    within(120, "starting a messenger", async {
         loop {
             let (transport, clock) = (Arc::clone(&transport), Arc::clone(&clock));
             let dice = Arc::new(Dice::default());
@@ -377,18 +377,16 @@ impl Service {
         let messenger = messenger(fixture.server().await, MessengerOptions::default()).await;
         let worker = Worker { number, tally: Arc::clone(&self.tally), deed };
         let worker = Arc::new(LabourDispatcher(worker));
-        let serving = within(40, "serving", async {
-            loop {
-                match messenger.serve(&self.name, worker.clone(), options.clone()).await {
-                    Ok(serving) => return serving,
-                    Err(error) if error.is_retryable() => {
-                        tokio::time::sleep(Duration::from_millis(50)).await;
-                    }
-                    Err(error) => panic!("a service is not served: {error}"),
+        let start = tokio::time::Instant::now();
+        let serving = loop {
+            match messenger.serve(&self.name, worker.clone(), options.clone()).await {
+                Ok(serving) => break serving,
+                Err(error) if error.is_retryable() && start.elapsed() < PATIENCE => {
+                    tokio::time::sleep(Duration::from_millis(50)).await;
                 }
+                Err(error) => panic!("a service is not served: {error}"),
             }
-        })
-        .await;
+        };
         Instance { serving, messenger }
     }
 
