@@ -23,6 +23,8 @@ pub mod nats;
 mod pauses;
 pub mod results;
 pub mod transport;
+#[cfg(feature = "websocket")]
+pub mod websocket;
 
 pub use body::Encoding;
 pub use calls::{Answer, CallOptions, Calls, CastOptions, Gathered, MultiOptions, Request};
