@@ -1,4 +1,4 @@
-//! Real servers on loopback for the tests of the stores: started with throw-away data, found by the tests, removed.
+//! Real servers on loopback for the tests of stores and message calls: started with throw-away data, found by the tests, removed.
 //!
 //! *Participants*: `cargo xtask services start|test|stop|status|env`, the tests that read the file named by the variable
 //! `SYNCLINE_SERVICES`, Debian's packages and PyPI. *Goals*: the programs that people really run, none of them written
@@ -12,9 +12,11 @@ mod dovecot;
 mod fake_gcs;
 mod keeper;
 mod moto;
+mod nats;
 mod openssh;
 mod place;
 mod processes;
+mod rabbitmq;
 mod running;
 mod samba;
 mod swift;
@@ -43,7 +45,7 @@ const USAGE: &str = "\
 usage: cargo xtask services <start [NAME...] | test | stop | status | env>
 
   start     installs what is missing (apt, pip, npm, go) and starts all, or those named
-  test      starts all, runs the tests of the stores against them, and stops them
+  test      starts all, runs the tests that need real servers, and stops them
   stop      ends them and removes their data
   status    says which are running, as JSON
   env       prints the line that makes a shell's tests use them";
@@ -57,7 +59,7 @@ struct Recipe {
     start: fn(&Place) -> Result<Service>,
 }
 
-const RECIPES: [Recipe; 9] = [
+const RECIPES: [Recipe; 11] = [
     Recipe {
         name: "openssh",
         programs: &["/usr/sbin/sshd", "ssh-keygen"],
@@ -101,7 +103,7 @@ const RECIPES: [Recipe; 9] = [
         start: azurite::start,
     },
     Recipe {
-        name: "fake-gcs",
+        name: fake_gcs::NAME,
         programs: &["go"],
         packages: &["golang-go"],
         start: fake_gcs::start,
@@ -111,6 +113,18 @@ const RECIPES: [Recipe; 9] = [
         programs: &["/usr/bin/swift-proxy-server", "/usr/bin/swift-object-server", "memcached"],
         packages: &["swift-proxy", "swift-account", "swift-container", "swift-object", "memcached"],
         start: swift::start,
+    },
+    Recipe {
+        name: "rabbitmq",
+        programs: &[rabbitmq::PROGRAM, "/usr/bin/epmd"],
+        packages: &["rabbitmq-server"],
+        start: rabbitmq::start,
+    },
+    Recipe {
+        name: "nats",
+        programs: &["nats-server"],
+        packages: &["nats-server"],
+        start: nats::start,
     },
 ];
 
@@ -122,7 +136,7 @@ pub fn run(mut arguments: Arguments) -> Result<()> {
             println!("{}", fs::read_to_string(&path)?.trim_end());
             Ok(())
         }
-        Some("test") => arguments.finish().and_then(|()| test()),
+        Some("test") => arguments.finish().and_then(|()| test(Extent::All)),
         Some("stop") => arguments.finish().and_then(|()| stop()),
         Some("status") => arguments.finish().and_then(|()| status()),
         // Started by `test`, to end the services whatever becomes of it.
@@ -136,21 +150,48 @@ pub fn run(mut arguments: Arguments) -> Result<()> {
     }
 }
 
-/// Installs all services that are missing.
-pub fn install_all() -> Result<()> {
-    install(&RECIPES.iter().collect::<Vec<_>>())?;
+/// Installs what is missing of the services of the test run.
+pub fn install_for_test_run() -> Result<()> {
+    let names = Extent::TestRun.names();
+    let is_wanted = |recipe: &&Recipe| names.iter().any(|name| name == recipe.name);
+    install(&RECIPES.iter().filter(is_wanted).collect::<Vec<_>>())?;
     moto::install()
 }
 
-/// Starts all services, runs the tests that need them, and stops them, whatever the tests said, and even if somebody ends
+/// Which services are tested.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Extent {
+    /// Those that a fresh machine has within a minute or two.
+    TestRun,
+    /// Every one.
+    All,
+}
+
+/// Left out of the test run: these take Go and minutes to build, or are not part of the program yet.
+const ON_DEMAND: [&str; 3] = [fake_gcs::NAME, "rabbitmq", "nats"];
+
+impl Extent {
+    fn names(self) -> Vec<String> {
+        let names = RECIPES.iter().map(|recipe| recipe.name);
+        names
+            .filter(|name| self == Self::All || !ON_DEMAND.contains(name))
+            .map(str::to_owned)
+            .collect()
+    }
+}
+
+/// Starts services, runs the tests that need them, and stops them, whatever the tests said, and even if somebody ends
 /// this program meanwhile.
-pub fn test() -> Result<()> {
+pub fn test(extent: Extent) -> Result<()> {
     refuse_a_second_start()?;
     let keeper = Keeper::start()?;
-    let state = start(&[])?;
+    let state = start(&extent.names())?;
     let mut command = test_run::cargo();
     // Every package is named, so that features and with them the build are those of the other tests.
     command.args(["test", "--workspace", "--test", "services"]).env(VARIABLE, &state);
+    if matches!(extent, Extent::All) {
+        command.args(["--features", "messaging/brokers-tests", "--test", "brokers"]);
+    }
     let tested = process::run(&mut command);
     let stopped = stop();
     keeper.dismiss()?;

@@ -5,7 +5,8 @@ use std::time::Instant;
 
 use crate::arguments::Arguments;
 use crate::failure::{Context, Failure, Result, fail};
-use crate::{process, repository_root, services, tidy};
+use crate::services::{self, Extent};
+use crate::{process, repository_root, tidy};
 
 struct Section {
     name: &'static str,
@@ -106,13 +107,13 @@ fn run_section(section: &Section) -> Result<()> {
 
 /// Where the servers cannot be had, the section does not pass in silence: the run fails and says what leaves it out.
 fn run_services() -> Result<()> {
-    services::install_all().map_err(|failure| {
+    services::install_for_test_run().map_err(|failure| {
         Failure::new(format!(
             "it did not run, because the servers could not be installed: {failure}\n\
              `cargo xtask test --without {SERVICES}` leaves it out, and says so"
         ))
     })?;
-    services::test()
+    services::test(Extent::TestRun)
 }
 
 /// The cargo that started us, in the repository's root.

@@ -1,7 +1,8 @@
 //! Every driver of a store in a network against a real server on loopback.
 //!
 //! `cargo xtask services start` starts the servers; the variable `SYNCLINE_SERVICES` names the file with their addresses.
-//! Nothing here is skipped: without the variable, or without one of the servers, these tests fail.
+//! Without the variable, or without one of the servers, these tests fail; only fake-gcs-server, which takes Go to build, is left
+//! out with words where it was not started.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail as the tests themselves do")]
 #![expect(

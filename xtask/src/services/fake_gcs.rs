@@ -7,6 +7,9 @@ use super::place::{Place, free_port};
 use crate::failure::Result;
 use crate::{process, repository_root};
 
+/// Its name here.
+pub(super) const NAME: &str = "fake-gcs";
+
 const PACKAGE: &str = "github.com/fsouza/fake-gcs-server";
 const RELEASE: &str = "v1.56.1";
 
@@ -21,10 +24,10 @@ pub(super) fn start(place: &Place) -> Result<Service> {
     let mut command = Command::new(program);
     command.args(["-scheme", "http", "-host", "127.0.0.1", "-port", &port.to_string()]);
     command.args(["-backend", "memory", "-data", &data, "-log-level", "error"]);
-    let process_id = place.spawn("fake-gcs", &mut command)?;
+    let process_id = place.spawn(NAME, &mut command)?;
     place.wait_for(process_id, port)?;
     Ok(Service {
-        name: "fake-gcs",
+        name: NAME,
         version: format!("fake-gcs-server {RELEASE}"),
         url: format!("gcs:{BUCKET}/store?endpoint=http://127.0.0.1:{port}"),
         credentials: Vec::new(),

@@ -3,7 +3,7 @@
 use storage::object_store::list_all;
 use storage::probe::{ProbeOptions, ProbeReport, probe};
 
-use crate::place::server;
+use crate::place::{server, started};
 
 #[expect(clippy::print_stdout, reason = "the guide to the stores quotes these words")]
 async fn probed(name: &str) -> ProbeReport {
@@ -19,7 +19,9 @@ async fn probed(name: &str) -> ProbeReport {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn these_may_hold_data_and_take_part_in_agreement() {
-    for name in ["openssh", "vsftpd", "samba", "apache", "moto", "dovecot", "fake-gcs", "azurite"] {
+    for name in
+        started(&["openssh", "vsftpd", "samba", "apache", "moto", "dovecot", "fake-gcs", "azurite"])
+    {
         let report = probed(name).await;
         assert!(report.may_take_part_in_agreement(), "{name}: {report:?}");
     }

@@ -6,7 +6,7 @@ use storage::credentials::{HOST_KEY, PASSWORD, SECRET_KEY};
 use storage::object_store::list_all;
 use storage::{ObjectKey, ObjectStore, Opening, PutMode, StorageError};
 
-use crate::place::server;
+use crate::place::{server, started};
 
 fn key(text: &str) -> ObjectKey {
     ObjectKey::new(text).unwrap()
@@ -39,9 +39,9 @@ async fn a_server_with_another_key_than_the_trusted_one_is_told_nothing() {
 
 #[tokio::test]
 async fn a_store_that_was_never_written_is_not_reachable_and_stays_so() {
-    for name in
-        ["openssh", "vsftpd", "samba", "apache", "dovecot", "moto", "swift", "fake-gcs", "azurite"]
-    {
+    for name in started(&[
+        "openssh", "vsftpd", "samba", "apache", "dovecot", "moto", "swift", "fake-gcs", "azurite",
+    ]) {
         let server = server(name);
         let url = server.fresh_url();
         for _ in 0..2 {
@@ -61,9 +61,9 @@ async fn a_store_that_was_never_written_is_not_reachable_and_stays_so() {
 
 #[tokio::test]
 async fn a_server_that_is_gone_is_not_an_empty_store() {
-    for name in
-        ["openssh", "vsftpd", "samba", "apache", "dovecot", "moto", "swift", "fake-gcs", "azurite"]
-    {
+    for name in started(&[
+        "openssh", "vsftpd", "samba", "apache", "dovecot", "moto", "swift", "fake-gcs", "azurite",
+    ]) {
         let server = server(name);
         let (before, after) = server.url.rsplit_once(':').unwrap();
         let digits = after.chars().take_while(char::is_ascii_digit).count();
@@ -87,9 +87,9 @@ async fn a_wrong_secret_key_is_not_shown() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_devices_see_one_store() {
-    for name in
-        ["openssh", "vsftpd", "samba", "apache", "dovecot", "moto", "swift", "fake-gcs", "azurite"]
-    {
+    for name in started(&[
+        "openssh", "vsftpd", "samba", "apache", "dovecot", "moto", "swift", "fake-gcs", "azurite",
+    ]) {
         let server = server(name);
         let url = server.fresh_url();
         let open = || server.open(&url, Opening::CreateIfMissing).unwrap();
@@ -109,7 +109,9 @@ async fn two_devices_see_one_store() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn of_two_devices_that_create_at_once_one_wins() {
-    for name in ["openssh", "vsftpd", "samba", "apache", "dovecot", "moto", "fake-gcs", "azurite"] {
+    for name in
+        started(&["openssh", "vsftpd", "samba", "apache", "dovecot", "moto", "fake-gcs", "azurite"])
+    {
         let server = server(name);
         let url = server.fresh_url();
         let open = || server.open(&url, Opening::CreateIfMissing).unwrap();

@@ -1,0 +1,24 @@
+//! NATS with JetStream, for everybody on loopback.
+
+use std::process::Command;
+
+use super::Service;
+use super::place::{Place, free_port, version};
+use crate::failure::Result;
+
+pub(super) fn start(place: &Place) -> Result<Service> {
+    let port = free_port()?;
+    let data = place.make_folder("data", "root")?;
+    let mut command = Command::new("nats-server");
+    command.args(["--addr", "127.0.0.1", "--port", &port.to_string(), "--jetstream"]);
+    command.args(["--store_dir", &data]);
+    let process_id = place.spawn("nats", &mut command)?;
+    place.wait_for(process_id, port)?;
+    Ok(Service {
+        name: "nats",
+        version: version("nats-server", "--version"),
+        url: format!("nats://127.0.0.1:{port}"),
+        credentials: Vec::new(),
+        process_ids: vec![process_id],
+    })
+}

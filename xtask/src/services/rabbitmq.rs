@@ -1,0 +1,52 @@
+//! RabbitMQ: a node of its own, with throw-away data.
+
+use std::os::unix::fs::symlink;
+use std::process::Command;
+
+use super::Service;
+use super::place::{Place, free_port, package_version};
+use crate::failure::{Context, Result};
+
+/// The program itself: what stands in the path changes to another user first, which owns another folder.
+pub(super) const PROGRAM: &str = "/usr/lib/rabbitmq/bin/rabbitmq-server";
+
+pub(super) fn start(place: &Place) -> Result<Service> {
+    let (port, nodes_port, names_port) = (free_port()?, free_port()?, free_port()?);
+    // The registry of nodes would start by itself, but outlive everything. By this name it is known as ours.
+    let names = place.path("epmd");
+    symlink("/usr/bin/epmd", &names).context(&names)?;
+    let mut command = Command::new(&names);
+    command.args(["-address", "127.0.0.1", "-port", &names_port.to_string()]);
+    let names_id = place.spawn("names", &mut command)?;
+    place.wait_for(names_id, names_port)?;
+    let home = place.make_folder("home", "root")?;
+    let configuration = place.write(
+        "rabbitmq.conf",
+        &format!("listeners.tcp.local = 127.0.0.1:{port}\ndisk_free_limit.absolute = 50MB\n"),
+    )?;
+    let plugins = place.write("plugins", "[].\n")?;
+    let mut command = Command::new(PROGRAM);
+    // It does not mean anything but that this process is ours.
+    command.args(["-syncline", &home]);
+    command
+        .env("HOME", &home)
+        .env("ERL_EPMD_PORT", names_port.to_string())
+        .env("ERL_EPMD_ADDRESS", "127.0.0.1")
+        .env("RABBITMQ_CONFIG_FILE", configuration)
+        .env("RABBITMQ_CONF_ENV_FILE", "/dev/null")
+        .env("RABBITMQ_DIST_PORT", nodes_port.to_string())
+        .env("RABBITMQ_ENABLED_PLUGINS_FILE", plugins)
+        .env("RABBITMQ_LOGS", "-")
+        .env("RABBITMQ_MNESIA_BASE", place.path("data"))
+        .env("RABBITMQ_NODENAME", format!("syncline{port}@localhost"))
+        .env("RABBITMQ_PID_FILE", place.path("process-id"));
+    let process_id = place.spawn("rabbitmq", &mut command)?;
+    place.wait_for(process_id, port)?;
+    Ok(Service {
+        name: "rabbitmq",
+        version: format!("RabbitMQ {}", package_version("rabbitmq-server")),
+        url: format!("amqp://127.0.0.1:{port}/%2f"),
+        credentials: vec![("user", "guest".to_owned()), ("password", "guest".to_owned())],
+        process_ids: vec![process_id, names_id],
+    })
+}
