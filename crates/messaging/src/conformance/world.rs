@@ -190,7 +190,9 @@ pub struct Done {
     pub under_way_max: usize,
     /// Whether those who wait may go on.
     pub is_released: bool,
-    /// How often somebody heard of missed events.
+    /// How often the record of an operation was asked for.
+    pub asked: u32,
+    /// How often somebody heard of missed events, or died.
     pub missed: u32,
 }
 
@@ -419,6 +421,7 @@ pub struct DiesAfterRecording {
 impl ResultStore for DiesAfterRecording {
     async fn once(&self, operation: &Operation, work: Work<'_>) -> Result<Bytes, Fault> {
         let result = self.results.once(operation, work).await;
+        self.tally.note(|done| done.asked += 1);
         let dies = self
             .deaths
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |deaths| deaths.checked_sub(1));
