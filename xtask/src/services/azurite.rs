@@ -21,16 +21,15 @@ pub(super) fn start(place: &Place) -> Result<Service> {
     let mut command = Command::new("node");
     command.arg(program).args(["--blobHost", "127.0.0.1", "--blobPort", &port.to_string()]);
     command.args(["--location", &place.path("data"), "--silent", "--skipApiVersionCheck"]);
-    let process_id = place.spawn("azurite", &mut command)?;
-    place.wait_for(process_id, port)?;
+    let process = place.serve("azurite", &command, port)?;
     Ok(Service {
-        name: "azurite",
+        name: "azurite".to_owned(),
         version: format!("Azurite {RELEASE}"),
         url: format!(
             "azblob:cloud/store?account={ACCOUNT}&endpoint=http://127.0.0.1:{port}/{ACCOUNT}"
         ),
-        credentials: vec![("secret_key", KEY.to_owned())],
-        process_ids: vec![process_id],
+        credentials: vec![("secret_key".to_owned(), KEY.to_owned())],
+        processes: vec![process],
     })
 }
 

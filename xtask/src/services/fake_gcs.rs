@@ -24,14 +24,13 @@ pub(super) fn start(place: &Place) -> Result<Service> {
     let mut command = Command::new(program);
     command.args(["-scheme", "http", "-host", "127.0.0.1", "-port", &port.to_string()]);
     command.args(["-backend", "memory", "-data", &data, "-log-level", "error"]);
-    let process_id = place.spawn(NAME, &mut command)?;
-    place.wait_for(process_id, port)?;
+    let process = place.serve(NAME, &command, port)?;
     Ok(Service {
-        name: NAME,
+        name: NAME.to_owned(),
         version: format!("fake-gcs-server {RELEASE}"),
         url: format!("gcs:{BUCKET}/store?endpoint=http://127.0.0.1:{port}"),
         credentials: Vec::new(),
-        process_ids: vec![process_id],
+        processes: vec![process],
     })
 }
 

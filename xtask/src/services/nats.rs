@@ -12,13 +12,12 @@ pub(super) fn start(place: &Place) -> Result<Service> {
     let mut command = Command::new("nats-server");
     command.args(["--addr", "127.0.0.1", "--port", &port.to_string(), "--jetstream"]);
     command.args(["--store_dir", &data]);
-    let process_id = place.spawn("nats", &mut command)?;
-    place.wait_for(process_id, port)?;
+    let process = place.serve("nats", &command, port)?;
     Ok(Service {
-        name: "nats",
+        name: "nats".to_owned(),
         version: version("nats-server", "--version"),
         url: format!("nats://127.0.0.1:{port}"),
         credentials: Vec::new(),
-        process_ids: vec![process_id],
+        processes: vec![process],
     })
 }

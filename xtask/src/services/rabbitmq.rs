@@ -17,8 +17,7 @@ pub(super) fn start(place: &Place) -> Result<Service> {
     symlink("/usr/bin/epmd", &names).context(&names)?;
     let mut command = Command::new(&names);
     command.args(["-address", "127.0.0.1", "-port", &names_port.to_string()]);
-    let names_id = place.spawn("names", &mut command)?;
-    place.wait_for(names_id, names_port)?;
+    let names_process = place.serve("names", &command, names_port)?;
     let home = place.make_folder("home", "root")?;
     let configuration = place.write(
         "rabbitmq.conf",
@@ -40,13 +39,15 @@ pub(super) fn start(place: &Place) -> Result<Service> {
         .env("RABBITMQ_MNESIA_BASE", place.path("data"))
         .env("RABBITMQ_NODENAME", format!("syncline{port}@localhost"))
         .env("RABBITMQ_PID_FILE", place.path("process-id"));
-    let process_id = place.spawn("rabbitmq", &mut command)?;
-    place.wait_for(process_id, port)?;
+    let process = place.serve("rabbitmq", &command, port)?;
     Ok(Service {
-        name: "rabbitmq",
+        name: "rabbitmq".to_owned(),
         version: format!("RabbitMQ {}", package_version("rabbitmq-server")),
         url: format!("amqp://127.0.0.1:{port}/%2f"),
-        credentials: vec![("user", "guest".to_owned()), ("password", "guest".to_owned())],
-        process_ids: vec![process_id, names_id],
+        credentials: vec![
+            ("user".to_owned(), "guest".to_owned()),
+            ("password".to_owned(), "guest".to_owned()),
+        ],
+        processes: vec![process, names_process],
     })
 }
