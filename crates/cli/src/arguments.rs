@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use model::VersionPolicy;
 
 /// Personal cloud: keeps folders equal across devices, through a server or a plain store.
 #[derive(Debug, Parser)]
@@ -128,6 +129,8 @@ pub(crate) enum Command {
     Pair(FolderArgument),
     /// Find out whether everything is stored as it should be, and repair it.
     Check(CheckArguments),
+    /// Remove old versions by policy, and what nothing refers to.
+    Cleanup(CleanupArguments),
     /// Run a server.
     Serve(ServeArguments),
     /// Manage the accounts of a server.
@@ -401,6 +404,21 @@ pub(crate) struct CheckArguments {
     /// Read all data and compare it with its names; without this only lists are compared.
     #[arg(long)]
     pub(crate) read_data: bool,
+}
+
+/// Arguments of `cleanup`.
+#[derive(Debug, Args)]
+pub(crate) struct CleanupArguments {
+    /// The folder.
+    #[command(flatten)]
+    pub(crate) folder: FolderArgument,
+    /// Which versions the workspace keeps from now on, such as all:10m,1m:1h,1h:3d,1d:30d,deleted:30d (the default): all of the
+    /// last ten minutes, then the last of each minute for an hour, and so on.
+    #[arg(long, value_name = "RULES")]
+    pub(crate) keep: Option<VersionPolicy>,
+    /// Believe the clock of this computer although it is a year ahead of everything in the workspace.
+    #[arg(long)]
+    pub(crate) trust_clock: bool,
 }
 
 /// What to do with the stores of the workspace of the folder.

@@ -7,6 +7,7 @@ use crate::error::Result;
 mod backend;
 mod cat;
 mod check;
+mod cleanup;
 mod clone;
 mod completion;
 mod conflicts;
@@ -62,6 +63,7 @@ pub(crate) fn run(context: &Context<'_>, command: &Command) -> Result<u8> {
         Command::Key(command) => key::run(context, command),
         Command::Pair(arguments) => pair::run(context, arguments),
         Command::Check(arguments) => check::run(context, arguments),
+        Command::Cleanup(arguments) => cleanup::run(context, arguments),
         Command::Serve(arguments) => serve::run(context, arguments),
         Command::User(command) => user::run(context, command),
         Command::Doctor(arguments) => doctor::run(context, arguments),

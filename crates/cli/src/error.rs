@@ -72,6 +72,12 @@ codes! {
     SettingsChanged = "E0211", 1;
     /// Another device removes what is stored twice.
     NotOurTurn = "E0212", 11;
+    /// A cleanup has removed the content of the version.
+    CleanedUp = "E0213", 1;
+    /// The clock of this computer is far ahead of everything that was ever written.
+    ClockAhead = "E0214", 1;
+    /// Other devices wrote whenever a cleanup was about to remove something.
+    Overtaken = "E0215", 1;
     /// No space is left on this computer.
     NoSpaceHere = "E0301", 7;
     /// No space is left in the store or the quota.

@@ -50,7 +50,13 @@ impl Progress {
                 Event::Step("scan") => "looking for changes".to_owned(),
                 Event::Step("fetch") => "learning what others did".to_owned(),
                 Event::Step("push") => "sending".to_owned(),
+                Event::Step("survey") => "finding out what is needed".to_owned(),
+                Event::Step("repack") => "writing packs anew without what is not needed".to_owned(),
                 Event::Step(step) => (*step).to_owned(),
+                Event::Cleaned { packs, total } => {
+                    let total = text::counted(*total, "pack", "packs");
+                    format!("removing {} of {total}", text::count(*packs))
+                }
                 Event::Read { files, total } => progress("reading", *files, *total),
                 Event::Written { files, total } => progress("writing", *files, *total),
                 Event::Sent(_) => {

@@ -187,7 +187,14 @@ async fn checkpoint(fixture: &dyn Fixture) {
     for op in 0..3 {
         head = log.commit(&commit(fixture, 0, op, head)).await.expect("commit");
         let page = PageId::from_bytes([op; 32]);
-        published.push(Checkpoint { head, nodes: page, node_count: 1, packs: page, seal: None });
+        published.push(Checkpoint {
+            head,
+            nodes: page,
+            node_count: 1,
+            packs: page,
+            fence: 0,
+            seal: None,
+        });
     }
     for (publish, newest) in [(1, 1), (2, 2), (0, 2), (2, 2)] {
         log.publish_checkpoint(&published[publish]).await.expect("publish");

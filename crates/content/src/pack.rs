@@ -25,11 +25,18 @@ use model::content::CHUNK_SIZE_MAX;
 /// The format version of plain packs.
 pub const PACK_VERSION: u8 = 1;
 
-/// The format version of sealed packs, and the newest that is read.
+/// The format version of sealed packs.
 pub const SEALED_PACK_VERSION: u8 = 2;
+
+/// The format version of plain packs that were written after a cleanup, and the newest that is read. They hold the number of
+/// the last fence, so that no pack that a cleanup has removed comes back under its name.
+pub const FENCED_PACK_VERSION: u8 = 3;
 
 /// How a plain pack begins: a name, and the version.
 const HEADER: [u8; 8] = *b"SYNPACK\x01";
+
+/// How a plain pack begins that was written after a cleanup.
+const FENCED_HEADER: [u8; 8] = *b"SYNPACK\x03";
 
 /// How a sealed pack begins.
 const SEALED_HEADER: [u8; 8] = *b"SYNPACK\x02";

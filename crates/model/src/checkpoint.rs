@@ -49,6 +49,8 @@ pub struct Checkpoint {
     pub node_count: u64,
     /// Hash tree of [`PackId`] to [`PackPlace`].
     pub packs: PageId,
+    /// The sequence number of the last fence (see [`crate::fence`]), 0 before the first.
+    pub fence: u64,
     /// What proves that a member made it, in a sealed workspace.
     pub seal: Option<CheckpointSeal>,
 }
@@ -280,6 +282,9 @@ impl Encode for Checkpoint {
         self.nodes.encode(encoder);
         encoder.unsigned(self.node_count);
         self.packs.encode(encoder);
+        if self.fence > 0 {
+            encoder.unsigned(self.fence);
+        }
         if let Some(seal) = &self.seal {
             assert!(
                 encoder.is_sealed(),
@@ -297,11 +302,12 @@ impl Decode for Checkpoint {
         let nodes = PageId::decode(decoder)?;
         let node_count = decoder.unsigned()?;
         let packs = PageId::decode(decoder)?;
+        let fence = if decoder.is_of_cleanup() { decoder.unsigned()? } else { 0 };
         let seal = match decoder.is_sealed() {
             true => Some(CheckpointSeal { epoch: decoder.unsigned32()?, tag: decoder.array()? }),
             false => None,
         };
-        Ok(Self { head, nodes, node_count, packs, seal })
+        Ok(Self { head, nodes, node_count, packs, fence, seal })
     }
 }
 
@@ -311,6 +317,10 @@ impl Message for Checkpoint {
 
     fn is_sealed(&self) -> bool {
         self.seal.is_some()
+    }
+
+    fn is_of_cleanup(&self) -> bool {
+        self.fence > 0
     }
 }
 

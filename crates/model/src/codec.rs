@@ -17,9 +17,16 @@ use crate::ids::{
 /// The version of every message of a plain workspace.
 pub const FORMAT_VERSION: u8 = 1;
 
-/// The version of messages that hold something sealed (`docs/design/keys.md`), and the newest that is read. A program
-/// that knows no sealed workspaces refuses them by name.
+/// The version of messages that hold something sealed (`docs/design/keys.md`). A program that knows no sealed workspaces
+/// refuses them by name.
 pub const SEALED_VERSION: u8 = 2;
+
+/// What is added to the version of messages that speak of a cleanup (`docs/design/cleanup.md`): 3 in a plain workspace, 4 in a
+/// sealed one. A program that knows no cleanup refuses them by name, since it would lose bytes if it went on without.
+pub const CLEANUP_STEP: u8 = 2;
+
+/// The newest version that is read.
+pub const NEWEST_VERSION: u8 = SEALED_VERSION + CLEANUP_STEP;
 
 /// Bytes that are not the canonical encoding of the expected value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -67,7 +74,7 @@ pub enum DecodeError {
         expected: &'static str,
     },
     /// The bytes were written by a newer version of Syncline.
-    #[error("this {kind} has format version {version}; the newest known here is {SEALED_VERSION}")]
+    #[error("this {kind} has format version {version}; the newest known here is {NEWEST_VERSION}")]
     NewerVersion {
         /// The kind of message.
         kind: &'static str,
@@ -80,14 +87,21 @@ pub enum DecodeError {
 #[derive(Debug, Default)]
 pub struct Encoder {
     bytes: Vec<u8>,
-    /// Whether the message has [`SEALED_VERSION`].
+    /// Whether the message has a version for sealed things.
     is_sealed: bool,
+    /// Whether the message has a version for cleanup.
+    is_of_cleanup: bool,
 }
 
 impl Encoder {
-    /// Tells whether the message has [`SEALED_VERSION`], so that values write their sealed fields.
+    /// Tells whether the message has a version for sealed things, so that values write their sealed fields.
     pub fn is_sealed(&self) -> bool {
         self.is_sealed
+    }
+
+    /// Tells whether the message has a version for cleanup, so that values write what belongs to it.
+    pub fn is_of_cleanup(&self) -> bool {
+        self.is_of_cleanup
     }
 
     /// Returns what was encoded so far.
@@ -142,19 +156,26 @@ impl Encoder {
 pub struct Decoder<'a> {
     bytes: &'a [u8],
     offset: usize,
-    /// Whether the message has [`SEALED_VERSION`].
+    /// Whether the message has a version for sealed things.
     is_sealed: bool,
+    /// Whether the message has a version for cleanup.
+    is_of_cleanup: bool,
 }
 
 impl<'a> Decoder<'a> {
     /// Starts at the first byte.
     pub fn new(bytes: &'a [u8]) -> Self {
-        Self { bytes, offset: 0, is_sealed: false }
+        Self { bytes, offset: 0, is_sealed: false, is_of_cleanup: false }
     }
 
-    /// Tells whether the message has [`SEALED_VERSION`], so that values have their sealed fields.
+    /// Tells whether the message has a version for sealed things, so that values have their sealed fields.
     pub fn is_sealed(&self) -> bool {
         self.is_sealed
+    }
+
+    /// Tells whether the message has a version for cleanup, so that values have what belongs to it.
+    pub fn is_of_cleanup(&self) -> bool {
+        self.is_of_cleanup
     }
 
     /// Returns the number of bytes that are left.
@@ -286,17 +307,23 @@ pub trait Message: Encode + Decode {
     /// The kind, for error texts.
     const KIND: &'static str;
 
-    /// Tells whether anything in it is sealed, which makes it a message of [`SEALED_VERSION`].
+    /// Tells whether anything in it is sealed, which gives it a version of its own.
     fn is_sealed(&self) -> bool {
+        false
+    }
+
+    /// Tells whether it speaks of a cleanup, which gives it a version of its own.
+    fn is_of_cleanup(&self) -> bool {
         false
     }
 }
 
 /// Encodes a message with its magic byte and version.
 pub fn encode_message<T: Message>(message: &T) -> Vec<u8> {
-    let is_sealed = message.is_sealed();
-    let mut encoder = Encoder { is_sealed, ..Encoder::default() };
-    encoder.raw(&[T::MAGIC, if is_sealed { SEALED_VERSION } else { FORMAT_VERSION }]);
+    let (is_sealed, is_of_cleanup) = (message.is_sealed(), message.is_of_cleanup());
+    let mut encoder = Encoder { is_sealed, is_of_cleanup, ..Encoder::default() };
+    let version = if is_sealed { SEALED_VERSION } else { FORMAT_VERSION };
+    encoder.raw(&[T::MAGIC, version + CLEANUP_STEP * u8::from(is_of_cleanup)]);
     message.encode(&mut encoder);
     encoder.into_bytes()
 }
@@ -311,17 +338,21 @@ pub fn decode_message<T: Message>(bytes: &[u8]) -> Result<T, DecodeError> {
     if magic != T::MAGIC {
         return Err(DecodeError::WrongKind { expected: T::KIND });
     }
-    if version > SEALED_VERSION {
+    if version > NEWEST_VERSION {
         return Err(DecodeError::NewerVersion { kind: T::KIND, version });
     }
     if version == 0 {
         return Err(decoder.invalid("version", "zero"));
     }
-    decoder.is_sealed = version == SEALED_VERSION;
+    decoder.is_of_cleanup = version > SEALED_VERSION;
+    decoder.is_sealed = version == SEALED_VERSION || version == NEWEST_VERSION;
     let message = T::decode(&mut decoder)?;
     // One message has one encoding: nothing plain may be dressed up as sealed.
     if message.is_sealed() != decoder.is_sealed {
         return Err(decoder.invalid("version", "it says sealed, and nothing in it is"));
+    }
+    if message.is_of_cleanup() != decoder.is_of_cleanup {
+        return Err(decoder.invalid("version", "it says the wrong thing about a cleanup"));
     }
     decoder.finish()?;
     Ok(message)

@@ -235,4 +235,8 @@ impl Message for Commit {
     fn is_sealed(&self) -> bool {
         self.seal.is_some()
     }
+
+    fn is_of_cleanup(&self) -> bool {
+        self.changes.iter().any(|change| change.node.is_of_cleanup())
+    }
 }

@@ -4,10 +4,13 @@
 //! paper accepts a change whose node is unknown, or whose base is the current version, and answers every other
 //! one with the current version. Here an unknown node has version 0 and a new node has base 0, which makes one
 //! rule of both: *the base must be the current version*.
+//!
+//! A *fence* ([`crate::fence`]) adds one rule: it stands only where its author has seen everything before it, and whoever
+//! proposes something without having seen it is rejected whole, because what was proposed may rest on packs that are gone.
 
 use std::collections::HashMap;
 
-use crate::commit::{Action, Commit};
+use crate::commit::{Action, Commit, Head};
 use crate::ids::NodeId;
 
 /// What became of one change.
@@ -23,6 +26,11 @@ pub enum Outcome {
         /// The version that stands, 0 where the node is not known.
         current: u64,
     },
+    /// The change has no effect, like all of its commit: the device had not seen the last fence.
+    Fenced {
+        /// The sequence number of the fence.
+        fence: u64,
+    },
 }
 
 /// The current version of every node at some point of the log.
@@ -37,11 +45,20 @@ pub trait Versions {
     fn version(&self, node: &NodeId) -> Result<u64, Self::Error>;
 }
 
-/// Decides every change of a commit, in order. A later change of the same node sees the earlier one.
+/// Decides every change of the commit that follows `previous`, in order. A later change of the same node sees the earlier
+/// one.
 ///
 /// # Errors
 /// Only those of `versions`.
-pub fn decide<V: Versions>(versions: &V, commit: &Commit) -> Result<Vec<Outcome>, V::Error> {
+pub fn decide<V: Versions>(
+    versions: &V,
+    previous: &Head,
+    commit: &Commit,
+) -> Result<Vec<Outcome>, V::Error> {
+    let fence = versions.version(&NodeId::FENCE)?;
+    if commit.seen.seq < fence {
+        return Ok(vec![Outcome::Fenced { fence }; commit.changes.len()]);
+    }
     let mut changed = HashMap::new();
     let mut outcomes = Vec::with_capacity(commit.changes.len());
     for change in &commit.changes {
@@ -50,13 +67,21 @@ pub fn decide<V: Versions>(versions: &V, commit: &Commit) -> Result<Vec<Outcome>
             None => versions.version(&change.node)?,
         };
         let unknown_deleted = current == 0 && change.action == Action::Delete;
-        if change.base != current || change.node == NodeId::ROOT || unknown_deleted {
-            outcomes.push(Outcome::Rejected { current });
+        let accepted = if change.node == NodeId::FENCE {
+            let is_first = !changed.contains_key(&NodeId::FENCE);
+            (is_first && commit.seen == *previous).then_some(previous.seq + 1)
         } else {
-            let version = current + 1;
-            changed.insert(change.node, version);
-            outcomes.push(Outcome::Accepted { version });
-        }
+            let is_refused =
+                change.base != current || change.node == NodeId::ROOT || unknown_deleted;
+            (!is_refused).then_some(current + 1)
+        };
+        outcomes.push(match accepted {
+            None => Outcome::Rejected { current },
+            Some(version) => {
+                changed.insert(change.node, version);
+                Outcome::Accepted { version }
+            }
+        });
     }
     Ok(outcomes)
 }
@@ -66,6 +91,7 @@ mod tests {
     use std::convert::Infallible;
 
     use super::*;
+    use crate::ids::EntryHash;
     use crate::testing::{commit, node, put};
 
     struct Fixed(HashMap<NodeId, u64>);
@@ -78,9 +104,13 @@ mod tests {
         }
     }
 
+    fn at(seq: u64) -> Head {
+        Head { seq, hash: EntryHash::from_bytes([seq as u8; 32]) }
+    }
+
     fn decided(versions: &[(u8, u64)], changes: Vec<crate::commit::Change>) -> Vec<Outcome> {
         let versions = Fixed(versions.iter().map(|&(id, version)| (node(id), version)).collect());
-        let Ok(outcomes) = decide(&versions, &commit(1, changes));
+        let Ok(outcomes) = decide(&versions, &at(0), &commit(1, changes));
         outcomes
     }
 
@@ -118,5 +148,46 @@ mod tests {
         let changes = vec![put(1, 0, "a"), put(2, 5, "b")];
         let outcomes = decided(&[(1, 1), (2, 6)], changes);
         assert!(outcomes.iter().all(|outcome| matches!(outcome, Outcome::Rejected { .. })));
+    }
+
+    fn fence() -> crate::commit::Change {
+        crate::commit::Change { node: NodeId::FENCE, base: 0, action: Action::Put(Vec::new()) }
+    }
+
+    fn decided_after(
+        fence: u64,
+        (previous, seen): (Head, Head),
+        changes: Vec<crate::commit::Change>,
+    ) -> Vec<Outcome> {
+        let versions = Fixed(HashMap::from([(NodeId::FENCE, fence), (node(1), 1)]));
+        let Ok(outcomes) = decide(&versions, &previous, &Commit { seen, ..commit(1, changes) });
+        outcomes
+    }
+
+    #[test]
+    fn fence_stands_only_where_its_author_has_seen_everything_before_it() {
+        let accepted = [Outcome::Accepted { version: 8 }];
+        assert_eq!(decided_after(3, (at(7), at(7)), vec![fence()]), accepted);
+        let rejected = [Outcome::Rejected { current: 3 }];
+        assert_eq!(decided_after(3, (at(7), at(6)), vec![fence()]), rejected);
+        // The same number in another history.
+        let other = Head { seq: 7, hash: EntryHash::from_bytes([9; 32]) };
+        assert_eq!(decided_after(3, (at(7), other), vec![fence()]), rejected);
+        assert_eq!(
+            decided_after(3, (at(7), at(7)), vec![fence(), fence()])[1],
+            Outcome::Rejected { current: 8 }
+        );
+    }
+
+    #[test]
+    fn whoever_has_not_seen_the_fence_is_rejected_whole() {
+        let changes = || vec![put(1, 1, "a"), put(2, 0, "b"), fence()];
+        let fenced = [Outcome::Fenced { fence: 5 }; 3];
+        assert_eq!(decided_after(5, (at(7), at(4)), changes()), fenced);
+        let outcomes = decided_after(5, (at(7), at(5)), changes());
+        assert_eq!(
+            outcomes[..2],
+            [Outcome::Accepted { version: 2 }, Outcome::Accepted { version: 1 }]
+        );
     }
 }

@@ -200,4 +200,8 @@ impl Message for Entry {
     fn is_sealed(&self) -> bool {
         self.commit.is_sealed()
     }
+
+    fn is_of_cleanup(&self) -> bool {
+        self.commit.is_of_cleanup()
+    }
 }

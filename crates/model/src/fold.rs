@@ -14,7 +14,8 @@
 //! 4. A move that would close a cycle is void; the rest of the change counts.
 //! 5. A change whose payload cannot be opened or read, or that would change the kind, is void; so is every change of a commit
 //!    that nobody who may vouches for.
-//! 6. Settings of the workspace ([`NodeId::is_settings`]) are kept beside the tree as they were proposed.
+//! 6. Settings of the workspace ([`NodeId::is_settings`]) are kept beside the tree as they were proposed. Of a fence only the
+//!    place is kept.
 //!
 //! A void change still counts as a version, because `decide` has accepted it.
 
@@ -22,9 +23,10 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 
 use crate::codec::decode_message;
-use crate::commit::{Action, Commit};
+use crate::commit::{Action, Commit, Head};
 use crate::decide::{Outcome, decide};
 use crate::entry::Entry;
+use crate::fence::Fence;
 use crate::ids::NodeId;
 use crate::node::{ConflictOrigin, NodeRecord};
 use crate::tree::{NodeState, SETTINGS_LENGTH_MAX, TreeNode, TreeStore};
@@ -134,6 +136,10 @@ pub struct Folded {
     pub notes: Vec<FoldNote>,
     /// Every node that was set, in order; a node may stand here twice.
     pub touched: Vec<NodeId>,
+    /// What a cleanup removes from here on.
+    pub fence: Option<Fence>,
+    /// Whether the device had not seen the last fence, so that nothing of the commit counts, its packs included.
+    pub is_fenced: bool,
 }
 
 /// Folds one entry into the tree: decides its changes and carries out the accepted ones.
@@ -146,7 +152,9 @@ pub fn fold<T: TreeStore>(
     opener: &dyn Opener,
 ) -> Result<Folded, T::Error> {
     let commit = &entry.commit;
-    let outcomes = decide(tree, commit)?;
+    let previous = Head { seq: entry.seq - 1, hash: entry.previous };
+    let outcomes = decide(tree, &previous, commit)?;
+    let is_fenced = commit.seen.seq < tree.version(&NodeId::FENCE)?;
     let void = opener.check(commit).err();
     let mut folder =
         Folder { tree, seq: entry.seq, folded: Folded::default(), good_parents: HashSet::new() };
@@ -158,7 +166,7 @@ pub fn fold<T: TreeStore>(
         };
         folder.apply(commit.changes[number].node, payload, *version)?;
     }
-    Ok(Folded { outcomes, void, ..folder.folded })
+    Ok(Folded { outcomes, void, is_fenced, ..folder.folded })
 }
 
 struct Folder<'a, T> {
@@ -181,6 +189,7 @@ impl<T: TreeStore> Folder<'_, T> {
         let old = self.tree.node(&id)?;
         match payload {
             Err(reason) => self.unreadable(id, version, old, &reason),
+            Ok(payload) if id == NodeId::FENCE => self.fence(payload, version, old),
             Ok(payload) if id.is_settings() => self.settings(id, payload, version, old),
             Ok(None) => self.delete(id, version, old),
             Ok(Some(payload)) => match decode_message::<NodeRecord>(&payload) {
@@ -227,6 +236,23 @@ impl<T: TreeStore> Folder<'_, T> {
             Some(_) => self.unreadable(id, version, old, &"they are too long"),
             None => self.unreadable(id, version, old, &"settings stay"),
         }
+    }
+
+    /// Keeps where a fence stands, and tells what it says. One that cannot be read stands there all the same, and removes
+    /// nothing.
+    fn fence(
+        &mut self,
+        payload: Payload<'_>,
+        version: u64,
+        old: Option<TreeNode>,
+    ) -> Result<(), T::Error> {
+        let fence = payload.ok_or_else(|| "fences stay".to_owned());
+        match fence.and_then(|payload| decode_message(&payload).map_err(|error| error.to_string()))
+        {
+            Ok(fence) => self.folded.fence = Some(fence),
+            Err(reason) => return self.unreadable(NodeId::FENCE, version, old, &reason),
+        }
+        self.set(NodeId::FENCE, TreeNode::settings(version, Vec::new()))
     }
 
     fn delete(&mut self, id: NodeId, version: u64, old: Option<TreeNode>) -> Result<(), T::Error> {

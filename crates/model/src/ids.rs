@@ -134,9 +134,21 @@ impl NodeId {
     /// Where it is written down whose turn it is to remove pieces from stores (see [`crate::turn`]).
     pub const TURN: Self = Self(*b"syncline/turn/v1");
 
+    /// Where it is written down which old versions are kept (see [`crate::version_policy`]).
+    pub const VERSION_POLICY: Self = Self(*b"syncline/keep/v1");
+
+    /// Where a cleanup says what it removes (see [`crate::fence`]). The version of this node is the sequence number of
+    /// the last fence.
+    pub const FENCE: Self = Self(*b"syncline/gone/v1");
+
     /// Tells whether the node holds settings of the workspace, and nothing of a folder.
     pub fn is_settings(&self) -> bool {
-        *self == Self::POOL || *self == Self::TURN
+        *self == Self::POOL || *self == Self::TURN || self.is_of_cleanup()
+    }
+
+    /// Tells whether the node means something only to programs that know cleanup (`docs/design/cleanup.md`).
+    pub fn is_of_cleanup(&self) -> bool {
+        *self == Self::VERSION_POLICY || *self == Self::FENCE
     }
 }
 

@@ -5,7 +5,7 @@
 //! time it is: there is no I/O, no clock and no randomness here, and it builds for WebAssembly.
 //!
 //! Reading order: [`commit`] (what a device proposes), [`decide`] (what is accepted), [`fold`] (what tree
-//! results), [`entry`] (the log), then [`node`], [`content`], [`path`], [`tree`], [`pool`], [`turn`], [`checkpoint`], [`wire`], [`environment`], and the
+//! results), [`entry`] (the log), [`fence`] and [`version_policy`] (what a cleanup removes), then [`node`], [`content`], [`path`], [`tree`], [`pool`], [`turn`], [`checkpoint`], [`wire`], [`environment`], and the
 //! groundwork [`codec`] and [`ids`].
 
 pub mod checkpoint;
@@ -15,6 +15,7 @@ pub mod content;
 pub mod decide;
 pub mod entry;
 pub mod environment;
+pub mod fence;
 pub mod fold;
 pub mod ids;
 pub mod node;
@@ -24,6 +25,7 @@ pub mod pool;
 pub mod testing;
 pub mod tree;
 pub mod turn;
+pub mod version_policy;
 pub mod wire;
 
 pub use commit::{Action, Change, Commit, CommitSeal, Head, PackRef};
@@ -31,6 +33,7 @@ pub use content::{ChunkRef, Content};
 pub use decide::{Outcome, Versions};
 pub use entry::{Entry, Genesis, Mode, SealedGenesis};
 pub use environment::{Clock, Random};
+pub use fence::Fence;
 pub use fold::{FoldNote, Folded, Opener, Payload, PlainOpener};
 pub use ids::{ChunkId, DeviceId, EntryHash, NodeId, OpId, PackId, PageId, StoreId, WorkspaceId};
 pub use node::{ConflictOrigin, NodeKind, NodeRecord, Timestamp};
@@ -38,3 +41,4 @@ pub use path::{InvalidPath, Name, RelativePath};
 pub use pool::{PoolConfig, PoolHint, Redundancy, StoreRecord, StoreState};
 pub use tree::{NodeState, Tree, TreeNode, TreeStore};
 pub use turn::Turn;
+pub use version_policy::VersionPolicy;

@@ -182,6 +182,14 @@ impl Message for RequestFrame {
             _ => false,
         }
     }
+
+    fn is_of_cleanup(&self) -> bool {
+        match &self.request {
+            Request::Commit(commit) => commit.is_of_cleanup(),
+            Request::PublishCheckpoint(checkpoint) => checkpoint.is_of_cleanup(),
+            _ => false,
+        }
+    }
 }
 
 impl Encode for Reply {
@@ -306,6 +314,19 @@ impl Message for ServerFrame {
             Self::Reply { reply: Reply::Genesis(genesis), .. } => genesis.is_sealed(),
             Self::Reply { reply: Reply::Checkpoint(Some(checkpoint)), .. } => {
                 checkpoint.is_sealed()
+            }
+            Self::Reply { .. } => false,
+        }
+    }
+
+    fn is_of_cleanup(&self) -> bool {
+        match self {
+            Self::Event { entry, .. } => entry.is_of_cleanup(),
+            Self::Reply { reply: Reply::Entries(entries), .. } => {
+                entries.iter().any(Message::is_of_cleanup)
+            }
+            Self::Reply { reply: Reply::Checkpoint(Some(checkpoint)), .. } => {
+                checkpoint.is_of_cleanup()
             }
             Self::Reply { .. } => false,
         }

@@ -13,7 +13,7 @@ use model::ids::{PackId, PageId};
 use crate::blocking::off_runtime;
 use crate::error::{Result, StorageError};
 use crate::key::ObjectKey;
-use crate::object_store::{ObjectStore, PutMode, PutOutcome};
+use crate::object_store::{ObjectStore, PutMode, PutOutcome, list_all};
 
 /// Up to this size hashing costs less than handing the work to another thread.
 const HASH_HERE_MAX: usize = 64 << 10;
@@ -143,6 +143,23 @@ impl ContentStore {
         let key = ObjectKey::pack(id);
         let bytes = self.store.get_tail(&key, length).await?;
         bytes.ok_or_else(|| self.missing(key))
+    }
+
+    /// Removes a pack that nobody needs any more; succeeds when there is none.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn remove_pack(&self, id: PackId) -> Result<()> {
+        self.store.delete(&ObjectKey::pack(id)).await
+    }
+
+    /// Returns every pack that is stored, with its length, in the order of their ids.
+    ///
+    /// # Errors
+    /// Those of the store; a partial list is never returned.
+    pub async fn list_packs(&self) -> Result<Vec<(PackId, u64)>> {
+        let entries = list_all(&*self.store, ObjectKey::PACKS).await?;
+        Ok(entries.into_iter().filter_map(|it| Some((it.key.as_pack()?, it.size))).collect())
     }
 
     /// Hears from a reader that a part of a pack was not what it should be. Returns whether it is worth to read the pack

@@ -116,6 +116,8 @@ pub struct ChunkFetcher {
     record_order: VecDeque<ChunkPlace>,
     packs: VecDeque<(u64, Bytes)>,
     ahead: Ahead,
+    /// The last fence when this was read.
+    fence: u64,
     /// How many bytes were fetched.
     pub fetched_bytes: u64,
 }
@@ -175,6 +177,7 @@ impl ChunkFetcher {
             record_order: VecDeque::new(),
             packs: VecDeque::new(),
             ahead: Ahead::default(),
+            fence: 0,
             fetched_bytes: 0,
         }
     }
@@ -187,6 +190,14 @@ impl ChunkFetcher {
         self.record_order.clear();
         self.packs.clear();
         self.forget_ahead();
+    }
+
+    /// Forgets what was read of packs before a fence, if another one is the last now.
+    pub fn forget_packs_behind(&mut self, fence: u64) {
+        if self.fence != fence {
+            self.fence = fence;
+            self.forget_packs();
+        }
     }
 
     /// Asks for whole packs that are going to be needed, and does not wait for them, as long as fewer than so many are under
@@ -597,6 +608,35 @@ impl ChunkFetcher {
                 None => return expanded,
             }
         }
+    }
+
+    /// Returns everything that a content is made of: its data chunks and, second, the lists that name them.
+    ///
+    /// # Errors
+    /// [`SyncError`].
+    pub async fn parts(
+        &mut self,
+        state: &State,
+        content: &Content,
+    ) -> Result<(Vec<ChunkRef>, Vec<ChunkRef>)> {
+        let chunks = self.expand(state, content).await?;
+        let mut lists = Vec::new();
+        if content.depth > 0 {
+            // All of them are kept now.
+            expand::<SyncError>(content, |list| {
+                lists.push(*list);
+                state.list(&list.id)?.ok_or(SyncError::ChunkMissing(list.id))
+            })?;
+        }
+        Ok((chunks, lists))
+    }
+
+    /// Returns the index of a pack.
+    ///
+    /// # Errors
+    /// [`SyncError`].
+    pub async fn index(&mut self, state: &State, pack: &KnownPack) -> Result<Arc<PackIndex>> {
+        self.read_indexes(state, std::slice::from_ref(pack)).await.remove(0)
     }
 
     /// Returns the lists that are worth fetching together with one that is wanted: all of the topmost level at once.

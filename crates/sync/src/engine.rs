@@ -31,6 +31,7 @@ use crate::workers::Workers;
 mod apply;
 mod checkin;
 mod checkpoints;
+mod cleanup;
 mod conflicts;
 mod download;
 mod fetch;
@@ -48,8 +49,9 @@ mod settings;
 mod suspects;
 mod watch_loop;
 
+pub use cleanup::{CleanupOptions, CleanupReport, DroppedBy};
 pub use conflicts::{Conflict, Keep};
-pub use history::{At, Listed, VersionInfo};
+pub use history::{At, Listed, Restored, VersionInfo};
 pub use inventory::LostVersion;
 pub use put_back::PutBack;
 pub use scrubbing::{ScrubStatus, scrub_status};
@@ -127,6 +129,13 @@ pub enum Event {
         /// Packs that are lost, and needed.
         lost: u64,
     },
+    /// So many packs of so many are removed.
+    Cleaned {
+        /// Packs so far.
+        packs: u64,
+        /// Packs in all.
+        total: u64,
+    },
     /// The log has new settings of the workspace; what opened the log and the stores must look at them.
     SettingsChanged,
 }
@@ -180,10 +189,14 @@ pub struct Engine {
     /// The rules of the root, as they were read.
     rules_text: Vec<u8>,
     upload: checkin::Upload,
+    /// The last fence that what was read and packed rests on. Another process may have folded a later one meanwhile.
+    fence: u64,
     /// Whether the last run came to its end, so that the overlay says how the folder was then.
     is_scanned: bool,
     /// Nodes that could not be brought to agreement in this run.
     skipped: BTreeSet<NodeId>,
+    /// Those of them whose stored data was not there, each with the path by which the report names it.
+    missed: Vec<(NodeId, RelativePath)>,
     /// Files that were read so soon after their last change that a later one may bear the same time.
     racy: BTreeSet<NodeId>,
     /// What an earlier run has put in place and was not found there.
@@ -248,8 +261,10 @@ impl Engine {
             rules: IgnoreRules::default(),
             rules_text: Vec::new(),
             upload: checkin::Upload::default(),
+            fence: 0,
             is_scanned: false,
             skipped: BTreeSet::new(),
+            missed: Vec::new(),
             racy: BTreeSet::new(),
             put_by_us: Vec::new(),
             report: SyncReport::default(),
@@ -326,12 +341,26 @@ impl Engine {
             self.check_pool()?;
             let merged = self.merge_round().await?;
             let proposed = self.checkin_round(merged.proposals).await?;
-            if !merged.any && !proposed && self.state.outbox()?.is_empty() {
+            let is_done = !merged.any && !proposed && self.state.outbox()?.is_empty();
+            if is_done && !self.may_find_missed().await? {
                 break;
             }
         }
         self.publish_checkpoint_if_due().await?;
         self.finish()
+    }
+
+    /// Tells whether what was not stored any more may be something that a cleanup has removed because the log has gone on:
+    /// then it is planned anew.
+    async fn may_find_missed(&mut self) -> Result<bool> {
+        if self.missed.is_empty() || self.fetch().await? == 0 {
+            return Ok(false);
+        }
+        for (node, path) in std::mem::take(&mut self.missed) {
+            self.skipped.remove(&node);
+            self.report.problems.retain(|problem| problem.path != path);
+        }
+        Ok(true)
     }
 
     /// Records what differs in the folder, without the network: commits wait in the outbox, packs on this device.
@@ -387,10 +416,13 @@ impl Engine {
         }
         self.report = SyncReport::default();
         self.skipped.clear();
+        self.missed.clear();
         self.racy.clear();
         // What an earlier run has read may rest in packs that it never announced: it is read again.
         self.upload = checkin::Upload::default();
         self.overlay.unread();
+        self.fence = self.state.last_fence()?;
+        self.fetcher.forget_packs_behind(self.fence);
         self.fetcher.fetched_bytes = 0;
         self.load_rules()
     }

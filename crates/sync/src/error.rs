@@ -2,7 +2,7 @@
 
 use model::codec::DecodeError;
 use model::path::InvalidPath;
-use model::{ChunkId, DeviceId, PackId, RelativePath};
+use model::{ChunkId, DeviceId, PackId, RelativePath, Timestamp};
 
 use crate::file_system::FileError;
 
@@ -114,6 +114,30 @@ pub enum SyncError {
         /// Which one, where that can be read.
         device: Option<DeviceId>,
     },
+    /// A cleanup has removed the content of a version.
+    #[error("version v{seq} of '{path}' was removed by a cleanup (v{fence})")]
+    VersionDropped {
+        /// Which path.
+        path: RelativePath,
+        /// Which version.
+        seq: u64,
+        /// The entry that says so.
+        fence: u64,
+        /// When that was, by the clock of the device that cleaned up.
+        time: Timestamp,
+    },
+    /// What is needed cannot be told, because something of it cannot be read; nothing was removed.
+    #[error("what is stored is not whole: {0}")]
+    NotWhole(String),
+    /// The clock of this device is far ahead of everything that was ever written; nothing was removed.
+    #[error("the clock of this device is {days} days ahead of the newest change of the workspace")]
+    ClockAhead {
+        /// How far.
+        days: u64,
+    },
+    /// Other devices wrote each time when this one was about to remove something; nothing was removed.
+    #[error("other devices have changed the workspace each of {0} times")]
+    CleanupOvertaken(u32),
     /// The planner does not come to an end; this is a defect.
     #[error("no plan leads to agreement after {0} rounds")]
     NotSettling(u32),

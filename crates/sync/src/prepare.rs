@@ -1,7 +1,7 @@
 //! Reads changed files, cuts them into chunks, and packs the chunks that the workspace does not have.
 //!
 //! *Invariants*: a file counts as read only if the file system says the same of it before and after (I-13); a chunk
-//! that is left out of the packs is in a pack that the log names, or in one of the same upload.
+//! that is left out of the packs is in a pack that the log names and no fence condemns, or in one of the same upload.
 
 use std::collections::HashSet;
 use std::io::Read;
@@ -91,9 +91,15 @@ pub struct Preparation {
     pub claims: Claims,
     /// How records are compressed.
     pub transform: Transform,
+    /// The last fence that this device knows: packs must not have names from before it.
+    pub fence: u64,
 }
 
 impl Preparation {
+    fn new_writer(&self) -> Result<PackWriter, SyncError> {
+        Ok(PackWriter::new(self.transform, &self.keys.packs().behind(self.fence))?)
+    }
+
     /// Reads files in order. Every pack that is full goes to `emit`, and the last one at the end.
     ///
     /// # Errors
@@ -106,7 +112,7 @@ impl Preparation {
         let mut reader = Reader {
             shared: self,
             namer: self.keys.content().namer(),
-            writer: PackWriter::new(self.transform, &self.keys.packs())?,
+            writer: self.new_writer()?,
             list_writer: None,
             buffer: ChunkBuffer::default(),
             whole: Vec::new(),
@@ -279,9 +285,7 @@ impl Reader<'_> {
         if self.claim(&list)? {
             let writer = match &mut self.list_writer {
                 Some(writer) => writer,
-                none => {
-                    none.insert(PackWriter::new(self.shared.transform, &self.shared.keys.packs())?)
-                }
+                none => none.insert(self.shared.new_writer()?),
             };
             push(writer, list, bytes, self.emit)?;
         }

@@ -59,6 +59,7 @@ CREATE TABLE packs (
 CREATE INDEX packs_unindexed ON packs (number) WHERE indexed = 0;
 CREATE TABLE chunks (
     id BLOB PRIMARY KEY, pack INTEGER NOT NULL, record INTEGER NOT NULL) WITHOUT ROWID;
+INSERT INTO meta (key, value) VALUES ('places', x'');
 CREATE TABLE lists (id BLOB PRIMARY KEY, bytes BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE entries (seq INTEGER PRIMARY KEY, bytes BLOB NOT NULL);
 CREATE TABLE history (node BLOB NOT NULL, seq INTEGER NOT NULL, PRIMARY KEY (node, seq)) WITHOUT ROWID;

@@ -40,6 +40,7 @@ fn version_json(version: &VersionInfo) -> Value {
     value["node"] = json!(version.node.to_string());
     value["name"] = json!(version.record.as_ref().map(|record| record.name.to_string()));
     value["is_settings"] = json!(version.node.is_settings());
+    value["removed_by_cleanup"] = json!(version.dropped.map(|by| by.fence));
     value["is_deletion"] = json!(version.record.is_none() && !version.node.is_settings());
     value
 }
@@ -59,13 +60,18 @@ fn line(version: &VersionInfo, shows_name: bool, zone: &TimeZone) -> String {
     let name = match &version.record {
         Some(record) if shows_name => format!("  {}", record.name),
         None if version.node == NodeId::POOL => "  (the stores of the workspace)".to_owned(),
+        None if version.node == NodeId::FENCE => "  (a cleanup)".to_owned(),
+        None if version.node == NodeId::VERSION_POLICY => "  (which versions are kept)".to_owned(),
         None if version.node.is_settings() => "  (tidying up in the stores)".to_owned(),
         None if shows_name => format!("  (node {})", version.node.short()),
         _ => String::new(),
     };
+    let gone = version.dropped.map_or_else(String::new, |by| {
+        format!("  removed by the cleanup on {}", day_and_time(by.time, zone))
+    });
     let seq = format!("v{}", version.seq);
     format!(
-        "{seq:7} {:19}  {:14}  {what:>11}{name}",
+        "{seq:7} {:19}  {:14}  {what:>11}{name}{gone}",
         day_and_time(version.time, zone),
         version.device_name
     )

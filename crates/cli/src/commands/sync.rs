@@ -73,6 +73,7 @@ pub(crate) fn printer(context: &Context<'_>) -> impl Fn(&Event) + Send + Sync + 
             | Event::Read { .. }
             | Event::Written { .. }
             | Event::Scrubbed { .. }
+            | Event::Cleaned { .. }
             | Event::SettingsChanged => return,
         };
         if !is_wanted {

@@ -313,6 +313,7 @@ impl Teller {
             Event::Step(_)
             | Event::Read { .. }
             | Event::Written { .. }
+            | Event::Cleaned { .. }
             | Event::SettingsChanged => return,
         };
         let now = self.clock.now();

@@ -82,6 +82,10 @@ impl From<SyncError> for CommandError {
                     .help("syncline sync", "goes on with those that are in force then")
             }
             SyncError::NotOurTurn { device } => not_our_turn(text, device),
+            SyncError::VersionDropped { .. }
+            | SyncError::NotWhole(_)
+            | SyncError::ClockAhead { .. }
+            | SyncError::CleanupOvertaken(_) => of_cleanup(&error),
             SyncError::NotSettling(_) => {
                 Self::new(Code::Defect, "the sync came to no end; this is a defect of Syncline")
                     .cause(text)
@@ -99,6 +103,28 @@ fn not_our_turn(text: String, device: Option<DeviceId>) -> CommandError {
     match device {
         Some(device) => error.cause(format!("it is the device {device}")),
         None => error,
+    }
+}
+
+/// Translates what cleanups have done, or did not do.
+fn of_cleanup(error: &SyncError) -> CommandError {
+    let text = error.to_string();
+    match error {
+        SyncError::VersionDropped { path, time, .. } => {
+            let path = crate::text::quoted(&crate::text::path_text(path));
+            CommandError::new(Code::CleanedUp, text)
+                .cause(format!("the cleanup was on {}", crate::text::rfc3339(*time)))
+                .help(format!("syncline log {path}"), "lists the versions that are kept")
+        }
+        SyncError::ClockAhead { .. } => CommandError::new(Code::ClockAhead, text)
+            .state("nothing was removed, since old and new could not be told apart")
+            .help("syncline cleanup --trust-clock", "once the clock is right"),
+        SyncError::CleanupOvertaken(_) => CommandError::new(Code::Overtaken, text)
+            .state("nothing was removed that anybody needs")
+            .help("syncline cleanup", "once the others have come to rest"),
+        _ => CommandError::new(Code::Missing, text)
+            .state("nothing was removed")
+            .help("syncline check --repair", "says what is missing, and mends what it can"),
     }
 }
 

@@ -40,6 +40,7 @@ fn help_lists_exactly_the_commands_of_the_contract() {
         "key",
         "pair",
         "check",
+        "cleanup",
         "serve",
         "user",
         "doctor",

@@ -8,7 +8,7 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use model::{Commit, Entry, NodeId, PoolConfig, StoreId, Versions, decide};
+use model::{Commit, Entry, Head, NodeId, PoolConfig, StoreId, Versions, decide};
 use parking_lot::Mutex;
 
 use super::group::{Group, Membership, Standing};
@@ -91,6 +91,9 @@ struct State {
     stand: Stand,
     /// The version that counts for the next change, also where it says nothing that can be read.
     version: u64,
+    /// The last fence behind the beginning. One before it fences nothing here: who knows the version that is in force has seen
+    /// the entry that put it there.
+    fence: u64,
     /// All entries up to this one were learned.
     known: u64,
     /// The entry that changed something last.
@@ -100,14 +103,21 @@ struct State {
     earlier: Option<Arc<Group>>,
 }
 
-/// The version of the settings of the stores, and nothing else.
-struct PoolVersion(u64);
+/// The version of the settings of the stores and the last fence, and nothing else.
+struct PoolVersion {
+    pool: u64,
+    fence: u64,
+}
 
 impl Versions for PoolVersion {
     type Error = std::convert::Infallible;
 
     fn version(&self, node: &NodeId) -> Result<u64, Self::Error> {
-        Ok(if *node == NodeId::POOL { self.0 } else { 0 })
+        Ok(match *node {
+            NodeId::POOL => self.pool,
+            NodeId::FENCE => self.fence,
+            _ => 0,
+        })
     }
 }
 
@@ -118,6 +128,7 @@ impl SettingsMembership {
         let earlier = stand.earlier.as_ref().map(|earlier| Arc::new(opener.open(&earlier.pool)));
         let state = State {
             version: stand.version,
+            fence: 0,
             known: stand.since,
             changed: stand.since,
             is_unreadable: false,
@@ -148,9 +159,14 @@ impl SettingsMembership {
 
 impl State {
     fn take(&mut self, opener: &dyn StoreOpener, entry: &Entry) {
-        let Ok(outcomes) = decide::decide(&PoolVersion(self.version), &entry.commit);
+        let versions = PoolVersion { pool: self.version, fence: self.fence };
+        let previous = Head { seq: entry.seq - 1, hash: entry.previous };
+        let Ok(outcomes) = decide::decide(&versions, &previous, &entry.commit);
         for (number, outcome) in outcomes.iter().enumerate() {
             let decide::Outcome::Accepted { version } = outcome else { continue };
+            if entry.commit.changes[number].node == NodeId::FENCE {
+                self.fence = *version;
+            }
             if entry.commit.changes[number].node != NodeId::POOL {
                 continue;
             }

@@ -8,8 +8,8 @@ use model::ids::ChunkId;
 
 use super::seal;
 use super::{
-    HEADER, PACK_CHUNKS_MAX, PACK_LENGTH_MAX, PACK_VERSION, RECORD_CHUNKS_MAX, RECORD_PLAIN_MAX,
-    SEALED_PACK_VERSION, TRAILER_LENGTH, TRAILER_MAGIC,
+    FENCED_PACK_VERSION, HEADER, PACK_CHUNKS_MAX, PACK_LENGTH_MAX, PACK_VERSION, RECORD_CHUNKS_MAX,
+    RECORD_PLAIN_MAX, TRAILER_LENGTH, TRAILER_MAGIC,
 };
 use crate::error::ContentError;
 use crate::sealed::{PackBoxes, PackGuard};
@@ -17,6 +17,9 @@ use crate::transform::{TransformTag, pays};
 
 /// Length in bytes of a record's or a chunk's integers at most: each takes 4 or fewer in LEB128.
 const INTEGER_LENGTH_MAX: usize = 4;
+
+/// Length in bytes of the number of a fence at most.
+const FENCE_LENGTH_MAX: usize = 10;
 
 /// One record of a pack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,6 +77,8 @@ pub struct PackIndex {
     records: Vec<RecordEntry>,
     chunks: Vec<ChunkRef>,
     pack_length: u64,
+    /// The last fence that the writer of a plain pack knew, 0 for none.
+    fence: u64,
     /// What opens the records, where they are sealed.
     pub(super) boxes: Option<PackBoxes>,
 }
@@ -91,9 +96,9 @@ pub enum TailOutcome {
 }
 
 impl PackIndex {
-    pub(super) fn new(records: Vec<RecordEntry>, chunks: Vec<ChunkRef>) -> Self {
+    pub(super) fn new(records: Vec<RecordEntry>, chunks: Vec<ChunkRef>, fence: u64) -> Self {
         assert!(!records.is_empty(), "a pack has a record");
-        let mut index = Self { records, chunks, pack_length: 0, boxes: None };
+        let mut index = Self { records, chunks, pack_length: 0, fence, boxes: None };
         index.pack_length = index.plain_pack_length(index.encode().len());
         index
     }
@@ -108,6 +113,11 @@ impl PackIndex {
     /// Returns where the last record ends.
     pub(super) fn records_end(&self) -> usize {
         self.records.last().map_or(HEADER.len(), RecordEntry::end)
+    }
+
+    /// Returns the version of the format, as header and trailer of a plain pack say it.
+    pub(super) fn plain_version(&self) -> u8 {
+        if self.fence > 0 { FENCED_PACK_VERSION } else { PACK_VERSION }
     }
 
     fn plain_pack_length(&self, encoded_length: usize) -> u64 {
@@ -174,10 +184,10 @@ impl PackIndex {
             return Err(ContentError::IsSealed { what: "pack" });
         }
         let ([a, b, c, d, version, magic @ ..], hash) = split_trailer(trailer);
-        if *magic == TRAILER_MAGIC && *version > SEALED_PACK_VERSION {
-            return Err(ContentError::NewerPack { version: *version, known: SEALED_PACK_VERSION });
+        if *magic == TRAILER_MAGIC && *version > FENCED_PACK_VERSION {
+            return Err(ContentError::NewerPack { version: *version, known: FENCED_PACK_VERSION });
         }
-        if *magic != TRAILER_MAGIC || *version != PACK_VERSION {
+        if *magic != TRAILER_MAGIC || ![PACK_VERSION, FENCED_PACK_VERSION].contains(version) {
             return Err(ContentError::PackTrailer);
         }
         let length = u32::from_le_bytes([*a, *b, *c, *d]);
@@ -193,7 +203,7 @@ impl PackIndex {
         if tail_hash(encoded, &trailer[..TRAILER_LENGTH - 32]) != *hash {
             return Err(ContentError::IndexHash);
         }
-        let index = Self::decode(encoded, 0)?;
+        let index = Self::decode(encoded, 0, *version == FENCED_PACK_VERSION)?;
         if index.pack_length() != pack_length {
             let described = index.pack_length();
             return Err(ContentError::IndexMismatch { described, length: pack_length });
@@ -204,6 +214,9 @@ impl PackIndex {
     /// Returns the canonical encoding.
     pub fn encode(&self) -> Vec<u8> {
         let mut encoder = Encoder::default();
+        if self.fence > 0 {
+            encoder.unsigned(self.fence);
+        }
         encoder.unsigned(self.records.len() as u64);
         for record in &self.records {
             encoder.raw(&[record.transform.number()]);
@@ -219,22 +232,29 @@ impl PackIndex {
         encoder.into_bytes()
     }
 
-    /// Reads the encoding of an index whose records take `overhead` bytes beyond what they say.
+    /// Reads the encoding of an index whose records take `overhead` bytes beyond what they say, and which begins with the
+    /// number of a fence where it `is_fenced`.
     ///
     /// # Errors
     /// [`ContentError::Index`] where it is not canonical, or breaks a limit.
-    pub(super) fn decode(encoded: &[u8], overhead: usize) -> Result<Self, ContentError> {
+    pub(super) fn decode(
+        encoded: &[u8],
+        overhead: usize,
+        is_fenced: bool,
+    ) -> Result<Self, ContentError> {
         let mut decoder = Decoder::new(encoded);
+        let fence = decode_fence(&mut decoder, is_fenced)
+            .map_err(|source| ContentError::Index { source })?;
         let (records, chunks) = decode_parts(&mut decoder, overhead as u64)
             .map_err(|source| ContentError::Index { source })?;
         decoder.finish().map_err(|source| ContentError::Index { source })?;
-        let mut index = Self { records, chunks, pack_length: 0, boxes: None };
+        let mut index = Self { records, chunks, pack_length: 0, fence, boxes: None };
         index.pack_length = index.plain_pack_length(encoded.len());
         Ok(index)
     }
 
     pub(super) fn encoded_length_max(records: usize, chunks: usize) -> usize {
-        (1 + records * (1 + 2 * INTEGER_LENGTH_MAX))
+        (1 + FENCE_LENGTH_MAX + records * (1 + 2 * INTEGER_LENGTH_MAX))
             + chunks * (ChunkId::LENGTH + INTEGER_LENGTH_MAX)
     }
 }
@@ -247,6 +267,17 @@ fn split_trailer(trailer: &[u8; TRAILER_LENGTH]) -> (&[u8; TRAILER_LENGTH - 32],
 /// The hash that guards index and trailer, so that a damaged index is known before the whole pack is read.
 pub(super) fn tail_hash(encoded_index: &[u8], trailer: &[u8]) -> [u8; 32] {
     *blake3::Hasher::new().update(encoded_index).update(trailer).finalize().as_bytes()
+}
+
+/// Reads the number of a fence, which only packs of [`FENCED_PACK_VERSION`] have.
+fn decode_fence(decoder: &mut Decoder<'_>, is_fenced: bool) -> Result<u64, DecodeError> {
+    if !is_fenced {
+        return Ok(0);
+    }
+    match decoder.unsigned()? {
+        0 => Err(decoder.invalid("fence", "zero")),
+        fence => Ok(fence),
+    }
 }
 
 fn decode_parts(

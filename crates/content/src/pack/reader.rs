@@ -3,7 +3,7 @@
 use model::content::ChunkRef;
 use model::ids::PackId;
 
-use super::{HEADER, PackIndex, SEALED_HEADER, SEALED_PACK_VERSION, TailOutcome};
+use super::{FENCED_HEADER, FENCED_PACK_VERSION, HEADER, PackIndex, SEALED_HEADER, TailOutcome};
 use crate::error::ContentError;
 use crate::naming::ChunkNamer;
 use crate::sealed::PackGuard;
@@ -27,15 +27,18 @@ pub fn verify_whole(
     let Some((header, _)) = bytes.split_first_chunk::<{ HEADER.len() }>() else {
         return Err(ContentError::PackLength { length });
     };
-    let due = if guard.is_sealed() { SEALED_HEADER } else { HEADER };
     let ([name @ .., version], [known_name @ .., _]) = (header, &HEADER);
     if name != known_name || *version == 0 {
         return Err(ContentError::PackHeader);
     }
-    if *version > SEALED_PACK_VERSION {
-        return Err(ContentError::NewerPack { version: *version, known: SEALED_PACK_VERSION });
+    if *version > FENCED_PACK_VERSION {
+        return Err(ContentError::NewerPack { version: *version, known: FENCED_PACK_VERSION });
     }
-    if *header != due {
+    let is_due = match guard.is_sealed() {
+        true => *header == SEALED_HEADER,
+        false => [HEADER, FENCED_HEADER].contains(header),
+    };
+    if !is_due {
         let what = "pack";
         return Err(match guard.is_sealed() {
             true => ContentError::NotSealed { what },
@@ -43,6 +46,10 @@ pub fn verify_whole(
         });
     }
     match PackIndex::from_tail(bytes, length, guard)? {
+        // Header and trailer of a plain pack say the same version.
+        TailOutcome::Complete(index) if !guard.is_sealed() && *version != index.plain_version() => {
+            Err(ContentError::PackHeader)
+        }
         TailOutcome::Complete(index) => Ok(index),
         TailOutcome::NeedMore { .. } => Err(ContentError::PackLength { length }),
     }

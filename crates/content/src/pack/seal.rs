@@ -121,7 +121,7 @@ pub(super) fn index_from_tail(
     if !boxes.open(PackBox::Index(length), &rest[start..], &mut plain) {
         return Err(ContentError::Tampered { what: "index of a pack" });
     }
-    let index = PackIndex::decode(&plain, TAG_LENGTH)?;
+    let index = PackIndex::decode(&plain, TAG_LENGTH, false)?;
     let records = (index.records_end() - HEADER.len()) as u64;
     // What lies between the records and the index is as long as it must be, and no longer.
     if object_length(described + records) != pack_length {

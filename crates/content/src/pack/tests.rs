@@ -91,7 +91,7 @@ proptest! {
             let place = place.index(encoded.len());
             encoded[place % 12] = value;
         }
-        if let Ok(index) = PackIndex::decode(&encoded, 0) {
+        if let Ok(index) = PackIndex::decode(&encoded, 0, false) {
             prop_assert_eq!(index.encode(), encoded);
         }
     }
@@ -100,7 +100,7 @@ proptest! {
     fn hostile_bytes_are_no_pack(bytes in prop::collection::vec(any::<u8>(), 0..200), length in any::<u64>()) {
         prop_assert!(PackIndex::from_tail(&bytes, bytes.len() as u64, &PackGuard::plain()).is_err());
         let _ = PackIndex::from_tail(&bytes, length, &PackGuard::plain());
-        let _ = PackIndex::decode(&bytes, 0);
+        let _ = PackIndex::decode(&bytes, 0, false);
         let id = PackId::from_bytes(*blake3::hash(&bytes).as_bytes());
         prop_assert!(verify_whole(id, &bytes, &PackGuard::plain()).is_err());
     }
@@ -233,8 +233,8 @@ fn forged(records: &[(u8, u64, u64)], lengths: &[u64]) -> Vec<u8> {
 #[test]
 fn forged_indexes_are_refused() {
     const MIB: u64 = 1 << 20;
-    assert!(PackIndex::decode(&forged(&[(0, 9, 2)], &[5, 4]), 0).is_ok());
-    assert!(PackIndex::decode(&forged(&[(1, 9, 1)], &[8 * MIB]), 0).is_ok());
+    assert!(PackIndex::decode(&forged(&[(0, 9, 2)], &[5, 4]), 0, false).is_ok());
+    assert!(PackIndex::decode(&forged(&[(1, 9, 1)], &[8 * MIB]), 0, false).is_ok());
     let hostile = [
         ("no record", forged(&[], &[])),
         ("unknown transform", forged(&[(4, 9, 1)], &[90])),
@@ -258,7 +258,7 @@ fn forged_indexes_are_refused() {
         ),
     ];
     for (what, encoded) in hostile {
-        let error = PackIndex::decode(&encoded, 0).expect_err(what);
+        let error = PackIndex::decode(&encoded, 0, false).expect_err(what);
         assert!(matches!(error, ContentError::Index { .. }), "{what}: {error}");
     }
 }
@@ -296,7 +296,8 @@ fn an_index_that_leaves_a_gap_or_overlaps_is_refused() {
 #[test]
 fn a_record_that_is_a_bomb_is_refused() {
     let (_, stored) = Transform::Zstd { level: 1 }.encode(&vec![0; 8 << 20]).unwrap();
-    let index = PackIndex::decode(&forged(&[(1, stored.len() as u64, 1)], &[2000]), 0).unwrap();
+    let index =
+        PackIndex::decode(&forged(&[(1, stored.len() as u64, 1)], &[2000]), 0, false).unwrap();
     let error = open_record(&index, 0, &stored, &namer()).unwrap_err();
     assert!(matches!(error, ContentError::Record { record: 0, .. }), "{error}");
 }
@@ -307,9 +308,9 @@ fn newer_packs_are_refused_by_version() {
     let name = |bytes: &[u8]| PackId::from_bytes(*blake3::hash(bytes).as_bytes());
     for place in [7, pack.bytes.len() - 40] {
         let mut newer = pack.bytes.clone();
-        newer[place] = 3;
+        newer[place] = 4;
         let error = verify_whole(name(&newer), &newer, &PackGuard::plain()).unwrap_err();
-        assert!(matches!(error, ContentError::NewerPack { version: 3, known: 2 }), "{error}");
+        assert!(matches!(error, ContentError::NewerPack { version: 4, known: 3 }), "{error}");
     }
     let mut other = pack.bytes;
     other[0] = b'Z';
@@ -402,4 +403,52 @@ fn records_encoded_elsewhere_make_the_same_pack() {
     assembler.push(&record.encode(&mut encoder).unwrap());
     let pack = assembler.finish().unwrap();
     assert_eq!((pack.id, pack.index), (expected.id, expected.index));
+}
+
+fn pack_behind(fence: u64, chunks: &[Vec<u8>]) -> FinishedPack {
+    let guard = PackGuard::plain().behind(fence);
+    let mut writer = PackWriter::new(Transform::None, &guard).unwrap();
+    for chunk in chunks {
+        writer.push(chunk_ref(chunk), chunk).unwrap();
+    }
+    let stored_max = writer.stored_len_max();
+    let pack = writer.finish().unwrap();
+    assert!(pack.bytes.len() <= stored_max);
+    pack
+}
+
+#[test]
+fn name_of_a_pack_never_comes_back_behind_a_fence() {
+    let chunks = small_chunks();
+    let before = pack_behind(0, &chunks);
+    assert_eq!(before.bytes, pack(Transform::None, &chunks).bytes, "version 1 is as it was");
+    let mut ids = vec![before.id];
+    for fence in [1, 127, 128, 1 << 40] {
+        let behind = pack_behind(fence, &chunks);
+        assert_eq!(behind.id, pack_behind(fence, &chunks).id, "devices still make equal packs");
+        assert!(!ids.contains(&behind.id));
+        ids.push(behind.id);
+        // Any reader reads it, whatever fence it knows.
+        let index = verify_whole(behind.id, &behind.bytes, &PackGuard::plain()).unwrap();
+        assert_eq!(index, behind.index);
+        assert_eq!(read(&index, &behind.bytes).unwrap(), chunks);
+        assert_eq!(read_from_tail(&behind.bytes).unwrap(), chunks);
+    }
+}
+
+#[test]
+fn versions_of_plain_packs_are_never_taken_for_each_other() {
+    let renamed = |bytes: Vec<u8>| {
+        let id = PackId::from_bytes(*blake3::hash(&bytes).as_bytes());
+        verify_whole(id, &bytes, &PackGuard::plain())
+    };
+    for (fence, other) in [(0, 3), (5, 1)] {
+        let mut bytes = pack_behind(fence, &small_chunks()).bytes;
+        bytes[7] = other;
+        assert!(matches!(renamed(bytes), Err(ContentError::PackHeader)));
+    }
+    let mut newer = pack_behind(5, &small_chunks()).bytes;
+    newer[7] = 4;
+    assert!(matches!(renamed(newer), Err(ContentError::NewerPack { version: 4, known: 3 })));
+    assert!(PackIndex::decode(&[0, 1, 0, 1, 1, 1], 0, true).is_err(), "a fence is not zero");
 }

@@ -6,7 +6,7 @@ use model::ids::PackId;
 
 use super::index::RecordEntry;
 use super::{
-    HEADER, PACK_CHUNKS_MAX, PACK_STORED_TARGET, PACK_VERSION, PackIndex, PlainRecord,
+    FENCED_HEADER, HEADER, PACK_CHUNKS_MAX, PACK_STORED_TARGET, PackIndex, PlainRecord,
     RECORD_CHUNKS_MAX, RECORD_PLAIN_MAX, SEALED_HEADER, StoredRecord, TRAILER_LENGTH,
     TRAILER_MAGIC, seal,
 };
@@ -174,7 +174,7 @@ impl PackAssembler {
     pub fn finish(&mut self) -> Result<FinishedPack, ContentError> {
         let next = Self { bytes: std::mem::take(&mut self.spare), ..Self::new(&self.guard) };
         let Self { mut bytes, records, chunks, .. } = std::mem::replace(self, next);
-        let index = PackIndex::new(records, chunks);
+        let index = PackIndex::new(records, chunks, self.guard.fence());
         let index = match self.guard.begin(&index.encode())? {
             Some(boxes) => seal::seal_pack(&mut bytes, index, boxes)?,
             None => {
@@ -213,7 +213,11 @@ impl PackAssembler {
             && self.chunks.len() + chunk_count <= PACK_CHUNKS_MAX;
         assert!(fits, "a full pack must be finished before more is pushed");
         if self.bytes.is_empty() {
-            let header = if self.guard.is_sealed() { SEALED_HEADER } else { HEADER };
+            let header = match (self.guard.is_sealed(), self.guard.fence()) {
+                (true, _) => SEALED_HEADER,
+                (false, 0) => HEADER,
+                (false, _) => FENCED_HEADER,
+            };
             self.bytes.extend_from_slice(&header);
         }
     }
@@ -244,7 +248,7 @@ fn lay_out_end(bytes: &mut Vec<u8>, index: &PackIndex) {
     let encoded_index = index.encode();
     let mut trailer = Encoder::default();
     trailer.raw(&(encoded_index.len() as u32).to_le_bytes());
-    trailer.raw(&[PACK_VERSION]);
+    trailer.raw(&[index.plain_version()]);
     trailer.raw(&TRAILER_MAGIC);
     let trailer = trailer.into_bytes();
     let hash = super::index::tail_hash(&encoded_index, &trailer);

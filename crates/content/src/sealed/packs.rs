@@ -17,6 +17,8 @@ const SALT_PURPOSE: &[u8] = b"pack\0";
 #[derive(Debug, Clone)]
 pub struct PackGuard {
     sealer: Option<Arc<Sealer>>,
+    /// The last fence that the writer knows.
+    fence: u64,
 }
 
 /// The boxes of a pack, in the order of their kinds.
@@ -79,13 +81,25 @@ pub(crate) struct PackBoxes {
 
 impl PackGuard {
     pub(super) fn of(sealer: Option<Arc<Sealer>>) -> Self {
-        Self { sealer }
+        Self { sealer, fence: 0 }
+    }
+
+    /// Guards packs that are written behind a fence: none of them has the name of one that was written before it.
+    #[must_use]
+    pub fn behind(self, fence: u64) -> Self {
+        Self { fence, ..self }
+    }
+
+    /// Returns the number that makes the names of plain packs new: that of the last fence, 0 before the first. The names of
+    /// sealed packs never repeat themselves.
+    pub(crate) fn fence(&self) -> u64 {
+        if self.is_sealed() { 0 } else { self.fence }
     }
 
     /// A guard that guards nothing, for tests and measurements of this room.
     #[cfg(test)]
     pub(crate) fn plain() -> Self {
-        Self { sealer: None }
+        Self { sealer: None, fence: 0 }
     }
 
     /// Tells whether packs are sealed.

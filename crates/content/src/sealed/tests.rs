@@ -319,7 +319,14 @@ fn checkpoint_that_no_member_made_is_refused() {
     let keys = keys(&workspace, 1, 1);
     let page = |number| PageId::from_bytes([number; 32]);
     let head = Head { seq: 7, hash: EntryHash::from_bytes([7; 32]) };
-    let plain = Checkpoint { head, nodes: page(1), node_count: 12_345, packs: page(2), seal: None };
+    let plain = Checkpoint {
+        head,
+        nodes: page(1),
+        node_count: 12_345,
+        packs: page(2),
+        fence: 0,
+        seal: None,
+    };
     let sealed = keys.seal_checkpoint(plain.clone());
     assert_eq!(sealed.node_count, 0, "nobody is told how many nodes there are");
     assert!(keys.check_checkpoint(&sealed).is_ok());
@@ -330,6 +337,7 @@ fn checkpoint_that_no_member_made_is_refused() {
         Checkpoint { nodes: page(3), ..sealed.clone() },
         Checkpoint { packs: page(3), ..sealed.clone() },
         Checkpoint { node_count: 1, ..sealed.clone() },
+        Checkpoint { fence: 5, ..sealed.clone() },
     ] {
         assert!(keys.check_checkpoint(&forged).is_err(), "{forged:?}");
     }

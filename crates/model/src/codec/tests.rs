@@ -42,8 +42,8 @@ const GOLDEN_GENESIS: &str = "64b25c12";
 #[test]
 fn newer_version_is_refused_by_name() {
     let mut bytes = encode_message(&entry());
-    bytes[1] = SEALED_VERSION + 1;
-    let refused = DecodeError::NewerVersion { kind: "log entry", version: SEALED_VERSION + 1 };
+    bytes[1] = NEWEST_VERSION + 1;
+    let refused = DecodeError::NewerVersion { kind: "log entry", version: NEWEST_VERSION + 1 };
     assert_eq!(decode_message::<Entry>(&bytes), Err(refused));
 }
 

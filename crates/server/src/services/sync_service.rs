@@ -244,7 +244,8 @@ pub fn commit(metadata: &mut dyn Metadata, request: CommitRequest) -> Result<Com
     let bytes = envelope::wrap(&entry);
     objects::check_quota(metadata, &found, bytes.len() as u64)?;
     let commit = &entry.commit;
-    let outcomes = model::decide::decide(&StoredVersions(metadata, found.number), commit)?;
+    let versions = StoredVersions(metadata, found.number);
+    let outcomes = model::decide::decide(&versions, &found.head, commit)?;
     for (change, outcome) in commit.changes.iter().zip(outcomes) {
         if let Outcome::Accepted { version } = outcome {
             metadata.set_node_version(found.number, &change.node, version)?;

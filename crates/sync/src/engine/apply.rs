@@ -431,6 +431,9 @@ impl Engine {
             other => ProblemKind::Unreadable(other.to_string()),
         };
         let path = self.shown_path(node)?;
+        if error.is_of_stored_data() {
+            self.missed.push((*node, path.clone()));
+        }
         self.report.problems.push(Problem { path, name: None, kind });
         self.skipped.insert(*node);
         Ok(false)

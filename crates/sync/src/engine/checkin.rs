@@ -74,6 +74,11 @@ pub(super) struct Upload {
 }
 
 impl Upload {
+    /// Returns how often everything was forgotten.
+    pub(super) fn generation(&self) -> u64 {
+        self.generation
+    }
+
     /// Forgets what is on its way: the log was not the one that it was for.
     pub(super) fn start_anew(&mut self) {
         let (is_offline, generation) = (self.is_offline, self.generation + 1);
@@ -131,6 +136,7 @@ impl Engine {
         planned: Option<BTreeMap<NodeId, Operation>>,
     ) -> Result<bool> {
         let operations = planned.map_or_else(|| self.plan(), Ok)?;
+        self.look_behind_fence(&operations)?;
         let proposals = self.state.reading(|| self.in_order(&operations))?;
         if proposals.is_empty() {
             return Ok(false);
@@ -218,6 +224,11 @@ impl Engine {
         }
         let (packs, inline_packs) = self.take_packs().await?;
         let commit = self.commit_of(op_id, changes, packs, inline_packs)?;
+        // Another process of this device has folded a fence: the commit says that it was seen, and it was not.
+        if self.state.last_fence()? != self.fence {
+            self.start_anew_behind_fence()?;
+            return Ok(true);
+        }
         let count = rows.len() as u64;
         self.in_transaction(|engine| {
             engine.state.add_to_outbox(&commit)?;
@@ -574,6 +585,7 @@ impl Engine {
             known,
             claims: self.upload.claims.clone(),
             transform: self.options.transform,
+            fence: self.state.last_fence()?,
         })
     }
 

@@ -145,7 +145,8 @@ impl Engine {
             }
         }
         store.sync().await?;
-        let checkpoint = Checkpoint { head, nodes, node_count, packs, seal: None };
+        let fence = self.state.last_fence()?;
+        let checkpoint = Checkpoint { head, nodes, node_count, packs, fence, seal: None };
         let checkpoint = self.keys.seal_checkpoint(checkpoint);
         self.environment.log.publish_checkpoint(&checkpoint).await?;
         Ok(ids)

@@ -142,6 +142,8 @@ impl Engine {
         let Some(original) = &conflict.original else { return Ok(Err(MergeTrouble::NoOriginal)) };
         let mark = self.state.node(&conflict.node)?.and_then(|copy| copy.record.conflict);
         let base = match mark.filter(|mark| mark.base > 0) {
+            // A cleanup keeps what conflicts need, but it may have come before the conflict.
+            Some(mark) if self.dropped()?.versions.contains_key(&(mark.node, mark.base)) => None,
             Some(mark) => self.record_of_version(&mark.node, mark.base).await?,
             None => None,
         };

@@ -63,11 +63,18 @@ impl Engine {
         }
         let keys = &self.keys;
         keys.check_epoch(&entry.commit)?;
-        let mut has_settings = false;
-        let (rejected, void) = self.state.transaction(|state| {
+        let (mut has_settings, mut has_fence) = (false, false);
+        let (settled, void) = self.state.transaction(|state| {
             let folded = fold(state, entry, keys)?;
             has_settings = folded.touched.contains(&NodeId::POOL);
-            note_packs(state, entry)?;
+            has_fence = folded.touched.contains(&NodeId::FENCE);
+            // What somebody proposed who had not seen the fence may rest in packs that it condemns.
+            if !folded.is_fenced {
+                note_packs(state, entry)?;
+            }
+            if let Some(fence) = &folded.fence {
+                state.forget_packs(&fence.condemned)?;
+            }
             state.add_entry(entry, folded.touched.iter().copied())?;
             let is_own = state.is_in_outbox(&entry.commit.op_id)?;
             let settled =
@@ -78,8 +85,11 @@ impl Engine {
                 state.add_unsynced(node)?;
             }
             state.set_head(&entry.head())?;
-            Ok((settled.rejected, folded.void))
+            Ok((settled, folded.void))
         })?;
+        if has_fence {
+            self.start_anew_behind_fence()?;
+        }
         if has_settings {
             (self.observer)(Event::SettingsChanged);
         }
@@ -87,11 +97,30 @@ impl Engine {
             self.report.void_entries.push(VoidEntry { seq: entry.seq, reason });
         }
         // The merge base is back at what was before; what is in the folder differs from that again.
-        for proposed in rejected {
+        for proposed in settled.rejected {
             let matter = LocalMatter::Known(split(&proposed.record).1);
             self.keep_in_view(proposed, matter);
         }
+        for proposed in settled.fenced {
+            self.read_again(proposed);
+        }
         Ok(())
+    }
+
+    /// Forgets everything that was read of files and is on its way: a cleanup may remove the packs on which it rests.
+    pub(super) fn start_anew_behind_fence(&mut self) -> Result<()> {
+        self.fence = self.state.last_fence()?;
+        self.upload.start_anew();
+        self.overlay.unread();
+        self.fetcher.forget_packs_behind(self.fence);
+        Ok(())
+    }
+
+    /// What was proposed in vain is read again, since the packs of its chunks may be gone.
+    fn read_again(&mut self, proposed: SyncedNode) {
+        let is_directory = proposed.record.kind.is_directory();
+        let known = is_directory.then(|| LocalMatter::Known(split(&proposed.record).1));
+        self.keep_in_view(proposed, known.unwrap_or(LocalMatter::Touched));
     }
 
     /// What was proposed in vain is still in the folder, where it was, unless a scan has found something else since.
@@ -119,22 +148,30 @@ impl Engine {
             return Ok(0);
         }
         (self.observer)(Event::Step("push"));
+        if self.has_missed_fence(&outbox)? {
+            self.take_outbox_back(true).await?;
+            return Ok(count);
+        }
         self.send_kept_packs(&outbox).await?;
         if self.are_packs_of_another_pool(&outbox)? {
-            self.take_outbox_back().await?;
+            self.take_outbox_back(false).await?;
             self.note_pool()?;
             return Ok(count);
         }
         if !self.are_packs_stored(&outbox).await? {
-            self.take_outbox_back().await?;
+            self.take_outbox_back(false).await?;
             return Ok(count);
         }
         for commit in outbox {
+            if self.has_missed_fence(std::slice::from_ref(&commit))? {
+                self.take_outbox_back(true).await?;
+                return Ok(count);
+            }
             let length = self.state.outbox_length(&commit.op_id)?;
             let head = match self.environment.log.commit(&commit).await {
                 Ok(head) => head,
                 Err(error) if error.is_refusal(RefusalKind::PackMissing) => {
-                    self.take_outbox_back().await?;
+                    self.take_outbox_back(false).await?;
                     return Ok(count);
                 }
                 // Everything that is in the outbox is in the folder, too, and will be proposed anew.
@@ -170,12 +207,23 @@ impl Engine {
         Ok(true)
     }
 
-    /// Takes back what waits in the outbox and names packs that the store has lost. It is all in the folder, too: it is
-    /// read and proposed anew.
-    async fn take_outbox_back(&mut self) -> Result<()> {
+    /// Tells whether any of these commits was made before the last fence: it would be rejected whole.
+    fn has_missed_fence(&self, outbox: &[Commit]) -> Result<bool> {
+        let fence = self.state.last_fence()?;
+        Ok(outbox.iter().any(|commit| commit.seen.seq < fence))
+    }
+
+    /// Takes back what waits in the outbox and names packs that the store has lost, or only what was made before the last
+    /// fence: wherever that turns up later, it counts for nothing. It is all in the folder, too: it is read and proposed
+    /// anew.
+    async fn take_outbox_back(&mut self, only_fenced: bool) -> Result<()> {
         // What stands in the log already, and only its answer was lost, is settled by that.
         self.fetch().await?;
-        let outbox = self.state.outbox()?;
+        let mut outbox = self.state.outbox()?;
+        if only_fenced {
+            let fence = self.state.last_fence()?;
+            outbox.retain(|commit| commit.seen.seq < fence);
+        }
         let proposed = self.state.transaction(|state| {
             let mut proposed = Vec::new();
             for commit in &outbox {
@@ -184,15 +232,14 @@ impl Engine {
                     proposed.extend(row.filter(|_| change.action != Action::Delete));
                 }
                 state.remove_from_outbox(&commit.op_id)?;
+                commit.packs.iter().try_for_each(|pack| state.drop_kept_pack(&pack.id))?;
             }
             Ok(proposed)
         })?;
         self.upload.start_anew();
         self.overlay.unread();
         for row in proposed {
-            let is_directory = row.record.kind.is_directory();
-            let read = is_directory.then(|| LocalMatter::Known(split(&row.record).1));
-            self.keep_in_view(row, read.unwrap_or(LocalMatter::Touched));
+            self.read_again(row);
         }
         Ok(())
     }
@@ -217,6 +264,8 @@ struct Settled {
     as_proposed: HashSet<NodeId>,
     /// The rows of changes that were rejected, which say what is in the folder.
     rejected: Vec<SyncedNode>,
+    /// The rows of changes that were made before a fence.
+    fenced: Vec<SyncedNode>,
 }
 
 /// Brings the merge base in line with what became of an own commit.
@@ -242,6 +291,11 @@ fn settle(
                 let proposed = state.reject_pending(node, op_id)?;
                 // Of a deletion there is nothing in the folder.
                 settled.rejected.extend(proposed.filter(|_| change.action != Action::Delete));
+                false
+            }
+            (Outcome::Fenced { .. }, _) => {
+                let proposed = state.reject_pending(node, op_id)?;
+                settled.fenced.extend(proposed.filter(|_| change.action != Action::Delete));
                 false
             }
             (Outcome::Accepted { .. }, Action::Delete) => {

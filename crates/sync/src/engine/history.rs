@@ -11,7 +11,8 @@ use model::{
     Tree, TreeNode, TreeStore,
 };
 
-use super::Engine;
+use super::cleanup::Dropped;
+use super::{DroppedBy, Engine};
 use crate::error::{Result, SyncError};
 use crate::file_system::{FileError, FileKind};
 
@@ -42,6 +43,8 @@ pub struct VersionInfo {
     pub record: Option<NodeRecord>,
     /// The node.
     pub node: NodeId,
+    /// Which cleanup has removed its content, if one has.
+    pub dropped: Option<DroppedBy>,
 }
 
 /// A line of a list.
@@ -53,6 +56,27 @@ pub struct Listed {
     pub record: NodeRecord,
     /// Whether it is deleted.
     pub is_deleted: bool,
+    /// The node.
+    pub node: NodeId,
+    /// The version of it that this is.
+    pub version: u64,
+}
+
+/// What was brought back.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Restored {
+    /// What was written.
+    pub written: Vec<RelativePath>,
+    /// Files that were there, and whose contents of that time a cleanup has removed since.
+    pub dropped: Vec<RelativePath>,
+}
+
+impl Listed {
+    fn new(path: RelativePath, node: NodeId, found: &TreeNode) -> Self {
+        let (record, version, is_deleted) =
+            (found.record.clone(), found.version, !found.is_alive());
+        Self { path, record, is_deleted, node, version }
+    }
 }
 
 impl Engine {
@@ -130,8 +154,7 @@ impl Engine {
             find(&tree, path, with_deleted).ok_or_else(|| SyncError::NoSuchPath(path.clone()))?;
         let mut listed = Vec::new();
         if let Some(node) = tree.get(&start).filter(|node| !node.record.kind.is_directory()) {
-            let is_deleted = !node.is_alive();
-            listed.push(Listed { path: path.clone(), record: node.record.clone(), is_deleted });
+            listed.push(Listed::new(path.clone(), start, node));
         } else {
             list_into(&tree, &start, path, with_deleted, recursive, &mut listed)?;
         }
@@ -147,6 +170,7 @@ impl Engine {
     pub async fn log(&mut self, path: &RelativePath) -> Result<Vec<VersionInfo>> {
         self.learn_whole_log().await?;
         let head = self.head()?;
+        let dropped = self.dropped()?;
         let mut tree = Tree::default();
         let mut versions = Vec::new();
         let mut holders = BTreeSet::new();
@@ -163,9 +187,7 @@ impl Engine {
                 .and_then(|(parent, name)| Some((find(&tree, &parent, false)?, name)));
             let changes = entry.commit.changes.iter().zip(&folded.outcomes);
             for (number, (change, outcome)) in changes.enumerate() {
-                if !matches!(outcome, model::Outcome::Accepted { .. }) {
-                    continue;
-                }
+                let model::Outcome::Accepted { version } = outcome else { continue };
                 let payload = self.keys.open(&entry.commit, number).ok().flatten();
                 let record = payload.and_then(|payload| decode_message(&payload).ok());
                 // One that came later to a taken name had the path where it was made.
@@ -182,6 +204,7 @@ impl Engine {
                     device_name: device_name.clone(),
                     record,
                     node: change.node,
+                    dropped: dropped.versions.get(&(change.node, *version)).copied(),
                 });
             }
         }
@@ -238,13 +261,54 @@ impl Engine {
         out: &mut (dyn Write + Send),
     ) -> Result<NodeRecord> {
         let tree = self.tree_at(at.unwrap_or(At::Seq(u64::MAX))).await?;
-        let node = self.meant(&tree, path, at).await?.and_then(|id| tree.get(&id).cloned());
-        let record = node.map(|node| node.record).ok_or_else(|| missing(path, at))?;
-        let NodeKind::File(_) = &record.kind else {
+        let node = self.meant(&tree, path, at).await?;
+        let node = node.and_then(|id| Some((id, tree.get(&id)?.clone())));
+        let (id, node) = node.ok_or_else(|| missing(path, at))?;
+        let NodeKind::File(_) = &node.record.kind else {
             return Err(SyncError::NoSuchPath(path.clone()));
         };
-        self.write_content(&record, out).await?;
-        Ok(record)
+        self.write_version(&Listed::new(path.clone(), id, &node), out).await?;
+        Ok(node.record)
+    }
+
+    /// Writes the content of a version to `out`.
+    async fn write_version(&mut self, item: &Listed, out: &mut (dyn Write + Send)) -> Result<()> {
+        if let Some(error) = self.dropped_error(&self.dropped()?, item)? {
+            return Err(error);
+        }
+        match self.write_content(&item.record, out).await {
+            // It may have gone at this very moment. Whoever only looks does not fold what is new.
+            Err(error) if error.is_of_stored_data() => {
+                let head = self.head()?.seq;
+                let newer = self.environment.log.entries(head, ENTRIES_LENGTH_MAX).await?;
+                let dropped = self.dropped_with(&newer)?;
+                Err(self.dropped_error(&dropped, item)?.unwrap_or(error))
+            }
+            written => written,
+        }
+    }
+
+    /// Returns what to say of a version whose content a cleanup has removed; nothing of others.
+    fn dropped_error(&self, dropped: &Dropped, item: &Listed) -> Result<Option<SyncError>> {
+        let Some(by) = dropped.versions.get(&(item.node, item.version)).copied() else {
+            return Ok(None);
+        };
+        let seq = self.seq_of(&item.node, item.version)?;
+        let (path, DroppedBy { fence, time }) = (item.path.clone(), by);
+        Ok(Some(SyncError::VersionDropped { path, seq, fence, time }))
+    }
+
+    /// Returns the entry that brought a version, 0 where it is not known here.
+    fn seq_of(&self, node: &NodeId, version: u64) -> Result<u64> {
+        let mut tree = Tree::default();
+        for seq in 1..=self.head()?.seq {
+            let Some(entry) = self.state.entry(seq)? else { continue };
+            let Ok(_) = fold(&mut tree, &entry, &self.keys);
+            if tree.get(node).is_some_and(|found| found.version == version) {
+                return Ok(seq);
+            }
+        }
+        Ok(0)
     }
 
     /// Returns what a node was at one of its versions, if that can be read.
@@ -282,10 +346,11 @@ impl Engine {
         Ok(())
     }
 
-    /// Brings a file, link or whole directory of an old version back into the folder. Returns what was written.
+    /// Brings a file, link or whole directory of an old version back into the folder. Of a directory, files whose contents of
+    /// that time a cleanup has removed are left out, and named.
     ///
     /// # Errors
-    /// [`SyncError::NoSuchVersion`]; [`SyncError::WouldOverwrite`] where something else is there and `overwrite` was not
+    /// [`SyncError::NoSuchVersion`]; [`SyncError::VersionDropped`]; [`SyncError::WouldOverwrite`] where something else is there and `overwrite` was not
     /// asked for; nothing was changed then.
     pub async fn restore(
         &mut self,
@@ -293,21 +358,25 @@ impl Engine {
         at: At,
         to: Option<&RelativePath>,
         overwrite: bool,
-    ) -> Result<Vec<RelativePath>> {
+    ) -> Result<Restored> {
         let tree = self.tree_at(at).await?;
         let start =
             self.meant(&tree, path, Some(at)).await?.ok_or_else(|| missing(path, Some(at)))?;
         let target = to.unwrap_or(path).clone();
         let mut wanted = Vec::new();
         if let Some(node) = tree.get(&start) {
-            wanted.push(Listed {
-                path: target.clone(),
-                record: node.record.clone(),
-                is_deleted: false,
-            });
+            wanted.push(Listed { is_deleted: false, ..Listed::new(target.clone(), start, node) });
         }
         list_into(&tree, &start, &target, false, true, &mut wanted)?;
         wanted.sort_by(|one, other| one.path.cmp(&other.path));
+        let gone = self.dropped()?;
+        let is_gone = |item: &Listed| gone.versions.contains_key(&(item.node, item.version));
+        let (dropped, wanted): (Vec<_>, Vec<_>) = wanted.into_iter().partition(is_gone);
+        if let Some(item) = dropped.iter().find(|item| item.node == start) {
+            return Err(self
+                .dropped_error(&gone, item)?
+                .unwrap_or_else(|| missing(path, Some(at))));
+        }
         if !overwrite {
             for item in wanted.iter().filter(|item| !item.record.kind.is_directory()) {
                 if self.environment.file_system.stat(&item.path)?.is_some() {
@@ -322,7 +391,7 @@ impl Engine {
             written.push(item.path);
         }
         self.environment.file_system.make_durable()?;
-        Ok(written)
+        Ok(Restored { written, dropped: dropped.into_iter().map(|item| item.path).collect() })
     }
 
     fn make_parents(&self, path: &RelativePath) -> Result<()> {
@@ -354,7 +423,7 @@ impl Engine {
             }
             NodeKind::File(_) => {
                 let mut staged = file_system.stage(token)?;
-                self.write_content(&item.record, &mut staged).await?;
+                self.write_version(item, &mut staged).await?;
                 staged.finish(item.record.mode, item.record.modified)?;
             }
         }
@@ -408,8 +477,7 @@ fn list_into(
     for child in children {
         let Some(node) = tree.get(&child) else { continue };
         let at = path.join(&node.record.name)?;
-        let is_deleted = !node.is_alive();
-        listed.push(Listed { path: at.clone(), record: node.record.clone(), is_deleted });
+        listed.push(Listed::new(at.clone(), child, node));
         if recursive && node.record.kind.is_directory() {
             list_into(tree, &child, &at, with_deleted, recursive, listed)?;
         }

@@ -47,6 +47,7 @@ impl Engine {
     pub async fn versions_made_of(&mut self, lost: &HashSet<PackId>) -> Result<Vec<LostVersion>> {
         self.learn_whole_log().await?;
         self.fetcher.index_packs(&mut self.state).await?;
+        let dropped = self.dropped()?;
         let mut tree = Tree::default();
         let mut named = Vec::new();
         for seq in 1..=self.head()?.seq {
@@ -57,6 +58,10 @@ impl Engine {
             }
             for (change, outcome) in entry.commit.changes.iter().zip(&folded.outcomes) {
                 let Outcome::Accepted { version } = outcome else { continue };
+                // What a cleanup has removed is not lost.
+                if dropped.versions.contains_key(&(change.node, *version)) {
+                    continue;
+                }
                 let Some(node) = tree.get(&change.node).filter(|node| node.is_alive()) else {
                     continue;
                 };

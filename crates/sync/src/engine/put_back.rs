@@ -145,7 +145,8 @@ impl Engine {
 
     /// Packs again what is right in damaged packs and is nowhere else: versions that no folder has any more may need it.
     async fn salvage(&mut self, damaged: &[KnownPack]) -> Result<()> {
-        let mut writer = PackWriter::new(self.options.transform, &self.keys.packs())?;
+        let guard = self.keys.packs().behind(self.state.last_fence()?);
+        let mut writer = PackWriter::new(self.options.transform, &guard)?;
         let mut opener = RecordOpener::default();
         for pack in damaged {
             let index = match self.fetcher.index_of_damaged(pack).await {

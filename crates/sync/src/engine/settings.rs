@@ -1,4 +1,4 @@
-//! Settings that all devices of a workspace share and the log orders: which stores it has.
+//! Settings that all devices of a workspace share and the log orders: which stores it has, and which old versions it keeps.
 
 use std::sync::Arc;
 
@@ -7,6 +7,7 @@ use model::codec::{decode_message, encode_message};
 use model::environment::random_bytes;
 use model::{
     Action, Change, Commit, Entry, Head, NodeId, NodeState, OpId, PoolConfig, TreeStore, Turn,
+    VersionPolicy,
 };
 use parking_lot::Mutex;
 
@@ -73,12 +74,42 @@ impl Engine {
     /// [`SyncError::SettingsChanged`] where another device was faster; as [`Self::push`], after which the proposal waits
     /// in the outbox.
     pub async fn propose_pool(&mut self, base: u64, pool: &PoolConfig) -> Result<u64> {
-        self.fetch().await?;
         self.propose_settings(NodeId::POOL, base, encode_message(pool)).await
     }
 
-    /// Proposes a payload of a settings node and returns its version.
+    /// Returns which old versions are kept, and the version of that setting: 0 and the default where nobody has set it.
+    ///
+    /// # Errors
+    /// [`SyncError::NotWhole`] where somebody has set what this program cannot read: to take the default for it would remove
+    /// what they want to keep. [`SyncError::Database`].
+    pub fn version_policy(&self) -> Result<(u64, VersionPolicy)> {
+        let Some(node) = self.state.node(&NodeId::VERSION_POLICY)? else {
+            return Ok((0, VersionPolicy::default()));
+        };
+        let payload = match &node.state {
+            NodeState::Settings(payload) => payload.as_slice(),
+            _ => &[],
+        };
+        match decode_message(payload) {
+            Ok(policy) => Ok((node.version, policy)),
+            Err(error) => Err(SyncError::NotWhole(format!("which versions to keep: {error}"))),
+        }
+    }
+
+    /// Proposes which old versions are kept, in place of the setting of version `base`, and returns its version.
+    ///
+    /// # Errors
+    /// As [`Self::propose_pool`].
+    pub async fn propose_version_policy(
+        &mut self,
+        base: u64,
+        policy: &VersionPolicy,
+    ) -> Result<u64> {
+        self.propose_settings(NodeId::VERSION_POLICY, base, encode_message(policy)).await
+    }
+
     async fn propose_settings(&mut self, node: NodeId, base: u64, payload: Vec<u8>) -> Result<u64> {
+        self.fetch().await?;
         let change = Change { node, base, action: Action::Put(payload.clone()) };
         let op_id = OpId::from_bytes(random_bytes(&*self.environment.random));
         let commit = self.commit_of(op_id, vec![change], Vec::new(), Vec::new())?;

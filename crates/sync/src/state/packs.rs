@@ -12,6 +12,9 @@ use super::{State, id_column};
 use crate::error::{Result, SyncError};
 use crate::prepare::KnownChunks;
 
+/// The fact that every place of every chunk is kept, and not only the first that was learned.
+const ALL_PLACES: &str = "places";
+
 /// Where a chunk rests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ChunkPlace {
@@ -61,9 +64,51 @@ impl State {
     /// # Errors
     /// [`crate::SyncError::Database`].
     pub fn chunk(&self, id: &ChunkId) -> Result<Option<ChunkPlace>> {
-        self.row("SELECT pack, record FROM chunks WHERE id = ?", [id.as_bytes()], |row| {
-            Ok(ChunkPlace { pack: row.get::<_, i64>(0)? as u64, record: row.get(1)? })
+        self.row("SELECT pack, record FROM chunks WHERE id = ?", [id.as_bytes()], place)
+    }
+
+    /// Returns all places where a chunk rests.
+    ///
+    /// # Errors
+    /// [`crate::SyncError::Database`].
+    pub fn chunk_places(&self, id: &ChunkId) -> Result<Vec<ChunkPlace>> {
+        let sql = "SELECT pack, record FROM chunks WHERE id = ?1
+                   UNION SELECT pack, record FROM spares WHERE id = ?1 ORDER BY pack";
+        self.rows(sql, [id.as_bytes()], place)
+    }
+
+    /// Tells every chunk with every pack that it is in.
+    ///
+    /// # Errors
+    /// [`crate::SyncError::Database`].
+    pub fn each_chunk(&self, mut visit: impl FnMut(ChunkId, ChunkPlace)) -> Result<()> {
+        let sql = "SELECT pack, record, id FROM chunks
+                   UNION ALL SELECT pack, record, id FROM spares";
+        self.rows(sql, [], |row| {
+            visit(ChunkId::from_bytes(id_column(row, 2)?), place(row)?);
+            Ok(())
         })
+        .map(drop)
+    }
+
+    /// Forgets packs that a cleanup removes, and every place in them.
+    ///
+    /// # Errors
+    /// [`crate::SyncError::Database`].
+    pub fn forget_packs(&mut self, condemned: &[PackId]) -> Result<()> {
+        // An older program has kept one place of each chunk only: the others are learned anew, since that one may go.
+        if self.fact(ALL_PLACES)?.is_none() {
+            self.run("UPDATE packs SET indexed = 0 WHERE indexed = 1", [])?;
+            self.set_fact(ALL_PLACES, &[])?;
+        }
+        for id in condemned {
+            self.run("DELETE FROM packs WHERE id = ?", [id.as_bytes()])?;
+        }
+        for table in ["spares", "chunks"] {
+            let sql = format!("DELETE FROM {table} WHERE pack NOT IN (SELECT number FROM packs)");
+            self.run(&sql, [])?;
+        }
+        self.place_orphans()
     }
 
     /// Tells whether no chunk is known, so that looking for one is needless.
@@ -224,6 +269,10 @@ impl KnownChunks for Mutex<StateReader> {
         };
         find().map_err(|source| SyncError::Database { place: reader.place.clone(), source })
     }
+}
+
+fn place(row: &rusqlite::Row<'_>) -> rusqlite::Result<ChunkPlace> {
+    Ok(ChunkPlace { pack: row.get::<_, i64>(0)? as u64, record: row.get(1)? })
 }
 
 pub(super) fn known_pack(row: &rusqlite::Row<'_>) -> rusqlite::Result<KnownPack> {

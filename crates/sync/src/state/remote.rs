@@ -51,6 +51,14 @@ fn decode_body(body: &[u8]) -> Result<TreeNode> {
 }
 
 impl State {
+    /// Returns the sequence number of the last fence, 0 before the first.
+    ///
+    /// # Errors
+    /// [`SyncError::Database`].
+    pub fn last_fence(&self) -> Result<u64> {
+        self.version(&NodeId::FENCE)
+    }
+
     fn set_remote(&mut self, id: &NodeId, node: &TreeNode) -> Result<()> {
         let mut encoder = Encoder::default();
         node.encode(&mut encoder);

@@ -98,6 +98,16 @@ impl State {
         Ok(true)
     }
 
+    /// Gives a place to every chunk that has only spares.
+    pub(super) fn place_orphans(&self) -> Result<()> {
+        let orphaned = self.rows(
+            "SELECT DISTINCT id FROM spares WHERE id NOT IN (SELECT id FROM chunks)",
+            [],
+            |row| Ok(ChunkId::from_bytes(id_column(row, 0)?)),
+        )?;
+        orphaned.iter().try_for_each(|chunk| self.turn_to_spare(chunk).map(drop))
+    }
+
     /// Forgets what a lost or damaged pack holds: its chunks are where else they are, or nowhere. One that `is_there` is damaged,
     /// and is not looked into again; one that is not counts again as soon as it is back.
     ///
@@ -109,14 +119,7 @@ impl State {
         self.transaction(|state| {
             state.run("DELETE FROM spares WHERE pack = ?", [number])?;
             state.run("DELETE FROM chunks WHERE pack = ?", [number])?;
-            let orphaned = state.rows(
-                "SELECT DISTINCT id FROM spares WHERE id NOT IN (SELECT id FROM chunks)",
-                [],
-                |row| Ok(ChunkId::from_bytes(id_column(row, 0)?)),
-            )?;
-            for chunk in orphaned {
-                state.turn_to_spare(&chunk)?;
-            }
+            state.place_orphans()?;
             let indexed = if is_there { DISTRUSTED } else { INDEX_WANTED };
             state.run("UPDATE packs SET indexed = ? WHERE number = ?", [indexed, number])
         })

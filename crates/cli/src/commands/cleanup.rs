@@ -1,0 +1,90 @@
+//! `syncline cleanup`: removes old versions by policy, and then what nothing refers to.
+
+use serde_json::json;
+use sync::engine::{CleanupOptions, CleanupReport};
+
+use crate::arguments::CleanupArguments;
+use crate::connect::{SessionOptions, with_engine};
+use crate::context::Context;
+use crate::error::{Code, CommandError, Result};
+use crate::folder::{Folder, Place};
+use crate::progress::Progress;
+use crate::text::{counted, size};
+use crate::ui::Symbol;
+
+/// The exit code of something that is partly so.
+const PARTLY: u8 = 3;
+
+/// Runs the command.
+pub(crate) fn run(context: &Context<'_>, arguments: &CleanupArguments) -> Result<u8> {
+    let folder = Folder::locate(&context.home, &arguments.folder.folder)?;
+    if let Place::Served { server } = &folder.place {
+        let headline = "cleaning up what a server stores is not in this release";
+        return Err(CommandError::new(Code::NotInThisRelease, headline)
+            .cause(format!("'{}' lives on {server}", folder.genesis.name))
+            .state("nothing was changed"));
+    }
+    let dry_run = context.flags.dry_run;
+    let options = CleanupOptions {
+        dry_run,
+        is_clock_trusted: arguments.trust_clock,
+        policy: arguments.keep.clone().filter(|_| dry_run),
+        ..CleanupOptions::default()
+    };
+    let progress = Progress::new(context.ui);
+    let observer = progress.observer(|_| {});
+    let session = SessionOptions::CHANGE;
+    let report = with_engine(context, &folder, session, Some(observer), async |engine| {
+        if let Some(policy) = arguments.keep.as_ref().filter(|_| !dry_run) {
+            engine.fetch().await?;
+            let (base, known) = engine.version_policy()?;
+            if base == 0 || known != *policy {
+                engine.propose_version_policy(base, policy).await?;
+            }
+        }
+        engine.cleanup(&options).await
+    })?;
+    drop(progress);
+    Ok(tell(context, dry_run, &report))
+}
+
+/// Says what was done, or would be. Returns the exit code: 3 where some store did not remove everything.
+fn tell(context: &Context<'_>, dry_run: bool, report: &CleanupReport) -> u8 {
+    context.ui.json(&json!({
+        "schema": "syncline.cleanup/1",
+        "type": "summary",
+        "dry_run": dry_run,
+        "keeps": report.policy.to_string(),
+        "kept_versions": report.kept_versions,
+        "removed_versions": report.dropped_versions,
+        "removed_packs": report.packs,
+        "removed_bytes": report.length,
+        "rewritten_packs": report.repacked,
+        "written_bytes": report.written_length,
+        "left_packs": report.left,
+        "version": report.fence,
+    }));
+    let kept = counted(report.kept_versions, "version", "versions");
+    context.ui.note(format!("keeps {}: {kept}", report.policy));
+    let versions = counted(report.dropped_versions, "old version", "old versions");
+    let packs = counted(report.packs, "pack", "packs");
+    let what = format!("{versions} and {packs} ({})", size(report.length));
+    let anew = match report.repacked {
+        0 => String::new(),
+        count => format!(", {count} of them written anew ({})", size(report.written_length)),
+    };
+    let is_nothing = report.dropped_versions + report.packs == 0;
+    let line = match (is_nothing, dry_run) {
+        (true, _) => "there is nothing to remove".to_owned(),
+        (false, true) => format!("would remove {what}{anew}"),
+        (false, false) => format!("removed {what}{anew}"),
+    };
+    context.ui.say(Symbol::Done, line);
+    if report.left > 0 {
+        let packs = counted(report.left, "pack is", "packs are");
+        let line = format!("{packs} still in some store; the next cleanup removes them");
+        context.ui.say(Symbol::Attention, line);
+        return PARTLY;
+    }
+    0
+}

@@ -1,0 +1,255 @@
+//! Removes what nobody needs any more: old versions by policy, and the packs that only they have needed.
+//!
+//! *Participants*: the device that cleans up, and all others, which may write, be cut off, or be away for long meanwhile. *Goals*:
+//! nobody ever misses a byte of what is there, of a version that is kept, or of what somebody is just proposing. *Non-goals*:
+//! removing packs that travel in the log, or pages of checkpoints. *Invariants*: nothing is removed before the fence that
+//! condemns it is decided; a fence condemns a pack only if no kept version has a chunk in it, or each of these was read back
+//! from another pack, and verified.
+//!
+//! The rule in words, and why it is safe: `docs/design/cleanup.md`.
+
+use std::collections::BTreeMap;
+
+use content::expand;
+use futures_util::stream::{StreamExt, iter};
+use model::codec::encode_message;
+use model::environment::random_bytes;
+use model::{
+    Action, Change, Content, Fence, NodeId, NodeKind, OpId, PackId, TreeNode, TreeStore,
+    VersionPolicy,
+};
+
+use super::{Engine, Event};
+use crate::error::{Result, SyncError};
+use crate::plan::{LocalMatter, Operation, Trees};
+
+mod dropped;
+mod repack;
+mod survey;
+
+pub(super) use dropped::Dropped;
+pub use dropped::DroppedBy;
+use repack::Verified;
+use survey::Survey;
+
+/// How often others may write just before a fence until a cleanup gives up.
+const ATTEMPTS_MAX: u32 = 8;
+
+/// How many packs are removed between two looks at the log.
+const REMOVE_GROUP: usize = 512;
+
+/// How many packs are removed at the same time.
+const REMOVE_AT_ONCE: usize = 8;
+
+/// How a cleanup works.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CleanupOptions {
+    /// Only say what would be removed.
+    pub dry_run: bool,
+    /// A pack of which less than so many per cent are needed is written anew, without the rest.
+    pub repack_below_percent: u64,
+    /// How many bytes of packs are written anew at most in this run; a later one goes on.
+    pub repack_length_max: u64,
+    /// Whether somebody has said that the clock of this device is right.
+    pub is_clock_trusted: bool,
+    /// The rule by which versions are kept, in place of that of the workspace.
+    pub policy: Option<VersionPolicy>,
+}
+
+impl Default for CleanupOptions {
+    fn default() -> Self {
+        Self {
+            dry_run: false,
+            repack_below_percent: 60,
+            repack_length_max: 4 * 1024 * 1024 * 1024,
+            is_clock_trusted: false,
+            policy: None,
+        }
+    }
+}
+
+/// What a cleanup has done, or would do.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CleanupReport {
+    /// The rule by which versions are kept.
+    pub policy: VersionPolicy,
+    /// Versions whose contents are kept.
+    pub kept_versions: u64,
+    /// Versions whose contents are not kept any more.
+    pub dropped_versions: u64,
+    /// Packs that are removed: how many, and their bytes.
+    pub packs: u64,
+    /// Bytes of the packs that are removed.
+    pub length: u64,
+    /// Packs that are written anew without what nobody needs: how many of those that are removed.
+    pub repacked: u64,
+    /// Bytes of the packs that were written for them.
+    pub written_length: u64,
+    /// Packs that are to be removed, and that some store did not remove; the next cleanup does.
+    pub left: u64,
+    /// The entry that says what is removed; nothing where nothing is.
+    pub fence: Option<u64>,
+}
+
+impl Engine {
+    /// Removes what nobody needs any more. May be cut off anywhere; the next cleanup, by whatever device, goes on.
+    ///
+    /// # Errors
+    /// [`SyncError::NotWhole`], [`SyncError::ClockAhead`] and [`SyncError::CleanupOvertaken`], after which everything is as it
+    /// was; as [`Self::push`].
+    pub async fn cleanup(&mut self, options: &CleanupOptions) -> Result<CleanupReport> {
+        let mut report = CleanupReport::default();
+        let mut verified = Verified::default();
+        let (mut attempts, mut has_repacked) = (0, false);
+        loop {
+            match options.dry_run {
+                true => drop(self.fetch().await?),
+                false => self.send_outbox().await?,
+            }
+            // Packs have other numbers behind a fence, or in another log.
+            verified.keep_in(self.upload.generation());
+            let survey = self.survey(options, &verified).await?;
+            (report.policy, report.kept_versions) = (survey.policy.clone(), survey.kept_versions);
+            if options.dry_run {
+                report.add(&survey);
+                report.packs += survey.sparse.len() as u64;
+                report.repacked += survey.sparse.len() as u64;
+                report.length += survey.sparse.iter().map(|pack| pack.length).sum::<u64>();
+                report.written_length +=
+                    survey.sparse.iter().map(|it| it.needed_length).sum::<u64>();
+                return Ok(report);
+            }
+            if !survey.sparse.is_empty() && !has_repacked {
+                has_repacked = true;
+                report.written_length += self.repack(&survey, options, &mut verified).await?;
+                continue;
+            }
+            report.left = self.remove(survey.leftovers.clone()).await?;
+            if survey.condemned.is_empty() && survey.dropped.is_empty() {
+                return Ok(report);
+            }
+            let Some(seq) = self.propose_fence(&survey).await? else {
+                attempts += 1;
+                if attempts == ATTEMPTS_MAX {
+                    return Err(SyncError::CleanupOvertaken(attempts));
+                }
+                continue;
+            };
+            report.fence = Some(seq);
+            report.add(&survey);
+            report.left += self.remove(survey.condemned.keys().copied().collect()).await?;
+            if !survey.has_more {
+                return Ok(report);
+            }
+        }
+    }
+
+    /// Brings the log up to date here, and what waits here into the log: a fence must be the next entry.
+    async fn send_outbox(&mut self) -> Result<()> {
+        self.fetch().await?;
+        for _ in 0..ATTEMPTS_MAX {
+            if self.push().await? == 0 {
+                return Ok(());
+            }
+        }
+        Err(SyncError::CleanupOvertaken(ATTEMPTS_MAX))
+    }
+
+    /// Proposes to remove what was found to be needless, and returns the entry that says so; nothing where another device was
+    /// faster, since it may need some of it.
+    async fn propose_fence(&mut self, survey: &Survey) -> Result<Option<u64>> {
+        if self.head()? != survey.head {
+            return Ok(None);
+        }
+        let condemned = survey.condemned.keys().copied().collect();
+        let payload = encode_message(&Fence { condemned, dropped: survey.dropped.clone() });
+        let change = Change { node: NodeId::FENCE, base: 0, action: Action::Put(payload) };
+        let op_id = OpId::from_bytes(random_bytes(&*self.environment.random));
+        let commit = self.commit_of(op_id, vec![change], Vec::new(), Vec::new())?;
+        self.in_transaction(|engine| engine.state.add_to_outbox(&commit))?;
+        self.push().await?;
+        let fence = self.state.last_fence()?;
+        let entry = self.state.entry(fence)?;
+        Ok(entry.filter(|entry| entry.commit.op_id == op_id).map(|entry| entry.seq))
+    }
+
+    /// Removes condemned packs from the store, and returns how many it did not remove.
+    async fn remove(&mut self, packs: Vec<PackId>) -> Result<u64> {
+        let (mut left, total) = (0, packs.len() as u64);
+        for (group, done) in packs.chunks(REMOVE_GROUP).zip((0..).step_by(REMOVE_GROUP)) {
+            (self.observer)(Event::Cleaned { packs: done, total });
+            // A log that has lost the fence may name them again.
+            self.fetch().await?;
+            let mut condemned = Vec::with_capacity(group.len());
+            for pack in group {
+                if !self.state.knows_pack(pack)? {
+                    condemned.push(*pack);
+                }
+            }
+            left += (group.len() - condemned.len()) as u64;
+            let store = &self.environment.store;
+            let removals = iter(condemned).map(|pack| store.remove_pack(pack));
+            let results: Vec<_> = removals.buffer_unordered(REMOVE_AT_ONCE).collect().await;
+            left += results.iter().filter(|result| result.is_err()).count() as u64;
+        }
+        (self.observer)(Event::Cleaned { packs: total, total });
+        Ok(left)
+    }
+
+    /// Has every file read that is to be proposed as it was known, and whose chunks a cleanup has removed because the log
+    /// said that nobody needs them: a file that was renamed here, and long deleted elsewhere.
+    pub(super) fn look_behind_fence(
+        &mut self,
+        operations: &BTreeMap<NodeId, Operation>,
+    ) -> Result<()> {
+        if self.state.last_fence()? == 0 {
+            return Ok(());
+        }
+        for (node, operation) in operations {
+            let is_same = matches!(operation, Operation::Propose { .. })
+                && self.trees().local(node)?.is_some_and(|it| it.matter == LocalMatter::Same);
+            let Some(synced) = self.state.synced(node)?.filter(|_| is_same) else { continue };
+            let NodeKind::File(content) = &synced.record.kind else { continue };
+            let is_there =
+                |remote: &TreeNode| remote.is_alive() && remote.record.kind == synced.record.kind;
+            let is_needed = self.state.node(node)?.as_ref().is_some_and(is_there);
+            if !is_needed && !self.has_all_chunks(content)? {
+                self.find_again(node)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells whether every chunk of a content is in a pack, as far as that can be told without asking anybody.
+    fn has_all_chunks(&self, content: &Content) -> Result<bool> {
+        let mut lists = Vec::new();
+        let chunks = expand(content, |list| {
+            lists.push(*list);
+            self.state.list(&list.id)?.ok_or(SyncError::ChunkMissing(list.id))
+        });
+        let chunks = match chunks {
+            Ok(chunks) => chunks,
+            Err(error) if error.is_of_stored_data() => return Ok(false),
+            Err(error) => return Err(error),
+        };
+        for chunk in lists.iter().chain(&chunks) {
+            if self.state.chunk(&chunk.id)?.is_none() {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}
+
+impl CleanupReport {
+    fn add(&mut self, survey: &Survey) {
+        let dropped = survey.dropped.iter().map(|node| node.versions.len() as u64);
+        self.dropped_versions += dropped.sum::<u64>();
+        self.packs += survey.condemned.len() as u64;
+        self.length += survey.condemned.values().sum::<u64>();
+        self.repacked += survey.repacked;
+    }
+}
+
+#[cfg(test)]
+mod tests;
