@@ -22,6 +22,8 @@ struct Inner {
     /// How often an older copy came back.
     epoch: u64,
     violations: Vec<String>,
+    /// Commits that were acknowledged without their packs.
+    without_packs: BTreeMap<OpId, u64>,
 }
 
 impl Acknowledged {
@@ -33,6 +35,11 @@ impl Acknowledged {
     /// Returns what was acknowledged and not true.
     pub fn violations(&self) -> Vec<String> {
         self.0.lock().violations.clone()
+    }
+
+    /// Returns the commits that were acknowledged while their packs were not stored, with their entries.
+    pub fn without_packs(&self) -> BTreeMap<OpId, u64> {
+        self.0.lock().without_packs.clone()
     }
 
     /// A server or store has gone back to an older copy: nobody answers for what was acknowledged before.
@@ -51,10 +58,7 @@ impl Acknowledged {
         for pack in &commit.packs {
             let length = store.object(&ObjectKey::pack(pack.id)).map(|bytes| bytes.len() as u64);
             if length != Some(pack.length) {
-                inner.violations.push(format!(
-                    "I-20: entry {} was acknowledged before its packs were durable",
-                    head.seq
-                ));
+                inner.without_packs.insert(commit.op_id, head.seq);
             }
         }
         if let Some(before) = inner.commits.insert(commit.op_id, head)

@@ -2,11 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
+use std::sync::Arc;
 
-use model::codec::{decode_message, encode_message};
-use model::fold::{FoldNote, fold};
-use model::{Entry, NodeId, NodeKind, NodeRecord, Opener, Outcome, RelativePath, Timestamp, Tree};
-use storage::ContentStore;
+use commit_log::CommitLog;
+use model::codec::{Message, decode_message, encode_message};
+use model::fold::{FoldNote, Folded, fold};
+use model::{
+    Entry, NodeId, NodeKind, NodeRecord, Opener, Outcome, PackId, RelativePath, Timestamp, Tree,
+};
+use storage::{ContentStore, ObjectKey};
+use sync::SyncError;
 use sync::chunk_reader::ChunkFetcher;
 use sync::file_system::FileKind;
 
@@ -60,6 +65,7 @@ pub async fn check(world: Rc<World>) {
         Ok(entries) => check_log(&world, &entries),
         Err(error) => world.violation(format!("the log cannot be read: {error}")),
     }
+    check_acknowledged_packs(&world, &log).await;
     for text in world.common.acknowledged.violations() {
         world.violation(text);
     }
@@ -145,6 +151,7 @@ fn check_log(world: &World, entries: &[Entry]) {
     let mut head = world.common.genesis.head();
     let mut operations = BTreeSet::new();
     let mut tree = Tree::default();
+    let mut removed = Removed::default();
     let keys = world.common.keys();
     for entry in entries {
         if !entry.follows(&head) {
@@ -155,11 +162,13 @@ fn check_log(world: &World, entries: &[Entry]) {
         if !operations.insert((entry.commit.device, entry.commit.op_id)) {
             world.violation(format!("I-21: the commit of entry {} is there twice", entry.seq));
         }
+        let before = if entry.is_of_cleanup() { tree.clone() } else { Tree::default() };
         let Ok(folded) = fold(&mut tree, entry, &keys);
         if let Some(reason) = &folded.void {
             world.violation(format!("I-52: entry {} counts for nothing: {reason}", entry.seq));
         }
         cover(world, &folded.notes, &folded.outcomes);
+        check_fence(world, entry, (&before, &tree), &folded, &mut removed);
         if !entry.commit.packs.is_empty() {
             world.common.coverage.hit(Fault::PackStored);
         }
@@ -189,6 +198,108 @@ fn check_log(world: &World, entries: &[Entry]) {
     }
 }
 
+/// What fences have removed so far.
+#[derive(Default)]
+struct Removed {
+    packs: BTreeSet<PackId>,
+    versions: BTreeSet<(NodeId, u64)>,
+}
+
+/// I-25: a fence drops nothing that is there, or that a conflict stands on, and nothing rests on what it condemns.
+fn check_fence(
+    world: &World,
+    entry: &Entry,
+    (before, tree): (&Tree, &Tree),
+    folded: &Folded,
+    removed: &mut Removed,
+) {
+    if !folded.is_fenced {
+        for pack in entry.commit.packs.iter().filter(|pack| removed.packs.contains(&pack.id)) {
+            world.violation(format!("I-25: entry {} names {}, which is gone", entry.seq, pack.id));
+        }
+    }
+    let is_fence = entry.commit.changes.iter().any(|change| change.node == NodeId::FENCE);
+    let Some(fence) = &folded.fence else {
+        if is_fence {
+            world.common.coverage.hit(Fault::FenceOvertaken);
+        }
+        return;
+    };
+    removed.packs.extend(&fence.condemned);
+    let conflicts: BTreeSet<(NodeId, u64)> = before
+        .nodes()
+        .filter(|(_, node)| node.is_alive())
+        .filter_map(|(_, node)| node.record.conflict.map(|origin| (origin.node, origin.base)))
+        .collect();
+    for dropped in &fence.dropped {
+        world.common.coverage.hit(Fault::VersionDropped);
+        for version in &dropped.versions {
+            let is_there = tree
+                .get(&dropped.node)
+                .is_some_and(|node| node.is_alive() && node.version == *version);
+            if is_there || conflicts.contains(&(dropped.node, *version)) {
+                world.violation(format!(
+                    "I-25: entry {} drops version {version} of {}, which is needed",
+                    entry.seq, dropped.node
+                ));
+            }
+            removed.versions.insert((dropped.node, *version));
+        }
+    }
+}
+
+/// I-20: who was told that a commit stands had its packs stored. Of one that came behind a fence nothing counts, and its packs
+/// may be gone.
+async fn check_acknowledged_packs(world: &World, log: &Arc<dyn CommitLog>) {
+    let without = world.common.acknowledged.without_packs();
+    if without.is_empty() {
+        return;
+    }
+    let mut tree = Tree::default();
+    let keys = world.common.keys();
+    let mut fenced = BTreeSet::new();
+    for entry in log.entries(0, ALL).await.unwrap_or_default() {
+        let Ok(folded) = fold(&mut tree, &entry, &keys);
+        if folded.is_fenced {
+            fenced.insert(entry.commit.op_id);
+        }
+    }
+    for (operation, seq) in without {
+        if !fenced.contains(&operation) {
+            world.violation(format!(
+                "I-20: entry {seq} was acknowledged before its packs were durable"
+            ));
+        }
+    }
+}
+
+/// I-26: when everything has come to rest, a cleanup comes to its end, and nothing is stored that nobody needs.
+pub async fn check_cleanup(world: Rc<World>) {
+    let cleaner = world.devices[0].clone();
+    for _ in 0..2 {
+        match cleaner.clean_up(None).await {
+            Ended::Done(_) => {}
+            Ended::Failed(SyncError::NotWhole(_)) if world.excuses.log.get() => return,
+            Ended::Failed(error) => {
+                return world
+                    .violation(format!("I-26: a cleanup fails although all is well: {error}"));
+            }
+            Ended::Killed => return world.violation("I-26: a cleanup was killed".to_owned()),
+        }
+    }
+    let stored = world.common.store.snapshot();
+    let known = cleaner.with_state(|state| {
+        let packs = state.pack_page(None, usize::MAX >> 1).expect("the database can be read");
+        packs.into_iter().map(|pack| ObjectKey::pack(pack.id)).collect::<BTreeSet<_>>()
+    });
+    let known = known.unwrap_or_default();
+    for key in stored.keys().filter(|key| key.starts_with(ObjectKey::PACKS)) {
+        if !known.iter().any(|pack| pack.as_str() == key) {
+            world.violation(format!("I-26: {key} is stored and nobody needs it"));
+        }
+    }
+}
+
 fn cover(world: &World, notes: &[FoldNote], outcomes: &[Outcome]) {
     let coverage = &world.common.coverage;
     for note in notes {
@@ -205,6 +316,9 @@ fn cover(world: &World, notes: &[FoldNote], outcomes: &[Outcome]) {
     }
     if outcomes.iter().any(|outcome| matches!(outcome, Outcome::Rejected { .. })) {
         coverage.hit(Fault::Rejected);
+    }
+    if outcomes.iter().any(|outcome| matches!(outcome, Outcome::Fenced { .. })) {
+        coverage.hit(Fault::CommitFenced);
     }
 }
 
@@ -252,15 +366,19 @@ fn audit_secrets(world: &World, entries: &[Entry]) {
 /// I-01, I-11, I-13: every version can be read, is something that a file once was, and nothing worthless was sent.
 async fn audit_versions(world: &World, auditor: &Device, entries: &[Entry]) {
     let keys = world.common.keys();
-    let store = std::sync::Arc::new(ContentStore::new(auditor.store()));
+    let store = Arc::new(ContentStore::new(auditor.store()));
     let mut fetcher = ChunkFetcher::new(store, auditor.log(), &keys);
     let copy = auditor.snapshot();
     let scratch = scratch_state(&copy);
     let Some(mut state) = scratch else {
         return world.violation("the auditor has no database".to_owned());
     };
+    let kept = kept_versions(entries, &keys);
     for entry in entries {
         for (number, change) in entry.commit.changes.iter().enumerate() {
+            if kept.as_ref().is_some_and(|kept| !kept.contains(&(entry.seq, change.node))) {
+                continue;
+            }
             let Ok(Some(payload)) = keys.open(&entry.commit, number) else { continue };
             let Ok(record) = decode_message::<NodeRecord>(&payload) else { continue };
             let NodeKind::File(content) = &record.kind else { continue };
@@ -270,7 +388,7 @@ async fn audit_versions(world: &World, auditor: &Device, entries: &[Entry]) {
                 for chunk in fetcher.expand(&state, content).await? {
                     bytes.extend(fetcher.chunk(&state, &chunk).await?);
                 }
-                Ok::<_, sync::SyncError>(bytes)
+                Ok::<_, SyncError>(bytes)
             };
             let found = match read.await {
                 Ok(bytes) => ContentHash::of_file(&bytes),
@@ -301,6 +419,29 @@ async fn audit_versions(world: &World, auditor: &Device, entries: &[Entry]) {
             }
         }
     }
+}
+
+/// Returns which nodes got which of their kept versions from which entry; nothing where there was no cleanup, so that even what
+/// was rejected can be read.
+fn kept_versions(entries: &[Entry], opener: &dyn Opener) -> Option<BTreeSet<(u64, NodeId)>> {
+    let mut tree = Tree::default();
+    let (mut versions, mut dropped, mut has_fence) = (BTreeMap::new(), BTreeSet::new(), false);
+    for entry in entries {
+        let Ok(folded) = fold(&mut tree, entry, opener);
+        for node in &folded.touched {
+            if let Some(found) = tree.get(node) {
+                versions.entry((*node, found.version)).or_insert(entry.seq);
+            }
+        }
+        has_fence |= folded.fence.is_some();
+        for node in folded.fence.iter().flat_map(|fence| &fence.dropped) {
+            dropped.extend(node.versions.iter().map(|version| (node.node, *version)));
+        }
+    }
+    has_fence.then(|| {
+        let kept = versions.into_iter().filter(|(version, _)| !dropped.contains(version));
+        kept.map(|((node, _), seq)| (seq, node)).collect()
+    })
 }
 
 fn scratch_state(copy: &[u8]) -> Option<sync::state::State> {

@@ -50,11 +50,15 @@ pub enum Fault {
     PackStored,
     FileChangedWhileRead,
     RescanAfterHint,
+    CleanedUp,
+    FenceOvertaken,
+    CommitFenced,
+    VersionDropped,
 }
 
 impl Fault {
     /// Everything there is.
-    pub const ALL: [Self; 40] = [
+    pub const ALL: [Self; 44] = [
         Self::KilledAtCall,
         Self::KilledAtAwait,
         Self::KilledAtCommit,
@@ -95,6 +99,10 @@ impl Fault {
         Self::PackStored,
         Self::FileChangedWhileRead,
         Self::RescanAfterHint,
+        Self::CleanedUp,
+        Self::FenceOvertaken,
+        Self::CommitFenced,
+        Self::VersionDropped,
     ];
 }
 

@@ -8,12 +8,12 @@ use std::time::Duration;
 use commit_log::{CommitLog, ServedCommitLog, SlotCommitLog};
 use content::keyring::SecretKey;
 use content::{DeviceKeys, Transform, Unlocked, WorkspaceKeys};
-use model::{DeviceId, Genesis, NodeId, Random};
+use model::{DeviceId, Genesis, NodeId, Random, VersionPolicy};
 use rusqlite::Connection;
 use server::Caller;
 use storage::faulty::Faulty;
 use storage::{ContentStore, ObjectStore};
-use sync::engine::{Event, Sabotage, SyncReport, WatchOptions};
+use sync::engine::{CleanupOptions, Event, Sabotage, SyncReport, WatchOptions};
 use sync::scan::{ProblemKind, Scope};
 use sync::state::State;
 use sync::workers::Workers;
@@ -276,6 +276,20 @@ impl Device {
     pub async fn run(&self, deadline: Option<Duration>) -> Ended {
         self.process(deadline, async |engine: &mut Engine| engine.sync(Scope::Everything).await)
             .await
+    }
+
+    /// Lets the engine remove what nobody needs, unless it is killed before: every old version goes that may go.
+    pub async fn clean_up(&self, deadline: Option<Duration>) -> Ended {
+        let policy = VersionPolicy { rungs: Vec::new(), deleted_s: 0 };
+        let options = CleanupOptions {
+            policy: Some(policy),
+            is_clock_trusted: true,
+            ..CleanupOptions::default()
+        };
+        self.process(deadline, async |engine: &mut Engine| {
+            engine.cleanup(&options).await.map(|_| SyncReport::default())
+        })
+        .await
     }
 
     /// Lets the engine keep watch for a while, unless it is killed before. Meanwhile the user acts, and the watcher

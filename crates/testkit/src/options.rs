@@ -39,6 +39,8 @@ pub struct Accidents {
     pub kill_at_commit: u32,
     /// Database and folder are copied to another device, once in a world at most.
     pub device_copied: u32,
+    /// The device cleans up, and keeps no old version that it need not keep.
+    pub cleanup: u32,
 }
 
 /// What a world is like.
@@ -138,6 +140,13 @@ impl WorldOptions {
         options.accidents.device_copied = rare(100);
         if Dice::new(seed ^ 0xc0_3317).chance(300) {
             options.accidents.kill_at_commit = 300;
+        }
+        if options.coordinator == Coordinator::Slots && Dice::new(seed ^ 0xc1ea_4007).chance(400) {
+            options.accidents.cleanup = 350;
+            // Small packs travel in the log, where no cleanup comes.
+            if Dice::new(seed ^ 0x1a46e).chance(500) {
+                options.deeds.push(Deed::CreateLarge);
+            }
         }
         if options.accidents.server_restored > 0 {
             // A put that comes after the store has gone back would continue a log that is no more.

@@ -235,6 +235,7 @@ impl World {
     async fn live(self: Rc<Self>, number: usize) {
         let device = self.devices[number].clone();
         let mut dice = self.dice.borrow_mut().fork();
+        let mut cleanup_dice = Dice::new(self.options.seed ^ 0xc1ea ^ (number as u64) << 32);
         loop {
             let pause = Duration::from_millis(dice.below(3000));
             self.common.time.sleep(pause).await;
@@ -244,6 +245,7 @@ impl World {
             }
             self.befall(&device, &mut dice);
             self.run_once(&device, &mut dice).await;
+            self.clean_up_perhaps(&device, &mut cleanup_dice).await;
             if !is_busy && !device.folder.act() {
                 break;
             }
@@ -377,6 +379,31 @@ impl World {
         device.folder.mount(true);
     }
 
+    /// Lets a device clean up, perhaps not to its end.
+    async fn clean_up_perhaps(&self, device: &Device, dice: &mut Dice) {
+        if !dice.chance(self.options.accidents.cleanup) {
+            return;
+        }
+        let deadline = dice.chance(300).then(|| Duration::from_millis(dice.below(600)));
+        self.running.set(self.running.get() + 1);
+        let ended = device.clean_up(deadline).await;
+        self.running.set(self.running.get() - 1);
+        match ended {
+            Ended::Done(_) => self.common.coverage.hit(Fault::CleanedUp),
+            Ended::Killed
+            | Ended::Failed(SyncError::CleanupOvertaken(_) | SyncError::MassDelete { .. }) => {}
+            // A store that went back to an older copy may have lost what a version needs.
+            Ended::Failed(SyncError::NotWhole(_)) if self.excuses.log.get() => {
+                self.common.record.note("not whole", format_args!("[{}]", device.number));
+            }
+            Ended::Failed(error) => {
+                if !self.is_to_be_expected(&error) {
+                    self.violation(format!("device {} cannot clean up: {error}", device.number));
+                }
+            }
+        }
+    }
+
     /// Tells whether an error is one that the faults of this world can cause.
     fn is_to_be_expected(&self, error: &SyncError) -> bool {
         match error {
@@ -462,6 +489,9 @@ fn run_phases(world: &Rc<World>, executor: &mut Executor) -> Result<(), String> 
         if !world.violations.borrow().is_empty() {
             return Ok(());
         }
+    }
+    if world.options.accidents.cleanup > 0 {
+        executor.block_on(checks::check_cleanup(world.clone()))?;
     }
     executor.block_on(checks::audit(world.clone()))
 }
