@@ -96,4 +96,6 @@ impl Message for Fence {
 }
 
 #[cfg(test)]
+mod race;
+#[cfg(test)]
 mod tests;
