@@ -83,6 +83,7 @@ impl Engine {
     pub async fn put_back(&mut self, lost: &HashSet<PackId>) -> Result<PutBack> {
         self.begin()?;
         self.fetch().await?;
+        self.check_pool()?;
         self.fetcher.index_packs(&mut self.state).await?;
         (self.observer)(Event::Step("put back"));
         match self.look(&Scope::Everything).await {
