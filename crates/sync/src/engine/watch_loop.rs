@@ -183,3 +183,6 @@ impl Engine {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
