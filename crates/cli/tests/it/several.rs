@@ -2,8 +2,9 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::process::Stdio;
 
-use crate::support::{Device, fill, noise, tree};
+use crate::support::{Device, Run, fill, noise, tree};
 
 /// Some folders as stores, and two devices.
 pub(crate) struct Several {
@@ -213,4 +214,54 @@ fn with_too_many_stores_gone_nothing_is_lost_and_the_error_names_them() {
     several.bring_back(1);
     several.settle();
     assert_eq!(several.other.read("waits"), b"for the stores\n");
+}
+
+#[test]
+fn what_a_dead_device_left_half_written_is_not_called_lost() {
+    let several = Several::synced(5, KINDS[1]);
+    let blocks = |number| {
+        let mut workspaces = fs::read_dir(several.store(number).join("workspaces")).unwrap();
+        workspaces.next().unwrap().unwrap().path().join("blocks")
+    };
+    // One block of a pack that the log does not name: too few to give it back.
+    let folder = blocks(0).join("ab");
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join(format!("{}.p3-5-0", "ab".repeat(32))), noise(1000)).unwrap();
+    for words in [&["check", "--json"][..], &["check", "--read-data", "--repair", "--json"]] {
+        let found = several.one.run(words).ok().json();
+        assert_eq!((&found["lost"], &found["missing"]), (&0.into(), &0.into()), "{found}");
+    }
+}
+
+#[test]
+fn two_devices_that_rebalance_at_once_lose_nothing() {
+    let several = Several::synced(3, KINDS[0]);
+    for number in 0..8 {
+        several.one.write(&format!("large/{number}"), noise_like(number, 300_000));
+    }
+    several.settle();
+    let url = format!("file:{}", several.store(9).display());
+    several.one.run(&["backend", "add", "new", &url, "--capacity", "1"]).ok();
+    several.one.run(&["backend", "set", "new", "--capacity", "1000"]).ok();
+    several.settle();
+    let children = [&several.one, &several.other].map(|device| {
+        let mut command = device.command(&["backend", "rebalance", "--json"]);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    });
+    let runs = children.map(|child| Run::of(child.wait_with_output().unwrap()));
+    assert!(runs.iter().all(|run| matches!(run.code, 0 | 3)), "{runs:?}");
+    let written: u64 = runs.iter().filter_map(|run| run.json()["written"].as_u64()).sum();
+    assert!(written > 0, "{runs:?}");
+    several.one.run(&["backend", "rebalance"]).ok();
+    several.other.run(&["check", "--repair"]).ok();
+    let found = several.one.run(&["check", "--read-data", "--json"]).ok().json();
+    assert_eq!((&found["missing"], &found["damaged"]), (&0.into(), &0.into()), "{found}");
+    let third = Device::new(several.room.path(), "third");
+    several.clone_into(&third, 1);
+    assert_eq!(third.tree(), several.one.tree());
+}
+
+/// Bytes that do not compress, others for each number.
+fn noise_like(number: u8, length: usize) -> Vec<u8> {
+    noise(length).into_iter().map(|byte| byte ^ (number + 1)).collect()
 }

@@ -121,7 +121,8 @@ pub(super) async fn look(
     let mut looks = 0;
     loop {
         let inventory = pool.inventory().await;
-        let report = pool.check(&inventory, expected, options).await;
+        let mut report = pool.check(&inventory, expected, options).await;
+        forget_unfinished(&mut report, expected);
         looks += 1;
         let plan = pool.plan_repair(&report);
         if !repairs || plan.is_empty() || looks == LOOKS_MAX {
@@ -129,4 +130,12 @@ pub(super) async fn look(
         }
         written += pool.carry_out(&plan, CarryOut::default()).await.written;
     }
+}
+
+/// Leaves aside packs that cannot be restored and that the log does not name: a device died or lost its way while it wrote
+/// them, and nobody was ever told that they are there.
+fn forget_unfinished(report: &mut CheckReport, expected: &BTreeSet<ObjectKey>) {
+    let is_unfinished = |key: &&ObjectKey| key.as_pack().is_some() && !expected.contains(key);
+    let unfinished: BTreeSet<ObjectKey> = report.lost().filter(is_unfinished).cloned().collect();
+    report.findings.retain(|finding| !unfinished.contains(&finding.object));
 }
