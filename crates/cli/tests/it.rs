@@ -38,6 +38,8 @@ mod demo;
 mod exchange;
 #[path = "it/exchanged.rs"]
 mod exchanged;
+#[path = "it/flipped.rs"]
+mod flipped;
 #[path = "it/history.rs"]
 mod history;
 #[path = "it/lost.rs"]

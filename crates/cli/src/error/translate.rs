@@ -74,13 +74,7 @@ impl From<SyncError> for CommandError {
             SyncError::SettingsChanged => Self::new(Code::SettingsChanged, text)
                 .state("what it has decided is in force; nothing else was changed")
                 .help("syncline backend ls", "shows what is in force now"),
-            SyncError::StoresChanged { .. } => {
-                let headline = "the stores of the workspace are being changed again and again";
-                Self::new(Code::SettingsChanged, headline)
-                    .cause(text)
-                    .state(SAFE)
-                    .help("syncline sync", "goes on with those that are in force then")
-            }
+            SyncError::StoresChanged { .. } => stores_changed(text),
             SyncError::NotOurTurn { device } => not_our_turn(text, device),
             SyncError::VersionDropped { .. }
             | SyncError::NotWhole(_)
@@ -93,6 +87,14 @@ impl From<SyncError> for CommandError {
             }
         }
     }
+}
+
+fn stores_changed(text: String) -> CommandError {
+    let headline = "the stores of the workspace are being changed again and again";
+    CommandError::new(Code::SettingsChanged, headline)
+        .cause(text)
+        .state(SAFE)
+        .help("syncline sync", "goes on with those that are in force then")
 }
 
 fn not_our_turn(text: String, device: Option<DeviceId>) -> CommandError {
