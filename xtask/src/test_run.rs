@@ -19,7 +19,7 @@ enum Work {
     Services,
 }
 
-const SECTIONS: [Section; 8] = [
+const SECTIONS: [Section; 9] = [
     Section { name: "format", work: Work::Cargo(&["fmt", "--all", "--check"]) },
     Section { name: "tidy", work: Work::Tidy },
     Section {
@@ -59,6 +59,19 @@ const SECTIONS: [Section; 8] = [
             "--seeds",
             "0..10000",
             "--all-faults",
+        ]),
+    },
+    // The same over three or five stores, of which some are gone, slow, full, restored or emptied.
+    Section {
+        name: "worlds over stores",
+        work: Work::Cargo(&[
+            "run",
+            "--example",
+            "simulate",
+            "--",
+            "--stores",
+            "--seeds",
+            "0..1000",
         ]),
     },
 ];

@@ -1,4 +1,5 @@
 //! Runs many worlds: `simulate --seeds 0..1000`, or one of them with all that happens: `simulate --one 17 --verbose`.
+//! With `--stores` they are worlds over several stores.
 //! With `--all-faults` it also fails if some accident that worlds know never happened.
 
 use std::io::Write;
@@ -20,7 +21,12 @@ fn main() -> ExitCode {
         arguments.get(index + 1).cloned()
     };
     let flag = |name: &str| arguments.iter().any(|argument| argument == name);
-    let expand = if flag("--calm") { WorldOptions::calm } else { WorldOptions::from_seed };
+    let over_stores = flag("--stores");
+    let expand = match (flag("--calm"), over_stores) {
+        (true, _) => WorldOptions::calm,
+        (false, true) => WorldOptions::over_stores,
+        (false, false) => WorldOptions::from_seed,
+    };
     let coverage = Coverage::default();
     let (count, bad) = match value("--one") {
         Some(seed) => {
@@ -56,7 +62,11 @@ fn main() -> ExitCode {
         say(&bad.to_string());
     }
     say(&format!("{} of {count} worlds ended badly", bad.len()));
-    let missing = if flag("--all-faults") { coverage.missing() } else { Vec::new() };
+    let missing = match (flag("--all-faults"), over_stores) {
+        (true, true) => coverage.missing_over_stores(),
+        (true, false) => coverage.missing(),
+        (false, _) => Vec::new(),
+    };
     if !missing.is_empty() {
         say(&format!("what no world had: {missing:?}"));
     }

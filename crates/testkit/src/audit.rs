@@ -6,10 +6,11 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use commit_log::{CommitLog, CommitLogError, EntryStream};
 use model::checkpoint::Checkpoint;
-use model::{Commit, Entry, Genesis, Head, OpId};
+use model::{Commit, Entry, Genesis, Head, OpId, PackRef};
 use parking_lot::Mutex;
 use storage::ObjectKey;
 
+use crate::several::Several;
 use crate::store::MemoryStore;
 
 /// What was acknowledged in a world; clones share it.
@@ -49,15 +50,20 @@ impl Acknowledged {
         inner.epoch += 1;
     }
 
-    fn commit(&self, commit: &Commit, head: Head, store: &MemoryStore, epoch: u64) {
+    fn commit(
+        &self,
+        commit: &Commit,
+        head: Head,
+        is_durable: impl Fn(&PackRef) -> bool,
+        epoch: u64,
+    ) {
         let mut inner = self.0.lock();
         // The answer was on its way when the older copy came back.
         if inner.epoch != epoch {
             return;
         }
         for pack in &commit.packs {
-            let length = store.object(&ObjectKey::pack(pack.id)).map(|bytes| bytes.len() as u64);
-            if length != Some(pack.length) {
+            if !is_durable(pack) {
                 inner.without_packs.insert(commit.op_id, head.seq);
             }
         }
@@ -77,12 +83,26 @@ pub struct WatchedLog {
     log: Arc<dyn CommitLog>,
     acknowledged: Acknowledged,
     store: MemoryStore,
+    several: Option<Several>,
 }
 
 impl WatchedLog {
-    /// Watches a log whose packs rest in `store`.
-    pub fn new(log: Arc<dyn CommitLog>, acknowledged: Acknowledged, store: MemoryStore) -> Self {
-        Self { log, acknowledged, store }
+    /// Watches a log whose packs rest in `store`, or in several.
+    pub fn new(
+        log: Arc<dyn CommitLog>,
+        acknowledged: Acknowledged,
+        store: MemoryStore,
+        several: Option<Several>,
+    ) -> Self {
+        Self { log, acknowledged, store, several }
+    }
+
+    fn is_durable(&self, pack: &PackRef) -> bool {
+        let key = ObjectKey::pack(pack.id);
+        match &self.several {
+            Some(several) => several.can_restore(&key),
+            None => self.store.object(&key).is_some_and(|bytes| bytes.len() as u64 == pack.length),
+        }
     }
 }
 
@@ -95,7 +115,7 @@ impl CommitLog for WatchedLog {
     async fn commit(&self, commit: &Commit) -> Result<Head, CommitLogError> {
         let epoch = self.acknowledged.0.lock().epoch;
         let head = self.log.commit(commit).await?;
-        self.acknowledged.commit(commit, head, &self.store, epoch);
+        self.acknowledged.commit(commit, head, |pack| self.is_durable(pack), epoch);
         Ok(head)
     }
 

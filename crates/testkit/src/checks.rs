@@ -350,7 +350,10 @@ fn audit_secrets(world: &World, entries: &[Entry]) {
         .filter(|name| name.len() >= SECRET_LENGTH_MIN)
         .chain([b"device ".as_slice(), world.common.genesis.name.as_bytes()])
         .collect();
-    let objects = world.common.store.snapshot();
+    let objects = match &world.common.several {
+        Some(several) => several.snapshot(),
+        None => world.common.store.snapshot(),
+    };
     let entries = entries.iter().map(|entry| (entry.seq.to_string(), encode_message(entry)));
     let stored = objects.into_iter().map(|(key, bytes)| (key, bytes.to_vec())).chain(entries);
     for (place, bytes) in stored {

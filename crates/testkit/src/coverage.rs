@@ -54,10 +54,47 @@ pub enum Fault {
     FenceOvertaken,
     CommitFenced,
     VersionDropped,
+    OneStoreGone,
+    OneStoreSlow,
+    OneStoreFull,
+    OneStoreReadOnly,
+    OneStoreFailsAtRandom,
+    OneStoreListsOld,
+    OneStoreGivesOthers,
+    OneStoreRestored,
+    OneStoreWiped,
 }
 
 impl Fault {
-    /// Everything there is.
+    /// What happens only where there are several stores.
+    pub const OF_SEVERAL: [Self; 9] = [
+        Self::OneStoreGone,
+        Self::OneStoreSlow,
+        Self::OneStoreFull,
+        Self::OneStoreReadOnly,
+        Self::OneStoreFailsAtRandom,
+        Self::OneStoreListsOld,
+        Self::OneStoreGivesOthers,
+        Self::OneStoreRestored,
+        Self::OneStoreWiped,
+    ];
+
+    /// What happens only where a server or a single store orders the log.
+    const OF_ONE: [Self; 11] = [
+        Self::RequestLost,
+        Self::ReplyLost,
+        Self::RequestTwice,
+        Self::EventLost,
+        Self::EventTwice,
+        Self::ServerDown,
+        Self::ServerRestored,
+        Self::CleanedUp,
+        Self::FenceOvertaken,
+        Self::CommitFenced,
+        Self::VersionDropped,
+    ];
+
+    /// Everything that there is in worlds with one store or a server.
     pub const ALL: [Self; 44] = [
         Self::KilledAtCall,
         Self::KilledAtAwait,
@@ -133,12 +170,20 @@ impl Coverage {
         let counts = self.0.lock();
         Fault::ALL.into_iter().filter(|fault| !counts.contains_key(fault)).collect()
     }
+
+    /// Returns what never happened in worlds over several stores.
+    pub fn missing_over_stores(&self) -> Vec<Fault> {
+        let counts = self.0.lock();
+        let all = Fault::ALL.into_iter().filter(|fault| !Fault::OF_ONE.contains(fault));
+        all.chain(Fault::OF_SEVERAL).filter(|fault| !counts.contains_key(fault)).collect()
+    }
 }
 
 impl fmt::Display for Coverage {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let counts = self.0.lock();
-        for fault in Fault::ALL {
+        let happened = |fault: &Fault| counts.contains_key(fault);
+        for fault in Fault::ALL.into_iter().chain(Fault::OF_SEVERAL.into_iter().filter(happened)) {
             let count = counts.get(&fault).copied().unwrap_or(0);
             writeln!(formatter, "{:<24}{count:>12}", format!("{fault:?}"))?;
         }

@@ -29,6 +29,7 @@ use crate::mutants::AcceptsEverything;
 use crate::random::{Dice, SeededRandom};
 use crate::record::Record;
 use crate::server::{PackDoor, SimulatedConnection, SimulatedServer};
+use crate::several::{Opened, Several, Ways};
 use crate::store::{Delayed, MemoryStore, Network};
 use crate::watcher::Watcher;
 
@@ -48,6 +49,8 @@ pub struct Common {
     pub acknowledged: Acknowledged,
     /// Where objects rest.
     pub store: MemoryStore,
+    /// Where they rest if it is several stores.
+    pub several: Option<Several>,
     /// The server, if it orders the log.
     pub server: Option<SimulatedServer>,
     /// The workspace.
@@ -110,6 +113,8 @@ pub struct Device {
     defects: Defects,
     /// Its way to the store.
     faulty: Arc<Faulty>,
+    /// Its ways to the stores, where there are several.
+    ways: Option<Ways>,
     common: Common,
     random: Arc<SeededRandom>,
     memory: RefCell<Memory>,
@@ -148,6 +153,7 @@ impl Device {
             _ => Arc::new(common.store.clone()),
         };
         let faulty = Arc::new(Faulty::new(bottom, network.clone()));
+        let ways = common.several.clone().map(|several| Ways::new(several, network.clone()));
         let id = caller
             .map_or_else(|| DeviceId::from_bytes([number as u8 + 1; 16]), |caller| caller.device);
         let memory = Memory { connection: None, yesterday: Vec::new(), dice };
@@ -159,6 +165,7 @@ impl Device {
             identity: Cell::new((id, caller)),
             defects,
             faulty,
+            ways,
             common,
             random,
             memory: RefCell::new(memory),
@@ -178,8 +185,35 @@ impl Device {
         self.identity.set(other.identity.get());
     }
 
+    /// Opens log and pool over several stores, where there are several.
+    pub fn open_several(&self) -> Option<Opened> {
+        let random = self.random.clone() as Arc<dyn Random>;
+        Some(self.ways.as_ref()?.open(self.clock.clone(), random, &self.common.genesis))
+    }
+
+    /// Returns log and store as this device reaches them, and what of them goes on in the background.
+    fn reach(&self) -> (Arc<dyn CommitLog>, Arc<dyn ObjectStore>, Option<Opened>) {
+        match self.open_several() {
+            Some(opened) => {
+                let log = self.watched(opened.log.clone());
+                (log, Arc::new(opened.pool.clone()), Some(opened))
+            }
+            None => (self.log(), self.store(), None),
+        }
+    }
+
+    fn watched(&self, log: Arc<dyn CommitLog>) -> Arc<dyn CommitLog> {
+        let log =
+            if self.defects.accepts_everything { Arc::new(AcceptsEverything(log)) } else { log };
+        let (store, several) = (self.common.store.clone(), self.common.several.clone());
+        Arc::new(WatchedLog::new(log, self.common.acknowledged.clone(), store, several))
+    }
+
     /// Returns the log as this device reaches it.
     pub fn log(&self) -> Arc<dyn CommitLog> {
+        if let Some(opened) = self.open_several() {
+            return self.watched(opened.log);
+        }
         let genesis = self.common.genesis.clone();
         let log: Arc<dyn CommitLog> = match (&self.common.server, self.identity.get().1) {
             (Some(server), Some(caller)) => {
@@ -193,13 +227,14 @@ impl Device {
             }
             _ => Arc::new(SlotCommitLog::with_genesis(self.store(), self.clock.clone(), genesis)),
         };
-        let log =
-            if self.defects.accepts_everything { Arc::new(AcceptsEverything(log)) } else { log };
-        Arc::new(WatchedLog::new(log, self.common.acknowledged.clone(), self.common.store.clone()))
+        self.watched(log)
     }
 
     /// Returns the store as this device reaches it.
     pub fn store(&self) -> Arc<dyn ObjectStore> {
+        if let Some(opened) = self.open_several() {
+            return Arc::new(opened.pool);
+        }
         Arc::new(Delayed::new(self.faulty.clone(), self.network.clone()))
     }
 
@@ -233,7 +268,8 @@ impl Device {
     ///
     /// # Errors
     /// [`SyncError`].
-    pub fn open(&self) -> Result<Engine, SyncError> {
+    pub fn open(&self) -> Result<(Engine, Option<Opened>), SyncError> {
+        let (log, store, several) = self.reach();
         let connection = self.memory.borrow_mut().connection.take();
         let mut connection = connection.map_or_else(open_in_memory, Ok)?;
         let is_open = Arc::new(AtomicBool::new(false));
@@ -243,8 +279,8 @@ impl Device {
         let state = State::from_connection(connection)?;
         let environment = Environment {
             file_system: Arc::new(self.folder.clone()),
-            log: self.log(),
-            store: Arc::new(ContentStore::new(self.store())),
+            log,
+            store: Arc::new(ContentStore::new(store)),
             clock: self.clock.clone(),
             random: self.random.clone() as Arc<dyn Random>,
             workers: Workers::inline(),
@@ -269,7 +305,7 @@ impl Device {
             }
             record.note("event", format_args!("[{number}] {event:?}"));
         }));
-        Ok(engine)
+        Ok((engine, several))
     }
 
     /// Runs the engine once, unless it is killed before.
@@ -321,8 +357,11 @@ impl Device {
         self.folder.start();
         // A new process has a new handle of the store; what the old one had deferred is lost.
         self.faulty.crash();
-        let engine = match self.open() {
-            Ok(engine) => RefCell::new(engine),
+        if let Some(ways) = &self.ways {
+            ways.crash();
+        }
+        let (engine, several) = match self.open() {
+            Ok((engine, several)) => (RefCell::new(engine), several),
             Err(error) => return Ended::Failed(error),
         };
         let killer = async {
@@ -339,7 +378,13 @@ impl Device {
             clippy::await_holding_refcell_ref,
             reason = "nobody else borrows it while the process lives"
         )]
-        let process = async { work(&mut engine.borrow_mut()).await };
+        let process = async {
+            let mut engine = engine.borrow_mut();
+            match several {
+                Some(opened) => opened.run(work(&mut engine), &self.common.time).await,
+                None => work(&mut engine).await,
+            }
+        };
         let ended = match run_process(process, killer).await {
             Ok(Ok(report)) => Ended::Done(report),
             Ok(Err(error)) => Ended::Failed(error),

@@ -4,7 +4,7 @@
 //! anything is synced: whatever it finds is found from outside, by looking at folders and the log.
 //!
 //! Reading order: [`world`] (the whole), [`options`] (what a seed expands to), [`checks`] (what must be), [`device`],
-//! [`trace`] (what users do), [`chronicle`] (what they may expect), [`file_system`], [`store`], [`server`], [`audit`],
+//! [`trace`] (what users do), [`chronicle`] (what they may expect), [`file_system`], [`store`], [`several`] (stores), [`server`], [`audit`],
 //! [`executor`], [`clock`], [`random`], [`record`], [`coverage`], [`watcher`], [`mutants`], [`batch`] (many worlds).
 //!
 //! Beside the worlds stand [`clouds`], stores that are as slow as known services, to measure over them in virtual time, and
@@ -29,6 +29,7 @@ pub mod proxy;
 pub mod random;
 pub mod record;
 pub mod server;
+pub mod several;
 pub mod store;
 pub mod trace;
 pub mod watcher;

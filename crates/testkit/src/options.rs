@@ -4,6 +4,7 @@ use sync::engine::Sabotage;
 
 use crate::file_system::DiskFaults;
 use crate::random::Dice;
+use crate::several::SeveralOptions;
 use crate::store::{NetworkFaults, StoreDefect};
 use crate::trace::{Deed, plain_names, strange_names};
 
@@ -14,6 +15,8 @@ pub enum Coordinator {
     Slots,
     /// A server.
     Served,
+    /// The slots of several stores, which also hold the data.
+    Group(SeveralOptions),
 }
 
 /// How often something befalls a device between two runs of its engine, in a thousand.
@@ -152,6 +155,24 @@ impl WorldOptions {
             // A put that comes after the store has gone back would continue a log that is no more.
             options.network.late = 0;
         }
+        options
+    }
+
+    /// Expands a seed to a world over several stores; what else is in it is as without.
+    pub fn over_stores(seed: u64) -> Self {
+        let mut options = Self::from_seed(seed);
+        let several = SeveralOptions::draw(seed);
+        options.coordinator = Coordinator::Group(several);
+        options.sealed = Dice::new(seed ^ 0x5ea1).chance(300);
+        let mut dice = Dice::new(seed ^ 0x1a_49e5);
+        if dice.chance(700) && !options.deeds.contains(&Deed::CreateLarge) {
+            // What is small travels in the log, and needs no pool.
+            options.deeds.push(Deed::CreateLarge);
+        }
+        // A store alone forgets by its own troubles; that all go back at once is tried with one store.
+        options.accidents.server_restored = 0;
+        // The audit of a cleanup looks into one store.
+        options.accidents.cleanup = 0;
         options
     }
 

@@ -191,10 +191,20 @@ impl Network {
     }
 }
 
-/// The faults of a store behind a network.
-impl FaultPlan for Network {
-    fn decide(&self, call: &Call<'_>) -> StoreFault {
+impl Network {
+    /// Decides over a call to one of several stores. Where only a few of them may fail, the line to the others loses answers
+    /// and says things twice, and that is all.
+    pub fn decide_for_one_of_several(&self, call: &Call<'_>, is_bad: bool) -> StoreFault {
         let faults = self.faults();
+        let harmless = NetworkFaults {
+            error_after: faults.error_after,
+            duplicate: faults.duplicate,
+            ..NetworkFaults::default()
+        };
+        self.decide_by(if is_bad { faults } else { harmless }, call)
+    }
+
+    fn decide_by(&self, faults: NetworkFaults, call: &Call<'_>) -> StoreFault {
         self.note("store", format_args!("{:?} {}", call.operation, call.key));
         let is_put = call.operation == Operation::Put;
         if self.happens(faults.error_before, Fault::StoreErrorBefore) {
@@ -214,6 +224,13 @@ impl FaultPlan for Network {
         } else {
             StoreFault::None
         }
+    }
+}
+
+/// The faults of a store behind a network.
+impl FaultPlan for Network {
+    fn decide(&self, call: &Call<'_>) -> StoreFault {
+        self.decide_by(self.faults(), call)
     }
 }
 

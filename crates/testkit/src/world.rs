@@ -5,6 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
+use commit_log::serverless::slot_log::Means;
 use content::{NewWorkspace, Unlocked};
 use model::{Genesis, Mode, Timestamp};
 use server::Caller;
@@ -23,6 +24,7 @@ use crate::options::{Coordinator, WorldOptions};
 use crate::random::{Dice, SeededRandom};
 use crate::record::Record;
 use crate::server::SimulatedServer;
+use crate::several::{Several, check_stores};
 use crate::store::{MemoryStore, Network, NetworkFaults};
 use crate::trace::User;
 
@@ -139,7 +141,7 @@ impl World {
         let mut dice = Dice::new(options.seed);
         let (genesis, unlocked) = workspace(&options);
         let (server, callers) = match options.coordinator {
-            Coordinator::Slots => (None, Vec::new()),
+            Coordinator::Slots | Coordinator::Group(_) => (None, Vec::new()),
             Coordinator::Served => {
                 let random = SeededRandom::new(dice.fork());
                 let started = SimulatedServer::start(&genesis, &random, options.devices + 2);
@@ -153,6 +155,12 @@ impl World {
             coverage: coverage.clone(),
             acknowledged: Acknowledged::default(),
             store: MemoryStore::new(options.defect),
+            several: match options.coordinator {
+                Coordinator::Group(several) => {
+                    Some(Several::new(several, options.seed, time, coverage))
+                }
+                Coordinator::Slots | Coordinator::Served => None,
+            },
             server,
             genesis,
             unlocked,
@@ -198,6 +206,12 @@ impl World {
 
     /// Makes everything that ever was, before the first device is there.
     async fn prepare(&self) {
+        if let Some(several) = &self.common.several {
+            let clock = Arc::new(DeviceClock::new(self.common.time.clone(), 0));
+            let random = Arc::new(SeededRandom::new(Dice::new(self.options.seed ^ 0xc4ea7e)));
+            let made = several.create(Means { clock, random }, &self.common.genesis).await;
+            made.expect("stores in memory take a log");
+        }
         if self.options.coordinator == Coordinator::Slots {
             let store = Arc::new(self.common.store.clone());
             let clock = Arc::new(DeviceClock::new(self.common.time.clone(), 0));
@@ -412,6 +426,7 @@ impl World {
                 error.is_retryable()
                     || self.options.network != NetworkFaults::default()
                     || self.options.accidents.server_restored > 0
+                    || self.common.several.is_some()
             }
             _ => false,
         }
@@ -475,13 +490,24 @@ fn run_phases(world: &Rc<World>, executor: &mut Executor) -> Result<(), String> 
         world.chronicle.begin_phase();
         world.hand_out_deeds();
         world.set_faults(true);
+        if let Some(several) = &world.common.several {
+            let seed = world.options.seed ^ 0x7_40b1e ^ u64::from(phase) << 40;
+            let mut dice = Dice::new(seed);
+            several.begin_phase(&mut dice);
+            let (time, record) = (world.common.time.clone(), world.common.record.clone());
+            executor.spawn(several.clone().trouble(dice, time, record));
+        }
         for number in 0..world.active.get() {
             executor.spawn(world.clone().live(number));
         }
         executor.run()?;
         world.common.record.note("heals", "");
         world.set_faults(false);
+        if let Some(several) = &world.common.several {
+            several.heal();
+        }
         executor.block_on(world.clone().heal())?;
+        executor.block_on(check_stores(world.clone()))?;
         if !world.violations.borrow().is_empty() {
             return Ok(());
         }
@@ -492,6 +518,9 @@ fn run_phases(world: &Rc<World>, executor: &mut Executor) -> Result<(), String> 
     }
     if world.options.accidents.cleanup > 0 {
         executor.block_on(checks::check_cleanup(world.clone()))?;
+    }
+    if let Some(several) = &world.common.several {
+        several.lose_some(&mut Dice::new(world.options.seed ^ 0x105e));
     }
     executor.block_on(checks::audit(world.clone()))
 }

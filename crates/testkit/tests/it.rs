@@ -7,4 +7,5 @@ mod it {
     mod outage;
     mod proxy;
     mod seeds;
+    mod several;
 }

@@ -17,7 +17,7 @@ const ON_DEMAND: &str = "fake-gcs";
 
 /// The servers of these names, without the one that is started on demand only, where it was not.
 pub(crate) fn started<'a>(names: &[&'a str]) -> Vec<&'a str> {
-    let is_started = |name: &&str| *name != ON_DEMAND || find(name).is_some();
+    let is_started = |name: &&&str| **name != ON_DEMAND || find(name).is_some();
     let (started, rest): (Vec<&str>, Vec<&str>) = names.iter().partition(is_started);
     for name in rest {
         println!("NOT TESTED: {name}, which was not started");
