@@ -9,6 +9,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use async_nats::client::RequestErrorKind;
@@ -79,7 +80,7 @@ struct Link {
     random: Arc<dyn Random>,
     client: Client,
     stream: jetstream::Context,
-    /// How often there was a new connection.
+    /// How often there was a new connection in the place of a lost one.
     connections: watch::Receiver<u64>,
 }
 
@@ -109,7 +110,7 @@ impl NatsTransport {
             ));
         }
         let (counter, connections) = watch::channel(0);
-        let counter = Arc::new(counter);
+        let was_lost = AtomicBool::new(false);
         let dice = Arc::clone(&random);
         let mut connecting = ConnectOptions::new()
             .name("syncline")
@@ -121,8 +122,13 @@ impl NatsTransport {
                 PAUSES.after(u32::try_from(failures).unwrap_or(u32::MAX), &*dice)
             })
             .event_callback(move |event| {
-                if matches!(event, Event::Connected) {
-                    counter.send_modify(|connections| *connections += 1);
+                // The first connection is told late, and nothing was lost before it.
+                match event {
+                    Event::Disconnected => was_lost.store(true, Ordering::Relaxed),
+                    Event::Connected if was_lost.swap(false, Ordering::Relaxed) => {
+                        counter.send_modify(|connections| *connections += 1);
+                    }
+                    _ => {}
                 }
                 tracing::debug!(%event, "a connection to a broker");
                 std::future::ready(())
