@@ -20,7 +20,7 @@ pub(crate) fn started<'a>(names: &[&'a str]) -> Vec<&'a str> {
     let is_started = |name: &&&str| **name != ON_DEMAND || find(name).is_some();
     let (started, rest): (Vec<&str>, Vec<&str>) = names.iter().partition(is_started);
     for name in rest {
-        println!("NOT TESTED: {name}, which was not started");
+        eprintln!("NOT TESTED: {name}, which was not started");
     }
     started
 }
