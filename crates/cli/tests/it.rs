@@ -24,6 +24,8 @@ mod backends;
 mod background;
 #[path = "it/bad_days.rs"]
 mod bad_days;
+#[path = "it/cleanup.rs"]
+mod cleanup;
 #[path = "it/clouds.rs"]
 mod clouds;
 #[path = "it/conflicts.rs"]

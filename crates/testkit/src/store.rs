@@ -25,6 +25,8 @@ pub enum StoreDefect {
     Overwrites,
     /// Every so many-th pack is forgotten after it was acknowledged.
     ForgetsPacks,
+    /// Whoever removes a pack removes another one, too.
+    RemovesTwoPacks,
 }
 
 /// A store in memory; clones share it.
@@ -108,7 +110,12 @@ impl ObjectStore for MemoryStore {
     }
 
     async fn delete(&self, key: &ObjectKey) -> Result<()> {
-        self.objects.lock().remove(key.as_str());
+        let mut objects = self.objects.lock();
+        objects.remove(key.as_str());
+        if self.defect == Some(StoreDefect::RemovesTwoPacks) && key.as_pack().is_some() {
+            let another = objects.keys().find(|key| key.starts_with(ObjectKey::PACKS)).cloned();
+            another.map(|another| objects.remove(&another));
+        }
         Ok(())
     }
 }

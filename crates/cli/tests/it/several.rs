@@ -76,7 +76,7 @@ fn two_of_five_stores_are_gone_and_both_devices_go_on() {
         // A new device needs only what is left.
         let third = Device::new(several.room.path(), "third");
         several.clone_into(&third, 0);
-        assert_eq!(tree(&third.folder), tree(&several.one.folder));
+        assert_eq!(third.tree(), several.one.tree());
         // Everything is back, and lacks what was written meanwhile, until somebody repairs it.
         for &number in gone {
             several.bring_back(number);
@@ -164,7 +164,7 @@ fn store_that_is_added_takes_its_share_and_gives_it_back_when_it_is_drained() {
     several.other.run(&["check", "--read-data"]).ok();
     let third = Device::new(several.room.path(), "third");
     several.clone_into(&third, 1);
-    assert_eq!(tree(&third.folder), tree(&several.one.folder));
+    assert_eq!(third.tree(), several.one.tree());
 }
 
 #[test]
@@ -198,7 +198,7 @@ fn what_is_stored_twice_after_a_change_is_removed_by_either_device_and_nothing_e
         assert_eq!((&after["surplus"], &after["lost"]), (&0.into(), &0.into()), "{after}");
         let third = Device::new(several.room.path(), "third");
         several.clone_into(&third, 0);
-        assert_eq!(tree(&third.folder), tree(&several.one.folder));
+        assert_eq!(third.tree(), several.one.tree());
     }
 }
 
@@ -264,4 +264,27 @@ fn two_devices_that_rebalance_at_once_lose_nothing() {
 /// Bytes that do not compress, others for each number.
 fn noise_like(number: u8, length: usize) -> Vec<u8> {
     noise(length).into_iter().map(|byte| byte ^ (number + 1)).collect()
+}
+
+#[test]
+fn cleanup_removes_packs_from_all_stores_and_from_one_that_was_away_later() {
+    for kind in KINDS {
+        let several = Several::synced(5, kind);
+        several.one.write("big.bin", noise(100_000));
+        several.settle();
+        several.lose(1);
+        let words = ["cleanup", "--keep", "deleted:0s", "--json"];
+        let done = several.one.run(&words);
+        assert!([0, 3].contains(&done.code), "{done:?}");
+        assert_eq!(done.json()["removed_versions"], 1);
+        several.bring_back(1);
+        let again = several.other.run(&["cleanup", "--json"]).ok().json();
+        assert_eq!(again["left_packs"], 0);
+        several.settle();
+        several.one.run(&["check", "--repair"]).ok();
+        several.one.run(&["check", "--read-data"]).ok();
+        let third = Device::new(several.room.path(), "third");
+        several.clone_into(&third, 0);
+        assert_eq!(third.tree(), several.one.tree());
+    }
 }

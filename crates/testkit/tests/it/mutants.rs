@@ -85,3 +85,23 @@ fn store_that_forgets_packs_is_found() {
         found_by(|options| WorldOptions { defect: Some(StoreDefect::ForgetsPacks), ..options });
     assert!(!found.is_empty());
 }
+
+#[test]
+fn cleanup_that_removes_a_pack_too_many_is_found() {
+    let cleaned = |options: WorldOptions| {
+        let mut options = WorldOptions {
+            coordinator: Coordinator::Slots,
+            deeds_per_phase: 30,
+            deeds: vec![Deed::CreateLarge, Deed::CreateLarge, Deed::Edit, Deed::Remove],
+            ..options
+        };
+        options.accidents.cleanup = 500;
+        options
+    };
+    assert_eq!(found_by(cleaned), "", "all is well without the defect");
+    let found = found_by(|options| WorldOptions {
+        defect: Some(StoreDefect::RemovesTwoPacks),
+        ..cleaned(options)
+    });
+    assert!(found.contains("I-01") || found.contains("I-02"), "{found}");
+}

@@ -1,0 +1,142 @@
+//! Cleanups, as people ask for them, beside devices that are slow or away.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::support::{Device, Pair, fill, noise, tree};
+
+/// Bytes that no other seed shares.
+fn unlike(seed: u8, length: usize) -> Vec<u8> {
+    noise(length).into_iter().map(|byte| byte ^ seed.wrapping_mul(29)).collect()
+}
+
+fn files(folder: &Path) -> usize {
+    let Ok(entries) = fs::read_dir(folder) else { return 0 };
+    let each = |path: PathBuf| if path.is_dir() { files(&path) } else { 1 };
+    entries.map(|entry| each(entry.unwrap().path())).sum()
+}
+
+fn bytes(folder: &Path) -> u64 {
+    let each = |path: PathBuf| match path.is_dir() {
+        true => bytes(&path),
+        false => fs::metadata(&path).unwrap().len(),
+    };
+    fs::read_dir(folder).unwrap().map(|entry| each(entry.unwrap().path())).sum()
+}
+
+/// What the workspace has of the store.
+fn room(pair: &Pair) -> PathBuf {
+    let mut workspaces = fs::read_dir(pair.store().join("workspaces")).unwrap();
+    workspaces.next().unwrap().unwrap().path()
+}
+
+/// A new device, whose clone ends with this code.
+fn third(pair: &Pair, code: i32) -> Device {
+    let third = Device::new(pair.room.path(), "third");
+    let backend = format!("disk=file:{}", pair.store().display());
+    let folder = third.folder.to_str().unwrap().to_owned();
+    third.run(&["clone", "Notes", &folder, "--backend", &backend]).ends_with(code);
+    third
+}
+
+#[test]
+fn old_versions_go_by_the_policy_that_is_shown_and_set() {
+    let pair = Pair::synced(false, fill);
+    pair.one.write("big.bin", unlike(1, 1 << 20));
+    pair.one.sync().ok();
+    let young = pair.one.run(&["cleanup", "--json"]).ok().json();
+    assert_eq!(young["keeps"], "all:10m,1m:1h,1h:3d,1d:30d,deleted:30d");
+    assert_eq!(young["removed_versions"], 0);
+    assert!(young["version"].is_null());
+    let stored = bytes(&room(&pair).join("packs"));
+    let rules = ["cleanup", "--keep", "deleted:30d", "--json"];
+    let would = pair.one.run(&[&["--dry-run"], &rules[..]].concat()).ok().json();
+    assert_eq!((&would["removed_versions"], &would["dry_run"]), (&1.into(), &true.into()));
+    assert_eq!(bytes(&room(&pair).join("packs")), stored, "nothing was removed");
+    let done = pair.one.run(&rules).ok().json();
+    assert_eq!((&done["removed_versions"], &done["keeps"]), (&1.into(), &"deleted:30d".into()));
+    assert_eq!(done["removed_packs"], would["removed_packs"]);
+    // What else was in the pack is in another one now.
+    let removed = done["removed_bytes"].as_u64().unwrap();
+    let written = done["written_bytes"].as_u64().unwrap();
+    assert!(removed > written && done["rewritten_packs"] == 1, "{done}");
+    assert_eq!(bytes(&room(&pair).join("packs")), stored - removed + written);
+    // Each device knows, and says so.
+    pair.other.sync().ok();
+    for device in [&pair.one, &pair.other] {
+        let log = device.run(&["log", "big.bin", "--json"]).ok().json();
+        let versions = log["versions"].as_array().unwrap();
+        assert!(versions[0]["removed_by_cleanup"].is_null());
+        assert_eq!(versions[1]["removed_by_cleanup"], done["version"]);
+        let old = format!("v{}", versions[1]["version"]);
+        for words in [&["cat", "big.bin", "--at", &old][..], &["restore", "big.bin", "--at", &old]]
+        {
+            let gone = device.run(words).ends_with(1);
+            assert!(gone.stderr.contains("E0213"), "{}", gone.stderr);
+        }
+        assert_eq!(device.run(&["cleanup", "--json"]).ok().json()["keeps"], "deleted:30d");
+    }
+    pair.assert_equal();
+    assert_eq!(tree(&third(&pair, 0).folder), tree(&pair.one.folder));
+    pair.one.run(&["check", "--read-data"]).ok();
+    pair.one.run(&["cleanup", "--keep", "1d:3d,1h:30d"]).ends_with(2);
+}
+
+#[test]
+fn upload_that_was_cut_off_before_its_commit_is_made_anew() {
+    let pair = Pair::synced(false, fill);
+    let store = room(&pair);
+    let packs = files(&store.join("packs"));
+    pair.other.write("late", unlike(2, 1 << 20));
+    pair.other.run(&["checkin"]).ok();
+    // The packs arrive, and then something is in the way of the commit.
+    let slot = store.join("log").join(format!("{:020}", files(&store.join("log")) + 1));
+    fs::create_dir_all(slot.join("r0/in the way")).unwrap();
+    assert_ne!(pair.other.run(&["push"]).code, 0);
+    fs::remove_dir_all(slot).unwrap();
+    assert_eq!(files(&store.join("packs")), packs + 1);
+    let done = pair.one.run(&["cleanup", "--json"]).ok().json();
+    assert_eq!(done["removed_packs"], 1);
+    assert_eq!(files(&store.join("packs")), packs);
+    pair.other.sync().ok();
+    pair.settle();
+    pair.assert_equal();
+    assert_eq!(third(&pair, 0).read("late"), unlike(2, 1 << 20));
+    pair.one.run(&["check", "--read-data"]).ok();
+}
+
+#[test]
+fn device_that_was_away_for_two_cleanups_loses_nothing() {
+    let pair = Pair::synced(false, |device| {
+        for seed in 0..4 {
+            device.write(&format!("file{seed}"), unlike(seed, 300_000));
+        }
+    });
+    for seed in 0..2_u8 {
+        pair.one.write(&format!("file{seed}"), unlike(seed + 100, 300_000));
+        pair.one.sync().ok();
+        let done = pair.one.run(&["cleanup", "--keep", "deleted:0s", "--json"]).ok().json();
+        assert_eq!(done["removed_versions"], 1);
+    }
+    // Off line all the time: edits, and a copy of what the others have long replaced.
+    pair.other.write("copy", unlike(0, 300_000));
+    pair.other.write("file1", unlike(50, 300_000));
+    pair.other.write("file3", unlike(51, 300_000));
+    pair.other.run(&["checkin"]).ok();
+    pair.settle();
+    pair.assert_equal();
+    // Both have changed one of the files.
+    let third = third(&pair, 5);
+    assert_eq!(tree(&third.folder), tree(&pair.one.folder));
+    assert_eq!(third.read("copy"), unlike(0, 300_000));
+    assert_eq!(third.read("file0"), unlike(100, 300_000));
+    assert_eq!(third.read("file3"), unlike(51, 300_000));
+    pair.one.run(&["check", "--read-data"]).ok();
+}
+
+#[test]
+fn cleaning_up_on_a_server_is_refused_with_words() {
+    let pair = Pair::synced(true, fill);
+    let refused = pair.one.run(&["cleanup"]).ends_with(2);
+    assert!(refused.stderr.contains("not in this release"), "{}", refused.stderr);
+}
