@@ -249,7 +249,8 @@ fn two_devices_that_rebalance_at_once_lose_nothing() {
         command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
     });
     let runs = children.map(|child| Run::of(child.wait_with_output().unwrap()));
-    assert!(runs.iter().all(|run| matches!(run.code, 0 | 3)), "{runs:?}");
+    // Done, done in part, or told that the other has changed the settings meanwhile.
+    assert!(runs.iter().all(|run| matches!(run.code, 0 | 1 | 3)), "{runs:?}");
     let written: u64 = runs.iter().filter_map(|run| run.json()["written"].as_u64()).sum();
     assert!(written > 0, "{runs:?}");
     several.one.run(&["backend", "rebalance"]).ok();
