@@ -92,7 +92,7 @@ fn cleanup_that_removes_a_pack_too_many_is_found() {
         let mut options = WorldOptions {
             coordinator: Coordinator::Slots,
             deeds_per_phase: 30,
-            deeds: vec![Deed::CreateLarge, Deed::CreateLarge, Deed::Edit, Deed::Remove],
+            deeds: vec![Deed::CreateLarge, Deed::CreateLarge, Deed::Edit, Deed::Delete],
             ..options
         };
         options.accidents.cleanup = 500;
