@@ -166,24 +166,22 @@ pub(crate) fn sealed_on_a_server() -> CommandError {
         .help("--plain", "makes a workspace that the server can read")
 }
 
-/// Returns the newest locked keys of a workspace in all stores that answer.
+/// Returns the newest locked keys of a workspace in all stores that answer; those that most of them have, where a store gives
+/// others of the same generation: damage in locked keys shows only when they are opened, and looks like a wrong passphrase.
 ///
 /// # Errors
 /// [`Code::Missing`] where no store has any; those of the stores, where none answers.
 pub(crate) async fn newest_keys(stores: &Stores) -> Result<KeyObject> {
-    let mut newest: Option<KeyObject> = None;
+    let mut all: Vec<KeyObject> = Vec::new();
     let mut failure = None;
     for found in join_all(stores.iter().map(|store| newest_in(&**store))).await {
         match found {
-            Ok(Some(keys)) => {
-                if newest.as_ref().is_none_or(|known| known.generation() < keys.generation()) {
-                    newest = Some(keys);
-                }
-            }
-            Ok(None) => {}
+            Ok(keys) => all.extend(keys),
             Err(error) => failure = Some(error),
         }
     }
+    let holders = |keys: &KeyObject| all.iter().filter(|other| *other == keys).count();
+    let newest = all.iter().max_by_key(|keys| (keys.generation(), holders(keys))).cloned();
     newest.ok_or_else(|| {
         failure.unwrap_or_else(|| {
             CommandError::new(Code::Missing, "the locked keys of the workspace are not stored")
@@ -200,6 +198,8 @@ async fn newest_in(store: &dyn ObjectStore) -> Result<Option<KeyObject>> {
         }
         let Some(bytes) = store.get(&entry.key).await? else { continue };
         match KeyObject::from_bytes(&bytes) {
+            // Damaged: its name is that of its generation.
+            Ok(keys) if ObjectKey::keys(keys.generation()) != entry.key => {}
             Ok(keys) => return Ok(Some(keys)),
             Err(error) => failure = Some(error),
         }

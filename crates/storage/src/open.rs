@@ -225,7 +225,8 @@ fn open_in_network(
 
 /// The rest of the text is not shown, because it was not checked for secrets.
 fn unsupported(scheme: &str) -> StorageError {
-    let detail = match SUPPORTED.contains(&format!("{scheme}:")) && !scheme.is_empty() {
+    let mut known = SUPPORTED.split(' ').filter_map(|word| word.split_once(':'));
+    let detail = match known.any(|(known, _)| known == scheme) {
         true => "this program was built without the driver for it".to_owned(),
         false => format!("it is not supported; supported are {SUPPORTED}"),
     };

@@ -249,8 +249,12 @@ fn two_devices_that_rebalance_at_once_lose_nothing() {
         command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
     });
     let runs = children.map(|child| Run::of(child.wait_with_output().unwrap()));
-    // Done, done in part, or told that the other has changed the settings meanwhile.
-    assert!(runs.iter().all(|run| matches!(run.code, 0 | 1 | 3)), "{runs:?}");
+    // Done, done in part, or told that it is the turn of the other.
+    let is_fine = |run: &Run| match run.code {
+        0 | 3 => true,
+        _ => ["E0211", "E0212"].iter().any(|code| run.stdout.contains(code)),
+    };
+    assert!(runs.iter().all(is_fine), "{runs:?}");
     let written: u64 = runs.iter().filter_map(|run| run.json()["written"].as_u64()).sum();
     assert!(written > 0, "{runs:?}");
     several.one.run(&["backend", "rebalance"]).ok();
