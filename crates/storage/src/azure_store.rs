@@ -25,7 +25,7 @@ use tokio::sync::OnceCell;
 use crate::credentials::{CERTIFICATE_FILE, Credentials, SECRET_KEY, TOKEN, invalid};
 use crate::error::{Result, StorageError};
 use crate::file_store::Opening;
-use crate::http_answer::{self, header_length, read_body, read_part};
+use crate::http_answer::{self, header_length, range_header, read_body, read_range};
 use crate::key::{ObjectKey, check_prefix};
 use crate::object_store::{
     OBJECT_SIZE_MAX, ObjectEntry, ObjectStore, PutMode, PutOutcome, check_size,
@@ -192,26 +192,18 @@ impl AzureStore {
     }
 
     async fn read(&self, key: &ObjectKey, range: Range<u64>) -> Result<Option<Bytes>> {
-        let is_whole = range.start == 0 && range.end > OBJECT_SIZE_MAX;
-        let header = format!("bytes={}-{}", range.start, range.end - 1);
         let response = self
-            .ask(Method::GET, self.url(Some(key)), |request| match is_whole {
-                true => request,
-                false => request.header(RANGE, header),
+            .ask(Method::GET, self.url(Some(key)), |request| match range_header(&range) {
+                None => request,
+                Some(header) => request.header(RANGE, header),
             })
             .await?;
         // Azurite answers so where Azure says 416.
         if response.status() == StatusCode::PARTIAL_CONTENT && header_length(&response) == Some(0) {
             return Ok(Some(Bytes::new()));
         }
-        let mut response = Some(response);
-        let length_max = (range.end - range.start).min(OBJECT_SIZE_MAX);
-        let answer = read_part(&self.describe(), &mut response, length_max).await?;
-        match (answer, response) {
-            (Some(answer), _) => answer.cut_to(&range).map_err(|detail| self.invalid(detail)),
-            (None, Some(response)) => Err(self.refused(Some(key), &response)),
-            (None, None) => Err(self.invalid("no answer")),
-        }
+        let found = read_range(&self.describe(), response, &range).await?;
+        found.map_err(|response| self.refused(Some(key), &response))
     }
 
     async fn page(&self, prefix: &str, marker: &str, limit: usize) -> Result<listing::Page> {

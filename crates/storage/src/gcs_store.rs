@@ -24,7 +24,7 @@ use tokio::sync::Mutex;
 
 use crate::credentials::{CERTIFICATE_FILE, Credentials, SERVICE_ACCOUNT_FILE, TOKEN, invalid};
 use crate::error::{Result, StorageError};
-use crate::http_answer::{self, read_body, read_part};
+use crate::http_answer::{self, range_header, read_body, read_range};
 use crate::key::{ObjectKey, check_prefix};
 use crate::object_store::{
     OBJECT_SIZE_MAX, ObjectEntry, ObjectStore, PutMode, PutOutcome, check_size,
@@ -212,22 +212,15 @@ impl GcsStore {
     async fn read(&self, key: &ObjectKey, range: Range<u64>) -> Result<Option<Bytes>> {
         let mut url = self.url("/storage/v1", Some(key));
         url.set_query(Some("alt=media"));
-        let is_whole = range.start == 0 && range.end > OBJECT_SIZE_MAX;
-        let header = format!("bytes={}-{}", range.start, range.end - 1);
+        let header = range_header(&range);
         let response = self
-            .ask(|http| match is_whole {
-                true => http.get(url.clone()),
-                false => http.get(url.clone()).header(RANGE, &header),
+            .ask(|http| match &header {
+                None => http.get(url.clone()),
+                Some(header) => http.get(url.clone()).header(RANGE, header),
             })
             .await?;
-        let mut response = Some(response);
-        let length_max = (range.end - range.start).min(OBJECT_SIZE_MAX);
-        let answer = read_part(&self.describe(), &mut response, length_max).await?;
-        match (answer, response) {
-            (Some(answer), _) => answer.cut_to(&range).map_err(|detail| self.invalid(detail)),
-            (None, Some(response)) => Err(self.refused(Some(key), &response)),
-            (None, None) => Err(self.invalid("no answer")),
-        }
+        let found = read_range(&self.describe(), response, &range).await?;
+        found.map_err(|response| self.refused(Some(key), &response))
     }
 }
 

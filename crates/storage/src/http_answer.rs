@@ -97,40 +97,53 @@ pub(crate) async fn read_body(
     }
 }
 
-/// Reads the answer to a request for a part of at most `length_max` bytes; nothing when its status is no such answer.
+fn invalid(store: &str, detail: &str) -> StorageError {
+    StorageError::InvalidAnswer { store: store.to_owned(), detail: detail.to_owned() }
+}
+
+/// Returns the value of a `Range` header, or nothing where the whole is meant: more than any object has.
+pub(crate) fn range_header(range: &Range<u64>) -> Option<String> {
+    let is_whole = range.start == 0 && range.end > OBJECT_SIZE_MAX;
+    (!is_whole).then(|| format!("bytes={}-{}", range.start, range.end - 1))
+}
+
+/// Reads the answer to a request for a part of at most `length_max` bytes; gives back a response whose status is no such
+/// answer.
 pub(crate) async fn read_part(
     store: &str,
-    response: &mut Option<Response>,
+    response: Response,
     length_max: u64,
-) -> Result<Option<Answer>> {
-    let invalid = |detail: &str| StorageError::InvalidAnswer {
-        store: store.to_owned(),
-        detail: detail.to_owned(),
-    };
-    let status = response.as_ref().map(Response::status);
-    match (status, response.take()) {
-        (Some(StatusCode::PARTIAL_CONTENT), Some(response)) => {
+) -> Result<Result<Answer, Response>> {
+    match response.status() {
+        StatusCode::PARTIAL_CONTENT => {
             let sent = parse_content_range(response.headers())
-                .ok_or_else(|| invalid("a part without a valid Content-Range"))?;
+                .ok_or_else(|| invalid(store, "a part without a valid Content-Range"))?;
             let length = sent.end - sent.start;
             if length > length_max.min(OBJECT_SIZE_MAX) {
-                return Err(invalid("a longer part than asked"));
+                return Err(invalid(store, "a longer part than asked"));
             }
             let bytes = read_body(store.to_owned(), response, length).await?;
             if bytes.len() as u64 != length {
-                return Err(invalid("a part shorter than it says"));
+                return Err(invalid(store, "a part shorter than it says"));
             }
-            Ok(Some(Answer::Part { start: sent.start, bytes }))
+            Ok(Ok(Answer::Part { start: sent.start, bytes }))
         }
-        (Some(StatusCode::OK), Some(response)) => {
-            read_whole(store, response).await.map(|bytes| Some(Answer::Whole(bytes)))
-        }
-        (Some(StatusCode::RANGE_NOT_SATISFIABLE), _) => Ok(Some(Answer::NoSuchBytes)),
-        (Some(StatusCode::NOT_FOUND), _) => Ok(Some(Answer::Absent)),
-        (_, other) => {
-            *response = other;
-            Ok(None)
-        }
+        StatusCode::OK => Ok(Ok(Answer::Whole(read_whole(store, response).await?))),
+        StatusCode::RANGE_NOT_SATISFIABLE => Ok(Ok(Answer::NoSuchBytes)),
+        StatusCode::NOT_FOUND => Ok(Ok(Answer::Absent)),
+        _ => Ok(Err(response)),
+    }
+}
+
+/// Reads the answer to a request for this range of an object; gives back a response whose status is no such answer.
+pub(crate) async fn read_range(
+    store: &str,
+    response: Response,
+    range: &Range<u64>,
+) -> Result<Result<Option<Bytes>, Response>> {
+    match read_part(store, response, range.end - range.start).await? {
+        Ok(answer) => answer.cut_to(range).map(Ok).map_err(|detail| invalid(store, detail)),
+        Err(response) => Ok(Err(response)),
     }
 }
 

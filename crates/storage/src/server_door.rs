@@ -123,13 +123,8 @@ impl ServerDoor {
         let request = self.request(Method::GET, self.object_url(key)).header(RANGE, range);
         let response = self.send(request).await?;
         check_size(key, header_length(&response).unwrap_or(0))?;
-        let mut response = Some(response);
-        let answer = read_part(&self.describe(), &mut response, length_max).await?;
-        match (answer, response) {
-            (Some(answer), _) => Ok(answer),
-            (None, Some(response)) => Err(self.refused(Some(key), &response)),
-            (None, None) => Err(self.invalid("no answer")),
-        }
+        let answer = read_part(&self.describe(), response, length_max).await?;
+        answer.map_err(|response| self.refused(Some(key), &response))
     }
 
     async fn read_whole(&self, key: &ObjectKey, response: Response) -> Result<Bytes> {

@@ -229,13 +229,8 @@ impl SwiftStore {
     ) -> Result<http_answer::Answer> {
         let response =
             self.object(Method::GET, key, |request| request.header(RANGE, &range)).await?;
-        let mut response = Some(response);
-        let answer = read_part(&self.describe(), &mut response, length_max).await?;
-        match (answer, response) {
-            (Some(answer), _) => Ok(answer),
-            (None, Some(response)) => Err(self.refused(Some(key), &response)),
-            (None, None) => Err(self.invalid("no answer")),
-        }
+        let answer = read_part(&self.describe(), response, length_max).await?;
+        answer.map_err(|response| self.refused(Some(key), &response))
     }
 }
 

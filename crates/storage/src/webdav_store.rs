@@ -21,8 +21,7 @@ use reqwest::{Client, Method, RequestBuilder, Response, StatusCode, Url};
 
 use crate::credentials::{CERTIFICATE_FILE, Credentials, PASSWORD, TOKEN, USER, invalid};
 use crate::error::{Result, StorageError};
-use crate::http_answer::{self, read_body, read_part};
-use crate::object_store::OBJECT_SIZE_MAX;
+use crate::http_answer::{self, range_header, read_body, read_range};
 use crate::open::{address, http};
 use crate::tree_store::{Exclusive, RemoteTree, TreeEntry};
 
@@ -221,20 +220,12 @@ impl RemoteTree for WebdavTree {
 
     async fn read(&self, path: &str, range: Range<u64>) -> Result<Option<Bytes>> {
         let mut request = self.client.get(self.url(path));
-        if range.start > 0 || range.end <= OBJECT_SIZE_MAX {
-            request = request.header(RANGE, format!("bytes={}-{}", range.start, range.end - 1));
+        if let Some(header) = range_header(&range) {
+            request = request.header(RANGE, header);
         }
-        let mut response = Some(self.send(request).await?);
-        let length_max = range.end - range.start;
-        let answer = read_part(&self.describe(), &mut response, length_max).await?;
-        match (answer, response) {
-            (Some(answer), _) => answer.cut_to(&range).map_err(|detail| {
-                let detail = detail.to_owned();
-                StorageError::InvalidAnswer { store: self.describe(), detail }
-            }),
-            (None, Some(response)) => Err(self.refused(&response)),
-            (None, None) => unreachable!("what is not an answer is given back"),
-        }
+        let response = self.send(request).await?;
+        let found = read_range(&self.describe(), response, &range).await?;
+        found.map_err(|response| self.refused(&response))
     }
 
     async fn write(&self, path: &str, bytes: Bytes) -> Result<()> {

@@ -18,8 +18,7 @@ use crate::credentials::{
     CERTIFICATE_FILE, CLIENT_ID, CLIENT_SECRET, Credentials, TOKEN, TOKEN_FILE,
 };
 use crate::error::{Result, StorageError};
-use crate::http_answer::{self, Answer, read_body, read_part};
-use crate::object_store::OBJECT_SIZE_MAX;
+use crate::http_answer::{self, read_body, read_range};
 use crate::open::address::Address;
 use crate::open::clock::RuntimeClock;
 use crate::open::http;
@@ -201,17 +200,7 @@ impl CloudClient {
         response: Response,
         range: &Range<u64>,
     ) -> Result<Result<Option<Bytes>, Response>> {
-        let mut response = Some(response);
-        let length_max = (range.end - range.start).min(OBJECT_SIZE_MAX);
-        let answer: Option<Answer> =
-            read_part(&self.description, &mut response, length_max).await?;
-        match (answer, response) {
-            (Some(answer), _) => {
-                answer.cut_to(range).map(Ok).map_err(|detail| self.invalid(detail))
-            }
-            (None, Some(response)) => Ok(Err(response)),
-            (None, None) => Err(self.invalid("no answer")),
-        }
+        read_range(&self.description, response, range).await
     }
 
     /// Reads a JSON answer.
@@ -260,12 +249,6 @@ impl CloudClient {
     pub(crate) fn no_space(&self) -> StorageError {
         StorageError::NoSpace { store: self.describe() }
     }
-}
-
-/// Returns the value of a `Range` header, or nothing where the whole is meant.
-pub(crate) fn range_header(range: &Range<u64>) -> Option<String> {
-    let is_whole = range.start == 0 && range.end > OBJECT_SIZE_MAX;
-    (!is_whole).then(|| format!("bytes={}-{}", range.start, range.end - 1))
 }
 
 impl fmt::Debug for CloudClient {

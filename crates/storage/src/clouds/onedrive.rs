@@ -13,10 +13,10 @@ use reqwest::{Method, Response, StatusCode, Url};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::client::range_header;
 use super::{CloudClient, Drive, DriveFile, Drivers, Place, ShelfStore};
 use crate::credentials::Credentials;
 use crate::error::{Result, StorageError};
+use crate::http_answer::range_header;
 use crate::object_store::{PutMode, PutOutcome};
 use crate::open::address::Address;
 
