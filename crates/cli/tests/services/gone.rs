@@ -36,19 +36,35 @@ fn two_of_five_servers_are_killed_in_mid_sync_with_three_of_five_blocks() {
     killed_in_mid_sync("killed-blocks", &THREE_OF_FIVE);
 }
 
-/// How long a server that hangs may hold up a sync and the next. It is far too long, and known (`docs/known-defects.md`).
-const HELD_UP_MAX: Duration = Duration::from_secs(150);
+/// How long servers that hang may hold up a sync and the next one on another device, which does not know of them yet.
+const HELD_UP_MAX: Duration = Duration::from_secs(60);
 
-#[test]
-fn server_that_hangs_in_mid_sync_loses_nothing() {
-    let stage = Stage::set("frozen", &TWO_COPIES);
+/// As many servers as may be lost stop answering in the middle of a sync, without hanging up. Nobody waits for them long,
+/// and when they go on nothing is missing.
+fn frozen_in_mid_sync(name: &str, kept: &Kept, files: (u8, usize)) {
+    let stage = Stage::set(name, kept);
     let start = Instant::now();
     let freeze = |server: &str| stage.running.freeze(server).unwrap();
-    let frozen = stage.strike_in_mid_sync((2, 150_000), 1, freeze);
+    let frozen = stage.strike_in_mid_sync(files, kept.stores_lost_max, freeze);
+    let first = start.elapsed();
     stage.other.sync().ok();
+    let both = start.elapsed();
+    eprintln!("{name}: {frozen:?} held up the sync for {first:.1?}, both for {both:.1?}");
     stage.assert_equal();
-    assert!(start.elapsed() < HELD_UP_MAX, "held up by {frozen:?} for {:?}", start.elapsed());
-    stage.running.thaw(frozen[0]).unwrap();
+    assert!(both < HELD_UP_MAX, "held up by {frozen:?} for {both:?}");
+    for server in frozen {
+        stage.running.thaw(server).unwrap();
+    }
     stage.settle();
     stage.assert_repaired();
+}
+
+#[test]
+fn one_of_five_servers_hangs_in_mid_sync_with_two_copies() {
+    frozen_in_mid_sync("frozen-copies", &TWO_COPIES, (2, 150_000));
+}
+
+#[test]
+fn two_of_five_servers_hang_in_mid_sync_with_three_of_five_blocks() {
+    frozen_in_mid_sync("frozen-blocks", &THREE_OF_FIVE, (6, 4 << 20));
 }
