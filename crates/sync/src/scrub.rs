@@ -1,7 +1,8 @@
-//! Reads everything that is stored, a little at a time, and mends what is wrong, before somebody needs it.
+//! Reads everything that is stored, a little at a time, and mends what is wrong, before somebody needs it; and fills up, once a
+//! day, what lists show to be missing.
 //!
-//! *Goals*: every piece in every store is read once in a period, and no more of it in a day than its share; the rate has a
-//! limit; a stop loses nothing but the step under way. *Non-goals*: finding what the log does not name. *Invariants*: the
+//! *Goals*: every piece in every store is read once in a period, and no more of it in a day than its share; a store that lost
+//! or never got what it should have gets it within a day; the rate has a limit; a stop loses nothing but the step under way. *Non-goals*: finding what the log does not name. *Invariants*: the
 //! place up to which was read moves on only after everything before it was judged; clocks that jump cost at most a day's share.
 
 use std::collections::BTreeSet;
@@ -37,6 +38,12 @@ impl Default for ScrubOptions {
 }
 
 const DAY: Duration = Duration::from_secs(24 * 3600);
+
+/// How long after its start a watch first fills up what stores lack.
+const FILL_FIRST: Duration = Duration::from_secs(600);
+
+/// How often it does that.
+const FILL_AGAIN: Duration = DAY;
 
 /// How many objects are read in one step at most.
 const OBJECTS_MAX: usize = 256;
@@ -144,9 +151,18 @@ pub struct Scrubbed {
 pub struct Scrubber {
     pool: Pool,
     options: ScrubOptions,
-    running: Option<BoxFuture<'static, Scrubbed>>,
+    running: Option<BoxFuture<'static, ScrubWake>>,
     /// When the next step is due.
     due: Duration,
+    /// How long after the start, or when, what stores lack is filled up.
+    fill: Fill,
+}
+
+/// When what stores lack is filled up.
+#[derive(Debug, Clone, Copy)]
+enum Fill {
+    After(Duration),
+    At(Duration),
 }
 
 /// What a scrubber wants.
@@ -156,6 +172,8 @@ pub(crate) enum ScrubWake {
     Due,
     /// A step is done.
     Done(Scrubbed),
+    /// So many pieces that stores lacked were written.
+    Filled(u64),
 }
 
 impl std::fmt::Debug for Scrubber {
@@ -167,7 +185,14 @@ impl std::fmt::Debug for Scrubber {
 impl Scrubber {
     /// Prepares to read what is in a pool. The first step is due at once.
     pub fn new(pool: Pool, options: ScrubOptions) -> Self {
-        Self { pool, options, running: None, due: Duration::ZERO }
+        let fill = Fill::After(FILL_FIRST);
+        Self { pool, options, running: None, due: Duration::ZERO, fill }
+    }
+
+    /// Begins with filling up what stores lack: one of them is new, or was emptied.
+    #[must_use]
+    pub fn filling_first(self) -> Self {
+        Self { fill: Fill::After(Duration::ZERO), ..self }
     }
 
     /// Returns how much it reads.
@@ -180,20 +205,52 @@ impl Scrubber {
         self.due = clock.elapsed() + self.options.step;
         if !objects.is_empty() {
             let step = scrub(self.pool.clone(), self.options.bytes_per_second, objects);
-            self.running = Some(step.boxed());
+            self.running = Some(step.map(ScrubWake::Done).boxed());
         }
+    }
+
+    /// Begins to fill up what stores lack, if that is due.
+    pub(crate) fn begin_fill(&mut self, clock: &dyn Clock) -> bool {
+        let now = clock.elapsed();
+        if self.fill_due(now) > now {
+            return false;
+        }
+        self.fill = Fill::At(now + FILL_AGAIN);
+        let fill = fill(self.pool.clone(), self.options.bytes_per_second);
+        self.running = Some(fill.map(ScrubWake::Filled).boxed());
+        true
+    }
+
+    fn fill_due(&mut self, now: Duration) -> Duration {
+        let due = match self.fill {
+            Fill::After(wait) => now + wait,
+            Fill::At(due) => due,
+        };
+        self.fill = Fill::At(due);
+        due
     }
 
     /// Waits until something is to be done. Dropped in between, nothing is lost.
     pub(crate) async fn wake(&mut self, clock: &dyn Clock) -> ScrubWake {
         let Some(running) = &mut self.running else {
-            clock.sleep(self.due.saturating_sub(clock.elapsed())).await;
+            let now = clock.elapsed();
+            let due = self.due.min(self.fill_due(now));
+            clock.sleep(due.saturating_sub(now)).await;
             return ScrubWake::Due;
         };
         let done = running.await;
         self.running = None;
-        ScrubWake::Done(done)
+        done
     }
+}
+
+/// Writes what homes lack by the lists of all stores. A store that is away is taken to have what it should.
+async fn fill(pool: Pool, bytes_per_second: u64) -> u64 {
+    let inventory = pool.inventory().await;
+    let plan = pool.plan_rebalance(&inventory).without_removals();
+    let bytes_per_second = Some(bytes_per_second.max(1));
+    let carry_out = CarryOut { bytes_per_second, ..CarryOut::default() };
+    pool.carry_out(&plan, carry_out).await.written
 }
 
 /// Reads all pieces of some objects, and mends what is wrong or missing.

@@ -64,6 +64,18 @@ impl Engine {
         Ok(objects)
     }
 
+    /// Counts what stores lacked and have got.
+    pub(super) fn take_filled(&mut self, written: u64) -> Result<()> {
+        if written == 0 {
+            return Ok(());
+        }
+        let mut position = position(&self.state)?.unwrap_or_default();
+        position.mended += written;
+        self.set_scrub_position(&position)?;
+        (self.observer)(Event::Scrubbed { mended: written, put_back: 0, lost: 0 });
+        Ok(())
+    }
+
     /// Takes in what a step has found, and puts back what no store has any more.
     pub(super) async fn take_scrubbed(&mut self, done: &Scrubbed) -> Result<()> {
         let lost: HashSet<PackId> = done.lost.iter().filter_map(ObjectKey::as_pack).collect();

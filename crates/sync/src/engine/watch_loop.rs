@@ -126,6 +126,7 @@ impl Engine {
     async fn take_scrub(&mut self, wake: ScrubWake, scrubber: Option<&mut Scrubber>) -> Result<()> {
         let Some(scrubber) = scrubber else { return Ok(()) };
         match wake {
+            ScrubWake::Due if scrubber.begin_fill(&*self.environment.clock) => Ok(()),
             ScrubWake::Due => {
                 let objects = self.next_scrub(scrubber.options()).await;
                 let clock = &*self.environment.clock;
@@ -134,6 +135,7 @@ impl Engine {
                 objects.map(drop)
             }
             ScrubWake::Done(done) => self.take_scrubbed(&done).await,
+            ScrubWake::Filled(written) => self.take_filled(written),
         }
     }
 
