@@ -446,6 +446,11 @@ pub(crate) enum BackendCommand {
         #[arg(long, hide = true, conflicts_with = "dead")]
         drain: bool,
     },
+    /// Fill a store again that was emptied.
+    Renew {
+        /// The store.
+        name: String,
+    },
     /// Go on in the stores to which this one leads, after those that this device knows were exchanged.
     Find {
         /// The address of one of them.

@@ -65,14 +65,16 @@ pub(crate) fn complete(
     let keys = sealed::keys_of_device(context, driver, folder)?;
     let reached = driver.within(|| coordinator(context, folder, keys.as_ref()))?;
     let (Some(log), Some(membership)) = (reached.slots, reached.membership) else { return Ok(()) };
-    let parts = driver.within(|| parts(context, folder, stored));
+    let mut parts = driver.within(|| parts(context, folder, stored));
     let work = async {
         if is_announced(stored, &parts).await {
-            return Ok(());
+            // Who did this may have been cut off before the last of them heard; those that have left may be somebody else's.
+            parts.retain(|(record, _)| stored.pool.store(record.id).is_some());
+        } else {
+            let heirs =
+                membership.newest().ok_or(CommitLogError::GroupChanged { seq: stored.since })?;
+            log.carry_over(&heirs, after, stored.since).await?;
         }
-        let heirs =
-            membership.newest().ok_or(CommitLogError::GroupChanged { seq: stored.since })?;
-        log.carry_over(&heirs, after, stored.since).await?;
         if folder.genesis.mode.sealed().is_some() {
             share_keys(stored, &parts).await?;
         }

@@ -76,7 +76,7 @@ impl StoreOpener for WorkspaceStores {
         let is_alone = pool.stores.len() == 1;
         let named = pool.group().map(|record| {
             let store = self.way(record, is_alone);
-            let store = Arc::new(Identified::new(store, record.id, self.clock.clone()));
+            let store = Arc::new(Identified::new(store, record.identity(), self.clock.clone()));
             NamedStore { name: record.name.clone(), store }
         });
         Group::new(named.collect())

@@ -91,6 +91,7 @@ impl Backend {
             capacity,
             state: StoreState::Active,
             agrees: true,
+            begun_anew: None,
         }
     }
 

@@ -52,7 +52,7 @@ pub(crate) async fn create_workspace(
         sealed::put_keys(&sealed::stores_of_pool(stores, id), keys).await?;
     }
     let found = try_join_all(stores.iter().map(|(record, store)| async {
-        found_store(store, record.id, genesis).await?;
+        found_store(store, record.identity(), genesis).await?;
         let inside = workspace_store(store.clone(), id);
         let hint = PoolHint { pool: pool.clone(), since: 0 };
         let bytes = Bytes::from(encode_message(&hint));
@@ -92,7 +92,7 @@ pub(crate) async fn create_workspace(
 /// [`Code::Taken`] where it is another store of this workspace already; those of the store.
 pub(crate) async fn found_store(
     store: &Arc<dyn ObjectStore>,
-    id: StoreId,
+    identity: StoreId,
     genesis: &Genesis,
 ) -> Result<()> {
     let inside = workspace_store(store.clone(), genesis.workspace());
@@ -101,8 +101,8 @@ pub(crate) async fn found_store(
         async move { inside.put(&key, bytes, PutMode::IfAbsent).await }
     };
     put(ObjectKey::genesis(), encode_message(genesis).into()).await?;
-    put(ObjectKey::store_id(), id.to_string().into()).await?;
-    if store_id(&*inside).await? != Some(id) {
+    put(ObjectKey::store_id(), identity.to_string().into()).await?;
+    if store_identity(&*inside).await? != Some(identity) {
         let headline = format!("the {} is in the pool of this workspace already", store.describe());
         return Err(CommandError::new(Code::Taken, headline).state("nothing was changed"));
     }
@@ -119,11 +119,11 @@ pub(crate) async fn name_store(store: &Arc<dyn ObjectStore>, genesis: &Genesis) 
     Ok(outcome == PutOutcome::Written || store.get(&key).await? == Some(text))
 }
 
-/// Returns which store of a workspace this is, if it is one.
+/// Returns which store of a workspace this says that it is, if it is one.
 ///
 /// # Errors
 /// Those of the store.
-pub(crate) async fn store_id(inside: &dyn ObjectStore) -> Result<Option<StoreId>> {
+pub(crate) async fn store_identity(inside: &dyn ObjectStore) -> storage::Result<Option<StoreId>> {
     let text = inside.get(&ObjectKey::store_id()).await?;
     Ok(text.and_then(|text| std::str::from_utf8(&text).ok()?.trim().parse().ok()))
 }
@@ -166,13 +166,12 @@ pub(crate) async fn find_workspace(
         });
     };
     let mut newest: Option<(u64, PoolHint)> = None;
-    let (mut addresses, mut named) = (BTreeMap::new(), BTreeMap::new());
+    let mut reached = Vec::new();
     for (backend, store) in backends {
         let inside = workspace_store(store.clone(), genesis.workspace());
         // A store that is away now is as good as one that was not named.
-        let Ok(Some(id)) = store_id(&*inside).await else { continue };
-        addresses.insert(id, backend.url.clone());
-        named.insert(backend.name.clone(), id);
+        let Ok(Some(identity)) = store_identity(&*inside).await else { continue };
+        reached.push((backend, identity));
         if let Some((version, hint)) = newest_hint(&*inside).await?
             && newest.as_ref().is_none_or(|(known, _)| *known < version)
         {
@@ -186,7 +185,14 @@ pub(crate) async fn find_workspace(
             "names another of its stores; one that joins knows it at last",
         ));
     };
-    addresses.retain(|id, url| pool.store(*id).is_some_and(|store| store.url != *url));
+    let (mut addresses, mut named) = (BTreeMap::new(), BTreeMap::new());
+    for (backend, identity) in reached {
+        let record = pool.identified(identity);
+        named.insert(backend.name.clone(), record.map_or(identity, |record| record.id));
+        if let Some(record) = record.filter(|record| record.url != backend.url) {
+            addresses.insert(record.id, backend.url.clone());
+        }
+    }
     Ok(Found {
         genesis,
         place: StoredPlace { addresses, version, since, ..StoredPlace::first(pool) },

@@ -36,6 +36,8 @@ mod crashes;
 mod damage;
 #[path = "it/demo.rs"]
 mod demo;
+#[path = "it/emptied.rs"]
+mod emptied;
 #[path = "it/exchange.rs"]
 mod exchange;
 #[path = "it/exchanged.rs"]

@@ -87,6 +87,8 @@ pub struct StoreRecord {
     pub state: StoreState,
     /// Whether it takes part in agreement on the log.
     pub agrees: bool,
+    /// What it says that it is, since it was emptied and began anew; nothing where it never was.
+    pub begun_anew: Option<StoreId>,
 }
 
 /// The stores of a workspace and what they keep.
@@ -113,7 +115,7 @@ pub enum InvalidPool {
     /// No store, or too many.
     #[error("a pool has 1 to {STORES_MAX} stores, not {0}")]
     StoreCount(usize),
-    /// Two stores with one id, or not in order.
+    /// Two stores with one id or identity, or not in order.
     #[error("store {0} stands twice or in the wrong place")]
     Order(StoreId),
     /// Two stores with one name.
@@ -175,6 +177,10 @@ impl PoolConfig {
             if self.stores[..index].iter().any(|other| other.name == store.name) {
                 return Err(InvalidPool::Name(store.name.clone()));
             }
+            let is_known = |other: &StoreRecord| other.identity() == store.identity();
+            if self.stores[..index].iter().any(is_known) {
+                return Err(InvalidPool::Order(store.identity()));
+            }
         }
         self.check_redundancy()?;
         if !self.stores.iter().any(|store| store.agrees) {
@@ -215,6 +221,11 @@ impl PoolConfig {
         self.stores.iter().find(|store| store.id == id)
     }
 
+    /// Returns the store that says that it is `identity`.
+    pub fn identified(&self, identity: StoreId) -> Option<&StoreRecord> {
+        self.stores.iter().find(|store| store.identity() == identity)
+    }
+
     /// Returns the store of a name.
     pub fn store_named(&self, name: &str) -> Option<&StoreRecord> {
         self.stores.iter().find(|store| store.name == name)
@@ -222,6 +233,12 @@ impl PoolConfig {
 }
 
 impl StoreRecord {
+    /// Returns what the store says that it is. That changes when it is emptied: its share of the objects stays the same, and
+    /// what it said in an agreement before does not count any more.
+    pub fn identity(&self) -> StoreId {
+        self.begun_anew.unwrap_or(self.id)
+    }
+
     fn check(&self) -> Result<(), InvalidPool> {
         let refuse = |reason| Err(InvalidPool::Store { name: self.name.clone(), reason });
         if self.name.is_empty() || self.name.len() > STORE_NAME_LENGTH_MAX {
@@ -232,6 +249,9 @@ impl StoreRecord {
         }
         if self.capacity == 0 {
             return refuse("it has no capacity");
+        }
+        if self.begun_anew == Some(self.id) {
+            return refuse("it began anew as what it was");
         }
         Ok(())
     }
@@ -277,23 +297,27 @@ impl Encode for StoreRecord {
             StoreState::Active => 0,
             StoreState::Draining => 1,
         });
-        encoder.unsigned(self.agrees.into());
+        let began_anew = u64::from(self.begun_anew.is_some());
+        encoder.unsigned(u64::from(self.agrees) | began_anew << 1);
+        if let Some(identity) = &self.begun_anew {
+            identity.encode(encoder);
+        }
     }
 }
 
 impl Decode for StoreRecord {
     fn decode(decoder: &mut Decoder<'_>) -> Result<Self, DecodeError> {
-        Ok(Self {
-            id: StoreId::decode(decoder)?,
-            name: decode_text(decoder, STORE_NAME_LENGTH_MAX)?,
-            url: decode_text(decoder, STORE_URL_LENGTH_MAX)?,
-            capacity: decoder.unsigned32()?,
-            state: match decoder.unsigned_max(1)? {
-                0 => StoreState::Active,
-                _ => StoreState::Draining,
-            },
-            agrees: decoder.unsigned_max(1)? == 1,
-        })
+        let id = StoreId::decode(decoder)?;
+        let name = decode_text(decoder, STORE_NAME_LENGTH_MAX)?;
+        let url = decode_text(decoder, STORE_URL_LENGTH_MAX)?;
+        let capacity = decoder.unsigned32()?;
+        let state = match decoder.unsigned_max(1)? {
+            0 => StoreState::Active,
+            _ => StoreState::Draining,
+        };
+        let flags = decoder.unsigned_max(3)?;
+        let begun_anew = if flags & 2 == 2 { Some(StoreId::decode(decoder)?) } else { None };
+        Ok(Self { id, name, url, capacity, state, agrees: flags & 1 == 1, begun_anew })
     }
 }
 
@@ -349,6 +373,7 @@ mod tests {
             capacity: 10,
             state: StoreState::Active,
             agrees: true,
+            begun_anew: None,
         }
     }
 
@@ -359,7 +384,8 @@ mod tests {
     #[test]
     fn decoding_gives_the_pool_back() {
         for redundancy in [Redundancy::Replicas(2), Redundancy::Erasure { data: 3, total: 5 }] {
-            let pool = pool(redundancy).expect("a pool");
+            let mut pool = pool(redundancy).expect("a pool");
+            pool.stores[1].begun_anew = Some(StoreId::from_bytes([9; 16]));
             let bytes = encode_message(&pool);
             assert_eq!(decode_message::<PoolConfig>(&bytes).expect("decodes"), pool);
             let hint = PoolHint { pool, since: 300 };
@@ -391,6 +417,12 @@ mod tests {
         let named = StoreRecord { name: "store1".to_owned(), ..store(2) };
         let twice = PoolConfig::new(Redundancy::Replicas(1), vec![store(1), named]);
         assert_eq!(twice, Err(InvalidPool::Name("store1".to_owned())));
+        let anew = StoreRecord { begun_anew: Some(store(1).id), ..store(2) };
+        let twice = PoolConfig::new(Redundancy::Replicas(1), vec![store(1), anew]);
+        assert_eq!(twice, Err(InvalidPool::Order(store(1).id)));
+        let anew = StoreRecord { begun_anew: Some(store(1).id), ..store(1) };
+        let same = PoolConfig::new(Redundancy::Replicas(1), vec![anew]);
+        assert!(matches!(same, Err(InvalidPool::Store { .. })), "{same:?}");
     }
 
     #[test]

@@ -58,6 +58,7 @@ fn pool(redundancy: Redundancy, stores: &[(&str, u32)]) -> Result<PoolConfig, In
         capacity,
         state: StoreState::Active,
         agrees: true,
+        begun_anew: None,
     };
     PoolConfig::new(redundancy, (1..).zip(stores).map(record).collect())
 }

@@ -53,6 +53,7 @@ fn config(redundancy: Redundancy) -> Result<PoolConfig, Failure> {
         capacity: 10,
         state: StoreState::Active,
         agrees: true,
+        begun_anew: None,
     };
     Ok(PoolConfig::new(redundancy, (0..5).map(record).collect())?)
 }

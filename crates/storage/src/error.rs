@@ -18,6 +18,14 @@ pub enum StorageError {
         /// What was seen.
         detail: String,
     },
+    /// The place answers, and no store is there: it was emptied, it is misnamed, or its disk is not mounted.
+    #[error("{store} cannot be reached: {detail}")]
+    NoStore {
+        /// Which store.
+        store: String,
+        /// What was seen.
+        detail: String,
+    },
     /// The store asks to come back later.
     #[error("{store} is busy: {detail}")]
     Busy {
@@ -166,7 +174,13 @@ pub enum StorageError {
 impl StorageError {
     /// Returns whether the same call may succeed later without anybody changing anything.
     pub fn is_retryable(&self) -> bool {
-        matches!(self, Self::NotReachable { .. } | Self::Busy { .. } | Self::Throttled { .. })
+        matches!(
+            self,
+            Self::NotReachable { .. }
+                | Self::NoStore { .. }
+                | Self::Busy { .. }
+                | Self::Throttled { .. }
+        )
     }
 
     /// Returns how long the store wants to be left alone, where it said so.

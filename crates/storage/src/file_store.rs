@@ -67,7 +67,7 @@ impl FileStore {
     /// Opens the store in `folder`; a read-only folder opens, and refuses puts.
     ///
     /// # Errors
-    /// [`StorageError::NotReachable`] when the folder is missing or (with [`Opening::Existing`]) holds no store;
+    /// [`StorageError::NoStore`] when the folder is missing or (with [`Opening::Existing`]) holds no store;
     /// [`StorageError::UnknownFormat`] when a newer version wrote it; other errors of the system.
     pub fn open(folder: &Path, opening: Opening) -> Result<Self> {
         Self::open_with_flush(folder, opening, Arc::new(DiskFlush))

@@ -168,7 +168,7 @@ impl ImapStore {
             (Ok(_), _) => {}
             (Err(Error::No(detail)), Opening::Existing) => {
                 let detail = format!("it has no such mailbox: {detail}");
-                return Err(StorageError::NotReachable { store: self.describe(), detail });
+                return Err(StorageError::NoStore { store: self.describe(), detail });
             }
             (Err(Error::No(_)), Opening::CreateIfMissing) => {
                 // Another device may make it at the same time; whether it is there shows at once.

@@ -76,7 +76,7 @@ pub fn open(url: &str) -> Result<Arc<dyn ObjectStore>> {
 /// a disk that is not mounted is not taken for an empty store.
 ///
 /// # Errors
-/// As [`open`]; [`StorageError::NotReachable`] when no store is there.
+/// As [`open`]; [`StorageError::NoStore`] when no store is there.
 pub fn open_existing(url: &str) -> Result<Arc<dyn ObjectStore>> {
     open_with(url, &Credentials::none(), Opening::Existing)
 }

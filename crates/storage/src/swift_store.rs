@@ -170,7 +170,7 @@ impl SwiftStore {
         let response = self.ask(method, &self.container, |request| request).await?;
         match response.status() {
             status if status.is_success() => Ok(()),
-            StatusCode::NOT_FOUND => Err(StorageError::NotReachable {
+            StatusCode::NOT_FOUND => Err(StorageError::NoStore {
                 store: self.describe(),
                 detail: "there is no such container".to_owned(),
             }),

@@ -205,7 +205,7 @@ impl<T: RemoteTree> TreeStore<T> {
     }
 
     fn no_store(&self) -> StorageError {
-        StorageError::NotReachable {
+        StorageError::NoStore {
             store: self.describe(),
             detail: "its folder holds no store (is the disk of the server mounted?)".to_owned(),
         }

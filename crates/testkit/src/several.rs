@@ -112,6 +112,7 @@ impl Several {
             capacity: 100,
             state: StoreState::Active,
             agrees: true,
+            begun_anew: None,
         };
         let records = (0..options.stores).map(record).collect();
         let config = PoolConfig::new(options.redundancy, records).expect("these make a pool");

@@ -2,6 +2,7 @@
 
 mod exchange;
 mod login;
+pub(crate) mod renew;
 
 use model::{PoolConfig, StoreRecord, StoreState};
 use serde_json::{Value, json};
@@ -31,6 +32,7 @@ pub(crate) fn run(context: &Context<'_>, command: &BackendCommand) -> Result<u8>
         BackendCommand::Check { name } => check(context, &folder, name.as_deref()),
         BackendCommand::Add(arguments) => exchange::add(context, &folder, arguments),
         BackendCommand::Rm { name, dead, .. } => exchange::remove(context, &folder, name, *dead),
+        BackendCommand::Renew { name } => renew::run(context, &folder, name),
         BackendCommand::Find { url, credentials } => {
             exchange::find_stores(context, folder, url, credentials.as_deref())
         }

@@ -9,20 +9,21 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use jiff::tz::TimeZone;
-use model::{Clock, RelativePath, Timestamp};
+use model::{Clock, RelativePath, StoreRecord, Timestamp};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use sync::SyncError;
 use sync::engine::{Event, SyncReport, WatchOptions};
 use sync::ignore_rules::{IGNORE_FILE, IgnoreRules};
 use sync::scan::Scope;
 use sync::scrub::{ScrubOptions, Scrubber};
 use sync::watch::{FolderWatcher, Hint, WatchFilter};
+use sync::{Engine, SyncError};
 use tokio::sync::Notify;
 
 use crate::arguments::WatchArguments;
 use crate::claim::{HomeClaim, wait_for_turn};
+use crate::commands::backend::renew::{Keeper, renew};
 use crate::connect::{Driver, SessionOptions, is_out_of_reach, open_data, with_session};
 use crate::context::Context;
 use crate::error::{Code, CommandError, Result};
@@ -66,7 +67,8 @@ pub(crate) fn run(context: &Context<'_>, arguments: &WatchArguments) -> Result<u
     }
     let mut folder = Folder::locate(&context.home, &arguments.folder.folder)?;
     let config = context.home.config()?;
-    let scrub = scrub_options(&config);
+    let mut background =
+        Background { scrub: scrub_options(&config), config: &config, fills_first: false };
     let mut options = WatchOptions::default();
     if let Some(seconds) = config.rescan_after_s {
         options.rescan_after = Duration::from_secs(seconds.max(1));
@@ -76,8 +78,23 @@ pub(crate) fn run(context: &Context<'_>, arguments: &WatchArguments) -> Result<u
     let teller = Arc::new(Teller::new(context, &folder));
     let driver = Driver::start(context)?;
     loop {
-        match watch(context, &driver, &folder, (options, scrub), &teller)? {
+        let ended = watch(context, &driver, &folder, (options, &background), &teller)?;
+        background.fills_first = false;
+        match ended {
             Ended::Stopped => break,
+            Ended::StoreEmptied(record) => {
+                match renew(context, &folder, &record) {
+                    Ok(()) => {
+                        teller.note(&format!("'{}' was emptied, and is filled again", record.name));
+                        background.fills_first = true;
+                    }
+                    // It is tried again after as long a time.
+                    Err(error) => {
+                        let cause = error.cause.unwrap_or(error.headline);
+                        teller.note(&format!("'{}' was emptied: {cause}", record.name));
+                    }
+                }
+            }
             Ended::SteppedAside => driver.run(async {
                 tokio::select! {
                     done = wait_for_turn(&folder) => done,
@@ -99,7 +116,7 @@ pub(crate) fn run(context: &Context<'_>, arguments: &WatchArguments) -> Result<u
 }
 
 /// Why a watch has ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug)]
 enum Ended {
     /// It was told to.
     Stopped,
@@ -109,6 +126,16 @@ enum Ended {
     SettingsChanged,
     /// The stores have not answered several times; perhaps there are others by now.
     OutOfReach,
+    /// This store answers and holds nothing any more.
+    StoreEmptied(StoreRecord),
+}
+
+/// What is done beside the watching.
+struct Background<'a> {
+    scrub: Option<ScrubOptions>,
+    config: &'a Config,
+    /// Whether a store lacks everything.
+    fills_first: bool,
 }
 
 /// Watches until it is told to stop or asked to step aside.
@@ -116,7 +143,7 @@ fn watch(
     context: &Context<'_>,
     driver: &Driver,
     folder: &Folder,
-    (options, scrub): (WatchOptions, Option<ScrubOptions>),
+    (options, background): (WatchOptions, &Background<'_>),
     teller: &Arc<Teller>,
 ) -> Result<Ended> {
     let settings_changed = Arc::new(Notify::new());
@@ -143,16 +170,16 @@ fn watch(
             teller.note(&warning.to_string());
         }
         teller.started(folder);
-        // A server reads its own disks.
-        if let (Some(scrub), Place::Stored(stored)) = (scrub, &folder.place) {
-            engine.scrub_with(Scrubber::new(open_data(context, folder, stored), scrub));
-        }
+        let keeper = begin_background(context, folder, engine, background);
+        let emptied = Arc::new(Mutex::new(None));
         let (until, changed) = (interrupts.clone(), settings_changed.clone());
+        let found = emptied.clone();
         let end = async move {
             tokio::select! {
                 _ = until.wait() => {}
                 () = until.wait_for_aside(asked_before) => {}
                 () = changed.notified() => {}
+                record = wait_of(keeper) => *found.lock() = Some(record),
             }
         };
         let hints = hints.map(scope_of).take_until(Box::pin(end)).boxed();
@@ -177,16 +204,41 @@ fn watch(
         drop(watcher);
         let is_stopped = interrupts.received().is_some();
         let is_asked = interrupts.times_asked_aside() > asked_before;
-        Ok(if is_asked && !is_stopped {
-            Ended::SteppedAside
-        } else if are_other.load(Ordering::Relaxed) && !is_stopped {
-            Ended::SettingsChanged
-        } else if failures.load(Ordering::Relaxed) >= FAILURES_BEFORE_LOOKING && !is_stopped {
-            Ended::OutOfReach
-        } else {
-            Ended::Stopped
+        let found = emptied.lock().take();
+        Ok(match found {
+            _ if is_stopped => Ended::Stopped,
+            _ if is_asked => Ended::SteppedAside,
+            _ if are_other.load(Ordering::Relaxed) => Ended::SettingsChanged,
+            Some(record) => Ended::StoreEmptied(record),
+            None if failures.load(Ordering::Relaxed) >= FAILURES_BEFORE_LOOKING => {
+                Ended::OutOfReach
+            }
+            None => Ended::Stopped,
         })
     })
+}
+
+/// Lets the watch read and fill the stores meanwhile. Returns what finds out which of them were emptied.
+fn begin_background(
+    context: &Context<'_>,
+    folder: &Folder,
+    engine: &mut Engine,
+    background: &Background<'_>,
+) -> Option<Keeper> {
+    // A server reads its own disks.
+    let (Some(scrub), Place::Stored(stored)) = (background.scrub, &folder.place) else {
+        return None;
+    };
+    let scrubber = Scrubber::new(open_data(context, folder, stored), scrub);
+    engine.scrub_with(if background.fills_first { scrubber.filling_first() } else { scrubber });
+    Keeper::new(context, folder, stored, background.config)
+}
+
+async fn wait_of(keeper: Option<Keeper>) -> StoreRecord {
+    match keeper {
+        Some(keeper) => keeper.wait().await,
+        None => std::future::pending().await,
+    }
 }
 
 /// Counts the runs in which the stores did not answer, and tells when it is time to look for others.

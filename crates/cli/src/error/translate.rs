@@ -366,7 +366,8 @@ impl From<StorageError> for CommandError {
     fn from(error: StorageError) -> Self {
         let text = error.to_string();
         match error {
-            StorageError::NotReachable { store, detail } => {
+            StorageError::NotReachable { store, detail }
+            | StorageError::NoStore { store, detail } => {
                 Self::new(Code::StoreUnreachable, format!("cannot reach the {store}"))
                     .cause(plain(&detail))
                     .state(SAFE)
@@ -388,6 +389,7 @@ impl From<StorageError> for CommandError {
                 Self::new(Code::StoreReplaced, "a store is not the one that it was")
                     .cause(text)
                     .state(SAFE)
+                    .help("syncline backend renew NAME", "fills it again, if it was emptied")
                     .help("syncline backend rm NAME --dead", "does without it")
                     .help("syncline backend find URL", "if the stores were exchanged")
             }

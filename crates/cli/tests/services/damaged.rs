@@ -1,6 +1,7 @@
 //! Stores that are emptied, set back to yesterday, read-only or full, one after the other, under a workspace that goes on.
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::path::Path;
 use std::process::Command;
 
@@ -64,11 +65,30 @@ fn emptied_of_data(stage: &Stage, server: &str) {
     stage.assert_repaired();
 }
 
+/// The store at a server has nothing at all any more; a device that watches fills it again, and nobody does anything.
+fn emptied_whole(stage: &Stage, server: &str) {
+    for entry in fs::read_dir(stage.data(server)).unwrap() {
+        system(&["rm", "-r"], &entry.unwrap().path());
+    }
+    let found = stage.one.run(&["check", "--json"]).json();
+    assert_eq!(found["unseen_stores"].as_array().map(Vec::len), Some(1), "{found}");
+    stage.watch_until("the store has everything again", || {
+        let found = stage.one.run(&["check", "--json"]).json();
+        found["missing"] == 0 && found["unseen_stores"].as_array().is_some_and(Vec::is_empty)
+    });
+    work(stage, 40);
+    stage.assert_repaired();
+    let fourth = stage.device("fourth");
+    stage.clone_into(&fourth, server);
+    assert_eq!(fourth.tree(), stage.one.tree());
+}
+
 fn one_bad_day_after_the_other(name: &str, kept: &Kept) {
     let mut stage = Stage::set(name, kept);
     set_back_to_yesterday(&mut stage, "vsftpd");
     read_only(&stage, "apache");
     emptied_of_data(&stage, "samba");
+    emptied_whole(&stage, "openssh");
 }
 
 #[test]

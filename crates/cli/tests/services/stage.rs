@@ -8,9 +8,10 @@ use std::process::{Child, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use rustix::process::Signal;
 use xtask::services::{Services, VARIABLE};
 
-use crate::support::{Device, Run, fill, noise};
+use crate::support::{Device, Run, fill, noise, terminate};
 
 /// The servers: SFTP, FTP, SMB, IMAP and WebDAV.
 pub(crate) const SERVERS: [&str; 5] = ["openssh", "vsftpd", "samba", "dovecot", "apache"];
@@ -180,6 +181,20 @@ impl Stage {
         }
         sync.finish().ok();
         struck
+    }
+
+    /// Lets the other device watch, and renew soon what was emptied, until something is so.
+    #[track_caller]
+    pub(crate) fn watch_until(&self, what: &str, mut is_so: impl FnMut() -> bool) {
+        fs::write(self.other.home.join("config.toml"), "renew_after_s = 1\n").unwrap();
+        let mut command = self.other.command(&["watch", "--json"]);
+        let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let mut watch = Ended(child);
+        let start = Instant::now();
+        while !is_so() {
+            assert!(start.elapsed() < PATIENCE, "{what}: that did not come about");
+        }
+        terminate(&mut watch.0, Signal::TERM);
     }
 
     /// Lets both exchange all they have; their folders are equal then.

@@ -8,7 +8,7 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use model::{Commit, Entry, Head, NodeId, PoolConfig, StoreId, Versions, decide};
+use model::{Commit, Entry, Head, NodeId, PoolConfig, StoreRecord, Versions, decide};
 use parking_lot::Mutex;
 
 use super::group::{Group, Membership, Standing};
@@ -51,10 +51,10 @@ impl Stand {
     }
 }
 
-/// Tells whether the same stores agree in both pools, wherever they are reached.
+/// Tells whether the same stores agree in both pools, wherever they are reached. One that was emptied is not the same any more.
 pub fn are_one_group(one: &PoolConfig, other: &PoolConfig) -> bool {
-    let ids = |pool: &PoolConfig| pool.group().map(|store| store.id).collect::<Vec<StoreId>>();
-    ids(one) == ids(other)
+    let group = |pool: &PoolConfig| pool.group().map(StoreRecord::identity).collect::<Vec<_>>();
+    group(one) == group(other)
 }
 
 /// What an entry says about the stores of its workspace.

@@ -105,6 +105,7 @@ fn pool(numbers: &[u8]) -> PoolConfig {
         capacity: 1,
         state: StoreState::Active,
         agrees: true,
+        begun_anew: None,
     };
     PoolConfig::new(Redundancy::Replicas(1), numbers.iter().map(store).collect()).expect("a pool")
 }

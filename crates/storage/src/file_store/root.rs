@@ -31,7 +31,7 @@ impl Root {
         }
         let folder = retry_open(&path).map_err(|error| match error {
             Errno::NOENT | Errno::NOTDIR => {
-                not_reachable(&path, "the folder does not exist (is the disk mounted?)")
+                no_store(&path, "the folder does not exist (is the disk mounted?)")
             }
             error => failure(&path, "open", "", error),
         })?;
@@ -40,7 +40,7 @@ impl Root {
         let root = Self { path, folder, counts_links: status.st_nlink > 0 };
         if !root.has_format()? && opening == Opening::Existing {
             let detail = "the folder holds no store (is the disk mounted?)";
-            return Err(not_reachable(&root.path, detail));
+            return Err(no_store(&root.path, detail));
         }
         Ok(root)
     }
@@ -57,7 +57,7 @@ impl Root {
     pub(super) fn check_present(&self) -> Result<()> {
         match rustix::fs::fstat(&self.folder) {
             Ok(status) if self.counts_links && status.st_nlink == 0 => {
-                Err(not_reachable(&self.path, "its folder was deleted"))
+                Err(no_store(&self.path, "its folder was deleted"))
             }
             Ok(_) => Ok(()),
             Err(error) => Err(self.failure("look at", "", error)),
@@ -90,8 +90,8 @@ fn describe(path: &Path) -> String {
     format!("file store {}", path.display())
 }
 
-fn not_reachable(path: &Path, detail: &str) -> StorageError {
-    StorageError::NotReachable { store: describe(path), detail: detail.to_owned() }
+fn no_store(path: &Path, detail: &str) -> StorageError {
+    StorageError::NoStore { store: describe(path), detail: detail.to_owned() }
 }
 
 fn failed(

@@ -59,7 +59,7 @@ impl Marked {
     }
 
     fn no_store(&self) -> StorageError {
-        StorageError::NotReachable {
+        StorageError::NoStore {
             store: self.describe(),
             detail: "it holds no store of Syncline (is its name right?)".to_owned(),
         }

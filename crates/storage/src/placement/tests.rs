@@ -16,6 +16,7 @@ fn store(number: u8, capacity: u32) -> StoreRecord {
         capacity,
         state: StoreState::Active,
         agrees: true,
+        begun_anew: None,
     }
 }
 

@@ -114,7 +114,7 @@ async fn serves_two_devices<S: Service>(driver: Driver<S>) {
     let cloud = Cloud::start((driver.service)()).await;
     let existing = cloud.open("Syncline/two", Opening::Existing);
     let error = existing.get(&ObjectKey::genesis()).await.unwrap_err();
-    assert!(matches!(error, StorageError::NotReachable { .. }), "{error:?}");
+    assert!(matches!(error, StorageError::NoStore { .. }), "{error:?}");
     assert!(existing.list("", None, 10).await.is_err(), "no store is not an empty store");
     let one = cloud.open("Syncline/two", Opening::CreateIfMissing);
     let options = ProbeOptions { token: "t0ken".to_owned(), object_size_max: 8 << 20 };

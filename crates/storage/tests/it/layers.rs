@@ -249,7 +249,7 @@ async fn a_place_without_mark_is_not_an_empty_store() {
         existing.list("", None, 10).await.map(drop).unwrap_err(),
         existing.put(&key("a"), "x".into(), PutMode::Overwrite).await.map(drop).unwrap_err(),
     ] {
-        assert!(matches!(error, StorageError::NotReachable { .. }), "{error}");
+        assert!(matches!(error, StorageError::NoStore { .. }), "{error}");
     }
     let made = Marked::new(Arc::clone(&below), Opening::CreateIfMissing);
     assert_eq!(made.list("", None, 10).await.unwrap(), []);

@@ -47,7 +47,7 @@ async fn a_store_that_was_never_written_is_not_reachable_and_stays_so() {
         for _ in 0..2 {
             let store = server.open(&url, Opening::Existing).unwrap();
             let error = store.get(&key("genesis")).await.expect_err(name);
-            assert!(matches!(error, StorageError::NotReachable { .. }), "{name}: {error:?}");
+            assert!(matches!(error, StorageError::NoStore { .. }), "{name}: {error:?}");
             assert!(store.list("", None, 10).await.is_err(), "{name}");
             let put = store.put(&key("genesis"), "x".into(), PutMode::Overwrite).await;
             assert!(put.is_err(), "{name}");

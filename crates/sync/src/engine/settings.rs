@@ -236,6 +236,7 @@ mod tests {
             capacity: 1,
             state: StoreState::Active,
             agrees: true,
+            begun_anew: None,
         };
         PoolConfig::new(Redundancy::Replicas(1), vec![store]).expect("a pool")
     }

@@ -234,6 +234,7 @@ pub(super) fn pool(party: &Party, redundancy: Redundancy, clock: Arc<dyn Clock>)
         capacity: 1,
         state: StoreState::Active,
         agrees: true,
+        begun_anew: None,
     });
     let config = PoolConfig::new(redundancy, records.collect());
     let stores =

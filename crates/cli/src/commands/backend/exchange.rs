@@ -97,9 +97,9 @@ fn add_again(
     rebalance(context, &Folder::locate(&context.home, &folder.root)?)
 }
 
-/// Makes a store one of the workspace, and returns which. A store that was one before stays what it was; it has kept what it
-/// said then.
-async fn join(
+/// Makes a store one of the workspace, and returns its identity. A store that was one before stays what it was; it has kept
+/// what it said then.
+pub(super) async fn join(
     context: &Context<'_>,
     folder: &Folder,
     known: &StoredPlace,
@@ -107,12 +107,12 @@ async fn join(
     new: StoreId,
 ) -> Result<StoreId> {
     let inside = stores::workspace_store(store.clone(), folder.genesis.workspace());
-    let id = workspaces::store_id(&*inside).await?.unwrap_or(new);
-    if known.pool.store(id).is_some() {
+    let identity = workspaces::store_identity(&*inside).await?.unwrap_or(new);
+    if known.pool.identified(identity).is_some() {
         let headline = format!("the {} is in the pool of this workspace already", store.describe());
         return Err(CommandError::new(Code::Taken, headline).state("nothing was changed"));
     }
-    workspaces::found_store(store, id, &folder.genesis).await?;
+    workspaces::found_store(store, identity, &folder.genesis).await?;
     if folder.genesis.mode.sealed().is_some() {
         let keys = sealed::newest_keys(&sealed::stores_of(&context.home, folder)?).await?;
         sealed::put_keys(&vec![inside], &keys).await?;
@@ -125,7 +125,7 @@ async fn join(
             folder.genesis.workspace()
         ));
     }
-    Ok(id)
+    Ok(identity)
 }
 
 /// Goes on in the stores to which one of them leads.
@@ -144,23 +144,24 @@ pub(super) fn find_stores(
     let signed_in = context.home.signed_in(url, credentials.clone());
     let backend = Backend { credentials: signed_in, ..Backend::new("store", url)? };
     let inside = stores::workspace_store(backend.open()?, folder.genesis.workspace());
-    let (id, hint) = context.runtime()?.block_on(async {
-        let id = workspaces::store_id(&*inside).await?;
-        Ok::<_, CommandError>((id, workspaces::newest_hint(&*inside).await?))
+    let (identity, hint) = context.runtime()?.block_on(async {
+        let identity = workspaces::store_identity(&*inside).await?;
+        Ok::<_, CommandError>((identity, workspaces::newest_hint(&*inside).await?))
     })?;
-    let (Some(id), Some((version, hint))) = (id, hint) else {
+    let (Some(identity), Some((version, hint))) = (identity, hint) else {
         let headline = format!("the {} does not lead to this workspace", inside.describe());
         return Err(CommandError::new(Code::NoSuchWorkspace, headline)
             .state("nothing was changed")
             .help("syncline backend ls", "on a device that goes on, names the stores"));
     };
     let mut place = handover::led_to(&stored, version, hint).unwrap_or(stored);
-    let is_elsewhere = |record: &StoreRecord| place.url(record) != backend.url;
-    if place.pool.store(id).is_some_and(is_elsewhere) {
-        place.addresses.insert(id, backend.url);
-    }
-    if place.pool.store(id).is_some() && credentials != Credentials::none() {
-        context.home.set_credentials(id, &credentials)?;
+    if let Some(record) = place.pool.identified(identity).cloned() {
+        if place.url(&record) != backend.url {
+            place.addresses.insert(record.id, backend.url);
+        }
+        if credentials != Credentials::none() {
+            context.home.set_credentials(record.id, &credentials)?;
+        }
     }
     folder.set_place(Place::Stored(place))?;
     context.ui.say(Symbol::Done, format!("goes on in {}", folder.place));

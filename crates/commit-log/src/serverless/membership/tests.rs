@@ -1,6 +1,6 @@
 use model::codec::{decode_message, encode_message};
 use model::testing::{commit, put};
-use model::{Action, Change, EntryHash, Redundancy, StoreRecord, StoreState};
+use model::{Action, Change, EntryHash, Redundancy, StoreId, StoreState};
 
 use super::*;
 use crate::serverless::group::NamedStore;
@@ -35,6 +35,7 @@ fn pool(numbers: &[u8], capacity: u32) -> PoolConfig {
         capacity,
         state: StoreState::Active,
         agrees: true,
+        begun_anew: None,
     };
     PoolConfig::new(Redundancy::Replicas(1), numbers.iter().map(store).collect()).expect("a pool")
 }
@@ -127,4 +128,14 @@ fn nothing_is_proposed_after_any_change_of_the_stores_before_the_log_is_opened_a
     blind.learn(&entry(3, vec![settings(2, b"locked".to_vec())]));
     assert_eq!(blind.standing(4), Standing::Changed { seq: 3 });
     assert_eq!(blind.stand(), stand, "so that the next opening looks at it again");
+}
+
+#[test]
+fn store_that_began_anew_makes_another_group() {
+    let before = pool(&[1, 2, 3], 1);
+    let mut after = before.clone();
+    after.stores[1].url.push_str("?here");
+    assert!(are_one_group(&before, &after), "only its address changed");
+    after.stores[1].begun_anew = Some(StoreId::from_bytes([9; 16]));
+    assert!(!are_one_group(&before, &after));
 }

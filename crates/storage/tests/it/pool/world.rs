@@ -246,6 +246,7 @@ impl World {
             capacity: 10,
             state: StoreState::Active,
             agrees: true,
+            begun_anew: None,
         });
         let config = PoolConfig::new(redundancy, records.collect()).unwrap();
         let stores = (0..stores).map(|number| {

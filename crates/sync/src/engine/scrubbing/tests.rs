@@ -99,6 +99,7 @@ impl World {
             capacity: 1,
             state: StoreState::Active,
             agrees: true,
+            begun_anew: None,
         };
         let records: Vec<_> = (0..3).map(record).collect();
         let opened = records.iter().map(|record| record.id).zip(self.stores.clone()).collect();
@@ -204,6 +205,33 @@ async fn what_is_wrong_in_a_store_is_found_within_the_period_and_mended_from_ano
     let whole = world.stores[0].get(&damaged[0]).await.unwrap().unwrap();
     assert_eq!(Some(*blake3::hash(&whole).as_bytes()), damaged[0].content_hash());
     assert!(world.stores[1].get(&lost).await.unwrap().is_some());
+}
+
+#[tokio::test(start_paused = true)]
+async fn store_that_lost_everything_has_it_again_within_a_quarter_of_an_hour() {
+    let mut world = World::new().await;
+    let mut engine = world.device("one", State::in_memory());
+    world.fill(&mut engine, "one", 6).await;
+    let had = world.packs(1).await;
+    assert!(had.len() > 1);
+    world.stores[1] = storage::open("memory:anew").unwrap();
+    let events = world.watch(&mut engine, HOUR / 4).await;
+    assert_eq!(world.packs(1).await, had);
+    let total = |sum: u64, event: &Event| match event {
+        Event::Scrubbed { mended, put_back: 0, lost: 0 } => sum + mended,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(events.iter().fold(0, total), had.len() as u64);
+    // Once more in the same day it is not looked at; the next day it is.
+    let mut engine = world.device("one", engine.into_state());
+    let gone = had[0].clone();
+    let store = world.stores[1].clone();
+    let later = async {
+        world.clock.sleep(HOUR).await;
+        store.delete(&gone).await.unwrap();
+    };
+    futures_util::future::join(world.watch(&mut engine, HOUR * 25), later).await;
+    assert!(world.stores[1].get(&gone).await.unwrap().is_some());
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,0 +1,81 @@
+//! A store of several loses everything that it had.
+
+use std::fs;
+use std::path::Path;
+
+use rustix::process::Signal;
+
+use crate::background::{start_watch, wait_until};
+use crate::several::Several;
+use crate::support::{Device, noise, terminate};
+
+/// Removes everything below a folder, also what says that a store is there.
+fn empty(folder: &Path) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let removed = if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
+        removed.unwrap();
+    }
+}
+
+/// Everything is where it belongs, and the store alone is as good as any other.
+fn assert_whole(several: &Several, number: usize, lost: usize) {
+    several.settle();
+    let found = several.other.run(&["check", "--read-data", "--json"]).ok().json();
+    let wrong = ["missing", "damaged", "lost"].map(|name| found[name].as_u64());
+    assert_eq!(wrong, [Some(0); 3], "{found}");
+    several.lose(lost);
+    let third = Device::new(several.room.path(), "third");
+    several.clone_into(&third, number);
+    assert_eq!(third.tree(), several.one.tree());
+    third.write("by the third", noise(200_000));
+    third.sync().ok();
+    several.settle();
+    assert!(several.one.has("by the third"));
+    let logs = [&several.one, &third].map(|device| device.run(&["log", "--json"]).ok().json());
+    assert_eq!(logs[0], logs[1]);
+}
+
+#[test]
+fn emptied_store_is_filled_again_by_those_who_watch() {
+    for kind in [["--replicas", "2"], ["--erasure", "2/3"]] {
+        let several = Several::synced(3, &kind);
+        several.one.write("large", noise(5 << 20));
+        several.settle();
+        for device in [&several.one, &several.other] {
+            fs::write(device.home.join("config.toml"), "renew_after_s = 1\n").unwrap();
+        }
+        let mut watches = [start_watch(&several.one), start_watch(&several.other)];
+        empty(&several.store(1));
+        several.one.write("while it is empty", noise(100_000));
+        wait_until("what is written meanwhile", || several.other.has("while it is empty"));
+        wait_until("a store that has everything again", || {
+            let found = several.other.run(&["check", "--json"]).json();
+            found["missing"] == 0 && found["unseen_stores"].as_array().is_some_and(Vec::is_empty)
+        });
+        for watch in &mut watches {
+            terminate(watch, Signal::TERM);
+        }
+        assert_whole(&several, 1, 0);
+    }
+}
+
+#[test]
+fn emptied_store_is_filled_again_when_the_user_says_so() {
+    let several = Several::synced(3, &["--replicas", "2"]);
+    several.other.write("written meanwhile", noise(300_000));
+    let refused = several.one.run(&["backend", "renew", "s1"]).ends_with(2);
+    assert!(refused.stderr.contains("was not emptied"), "{}", refused.stderr);
+    empty(&several.store(1));
+    several.one.run(&["backend", "renew", "s1"]).ok();
+    // A device that has not heard of it finds a store that is not what it was, and then hears of it.
+    several.other.sync().ok();
+    // Once more, with an identity that is not its id.
+    empty(&several.store(1));
+    several.other.run(&["backend", "renew", "s1"]).ok();
+    several.one.sync().ok();
+    several.one.run(&["backend", "renew", "s1"]).ends_with(2);
+    assert_whole(&several, 1, 2);
+    several.lose(1);
+    several.one.run(&["backend", "renew", "s1"]).ends_with(6);
+}
