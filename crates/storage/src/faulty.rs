@@ -16,29 +16,10 @@ use crate::error::{Result, StorageError};
 use crate::key::ObjectKey;
 use crate::object_store::{ObjectEntry, ObjectStore, PutMode, PutOutcome};
 
+pub use crate::layers::Operation;
+
 /// How many of the last puts a stale list does not know of.
 const STALE_PUTS: usize = 4;
-
-/// Which method is called.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Operation {
-    /// [`ObjectStore::put`].
-    Put,
-    /// [`ObjectStore::put_deferred`].
-    PutDeferred,
-    /// [`ObjectStore::sync`].
-    Sync,
-    /// [`ObjectStore::get`].
-    Get,
-    /// [`ObjectStore::get_range`] and [`ObjectStore::get_tail`].
-    GetRange,
-    /// [`ObjectStore::size`].
-    Size,
-    /// [`ObjectStore::list`].
-    List,
-    /// [`ObjectStore::delete`].
-    Delete,
-}
 
 /// A call, as a plan sees it.
 #[derive(Debug, Clone, Copy)]

@@ -1,18 +1,15 @@
 //! No more calls than a store bears, and none while it wants to be left alone.
 
-use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
-use async_trait::async_trait;
-use bytes::Bytes;
 use model::environment::Clock;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use crate::error::{Result, StorageError};
-use crate::key::ObjectKey;
-use crate::object_store::{ObjectEntry, ObjectStore, PutMode, PutOutcome};
+use crate::layers::{Gate, Operation};
+use crate::object_store::ObjectStore;
 
 /// How fast a store is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -139,13 +136,6 @@ impl Paced {
             state.pause_end = state.pause_end.max(self.clock.elapsed().saturating_add(named));
         }
     }
-
-    async fn paced<A>(&self, call: impl Future<Output = Result<A>>) -> Result<A> {
-        let entered = self.enter().await?;
-        let answer = call.await;
-        self.learn(&entered, &answer);
-        answer
-    }
 }
 
 /// A number of calls is small and positive, so that nothing is cut off but the fraction.
@@ -153,54 +143,20 @@ fn whole(calls: f64) -> u32 {
     calls as u32
 }
 
-#[async_trait]
-impl ObjectStore for Paced {
-    fn describe(&self) -> String {
-        self.store.describe()
+impl Gate for Paced {
+    fn store(&self) -> &dyn ObjectStore {
+        &*self.store
     }
 
-    async fn put(&self, key: &ObjectKey, bytes: Bytes, mode: PutMode) -> Result<PutOutcome> {
-        self.paced(self.store.put(key, bytes, mode)).await
-    }
-
-    async fn put_deferred(&self, key: &ObjectKey, bytes: Bytes) -> Result<()> {
-        self.paced(self.store.put_deferred(key, bytes)).await
-    }
-
-    async fn sync(&self) -> Result<()> {
-        self.paced(self.store.sync()).await
-    }
-
-    async fn get(&self, key: &ObjectKey) -> Result<Option<Bytes>> {
-        self.paced(self.store.get(key)).await
-    }
-
-    async fn get_range(&self, key: &ObjectKey, range: Range<u64>) -> Result<Option<Bytes>> {
-        self.paced(self.store.get_range(key, range)).await
-    }
-
-    async fn get_tail(&self, key: &ObjectKey, length: u64) -> Result<Option<Bytes>> {
-        self.paced(self.store.get_tail(key, length)).await
-    }
-
-    async fn size(&self, key: &ObjectKey) -> Result<Option<u64>> {
-        self.paced(self.store.size(key)).await
-    }
-
-    async fn list(
+    async fn pass<A: Send>(
         &self,
-        prefix: &str,
-        start_after: Option<&str>,
-        limit: usize,
-    ) -> Result<Vec<ObjectEntry>> {
-        self.paced(self.store.list(prefix, start_after, limit)).await
-    }
-
-    async fn delete(&self, key: &ObjectKey) -> Result<()> {
-        self.paced(self.store.delete(key)).await
-    }
-
-    async fn mend(&self, key: &ObjectKey) -> Result<bool> {
-        self.paced(self.store.mend(key)).await
+        _: Operation,
+        _: usize,
+        answer: impl Future<Output = Result<A>> + Send,
+    ) -> Result<A> {
+        let entered = self.enter().await?;
+        let answer = answer.await;
+        self.learn(&entered, &answer);
+        answer
     }
 }

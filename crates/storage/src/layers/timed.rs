@@ -1,15 +1,11 @@
 //! No call takes for ever.
 
-use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
-use async_trait::async_trait;
-use bytes::Bytes;
-
 use crate::error::{Result, StorageError};
-use crate::key::ObjectKey;
-use crate::object_store::{ObjectEntry, ObjectStore, PutMode, PutOutcome};
+use crate::layers::{Gate, Operation};
+use crate::object_store::ObjectStore;
 
 /// A store whose calls are given up after a while. What was given up may still happen.
 ///
@@ -48,69 +44,44 @@ impl Timed {
         self
     }
 
-    fn put_max(&self, bytes: &Bytes) -> Duration {
-        self.call_max + Duration::from_secs(bytes.len() as u64 / self.bytes_per_second_min)
+    fn limit(&self, operation: Operation, sent: usize) -> Duration {
+        match operation {
+            Operation::Put | Operation::PutDeferred => {
+                self.call_max + Duration::from_secs(sent as u64 / self.bytes_per_second_min)
+            }
+            Operation::Size | Operation::Delete => self.call_max,
+            // A store that mends reads and writes whole objects.
+            Operation::Sync
+            | Operation::Get
+            | Operation::GetRange
+            | Operation::List
+            | Operation::Mend => self.transfer_max,
+        }
+    }
+}
+
+impl Gate for Timed {
+    fn store(&self) -> &dyn ObjectStore {
+        &*self.store
     }
 
-    async fn within<A>(&self, limit: Duration, call: impl Future<Output = Result<A>>) -> Result<A> {
+    async fn pass<A: Send>(
+        &self,
+        operation: Operation,
+        sent: usize,
+        answer: impl Future<Output = Result<A>> + Send,
+    ) -> Result<A> {
         // Without a runtime there are no timers: a simulation has its own time, and its stores always answer.
         if tokio::runtime::Handle::try_current().is_err() {
-            return call.await;
+            return answer.await;
         }
-        match tokio::time::timeout(limit, call).await {
+        let limit = self.limit(operation, sent);
+        match tokio::time::timeout(limit, answer).await {
             Ok(result) => result,
             Err(_) => Err(StorageError::NotReachable {
                 store: self.store.describe(),
                 detail: format!("no answer within {} s", limit.as_secs()),
             }),
         }
-    }
-}
-
-#[async_trait]
-impl ObjectStore for Timed {
-    fn describe(&self) -> String {
-        self.store.describe()
-    }
-
-    async fn put(&self, key: &ObjectKey, bytes: Bytes, mode: PutMode) -> Result<PutOutcome> {
-        self.within(self.put_max(&bytes), self.store.put(key, bytes, mode)).await
-    }
-
-    async fn put_deferred(&self, key: &ObjectKey, bytes: Bytes) -> Result<()> {
-        self.within(self.put_max(&bytes), self.store.put_deferred(key, bytes)).await
-    }
-
-    async fn sync(&self) -> Result<()> {
-        self.within(self.transfer_max, self.store.sync()).await
-    }
-
-    async fn get(&self, key: &ObjectKey) -> Result<Option<Bytes>> {
-        self.within(self.transfer_max, self.store.get(key)).await
-    }
-
-    async fn get_range(&self, key: &ObjectKey, range: Range<u64>) -> Result<Option<Bytes>> {
-        self.within(self.transfer_max, self.store.get_range(key, range)).await
-    }
-
-    async fn get_tail(&self, key: &ObjectKey, length: u64) -> Result<Option<Bytes>> {
-        self.within(self.transfer_max, self.store.get_tail(key, length)).await
-    }
-
-    async fn size(&self, key: &ObjectKey) -> Result<Option<u64>> {
-        self.within(self.call_max, self.store.size(key)).await
-    }
-
-    async fn list(
-        &self,
-        prefix: &str,
-        start_after: Option<&str>,
-        limit: usize,
-    ) -> Result<Vec<ObjectEntry>> {
-        self.within(self.transfer_max, self.store.list(prefix, start_after, limit)).await
-    }
-
-    async fn delete(&self, key: &ObjectKey) -> Result<()> {
-        self.within(self.call_max, self.store.delete(key)).await
     }
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use futures_util::FutureExt;
 use storage::cache::Cached;
 use storage::faulty::{Call, Fault, Faulty, Operation};
-use storage::layers::{Lazy, Limited, Marked, Retrying, Scoped, Timed};
+use storage::layers::{Lazy, Marked, Retrying, Scoped, Timed};
 use storage::{ObjectKey, ObjectStore, conformance};
 
 use crate::layers::NoWaiting;
@@ -71,11 +71,6 @@ async fn mark_over_memory_conforms() {
 #[tokio::test]
 async fn time_limit_over_memory_conforms() {
     conformance::run(|| Arc::new(Timed::new(memory()))).await;
-}
-
-#[tokio::test]
-async fn limit_over_memory_conforms() {
-    conformance::run(|| Arc::new(Limited::new(memory(), 2))).await;
 }
 
 #[tokio::test]

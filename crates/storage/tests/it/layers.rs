@@ -1,17 +1,14 @@
-//! Retry, limit and scope.
+//! Retry, scope, mark and limits of time.
 
-use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use bytes::Bytes;
-use futures_util::future::join_all;
 use parking_lot::Mutex;
 use storage::faulty::{Call, Fault, Faulty, Operation};
-use storage::layers::{Lazy, Limited, Marked, Retrying, Scoped, Timed, Waiting};
-use storage::{ObjectEntry, ObjectKey, ObjectStore, Opening, PutMode, PutOutcome, StorageError};
+use storage::layers::{Gate, Lazy, Marked, Retrying, Scoped, Timed, Waiting};
+use storage::{ObjectKey, ObjectStore, Opening, PutMode, PutOutcome, Result, StorageError};
 
 use crate::support::{key, memory};
 
@@ -133,80 +130,6 @@ async fn stale_lists_miss_the_newest_and_a_crash_loses_the_deferred() {
     assert_eq!(store.get(&key("pages/x")).await.unwrap(), None);
 }
 
-/// Counts how many calls are inside at once.
-#[derive(Debug, Default)]
-struct Crowd {
-    inside: AtomicUsize,
-    most: AtomicUsize,
-}
-
-#[tokio::test]
-async fn never_more_calls_than_allowed_are_inside() {
-    let crowd = Arc::new(Crowd::default());
-    let limited = Limited::new(Arc::new(Slow(memory(), Arc::clone(&crowd))), 3);
-    join_all((0..20).map(|slot| {
-        let limited = &limited;
-        async move { limited.get(&ObjectKey::log_slot(slot, 0)).await.unwrap() }
-    }))
-    .await;
-    assert_eq!(crowd.most.load(Ordering::Relaxed), 3);
-}
-
-/// A store whose reads take several turns of the executor.
-#[derive(Debug)]
-struct Slow(Arc<dyn ObjectStore>, Arc<Crowd>);
-
-#[async_trait]
-impl ObjectStore for Slow {
-    fn describe(&self) -> String {
-        self.0.describe()
-    }
-
-    async fn put(
-        &self,
-        key: &ObjectKey,
-        bytes: Bytes,
-        mode: PutMode,
-    ) -> storage::Result<PutOutcome> {
-        self.0.put(key, bytes, mode).await
-    }
-
-    async fn get(&self, key: &ObjectKey) -> storage::Result<Option<Bytes>> {
-        let inside = self.1.inside.fetch_add(1, Ordering::Relaxed) + 1;
-        self.1.most.fetch_max(inside, Ordering::Relaxed);
-        for _ in 0..5 {
-            tokio::task::yield_now().await;
-        }
-        self.1.inside.fetch_sub(1, Ordering::Relaxed);
-        self.0.get(key).await
-    }
-
-    async fn get_range(
-        &self,
-        key: &ObjectKey,
-        range: Range<u64>,
-    ) -> storage::Result<Option<Bytes>> {
-        self.0.get_range(key, range).await
-    }
-
-    async fn size(&self, key: &ObjectKey) -> storage::Result<Option<u64>> {
-        self.0.size(key).await
-    }
-
-    async fn list(
-        &self,
-        prefix: &str,
-        start_after: Option<&str>,
-        limit: usize,
-    ) -> storage::Result<Vec<ObjectEntry>> {
-        self.0.list(prefix, start_after, limit).await
-    }
-
-    async fn delete(&self, key: &ObjectKey) -> storage::Result<()> {
-        self.0.delete(key).await
-    }
-}
-
 #[tokio::test]
 async fn scopes_do_not_see_each_other() {
     let shared = memory();
@@ -271,40 +194,26 @@ async fn a_place_without_mark_is_not_an_empty_store() {
 async fn a_call_that_gets_no_answer_is_given_up() {
     /// Never answers.
     #[derive(Debug)]
-    struct Silent;
+    struct Silent(Arc<dyn ObjectStore>);
 
-    #[async_trait]
-    impl ObjectStore for Silent {
-        fn describe(&self) -> String {
-            "silent store".to_owned()
+    impl Gate for Silent {
+        fn store(&self) -> &dyn ObjectStore {
+            &*self.0
         }
-        async fn put(&self, _: &ObjectKey, _: Bytes, _: PutMode) -> storage::Result<PutOutcome> {
-            std::future::pending().await
-        }
-        async fn get(&self, _: &ObjectKey) -> storage::Result<Option<Bytes>> {
-            std::future::pending().await
-        }
-        async fn get_range(&self, _: &ObjectKey, _: Range<u64>) -> storage::Result<Option<Bytes>> {
-            std::future::pending().await
-        }
-        async fn size(&self, _: &ObjectKey) -> storage::Result<Option<u64>> {
-            std::future::pending().await
-        }
-        async fn list(
+
+        async fn pass<A: Send>(
             &self,
-            _: &str,
-            _: Option<&str>,
+            _: Operation,
             _: usize,
-        ) -> storage::Result<Vec<ObjectEntry>> {
-            std::future::pending().await
-        }
-        async fn delete(&self, _: &ObjectKey) -> storage::Result<()> {
+            _: impl Future<Output = Result<A>> + Send,
+        ) -> Result<A> {
             std::future::pending().await
         }
     }
 
     let short = Duration::from_millis(10);
-    let timed = Timed::new(Arc::new(Silent)).with_call_max(short).with_transfer_max(short);
+    let timed =
+        Timed::new(Arc::new(Silent(memory()))).with_call_max(short).with_transfer_max(short);
     for error in [
         timed.put(&key("a"), "x".into(), PutMode::Overwrite).await.map(drop).unwrap_err(),
         timed.get(&key("a")).await.map(drop).unwrap_err(),
@@ -312,6 +221,6 @@ async fn a_call_that_gets_no_answer_is_given_up() {
         timed.list("", None, 1).await.map(drop).unwrap_err(),
         timed.delete(&key("a")).await.unwrap_err(),
     ] {
-        assert!(error.is_retryable() && error.to_string().contains("silent store"), "{error}");
+        assert!(error.is_retryable() && error.to_string().contains("memory store"), "{error}");
     }
 }

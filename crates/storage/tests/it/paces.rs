@@ -1,18 +1,17 @@
 //! A store that says when it has had enough, in time that passes when everybody waits.
 
-use std::ops::Range;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use bytes::Bytes;
 use futures_util::future::join_all;
 use model::Timestamp;
 use model::environment::Clock;
 use parking_lot::Mutex;
-use storage::layers::{Paced, Paces, Retrying, Waiting};
-use storage::{ObjectEntry, ObjectKey, ObjectStore, PutMode, PutOutcome, StorageError};
+use storage::conformance;
+use storage::layers::{Gate, Operation, Paced, Paces, Retrying, Waiting};
+use storage::{ObjectKey, ObjectStore, PutMode, PutOutcome, Result, StorageError};
 use tokio::time::Instant;
 
 use crate::support::{key, memory};
@@ -73,8 +72,19 @@ impl Service {
         let state = Mutex::default();
         Arc::new(Self { below: memory(), clock: Arc::clone(clock), bears, anger, state })
     }
+}
 
-    async fn serve<A>(&self, work: impl Future<Output = storage::Result<A>>) -> storage::Result<A> {
+impl Gate for Service {
+    fn store(&self) -> &dyn ObjectStore {
+        &*self.below
+    }
+
+    async fn pass<A: Send>(
+        &self,
+        _: Operation,
+        _: usize,
+        answer: impl Future<Output = Result<A>> + Send,
+    ) -> Result<A> {
         let is_too_much = {
             let mut state = self.state.lock();
             state.calls += 1;
@@ -85,7 +95,7 @@ impl Service {
             is_intrusion || state.inside > self.bears
         };
         tokio::time::sleep(Duration::from_millis(if is_too_much { 1 } else { 100 })).await;
-        let result = work.await;
+        let result = answer.await;
         let mut state = self.state.lock();
         state.inside -= 1;
         if is_too_much {
@@ -98,53 +108,27 @@ impl Service {
     }
 }
 
-#[async_trait]
-impl ObjectStore for Service {
-    fn describe(&self) -> String {
-        "service".to_owned()
-    }
-
-    async fn put(
-        &self,
-        key: &ObjectKey,
-        bytes: Bytes,
-        mode: PutMode,
-    ) -> storage::Result<PutOutcome> {
-        self.serve(self.below.put(key, bytes, mode)).await
-    }
-
-    async fn get(&self, key: &ObjectKey) -> storage::Result<Option<Bytes>> {
-        self.serve(self.below.get(key)).await
-    }
-
-    async fn get_range(
-        &self,
-        key: &ObjectKey,
-        range: Range<u64>,
-    ) -> storage::Result<Option<Bytes>> {
-        self.serve(self.below.get_range(key, range)).await
-    }
-
-    async fn size(&self, key: &ObjectKey) -> storage::Result<Option<u64>> {
-        self.serve(self.below.size(key)).await
-    }
-
-    async fn list(
-        &self,
-        prefix: &str,
-        start_after: Option<&str>,
-        limit: usize,
-    ) -> storage::Result<Vec<ObjectEntry>> {
-        self.serve(self.below.list(prefix, start_after, limit)).await
-    }
-
-    async fn delete(&self, key: &ObjectKey) -> storage::Result<()> {
-        self.serve(self.below.delete(key)).await
-    }
-}
-
 fn clock() -> Arc<Paused> {
     Arc::new(Paused(Instant::now()))
+}
+
+#[tokio::test]
+async fn paces_over_memory_conform() {
+    let paces = Paces { calls_first: 2, calls_max: 2, ..Paces::default() };
+    conformance::run(|| Arc::new(Paced::with_paces(memory(), clock(), paces))).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn never_more_calls_than_allowed_are_inside_and_never_fewer_than_can_be() {
+    let clock = clock();
+    let service = Service::new(&clock, 3, Duration::from_secs(30));
+    let paces = Paces { calls_first: 3, calls_max: 3, ..Paces::default() };
+    let paced = Paced::with_paces(service.clone(), clock.clone(), paces);
+    let wanted = key("a");
+    for found in join_all((0..20).map(|_| paced.get(&wanted))).await {
+        assert_eq!(found.unwrap(), None, "four at once are refused");
+    }
+    assert_eq!(clock.elapsed(), Duration::from_millis(700), "twenty calls, three at once");
 }
 
 #[tokio::test(start_paused = true)]
