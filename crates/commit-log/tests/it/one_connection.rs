@@ -1,16 +1,13 @@
 //! Stores that answer one call at a time, as those behind one connection do, shared by the log and by somebody else.
 
-use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
-use async_trait::async_trait;
-use bytes::Bytes;
 use commit_log::serverless::group::{ConstantMembership, Group, NamedStore};
 use commit_log::serverless::slot_log::Means;
 use commit_log::{CommitLog, SlotCommitLog};
-use storage::error::Result;
-use storage::{ObjectEntry, ObjectKey, ObjectStore, PutMode, PutOutcome};
+use storage::layers::{Gate, Operation};
+use storage::{ObjectKey, ObjectStore, Result};
 use tokio::sync::Semaphore;
 
 use super::slot_log::genesis;
@@ -24,47 +21,20 @@ struct OneConnection {
     takes: Duration,
 }
 
-impl OneConnection {
-    async fn call<T>(&self, call: impl Future<Output = T>) -> T {
+impl Gate for OneConnection {
+    fn store(&self) -> &dyn ObjectStore {
+        &*self.store
+    }
+
+    async fn pass<A: Send>(
+        &self,
+        _: Operation,
+        _: usize,
+        answer: impl Future<Output = Result<A>> + Send,
+    ) -> Result<A> {
         let _connection = self.connection.acquire().await.expect("it is never closed");
         tokio::time::sleep(self.takes).await;
-        call.await
-    }
-}
-
-#[async_trait]
-impl ObjectStore for OneConnection {
-    fn describe(&self) -> String {
-        self.store.describe()
-    }
-
-    async fn put(&self, key: &ObjectKey, bytes: Bytes, mode: PutMode) -> Result<PutOutcome> {
-        self.call(self.store.put(key, bytes, mode)).await
-    }
-
-    async fn get(&self, key: &ObjectKey) -> Result<Option<Bytes>> {
-        self.call(self.store.get(key)).await
-    }
-
-    async fn get_range(&self, key: &ObjectKey, range: Range<u64>) -> Result<Option<Bytes>> {
-        self.call(self.store.get_range(key, range)).await
-    }
-
-    async fn size(&self, key: &ObjectKey) -> Result<Option<u64>> {
-        self.call(self.store.size(key)).await
-    }
-
-    async fn list(
-        &self,
-        prefix: &str,
-        start_after: Option<&str>,
-        limit: usize,
-    ) -> Result<Vec<ObjectEntry>> {
-        self.call(self.store.list(prefix, start_after, limit)).await
-    }
-
-    async fn delete(&self, key: &ObjectKey) -> Result<()> {
-        self.call(self.store.delete(key)).await
+        answer.await
     }
 }
 

@@ -10,9 +10,8 @@ use bytes::Bytes;
 use model::{Clock, Random, Timestamp};
 use parking_lot::Mutex;
 use storage::faulty::{Call, Fault, Faulty};
-use storage::{ObjectEntry, ObjectKey, ObjectStore, PutMode, PutOutcome};
-
-type Result<T> = std::result::Result<T, storage::StorageError>;
+use storage::layers::{Gate, Operation};
+use storage::{ObjectEntry, ObjectKey, ObjectStore, PutMode, PutOutcome, Result};
 
 /// The time of a tokio runtime, which jumps when everybody waits.
 #[derive(Debug)]
@@ -91,55 +90,25 @@ impl Troubled {
         };
         Self { store: Faulty::new(store, plan), trouble }
     }
+}
 
-    async fn wait(&self) {
+impl Gate for Troubled {
+    fn store(&self) -> &dyn ObjectStore {
+        &self.store
+    }
+
+    async fn pass<A: Send>(
+        &self,
+        _: Operation,
+        _: usize,
+        answer: impl Future<Output = Result<A>> + Send,
+    ) -> Result<A> {
         match self.trouble {
             Trouble::Silent => std::future::pending().await,
             Trouble::Slow(duration) => tokio::time::sleep(duration).await,
             _ => {}
         }
-    }
-}
-
-#[async_trait]
-impl ObjectStore for Troubled {
-    fn describe(&self) -> String {
-        self.store.describe()
-    }
-
-    async fn put(&self, key: &ObjectKey, bytes: Bytes, mode: PutMode) -> Result<PutOutcome> {
-        self.wait().await;
-        self.store.put(key, bytes, mode).await
-    }
-
-    async fn get(&self, key: &ObjectKey) -> Result<Option<Bytes>> {
-        self.wait().await;
-        self.store.get(key).await
-    }
-
-    async fn get_range(&self, key: &ObjectKey, range: Range<u64>) -> Result<Option<Bytes>> {
-        self.wait().await;
-        self.store.get_range(key, range).await
-    }
-
-    async fn size(&self, key: &ObjectKey) -> Result<Option<u64>> {
-        self.wait().await;
-        self.store.size(key).await
-    }
-
-    async fn list(
-        &self,
-        prefix: &str,
-        start_after: Option<&str>,
-        limit: usize,
-    ) -> Result<Vec<ObjectEntry>> {
-        self.wait().await;
-        self.store.list(prefix, start_after, limit).await
-    }
-
-    async fn delete(&self, key: &ObjectKey) -> Result<()> {
-        self.wait().await;
-        self.store.delete(key).await
+        answer.await
     }
 }
 
@@ -170,42 +139,23 @@ impl Counting {
     }
 }
 
-#[async_trait]
-impl ObjectStore for Counting {
-    fn describe(&self) -> String {
-        self.store.describe()
+impl Gate for Counting {
+    fn store(&self) -> &dyn ObjectStore {
+        &*self.store
     }
 
-    async fn put(&self, key: &ObjectKey, bytes: Bytes, mode: PutMode) -> Result<PutOutcome> {
-        self.puts.fetch_add(1, Ordering::Relaxed);
-        self.store.put(key, bytes, mode).await
-    }
-
-    async fn get(&self, key: &ObjectKey) -> Result<Option<Bytes>> {
-        self.gets.fetch_add(1, Ordering::Relaxed);
-        self.store.get(key).await
-    }
-
-    async fn get_range(&self, key: &ObjectKey, range: Range<u64>) -> Result<Option<Bytes>> {
-        self.gets.fetch_add(1, Ordering::Relaxed);
-        self.store.get_range(key, range).await
-    }
-
-    async fn size(&self, key: &ObjectKey) -> Result<Option<u64>> {
-        self.store.size(key).await
-    }
-
-    async fn list(
+    async fn pass<A: Send>(
         &self,
-        prefix: &str,
-        start_after: Option<&str>,
-        limit: usize,
-    ) -> Result<Vec<ObjectEntry>> {
-        self.store.list(prefix, start_after, limit).await
-    }
-
-    async fn delete(&self, key: &ObjectKey) -> Result<()> {
-        self.store.delete(key).await
+        operation: Operation,
+        _: usize,
+        answer: impl Future<Output = Result<A>> + Send,
+    ) -> Result<A> {
+        match operation {
+            Operation::Put | Operation::PutDeferred => self.puts.fetch_add(1, Ordering::Relaxed),
+            Operation::Get | Operation::GetRange => self.gets.fetch_add(1, Ordering::Relaxed),
+            _ => 0,
+        };
+        answer.await
     }
 }
 
