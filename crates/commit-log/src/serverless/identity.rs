@@ -6,17 +6,13 @@
 //! older copy (`docs/design/agreement.md`, "Restored stores"). *Invariants*: nothing that is written to a store counts unless
 //! its identity was seen at that time; nothing that it says is believed unless that was seen within [`TRUSTED_FOR`].
 
-use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
-use async_trait::async_trait;
-use bytes::Bytes;
 use model::{Clock, StoreId, Timestamp};
 use parking_lot::Mutex;
-use storage::{ObjectEntry, ObjectKey, ObjectStore, PutMode, PutOutcome, StorageError};
-
-type Result<T> = std::result::Result<T, StorageError>;
+use storage::layers::{Gate, Operation};
+use storage::{ObjectKey, ObjectStore, Result, StorageError};
 
 /// How long what a store says is believed after it was seen to be itself. A computer that was asleep asks again: both times count.
 pub const TRUSTED_FOR: Duration = Duration::from_secs(20);
@@ -61,72 +57,43 @@ impl Identified {
         Err(StorageError::Replaced { store: self.store.describe(), detail })
     }
 
-    /// Writes something, which counts only if the store is itself at that time: two that were emptied could decide anew what
-    /// was decided before. After a while the store is looked at first, since it may be somebody else's by now.
-    async fn vouched<T>(&self, work: impl Future<Output = Result<T>> + Send) -> Result<T> {
-        if !self.is_trusted() {
-            self.identify().await?;
-            return work.await;
-        }
-        self.together(work).await
-    }
-
     async fn together<T>(&self, work: impl Future<Output = Result<T>> + Send) -> Result<T> {
         let (identified, done) = futures_util::future::join(self.identify(), work).await;
         identified?;
         done
     }
-
-    /// Reads something, and makes sure at the same time that the store is itself.
-    async fn beside<T>(&self, work: impl Future<Output = Result<T>> + Send) -> Result<T> {
-        if self.is_trusted() {
-            return work.await;
-        }
-        self.together(work).await
-    }
 }
 
-#[async_trait]
-impl ObjectStore for Identified {
-    fn describe(&self) -> String {
-        self.store.describe()
+impl Gate for Identified {
+    fn store(&self) -> &dyn ObjectStore {
+        &*self.store
     }
 
-    async fn put(&self, key: &ObjectKey, bytes: Bytes, mode: PutMode) -> Result<PutOutcome> {
-        self.vouched(self.store.put(key, bytes, mode)).await
-    }
-
-    async fn put_deferred(&self, key: &ObjectKey, bytes: Bytes) -> Result<()> {
-        self.vouched(self.store.put_deferred(key, bytes)).await
-    }
-
-    async fn sync(&self) -> Result<()> {
-        self.store.sync().await
-    }
-
-    async fn get(&self, key: &ObjectKey) -> Result<Option<Bytes>> {
-        self.beside(self.store.get(key)).await
-    }
-
-    async fn get_range(&self, key: &ObjectKey, range: Range<u64>) -> Result<Option<Bytes>> {
-        self.beside(self.store.get_range(key, range)).await
-    }
-
-    async fn size(&self, key: &ObjectKey) -> Result<Option<u64>> {
-        self.beside(self.store.size(key)).await
-    }
-
-    async fn list(
+    async fn pass<A: Send>(
         &self,
-        prefix: &str,
-        start_after: Option<&str>,
-        limit: usize,
-    ) -> Result<Vec<ObjectEntry>> {
-        self.beside(self.store.list(prefix, start_after, limit)).await
-    }
-
-    async fn delete(&self, key: &ObjectKey) -> Result<()> {
-        self.vouched(self.store.delete(key)).await
+        operation: Operation,
+        _: usize,
+        answer: impl Future<Output = Result<A>> + Send,
+    ) -> Result<A> {
+        match operation {
+            // What was written before counts or not already.
+            Operation::Sync => answer.await,
+            // What is written counts only if the store is itself at that time: two that were emptied could decide anew what
+            // was decided before. After a while the store is looked at first, since it may be somebody else's by now.
+            Operation::Put | Operation::PutDeferred | Operation::Delete | Operation::Mend => {
+                if !self.is_trusted() {
+                    self.identify().await?;
+                    return answer.await;
+                }
+                self.together(answer).await
+            }
+            Operation::Get | Operation::GetRange | Operation::Size | Operation::List => {
+                if self.is_trusted() {
+                    return answer.await;
+                }
+                self.together(answer).await
+            }
+        }
     }
 }
 
@@ -134,7 +101,9 @@ impl ObjectStore for Identified {
 mod tests {
     use std::sync::atomic::{AtomicU64, Ordering};
 
+    use bytes::Bytes;
     use futures_util::FutureExt;
+    use storage::PutMode;
 
     use super::*;
 
