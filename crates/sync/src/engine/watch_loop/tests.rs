@@ -1,13 +1,10 @@
 //! What a watch asks of its stores while nothing happens; an hour passes, and nobody waits for it.
 
 use std::collections::BTreeMap;
-use std::ops::Range;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use async_trait::async_trait;
-use bytes::Bytes;
 use commit_log::serverless::group::{ConstantMembership, Group, NamedStore};
 use commit_log::serverless::slot_log::{Means, SlotCommitLog};
 use content::Transform;
@@ -16,7 +13,8 @@ use futures_util::stream::once;
 use model::entry::Mode;
 use model::{Clock, DeviceId, Genesis, Random, Timestamp};
 use parking_lot::Mutex;
-use storage::{ContentStore, ObjectEntry, ObjectKey, ObjectStore, PutMode, PutOutcome};
+use storage::layers::{Gate, Operation};
+use storage::{ContentStore, ObjectStore};
 
 use super::*;
 use crate::engine::{EngineOptions, Environment};
@@ -56,73 +54,27 @@ impl Random for Numbering {
 #[derive(Debug)]
 struct Counted {
     store: Arc<dyn ObjectStore>,
-    calls: Mutex<BTreeMap<&'static str, u64>>,
+    calls: Mutex<BTreeMap<Operation, u64>>,
 }
 
-impl Counted {
-    fn note(&self, call: &'static str) {
-        *self.calls.lock().entry(call).or_default() += 1;
-    }
-}
-
-#[async_trait]
-impl ObjectStore for Counted {
-    fn describe(&self) -> String {
-        self.store.describe()
+impl Gate for Counted {
+    fn store(&self) -> &dyn ObjectStore {
+        &*self.store
     }
 
-    async fn put(
+    async fn pass<A: Send>(
         &self,
-        key: &ObjectKey,
-        bytes: Bytes,
-        mode: PutMode,
-    ) -> storage::Result<PutOutcome> {
-        self.note("put");
-        self.store.put(key, bytes, mode).await
-    }
-
-    async fn get(&self, key: &ObjectKey) -> storage::Result<Option<Bytes>> {
-        self.note("get");
-        self.store.get(key).await
-    }
-
-    async fn get_range(
-        &self,
-        key: &ObjectKey,
-        range: Range<u64>,
-    ) -> storage::Result<Option<Bytes>> {
-        self.note("get");
-        self.store.get_range(key, range).await
-    }
-
-    async fn get_tail(&self, key: &ObjectKey, length: u64) -> storage::Result<Option<Bytes>> {
-        self.note("get");
-        self.store.get_tail(key, length).await
-    }
-
-    async fn size(&self, key: &ObjectKey) -> storage::Result<Option<u64>> {
-        self.note("size");
-        self.store.size(key).await
-    }
-
-    async fn list(
-        &self,
-        prefix: &str,
-        start_after: Option<&str>,
-        limit: usize,
-    ) -> storage::Result<Vec<ObjectEntry>> {
-        self.note("list");
-        self.store.list(prefix, start_after, limit).await
-    }
-
-    async fn delete(&self, key: &ObjectKey) -> storage::Result<()> {
-        self.note("delete");
-        self.store.delete(key).await
+        operation: Operation,
+        _: usize,
+        answer: impl Future<Output = storage::Result<A>> + Send,
+    ) -> storage::Result<A> {
+        *self.calls.lock().entry(operation).or_default() += 1;
+        answer.await
     }
 }
 
 /// Watches a quiet workspace over three stores for an hour. Returns what each was asked meanwhile.
-async fn quiet_hour() -> Vec<BTreeMap<&'static str, u64>> {
+async fn quiet_hour() -> Vec<BTreeMap<Operation, u64>> {
     let room = tempfile::tempdir().expect("a folder");
     let clock = Arc::new(Leaping(tokio::time::Instant::now()));
     let random = Arc::new(Numbering::default());
