@@ -25,10 +25,10 @@ use tokio::sync::OnceCell;
 use crate::credentials::{CERTIFICATE_FILE, Credentials, SECRET_KEY, TOKEN, invalid};
 use crate::error::{Result, StorageError};
 use crate::file_store::Opening;
-use crate::http_answer::{self, header_length, range_header, read_body, read_range};
+use crate::http_answer::{self, Names, header_length, range_header, read_body, read_range};
 use crate::key::{ObjectKey, check_prefix};
 use crate::object_store::{
-    OBJECT_SIZE_MAX, ObjectEntry, ObjectStore, PutMode, PutOutcome, check_size,
+    ObjectEntry, ObjectStore, PutMode, PutOutcome, WHOLE, askable, check_size, whole,
 };
 use crate::open::address::{self, Address};
 use crate::open::clock::RuntimeClock;
@@ -97,10 +97,7 @@ impl AzureStore {
                 return Err(invalid(detail.to_owned()));
             }
         };
-        let prefix = match address.path() {
-            path if path.is_empty() => path,
-            path => format!("{path}/"),
-        };
+        let prefix = address.prefix();
         let client = http::client(credentials.get(CERTIFICATE_FILE))?;
         let (container, clock) = (address.host.clone(), Arc::new(RuntimeClock::new()));
         let (ends, is_ready) = (Mutex::default(), OnceCell::new());
@@ -270,20 +267,14 @@ impl ObjectStore for AzureStore {
     }
 
     async fn get(&self, key: &ObjectKey) -> Result<Option<Bytes>> {
-        let found = self.read(key, 0..OBJECT_SIZE_MAX + 1).await?;
-        if let Some(bytes) = &found {
-            check_size(key, bytes.len() as u64)?;
-        }
-        Ok(found)
+        whole(key, self.read(key, WHOLE).await?)
     }
 
     async fn get_range(&self, key: &ObjectKey, range: Range<u64>) -> Result<Option<Bytes>> {
-        // HTTP cannot ask for nothing.
-        if range.is_empty() {
-            return Ok(self.size(key).await?.map(|_| Bytes::new()));
+        match askable(&range) {
+            Some(range) => self.read(key, range).await,
+            None => Ok(self.size(key).await?.map(|_| Bytes::new())),
         }
-        let end = range.end.min(range.start.saturating_add(OBJECT_SIZE_MAX));
-        self.read(key, range.start..end).await
     }
 
     async fn size(&self, key: &ObjectKey) -> Result<Option<u64>> {
@@ -305,35 +296,23 @@ impl ObjectStore for AzureStore {
         limit: usize,
     ) -> Result<Vec<ObjectEntry>> {
         check_prefix(prefix)?;
-        let full_prefix = format!("{}{prefix}", self.prefix);
-        let start = start_after.unwrap_or("");
-        let known = self.ends.lock().get(&(prefix.to_owned(), start.to_owned())).cloned();
-        let mut marker = known.unwrap_or_default();
-        let (mut entries, mut last) = (Vec::new(), String::new());
-        while entries.len() < limit {
-            let page = self.page(&full_prefix, &marker, limit - entries.len()).await?;
+        let mut names = Names::new(&self.prefix, prefix, start_after, limit);
+        let start = (prefix.to_owned(), start_after.unwrap_or_default().to_owned());
+        let mut marker = self.ends.lock().get(&start).cloned().unwrap_or_default();
+        while names.wanted() > 0 {
+            let page = self.page(names.prefix(), &marker, names.wanted()).await?;
             for blob in page.blobs {
-                if !blob.name.starts_with(&full_prefix) || blob.name <= last {
-                    return Err(self.invalid("a list with wrong names or in wrong order"));
-                }
-                let key = blob.name.get(self.prefix.len()..).map(ObjectKey::new);
-                if let Some(Ok(key)) = key
-                    && key.as_str() > start
-                {
-                    entries.push(ObjectEntry { key, size: blob.size });
-                }
-                last = blob.name;
+                names.take(blob.name, blob.size).map_err(|detail| self.invalid(detail))?;
             }
             if page.next.is_empty() {
                 break;
             }
             marker = page.next;
-            if let Some(key) = last.get(self.prefix.len()..) {
-                self.remember(prefix, key, &marker);
+            if let Some(last) = names.last() {
+                self.remember(prefix, last, &marker);
             }
         }
-        entries.truncate(limit);
-        Ok(entries)
+        Ok(names.entries())
     }
 
     async fn delete(&self, key: &ObjectKey) -> Result<()> {

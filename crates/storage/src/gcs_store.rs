@@ -24,10 +24,10 @@ use tokio::sync::Mutex;
 
 use crate::credentials::{CERTIFICATE_FILE, Credentials, SERVICE_ACCOUNT_FILE, TOKEN, invalid};
 use crate::error::{Result, StorageError};
-use crate::http_answer::{self, range_header, read_body, read_range};
+use crate::http_answer::{self, Names, range_header, read_body, read_range};
 use crate::key::{ObjectKey, check_prefix};
 use crate::object_store::{
-    OBJECT_SIZE_MAX, ObjectEntry, ObjectStore, PutMode, PutOutcome, check_size,
+    ObjectEntry, ObjectStore, PutMode, PutOutcome, WHOLE, askable, check_size, whole,
 };
 use crate::open::address::{self, Address};
 use crate::open::clock::RuntimeClock;
@@ -115,10 +115,7 @@ impl GcsStore {
                 return Err(invalid(detail.to_owned()));
             }
         };
-        let prefix = match address.path() {
-            path if path.is_empty() => path,
-            path => format!("{path}/"),
-        };
+        let prefix = address.prefix();
         let client = http::client(credentials.get(CERTIFICATE_FILE))?;
         let (bucket, clock) = (address.host.clone(), Arc::new(RuntimeClock::new()));
         Ok(Self { client, server, bucket, prefix, access, clock })
@@ -299,20 +296,14 @@ impl ObjectStore for GcsStore {
     }
 
     async fn get(&self, key: &ObjectKey) -> Result<Option<Bytes>> {
-        let found = self.read(key, 0..OBJECT_SIZE_MAX + 1).await?;
-        if let Some(bytes) = &found {
-            check_size(key, bytes.len() as u64)?;
-        }
-        Ok(found)
+        whole(key, self.read(key, WHOLE).await?)
     }
 
     async fn get_range(&self, key: &ObjectKey, range: Range<u64>) -> Result<Option<Bytes>> {
-        // HTTP cannot ask for nothing.
-        if range.is_empty() {
-            return Ok(self.size(key).await?.map(|_| Bytes::new()));
+        match askable(&range) {
+            Some(range) => self.read(key, range).await,
+            None => Ok(self.size(key).await?.map(|_| Bytes::new())),
         }
-        let end = range.end.min(range.start.saturating_add(OBJECT_SIZE_MAX));
-        self.read(key, range.start..end).await
     }
 
     async fn size(&self, key: &ObjectKey) -> Result<Option<u64>> {
@@ -338,39 +329,30 @@ impl ObjectStore for GcsStore {
         limit: usize,
     ) -> Result<Vec<ObjectEntry>> {
         check_prefix(prefix)?;
-        let full_prefix = format!("{}{prefix}", self.prefix);
+        let mut names = Names::new(&self.prefix, prefix, start_after, limit);
         // It begins at this name, and not after it.
-        let start = start_after.map(|key| format!("{}{key}", self.prefix)).unwrap_or_default();
+        let start = names.position();
         let count = limit.saturating_add(1).min(PAGE).to_string();
+        let prefix = names.prefix().to_owned();
         let query = [
-            ("prefix", full_prefix.as_str()),
+            ("prefix", prefix.as_str()),
             ("startOffset", &start),
             ("maxResults", &count),
             ("fields", "nextPageToken,items(name,size)"),
         ];
-        let (mut entries, mut last, mut next) = (Vec::new(), String::new(), None);
-        while entries.len() < limit {
+        let mut next = None;
+        while names.wanted() > 0 {
             let page = self.page(&query, next.as_deref()).await?;
             for object in page.items {
-                if !object.name.starts_with(&full_prefix) || object.name <= last {
-                    return Err(self.invalid("a list with wrong names or in wrong order"));
-                }
-                let key = object.name.get(self.prefix.len()..).map(ObjectKey::new);
-                let size = object.size.parse();
-                if let (Some(Ok(key)), Ok(size)) = (key, size)
-                    && start_after.is_none_or(|start| key.as_str() > start)
-                    && entries.len() < limit
-                {
-                    entries.push(ObjectEntry { key, size });
-                }
-                last = object.name;
+                let size = object.size.parse().map_err(|_| self.invalid("a size in words"))?;
+                names.take(object.name, size).map_err(|detail| self.invalid(detail))?;
             }
             next = page.next;
             if next.is_none() {
                 break;
             }
         }
-        Ok(entries)
+        Ok(names.entries())
     }
 
     async fn delete(&self, key: &ObjectKey) -> Result<()> {

@@ -2,6 +2,9 @@
 
 #![cfg_attr(not(feature = "stores"), allow(dead_code, reason = "a driver uses a part of it"))]
 
+#[cfg(any(feature = "store-azblob", feature = "store-gcs", feature = "store-swift"))]
+mod names;
+
 use std::ops::Range;
 use std::time::Duration;
 
@@ -12,6 +15,9 @@ use reqwest::{Response, StatusCode};
 use crate::error::{Result, StorageError};
 use crate::key::ObjectKey;
 use crate::object_store::OBJECT_SIZE_MAX;
+
+#[cfg(any(feature = "store-azblob", feature = "store-gcs", feature = "store-swift"))]
+pub(crate) use names::Names;
 
 /// Most memory that is set aside because a header promises bytes; more comes with the bytes.
 const CAPACITY_TRUSTED: u64 = 8 << 20;

@@ -152,6 +152,27 @@ pub(crate) fn check_size(key: &ObjectKey, size: u64) -> Result<()> {
     Ok(())
 }
 
+/// What a driver that reads ranges asks for to have all of an object, and to see when that is more than an object may be.
+#[cfg_attr(not(feature = "stores"), allow(dead_code, reason = "drivers in a network use it"))]
+pub(crate) const WHOLE: Range<u64> = 0..OBJECT_SIZE_MAX + 1;
+
+/// Gives back what was read of [`WHOLE`], unless no object may be so large.
+#[cfg_attr(not(feature = "stores"), allow(dead_code, reason = "drivers in a network use it"))]
+pub(crate) fn whole(key: &ObjectKey, found: Option<Bytes>) -> Result<Option<Bytes>> {
+    if let Some(bytes) = &found {
+        check_size(key, bytes.len() as u64)?;
+    }
+    Ok(found)
+}
+
+/// Returns what a store is asked for to read `range`: no more than an object may have; `None` for nothing, which protocols
+/// cannot ask for.
+#[cfg_attr(not(feature = "stores"), allow(dead_code, reason = "drivers in a network use it"))]
+pub(crate) fn askable(range: &Range<u64>) -> Option<Range<u64>> {
+    let end = range.end.min(range.start.saturating_add(OBJECT_SIZE_MAX));
+    (range.start < end).then_some(range.start..end)
+}
+
 /// Returns the part of `0..size` that lies in `range`; empty where they do not meet.
 pub(crate) fn clamp(range: &Range<u64>, size: u64) -> Range<u64> {
     let end = range.end.min(size);

@@ -30,7 +30,7 @@ use reqwest::{Client, ClientBuilder, Method, RequestBuilder, Response, StatusCod
 use crate::error::{Result, StorageError};
 use crate::http_answer::{self as answer, Answer, header_length, read_body, read_part, read_whole};
 use crate::key::{ObjectKey, check_prefix};
-use crate::object_store::{ObjectEntry, ObjectStore, PutMode, PutOutcome, check_size};
+use crate::object_store::{ObjectEntry, ObjectStore, PutMode, PutOutcome, askable, check_size};
 
 /// Longest list that one request asks for.
 pub const LIST_LIMIT_MAX: usize = 1000;
@@ -221,10 +221,9 @@ impl ObjectStore for ServerDoor {
     }
 
     async fn get_range(&self, key: &ObjectKey, range: Range<u64>) -> Result<Option<Bytes>> {
-        // HTTP cannot ask for nothing.
-        if range.is_empty() {
+        let Some(range) = askable(&range) else {
             return Ok(self.size(key).await?.map(|_| Bytes::new()));
-        }
+        };
         let header = format!("bytes={}-{}", range.start, range.end - 1);
         let answer = self.fetch_part(key, header, range.end - range.start).await?;
         answer.cut_to(&range).map_err(|detail| self.invalid(detail))

@@ -20,9 +20,11 @@ use tokio::sync::{Mutex, OnceCell};
 use crate::credentials::{CERTIFICATE_FILE, Credentials, PASSWORD, TOKEN, USER};
 use crate::error::{Result, StorageError};
 use crate::file_store::Opening;
-use crate::http_answer::{self, header_length, read_body, read_part, read_whole};
+use crate::http_answer::{self, Names, header_length, read_body, read_part, read_whole};
 use crate::key::{ObjectKey, check_prefix};
-use crate::object_store::{ObjectEntry, ObjectStore, PutMode, PutOutcome, check_size};
+use crate::object_store::{
+    OBJECT_SIZE_MAX, ObjectEntry, ObjectStore, PutMode, PutOutcome, askable, check_size,
+};
 use crate::open::address::{self, Address};
 use crate::open::http;
 
@@ -84,10 +86,7 @@ impl SwiftStore {
             }
             _ => return Err(address.refused("it wants either ?auth=URL or ?storage=URL")),
         };
-        let prefix = match address.path() {
-            path if path.is_empty() => path,
-            path => format!("{path}/"),
-        };
+        let prefix = address.prefix();
         let client = http::client(credentials.get(CERTIFICATE_FILE))?;
         let (session, is_ready) = (Mutex::new(None), OnceCell::new());
         let container = address.host.clone();
@@ -192,13 +191,7 @@ impl SwiftStore {
         self.ask(method, &self.path(key), finish).await
     }
 
-    /// Returns a page, and whether more may follow.
-    async fn page(
-        &self,
-        prefix: &str,
-        marker: &str,
-        limit: usize,
-    ) -> Result<(Vec<ListLine>, bool)> {
+    async fn page(&self, prefix: &str, marker: &str, limit: usize) -> Result<Vec<ListLine>> {
         let limit_text = limit.to_string();
         let query =
             [("format", "json"), ("prefix", prefix), ("marker", marker), ("limit", &limit_text)];
@@ -208,17 +201,8 @@ impl SwiftStore {
             return Err(self.refused(None, &response));
         }
         let body = read_body(self.describe(), response, limit as u64 * LIST_ENTRY_SIZE_MAX + 1024);
-        let lines: Vec<ListLine> = serde_json::from_slice(&body.await?)
-            .map_err(|error| self.invalid(format!("a list that cannot be read: {error}")))?;
-        let mut last = marker;
-        for line in &lines {
-            if !line.name.starts_with(prefix) || line.name.as_str() <= last {
-                return Err(self.invalid("a list with wrong names or in wrong order"));
-            }
-            last = &line.name;
-        }
-        let is_full = lines.len() >= limit;
-        Ok((lines, is_full))
+        serde_json::from_slice(&body.await?)
+            .map_err(|error| self.invalid(format!("a list that cannot be read: {error}")))
     }
 
     async fn part(
@@ -292,10 +276,9 @@ impl ObjectStore for SwiftStore {
     }
 
     async fn get_range(&self, key: &ObjectKey, range: Range<u64>) -> Result<Option<Bytes>> {
-        // HTTP cannot ask for nothing.
-        if range.is_empty() {
+        let Some(range) = askable(&range) else {
             return Ok(self.size(key).await?.map(|_| Bytes::new()));
-        }
+        };
         let header = format!("bytes={}-{}", range.start, range.end - 1);
         let answer = self.part(key, header, range.end - range.start).await?;
         answer.cut_to(&range).map_err(|detail| self.invalid(detail))
@@ -303,7 +286,7 @@ impl ObjectStore for SwiftStore {
 
     async fn get_tail(&self, key: &ObjectKey, length: u64) -> Result<Option<Bytes>> {
         // Some releases of Swift read numbers of 63 bits.
-        let length = length.min(crate::object_store::OBJECT_SIZE_MAX);
+        let length = length.min(OBJECT_SIZE_MAX);
         if length == 0 {
             return Ok(self.size(key).await?.map(|_| Bytes::new()));
         }
@@ -331,24 +314,19 @@ impl ObjectStore for SwiftStore {
     ) -> Result<Vec<ObjectEntry>> {
         check_prefix(prefix)?;
         self.ready().await?;
-        let full_prefix = format!("{}{prefix}", self.prefix);
-        let mut marker = start_after.map(|key| format!("{}{key}", self.prefix)).unwrap_or_default();
-        let mut entries = Vec::new();
-        while entries.len() < limit {
-            let wanted = (limit - entries.len()).min(LIST_LIMIT_MAX);
-            let (lines, may_follow) = self.page(&full_prefix, &marker, wanted).await?;
+        let mut names = Names::new(&self.prefix, prefix, start_after, limit);
+        while names.wanted() > 0 {
+            let wanted = names.wanted().min(LIST_LIMIT_MAX);
+            let lines = self.page(names.prefix(), &names.position(), wanted).await?;
+            let is_last = lines.len() < wanted;
             for line in lines {
-                let key = line.name.get(self.prefix.len()..).map(ObjectKey::new);
-                if let Some(Ok(key)) = key {
-                    entries.push(ObjectEntry { key, size: line.bytes });
-                }
-                marker = line.name;
+                names.take(line.name, line.bytes).map_err(|detail| self.invalid(detail))?;
             }
-            if !may_follow {
+            if is_last {
                 break;
             }
         }
-        Ok(entries)
+        Ok(names.entries())
     }
 
     async fn delete(&self, key: &ObjectKey) -> Result<()> {

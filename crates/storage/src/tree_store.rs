@@ -27,7 +27,7 @@ use crate::error::{Result, StorageError};
 use crate::file_store::Opening;
 use crate::key::{ObjectKey, check_prefix};
 use crate::object_store::{
-    OBJECT_SIZE_MAX, ObjectEntry, ObjectStore, PutMode, PutOutcome, check_size,
+    ObjectEntry, ObjectStore, PutMode, PutOutcome, WHOLE, askable, check_size, whole,
 };
 
 /// The file of an object inside the folder of its key. No key has capital letters.
@@ -404,19 +404,14 @@ impl<T: RemoteTree> ObjectStore for TreeStore<T> {
     }
 
     async fn get(&self, key: &ObjectKey) -> Result<Option<Bytes>> {
-        let found = self.find(key, 0..OBJECT_SIZE_MAX + 1).await?;
-        if let Some(bytes) = &found {
-            check_size(key, bytes.len() as u64)?;
-        }
-        Ok(found)
+        whole(key, self.find(key, WHOLE).await?)
     }
 
     async fn get_range(&self, key: &ObjectKey, range: Range<u64>) -> Result<Option<Bytes>> {
-        if range.is_empty() {
-            return Ok(ObjectStore::size(self, key).await?.map(|_| Bytes::new()));
+        match askable(&range) {
+            Some(range) => self.find(key, range).await,
+            None => Ok(ObjectStore::size(self, key).await?.map(|_| Bytes::new())),
         }
-        let end = range.end.min(range.start.saturating_add(OBJECT_SIZE_MAX));
-        self.find(key, range.start..end).await
     }
 
     async fn size(&self, key: &ObjectKey) -> Result<Option<u64>> {

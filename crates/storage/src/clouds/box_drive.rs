@@ -13,7 +13,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use parking_lot::Mutex;
-use reqwest::header::{CONTENT_RANGE, CONTENT_TYPE, RANGE};
+use reqwest::header::{CONTENT_RANGE, CONTENT_TYPE};
 use reqwest::{Method, Response, StatusCode, Url};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -455,16 +455,7 @@ impl Drive for BoxDrive {
         let url = below(&self.api, &format!("files/{id}/content"));
         let header = range_header(&range);
         for _ in 0..REPEATS_MAX {
-            let response = self
-                .client
-                .send(|http, token| {
-                    let request = http.get(url.clone()).bearer_auth(token);
-                    match &header {
-                        Some(header) => request.header(RANGE, header),
-                        None => request,
-                    }
-                })
-                .await?;
+            let response = self.client.fetch(&url, header.as_deref()).await?;
             // The file is not ready to be read yet.
             if response.status() == StatusCode::ACCEPTED {
                 self.client.pause(&response).await;

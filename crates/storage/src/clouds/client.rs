@@ -161,6 +161,11 @@ impl CloudClient {
         }
     }
 
+    /// Asks for what lies at an address, or for a part of it; `range` is the value of the header.
+    pub(crate) async fn fetch(&self, url: &Url, range: Option<&str>) -> Result<Response> {
+        self.send(|http, token| ranged(http.get(url.clone()).bearer_auth(token), range)).await
+    }
+
     /// Waits as long as an answer says that is not ready, within reason.
     pub(crate) async fn pause(&self, response: &Response) {
         let named = http_answer::parse_retry_after(response.headers());
@@ -185,11 +190,7 @@ impl CloudClient {
             let Some(target) = target.filter(is_safe) else {
                 return Err(self.invalid("it sends readers nowhere"));
             };
-            let build = |http: &Client| match range {
-                Some(range) => http.get(target.clone()).header(RANGE, range),
-                None => http.get(target.clone()),
-            };
-            response = self.send_unsigned(build).await?;
+            response = self.send_unsigned(|http| ranged(http.get(target.clone()), range)).await?;
         }
         Err(self.invalid("it sends readers in circles"))
     }
@@ -248,6 +249,13 @@ impl CloudClient {
 
     pub(crate) fn no_space(&self) -> StorageError {
         StorageError::NoSpace { store: self.describe() }
+    }
+}
+
+fn ranged(request: RequestBuilder, range: Option<&str>) -> RequestBuilder {
+    match range {
+        Some(range) => request.header(RANGE, range),
+        None => request,
     }
 }
 

@@ -470,16 +470,7 @@ impl Drive for GoogleDrive {
         for found in self.find(place).await? {
             let mut url = Self::at(&self.files, &found.id);
             url.set_query(Some("alt=media"));
-            let response = self
-                .client
-                .send(|http, token| {
-                    let request = http.get(url.clone()).bearer_auth(token);
-                    match &header {
-                        Some(header) => request.header(RANGE, header),
-                        None => request,
-                    }
-                })
-                .await?;
+            let response = self.client.fetch(&url, header.as_deref()).await?;
             match self.client.read(response, &range).await? {
                 Ok(Some(bytes)) => return Ok(Some(bytes)),
                 // Removed since the search began to follow; another of the name may be there.

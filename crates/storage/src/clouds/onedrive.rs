@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use reqwest::header::{CONTENT_RANGE, CONTENT_TYPE, RANGE};
+use reqwest::header::{CONTENT_RANGE, CONTENT_TYPE};
 use reqwest::{Method, Response, StatusCode, Url};
 use serde::Deserialize;
 use serde_json::json;
@@ -275,16 +275,7 @@ impl Drive for OneDrive {
 
     async fn read(&self, place: &Place, range: Range<u64>) -> Result<Option<Bytes>> {
         let (url, header) = (self.file(place, "/content"), range_header(&range));
-        let response = self
-            .client
-            .send(|http, token| {
-                let request = http.get(url.clone()).bearer_auth(token);
-                match &header {
-                    Some(header) => request.header(RANGE, header),
-                    None => request,
-                }
-            })
-            .await?;
+        let response = self.client.fetch(&url, header.as_deref()).await?;
         let response = self.client.follow(response, header.as_deref()).await?;
         match self.client.read(response, &range).await? {
             Ok(found) => Ok(found),

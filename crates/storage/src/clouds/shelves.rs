@@ -17,7 +17,7 @@ use parking_lot::Mutex;
 use crate::error::{Result, StorageError};
 use crate::key::{ObjectKey, check_prefix};
 use crate::object_store::{
-    OBJECT_SIZE_MAX, ObjectEntry, ObjectStore, PutMode, PutOutcome, check_size,
+    ObjectEntry, ObjectStore, PutMode, PutOutcome, WHOLE, askable, check_size, whole,
 };
 
 /// The shelf of keys without a folder.
@@ -228,19 +228,14 @@ impl<D: Drive> ObjectStore for ShelfStore<D> {
     }
 
     async fn get(&self, key: &ObjectKey) -> Result<Option<Bytes>> {
-        let found = self.drive.read(&Place::of(key)?, 0..OBJECT_SIZE_MAX + 1).await?;
-        if let Some(bytes) = &found {
-            check_size(key, bytes.len() as u64)?;
-        }
-        Ok(found)
+        whole(key, self.drive.read(&Place::of(key)?, WHOLE).await?)
     }
 
     async fn get_range(&self, key: &ObjectKey, range: Range<u64>) -> Result<Option<Bytes>> {
-        if range.is_empty() {
-            return Ok(self.size(key).await?.map(|_| Bytes::new()));
+        match askable(&range) {
+            Some(range) => self.drive.read(&Place::of(key)?, range).await,
+            None => Ok(self.size(key).await?.map(|_| Bytes::new())),
         }
-        let end = range.end.min(range.start.saturating_add(OBJECT_SIZE_MAX));
-        self.drive.read(&Place::of(key)?, range.start..end).await
     }
 
     async fn size(&self, key: &ObjectKey) -> Result<Option<u64>> {

@@ -72,6 +72,11 @@ impl Address {
         self.segments.join("/")
     }
 
+    /// Returns what the names of all objects begin with: nothing, or the path with a slash at its end.
+    pub(crate) fn prefix(&self) -> String {
+        self.segments.iter().map(|segment| format!("{segment}/")).collect()
+    }
+
     /// Returns `host:port`.
     pub(crate) fn host_and_port(&self, default_port: u16) -> String {
         format!("{}:{}", self.host, self.port.unwrap_or(default_port))
@@ -142,6 +147,7 @@ mod tests {
         assert_eq!(address.user.as_deref(), Some("ada"));
         assert_eq!(address.host_and_port(22), "host:2222");
         assert_eq!(address.path(), "srv/my files");
+        assert_eq!(address.prefix(), "srv/my files/");
         assert_eq!(address.option("x"), Some("1"));
         assert_eq!(address.server("endpoint").unwrap().unwrap().as_str(), "http://h:9/");
         assert!(address.allow_only(&["x"]).is_err());
