@@ -2,12 +2,12 @@
 //!
 //! An object is created only where none is by `If-None-Match: *` on the writing of a block blob, which Azure decides with it.
 //! Lists are in the order of the names and show what was just written. They cannot begin after a name, only where an earlier
-//! page ended, so the ends of pages are remembered; a list that begins elsewhere reads what comes before, too.
+//! page began, so the beginnings of pages are remembered; a list that begins elsewhere reads what comes before, too.
 
 mod listing;
+mod pages;
 mod signature;
 
-use std::collections::HashMap;
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
@@ -15,7 +15,6 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use bytes::Bytes;
 use model::environment::Clock;
-use parking_lot::Mutex;
 use reqwest::header::{
     AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue, IF_NONE_MATCH, RANGE,
 };
@@ -34,6 +33,7 @@ use crate::open::address::{self, Address};
 use crate::open::clock::RuntimeClock;
 use crate::open::http;
 
+use pages::Pages;
 use signature::AccountKey;
 
 /// The release of the interface that is spoken.
@@ -41,8 +41,6 @@ const VERSION: &str = "2021-12-02";
 /// Longest page of a list; Azure gives at most 5000.
 const PAGE: usize = 1000;
 const ANSWER_SIZE_MAX: u64 = 16 << 20;
-/// How many ends of pages are remembered.
-const ENDS_MAX: usize = 256;
 
 /// A container.
 pub(crate) struct AzureStore {
@@ -55,8 +53,7 @@ pub(crate) struct AzureStore {
     prefix: String,
     access: Access,
     clock: Arc<dyn Clock>,
-    /// Where a list of a prefix goes on after a key.
-    ends: Mutex<HashMap<(String, String), String>>,
+    pages: Pages,
     opening: Opening,
     is_ready: OnceCell<()>,
 }
@@ -100,7 +97,7 @@ impl AzureStore {
         let prefix = address.prefix();
         let client = http::client(credentials.get(CERTIFICATE_FILE))?;
         let (container, clock) = (address.host.clone(), Arc::new(RuntimeClock::new()));
-        let (ends, is_ready) = (Mutex::default(), OnceCell::new());
+        let (pages, is_ready) = (Pages::default(), OnceCell::new());
         Ok(Self {
             client,
             server,
@@ -109,7 +106,7 @@ impl AzureStore {
             prefix,
             access,
             clock,
-            ends,
+            pages,
             opening,
             is_ready,
         })
@@ -205,7 +202,7 @@ impl AzureStore {
 
     async fn page(&self, prefix: &str, marker: &str, limit: usize) -> Result<listing::Page> {
         let mut url = self.url(None);
-        let limit = limit.clamp(1, PAGE).to_string();
+        let limit = limit.to_string();
         url.query_pairs_mut()
             .append_pair("restype", "container")
             .append_pair("comp", "list")
@@ -220,14 +217,6 @@ impl AzureStore {
         }
         let body = read_body(self.describe(), response, ANSWER_SIZE_MAX).await?;
         listing::parse(&body).map_err(|detail| self.invalid(detail))
-    }
-
-    fn remember(&self, prefix: &str, last: &str, marker: &str) {
-        let mut ends = self.ends.lock();
-        if ends.len() >= ENDS_MAX {
-            ends.clear();
-        }
-        ends.insert((prefix.to_owned(), last.to_owned()), marker.to_owned());
     }
 }
 
@@ -297,10 +286,14 @@ impl ObjectStore for AzureStore {
     ) -> Result<Vec<ObjectEntry>> {
         check_prefix(prefix)?;
         let mut names = Names::new(&self.prefix, prefix, start_after, limit);
-        let start = (prefix.to_owned(), start_after.unwrap_or_default().to_owned());
-        let mut marker = self.ends.lock().get(&start).cloned().unwrap_or_default();
+        let mut marker = self.pages.before(names.prefix(), &names.position());
         while names.wanted() > 0 {
-            let page = self.page(names.prefix(), &marker, names.wanted()).await?;
+            // What comes before the start is read, too, in pages as long as may be.
+            let count = if start_after.is_some() { PAGE } else { names.wanted().min(PAGE) };
+            let page = self.page(names.prefix(), &marker, count).await?;
+            if let Some(first) = page.blobs.first().filter(|_| !marker.is_empty()) {
+                self.pages.remember(names.prefix(), &first.name, &marker);
+            }
             for blob in page.blobs {
                 names.take(blob.name, blob.size).map_err(|detail| self.invalid(detail))?;
             }
@@ -308,9 +301,6 @@ impl ObjectStore for AzureStore {
                 break;
             }
             marker = page.next;
-            if let Some(last) = names.last() {
-                self.remember(prefix, last, &marker);
-            }
         }
         Ok(names.entries())
     }

@@ -69,11 +69,6 @@ impl<'a> Names<'a> {
         Ok(())
     }
 
-    /// Returns the last name that was taken, without what the names of all objects of the store begin with.
-    pub(crate) fn last(&self) -> Option<&str> {
-        self.last.get(self.store.len()..)
-    }
-
     /// Returns the list.
     pub(crate) fn entries(self) -> Vec<ObjectEntry> {
         self.entries
@@ -91,7 +86,7 @@ mod tests {
         for name in ["packs/a", "packs/b", "packs/b!", "packs/c", "packs/d", "packs/e"] {
             names.take(format!("home/{name}"), 7).unwrap();
         }
-        assert_eq!((names.wanted(), names.last()), (0, Some("packs/e")));
+        assert_eq!(names.wanted(), 0);
         assert_eq!(names.position(), "home/packs/e");
         let keys: Vec<String> =
             names.entries().into_iter().map(|entry| entry.key.to_string()).collect();
