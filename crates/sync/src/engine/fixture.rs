@@ -1,9 +1,11 @@
-//! An engine for tests of single steps: no time passes, and nothing is random.
+//! An engine for tests of single steps: no time passes, and nothing is random; and what tests of more steps put in the place
+//! of that.
 
 use std::future::Future;
 use std::path::Path;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use commit_log::serverless::slot_log::SlotCommitLog;
@@ -46,6 +48,59 @@ impl Random for Stopped {
     }
 }
 
+/// Dice that never fall the same twice.
+#[derive(Debug, Default)]
+pub(super) struct Counting(AtomicU64);
+
+impl Counting {
+    /// Begins at a throw, so that several of them can be kept apart.
+    pub(super) fn from(number: u64) -> Self {
+        Self(number.into())
+    }
+}
+
+impl Random for Counting {
+    fn fill(&self, bytes: &mut [u8]) {
+        let number = self.0.fetch_add(1, Ordering::Relaxed);
+        blake3::Hasher::new().update(&number.to_le_bytes()).finalize_xof().fill(bytes);
+    }
+}
+
+/// The time of a runtime that is paused: it stands still while there is something to do and leaps when there is not.
+#[derive(Debug)]
+pub(super) struct Leaping(tokio::time::Instant);
+
+impl Default for Leaping {
+    fn default() -> Self {
+        Self(tokio::time::Instant::now())
+    }
+}
+
+impl Clock for Leaping {
+    fn now(&self) -> Timestamp {
+        let seconds = self.elapsed().as_secs() as i64;
+        Timestamp { seconds: 1_800_000_000 + seconds, nanoseconds: 0 }
+    }
+
+    fn elapsed(&self) -> Duration {
+        self.0.elapsed()
+    }
+
+    fn sleep(&self, duration: Duration) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        Box::pin(tokio::time::sleep(duration))
+    }
+}
+
+/// The first entry of a plain workspace.
+pub(super) fn genesis() -> Genesis {
+    Genesis {
+        name: "notes".to_owned(),
+        mode: Mode::Plain,
+        created: Timestamp::default(),
+        content_key: [1; 32],
+    }
+}
+
 /// Makes an engine over a folder, and over a log that nobody has asked yet.
 pub(super) fn engine(folder: &Path, store: &Path, state: State) -> Engine {
     let store = storage::open(&format!("file:{}", store.display())).expect("opens");
@@ -54,13 +109,7 @@ pub(super) fn engine(folder: &Path, store: &Path, state: State) -> Engine {
 
 /// Makes an engine over a folder and any store.
 pub(super) fn engine_over(folder: &Path, store: Arc<dyn ObjectStore>, state: State) -> Engine {
-    let genesis = Genesis {
-        name: "notes".to_owned(),
-        mode: Mode::Plain,
-        created: Timestamp::default(),
-        content_key: [1; 32],
-    };
-    engine_of(folder, store, state, genesis, None)
+    engine_of(folder, store, state, genesis(), None)
 }
 
 /// Makes the engine of a workspace, as the device that has these keys or else device 2.

@@ -206,27 +206,16 @@ mod tests {
     #![expect(clippy::disallowed_methods, reason = "the test plays the user")]
 
     use std::sync::Arc;
-    use std::sync::atomic::{AtomicU8, Ordering};
 
     use futures_util::FutureExt;
-    use model::{Random, Redundancy, StoreId, StoreRecord, StoreState};
+    use model::{Redundancy, StoreId, StoreRecord, StoreState};
 
     use storage::{ObjectKey, PutMode};
 
     use super::*;
-    use crate::engine::fixture::engine;
+    use crate::engine::fixture::{Counting, engine};
     use crate::scan::Scope;
     use crate::state::State;
-
-    /// Dice that never fall the same twice, so that every proposal has an operation id of its own.
-    #[derive(Debug, Default)]
-    struct Counting(AtomicU8);
-
-    impl Random for Counting {
-        fn fill(&self, bytes: &mut [u8]) {
-            bytes.fill(self.0.fetch_add(1, Ordering::Relaxed));
-        }
-    }
 
     fn pool(name: &str) -> PoolConfig {
         let store = StoreRecord {

@@ -4,25 +4,12 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use commit_log::serverless::slot_log::SlotCommitLog;
-use model::Random;
 
 use super::*;
-use crate::engine::fixture::{Stopped, engine};
+use crate::engine::fixture::{Counting, Stopped, engine};
 use crate::state::State;
-
-/// Dice that never fall the same twice.
-#[derive(Debug, Default)]
-struct Counting(AtomicU64);
-
-impl Random for Counting {
-    fn fill(&self, bytes: &mut [u8]) {
-        let number = self.0.fetch_add(1, Ordering::Relaxed);
-        blake3::Hasher::new().update(&number.to_le_bytes()).finalize_xof().fill(bytes);
-    }
-}
 
 struct World {
     room: tempfile::TempDir,

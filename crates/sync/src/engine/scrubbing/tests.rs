@@ -2,65 +2,27 @@
 
 #![expect(clippy::disallowed_methods, reason = "the test plays the user")]
 
-use std::future::Future;
-use std::path::{Path, PathBuf};
-use std::pin::Pin;
+use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use commit_log::serverless::slot_log::SlotCommitLog;
-use content::Transform;
 use futures_util::StreamExt;
 use futures_util::future::ready;
 use futures_util::stream::once;
-use model::entry::Mode;
-use model::{
-    Clock, DeviceId, Genesis, PoolConfig, Random, Redundancy, StoreId, StoreRecord, StoreState,
-    Timestamp,
-};
+use model::{Clock, PoolConfig, Random, Redundancy, StoreId, StoreRecord, StoreState};
 use parking_lot::Mutex;
 use storage::layers::Lazy;
 use storage::pool::{Pool, PoolOptions};
-use storage::{ContentStore, ObjectStore, PutMode, StorageError};
+use storage::{ObjectStore, PutMode, StorageError};
 
 use super::*;
-use crate::engine::{EngineOptions, Environment, WatchOptions};
-use crate::file_system::native::NativeFileSystem;
+use crate::engine::WatchOptions;
+use crate::engine::fixture::{Counting, Leaping, engine_over, genesis};
 use crate::scan::Scope;
 use crate::state::State;
-use crate::workers::Workers;
 
 const HOUR: Duration = Duration::from_secs(3600);
-
-/// The time of the runtime, which stands still while there is something to do and leaps when there is not.
-#[derive(Debug)]
-struct Leaping(tokio::time::Instant);
-
-impl Clock for Leaping {
-    fn now(&self) -> Timestamp {
-        let seconds = self.elapsed().as_secs() as i64;
-        Timestamp { seconds: 1_800_000_000 + seconds, nanoseconds: 0 }
-    }
-
-    fn elapsed(&self) -> Duration {
-        self.0.elapsed()
-    }
-
-    fn sleep(&self, duration: Duration) -> Pin<Box<dyn Future<Output = ()> + Send>> {
-        Box::pin(tokio::time::sleep(duration))
-    }
-}
-
-#[derive(Debug, Default)]
-struct Counting(AtomicU64);
-
-impl Random for Counting {
-    fn fill(&self, bytes: &mut [u8]) {
-        let number = self.0.fetch_add(1, Ordering::Relaxed);
-        blake3::Hasher::new().update(&number.to_le_bytes()).finalize_xof().fill(bytes);
-    }
-}
 
 /// Three stores, two copies of everything, and devices.
 struct World {
@@ -69,26 +31,19 @@ struct World {
     random: Arc<Counting>,
     stores: Vec<Arc<dyn ObjectStore>>,
     log: Arc<dyn ObjectStore>,
-    genesis: Genesis,
 }
 
 impl World {
     async fn new() -> Self {
-        let clock = Arc::new(Leaping(tokio::time::Instant::now()));
+        let clock = Arc::new(Leaping::default());
         let room = tempfile::tempdir().unwrap();
         let open = |name: &str| {
             storage::open(&format!("memory:{}/{name}", room.path().display())).unwrap()
         };
-        let genesis = Genesis {
-            name: "notes".to_owned(),
-            mode: Mode::Plain,
-            created: Timestamp::default(),
-            content_key: [1; 32],
-        };
         let log = open("log");
-        SlotCommitLog::create(log.clone(), clock.clone(), genesis.clone()).await.unwrap();
+        SlotCommitLog::create(log.clone(), clock.clone(), genesis()).await.unwrap();
         let stores = (0..3).map(|number| open(&number.to_string())).collect();
-        Self { room, clock, random: Arc::default(), stores, log, genesis }
+        Self { room, clock, random: Arc::default(), stores, log }
     }
 
     fn pool(&self) -> Pool {
@@ -113,24 +68,12 @@ impl World {
 
     fn device(&self, name: &str, state: State) -> Engine {
         std::fs::create_dir_all(self.folder(name)).unwrap();
-        let log =
-            SlotCommitLog::with_genesis(self.log.clone(), self.clock.clone(), self.genesis.clone());
-        let environment = Environment {
-            file_system: Arc::new(NativeFileSystem::open(Path::new(&self.folder(name))).unwrap()),
-            log: Arc::new(log),
-            store: Arc::new(ContentStore::new(Arc::new(self.pool()))),
-            clock: self.clock.clone(),
-            random: self.random.clone(),
-            workers: Workers::inline(),
-        };
-        let options = EngineOptions {
-            device: DeviceId::from_bytes([2; 16]),
-            device_name: name.to_owned(),
-            allow_mass_delete: false,
-            transform: Transform::Zstd { level: 1 },
-            keys: None,
-        };
-        Engine::open(environment, state, options).unwrap()
+        let mut engine = engine_over(&self.folder(name), Arc::new(self.pool()), state);
+        let log = SlotCommitLog::with_genesis(self.log.clone(), self.clock.clone(), genesis());
+        engine.environment.log = Arc::new(log);
+        engine.environment.clock = self.clock.clone();
+        engine.environment.random = self.random.clone();
+        engine
     }
 
     /// Watches for a while. Returns what was found in the background.

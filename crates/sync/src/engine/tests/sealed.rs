@@ -10,18 +10,7 @@ use model::testing::{commit, put};
 use model::{Action, Change, DeviceId, Genesis, Timestamp};
 
 use super::*;
-use crate::engine::fixture::engine_of;
-
-/// Random bytes that are never the same twice.
-#[derive(Debug, Default)]
-struct Counting(std::sync::atomic::AtomicU64);
-
-impl Random for Counting {
-    fn fill(&self, bytes: &mut [u8]) {
-        let count = self.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        blake3::Hasher::new().update(&count.to_le_bytes()).finalize_xof().fill(bytes);
-    }
-}
+use crate::engine::fixture::{Counting, engine_of};
 
 type Workspace = (Genesis, Unlocked);
 
@@ -40,7 +29,7 @@ fn device(folder: &Path, store: &Path, workspace: &Workspace, number: u8) -> Eng
     let store = storage::open(&format!("file:{}", store.display())).unwrap();
     let mut engine = engine_of(folder, store, State::in_memory(), workspace.0.clone(), Some(keys));
     // Devices that draw alike would give two nodes one id.
-    engine.environment.random = Arc::new(Counting((u64::from(number) << 32).into()));
+    engine.environment.random = Arc::new(Counting::from(u64::from(number) << 32));
     engine
 }
 
