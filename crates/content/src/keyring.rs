@@ -21,6 +21,7 @@ use zeroize::Zeroizing;
 
 pub use lock::{KeyCost, Passphrase};
 pub use object::{KEY_OBJECT_LENGTH_MAX, KeyObject, Unlocked};
+pub(crate) use object::{decode_data_keys, encode_data_keys};
 pub use recovery::{InvalidRecoveryKey, RecoveryKey};
 
 use crate::error::ContentError;

@@ -26,7 +26,9 @@ use zeroize::Zeroizing;
 use crate::cipher::{SMALL_NONCE_LENGTH, open_small, seal_small};
 use crate::error::ContentError;
 use crate::keyring::recovery::{digits_of, value_of};
-use crate::keyring::{DeviceIdentity, EPOCHS_MAX, SecretKey, Unlocked, certified_bytes};
+use crate::keyring::{
+    DeviceIdentity, SecretKey, Unlocked, certified_bytes, decode_data_keys, encode_data_keys,
+};
 use crate::padding::{pad, unpad};
 use crate::sealed::DeviceKeys;
 use crate::signing::{SigningKey, verify};
@@ -219,11 +221,8 @@ impl Pairing {
         encoder.byte_string(name.as_bytes());
         created.encode(&mut encoder);
         encoder.unsigned(unlocked.generation);
-        encoder.raw(unlocked.keyring.content.as_bytes());
-        encoder.unsigned(unlocked.keyring.epochs.len() as u64);
-        for epoch in &unlocked.keyring.epochs {
-            encoder.raw(epoch.as_bytes());
-        }
+        let keyring = &unlocked.keyring;
+        encode_data_keys(&mut encoder, &keyring.content, &keyring.epochs);
         encoder.raw(&certificate);
         Ok(self.seal(b"grant", request_box, encoder, random))
     }
@@ -311,13 +310,7 @@ impl Grant {
         let name = text(decoder, WORKSPACE_NAME_LENGTH_MAX)?;
         let created = Timestamp::decode(decoder)?;
         let generation = decoder.unsigned()?;
-        let content = SecretKey::from_bytes(decoder.array()?);
-        let count = decoder.unsigned_max(EPOCHS_MAX as u64)?;
-        if count == 0 {
-            return Err(decoder.invalid("keys", "there is none"));
-        }
-        let epochs = (0..count).map(|_| decoder.array().map(SecretKey::from_bytes));
-        let epochs = epochs.collect::<Result<_, _>>()?;
+        let (content, epochs) = decode_data_keys(decoder)?;
         Ok(Self { name, created, generation, content, epochs, certificate: decoder.array()? })
     }
 }

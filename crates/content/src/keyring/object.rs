@@ -192,27 +192,39 @@ fn owner(genesis: &Genesis) -> Result<Owner<'_>, ContentError> {
     Ok(Owner { workspace: genesis.workspace(), account: &sealed.account })
 }
 
-fn encode_keyring(keyring: &Keyring) -> Zeroizing<Vec<u8>> {
-    let mut encoder = Encoder::default();
-    encoder.raw(keyring.recovery.secret().as_bytes());
-    encoder.raw(keyring.content.as_bytes());
-    encoder.unsigned(keyring.epochs.len() as u64);
-    for epoch in &keyring.epochs {
+/// Writes what names and seals the data of a workspace.
+pub(crate) fn encode_data_keys(encoder: &mut Encoder, content: &SecretKey, epochs: &[SecretKey]) {
+    encoder.raw(content.as_bytes());
+    encoder.unsigned(epochs.len() as u64);
+    for epoch in epochs {
         encoder.raw(epoch.as_bytes());
     }
-    Zeroizing::new(encoder.into_bytes())
 }
 
-fn decode_keyring(bytes: &[u8]) -> Result<Keyring, DecodeError> {
-    let mut decoder = Decoder::new(bytes);
-    let recovery = RecoveryKey::new(SecretKey::from_bytes(decoder.array()?));
+/// Reads what [`encode_data_keys`] wrote; at least one key seals.
+pub(crate) fn decode_data_keys(
+    decoder: &mut Decoder<'_>,
+) -> Result<(SecretKey, Vec<SecretKey>), DecodeError> {
     let content = SecretKey::from_bytes(decoder.array()?);
     let count = decoder.unsigned_max(EPOCHS_MAX as u64)?;
     if count == 0 {
         return Err(decoder.invalid("keys", "there is none"));
     }
     let epochs = (0..count).map(|_| decoder.array().map(SecretKey::from_bytes));
-    let epochs = epochs.collect::<Result<_, _>>()?;
+    Ok((content, epochs.collect::<Result<_, _>>()?))
+}
+
+fn encode_keyring(keyring: &Keyring) -> Zeroizing<Vec<u8>> {
+    let mut encoder = Encoder::default();
+    encoder.raw(keyring.recovery.secret().as_bytes());
+    encode_data_keys(&mut encoder, &keyring.content, &keyring.epochs);
+    Zeroizing::new(encoder.into_bytes())
+}
+
+fn decode_keyring(bytes: &[u8]) -> Result<Keyring, DecodeError> {
+    let mut decoder = Decoder::new(bytes);
+    let recovery = RecoveryKey::new(SecretKey::from_bytes(decoder.array()?));
+    let (content, epochs) = decode_data_keys(&mut decoder)?;
     decoder.finish()?;
     Ok(Keyring { recovery, content, epochs })
 }

@@ -8,7 +8,7 @@ use model::{DeviceId, Genesis, Timestamp, WorkspaceId};
 use zeroize::Zeroizing;
 
 use crate::error::ContentError;
-use crate::keyring::{DeviceIdentity, EPOCHS_MAX, SecretKey, Unlocked};
+use crate::keyring::{DeviceIdentity, SecretKey, Unlocked, decode_data_keys, encode_data_keys};
 use crate::signing::SigningKey;
 
 /// The keys that a device keeps.
@@ -84,11 +84,7 @@ impl Encode for DeviceKeys {
         self.created.encode(encoder);
         encoder.unsigned(self.generation);
         encoder.raw(&self.account);
-        encoder.raw(self.content.as_bytes());
-        encoder.unsigned(self.epochs.len() as u64);
-        for epoch in &self.epochs {
-            encoder.raw(epoch.as_bytes());
-        }
+        encode_data_keys(encoder, &self.content, &self.epochs);
         self.identity.device.encode(encoder);
         encoder.raw(self.identity.signing.seed().as_bytes());
         encoder.raw(&self.identity.certificate);
@@ -103,13 +99,7 @@ impl Decode for DeviceKeys {
         let created = Timestamp::decode(decoder)?;
         let generation = decoder.unsigned()?;
         let account = decoder.array()?;
-        let content = SecretKey::from_bytes(decoder.array()?);
-        let count = decoder.unsigned_max(EPOCHS_MAX as u64)?;
-        if count == 0 {
-            return Err(decoder.invalid("keys", "there is none"));
-        }
-        let epochs = (0..count).map(|_| decoder.array().map(SecretKey::from_bytes));
-        let epochs = epochs.collect::<Result<_, _>>()?;
+        let (content, epochs) = decode_data_keys(decoder)?;
         let device = DeviceId::decode(decoder)?;
         let signing = SigningKey::from_seed(SecretKey::from_bytes(decoder.array()?));
         let signing = signing.map_err(|error| decoder.invalid("signing key", error))?;
