@@ -83,5 +83,5 @@ pub use content_store::ContentStore;
 pub use credentials::Credentials;
 pub use error::{Result, StorageError};
 pub use key::ObjectKey;
-pub use object_store::{OBJECT_SIZE_MAX, ObjectEntry, ObjectStore, PutMode, PutOutcome};
+pub use object_store::{OBJECT_SIZE_MAX, ObjectEntry, ObjectStore, PutMode, PutOutcome, Waited};
 pub use open::{Opening, open, open_existing, open_with};

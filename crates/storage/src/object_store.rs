@@ -20,6 +20,7 @@
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -46,6 +47,17 @@ pub enum PutOutcome {
     Written,
     /// An object was there and is unchanged.
     Exists,
+}
+
+/// What [`ObjectStore::wait_for`] has seen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Waited {
+    /// The object is there, or something has come that may be it.
+    Come,
+    /// Nothing has come in all the time; this store can be waited at.
+    InVain,
+    /// It is not there, and this store cannot be waited at: ask again later.
+    Unable,
 }
 
 /// One line of a list.
@@ -116,6 +128,15 @@ pub trait ObjectStore: Send + Sync + fmt::Debug {
 
     /// Removes the object; succeeds when there is none.
     async fn delete(&self, key: &ObjectKey) -> Result<()>;
+
+    /// Tells whether an object is there, and where it is not, waits for it for `patience` at most, if this store can tell by
+    /// itself when something comes. For those who wait for news, and a hint only: it may be wrong in both ways, since nobody
+    /// makes sure at the same time that the store is still what it was. Nothing follows from it but to look, now or later.
+    /// Without patience it is a call like any other. Whoever has some asks once without it first: a wait is not counted among the
+    /// calls that a store bears at once, and a store that cannot be waited at may not know that it is asked to.
+    async fn wait_for(&self, key: &ObjectKey, _patience: Duration) -> Result<Waited> {
+        Ok(if self.size(key).await?.is_some() { Waited::Come } else { Waited::Unable })
+    }
 
     /// Hears from a reader that a part of an object whose key names its content was not what it should be. A store
     /// that has the object more than once, or keeps parts of it, compares all with the key and replaces what is wrong.
@@ -224,6 +245,10 @@ impl<S: ObjectStore + ?Sized> ObjectStore for Arc<S> {
 
     async fn delete(&self, key: &ObjectKey) -> Result<()> {
         (**self).delete(key).await
+    }
+
+    async fn wait_for(&self, key: &ObjectKey, patience: Duration) -> Result<Waited> {
+        (**self).wait_for(key, patience).await
     }
 
     async fn mend(&self, key: &ObjectKey) -> Result<bool> {

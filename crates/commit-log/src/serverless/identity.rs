@@ -76,8 +76,8 @@ impl Gate for Identified {
         answer: impl Future<Output = Result<A>> + Send,
     ) -> Result<A> {
         match operation {
-            // What was written before counts or not already.
-            Operation::Sync => answer.await,
+            // What was written before counts or not already. Of a look nothing is believed but that there may be news.
+            Operation::Sync | Operation::Look => answer.await,
             // What is written counts only if the store is itself at that time: two that were emptied could decide anew what
             // was decided before. After a while the store is looked at first, since it may be somebody else's by now.
             Operation::Put | Operation::PutDeferred | Operation::Delete | Operation::Mend => {

@@ -2,13 +2,14 @@
 
 use std::fmt;
 use std::ops::Range;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
 
 use crate::error::Result;
 use crate::key::ObjectKey;
-use crate::object_store::{ObjectEntry, ObjectStore, PutMode, PutOutcome};
+use crate::object_store::{ObjectEntry, ObjectStore, PutMode, PutOutcome, Waited};
 
 /// Which method of a store is called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -29,6 +30,8 @@ pub enum Operation {
     List,
     /// [`ObjectStore::delete`].
     Delete,
+    /// [`ObjectStore::wait_for`] with no patience, or the moment before the waiting.
+    Look,
     /// [`ObjectStore::mend`].
     Mend,
 }
@@ -97,6 +100,16 @@ impl<G: Gate> ObjectStore for G {
 
     async fn delete(&self, key: &ObjectKey) -> Result<()> {
         self.pass(Operation::Delete, 0, self.store().delete(key)).await
+    }
+
+    async fn wait_for(&self, key: &ObjectKey, patience: Duration) -> Result<Waited> {
+        if patience.is_zero() {
+            let look = self.store().wait_for(key, patience);
+            return self.pass(Operation::Look, 0, look).await;
+        }
+        // Who waits goes through, too, but stands behind the gate, so that nobody is kept out meanwhile.
+        self.pass(Operation::Look, 0, std::future::ready(Ok(()))).await?;
+        self.store().wait_for(key, patience).await
     }
 
     async fn mend(&self, key: &ObjectKey) -> Result<bool> {

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -11,7 +12,7 @@ use parking_lot::Mutex;
 use crate::blocking::off_runtime;
 use crate::error::Result;
 use crate::key::ObjectKey;
-use crate::object_store::{ObjectEntry, ObjectStore, PutMode, PutOutcome};
+use crate::object_store::{ObjectEntry, ObjectStore, PutMode, PutOutcome, Waited};
 
 /// What opens it.
 type Opener = dyn Fn() -> Result<Arc<dyn ObjectStore>> + Send + Sync;
@@ -101,6 +102,10 @@ impl ObjectStore for Lazy {
 
     async fn delete(&self, key: &ObjectKey) -> Result<()> {
         self.store().await?.delete(key).await
+    }
+
+    async fn wait_for(&self, key: &ObjectKey, patience: Duration) -> Result<Waited> {
+        self.store().await?.wait_for(key, patience).await
     }
 
     async fn mend(&self, key: &ObjectKey) -> Result<bool> {

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -10,7 +11,7 @@ use tokio::sync::OnceCell;
 use crate::error::{Result, StorageError};
 use crate::file_store::Opening;
 use crate::key::{ObjectKey, check_prefix};
-use crate::object_store::{ObjectEntry, ObjectStore, PutMode, PutOutcome};
+use crate::object_store::{ObjectEntry, ObjectStore, PutMode, PutOutcome, Waited};
 
 /// The object that says that a store is here; it is in no list.
 const MARK: &str = "syncline-format";
@@ -156,5 +157,11 @@ impl ObjectStore for Marked {
     async fn delete(&self, key: &ObjectKey) -> Result<()> {
         self.ready_for(key).await?;
         self.store.delete(key).await
+    }
+
+    async fn wait_for(&self, key: &ObjectKey, patience: Duration) -> Result<Waited> {
+        // A hint: whether the store itself is there need not be known.
+        self.ready_for(key).await?;
+        self.store.wait_for(key, patience).await
     }
 }

@@ -10,7 +10,7 @@ use bytes::Bytes;
 
 use crate::error::{Result, StorageError};
 use crate::key::ObjectKey;
-use crate::object_store::{ObjectEntry, ObjectStore, PutMode, PutOutcome};
+use crate::object_store::{ObjectEntry, ObjectStore, PutMode, PutOutcome, Waited};
 
 /// The longest time to come back at that is waited for; who waits longer should know why.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -157,6 +157,11 @@ impl ObjectStore for Retrying {
 
     async fn delete(&self, key: &ObjectKey) -> Result<()> {
         self.retry(|| self.store.delete(key)).await
+    }
+
+    async fn wait_for(&self, key: &ObjectKey, patience: Duration) -> Result<Waited> {
+        // Whoever waits for news asks again anyhow.
+        self.store.wait_for(key, patience).await
     }
 
     async fn mend(&self, key: &ObjectKey) -> Result<bool> {

@@ -2,13 +2,14 @@
 
 use std::ops::Range;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
 
 use crate::error::{Result, StorageError};
 use crate::key::{ObjectKey, check_prefix};
-use crate::object_store::{ObjectEntry, ObjectStore, PutMode, PutOutcome};
+use crate::object_store::{ObjectEntry, ObjectStore, PutMode, PutOutcome, Waited};
 
 /// A store whose keys all lie inside `scope/` of another store; its user sees neither the scope nor what lies beside.
 #[derive(Debug)]
@@ -87,6 +88,10 @@ impl ObjectStore for Scoped {
 
     async fn delete(&self, key: &ObjectKey) -> Result<()> {
         self.store.delete(&key.within(&self.scope)?).await
+    }
+
+    async fn wait_for(&self, key: &ObjectKey, patience: Duration) -> Result<Waited> {
+        self.store.wait_for(&key.within(&self.scope)?, patience).await
     }
 
     async fn mend(&self, key: &ObjectKey) -> Result<bool> {

@@ -49,7 +49,7 @@ impl Timed {
             Operation::Put | Operation::PutDeferred => {
                 self.call_max + Duration::from_secs(sent as u64 / self.bytes_per_second_min)
             }
-            Operation::Size | Operation::Delete => self.call_max,
+            Operation::Size | Operation::Look | Operation::Delete => self.call_max,
             // A store that mends reads and writes whole objects.
             Operation::Sync
             | Operation::Get
