@@ -8,5 +8,6 @@ mod it {
     mod several_stores;
     mod slot_log;
     mod stores;
+    mod watching;
     mod worlds;
 }

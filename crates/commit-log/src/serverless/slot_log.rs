@@ -11,12 +11,15 @@
 //! A proposal whose answer was lost may have succeeded: the device that asks again finds its own operation id in a slot.
 
 mod background;
+mod bell;
 mod carrying;
 mod checkpoints;
 mod deliberation;
 mod gathering;
+mod lookout;
 mod silence;
 mod slots;
+mod subscription;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -36,16 +39,10 @@ use storage::{ObjectKey, ObjectStore, PutMode, StorageError};
 use self::deliberation::CALL_PATIENCE;
 use self::gathering::gather;
 use self::slots::{Found, Slots};
+use self::subscription::Subscription;
 use super::group::{ConstantMembership, Group, Membership, NamedStore};
 use super::rounds::ProposerId;
 use crate::commit_log::{CommitLog, CommitLogError, EntryStream};
-
-/// How often a subscription looks into the next slot of passive stores, at first and when nothing has happened.
-const POLL_FIRST: Duration = Duration::from_millis(50);
-const POLL_LAST: Duration = Duration::from_secs(5);
-
-/// How often a subscription finds a slot that may be filled before it finishes it: mostly its proposer does.
-const POLLS_BEFORE_FINISHING: u32 = 6;
 
 /// The first pause between rounds is at most so long, each further one twice as long, up to the last.
 const PAUSE_FIRST: Duration = Duration::from_millis(20);
@@ -337,22 +334,12 @@ impl CommitLog for SlotCommitLog {
 
     async fn subscribe(&self, since: u64) -> Result<EntryStream, CommitLogError> {
         self.slots.catch_up(since).await?;
-        let state = Some((self.slots.clone(), since));
-        Ok(unfold(state, |state| async move {
-            let (slots, last) = state?;
-            let mut pause = POLL_FIRST;
-            let mut undecided = 0;
-            loop {
-                match slots.read(last + 1, undecided >= POLLS_BEFORE_FINISHING).await {
-                    Ok(Found::Filled(candidate)) => {
-                        return Some((Ok(candidate.entry().clone()), Some((slots, last + 1))));
-                    }
-                    Err(error) if !error.is_retryable() => return Some((Err(error), None)),
-                    Ok(Found::Perhaps) => undecided += 1,
-                    Ok(Found::Nothing) | Err(_) => undecided = 0,
-                }
-                slots.background.beside(slots.means.clock.sleep(pause)).await;
-                pause = (pause * 2).min(POLL_LAST);
+        let subscription = Subscription::new(self.slots.clone(), since);
+        Ok(unfold(Some(subscription), |subscription| async move {
+            let mut subscription = subscription?;
+            match subscription.next().await {
+                Ok(entry) => Some((Ok(entry), Some(subscription))),
+                Err(error) => Some((Err(error), None)),
             }
         })
         .boxed())

@@ -5,12 +5,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use futures_util::future::{BoxFuture, Either, FutureExt, join_all, pending, select};
+use futures_util::future::{BoxFuture, Either, FutureExt, join_all, pending, poll_fn, select};
 use model::{Entry, EntryHash, Genesis, Head};
 use parking_lot::Mutex;
 use storage::ObjectKey;
 
 use super::background::Background;
+use super::bell::Bell;
 use super::deliberation::{Deliberation, Failure};
 use super::silence::Silence;
 use super::{Means, damaged};
@@ -41,6 +42,9 @@ pub(super) struct Slots {
     pub(super) silence: Silence,
     /// An entry that is known to be in the log; where looking for the head starts.
     known: Mutex<Head>,
+    bell: Bell,
+    /// When a majority has said last that the log ends.
+    looked: Mutex<Duration>,
     /// Tells this opening of the log from all others.
     session: ProposerId,
     right: Mutex<Option<OwnersRight>>,
@@ -71,6 +75,8 @@ impl Slots {
         let session = means.new_id();
         Self {
             known: Mutex::new(genesis.head()),
+            bell: Bell::default(),
+            looked: Mutex::new(means.clock.elapsed()),
             genesis,
             membership,
             means,
@@ -89,10 +95,31 @@ impl Slots {
 
     /// Remembers an entry that is in the log.
     pub(super) fn remember(&self, head: Head) {
-        let mut known = self.known.lock();
-        if head.seq > known.seq {
+        {
+            let mut known = self.known.lock();
+            if head.seq <= known.seq {
+                return;
+            }
             *known = head;
         }
+        self.bell.ring();
+    }
+
+    /// Waits until an entry after `seq` is known to be in the log, because this device has proposed or read it.
+    pub(super) async fn knows_more_than(&self, seq: u64) {
+        poll_fn(|context| self.bell.poll(context, || self.known().seq > seq)).await;
+    }
+
+    /// Returns when a majority has said last that the log ends, on the clock.
+    pub(super) fn looked(&self) -> Duration {
+        *self.looked.lock()
+    }
+
+    /// Returns a number that other openings do not have, mostly.
+    pub(super) fn salt(&self) -> u64 {
+        let ProposerId(session) = self.session;
+        let nanoseconds = u64::from(self.means.clock.now().nanoseconds);
+        (session as u64) ^ nanoseconds.wrapping_mul(0x9e37_79b9_7f4a_7c15)
     }
 
     /// Returns the group of a slot.
@@ -146,8 +173,10 @@ impl Slots {
         }
         let proposer = Proposer::read(*group.quorums(), self.means.new_id());
         let found = self.deliberate(&group, slot, proposer, finishes).await?;
-        if let Found::Filled(candidate) = &found {
-            self.membership.learn(candidate.entry());
+        match &found {
+            Found::Filled(candidate) => self.membership.learn(candidate.entry()),
+            Found::Nothing => *self.looked.lock() = self.means.clock.elapsed(),
+            Found::Perhaps => {}
         }
         Ok(found)
     }
