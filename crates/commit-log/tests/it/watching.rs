@@ -235,13 +235,13 @@ fn seconds(seconds: u64) -> Duration {
 }
 
 #[tokio::test(start_paused = true)]
-async fn quiet_stores_are_asked_once_a_minute_and_news_is_heard_within_twenty_seconds() {
+async fn quiet_stores_are_hardly_asked_and_news_is_heard_within_half_a_minute() {
     let mut room = Room::new(&[Manner::Honest; 3]).await;
     for op in 2..12 {
         let asked = room.be_quiet(HOUR).await;
-        assert!(asked.iter().all(|asked| (40..95).contains(asked)), "{asked:?}");
+        assert!(asked.iter().all(|asked| (40..70).contains(asked)), "{asked:?}");
         room.commit(op).await;
-        room.hear(seconds(20)).await;
+        room.hear(seconds(30)).await;
     }
 }
 
@@ -262,8 +262,8 @@ async fn one_store_that_was_set_back_or_says_nothing_delays_news_by_one_turn() {
         for op in 2..8 {
             room.be_quiet(HOUR / 2).await;
             room.commit(op).await;
-            // Two pauses of twenty seconds, or one of thirty; and ten more until nobody waits for an answer any longer.
-            room.hear(seconds(50)).await;
+            // Two pauses of half a minute; and ten seconds more until nobody waits for an answer any longer.
+            room.hear(seconds(70)).await;
         }
     }
 }
@@ -275,7 +275,7 @@ async fn stores_that_cry_wolf_cost_one_look_at_a_majority_in_a_minute_and_hide_n
         let asked = room.be_quiet(HOUR).await;
         assert!(asked.iter().all(|asked| *asked < 250), "{asked:?}");
         room.commit(2).await;
-        room.hear(seconds(80)).await;
+        room.hear(seconds(90)).await;
     }
 }
 

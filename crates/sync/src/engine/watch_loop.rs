@@ -94,7 +94,7 @@ impl Engine {
                 let head = self.head()?;
                 stream = self.environment.log.subscribe(head.seq).await.ok();
             }
-            match self.wake(&mut hints, &mut stream, wait, &mut scrubber).await {
+            match self.wake_with_news(&mut hints, &mut stream, wait, &mut scrubber).await? {
                 Wake::Folder(found) => scope = found,
                 Wake::Log(entry) => self.take_entry(&entry)?,
                 Wake::LogEnded(error) => {
@@ -136,6 +136,26 @@ impl Engine {
             }
             ScrubWake::Done(done) => self.take_scrubbed(&done).await,
             ScrubWake::Filled(written) => self.take_filled(written),
+        }
+    }
+
+    /// Waits for something that is not known yet: what this device has proposed comes back, and is folded long since.
+    async fn wake_with_news(
+        &self,
+        hints: &mut BoxStream<'static, Scope>,
+        stream: &mut Option<EntryStream>,
+        wait: Duration,
+        scrubber: &mut Option<Scrubber>,
+    ) -> Result<Wake> {
+        let clock = &*self.environment.clock;
+        let end = clock.elapsed() + wait;
+        let head = self.head()?;
+        loop {
+            let rest = end.saturating_sub(clock.elapsed());
+            match self.wake(hints, stream, rest, scrubber).await {
+                Wake::Log(entry) if entry.seq < head.seq || entry.head() == head => {}
+                wake => return Ok(wake),
+            }
         }
     }
 

@@ -17,7 +17,7 @@ const LIVELY_FOR: Duration = Duration::from_secs(120);
 const GROWTH: f64 = 1.25;
 
 /// How often each store is asked where it is quiet for long; with few stores, how often any.
-const PAUSE_OF_STORE: Duration = Duration::from_secs(60);
+const PAUSE_OF_STORE: Duration = Duration::from_secs(90);
 const PAUSE_LAST: Duration = Duration::from_secs(30);
 
 /// Whatever happens, no store is asked more often than so, but for so many looks that were saved up before.

@@ -1,20 +1,25 @@
 //! What a watch asks of its stores while nothing happens; an hour passes, and nobody waits for it.
 
+#![expect(clippy::disallowed_methods, reason = "the test plays the user")]
+
 use std::collections::BTreeMap;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use bytes::Bytes;
 use commit_log::serverless::group::{ConstantMembership, Group, NamedStore};
+use commit_log::serverless::identity::Identified;
 use commit_log::serverless::slot_log::{Means, SlotCommitLog};
 use content::Transform;
 use futures_util::future::ready;
 use futures_util::stream::once;
 use model::entry::Mode;
-use model::{Clock, DeviceId, Genesis, Random, Timestamp};
+use model::{Clock, DeviceId, Genesis, Random, StoreId, Timestamp};
 use parking_lot::Mutex;
-use storage::layers::{Gate, Operation};
-use storage::{ContentStore, ObjectStore};
+use storage::file_store::Opening;
+use storage::layers::{Gate, Marked, Operation};
+use storage::{ContentStore, ObjectKey, ObjectStore, PutMode};
 
 use super::*;
 use crate::engine::{EngineOptions, Environment};
@@ -73,23 +78,28 @@ impl Gate for Counted {
     }
 }
 
-/// Watches a quiet workspace over three stores for an hour. Returns what each was asked meanwhile.
+/// Watches a quiet workspace over three stores for an hour, as the program opens stores. Returns what each was asked meanwhile,
+/// below all layers.
 async fn quiet_hour() -> Vec<BTreeMap<Operation, u64>> {
     let room = tempfile::tempdir().expect("a folder");
+    std::fs::write(room.path().join("note"), "to be kept").expect("written");
     let clock = Arc::new(Leaping(tokio::time::Instant::now()));
     let random = Arc::new(Numbering::default());
-    let stores: Vec<Arc<Counted>> = (0..3)
-        .map(|number| {
-            let url = format!("memory:quiet/{}/{number}", room.path().display());
-            let store = storage::open(&url).expect("opens");
-            Arc::new(Counted { store, calls: Mutex::default() })
-        })
-        .collect();
-    let named = stores
-        .iter()
-        .enumerate()
-        .map(|(number, store)| NamedStore { name: format!("s{number}"), store: store.clone() });
-    let membership = Arc::new(ConstantMembership::new(Group::new(named.collect())));
+    let (mut counted, mut named) = (Vec::new(), Vec::new());
+    for number in 0..3 {
+        let url = format!("memory:quiet/{}/{number}", room.path().display());
+        let store = storage::open(&url).expect("opens");
+        let store = Arc::new(Counted { store, calls: Mutex::default() });
+        let marked = Arc::new(Marked::new(store.clone(), Opening::CreateIfMissing));
+        let id = StoreId::from_bytes([number; 16]);
+        let text = Bytes::from(id.to_string());
+        marked.put(&ObjectKey::store_id(), text, PutMode::Overwrite).await.expect("put");
+        let store_of_log = Arc::new(Identified::new(marked, id, clock.clone()));
+        named.push(NamedStore { name: format!("s{number}"), store: store_of_log });
+        counted.push(store);
+    }
+    let packs = named[0].store.clone();
+    let membership = Arc::new(ConstantMembership::new(Group::new(named)));
     let genesis = Genesis {
         name: "notes".to_owned(),
         mode: Mode::Plain,
@@ -98,10 +108,11 @@ async fn quiet_hour() -> Vec<BTreeMap<Operation, u64>> {
     };
     let means = Means { clock: clock.clone(), random: random.clone() };
     let log = SlotCommitLog::create_over(membership, means, genesis).await.expect("made");
+    let log = Arc::new(log);
     let environment = Environment {
         file_system: Arc::new(NativeFileSystem::open(room.path()).expect("opens")),
-        log: Arc::new(log),
-        store: Arc::new(ContentStore::new(stores[0].clone())),
+        log: log.clone(),
+        store: Arc::new(ContentStore::new(packs)),
         clock: clock.clone(),
         random,
         workers: Workers::inline(),
@@ -115,19 +126,27 @@ async fn quiet_hour() -> Vec<BTreeMap<Operation, u64>> {
     };
     let mut engine = Engine::open(environment, State::in_memory(), options).expect("opens");
     engine.sync(Scope::Everything).await.expect("syncs");
-    for store in &stores {
+    assert_eq!(engine.head().expect("read").seq, 1);
+    // A majority was enough to go on; what the third store still gets belongs to what was done, and not to the hour.
+    log.settle().await;
+    for store in &counted {
         store.calls.lock().clear();
     }
     let end = once(clock.sleep(Duration::from_secs(3600))).filter_map(|()| ready(None)).boxed();
     engine.watch(WatchOptions::default(), end, |_| {}).await.expect("watches");
-    stores.iter().map(|store| store.calls.lock().clone()).collect()
+    counted.iter().map(|store| store.calls.lock().clone()).collect()
 }
 
 #[tokio::test(start_paused = true)]
-async fn quiet_workspace_asks_each_store_less_than_once_in_four_seconds() {
-    for calls in quiet_hour().await {
-        let all: u64 = calls.values().sum();
-        // Not a goal, but what it is today (docs/measurements.md); more is a step back.
-        assert!((1..900).contains(&all), "{calls:?}");
+async fn quiet_hour_costs_each_store_less_than_a_hundred_requests_and_writes_nothing() {
+    let hour = quiet_hour().await;
+    let reads = [Operation::Look, Operation::Get, Operation::Size, Operation::List];
+    for calls in &hour {
+        assert!(calls.keys().all(|call| reads.contains(call)), "it writes: {hour:?}");
     }
+    let each: Vec<u64> = hour.iter().map(|calls| calls.values().sum()).collect();
+    println!("{hour:?}");
+    // The figures are in docs/measurements.md; more is a step back.
+    assert!(each.iter().all(|calls| (1..100).contains(calls)), "{hour:?}");
+    assert!(each.iter().sum::<u64>() < 250, "{hour:?}");
 }

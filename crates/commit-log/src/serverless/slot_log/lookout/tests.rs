@@ -26,11 +26,11 @@ fn watch(stores: usize, hours: u64, every: Option<Duration>) -> (Vec<u32>, Vec<D
 }
 
 #[test]
-fn quiet_store_is_asked_once_a_minute_and_all_get_the_same() {
-    for (stores, at_most) in [(1, 150), (2, 80), (3, 80), (5, 80)] {
+fn quiet_store_is_asked_as_seldom_as_promised_and_all_get_the_same() {
+    for (stores, at_most) in [(1, 160), (2, 80), (3, 55), (5, 55)] {
         let (looks, _) = watch(stores, 2, None);
         for store in &looks {
-            assert!((55 * 2..=at_most * 2).contains(store), "{stores} stores: {looks:?}");
+            assert!((40 * 2..=at_most * 2).contains(store), "{stores} stores: {looks:?}");
         }
         assert!(looks.iter().max().unwrap_or(&0) - looks.iter().min().unwrap_or(&0) <= 1);
     }
@@ -52,8 +52,8 @@ fn news_is_heard_within_seconds_while_there_is_much_and_within_the_ceiling_else(
     let (_, lively) = watch(3, 2, Some(Duration::from_secs(47)));
     assert!(median(&lively) < Duration::from_secs(3), "{:?}", median(&lively));
     let (_, seldom) = watch(3, 50, Some(Duration::from_secs(1801)));
-    assert!(median(&seldom) < Duration::from_secs(12), "{:?}", median(&seldom));
-    assert!(seldom.last().expect("some") <= &Duration::from_secs(20), "{seldom:?}");
+    assert!(median(&seldom) < Duration::from_secs(18), "{:?}", median(&seldom));
+    assert!(seldom.last().expect("some") <= &Duration::from_secs(30), "{seldom:?}");
 }
 
 #[test]
