@@ -3,6 +3,7 @@
 mod it {
     mod agreement;
     mod clouds;
+    mod interrupted;
     mod mutants;
     mod outage;
     mod proxy;
