@@ -33,7 +33,8 @@ pub(crate) fn run(context: &Context<'_>, arguments: &CleanupArguments) -> Result
     };
     let progress = Progress::new(context.ui);
     let observer = progress.observer(|_| {});
-    let session = SessionOptions::CHANGE;
+    // Nothing of a folder changes, so a watch steps aside and goes on afterwards, whatever was left unfinished.
+    let session = SessionOptions::CHANGE_BESIDE_WATCH;
     let report = with_engine(context, &folder, session, Some(observer), async |engine| {
         if let Some(policy) = arguments.keep.as_ref().filter(|_| !dry_run) {
             engine.fetch().await?;

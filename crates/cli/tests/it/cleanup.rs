@@ -3,7 +3,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::support::{Device, Pair, fill, noise, tree};
+use rustix::process::Signal;
+
+use crate::background::{start_watch, wait_until};
+use crate::support::{Device, Pair, fill, noise, terminate, tree};
 
 /// Bytes that no other seed shares.
 fn unlike(seed: u8, length: usize) -> Vec<u8> {
@@ -131,6 +134,35 @@ fn device_that_was_away_for_two_cleanups_loses_nothing() {
     assert_eq!(third.read("copy"), unlike(0, 300_000));
     assert_eq!(third.read("file0"), unlike(100, 300_000));
     assert_eq!(third.read("file3"), unlike(51, 300_000));
+    pair.one.run(&["check", "--read-data"]).ok();
+}
+
+#[test]
+fn cleanup_works_beside_the_watches_of_both_devices() {
+    let pair = Pair::synced(false, fill);
+    let mut watches = [start_watch(&pair.one), start_watch(&pair.other)];
+    for seed in 1..3 {
+        pair.one.write("big.bin", unlike(seed, 1 << 20));
+        wait_until("a version", || {
+            pair.other.has("big.bin") && pair.other.read("big.bin") == unlike(seed, 1 << 20)
+        });
+    }
+    let would = pair.one.run(&["cleanup", "--dry-run", "--keep", "deleted:0s", "--json"]);
+    let would = would.ok().json()["removed_versions"].clone();
+    // A watch may have seen a file half written.
+    assert!(would.as_u64().unwrap() > 0, "{would}");
+    let done = pair.one.run(&["cleanup", "--keep", "deleted:0s", "--json"]).ok().json();
+    assert_eq!((&done["removed_versions"], &done["left_packs"]), (&would, &0.into()));
+    // Both watches go on behind the fence.
+    pair.one.write("after", unlike(3, 1 << 20));
+    pair.other.write("after, too", unlike(4, 1 << 20));
+    wait_until("the watches go on", || pair.other.has("after") && pair.one.has("after, too"));
+    for watch in &mut watches {
+        assert_eq!(terminate(watch, Signal::INT), Some(130));
+    }
+    pair.settle();
+    pair.assert_equal();
+    assert_eq!(third(&pair, 0).read("after, too"), unlike(4, 1 << 20));
     pair.one.run(&["check", "--read-data"]).ok();
 }
 
