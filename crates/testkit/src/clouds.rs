@@ -134,10 +134,12 @@ impl CloudStore {
             sent,
             received: 0,
             asked: self.clock.elapsed(),
+            connected: None,
             answered: None,
         };
         let pending = self.requests.begin(request);
         let permit = self.connections.acquire().await.expect("the connections are never closed");
+        pending.connect(self.clock.elapsed());
         let is_write = matches!(
             operation,
             Operation::Put | Operation::PutDeferred | Operation::Sync | Operation::Delete

@@ -13,7 +13,7 @@ use crate::output::{Output, median, say};
 use crate::plot::{Plot, Series};
 
 /// What is measured over: a name, the services, how objects are kept.
-type Setting = (String, Vec<Service>, Redundancy);
+pub(crate) type Setting = (String, Vec<Service>, Redundancy);
 
 /// The settings of Table 7.
 const SETTINGS: [&str; 10] = [
@@ -81,18 +81,7 @@ pub(crate) fn run(seeds: u64, output: &Output) -> Result<(), Box<dyn Error>> {
 
 /// Figure 10: a clone of photos from one, two and three stores.
 fn clones(seeds: u64, csv: &mut String, output: &Output) -> Result<(), Box<dyn Error>> {
-    let services = figure_10();
-    let alone = services
-        .iter()
-        .map(|service| (service.name.to_owned(), vec![*service], Redundancy::Replicas(1)));
-    let two =
-        |copies| (format!("two, R={copies}"), services[..2].to_vec(), Redundancy::Replicas(copies));
-    let three =
-        |copies| (format!("all, R={copies}"), services.clone(), Redundancy::Replicas(copies));
-    let blocks =
-        ("all, 2 of 3".to_owned(), services.clone(), Redundancy::Erasure { data: 2, total: 3 });
-    let settings: Vec<Setting> =
-        alone.chain([two(1), two(2), three(1), three(2), three(3), blocks]).collect();
+    let settings = clone_settings();
     say("\n| clone of 193 MB | s | MB/s | part of the sum of its stores |");
     say("|---|---|---|---|");
     let mut rates: Vec<(&str, f64)> = Vec::new();
@@ -189,7 +178,8 @@ fn end_to_end_once(
     Ok([sent.took, received.took, sent.took + received.took])
 }
 
-fn workload(name: &str, seed: u64) -> Workload {
+/// Draws a folder by its name in Table 7.
+pub(crate) fn workload(name: &str, seed: u64) -> Workload {
     match name {
         "source tree" => source_tree(seed),
         "paper folder" => paper_folder(seed),
@@ -197,8 +187,23 @@ fn workload(name: &str, seed: u64) -> Workload {
     }
 }
 
+/// Returns what Figure 10 is measured over.
+pub(crate) fn clone_settings() -> Vec<Setting> {
+    let services = figure_10();
+    let alone = services
+        .iter()
+        .map(|service| (service.name.to_owned(), vec![*service], Redundancy::Replicas(1)));
+    let two =
+        |copies| (format!("two, R={copies}"), services[..2].to_vec(), Redundancy::Replicas(copies));
+    let three =
+        |copies| (format!("all, R={copies}"), services.clone(), Redundancy::Replicas(copies));
+    let blocks =
+        ("all, 2 of 3".to_owned(), services.clone(), Redundancy::Erasure { data: 2, total: 3 });
+    alone.chain([two(1), two(2), three(1), three(2), three(3), blocks]).collect()
+}
+
 /// Expands [`SETTINGS`].
-fn settings() -> Vec<Setting> {
+pub(crate) fn settings() -> Vec<Setting> {
     let services = table_4(Region::UnitedStates);
     let without_baidu: Vec<_> =
         services.iter().filter(|service| service.name != "Baidu").copied().collect();

@@ -1,4 +1,7 @@
 //! The figures of MetaSync 2015 over emulated services: `metasync agreement|folders|all [--seeds N] [--csv DIR] [--svg DIR]`.
+//!
+//! `metasync trace [--folder NAME] [--setting NAME] [--seed N] [--svg DIR] [--csv DIR]` draws every request of one run: of a clone
+//! where the setting is one of Figure 10 and the folder is not named, else of both ways of Table 7.
 
 use std::error::Error;
 use std::path::PathBuf;
@@ -9,6 +12,7 @@ mod agreement;
 mod folders;
 mod output;
 mod plot;
+mod trace;
 
 /// How many seeds each figure is the median of: agreement, and folders.
 const SEEDS: u64 = 31;
@@ -24,6 +28,15 @@ fn main() -> Result<(), Box<dyn Error>> {
     let seeds = |usual| value("--seeds").map_or(Ok(usual), |text| text.parse());
     let folder = |name| PathBuf::from(value(name).unwrap_or_else(|| "bench-results".to_owned()));
     let output = Output::new(folder("--csv"), folder("--svg"))?;
+    if what == "trace" {
+        let seed = value("--seed").map_or(Ok(0), |text| text.parse())?;
+        return trace::run(
+            value("--folder"),
+            &value("--setting").unwrap_or_default(),
+            seed,
+            &output,
+        );
+    }
     if matches!(what, "agreement" | "all") {
         agreement::run(seeds(SEEDS)?, &output)?;
     }

@@ -10,7 +10,7 @@ const TOP: f64 = 44.0;
 const BOTTOM: f64 = 56.0;
 
 /// Colours that people who see fewer colours can tell apart (Okabe and Ito).
-const COLOURS: [&str; 7] =
+pub(crate) const COLOURS: [&str; 7] =
     ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000"];
 
 /// What is drawn for one name of the legend.
@@ -175,12 +175,14 @@ impl Plot {
     }
 }
 
-fn label(text: &mut String, x: f64, y: f64, anchor: &str, words: &str) {
+/// Writes words at a place.
+pub(crate) fn label(text: &mut String, x: f64, y: f64, anchor: &str, words: &str) {
     let words = escape(words);
     let _ok =
         writeln!(text, "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\">{words}</text>");
 }
 
-fn escape(words: &str) -> String {
+/// Makes words safe inside SVG.
+pub(crate) fn escape(words: &str) -> String {
     words.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }

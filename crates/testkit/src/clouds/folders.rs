@@ -35,6 +35,8 @@ use crate::record::Record;
 /// One way of a folder.
 #[derive(Debug, Clone)]
 pub struct Transfer {
+    /// When it began.
+    pub began: Duration,
     /// Its time.
     pub took: Duration,
     /// What the engine says of it.
@@ -135,7 +137,7 @@ impl FolderDevice {
         let began = clock.elapsed();
         let report = self.engine.sync(Scope::Everything).await?;
         let took = clock.elapsed() - began;
-        Ok(Transfer { took, report, requests: self.party.requests.take() })
+        Ok(Transfer { began, took, report, requests: self.party.requests.take() })
     }
 }
 

@@ -21,6 +21,8 @@ pub struct Request {
     pub received: u64,
     /// When the device asked.
     pub asked: Duration,
+    /// When it had a connection; until then it waited for others of the same device.
+    pub connected: Option<Duration>,
     /// When it had the answer; `None` where it stopped waiting.
     pub answered: Option<Duration>,
 }
@@ -55,6 +57,13 @@ pub(super) struct Pending {
 }
 
 impl Pending {
+    /// A connection is there.
+    pub(super) fn connect(&self, at: Duration) {
+        if let Some(request) = self.requests.0.lock().get_mut(self.index) {
+            request.connected = Some(at);
+        }
+    }
+
     /// The answer is there.
     pub(super) fn end(self, at: Duration, received: u64) {
         // The list may have been taken meanwhile; what belonged to it is of no interest any more.
@@ -95,6 +104,7 @@ mod tests {
             sent: 0,
             received: 0,
             asked: Duration::from_millis(asked),
+            connected: Some(Duration::from_millis(asked)),
             answered: answered.map(Duration::from_millis),
         }
     }
