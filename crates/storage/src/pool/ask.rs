@@ -1,5 +1,6 @@
 //! One question to several stores: the fastest first, another when one fails or takes longer than expected.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use futures_util::stream::FuturesUnordered;
 use crate::error::{Result, StorageError};
 
 use super::Shared;
-use super::member::Direction;
+use super::member::{Direction, Expectation, Member};
 use super::piece::{Piece, Placed};
 
 /// An answer is awaited at least so long before another store is asked.
@@ -50,6 +51,25 @@ impl Trail {
 
 type Running<T> = FuturesUnordered<BoxFuture<'static, (Placed, Result<Answer<T>>)>>;
 
+/// A store that was asked, and has not answered.
+#[derive(Debug)]
+struct Asked {
+    placed: Placed,
+    began: Duration,
+    expectation: Expectation,
+    /// When another store is asked, unless that is put off.
+    late_at: Duration,
+    /// Whether it is so late that another store is asked instead.
+    is_given_up: bool,
+}
+
+/// A question that is asked.
+struct Asking<T> {
+    running: Running<T>,
+    asked: Vec<Asked>,
+    bytes: u64,
+}
+
 impl Shared {
     /// Brings stores into the order in which they are to be asked for `bytes` bytes; of equal ones it stays.
     pub(crate) fn rank(&self, candidates: &mut [Placed], bytes: u64) {
@@ -71,28 +91,28 @@ impl Shared {
         question: impl Fn(Placed) -> BoxFuture<'static, Result<Answer<T>>>,
         trail: &mut Trail,
     ) -> Vec<(Placed, T)> {
-        let mut waiting = candidates.iter().copied();
-        let mut running: Running<T> = FuturesUnordered::new();
+        let mut waiting: VecDeque<Placed> = candidates.iter().copied().collect();
+        let mut asking = Asking { running: FuturesUnordered::new(), asked: Vec::new(), bytes };
         let mut found = Vec::new();
-        let mut is_late: BoxFuture<'static, ()> = Box::pin(pending());
         loop {
-            let mut is_new = false;
-            while found.len() + running.len() < wanted
-                && let Some(placed) = waiting.next()
+            while found.len() + asking.waited_for().count() < wanted
+                && let Some(placed) = waiting.pop_front()
             {
-                start(&running, placed, &question);
-                is_new = true;
+                self.start(&mut asking, placed, question(placed));
             }
-            if found.len() >= wanted || running.is_empty() {
+            if found.len() >= wanted || asking.running.is_empty() {
                 return found;
             }
-            if is_new {
-                is_late = self.patience(candidates, bytes);
-            }
-            match select(running.next(), is_late).await {
-                Either::Left((answer, rest)) => {
-                    is_late = rest;
+            let is_late: BoxFuture<'static, ()> = match asking.next_late() {
+                Some(at) if !waiting.is_empty() => {
+                    self.clock.sleep(at.saturating_sub(self.clock.elapsed()))
+                }
+                _ => Box::pin(pending()),
+            };
+            match select(asking.running.next(), is_late).await {
+                Either::Left((answer, _)) => {
                     let (placed, result) = answer.expect("something is running");
+                    asking.asked.retain(|asked| asked.placed != placed);
                     match result {
                         Ok(Answer::Found(value)) => found.push((placed, value)),
                         Ok(Answer::Absent) => trail.absent.push(placed),
@@ -100,34 +120,66 @@ impl Shared {
                         Err(error) => trail.failed.push((placed.0, error)),
                     }
                 }
-                Either::Right(_) => match waiting.next() {
-                    Some(placed) => {
-                        start(&running, placed, &question);
-                        is_late = self.patience(candidates, bytes);
-                    }
-                    None => is_late = Box::pin(pending()),
-                },
+                Either::Right(_) => self.give_up_late(&mut asking, &waiting),
             }
         }
     }
 
-    /// Waits as long as the answer of a good candidate should take.
-    fn patience(&self, candidates: &[Placed], bytes: u64) -> BoxFuture<'static, ()> {
+    fn start<T: Send + 'static>(
+        &self,
+        asking: &mut Asking<T>,
+        placed: Placed,
+        answer: BoxFuture<'static, Result<Answer<T>>>,
+    ) {
+        let began = self.clock.elapsed();
+        let expectation = self.members[placed.0].expectation(asking.bytes);
+        let late_at = began + self.patience(placed.0, expectation);
+        let asked = Asked { placed, began, expectation, late_at, is_given_up: false };
+        asking.asked.push(asked);
+        asking.running.push(Box::pin(async move { (placed, answer.await) }));
+    }
+
+    /// Goes on without those that are late by what is known of them now, and puts the others off. What they say still counts.
+    fn give_up_late<T>(&self, asking: &mut Asking<T>, waiting: &VecDeque<Placed>) {
         let now = self.clock.elapsed();
-        let expected =
-            candidates.iter().map(|(member, _)| self.members[*member].expected(bytes, now));
-        let expected = expected.min().unwrap_or_default();
-        self.clock.sleep((expected * PATIENCE_FACTOR).max(PATIENCE_MIN))
+        let next = waiting.front().map(|(member, _)| &self.members[*member]);
+        let next = next.filter(|member| member.is_known());
+        let expected = next.map(|member| member.expected(member.expectation(asking.bytes), now));
+        for asked in asking.asked.iter_mut().filter(|asked| asked.late_at <= now) {
+            let late_at = asked.began + self.patience(asked.placed.0, asked.expectation);
+            let took = now - asked.began;
+            if late_at > now {
+                // The line is thinner than it seemed, and the bytes before are still on it.
+                asked.late_at = late_at;
+            } else if expected.is_some_and(|expected| expected > took * 2) {
+                // Whoever else has it is busier still.
+                asked.late_at = now + took;
+            } else {
+                asked.is_given_up = true;
+            }
+        }
+    }
+
+    /// Returns how long a store is given for an answer before another one is asked, too. Of a store that has never answered
+    /// as much is expected as of the slowest that has.
+    fn patience(&self, member: usize, expectation: Expectation) -> Duration {
+        let now = self.clock.elapsed();
+        let expected = |member: &Member| member.expected(expectation, now);
+        let own = &self.members[member];
+        let of_others = || self.members.iter().filter(|other| other.is_known()).map(expected).max();
+        let known = if own.is_known() { None } else { of_others() };
+        (known.unwrap_or_else(|| expected(own)) * PATIENCE_FACTOR).max(PATIENCE_MIN)
     }
 }
 
-fn start<T: Send + 'static>(
-    running: &Running<T>,
-    placed: Placed,
-    question: &impl Fn(Placed) -> BoxFuture<'static, Result<Answer<T>>>,
-) {
-    let answer = question(placed);
-    running.push(Box::pin(async move { (placed, answer.await) }));
+impl<T> Asking<T> {
+    fn waited_for(&self) -> impl Iterator<Item = &Asked> {
+        self.asked.iter().filter(|asked| !asked.is_given_up)
+    }
+
+    fn next_late(&self) -> Option<Duration> {
+        self.waited_for().map(|asked| asked.late_at).min()
+    }
 }
 
 fn is_parity(piece: Piece) -> bool {

@@ -11,15 +11,18 @@ use crate::object_store::ObjectStore;
 
 use super::pulse::Pulse;
 
-/// What is expected of a store that was not asked for long.
-const LATENCY_AT_FIRST: f64 = 0.05;
-const BYTE_AT_FIRST: f64 = 5e-7;
+/// What is expected of a store that nothing is known of: to ask another one too early costs both their lines.
+const LATENCY_AT_FIRST: f64 = 0.3;
+const BYTE_AT_FIRST: f64 = 2e-7;
 
 /// How much a new measurement counts against the old ones.
 const WEIGHT: f64 = 0.25;
 
-/// Answers of fewer bytes tell the latency, others the rate.
-const SMALL_ANSWER: u64 = 16 << 10;
+/// Answers of at most so many bytes, with no more before them, tell the latency. Latencies vary by more than these bytes take.
+const SMALL_ANSWER: u64 = 256 << 10;
+
+/// The part of an answer's time that is taken for the moving of its bytes at least.
+const MOVING_MIN: f64 = 0.25;
 
 /// What was measured loses half of its meaning in this time: a slow store is tried again some day.
 const MEMORY_SECONDS: f64 = 60.0;
@@ -58,12 +61,38 @@ struct Health {
 }
 
 impl Health {
-    fn time(&self, bytes: u64, now: Duration, latency: f64, byte: f64) -> Duration {
-        let latency = faded(self.latency, latency, now);
-        let byte = faded(self.byte, byte, now);
-        let queue = (self.bytes_under_way + bytes) as f64;
-        Duration::from_secs_f64((latency + queue * byte).clamp(0.0, 3600.0))
+    /// Returns how long an answer takes whose bytes are the last of so many on the line.
+    fn time(&self, bytes: u64, now: Duration) -> Duration {
+        let latency = faded(self.latency, LATENCY_AT_FIRST, now);
+        let byte = faded(self.byte, BYTE_AT_FIRST, now);
+        seconds(latency + bytes as f64 * byte)
     }
+
+    fn learn(&mut self, bytes: u64, before: u64, taken: f64, now: Duration) {
+        let all = bytes + before;
+        if all <= SMALL_ANSWER {
+            let byte = self.byte.map_or(0.0, |(byte, _)| byte);
+            let latency = (taken - all as f64 * byte).max(taken * MOVING_MIN);
+            learn(&mut self.latency, latency, LATENCY_AT_FIRST, now);
+        } else if bytes > SMALL_ANSWER {
+            // Without a latency all of it counts, and the more bytes were on the line the less that is wrong.
+            let latency = self.latency.map_or(0.0, |(latency, _)| latency);
+            let moving = (taken - latency).max(taken * MOVING_MIN);
+            learn(&mut self.byte, moving / all as f64, BYTE_AT_FIRST, now);
+        }
+        // Else it waited for others, and says little.
+    }
+}
+
+fn seconds(seconds: f64) -> Duration {
+    Duration::from_secs_f64(seconds.clamp(0.0, 3600.0))
+}
+
+/// What can be expected of a call while it is under way: how long it takes, if the store is as good as it is known to be.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Expectation {
+    /// The bytes of the answer, and those that were on the line before.
+    bytes: u64,
 }
 
 /// Since when a store fails.
@@ -96,15 +125,30 @@ impl Member {
         Self { id, name, store, health: Mutex::default(), pulse: Mutex::default() }
     }
 
-    /// Returns how long an answer of `bytes` bytes is going to take, behind what is under way.
-    pub(crate) fn expected(&self, bytes: u64, now: Duration) -> Duration {
-        self.health.lock().time(bytes, now, LATENCY_AT_FIRST, BYTE_AT_FIRST)
+    /// Returns what can be expected of a call for `bytes` bytes that begins now, behind what is under way.
+    pub(crate) fn expectation(&self, bytes: u64) -> Expectation {
+        Expectation { bytes: self.health.lock().bytes_under_way + bytes }
     }
 
-    /// Returns how long an answer may take at best, for comparing stores: one that was not asked for long may have become
-    /// faster.
+    /// Returns how long a call should take, by what is known of the store now.
+    pub(crate) fn expected(&self, expectation: Expectation, now: Duration) -> Duration {
+        self.health.lock().time(expectation.bytes, now)
+    }
+
+    /// Tells whether the store has answered anything yet.
+    pub(crate) fn is_known(&self) -> bool {
+        let health = self.health.lock();
+        health.latency.is_some() || health.byte.is_some()
+    }
+
+    /// Returns how long an answer may take at best, behind what is under way, for comparing stores: one that was not asked for
+    /// long may have become faster. What nothing is known of is hoped to be quick with little, and as good as most with much.
     pub(crate) fn hoped(&self, bytes: u64, now: Duration) -> Duration {
-        self.health.lock().time(bytes, now, 0.0, 0.0)
+        let health = self.health.lock();
+        let latency = faded(health.latency, 0.0, now);
+        let best = health.byte.map_or(BYTE_AT_FIRST, |(byte, _)| byte.min(BYTE_AT_FIRST));
+        let byte = faded(health.byte, best, now);
+        seconds(latency + (health.bytes_under_way + bytes) as f64 * byte)
     }
 
     /// Looks at what is known of the store's silence, or changes it.
@@ -153,14 +197,7 @@ impl UnderWay<'_> {
             Direction::Read => health.reading = Trouble::default(),
             Direction::Write => health.writing = Trouble::default(),
         }
-        if bytes <= SMALL_ANSWER {
-            learn(&mut health.latency, seconds, LATENCY_AT_FIRST, now);
-        } else {
-            let latency = faded(health.latency, LATENCY_AT_FIRST, now);
-            let moving = (seconds - latency).max(seconds / 10.0);
-            let byte = moving / (bytes + self.bytes_before) as f64;
-            learn(&mut health.byte, byte, BYTE_AT_FIRST, now);
-        }
+        health.learn(bytes, self.bytes_before, seconds, now);
     }
 
     /// Learns from a failure; those that say nothing about the store are ignored.
@@ -233,19 +270,49 @@ mod tests {
     fn what_was_measured_is_expected_and_forgotten_in_time() {
         let member = member();
         member.begin(Direction::Read, 0, at(0)).answered(0, at(2));
-        assert_eq!(member.expected(0, at(2)), at(2));
-        assert!(member.expected(0, at(62)) < Duration::from_millis(1100));
-        assert!(member.expected(0, at(3600)) < Duration::from_millis(60));
+        let expected = |now| member.expected(member.expectation(0), now);
+        assert_eq!(expected(at(2)), at(2));
+        assert_eq!(expected(at(62)), Duration::from_millis(1150));
+        assert!(expected(at(3600)) < Duration::from_millis(310));
+        assert!(member.hoped(0, at(3600)) < Duration::from_millis(10));
     }
 
     #[test]
     fn calls_under_way_make_the_next_one_slower() {
         let member = member();
-        let idle = member.expected(1 << 20, at(0));
+        member.begin(Direction::Read, 0, at(0)).answered(0, at(0));
+        let expected = || member.expected(member.expectation(1 << 20), at(0));
+        let idle = expected();
         let under_way = member.begin(Direction::Read, 8 << 20, at(0));
-        assert!(member.expected(1 << 20, at(0)) > 5 * idle);
+        assert!(expected() > 5 * idle);
+        assert!(member.hoped(1 << 20, at(0)) > 5 * idle, "though its rate is not known");
         drop(under_way);
-        assert_eq!(member.expected(1 << 20, at(0)), idle);
+        assert_eq!(expected(), idle);
+    }
+
+    #[test]
+    fn small_answers_say_nothing_about_the_rate_and_large_ones_nothing_about_the_latency() {
+        let member = member();
+        member.begin(Direction::Read, 100, at(0)).answered(100, at(1));
+        // A second more or less for the latency must not make a small answer look like a slow line.
+        member.begin(Direction::Read, 65536, at(1)).answered(65536, at(3));
+        let large = member.expectation(100 << 20);
+        assert!(member.expected(large, at(3)) < at(30));
+        member.begin(Direction::Read, 64 << 20, at(3)).answered(64 << 20, at(20));
+        assert!(member.expected(member.expectation(0), at(20)) < at(2));
+        assert!(member.expected(large, at(20)) > at(20));
+    }
+
+    #[test]
+    fn call_that_began_behind_others_is_expected_after_them() {
+        let member = member();
+        member.begin(Direction::Read, 0, at(0)).answered(0, at(0));
+        member.begin(Direction::Read, 1 << 20, at(0)).answered(1 << 20, at(1));
+        let others = member.begin(Direction::Read, 9 << 20, at(1));
+        let behind = member.expectation(1 << 20);
+        assert_eq!(member.expected(behind, at(1)).as_secs(), 10);
+        drop(others);
+        assert_eq!(member.expected(behind, at(1)).as_secs(), 10, "from its own beginning");
     }
 
     #[test]

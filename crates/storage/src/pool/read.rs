@@ -21,8 +21,8 @@ use super::block::{
 use super::member::Direction;
 use super::piece::{Piece, Placed};
 
-/// How large an object is taken for before any was read.
-pub(crate) const SIZE_AT_FIRST: u64 = 1 << 20;
+/// How large an object is taken for before any was read: most bytes are in packs.
+pub(crate) const SIZE_AT_FIRST: u64 = 4 << 20;
 
 /// How much one object counts for how large the next is taken: one part in so many.
 const SIZE_MEMORY: u64 = 8;

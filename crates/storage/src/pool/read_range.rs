@@ -250,7 +250,8 @@ impl BlockPart {
     }
 
     fn expected(&self, shared: &Shared) -> std::time::Duration {
-        shared.members[self.member].expected(self.length(), shared.clock.elapsed())
+        let member = &shared.members[self.member];
+        member.expected(member.expectation(self.length()), shared.clock.elapsed())
     }
 
     async fn read(self, shared: &Shared) -> Result<Bytes, NotThere> {

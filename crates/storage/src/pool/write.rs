@@ -283,7 +283,10 @@ impl Write {
         let now = self.shared.clock.elapsed();
         let bytes = self.cuts.iter().map(|cut| cut.bytes.len() as u64).max().unwrap_or_default();
         let members = self.shared.members.iter();
-        let expected = members.map(|member| member.expected(bytes, now)).min().unwrap_or_default();
+        let expected = members
+            .map(|member| member.expected(member.expectation(bytes), now))
+            .min()
+            .unwrap_or_default();
         self.shared.clock.sleep((expected * PATIENCE_FACTOR).max(PATIENCE_MIN))
     }
 }
