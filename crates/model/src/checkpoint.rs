@@ -33,9 +33,18 @@ type Pair = (Vec<u8>, Vec<u8>);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Page {
     /// 0 for entries of the map; above, the values are the ids of pages one level down.
-    pub level: u8,
+    level: u8,
     /// Keys and values in the order of the keys. Above level 0 a key is the first key of the page below.
-    pub entries: Vec<(Vec<u8>, Vec<u8>)>,
+    entries: Vec<Pair>,
+}
+
+impl Page {
+    /// Returns the pages that this one lists.
+    pub fn children(&self) -> impl DoubleEndedIterator<Item = PageId> {
+        let listed = self.entries.iter().filter(|_| self.level > 0);
+        let id = |(_, child): &Pair| child.as_slice().try_into().expect("it was looked at");
+        listed.map(move |pair| PageId::from_bytes(id(pair)))
+    }
 }
 
 /// The state of a workspace at one entry.
@@ -73,50 +82,18 @@ pub struct PackPlace {
     pub inline_seq: Option<u64>,
 }
 
-/// Why a hash tree cannot be read.
-#[derive(Debug, thiserror::Error)]
-pub enum PageError<E> {
-    /// A page could not be fetched.
-    #[error("page {page} cannot be fetched: {source}")]
-    Fetch {
-        /// The page.
-        page: PageId,
-        /// Why.
-        source: E,
-    },
-    /// A page is not what its id says.
-    #[error("page {page} is damaged: {reason}")]
-    Damaged {
-        /// The page.
-        page: PageId,
-        /// What is wrong.
-        reason: String,
-    },
-}
-
 /// Returns the id of an encoded page.
 pub fn page_id(encoded: &[u8]) -> PageId {
     PageId::from_bytes(*blake3::hash(encoded).as_bytes())
 }
 
-/// Builds the hash tree of a sorted map and returns the id of its topmost page. Every page goes to `store`,
-/// lower levels first.
-///
-/// # Errors
-/// Those of `store`.
-pub fn build_pages<E>(
-    entries: impl IntoIterator<Item = Pair>,
-    mut store: impl FnMut(PageId, Vec<u8>) -> Result<(), E>,
-) -> Result<PageId, E> {
-    build_stored_pages(entries, |page| Ok(page), &mut store)
-}
-
-/// Builds the hash tree as [`build_pages`] does, of pages in the form in which they are stored: `seal` gets the encoding
-/// of a page and returns that. Equal pages must have equal forms.
+/// Builds the hash tree of a sorted map and returns the id of its topmost page. Every page goes to `store`, lower levels
+/// first, in the form in which it is stored: `seal` gets the encoding of a page and returns that. Equal pages must have
+/// equal forms.
 ///
 /// # Errors
 /// Those of `seal` and `store`.
-pub fn build_stored_pages<E>(
+pub fn build_pages<E>(
     entries: impl IntoIterator<Item = Pair>,
     seal: impl Fn(Vec<u8>) -> Result<Vec<u8>, E>,
     mut store: impl FnMut(PageId, Vec<u8>) -> Result<(), E>,
@@ -178,45 +155,50 @@ fn ends_page(level: u8, key: &[u8]) -> bool {
     u64::from_le_bytes(word.try_into().expect("eight bytes")) % PAGE_ENTRIES_AVERAGE == 0
 }
 
-/// Reads a hash tree in the order of its keys.
-///
-/// # Errors
-/// [`PageError`]; every page is checked against its id, its level and the order of its keys.
-pub fn read_pages<E>(
-    top: PageId,
-    mut fetch: impl FnMut(PageId) -> Result<Vec<u8>, E>,
-    mut visit: impl FnMut(&[u8], &[u8]) -> Result<(), E>,
-) -> Result<(), PageError<E>> {
-    let mut pending = vec![(top, None)];
-    let mut last_key: Option<Vec<u8>> = None;
-    while let Some((id, level)) = pending.pop() {
-        let damaged = |reason: String| PageError::Damaged { page: id, reason };
-        let encoded = fetch(id).map_err(|source| PageError::Fetch { page: id, source })?;
-        if page_id(&encoded) != id {
-            return Err(damaged("its bytes have another hash".to_owned()));
-        }
-        let page: Page = decode_message(&encoded).map_err(|error| damaged(error.to_string()))?;
+/// A way through a hash tree in the order of its keys, for whoever fetches the pages.
+#[derive(Debug)]
+pub struct PageWalk {
+    /// The pages to come, the next one last, and their levels; that of the topmost is not known.
+    pending: Vec<(PageId, Option<u8>)>,
+    last_key: Option<Vec<u8>>,
+}
+
+impl PageWalk {
+    /// Begins at the topmost page.
+    pub fn new(top: PageId) -> Self {
+        Self { pending: vec![(top, None)], last_key: None }
+    }
+
+    /// Returns the page that is wanted now; nothing at the end.
+    pub fn wanted(&self) -> Option<PageId> {
+        self.pending.last().map(|(id, _)| *id)
+    }
+
+    /// Takes the encoding of the wanted page, which the caller has compared with its id. Returns its entries, which are
+    /// none where it lists other pages.
+    ///
+    /// # Errors
+    /// [`DecodeError`], also where the page is at another place than in the tree of a sorted map.
+    pub fn take(&mut self, encoded: &[u8]) -> Result<Vec<Pair>, DecodeError> {
+        let page: Page = decode_message(encoded)?;
+        let end = Decoder::new(&[]);
+        let level = self.pending.pop().and_then(|(_, level)| level);
         if level.is_some_and(|level| level != page.level) {
-            return Err(damaged("it has the wrong level".to_owned()));
+            return Err(end.invalid("checkpoint page", "it has the wrong level"));
         }
         if page.level > 0 {
-            for (_, child) in page.entries.iter().rev() {
-                let child = child.as_slice().try_into();
-                let child =
-                    child.map_err(|_| damaged("a page id has the wrong length".to_owned()))?;
-                pending.push((PageId::from_bytes(child), Some(page.level - 1)));
-            }
-            continue;
+            let below = page.children().rev().map(|child| (child, Some(page.level - 1)));
+            self.pending.extend(below);
+            return Ok(Vec::new());
         }
-        for (key, value) in &page.entries {
-            if last_key.as_ref().is_some_and(|last| last >= key) {
-                return Err(damaged("its keys are not in order".to_owned()));
-            }
-            last_key = Some(key.clone());
-            visit(key, value).map_err(|source| PageError::Fetch { page: id, source })?;
+        if let (Some(last), Some((first, _))) = (&self.last_key, page.entries.first())
+            && last >= first
+        {
+            return Err(end.invalid("checkpoint page", "its keys come too late"));
         }
+        self.last_key = page.entries.last().map(|(key, _)| key.clone()).or(self.last_key.take());
+        Ok(page.entries)
     }
-    Ok(())
 }
 
 /// Returns the map entry of a node.
@@ -262,10 +244,17 @@ impl Decode for Page {
     fn decode(decoder: &mut Decoder<'_>) -> Result<Self, DecodeError> {
         let level = decoder.unsigned_max(u64::from(PAGE_LEVELS_MAX - 1))? as u8;
         let count = decoder.unsigned_max(PAGE_ENTRIES_MAX as u64)?;
-        let mut entries = Vec::new();
+        let mut entries: Vec<Pair> = Vec::new();
         for _ in 0..count {
-            let key = decoder.byte_string(KEY_LENGTH_MAX)?.to_vec();
-            entries.push((key, decoder.byte_string(VALUE_LENGTH_MAX)?.to_vec()));
+            let key = decoder.byte_string(KEY_LENGTH_MAX)?;
+            if entries.last().is_some_and(|(last, _)| last.as_slice() >= key) {
+                return Err(decoder.invalid("checkpoint page", "its keys are in no order"));
+            }
+            let value = decoder.byte_string(VALUE_LENGTH_MAX)?;
+            if level > 0 && value.len() != PageId::from_bytes([0; 32]).as_bytes().len() {
+                return Err(decoder.invalid("checkpoint page", "it lists what is no page"));
+            }
+            entries.push((key.to_vec(), value.to_vec()));
         }
         Ok(Self { level, entries })
     }
@@ -363,9 +352,9 @@ mod tests {
     fn stored(map: &BTreeMap<Vec<u8>, Vec<u8>>) -> (PageId, HashMap<PageId, Vec<u8>>) {
         let mut pages = HashMap::new();
         let entries = map.iter().map(|(key, value)| (key.clone(), value.clone()));
-        let Ok(top) = build_pages(entries, |id, page| {
+        let Ok(top) = build_pages(entries, Ok::<_, Infallible>, |id, page| {
             pages.insert(id, page);
-            Ok::<_, Infallible>(())
+            Ok(())
         });
         (top, pages)
     }
@@ -373,13 +362,11 @@ mod tests {
     fn read(
         top: PageId,
         pages: &HashMap<PageId, Vec<u8>>,
-    ) -> Result<BTreeMap<Vec<u8>, Vec<u8>>, PageError<String>> {
-        let mut map = BTreeMap::new();
-        let fetch = |id: PageId| pages.get(&id).cloned().ok_or_else(|| "absent".to_owned());
-        read_pages(top, fetch, |key, value| {
-            map.insert(key.to_vec(), value.to_vec());
-            Ok(())
-        })?;
+    ) -> Result<BTreeMap<Vec<u8>, Vec<u8>>, DecodeError> {
+        let (mut walk, mut map) = (PageWalk::new(top), BTreeMap::new());
+        while let Some(id) = walk.wanted() {
+            map.extend(walk.take(&pages[&id])?);
+        }
         Ok(map)
     }
 
@@ -403,14 +390,34 @@ mod tests {
     }
 
     #[test]
-    fn changed_byte_in_any_page_is_noticed() {
+    fn page_at_the_place_of_another_is_noticed() {
         let (top, pages) = stored(&map(2_000));
-        for id in pages.keys() {
-            let mut damaged = pages.clone();
-            damaged.get_mut(id).expect("present")[5] ^= 1;
-            assert!(
-                matches!(read(top, &damaged), Err(PageError::Damaged { page, .. }) if page == *id)
-            );
+        let leaves: Vec<_> = pages.keys().filter(|id| **id != top).collect();
+        assert!(leaves.len() > 2);
+        for leaf in &leaves {
+            for other in pages.keys().filter(|other| other != leaf) {
+                let mut swapped = pages.clone();
+                swapped.insert(**leaf, pages[other].clone());
+                // What was in its place is missing, which the hash of the page tells; here the order does, or the level.
+                if let Ok(read) = read(top, &swapped) {
+                    panic!("{} entries with {other} in the place of {leaf}", read.len());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn page_without_order_or_with_wrong_children_is_refused() {
+        let pair = |key: u8, length: usize| (vec![key], vec![0; length]);
+        for (level, entries, is_page) in [
+            (0, vec![pair(1, 3), pair(2, 0)], true),
+            (0, vec![pair(2, 3), pair(1, 3)], false),
+            (0, vec![pair(1, 3), pair(1, 3)], false),
+            (1, vec![pair(1, 32)], true),
+            (1, vec![pair(1, 31)], false),
+        ] {
+            let page = encode_message(&Page { level, entries });
+            assert_eq!(decode_message::<Page>(&page).is_ok(), is_page);
         }
     }
 }

@@ -4,9 +4,8 @@ use std::collections::BTreeSet;
 
 use bytes::Bytes;
 use model::checkpoint::{
-    Checkpoint, Page, build_stored_pages, decode_entry, decode_pack_entry, node_entry, pack_entry,
+    Checkpoint, PageWalk, build_pages, decode_entry, decode_pack_entry, node_entry, pack_entry,
 };
-use model::codec::decode_message;
 use model::{Head, NodeId, PackRef, PageId, TreeNode, TreeStore};
 use storage::ObjectKey;
 
@@ -71,20 +70,13 @@ impl Engine {
         top: PageId,
         mut take: impl FnMut(&mut State, &[u8], &[u8]) -> Result<()>,
     ) -> Result<()> {
-        let mut pending = vec![top];
-        while let Some(id) = pending.pop() {
+        let mut walk = PageWalk::new(top);
+        while let Some(id) = walk.wanted() {
             let bytes = self.environment.store.read_page(id).await?;
             self.report.received_bytes += bytes.len() as u64;
-            let page: Page = decode_message(&self.keys.open_page(&bytes)?)?;
-            if page.level > 0 {
-                for (_, child) in page.entries.iter().rev() {
-                    let mut decoder = model::codec::Decoder::new(child);
-                    pending.push(PageId::from_bytes(decoder.array()?));
-                }
-                continue;
-            }
+            let entries = walk.take(&self.keys.open_page(&bytes)?)?;
             self.state.transaction(|state| {
-                page.entries.iter().try_for_each(|(key, value)| take(state, key, value))
+                entries.iter().try_for_each(|(key, value)| take(state, key, value))
             })?;
         }
         Ok(())
@@ -123,9 +115,9 @@ impl Engine {
         let (mut failed, mut pack_failed) = (None, None);
         let seal = |page| Ok(self.keys.seal_page(page)?);
         let rows = until_error(NodeRows::new(&self.state), &mut failed);
-        let nodes = build_stored_pages(rows, seal, &mut keep)?;
+        let nodes = build_pages(rows, seal, &mut keep)?;
         let rows = until_error(PackRows::new(&self.state), &mut pack_failed);
-        let packs = build_stored_pages(rows, seal, &mut keep)?;
+        let packs = build_pages(rows, seal, &mut keep)?;
         if let Some(error) = failed.or(pack_failed) {
             return Err(error);
         }

@@ -10,7 +10,7 @@ use std::collections::{BTreeSet, HashSet};
 use content::pack::RecordOpener;
 use content::{FinishedPack, PackIndex, PackWriter};
 use model::checkpoint::Page;
-use model::codec::{Decoder, decode_message};
+use model::codec::decode_message;
 use model::environment::random_bytes;
 use model::{NodeId, NodeKind, OpId, PackId, PackRef, PageId};
 use storage::ObjectKey;
@@ -216,9 +216,7 @@ impl Engine {
             };
             let Ok(plain) = self.keys.open_page(&read) else { continue };
             let Ok(page) = decode_message::<Page>(&plain) else { continue };
-            for (_, child) in page.entries.iter().filter(|_| page.level > 0) {
-                waiting.extend(Decoder::new(child).array().map(PageId::from_bytes));
-            }
+            waiting.extend(page.children());
         }
         Ok(pages)
     }
