@@ -1,4 +1,4 @@
-//! Emulated clouds: stores whose requests take the time of a known service, in virtual or in real time.
+//! Emulated clouds: stores whose requests take the time of a known service, in virtual time.
 //!
 //! *Participants*: a [`Cloud`] holds the objects of one service; every device has its own [`CloudStore`], its way to it.
 //! *Goals*: figures over five services that repeat to the last digit: time comes from a clock that enters as an argument,

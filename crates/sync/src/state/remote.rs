@@ -80,31 +80,12 @@ impl State {
         )
     }
 
-    /// Returns the living nodes of a directory in the order of their names.
-    ///
-    /// # Errors
-    /// [`SyncError::Database`], [`SyncError::Decode`].
-    pub fn remote_children(&self, parent: &NodeId) -> Result<Vec<(NodeId, TreeNode)>> {
-        let sql = "SELECT node, body FROM remote WHERE parent = ? AND alive = 1 ORDER BY name";
-        self.remote_rows(sql, [parent.as_bytes()])
-    }
-
     /// Returns the living nodes that are marked as one side of a conflict.
     ///
     /// # Errors
     /// [`SyncError::Database`], [`SyncError::Decode`].
     pub fn remote_conflicts(&self) -> Result<Vec<(NodeId, TreeNode)>> {
         self.remote_rows("SELECT node, body FROM remote WHERE conflict = 1", [])
-    }
-
-    /// Returns the deleted nodes that were in a directory.
-    ///
-    /// # Errors
-    /// [`SyncError::Database`], [`SyncError::Decode`].
-    pub fn remote_deleted(&self, parent: &NodeId) -> Result<Vec<(NodeId, TreeNode)>> {
-        let sql = "SELECT node, body FROM remote WHERE alive = 0 AND parent = ? ORDER BY name";
-        let rows = self.remote_rows(sql, [parent.as_bytes()])?;
-        Ok(rows.into_iter().filter(|(_, node)| node.state == NodeState::Deleted).collect())
     }
 
     /// Returns up to `limit` nodes after `after` in the order of their ids.

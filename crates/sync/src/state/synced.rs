@@ -92,23 +92,6 @@ impl State {
         Ok(found)
     }
 
-    /// Returns all rows that lie directly or indirectly in a directory, with it, parents first.
-    ///
-    /// # Errors
-    /// [`crate::SyncError::Database`], [`crate::SyncError::Decode`].
-    pub fn synced_below(&self, directory: SyncedNode) -> Result<Vec<SyncedNode>> {
-        let mut found = vec![directory];
-        let mut next = 0;
-        while next < found.len() {
-            if found[next].record.kind.is_directory() {
-                let children = self.synced_children(&found[next].node)?;
-                found.extend(children);
-            }
-            next += 1;
-        }
-        Ok(found)
-    }
-
     /// Gives every row to `visit`.
     ///
     /// # Errors
@@ -223,26 +206,6 @@ impl State {
     /// [`crate::SyncError::Database`].
     pub fn clear_synced(&mut self) -> Result<()> {
         self.run("DELETE FROM synced", [])
-    }
-
-    /// Returns the nodes that a commit proposes.
-    ///
-    /// # Errors
-    /// [`crate::SyncError::Database`].
-    pub fn pending_nodes(&self, op_id: &OpId) -> Result<Vec<NodeId>> {
-        self.rows("SELECT node FROM synced WHERE pending = ?", [op_id.as_bytes()], |row| {
-            Ok(NodeId::from_bytes(id_column(row, 0)?))
-        })
-    }
-
-    /// Tells whether any row waits for the answer to its commit.
-    ///
-    /// # Errors
-    /// [`crate::SyncError::Database`].
-    pub fn has_pending(&self) -> Result<bool> {
-        Ok(self
-            .row("SELECT 1 FROM synced WHERE pending IS NOT NULL LIMIT 1", [], |_| Ok(()))?
-            .is_some())
     }
 
     /// Marks the row of a node as accepted by the log. Returns whether the row was still that of the commit.

@@ -1,4 +1,4 @@
-//! The time of a measurement: that of the runtime, which is either real or jumps whenever everybody waits.
+//! The time of a measurement: that of a runtime whose clock jumps whenever everybody waits.
 //!
 //! The worlds of this crate have an executor of their own, which knows no background work: what is spawned there stands
 //! still. Figures need it to go on, so they run on tokio, with its clock stopped.
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use model::{Clock, Timestamp};
-use tokio::runtime::{Builder, Runtime};
+use tokio::runtime::Builder;
 use tokio::time::Instant;
 
 /// The wall time at the beginning of every measurement, in seconds since 1970.
@@ -44,17 +44,9 @@ impl Clock for RuntimeClock {
     }
 }
 
-fn runtime(is_virtual: bool) -> Runtime {
-    let built = Builder::new_current_thread().enable_time().start_paused(is_virtual).build();
-    built.expect("a thread and a timer are there")
-}
-
 /// Runs `work` in virtual time: it takes no longer than its computing does, and its clock shows the time that it waited.
 pub fn in_virtual_time<T>(work: impl AsyncFnOnce(Arc<dyn Clock>) -> T) -> T {
-    runtime(true).block_on(async { work(RuntimeClock::start()).await })
-}
-
-/// Runs `work` in real time.
-pub fn in_real_time<T>(work: impl AsyncFnOnce(Arc<dyn Clock>) -> T) -> T {
-    runtime(false).block_on(async { work(RuntimeClock::start()).await })
+    let built = Builder::new_current_thread().enable_time().start_paused(true).build();
+    let runtime = built.expect("a thread and a timer are there");
+    runtime.block_on(async { work(RuntimeClock::start()).await })
 }
