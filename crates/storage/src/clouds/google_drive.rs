@@ -162,7 +162,7 @@ impl GoogleDrive {
     async fn make_folder(&self, parent: &str, name: &str) -> Result<String> {
         let order = json!({"name": name, "mimeType": FOLDER, "parents": [parent]});
         let mut url = self.files.clone();
-        url.set_query(Some("fields=id"));
+        url.set_query(Some("fields=id,trashed"));
         let response = self
             .client
             .send(|http, token| http.post(url.clone()).bearer_auth(token).json(&order))
@@ -170,12 +170,20 @@ impl GoogleDrive {
         self.made(response).await
     }
 
+    /// Returns the id of what was made or written. In a folder that somebody has put into the bin it is in the bin, too, and
+    /// Google removes it after thirty days: it does not count as stored.
     async fn made(&self, response: Response) -> Result<String> {
-        if response.status() != StatusCode::OK {
+        if !response.status().is_success() {
             return Err(self.refused(response).await);
         }
         let found: Found = self.client.json(response).await?;
-        Ok(found.id)
+        match found.trashed {
+            false => Ok(found.id),
+            true => Err(StorageError::NotReachable {
+                store: self.client.describe(),
+                detail: "a folder of it is in the bin".to_owned(),
+            }),
+        }
     }
 
     async fn folders_in(&self, parent: &str, name: Option<&str>) -> Result<Vec<Found>> {
@@ -331,7 +339,7 @@ impl GoogleDrive {
         metadata: &Value,
         bytes: &Bytes,
     ) -> Result<String> {
-        url.set_query(Some("uploadType=multipart&fields=id"));
+        url.set_query(Some("uploadType=multipart&fields=id,trashed"));
         let mut body = format!(
             "--{BOUNDARY}\r\nContent-Type: application/json; charset=UTF-8\r\n\r\n{metadata}\r\n\
              --{BOUNDARY}\r\nContent-Type: {BYTES}\r\n\r\n"
@@ -358,7 +366,7 @@ impl GoogleDrive {
         metadata: &Value,
         bytes: Bytes,
     ) -> Result<String> {
-        url.set_query(Some("uploadType=resumable&fields=id"));
+        url.set_query(Some("uploadType=resumable&fields=id,trashed"));
         let response = self
             .client
             .send(|http, token| {
@@ -390,22 +398,13 @@ impl GoogleDrive {
                 Err(error) => return Err(error),
             };
             if response.status() != StatusCode::PERMANENT_REDIRECT {
-                return self.uploaded(response).await;
+                return self.made(response).await;
             }
             let next = next_of(&response);
             breaks += usize::from(next <= start && start > 0);
             start = next.min(bytes.len() - 1);
         }
         Err(self.client.invalid("an upload that does not end"))
-    }
-
-    /// As [`Self::made`], for the answer to the last part.
-    async fn uploaded(&self, response: Response) -> Result<String> {
-        if !response.status().is_success() {
-            return Err(self.refused(response).await);
-        }
-        let found: Found = self.client.json(response).await?;
-        Ok(found.id)
     }
 
     async fn put_part(&self, session: &Url, range: String, body: Bytes) -> Result<Response> {

@@ -1,6 +1,6 @@
 //! What a service keeps: folders and files with ids, and lists that know of changes later.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 
@@ -31,6 +31,8 @@ impl Node {
 pub(crate) struct Disk {
     nodes: BTreeMap<u64, Node>,
     lists: u64,
+    /// What was put into the bin, and all that is in it is there, too.
+    pub(crate) bin: BTreeSet<u64>,
     /// How many lists do not know of a change.
     pub(crate) lag: u64,
 }
@@ -83,6 +85,12 @@ impl Disk {
 
     pub(crate) fn remove(&mut self, id: u64) {
         self.nodes.get_mut(&id).unwrap().died = Some(self.lists);
+    }
+
+    /// Tells whether something is in the bin, or in what is there.
+    pub(crate) fn is_in_bin(&self, id: u64) -> bool {
+        let above = |id: &u64| self.nodes.get(id).map(|node| node.parent);
+        std::iter::successors(Some(id), above).any(|id| self.bin.contains(&id))
     }
 
     /// Lists a folder as it was a while ago.

@@ -37,8 +37,9 @@ fn error(status: u16, reason: &str) -> Reply {
     Reply::json(status, &json!({"error": {"code": status, "errors": errors}}))
 }
 
-fn file(node: &Node) -> Value {
-    let mut file = json!({"id": id_of(node.id), "name": node.name, "trashed": false});
+fn file(disk: &Disk, node: &Node) -> Value {
+    let is_in_bin = disk.is_in_bin(node.id);
+    let mut file = json!({"id": id_of(node.id), "name": node.name, "trashed": is_in_bin});
     if node.content.is_some() {
         file["size"] = json!(node.size().to_string());
     }
@@ -98,9 +99,10 @@ impl Search {
         let mut found: Vec<Node> = self.parents.iter().flat_map(|id| disk.list(*id)).collect();
         found.retain(|node| self.name.as_ref().is_none_or(|name| *name == node.name));
         found.retain(|node| self.is_folder.is_none_or(|is| is == node.content.is_none()));
+        found.retain(|node| !disk.is_in_bin(node.id));
         // Ids grow with the time of creation.
         found.sort_by_key(|node| node.id);
-        found.iter().map(file).collect()
+        found.iter().map(|node| file(disk, node)).collect()
     }
 }
 
@@ -151,7 +153,7 @@ fn finish(disk: &mut Disk, target: Target, bytes: Bytes) -> Reply {
             id
         }
     };
-    Reply::json(200, &json!({"id": id_of(id)}))
+    Reply::json(200, &json!({"id": id_of(id), "trashed": disk.is_in_bin(id)}))
 }
 
 impl GoogleDrive {
@@ -276,7 +278,8 @@ impl Service for GoogleDrive {
                     let parent = order["parents"][0].as_str().and_then(number_of);
                     let name = order["name"].as_str().ok_or("no name")?;
                     let id = account.disk.make(parent.ok_or("no parent")?, name, None);
-                    Ok(Reply::json(200, &json!({"id": id_of(id)})))
+                    let is_in_bin = account.disk.is_in_bin(id);
+                    Ok(Reply::json(200, &json!({"id": id_of(id), "trashed": is_in_bin})))
                 }
                 _ => Err("no such call".to_owned()),
             };
@@ -287,7 +290,7 @@ impl Service for GoogleDrive {
         };
         match (asked.method.as_str(), asked.query.get("alt").map(String::as_str), &node.content) {
             ("GET", Some("media"), Some(content)) => Ok(asked.cut(content)),
-            ("GET", None, _) => Ok(Reply::json(200, &file(&node))),
+            ("GET", None, _) => Ok(Reply::json(200, &file(&account.disk, &node))),
             ("DELETE", None, _) => {
                 account.disk.remove(id);
                 Ok(Reply::empty(204))

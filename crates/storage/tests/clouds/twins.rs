@@ -1,4 +1,4 @@
-//! Names that Google Drive has twice.
+//! Names that Google Drive has twice, and its bin.
 
 use bytes::Bytes;
 use storage::object_store::list_all;
@@ -43,6 +43,31 @@ async fn of_two_files_of_one_name_the_older_counts_and_no_folder_is_overlooked()
     for store in [&one, &two] {
         assert_eq!(store.get(&key("a/x")).await.unwrap(), None, "the younger one went first");
         assert_eq!(list_all(store.as_ref(), "a/").await.unwrap().len(), 1);
+    }
+    cloud.assert_lawful();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_would_lie_in_the_bin_does_not_count_as_stored() {
+    let cloud = Cloud::start(GoogleDrive::default()).await;
+    let store = cloud.open("Syncline/bin", Opening::CreateIfMissing);
+    store.put(&key("a/x"), "first".into(), PutMode::Overwrite).await.unwrap();
+    let (shelf, all) = {
+        let disk = &mut cloud.account().disk;
+        let shelf = disk.at("/Syncline/bin/a").unwrap();
+        (shelf.id, shelf.parent)
+    };
+    let large = || Bytes::from(vec![7; 6 << 20]);
+    // Somebody tidies up while the store is in use, and brings back what is in the bin.
+    for folder in [shelf, all] {
+        cloud.account().disk.bin.insert(folder);
+        for (name, bytes) in [("a/y", "second".into()), ("a/z", large())] {
+            let error = store.put(&key(name), bytes, PutMode::Overwrite).await.unwrap_err();
+            assert!(error.is_retryable() && error.to_string().contains("bin"), "{error}");
+        }
+        cloud.account().disk.bin.clear();
+        store.put(&key("a/y"), "second".into(), PutMode::Overwrite).await.unwrap();
+        assert_eq!(store.get(&key("a/x")).await.unwrap().as_deref(), Some(&b"first"[..]));
     }
     cloud.assert_lawful();
 }
