@@ -20,12 +20,14 @@
 mod flush;
 mod group;
 mod root;
+mod waiting;
 mod walk;
 mod writer;
 
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -36,7 +38,9 @@ use crate::blocking::off_runtime;
 use crate::error::{Result, StorageError};
 use crate::files;
 use crate::key::{ObjectKey, check_prefix};
-use crate::object_store::{ObjectEntry, ObjectStore, PutMode, PutOutcome, check_size, clamp};
+use crate::object_store::{
+    ObjectEntry, ObjectStore, PutMode, PutOutcome, Waited, check_size, clamp,
+};
 
 pub use flush::{DiskFlush, Flush};
 use root::Root;
@@ -192,5 +196,9 @@ impl ObjectStore for FileStore {
     async fn delete(&self, key: &ObjectKey) -> Result<()> {
         let key = key.clone();
         self.run(move |shared| shared.delete(&key)).await
+    }
+
+    async fn wait_for(&self, key: &ObjectKey, patience: Duration) -> Result<Waited> {
+        self.wait_in_folder(key, patience).await
     }
 }

@@ -34,3 +34,5 @@ mod pool;
 mod probes;
 #[path = "it/support.rs"]
 mod support;
+#[path = "it/waiting.rs"]
+mod waiting;

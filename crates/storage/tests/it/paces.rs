@@ -16,9 +16,9 @@ use tokio::time::Instant;
 
 use crate::support::{key, memory};
 
-/// The time of a paused runtime.
+/// The time of the runtime, which may be paused.
 #[derive(Debug)]
-struct Paused(Instant);
+pub(crate) struct Paused(pub(crate) Instant);
 
 impl Clock for Paused {
     fn now(&self) -> Timestamp {
