@@ -31,3 +31,5 @@ mod signing_in;
 mod tls;
 #[path = "clouds/twins.rs"]
 mod twins;
+#[path = "clouds/waiting.rs"]
+mod waiting;

@@ -39,6 +39,7 @@ pub(crate) struct Drivers {
     pub(crate) endpoint: Option<Url>,
     /// The folders that lead to the store, at least one.
     pub(crate) folders: Vec<String>,
+    certificate_file: Option<String>,
 }
 
 /// Asks one service in the name of a person who has signed in.
@@ -83,7 +84,13 @@ impl Drivers {
         )?;
         let is_elsewhere = endpoint.is_some();
         let client = CloudClient { http, sign_in, clock, description, is_elsewhere };
-        Ok(Self { client, endpoint, folders })
+        let certificate_file = credentials.get(CERTIFICATE_FILE).map(str::to_owned);
+        Ok(Self { client, endpoint, folders, certificate_file })
+    }
+
+    /// Returns a client for questions that the service answers when it has something to say, at the latest after `silence`.
+    pub(crate) fn patient_client(&self, silence: Duration) -> Result<Client> {
+        http::client_with_silence(self.certificate_file.as_deref(), silence)
     }
 
     /// Returns an address of the service.
@@ -95,6 +102,11 @@ impl Drivers {
 impl CloudClient {
     pub(crate) fn describe(&self) -> String {
         self.description.clone()
+    }
+
+    /// Returns the time since some fixed point.
+    pub(crate) fn elapsed(&self) -> Duration {
+        self.clock.elapsed()
     }
 
     /// Returns a token; another one than `spent`.
@@ -164,6 +176,11 @@ impl CloudClient {
     /// Asks for what lies at an address, or for a part of it; `range` is the value of the header.
     pub(crate) async fn fetch(&self, url: &Url, range: Option<&str>) -> Result<Response> {
         self.send(|http, token| ranged(http.get(url.clone()).bearer_auth(token), range)).await
+    }
+
+    /// Sends a request of another client that needs no token. Whoever asked decides what to do where it is refused.
+    pub(crate) async fn send_alone(&self, request: RequestBuilder) -> Result<Response> {
+        self.sent(request).await
     }
 
     /// Waits as long as an answer says that is not ready, within reason.

@@ -2,14 +2,17 @@
 //!
 //! A file is created only where none is by an upload of mode `add` with `strict_conflict`, which Dropbox decides under the
 //! lock of the account's namespace; it answers 409 `path/conflict` to all but one. Largest upload in one request: 150 MiB, so
-//! that no object needs an upload session.
+//! that no object needs an upload session. Who waits for a file asks for a cursor of the folder, looks for the file, and then lets
+//! `list_folder/longpoll` answer when something in the folder is not as it was at the cursor.
 
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use parking_lot::Mutex;
 use reqwest::header::{CONTENT_TYPE, RANGE};
-use reqwest::{Response, StatusCode, Url};
+use reqwest::{Client, Response, StatusCode, Url};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -17,11 +20,15 @@ use super::{CloudClient, Drive, DriveFile, Drivers, Place, ShelfStore};
 use crate::credentials::Credentials;
 use crate::error::Result;
 use crate::http_answer::range_header;
-use crate::object_store::{PutMode, PutOutcome};
+use crate::object_store::{PutMode, PutOutcome, Waited};
 use crate::open::address::Address;
 
 /// Longest page of a list; Dropbox gives at most 2000.
 const PAGE: u32 = 2000;
+
+/// How long Dropbox can be waited at, as it wants it, and how much later its answer may come.
+const WAIT_SECONDS: RangeInclusive<u64> = 30..=480;
+const JITTER: Duration = Duration::from_secs(90);
 
 /// A folder of a Dropbox.
 #[derive(Debug)]
@@ -31,8 +38,32 @@ pub(crate) struct Dropbox {
     rpc: Url,
     /// Where bytes go.
     content: Url,
+    /// Where one waits, without a token.
+    notify: Url,
+    patient: Client,
+    waiting: Mutex<Waiting>,
     /// The folder, with a slash before each name.
     root: String,
+}
+
+/// What is known from the last wait.
+#[derive(Debug, Default)]
+struct Waiting {
+    /// Where nothing had changed since.
+    cursor: Option<String>,
+    /// Before this time the service does not want to be asked again, on the clock.
+    not_before: Duration,
+}
+
+#[derive(Deserialize)]
+struct Cursor {
+    cursor: String,
+}
+
+#[derive(Deserialize)]
+struct Change {
+    changes: bool,
+    backoff: Option<u64>,
 }
 
 #[derive(Deserialize)]
@@ -58,8 +89,12 @@ pub(crate) fn open(address: &Address, credentials: &Credentials) -> Result<Shelf
         given.at("https://api.dropboxapi.com/2/files"),
         given.at("https://content.dropboxapi.com/2/files"),
     );
+    let notify = given.at("https://notify.dropboxapi.com/2/files");
+    let silence = Duration::from_secs(*WAIT_SECONDS.end()) + JITTER * 2;
+    let patient = given.patient_client(silence)?;
     let root = format!("/{}", given.folders.join("/"));
-    Ok(ShelfStore::new(Dropbox { client: given.client, rpc, content, root }))
+    let (client, waiting) = (given.client, Mutex::default());
+    Ok(ShelfStore::new(Dropbox { client, rpc, content, notify, patient, waiting, root }))
 }
 
 impl Dropbox {
@@ -121,6 +156,76 @@ impl Dropbox {
     }
 }
 
+/// Waiting for changes; nobody may believe more of it than that it is time to look.
+impl Dropbox {
+    /// Returns where the folder stands now, or nothing where there is no folder.
+    async fn cursor(&self) -> Result<Option<String>> {
+        let argument = json!({"path": self.root, "recursive": true});
+        let response = self.rpc("list_folder/get_latest_cursor", &argument).await?;
+        if response.status() == StatusCode::OK {
+            let Cursor { cursor } = self.client.json(response).await?;
+            return Ok(Some(cursor));
+        }
+        match self.refusal(response).await? {
+            Refusal::Absent => Ok(None),
+            Refusal::Exists => Err(self.client.invalid("a conflict while looking")),
+        }
+    }
+
+    /// Waits until something in the folder is not as it was at the cursor; a cursor that has become useless says so, too.
+    async fn change(&self, cursor: &str, patience: Duration) -> Result<Change> {
+        let seconds = patience.saturating_sub(JITTER).as_secs();
+        let seconds = seconds.clamp(*WAIT_SECONDS.start(), *WAIT_SECONDS.end());
+        let url = below(&self.notify, "list_folder/longpoll");
+        let argument = json!({"cursor": cursor, "timeout": seconds});
+        let request = self.patient.post(url).json(&argument);
+        let response = self.client.send_alone(request).await?;
+        match response.status() {
+            StatusCode::OK => self.client.json(response).await,
+            StatusCode::CONFLICT => Ok(Change { changes: true, backoff: None }),
+            _ => Err(self.client.refused(&response)),
+        }
+    }
+
+    async fn wait_at(&self, place: &Place, patience: Duration) -> Result<Waited> {
+        let look = async {
+            Ok(if self.size(place).await?.is_some() { Waited::Come } else { Waited::InVain })
+        };
+        if patience.is_zero() {
+            return look.await;
+        }
+        let (known, not_before) = {
+            let waiting = self.waiting.lock();
+            (waiting.cursor.clone(), waiting.not_before)
+        };
+        if self.client.elapsed() < not_before {
+            return look.await.map(|waited| match waited {
+                Waited::InVain => Waited::Unable,
+                waited => waited,
+            });
+        }
+        let cursor = match known {
+            Some(cursor) => cursor,
+            None => {
+                let Some(cursor) = self.cursor().await? else { return look.await };
+                // What came before the cursor is no change since.
+                if self.size(place).await?.is_some() {
+                    return Ok(Waited::Come);
+                }
+                cursor
+            }
+        };
+        let change = self.change(&cursor, patience).await;
+        let pause = change.as_ref().ok().and_then(|change| change.backoff).unwrap_or(0);
+        let is_as_it_was = change.as_ref().is_ok_and(|change| !change.changes);
+        *self.waiting.lock() = Waiting {
+            cursor: is_as_it_was.then_some(cursor),
+            not_before: self.client.elapsed().saturating_add(Duration::from_secs(pause)),
+        };
+        if change?.changes { look.await } else { Ok(Waited::InVain) }
+    }
+}
+
 /// What a 409 says that is not a failure.
 enum Refusal {
     Absent,
@@ -161,7 +266,7 @@ impl Drive for Dropbox {
         })
         .to_string();
         let url = below(&self.content, "upload");
-        let build = |http: &reqwest::Client, token: &str| {
+        let build = |http: &Client, token: &str| {
             let request = http.post(url.clone()).bearer_auth(token);
             let request = request.header("Dropbox-API-Arg", &argument);
             request.header(CONTENT_TYPE, "application/octet-stream").body(bytes.clone())
@@ -180,7 +285,7 @@ impl Drive for Dropbox {
     async fn read(&self, place: &Place, range: Range<u64>) -> Result<Option<Bytes>> {
         let argument = json!({"path": self.path(place)}).to_string();
         let (url, header) = (below(&self.content, "download"), range_header(&range));
-        let build = |http: &reqwest::Client, token: &str| {
+        let build = |http: &Client, token: &str| {
             let request = http.post(url.clone()).bearer_auth(token);
             let request = request.header("Dropbox-API-Arg", &argument);
             match &header {
@@ -212,6 +317,10 @@ impl Drive for Dropbox {
             ("file", Some(size)) => Ok(Some(size)),
             _ => Ok(None),
         }
+    }
+
+    async fn wait_for(&self, place: &Place, patience: Duration) -> Result<Waited> {
+        self.wait_at(place, patience).await
     }
 
     async fn remove(&self, place: &Place) -> Result<()> {

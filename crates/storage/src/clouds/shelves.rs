@@ -8,6 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::fmt;
 use std::ops::Range;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -17,7 +18,7 @@ use parking_lot::Mutex;
 use crate::error::{Result, StorageError};
 use crate::key::{ObjectKey, check_prefix};
 use crate::object_store::{
-    ObjectEntry, ObjectStore, PutMode, PutOutcome, WHOLE, askable, check_size, whole,
+    ObjectEntry, ObjectStore, PutMode, PutOutcome, WHOLE, Waited, askable, check_size, whole,
 };
 
 /// The shelf of keys without a folder.
@@ -66,6 +67,11 @@ pub(crate) trait Drive: fmt::Debug + Send + Sync {
 
     /// Returns the size of a file as it is now, or nothing when there is no such file.
     async fn size(&self, place: &Place) -> Result<Option<u64>>;
+
+    /// Waits for a file, as [`ObjectStore::wait_for`] does.
+    async fn wait_for(&self, place: &Place, _patience: Duration) -> Result<Waited> {
+        Ok(if self.size(place).await?.is_some() { Waited::Come } else { Waited::Unable })
+    }
 
     /// Removes a file; succeeds when there is none.
     async fn remove(&self, place: &Place) -> Result<()>;
@@ -276,6 +282,10 @@ impl<D: Drive> ObjectStore for ShelfStore<D> {
         self.drive.remove(&Place::of(key)?).await?;
         self.recent.lock().note(key, false);
         Ok(())
+    }
+
+    async fn wait_for(&self, key: &ObjectKey, patience: Duration) -> Result<Waited> {
+        self.drive.wait_for(&Place::of(key)?, patience).await
     }
 }
 

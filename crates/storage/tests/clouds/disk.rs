@@ -35,6 +35,8 @@ pub(crate) struct Disk {
     pub(crate) bin: BTreeSet<u64>,
     /// How many lists do not know of a change.
     pub(crate) lag: u64,
+    /// What was made, replaced and removed so far.
+    changed: Vec<u64>,
 }
 
 impl Disk {
@@ -63,6 +65,7 @@ impl Disk {
         let id = self.nodes.keys().last().map_or(1, |last| last + 1);
         let (name, born) = (name.to_owned(), self.lists);
         self.nodes.insert(id, Node { id, parent, name, content, born, died: None });
+        self.changed.push(id);
         id
     }
 
@@ -81,10 +84,26 @@ impl Disk {
 
     pub(crate) fn replace(&mut self, id: u64, content: Bytes) {
         self.nodes.get_mut(&id).unwrap().content = Some(content);
+        self.changed.push(id);
     }
 
     pub(crate) fn remove(&mut self, id: u64) {
         self.nodes.get_mut(&id).unwrap().died = Some(self.lists);
+        self.changed.push(id);
+    }
+
+    /// Returns how many changes there were so far.
+    pub(crate) fn changes(&self) -> usize {
+        self.changed.len()
+    }
+
+    /// Tells whether something below a folder has changed since there were so many changes.
+    pub(crate) fn has_changed(&self, folder: u64, since: usize) -> bool {
+        let is_below = |id: u64| {
+            let above = |id: &u64| self.nodes.get(id).map(|node| node.parent);
+            std::iter::successors(Some(id), above).any(|id| id == folder)
+        };
+        self.changed[since..].iter().any(|id| is_below(*id))
     }
 
     /// Tells whether something is in the bin, or in what is there.

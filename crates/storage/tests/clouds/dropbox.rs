@@ -9,6 +9,8 @@ use crate::server::{Account, Asked, Reply, Service, Violation};
 #[derive(Debug, Default)]
 pub(crate) struct Dropbox {
     cursors: Vec<Vec<Value>>,
+    /// Whether cursors from which one may wait are forgotten.
+    pub(crate) forgets: bool,
 }
 
 /// The metadata of a file or folder.
@@ -97,8 +99,59 @@ impl Dropbox {
     }
 }
 
+/// Returns a cursor from which one may wait.
+fn latest_cursor(disk: &Disk, asked: &Asked) -> Result<Reply, Violation> {
+    let argument = asked.json()?;
+    only(&argument, &["path", "recursive"])?;
+    if argument["recursive"] != true {
+        return Err("who waits for shelves that are not there yet waits for all".into());
+    }
+    Ok(match disk.at(&path(&argument)?) {
+        Some(node) if node.content.is_none() => {
+            let cursor = format!("latest-{}-{}", node.id, disk.changes());
+            Reply::json(200, &json!({"cursor": cursor}))
+        }
+        Some(_) => refused("path/not_folder"),
+        None => refused("path/not_found"),
+    })
+}
+
+impl Dropbox {
+    /// Waits until something is not as it was at a cursor: the folder, and how many changes there were then.
+    fn wait(&self, account: &Account, asked: &Asked) -> Result<Reply, Violation> {
+        if asked.header("authorization").is_some() {
+            return Err("who waits does not say who it is".to_owned());
+        }
+        let argument = asked.json()?;
+        only(&argument, &["cursor", "timeout"])?;
+        if !argument["timeout"].as_u64().is_some_and(|seconds| (30..=480).contains(&seconds)) {
+            return Err("one waits for 30 to 480 seconds".to_owned());
+        }
+        let cursor = argument["cursor"].as_str().and_then(|text| text.strip_prefix("latest-"));
+        let (folder, since) = cursor.and_then(|text| text.split_once('-')).ok_or("no cursor")?;
+        let folder: u64 = folder.parse().map_err(|_| "no cursor")?;
+        let since: usize = since.parse().map_err(|_| "no cursor")?;
+        if self.forgets {
+            return Ok(refused("reset"));
+        }
+        let changes = account.disk.has_changed(folder, since);
+        if !changes && !account.never_waits {
+            return Ok(Reply::later());
+        }
+        let mut answer = json!({"changes": changes});
+        if let Some(seconds) = account.stay_away_s {
+            answer["backoff"] = seconds.into();
+        }
+        Ok(Reply::json(200, &answer))
+    }
+}
+
 impl Service for Dropbox {
     const SCHEME: &'static str = "dropbox";
+
+    fn is_open(&self, asked: &Asked) -> bool {
+        asked.path == "/2/files/list_folder/longpoll"
+    }
 
     fn expired(&self) -> Reply {
         let summary = "expired_access_token/..";
@@ -111,6 +164,9 @@ impl Service for Dropbox {
     fn answer(&mut self, account: &mut Account, asked: &Asked) -> Result<Reply, Violation> {
         if asked.method != "POST" || !asked.query.is_empty() {
             return Err("every call is a POST without a query".to_owned());
+        }
+        if self.is_open(asked) {
+            return self.wait(account, asked);
         }
         let disk = &mut account.disk;
         match asked.path.as_str() {
@@ -153,6 +209,7 @@ impl Service for Dropbox {
                 let entries = disk.list(folder).iter().map(entry).collect();
                 Ok(self.page(account, entries))
             }
+            "/2/files/list_folder/get_latest_cursor" => latest_cursor(disk, asked),
             "/2/files/list_folder/continue" => {
                 let argument = asked.json()?;
                 only(&argument, &["cursor"])?;

@@ -14,8 +14,12 @@ use serde_json::{Value, json};
 use storage::credentials::TOKEN_FILE;
 use storage::{Credentials, ObjectStore, Opening, open_with};
 use tokio::net::TcpListener;
+use tokio::sync::Notify;
 
 use crate::disk::Disk;
+
+/// The status of an answer that is not given yet.
+const LATER: u16 = 0;
 
 /// What the user registered.
 pub(crate) const CLIENT_ID: &str = "our-program";
@@ -74,6 +78,10 @@ pub(crate) struct Account {
     pub(crate) token_life: u32,
     /// Every which request is too many; none where this is 0.
     pub(crate) too_many: u32,
+    /// Whether who waits for something is told at once that nothing came.
+    pub(crate) never_waits: bool,
+    /// For how many seconds who has waited is to stay away.
+    pub(crate) stay_away_s: Option<u64>,
     /// Every which upload of a part breaks off after half of it.
     pub(crate) broken_part: u32,
     pub(crate) asked: Vec<Asked>,
@@ -160,6 +168,11 @@ impl Reply {
     pub(crate) fn json(status: u16, value: &Value) -> Self {
         let headers = vec![("content-type", "application/json".to_owned())];
         Self { status, headers, body: value.to_string().into() }
+    }
+
+    /// The request is answered when something has changed: then it is looked at again.
+    pub(crate) fn later() -> Self {
+        Self::empty(LATER)
     }
 
     pub(crate) fn empty(status: u16) -> Self {
@@ -303,6 +316,11 @@ impl<S: Service> Cloud<S> {
         cloud
     }
 
+    /// The service, while no request is answered.
+    pub(crate) fn service(&self) -> parking_lot::MappedMutexGuard<'_, S> {
+        MutexGuard::map(self.state.lock(), |(service, _)| service)
+    }
+
     /// The account, while no request is answered.
     pub(crate) fn account(&self) -> parking_lot::MappedMutexGuard<'_, Account> {
         MutexGuard::map(self.state.lock(), |(_, account)| account)
@@ -350,6 +368,9 @@ impl<S: Service> Cloud<S> {
     }
 }
 
+/// Wakes those who wait for something to change.
+static ANSWERED: Notify = Notify::const_new();
+
 async fn serve<S: Service>(state: &Mutex<(S, Account)>, request: Request) -> Response<Body> {
     let (parts, body) = request.into_parts();
     let Ok(body) = to_bytes(body, usize::MAX).await else {
@@ -363,12 +384,19 @@ async fn serve<S: Service>(state: &Mutex<(S, Account)>, request: Request) -> Res
         headers: parts.headers,
         body,
     };
-    let reply = {
-        let (service, account) = &mut *state.lock();
-        let reply = reply(service, account, &asked);
-        account.asked.push(Asked { body: Bytes::new(), ..asked });
-        reply
+    let reply = loop {
+        let answered = ANSWERED.notified();
+        let reply = {
+            let (service, account) = &mut *state.lock();
+            reply(service, account, &asked)
+        };
+        if reply.status != LATER {
+            break reply;
+        }
+        answered.await;
     };
+    ANSWERED.notify_waiters();
+    state.lock().1.asked.push(Asked { body: Bytes::new(), ..asked });
     let mut response = Response::builder().status(StatusCode::from_u16(reply.status).unwrap());
     for (name, value) in reply.headers {
         response = response.header(name, value);
