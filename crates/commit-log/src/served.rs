@@ -20,8 +20,12 @@ use crate::commit_log::{CommitLog, CommitLogError, EntryStream};
 #[cfg(feature = "websocket")]
 pub mod websocket;
 
-/// How long a subscription trusts silence before it asks for the head.
-const HEARTBEAT: Duration = Duration::from_secs(5);
+/// How long a subscription trusts silence before it asks for entries: at first, and where it stays quiet.
+const HEARTBEAT_FIRST: Duration = Duration::from_secs(5);
+const HEARTBEAT_LAST: Duration = Duration::from_secs(30);
+
+/// How long to wait before asking again where the server cannot be reached.
+const RETRY_AFTER: Duration = Duration::from_secs(1);
 
 /// How many bytes of entries are asked for at once.
 const ENTRIES_LENGTH_MAX: u64 = 8 * 1024 * 1024;
@@ -133,8 +137,10 @@ impl CommitLog for ServedCommitLog {
             other => return Err(unexpected(&*self.connection, other)),
         }
         let fetched = self.entries(since, ENTRIES_LENGTH_MAX).await?;
+        let ready = fetched.into();
+        let heartbeat = HEARTBEAT_FIRST;
         let subscription =
-            Subscription { log: self.clone(), events, last: since, ready: fetched.into() };
+            Subscription { log: self.clone(), events, last: since, ready, heartbeat };
         Ok(unfold(Some(subscription), |subscription| async move {
             let mut subscription = subscription?;
             match subscription.next().await {
@@ -166,6 +172,7 @@ struct Subscription {
     events: BoxStream<'static, Entry>,
     last: u64,
     ready: std::collections::VecDeque<Entry>,
+    heartbeat: Duration,
 }
 
 impl Subscription {
@@ -174,17 +181,23 @@ impl Subscription {
             if let Some(entry) = self.ready.pop_front() {
                 if entry.seq == self.last + 1 {
                     self.last = entry.seq;
+                    self.heartbeat = HEARTBEAT_FIRST;
                     return Ok(entry);
                 }
                 continue;
             }
-            match select(self.events.next(), self.log.clock.sleep(HEARTBEAT)).await {
+            match select(self.events.next(), self.log.clock.sleep(self.heartbeat)).await {
                 Either::Left((Some(event), _)) if event.seq <= self.last => {}
                 Either::Left((Some(event), _)) if event.seq == self.last + 1 => {
                     self.ready.push_back(event);
                 }
-                // A gap, a lost connection, or silence: ask. An answer without news costs a few bytes.
-                Either::Left(_) | Either::Right(_) => self.fetch().await?,
+                // A gap, or a lost connection: ask.
+                Either::Left(_) => self.fetch().await?,
+                // Silence: ask, too. An answer without news costs a few bytes.
+                Either::Right(_) => {
+                    self.heartbeat = (self.heartbeat * 2).min(HEARTBEAT_LAST);
+                    self.fetch().await?;
+                }
             }
         }
     }
@@ -192,7 +205,7 @@ impl Subscription {
     async fn fetch(&mut self) -> Result<(), CommitLogError> {
         match self.log.entries(self.last, ENTRIES_LENGTH_MAX).await {
             Ok(entries) => self.ready.extend(entries),
-            Err(error) if error.is_retryable() => self.log.clock.sleep(HEARTBEAT / 5).await,
+            Err(error) if error.is_retryable() => self.log.clock.sleep(RETRY_AFTER).await,
             Err(error) => return Err(error),
         }
         Ok(())

@@ -5,6 +5,7 @@ mod it {
     mod comparison;
     mod exchanged_stores;
     mod one_connection;
+    mod quiet_server;
     mod several_stores;
     mod slot_log;
     mod stores;
