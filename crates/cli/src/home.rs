@@ -50,6 +50,8 @@ pub(crate) struct Config {
     pub(crate) scrub_bytes_per_second: Option<u64>,
     /// After how many seconds `watch` fills a store again that was emptied; never, where it is 0.
     pub(crate) renew_after_s: Option<u64>,
+    /// After how many seconds without a cleanup `watch` starts one; never, where it is 0.
+    pub(crate) cleanup_after_s: Option<u64>,
 }
 
 /// Where this device is signed in.

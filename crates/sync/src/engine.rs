@@ -49,7 +49,7 @@ mod settings;
 mod suspects;
 mod watch_loop;
 
-pub use cleanup::{CleanupOptions, CleanupReport, DroppedBy};
+pub use cleanup::{AutomaticCleanup, CleanupOptions, CleanupReport, DroppedBy, Worth};
 pub use conflicts::{Conflict, Keep};
 pub use history::{At, Listed, Restored, VersionInfo};
 pub use inventory::LostVersion;
@@ -136,6 +136,8 @@ pub enum Event {
         /// Packs in all.
         total: u64,
     },
+    /// It is time for a cleanup that nobody has asked for.
+    CleanupDue,
     /// The log has new settings of the workspace; what opened the log and the stores must look at them.
     SettingsChanged,
 }
@@ -207,6 +209,8 @@ pub struct Engine {
     pool_version: Option<u64>,
     /// What reads the stores while a watch has nothing else to do.
     scrubber: Option<Scrubber>,
+    /// What finds out when a cleanup is due.
+    lookout: Option<cleanup::Lookout>,
     #[cfg(feature = "testing")]
     sabotage: Option<Sabotage>,
 }
@@ -271,6 +275,7 @@ impl Engine {
             observer: Arc::new(|_| {}),
             pool_version: None,
             scrubber: None,
+            lookout: None,
             #[cfg(feature = "testing")]
             sabotage: None,
         })
@@ -347,6 +352,7 @@ impl Engine {
             }
         }
         self.publish_checkpoint_if_due().await?;
+        self.tell_whether_cleanup_is_due()?;
         self.finish()
     }
 

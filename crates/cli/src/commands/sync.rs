@@ -74,6 +74,7 @@ pub(crate) fn printer(context: &Context<'_>) -> impl Fn(&Event) + Send + Sync + 
             | Event::Written { .. }
             | Event::Scrubbed { .. }
             | Event::Cleaned { .. }
+            | Event::CleanupDue
             | Event::SettingsChanged => return,
         };
         if !is_wanted {

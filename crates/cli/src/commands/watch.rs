@@ -13,7 +13,7 @@ use model::{Clock, RelativePath, StoreRecord, Timestamp};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use sync::engine::{Event, SyncReport, WatchOptions};
+use sync::engine::{CleanupReport, Event, SyncReport, WatchOptions};
 use sync::ignore_rules::{IGNORE_FILE, IgnoreRules};
 use sync::scan::Scope;
 use sync::scrub::{ScrubOptions, Scrubber};
@@ -34,6 +34,10 @@ use crate::report::{problem_json, problem_line};
 use crate::system;
 use crate::text::{counted, path_text, rfc3339, size, time_of_day};
 use crate::ui::{self, Symbol};
+
+mod cleaning;
+
+use cleaning::Cleaning;
 
 /// How long a stop may take to finish what is under way.
 const STOP_TIMEOUT: Duration = Duration::from_secs(5);
@@ -67,8 +71,9 @@ pub(crate) fn run(context: &Context<'_>, arguments: &WatchArguments) -> Result<u
     }
     let mut folder = Folder::locate(&context.home, &arguments.folder.folder)?;
     let config = context.home.config()?;
-    let mut background =
-        Background { scrub: scrub_options(&config), config: &config, fills_first: false };
+    let cleaning = Cleaning::of(&config).filter(|_| matches!(folder.place, Place::Stored(_)));
+    let scrub = scrub_options(&config);
+    let mut background = Background { scrub, config: &config, fills_first: false, cleaning };
     let mut options = WatchOptions::default();
     if let Some(seconds) = config.rescan_after_s {
         options.rescan_after = Duration::from_secs(seconds.max(1));
@@ -78,8 +83,11 @@ pub(crate) fn run(context: &Context<'_>, arguments: &WatchArguments) -> Result<u
     let teller = Arc::new(Teller::new(context, &folder));
     let driver = Driver::start(context)?;
     loop {
-        let ended = watch(context, &driver, &folder, (options, &background), &teller)?;
+        let mut ended = watch(context, &driver, &folder, (options, &background), &teller)?;
         background.fills_first = false;
+        if let (Ended::CleanupDue, Some(cleaning)) = (&ended, &mut background.cleaning) {
+            ended = cleaning.run(context, &driver, &folder, &teller)?;
+        }
         match ended {
             Ended::Stopped => break,
             Ended::StoreEmptied(record) => {
@@ -101,7 +109,7 @@ pub(crate) fn run(context: &Context<'_>, arguments: &WatchArguments) -> Result<u
                     _ = driver.interrupts().wait() => Ok(()),
                 }
             })?,
-            Ended::SettingsChanged => {}
+            Ended::OpensAnew | Ended::CleanupDue => {}
             Ended::OutOfReach => {
                 if let Some(place) = handover::newer_place(context, &driver, &folder) {
                     folder.set_place(Place::Stored(place))?;
@@ -116,14 +124,16 @@ pub(crate) fn run(context: &Context<'_>, arguments: &WatchArguments) -> Result<u
 }
 
 /// Why a watch has ended.
-#[derive(Debug)]
+#[derive(Debug, PartialEq)]
 enum Ended {
     /// It was told to.
     Stopped,
     /// Another command wants to work on the folder for a moment.
     SteppedAside,
-    /// The workspace has other stores now.
-    SettingsChanged,
+    /// Something is different outside of the folder; it is opened anew.
+    OpensAnew,
+    /// It is time to clean up.
+    CleanupDue,
     /// The stores have not answered several times; perhaps there are others by now.
     OutOfReach,
     /// This store answers and holds nothing any more.
@@ -136,6 +146,26 @@ struct Background<'a> {
     config: &'a Config,
     /// Whether a store lacks everything.
     fills_first: bool,
+    /// When it cleans up, if it does.
+    cleaning: Option<Cleaning>,
+}
+
+/// Why a stretch of watching is to end.
+#[derive(Debug, Default)]
+struct Reason {
+    newest: Mutex<Option<Ended>>,
+    given: Notify,
+}
+
+impl Reason {
+    /// Gives a reason. One that concerns the stores counts for more than a cleanup.
+    fn give(&self, ended: Ended) {
+        let mut newest = self.newest.lock();
+        if ended != Ended::CleanupDue || newest.is_none() {
+            *newest = Some(ended);
+        }
+        self.given.notify_one();
+    }
 }
 
 /// Watches until it is told to stop or asked to step aside.
@@ -146,17 +176,13 @@ fn watch(
     (options, background): (WatchOptions, &Background<'_>),
     teller: &Arc<Teller>,
 ) -> Result<Ended> {
-    let settings_changed = Arc::new(Notify::new());
-    let are_other = Arc::new(AtomicBool::new(false));
+    let reason = Arc::new(Reason::default());
     let failures = Arc::new(AtomicU32::new(0));
     let observer = {
-        let (teller, changed) = (teller.clone(), settings_changed.clone());
-        let are_other = are_other.clone();
+        let (teller, reason) = (teller.clone(), reason.clone());
         Arc::new(move |event: Event| match event {
-            Event::SettingsChanged => {
-                are_other.store(true, Ordering::Relaxed);
-                changed.notify_one();
-            }
+            Event::SettingsChanged => reason.give(Ended::OpensAnew),
+            Event::CleanupDue => reason.give(Ended::CleanupDue),
             event => teller.change(&event),
         })
     };
@@ -171,24 +197,22 @@ fn watch(
         }
         teller.started(folder);
         let keeper = begin_background(context, folder, engine, background);
-        let emptied = Arc::new(Mutex::new(None));
-        let (until, changed) = (interrupts.clone(), settings_changed.clone());
-        let found = emptied.clone();
+        let (until, why) = (interrupts.clone(), reason.clone());
         let end = async move {
             tokio::select! {
                 _ = until.wait() => {}
                 () = until.wait_for_aside(asked_before) => {}
-                () = changed.notified() => {}
-                record = wait_of(keeper) => *found.lock() = Some(record),
+                () = why.given.notified() => {}
+                record = wait_of(keeper) => why.give(Ended::StoreEmptied(record)),
             }
         };
         let hints = hints.map(scope_of).take_until(Box::pin(end)).boxed();
         let told = teller.clone();
         let is_stored = matches!(folder.place, Place::Stored(_));
-        let (lost, count) = (settings_changed.clone(), failures.clone());
+        let (lost, count) = (reason.clone(), failures.clone());
         let watching = engine.watch(options, hints, move |done| {
             if is_stored && is_time_to_look(&done, &count) {
-                lost.notify_one();
+                lost.give(Ended::OutOfReach);
             }
             told.report(done);
         });
@@ -202,18 +226,12 @@ fn watch(
             () = stopping => {}
         }
         drop(watcher);
-        let is_stopped = interrupts.received().is_some();
         let is_asked = interrupts.times_asked_aside() > asked_before;
-        let found = emptied.lock().take();
-        Ok(match found {
-            _ if is_stopped => Ended::Stopped,
-            _ if is_asked => Ended::SteppedAside,
-            _ if are_other.load(Ordering::Relaxed) => Ended::SettingsChanged,
-            Some(record) => Ended::StoreEmptied(record),
-            None if failures.load(Ordering::Relaxed) >= FAILURES_BEFORE_LOOKING => {
-                Ended::OutOfReach
-            }
-            None => Ended::Stopped,
+        let newest = reason.newest.lock().take();
+        Ok(match interrupts.received() {
+            Some(_) => Ended::Stopped,
+            None if is_asked => Ended::SteppedAside,
+            None => newest.unwrap_or(Ended::Stopped),
         })
     })
 }
@@ -225,6 +243,9 @@ fn begin_background(
     engine: &mut Engine,
     background: &Background<'_>,
 ) -> Option<Keeper> {
+    if let Some(cleaning) = &background.cleaning {
+        cleaning.look_out(engine);
+    }
     // A server reads its own disks.
     let (Some(scrub), Place::Stored(stored)) = (background.scrub, &folder.place) else {
         return None;
@@ -366,6 +387,7 @@ impl Teller {
             | Event::Read { .. }
             | Event::Written { .. }
             | Event::Cleaned { .. }
+            | Event::CleanupDue
             | Event::SettingsChanged => return,
         };
         let now = self.clock.now();
@@ -409,6 +431,32 @@ impl Teller {
         if lost > 0 {
             let packs = counted(lost, "pack is", "packs are");
             self.note(&format!("{packs} lost; `syncline check` names what is made of them"));
+        }
+    }
+
+    /// Tells what came of a cleanup that nobody had asked for.
+    fn cleaned(&self, done: &Result<CleanupReport, SyncError>) {
+        let report = match done {
+            Ok(report) if report.fence.is_none() => return,
+            Ok(report) => report,
+            Err(error) => return self.failed(error, self.clock.now()),
+        };
+        if self.is_json {
+            let line = json!({
+                "schema": "syncline.watch/1",
+                "type": "cleaned",
+                "time": rfc3339(self.clock.now()),
+                "removed_versions": report.dropped_versions,
+                "removed_packs": report.packs,
+                "removed_bytes": report.length,
+                "written_bytes": report.written_length,
+                "version": report.fence,
+            });
+            ui::print(&line.to_string());
+        } else if !self.is_quiet {
+            let versions = counted(report.dropped_versions, "old version", "old versions");
+            let freed = size(report.length.saturating_sub(report.written_length));
+            self.note(&format!("removed {versions}, as `syncline cleanup` does: {freed} less"));
         }
     }
 

@@ -172,3 +172,45 @@ fn cleaning_up_on_a_server_is_refused_with_words() {
     let refused = pair.one.run(&["cleanup"]).ends_with(2);
     assert!(refused.stderr.contains("not in this release"), "{}", refused.stderr);
 }
+
+/// Sets how often a watch of this device cleans up by itself.
+fn clean_up_after(device: &Device, seconds: u64) {
+    fs::write(device.home.join("config.toml"), format!("cleanup_after_s = {seconds}\n")).unwrap();
+}
+
+#[test]
+fn watch_cleans_up_by_itself_and_goes_on() {
+    let pair = Pair::synced(false, fill);
+    pair.one.run(&["cleanup", "--keep", "deleted:0s"]).ok();
+    for seed in 1..3 {
+        pair.one.write("big.bin", unlike(seed, 4 << 20));
+        pair.settle();
+    }
+    let stored = || bytes(&room(&pair).join("packs"));
+    let before = stored();
+    // One of the devices is told not to.
+    clean_up_after(&pair.other, 0);
+    clean_up_after(&pair.one, 1);
+    let mut watches = [start_watch(&pair.one), start_watch(&pair.other)];
+    // The time is that of the log, so that something must happen in it.
+    let mut count = 0;
+    wait_until("a cleanup", || {
+        if !pair.other.has("tick") || pair.other.read("tick") == count.to_string().as_bytes() {
+            count += 1;
+            pair.one.write("tick", count.to_string());
+        }
+        stored() + (3 << 20) < before
+    });
+    pair.other.write("after", unlike(3, 1 << 20));
+    wait_until("the watches go on", || pair.one.has("after"));
+    for watch in &mut watches {
+        assert_eq!(terminate(watch, Signal::INT), Some(130));
+    }
+    pair.settle();
+    pair.assert_equal();
+    let log = pair.other.run(&["log", "big.bin", "--json"]).ok().json();
+    let removed = log["versions"].as_array().unwrap();
+    assert!(removed[0]["removed_by_cleanup"].is_null());
+    assert!(removed[1]["removed_by_cleanup"].is_number());
+    pair.one.run(&["check", "--read-data"]).ok();
+}

@@ -23,10 +23,13 @@ use super::{Engine, Event};
 use crate::error::{Result, SyncError};
 use crate::plan::{LocalMatter, Operation, Trees};
 
+mod automatic;
 mod dropped;
 mod repack;
 mod survey;
 
+pub use automatic::AutomaticCleanup;
+pub(super) use automatic::Lookout;
 pub(super) use dropped::Dropped;
 pub use dropped::DroppedBy;
 use repack::Verified;
@@ -54,6 +57,25 @@ pub struct CleanupOptions {
     pub is_clock_trusted: bool,
     /// The rule by which versions are kept, in place of that of the workspace.
     pub policy: Option<VersionPolicy>,
+    /// What it must be good for, or it is left alone. What an earlier cleanup has condemned is removed all the same.
+    pub worth: Option<Worth>,
+    /// Whether versions grow old by what the devices have written into the log, and not by the clock of this one.
+    pub is_by_log_time: bool,
+}
+
+/// What a cleanup must be good for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Worth {
+    /// So many bytes are removed at least,
+    pub length: u64,
+    /// and so many per cent of what is stored.
+    pub percent: u64,
+}
+
+impl Default for Worth {
+    fn default() -> Self {
+        Self { length: 1024 * 1024, percent: 5 }
+    }
 }
 
 impl Default for CleanupOptions {
@@ -64,6 +86,8 @@ impl Default for CleanupOptions {
             repack_length_max: 4 * 1024 * 1024 * 1024,
             is_clock_trusted: false,
             policy: None,
+            worth: None,
+            is_by_log_time: false,
         }
     }
 }
@@ -117,6 +141,12 @@ impl Engine {
                 report.length += survey.sparse.iter().map(|pack| pack.length).sum::<u64>();
                 report.written_length +=
                     survey.sparse.iter().map(|it| it.needed_length).sum::<u64>();
+                return Ok(report);
+            }
+            if let Some(worth) = options.worth.filter(|_| !has_repacked)
+                && !self.is_worth(&worth, &survey)?
+            {
+                report.left = self.remove(survey.leftovers).await?;
                 return Ok(report);
             }
             if !survey.sparse.is_empty() && !has_repacked {

@@ -129,7 +129,11 @@ impl Engine {
     /// Folds the whole log again, and compares what comes out with what is known here: with half of a log nobody can tell
     /// what is needed.
     fn replay(&self, options: &CleanupOptions) -> Result<Replay> {
-        let now_s = self.environment.clock.now().seconds;
+        let clock_s = self.environment.clock.now().seconds;
+        let now_s = match options.is_by_log_time {
+            true => self.log_time_s()?.unwrap_or(clock_s),
+            false => clock_s,
+        };
         let mut replay = Replay {
             tree: Tree::default(),
             histories: BTreeMap::new(),
