@@ -59,6 +59,14 @@ impl Default for VersionPolicy {
     }
 }
 
+impl VersionPolicy {
+    /// Keeps every version for ever.
+    pub fn everything() -> Self {
+        let all = Rung { interval_s: 0, age_max_s: FOREVER_S };
+        Self { rungs: vec![all], deleted_s: FOREVER_S }
+    }
+}
+
 /// A version of a node that has a content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeptVersion {

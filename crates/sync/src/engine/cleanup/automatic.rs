@@ -3,7 +3,7 @@
 //! *Participants*: every device that keeps watch. *Goals*: what nobody needs goes within weeks, with no more than one look at the log in
 //! a period; one clock that is wrong makes nothing look old. *Non-goals*: that only one device cleans up: two at once are safe, and
 //! one of them has worked in vain; so that it is rare, each looks at a moment of the hour of its own. *Invariants*: those of
-//! a cleanup that was asked for.
+//! a cleanup that was asked for; no version goes before somebody has said which are kept.
 //!
 //! All times are those of the log: what its newest entries say, never what only the clock of this device says. In a workspace in
 //! which nothing happens nothing grows old.
@@ -12,6 +12,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use model::DeviceId;
+use model::version_policy::VersionPolicy;
 
 use super::{CleanupOptions, CleanupReport, Survey, Worth};
 use crate::engine::{Engine, Event};
@@ -114,7 +115,8 @@ impl Engine {
         self.state.set_fact(LOOKED, &now_s.to_le_bytes())
     }
 
-    /// Cleans up if it is worth it, by the policy of the workspace and the time of the log. May be cut off anywhere; then it is
+    /// Cleans up if it is worth it, by the time of the log and by the policy that somebody has set for the workspace; every version
+    /// is kept where nobody has. May be cut off anywhere; then it is
     /// due again.
     ///
     /// # Errors
@@ -123,7 +125,9 @@ impl Engine {
         &mut self,
         options: &AutomaticCleanup,
     ) -> Result<CleanupReport> {
+        let (set_at, _) = self.version_policy()?;
         let options = CleanupOptions {
+            policy: (set_at == 0).then(VersionPolicy::everything),
             worth: Some(options.worth),
             is_by_log_time: true,
             repack_length_max: options.repack_length_max,

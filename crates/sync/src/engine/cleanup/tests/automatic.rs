@@ -61,6 +61,7 @@ fn whoever_hears_of_a_cleanup_waits_as_if_it_had_cleaned_up() {
     other.touch("photo", 8);
     one.sync();
     assert!(one.is_due() && other.is_due());
+    one.policy(&VersionPolicy::default().to_string());
     let report = one.clean_up_by_itself();
     assert_eq!(report.dropped_versions, 2, "{report:?}");
     assert!(report.fence.is_some() && report.packs > 0);
@@ -68,6 +69,25 @@ fn whoever_hears_of_a_cleanup_waits_as_if_it_had_cleaned_up() {
     assert!(!other.is_due());
     let found = room.found(&["report", "photo"]);
     assert_eq!(found, [Some(noise(2, LENGTH + 2)), Some(noise(8, LENGTH + 8))]);
+}
+
+#[test]
+fn every_version_is_kept_until_somebody_says_which() {
+    let mut room = Room::new();
+    let mut one = room.device();
+    let first = {
+        one.touch("report", 1);
+        one.sync().seq
+    };
+    assert!(!one.is_due());
+    room.wait(400 * DAY_S);
+    one.touch("report", 2);
+    room.wait(400 * DAY_S);
+    one.touch("report", 3);
+    assert!(one.is_due() && one.clean_up_by_itself().dropped_versions == 0);
+    assert_eq!(one.version("report", first).expect("kept"), noise(1, LENGTH + 1));
+    one.policy(&VersionPolicy::default().to_string());
+    assert_eq!(one.clean_up_by_itself().dropped_versions, 2);
 }
 
 #[test]
@@ -85,6 +105,8 @@ fn one_clock_that_is_ahead_makes_nothing_old() {
     one.touch("report", 2);
     other.touch("photo", 9);
     one.sync();
+    one.policy(&VersionPolicy::default().to_string());
+    other.sync();
     for device in [&mut one, &mut other] {
         assert_eq!(device.clean_up_by_itself().dropped_versions, 0);
         assert_eq!(device.version("report", first).expect("kept"), noise(1, LENGTH + 1));
