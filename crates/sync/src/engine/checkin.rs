@@ -246,7 +246,10 @@ impl Engine {
             }
         }
         self.report.sent += count;
-        if !self.upload.is_offline {
+        if self.upload.is_offline {
+            // This commit names them; where their chunks rest is learned from the log.
+            self.upload.packs.clear();
+        } else {
             self.push().await?;
             self.learn_own_packs()?;
         }
