@@ -166,28 +166,37 @@ pub(crate) fn sealed_on_a_server() -> CommandError {
         .help("--plain", "makes a workspace that the server can read")
 }
 
-/// Returns the newest locked keys of a workspace in all stores that answer; those that most of them have, where a store gives
-/// others of the same generation: damage in locked keys shows only when they are opened, and looks like a wrong passphrase.
+/// Returns the locked keys of a workspace that count, of those in all stores that answer.
 ///
 /// # Errors
 /// [`Code::Missing`] where no store has any; those of the stores, where none answers.
 pub(crate) async fn newest_keys(stores: &Stores) -> Result<KeyObject> {
-    let mut all: Vec<KeyObject> = Vec::new();
-    let mut failure = None;
-    for found in join_all(stores.iter().map(|store| newest_in(&**store))).await {
-        match found {
-            Ok(keys) => all.extend(keys),
-            Err(error) => failure = Some(error),
-        }
+    newest_of(&look(stores).await).map(|(keys, _)| keys.clone())
+}
+
+/// What each store has as its newest locked keys.
+type Found = Vec<Result<Option<KeyObject>>>;
+
+async fn look(stores: &Stores) -> Found {
+    join_all(stores.iter().map(|store| newest_in(&**store))).await
+}
+
+/// Picks the locked keys that count, and tells whether more than half of the stores have them: those before all others, since
+/// whoever changes keys succeeds only so, and a store may invent some. Else the newest count, and of one generation those that
+/// most have. Damage in locked keys shows only when they are opened, and looks like a wrong passphrase.
+fn newest_of(found: &Found) -> Result<(&KeyObject, bool)> {
+    let all: Vec<&KeyObject> = found.iter().flatten().flatten().collect();
+    let holders = |keys: &KeyObject| all.iter().filter(|other| **other == keys).count();
+    let is_agreed = |keys: &KeyObject| holders(keys) * 2 > found.len();
+    let rank = |keys: &&&KeyObject| (is_agreed(keys), keys.generation(), holders(keys));
+    if let Some(newest) = all.iter().max_by_key(rank) {
+        return Ok((newest, is_agreed(newest)));
     }
-    let holders = |keys: &KeyObject| all.iter().filter(|other| *other == keys).count();
-    let newest = all.iter().max_by_key(|keys| (keys.generation(), holders(keys))).cloned();
-    newest.ok_or_else(|| {
-        failure.unwrap_or_else(|| {
-            CommandError::new(Code::Missing, "the locked keys of the workspace are not stored")
-                .state("nothing was changed; devices that have its keys still open it")
-        })
-    })
+    let failure = found.iter().find_map(|found| found.as_ref().err()).cloned();
+    Err(failure.unwrap_or_else(|| {
+        CommandError::new(Code::Missing, "the locked keys of the workspace are not stored")
+            .state("nothing was changed; devices that have its keys still open it")
+    }))
 }
 
 async fn newest_in(store: &dyn ObjectStore) -> Result<Option<KeyObject>> {
@@ -227,16 +236,27 @@ pub(crate) async fn put_keys(stores: &Stores, keys: &KeyObject) -> Result<usize>
         let (key, bytes) = (&key, &bytes);
         async move {
             match put {
-                // What a device has put there that did not succeed.
-                Ok(false) => drop(store.put(key, bytes.clone(), PutMode::Overwrite).await?),
-                Ok(true) => {}
-                Err(_) => return Ok(false),
+                Ok(is_there) => replace_keys(&**store, key, bytes, *is_there).await.map(|()| true),
+                Err(_) => Ok(false),
             }
-            remove_older(&**store, key).await.map(|()| true)
         }
     });
     let told = join_all(spread).await;
     Ok(told.iter().filter(|told: &&Result<bool>| !matches!(told, Ok(true))).count())
+}
+
+/// Leaves nothing in a store but the keys that more than half of the stores have, which may be there already.
+async fn replace_keys(
+    store: &dyn ObjectStore,
+    key: &ObjectKey,
+    bytes: &Bytes,
+    is_there: bool,
+) -> Result<()> {
+    if !is_there {
+        // What a device has put there that did not succeed, or what was damaged.
+        store.put(key, bytes.clone(), PutMode::Overwrite).await?;
+    }
+    remove_older(store, key).await
 }
 
 /// Puts locked keys into a store. Returns whether they are there now, and not others.
@@ -282,22 +302,35 @@ async fn remove_older(store: &dyn ObjectStore, newest: &ObjectKey) -> Result<()>
     Ok(())
 }
 
-/// Brings the newest locked keys to the stores that have missed a change. Returns how many still lack them.
+/// Brings the locked keys that count to the stores that have missed a change. Where too few stores have them, others are left
+/// as they are: they may be the only good ones. Returns how many stores lack them still.
 ///
 /// # Errors
 /// As [`newest_keys`].
 pub(crate) async fn catch_up(stores: &Stores) -> Result<usize> {
-    let newest = newest_keys(stores).await?;
+    let found = look(stores).await;
+    let (newest, is_agreed) = newest_of(&found)?;
     let (key, bytes) = (ObjectKey::keys(newest.generation()), Bytes::from(newest.to_bytes()));
-    let tell = |store: &Arc<dyn ObjectStore>| {
+    let tell = |(store, found): (&Arc<dyn ObjectStore>, &Result<Option<KeyObject>>)| {
         let (store, key, bytes) = (store.clone(), key.clone(), bytes.clone());
+        let is_theirs = match found {
+            Ok(Some(keys)) => keys == newest,
+            Ok(None) => true,
+            Err(_) => false,
+        };
         async move {
-            put_if_absent(store.clone(), key.clone(), bytes).await?;
-            remove_older(&*store, &key).await
+            if !is_theirs && !is_agreed {
+                return Ok(false);
+            }
+            let is_there = put_if_absent(store.clone(), key.clone(), bytes.clone()).await?;
+            if is_agreed {
+                replace_keys(&*store, &key, &bytes, is_there).await?;
+            }
+            Ok(is_there || is_agreed)
         }
     };
-    let told = join_all(stores.iter().map(tell)).await;
-    Ok(told.iter().filter(|told| told.is_err()).count())
+    let told: Vec<Result<bool>> = join_all(stores.iter().zip(&found).map(tell)).await;
+    Ok(told.iter().filter(|told| !matches!(told, Ok(true))).count())
 }
 
 /// The file in the folder's memory that says that some stores have missed a change of the keys.
@@ -442,3 +475,6 @@ pub(crate) fn unlock_again(
     let unlocked = secret.unlock(&keys, &folder.genesis)?;
     enroll(context, folder, &unlocked, device)
 }
+
+#[cfg(test)]
+mod tests;
