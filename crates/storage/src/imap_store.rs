@@ -16,9 +16,11 @@
 
 mod index;
 mod message;
+mod waiting;
 
 use std::fmt;
 use std::ops::Range;
+use std::time::Duration;
 
 use async_imap::Client;
 use async_imap::error::Error;
@@ -34,7 +36,7 @@ use crate::error::{Result, StorageError};
 use crate::file_store::Opening;
 use crate::key::{ObjectKey, check_prefix};
 use crate::object_store::{
-    OBJECT_SIZE_MAX, ObjectEntry, ObjectStore, PutMode, PutOutcome, check_size, clamp,
+    OBJECT_SIZE_MAX, ObjectEntry, ObjectStore, PutMode, PutOutcome, Waited, check_size, clamp,
 };
 use crate::open::address::Address;
 use crate::open::tls;
@@ -60,6 +62,8 @@ pub(crate) struct ImapStore {
     tls: Option<tokio_rustls::TlsConnector>,
     opening: Opening,
     sessions: Sessions<Connection>,
+    /// The one that waited last.
+    idle: parking_lot::Mutex<Option<Connection>>,
     index: Mutex<Index>,
     is_ready: OnceCell<()>,
 }
@@ -72,6 +76,7 @@ impl<T: AsyncRead + AsyncWrite + Unpin + fmt::Debug + Send> Wire for T {}
 struct Connection {
     imap: async_imap::Session<Box<dyn Wire>>,
     has_uidplus: bool,
+    has_idle: bool,
 }
 
 impl ImapStore {
@@ -105,6 +110,7 @@ impl ImapStore {
             tls,
             opening,
             sessions: Sessions::new(SESSIONS_MAX),
+            idle: parking_lot::Mutex::default(),
             index: Mutex::default(),
             is_ready: OnceCell::new(),
         })
@@ -142,7 +148,8 @@ impl ImapStore {
         let capabilities =
             imap.capabilities().await.map_err(|error| self.failure("sign in", error))?;
         let has_uidplus = capabilities.has_str("UIDPLUS");
-        Ok(Connection { imap, has_uidplus })
+        let has_idle = capabilities.has_str("IDLE");
+        Ok(Connection { imap, has_uidplus, has_idle })
     }
 
     fn failure(&self, operation: &str, error: Error) -> StorageError {
@@ -418,5 +425,9 @@ impl ObjectStore for ImapStore {
         self.remove(&mut session, &uids).await?;
         session.keep();
         Ok(())
+    }
+
+    async fn wait_for(&self, key: &ObjectKey, patience: Duration) -> Result<Waited> {
+        self.wait_in_mailbox(key, patience).await
     }
 }

@@ -22,3 +22,5 @@ mod place;
 mod probing;
 #[path = "services/refusals.rs"]
 mod refusals;
+#[path = "services/waiting.rs"]
+mod waiting;
