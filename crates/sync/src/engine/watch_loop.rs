@@ -1,11 +1,13 @@
 //! Keeps syncing: what changes in the folder goes to the log at once, what comes from the log goes into the folder at once.
 
 use std::collections::BTreeSet;
+use std::pin::pin;
+use std::task::Poll;
 use std::time::Duration;
 
-use commit_log::EntryStream;
+use commit_log::{CommitLogError, EntryStream};
 use futures_util::StreamExt;
-use futures_util::future::{BoxFuture, Either, select};
+use futures_util::future::{BoxFuture, Either, poll_fn, select};
 use futures_util::stream::BoxStream;
 use model::Entry;
 
@@ -48,6 +50,43 @@ enum Wake {
     End,
 }
 
+/// Hears what comes from the log.
+#[derive(Default)]
+struct Ear {
+    stream: Option<EntryStream>,
+    /// What the stream has said while nobody had time for it.
+    heard: Option<Option<std::result::Result<Entry, CommitLogError>>>,
+}
+
+impl Ear {
+    /// Returns what the stream says next; waits for ever where there is none.
+    async fn next(&mut self) -> Option<std::result::Result<Entry, CommitLogError>> {
+        match (self.heard.take(), &mut self.stream) {
+            (Some(heard), _) => heard,
+            (None, Some(stream)) => stream.next().await,
+            (None, None) => std::future::pending().await,
+        }
+    }
+
+    /// Does something else, and lets the stream go on meanwhile until it says something: a call to a store that nobody looks
+    /// after keeps its place there, perhaps the only one.
+    async fn beside<T>(&mut self, work: impl Future<Output = T>) -> T {
+        let mut work = pin!(work);
+        poll_fn(|context| {
+            let done = work.as_mut().poll(context);
+            if done.is_pending()
+                && self.heard.is_none()
+                && let Some(stream) = &mut self.stream
+                && let Poll::Ready(heard) = stream.poll_next_unpin(context)
+            {
+                self.heard = Some(heard);
+            }
+            done
+        })
+        .await
+    }
+}
+
 impl Engine {
     /// Syncs, and keeps syncing until `hints` ends. `report` gets every run that did something, and every error; an
     /// error that trying again cannot help ends the watch.
@@ -61,11 +100,11 @@ impl Engine {
         mut report: impl FnMut(Result<SyncReport, &SyncError>) + Send,
     ) -> Result<()> {
         let mut scope = Scope::Everything;
-        let mut stream: Option<EntryStream> = None;
+        let mut ear = Ear::default();
         let mut retry_after = options.retry_after;
         let mut scrubber = self.scrubber.take();
         loop {
-            let wait = match self.sync(scope.clone()).await {
+            let wait = match ear.beside(self.sync(scope.clone())).await {
                 Ok(done) => {
                     let is_quiet = done.sent + done.received == 0 && done.problems.is_empty();
                     let is_changing = done
@@ -83,29 +122,29 @@ impl Engine {
                 Err(error) if error.is_retryable() => {
                     report(Err(&error));
                     scope = Scope::Everything;
-                    stream = None;
+                    ear = Ear::default();
                     let wait = retry_after;
                     retry_after = (retry_after * 2).min(RETRY_MAX);
                     wait
                 }
                 Err(error) => return Err(error),
             };
-            if stream.is_none() {
+            if ear.stream.is_none() {
                 let head = self.head()?;
-                stream = self.environment.log.subscribe(head.seq).await.ok();
+                ear.stream = self.environment.log.subscribe(head.seq).await.ok();
             }
-            match self.wake_with_news(&mut hints, &mut stream, wait, &mut scrubber).await? {
+            match self.wake_with_news(&mut hints, &mut ear, wait, &mut scrubber).await? {
                 Wake::Folder(found) => scope = found,
                 Wake::Log(entry) => self.take_entry(&entry)?,
                 Wake::LogEnded(error) => {
-                    stream = None;
+                    ear = Ear::default();
                     if let Some(error) = error {
                         report(Err(&error));
                     }
                 }
                 Wake::Time => scope = Scope::Everything,
                 Wake::Scrub(wake) => {
-                    let taken = self.take_scrub(wake, scrubber.as_mut()).await;
+                    let taken = ear.beside(self.take_scrub(wake, scrubber.as_mut())).await;
                     if let Err(error) = &taken {
                         report(Err(error));
                     }
@@ -143,7 +182,7 @@ impl Engine {
     async fn wake_with_news(
         &self,
         hints: &mut BoxStream<'static, Scope>,
-        stream: &mut Option<EntryStream>,
+        ear: &mut Ear,
         wait: Duration,
         scrubber: &mut Option<Scrubber>,
     ) -> Result<Wake> {
@@ -152,7 +191,7 @@ impl Engine {
         let head = self.head()?;
         loop {
             let rest = end.saturating_sub(clock.elapsed());
-            match self.wake(hints, stream, rest, scrubber).await {
+            match self.wake(hints, ear, rest, scrubber).await {
                 Wake::Log(entry) if entry.seq < head.seq || entry.head() == head => {}
                 wake => return Ok(wake),
             }
@@ -162,7 +201,7 @@ impl Engine {
     async fn wake(
         &self,
         hints: &mut BoxStream<'static, Scope>,
-        stream: &mut Option<EntryStream>,
+        ear: &mut Ear,
         wait: Duration,
         scrubber: &mut Option<Scrubber>,
     ) -> Wake {
@@ -172,8 +211,7 @@ impl Engine {
                 None => std::future::pending().await,
             }
         };
-        match select(Box::pin(self.wake_of_folder_or_log(hints, stream, wait)), Box::pin(scrub))
-            .await
+        match select(Box::pin(self.wake_of_folder_or_log(hints, ear, wait)), Box::pin(scrub)).await
         {
             Either::Left((wake, _)) => wake,
             Either::Right((wake, _)) => Wake::Scrub(wake),
@@ -183,17 +221,11 @@ impl Engine {
     async fn wake_of_folder_or_log(
         &self,
         hints: &mut BoxStream<'static, Scope>,
-        stream: &mut Option<EntryStream>,
+        ear: &mut Ear,
         wait: Duration,
     ) -> Wake {
         let time: BoxFuture<'static, ()> = self.environment.clock.sleep(wait);
-        let entry = async {
-            match stream {
-                Some(stream) => stream.next().await,
-                None => std::future::pending().await,
-            }
-        };
-        match select(hints.next(), select(Box::pin(entry), time)).await {
+        match select(hints.next(), select(Box::pin(ear.next()), time)).await {
             Either::Left((Some(scope), _)) => Wake::Folder(scope),
             Either::Left((None, _)) => Wake::End,
             Either::Right((Either::Left((Some(Ok(entry)), _)), _)) => Wake::Log(Box::new(entry)),

@@ -8,12 +8,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
+use commit_log::CommitLog;
 use commit_log::serverless::group::{ConstantMembership, Group, NamedStore};
 use commit_log::serverless::identity::Identified;
 use commit_log::serverless::slot_log::{Means, SlotCommitLog};
 use content::Transform;
 use futures_util::future::ready;
-use futures_util::stream::once;
+use futures_util::stream::{once, unfold};
 use model::entry::Mode;
 use model::{Clock, DeviceId, Genesis, Random, StoreId, Timestamp};
 use parking_lot::Mutex;
@@ -78,62 +79,84 @@ impl Gate for Counted {
     }
 }
 
-/// Watches a quiet workspace over three stores for an hour, as the program opens stores. Returns what each was asked meanwhile,
-/// below all layers.
-async fn quiet_hour() -> Vec<BTreeMap<Operation, u64>> {
-    let room = tempfile::tempdir().expect("a folder");
-    std::fs::write(room.path().join("note"), "to be kept").expect("written");
-    let clock = Arc::new(Leaping(tokio::time::Instant::now()));
-    let random = Arc::new(Numbering::default());
-    let (mut counted, mut named) = (Vec::new(), Vec::new());
-    for number in 0..3 {
-        let url = format!("memory:quiet/{}/{number}", room.path().display());
-        let store = storage::open(&url).expect("opens");
-        let store = Arc::new(Counted { store, calls: Mutex::default() });
-        let marked = Arc::new(Marked::new(store.clone(), Opening::CreateIfMissing));
-        let id = StoreId::from_bytes([number; 16]);
-        let text = Bytes::from(id.to_string());
-        marked.put(&ObjectKey::store_id(), text, PutMode::Overwrite).await.expect("put");
-        let store_of_log = Arc::new(Identified::new(marked, id, clock.clone()));
-        named.push(NamedStore { name: format!("s{number}"), store: store_of_log });
-        counted.push(store);
+/// A device over stores as the program opens them.
+struct Device {
+    engine: Engine,
+    log: Arc<SlotCommitLog>,
+    clock: Arc<Leaping>,
+    room: tempfile::TempDir,
+}
+
+impl Device {
+    /// Makes a workspace with one file in it.
+    async fn new(stores: &[Arc<dyn ObjectStore>]) -> Self {
+        let room = tempfile::tempdir().expect("a folder");
+        std::fs::write(room.path().join("note"), "to be kept").expect("written");
+        let clock = Arc::new(Leaping(tokio::time::Instant::now()));
+        let random = Arc::new(Numbering::default());
+        let mut named = Vec::new();
+        for (number, store) in (0..).zip(stores) {
+            let marked = Arc::new(Marked::new(store.clone(), Opening::CreateIfMissing));
+            let id = StoreId::from_bytes([number; 16]);
+            let text = Bytes::from(id.to_string());
+            marked.put(&ObjectKey::store_id(), text, PutMode::Overwrite).await.expect("put");
+            let store = Arc::new(Identified::new(marked, id, clock.clone()));
+            named.push(NamedStore { name: format!("s{number}"), store });
+        }
+        let packs = named[0].store.clone();
+        let membership = Arc::new(ConstantMembership::new(Group::new(named)));
+        let genesis = Genesis {
+            name: "notes".to_owned(),
+            mode: Mode::Plain,
+            created: Timestamp::default(),
+            content_key: [1; 32],
+        };
+        let means = Means { clock: clock.clone(), random: random.clone() };
+        let log = SlotCommitLog::create_over(membership, means, genesis).await.expect("made");
+        let log = Arc::new(log);
+        let environment = Environment {
+            file_system: Arc::new(NativeFileSystem::open(room.path()).expect("opens")),
+            log: log.clone(),
+            store: Arc::new(ContentStore::new(packs)),
+            clock: clock.clone(),
+            random,
+            workers: Workers::inline(),
+        };
+        let options = EngineOptions {
+            device: DeviceId::from_bytes([2; 16]),
+            device_name: "laptop".to_owned(),
+            allow_mass_delete: false,
+            transform: Transform::Zstd { level: 1 },
+            keys: None,
+        };
+        let mut engine = Engine::open(environment, State::in_memory(), options).expect("opens");
+        engine.sync(Scope::Everything).await.expect("syncs");
+        assert_eq!(engine.head().expect("read").seq, 1);
+        // A majority was enough to go on; what the other stores still get belongs to what was done.
+        log.settle().await;
+        Self { engine, log, clock, room }
     }
-    let packs = named[0].store.clone();
-    let membership = Arc::new(ConstantMembership::new(Group::new(named)));
-    let genesis = Genesis {
-        name: "notes".to_owned(),
-        mode: Mode::Plain,
-        created: Timestamp::default(),
-        content_key: [1; 32],
-    };
-    let means = Means { clock: clock.clone(), random: random.clone() };
-    let log = SlotCommitLog::create_over(membership, means, genesis).await.expect("made");
-    let log = Arc::new(log);
-    let environment = Environment {
-        file_system: Arc::new(NativeFileSystem::open(room.path()).expect("opens")),
-        log: log.clone(),
-        store: Arc::new(ContentStore::new(packs)),
-        clock: clock.clone(),
-        random,
-        workers: Workers::inline(),
-    };
-    let options = EngineOptions {
-        device: DeviceId::from_bytes([2; 16]),
-        device_name: "laptop".to_owned(),
-        allow_mass_delete: false,
-        transform: Transform::Zstd { level: 1 },
-        keys: None,
-    };
-    let mut engine = Engine::open(environment, State::in_memory(), options).expect("opens");
-    engine.sync(Scope::Everything).await.expect("syncs");
-    assert_eq!(engine.head().expect("read").seq, 1);
-    // A majority was enough to go on; what the third store still gets belongs to what was done, and not to the hour.
-    log.settle().await;
+}
+
+fn memory() -> Arc<dyn ObjectStore> {
+    static NUMBER: AtomicU64 = AtomicU64::new(0);
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    storage::open(&format!("memory:watched {number}")).expect("opens")
+}
+
+/// Watches a quiet workspace over three stores for an hour. Returns what each was asked meanwhile, below all layers.
+async fn quiet_hour() -> Vec<BTreeMap<Operation, u64>> {
+    let counted: Vec<Arc<Counted>> =
+        (0..3).map(|_| Arc::new(Counted { store: memory(), calls: Mutex::default() })).collect();
+    let stores: Vec<Arc<dyn ObjectStore>> =
+        counted.iter().map(|store| Arc::clone(store) as Arc<dyn ObjectStore>).collect();
+    let mut device = Device::new(&stores).await;
     for store in &counted {
         store.calls.lock().clear();
     }
-    let end = once(clock.sleep(Duration::from_secs(3600))).filter_map(|()| ready(None)).boxed();
-    engine.watch(WatchOptions::default(), end, |_| {}).await.expect("watches");
+    let hour = device.clock.sleep(Duration::from_secs(3600));
+    let end = once(hour).filter_map(|()| ready(None)).boxed();
+    device.engine.watch(WatchOptions::default(), end, |_| {}).await.expect("watches");
     counted.iter().map(|store| store.calls.lock().clone()).collect()
 }
 
@@ -145,8 +168,50 @@ async fn quiet_hour_costs_each_store_less_than_a_hundred_requests_and_writes_not
         assert!(calls.keys().all(|call| reads.contains(call)), "it writes: {hour:?}");
     }
     let each: Vec<u64> = hour.iter().map(|calls| calls.values().sum()).collect();
-    println!("{hour:?}");
     // The figures are in docs/measurements.md; more is a step back.
     assert!(each.iter().all(|calls| (1..100).contains(calls)), "{hour:?}");
     assert!(each.iter().sum::<u64>() < 250, "{hour:?}");
+}
+
+/// A store that answers one question at a time, and slowly.
+#[derive(Debug)]
+struct OneByOne {
+    store: Arc<dyn ObjectStore>,
+    turn: tokio::sync::Mutex<()>,
+}
+
+impl Gate for OneByOne {
+    fn store(&self) -> &dyn ObjectStore {
+        &*self.store
+    }
+
+    async fn pass<A: Send>(
+        &self,
+        _: Operation,
+        _: usize,
+        answer: impl Future<Output = storage::Result<A>> + Send,
+    ) -> storage::Result<A> {
+        let _turn = self.turn.lock().await;
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        answer.await
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn look_for_news_that_is_under_way_takes_the_only_place_from_nobody() {
+    let store = OneByOne { store: memory(), turn: tokio::sync::Mutex::default() };
+    let mut device = Device::new(&[Arc::new(store)]).await;
+    let (clock, root) = (device.clock.clone(), device.room.path().to_owned());
+    let user = unfold(0, move |number| {
+        let (clock, file) = (clock.clone(), root.join(format!("file {number}")));
+        async move {
+            clock.sleep(Duration::from_millis(370)).await;
+            std::fs::write(file, "written while the device looks for news").expect("written");
+            (number < 50).then_some((Scope::Everything, number + 1))
+        }
+    });
+    let watch = device.engine.watch(WatchOptions::default(), user.boxed(), |_| {});
+    let hour = Duration::from_secs(3600);
+    tokio::time::timeout(hour, watch).await.expect("nobody waits for ever").expect("watches");
+    assert!(device.log.head().await.expect("a head").seq > 10);
 }
