@@ -11,8 +11,9 @@
 //! [`hanging`].
 //!
 //! A put whose future is dropped before it took effect never happens. Bodies wait for each other in the order in which
-//! they were sent, instead of sharing the line evenly; the last of them arrives at the same time either way. What fits
-//! into the first window of a connection does not wait.
+//! they were sent, instead of sharing the line evenly; the last of them arrives at the same time either way. But no body
+//! takes longer than if it shared the line evenly with those that are on it, as small ones do not behind large ones; and
+//! what fits into the first window of a connection does not wait.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -169,8 +170,15 @@ struct Underway<'store> {
 /// The bytes of all requests in one direction.
 #[derive(Debug, Default)]
 struct Line {
+    state: Mutex<LineState>,
+}
+
+#[derive(Debug, Default)]
+struct LineState {
     /// Until when it is busy with what was sent so far.
-    busy_until: Mutex<Duration>,
+    busy_until: Duration,
+    /// When the bodies that are on it arrive.
+    arrivals: Vec<Duration>,
 }
 
 impl Line {
@@ -182,12 +190,16 @@ impl Line {
         let now = clock.elapsed();
         let mut arrives = now + direction.alone(size);
         {
-            let mut busy_until = self.busy_until.lock();
-            let share = Duration::from_secs_f64(size as f64 / direction.rate());
-            *busy_until = now.max(*busy_until) + share;
+            let mut state = self.state.lock();
+            let own = Duration::from_secs_f64(size as f64 / direction.rate());
+            state.busy_until = now.max(state.busy_until) + own;
+            state.arrivals.retain(|arrival| *arrival > now);
             if size > FIRST_WINDOW {
-                arrives = arrives.max(*busy_until);
+                let others = u32::try_from(state.arrivals.len()).expect("connections are few");
+                let shared = now + own * (others + 1);
+                arrives = arrives.max(state.busy_until.min(shared));
             }
+            state.arrivals.push(arrives);
         }
         clock.sleep(arrives.saturating_sub(now)).await;
     }

@@ -190,7 +190,8 @@ pub fn send_and_receive(
         devices[0].fill(workload);
         let sent = devices[0].sync(&*clock).await?;
         let received = devices[1].sync(&*clock).await?;
-        assert!(devices[1].holds(workload), "the other device has the folder");
+        let problems = &received.report.problems;
+        assert!(devices[1].holds(workload), "the other device has the folder: {problems:?}");
         Ok([sent, received])
     })
 }
@@ -221,7 +222,8 @@ pub fn clone_at_rest(
         let pool = Arc::new(pool(&other, redundancy, clock.clone()));
         let mut device = FolderDevice::new(other, (log, pool), clock.clone(), seed ^ 1)?;
         let received = device.sync(&*clock).await?;
-        assert!(device.holds(workload), "the other device has the folder");
+        let problems = &received.report.problems;
+        assert!(device.holds(workload), "the other device has the folder: {problems:?}");
         Ok(received)
     })
 }
