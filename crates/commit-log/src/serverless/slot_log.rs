@@ -44,6 +44,9 @@ use super::group::{ConstantMembership, Group, Membership, NamedStore};
 use super::rounds::ProposerId;
 use crate::commit_log::{CommitLog, CommitLogError, EntryStream};
 
+/// How many bytes of entries are kept that were read on the way to the head.
+const PASSED_LENGTH_MAX: u64 = 8 * 1024 * 1024;
+
 /// The first pause between rounds is at most so long, each further one twice as long, up to the last.
 const PAUSE_FIRST: Duration = Duration::from_millis(20);
 const PAUSE_LAST: Duration = Duration::from_secs(3);
@@ -86,6 +89,8 @@ impl Random for Nameless {
 #[derive(Debug)]
 pub struct SlotCommitLog {
     slots: Arc<Slots>,
+    /// What the last look for the head has read on its way: mostly it is asked for next.
+    passed: parking_lot::Mutex<Vec<Entry>>,
     /// Commits of one device queue up here, not in the stores.
     turn: Mutex<()>,
 }
@@ -158,7 +163,8 @@ impl SlotCommitLog {
     /// Opens the log of a workspace over several stores, without asking them. Every store is the part that holds this
     /// workspace.
     pub fn over(membership: Arc<dyn Membership>, means: Means, genesis: Genesis) -> Self {
-        Self { slots: Arc::new(Slots::new(membership, means, genesis)), turn: Mutex::new(()) }
+        let slots = Arc::new(Slots::new(membership, means, genesis));
+        Self { slots, passed: parking_lot::Mutex::default(), turn: Mutex::new(()) }
     }
 
     /// Waits for something else, and lets what is under way at the stores go on beside it: a call that nobody looks after
@@ -314,12 +320,34 @@ impl CommitLog for SlotCommitLog {
     }
 
     async fn head(&self) -> Result<Head, CommitLogError> {
-        self.walk(self.slots.known(), |_| true).await
+        let (mut passed, mut length) = (Vec::new(), 0);
+        let keep = |entry: &Entry| {
+            if length < PASSED_LENGTH_MAX {
+                length += encode_message(entry).len() as u64;
+                passed.push(entry.clone());
+            }
+            true
+        };
+        let head = self.walk(self.slots.known(), keep).await?;
+        *self.passed.lock() = passed;
+        Ok(head)
     }
 
     async fn entries(&self, since: u64, length_max: u64) -> Result<Vec<Entry>, CommitLogError> {
         let mut entries: Vec<Entry> = Vec::new();
         let mut length = 0;
+        // A slot that was filled never changes.
+        for entry in std::mem::take(&mut *self.passed.lock()) {
+            if entry.seq == since + entries.len() as u64 + 1 {
+                length += encode_message(&entry).len() as u64;
+                if length <= length_max || entries.is_empty() {
+                    entries.push(entry);
+                }
+            }
+        }
+        if !entries.is_empty() {
+            return Ok(entries);
+        }
         self.slots.catch_up(since).await?;
         let mut walk = self.slots.walk(since, None);
         while let Some(entry) = walk.next().await? {
