@@ -4,8 +4,7 @@
 //! needed; what was opened is kept while it is likely to be needed again. *Invariants*: nothing is handed out that was not
 //! verified against its id, whichever store it came from.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
-use std::pin::pin;
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -15,14 +14,17 @@ use content::{
     ChunkNamer, ContentError, PackGuard, PackIndex, Record, TailOutcome, WorkspaceKeys, expand,
     verify_whole,
 };
-use futures_util::future::{BoxFuture, Either, FutureExt, join_all, select, try_join_all};
-use futures_util::stream::{FuturesUnordered, StreamExt};
-use model::{ChunkId, ChunkRef, Content};
+use futures_util::future::{join_all, try_join_all};
+use model::{ChunkId, ChunkRef, Clock, Content};
 use storage::ContentStore;
 
 use crate::error::{Result, SyncError};
 use crate::state::State;
 use crate::state::packs::{ChunkPlace, KnownPack};
+
+use ahead::Ahead;
+
+mod ahead;
 
 /// How many indexes of packs are kept.
 const INDEXES_MAX: usize = 128;
@@ -116,57 +118,26 @@ pub struct ChunkFetcher {
     record_order: VecDeque<ChunkPlace>,
     packs: VecDeque<(u64, Bytes)>,
     ahead: Ahead,
+    /// Packs whose indexes are not known yet and that come whole, with their indexes in them.
+    expected: Vec<KnownPack>,
+    /// Whether packs were learned of in another order than that in which they were written.
+    is_order_unknown: bool,
     /// The last fence when this was read.
     fence: u64,
     /// How many bytes were fetched.
     pub fetched_bytes: u64,
 }
 
-/// Whole packs that were asked for before they are needed.
-#[derive(Debug, Default)]
-struct Ahead {
-    under_way: FuturesUnordered<BoxFuture<'static, (u64, storage::Result<Bytes>)>>,
-    numbers: HashSet<u64>,
-    arrived: HashMap<u64, Bytes>,
-}
-
-impl Ahead {
-    /// Waits until these packs are here, or have failed to come.
-    async fn wait(&mut self, wanted: &[u64]) {
-        while wanted.iter().any(|number| self.numbers.contains(number))
-            && let Some(fetched) = self.under_way.next().await
-        {
-            self.note(fetched);
-        }
-    }
-
-    /// Does something else with the store, and goes on fetching meanwhile: a request that nobody looks after would keep its
-    /// connection from the others.
-    async fn beside<T>(&mut self, work: impl Future<Output = T>) -> T {
-        let mut work = pin!(work);
-        while !self.under_way.is_empty() {
-            match select(work.as_mut(), self.under_way.next()).await {
-                Either::Left((done, _)) => return done,
-                Either::Right((Some(fetched), _)) => self.note(fetched),
-                Either::Right((None, _)) => {}
-            }
-        }
-        work.await
-    }
-
-    fn note(&mut self, (number, fetched): (u64, storage::Result<Bytes>)) {
-        self.numbers.remove(&number);
-        // What failed is asked for again by whoever needs it, and fails there.
-        if let Ok(bytes) = fetched {
-            self.arrived.insert(number, bytes);
-        }
-    }
-}
-
 impl ChunkFetcher {
     /// Prepares to fetch from a store, and inline packs from the log, what these keys open.
-    pub fn new(store: Arc<ContentStore>, log: Arc<dyn CommitLog>, keys: &WorkspaceKeys) -> Self {
+    pub fn new(
+        store: Arc<ContentStore>,
+        log: Arc<dyn CommitLog>,
+        keys: &WorkspaceKeys,
+        clock: Arc<dyn Clock>,
+    ) -> Self {
         Self {
+            ahead: Ahead::new(store.clone(), clock),
             store,
             log,
             namer: keys.content().namer(),
@@ -176,7 +147,8 @@ impl ChunkFetcher {
             records: HashMap::new(),
             record_order: VecDeque::new(),
             packs: VecDeque::new(),
-            ahead: Ahead::default(),
+            expected: Vec::new(),
+            is_order_unknown: false,
             fence: 0,
             fetched_bytes: 0,
         }
@@ -200,8 +172,7 @@ impl ChunkFetcher {
         }
     }
 
-    /// Asks for whole packs that are going to be needed, and does not wait for them, as long as fewer than so many are under
-    /// way or wait to be used.
+    /// Asks for whole packs that are going to be needed for these records, and does not wait for them.
     ///
     /// # Errors
     /// [`SyncError::Database`].
@@ -209,43 +180,48 @@ impl ChunkFetcher {
         &mut self,
         state: &State,
         places: impl IntoIterator<Item = ChunkPlace>,
-        packs_max: usize,
     ) -> Result<()> {
-        let mut by_pack: BTreeMap<u64, BTreeSet<u32>> = BTreeMap::new();
+        let mut by_pack: HashMap<u64, BTreeSet<u32>> = HashMap::new();
+        let mut order = Vec::new();
         for place in places.into_iter().filter(|place| !self.records.contains_key(place)) {
-            by_pack.entry(place.pack).or_default().insert(place.record);
+            let records = by_pack.entry(place.pack).or_insert_with(|| {
+                order.push(place.pack);
+                BTreeSet::new()
+            });
+            records.insert(place.record);
         }
-        for (number, records) in by_pack {
-            if self.ahead.numbers.len() + self.ahead.arrived.len() >= packs_max {
-                break;
-            }
-            let is_here = self.packs.iter().any(|(kept, _)| *kept == number)
-                || self.ahead.numbers.contains(&number)
-                || self.ahead.arrived.contains_key(&number);
+        let mut wanted = Vec::new();
+        for number in order {
+            let is_here = self.packs.iter().any(|(kept, _)| *kept == number);
             let pack = state.pack(number)?.expect("a chunk's pack is known");
+            let records = by_pack[&number].len();
             let is_whole = match self.indexes.get(&number) {
-                Some(index) => is_worth_whole(records.len(), index),
-                None => !is_worth_an_index(records.len(), &pack),
+                Some(index) => is_worth_whole(records, index),
+                None => !is_worth_an_index(records, &pack),
             };
-            if is_here || !is_whole || pack.place.inline_seq.is_some() {
-                continue;
+            // One that is here already counts as wanted, so that it is kept.
+            if (is_whole || self.ahead.has(number)) && !is_here && pack.place.inline_seq.is_none() {
+                wanted.push(pack);
             }
-            let (store, id) = (self.store.clone(), pack.id);
-            self.ahead.numbers.insert(number);
-            let fetch = async move { (number, store.read_pack(id).await) };
-            self.ahead.under_way.push(fetch.boxed());
         }
+        self.ahead.want_first(wanted);
         Ok(())
     }
 
     /// Stops waiting for what was asked for ahead.
     pub fn forget_ahead(&mut self) {
-        self.ahead = Ahead::default();
+        self.expected.clear();
+        self.ahead.forget();
     }
 
     /// Returns the namer that verifies chunks.
     pub fn namer(&self) -> &ChunkNamer {
         &self.namer
+    }
+
+    /// Hears that packs were learned of in the order of their ids, which says nothing about which is needed first.
+    pub fn note_unordered_packs(&mut self) {
+        self.is_order_unknown = true;
     }
 
     /// Reads the indexes of all packs that the log names and that were not looked at yet. One that is damaged or gone is
@@ -255,7 +231,34 @@ impl ChunkFetcher {
     /// [`SyncError`].
     pub async fn index_packs(&mut self, state: &mut State) -> Result<()> {
         let unindexed = state.unindexed_packs()?;
-        for packs in unindexed.chunks(INDEXES_AT_ONCE) {
+        self.index_by_tails(state, &unindexed).await
+    }
+
+    /// Does the same for files of `wanted` bytes that are going to be fetched. Where that is most of what the packs hold, they are
+    /// asked for whole, in the order in which they were written, and [`Self::place`] looks into them as they come.
+    ///
+    /// # Errors
+    /// [`SyncError`].
+    pub async fn index_wanted_packs(&mut self, state: &mut State, wanted: u64) -> Result<()> {
+        let unindexed = state.unindexed_packs()?;
+        let is_large = |pack: &KnownPack| {
+            pack.place.inline_seq.is_none() && pack.place.length > SMALL_PACK_LENGTH_MAX
+        };
+        let (large, small): (Vec<_>, Vec<_>) = unindexed.into_iter().partition(is_large);
+        // What nothing shortens is a little longer in packs.
+        let is_most = large.iter().map(|pack| pack.place.length).sum::<u64>() <= wanted / 16 * 17;
+        let is_in_order = !std::mem::take(&mut self.is_order_unknown);
+        if is_most && is_in_order {
+            self.ahead.want_later(large.iter().copied());
+            self.expected = large;
+        } else {
+            self.index_by_tails(state, &large).await?;
+        }
+        self.index_by_tails(state, &small).await
+    }
+
+    async fn index_by_tails(&mut self, state: &mut State, packs: &[KnownPack]) -> Result<()> {
+        for packs in packs.chunks(INDEXES_AT_ONCE) {
             let mut indexed = Vec::with_capacity(packs.len());
             for (pack, read) in packs.iter().zip(self.read_indexes(state, packs).await) {
                 match read {
@@ -269,6 +272,93 @@ impl ChunkFetcher {
             })?;
         }
         Ok(())
+    }
+
+    /// Looks into packs that have come whole, or waits for one if none has. Where no room is left for more, or one has not
+    /// come, the indexes are read as those of other packs are. Returns whether anything was expected.
+    ///
+    /// # Errors
+    /// [`SyncError`].
+    pub async fn index_expected(&mut self, state: &mut State) -> Result<bool> {
+        if self.expected.is_empty() {
+            return Ok(false);
+        }
+        let has_come = |ahead: &Ahead, pack: &KnownPack| ahead.arrived(pack.number).is_some();
+        if !self.expected.iter().any(|pack| has_come(&self.ahead, pack)) {
+            self.ahead.wait_for_any().await;
+        }
+        let expected = std::mem::take(&mut self.expected);
+        let (come, rest): (Vec<_>, Vec<_>) =
+            expected.into_iter().partition(|pack| has_come(&self.ahead, pack));
+        let (waited_for, failed): (Vec<_>, Vec<_>) =
+            rest.into_iter().partition(|pack| self.ahead.is_awaited(pack.number));
+        self.expected = waited_for;
+        let mut indexed = Vec::with_capacity(come.len());
+        for pack in &come {
+            let bytes = self.ahead.arrived(pack.number).expect("it has come");
+            // The store has compared the hash of the pack already.
+            let index = whole_index(pack, bytes, &self.guard).map(Arc::new);
+            match index {
+                Ok(index) => indexed.push((pack, index)),
+                Err(error) if error.is_of_stored_data() => {}
+                Err(error) => return Err(error),
+            }
+        }
+        state.transaction(|state| {
+            indexed.iter().try_for_each(|(pack, index)| add_chunks(state, pack, index))
+        })?;
+        for (pack, index) in indexed {
+            self.keep_index(pack.number, index);
+        }
+        self.index_by_tails(state, &failed).await?;
+        if come.is_empty() && failed.is_empty() && !self.ahead.is_under_way() {
+            // All room is taken by packs that are needed later, if at all.
+            self.ahead.want_nothing();
+            let rest = std::mem::take(&mut self.expected);
+            self.index_by_tails(state, &rest).await?;
+        }
+        Ok(true)
+    }
+
+    /// Returns whether every pack that is wanted was asked for.
+    pub fn has_asked_for_all(&self) -> bool {
+        !self.ahead.is_anything_wanted()
+    }
+
+    /// Returns whether packs are to come whose indexes are not known.
+    pub fn expects_packs(&self) -> bool {
+        !self.expected.is_empty()
+    }
+
+    /// Does something else, and goes on fetching ahead meanwhile.
+    pub async fn beside<T>(&mut self, work: impl Future<Output = T>) -> T {
+        self.ahead.beside(work).await
+    }
+
+    /// Returns where a chunk rests. It may be in a pack that is expected: then that is waited for if `waits`, or nothing is
+    /// returned.
+    ///
+    /// # Errors
+    /// [`SyncError::ChunkMissing`], and what reading the index of a pack may fail with.
+    pub async fn place(
+        &mut self,
+        state: &mut State,
+        chunk: &ChunkRef,
+        waits: bool,
+    ) -> Result<Option<ChunkPlace>> {
+        loop {
+            if let Some(place) = state.chunk(&chunk.id)? {
+                return Ok(Some(place));
+            }
+            if self.expected.is_empty() {
+                return Err(SyncError::ChunkMissing(chunk.id));
+            }
+            let has_come = |pack: &KnownPack| self.ahead.arrived(pack.number).is_some();
+            if !waits && !self.expected.iter().any(has_come) {
+                return Ok(None);
+            }
+            self.index_expected(state).await?;
+        }
     }
 
     /// Returns the index of a pack whose rest may be damaged.
@@ -285,12 +375,14 @@ impl ChunkFetcher {
         state: &State,
         packs: &[KnownPack],
     ) -> Vec<Result<Arc<PackIndex>>> {
+        let mut ahead = self.ahead.lend();
         let reads = packs.iter().map(|pack| self.read_index(state, pack));
-        let mut indexes = Vec::with_capacity(packs.len());
-        for (pack, read) in packs.iter().zip(join_all(reads).await) {
-            indexes.push(read.map(|read| self.keep_read(pack, read)));
-        }
-        indexes
+        let reads = ahead.beside(join_all(reads)).await;
+        self.ahead = ahead;
+        let keep = |(pack, read): (&KnownPack, Result<ReadIndex>)| {
+            read.map(|read| self.keep_read(pack, read))
+        };
+        packs.iter().zip(reads).map(keep).collect()
     }
 
     async fn read_index(&self, state: &State, pack: &KnownPack) -> Result<ReadIndex> {
@@ -359,7 +451,7 @@ impl ChunkFetcher {
         state: &State,
         place: ChunkPlace,
     ) -> Result<Option<Arc<OpenRecord>>> {
-        let mut ahead = std::mem::take(&mut self.ahead);
+        let mut ahead = self.ahead.lend();
         let opened = ahead.beside(self.mend_and_open(state, place)).await;
         self.ahead = ahead;
         match opened {
@@ -432,11 +524,11 @@ impl ChunkFetcher {
             by_pack.entry(place.pack).or_default().push(place.record);
         }
         let wanted: Vec<u64> = by_pack.keys().copied().collect();
-        let mut ahead = std::mem::take(&mut self.ahead);
+        let mut ahead = self.ahead.lend();
         ahead.wait(&wanted).await;
         let mut arrived = HashMap::new();
         for number in wanted {
-            if let Some(bytes) = ahead.arrived.remove(&number) {
+            if let Some(bytes) = ahead.take(number) {
                 self.fetched_bytes += bytes.len() as u64;
                 arrived.insert(number, bytes);
             }
@@ -455,7 +547,7 @@ impl ChunkFetcher {
     ) -> Result<BTreeMap<ChunkPlace, StoredRecord>> {
         let mut found = BTreeMap::new();
         // Looked up before others push them out.
-        let mut kept: HashMap<u64, Bytes> = self.packs.iter().cloned().collect();
+        let mut kept: BTreeMap<u64, Bytes> = self.packs.iter().cloned().collect();
         kept.retain(|number, _| by_pack.contains_key(number));
         kept.extend(arrived);
         let packs: Vec<_> = by_pack.into_iter().collect();
@@ -487,6 +579,7 @@ impl ChunkFetcher {
                 found.extend(fetched.records);
             }
         }
+        // The last ones are those that the next files are in, too.
         for (number, bytes) in kept {
             self.keep_pack(number, bytes);
         }

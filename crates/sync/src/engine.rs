@@ -205,6 +205,11 @@ pub struct Engine {
     put_by_us: Vec<(NodeId, u64, NodeRecord)>,
     report: SyncReport,
     observer: Observer,
+    /// Whether this sync has fetched: only then a head that it learns of on the way is newer than what it has to exchange.
+    has_fetched: bool,
+    /// The newest head, where it became known on the way since the last fetch of this sync. Whoever must know what the log says
+    /// now asks it.
+    looked: Option<Head>,
     /// The version of the settings by which the stores were opened, where there are such settings.
     pool_version: Option<u64>,
     /// What reads the stores while a watch has nothing else to do.
@@ -254,7 +259,7 @@ impl Engine {
         let random = environment.random.clone();
         let keys = WorkspaceKeys::open(&genesis, options.keys.take(), random)?;
         let (store, log) = (environment.store.clone(), environment.log.clone());
-        let fetcher = ChunkFetcher::new(store, log, &keys);
+        let fetcher = ChunkFetcher::new(store, log, &keys, environment.clock.clone());
         Ok(Self {
             environment,
             options,
@@ -273,6 +278,8 @@ impl Engine {
             put_by_us: Vec::new(),
             report: SyncReport::default(),
             observer: Arc::new(|_| {}),
+            has_fetched: false,
+            looked: None,
             pool_version: None,
             scrubber: None,
             lookout: None,
@@ -342,7 +349,7 @@ impl Engine {
                 return Err(SyncError::NotSettling(round));
             }
             self.push().await?;
-            self.fetch().await?;
+            self.fetch_unless_known().await?;
             self.check_pool()?;
             let merged = self.merge_round().await?;
             let proposed = self.checkin_round(merged.proposals).await?;
@@ -421,6 +428,7 @@ impl Engine {
             self.state.set_fact(RUNNING, &[])?;
         }
         self.report = SyncReport::default();
+        (self.has_fetched, self.looked) = (false, None);
         self.skipped.clear();
         self.missed.clear();
         self.racy.clear();

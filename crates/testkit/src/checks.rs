@@ -370,7 +370,7 @@ fn audit_secrets(world: &World, entries: &[Entry]) {
 async fn audit_versions(world: &World, auditor: &Device, entries: &[Entry]) {
     let keys = world.common.keys();
     let store = Arc::new(ContentStore::new(auditor.store()));
-    let mut fetcher = ChunkFetcher::new(store, auditor.log(), &keys);
+    let mut fetcher = ChunkFetcher::new(store, auditor.log(), &keys, auditor.clock.clone());
     let copy = auditor.snapshot();
     let scratch = scratch_state(&copy);
     let Some(mut state) = scratch else {

@@ -48,9 +48,10 @@ const CLAIMS_MAX: usize = 1 << 20;
 /// How many packs wait to be stored; readers wait for room.
 const PACKS_WAITING: usize = 8;
 
-/// How many packs are on their way to the store at the same time, at first and at most: far away it is the waiting that
-/// counts.
+/// How many packs are on their way to the store at the same time, at first and at most, and how many more after a quick one: far
+/// away it is the waiting that counts.
 const SENDING_FIRST: usize = 2;
+const SENDING_STEP: usize = 2;
 const SENDING_MAX: usize = 8;
 
 /// What is on its way to the store and not yet announced by a commit.
@@ -623,7 +624,8 @@ impl Engine {
             (id, sent, clock.elapsed().saturating_sub(began))
         };
         self.upload.sending.push(put.boxed());
-        let pace = *self.upload.pace.get_or_insert(Pace::new(SENDING_FIRST, 1, SENDING_MAX));
+        let pace =
+            *self.upload.pace.get_or_insert(Pace::new(SENDING_FIRST, SENDING_STEP, SENDING_MAX));
         self.wait_for_sending(pace.allowed()).await
     }
 

@@ -20,10 +20,9 @@ const INTERVAL: u64 = 256;
 const ROWS: usize = 2048;
 
 impl Engine {
-    /// Takes over the newest checkpoint, if there is one.
-    pub(super) async fn start_from_checkpoint(&mut self) -> Result<()> {
-        let Some(checkpoint) = self.environment.log.checkpoint().await? else { return Ok(()) };
-        match self.keys.check_checkpoint(&checkpoint) {
+    /// Takes over a checkpoint.
+    pub(super) async fn start_from_checkpoint(&mut self, checkpoint: &Checkpoint) -> Result<()> {
+        match self.keys.check_checkpoint(checkpoint) {
             Ok(()) => {}
             // Nobody who may has made it. The log is still there, and says the same as an honest one.
             Err(error) if error.is_damage() => {
@@ -36,7 +35,8 @@ impl Engine {
         (self.observer)(Event::Step("checkpoint"));
         // All or nothing: half of a checkpoint is none.
         self.state.begin()?;
-        let taken = self.take_over(&checkpoint).await;
+        let taken = self.take_over(checkpoint).await;
+        self.fetcher.note_unordered_packs();
         self.state.end(taken.is_ok())?;
         match taken {
             // The log is still there.

@@ -5,32 +5,31 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
 use content::pack::RecordOpener;
-use futures_util::future::BoxFuture;
+use futures_util::future::{BoxFuture, join_all};
 use model::environment::random_bytes;
-use model::{ChunkRef, Content, NodeId, NodeKind, NodeRecord, RelativePath, TreeStore};
+use model::{Content, NodeId, NodeKind, NodeRecord, RelativePath, TreeStore};
 
 use super::{Engine, Event};
 use crate::chunk_reader::{OpenRecord, StoredRecord};
 use crate::error::{Result, SyncError};
 use crate::file_system::{FileError, FileKind, FileSystem, StageToken, Stat};
 use crate::overlay::{KnownPaths, OverlayNode};
-use crate::pace::Pace;
 use crate::plan::{Local, LocalMatter, Operation, split};
 use crate::state::{ChunkPlace, SyncedNode};
 
+mod cutting;
+mod look;
 mod window;
 
-use window::{OpenTarget, Piece, PieceWrite, Source, Window};
+use cutting::Cutter;
+use look::Look;
+use window::{OpenTarget, PieceWrite, Window};
 
 /// How many plain bytes are fetched and written at once.
-const WINDOW_LENGTH: u64 = 32 * 1024 * 1024;
-
-/// How many packs are on their way at the same time, at first and at most: enough to keep several stores busy.
-const AHEAD_FIRST: usize = 8;
-const AHEAD_MAX: usize = 24;
+const WINDOW_LENGTH: u64 = 16 * 1024 * 1024;
 
 /// How many windows are looked into for packs that can be fetched ahead.
-const WINDOWS_AHEAD: usize = 2;
+const WINDOWS_AHEAD: usize = 5;
 
 /// How many files are made durable together.
 const GROUP_FILES: usize = 4096;
@@ -64,8 +63,29 @@ impl Engine {
         &mut self,
         operations: Vec<(NodeId, Operation)>,
     ) -> Result<bool> {
-        self.fetcher.index_packs(&mut self.state).await?;
         let ordered = self.state.reading(|| self.order_contents(operations))?;
+        let wanted = self.wanted_length(&ordered)?;
+        self.fetcher.index_wanted_packs(&mut self.state, wanted).await?;
+        let applied = self.apply_in_order(ordered).await;
+        self.fetcher.forget_ahead();
+        applied
+    }
+
+    /// Returns how many bytes of files are going to be written.
+    fn wanted_length(&self, operations: &[(NodeId, Operation)]) -> Result<u64> {
+        let mut length = 0;
+        for (node, operation) in operations {
+            let remote = self.state.node(node)?.expect("planned from the remote tree");
+            if let (NodeKind::File(content), false) =
+                (&remote.record.kind, *operation == Operation::SetMatter)
+            {
+                length += content.size;
+            }
+        }
+        Ok(length)
+    }
+
+    async fn apply_in_order(&mut self, ordered: Vec<(NodeId, Operation)>) -> Result<bool> {
         let is_setting = |operation: &Operation| *operation == Operation::SetMatter;
         let setting = ordered.iter().filter(|(_, operation)| is_setting(operation));
         let setting: Vec<_> = setting.map(|(node, _)| *node).collect();
@@ -97,12 +117,12 @@ impl Engine {
             group.push((node, operation, remote));
             if group.len() >= GROUP_FILES || length >= GROUP_LENGTH {
                 written += group.len() as u64;
-                progress |= self.write_group(std::mem::take(&mut group)).await?;
+                progress |= self.write_group(std::mem::take(&mut group), false).await?;
                 length = 0;
                 (self.observer)(Event::Written { files: written, total });
             }
         }
-        progress |= self.write_group(group).await?;
+        progress |= self.write_group(group, true).await?;
         self.flush_directories()?;
         self.forget_setting()?;
         Ok(progress)
@@ -271,10 +291,12 @@ impl Engine {
         self.state.remove_merged(&node)
     }
 
-    /// Writes files and links aside, makes them durable together, puts them in place, and remembers them.
+    /// Writes files and links aside, makes them durable together, puts them in place, and remembers them. Beside the end of the
+    /// last group the log is looked at.
     async fn write_group(
         &mut self,
         group: Vec<(NodeId, Operation, model::TreeNode)>,
+        is_last: bool,
     ) -> Result<bool> {
         let targets = self.state.reading(|| {
             let mut paths = KnownPaths::default();
@@ -286,13 +308,13 @@ impl Engine {
         if targets.is_empty() {
             return Ok(false);
         }
-        let mut failed = self.stage(&targets).await?;
+        let mut failed = self.stage(&targets, |_| true, is_last).await?;
         if !failed.is_empty() && self.turn_to_spares(&targets, &failed).await? {
             let again: BTreeSet<usize> = std::mem::take(&mut failed).into_keys().collect();
             for number in &again {
                 self.environment.file_system.discard(targets[*number].token)?;
             }
-            failed = self.stage_some(&targets, |number| again.contains(&number)).await?;
+            failed = self.stage(&targets, |number| again.contains(&number), false).await?;
         }
         self.environment.file_system.make_durable()?;
         self.in_transaction(|engine| {
@@ -428,114 +450,38 @@ impl Engine {
     }
 
     /// Writes targets aside, window by window. Returns which failed, each with its node.
-    async fn stage(&mut self, targets: &[Target]) -> Result<BTreeMap<usize, (NodeId, SyncError)>> {
-        self.stage_some(targets, |_| true).await
-    }
-
-    async fn stage_some(
+    async fn stage(
         &mut self,
         targets: &[Target],
         is_meant: impl Fn(usize) -> bool,
+        is_last: bool,
     ) -> Result<BTreeMap<usize, (NodeId, SyncError)>> {
         let mut failed = BTreeMap::new();
-        let windows = self.windows(targets, is_meant, &mut failed).await?;
-        let written = self.write_windows(windows.into(), targets, &mut failed).await;
-        self.fetcher.forget_ahead();
-        written.map(|()| failed)
-    }
-
-    async fn write_windows(
-        &mut self,
-        mut windows: VecDeque<Window>,
-        targets: &[Target],
-        failed: &mut BTreeMap<usize, (NodeId, SyncError)>,
-    ) -> Result<()> {
+        let mut cutter = Cutter::new((0..targets.len()).filter(|number| is_meant(*number)));
+        let mut windows: VecDeque<Window> = VecDeque::new();
         let mut open: HashMap<usize, OpenTarget> = HashMap::new();
-        let mut pace = Pace::new(AHEAD_FIRST, AHEAD_FIRST, AHEAD_MAX);
-        while let Some(window) = windows.pop_front() {
+        let mut look = Look::default();
+        loop {
             // While this window is fetched and written, the packs of the next ones are on their way.
-            let ahead = std::iter::once(&window).chain(windows.iter().take(WINDOWS_AHEAD));
-            let places = ahead.flat_map(Window::places);
-            self.fetcher.fetch_ahead(&self.state, places, pace.allowed())?;
-            let began = self.environment.clock.elapsed();
-            self.write_window(window, targets, &mut open, failed).await?;
-            pace.took(self.environment.clock.elapsed().saturating_sub(began));
-        }
-        Ok(())
-    }
-
-    /// Divides the chunks of targets into windows. Writes links, and notes what cannot be written.
-    async fn windows(
-        &mut self,
-        targets: &[Target],
-        is_meant: impl Fn(usize) -> bool,
-        failed: &mut BTreeMap<usize, (NodeId, SyncError)>,
-    ) -> Result<Vec<Window>> {
-        let mut windows = Vec::new();
-        let mut window = Window::default();
-        for (number, target) in targets.iter().enumerate().filter(|(number, _)| is_meant(*number)) {
-            let content = match &target.record.kind {
-                NodeKind::File(content) => content.clone(),
-                NodeKind::Symlink(link) => {
-                    let file_system = &self.environment.file_system;
-                    let staged = file_system.stage_link(target.token, link, target.record.modified);
-                    if let Err(error) = staged {
-                        failed.insert(number, (target.node, fatal_or(error)?));
-                    }
-                    continue;
-                }
-                NodeKind::Directory => continue,
-            };
-            let chunks = match self.sources(target, &content).await {
-                Ok(chunks) => chunks,
-                Err(error) if error.is_of_stored_data() => {
-                    failed.insert(number, (target.node, error));
-                    continue;
-                }
-                Err(error) => return Err(error),
-            };
-            let mut piece = Piece { target: number, chunks: Vec::new() };
-            for (chunk, source) in chunks {
-                window.length += u64::from(chunk.length);
-                piece.chunks.push((chunk, source));
-                if window.length >= WINDOW_LENGTH {
-                    window.pieces.push((piece, false));
-                    windows.push(std::mem::take(&mut window));
-                    piece = Piece { target: number, chunks: Vec::new() };
-                }
+            while windows.len() <= WINDOWS_AHEAD {
+                let cut = self.cut(&mut cutter, targets, &mut failed, windows.is_empty());
+                let Some(window) = look.beside(cut).await? else { break };
+                windows.push_back(window);
             }
-            window.pieces.push((piece, true));
-        }
-        windows.push(window);
-        Ok(windows)
-    }
-
-    /// Finds out for each chunk of a file whether the folder has it already.
-    async fn sources(
-        &mut self,
-        target: &Target,
-        content: &Content,
-    ) -> Result<Vec<(ChunkRef, Source)>> {
-        let mut offsets = HashMap::new();
-        if let Some(base) = &target.base {
-            // Without the old list everything is fetched; that is slower and no less right.
-            let old = self.fetcher.expand(&self.state, base).await.unwrap_or_default();
-            let mut offset = 0;
-            for chunk in old {
-                offsets.entry(chunk).or_insert(offset);
-                offset += u64::from(chunk.length);
+            let Some(window) = windows.pop_front() else { break };
+            let ahead = std::iter::once(&window).chain(&windows);
+            let places: Vec<ChunkPlace> = ahead.flat_map(Window::places).collect();
+            self.fetcher.fetch_ahead(&self.state, places)?;
+            let is_all_known = windows.is_empty() && cutter.is_done();
+            let is_end =
+                (is_all_known || self.fetcher.expects_packs()) && self.fetcher.has_asked_for_all();
+            if is_last && is_end && self.has_fetched {
+                look.begin(self.environment.log.clone());
             }
+            look.beside(self.write_window(window, targets, &mut open, &mut failed)).await?;
         }
-        let chunks = self.fetcher.expand(&self.state, content).await?;
-        let mut sources = Vec::with_capacity(chunks.len());
-        for chunk in chunks {
-            let source = match offsets.get(&chunk) {
-                Some(&offset) => Source::Folder(offset),
-                None => Source::Store(self.fetcher.places(&self.state, &[chunk])?[0]),
-            };
-            sources.push((chunk, source));
-        }
-        Ok(sources)
+        self.looked = look.end().await;
+        Ok(failed)
     }
 
     /// Fetches what a window needs and writes its pieces, divided among the threads.
@@ -588,8 +534,8 @@ impl Engine {
             }
         }
         jobs.push(self.write_job(batch, opened.clone()));
-        for job in jobs {
-            for (target, node, result) in job.await {
+        for written in self.fetcher.beside(join_all(jobs)).await {
+            for (target, node, result) in written {
                 match result {
                     Ok(Some(rest)) => {
                         open.insert(target, rest);
@@ -644,8 +590,8 @@ impl Engine {
             }));
         }
         let mut records = Vec::new();
-        for job in jobs {
-            for (place, opened, is_sound) in job.await {
+        for opened in self.fetcher.beside(join_all(jobs)).await {
+            for (place, opened, is_sound) in opened {
                 let mended = match is_sound {
                     true => None,
                     false => self.fetcher.open_mended(&self.state, place).await?,

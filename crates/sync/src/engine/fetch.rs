@@ -3,11 +3,14 @@
 use std::collections::{HashMap, HashSet};
 
 use content::WorkspaceKeys;
+use futures_util::future::join;
 use model::codec::{decode_message, encode_message};
 use model::commit::PackRef;
 use model::fold::{FoldNote, Folded, fold};
 use model::wire::RefusalKind;
-use model::{Action, Commit, Entry, NodeId, NodeRecord, Opener, Outcome, TreeNode, TreeStore};
+use model::{
+    Action, Commit, Entry, Head, NodeId, NodeRecord, Opener, Outcome, TreeNode, TreeStore,
+};
 
 use super::{Engine, Event, VoidEntry};
 use crate::chunk_reader::pack_id;
@@ -25,11 +28,16 @@ impl Engine {
     /// # Errors
     /// [`SyncError`]; what was folded stays folded.
     pub async fn fetch(&mut self) -> Result<u64> {
+        self.looked = None;
+        self.fetch_unless_known().await
+    }
+
+    /// Does the same, but where the newest head became known in this run after what it has fetched, the log is not asked for
+    /// it again.
+    pub(super) async fn fetch_unless_known(&mut self) -> Result<u64> {
         let before = self.head()?;
-        if before.seq == 0 {
-            self.start_from_checkpoint().await?;
-        }
-        let newest = self.environment.log.head().await?;
+        let newest = self.look_at_log(before.seq == 0).await?;
+        self.has_fetched = true;
         if newest.seq < before.seq || (newest.seq == before.seq && newest.hash != before.hash) {
             self.heal_history().await?;
         }
@@ -53,6 +61,23 @@ impl Engine {
             }
         }
         Ok(self.head()?.seq - before.seq.min(self.head()?.seq))
+    }
+
+    /// Returns the newest head, unless it became known on the way. A new device looks for a checkpoint at the same time, and begins
+    /// there.
+    async fn look_at_log(&mut self, is_new: bool) -> Result<Head> {
+        let log = self.environment.log.clone();
+        if !is_new {
+            return match self.looked.take() {
+                Some(head) => Ok(head),
+                None => Ok(log.head().await?),
+            };
+        }
+        let (checkpoint, head) = join(log.checkpoint(), log.head()).await;
+        if let Some(checkpoint) = checkpoint? {
+            self.start_from_checkpoint(&checkpoint).await?;
+        }
+        Ok(head?)
     }
 
     /// Folds one entry into the remote tree, in one transaction.
@@ -187,6 +212,8 @@ impl Engine {
             // Mostly nobody else was faster, and the entry need not travel back.
             if entry.head() == head {
                 self.fold_entry(&entry)?;
+                // One that an earlier run has proposed may have stood in the log for long, and others behind it.
+                self.looked = self.has_fetched.then_some(head);
             } else {
                 self.fetch().await?;
             }

@@ -124,9 +124,11 @@ async fn second_device(store: &Path, folder: &Path, can_mend: bool) -> (Engine, 
 async fn part_that_was_wrong_is_read_again_after_the_store_has_mended_it() {
     let (folder, store) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let (mut engine, bad) = second_device(store.path(), folder.path(), true).await;
+    engine.fetch().await.unwrap();
+    engine.fetcher.index_packs(&mut engine.state).await.unwrap();
+    assert!(!bad.mended.lock().is_empty(), "the indexes came from bad tails");
     engine.sync(Scope::Everything).await.unwrap();
     assert_eq!(std::fs::read(folder.path().join("file")).unwrap(), content());
-    assert!(!bad.mended.lock().is_empty(), "the indexes came from bad tails");
 
     bad.has_good_tails.store(true, Ordering::Relaxed);
     // Single chunks: their records are read as ranges.
@@ -148,9 +150,11 @@ async fn part_that_was_wrong_is_read_again_after_the_store_has_mended_it() {
 async fn part_that_nobody_has_better_is_never_written() {
     let (folder, store) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let (mut engine, bad) = second_device(store.path(), folder.path(), false).await;
+    engine.fetch().await.unwrap();
+    let indexed = engine.fetcher.index_packs(&mut engine.state).await;
+    assert!(!bad.mended.lock().is_empty(), "it was tried: {indexed:?}");
     // Of what is never mended no byte gets into the folder, whatever the engine says.
-    let result = engine.sync(Scope::Everything).await;
-    assert!(!bad.mended.lock().is_empty(), "it was tried: {result:?}");
+    let _result = engine.sync(Scope::Everything).await;
     if let Ok(bytes) = std::fs::read(folder.path().join("file")) {
         assert_eq!(bytes, content());
     }

@@ -1,0 +1,225 @@
+//! Whole packs that are asked for before they are needed, so that no store waits for who reads.
+//!
+//! *Invariant*: what is under way and what has arrived and waits to be used is bounded by the pace; only packs that are
+//! needed at once go beyond it.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::future::{BoxFuture, Either, FutureExt, select};
+use futures_util::stream::{FuturesUnordered, StreamExt};
+use model::Clock;
+use storage::ContentStore;
+
+use crate::pace::Pace;
+use crate::state::packs::KnownPack;
+
+/// How many packs of usual length are here or under way at first and at most, and how many more after a quick one: enough to
+/// keep several stores busy.
+const PACKS_FIRST: usize = 8;
+const PACKS_STEP: usize = 4;
+const PACKS_MAX: usize = 28;
+
+/// What counts as one pack, in bytes.
+const PACK_LENGTH: u64 = 4 * 1024 * 1024;
+
+/// How many packs are under way at most, however small they are.
+const UNDER_WAY_MAX: usize = 48;
+
+/// A pack that has come, or failed to, and how long that took.
+type Fetched = (u64, storage::Result<Bytes>, Duration);
+
+/// Packs that are wanted, under way, and here.
+pub(super) struct Ahead {
+    store: Arc<ContentStore>,
+    clock: Arc<dyn Clock>,
+    pace: Pace,
+    /// What is still to be asked for, in the order in which it is needed.
+    wanted: VecDeque<KnownPack>,
+    under_way: FuturesUnordered<BoxFuture<'static, Fetched>>,
+    /// Lengths of what is under way, by number.
+    lengths: HashMap<u64, u64>,
+    arrived: HashMap<u64, Bytes>,
+}
+
+impl std::fmt::Debug for Ahead {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("Ahead")
+            .field("wanted", &self.wanted.len())
+            .field("under_way", &self.lengths.len())
+            .field("arrived", &self.arrived.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Ahead {
+    pub(super) fn new(store: Arc<ContentStore>, clock: Arc<dyn Clock>) -> Self {
+        Self {
+            store,
+            clock,
+            pace: Pace::new(PACKS_FIRST, PACKS_STEP, PACKS_MAX),
+            wanted: VecDeque::new(),
+            under_way: FuturesUnordered::new(),
+            lengths: HashMap::new(),
+            arrived: HashMap::new(),
+        }
+    }
+
+    /// Lends everything to a caller that cannot borrow this beside the rest of its owner, and leaves nothing wanted in its place.
+    pub(super) fn lend(&mut self) -> Self {
+        let empty = Self::new(self.store.clone(), self.clock.clone());
+        std::mem::replace(self, empty)
+    }
+
+    /// Stops waiting for anything, and forgets what has arrived.
+    pub(super) fn forget(&mut self) {
+        self.wanted.clear();
+        self.under_way.clear();
+        self.lengths.clear();
+        self.arrived.clear();
+    }
+
+    /// Returns whether a pack is under way or here.
+    pub(super) fn has(&self, number: u64) -> bool {
+        self.lengths.contains_key(&number) || self.arrived.contains_key(&number)
+    }
+
+    /// Returns whether a pack is here, or still going to be.
+    pub(super) fn is_awaited(&self, number: u64) -> bool {
+        self.has(number) || self.wanted.iter().any(|pack| pack.number == number)
+    }
+
+    /// Returns whether anything is still to be asked for.
+    pub(super) fn is_anything_wanted(&self) -> bool {
+        !self.wanted.is_empty()
+    }
+
+    /// Returns whether anything is under way.
+    pub(super) fn is_under_way(&self) -> bool {
+        !self.under_way.is_empty()
+    }
+
+    /// Returns a pack that has arrived.
+    pub(super) fn arrived(&self, number: u64) -> Option<&Bytes> {
+        self.arrived.get(&number)
+    }
+
+    /// Takes a pack that has arrived: there is room for another one.
+    pub(super) fn take(&mut self, number: u64) -> Option<Bytes> {
+        let taken = self.arrived.remove(&number);
+        self.start();
+        taken
+    }
+
+    /// Wants packs after those that are wanted already.
+    pub(super) fn want_later(&mut self, packs: impl IntoIterator<Item = KnownPack>) {
+        self.wanted.extend(packs);
+        self.start();
+    }
+
+    /// Wants packs before all others, in this order. What has arrived, is not among them, and would take their room is
+    /// forgotten.
+    pub(super) fn want_first(&mut self, packs: Vec<KnownPack>) {
+        let numbers: HashSet<u64> = packs.iter().map(|pack| pack.number).collect();
+        self.wanted.retain(|pack| !numbers.contains(&pack.number));
+        for pack in
+            packs.into_iter().rev().filter(|pack| !self.has(pack.number)).collect::<Vec<_>>()
+        {
+            self.wanted.push_front(pack);
+        }
+        self.start();
+        let is_stuck = self.under_way.is_empty()
+            && self.wanted.front().is_some_and(|pack| numbers.contains(&pack.number));
+        if is_stuck {
+            self.arrived.retain(|number, _| numbers.contains(number));
+            self.start();
+        }
+    }
+
+    /// Wants no pack any more that is not under way.
+    pub(super) fn want_nothing(&mut self) {
+        self.wanted.clear();
+    }
+
+    /// Waits until these packs are here, or have failed to come. Those of them that were not asked for yet are now, room or
+    /// not.
+    pub(super) async fn wait(&mut self, numbers: &[u64]) {
+        let (now, later): (VecDeque<_>, VecDeque<_>) =
+            self.wanted.drain(..).partition(|pack| numbers.contains(&pack.number));
+        self.wanted = later;
+        for pack in now {
+            self.ask(pack);
+        }
+        while numbers.iter().any(|number| self.lengths.contains_key(number))
+            && self.wait_for_any().await
+        {}
+    }
+
+    /// Waits until another pack has come or failed to; returns whether any was under way.
+    pub(super) async fn wait_for_any(&mut self) -> bool {
+        match self.under_way.next().await {
+            Some(fetched) => {
+                self.note(fetched);
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Does something else with the store, and goes on fetching meanwhile: a request that nobody looks after would keep its
+    /// connection from the others.
+    pub(super) async fn beside<T>(&mut self, work: impl Future<Output = T>) -> T {
+        let mut work = pin!(work);
+        while !self.under_way.is_empty() {
+            match select(work.as_mut(), self.under_way.next()).await {
+                Either::Left((done, _)) => return done,
+                Either::Right((Some(fetched), _)) => self.note(fetched),
+                Either::Right((None, _)) => {}
+            }
+        }
+        work.await
+    }
+
+    fn note(&mut self, (number, fetched, took): Fetched) {
+        self.lengths.remove(&number);
+        self.pace.took(took);
+        // What failed is asked for again by whoever needs it, and fails there.
+        if let Ok(bytes) = fetched {
+            self.arrived.insert(number, bytes);
+        }
+        self.start();
+    }
+
+    /// Asks for what is wanted, as long as there is room.
+    fn start(&mut self) {
+        while self.has_room()
+            && let Some(pack) = self.wanted.pop_front()
+        {
+            self.ask(pack);
+        }
+    }
+
+    fn has_room(&self) -> bool {
+        let arrived: u64 = self.arrived.values().map(|bytes| bytes.len() as u64).sum();
+        let length = self.lengths.values().sum::<u64>() + arrived;
+        length < self.pace.allowed() as u64 * PACK_LENGTH && self.lengths.len() < UNDER_WAY_MAX
+    }
+
+    fn ask(&mut self, pack: KnownPack) {
+        if self.has(pack.number) {
+            return;
+        }
+        let (store, clock) = (self.store.clone(), self.clock.clone());
+        self.lengths.insert(pack.number, pack.place.length);
+        let fetch = async move {
+            let began = clock.elapsed();
+            let fetched = store.read_pack(pack.id).await;
+            (pack.number, fetched, clock.elapsed().saturating_sub(began))
+        };
+        self.under_way.push(fetch.boxed());
+    }
+}
