@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use model::ids::StoreId;
 use parking_lot::Mutex;
+use tokio::sync::Semaphore;
 
 use crate::error::StorageError;
 use crate::object_store::ObjectStore;
@@ -27,6 +28,10 @@ const MOVING_MIN: f64 = 0.25;
 /// What was measured loses half of its meaning in this time: a slow store is tried again some day.
 const MEMORY_SECONDS: f64 = 60.0;
 
+/// How many pieces one store takes at once. Clients and services have eight connections or so for each other, and the log, for
+/// which everybody waits, must find one free.
+const WRITES_AT_ONCE: usize = 6;
+
 /// How long a store that has failed is spared, at first and at most.
 const SPARE_MIN: Duration = Duration::from_secs(1);
 const SPARE_MAX: Duration = Duration::from_secs(60);
@@ -37,6 +42,8 @@ pub(crate) struct Member {
     pub(crate) id: StoreId,
     pub(crate) name: String,
     pub(crate) store: Arc<dyn ObjectStore>,
+    /// Pieces that are written wait here for their turn.
+    pub(crate) writes: Semaphore,
     health: Mutex<Health>,
     pulse: Mutex<Pulse>,
 }
@@ -122,7 +129,8 @@ pub(crate) struct UnderWay<'a> {
 
 impl Member {
     pub(crate) fn new(id: StoreId, name: String, store: Arc<dyn ObjectStore>) -> Self {
-        Self { id, name, store, health: Mutex::default(), pulse: Mutex::default() }
+        let (health, pulse) = (Mutex::default(), Mutex::default());
+        Self { id, name, store, writes: Semaphore::new(WRITES_AT_ONCE), health, pulse }
     }
 
     /// Returns what can be expected of a call for `bytes` bytes that begins now, behind what is under way.

@@ -118,6 +118,8 @@ impl Shared {
         let store = &self.members[member].store;
         let length = cut.bytes.len() as u64;
         let put = async {
+            let turn = self.members[member].writes.acquire().await;
+            let _turn = turn.expect("it is never closed");
             match &way {
                 Way::Put(mode) => put_whole(store.as_ref(), cut, *mode).await,
                 Way::Defer(object) => {
