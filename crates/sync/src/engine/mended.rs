@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -26,6 +26,9 @@ struct BadParts {
     mended: Mutex<BTreeSet<ObjectKey>>,
     has_good_tails: AtomicBool,
     can_mend: bool,
+    /// What was read: packs as wholes, and how often parts.
+    wholes: Mutex<Vec<ObjectKey>>,
+    parts: AtomicUsize,
 }
 
 impl BadParts {
@@ -59,6 +62,9 @@ impl ObjectStore for BadParts {
     }
 
     async fn get(&self, key: &ObjectKey) -> storage::Result<Option<Bytes>> {
+        if key.names_its_content() {
+            self.wholes.lock().push(key.clone());
+        }
         self.store.get(key).await
     }
 
@@ -67,10 +73,12 @@ impl ObjectStore for BadParts {
         key: &ObjectKey,
         range: Range<u64>,
     ) -> storage::Result<Option<Bytes>> {
+        self.parts.fetch_add(1, Ordering::Relaxed);
         Ok(self.part(key, self.store.get_range(key, range).await?))
     }
 
     async fn get_tail(&self, key: &ObjectKey, length: u64) -> storage::Result<Option<Bytes>> {
+        self.parts.fetch_add(1, Ordering::Relaxed);
         let found = self.store.get_tail(key, length).await?;
         let is_good = self.has_good_tails.load(Ordering::Relaxed);
         Ok(if is_good { found } else { self.part(key, found) })
@@ -116,7 +124,9 @@ async fn second_device(store: &Path, folder: &Path, can_mend: bool) -> (Engine, 
     SlotCommitLog::create(objects.clone(), Arc::new(Stopped), genesis).await.unwrap();
     first.sync(Scope::Everything).await.unwrap();
     let (mended, has_good_tails) = (Mutex::default(), AtomicBool::new(false));
-    let bad = Arc::new(BadParts { store: objects, mended, has_good_tails, can_mend });
+    let (wholes, parts) = (Mutex::default(), AtomicUsize::new(0));
+    let bad = BadParts { store: objects, mended, has_good_tails, can_mend, wholes, parts };
+    let bad = Arc::new(bad);
     (engine_over(folder, bad.clone(), State::in_memory()), bad)
 }
 
@@ -158,4 +168,18 @@ async fn part_that_nobody_has_better_is_never_written() {
     if let Ok(bytes) = std::fs::read(folder.path().join("file")) {
         assert_eq!(bytes, content());
     }
+}
+
+#[tokio::test]
+async fn packs_that_are_wanted_are_read_once_and_their_indexes_with_them() {
+    let (folder, store) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (mut engine, bad) = second_device(store.path(), folder.path(), true).await;
+    engine.sync(Scope::Everything).await.unwrap();
+    assert_eq!(std::fs::read(folder.path().join("file")).unwrap(), content());
+    let mut wholes = bad.wholes.lock().clone();
+    let count = wholes.len();
+    wholes.sort_unstable();
+    wholes.dedup();
+    assert!(count > 1 && wholes.len() == count, "{wholes:?}");
+    assert_eq!(bad.parts.load(Ordering::Relaxed), 0, "no index was read for itself");
 }
