@@ -100,6 +100,11 @@ impl ObjectKey {
         Self(format!("{}{slot:020}/r{round}", Self::LOG).into())
     }
 
+    /// What somebody who has lost `slot` of the log wishes for the next ones.
+    pub fn log_wish(slot: u64, number: u32) -> Self {
+        Self(format!("{}{slot:020}/w{number}", Self::LOG).into())
+    }
+
     /// The checkpoint after entry `seq`.
     pub fn checkpoint(seq: u64) -> Self {
         Self(format!("{}{seq:020}", Self::CHECKPOINT).into())
@@ -231,6 +236,7 @@ mod tests {
             ObjectKey::page(page),
             ObjectKey::log_slot(u64::MAX, u32::MAX),
             ObjectKey::checkpoint(7),
+            ObjectKey::log_wish(u64::MAX, u32::MAX),
         ];
         for key in &keys {
             assert_eq!(ObjectKey::new(key.as_str()).unwrap(), *key);
@@ -239,6 +245,7 @@ mod tests {
         assert_eq!(keys[2].as_page(), Some(page));
         assert_eq!(keys[3].as_log_slot(), Some((u64::MAX, u32::MAX)));
         assert_eq!(keys[4].as_checkpoint(), Some(7));
+        assert_eq!(keys[5].as_log_slot(), None, "a wish is not in the list of its slot");
         assert!(keys[1].names_its_content() && keys[2].names_its_content());
         assert!(!keys[0].names_its_content() && !keys[3].names_its_content());
     }
