@@ -9,8 +9,9 @@
 mod worlds;
 
 use worlds::scenarios::{
-    growing_worlds, large_slot_worlds, lying_mutants, moving_mutants, moving_worlds, older_mutants,
-    older_worlds, slot_mutants, slot_worlds,
+    growing_worlds, helping_mutants, helping_worlds, large_slot_worlds, led_mutants, led_worlds,
+    lying_mutants, moving_mutants, moving_worlds, older_mutants, older_worlds, slot_mutants,
+    slot_worlds,
 };
 
 const STATES_MAX: usize = 10_000_000;
@@ -22,7 +23,9 @@ fn main() {
     let shows_ways = arguments.get(2).is_some_and(|text| text == "ways");
     println!("{:<60} | expected | {:>10} | {:<10} | result", "world", "states", "");
     let worlds = slot_worlds().into_iter().chain(large_slot_worlds());
+    let worlds = worlds.chain(led_worlds()).chain(helping_worlds());
     let mutants = slot_mutants().into_iter().chain(lying_mutants()).chain(older_mutants());
+    let mutants = mutants.chain(led_mutants()).chain(helping_mutants());
     let changing = growing_worlds().into_iter().chain(moving_worlds()).chain(moving_mutants());
     let scenarios = worlds.chain(changing).chain(older_worlds()).chain(mutants);
     for scenario in scenarios.filter(|scenario| scenario.name.contains(&word)) {

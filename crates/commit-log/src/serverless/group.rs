@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use model::Entry;
+use model::{Entry, StoreId};
 use storage::ObjectStore;
 
 use super::certifier::Certifier;
@@ -39,19 +39,31 @@ pub struct Group {
     stores: Vec<NamedStore>,
     certifier: Option<Arc<dyn Certifier>>,
     quorums: Quorums,
+    /// The stores in the order in which they lead, one slot after the other.
+    turns: Vec<usize>,
 }
 
 impl Group {
     /// Makes a group of at least one store. What they say is true; of 2f + 1 of them f may fail.
     pub fn new(stores: Vec<NamedStore>) -> Self {
         let quorums = Quorums::new(stores.len(), FaultModel::Crash);
-        Self { stores, certifier: None, quorums }
+        let names: Vec<String> = stores.iter().map(|store| store.name.clone()).collect();
+        Self { stores, certifier: None, quorums, turns: turns(&names) }
     }
 
     /// Makes a group in which of 3f + 1 stores f may say anything.
     pub fn with_liars(stores: Vec<NamedStore>, certifier: Arc<dyn Certifier>) -> Self {
         let quorums = Quorums::new(stores.len(), FaultModel::Byzantine);
-        Self { stores, certifier: Some(certifier), quorums }
+        Self { certifier: Some(certifier), quorums, ..Self::new(stores) }
+    }
+
+    /// Lets the stores lead in the order of their identities, one for each. All devices must have the same: names will do
+    /// only where they never change.
+    #[must_use]
+    pub fn with_identities(mut self, identities: &[StoreId]) -> Self {
+        assert_eq!(identities.len(), self.stores.len(), "every store has an identity");
+        self.turns = turns(identities);
+        self
     }
 
     /// Makes the group of one store.
@@ -76,6 +88,12 @@ impl Group {
         &self.quorums
     }
 
+    /// Returns the store whose vote says who leads in a slot where the fast round is lost: each in its turn.
+    pub fn leading_store(&self, slot: u64) -> usize {
+        let turn = slot % self.turns.len() as u64;
+        self.turns[usize::try_from(turn).expect("a group has few stores")]
+    }
+
     /// Returns who signs and checks messages, where stores may lie.
     pub fn certifier(&self) -> Option<&dyn Certifier> {
         self.certifier.as_deref()
@@ -85,6 +103,12 @@ impl Group {
     pub fn is_single(&self) -> bool {
         self.stores.len() == 1 && self.certifier.is_none()
     }
+}
+
+fn turns<T: Ord>(keys: &[T]) -> Vec<usize> {
+    let mut turns: Vec<usize> = (0..keys.len()).collect();
+    turns.sort_by_key(|&store| &keys[store]);
+    turns
 }
 
 /// Tells which group agrees on a slot. That follows from the entries before it, which the caller can read and the log

@@ -8,7 +8,7 @@
 //! * An object at place *i* of a list is only tried after the one at *i* - 1 is known to be there.
 //! * The object at place 0 is the store's vote in the fast round, or closes it.
 //! * What a store has accepted follows from its list alone ([`replay`]); it never changes, the list only grows.
-//! * A round belongs to one [`Proposer`], which gives it one value.
+//! * A round belongs to one [`Proposer`], which gives it one value; round 0 belongs to whoever leads the slot.
 //!
 //! The specification, with the reasons, is `docs/design/agreement.md`; the model that checks this code is in
 //! `crates/commit-log/tests/it/worlds`.
@@ -48,7 +48,7 @@ impl Debug for ProposerId {
 /// A classic round. Greater is newer; no two proposers share one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Round {
-    /// One more than any that the proposer has seen.
+    /// One more than any that the proposer has seen; 0 in the led round, of which a slot has one.
     pub counter: u64,
     /// Whose round it is.
     pub proposer: ProposerId,
@@ -102,6 +102,9 @@ pub struct Rules {
     takes_newest: bool,
     closes_fast_round: bool,
     heeds_fast_votes: bool,
+    leader_reads_votes: bool,
+    leader_needs_quorum: bool,
+    led_round_is_oldest: bool,
 }
 
 impl Default for Rules {
@@ -111,6 +114,9 @@ impl Default for Rules {
             takes_newest: true,
             closes_fast_round: true,
             heeds_fast_votes: true,
+            leader_reads_votes: true,
+            leader_needs_quorum: true,
+            led_round_is_oldest: true,
         }
     }
 }
@@ -135,6 +141,27 @@ impl Rules {
     #[must_use]
     pub fn with_fast_round_open(mut self) -> Self {
         self.closes_fast_round = false;
+        self
+    }
+
+    /// A led round proposes the leader's own value without looking at the votes.
+    #[must_use]
+    pub fn with_leader_blind(mut self) -> Self {
+        self.leader_reads_votes = false;
+        self
+    }
+
+    /// A led round looks at the votes of one store less than a quorum.
+    #[must_use]
+    pub fn with_leader_hasty(mut self) -> Self {
+        self.leader_needs_quorum = false;
+        self
+    }
+
+    /// The first classic round has the number of the led one.
+    #[must_use]
+    pub fn with_led_round_beside_classic(mut self) -> Self {
+        self.led_round_is_oldest = false;
         self
     }
 

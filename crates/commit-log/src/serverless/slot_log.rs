@@ -15,7 +15,9 @@ mod bell;
 mod carrying;
 mod checkpoints;
 mod deliberation;
+mod following;
 mod gathering;
+mod help;
 mod lookout;
 mod silence;
 mod slots;
@@ -33,7 +35,7 @@ use model::checkpoint::Checkpoint;
 use model::codec::{decode_message, encode_message};
 use model::environment::random_bytes;
 use model::wire::{Refusal, RefusalKind};
-use model::{Clock, Commit, Entry, Genesis, Head, Random};
+use model::{Clock, Commit, Entry, Genesis, Head, OpId, Random};
 use storage::{ObjectKey, ObjectStore, PutMode, StorageError};
 
 use self::deliberation::CALL_PATIENCE;
@@ -69,9 +71,18 @@ impl Means {
     /// Waits for a random time, the longer the more rounds were lost.
     pub(super) async fn pause(&self, rounds: u32) {
         let span = PAUSE_FIRST.saturating_mul(1 << rounds.min(10)).min(PAUSE_LAST);
+        self.clock.sleep(span.mul_f64(self.share())).await;
+    }
+
+    /// Draws a number from 0 to 1.
+    pub(super) fn share(&self) -> f64 {
         let dice = random_bytes(&*self.random);
-        let share = f64::from(u32::from_le_bytes(dice)) / f64::from(u32::MAX);
-        self.clock.sleep(span.mul_f64(share)).await;
+        f64::from(u32::from_le_bytes(dice)) / f64::from(u32::MAX)
+    }
+
+    /// Draws a whole number below another one.
+    pub(super) fn below(&self, end: u32) -> u32 {
+        u32::from_le_bytes(random_bytes(&*self.random)) % end
     }
 }
 
@@ -176,6 +187,7 @@ impl SlotCommitLog {
     /// Waits until nothing is under way any more: slow stores have got what the others had, but for those that are silent. A program
     /// that ends does well to wait for a moment; nothing is lost if it does not.
     pub async fn settle(&self) {
+        self.slots.help().await;
         let silence = &self.slots.silence;
         self.slots.background.finish(|store| silence.holds(store)).await;
     }
@@ -247,6 +259,17 @@ impl SlotCommitLog {
         Ok(())
     }
 
+    /// Walks from `head` to an operation, or to the end of the log. Returns where, and whether it was found.
+    async fn walk_to(&self, head: Head, op_id: &OpId) -> Result<(Head, bool), CommitLogError> {
+        let mut is_found = false;
+        let visit = |entry: &Entry| {
+            is_found = entry.commit.op_id == *op_id;
+            !is_found
+        };
+        let head = self.walk(head, visit).await?;
+        Ok((head, is_found))
+    }
+
     /// Walks from `head` to the end of the log; `visit` may stop the walk by returning false.
     async fn walk(
         &self,
@@ -290,31 +313,37 @@ impl CommitLog for SlotCommitLog {
 
     async fn commit(&self, commit: &Commit) -> Result<Head, CommitLogError> {
         let _turn = self.turn.lock().await;
+        // Whoever wanted the last slot came before this one.
+        self.slots.help().await;
         self.confirm(commit.seen).await?;
         // Everything after the head that the device had seen is looked at, so that an earlier attempt is found.
         let mut head = commit.seen;
         loop {
             let entry = Entry { seq: head.seq + 1, previous: head.hash, commit: commit.clone() };
-            let candidate = self.slots.fill(entry).await?;
-            let filled = candidate.entry();
-            if !filled.follows(&head) {
-                return Err(damaged(filled.seq, "it does not follow the entry before"));
+            let began = self.slots.means.clock.elapsed();
+            let filled = self.slots.fill(entry).await?;
+            let entry = filled.candidate.entry();
+            if !entry.follows(&head) {
+                return Err(damaged(entry.seq, "it does not follow the entry before"));
             }
-            self.slots.remember(filled.head());
-            if filled.commit.op_id == commit.op_id {
-                return Ok(filled.head());
+            head = entry.head();
+            self.slots.remember(head);
+            if entry.commit.op_id == commit.op_id {
+                if filled.is_own && filled.is_contested {
+                    self.slots.help.promise(entry, &filled.seen);
+                }
+                return Ok(head);
             }
-            let mut own = None;
-            head = self
-                .walk(filled.head(), |entry| {
-                    if entry.commit.op_id == commit.op_id {
-                        own = Some(entry.head());
-                    }
-                    own.is_none()
-                })
-                .await?;
-            if let Some(own) = own {
-                return Ok(own);
+            let is_own;
+            (head, is_own) = match filled.is_contested {
+                true => {
+                    let taken = self.slots.means.clock.elapsed().saturating_sub(began);
+                    self.slots.follow_owner(&filled.candidate, taken, &commit.op_id).await?
+                }
+                false => self.walk_to(head, &commit.op_id).await?,
+            };
+            if is_own {
+                return Ok(head);
             }
         }
     }

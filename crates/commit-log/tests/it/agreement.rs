@@ -1,8 +1,9 @@
 //! The models of the agreement, as far as they close in a few seconds.
 
 use crate::it::worlds::scenarios::{
-    Scenario, growing_worlds, large_slot_worlds, lying_mutants, moving_mutants, moving_worlds,
-    older_mutants, older_worlds, slot_mutants, slot_worlds,
+    Scenario, growing_worlds, helping_mutants, helping_worlds, large_slot_worlds, led_mutants,
+    led_worlds, lying_mutants, moving_mutants, moving_worlds, older_mutants, older_worlds,
+    slot_mutants, slot_worlds,
 };
 
 /// Enough to close the small worlds; the others are cut off here, and run longer by the example `model_check`.
@@ -55,4 +56,16 @@ fn group_may_grow_between_two_slots_and_not_before() {
 fn stores_may_be_exchanged_between_two_slots_after_what_is_old_was_carried_over() {
     check(moving_worlds(), STATES_MAX);
     check(moving_mutants(), MUTANT_STATES_MAX);
+}
+
+#[test]
+fn led_rounds_are_safe_and_their_defects_are_noticed() {
+    check(led_worlds(), STATES_MAX);
+    check(led_mutants(), MUTANT_STATES_MAX);
+}
+
+#[test]
+fn helping_is_safe_and_its_defects_are_noticed() {
+    check(helping_worlds(), STATES_MAX);
+    check(helping_mutants(), MUTANT_STATES_MAX);
 }

@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use commit_log::conformance::{Fixture, cases};
+use commit_log::serverless::candidate::Context;
 use commit_log::serverless::certifier::Ed25519Certifier;
 use commit_log::serverless::group::{ConstantMembership, Group, Membership, NamedStore};
-use commit_log::serverless::rounds::FaultModel;
+use commit_log::serverless::rounds::{FaultModel, Message, ProposerId};
 use commit_log::serverless::slot_log::Means;
 use commit_log::{CommitLog, SlotCommitLog};
 use futures_util::StreamExt;
@@ -154,6 +155,84 @@ async fn five_proposers_at_once_all_get_in() {
         });
         assert_eq!(end.seq, 20);
     }
+}
+
+/// Who has proposed what fills a slot, by the newest that a store says of it.
+async fn session(store: &dyn ObjectStore, slot: u64) -> ProposerId {
+    let workspace = genesis().workspace();
+    let context = Context { workspace, slot, certifier: None, is_single: false };
+    let mut last = None;
+    for place in 0.. {
+        let bytes = store.get(&ObjectKey::log_slot(slot, place)).await.expect("get");
+        let Some(bytes) = bytes else { break };
+        match context.decode(&bytes).expect("a message") {
+            Message::Vote(candidate) if place == 0 => last = Some(candidate.session()),
+            Message::Accept(_, candidate) | Message::Decided(candidate) => {
+                last = Some(candidate.session());
+            }
+            _ => {}
+        }
+    }
+    last.expect("a candidate")
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_wins_a_contested_slot_fills_the_next_ones_for_the_others() {
+    for count in [3, 5] {
+        // Each is quickest at another store, so the votes split; with three stores two have no vote, and leave a wish.
+        let stores = Stores::new(&format!("helped at {count}"), count);
+        let log = |device: usize| {
+            let pace = |store: usize| 70 + 30 * ((store + device) % count) as u64;
+            let slowed = (0..count).fold(stores.clone(), |stores, store| {
+                let trouble = Trouble::Slow(Duration::from_millis(pace(store)));
+                stores.with_trouble(&[store], trouble)
+            });
+            slowed.log()
+        };
+        let logs: Vec<SlotCommitLog> = (0..5).map(log).collect();
+        let start = tokio::time::Instant::now();
+        let proposals = logs.iter().zip(0_u8..).map(|(log, device)| async move {
+            let head = log.commit(&commit(device, device, genesis().head())).await.expect("commit");
+            let took = start.elapsed();
+            log.settle().await;
+            (head.seq, took)
+        });
+        let done = join_all(proposals).await;
+        let mut seqs: Vec<u64> = done.iter().map(|(seq, _)| *seq).collect();
+        seqs.sort_unstable();
+        assert_eq!(seqs, [1, 2, 3, 4, 5], "{count} stores");
+        let winner = session(&*stores.all[0], 1).await;
+        for slot in 2..=5 {
+            assert_eq!(
+                session(&*stores.all[0], slot).await,
+                winner,
+                "slot {slot} of {count} stores"
+            );
+        }
+        let last = done.iter().map(|(_, took)| took.as_millis()).max();
+        assert!(last < Some(2_500), "{last:?} ms at {count} stores");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn commits_get_in_though_nobody_helps() {
+    // The winner of a contested slot ends with its answer: nobody helps the others.
+    let stores = Stores::new("no help", 5);
+    let proposals = (0_u8..5).map(|device| {
+        let slowed = (0..5).fold(stores.clone(), |stores, store| {
+            let pace = Duration::from_millis(70 + 30 * ((store as u64 + u64::from(device)) % 5));
+            stores.with_trouble(&[store], Trouble::Slow(pace))
+        });
+        let log = slowed.log();
+        async move {
+            let head = log.commit(&commit(device, device, genesis().head())).await;
+            head.expect("commit").seq
+        }
+    });
+    let mut seqs = join_all(proposals).await;
+    seqs.sort_unstable();
+    assert_eq!(seqs, [1, 2, 3, 4, 5]);
+    assert_eq!(stores.log().head().await.expect("head").seq, 5);
 }
 
 #[tokio::test(start_paused = true)]

@@ -10,6 +10,8 @@ pub(crate) mod checking;
 pub(crate) mod disk;
 #[path = "worlds/growing.rs"]
 pub(crate) mod growing;
+#[path = "worlds/helping.rs"]
+pub(crate) mod helping;
 #[path = "worlds/moving.rs"]
 pub(crate) mod moving;
 #[path = "worlds/passive.rs"]

@@ -1,8 +1,12 @@
 //! One proposer, or reader, of one slot: answers of stores in, requests out. No I/O, no clock, no randomness.
 //!
 //! Everything it concludes, it concludes from the lists as far as it knows them; so an answer that was lost, a message of
-//! its own that it did not know to be there, and what others wrote are all one case.
+//! its own that it did not know to be there, and what others wrote are all one case. One thing only it knows from an answer
+//! alone: that it has won the store that says who leads ([`leading`]).
 
+mod leading;
+
+use self::leading::Leadership;
 use super::verdict::{Choice, Known, Verdict, choose, settled, verdict};
 use super::{Acceptor, Answer, Message, ProposerId, Quorums, Request, Round, Rules, Value};
 
@@ -20,6 +24,9 @@ pub enum Status<V> {
     Undecided,
     /// Every answer is in, and it takes more to know: [`Proposer::begin_round`] goes on.
     Open,
+    /// The fast round is lost, and whoever has won the leading store is expected to fill the slot: [`Proposer::reread`] looks
+    /// whether it has, and [`Proposer::begin_round`] goes on where that does not come.
+    Following,
     /// Newer rounds than its own were announced: [`Proposer::begin_round`] goes on, after a pause.
     Outbid,
     /// Too many stores have failed: [`Proposer::retry`] asks them again.
@@ -30,6 +37,10 @@ pub enum Status<V> {
 enum Phase<V> {
     Reading,
     Fast,
+    /// The fast round is lost, and this proposer has won the leading store: it reads votes for its led round.
+    Leading,
+    /// The fast round is lost, and another has won the leading store.
+    Following,
     Preparing(Round),
     Accepting(Round, V),
 }
@@ -61,6 +72,7 @@ pub struct Proposer<V> {
     own: Option<V>,
     stores: Vec<StoreView<V>>,
     phase: Phase<V>,
+    leadership: Option<Leadership>,
     reads_back: bool,
     is_settled: bool,
 }
@@ -81,8 +93,17 @@ impl<V: Value> Proposer<V> {
     pub fn read(quorums: Quorums, id: ProposerId) -> Self {
         let stores = std::iter::repeat_with(StoreView::default).take(quorums.stores).collect();
         let reads_back = quorums.liars > 0;
-        let (rules, phase) = (Rules::default(), Phase::Reading);
-        Self { quorums, rules, id, own: None, stores, phase, reads_back, is_settled: false }
+        Self {
+            quorums,
+            rules: Rules::default(),
+            id,
+            own: None,
+            stores,
+            phase: Phase::Reading,
+            leadership: None,
+            reads_back,
+            is_settled: false,
+        }
     }
 
     /// Starts to read a slot that another group has filled, at the stores to which that was carried over: there only a
@@ -159,6 +180,9 @@ impl<V: Value> Proposer<V> {
             return;
         }
         view.asked = None;
+        if let Some(leadership) = &mut self.leadership {
+            leadership.take_note(request, &answer);
+        }
         let is_next = request.place == view.list.len();
         match (&request.put, answer) {
             (Some(message), Answer::Written) if is_next => {
@@ -177,14 +201,16 @@ impl<V: Value> Proposer<V> {
         self.advance();
     }
 
-    /// Ends the fast round without the stores that have not answered, since a classic one needs fewer. Returns false where
-    /// none was under way.
+    /// Ends the fast round, or the reading of its votes, without the stores that have not answered, since a classic one needs
+    /// fewer. Returns false where neither was under way.
     pub fn hurry(&mut self) -> bool {
-        let is_fast = self.phase == Phase::Fast;
-        if is_fast {
-            self.begin_round();
+        match self.phase {
+            Phase::Fast => self.leave_fast_round(),
+            Phase::Leading => self.begin_round(),
+            _ => return false,
         }
-        is_fast
+        self.advance();
+        true
     }
 
     /// Tells whether so many stores have answered everything that a classic quorum need not wait for the others.
@@ -198,9 +224,12 @@ impl<V: Value> Proposer<V> {
         let newest = self.known().iter().filter_map(|known| known.acceptor.promise).max();
         let last = match &self.phase {
             Phase::Preparing(round) | Phase::Accepting(round, _) => Some(*round),
-            Phase::Reading | Phase::Fast => None,
+            Phase::Reading | Phase::Fast | Phase::Leading | Phase::Following => None,
         };
-        let counter = newest.max(last).map_or(0, |round| round.counter) + 1;
+        let counter = match newest.max(last) {
+            None if !self.rules.led_round_is_oldest => 0,
+            newest => newest.map_or(0, |round| round.counter) + 1,
+        };
         self.phase = Phase::Preparing(Round { counter, proposer: self.id });
         self.advance();
     }
@@ -237,7 +266,10 @@ impl<V: Value> Proposer<V> {
             }
             Phase::Preparing(_) if self.choice(&known) == Some(Choice::Free) => Status::Undecided,
             _ if is_waiting || has_wish => Status::Working,
-            Phase::Reading if self.failed() + self.quorums.classic <= self.quorums.stores => {
+            Phase::Following => Status::Following,
+            Phase::Reading | Phase::Leading
+                if self.failed() + self.quorums.classic <= self.quorums.stores =>
+            {
                 Status::Open
             }
             _ => Status::TooFew,
@@ -313,9 +345,9 @@ impl<V: Value> Proposer<V> {
             return read(place - 1);
         }
         match &self.phase {
-            Phase::Reading if !view.is_whole => read(place),
+            Phase::Reading | Phase::Following if !view.is_whole => read(place),
             Phase::Fast if place == 0 => self.own.clone().and_then(|own| put(Message::Vote(own))),
-            Phase::Reading | Phase::Fast => None,
+            Phase::Reading | Phase::Fast | Phase::Leading | Phase::Following => None,
             Phase::Preparing(_) | Phase::Accepting(..) if self.leaves_open(view) => read(0),
             Phase::Preparing(round) => {
                 let is_new = view.known(self.rules).acceptor.promise < Some(*round);
@@ -346,9 +378,7 @@ impl<V: Value> Proposer<V> {
                 }
             }
         }
-        if self.phase == Phase::Fast && self.has_lost_fast_round() {
-            self.begin_round();
-        }
+        self.lead_or_follow();
         if let Phase::Preparing(round) = self.phase {
             let value = match self.choice(&self.known()) {
                 Some(Choice::Bound(value)) => Some(value),
@@ -359,23 +389,6 @@ impl<V: Value> Proposer<V> {
                 self.phase = Phase::Accepting(round, value);
             }
         }
-    }
-
-    /// Whether no value can get a fast quorum any more from the stores that are left, and what is known does not settle it.
-    fn has_lost_fast_round(&self) -> bool {
-        let known = self.known();
-        let is_left = |store: &&StoreView<V>| {
-            !store.has_failed && !matches!(store.list.first(), Some(Some(_)))
-        };
-        let left = self.stores.iter().filter(is_left).count();
-        let votes =
-            |value: &V| known.iter().filter(|k| k.acceptor.vote.as_ref() == Some(value)).count();
-        let may_win = |value: &V| {
-            let needed = self.quorums.fast_for(value.is_owners()).unwrap_or(usize::MAX);
-            votes(value) + left >= needed
-        };
-        let others = known.iter().filter_map(|known| known.acceptor.vote.as_ref());
-        !others.chain(&self.own).any(may_win)
     }
 
     /// The choice for the round that is being prepared, once a quorum has promised.

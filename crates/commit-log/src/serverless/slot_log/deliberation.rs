@@ -14,10 +14,11 @@ use storage::{ObjectKey, ObjectStore, PutMode, PutOutcome, StorageError};
 
 use super::Means;
 use super::background::{Background, Call};
+use super::following::{self, Following, WISHES_MAX};
 use super::silence::Silence;
 use crate::serverless::candidate::{Candidate, Context};
-use crate::serverless::group::Group;
-use crate::serverless::rounds::{Answer, Carrier, Proposer, Request, Status};
+use crate::serverless::group::{Group, NamedStore};
+use crate::serverless::rounds::{Answer, Carrier, Message, Proposer, Request, Status};
 
 /// How long a store of several may take for one answer.
 pub(super) const CALL_PATIENCE: Duration = Duration::from_secs(30);
@@ -48,14 +49,31 @@ pub(super) struct Deliberation<'a> {
     pub(super) workspace: WorkspaceId,
     pub(super) group: &'a Group,
     pub(super) slot: u64,
+    /// Whether a proposer that follows does so until it is dropped.
+    pub(super) watching: bool,
 }
 
 /// Requests under way; each ends with its answer.
-type Calls = FuturesUnordered<Call<(Request<Candidate>, Result<Reply, Failure>)>>;
+type Calls = FuturesUnordered<Call<Answered>>;
+
+type Answered = (Request<Candidate>, Result<Reply, Failure>);
+
+type Patience = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 enum Reply {
     Put(PutOutcome),
     Got(Option<Bytes>),
+}
+
+/// What was asked and not answered yet.
+struct Talk<'d, 'a> {
+    deliberation: &'d Deliberation<'a>,
+    failures: &'d mut [Option<Failure>],
+    calls: Calls,
+    pending: Vec<Request<Candidate>>,
+    has_answer: bool,
+    has_wished: bool,
+    start: Duration,
 }
 
 impl Deliberation<'_> {
@@ -65,66 +83,65 @@ impl Deliberation<'_> {
         proposer: &mut Proposer<Candidate>,
         failures: &mut [Option<Failure>],
     ) -> Status<Candidate> {
-        let mut calls = Calls::new();
-        let mut has_answer = false;
-        let mut pending: Vec<Request<Candidate>> = Vec::new();
         let start = self.means.clock.elapsed();
-        let mut patience: Option<Pin<Box<dyn Future<Output = ()> + Send>>> = None;
+        let mut talk = Talk {
+            deliberation: self,
+            failures,
+            calls: Calls::new(),
+            pending: Vec::new(),
+            has_answer: false,
+            has_wished: false,
+            start,
+        };
+        let mut following = None;
+        let mut patience: Option<Patience> = None;
         loop {
-            for request in proposer.requests() {
-                let (store, answer) = (request.store, self.call(request.clone()));
-                calls.push(Call { store, answer });
-                pending.push(request);
-            }
+            talk.ask(proposer);
             let status = proposer.status();
-            if status != Status::Working || calls.is_empty() {
-                // What nobody has answered yet goes on by itself, and may be asked again.
-                for request in pending {
-                    proposer.answer(&request, Answer::Failed);
+            if proposer.is_following() && !matches!(status, Status::Decided(_)) {
+                let following = following.get_or_insert_with(|| self.begin_following(start));
+                if following.is_over(self.means) {
+                    talk.end(proposer);
+                    return Status::Following;
                 }
-                self.leave(calls);
+                talk.wish(proposer);
+                talk.follow(proposer, following).await;
+                continue;
+            }
+            if status != Status::Working || talk.calls.is_empty() {
+                if matches!(status, Status::Decided(_)) {
+                    talk.wish(proposer);
+                }
+                talk.end(proposer);
                 return status;
             }
             if patience.is_none() && !self.group.is_single() && proposer.has_idle_quorum() {
-                let taken = self.means.clock.elapsed().saturating_sub(start);
-                let is_known = |r: &Request<Candidate>| self.silence.holds(self.name(r.store));
-                let span = match pending.iter().all(is_known) {
-                    // Those who let everybody wait the last time are not waited for again.
-                    true => SLOWER_PATIENCE_MIN,
-                    false => (taken * 2).clamp(SLOWER_PATIENCE_MIN, SLOWER_PATIENCE_MAX),
-                };
-                patience = Some(self.means.clock.sleep(span));
+                patience = Some(talk.patience());
             }
             let answered = match &mut patience {
-                None => self.background.beside(calls.next()).await,
+                None => self.background.beside(talk.calls.next()).await,
                 Some(patience) => {
-                    match self.background.beside(select(calls.next(), patience)).await {
+                    match self.background.beside(select(talk.calls.next(), patience)).await {
                         Either::Left((answered, _)) => answered,
                         Either::Right(_) => None,
                     }
                 }
             };
-            if let Some((request, reply)) = answered {
-                // Whoever was waited for may have been asked something else since.
-                patience = None;
-                pending.retain(|pending| *pending != request);
-                if !has_answer && reply.is_ok() {
-                    has_answer = true;
-                    self.quickest.store(request.store, Ordering::Relaxed);
-                }
-                let answer = self.understand(reply, &mut failures[request.store]);
-                proposer.answer(&request, answer);
-                continue;
-            }
+            // Whoever was waited for may have been asked something else since.
             patience = None;
-            for request in &pending {
-                self.silence.begins(self.name(request.store));
+            match answered {
+                Some(answered) => talk.take(proposer, answered),
+                None => talk.give_up(proposer),
             }
-            if !proposer.hurry() {
-                for request in pending.drain(..) {
-                    failures[request.store] = Some(Failure::Slow);
-                    proposer.answer(&request, Answer::Failed);
-                }
+        }
+    }
+
+    fn begin_following(&self, start: Duration) -> Following {
+        match self.watching {
+            true => Following::watch(),
+            false => {
+                let taken = self.means.clock.elapsed().saturating_sub(start);
+                Following::begin(self.means, taken)
             }
         }
     }
@@ -154,10 +171,23 @@ impl Deliberation<'_> {
         }
     }
 
-    fn leave(&self, calls: Calls) {
-        for call in calls {
-            self.background.add(self.name(call.store), call.map(drop).boxed());
-        }
+    /// Writes down, for whoever leads, what a proposer wants that has no vote in this slot. Nobody waits for it, and one that
+    /// finds no place is none.
+    fn leave_wish(&self, own: &Candidate) {
+        let NamedStore { name, store } = &self.group.stores()[self.group.leading_store(self.slot)];
+        let bytes = self.context().encode(&Message::Vote(own.clone()));
+        let (store, slot) = (store.clone(), self.slot);
+        let first = self.means.below(WISHES_MAX);
+        let put = async move {
+            for number in 0..WISHES_MAX {
+                let key = ObjectKey::log_wish(slot, (first + number) % WISHES_MAX);
+                match store.put(&key, bytes.clone(), PutMode::IfAbsent).await {
+                    Ok(PutOutcome::Exists) => {}
+                    Ok(PutOutcome::Written) | Err(_) => return,
+                }
+            }
+        };
+        self.background.add(name, put.boxed());
     }
 
     fn name(&self, store: usize) -> &str {
@@ -220,6 +250,100 @@ impl Deliberation<'_> {
             }
         };
         limited.boxed()
+    }
+}
+
+impl Talk<'_, '_> {
+    /// Sends what the proposer wants to ask.
+    fn ask(&mut self, proposer: &mut Proposer<Candidate>) {
+        for request in proposer.requests() {
+            let (store, answer) = (request.store, self.deliberation.call(request.clone()));
+            self.calls.push(Call { store, answer });
+            self.pending.push(request);
+        }
+    }
+
+    /// Tells the proposer an answer.
+    fn take(&mut self, proposer: &mut Proposer<Candidate>, (request, reply): Answered) {
+        self.pending.retain(|pending| *pending != request);
+        if !self.has_answer && reply.is_ok() {
+            self.has_answer = true;
+            self.deliberation.quickest.store(request.store, Ordering::Relaxed);
+        }
+        let answer = self.deliberation.understand(reply, &mut self.failures[request.store]);
+        proposer.answer(&request, answer);
+    }
+
+    /// Lets whoever leads know, once, what a proposer wants that has no vote.
+    fn wish(&mut self, proposer: &Proposer<Candidate>) {
+        if !self.has_wished
+            && let Some(own) = following::wish(proposer)
+        {
+            self.has_wished = true;
+            self.deliberation.leave_wish(own);
+        }
+    }
+
+    /// Waits for an answer, or until it is time to look again.
+    async fn follow(&mut self, proposer: &mut Proposer<Candidate>, following: &Following) {
+        let Deliberation { means, background, .. } = self.deliberation;
+        let tick = means.clock.sleep(following.tick);
+        let calls = &mut self.calls;
+        let answered = {
+            let next = std::pin::pin!(async move {
+                match calls.next().await {
+                    Some(answered) => answered,
+                    None => std::future::pending().await,
+                }
+            });
+            match background.beside(select(next, tick)).await {
+                Either::Left((answered, _)) => Some(answered),
+                Either::Right(_) => None,
+            }
+        };
+        match answered {
+            Some(answered) => self.take(proposer, answered),
+            None => proposer.reread(),
+        }
+    }
+
+    /// Begins to wait as long as the slower stores are worth it.
+    fn patience(&self) -> Patience {
+        let Deliberation { means, silence, .. } = self.deliberation;
+        let taken = means.clock.elapsed().saturating_sub(self.start);
+        let is_known =
+            |request: &Request<Candidate>| silence.holds(self.deliberation.name(request.store));
+        let span = match self.pending.iter().all(is_known) {
+            // Those who let everybody wait the last time are not waited for again.
+            true => SLOWER_PATIENCE_MIN,
+            false => (taken * 2).clamp(SLOWER_PATIENCE_MIN, SLOWER_PATIENCE_MAX),
+        };
+        means.clock.sleep(span)
+    }
+
+    /// Goes on without the stores that have not answered.
+    fn give_up(&mut self, proposer: &mut Proposer<Candidate>) {
+        for request in &self.pending {
+            self.deliberation.silence.begins(self.deliberation.name(request.store));
+        }
+        if proposer.hurry() {
+            return;
+        }
+        for request in self.pending.drain(..) {
+            self.failures[request.store] = Some(Failure::Slow);
+            proposer.answer(&request, Answer::Failed);
+        }
+    }
+
+    /// Lets go on by itself what nobody has answered yet; it may be asked again.
+    fn end(self, proposer: &mut Proposer<Candidate>) {
+        for request in self.pending {
+            proposer.answer(&request, Answer::Failed);
+        }
+        for call in self.calls {
+            let store = self.deliberation.name(call.store);
+            self.deliberation.background.add(store, call.map(drop).boxed());
+        }
     }
 }
 

@@ -13,12 +13,13 @@ use storage::ObjectKey;
 use super::background::Background;
 use super::bell::Bell;
 use super::deliberation::{Deliberation, Failure};
+use super::help::Help;
 use super::silence::Silence;
 use super::{Means, damaged};
 use crate::commit_log::CommitLogError;
 use crate::serverless::candidate::{Candidate, Context};
 use crate::serverless::group::{Group, Membership, NamedStore, Standing};
-use crate::serverless::rounds::{Message, Proposer, ProposerId, Status};
+use crate::serverless::rounds::{Message, Proposer, ProposerId, Status, Value};
 
 /// How many slots are read at once when catching up.
 const READ_AHEAD: u64 = 8;
@@ -48,6 +49,9 @@ pub(super) struct Slots {
     /// Tells this opening of the log from all others.
     session: ProposerId,
     right: Mutex<Option<OwnersRight>>,
+    pub(super) help: Help,
+    /// The last slot for which this session has proposed something; in none up to it may another proposer of it lead.
+    proposed: Mutex<u64>,
     /// Which store has answered first lately.
     quickest: AtomicUsize,
 }
@@ -57,6 +61,24 @@ pub(super) struct Slots {
 struct OwnersRight {
     slot: u64,
     used_for: Option<EntryHash>,
+}
+
+/// What a slot was filled with that this session wanted, too.
+#[derive(Debug)]
+pub(super) struct Filled {
+    pub(super) candidate: Candidate,
+    /// Whether it is this session's.
+    pub(super) is_own: bool,
+    /// Whether several wanted the slot at the same time, of whom none was its owner: whoever got it helps the others.
+    pub(super) is_contested: bool,
+    /// The candidates that were seen.
+    pub(super) seen: Vec<Candidate>,
+}
+
+impl Filled {
+    fn by(candidate: Candidate) -> Self {
+        Self { candidate, is_own: false, is_contested: false, seen: Vec::new() }
+    }
 }
 
 /// What stands in a slot.
@@ -84,6 +106,8 @@ impl Slots {
             silence: Silence::default(),
             session,
             right: Mutex::default(),
+            help: Help::default(),
+            proposed: Mutex::default(),
             quickest: AtomicUsize::new(0),
         }
     }
@@ -162,7 +186,8 @@ impl Slots {
     pub(super) fn deliberation<'a>(&'a self, group: &'a Group, slot: u64) -> Deliberation<'a> {
         let workspace = self.genesis.workspace();
         let Self { means, background, silence, quickest, .. } = self;
-        Deliberation { means, background, silence, quickest, workspace, group, slot }
+        let watching = false;
+        Deliberation { means, background, silence, quickest, workspace, group, slot, watching }
     }
 
     /// Reads a slot; where it may be filled and takes finishing, finishes it if `finishes`.
@@ -171,8 +196,8 @@ impl Slots {
         if is_settled {
             return self.read_settled(&group, slot).await;
         }
-        let proposer = Proposer::read(*group.quorums(), self.means.new_id());
-        let found = self.deliberate(&group, slot, proposer, finishes).await?;
+        let mut proposer = Proposer::read(*group.quorums(), self.means.new_id());
+        let found = self.deliberate(&group, slot, &mut proposer, finishes).await?;
         match &found {
             Found::Filled(candidate) => self.membership.learn(candidate.entry()),
             Found::Nothing => *self.looked.lock() = self.means.clock.elapsed(),
@@ -198,14 +223,14 @@ impl Slots {
     }
 
     /// Fills a slot, with this entry or with what others have proposed; returns with what.
-    pub(super) async fn fill(&self, entry: Entry) -> Result<Candidate, CommitLogError> {
+    pub(super) async fn fill(&self, entry: Entry) -> Result<Filled, CommitLogError> {
         let slot = entry.seq;
         match self.membership.standing(slot) {
             Standing::Open => {}
             Standing::Changed { seq } => return Err(CommitLogError::GroupChanged { seq }),
             Standing::Filled => {
                 return match self.read(slot, true).await? {
-                    Found::Filled(candidate) => Ok(candidate),
+                    Found::Filled(candidate) => Ok(Filled::by(candidate)),
                     Found::Nothing | Found::Perhaps => {
                         Err(damaged(slot, "it was there, and its stores say that it is not"))
                     }
@@ -218,11 +243,15 @@ impl Slots {
             false => self.candidate(entry),
         };
         let id = self.means.new_id();
-        let proposer = Proposer::propose(*group.quorums(), id, own.clone(), true);
-        let Found::Filled(candidate) = self.deliberate(&group, slot, proposer, true).await? else {
+        let may_lead = self.proposes_first(slot);
+        let mut proposer = Proposer::propose(*group.quorums(), id, own.clone(), true)
+            .with_leading_store(group.leading_store(slot), may_lead);
+        let found = self.deliberate(&group, slot, &mut proposer, true).await?;
+        let Found::Filled(candidate) = found else {
             return Err(damaged(slot, "its stores say that it is empty and cannot be filled"));
         };
-        if candidate == own && !group.is_single() {
+        let is_own = candidate == own && !group.is_single();
+        if is_own {
             let mut right = self.right.lock();
             // A right that was used stays used, though its slot be won again.
             if right.is_none_or(|right| right.slot <= slot) {
@@ -230,7 +259,21 @@ impl Slots {
             }
         }
         self.membership.learn(candidate.entry());
-        Ok(candidate)
+        let is_contested = !candidate.is_owners()
+            && match is_own {
+                true => proposer.has_rivals(),
+                false => proposer.has_seen_contest(),
+            };
+        let seen = proposer.votes().cloned().collect();
+        Ok(Filled { candidate, is_own, is_contested, seen })
+    }
+
+    /// Takes note that something is proposed for a slot; tells whether that is the first time, for sure.
+    fn proposes_first(&self, slot: u64) -> bool {
+        let mut proposed = self.proposed.lock();
+        let is_first = slot > *proposed;
+        *proposed = slot.max(*proposed);
+        is_first
     }
 
     /// Uses the owner's right where this session has it and has not used it for another entry.
@@ -248,16 +291,16 @@ impl Slots {
         &self,
         group: &Group,
         slot: u64,
-        mut proposer: Proposer<Candidate>,
+        proposer: &mut Proposer<Candidate>,
         finishes: bool,
     ) -> Result<Found, CommitLogError> {
         let deliberation = self.deliberation(group, slot);
         let mut failures: Vec<Option<Failure>> = group.stores().iter().map(|_| None).collect();
         for rounds in 0..ROUNDS_MAX {
-            match deliberation.run(&mut proposer, &mut failures).await {
+            match deliberation.run(proposer, &mut failures).await {
                 Status::Decided(candidate) => {
                     if finishes {
-                        deliberation.complete(&proposer, &candidate);
+                        deliberation.complete(proposer, &candidate);
                     }
                     return Ok(Found::Filled(candidate));
                 }
@@ -266,7 +309,7 @@ impl Slots {
                 Status::TooFew | Status::Working => {
                     return Err(Self::too_few(group, slot, failures));
                 }
-                Status::Open => {}
+                Status::Open | Status::Following => {}
                 Status::Outbid => self.background.beside(self.means.pause(rounds)).await,
             }
             proposer.retry();

@@ -104,6 +104,7 @@ impl Subscription {
                 Err(_) => false,
             };
             undecided = 0;
+            self.slots.help().await;
             if is_sure && reason == Reason::Alarm {
                 self.lookout.take_false_alarm(self.now());
             }

@@ -32,7 +32,7 @@ impl GrowingWorld {
     fn propose(client: u8, slot: u8, is_grown: bool) -> Proposer<Proposal> {
         let own = Proposal { client, life: slot, is_owners: false };
         let id = ProposerId(u128::from(client) * 2 + u128::from(slot) + 1);
-        Proposer::propose(Self::quorums(is_grown), id, own, true)
+        Proposer::propose(Self::quorums(is_grown), id, own, true).with_leading_store(0, true)
     }
 
     /// Sends requests, and goes on to the second slot where the first is done.
@@ -169,7 +169,8 @@ impl Model for GrowingWorld {
                     actions.push(Action::TimeOut(number, store));
                 }
             }
-            if status == Status::Working && client.is_grown && !client.machine.is_classic() {
+            let may_hurry = matches!(status, Status::Working | Status::Following);
+            if may_hurry && client.is_grown && !client.machine.is_classic() {
                 actions.push(Action::Hurry(number));
             }
         }
@@ -203,7 +204,10 @@ impl Model for GrowingWorld {
                 Self::note_decided(&mut state);
             }
             Action::Hurry(client) => {
-                state.clients[client].machine.hurry();
+                let machine = &mut state.clients[client].machine;
+                if !machine.hurry() && machine.is_following() {
+                    machine.begin_round();
+                }
                 self.take_up(&mut state, client);
             }
         }

@@ -65,7 +65,7 @@ impl MovingWorld {
         let life = u8::from(slot == 1);
         let own = Proposal { client: number, life, is_owners: false };
         let id = ProposerId(u128::from(number) * 4 + u128::from(life) + 1);
-        Proposer::propose(self.quorums(slot), id, own, true)
+        Proposer::propose(self.quorums(slot), id, own, true).with_leading_store(0, true)
     }
 
     fn reader(&self, id: u128) -> Proposer<Proposal> {
@@ -287,7 +287,7 @@ impl MovingWorld {
                 }
             }
             match machine.status() {
-                Status::Open | Status::Outbid => machine.begin_round(),
+                Status::Open | Status::Following | Status::Outbid => machine.begin_round(),
                 status => return status,
             }
         }
@@ -410,7 +410,8 @@ impl Model for MovingWorld {
                 Stage::Hinting(_) => actions.push(Action::Hint(number)),
                 Stage::First(machine) | Stage::Second(machine) => {
                     let status = machine.status();
-                    if status == Status::Working && !machine.is_classic() {
+                    let may_hurry = matches!(status, Status::Working | Status::Following);
+                    if may_hurry && !machine.is_classic() {
                         actions.push(Action::Hurry(number));
                     }
                     let is_first = matches!(stage, Stage::First(_));
@@ -463,8 +464,11 @@ impl Model for MovingWorld {
                 self.note_decided(&mut state);
             }
             Action::Hurry(client) => {
-                if let Stage::First(machine) | Stage::Second(machine) = &mut state.clients[client] {
-                    machine.hurry();
+                if let Stage::First(machine) | Stage::Second(machine) = &mut state.clients[client]
+                    && !machine.hurry()
+                    && machine.is_following()
+                {
+                    machine.begin_round();
                 }
                 self.take_up(&mut state, client);
             }

@@ -1,15 +1,17 @@
 //! What is checked: worlds in which the rounds must be safe, and broken ones in which that must be noticed.
 
+use commit_log::serverless::helper::HelpingRules;
 use commit_log::serverless::rounds::{FastQuorums, FaultModel, Quorums, Rules};
 
 use super::checking::{Verdict, check};
 use super::disk::DiskWorld;
 use super::growing::GrowingWorld;
+use super::helping::HelpingWorld;
 use super::moving::MovingWorld;
 use super::moving::Part::{self, Finisher, Follower, Late, Mover};
 use super::passive::PassiveWorld;
 use super::slot::Role::{self, Classic, Other, Owner, Reader};
-use super::slot::World;
+use super::slot::{Leading, World};
 
 /// A world, and whether it is safe.
 #[derive(Debug)]
@@ -31,6 +33,7 @@ impl Scenario {
             Worlds::Disk(world) => check(world, states_max),
             Worlds::Growing(world) => check(world, states_max),
             Worlds::Moving(world) => check(*world, states_max),
+            Worlds::Helping(world) => check(world, states_max),
         }
     }
 }
@@ -43,6 +46,7 @@ pub(crate) enum Worlds {
     Disk(DiskWorld),
     Growing(GrowingWorld),
     Moving(Box<MovingWorld>),
+    Helping(HelpingWorld),
 }
 
 impl From<World> for Worlds {
@@ -69,6 +73,12 @@ impl From<MovingWorld> for Worlds {
     }
 }
 
+impl From<HelpingWorld> for Worlds {
+    fn from(world: HelpingWorld) -> Self {
+        Self::Helping(world)
+    }
+}
+
 impl From<DiskWorld> for Worlds {
     fn from(world: DiskWorld) -> Self {
         Self::Disk(world)
@@ -85,6 +95,11 @@ fn mutant(name: &'static str, world: impl Into<Worlds>) -> Scenario {
 
 fn world(stores: usize, roles: &[Role]) -> World {
     World::new(Quorums::new(stores, FaultModel::Crash), roles)
+}
+
+/// Whoever wins the first store leads.
+fn led(stores: usize, roles: &[Role]) -> World {
+    World { leading: Leading::First, ..world(stores, roles) }
 }
 
 fn lying(stores: usize, roles: &[Role]) -> World {
@@ -302,6 +317,111 @@ pub(crate) fn moving_worlds() -> Vec<Scenario> {
         }),
         safe("3 stores become 1: the mover ends in the middle, another finishes", {
             MovingWorld { wipes: 2, crashes: 1, ..moving(&[0, 1, 2], &[2], &[Mover, Finisher]) }
+        }),
+    ]
+}
+
+/// A session proposes its value a second time, in a slot where the owner has left a vote and is gone.
+fn renewing() -> World {
+    World { renewals: 1, recognises: true, has_dead_owner: true, ..led(3, &[Other]) }
+}
+
+/// Led rounds without a defect, the small worlds first.
+pub(crate) fn led_worlds() -> Vec<Scenario> {
+    vec![
+        safe("led, 2 stores: two others", led(2, &[Other, Other])),
+        safe("led, 3 stores: one leads, dies and comes back", {
+            World { crashes: 1, timeouts: 1, rounds: 1, ..led(3, &[Other]) }
+        }),
+        safe("led, 3 stores: another, classic", led(3, &[Other, Classic])),
+        safe("led, 3 stores: owner, another", led(3, &[Owner, Other])),
+        safe("led, 3 stores: two others", led(3, &[Other, Other])),
+        safe("led, 3 stores: one proposes twice beside a dead owner", renewing()),
+        safe("led, 3 stores: a completed value survives a restored store", {
+            let completed =
+                World { completes: true, rolls_back_completed_only: true, ..led(3, &[Other]) };
+            World { rollbacks: 1, ..completed }
+        }),
+        safe("led, 3 stores: two others, 1 time-out", {
+            World { timeouts: 1, ..led(3, &[Other, Other]) }
+        }),
+        safe("led, 3 stores: two others, 1 more round each", {
+            World { rounds: 1, ..led(3, &[Other, Other]) }
+        }),
+        safe("led, 3 stores: two others, 1 crash", World { crashes: 1, ..led(3, &[Other, Other]) }),
+        safe("led, 3 stores: owner, another, another", led(3, &[Owner, Other, Other])),
+        safe("led, 4 stores: two others", led(4, &[Other, Other])),
+        safe("led, 5 stores: owner, another", led(5, &[Owner, Other])),
+    ]
+}
+
+/// Led rounds with one defect each.
+pub(crate) fn led_mutants() -> Vec<Scenario> {
+    let rules = Rules::default();
+    vec![
+        mutant("led: without looking at the votes", {
+            World { rules: rules.with_leader_blind(), ..led(3, &[Owner, Other]) }
+        }),
+        mutant("led: with the votes of too few stores", {
+            World { rules: rules.with_leader_hasty(), ..led(3, &[Owner, Other]) }
+        }),
+        mutant("led: a classic round has the number of the led one", {
+            World { rules: rules.with_led_round_beside_classic(), ..led(3, &[Other, Classic]) }
+        }),
+        mutant("led: two stores say who leads", {
+            World { leading: Leading::Disputed, ..world(3, &[Other, Other]) }
+        }),
+        mutant("led: a second proposer of a session leads, too", {
+            World { renewed_may_lead: true, ..renewing() }
+        }),
+        mutant("led: the leading store goes back before completion", {
+            World { rollbacks: 1, ..led(3, &[Other, Other]) }
+        }),
+    ]
+}
+
+fn helping(clients: u8, slots: usize) -> HelpingWorld {
+    HelpingWorld {
+        clients,
+        slots,
+        crashes: 0,
+        rules: HelpingRules::default(),
+        has_change: false,
+        heeds_change: true,
+    }
+}
+
+/// Who has won a slot does what others wished in it.
+pub(crate) fn helping_worlds() -> Vec<Scenario> {
+    vec![
+        safe("helping: two clients, 3 slots, 2 crashes", {
+            HelpingWorld { crashes: 2, ..helping(2, 3) }
+        }),
+        safe("helping: three clients, 4 slots", helping(3, 4)),
+        safe("helping: two clients, 3 slots, 1 crash, a change of the stores", {
+            HelpingWorld { has_change: true, crashes: 1, ..helping(2, 3) }
+        }),
+        safe("helping: three clients, 4 slots, a change of the stores", {
+            HelpingWorld { has_change: true, ..helping(3, 4) }
+        }),
+        safe("helping: three clients, 4 slots, 1 crash, a change of the stores", {
+            HelpingWorld { has_change: true, crashes: 1, ..helping(3, 4) }
+        }),
+    ]
+}
+
+/// Helpers with one defect each.
+pub(crate) fn helping_mutants() -> Vec<Scenario> {
+    let rules = HelpingRules::default();
+    vec![
+        mutant("helping: on behind what others have filled, unseen", {
+            HelpingWorld { rules: rules.without_heeding_others(), ..helping(3, 4) }
+        }),
+        mutant("helping: wishes of another slot", {
+            HelpingWorld { rules: rules.without_heeding_history(), ..helping(3, 4) }
+        }),
+        mutant("helping: on behind a change of the stores", {
+            HelpingWorld { has_change: true, heeds_change: false, ..helping(3, 4) }
         }),
     ]
 }

@@ -12,6 +12,9 @@ use super::truth::{List, Proposal, decided};
 
 type Machine = Proposer<Proposal>;
 
+/// What is added to the name of a proposer that is not the first of its life.
+const RENEWED: u8 = 8;
+
 /// What a client does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Role {
@@ -60,6 +63,27 @@ pub(crate) struct World {
     pub believes_writes: bool,
     /// Whoever knows the decided value completes it at the other stores.
     pub completes: bool,
+    /// Whose vote says who leads.
+    pub leading: Leading,
+    /// How many times a client, without dying, begins anew to propose what it has proposed.
+    pub renewals: u8,
+    /// A second proposer of a client may lead, too.
+    pub renewed_may_lead: bool,
+    /// A store says that it has written what it had before, where both are equal.
+    pub recognises: bool,
+    /// The owner has died after its first vote, at the last store.
+    pub has_dead_owner: bool,
+}
+
+/// How proposers choose the store whose vote says who leads when the fast round is lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Leading {
+    /// There is none.
+    None,
+    /// The first one, for everybody.
+    First,
+    /// Every client has another one.
+    Disputed,
 }
 
 impl World {
@@ -82,6 +106,11 @@ impl World {
             forges: false,
             believes_writes: false,
             completes: false,
+            leading: Leading::None,
+            renewals: 0,
+            renewed_may_lead: false,
+            recognises: false,
+            has_dead_owner: false,
         }
     }
 
@@ -94,13 +123,24 @@ impl World {
 
     fn machine(&self, role: Role, client: u8, life: u8) -> Machine {
         let name_life = if self.reuses_rounds { 0 } else { life };
-        let id = ProposerId(u128::from(client) * 16 + u128::from(name_life) + 1);
+        self.machine_named(role, client, life, name_life)
+    }
+
+    /// A proposer of one of its lives, under this name.
+    fn machine_named(&self, role: Role, client: u8, life: u8, name: u8) -> Machine {
+        let id = ProposerId(u128::from(client) * 16 + u128::from(name) + 1);
         let is_owners = role == Role::Owner && (life == 0 || self.restarts_as_owner);
         let own = Proposal { client, life, is_owners };
         let machine = match role {
             Role::Owner | Role::Other => Proposer::propose(self.quorums, id, own, true),
             Role::Classic => Proposer::propose(self.quorums, id, own, false),
             Role::Reader => Proposer::read(self.quorums, id),
+        };
+        let may_lead = name < RENEWED || self.renewed_may_lead;
+        let machine = match self.leading {
+            Leading::None => machine,
+            Leading::First => machine.with_leading_store(0, may_lead),
+            Leading::Disputed => machine.with_leading_store(usize::from(client), may_lead),
         };
         let machine = machine.with_rules(self.rules);
         if self.believes_writes { machine.without_reading_back() } else { machine }
@@ -152,10 +192,11 @@ impl World {
     }
 
     /// Lets a store do what it is asked, truthfully.
-    fn perform(state: &mut State, request: &Request<Proposal>) -> Answer<Proposal> {
+    fn perform(&self, state: &mut State, request: &Request<Proposal>) -> Answer<Proposal> {
         let list = &mut state.lists[request.store];
         let held = list.get(request.place).cloned().flatten();
         match (&request.put, held) {
+            (Some(message), Some(held)) if self.recognises && *message == held => Answer::Written,
             (Some(_), Some(_)) => Answer::Exists,
             (Some(message), None) => {
                 if list.len() <= request.place {
@@ -185,7 +226,12 @@ impl World {
         let mut order: Vec<usize> = (0..self.quorums.stores).collect();
         let honest = self.honest();
         let keys: Vec<u64> = order.iter().map(|store| state.key(*store)).collect();
-        order[..honest].sort_by_key(|store| keys[*store]);
+        let alike = match self.leading {
+            Leading::None => 0..honest,
+            Leading::First => 1..honest,
+            Leading::Disputed => 0..0,
+        };
+        order[alike].sort_by_key(|store| keys[*store]);
         if order.is_sorted() {
             return state;
         }
@@ -208,6 +254,9 @@ impl World {
             Some(own) => Proposer::propose(self.quorums, id, own, true),
             None => Proposer::read(self.quorums, id),
         };
+        if self.leading != Leading::None {
+            machine = machine.with_leading_store(0, true);
+        }
         machine = machine.with_rules(self.rules);
         let mut world = state.clone();
         for _ in 0..6 {
@@ -218,14 +267,14 @@ impl World {
                 }
                 for request in requests {
                     let answer = match alive.contains(&request.store) {
-                        true => Self::perform(&mut world, &request),
+                        true => self.perform(&mut world, &request),
                         false => Answer::Failed,
                     };
                     machine.answer(&request, answer);
                 }
             }
             match machine.status() {
-                Status::Open | Status::Outbid => machine.begin_round(),
+                Status::Open | Status::Following | Status::Outbid => machine.begin_round(),
                 status => return status,
             }
         }
@@ -268,6 +317,7 @@ pub(crate) struct State {
     told: BTreeSet<Proposal>,
     timeouts: u8,
     crashes: u8,
+    renewals: u8,
     rollbacks: u8,
     compactions: u8,
     stale_reads: u8,
@@ -320,6 +370,8 @@ pub(crate) enum Action {
     Hurry(usize),
     /// A client begins a round.
     NextRound(usize),
+    /// A client begins anew to propose the same.
+    Renew(usize),
     /// A client dies and comes back.
     Crash(usize),
     /// A store forgets its last message.
@@ -348,10 +400,15 @@ impl Model for World {
             told: BTreeSet::new(),
             timeouts: self.timeouts,
             crashes: self.crashes,
+            renewals: self.renewals,
             rollbacks: self.rollbacks,
             compactions: self.compactions,
             stale_reads: self.stale_reads,
         };
+        if self.has_dead_owner {
+            let owners = Proposal { client: 7, life: 0, is_owners: true };
+            state.lists[self.quorums.stores - 1].push(Some(Message::Vote(owners)));
+        }
         for client in 0..self.roles.len() {
             if state.clients[client].began.is_some() {
                 self.take_up(&mut state, client);
@@ -385,12 +442,16 @@ impl Model for World {
                     actions.push(Action::Stale(number, store));
                 }
             }
-            if status == Status::Working && !client.machine.is_classic() {
+            let may_hurry = matches!(status, Status::Working | Status::Following);
+            if may_hurry && !client.machine.is_classic() {
                 actions.push(Action::Hurry(number));
             }
             let is_stuck = matches!(status, Status::Open | Status::Outbid | Status::TooFew);
             if is_stuck && client.rounds > 0 {
                 actions.push(Action::NextRound(number));
+            }
+            if state.renewals > 0 && self.roles[number] != Role::Reader {
+                actions.push(Action::Renew(number));
             }
             if state.crashes > 0 && self.roles[number] != Role::Reader {
                 actions.push(Action::Crash(number));
@@ -418,7 +479,7 @@ impl Model for World {
             }
             Action::Deliver(client, store) => {
                 let request = state.clients[client].machine.asked(store)?;
-                let answer = Self::perform(&mut state, &request);
+                let answer = self.perform(&mut state, &request);
                 self.note_decided(&mut state);
                 self.answer(&mut state, client, store, &answer);
             }
@@ -437,17 +498,30 @@ impl Model for World {
             }
             Action::Late(request) => {
                 state.late.remove(&request);
-                Self::perform(&mut state, &request);
+                self.perform(&mut state, &request);
                 self.note_decided(&mut state);
             }
             Action::Hurry(client) => {
-                state.clients[client].machine.hurry();
+                let machine = &mut state.clients[client].machine;
+                if !machine.hurry() && machine.is_following() {
+                    machine.begin_round();
+                }
                 self.take_up(&mut state, client);
             }
             Action::NextRound(client) => {
                 state.clients[client].rounds -= 1;
                 state.clients[client].machine.retry();
                 state.clients[client].machine.begin_round();
+                self.take_up(&mut state, client);
+            }
+            Action::Renew(client) => {
+                state.renewals -= 1;
+                self.leave(&mut state, client);
+                let number = u8::try_from(client).unwrap_or(u8::MAX);
+                let life = state.clients[client].life;
+                let name = RENEWED + state.renewals;
+                state.clients[client].machine =
+                    self.machine_named(self.roles[client], number, life, name);
                 self.take_up(&mut state, client);
             }
             Action::Crash(client) => {
