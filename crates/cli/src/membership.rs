@@ -79,6 +79,7 @@ impl StoreOpener for WorkspaceStores {
             let store = Arc::new(Identified::new(store, record.identity(), self.clock.clone()));
             NamedStore { name: record.name.clone(), store }
         });
-        Group::new(named.collect())
+        let identities: Vec<StoreId> = pool.group().map(|record| record.id).collect();
+        Group::new(named.collect()).with_identities(&identities)
     }
 }
