@@ -1,5 +1,6 @@
 //! The models of the agreement, as far as they close in a few seconds.
 
+use crate::it::worlds::checking::Search;
 use crate::it::worlds::scenarios::{
     Scenario, growing_worlds, helping_mutants, helping_worlds, large_slot_worlds, led_mutants,
     led_worlds, lying_mutants, moving_mutants, moving_worlds, older_mutants, older_worlds,
@@ -14,7 +15,7 @@ const MUTANT_STATES_MAX: usize = 1_000_000;
 
 fn check(scenarios: Vec<Scenario>, states_max: usize) {
     for scenario in scenarios {
-        let verdict = scenario.run(states_max);
+        let verdict = scenario.run(Search::Breadth, states_max);
         assert_eq!(
             verdict.broken.is_empty(),
             scenario.is_safe,
@@ -68,4 +69,14 @@ fn led_rounds_are_safe_and_their_defects_are_noticed() {
 fn helping_is_safe_and_its_defects_are_noticed() {
     check(helping_worlds(), STATES_MAX);
     check(helping_mutants(), MUTANT_STATES_MAX);
+}
+
+#[test]
+fn both_orders_of_search_see_the_same_states() {
+    for scenario in helping_worlds().into_iter().take(2) {
+        let [near, far] =
+            [Search::Breadth, Search::Depth].map(|search| scenario.run(search, STATES_MAX * 4));
+        assert!(near.is_closed && far.is_closed, "{}", scenario.name);
+        assert_eq!(near.states, far.states, "{}", scenario.name);
+    }
 }

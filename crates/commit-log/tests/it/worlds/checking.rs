@@ -32,8 +32,17 @@ impl fmt::Display for Verdict {
     }
 }
 
+/// In which order states are looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Search {
+    /// The nearest first: a way to a defect is short.
+    Breadth,
+    /// The farthest first: few states wait for their turn, so a world of a hundred million fits into memory.
+    Depth,
+}
+
 /// Runs a model until everything was seen, a property fails, or so many states were generated.
-pub(crate) fn check<M>(model: M, states_max: usize) -> Verdict
+pub(crate) fn check<M>(model: M, search: Search, states_max: usize) -> Verdict
 where
     M: Model + Send + Sync + 'static,
     M::State: Hash + Send + Sync + Clone + fmt::Debug + PartialEq,
@@ -43,9 +52,19 @@ where
         .checker()
         .threads(1)
         .target_state_count(states_max)
-        .finish_when(HasDiscoveries::AnyFailures)
-        .spawn_bfs()
-        .join();
+        .finish_when(HasDiscoveries::AnyFailures);
+    match search {
+        Search::Breadth => verdict(&checker.spawn_bfs().join(), states_max),
+        Search::Depth => verdict(&checker.spawn_dfs().join(), states_max),
+    }
+}
+
+fn verdict<M>(checker: &impl Checker<M>, states_max: usize) -> Verdict
+where
+    M: Model,
+    M::State: Hash + Clone + fmt::Debug + PartialEq,
+    M::Action: Clone + fmt::Debug + PartialEq,
+{
     let discoveries = checker.discoveries();
     let properties = checker.model().properties();
     let mut broken = Vec::new();

@@ -3,7 +3,7 @@
 use commit_log::serverless::helper::HelpingRules;
 use commit_log::serverless::rounds::{FastQuorums, FaultModel, Quorums, Rules};
 
-use super::checking::{Verdict, check};
+use super::checking::{Search, Verdict, check};
 use super::disk::DiskWorld;
 use super::growing::GrowingWorld;
 use super::helping::HelpingWorld;
@@ -26,14 +26,14 @@ pub(crate) struct Scenario {
 
 impl Scenario {
     /// Runs it.
-    pub(crate) fn run(&self, states_max: usize) -> Verdict {
+    pub(crate) fn run(&self, search: Search, states_max: usize) -> Verdict {
         match self.world.clone() {
-            Worlds::Slot(world) => check(*world, states_max),
-            Worlds::Passive(world) => check(world, states_max),
-            Worlds::Disk(world) => check(world, states_max),
-            Worlds::Growing(world) => check(world, states_max),
-            Worlds::Moving(world) => check(*world, states_max),
-            Worlds::Helping(world) => check(world, states_max),
+            Worlds::Slot(world) => check(*world, search, states_max),
+            Worlds::Passive(world) => check(world, search, states_max),
+            Worlds::Disk(world) => check(world, search, states_max),
+            Worlds::Growing(world) => check(world, search, states_max),
+            Worlds::Moving(world) => check(*world, search, states_max),
+            Worlds::Helping(world) => check(world, search, states_max),
         }
     }
 }
@@ -152,6 +152,9 @@ pub(crate) fn large_slot_worlds() -> Vec<Scenario> {
             "3 stores: two classic, 1 more round each",
             World { rounds: 1, ..world(3, &[Classic, Classic]) },
         ),
+        safe("3 stores: three classic, 1 more round each", {
+            World { rounds: 1, ..world(3, &[Classic, Classic, Classic]) }
+        }),
         safe("3 stores: owner, another, reader", world(3, &[Owner, Other, Reader])),
         safe("3 stores: owner, another, another", world(3, &[Owner, Other, Other])),
         safe("5 stores: owner, another", world(5, &[Owner, Other])),
@@ -350,6 +353,9 @@ pub(crate) fn led_worlds() -> Vec<Scenario> {
         }),
         safe("led, 3 stores: two others, 1 crash", World { crashes: 1, ..led(3, &[Other, Other]) }),
         safe("led, 3 stores: owner, another, another", led(3, &[Owner, Other, Other])),
+        safe("led, 3 stores: three others, 1 more round each", {
+            World { rounds: 1, ..led(3, &[Other, Other, Other]) }
+        }),
         safe("led, 4 stores: two others", led(4, &[Other, Other])),
         safe("led, 5 stores: owner, another", led(5, &[Owner, Other])),
     ]
