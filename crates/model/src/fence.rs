@@ -9,7 +9,14 @@
 //!
 //! The rule in words, and why it is safe: `docs/design/cleanup.md`.
 
-use crate::codec::{Decode, DecodeError, Decoder, Encode, Encoder, Message};
+use std::collections::HashSet;
+use std::convert::Infallible;
+
+use crate::codec::{Decode, DecodeError, Decoder, Encode, Encoder, Message, decode_message};
+use crate::commit::Head;
+use crate::decide::{Outcome, Versions, decide};
+use crate::entry::Entry;
+use crate::fold::Opener;
 use crate::ids::{NodeId, PackId};
 
 /// How many packs one fence condemns at most.
@@ -93,6 +100,54 @@ impl Decode for Fence {
 impl Message for Fence {
     const MAGIC: u8 = b'F';
     const KIND: &'static str = "fence";
+}
+
+/// Which packs a log allows to be removed, entry by entry: for whoever keeps packs, and must not remove one because somebody
+/// says so.
+#[derive(Debug, Clone, Default)]
+pub struct Condemned {
+    fence: u64,
+    packs: HashSet<PackId>,
+}
+
+impl Condemned {
+    /// Takes in the next entry.
+    pub fn note(&mut self, entry: &Entry, opener: &dyn Opener) {
+        let commit = &entry.commit;
+        if commit.seen.seq < self.fence {
+            return;
+        }
+        let previous = Head { seq: entry.seq - 1, hash: entry.previous };
+        let Ok(outcomes) = decide(self, &previous, commit);
+        let is_void = opener.check(commit).is_err();
+        for (number, (change, outcome)) in commit.changes.iter().zip(outcomes).enumerate() {
+            if change.node != NodeId::FENCE || !matches!(outcome, Outcome::Accepted { .. }) {
+                continue;
+            }
+            self.fence = entry.seq;
+            let payload = opener.open(commit, number).ok().flatten().filter(|_| !is_void);
+            let fence = payload.and_then(|payload| decode_message::<Fence>(&payload).ok());
+            self.packs.extend(fence.into_iter().flat_map(|fence| fence.condemned));
+        }
+        // Names never come back. If one did, it would be a pack that somebody needs.
+        for pack in &commit.packs {
+            self.packs.remove(&pack.id);
+        }
+    }
+
+    /// Tells whether a pack may be removed.
+    pub fn contains(&self, pack: &PackId) -> bool {
+        self.packs.contains(pack)
+    }
+}
+
+/// All other nodes are of no interest here.
+impl Versions for Condemned {
+    type Error = Infallible;
+
+    fn version(&self, node: &NodeId) -> Result<u64, Infallible> {
+        Ok(if *node == NodeId::FENCE { self.fence } else { 0 })
+    }
 }
 
 #[cfg(test)]

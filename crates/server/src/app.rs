@@ -24,6 +24,7 @@ use crate::limits::{
     BODIES_LENGTH_MAX, Buckets, HEADERS_LENGTH_MAX, LOGINS_AT_ONCE_MAX, LOGINS_PER_ACCOUNT,
     LOGINS_PER_ADDRESS, REQUESTS_LENGTH_MAX, URI_LENGTH_MAX,
 };
+use crate::services::condemned::CondemnedCache;
 use crate::services::events::Hub;
 use crate::services::presence::Presence;
 use crate::services::readers::Readers;
@@ -55,6 +56,8 @@ pub struct App {
     pub logins_per_address: Buckets<IpAddr>,
     /// A permit per password that is being checked.
     pub logins: Arc<Semaphore>,
+    /// Which packs may be deleted.
+    pub condemned: CondemnedCache,
     /// Memory for bodies of objects.
     pub bodies: Arc<Semaphore>,
     /// Memory for requests of live connections.
@@ -87,6 +90,7 @@ impl App {
             logins_per_account: Buckets::new(LOGINS_PER_ACCOUNT),
             logins_per_address: Buckets::new(LOGINS_PER_ADDRESS),
             logins: Arc::new(Semaphore::new(LOGINS_AT_ONCE_MAX)),
+            condemned: CondemnedCache::default(),
             bodies: units(BODIES_LENGTH_MAX, packs::BODY_UNIT),
             requests: units(REQUESTS_LENGTH_MAX, live::REQUEST_UNIT),
             in_use,

@@ -6,6 +6,7 @@
 
 pub mod accounts;
 pub mod batch;
+pub mod condemned;
 pub mod events;
 pub mod objects;
 pub mod presence;

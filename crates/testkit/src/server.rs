@@ -12,9 +12,10 @@ use commit_log::served::Connection;
 use futures_util::StreamExt;
 use futures_util::stream::BoxStream;
 use model::wire::{Reply, Request, RequestFrame};
-use model::{Entry, Genesis, Random, WorkspaceId};
+use model::{Entry, Genesis, PackId, Random, WorkspaceId};
 use parking_lot::Mutex;
 use server::metadata::Metadata;
+use server::services::condemned::CondemnedPacks;
 use server::services::{accounts, batch, objects, workspaces};
 use server::{Caller, ServerError, Sqlite, SyncService};
 use storage::{ObjectEntry, ObjectKey, ObjectStore, PutMode, PutOutcome, StorageError};
@@ -31,6 +32,8 @@ struct Inner {
     service: SyncService,
     subscribers: Vec<(WorkspaceId, Network, Mailbox)>,
     workspace: WorkspaceId,
+    /// What its log condemns.
+    condemned: CondemnedPacks,
     /// While this is above 0 the server is down; every attempt to reach it brings it nearer.
     down_for: u32,
 }
@@ -59,6 +62,7 @@ impl SimulatedServer {
             service: SyncService::new(database),
             subscribers: Vec::new(),
             workspace: genesis.workspace(),
+            condemned: CondemnedPacks::default(),
             down_for: 0,
         };
         Ok((Self(Arc::new(Mutex::new(inner))), callers))
@@ -112,6 +116,14 @@ impl SimulatedServer {
             }
         }
         answer.reply
+    }
+
+    /// Tells whether the log condemns a pack.
+    fn condemns(&self, caller: &Caller, pack: &PackId) -> Result<bool, ServerError> {
+        let mut inner = self.0.lock();
+        let Inner { service, condemned, workspace, .. } = &mut *inner;
+        condemned.catch_up(service.metadata(), caller, *workspace)?;
+        Ok(condemned.contains(pack))
     }
 
     fn write<T: Send>(
@@ -300,6 +312,16 @@ impl ObjectStore for PackDoor {
     }
 
     async fn delete(&self, key: &ObjectKey) -> Result<(), StorageError> {
+        let is_condemned = match key.as_pack() {
+            Some(pack) => self.server.condemns(&self.caller, &pack),
+            None => Ok(false),
+        };
+        let is_condemned = is_condemned.map_err(|error| self.failed("read", error))?;
+        let (caller, workspace, forgotten) = (self.caller, self.workspace(), key.clone());
+        let done = self.server.write(move |metadata| {
+            objects::forget(metadata, &caller, workspace, &forgotten, is_condemned)
+        });
+        done.map_err(|error| self.failed("forget", error))?;
         self.store.delete(key).await
     }
 }

@@ -6,8 +6,8 @@ use sync::engine::{CleanupOptions, CleanupReport};
 use crate::arguments::CleanupArguments;
 use crate::connect::{SessionOptions, with_engine};
 use crate::context::Context;
-use crate::error::{Code, CommandError, Result};
-use crate::folder::{Folder, Place};
+use crate::error::Result;
+use crate::folder::Folder;
 use crate::progress::Progress;
 use crate::text::{counted, size};
 use crate::ui::Symbol;
@@ -18,12 +18,6 @@ const PARTLY: u8 = 3;
 /// Runs the command.
 pub(crate) fn run(context: &Context<'_>, arguments: &CleanupArguments) -> Result<u8> {
     let folder = Folder::locate(&context.home, &arguments.folder.folder)?;
-    if let Place::Served { server } = &folder.place {
-        let headline = "cleaning up what a server stores is not in this release";
-        return Err(CommandError::new(Code::NotInThisRelease, headline)
-            .cause(format!("'{}' lives on {server}", folder.genesis.name))
-            .state("nothing was changed"));
-    }
     let dry_run = context.flags.dry_run;
     let options = CleanupOptions {
         dry_run,

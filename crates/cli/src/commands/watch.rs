@@ -71,8 +71,7 @@ pub(crate) fn run(context: &Context<'_>, arguments: &WatchArguments) -> Result<u
     }
     let mut folder = Folder::locate(&context.home, &arguments.folder.folder)?;
     let config = context.home.config()?;
-    let cleaning = Cleaning::of(&config).filter(|_| matches!(folder.place, Place::Stored(_)));
-    let scrub = scrub_options(&config);
+    let (scrub, cleaning) = (scrub_options(&config), Cleaning::of(&config));
     let mut background = Background { scrub, config: &config, fills_first: false, cleaning };
     let mut options = WatchOptions::default();
     if let Some(seconds) = config.rescan_after_s {

@@ -107,3 +107,44 @@ fn fence_that_cannot_be_read_removes_nothing_and_stands() {
     assert_eq!(folds[2].outcomes, [Outcome::Fenced { fence: 2 }]);
     assert_eq!(tree.get(&NodeId::FENCE).map(|kept| kept.version), Some(2));
 }
+
+#[test]
+fn only_fences_that_stand_condemn_and_what_is_named_later_does_not_go() {
+    let pack = |number| PackId::from_bytes([number; 32]);
+    let mut condemned = Condemned::default();
+    let mut heads = vec![Head { seq: 0, hash: EntryHash::NONE }];
+    // How far behind its author was, what it puts, and which pack it names.
+    let commits = [
+        (0, vec![put(1, 0, "a")], Some(1)),
+        (1, vec![change(encode_message(&fence()))], None),
+        (0, vec![change(encode_message(&fence()))], None),
+        (1, vec![put(2, 0, "b")], Some(1)),
+        (0, vec![put(2, 0, "b")], Some(2)),
+    ];
+    let mut seen_to_go = Vec::new();
+    for (number, (lag, changes, named)) in commits.into_iter().enumerate() {
+        let (seen, previous) = (heads[heads.len() - 1 - lag], heads[heads.len() - 1]);
+        let named = named.map(|number| crate::commit::PackRef { id: pack(number), length: 1 });
+        let packs = named.into_iter().collect();
+        let commit = Commit { seen, packs, ..commit(number as u8 + 1, changes) };
+        let entry = Entry { seq: previous.seq + 1, previous: previous.hash, commit };
+        heads.push(entry.head());
+        condemned.note(&entry, &PlainOpener);
+        seen_to_go.push([1, 2].map(|number| condemned.contains(&pack(number))));
+    }
+    let (neither, both) = ([false; 2], [true; 2]);
+    // One that was overtaken, one that stands; then a commit that is fenced names one, and one that counts the other.
+    assert_eq!(seen_to_go, [neither, neither, both, both, [true, false]]);
+}
+
+#[test]
+fn whoever_cannot_read_a_fence_condemns_nothing() {
+    let commit = Commit {
+        seen: Head { seq: 0, hash: EntryHash::NONE },
+        ..commit(1, vec![change(b"not a fence".to_vec())])
+    };
+    let entry = Entry { seq: 1, previous: EntryHash::NONE, commit };
+    let mut condemned = Condemned::default();
+    condemned.note(&entry, &PlainOpener);
+    assert_eq!((condemned.fence, condemned.packs.len()), (1, 0));
+}

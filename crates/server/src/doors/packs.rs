@@ -323,11 +323,24 @@ impl Target {
     async fn delete(&self) -> Result<StatusCode> {
         let turn = self.app.lock_object(self.workspace, &self.key).await;
         let (caller, workspace, key) = (self.caller, self.workspace, self.key.clone());
+        let is_condemned = match self.key.as_pack() {
+            Some(pack) => {
+                let App { condemned, readers, .. } = &*self.app;
+                condemned.contains(readers, (caller, workspace), pack).await?
+            }
+            None => false,
+        };
+        // A condemned pack goes first, so that a crash in between leaves no bytes that nobody knows of.
+        if is_condemned {
+            self.app.store_of(self.workspace).delete(&self.key).await?;
+        }
         let forget = move |metadata: &mut dyn crate::metadata::Metadata| {
-            objects::forget(metadata, &caller, workspace, &key)
+            objects::forget(metadata, &caller, workspace, &key, is_condemned)
         };
         self.app.writer.write(forget).await?;
-        self.app.store_of(self.workspace).delete(&self.key).await?;
+        if !is_condemned {
+            self.app.store_of(self.workspace).delete(&self.key).await?;
+        }
         drop(turn);
         Ok(StatusCode::NO_CONTENT)
     }

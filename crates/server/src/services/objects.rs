@@ -94,18 +94,19 @@ pub fn record(
     Ok(true)
 }
 
-/// Forgets a page. Packs hold the only copy of a user's data and stay.
+/// Forgets a page, or a pack that a cleanup has condemned. Other packs hold the only copy of a user's data and stay.
 ///
 /// # Errors
-/// [`ServerError::Forbidden`] for a pack, [`ServerError::NotFound`] where the workspace is not the caller's.
+/// [`ServerError::Forbidden`] for such a pack, [`ServerError::NotFound`] where the workspace is not the caller's.
 pub fn forget(
     metadata: &mut dyn Metadata,
     caller: &Caller,
     workspace: WorkspaceId,
     key: &ObjectKey,
+    is_condemned: bool,
 ) -> Result<()> {
     let found = workspaces::open(metadata, caller, workspace)?;
-    if key.as_page().is_none() {
+    if key.as_page().is_none() && !is_condemned {
         return Err(ServerError::Forbidden { what: format!("deleting {key}") });
     }
     Ok(metadata.delete_object(found.number, key.as_str())?)

@@ -353,7 +353,7 @@ fn head(metadata: &dyn Metadata, caller: &Caller, workspace: WorkspaceId) -> Res
     Ok(workspaces::open(metadata, caller, workspace)?.head)
 }
 
-fn entries(
+pub(crate) fn entries(
     metadata: &dyn Metadata,
     caller: &Caller,
     workspace: WorkspaceId,

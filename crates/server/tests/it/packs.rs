@@ -1,8 +1,10 @@
 //! The data door.
 
+use commit_log::CommitLog;
 use futures_util::future::join_all;
 use futures_util::stream;
-use model::Genesis;
+use model::codec::encode_message;
+use model::{Action, Change, Commit, Fence, Genesis, NodeId};
 use reqwest::{Method, StatusCode};
 use serde_json::json;
 use server::Admin;
@@ -219,4 +221,43 @@ async fn lists_are_paged_and_show_only_the_own_workspace() {
         last = found.last().unwrap().clone();
     }
     assert_eq!(found, keys);
+}
+
+#[tokio::test]
+async fn pack_goes_only_where_the_log_condemns_it() {
+    let (server, device, genesis) = server_with_workspace().await;
+    let (needed, needless) = (noise(1000), noise(1000));
+    for pack in [&needed, &needless] {
+        assert_eq!(device.put_pack(&genesis, pack).await, StatusCode::CREATED);
+    }
+    let delete =
+        async |pack: &[u8]| device.status(Method::DELETE, &pack_path(&genesis, pack), vec![]).await;
+    assert_eq!(delete(&needless).await, StatusCode::FORBIDDEN);
+    let log = device.log(&genesis).await;
+    let old = log.head().await.unwrap();
+    let head = log.commit(&device.commit(1, old)).await.unwrap();
+    let fence = |seen| {
+        let condemned = vec![pack_id(&needless)];
+        let payload = encode_message(&Fence { condemned, dropped: vec![] });
+        let change = Change { node: NodeId::FENCE, base: 0, action: Action::Put(payload) };
+        Commit { changes: vec![change], ..device.commit(1, seen) }
+    };
+    // A fence that was overtaken condemns nothing.
+    let head = {
+        log.commit(&fence(old)).await.unwrap();
+        log.head().await.unwrap_or(head)
+    };
+    assert_eq!(delete(&needless).await, StatusCode::FORBIDDEN);
+    log.commit(&fence(head)).await.unwrap();
+    assert_eq!(delete(&needless).await, StatusCode::NO_CONTENT);
+    assert_eq!(delete(&needless).await, StatusCode::NO_CONTENT, "once more changes nothing");
+    assert_eq!(delete(&needed).await, StatusCode::FORBIDDEN);
+    let absent = device.status(Method::GET, &pack_path(&genesis, &needless), vec![]).await;
+    assert_eq!(absent, StatusCode::NOT_FOUND);
+    let found = device.request(Method::GET, &pack_path(&genesis, &needed)).send().await.unwrap();
+    assert!(found.bytes().await.unwrap() == needed);
+    // It is the log that says so, also for a server that was started anew.
+    assert_eq!(device.put_pack(&genesis, &needless).await, StatusCode::CREATED);
+    let _server = server.stop().await.start().await;
+    assert_eq!(delete(&needless).await, StatusCode::NO_CONTENT);
 }
