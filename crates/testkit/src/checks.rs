@@ -287,13 +287,19 @@ pub async fn check_cleanup(world: Rc<World>) {
             Ended::Killed => return world.violation("I-26: a cleanup was killed".to_owned()),
         }
     }
-    let stored = world.common.store.snapshot();
+    let stored = match &world.common.several {
+        Some(several) => several.packs(),
+        None => {
+            let keys = world.common.store.snapshot().into_keys();
+            keys.filter(|key| key.starts_with(ObjectKey::PACKS)).collect()
+        }
+    };
     let known = cleaner.with_state(|state| {
         let packs = state.pack_page(None, usize::MAX >> 1).expect("the database can be read");
         packs.into_iter().map(|pack| ObjectKey::pack(pack.id)).collect::<BTreeSet<_>>()
     });
     let known = known.unwrap_or_default();
-    for key in stored.keys().filter(|key| key.starts_with(ObjectKey::PACKS)) {
+    for key in stored {
         if !known.iter().any(|pack| pack.as_str() == key) {
             world.violation(format!("I-26: {key} is stored and nobody needs it"));
         }

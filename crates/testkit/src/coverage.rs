@@ -80,7 +80,7 @@ impl Fault {
     ];
 
     /// What happens only where a server or a single store orders the log.
-    const OF_ONE: [Self; 11] = [
+    const OF_ONE: [Self; 7] = [
         Self::RequestLost,
         Self::ReplyLost,
         Self::RequestTwice,
@@ -88,10 +88,6 @@ impl Fault {
         Self::EventTwice,
         Self::ServerDown,
         Self::ServerRestored,
-        Self::CleanedUp,
-        Self::FenceOvertaken,
-        Self::CommitFenced,
-        Self::VersionDropped,
     ];
 
     /// Everything that there is in worlds with one store or a server.

@@ -151,6 +151,9 @@ impl WorldOptions {
                 options.deeds.push(Deed::CreateLarge);
             }
         }
+        if options.coordinator == Coordinator::Served && Dice::new(seed ^ 0x5e4_c1ea).chance(250) {
+            options.accidents.cleanup = 350;
+        }
         if options.accidents.server_restored > 0 {
             // A put that comes after the store has gone back would continue a log that is no more.
             options.network.late = 0;
@@ -171,8 +174,8 @@ impl WorldOptions {
         }
         // A store alone forgets by its own troubles; that all go back at once is tried with one store.
         options.accidents.server_restored = 0;
-        // The audit of a cleanup looks into one store.
-        options.accidents.cleanup = 0;
+        let cleans = Dice::new(seed ^ 0x5704_c1ea).chance(400);
+        options.accidents.cleanup = if cleans { 350 } else { 0 };
         options
     }
 

@@ -16,7 +16,7 @@ use model::ids::StoreId;
 use model::pool::{PoolConfig, Redundancy, StoreRecord, StoreState};
 use model::{Clock, Genesis, Random};
 use storage::faulty::Faulty;
-use storage::pool::block::{BlockCode, BlockName};
+use storage::pool::block::{self, BlockCode, BlockName};
 use storage::pool::{Pool, PoolOptions};
 use storage::{ObjectKey, ObjectStore};
 
@@ -55,6 +55,8 @@ pub enum SeveralDefect {
     RepairDeletes,
     /// Nobody repairs.
     NeverRepairs,
+    /// Whoever removes a pack from a store removes another one, too.
+    RemovesTwoPacks,
     /// More stores lose their data at once than may.
     TooManyFail,
 }
@@ -102,9 +104,9 @@ impl Several {
         coverage: &Coverage,
     ) -> Self {
         let mut dice = Dice::new(seed ^ 0x57_04e5);
-        let loses = options.defect == Some(SeveralDefect::AnswersBeforeDurable);
+        let defect = options.defect;
         let stores = (0..options.stores)
-            .map(|_| TroubledStore::new(dice.fork(), time.clone(), coverage.clone(), loses));
+            .map(|_| TroubledStore::new(dice.fork(), time.clone(), coverage.clone(), defect));
         let record = |number: u8| StoreRecord {
             id: StoreId::from_bytes([number + 1; 16]),
             name: format!("store {number}"),
@@ -128,6 +130,15 @@ impl Several {
                 objects.map(move |(key, bytes)| (format!("{number}/{key}"), bytes))
             })
             .collect()
+    }
+
+    /// Returns the packs of which any store holds a piece.
+    pub fn packs(&self) -> BTreeSet<String> {
+        let keys = self.stores.iter().flat_map(|store| store.memory().snapshot().into_keys());
+        let keys = keys.filter_map(|key| ObjectKey::new(&key).ok());
+        let objects = keys.map(|key| block::parse_key(&key).map_or(key, |(object, _)| object));
+        let packs = objects.filter(|key| key.as_pack().is_some());
+        packs.map(|key| key.as_str().to_owned()).collect()
     }
 
     /// Tells whether enough pieces of an object are in the stores to give it back, without asking them.

@@ -407,7 +407,10 @@ impl World {
             Ended::Killed
             | Ended::Failed(SyncError::CleanupOvertaken(_) | SyncError::MassDelete { .. }) => {}
             // A store that went back to an older copy may have lost what a version needs.
-            Ended::Failed(SyncError::NotWhole(_)) if self.excuses.log.get() => {
+            // Of several stores, some may be in trouble just now.
+            Ended::Failed(SyncError::NotWhole(_))
+                if self.excuses.log.get() || self.common.several.is_some() =>
+            {
                 self.common.record.note("not whole", format_args!("[{}]", device.number));
             }
             Ended::Failed(error) => {

@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
+use model::fold::fold;
+use model::{Entry, Tree};
 use storage::ObjectKey;
 use storage::pool::Pool;
 use storage::pool::repair::{CarryOut, CheckOptions, Depth, Finding, Problem};
@@ -22,8 +24,7 @@ pub async fn check_stores(world: Rc<World>) {
         Ok(entries) => entries,
         Err(error) => return world.violation(format!("the log cannot be read: {error}")),
     };
-    let packs = entries.iter().flat_map(|entry| &entry.commit.packs);
-    let expected: BTreeSet<ObjectKey> = packs.map(|pack| ObjectKey::pack(pack.id)).collect();
+    let expected = needed(&world, &entries);
     for key in &expected {
         if !several.can_restore(key) {
             world.violation(format!("I-61: {key} cannot be had from all stores together"));
@@ -45,6 +46,21 @@ pub async fn check_stores(world: Rc<World>) {
     for finding in report.findings.iter().filter(is_wrong) {
         world.violation(format!("I-62: after the repair: {finding:?}"));
     }
+}
+
+/// Returns the packs that the log names and that no cleanup has condemned.
+fn needed(world: &World, entries: &[Entry]) -> BTreeSet<ObjectKey> {
+    let (mut tree, keys, mut needed) = (Tree::default(), world.common.keys(), BTreeSet::new());
+    for entry in entries {
+        let Ok(folded) = fold(&mut tree, entry, &keys);
+        if !folded.is_fenced {
+            needed.extend(entry.commit.packs.iter().map(|pack| ObjectKey::pack(pack.id)));
+        }
+        for pack in folded.fence.iter().flat_map(|fence| &fence.condemned) {
+            needed.remove(&ObjectKey::pack(*pack));
+        }
+    }
+    needed
 }
 
 /// Tells whether something is lost that the log names. What a device was writing when it died may be there in part, and nobody

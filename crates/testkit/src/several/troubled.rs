@@ -13,7 +13,9 @@ use storage::{ObjectEntry, ObjectKey, ObjectStore, PutMode, PutOutcome, StorageE
 use crate::clock::VirtualTime;
 use crate::coverage::Coverage;
 use crate::random::Dice;
-use crate::store::MemoryStore;
+use crate::store::{MemoryStore, StoreDefect};
+
+use super::SeveralDefect;
 
 type Result<T> = std::result::Result<T, StorageError>;
 
@@ -94,10 +96,18 @@ fn is_data(key: &str) -> bool {
 }
 
 impl TroubledStore {
-    /// Makes an empty store that is well; one that `loses` forgets a part of what it is given.
-    pub fn new(dice: Dice, time: VirtualTime, coverage: Coverage, loses: bool) -> Self {
+    /// Makes an empty store that is well, but for what is wrong with it on purpose.
+    pub fn new(
+        dice: Dice,
+        time: VirtualTime,
+        coverage: Coverage,
+        defect: Option<SeveralDefect>,
+    ) -> Self {
+        let loses = defect == Some(SeveralDefect::AnswersBeforeDurable);
+        let removes_two = defect == Some(SeveralDefect::RemovesTwoPacks);
+        let memory = MemoryStore::new(removes_two.then_some(StoreDefect::RemovesTwoPacks));
         let inner = Inner { trouble: Trouble::None, dice, morning: BTreeMap::new(), loses };
-        Self { memory: MemoryStore::default(), time, coverage, inner: Arc::new(Mutex::new(inner)) }
+        Self { memory, time, coverage, inner: Arc::new(Mutex::new(inner)) }
     }
 
     /// Returns what it holds, without asking.

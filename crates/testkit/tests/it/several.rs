@@ -1,9 +1,11 @@
 //! Worlds over several stores, and defects that must be found in them.
 
+use model::pool::Redundancy;
 use testkit::batch::run_worlds;
 use testkit::coverage::Coverage;
 use testkit::options::Coordinator;
 use testkit::several::{SeveralDefect, SeveralOptions};
+use testkit::trace::Deed;
 use testkit::{WorldOptions, run};
 
 /// How many worlds are run here. The test run has more, by the example `simulate`.
@@ -62,4 +64,34 @@ fn stores_that_nobody_repairs_are_found() {
 fn more_stores_that_fail_than_may_are_noticed() {
     let found = found_with(SeveralDefect::TooManyFail);
     assert!(found.contains("I-61"), "{found}");
+}
+
+#[test]
+fn cleanup_that_removes_a_pack_too_many_from_each_store_is_found() {
+    let expand = |defect| {
+        move |seed| {
+            let options = WorldOptions::calm(seed);
+            let copies = SeveralOptions {
+                stores: 3,
+                redundancy: Redundancy::Replicas(2),
+                storms: false,
+                defect,
+            };
+            let mut options = WorldOptions {
+                coordinator: Coordinator::Group(copies),
+                deeds_per_phase: 30,
+                deeds: vec![Deed::CreateLarge, Deed::CreateLarge, Deed::Edit, Deed::Delete],
+                ..options
+            };
+            options.accidents.cleanup = 500;
+            options
+        }
+    };
+    let found = |defect| {
+        let bad = run_worlds(0..SEEDS, expand(defect), &Coverage::default(), |_| {});
+        bad.into_iter().flat_map(|bad| bad.violations).collect::<Vec<_>>().join("\n")
+    };
+    assert_eq!(found(None), "", "all is well without the defect");
+    let found = found(Some(SeveralDefect::RemovesTwoPacks));
+    assert!(found.contains("I-61") || found.contains("I-01"), "{found}");
 }
