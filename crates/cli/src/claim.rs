@@ -85,7 +85,7 @@ fn home_is_held(home: &Home) -> CommandError {
 pub(crate) struct FolderClaim {
     _of_home: FileLock,
     _of_folder: FolderLock,
-    /// Held beside the claim by who has asked a watch to step aside.
+    /// Held beside the claim by who works beside watches.
     _turn: Option<FileLock>,
 }
 
@@ -110,46 +110,75 @@ const TURN: &str = "turn";
 /// How long a watch may take to step aside.
 const ASIDE_PATIENCE: Duration = Duration::from_secs(15);
 
+/// How long somebody may have the folder who is no watch: one that is just starting is not known as one yet.
+const STRANGER_PATIENCE: Duration = Duration::from_secs(1);
+
+/// How long the turn may be taken by a watch that only looks whether it is free.
+const TURN_PATIENCE: Duration = Duration::from_millis(100);
+
 /// How often is looked whether it has.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 impl FolderClaim {
-    /// Claims the folder, and asks a watch that has it to step aside meanwhile.
+    /// Claims the folder, and asks a watch that has it to step aside meanwhile. Who works beside watches has the turn all the time,
+    /// so that a watch that comes back in between waits for it.
     ///
     /// # Errors
     /// [`Code::Locked`].
     pub(crate) fn acquire_from_watch(folder: &Folder) -> Result<Self> {
-        let refused = match Self::acquire(folder) {
-            Err(error) if error.code == Code::Locked => error,
-            other => return other,
-        };
-        let path = folder.memory_file(TURN);
-        let turn = FileLock::try_acquire(&path).map_err(|error| file_error(&path, &error))?;
-        let watch = daemon::running(folder)?;
-        let pid = watch.and_then(|watch| Pid::from_raw(i32::try_from(watch.pid).ok()?));
-        let (Some(turn), Some(pid)) = (turn, pid) else { return Err(refused) };
-        // One that has just ended is out of the way, too.
-        let _ = kill_process(pid, Signal::USR1);
-        for _ in 0..ASIDE_PATIENCE.as_millis() / LOOK_EVERY.as_millis() {
-            match Self::acquire(folder) {
-                Err(error) if error.code == Code::Locked => std::thread::sleep(LOOK_EVERY),
+        let turn = take_turn(folder)?.ok_or_else(folder_is_held)?;
+        let mut asked = None;
+        let (mut waited, mut unknown_for) = (Duration::ZERO, Duration::ZERO);
+        loop {
+            let refused = match Self::acquire(folder) {
+                Err(error) if error.code == Code::Locked => error,
                 other => return other.map(|claim| Self { _turn: Some(turn), ..claim }),
+            };
+            let watch = daemon::running(folder)?;
+            let pid = watch.and_then(|watch| Pid::from_raw(i32::try_from(watch.pid).ok()?));
+            match pid {
+                Some(pid) if asked == Some(pid) => {}
+                Some(pid) => {
+                    // One that has just ended is out of the way, too.
+                    let _ = kill_process(pid, Signal::USR1);
+                    asked = Some(pid);
+                }
+                None => unknown_for += LOOK_EVERY,
             }
+            if waited >= ASIDE_PATIENCE || unknown_for >= STRANGER_PATIENCE {
+                return Err(refused);
+            }
+            std::thread::sleep(LOOK_EVERY);
+            waited += LOOK_EVERY;
         }
-        Err(refused)
     }
 }
 
-/// Waits until whoever asked a watch to step aside has done its work.
+/// Takes the right to work beside a watch; nothing where another command has it.
+fn take_turn(folder: &Folder) -> Result<Option<FileLock>> {
+    let path = folder.memory_file(TURN);
+    for _ in 0..TURN_PATIENCE.as_millis() / LOOK_EVERY.as_millis() {
+        let turn = FileLock::try_acquire(&path).map_err(|error| file_error(&path, &error))?;
+        if turn.is_some() {
+            return Ok(turn);
+        }
+        std::thread::sleep(LOOK_EVERY);
+    }
+    Ok(None)
+}
+
+/// Waits a moment, and until whoever asked a watch to step aside has done its work.
 ///
 /// # Errors
 /// [`Code::File`].
 pub(crate) async fn wait_for_turn(folder: &Folder) -> Result<()> {
     let path = folder.memory_file(TURN);
-    while FileLock::try_acquire(&path).map_err(|error| file_error(&path, &error))?.is_none() {
+    loop {
         tokio::time::sleep(LOOK_EVERY).await;
+        if FileLock::try_acquire(&path).map_err(|error| file_error(&path, &error))?.is_some() {
+            return Ok(());
+        }
     }
-    Ok(())
 }
 
 fn folder_is_held() -> CommandError {

@@ -45,6 +45,9 @@ const STOP_TIMEOUT: Duration = Duration::from_secs(5);
 /// How often in a row stores must not answer before it is looked whether the workspace has others by now.
 const FAILURES_BEFORE_LOOKING: u32 = 4;
 
+/// How often in a row a watch that comes back may find its folder taken; each time it has waited until it may be free.
+const REFUSALS_MAX: u32 = 100;
+
 /// What a watch did last.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct WatchState {
@@ -81,12 +84,20 @@ pub(crate) fn run(context: &Context<'_>, arguments: &WatchArguments) -> Result<u
     let _claim = HomeClaim::beside_watches(&context.home)?;
     let teller = Arc::new(Teller::new(context, &folder));
     let driver = Driver::start(context)?;
+    // Whoever is refused at first is told so.
+    let mut refusals_left = 0;
     loop {
-        let mut ended = watch(context, &driver, &folder, (options, &background), &teller)?;
-        background.fills_first = false;
-        if let (Ended::CleanupDue, Some(cleaning)) = (&ended, &mut background.cleaning) {
-            ended = cleaning.run(context, &driver, &folder, &teller)?;
-        }
+        let ended = match stretch(context, &driver, &folder, (options, &mut background), &teller) {
+            // Another command was faster when this one came back; it may have been about to end.
+            Err(error) if error.code == Code::Locked && refusals_left > 0 => {
+                refusals_left -= 1;
+                Ended::SteppedAside
+            }
+            ended => {
+                refusals_left = REFUSALS_MAX;
+                ended?
+            }
+        };
         match ended {
             Ended::Stopped => break,
             Ended::StoreEmptied(record) => {
@@ -120,6 +131,22 @@ pub(crate) fn run(context: &Context<'_>, arguments: &WatchArguments) -> Result<u
     }
     teller.stopped();
     Ok(driver.interrupts().received().map_or(0, Code::exit))
+}
+
+/// Watches, and cleans up where it is time.
+fn stretch(
+    context: &Context<'_>,
+    driver: &Driver,
+    folder: &Folder,
+    (options, background): (WatchOptions, &mut Background<'_>),
+    teller: &Arc<Teller>,
+) -> Result<Ended> {
+    let ended = watch(context, driver, folder, (options, background), teller)?;
+    background.fills_first = false;
+    match (&ended, &mut background.cleaning) {
+        (Ended::CleanupDue, Some(cleaning)) => cleaning.run(context, driver, folder, teller),
+        _ => Ok(ended),
+    }
 }
 
 /// Why a watch has ended.
