@@ -79,7 +79,7 @@ impl StoreOpener for WorkspaceStores {
             let store = Arc::new(Identified::new(store, record.identity(), self.clock.clone()));
             NamedStore { name: record.name.clone(), store }
         });
-        let identities: Vec<StoreId> = pool.group().map(|record| record.id).collect();
+        let identities: Vec<StoreId> = pool.group().map(StoreRecord::identity).collect();
         Group::new(named.collect()).with_identities(&identities)
     }
 }
