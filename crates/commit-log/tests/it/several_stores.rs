@@ -269,6 +269,40 @@ async fn owner_needs_one_put_for_each_store_and_no_get() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn entries_that_were_passed_on_the_way_to_the_head_are_not_read_again() {
+    let stores = Stores::new("passed", 3);
+    let mut head = genesis().head();
+    for op in 0..5 {
+        head = stores.log().commit(&commit(1, op, head)).await.expect("commit");
+    }
+    let count = |store| Arc::new(Counting::new(store));
+    let counting: Vec<Arc<Counting>> = stores.all.iter().cloned().map(count).collect();
+    let all = counting.iter().map(|store| store.clone() as Arc<dyn ObjectStore>).collect();
+    let log = Stores { all, ..stores }.log();
+    assert_eq!(log.head().await.expect("head"), head);
+    log.settle().await;
+    for store in &counting {
+        store.reset();
+    }
+    let entries = log.entries(2, 1 << 20).await.expect("entries");
+    assert_eq!(entries.iter().map(|entry| entry.seq).collect::<Vec<_>>(), [3, 4, 5]);
+    assert!(counting.iter().all(|store| store.gets() == 0));
+    // Only once: whoever asks again wants to know what is new.
+    stores_are_asked(&log, &counting, 2).await;
+    log.head().await.expect("head");
+    stores_are_asked(&log, &counting, 5).await;
+}
+
+async fn stores_are_asked(log: &SlotCommitLog, counting: &[Arc<Counting>], since: u64) {
+    for store in counting {
+        store.reset();
+    }
+    let entries = log.entries(since, 1 << 20).await.expect("entries");
+    assert_eq!(entries.last().map_or(5, |entry| entry.seq), 5);
+    assert!(counting.iter().any(|store| store.gets() > 0));
+}
+
+#[tokio::test(start_paused = true)]
 async fn owner_is_as_fast_as_the_majority_and_another_waits_a_little_for_the_slow() {
     let stores = Stores::new("slow", 3).with_trouble(&[2], Trouble::Slow(Duration::from_secs(9)));
     let fast = Stores {
