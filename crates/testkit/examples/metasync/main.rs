@@ -1,6 +1,6 @@
 //! The figures of MetaSync 2015 over emulated services: `metasync agreement|folders|all [--seeds N] [--csv DIR] [--svg DIR]`.
 //!
-//! `metasync trace [--folder NAME] [--setting NAME] [--seed N] [--svg DIR] [--csv DIR]` draws every request of one run: of a clone
+//! `metasync bounds` computes what Table 7 could be at best. `metasync trace [--folder NAME] [--setting NAME] [--seed N] [--svg DIR] [--csv DIR]` draws every request of one run: of a clone
 //! where the setting is one of Figure 10 and the folder is not named, else of both ways of Table 7.
 
 use std::error::Error;
@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use output::{Output, say};
 
 mod agreement;
+mod bounds;
 mod folders;
 mod output;
 mod plot;
@@ -28,6 +29,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let seeds = |usual| value("--seeds").map_or(Ok(usual), |text| text.parse());
     let folder = |name| PathBuf::from(value(name).unwrap_or_else(|| "bench-results".to_owned()));
     let output = Output::new(folder("--csv"), folder("--svg"))?;
+    if what == "bounds" {
+        return bounds::run(&output);
+    }
     if what == "trace" {
         let seed = value("--seed").map_or(Ok(0), |text| text.parse())?;
         return trace::run(
@@ -41,6 +45,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         agreement::run(seeds(SEEDS)?, &output)?;
     }
     if matches!(what, "folders" | "all") {
+        bounds::run(&output)?;
         folders::run(seeds(SEEDS_OF_FOLDERS)?, &output)?;
     }
     say(&format!("every run: {}", output.csv.display()));
