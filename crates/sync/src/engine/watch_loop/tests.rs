@@ -3,7 +3,6 @@
 #![expect(clippy::disallowed_methods, reason = "the test plays the user")]
 
 use std::collections::BTreeMap;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -15,46 +14,18 @@ use commit_log::serverless::slot_log::{Means, SlotCommitLog};
 use content::Transform;
 use futures_util::future::ready;
 use futures_util::stream::{once, unfold};
-use model::entry::Mode;
-use model::{Clock, DeviceId, Genesis, Random, StoreId, Timestamp};
+use model::{Clock, DeviceId, StoreId};
 use parking_lot::Mutex;
 use storage::file_store::Opening;
 use storage::layers::{Gate, Marked, Operation};
 use storage::{ContentStore, ObjectKey, ObjectStore, PutMode};
 
 use super::*;
+use crate::engine::fixture::{Counting, Leaping, genesis};
 use crate::engine::{EngineOptions, Environment};
 use crate::file_system::native::NativeFileSystem;
 use crate::state::State;
 use crate::workers::Workers;
-
-/// The time of the runtime, which leaps where there is nothing to do.
-#[derive(Debug)]
-struct Leaping(tokio::time::Instant);
-
-impl Clock for Leaping {
-    fn now(&self) -> Timestamp {
-        Timestamp { seconds: 1_800_000_000 + self.elapsed().as_secs() as i64, nanoseconds: 0 }
-    }
-
-    fn elapsed(&self) -> Duration {
-        self.0.elapsed()
-    }
-
-    fn sleep(&self, duration: Duration) -> Pin<Box<dyn Future<Output = ()> + Send>> {
-        Box::pin(tokio::time::sleep(duration))
-    }
-}
-
-#[derive(Debug, Default)]
-struct Numbering(AtomicU64);
-
-impl Random for Numbering {
-    fn fill(&self, bytes: &mut [u8]) {
-        let number = self.0.fetch_add(1, Ordering::Relaxed);
-        blake3::Hasher::new().update(&number.to_le_bytes()).finalize_xof().fill(bytes);
-    }
-}
 
 /// Counts what a store is asked.
 #[derive(Debug)]
@@ -92,8 +63,8 @@ impl Device {
     async fn new(stores: &[Arc<dyn ObjectStore>]) -> Self {
         let room = tempfile::tempdir().expect("a folder");
         std::fs::write(room.path().join("note"), "to be kept").expect("written");
-        let clock = Arc::new(Leaping(tokio::time::Instant::now()));
-        let random = Arc::new(Numbering::default());
+        let clock = Arc::<Leaping>::default();
+        let random = Arc::<Counting>::default();
         let mut named = Vec::new();
         for (number, store) in (0..).zip(stores) {
             let marked = Arc::new(Marked::new(store.clone(), Opening::CreateIfMissing));
@@ -105,14 +76,8 @@ impl Device {
         }
         let packs = named[0].store.clone();
         let membership = Arc::new(ConstantMembership::new(Group::new(named)));
-        let genesis = Genesis {
-            name: "notes".to_owned(),
-            mode: Mode::Plain,
-            created: Timestamp::default(),
-            content_key: [1; 32],
-        };
         let means = Means { clock: clock.clone(), random: random.clone() };
-        let log = SlotCommitLog::create_over(membership, means, genesis).await.expect("made");
+        let log = SlotCommitLog::create_over(membership, means, genesis()).await.expect("made");
         let log = Arc::new(log);
         let environment = Environment {
             file_system: Arc::new(NativeFileSystem::open(room.path()).expect("opens")),
