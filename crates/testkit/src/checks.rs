@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use commit_log::CommitLog;
 use model::codec::{Message, decode_message, encode_message};
 use model::fold::{FoldNote, Folded, fold};
 use model::{
@@ -65,7 +64,6 @@ pub async fn check(world: Rc<World>) {
         Ok(entries) => check_log(&world, &entries),
         Err(error) => world.violation(format!("the log cannot be read: {error}")),
     }
-    check_acknowledged_packs(&world, &log).await;
     for text in world.common.acknowledged.violations() {
         world.violation(text);
     }
@@ -250,7 +248,7 @@ fn check_fence(
 
 /// I-20: who was told that a commit stands had its packs stored. Of one that came behind a fence nothing counts, and its packs
 /// may be gone.
-async fn check_acknowledged_packs(world: &World, log: &Arc<dyn CommitLog>) {
+pub async fn check_acknowledged_packs(world: Rc<World>) {
     let without = world.common.acknowledged.without_packs();
     if without.is_empty() {
         return;
@@ -258,7 +256,7 @@ async fn check_acknowledged_packs(world: &World, log: &Arc<dyn CommitLog>) {
     let mut tree = Tree::default();
     let keys = world.common.keys();
     let mut fenced = BTreeSet::new();
-    for entry in log.entries(0, ALL).await.unwrap_or_default() {
+    for entry in world.auditor().log().entries(0, ALL).await.unwrap_or_default() {
         let Ok(folded) = fold(&mut tree, &entry, &keys);
         if folded.is_fenced {
             fenced.insert(entry.commit.op_id);

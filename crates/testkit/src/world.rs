@@ -511,6 +511,8 @@ fn run_phases(world: &Rc<World>, executor: &mut Executor) -> Result<(), String> 
         }
         executor.block_on(world.clone().heal())?;
         executor.block_on(check_stores(world.clone()))?;
+        // Where packs are lost the devices do not agree either; this tells who is to blame.
+        executor.block_on(checks::check_acknowledged_packs(world.clone()))?;
         if !world.violations.borrow().is_empty() {
             return Ok(());
         }
