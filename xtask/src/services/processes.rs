@@ -276,7 +276,9 @@ mod tests {
             signal(one.id, Signal::KILL);
         }
         wait_for_ends(&all).unwrap();
-        parent.wait().unwrap();
+        assert_eq!(living(parent.id()).filter(is_alive).map(|one| one.id), None);
+        // Mostly it was reaped meanwhile.
+        let _reaped = parent.wait();
     }
 
     #[test]
