@@ -1,7 +1,6 @@
 //! A store of several loses everything that it had.
 
 use std::fs;
-use std::path::Path;
 
 use rustix::process::Signal;
 
@@ -9,12 +8,16 @@ use crate::background::{start_watch, wait_until};
 use crate::several::Several;
 use crate::support::{Device, noise, terminate};
 
-/// Removes everything below a folder, also what says that a store is there.
-fn empty(folder: &Path) {
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        let removed = if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
-        removed.unwrap();
+/// Takes everything out of a store, also what says that a store is there. What tells which store it is goes last and at once: from
+/// then on somebody may begin to fill it.
+fn empty(several: &Several, number: usize) {
+    let folder = several.store(number);
+    let away = tempfile::tempdir_in(several.room.path()).unwrap().keep();
+    let names = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name());
+    let mut names: Vec<_> = names.collect();
+    names.sort_by_key(|name| name == "workspaces");
+    for name in names {
+        fs::rename(folder.join(&name), away.join(&name)).unwrap();
     }
 }
 
@@ -46,7 +49,7 @@ fn emptied_store_is_filled_again_by_those_who_watch() {
             fs::write(device.home.join("config.toml"), "renew_after_s = 1\n").unwrap();
         }
         let mut watches = [start_watch(&several.one), start_watch(&several.other)];
-        empty(&several.store(1));
+        empty(&several, 1);
         several.one.write("while it is empty", noise(100_000));
         wait_until("what is written meanwhile", || several.other.has("while it is empty"));
         wait_until("a store that has everything again", || {
@@ -66,12 +69,12 @@ fn emptied_store_is_filled_again_when_the_user_says_so() {
     several.other.write("written meanwhile", noise(300_000));
     let refused = several.one.run(&["backend", "renew", "s1"]).ends_with(2);
     assert!(refused.stderr.contains("was not emptied"), "{}", refused.stderr);
-    empty(&several.store(1));
+    empty(&several, 1);
     several.one.run(&["backend", "renew", "s1"]).ok();
     // A device that has not heard of it finds a store that is not what it was, and then hears of it.
     several.other.sync().ok();
     // Once more, with an identity that is not its id.
-    empty(&several.store(1));
+    empty(&several, 1);
     several.other.run(&["backend", "renew", "s1"]).ok();
     several.one.sync().ok();
     several.one.run(&["backend", "renew", "s1"]).ends_with(2);
