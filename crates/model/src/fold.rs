@@ -8,7 +8,8 @@
 //!
 //! The rules, in words (`docs/design/sync.md`, "Fold"):
 //! 1. A name belongs to its first holder. A later directory of that name becomes one with the holder if that is a
-//!    directory, too; so does a later file or link of equal matter. Any other later node is kept under a conflict name.
+//!    directory, too; so does a later file or link of equal matter. Any other later node is kept under a conflict name,
+//!    unless the holder leaves the name in the same commit.
 //! 2. A node put into a deleted directory brings the directory back: an addition wins over a deletion.
 //! 3. Deleting a directory in which something lives is void.
 //! 4. A move that would close a cycle is void; the rest of the change counts.
@@ -29,6 +30,7 @@ use crate::entry::Entry;
 use crate::fence::Fence;
 use crate::ids::NodeId;
 use crate::node::{ConflictOrigin, NodeRecord};
+use crate::path::Name;
 use crate::tree::{NodeState, SETTINGS_LENGTH_MAX, TreeNode, TreeStore};
 
 /// Something in an accepted change that the fold did differently than proposed.
@@ -156,8 +158,13 @@ pub fn fold<T: TreeStore>(
     let outcomes = decide(tree, &previous, commit)?;
     let is_fenced = commit.seen.seq < tree.version(&NodeId::FENCE)?;
     let void = opener.check(commit).err();
-    let mut folder =
-        Folder { tree, seq: entry.seq, folded: Folded::default(), good_parents: HashSet::new() };
+    let mut folder = Folder {
+        tree,
+        seq: entry.seq,
+        folded: Folded::default(),
+        refused: Vec::new(),
+        good_parents: HashSet::new(),
+    };
     for (number, outcome) in outcomes.iter().enumerate() {
         let Outcome::Accepted { version } = outcome else { continue };
         let payload = match &void {
@@ -166,6 +173,7 @@ pub fn fold<T: TreeStore>(
         };
         folder.apply(commit.changes[number].node, payload, *version)?;
     }
+    folder.give_left_names()?;
     Ok(Folded { outcomes, void, is_fenced, ..folder.folded })
 }
 
@@ -173,9 +181,20 @@ struct Folder<'a, T> {
     tree: &'a mut T,
     seq: u64,
     folded: Folded,
+    refused: Vec<Refused>,
     /// Living directories, so that the parent of a thousand new files is looked at once. The ancestors of a living
     /// directory live, and only deletions end that.
     good_parents: HashSet<NodeId>,
+}
+
+/// A node that did not get the name that was proposed, since another one had it.
+struct Refused {
+    id: NodeId,
+    /// What it is called instead.
+    name: Name,
+    wanted: Name,
+    /// What the proposal said of conflicts.
+    conflict: Option<ConflictOrigin>,
 }
 
 impl<T: TreeStore> Folder<'_, T> {
@@ -408,9 +427,29 @@ impl<T: TreeStore> Folder<'_, T> {
                 break;
             }
         }
-        record.conflict = Some(ConflictOrigin { node: holder, base: 0 });
+        let origin = ConflictOrigin { node: holder, base: 0 };
+        let conflict = record.conflict.replace(origin);
+        self.refused.push(Refused { id, name: record.name.clone(), wanted, conflict });
         self.note(FoldNote::NameTaken { node: id, holder });
         Ok(NodeState::Alive)
+    }
+
+    /// Gives those names that were taken and have been left by the end of the commit: nodes that exchange their names cannot
+    /// each leave before the other one comes. Nobody ever sees them under other names, so nobody can edit them there.
+    fn give_left_names(&mut self) -> Result<(), T::Error> {
+        for Refused { id, name, wanted, conflict } in std::mem::take(&mut self.refused) {
+            let Some(mut node) = self.tree.node(&id)? else { continue };
+            let is_kept_aside = node.is_alive() && node.record.name == name;
+            if !is_kept_aside || self.tree.child(&node.record.parent, &wanted)?.is_some() {
+                continue;
+            }
+            (node.record.name, node.record.conflict) = (wanted, conflict);
+            let is_name_taken =
+                |note: &FoldNote| matches!(note, FoldNote::NameTaken { node, .. } if *node == id);
+            self.folded.notes.retain(|note| !is_name_taken(note));
+            self.set(id, node)?;
+        }
+        Ok(())
     }
 
     fn holder(&self, id: NodeId, record: &NodeRecord) -> Result<Option<NodeId>, T::Error> {

@@ -439,7 +439,7 @@ fn merge(local: &Local, synced: &Synced, remote: &Remote) -> Option<Operation> {
 }
 
 /// Tells whether the fold gave a proposal of this device another name, and the wanted one is free by now, or is not the
-/// same any more: whoever had it may have left it since, often in the same commit, as when two files swap their names.
+/// same any more: whoever had it may have left it since.
 fn can_reclaim<T: Trees>(
     trees: &T,
     local: &Local,

@@ -83,6 +83,26 @@ fn first_holder_keeps_the_name_and_the_later_is_kept_beside_it() {
 }
 
 #[test]
+fn nodes_that_exchange_their_names_in_one_commit_get_them() {
+    let made = vec![link(1, 0, 0, "a", "x"), link(2, 0, 0, "b", "y"), link(3, 0, 0, "c", "z")];
+    let turned = vec![link(1, 1, 0, "b", "x"), link(2, 1, 0, "c", "y"), link(3, 1, 0, "a", "z")];
+    let (tree, notes) = folded(vec![made, turned]);
+    assert_eq!([1, 2, 3].map(|id| place(&tree, id).unwrap()), ["b", "c", "a"]);
+    assert_eq!(notes, []);
+    let conflicts = [1, 2, 3].map(|id| tree.get(&node(id)).unwrap().record.conflict);
+    assert_eq!(conflicts, [None; 3]);
+}
+
+#[test]
+fn left_name_goes_to_the_first_who_wanted_it() {
+    let made = vec![link(1, 0, 0, "a", "x"), link(2, 0, 0, "b", "y"), link(3, 0, 0, "c", "z")];
+    let both = vec![link(2, 1, 0, "a", "y"), link(3, 1, 0, "a", "z"), link(1, 1, 0, "b", "x")];
+    let (tree, notes) = folded(vec![made, both]);
+    assert_eq!([1, 2, 3].map(|id| place(&tree, id).unwrap()), ["b", "a", "a (conflict v2 2)"]);
+    assert_eq!(notes, [FoldNote::NameTaken { node: node(3), holder: node(1) }]);
+}
+
+#[test]
 fn equal_new_nodes_of_one_name_become_one() {
     let (tree, _) = folded(vec![vec![link(1, 0, 0, "a", "x")], vec![link(2, 0, 0, "a", "x")]]);
     assert_eq!(place(&tree, 2), None);

@@ -4,8 +4,8 @@
 //! *Invariants*: a directory stands before what lies in it; what leaves a directory stands before the deletion of that
 //! directory. *Wishes*: whoever leaves a place stands before whoever takes it. Where the wishes make a circle, a new node
 //! steps aside: it is proposed twice, first under a name that nobody wants. (Only what is new: a second change in one
-//! commit counts on the first, which may be rejected.) Any other circle is left to the fold, which gives one node another
-//! name, and to the next plan, which takes the wanted name once it is free.
+//! commit counts on the first, which may be rejected.) Any other circle is left to the fold, which gives names that are left
+//! within a commit.
 
 use std::collections::{BTreeMap, BTreeSet};
 
