@@ -202,7 +202,10 @@ impl Engine {
                 holder,
                 OverlayNode { local: Local { matter: LocalMatter::Touched, ..found }, stat },
             );
-        } else if let Some(stat) = self.stat_of(&local.place)? {
+        } else if let Some(stat) = self.stat_of(&local.place)?
+            // What a user has put there since is another node, which the next scan finds.
+            && stat.kind == local.kind
+        {
             let matter = LocalMatter::Touched;
             self.overlay.set(holder, OverlayNode { local: Local { matter, ..local }, stat });
         }
