@@ -291,8 +291,8 @@ impl Engine {
         let before = self.environment.file_system.stat(from)?;
         let after = self.environment.file_system.rename(from, to)?;
         if !known.is_none_or(|known| known.is_same_file(&after)) {
-            // Something else has taken the name meanwhile; if it cannot go back, the next scan finds it where it is.
-            let _ = self.environment.file_system.rename(to, from);
+            // Something else has taken the name meanwhile.
+            self.undo_move(to, from);
             return Err(FileError::Changed(from.clone()).into());
         }
         let is_as_known = known.zip(before).is_some_and(|(known, before)| match after.kind {
@@ -300,6 +300,26 @@ impl Engine {
             _ => known == before && known.is_same_but_renamed(&after),
         });
         Ok((after, is_as_known))
+    }
+
+    /// Puts a file of a user that was moved by mistake where it was, or beside it where that name is taken again. If nothing
+    /// of this can be done, the next scan finds it where it is.
+    fn undo_move(&self, moved: &RelativePath, home: &RelativePath) {
+        let Some((directory, name)) = home.split_last() else { return };
+        let mut place = home.clone();
+        for attempt in 0.. {
+            match self.environment.file_system.rename(moved, &place) {
+                Err(FileError::AlreadyExists(_)) => {}
+                Ok(_) | Err(_) => return,
+            }
+            let beside = directory.join(&name.conflict(&self.conflict_label(), attempt));
+            let Ok(beside) = beside else { return };
+            place = beside;
+        }
+    }
+
+    fn conflict_label(&self) -> String {
+        format!("conflict {}", self.options.device_name)
     }
 
     /// Both sides have changed a file: what is in the folder becomes another node, and the way is free.
@@ -310,7 +330,7 @@ impl Engine {
         let home = split(&remote.record).0;
         let is_home_here = matches!(self.trees().path_of_place(&home), Ok(Some(_)));
         let mut place = copied_place(&found.local.place, &home, is_home_here);
-        let label = format!("conflict {}", self.options.device_name);
+        let label = self.conflict_label();
         let wanted = place.name.clone();
         let mut attempt = 0;
         let to = loop {

@@ -6,8 +6,8 @@ use testkit::{WorldOptions, run};
 const SEEDS: u64 = 300;
 
 /// Later worlds that once found a defect.
-const ONCE_BAD: [u64; 12] =
-    [10823, 11490, 11606, 11804, 12707, 12852, 13900, 14170, 14668, 22992, 39182, 53227];
+const ONCE_BAD: [u64; 13] =
+    [10823, 11490, 11606, 11804, 12707, 12852, 13900, 14170, 14668, 14806, 22992, 39182, 53227];
 
 /// How many worlds are run twice.
 const TWICE: u64 = 100;
