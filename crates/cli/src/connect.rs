@@ -202,9 +202,7 @@ pub(crate) fn with_session<T>(
             // Another device has changed the keys: whoever knows the passphrase may have the new ones.
             Err(Failure::Sync(error)) if may_unlock && needs_newer_keys(&error) => {
                 may_unlock = false;
-                let (device, _) = device(context, &folder.place)?;
-                let newest = |stores: &sealed::Stores| driver.run(sealed::newest_keys(stores));
-                sealed::unlock_again(context, &folder, device, newest)?;
+                sealed::unlock_again(context, driver, &folder)?;
             }
             Err(Failure::Sync(error)) if may_follow > 0 && error.wants_other_stores() => {
                 may_follow -= 1;

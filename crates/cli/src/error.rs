@@ -136,6 +136,8 @@ codes! {
     KeysDamaged = "E0603", 8;
     /// The workspace is not encrypted, and only one that is was wanted.
     NotEncrypted = "E0604", 1;
+    /// No device of the workspace has said which stores it has.
+    HintRefused = "E0605", 8;
     /// A defect of the program.
     Defect = "E0901", 1;
     /// Interrupted by the user.

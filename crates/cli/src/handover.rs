@@ -6,11 +6,11 @@
 //! done again, by anybody (`docs/design/agreement.md`, "Groups that change").
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use bytes::Bytes;
 use commit_log::CommitLogError;
 use commit_log::serverless::group::Membership;
+use content::DeviceKeys;
 use futures_util::future::join_all;
 use model::codec::encode_message;
 use model::{PoolHint, StoreRecord};
@@ -20,13 +20,10 @@ use crate::connect::{Driver, coordinator};
 use crate::context::Context;
 use crate::error::{CommandError, Result};
 use crate::folder::{Folder, Place, StoredPlace};
+use crate::hints::{Said, ask_all, led_line, led_to};
 use crate::interrupt::stopped;
 use crate::sealed;
 use crate::stores;
-use crate::workspaces::newest_hint;
-
-/// How long a store is waited for that may have a hint.
-const HINT_PATIENCE: Duration = Duration::from_secs(10);
 
 type Part = (StoreRecord, Arc<dyn ObjectStore>);
 
@@ -38,13 +35,6 @@ fn parts(context: &Context<'_>, folder: &Folder, stored: &StoredPlace) -> Vec<Pa
         (record, part)
     };
     stored.all_stores().into_iter().map(open).collect()
-}
-
-async fn hint_in(part: &Part) -> Result<Option<(u64, PoolHint)>> {
-    match tokio::time::timeout(HINT_PATIENCE, newest_hint(&*part.1)).await {
-        Ok(found) => found,
-        Err(_) => Ok(None),
-    }
 }
 
 /// Carries over what a change of the stores that agree has left to be done, if it has, and tells all stores. What lies behind
@@ -67,7 +57,7 @@ pub(crate) fn complete(
     let (Some(log), Some(membership)) = (reached.slots, reached.membership) else { return Ok(()) };
     let mut parts = driver.within(|| parts(context, folder, stored));
     let work = async {
-        if is_announced(stored, &parts).await {
+        if is_announced(folder, stored, &parts).await {
             // Who did this may have been cut off before the last of them heard; those that have left may be somebody else's.
             parts.retain(|(record, _)| stored.pool.store(record.id).is_some());
         } else {
@@ -78,7 +68,7 @@ pub(crate) fn complete(
         if folder.genesis.mode.sealed().is_some() {
             share_keys(stored, &parts).await?;
         }
-        announce(context, stored, &parts).await
+        announce(context, (stored, keys.as_ref()), &parts).await
     };
     driver.run(async {
         tokio::select! {
@@ -99,11 +89,12 @@ pub(crate) fn complete(
 }
 
 /// Tells whether a majority of the stores that agree leads here already: then everything was carried over.
-async fn is_announced(stored: &StoredPlace, parts: &[Part]) -> bool {
+async fn is_announced(folder: &Folder, stored: &StoredPlace, parts: &[Part]) -> bool {
     let agreeing: Vec<&Part> = agreeing(stored, parts).collect();
-    let found = join_all(agreeing.iter().map(|part| hint_in(part))).await;
-    let knows = |hint: &Result<Option<(u64, PoolHint)>>| matches!(hint, Ok(Some((version, _))) if *version >= stored.version);
-    found.iter().filter(|hint| knows(hint)).count() > agreeing.len() / 2
+    let said = ask_all(agreeing.iter().copied(), &folder.genesis).await;
+    let knows =
+        |said: &&Said| said.newest.as_ref().is_some_and(|(version, _)| *version >= stored.version);
+    said.iter().flatten().filter(knows).count() > agreeing.len() / 2
 }
 
 fn agreeing<'a>(stored: &'a StoredPlace, parts: &'a [Part]) -> impl Iterator<Item = &'a Part> {
@@ -130,8 +121,12 @@ async fn share_keys(stored: &StoredPlace, parts: &[Part]) -> Result<()> {
 }
 
 /// Leaves the stores of a place in all of them, and in those that were before: a majority of those that agree must know.
-async fn announce(context: &Context<'_>, stored: &StoredPlace, parts: &[Part]) -> Result<()> {
-    let told = tell(stored, parts).await;
+async fn announce(
+    context: &Context<'_>,
+    (stored, keys): (&StoredPlace, Option<&DeviceKeys>),
+    parts: &[Part],
+) -> Result<()> {
+    let told = tell((stored, keys), parts).await?;
     let mut reasons = Vec::new();
     for ((record, _), error) in &told {
         let error = error.as_ref().map(ToString::to_string);
@@ -152,37 +147,95 @@ async fn announce(context: &Context<'_>, stored: &StoredPlace, parts: &[Part]) -
     Ok(())
 }
 
+/// Puts the hint at the stores of a place, signed where the workspace is sealed, into stores.
 async fn tell<'a>(
-    stored: &StoredPlace,
+    (stored, keys): (&StoredPlace, Option<&DeviceKeys>),
     parts: &'a [Part],
-) -> Vec<(&'a Part, Option<storage::StorageError>)> {
-    let hint = PoolHint { pool: stored.pool.clone(), since: stored.since };
+) -> Result<Vec<(&'a Part, Option<storage::StorageError>)>> {
+    let mut hint = PoolHint::plain(stored.pool.clone(), stored.since);
+    if let Some(keys) = keys {
+        hint = keys.sign_hint(stored.version, hint)?;
+    }
     let (key, bytes) = (ObjectKey::pool(stored.version), Bytes::from(encode_message(&hint)));
     let puts = parts.iter().map(|(_, part)| part.put(&key, bytes.clone(), PutMode::Overwrite));
     let outcomes = join_all(puts).await;
-    parts.iter().zip(outcomes).map(|(part, outcome)| (part, outcome.err())).collect()
+    Ok(parts.iter().zip(outcomes).map(|(part, outcome)| (part, outcome.err())).collect())
 }
 
 /// Leaves the stores of a place in all of them and in `gone`, so that a new device finds the newest ones; what a store does not
 /// hear the log tells.
+///
+/// # Errors
+/// [`CommandError`] where this device has no keys to sign that with.
 pub(crate) fn tell_stores(
     context: &Context<'_>,
     driver: &Driver,
     folder: &Folder,
     stored: &StoredPlace,
     gone: &[StoreRecord],
-) {
+) -> Result<()> {
+    let keys = sealed::keys_of_device(context, driver, folder)?;
     let mut parts = driver.within(|| parts(context, folder, stored));
     let workspace = folder.genesis.workspace();
     for record in gone {
         let part = stores::open_part(&context.home, stored, record, workspace, false);
         parts.push((record.clone(), part));
     }
-    for ((record, _), error) in driver.run(tell(stored, &parts)) {
+    for ((record, _), error) in driver.run(tell((stored, keys.as_ref()), &parts))? {
         if let Some(error) = error {
             context.ui.note(format!("'{}' was not told: {error}", record.name));
         }
     }
+    Ok(())
+}
+
+/// Looks whether each store says what the workspace has, and tells those again that do not, if that is wanted. Returns which
+/// ones say something that cannot be believed.
+///
+/// # Errors
+/// [`CommandError`] where this device has no keys to sign with.
+pub(crate) fn check_hints(
+    context: &Context<'_>,
+    driver: &Driver,
+    folder: &Folder,
+    mends: bool,
+) -> Result<Vec<String>> {
+    let Place::Stored(stored) = &folder.place else { return Ok(Vec::new()) };
+    // While the stores are exchanged, whoever completes that tells them.
+    if stored.earlier.is_some() {
+        return Ok(Vec::new());
+    }
+    let parts = driver.within(|| parts(context, folder, stored));
+    let said = driver.run(ask_all(&parts, &folder.genesis));
+    let (mut wrong, mut liars) = (Vec::new(), Vec::new());
+    for (part, said) in parts.into_iter().zip(said) {
+        let Some(said) = said else { continue };
+        let knows = |(version, _): &(u64, PoolHint)| *version >= stored.version;
+        let name = &part.0.name;
+        match &said.refused {
+            Some(reason) => {
+                context.ui.note(format!("'{name}' is not believed about the stores: {reason}"));
+                liars.push(name.clone());
+            }
+            None if said.newest.as_ref().is_some_and(knows) => continue,
+            None => context.ui.note(format!("'{name}' does not lead to all stores")),
+        }
+        wrong.push(part);
+    }
+    if wrong.is_empty() {
+        return Ok(liars);
+    }
+    if !mends {
+        context.ui.note("`syncline check --repair` tells it again which stores there are");
+        return Ok(liars);
+    }
+    let keys = sealed::keys_of_device(context, driver, folder)?;
+    for ((record, _), error) in driver.run(tell((stored, keys.as_ref()), &wrong))? {
+        let told =
+            error.map_or("was told again".to_owned(), |error| format!("was not told: {error}"));
+        context.ui.note(format!("'{}' {told}", record.name));
+    }
+    Ok(liars)
 }
 
 /// Looks whether one of the stores that answer leads to other ones than those which this device knows.
@@ -193,20 +246,22 @@ pub(crate) fn newer_place(
 ) -> Option<StoredPlace> {
     let Place::Stored(stored) = &folder.place else { return None };
     let parts = driver.within(|| parts(context, folder, stored));
-    let found = driver.run(join_all(parts.iter().map(hint_in)));
-    let newest = found.into_iter().flatten().flatten().max_by_key(|(version, _)| *version);
-    let (version, hint) = newest?;
-    led_to(stored, version, hint)
-}
-
-/// Returns the place to which a hint leads, if that is a newer one.
-pub(crate) fn led_to(stored: &StoredPlace, version: u64, hint: PoolHint) -> Option<StoredPlace> {
-    let PoolHint { pool, since } = hint;
-    let is_newer =
-        version > stored.version || (version == stored.version && stored.earlier.is_some());
-    is_newer.then(|| {
-        let mut stand = stored.stand();
-        (stand.version, stand.pool, stand.since, stand.earlier) = (version, pool, since, None);
-        stored.after(stand)
-    })
+    let said = driver.run(ask_all(&parts, &folder.genesis));
+    for ((record, _), said) in parts.iter().zip(&said) {
+        if let Some(reason) = said.as_ref().and_then(|said| said.refused.as_ref()) {
+            context
+                .ui
+                .note(format!("'{}' is not believed about the stores: {reason}", record.name));
+        }
+    }
+    let newest = parts.iter().zip(said).filter_map(|(part, said)| Some((&part.0, said?.newest?)));
+    let (teller, (version, hint)) = newest.max_by_key(|(_, (version, _))| *version)?;
+    let signer = hint.seal.as_ref().map(|seal| seal.device);
+    let place = led_to(stored, version, hint)?;
+    let others: Vec<&StoreRecord> =
+        place.pool.stores.iter().filter(|store| stored.pool.store(store.id).is_none()).collect();
+    if !others.is_empty() {
+        context.ui.note(led_line(std::slice::from_ref(&teller.name), &others, signer));
+    }
+    Some(place)
 }

@@ -26,6 +26,7 @@ mod context;
 mod error;
 mod folder;
 mod handover;
+mod hints;
 mod home;
 mod interrupt;
 mod membership;

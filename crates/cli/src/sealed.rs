@@ -7,6 +7,8 @@
 //!
 //! A secret comes from the terminal, or from the file that `SYNCLINE_PASSPHRASE_FILE` names, and never from an argument.
 
+mod trying;
+
 use std::path::Path;
 use std::sync::Arc;
 
@@ -19,6 +21,9 @@ use storage::object_store::list_all;
 use storage::{ObjectKey, ObjectStore, PutMode, PutOutcome};
 use zeroize::Zeroizing;
 
+pub(crate) use trying::{NamedStores, Opened, Trying, by_name};
+
+use crate::connect::Driver;
 use crate::context::Context;
 use crate::error::{Code, CommandError, Result};
 use crate::folder::{Folder, Place};
@@ -140,6 +145,19 @@ pub(crate) fn stores_of(home: &Home, folder: &Folder) -> Result<Stores> {
     }
 }
 
+/// Returns the same by their names.
+///
+/// # Errors
+/// As [`stores_of`].
+pub(crate) fn named_stores_of(home: &Home, folder: &Folder) -> Result<NamedStores> {
+    match &folder.place {
+        Place::Stored(stored) => {
+            Ok(by_name(stores::open_pool(home, stored, folder.genesis.workspace())))
+        }
+        Place::Served { .. } => Err(sealed_on_a_server()),
+    }
+}
+
 /// Restricts stores that a user named to a workspace.
 pub(crate) fn stores_in<'a>(
     named: impl IntoIterator<Item = &'a Arc<dyn ObjectStore>>,
@@ -185,12 +203,25 @@ async fn look(stores: &Stores) -> Found {
 /// whoever changes keys succeeds only so, and a store may invent some. Else the newest count, and of one generation those that
 /// most have. Damage in locked keys shows only when they are opened, and looks like a wrong passphrase.
 fn newest_of(found: &Found) -> Result<(&KeyObject, bool)> {
+    ranked(found).map(|(all, is_agreed)| (all[0], is_agreed))
+}
+
+/// Returns all locked keys that stores have, those that count first, and whether more than half of the stores have these.
+fn ranked(found: &Found) -> Result<(Vec<&KeyObject>, bool)> {
     let all: Vec<&KeyObject> = found.iter().flatten().flatten().collect();
     let holders = |keys: &KeyObject| all.iter().filter(|other| **other == keys).count();
     let is_agreed = |keys: &KeyObject| holders(keys) * 2 > found.len();
-    let rank = |keys: &&&KeyObject| (is_agreed(keys), keys.generation(), holders(keys));
-    if let Some(newest) = all.iter().max_by_key(rank) {
-        return Ok((newest, is_agreed(newest)));
+    let rank = |keys: &&KeyObject| (is_agreed(keys), keys.generation(), holders(keys));
+    let mut distinct: Vec<&KeyObject> = Vec::new();
+    for keys in &all {
+        if !distinct.contains(keys) {
+            distinct.push(keys);
+        }
+    }
+    distinct.sort_by_key(|keys| std::cmp::Reverse(rank(keys)));
+    if let Some(newest) = distinct.first() {
+        let is_agreed = is_agreed(newest);
+        return Ok((distinct, is_agreed));
     }
     let failure = found.iter().find_map(|found| found.as_ref().err()).cloned();
     Err(failure.unwrap_or_else(|| {
@@ -426,54 +457,42 @@ fn rolled_back(found: u64, known: u64) -> CommandError {
         .help("syncline doctor", "looks for the reason")
 }
 
-/// Returns the keys of a folder's workspace, where it is sealed. Where they are not kept, or belong to the device that
-/// this home was copied from, somebody is asked for the passphrase.
+/// Returns the keys of a folder's workspace for the device that this home is, where it is sealed. Where they are not kept, or
+/// belong to the device that this home was copied from, somebody is asked for the passphrase.
 ///
 /// # Errors
 /// [`Code::WouldAsk`], [`Code::WrongKey`], [`Code::File`].
-pub(crate) fn keys_of(
+pub(crate) fn keys_of_device(
     context: &Context<'_>,
+    driver: &Driver,
     folder: &Folder,
-    device: DeviceId,
-    run: impl Fn(&Stores) -> Result<KeyObject>,
 ) -> Result<Option<DeviceKeys>> {
+    let (device, _) = crate::connect::device(context, &folder.place)?;
     if folder.genesis.mode.sealed().is_none() {
         return Ok(None);
     }
     let kept = kept_keys(folder)?.filter(|keys| keys.identity.device == device);
     match kept {
         Some(keys) => Ok(Some(keys)),
-        None => unlock_again(context, folder, device, run).map(Some),
+        None => unlock_again(context, driver, folder).map(Some),
     }
-}
-
-/// Returns the keys of a folder's workspace for the device that this home is.
-///
-/// # Errors
-/// As [`keys_of`].
-pub(crate) fn keys_of_device(
-    context: &Context<'_>,
-    driver: &crate::connect::Driver,
-    folder: &Folder,
-) -> Result<Option<DeviceKeys>> {
-    let (device, _) = crate::connect::device(context, &folder.place)?;
-    keys_of(context, folder, device, |stores| driver.run(newest_keys(stores)))
 }
 
 /// Asks for the passphrase of a folder's workspace and keeps the newest keys.
 ///
 /// # Errors
-/// As [`keys_of`].
+/// As [`keys_of_device`].
 pub(crate) fn unlock_again(
     context: &Context<'_>,
+    driver: &Driver,
     folder: &Folder,
-    device: DeviceId,
-    run: impl Fn(&Stores) -> Result<KeyObject>,
 ) -> Result<DeviceKeys> {
+    let (device, _) = crate::connect::device(context, &folder.place)?;
     let secret = Secret::get(context, &format!("'{}'", folder.genesis.name))?;
-    let keys = run(&stores_of(&context.home, folder)?)?;
-    let unlocked = secret.unlock(&keys, &folder.genesis)?;
-    enroll(context, folder, &unlocked, device)
+    let stores = named_stores_of(&context.home, folder)?;
+    let opened = driver.run(Trying::new(&folder.genesis, &secret).open(&stores))?;
+    opened.tell(context);
+    enroll(context, folder, &opened.unlocked, device)
 }
 
 #[cfg(test)]

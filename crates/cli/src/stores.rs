@@ -141,6 +141,22 @@ impl Secrets {
         self.0.get(name).cloned().unwrap_or_default()
     }
 
+    /// Refuses secrets for stores that the user did not name: where nobody vouches for their addresses, a store that lies could
+    /// have them sent to itself.
+    ///
+    /// # Errors
+    /// [`Code::Usage`].
+    pub(crate) fn refuse_unnamed(&self, named: &BTreeMap<String, StoreId>) -> Result<()> {
+        let Some(name) = self.0.keys().find(|name| !named.contains_key(*name)) else {
+            return Ok(());
+        };
+        let headline = format!("credentials were given for '{name}', and not its address");
+        Err(CommandError::usage(headline)
+            .cause("the workspace is not encrypted, so nobody vouches for addresses in its stores")
+            .state("nothing was changed")
+            .help(format!("--backend {name}=URL"), "says where they may be sent"))
+    }
+
     /// Keeps them in the home, for the stores of a pool, each by the name that the user gave it or that the pool has.
     ///
     /// # Errors
@@ -213,6 +229,24 @@ pub(crate) fn open_pool(
         (record.clone(), open_part(home, stored, record, workspace, is_alone))
     };
     stored.pool.stores.iter().map(open).collect()
+}
+
+/// Returns the stores of a pool that a user did not name, as [`open_pool`] does, without any secret or sign-in of this home:
+/// nobody knows yet who has given their addresses.
+pub(crate) fn open_without_secrets(
+    stored: &StoredPlace,
+    named: &BTreeMap<String, StoreId>,
+    workspace: WorkspaceId,
+) -> Vec<(StoreRecord, Arc<dyn ObjectStore>)> {
+    let is_named = |record: &&StoreRecord| named.values().any(|named| *named == record.id);
+    let open = |record: &StoreRecord| {
+        let url = record.url.clone();
+        let store = Lazy::new(format!("store '{}' ({url})", record.name), move || {
+            storage::open_with(&url, &Credentials::none(), Opening::Existing)
+        });
+        (record.clone(), workspace_store(Arc::new(store), workspace))
+    };
+    stored.pool.stores.iter().filter(|record| !is_named(record)).map(open).collect()
 }
 
 /// Returns the part of a store that holds a workspace, opened when it is first used.

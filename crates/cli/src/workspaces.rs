@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use content::KeyObject;
+use content::{DeviceKeys, KeyObject};
 use futures_util::future::{join_all, try_join_all};
 use model::codec::{decode_message, encode_message};
 use model::{Genesis, PoolConfig, PoolHint, StoreId, StoreRecord, WorkspaceId};
@@ -22,6 +22,7 @@ use storage::{ObjectKey, ObjectStore, PutMode, PutOutcome};
 
 use crate::error::{Code, CommandError, Result};
 use crate::folder::StoredPlace;
+use crate::hints::{self, Led};
 use crate::sealed;
 use crate::stores::{Backend, workspace_store};
 
@@ -38,9 +39,14 @@ pub(crate) async fn create_workspace(
     stores: &[NewStore],
     pool: &PoolConfig,
     genesis: &Genesis,
-    keys: Option<&KeyObject>,
+    keys: Option<(&KeyObject, &DeviceKeys)>,
 ) -> Result<()> {
     let (key, text) = entry_of(genesis);
+    let mut hint = PoolHint::plain(pool.clone(), 0);
+    if let Some((_, device)) = keys {
+        hint = device.sign_hint(0, hint)?;
+    }
+    let hint = Bytes::from(encode_message(&hint));
     for (_, store) in stores {
         if store.get(&key).await?.is_some() {
             return Err(taken(&genesis.name));
@@ -48,15 +54,13 @@ pub(crate) async fn create_workspace(
     }
     let id = genesis.workspace();
     // A workspace that can be found can be opened.
-    if let Some(keys) = keys {
+    if let Some((keys, _)) = keys {
         sealed::put_keys(&sealed::stores_of_pool(stores, id), keys).await?;
     }
     let found = try_join_all(stores.iter().map(|(record, store)| async {
         found_store(store, record.identity(), genesis).await?;
         let inside = workspace_store(store.clone(), id);
-        let hint = PoolHint { pool: pool.clone(), since: 0 };
-        let bytes = Bytes::from(encode_message(&hint));
-        inside.put(&ObjectKey::pool(0), bytes, PutMode::IfAbsent).await?;
+        inside.put(&ObjectKey::pool(0), hint.clone(), PutMode::IfAbsent).await?;
         Ok::<_, CommandError>(())
     }));
     found.await?;
@@ -137,12 +141,22 @@ pub(crate) struct Found {
     pub(crate) place: StoredPlace,
     /// Which of them the user named, under which names.
     pub(crate) named: BTreeMap<String, StoreId>,
+    /// Who says so.
+    pub(crate) led: Led,
 }
 
-/// Finds a workspace by its name or id in one of some stores that a user named, and with it all its stores.
+impl Found {
+    /// Tells whether the user named a store of the workspace.
+    pub(crate) fn has_named(&self, store: StoreId) -> bool {
+        self.named.values().any(|named| *named == store)
+    }
+}
+
+/// Finds a workspace by its name or id in one of some stores that a user named, and with it all its stores. Whether the genesis
+/// of a sealed one is that of the user, nobody knows until a secret opens its keys.
 ///
 /// # Errors
-/// [`Code::NoSuchWorkspace`]; [`Code::LogDamaged`]; those of the stores, where none that answers has it.
+/// [`Code::NoSuchWorkspace`]; [`Code::LogDamaged`]; [`Code::HintRefused`]; those of the stores, where none that answers has it.
 pub(crate) async fn find_workspace(
     backends: &[(Backend, Arc<dyn ObjectStore>)],
     text: &str,
@@ -165,26 +179,23 @@ pub(crate) async fn find_workspace(
             None => not_there(backends, text).await?,
         });
     };
-    let mut newest: Option<(u64, PoolHint)> = None;
     let mut reached = Vec::new();
+    let (mut said, mut failure) = (Vec::new(), None);
     for (backend, store) in backends {
         let inside = workspace_store(store.clone(), genesis.workspace());
         // A store that is away now is as good as one that was not named.
         let Ok(Some(identity)) = store_identity(&*inside).await else { continue };
         reached.push((backend, identity));
-        if let Some((version, hint)) = newest_hint(&*inside).await?
-            && newest.as_ref().is_none_or(|(known, _)| *known < version)
-        {
-            newest = Some((version, hint));
+        match hints::ask(&*inside, &genesis).await {
+            Ok(answer) => said.push((backend.name.clone(), answer)),
+            Err(error) => failure = Some(error),
         }
     }
-    let Some((version, PoolHint { pool, since })) = newest else {
-        let headline = "no store says which stores the workspace has";
-        return Err(damaged(headline).help(
-            "--backend NAME=URL",
-            "names another of its stores; one that joins knows it at last",
-        ));
-    };
+    if let (Some(failure), []) = (failure, &said[..]) {
+        return Err(failure);
+    }
+    let led = hints::weigh(&genesis, &said)?;
+    let (version, pool, since) = (led.version, led.hint.pool.clone(), led.hint.since);
     let (mut addresses, mut named) = (BTreeMap::new(), BTreeMap::new());
     for (backend, identity) in reached {
         let record = pool.identified(identity);
@@ -193,11 +204,8 @@ pub(crate) async fn find_workspace(
             addresses.insert(record.id, backend.url.clone());
         }
     }
-    Ok(Found {
-        genesis,
-        place: StoredPlace { addresses, version, since, ..StoredPlace::first(pool) },
-        named,
-    })
+    let place = StoredPlace { addresses, version, since, ..StoredPlace::first(pool) };
+    Ok(Found { genesis, place, named, led })
 }
 
 async fn find_genesis(store: &Arc<dyn ObjectStore>, text: &str) -> Result<Option<Genesis>> {
@@ -213,24 +221,6 @@ async fn find_genesis(store: &Arc<dyn ObjectStore>, text: &str) -> Result<Option
             Err(damaged("what the workspace began with cannot be read").cause(error.to_string()))
         }
     }
-}
-
-/// Returns the newest version of the stores that a store knows of.
-///
-/// # Errors
-/// Those of the store.
-pub(crate) async fn newest_hint(inside: &dyn ObjectStore) -> Result<Option<(u64, PoolHint)>> {
-    for entry in list_all(inside, ObjectKey::POOL).await?.iter().rev() {
-        let version = entry.key.as_str()[ObjectKey::POOL.len()..].parse().ok();
-        let bytes = inside.get(&entry.key).await?.unwrap_or_default();
-        // The first hints told the stores and nothing else.
-        let hint = decode_message::<PoolHint>(&bytes)
-            .or_else(|_| decode_message(&bytes).map(|pool| PoolHint { pool, since: 0 }));
-        if let (Some(version), Ok(hint)) = (version, hint) {
-            return Ok(Some((version, hint)));
-        }
-    }
-    Ok(None)
 }
 
 fn damaged(headline: &str) -> CommandError {

@@ -48,6 +48,8 @@ mod flipped;
 mod history;
 #[path = "it/lost.rs"]
 mod lost;
+#[path = "it/lying.rs"]
+mod lying;
 #[path = "it/people.rs"]
 mod people;
 #[path = "it/sealed.rs"]

@@ -43,5 +43,5 @@ pub use naming::{ChunkNamer, ContentKey, WorkspaceContentKeys};
 pub use pack::{
     FinishedPack, PackIndex, PackWriter, Record, TailOutcome, open_record, verify_whole,
 };
-pub use sealed::{DeviceKeys, NewWorkspace, PackGuard, WorkspaceKeys};
+pub use sealed::{DeviceKeys, NewWorkspace, PackGuard, WorkspaceKeys, check_hint};
 pub use transform::{Transform, TransformDecoder, TransformEncoder, looks_incompressible};

@@ -11,6 +11,7 @@
 mod commit;
 mod device;
 mod genesis;
+mod hint;
 mod packs;
 mod page;
 
@@ -23,6 +24,7 @@ use model::{Genesis, Mode, Random, WorkspaceId};
 pub use device::DeviceKeys;
 pub use genesis::NewWorkspace;
 pub(crate) use genesis::open_header;
+pub use hint::check_hint;
 pub use packs::PackGuard;
 pub(crate) use packs::{PackBox, PackBoxes, PackSeal};
 

@@ -38,7 +38,7 @@ pub use fold::{FoldNote, Folded, Opener, Payload, PlainOpener};
 pub use ids::{ChunkId, DeviceId, EntryHash, NodeId, OpId, PackId, PageId, StoreId, WorkspaceId};
 pub use node::{ConflictOrigin, NodeKind, NodeRecord, Timestamp};
 pub use path::{InvalidPath, Name, RelativePath};
-pub use pool::{PoolConfig, PoolHint, Redundancy, StoreRecord, StoreState};
+pub use pool::{HintSeal, PoolConfig, PoolHint, Redundancy, StoreRecord, StoreState};
 pub use tree::{NodeState, Tree, TreeNode, TreeStore};
 pub use turn::Turn;
 pub use version_policy::VersionPolicy;

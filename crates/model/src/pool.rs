@@ -8,9 +8,13 @@
 //! The record is the payload of the settings node [`crate::NodeId::POOL`], so that a change of it is a commit, and of two
 //! changes at once one is rejected by [`crate::decide`].
 
+mod hint;
+
 use crate::codec::{Decode, DecodeError, Decoder, Encode, Encoder, Message};
 use crate::commit::decode_text;
 use crate::ids::StoreId;
+
+pub use hint::{HintSeal, PoolHint};
 
 /// How many stores a pool has at most.
 pub const STORES_MAX: usize = 32;
@@ -98,15 +102,6 @@ pub struct PoolConfig {
     pub redundancy: Redundancy,
     /// The stores, in the order of their ids.
     pub stores: Vec<StoreRecord>,
-}
-
-/// What each store of a workspace says about all of them, so that any one leads to the others.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PoolHint {
-    /// The stores.
-    pub pool: PoolConfig,
-    /// The entry of the log with which those that agree took over; what was decided before lies there, too, as settled.
-    pub since: u64,
 }
 
 /// Why a pool cannot be as it is proposed.
@@ -342,24 +337,6 @@ impl Message for PoolConfig {
     const KIND: &'static str = "pool";
 }
 
-impl Encode for PoolHint {
-    fn encode(&self, encoder: &mut Encoder) {
-        encoder.unsigned(self.since);
-        self.pool.encode(encoder);
-    }
-}
-
-impl Decode for PoolHint {
-    fn decode(decoder: &mut Decoder<'_>) -> Result<Self, DecodeError> {
-        Ok(Self { since: decoder.unsigned()?, pool: PoolConfig::decode(decoder)? })
-    }
-}
-
-impl Message for PoolHint {
-    const MAGIC: u8 = b'H';
-    const KIND: &'static str = "hint at a pool";
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -388,9 +365,6 @@ mod tests {
             pool.stores[1].begun_anew = Some(StoreId::from_bytes([9; 16]));
             let bytes = encode_message(&pool);
             assert_eq!(decode_message::<PoolConfig>(&bytes).expect("decodes"), pool);
-            let hint = PoolHint { pool, since: 300 };
-            let bytes = encode_message(&hint);
-            assert_eq!(decode_message::<PoolHint>(&bytes).expect("decodes"), hint);
         }
     }
 

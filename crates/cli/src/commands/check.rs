@@ -13,10 +13,11 @@ use sync::engine::{LostVersion, PutBack, ScrubStatus, scrub_status};
 
 use crate::arguments::CheckArguments;
 use crate::commands::backend::rebalance::rebalance;
-use crate::connect::{SessionOptions, open_data, with_engine};
+use crate::connect::{Driver, SessionOptions, open_data, with_engine};
 use crate::context::Context;
 use crate::error::{Code, Result};
 use crate::folder::{Folder, Place, StoredPlace};
+use crate::handover;
 use crate::report::{scrub_json, scrub_line};
 use crate::sealed;
 use crate::text::{counted, path_text, size};
@@ -55,6 +56,7 @@ pub(crate) fn run(context: &Context<'_>, arguments: &CheckArguments) -> Result<u
         let untold = context.runtime()?.block_on(sealed::catch_up(&stores))?;
         sealed::note_untold(&folder, untold)?;
     }
+    let misled = check.hints()?;
     let removed = if arguments.repair { check.remove_surplus(&mut found)? } else { 0 };
     let versions = match found.lost.is_empty() {
         true => Vec::new(),
@@ -64,7 +66,7 @@ pub(crate) fn run(context: &Context<'_>, arguments: &CheckArguments) -> Result<u
         }
     };
     let scrub = scrub_status(&folder.state()?)?;
-    Ok(check.tell(&Outcome { found, done, pages, removed, versions, scrub }))
+    Ok(check.tell(&Outcome { found, done, pages, removed, versions, scrub, misled }))
 }
 
 /// One run of the command.
@@ -82,6 +84,8 @@ struct Outcome {
     removed: u64,
     versions: Vec<LostVersion>,
     scrub: Option<ScrubStatus>,
+    /// The stores that say wrongly which stores there are.
+    misled: Vec<String>,
 }
 
 impl Check<'_> {
@@ -115,6 +119,14 @@ impl Check<'_> {
             self.with_engine(async |engine| engine.trust_but(&doubtful))?;
         }
         Ok(found)
+    }
+
+    /// Looks whether each store leads to all of them, and mends that, too.
+    fn hints(&self) -> Result<Vec<String>> {
+        // The log may have told of other stores just now.
+        let folder = Folder::locate(&self.context.home, &self.folder.root)?;
+        let driver = Driver::start(self.context)?;
+        handover::check_hints(self.context, &driver, &folder, self.arguments.repair)
     }
 
     /// Removes what is stored twice, where nothing else is wrong. Returns how many pieces were.
@@ -159,7 +171,7 @@ impl Check<'_> {
     /// Says what was found. Returns the exit code: 0 where everything is as it should be, 3 where redundancy is missing, 8
     /// where a version of a file is lost.
     fn tell(&self, outcome: &Outcome) -> u8 {
-        let Outcome { found, done, pages, removed, versions, scrub } = outcome;
+        let Outcome { found, done, pages, removed, versions, scrub, misled } = outcome;
         let ui = self.context.ui;
         let lost_pages = found.lost_pages.len() as u64;
         // Lost packs that no version needs are nobody's loss: their chunks are elsewhere, or in no file.
@@ -188,6 +200,7 @@ impl Check<'_> {
             "replaced": replaced,
             "out_of_reach": found.out_of_reach.len(),
             "unseen_stores": found.unseen.iter().map(|(name, _)| name).collect::<Vec<_>>(),
+            "misleading_stores": misled,
             "lost_versions": versions.iter().map(version_json).collect::<Vec<_>>(),
             "scrub": scrub_json(scrub.as_ref()),
         }));
@@ -201,7 +214,8 @@ impl Check<'_> {
         }
         if is_whole {
             ui.say(Symbol::Done, format!("{looked}: all there"));
-            return if found.unseen.is_empty() { 0 } else { PARTLY };
+            let is_well = found.unseen.is_empty() && (misled.is_empty() || self.arguments.repair);
+            return if is_well { 0 } else { PARTLY };
         }
         self.tell_lacks(&looked, found, lacking);
         if lacking.count() > 0 && !self.arguments.repair {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use commit_log::CommitLog;
 use commit_log::ServedCommitLog;
 use commit_log::served::websocket::{WebSocketConnection, WebSocketOptions};
-use content::DeviceKeys;
+use content::Unlocked;
 use model::{Clock, Genesis, StoreId, WorkspaceId};
 use std::sync::Arc;
 use storage::ObjectStore;
@@ -19,58 +19,27 @@ use crate::connect::{self, SessionOptions};
 use crate::context::Context;
 use crate::error::{Code, CommandError, Result, not_signed_in};
 use crate::folder::Place;
+use crate::hints;
 use crate::home::Account;
-use crate::sealed::{self, Secret};
+use crate::sealed;
 use crate::server_client::ServerClient;
-use crate::stores::{self, Backend, Secrets};
-use crate::workspaces::{self, Found};
+use crate::stores::{Backend, Secrets};
+use crate::workspaces::Found;
 
 mod pair;
+mod unlock;
 
 /// Runs the command.
 pub(crate) fn run(context: &Context<'_>, arguments: &CloneArguments) -> Result<u8> {
     if arguments.pair {
         return pair::run(context, arguments);
     }
-    let runtime = context.runtime()?;
     let secrets = Secrets::of_flags(&arguments.credentials)?;
     let backends = Backend::of_flags(&arguments.backends, &secrets, &context.home)?;
-    let mut named = BTreeMap::new();
-    let (mut secret, mut reached) = (None, Vec::new());
-    let (mut genesis, place) = match &backends[..] {
-        [_, ..] => {
-            let opened = opened(&backends)?;
-            let found = runtime.block_on(find(context, &opened, &arguments.workspace));
-            let (found, asked) = found?;
-            secret = asked;
-            reached = stores_with_keys(context, &opened, &found);
-            named = found.named;
-            (found.genesis, Place::Stored(found.place))
-        }
-        [] => {
-            let account = context.home.account()?.ok_or_else(not_signed_in)?;
-            let genesis =
-                runtime.block_on(find_on_server(context, &account, &arguments.workspace))?;
-            (genesis, Place::Served { server: account.server })
-        }
+    let Source { genesis, place, named, unlocked } = match &backends[..] {
+        [] => on_server(context, arguments)?,
+        [_, ..] => in_stores(context, arguments, &opened(&backends)?, &secrets)?,
     };
-    refuse_plain(arguments, &genesis)?;
-    // Whether the passphrase is right is known before anything is touched.
-    let unlocked = match (&place, genesis.mode.sealed()) {
-        (_, None) => None,
-        (Place::Served { .. }, Some(_)) => return Err(sealed::sealed_on_a_server()),
-        (Place::Stored(_), Some(_)) => {
-            let keys = runtime.block_on(sealed::newest_keys(&reached))?;
-            let secret = match secret {
-                Some(secret) => secret,
-                None => Secret::get(context, &format!("'{}'", arguments.workspace))?,
-            };
-            let unlocked = secret.unlock(&keys, &genesis)?;
-            genesis.name = DeviceKeys::name_of(&genesis, &unlocked)?;
-            Some(unlocked)
-        }
-    };
-    drop(runtime);
     let folder = match &arguments.folder {
         Some(folder) => folder.clone(),
         None => PathBuf::from(safe_folder_name(&genesis.name)?),
@@ -95,55 +64,45 @@ pub(crate) fn run(context: &Context<'_>, arguments: &CloneArguments) -> Result<u
     sync::exchange(context, "clone", &folder, SessionOptions::CHANGE)
 }
 
-/// Finds a workspace in stores by its name or id. The name of a sealed one is known only once it is opened; what opened it
-/// is returned, too.
-async fn find(
-    context: &Context<'_>,
-    opened: &[(Backend, Arc<dyn ObjectStore>)],
-    text: &str,
-) -> Result<(Found, Option<Secret>)> {
-    let not_found = match workspaces::find_workspace(opened, text).await {
-        Err(error) if error.code == Code::NoSuchWorkspace => error,
-        found => return found.map(|found| (found, None)),
-    };
-    let sealed = workspaces::sealed_workspaces(opened).await?;
-    let [_, ..] = &sealed[..] else { return Err(not_found) };
-    let secret = Secret::get(context, &format!("'{text}'"))?;
-    let (mut names, mut wrong) = (Vec::new(), None);
-    for genesis in &sealed {
-        let found = workspaces::find_workspace(opened, &genesis.workspace().to_string()).await?;
-        let keys = sealed::newest_keys(&stores_with_keys(context, opened, &found)).await?;
-        match secret.unlock(&keys, genesis) {
-            Ok(unlocked) => {
-                let name = DeviceKeys::name_of(genesis, &unlocked)?;
-                if name == text {
-                    return Ok((found, Some(secret)));
-                }
-                names.push(name);
-            }
-            Err(error) => wrong = Some(error),
-        }
-    }
-    Err(match wrong {
-        Some(wrong) if names.is_empty() => wrong,
-        _ => not_found.cause(format!("the passphrase opens: {}", names.join(", "))),
-    })
+/// A workspace that is about to come into a folder.
+struct Source {
+    genesis: Genesis,
+    place: Place,
+    /// The stores that the user named, under which names.
+    named: BTreeMap<String, StoreId>,
+    /// Its keys, where it is sealed. Whether the passphrase is right is known before anything is touched.
+    unlocked: Option<Unlocked>,
 }
 
-/// Returns all stores that may have the locked keys of a workspace: one that was named may have missed a change of them, and
-/// another one has not.
-fn stores_with_keys(
+fn in_stores(
     context: &Context<'_>,
-    opened: &[(Backend, Arc<dyn ObjectStore>)],
-    found: &Found,
-) -> sealed::Stores {
-    let workspace = found.genesis.workspace();
-    let mut all = sealed::stores_in(opened.iter().map(|(_, store)| store), workspace);
-    let is_named = |id: &StoreId| found.named.values().any(|named| named == id);
-    let others = stores::open_pool(&context.home, &found.place, workspace);
-    let others = others.into_iter().filter(|(record, _)| !is_named(&record.id));
-    all.extend(others.map(|(_, store)| store));
-    all
+    arguments: &CloneArguments,
+    opened: &unlock::OpenedBackends,
+    secrets: &Secrets,
+) -> Result<Source> {
+    let found = context.runtime()?.block_on(unlock::find(context, opened, &arguments.workspace));
+    let (mut found, unlocked) = found?;
+    refuse_plain(arguments, &found.genesis)?;
+    if unlocked.is_none() {
+        secrets.refuse_unnamed(&found.named)?;
+    }
+    hints::prefer_known(context, &mut found)?;
+    hints::tell(context, &found);
+    let Found { genesis, place, named, .. } = found;
+    let unlocked = unlocked.map(|opened| opened.unlocked);
+    Ok(Source { genesis, place: Place::Stored(place), named, unlocked })
+}
+
+fn on_server(context: &Context<'_>, arguments: &CloneArguments) -> Result<Source> {
+    let account = context.home.account()?.ok_or_else(not_signed_in)?;
+    let found = find_on_server(context, &account, &arguments.workspace);
+    let genesis = context.runtime()?.block_on(found)?;
+    refuse_plain(arguments, &genesis)?;
+    if genesis.mode.sealed().is_some() {
+        return Err(sealed::sealed_on_a_server());
+    }
+    let place = Place::Served { server: account.server };
+    Ok(Source { genesis, place, named: BTreeMap::new(), unlocked: None })
 }
 
 /// Refuses a workspace that is not encrypted where only one that is was wanted.

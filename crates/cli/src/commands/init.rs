@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use content::{KeyObject, NewWorkspace};
+use content::keyring::SecretKey;
+use content::{DeviceKeys, KeyObject, NewWorkspace};
 use futures_util::future::try_join_all;
 use model::environment::random_bytes;
 use model::{Clock, Genesis, Mode, Redundancy};
@@ -13,7 +14,6 @@ use sync::file_system::native::NativeFileSystem;
 
 use crate::arguments::InitArguments;
 use crate::claim::HomeClaim;
-use crate::connect;
 use crate::context::Context;
 use crate::error::{Code, CommandError, Result, not_signed_in};
 use crate::folder::{Folder, Place, StoredPlace, path_text, read_identity};
@@ -69,6 +69,7 @@ pub(crate) fn run(context: &Context<'_>, arguments: &InitArguments) -> Result<u8
     };
     let _claim = HomeClaim::alone(&context.home)?;
     let runtime = context.runtime()?;
+    let mut enrolled = None;
     let place = match &account {
         Some(account) if backends.is_empty() => {
             let client = ServerClient::of_account(account)?;
@@ -77,7 +78,12 @@ pub(crate) fn run(context: &Context<'_>, arguments: &InitArguments) -> Result<u8
         }
         _ => {
             let opened = backends.iter().map(Backend::create).collect::<Result<Vec<_>>>()?;
-            let keys = made.as_ref().map(|made| &made.keys);
+            if let Some(made) = &made {
+                let seed = SecretKey::random(&*context.random);
+                let device = context.home.device_id()?;
+                enrolled = Some(DeviceKeys::enroll(&genesis, &made.unlocked, device, seed)?);
+            }
+            let keys = made.as_ref().map(|made| &made.keys).zip(enrolled.as_ref());
             let named = records.into_iter().zip(opened);
             let found = found_pool(context, named, redundancy, (&genesis, keys));
             let stored = runtime.block_on(found)?;
@@ -86,9 +92,8 @@ pub(crate) fn run(context: &Context<'_>, arguments: &InitArguments) -> Result<u8
         }
     };
     let folder = bind(context, &root, genesis, place)?;
-    if let Some(made) = &made {
-        let (device, _) = connect::device(context, &folder.place)?;
-        sealed::enroll(context, &folder, &made.unlocked, device)?;
+    if let Some(keys) = &enrolled {
+        sealed::keep(&folder, keys)?;
     }
     tell(context, arguments, &folder, made.as_ref());
     Ok(0)
@@ -105,7 +110,7 @@ async fn found_pool(
     context: &Context<'_>,
     named: impl Iterator<Item = NewStore>,
     redundancy: Redundancy,
-    (genesis, keys): (&Genesis, Option<&KeyObject>),
+    (genesis, keys): (&Genesis, Option<(&KeyObject, &DeviceKeys)>),
 ) -> Result<StoredPlace> {
     let mut named: Vec<NewStore> = named.collect();
     let reports = try_join_all(named.iter().map(|(_, store)| stores::abilities(store))).await?;

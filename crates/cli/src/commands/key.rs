@@ -10,7 +10,7 @@ use crate::connect;
 use crate::context::Context;
 use crate::error::{Code, CommandError, Result};
 use crate::folder::Folder;
-use crate::sealed::{self, Secret, Stores};
+use crate::sealed::{self, Secret, Stores, Trying};
 use crate::text::counted;
 use crate::ui::Symbol;
 
@@ -49,8 +49,10 @@ impl Opened {
         let stores = sealed::stores_of(&context.home, &folder)?;
         let secret = Secret::get(context, &format!("'{name}'"))?;
         let runtime = context.runtime()?;
-        let keys = runtime.block_on(sealed::newest_keys(&stores))?;
-        let unlocked = secret.unlock(&keys, &folder.genesis)?;
+        let named = sealed::named_stores_of(&context.home, &folder)?;
+        let opened = runtime.block_on(Trying::new(&folder.genesis, &secret).open(&named))?;
+        opened.tell(context);
+        let sealed::Opened { keys, unlocked, .. } = opened;
         Ok(Self { folder, runtime, stores, keys, unlocked, _claim })
     }
 

@@ -7,7 +7,10 @@ use model::checkpoint::Checkpoint;
 use model::codec::encode_message;
 use model::content::ChunkRef;
 use model::testing::{commit, put};
-use model::{DeviceId, EntryHash, Head, PageId, Timestamp};
+use model::{
+    DeviceId, EntryHash, Head, PageId, PoolConfig, PoolHint, Redundancy, StoreId, StoreRecord,
+    StoreState, Timestamp,
+};
 use zeroize::Zeroizing;
 
 use super::*;
@@ -56,10 +59,35 @@ fn key_lines(made: &NewWorkspace) -> Vec<(&'static str, String)> {
     ]
 }
 
+/// What the store of the workspace says about itself, as its first device has signed it.
+fn hint_lines(device: &DeviceKeys) -> Vec<(&'static str, String)> {
+    let store = StoreRecord {
+        id: StoreId::from_bytes([4; 16]),
+        name: "disk".to_owned(),
+        url: "file:/mnt/disk".to_owned(),
+        capacity: 100,
+        state: StoreState::Active,
+        agrees: true,
+        begun_anew: None,
+    };
+    let pool = PoolConfig::new(Redundancy::Replicas(1), vec![store]).expect("a pool");
+    let hint = device.sign_hint(3, PoolHint::plain(pool, 5)).expect("signs");
+    let signature = hex(&hint.seal.as_ref().expect("sealed").signature);
+    let bytes = encode_message(&hint);
+    vec![
+        ("begin of the hint", hex(&bytes[..45])),
+        ("length of the hint", bytes.len().to_string()),
+        ("hint, signature, first", signature[..64].to_owned()),
+        ("hint, signature, second", signature[64..].to_owned()),
+        ("hash of the hint", hash(&bytes)),
+    ]
+}
+
 fn sealed_lines(made: &NewWorkspace) -> Vec<(&'static str, String)> {
     let (device, seed) = (DeviceId::from_bytes([1; 16]), SecretKey::random(&RANDOM));
     let device = DeviceKeys::enroll(&made.genesis, &made.unlocked, device, seed).expect("enrolls");
     let certificate = hex(&device.identity.certificate);
+    let hint_lines = hint_lines(&device);
     let keys = WorkspaceKeys::open(&made.genesis, Some(device), Arc::new(RANDOM)).expect("opens");
     let mut writer = PackWriter::new(Transform::None, &keys.packs()).expect("a writer");
     for chunk in [b"alpha".as_slice(), b"beta"] {
@@ -77,7 +105,7 @@ fn sealed_lines(made: &NewWorkspace) -> Vec<(&'static str, String)> {
     let (nodes, packs) = (PageId::from_bytes([1; 32]), PageId::from_bytes([2; 32]));
     let checkpoint = Checkpoint { head, nodes, node_count: 9, packs, fence: 0, seal: None };
     let checkpoint = keys.seal_checkpoint(checkpoint).seal.expect("sealed");
-    vec![
+    let lines = vec![
         ("certificate, first half", certificate[..64].to_owned()),
         ("certificate, second half", certificate[64..].to_owned()),
         ("chunk id of alpha", keys.content().namer().name(b"alpha").to_string()),
@@ -93,7 +121,8 @@ fn sealed_lines(made: &NewWorkspace) -> Vec<(&'static str, String)> {
         ("salt of the page", hex(&page[6..38])),
         ("hash of the page", hash(&page)),
         ("tag of the checkpoint", hex(&checkpoint.tag)),
-    ]
+    ];
+    lines.into_iter().chain(hint_lines).collect()
 }
 
 #[test]

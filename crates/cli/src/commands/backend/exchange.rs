@@ -18,6 +18,7 @@ use crate::context::Context;
 use crate::error::{Code, CommandError, Result};
 use crate::folder::{Folder, Place, StoredPlace};
 use crate::handover;
+use crate::hints::{self, Said};
 use crate::interrupt::stopped;
 use crate::membership::WorkspaceStores;
 use crate::sealed;
@@ -144,17 +145,28 @@ pub(super) fn find_stores(
     let signed_in = context.home.signed_in(url, credentials.clone());
     let backend = Backend { credentials: signed_in, ..Backend::new("store", url)? };
     let inside = stores::workspace_store(backend.open()?, folder.genesis.workspace());
-    let (identity, hint) = context.runtime()?.block_on(async {
+    let (identity, said) = context.runtime()?.block_on(async {
         let identity = workspaces::store_identity(&*inside).await?;
-        Ok::<_, CommandError>((identity, workspaces::newest_hint(&*inside).await?))
+        Ok::<_, CommandError>((identity, hints::ask(&*inside, &folder.genesis).await?))
     })?;
-    let (Some(identity), Some((version, hint))) = (identity, hint) else {
+    if let Said { newest: None, refused: Some(reason) } = &said {
+        let doubt = format!("the {} is not believed: {reason}", inside.describe());
+        return Err(hints::refused(&[doubt]).state("nothing was changed"));
+    }
+    let (Some(identity), Some((version, hint))) = (identity, said.newest) else {
         let headline = format!("the {} does not lead to this workspace", inside.describe());
         return Err(CommandError::new(Code::NoSuchWorkspace, headline)
             .state("nothing was changed")
             .help("syncline backend ls", "on a device that goes on, names the stores"));
     };
-    let mut place = handover::led_to(&stored, version, hint).unwrap_or(stored);
+    if version < stored.version {
+        let text = "it tells of older stores than this device knows; these stay";
+        context.ui.note(text);
+    }
+    let signer = hint.seal.as_ref().map(|seal| seal.device);
+    let mut place = hints::led_to(&stored, version, hint).unwrap_or(stored);
+    let stores: Vec<_> = place.pool.stores.iter().collect();
+    context.ui.say(Symbol::Received, hints::led_line(&[url.to_owned()], &stores, signer));
     if let Some(record) = place.pool.identified(identity).cloned() {
         if place.url(&record) != backend.url {
             place.addresses.insert(record.id, backend.url);
@@ -238,7 +250,7 @@ pub(super) fn change_pool(
         handover::complete(context, &driver, &folder, if is_own { carried } else { 0 })?;
         let folder = Folder::locate(&context.home, &folder.root)?;
         let place = stored_place(&folder)?;
-        handover::tell_stores(context, &driver, &folder, place, gone);
+        handover::tell_stores(context, &driver, &folder, place, gone)?;
         return Ok(place.pool.clone());
     }
     let headline = "other devices change the settings of the workspace again and again";

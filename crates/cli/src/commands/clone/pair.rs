@@ -1,16 +1,15 @@
 //! `syncline clone --pair`: joins a workspace by the code that another device shows.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use content::DeviceKeys;
 use content::keyring::SecretKey;
 use content::pairing::{Pairing, PairingCode, PairingRequest};
 use content::signing::SigningKey;
 use model::DeviceId;
-use storage::ObjectStore;
 
-use super::{opened, safe_folder_name, stores_with_keys};
+use super::unlock::{OpenedBackends, named_stores, strangers};
+use super::{opened, safe_folder_name};
 use crate::arguments::CloneArguments;
 use crate::claim::HomeClaim;
 use crate::commands::init::{bind, prepare_root};
@@ -19,6 +18,7 @@ use crate::connect::{self, SessionOptions};
 use crate::context::Context;
 use crate::error::{Code, CommandError, Result};
 use crate::folder::Place;
+use crate::hints;
 use crate::pairing::Boxes;
 use crate::sealed;
 use crate::stores::{Backend, Secrets};
@@ -41,6 +41,8 @@ pub(super) fn run(context: &Context<'_>, arguments: &CloneArguments) -> Result<u
         return Err(CommandError::usage(headline).state("nothing was changed here"));
     }
     found.genesis.name = keys.name.clone();
+    hints::prefer_known(context, &mut found)?;
+    hints::tell(context, &found);
     let folder = match &arguments.folder {
         Some(folder) => folder.clone(),
         None => PathBuf::from(safe_folder_name(&keys.name)?),
@@ -68,13 +70,22 @@ struct Joined {
 
 async fn join(
     context: &Context<'_>,
-    backends: &[(Backend, Arc<dyn ObjectStore>)],
+    backends: &OpenedBackends,
     code: &PairingCode,
 ) -> Result<Joined> {
+    let mut failure = None;
     for genesis in workspaces::sealed_workspaces(backends).await? {
         let id = genesis.workspace();
-        let found = workspaces::find_workspace(backends, &id.to_string()).await?;
-        let boxes = Boxes::of(stores_with_keys(context, backends, &found), code);
+        let mut found = match workspaces::find_workspace(backends, &id.to_string()).await {
+            Ok(found) => found,
+            Err(error) => {
+                failure = Some(error);
+                continue;
+            }
+        };
+        // The code tells whose workspace it is; before, no other store gets anything that this device has.
+        let stores = named_stores(backends, id).into_iter().chain(strangers(&found));
+        let boxes = Boxes::of(stores.map(|(_, store)| store).collect(), code);
         let pairing = Pairing::new(code, id);
         let open = |bytes: &[u8]| pairing.open_offer(bytes).ok();
         if let Some((offer, host)) = boxes.first("offer", open).await {
@@ -85,13 +96,17 @@ async fn join(
             };
             let guest = Guest { context, pairing, boxes, device, device_name };
             let keys = guest.ask(&found, &offer, &host.device_name).await?;
-            return Ok(Joined { found, keys, boxes: guest.boxes });
+            let boxes = guest.boxes;
+            hints::follow(context, &mut found).await;
+            return Ok(Joined { found, keys, boxes });
         }
     }
-    Err(CommandError::new(Code::WrongKey, "no device waits for this code")
-        .cause("it may be mistyped, used or too old, or of a workspace in other stores")
-        .state("nothing was changed")
-        .help("syncline pair", "shows a code on a device that has the workspace"))
+    Err(failure.unwrap_or_else(|| {
+        CommandError::new(Code::WrongKey, "no device waits for this code")
+            .cause("it may be mistyped, used or too old, or of a workspace in other stores")
+            .state("nothing was changed")
+            .help("syncline pair", "shows a code on a device that has the workspace")
+    }))
 }
 
 /// This device, which asks to be let in.

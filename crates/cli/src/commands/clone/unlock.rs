@@ -1,0 +1,127 @@
+//! Opens a sealed workspace that was found in stores, in the order in which nothing is believed too early.
+//!
+//! 1. The stores that the user named have said which stores there are, and a device of the account in the genesis has signed
+//!    that. Whose genesis it is, nobody knows yet.
+//! 2. The secret opens the locked keys in these stores. If it does not, since they may have missed a change of it, those in
+//!    the others are asked for, without any secret or sign-in of this device.
+//! 3. What the secret has opened names the account and the workspace, so the genesis is the user's, and so is what was signed
+//!    by it. From here on all stores are asked, with the credentials that this device has for them: first whether one knows
+//!    newer stores, then for the locked keys that count.
+
+use std::sync::Arc;
+
+use content::{DeviceKeys, Unlocked};
+use model::WorkspaceId;
+use storage::ObjectStore;
+
+use crate::context::Context;
+use crate::error::{Code, CommandError, Result};
+use crate::hints;
+use crate::sealed::{self, NamedStores, Opened, Secret, Trying};
+use crate::stores::{self, Backend};
+use crate::workspaces::{self, Found};
+
+/// Stores that a user named, open.
+pub(super) type OpenedBackends = [(Backend, Arc<dyn ObjectStore>)];
+
+/// Finds a workspace in stores by its name or id, and opens it if it is sealed; its name is known only then.
+pub(super) async fn find(
+    context: &Context<'_>,
+    opened: &OpenedBackends,
+    text: &str,
+) -> Result<(Found, Option<Opened>)> {
+    let question = format!("'{text}'");
+    let not_found = match workspaces::find_workspace(opened, text).await {
+        Err(error) if error.code == Code::NoSuchWorkspace => error,
+        found => {
+            let found = found?;
+            if found.genesis.mode.sealed().is_none() {
+                return Ok((found, None));
+            }
+            let secret = Secret::get(context, &question)?;
+            let genesis = found.genesis.clone();
+            let mut trying = Trying::new(&genesis, &secret);
+            recognise(opened, &found, &mut trying).await?;
+            return settle(context, opened, found, trying).await;
+        }
+    };
+    let sealed = workspaces::sealed_workspaces(opened).await?;
+    let [_, ..] = &sealed[..] else { return Err(not_found) };
+    let secret = Secret::get(context, &question)?;
+    let (mut names, mut wrong, mut failure) = (Vec::new(), None, None);
+    for genesis in &sealed {
+        let id = genesis.workspace().to_string();
+        let mut trying = Trying::new(genesis, &secret);
+        let tried = async {
+            let found = workspaces::find_workspace(opened, &id).await?;
+            let unlocked = recognise(opened, &found, &mut trying).await?;
+            Ok::<_, CommandError>((DeviceKeys::name_of(genesis, &unlocked)?, found))
+        };
+        match tried.await {
+            Ok((name, found)) if name == text => {
+                return settle(context, opened, found, trying).await;
+            }
+            Ok((name, _)) => names.push(name),
+            Err(error) if error.code == Code::WrongKey => wrong = Some(error),
+            Err(error) => failure = Some(error),
+        }
+    }
+    // Which workspace a store has spoilt cannot be told: it may be the one that is meant.
+    Err(match (failure, wrong) {
+        (Some(failure), _) => failure,
+        (None, Some(wrong)) if names.is_empty() => wrong,
+        _ => not_found.cause(format!("the passphrase opens: {}", names.join(", "))),
+    })
+}
+
+/// Opens locked keys in the stores that the user named, else in those to which they lead, as a stranger.
+async fn recognise(
+    opened: &OpenedBackends,
+    found: &Found,
+    trying: &mut Trying<'_>,
+) -> Result<Unlocked> {
+    let mut stores = named_stores(opened, found.genesis.workspace());
+    let failure = match trying.open(&stores).await {
+        Ok(done) => return Ok(done.unlocked),
+        Err(error) => error,
+    };
+    let others = strangers(found);
+    if others.is_empty() {
+        return Err(failure);
+    }
+    stores.extend(others);
+    Ok(trying.open(&stores).await?.unlocked)
+}
+
+/// Asks all stores of a workspace that the secret has opened, now that it is known whose it is.
+async fn settle(
+    context: &Context<'_>,
+    opened: &OpenedBackends,
+    mut found: Found,
+    mut trying: Trying<'_>,
+) -> Result<(Found, Option<Opened>)> {
+    hints::follow(context, &mut found).await;
+    let workspace = found.genesis.workspace();
+    let mut all = named_stores(opened, workspace);
+    let others = stores::open_pool(&context.home, &found.place, workspace);
+    let others = others.into_iter().filter(|(record, _)| !found.has_named(record.id));
+    all.extend(sealed::by_name(others));
+    let opened = trying.open(&all).await?;
+    opened.tell(context);
+    found.genesis.name = DeviceKeys::name_of(&found.genesis, &opened.unlocked)?;
+    Ok((found, Some(opened)))
+}
+
+/// Returns the parts of the stores that the user named.
+pub(super) fn named_stores(opened: &OpenedBackends, workspace: WorkspaceId) -> NamedStores {
+    let part = |(backend, store): &(Backend, Arc<dyn ObjectStore>)| {
+        (backend.name.clone(), stores::workspace_store(store.clone(), workspace))
+    };
+    opened.iter().map(part).collect()
+}
+
+/// Returns the stores to which the named ones lead, without any secret of this device: nobody knows yet whose they are.
+pub(super) fn strangers(found: &Found) -> NamedStores {
+    let workspace = found.genesis.workspace();
+    sealed::by_name(stores::open_without_secrets(&found.place, &found.named, workspace))
+}
