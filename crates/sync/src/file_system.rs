@@ -219,6 +219,22 @@ pub trait FileSystem: Send + Sync + Debug {
         expected: Option<&Stat>,
     ) -> Result<Stat, FileError>;
 
+    /// Puts what stands aside over what is at the place, as [`Self::install`] does, and moves what was there to the
+    /// trash, below a folder called `label`; an empty directory is removed.
+    ///
+    /// Wherever the process ends or the power goes, the one or the other is at the place: a name without a file would look
+    /// like a deletion.
+    ///
+    /// # Errors
+    /// [`FileError::Changed`], or another; then everything is as it was.
+    fn replace(
+        &self,
+        token: StageToken,
+        path: &RelativePath,
+        expected: &Stat,
+        label: &str,
+    ) -> Result<Stat, FileError>;
+
     /// Makes a directory.
     ///
     /// # Errors

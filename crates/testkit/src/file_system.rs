@@ -155,7 +155,8 @@ impl SimulatedFileSystem {
         self.0.lock().is_dead
     }
 
-    /// A new process is there. What the dead one had left aside is removed, as the real folder does when it is opened.
+    /// A new process is there. What the dead one had left aside is removed, as the real folder does when it is opened, and
+    /// what it had displaced is kept.
     pub fn start(&self) {
         let mut inner = self.0.lock();
         inner.is_dead = false;
@@ -163,6 +164,11 @@ impl SimulatedFileSystem {
         let staged = std::mem::take(&mut inner.disk.staged);
         for key in staged.into_values() {
             inner.disk.remove(key);
+        }
+        for (token, key) in std::mem::take(&mut inner.disk.displaced) {
+            let name = model::Name::new(format!("{token:016x}")).expect("digits make a name");
+            let path = RelativePath::ROOT.join(&name).expect("a name makes a path");
+            inner.disk.keep("interrupted", &path, key);
         }
     }
 

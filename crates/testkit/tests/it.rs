@@ -7,6 +7,7 @@ mod it {
     mod mutants;
     mod outage;
     mod proxy;
+    mod replacing;
     mod seeds;
     mod several;
 }

@@ -213,7 +213,11 @@ impl Engine {
             staged.finish(copy.mode, modified)?;
         }
         file_system.make_durable()?;
-        file_system.install(token, original, replaced.as_ref())?;
+        match replaced {
+            // A user may have edited it since the sync; then it is in no history.
+            Some(replaced) => file_system.replace(token, original, &replaced, "resolved")?,
+            None => file_system.install(token, original, None)?,
+        };
         file_system.make_durable()?;
         Ok(file_system.trash(&conflict.copy, &copy, "resolved")?)
     }

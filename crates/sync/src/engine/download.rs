@@ -630,9 +630,9 @@ fn install_share(
     let install = |target: Target| {
         let result = match target.replaces {
             // Damaged bytes may still be worth something to their owner.
-            Some(stat) if target.is_suspect => file_system
-                .trash(&target.path, &stat, "suspect")
-                .and_then(|()| file_system.install(target.token, &target.path, None)),
+            Some(stat) if target.is_suspect => {
+                file_system.replace(target.token, &target.path, &stat, "suspect")
+            }
             expected => file_system.install(target.token, &target.path, expected.as_ref()),
         };
         (target, result)

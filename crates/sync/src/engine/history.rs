@@ -428,11 +428,15 @@ impl Engine {
             }
         }
         file_system.make_durable()?;
-        // What is replaced may not be in the history yet: it goes to the trash.
-        if let Some(there) = there {
-            file_system.trash(&item.path, &there, "restored")?;
+        let installed = match there {
+            // What is replaced may not be in the history yet: it goes to the trash.
+            Some(there) => file_system.replace(token, &item.path, &there, "restored"),
+            None => file_system.install(token, &item.path, None),
+        };
+        if let Err(error) = installed {
+            file_system.discard(token)?;
+            return Err(error.into());
         }
-        file_system.install(token, &item.path, None)?;
         Ok(())
     }
 }

@@ -7,7 +7,7 @@
 //! symbolic link; nothing that a user may have written is ever unlinked before it was compared with what was expected.
 //!
 //! Directories inside the folder may be other mounts. A file cannot be moved there atomically from the service
-//! directory, so `install` and `trash` fail there with [`FileError::Other`]; the rest works.
+//! directory, so `install`, `replace` and `trash` fail there with [`FileError::Other`]; the rest works.
 //!
 //! Reading order: `root` (how places are found), `install` (how an edit in between is kept), `trash`, `staged`,
 //! `listing`, `attributes`, `identity`, `lock`, `facts` (stats and errors).
@@ -161,6 +161,16 @@ impl FileSystem for NativeFileSystem {
         expected: Option<&Stat>,
     ) -> Result<Stat, FileError> {
         install::install(&self.root, token, path, expected)
+    }
+
+    fn replace(
+        &self,
+        token: StageToken,
+        path: &RelativePath,
+        expected: &Stat,
+        label: &str,
+    ) -> Result<Stat, FileError> {
+        install::replace(&self.root, token, path, expected, label)
     }
 
     fn make_directory(&self, path: &RelativePath, mode: u32) -> Result<Stat, FileError> {

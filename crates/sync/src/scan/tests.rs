@@ -128,6 +128,10 @@ impl FileSystem for Folder {
         unreachable!("a scan only looks")
     }
 
+    fn replace(&self, _: StageToken, _: &RelativePath, _: &Stat, _: &str) -> Answer<Stat> {
+        unreachable!("a scan only looks")
+    }
+
     fn make_directory(&self, _: &RelativePath, _: u32) -> Answer<Stat> {
         unreachable!("a scan only looks")
     }

@@ -38,6 +38,36 @@ impl SimulatedFileSystem {
         let inner = self.enter(Call::Write(name), path)?;
         if inner.is_mounted { Ok(inner) } else { Err(FileError::ReadOnly(path.clone())) }
     }
+
+    /// Swaps what stands aside and what is at the place: the first half of a replacement.
+    fn exchange(
+        &self,
+        token: StageToken,
+        path: &RelativePath,
+        expected: &Stat,
+    ) -> Result<Exchanged> {
+        let mut inner = self.write_call("replace", path)?;
+        let new = inner.staged(token)?;
+        let (directory, name, old) = inner.expect_at(path, expected)?;
+        let now = inner.now();
+        inner.disk.staged.remove(&token);
+        inner.disk.displaced.insert(token, old);
+        inner.disk.link(directory, &name, new, now);
+        inner.show(path, new);
+        inner.keep();
+        let installed = inner.disk.file(new).stat();
+        Ok(Exchanged { directory, name, old, new, installed })
+    }
+}
+
+/// A file that has the place of another one, which is on its way to the trash.
+struct Exchanged {
+    directory: Key,
+    name: Vec<u8>,
+    old: Key,
+    new: Key,
+    /// What the new one was when it came.
+    installed: Stat,
 }
 
 impl Inner {
@@ -58,6 +88,22 @@ impl Inner {
             return Err(FileError::AlreadyExists(path.clone()));
         }
         Ok((directory, name))
+    }
+
+    /// Gives what was displaced and cannot be kept its place again, unless a user has taken it since.
+    fn put_back(&mut self, token: StageToken, path: &RelativePath, exchanged: &Exchanged) {
+        let Exchanged { directory, name, old, new, installed } = exchanged;
+        let found = self.disk.names(*directory).get(name).copied();
+        let is_ours = found == Some(*new) && self.disk.file(*new).stat() == *installed;
+        let is_there = self.disk.find(*directory).is_some();
+        if !is_there || found.is_some() && !is_ours {
+            return self.disk.keep("displaced", path, *old);
+        }
+        if is_ours {
+            self.disk.staged.insert(token, *new);
+        }
+        let now = self.now();
+        self.disk.link(*directory, name, *old, now);
     }
 
     fn staged(&self, token: StageToken) -> Result<Key> {
@@ -201,6 +247,28 @@ impl FileSystem for SimulatedFileSystem {
         Ok(inner.disk.file(key).stat())
     }
 
+    fn replace(
+        &self,
+        token: StageToken,
+        path: &RelativePath,
+        expected: &Stat,
+        label: &str,
+    ) -> Result<Stat> {
+        if expected.kind == FileKind::Directory {
+            return self.install(token, path, Some(expected));
+        }
+        let exchanged = self.exchange(token, path, expected)?;
+        let kept = self.write_call("keep", path).map(drop);
+        let mut inner = self.0.lock();
+        inner.disk.displaced.remove(&token);
+        match &kept {
+            Ok(()) => inner.disk.keep(label, path, exchanged.old),
+            Err(_) => inner.put_back(token, path, &exchanged),
+        }
+        inner.keep();
+        kept.map(|()| exchanged.installed)
+    }
+
     fn make_directory(&self, path: &RelativePath, mode: u32) -> Result<Stat> {
         let mut inner = self.write_call("make_directory", path)?;
         let (directory, name) = inner.free_at(path)?;
@@ -262,11 +330,7 @@ impl FileSystem for SimulatedFileSystem {
         if expected.kind == FileKind::Directory {
             inner.disk.remove(key);
         } else {
-            let number = (0..).find(|number| {
-                !inner.disk.trash.contains_key(&(label.to_owned(), path.clone(), *number))
-            });
-            let number = number.expect("numbers do not end");
-            inner.disk.trash.insert((label.to_owned(), path.clone(), number), key);
+            inner.disk.keep(label, path, key);
         }
         inner.keep();
         Ok(())

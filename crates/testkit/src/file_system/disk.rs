@@ -77,6 +77,8 @@ pub struct Disk {
     ticks: u32,
     /// Files that stand aside.
     pub staged: BTreeMap<StageToken, Key>,
+    /// Files that were displaced, and are on their way to the trash.
+    pub displaced: BTreeMap<StageToken, Key>,
     /// Files in the trash: label, path, and number where a path came twice.
     pub trash: BTreeMap<(String, RelativePath, u32), Key>,
     /// The identity of the root.
@@ -96,6 +98,7 @@ impl Disk {
             free_numbers: Vec::new(),
             ticks: 0,
             staged: BTreeMap::new(),
+            displaced: BTreeMap::new(),
             trash: BTreeMap::new(),
             identity: None,
         };
@@ -254,6 +257,13 @@ impl Disk {
         }
         found.sort();
         found
+    }
+
+    /// Puts a file into the trash.
+    pub fn keep(&mut self, label: &str, path: &RelativePath, key: Key) {
+        let at = |number| (label.to_owned(), path.clone(), number);
+        let number = (0..).find(|number| !self.trash.contains_key(&at(*number)));
+        self.trash.insert(at(number.expect("numbers do not end")), key);
     }
 
     /// Removes a file, or a directory with everything in it.

@@ -54,6 +54,19 @@ fn lose(disk: &mut Disk, key: Key, bytes: Arc<Vec<u8>>) {
 }
 
 impl SimulatedFileSystem {
+    /// Returns every disk that a cut of the power may leave now, oldest first, where no bytes are lost.
+    pub fn disks_since_flush(&self) -> Vec<Disk> {
+        self.0.lock().since_flush.clone()
+    }
+
+    /// Cuts the power, and lets this disk be left.
+    pub fn fall_back_to(&self, disk: Disk) {
+        let mut inner = self.0.lock();
+        inner.is_dead = true;
+        inner.disk = disk;
+        inner.flush();
+    }
+
     /// Cuts the power: the disk falls back to one of the states since the last flush, and files that were written
     /// since may have lost their bytes while they kept name and times. Returns those, and what users had written that
     /// is nowhere on the disk any more.

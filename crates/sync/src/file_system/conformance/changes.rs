@@ -18,6 +18,8 @@ pub(super) const CASES: &[Case] = &[
     ("a link can be replaced by a file and back", a_link_can_be_replaced_by_a_file),
     ("an empty directory can be replaced by a file", an_empty_directory_can_be_replaced),
     ("a full directory is not replaced", a_full_directory_is_not_replaced),
+    ("what is replaced is kept in the trash", what_is_replaced_is_kept_in_the_trash),
+    ("an edit is neither replaced nor trashed", an_edit_is_neither_replaced_nor_trashed),
     ("discarded and dropped files are gone", discarded_and_dropped_files_are_gone),
     ("a token is used once", a_token_is_used_once),
     ("trash keeps the path and the content", trash_keeps_the_path_and_the_content),
@@ -160,6 +162,44 @@ fn a_full_directory_is_not_replaced(fixture: &dyn Fixture) {
     assert_refused!(refused, FileError::NotEmpty(_) | FileError::Changed(_));
     assert_eq!(read(&*files, "name/inner"), b"inner");
     files.install(1, &at("free"), None).expect("what stands aside is still there");
+}
+
+fn what_is_replaced_is_kept_in_the_trash(fixture: &dyn Fixture) {
+    let files = fixture.file_system();
+    files.make_directory(&at("a"), 0o755).expect("it can be made");
+    let mut expected = create(&*files, "a/file", b"old");
+    for (token, bytes) in [(2, b"newer"), (3, b"third")] {
+        stage(&*files, token, bytes, 0o600, LONG_AGO);
+        expected = files.replace(token, &at("a/file"), &expected, "label").expect("it is replaced");
+        assert_eq!(expected, stat_there(&*files, "a/file"));
+        assert_eq!(read(&*files, "a/file"), bytes);
+        assert_refused!(files.install(token, &at("again"), None), FileError::NotFound(_));
+    }
+    fixture.link_as_user(&at("link"), b"elsewhere");
+    let link = stat_there(&*files, "link");
+    stage(&*files, 4, b"file", 0o644, LONG_AGO);
+    files.replace(4, &at("link"), &link, "label").expect("a link can be replaced");
+    let directory = files.make_directory(&at("empty"), 0o755).expect("it can be made");
+    stage(&*files, 5, b"file", 0o644, LONG_AGO);
+    files.replace(5, &at("empty"), &directory, "label").expect("an empty directory can be");
+    assert_eq!(read(&*files, "empty"), b"file");
+    let mut kept: Vec<_> = fixture.trash_as_user("label").into_values().collect();
+    kept.sort();
+    assert_eq!(kept, [&b"elsewhere"[..], b"newer", b"old"]);
+}
+
+fn an_edit_is_neither_replaced_nor_trashed(fixture: &dyn Fixture) {
+    let files = fixture.file_system();
+    let expected = create(&*files, "file", b"old");
+    fixture.write_as_user(&at("file"), b"edited");
+    stage(&*files, 2, b"ours", 0o644, LONG_AGO);
+    assert_refused!(files.replace(2, &at("file"), &expected, "label"), FileError::Changed(_));
+    assert_eq!(read(&*files, "file"), b"edited");
+    fixture.remove_as_user(&at("file"));
+    assert_refused!(files.replace(2, &at("file"), &expected, "label"), FileError::Changed(_));
+    assert_eq!(stat(&*files, "file"), None);
+    files.install(2, &at("file"), None).expect("what stands aside is still there");
+    assert_eq!(fixture.trash_as_user("label").len(), 0);
 }
 
 fn discarded_and_dropped_files_are_gone(fixture: &dyn Fixture) {

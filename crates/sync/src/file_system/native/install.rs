@@ -10,6 +10,9 @@
 //! what had been put there, that newer edit stays, and the older one goes to the trash, below the label `displaced`.
 //! During the exchange the file aside has a name of its own, so that after a crash nothing unseen is thrown away.
 //!
+//! Whoever *replaces* wants what was displaced kept: then it goes to the trash from where it was looked at, when the new
+//! file is in its place already.
+//!
 //! File systems without an exchange (NFS, exFAT, many over FUSE) get less: a second link keeps the old file while the
 //! new one is renamed over it, and a file saved by rename in that very moment is lost. Where there are no links
 //! either, the old file is moved away before the new one comes, and for that moment there is none.
@@ -43,6 +46,19 @@ pub(super) fn install(
     Ok(exchange.installed())
 }
 
+/// Replaces; see [`crate::file_system::FileSystem::replace`].
+pub(super) fn replace(
+    root: &Root,
+    token: StageToken,
+    path: &RelativePath,
+    expected: &Stat,
+    label: &str,
+) -> Result<Stat, FileError> {
+    let exchange = Exchange { label: Some(label), ..Exchange::new(root, token, path)? };
+    exchange.replace(expected)?;
+    Ok(exchange.installed())
+}
+
 struct Exchange<'a> {
     root: &'a Root,
     /// Keeps to the staged file, whatever name it has.
@@ -54,6 +70,8 @@ struct Exchange<'a> {
     staged: Stat,
     place: Place<'a>,
     path: &'a RelativePath,
+    /// Below which folder of the trash what is displaced is kept, if it is.
+    label: Option<&'a str>,
 }
 
 impl<'a> Exchange<'a> {
@@ -65,7 +83,7 @@ impl<'a> Exchange<'a> {
         let handle = open_name(&aside, name.as_bytes(), OFlags::PATH).map_err(error)?;
         let staged = stat_from(&rustix::fs::fstat(&handle).map_err(error)?);
         let marked = exchange_name(token);
-        Ok(Self { root, handle, aside, name, marked, staged, place, path })
+        Ok(Self { root, handle, aside, name, marked, staged, place, path, label: None })
     }
 
     /// Describes what was installed, and never an edit that came right after it: that would pass for synced. Then
@@ -108,19 +126,27 @@ impl<'a> Exchange<'a> {
         }
     }
 
-    /// Removes what was displaced if it was expected, and puts it back otherwise.
+    /// Does away with what was displaced if it was expected, and puts it back otherwise.
     fn settle(&self, expected: &Stat) -> Result<(), FileError> {
         let displaced = self.stat_marked()?;
         if !is_same_matter(expected, &displaced) {
             self.put_back()?;
             return Err(self.changed());
         }
-        match self.remove_marked(expected.kind) {
+        match self.release(expected.kind) {
             Ok(()) => Ok(()),
-            Err(errno) => {
+            Err(error) => {
                 self.put_back()?;
-                Err(file_error(errno, self.path))
+                Err(error)
             }
+        }
+    }
+
+    /// Does away with what was displaced: into the trash, if it is to be kept.
+    fn release(&self, kind: FileKind) -> Result<(), FileError> {
+        match self.label {
+            Some(label) if kind != FileKind::Directory => self.keep_marked(label),
+            _ => self.remove_marked(kind).map_err(|errno| self.other(errno)),
         }
     }
 
@@ -130,7 +156,7 @@ impl<'a> Exchange<'a> {
             Ok(()) => {}
             // The user removed what had been put there; what is aside was theirs before.
             Err(Errno::NOENT) => return self.put_back_if_free(),
-            Err(_) => return self.keep_marked(),
+            Err(_) => return self.keep_marked(DISPLACED_LABEL),
         }
         if is_same_matter(&self.staged, &self.stat_marked()?) {
             return self.unmark();
@@ -139,7 +165,7 @@ impl<'a> Exchange<'a> {
         // one and belongs there.
         match self.swap() {
             Err(Errno::NOENT) => self.put_back_if_free(),
-            _ => self.keep_marked(),
+            _ => self.keep_marked(DISPLACED_LABEL),
         }
     }
 
@@ -148,7 +174,7 @@ impl<'a> Exchange<'a> {
         let (marked, place) = (self.marked.as_bytes(), &self.place);
         let back =
             self.root.move_without_replacing(&self.aside, marked, &place.directory, place.name);
-        back.or_else(|_| self.keep_marked())
+        back.or_else(|_| self.keep_marked(DISPLACED_LABEL))
     }
 
     /// Replaces where the file system cannot exchange; see the module.
@@ -175,15 +201,19 @@ impl<'a> Exchange<'a> {
             drop_link()?;
             return Err(change_error(errno, self.path));
         }
-        if is_same_matter(expected, &self.stat_marked()?) {
-            return drop_link();
-        }
-        // It was written to between the two looks: what had been put there makes room for it again.
+        let error = match is_same_matter(expected, &self.stat_marked()?) {
+            true => match self.release(expected.kind) {
+                Ok(()) => return Ok(()),
+                Err(error) => error,
+            },
+            false => self.changed(),
+        };
+        // It was written to between the two looks, or cannot be kept: what had been put there makes room for it again.
         let ours = (&place.directory, place.name);
         self.root.link(ours, (aside, self.name.as_bytes())).map_err(|errno| self.other(errno))?;
         rustix::fs::renameat(aside, &self.marked, &place.directory, place.name)
             .map_err(|errno| self.other(errno))?;
-        Err(self.changed())
+        Err(error)
     }
 
     /// Replaces where the file system has neither exchange nor links, and directories; see the module.
@@ -207,11 +237,7 @@ impl<'a> Exchange<'a> {
                 error => error,
             });
         }
-        if is_directory {
-            Ok(())
-        } else {
-            self.remove_marked(expected.kind).map_err(|errno| self.other(errno))
-        }
+        if is_directory { Ok(()) } else { self.release(expected.kind) }
     }
 
     fn swap(&self) -> Result<(), Errno> {
@@ -241,9 +267,9 @@ impl<'a> Exchange<'a> {
         rustix::fs::unlinkat(&self.aside, &self.marked, flags)
     }
 
-    fn keep_marked(&self) -> Result<(), FileError> {
+    fn keep_marked(&self, label: &str) -> Result<(), FileError> {
         let marked = self.marked.as_bytes();
-        trash::keep(self.root, &self.aside, marked, self.path, DISPLACED_LABEL).map(|_| ())
+        trash::keep(self.root, &self.aside, marked, self.path, label).map(|_| ())
     }
 
     fn changed(&self) -> FileError {

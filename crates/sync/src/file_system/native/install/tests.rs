@@ -132,6 +132,25 @@ fn edit_right_after_the_install_does_not_pass_for_synced() {
 }
 
 #[test]
+fn what_cannot_be_kept_is_put_back() {
+    let (scene, expected) = Scene::new();
+    scene.files.replace(TOKEN, &scene.path, &expected, "no/label").unwrap_err();
+    assert_eq!(scene.read("file"), "old");
+    scene.assert_aside(true);
+}
+
+#[test]
+fn crash_before_what_was_replaced_is_in_the_trash_keeps_both() {
+    let (scene, _) = Scene::new();
+    let exchange = Exchange { label: Some("label"), ..scene.exchange() };
+    exchange.mark().unwrap();
+    exchange.swap().unwrap();
+    NativeFileSystem::open(scene.folder.path()).unwrap().clear_staged().unwrap();
+    assert_eq!(scene.read("file"), "ours");
+    assert_eq!(scene.read(".syncline/trash/interrupted/0000000000000005.exchange"), "old");
+}
+
+#[test]
 fn crash_in_the_middle_of_an_exchange_keeps_the_edit_in_the_trash() {
     let (scene, _) = Scene::new();
     let exchange = scene.exchange();
