@@ -4,6 +4,8 @@
 //! The machines are the real ones. What a store holds, and what is decided, is written down here a second time, from
 //! the specification, so that a wrong machine does not judge itself.
 
+#[path = "worlds/asking.rs"]
+pub(crate) mod asking;
 #[path = "worlds/checking.rs"]
 pub(crate) mod checking;
 #[path = "worlds/disk.rs"]

@@ -11,6 +11,7 @@ use commit_log::serverless::rounds::{
 };
 use stateright::{Model, Property};
 
+use super::asking::perform;
 use super::truth::{List, Proposal, decided};
 
 const STORES: usize = 3;
@@ -53,16 +54,7 @@ impl GrowingWorld {
     }
 
     fn perform(state: &mut State, slot: u8, request: &Request<Proposal>) -> Answer<Proposal> {
-        let list = &mut state.lists[usize::from(slot)][request.store];
-        match (&request.put, list.get(request.place).cloned().flatten()) {
-            (Some(_), Some(_)) => Answer::Exists,
-            (Some(message), None) => {
-                list.push(Some(message.clone()));
-                Answer::Written
-            }
-            (None, Some(message)) => Answer::Found(message),
-            (None, None) => Answer::Absent,
-        }
+        perform(&mut state.lists[usize::from(slot)][request.store], request)
     }
 
     fn note_decided(state: &mut State) {

@@ -12,6 +12,7 @@ use commit_log::serverless::rounds::{
 };
 use stateright::{Model, Property};
 
+use super::asking::{go_on_alone, perform};
 use super::truth::{List, Proposal, decided};
 
 /// What a client does.
@@ -115,19 +116,7 @@ impl MovingWorld {
         if state.wiped[store] && !self.accepts_wiped {
             return Answer::Failed;
         }
-        let list = &mut state.lists[slot][store];
-        match (&request.put, list.get(request.place).cloned().flatten()) {
-            (Some(_), Some(_)) => Answer::Exists,
-            (Some(message), None) => {
-                if list.len() <= request.place {
-                    list.resize(request.place + 1, None);
-                }
-                list[request.place] = Some(message.clone());
-                Answer::Written
-            }
-            (None, Some(message)) => Answer::Found(message),
-            (None, None) => Answer::Absent,
-        }
+        perform(&mut state.lists[slot][store], request)
     }
 
     fn lists(&self, state: &State, slot: usize) -> Vec<List> {
@@ -261,37 +250,16 @@ impl MovingWorld {
     fn alone(
         &self,
         state: &State,
-        mut machine: Proposer<Proposal>,
+        machine: Proposer<Proposal>,
         group: usize,
         slot: usize,
         alive: u32,
     ) -> Status<Proposal> {
         let mut world = state.clone();
-        for _ in 0..6 {
-            loop {
-                let requests = machine.requests();
-                if requests.is_empty() {
-                    break;
-                }
-                for request in requests {
-                    let answer = match alive & 1 << request.store {
-                        0 => Answer::Failed,
-                        _ => self.perform(
-                            &mut world,
-                            slot,
-                            self.groups[group][request.store],
-                            &request,
-                        ),
-                    };
-                    machine.answer(&request, answer);
-                }
-            }
-            match machine.status() {
-                Status::Open | Status::Following | Status::Outbid => machine.begin_round(),
-                status => return status,
-            }
-        }
-        machine.status()
+        go_on_alone(machine, |request| match alive & 1 << request.store {
+            0 => Answer::Failed,
+            _ => self.perform(&mut world, slot, self.groups[group][request.store], request),
+        })
     }
 
     /// Whoever comes later, with any majority of the stores that are responsible, finds what is decided.

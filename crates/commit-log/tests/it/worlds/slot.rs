@@ -8,6 +8,7 @@ use commit_log::serverless::rounds::{
 };
 use stateright::{Model, Property};
 
+use super::asking::{go_on_alone, perform};
 use super::truth::{List, Proposal, decided};
 
 type Machine = Proposer<Proposal>;
@@ -194,19 +195,10 @@ impl World {
     /// Lets a store do what it is asked, truthfully.
     fn perform(&self, state: &mut State, request: &Request<Proposal>) -> Answer<Proposal> {
         let list = &mut state.lists[request.store];
-        let held = list.get(request.place).cloned().flatten();
-        match (&request.put, held) {
-            (Some(message), Some(held)) if self.recognises && *message == held => Answer::Written,
-            (Some(_), Some(_)) => Answer::Exists,
-            (Some(message), None) => {
-                if list.len() <= request.place {
-                    list.resize(request.place + 1, None);
-                }
-                list[request.place] = Some(message.clone());
-                Answer::Written
-            }
-            (None, Some(message)) => Answer::Found(message),
-            (None, None) => Answer::Absent,
+        let is_own = request.put.is_some() && list.get(request.place) == Some(&request.put);
+        match self.recognises && is_own {
+            true => Answer::Written,
+            false => perform(list, request),
         }
     }
 
@@ -259,26 +251,10 @@ impl World {
         }
         machine = machine.with_rules(self.rules);
         let mut world = state.clone();
-        for _ in 0..6 {
-            loop {
-                let requests = machine.requests();
-                if requests.is_empty() {
-                    break;
-                }
-                for request in requests {
-                    let answer = match alive.contains(&request.store) {
-                        true => self.perform(&mut world, &request),
-                        false => Answer::Failed,
-                    };
-                    machine.answer(&request, answer);
-                }
-            }
-            match machine.status() {
-                Status::Open | Status::Following | Status::Outbid => machine.begin_round(),
-                status => return status,
-            }
-        }
-        machine.status()
+        go_on_alone(machine, |request| match alive.contains(&request.store) {
+            true => self.perform(&mut world, request),
+            false => Answer::Failed,
+        })
     }
 
     /// Every choice of honest stores that is enough for a classic quorum.
