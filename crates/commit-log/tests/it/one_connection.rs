@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use commit_log::serverless::group::{ConstantMembership, Group, NamedStore};
+use commit_log::serverless::group::{ConstantMembership, Group};
 use commit_log::serverless::slot_log::Means;
 use commit_log::{CommitLog, SlotCommitLog};
 use storage::layers::{Gate, Operation};
@@ -11,7 +11,7 @@ use storage::{ObjectKey, ObjectStore, Result};
 use tokio::sync::Semaphore;
 
 use super::slot_log::genesis;
-use super::stores::{TestRandom, TokioClock};
+use super::stores::{TestRandom, TokioClock, numbered};
 
 /// A store with one connection, over which each call takes a while.
 #[derive(Debug)]
@@ -51,11 +51,8 @@ async fn call_that_the_log_no_longer_waits_for_gives_its_connection_back() {
             Arc::new(OneConnection { store, connection: Semaphore::new(1), takes })
         })
         .collect();
-    let named = |(number, store): (usize, &Arc<OneConnection>)| NamedStore {
-        name: format!("store {number}"),
-        store: store.clone(),
-    };
-    let group = Group::new(stores.iter().enumerate().map(named).collect());
+    let ways = stores.iter().map(|store| store.clone() as Arc<dyn ObjectStore>);
+    let group = Group::new(numbered(ways));
     let means =
         Means { clock: Arc::new(TokioClock::default()), random: Arc::new(TestRandom::new(1)) };
     let membership = Arc::new(ConstantMembership::new(group));

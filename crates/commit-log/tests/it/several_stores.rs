@@ -6,19 +6,18 @@ use std::time::Duration;
 use commit_log::conformance::{Fixture, cases};
 use commit_log::serverless::candidate::Context;
 use commit_log::serverless::certifier::Ed25519Certifier;
-use commit_log::serverless::group::{ConstantMembership, Group, Membership, NamedStore};
+use commit_log::serverless::group::{ConstantMembership, Group, Membership};
 use commit_log::serverless::rounds::{FaultModel, Message, ProposerId};
 use commit_log::serverless::slot_log::Means;
 use commit_log::{CommitLog, SlotCommitLog};
 use futures_util::StreamExt;
 use futures_util::future::join_all;
-use model::testing::put;
-use model::{Commit, DeviceId, Entry, Head, OpId};
+use model::{DeviceId, Entry};
 use parking_lot::Mutex;
 use storage::{ObjectKey, ObjectStore, PutMode};
 
-use super::slot_log::genesis;
-use super::stores::{Counting, Liar, TestRandom, TokioClock, Trouble, Troubled};
+use super::slot_log::{commit, genesis};
+use super::stores::{Counting, Liar, TestRandom, TokioClock, Trouble, Troubled, numbered};
 
 /// A group of stores, each perhaps in trouble.
 #[derive(Debug, Clone)]
@@ -45,12 +44,25 @@ impl Stores {
         self
     }
 
+    /// The stores as a device reaches them that answer all of them at another pace: each device is quickest at another store.
+    fn slowed_for(&self, device: usize) -> Self {
+        let count = self.all.len();
+        let pace = |store: usize| 70 + 30 * ((store + device) % count) as u64;
+        (0..count).fold(self.clone(), |stores, store| {
+            stores.with_trouble(&[store], Trouble::Slow(Duration::from_millis(pace(store))))
+        })
+    }
+
+    /// Counts from now on what is asked.
+    fn counted(mut self) -> (Self, Vec<Arc<Counting>>) {
+        let counting: Vec<_> =
+            self.all.into_iter().map(|store| Arc::new(Counting::new(store))).collect();
+        self.all = counting.iter().map(|store| store.clone() as Arc<dyn ObjectStore>).collect();
+        (self, counting)
+    }
+
     fn group(&self) -> Group {
-        let named = |(number, store): (usize, &Arc<dyn ObjectStore>)| NamedStore {
-            name: format!("store {number}"),
-            store: store.clone(),
-        };
-        let named = self.all.iter().enumerate().map(named).collect();
+        let named = numbered(self.all.iter().cloned());
         match self.model {
             FaultModel::Crash => Group::new(named),
             FaultModel::Byzantine => {
@@ -80,15 +92,6 @@ impl Fixture for Stores {
 
     fn device(&self, number: u8) -> DeviceId {
         DeviceId::from_bytes([number; 16])
-    }
-}
-
-fn commit(device: u8, op: u8, seen: Head) -> Commit {
-    Commit {
-        op_id: OpId::from_bytes([op; 16]),
-        device: DeviceId::from_bytes([device; 16]),
-        seen,
-        ..model::testing::commit(op, vec![put(op + 1, 0, &format!("name {op}"))])
     }
 }
 
@@ -179,17 +182,9 @@ async fn session(store: &dyn ObjectStore, slot: u64) -> ProposerId {
 #[tokio::test(start_paused = true)]
 async fn whoever_wins_a_contested_slot_fills_the_next_ones_for_the_others() {
     for count in [3, 5] {
-        // Each is quickest at another store, so the votes split; with three stores two have no vote, and leave a wish.
+        // The votes split; with three stores two have no vote, and leave a wish.
         let stores = Stores::new(&format!("helped at {count}"), count);
-        let log = |device: usize| {
-            let pace = |store: usize| 70 + 30 * ((store + device) % count) as u64;
-            let slowed = (0..count).fold(stores.clone(), |stores, store| {
-                let trouble = Trouble::Slow(Duration::from_millis(pace(store)));
-                stores.with_trouble(&[store], trouble)
-            });
-            slowed.log()
-        };
-        let logs: Vec<SlotCommitLog> = (0..5).map(log).collect();
+        let logs: Vec<_> = (0..5).map(|device| stores.slowed_for(device).log()).collect();
         let start = tokio::time::Instant::now();
         let proposals = logs.iter().zip(0_u8..).map(|(log, device)| async move {
             let head = log.commit(&commit(device, device, genesis().head())).await.expect("commit");
@@ -219,11 +214,7 @@ async fn commits_get_in_though_nobody_helps() {
     // The winner of a contested slot ends with its answer: nobody helps the others.
     let stores = Stores::new("no help", 5);
     let proposals = (0_u8..5).map(|device| {
-        let slowed = (0..5).fold(stores.clone(), |stores, store| {
-            let pace = Duration::from_millis(70 + 30 * ((store as u64 + u64::from(device)) % 5));
-            stores.with_trouble(&[store], Trouble::Slow(pace))
-        });
-        let log = slowed.log();
+        let log = stores.slowed_for(device.into()).log();
         async move {
             let head = log.commit(&commit(device, device, genesis().head())).await;
             head.expect("commit").seq
@@ -238,13 +229,7 @@ async fn commits_get_in_though_nobody_helps() {
 #[tokio::test(start_paused = true)]
 async fn owner_needs_one_put_for_each_store_and_no_get() {
     for count in [1, 2, 3, 5] {
-        let counting: Vec<Arc<Counting>> = Stores::new(&format!("count {count}"), count)
-            .all
-            .into_iter()
-            .map(|store| Arc::new(Counting::new(store)))
-            .collect();
-        let all = counting.iter().map(|store| store.clone() as Arc<dyn ObjectStore>).collect();
-        let stores = Stores { all, random: Arc::new(TestRandom::new(2)), model: FaultModel::Crash };
+        let (stores, counting) = Stores::new(&format!("count {count}"), count).counted();
         let log = match count {
             1 => {
                 let clock = Arc::new(TokioClock::default());
@@ -275,10 +260,8 @@ async fn entries_that_were_passed_on_the_way_to_the_head_are_not_read_again() {
     for op in 0..5 {
         head = stores.log().commit(&commit(1, op, head)).await.expect("commit");
     }
-    let count = |store| Arc::new(Counting::new(store));
-    let counting: Vec<Arc<Counting>> = stores.all.iter().cloned().map(count).collect();
-    let all = counting.iter().map(|store| store.clone() as Arc<dyn ObjectStore>).collect();
-    let log = Stores { all, ..stores }.log();
+    let (stores, counting) = stores.counted();
+    let log = stores.log();
     assert_eq!(log.head().await.expect("head"), head);
     log.settle().await;
     for store in &counting {

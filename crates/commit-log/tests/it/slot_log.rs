@@ -4,7 +4,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use commit_log::conformance::{Fixture, cases};
 use commit_log::{CommitLog, SlotCommitLog};
-use model::{Clock, DeviceId, Genesis, Mode, Timestamp};
+use model::testing::put;
+use model::{Clock, Commit, DeviceId, Genesis, Head, Mode, OpId, Timestamp};
 use storage::ObjectStore;
 
 /// Sleeping yields and nothing else: the cases wait for others, never for time.
@@ -32,6 +33,16 @@ pub(crate) fn genesis() -> Genesis {
         mode: Mode::Plain,
         created: Timestamp::default(),
         content_key: [1; 32],
+    }
+}
+
+/// The commit `op` of a device, which makes a node of its own.
+pub(crate) fn commit(device: u8, op: u8, seen: Head) -> Commit {
+    Commit {
+        op_id: OpId::from_bytes([op; 16]),
+        device: DeviceId::from_bytes([device; 16]),
+        seen,
+        ..model::testing::commit(op, vec![put(op + 1, 0, &format!("name {op}"))])
     }
 }
 

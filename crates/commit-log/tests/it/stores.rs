@@ -2,11 +2,12 @@
 
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use commit_log::serverless::group::NamedStore;
 use model::{Clock, Random, Timestamp};
 use parking_lot::Mutex;
 use storage::faulty::{Call, Fault, Faulty};
@@ -15,21 +16,32 @@ use storage::{ObjectEntry, ObjectKey, ObjectStore, PutMode, PutOutcome, Result};
 
 /// The time of a tokio runtime, which jumps when everybody waits.
 #[derive(Debug)]
-pub(crate) struct TokioClock(tokio::time::Instant);
+pub(crate) struct TokioClock {
+    start: tokio::time::Instant,
+    slept_s: AtomicI64,
+}
+
+impl TokioClock {
+    /// Sets the wall time forward, and nothing else, as it is when a computer wakes.
+    pub(crate) fn sleep_as_computer(&self, seconds: i64) {
+        self.slept_s.fetch_add(seconds, Ordering::Relaxed);
+    }
+}
 
 impl Default for TokioClock {
     fn default() -> Self {
-        Self(tokio::time::Instant::now())
+        Self { start: tokio::time::Instant::now(), slept_s: AtomicI64::new(0) }
     }
 }
 
 impl Clock for TokioClock {
     fn now(&self) -> Timestamp {
-        Timestamp::default()
+        let seconds = self.elapsed().as_secs() as i64 + self.slept_s.load(Ordering::Relaxed);
+        Timestamp { seconds, ..Timestamp::default() }
     }
 
     fn elapsed(&self) -> Duration {
-        self.0.elapsed()
+        self.start.elapsed()
     }
 
     fn sleep(&self, duration: Duration) -> std::pin::Pin<Box<dyn Future<Output = ()> + Send>> {
@@ -55,6 +67,12 @@ impl Random for TestRandom {
             *byte = (*state >> 56) as u8;
         }
     }
+}
+
+/// Names stores by their numbers.
+pub(crate) fn numbered(stores: impl IntoIterator<Item = Arc<dyn ObjectStore>>) -> Vec<NamedStore> {
+    let named = |(number, store)| NamedStore { name: format!("store {number}"), store };
+    stores.into_iter().enumerate().map(named).collect()
 }
 
 /// What is wrong with a store.

@@ -2,23 +2,22 @@
 
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use commit_log::serverless::group::{ConstantMembership, Group, NamedStore};
+use commit_log::serverless::group::{ConstantMembership, Group};
 use commit_log::serverless::slot_log::Means;
 use commit_log::{CommitLog, EntryStream, SlotCommitLog};
 use futures_util::StreamExt;
-use model::testing::put;
-use model::{Clock, Commit, DeviceId, Head, OpId, Timestamp};
+use model::Head;
 use storage::{ObjectEntry, ObjectKey, ObjectStore, PutMode, PutOutcome, Result, Waited};
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout};
 
-use super::slot_log::genesis;
-use super::stores::TestRandom;
+use super::slot_log::{commit, genesis};
+use super::stores::{TestRandom, TokioClock, numbered};
 
 const HOUR: Duration = Duration::from_secs(3600);
 
@@ -131,34 +130,12 @@ impl ObjectStore for Asked {
     }
 }
 
-/// The time of the runtime; the wall can be set forward, as it is when a computer wakes.
-#[derive(Debug)]
-struct Wall {
-    start: Instant,
-    ahead: AtomicI64,
-}
-
-impl Clock for Wall {
-    fn now(&self) -> Timestamp {
-        let seconds = self.start.elapsed().as_secs() as i64 + self.ahead.load(Ordering::Relaxed);
-        Timestamp { seconds, ..Timestamp::default() }
-    }
-
-    fn elapsed(&self) -> Duration {
-        self.start.elapsed()
-    }
-
-    fn sleep(&self, duration: Duration) -> std::pin::Pin<Box<dyn Future<Output = ()> + Send>> {
-        Box::pin(tokio::time::sleep(duration))
-    }
-}
-
 /// One device that writes, and one that watches stores of these manners.
 struct Room {
     writer: SlotCommitLog,
     watcher: SlotCommitLog,
     watched: Vec<Arc<Asked>>,
-    clock: Arc<Wall>,
+    clock: Arc<TokioClock>,
     stream: EntryStream,
     head: Head,
 }
@@ -167,18 +144,15 @@ impl Room {
     async fn new(manners: &[Manner]) -> Self {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let clock = Arc::new(Wall { start: Instant::now(), ahead: AtomicI64::new(0) });
+        let clock = Arc::new(TokioClock::default());
         let asked = |store: usize, manner: Manner, news: Arc<Notify>| {
             let store = storage::open(&format!("memory:watching {number} {store}"));
             let store = store.expect("opens");
             Arc::new(Asked { store, manner, news, asked: AtomicU32::new(0) })
         };
         let log = |stores: &[Arc<Asked>], seed| {
-            let named = |(number, store): (usize, &Arc<Asked>)| NamedStore {
-                name: format!("store {number}"),
-                store: store.clone(),
-            };
-            let group = Group::new(stores.iter().enumerate().map(named).collect());
+            let stores = stores.iter().map(|store| store.clone() as Arc<dyn ObjectStore>);
+            let group = Group::new(numbered(stores));
             let random = Arc::new(TestRandom::new(seed));
             let means = Means { clock: clock.clone(), random };
             SlotCommitLog::over(Arc::new(ConstantMembership::new(group)), means, genesis())
@@ -218,15 +192,6 @@ impl Room {
         let heard = timeout(at_most, self.stream.next()).await.expect("not too late");
         assert_eq!(heard.expect("no end").expect("an entry").head(), self.head);
         start.elapsed()
-    }
-}
-
-fn commit(device: u8, op: u8, seen: Head) -> Commit {
-    Commit {
-        op_id: OpId::from_bytes([op; 16]),
-        device: DeviceId::from_bytes([device; 16]),
-        seen,
-        ..model::testing::commit(op, vec![put(op + 1, 0, &format!("name {op}"))])
     }
 }
 
@@ -315,6 +280,6 @@ async fn computer_that_has_slept_looks_within_ten_seconds() {
     let mut room = Room::new(&[Manner::Deaf; 3]).await;
     room.be_quiet(HOUR / 6).await;
     room.commit(2).await;
-    room.clock.ahead.store(8 * 3600, Ordering::Relaxed);
+    room.clock.sleep_as_computer(8 * 3600);
     room.hear(seconds(10)).await;
 }
