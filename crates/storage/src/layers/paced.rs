@@ -103,15 +103,15 @@ impl Paced {
             };
             if pause.is_zero() {
                 self.room.notified().await;
-            } else if pause > self.paces.patience {
-                // Whoever was woken for this place must not keep it.
-                self.room.notify_one();
+                continue;
+            }
+            // Whoever was woken for a place does not take it now, and may be given up before it does: the next one is to know.
+            self.room.notify_one();
+            if pause > self.paces.patience {
                 let (store, detail) = (self.store.describe(), "it asked for a pause".to_owned());
                 return Err(StorageError::Throttled { store, detail, retry_after: pause });
-            } else {
-                self.clock.sleep(pause).await;
-                self.room.notify_one();
             }
+            self.clock.sleep(pause).await;
         }
     }
 

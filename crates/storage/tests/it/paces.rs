@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use futures_util::future::join_all;
+use futures_util::future::{join, join_all};
 use model::Timestamp;
 use model::environment::Clock;
 use parking_lot::Mutex;
@@ -184,6 +184,27 @@ async fn a_pause_beyond_patience_fails_at_once_and_says_how_long() {
     let retrying = Retrying::new(Arc::new(paced), clock.clone());
     assert!(retrying.get(&key("a")).await.is_err());
     assert_eq!(clock.elapsed(), before, "nobody waits for an hour");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_is_given_up_in_a_pause_leaves_its_place_to_others() {
+    let clock = clock();
+    let service = Service::new(&clock, 0, Duration::from_secs(1));
+    let paces = Paces { calls_first: 1, calls_max: 1, ..Paces::default() };
+    let paced = Paced::with_paces(service.clone(), clock.clone(), paces);
+    let wanted = key("a");
+    let (first, mut third) = (paced.get(&wanted), paced.get(&wanted));
+    {
+        let second = paced.get(&wanted);
+        let waiting = tokio::time::timeout(Duration::from_millis(10), join(second, &mut third));
+        let (refused, given_up) = join(first, waiting).await;
+        assert!(
+            refused.is_err() && given_up.is_err(),
+            "the second was woken, and waits the pause out"
+        );
+    }
+    let answer = tokio::time::timeout(Duration::from_secs(60), third).await;
+    assert!(answer.expect("its turn comes").unwrap_err().retry_after().is_some());
 }
 
 #[tokio::test(start_paused = true)]
