@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use model::environment::random_bytes;
 use model::pool::STORE_NAME_LENGTH_MAX;
-use model::{PoolConfig, Redundancy, StoreId, StoreRecord, StoreState, WorkspaceId};
+use model::{PoolConfig, Redundancy, StoreId, StoreRecord, WorkspaceId};
 use storage::layers::{Lazy, Retrying, Scoped};
 use storage::probe::{ProbeOptions, ProbeReport, probe};
 use storage::{Credentials, ObjectKey, ObjectStore, Opening};
@@ -84,15 +84,8 @@ impl Backend {
 
     /// Makes the record of the store in a pool, with a new id.
     pub(crate) fn record(&self, capacity: u32) -> StoreRecord {
-        StoreRecord {
-            id: StoreId::from_bytes(random_bytes(&SystemRandom)),
-            name: self.name.clone(),
-            url: self.url.clone(),
-            capacity,
-            state: StoreState::Active,
-            agrees: true,
-            begun_anew: None,
-        }
+        let id = StoreId::from_bytes(random_bytes(&SystemRandom));
+        StoreRecord::new(id, self.name.clone(), self.url.clone(), capacity)
     }
 
     /// Opens the store, and makes its folder where it is missing.

@@ -228,6 +228,12 @@ impl PoolConfig {
 }
 
 impl StoreRecord {
+    /// Makes the record of a store that is new in a pool: it takes objects, and part in agreement.
+    pub fn new(id: StoreId, name: String, url: String, capacity: u32) -> Self {
+        let (state, agrees, begun_anew) = (StoreState::Active, true, None);
+        Self { id, name, url, capacity, state, agrees, begun_anew }
+    }
+
     /// Returns what the store says that it is. That changes when it is emptied: its share of the objects stays the same, and
     /// what it said in an agreement before does not count any more.
     pub fn identity(&self) -> StoreId {

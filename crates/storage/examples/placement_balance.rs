@@ -8,7 +8,7 @@
 use std::collections::BTreeSet;
 
 use model::ids::StoreId;
-use model::pool::{InvalidPool, PoolConfig, Redundancy, StoreRecord, StoreState};
+use model::pool::{InvalidPool, PoolConfig, Redundancy, StoreRecord};
 use storage::placement::Placement;
 
 /// The stores of Table 5, with the objects that the paper counted at one and at two copies.
@@ -51,14 +51,9 @@ fn main() -> Result<(), InvalidPool> {
 }
 
 fn pool(redundancy: Redundancy, stores: &[(&str, u32)]) -> Result<PoolConfig, InvalidPool> {
-    let record = |(number, &(name, capacity)): (u8, &(&str, u32))| StoreRecord {
-        id: StoreId::from_bytes([number; 16]),
-        name: name.to_owned(),
-        url: format!("memory:{name}"),
-        capacity,
-        state: StoreState::Active,
-        agrees: true,
-        begun_anew: None,
+    let record = |(number, &(name, capacity)): (u8, &(&str, u32))| {
+        let id = StoreId::from_bytes([number; 16]);
+        StoreRecord::new(id, name.to_owned(), format!("memory:{name}"), capacity)
     };
     PoolConfig::new(redundancy, (1..).zip(stores).map(record).collect())
 }

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use futures_util::{StreamExt, stream};
 use model::ids::{PackId, StoreId};
-use model::pool::{PoolConfig, Redundancy, StoreRecord, StoreState};
+use model::pool::{PoolConfig, Redundancy, StoreRecord};
 use model::{Clock, Timestamp};
 use storage::object_store::list_all;
 use storage::opendal_store::OpendalStore;
@@ -46,14 +46,9 @@ impl Clock for RealClock {
 }
 
 fn config(redundancy: Redundancy) -> Result<PoolConfig, Failure> {
-    let record = |number: u8| StoreRecord {
-        id: StoreId::from_bytes([number; 16]),
-        name: format!("s{number}"),
-        url: format!("memory:s{number}"),
-        capacity: 10,
-        state: StoreState::Active,
-        agrees: true,
-        begun_anew: None,
+    let record = |number: u8| {
+        let id = StoreId::from_bytes([number; 16]);
+        StoreRecord::new(id, format!("s{number}"), format!("memory:s{number}"), 10)
     };
     Ok(PoolConfig::new(redundancy, (0..5).map(record).collect())?)
 }

@@ -19,7 +19,7 @@ use commit_log::serverless::group::{ConstantMembership, Group, NamedStore};
 use commit_log::serverless::slot_log::Means;
 use content::Transform;
 use model::ids::StoreId;
-use model::pool::{PoolConfig, Redundancy, StoreRecord, StoreState};
+use model::pool::{PoolConfig, Redundancy, StoreRecord};
 use model::{Clock, DeviceId, Genesis, Mode, Timestamp, VersionPolicy};
 use storage::pool::{Pool, PoolOptions};
 use storage::{ContentStore, ObjectStore};
@@ -217,14 +217,9 @@ impl Place {
             let direction = Direction::steady(Duration::from_millis(latency), rate);
             Service { name, up: direction, down: direction, connections: 8 }
         });
-        let record = |number: u8| StoreRecord {
-            id: StoreId::from_bytes([number; 16]),
-            name: format!("store {number}"),
-            url: format!("memory:{number}"),
-            capacity: 100,
-            state: StoreState::Active,
-            agrees: true,
-            begun_anew: None,
+        let record = |number: u8| {
+            let id = StoreId::from_bytes([number; 16]);
+            StoreRecord::new(id, format!("store {number}"), format!("memory:{number}"), 100)
         };
         let records = (1..=STORES).map(record).collect();
         let config = PoolConfig::new(scene.redundancy, records).expect("these make a pool");

@@ -13,7 +13,7 @@ use commit_log::SlotCommitLog;
 use commit_log::serverless::group::{ConstantMembership, Group, NamedStore};
 use commit_log::serverless::slot_log::Means;
 use model::ids::StoreId;
-use model::pool::{PoolConfig, Redundancy, StoreRecord, StoreState};
+use model::pool::{PoolConfig, Redundancy, StoreRecord};
 use model::{Clock, Genesis, Random};
 use storage::faulty::Faulty;
 use storage::pool::block::{self, BlockCode, BlockName};
@@ -107,14 +107,9 @@ impl Several {
         let defect = options.defect;
         let stores = (0..options.stores)
             .map(|_| TroubledStore::new(dice.fork(), time.clone(), coverage.clone(), defect));
-        let record = |number: u8| StoreRecord {
-            id: StoreId::from_bytes([number + 1; 16]),
-            name: format!("store {number}"),
-            url: format!("memory:{number}"),
-            capacity: 100,
-            state: StoreState::Active,
-            agrees: true,
-            begun_anew: None,
+        let record = |number: u8| {
+            let id = StoreId::from_bytes([number + 1; 16]);
+            StoreRecord::new(id, format!("store {number}"), format!("memory:{number}"), 100)
         };
         let records = (0..options.stores).map(record).collect();
         let config = PoolConfig::new(options.redundancy, records).expect("these make a pool");

@@ -12,7 +12,7 @@ use model::codec::{decode_message, encode_message};
 use model::testing::put;
 use model::{
     Action, Change, Commit, DeviceId, Head, NodeId, OpId, PoolConfig, Redundancy, StoreId,
-    StoreRecord, StoreState,
+    StoreRecord,
 };
 use storage::faulty::{Call, Fault, Faulty};
 use storage::object_store::list_all;
@@ -98,14 +98,9 @@ fn id(number: u8) -> StoreId {
 }
 
 fn pool(numbers: &[u8]) -> PoolConfig {
-    let store = |number: &u8| StoreRecord {
-        id: id(*number),
-        name: format!("store {number}"),
-        url: format!("memory:{number}"),
-        capacity: 1,
-        state: StoreState::Active,
-        agrees: true,
-        begun_anew: None,
+    let store = |number: &u8| {
+        let name = format!("store {number}");
+        StoreRecord::new(id(*number), name, format!("memory:{number}"), 1)
     };
     PoolConfig::new(Redundancy::Replicas(1), numbers.iter().map(store).collect()).expect("a pool")
 }

@@ -9,15 +9,8 @@ use proptest::{prop_assume, proptest};
 use super::{Placement, StoreOrder, negative_log2};
 
 fn store(number: u8, capacity: u32) -> StoreRecord {
-    StoreRecord {
-        id: StoreId::from_bytes([number; 16]),
-        name: format!("store{number}"),
-        url: format!("memory:{number}"),
-        capacity,
-        state: StoreState::Active,
-        agrees: true,
-        begun_anew: None,
-    }
+    let id = StoreId::from_bytes([number; 16]);
+    StoreRecord::new(id, format!("store{number}"), format!("memory:{number}"), capacity)
 }
 
 fn pool(redundancy: Redundancy, capacities: &[u32]) -> PoolConfig {

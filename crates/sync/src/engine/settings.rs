@@ -208,7 +208,7 @@ mod tests {
     use std::sync::Arc;
 
     use futures_util::FutureExt;
-    use model::{Redundancy, StoreId, StoreRecord, StoreState};
+    use model::{Redundancy, StoreId, StoreRecord};
 
     use storage::{ObjectKey, PutMode};
 
@@ -218,15 +218,8 @@ mod tests {
     use crate::state::State;
 
     fn pool(name: &str) -> PoolConfig {
-        let store = StoreRecord {
-            id: StoreId::from_bytes([4; 16]),
-            name: name.to_owned(),
-            url: "memory:one".to_owned(),
-            capacity: 1,
-            state: StoreState::Active,
-            agrees: true,
-            begun_anew: None,
-        };
+        let id = StoreId::from_bytes([4; 16]);
+        let store = StoreRecord::new(id, name.to_owned(), "memory:one".to_owned(), 1);
         PoolConfig::new(Redundancy::Replicas(1), vec![store]).expect("a pool")
     }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 use commit_log::CommitLog;
 use content::Transform;
 use model::ids::StoreId;
-use model::pool::{PoolConfig, Redundancy, StoreRecord, StoreState};
+use model::pool::{PoolConfig, Redundancy, StoreRecord};
 use model::{Clock, RelativePath};
 use storage::pool::{Pool, PoolOptions};
 use storage::{ContentStore, ObjectStore};
@@ -231,14 +231,9 @@ pub fn clone_at_rest(
 /// Joins the stores of a device in a pool, each with the same share.
 pub(super) fn pool(party: &Party, redundancy: Redundancy, clock: Arc<dyn Clock>) -> Pool {
     let numbered = || party.stores.iter().zip(1..);
-    let records = numbered().map(|((name, _), number)| StoreRecord {
-        id: StoreId::from_bytes([number; 16]),
-        name: name.clone(),
-        url: format!("emulated:{name}"),
-        capacity: 1,
-        state: StoreState::Active,
-        agrees: true,
-        begun_anew: None,
+    let records = numbered().map(|((name, _), number)| {
+        let id = StoreId::from_bytes([number; 16]);
+        StoreRecord::new(id, name.clone(), format!("emulated:{name}"), 1)
     });
     let config = PoolConfig::new(redundancy, records.collect());
     let stores =

@@ -1,6 +1,6 @@
 use model::codec::{decode_message, encode_message};
 use model::testing::{commit, put};
-use model::{Action, Change, EntryHash, Redundancy, StoreId, StoreState};
+use model::{Action, Change, EntryHash, Redundancy, StoreId};
 
 use super::*;
 use crate::serverless::group::NamedStore;
@@ -28,14 +28,9 @@ impl StoreOpener for Plain {
 }
 
 fn pool(numbers: &[u8], capacity: u32) -> PoolConfig {
-    let store = |number: &u8| StoreRecord {
-        id: StoreId::from_bytes([*number; 16]),
-        name: format!("store {number}"),
-        url: format!("memory:membership {number}"),
-        capacity,
-        state: StoreState::Active,
-        agrees: true,
-        begun_anew: None,
+    let store = |number: &u8| {
+        let (id, name) = (StoreId::from_bytes([*number; 16]), format!("store {number}"));
+        StoreRecord::new(id, name, format!("memory:membership {number}"), capacity)
     };
     PoolConfig::new(Redundancy::Replicas(1), numbers.iter().map(store).collect()).expect("a pool")
 }

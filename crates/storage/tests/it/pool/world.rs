@@ -9,7 +9,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use model::ids::StoreId;
-use model::pool::{PoolConfig, Redundancy, StoreRecord, StoreState};
+use model::pool::{PoolConfig, Redundancy, StoreRecord};
 use model::{Clock, PackId, Timestamp};
 use parking_lot::Mutex;
 use storage::object_store::list_all;
@@ -239,14 +239,9 @@ pub(crate) const THREE_OF_FIVE: Redundancy = Redundancy::Erasure { data: 3, tota
 
 impl World {
     pub(crate) fn new(redundancy: Redundancy, stores: u8) -> Self {
-        let records = (0..stores).map(|number| StoreRecord {
-            id: StoreId::from_bytes([number; 16]),
-            name: format!("s{number}"),
-            url: format!("memory:s{number}"),
-            capacity: 10,
-            state: StoreState::Active,
-            agrees: true,
-            begun_anew: None,
+        let records = (0..stores).map(|number| {
+            let id = StoreId::from_bytes([number; 16]);
+            StoreRecord::new(id, format!("s{number}"), format!("memory:s{number}"), 10)
         });
         let config = PoolConfig::new(redundancy, records.collect()).unwrap();
         let stores = (0..stores).map(|number| {

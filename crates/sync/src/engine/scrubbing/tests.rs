@@ -10,7 +10,7 @@ use commit_log::serverless::slot_log::SlotCommitLog;
 use futures_util::StreamExt;
 use futures_util::future::ready;
 use futures_util::stream::once;
-use model::{Clock, PoolConfig, Random, Redundancy, StoreId, StoreRecord, StoreState};
+use model::{Clock, PoolConfig, Random, Redundancy, StoreId, StoreRecord};
 use parking_lot::Mutex;
 use storage::layers::Lazy;
 use storage::pool::{Pool, PoolOptions};
@@ -47,14 +47,9 @@ impl World {
     }
 
     fn pool(&self) -> Pool {
-        let record = |number: usize| StoreRecord {
-            id: StoreId::from_bytes([number as u8 + 1; 16]),
-            name: format!("s{number}"),
-            url: format!("memory:{number}"),
-            capacity: 1,
-            state: StoreState::Active,
-            agrees: true,
-            begun_anew: None,
+        let record = |number: u8| {
+            let id = StoreId::from_bytes([number + 1; 16]);
+            StoreRecord::new(id, format!("s{number}"), format!("memory:{number}"), 1)
         };
         let records: Vec<_> = (0..3).map(record).collect();
         let opened = records.iter().map(|record| record.id).zip(self.stores.clone()).collect();
