@@ -177,6 +177,9 @@ pub(crate) struct InitArguments {
     /// Cut everything into N blocks, each in another store, of which any K are enough.
     #[arg(long, value_name = "K/N")]
     pub(crate) erasure: Option<String>,
+    /// Agree so that one of four stores may say anything, two of seven and so on; a commit takes longer.
+    #[arg(long, conflicts_with = "plain")]
+    pub(crate) stores_may_lie: bool,
     /// End-to-end encrypted: the default in a store.
     #[arg(long, conflicts_with = "plain")]
     pub(crate) sealed: bool,

@@ -8,6 +8,7 @@ use commit_log::serverless::membership::SettingsMembership;
 use commit_log::serverless::slot_log::Means;
 use commit_log::{CommitLog, ServedCommitLog, SlotCommitLog};
 use content::{DeviceKeys, Transform, WorkspaceKeys};
+use model::pool::FaultModel;
 use model::{Clock, DeviceId, NodeId, Random, StoreRecord, TreeStore};
 use storage::pool::{Pool, PoolOptions};
 use storage::server_door::ServerDoor;
@@ -475,6 +476,10 @@ pub(crate) fn coordinator(
                 (Some(_), None) => None,
                 (_, keys) => Some(WorkspaceKeys::open(&genesis, keys.cloned(), random.clone())?),
             };
+            let can_check = keys.as_ref().is_some_and(WorkspaceKeys::is_sealed);
+            if stored.pool.faults == FaultModel::Byzantine && !can_check {
+                return Err(sealed::nothing_can_be_checked());
+            }
             let clock_here = context.clock.clone();
             let opener =
                 WorkspaceStores::new(&context.home, workspace, stored, clock_here, keys, &stores);

@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use commit_log::serverless::certifier::{Certifier, Ed25519Certifier};
 use commit_log::serverless::group::{Group, NamedStore};
 use commit_log::serverless::identity::Identified;
 use commit_log::serverless::membership::{Said, StoreOpener};
 use content::WorkspaceKeys;
 use model::codec::decode_message;
+use model::pool::FaultModel;
 use model::tree::SETTINGS_LENGTH_MAX;
 use model::{Commit, Opener, PoolConfig, StoreId, StoreRecord, WorkspaceId};
 use parking_lot::Mutex;
@@ -18,7 +20,13 @@ use crate::home::Home;
 use crate::stores;
 use crate::system::SystemClock;
 
-/// The stores of a workspace, those before a change and those after it.
+/// Returns who signs what the devices of a workspace say in an agreement among stores that may lie; nothing in a plain workspace.
+pub(crate) fn certifier(keys: &WorkspaceKeys) -> Option<Arc<dyn Certifier>> {
+    let seed = keys.agreement_seed()?;
+    Some(Arc::new(Ed25519Certifier::new(seed.as_bytes(), Vec::new())))
+}
+
+/// The stores of a workspace, those before a change and those after it. Where they may lie, there are keys.
 #[derive(Debug)]
 pub(crate) struct WorkspaceStores {
     home: Home,
@@ -66,7 +74,10 @@ impl StoreOpener for WorkspaceStores {
         }
         match keys.open(commit, number) {
             Ok(Some(payload)) if payload.len() <= SETTINGS_LENGTH_MAX => {
-                decode_message::<PoolConfig>(&payload).map_or(Said::Nothing, Said::Pool)
+                let pool = decode_message::<PoolConfig>(&payload).ok();
+                // What nobody can sign does not withstand liars.
+                let pool = pool.filter(|pool| keys.is_sealed() || pool.faults == FaultModel::Crash);
+                pool.map_or(Said::Nothing, Said::Pool)
             }
             _ => Said::Nothing,
         }
@@ -80,6 +91,14 @@ impl StoreOpener for WorkspaceStores {
             NamedStore { name: record.name.clone(), store }
         });
         let identities: Vec<StoreId> = pool.group().map(StoreRecord::identity).collect();
-        Group::new(named.collect()).with_identities(&identities)
+        let group = match pool.faults {
+            FaultModel::Crash => Group::new(named.collect()),
+            FaultModel::Byzantine => {
+                let certifier = self.keys.as_ref().and_then(certifier);
+                let certifier = certifier.expect("opened with the keys of a sealed workspace");
+                Group::with_liars(named.collect(), certifier)
+            }
+        };
+        group.with_identities(&identities)
     }
 }

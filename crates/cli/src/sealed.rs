@@ -442,11 +442,20 @@ const KEYS_FILE: &str = "keys";
 ///
 /// # Errors
 /// [`Code::File`].
-fn kept_keys(folder: &Folder) -> Result<Option<DeviceKeys>> {
+pub(crate) fn kept_keys(folder: &Folder) -> Result<Option<DeviceKeys>> {
     let path = folder.memory_file(KEYS_FILE);
     let text = system::read_text(&path).map_err(|error| file_error(&path, &error))?;
     let bytes = text.map(Zeroizing::new).and_then(|text| crate::folder::unhex(text.trim()));
     Ok(bytes.map(Zeroizing::new).and_then(|bytes| DeviceKeys::from_bytes(&bytes).ok()))
+}
+
+/// Where stores may lie, nobody believes what they say of the history without the keys.
+pub(crate) fn nothing_can_be_checked() -> CommandError {
+    let headline = "the stores of this workspace may lie, and its keys are not on this device";
+    CommandError::new(Code::WrongKey, headline)
+        .cause("what devices say in these stores is signed, and without the keys nothing of it can be checked")
+        .state("nothing was changed")
+        .help("syncline key unlock", "asks for the passphrase and keeps the keys")
 }
 
 fn rolled_back(found: u64, known: u64) -> CommandError {

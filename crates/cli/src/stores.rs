@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use model::environment::random_bytes;
-use model::pool::STORE_NAME_LENGTH_MAX;
+use model::pool::{FaultModel, STORE_NAME_LENGTH_MAX};
 use model::{PoolConfig, Redundancy, StoreId, StoreRecord, WorkspaceId};
 use storage::layers::{Lazy, Retrying, Scoped};
 use storage::probe::{ProbeOptions, ProbeReport, probe};
@@ -204,8 +204,12 @@ pub(crate) fn redundancy_of(
 ///
 /// # Errors
 /// [`Code::Usage`] where the stores do not allow the redundancy.
-pub(crate) fn new_pool(stores: Vec<StoreRecord>, redundancy: Redundancy) -> Result<PoolConfig> {
-    PoolConfig::new(redundancy, stores).map_err(|error| {
+pub(crate) fn new_pool(
+    stores: Vec<StoreRecord>,
+    (redundancy, faults): (Redundancy, FaultModel),
+) -> Result<PoolConfig> {
+    let pool = PoolConfig::new(redundancy, stores).and_then(|pool| pool.with_faults(faults));
+    pool.map_err(|error| {
         CommandError::usage(format!("these stores make no pool: {error}"))
             .help("--backend NAME=URL", "adds a store")
     })

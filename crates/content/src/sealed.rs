@@ -142,6 +142,14 @@ impl WorkspaceKeys {
         &self.content
     }
 
+    /// Returns the seed of the key by which the devices of the workspace sign what they say in an agreement among stores that may
+    /// lie. All have the same, and have it for ever: a device that was away can check what was said since. Nothing in a plain
+    /// workspace, where a store could sign for itself.
+    pub fn agreement_seed(&self) -> Option<SecretKey> {
+        let device = &self.sealer.as_ref()?.device;
+        Some(device.content.derive("syncline sealed v1: agreement"))
+    }
+
     /// Returns what guards the workspace's packs.
     pub fn packs(&self) -> PackGuard {
         PackGuard::of(self.sealer.clone())

@@ -67,6 +67,19 @@ impl std::fmt::Display for Redundancy {
     }
 }
 
+/// What the stores that agree may do wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum FaultModel {
+    /// A store may be gone, slow, full, read-only, for a while or for good; what it says is true.
+    #[default]
+    Crash,
+    /// A store may say anything: leave out, reorder, tell different clients different things. It cannot forge signatures.
+    Byzantine,
+}
+
+/// How many stores must agree where one of them may lie.
+pub const BYZANTINE_STORES_MIN: usize = 4;
+
 /// What a store of a pool is used for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StoreState {
@@ -100,6 +113,8 @@ pub struct StoreRecord {
 pub struct PoolConfig {
     /// How objects outlive the loss of stores.
     pub redundancy: Redundancy,
+    /// What is expected of the stores that agree.
+    pub faults: FaultModel,
     /// The stores, in the order of their ids.
     pub stores: Vec<StoreRecord>,
 }
@@ -140,16 +155,31 @@ pub enum InvalidPool {
     /// No store takes part in agreement.
     #[error("no store takes part in agreement on the log")]
     NobodyAgrees,
+    /// Too few stores agree for one of them to lie.
+    #[error(
+        "where a store may lie, {BYZANTINE_STORES_MIN} or more must agree on the log, and {0} can"
+    )]
+    TooFewAgree(usize),
 }
 
 impl PoolConfig {
-    /// Makes a pool, and brings the stores into order.
+    /// Makes a pool of stores that tell the truth, and brings them into order.
     ///
     /// # Errors
     /// [`InvalidPool`].
     pub fn new(redundancy: Redundancy, mut stores: Vec<StoreRecord>) -> Result<Self, InvalidPool> {
         stores.sort_by_key(|store| store.id);
-        let pool = Self { redundancy, stores };
+        let pool = Self { redundancy, faults: FaultModel::Crash, stores };
+        pool.check()?;
+        Ok(pool)
+    }
+
+    /// Says what the stores that agree may do wrong.
+    ///
+    /// # Errors
+    /// [`InvalidPool::TooFewAgree`].
+    pub fn with_faults(self, faults: FaultModel) -> Result<Self, InvalidPool> {
+        let pool = Self { faults, ..self };
         pool.check()?;
         Ok(pool)
     }
@@ -178,10 +208,13 @@ impl PoolConfig {
             }
         }
         self.check_redundancy()?;
-        if !self.stores.iter().any(|store| store.agrees) {
-            return Err(InvalidPool::NobodyAgrees);
+        match (self.group().count(), self.faults) {
+            (0, _) => Err(InvalidPool::NobodyAgrees),
+            (agreeing @ ..BYZANTINE_STORES_MIN, FaultModel::Byzantine) => {
+                Err(InvalidPool::TooFewAgree(agreeing))
+            }
+            _ => Ok(()),
         }
-        Ok(())
     }
 
     fn check_redundancy(&self) -> Result<(), InvalidPool> {
@@ -258,31 +291,6 @@ impl StoreRecord {
     }
 }
 
-impl Encode for Redundancy {
-    fn encode(&self, encoder: &mut Encoder) {
-        match self {
-            Self::Replicas(copies) => {
-                encoder.unsigned(0);
-                encoder.unsigned((*copies).into());
-            }
-            Self::Erasure { data, total } => {
-                encoder.unsigned(1);
-                encoder.unsigned((*data).into());
-                encoder.unsigned((*total).into());
-            }
-        }
-    }
-}
-
-impl Decode for Redundancy {
-    fn decode(decoder: &mut Decoder<'_>) -> Result<Self, DecodeError> {
-        Ok(match decoder.unsigned_max(1)? {
-            0 => Self::Replicas(decode_count(decoder)?),
-            _ => Self::Erasure { data: decode_count(decoder)?, total: decode_count(decoder)? },
-        })
-    }
-}
-
 fn decode_count(decoder: &mut Decoder<'_>) -> Result<u8, DecodeError> {
     let count = decoder.unsigned_max(STORES_MAX as u64)?;
     Ok(u8::try_from(count).expect("no more than the most stores"))
@@ -324,15 +332,33 @@ impl Decode for StoreRecord {
 
 impl Encode for PoolConfig {
     fn encode(&self, encoder: &mut Encoder) {
-        self.redundancy.encode(encoder);
+        let may_lie = u64::from(self.faults == FaultModel::Byzantine) << 1;
+        match self.redundancy {
+            Redundancy::Replicas(copies) => {
+                encoder.unsigned(may_lie);
+                encoder.unsigned(copies.into());
+            }
+            Redundancy::Erasure { data, total } => {
+                encoder.unsigned(1 | may_lie);
+                encoder.unsigned(data.into());
+                encoder.unsigned(total.into());
+            }
+        }
         encoder.list(&self.stores);
     }
 }
 
 impl Decode for PoolConfig {
     fn decode(decoder: &mut Decoder<'_>) -> Result<Self, DecodeError> {
-        let redundancy = Redundancy::decode(decoder)?;
-        let pool = Self { redundancy, stores: decoder.list()? };
+        let flags = decoder.unsigned_max(3)?;
+        let redundancy = match flags & 1 {
+            0 => Redundancy::Replicas(decode_count(decoder)?),
+            _ => {
+                Redundancy::Erasure { data: decode_count(decoder)?, total: decode_count(decoder)? }
+            }
+        };
+        let faults = if flags & 2 == 2 { FaultModel::Byzantine } else { FaultModel::Crash };
+        let pool = Self { redundancy, faults, stores: decoder.list()? };
         pool.check().map_err(|error| decoder.invalid("pool", error))?;
         Ok(pool)
     }
@@ -388,6 +414,19 @@ mod tests {
         let mut draining = pool(Redundancy::Replicas(5)).expect("a pool");
         draining.stores[0].state = StoreState::Draining;
         assert!(matches!(draining.check(), Err(InvalidPool::TooFewStores { there: 4, .. })));
+    }
+
+    #[test]
+    fn where_stores_may_lie_four_must_agree() {
+        let lying =
+            pool(Redundancy::Replicas(2)).and_then(|five| five.with_faults(FaultModel::Byzantine));
+        let mut lying = lying.expect("five are enough");
+        let bytes = encode_message(&lying);
+        assert_eq!(decode_message::<PoolConfig>(&bytes).expect("decodes"), lying);
+        lying.stores[0].agrees = false;
+        lying.check().expect("four are enough");
+        lying.stores[1].agrees = false;
+        assert_eq!(lying.check(), Err(InvalidPool::TooFewAgree(3)));
     }
 
     #[test]

@@ -4,6 +4,8 @@ mod exchange;
 mod login;
 pub(crate) mod renew;
 
+use commit_log::serverless::rounds::Quorums;
+use model::pool::FaultModel;
 use model::{PoolConfig, StoreRecord, StoreState};
 use serde_json::{Value, json};
 
@@ -62,6 +64,7 @@ fn list(context: &Context<'_>, folder: &Folder, stored: &StoredPlace) {
         "schema": "syncline.backends/1",
         "workspace": folder.genesis.name,
         "redundancy": stored.pool.redundancy.to_string(),
+        "liars": liars(&stored.pool),
         "settings_version": stored.version,
         "agree_since": stored.since,
         "is_exchange_finished": stored.earlier.is_none(),
@@ -85,9 +88,20 @@ fn list(context: &Context<'_>, folder: &Folder, stored: &StoredPlace) {
         ));
     }
     context.ui.answer(format!("keeps {}", kept(&stored.pool)));
+    if stored.pool.faults == FaultModel::Byzantine {
+        let (agreeing, liars) = (stored.pool.group().count(), liars(&stored.pool));
+        context.ui.answer(format!(
+            "of {agreeing} stores that keep the order of changes, {liars} may lie"
+        ));
+    }
     if stored.earlier.is_some() {
         context.ui.note("the exchange of stores is not finished; the next sync goes on with it");
     }
+}
+
+/// Returns how many stores may lie about the order of changes.
+fn liars(pool: &PoolConfig) -> usize {
+    Quorums::new(pool.group().count(), pool.faults).liars
 }
 
 /// Says what a pool keeps and survives.

@@ -14,6 +14,7 @@ use crate::connect::coordinator;
 use crate::context::Context;
 use crate::error::{Code, CommandError, Result};
 use crate::folder::{Folder, Place};
+use crate::sealed;
 use crate::server_client::ServerClient;
 use crate::stores;
 use crate::system;
@@ -253,7 +254,8 @@ fn look_at_log(context: &Context<'_>, folder: &Folder, report: &mut Report) {
     let asked = || {
         let runtime = context.runtime()?;
         let _guard = runtime.enter();
-        let reached = coordinator(context, folder, None)?;
+        let keys = sealed::kept_keys(folder)?;
+        let reached = coordinator(context, folder, keys.as_ref())?;
         Ok::<_, CommandError>(runtime.block_on(reached.log.head())?)
     };
     let known = folder.state().and_then(|state| state.head()).ok().flatten();

@@ -7,6 +7,7 @@ use content::keyring::SecretKey;
 use content::{DeviceKeys, KeyObject, NewWorkspace};
 use futures_util::future::try_join_all;
 use model::environment::random_bytes;
+use model::pool::FaultModel;
 use model::{Clock, Genesis, Mode, Redundancy};
 use serde_json::json;
 use sync::file_system::FileSystem;
@@ -32,6 +33,7 @@ pub(crate) fn run(context: &Context<'_>, arguments: &InitArguments) -> Result<u8
     let backends = Backend::of_flags(&arguments.backends, &secrets, &context.home)?;
     let (erasure, count) = (arguments.erasure.as_deref(), backends.len());
     let redundancy = stores::redundancy_of(arguments.replicas, erasure, count)?;
+    let kept = (redundancy, faults_of(arguments));
     let account = context.home.account()?;
     if backends.is_empty() && account.is_none() {
         return Err(not_signed_in());
@@ -40,7 +42,7 @@ pub(crate) fn run(context: &Context<'_>, arguments: &InitArguments) -> Result<u8
     let records: Vec<_> =
         backends.iter().map(|backend| backend.record(stores::CAPACITY_DEFAULT)).collect();
     if !backends.is_empty() {
-        stores::new_pool(records.clone(), redundancy)?;
+        stores::new_pool(records.clone(), kept)?;
     }
     let root = prepare_root(context, &arguments.folder)?;
     let name = match &arguments.workspace {
@@ -85,7 +87,7 @@ pub(crate) fn run(context: &Context<'_>, arguments: &InitArguments) -> Result<u8
             }
             let keys = made.as_ref().map(|made| &made.keys).zip(enrolled.as_ref());
             let named = records.into_iter().zip(opened);
-            let found = found_pool(context, named, redundancy, (&genesis, keys));
+            let found = found_pool(context, named, kept, (&genesis, keys));
             let stored = runtime.block_on(found)?;
             secrets.keep(&context.home, &stored.pool, &BTreeMap::new())?;
             Place::Stored(stored)
@@ -99,6 +101,10 @@ pub(crate) fn run(context: &Context<'_>, arguments: &InitArguments) -> Result<u8
     Ok(0)
 }
 
+fn faults_of(arguments: &InitArguments) -> FaultModel {
+    if arguments.stores_may_lie { FaultModel::Byzantine } else { FaultModel::Crash }
+}
+
 /// Asks for the passphrase of a new workspace, and makes its keys.
 fn new_sealed(context: &Context<'_>, name: &str) -> Result<NewWorkspace> {
     let passphrase = sealed::new_passphrase(context, None)?;
@@ -109,7 +115,7 @@ fn new_sealed(context: &Context<'_>, name: &str) -> Result<NewWorkspace> {
 async fn found_pool(
     context: &Context<'_>,
     named: impl Iterator<Item = NewStore>,
-    redundancy: Redundancy,
+    kept: (Redundancy, FaultModel),
     (genesis, keys): (&Genesis, Option<(&KeyObject, &DeviceKeys)>),
 ) -> Result<StoredPlace> {
     let mut named: Vec<NewStore> = named.collect();
@@ -134,7 +140,7 @@ async fn found_pool(
             .state("nothing was left in the stores"));
     }
     let records = named.iter().map(|(record, _)| record.clone()).collect();
-    let pool = stores::new_pool(records, redundancy)?;
+    let pool = stores::new_pool(records, kept)?;
     workspaces::create_workspace(&named, &pool, genesis, keys).await?;
     Ok(StoredPlace::first(pool))
 }
@@ -182,10 +188,12 @@ fn tell(
 
 fn refuse_copies_without_stores(arguments: &InitArguments) -> Result<()> {
     if arguments.backends.is_empty()
-        && (arguments.replicas.is_some() || arguments.erasure.is_some())
+        && (arguments.replicas.is_some() || arguments.erasure.is_some() || arguments.stores_may_lie)
     {
-        return Err(CommandError::usage("copies and blocks are for workspaces in stores")
-            .help("--backend NAME=URL", "names a store; several times, several stores"));
+        return Err(CommandError::usage(
+            "copies, blocks and stores that may lie are for workspaces in stores",
+        )
+        .help("--backend NAME=URL", "names a store; several times, several stores"));
     }
     Ok(())
 }

@@ -20,6 +20,10 @@ impl Stage {
     }
 
     fn over(count: usize, is_sealed: bool) -> Self {
+        Self::made(count, is_sealed, &[])
+    }
+
+    fn made(count: usize, is_sealed: bool, more: &[&str]) -> Self {
         let room = tempfile::tempdir().unwrap();
         let one = Device::new(room.path(), "one");
         one.write("letter", "dear\n");
@@ -28,6 +32,7 @@ impl Stage {
         let mut words = vec!["init", "--workspace", "Notes"];
         words.extend(backends.iter().flat_map(|backend| ["--backend", backend]));
         words.extend((!is_sealed).then_some("--plain"));
+        words.extend(more);
         this.run(&this.one, &words).ok();
         this.one.sync().ok();
         this
@@ -338,4 +343,105 @@ fn locked_keys_that_one_of_two_stores_has_damaged_are_named_and_those_of_the_oth
         assert!(!run.stderr.contains("damaged"), "{}", run.stderr);
         assert!(stage.is_sealed);
     }
+}
+
+/// What a store says of the history: the objects of the log, by slot and place.
+fn log_objects(store: &Path) -> Vec<PathBuf> {
+    let found = contents(&inside(store).join("log"));
+    found.into_iter().map(|(path, _)| path).collect()
+}
+
+/// How a store lies about the history.
+type Lie = fn(&Path);
+
+/// It has forgotten everything.
+fn omit(store: &Path) {
+    fs::remove_dir_all(inside(store).join("log")).unwrap();
+}
+
+/// It has forgotten the newest half.
+fn go_back(store: &Path) {
+    let all = log_objects(store);
+    all[all.len() / 2..].iter().for_each(|path| fs::remove_file(path).unwrap());
+}
+
+/// It says of each slot what belongs to another one.
+fn reorder(store: &Path) {
+    let all = log_objects(store);
+    let said: Vec<Vec<u8>> = all.iter().map(|path| fs::read(path).unwrap()).collect();
+    for (path, bytes) in all.iter().zip(said.iter().rev()) {
+        fs::write(path, bytes).unwrap();
+    }
+}
+
+/// It changes a bit of everything.
+fn invent(store: &Path) {
+    for path in log_objects(store) {
+        let mut bytes = fs::read(&path).unwrap();
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 1;
+        fs::write(path, bytes).unwrap();
+    }
+}
+
+#[test]
+fn one_of_four_stores_may_lie_about_the_history() {
+    let lies: [Lie; 4] = [omit, go_back, reorder, invent];
+    for (number, lie) in lies.into_iter().enumerate() {
+        let stage = Stage::made(4, true, &["--replicas", "2", "--stores-may-lie"]);
+        let two = stage.device("two");
+        stage.clone(&two, &[0, 1, 2, 3]).ok();
+        for turn in 0..3 {
+            stage.one.write("letter", format!("dear {turn}\n"));
+            stage.one.sync().ok();
+            two.sync().ok();
+        }
+        for path in log_objects(&stage.store(number)) {
+            assert_eq!(fs::read(&path).unwrap()[1], b'Z', "{} is signed", path.display());
+        }
+        lie(&stage.store(number));
+        stage.assert_together(&two);
+        // A new device and one that was away see the same history, and nobody is led astray by what the store says next.
+        lie(&stage.store(number));
+        let three = stage.device("three");
+        stage.clone(&three, &[0, 1, 2, 3]).ok();
+        stage.assert_together(&three);
+        two.sync().ok();
+        assert_eq!(two.tree(), stage.one.tree());
+    }
+}
+
+#[test]
+fn stores_that_may_lie_are_exchanged_like_others() {
+    let stage = Stage::made(4, true, &["--replicas", "2", "--stores-may-lie"]);
+    let two = stage.device("two");
+    stage.clone(&two, &[0, 1, 2, 3]).ok();
+    stage.run(&stage.one, &["backend", "add", "s4", &stage.backend(4)["s4=".len()..]]).ok();
+    let stores = stage.run(&stage.one, &["backend", "ls", "--json"]).json();
+    assert_eq!(stores["liars"], 1);
+    fs::remove_dir_all(stage.store(1)).unwrap();
+    stage.run(&stage.one, &["backend", "rm", "s1", "--dead"]).ok();
+    omit(&stage.store(4));
+    stage.assert_together(&two);
+    let three = stage.device("three");
+    stage.clone(&three, &[0, 2, 3]).ok();
+    stage.assert_together(&three);
+    let few = stage.run(&stage.one, &["backend", "rm", "s2"]).ends_with(2);
+    assert!(few.stderr.contains("4 or more must agree"), "{}", few.stderr);
+}
+
+#[test]
+fn lies_take_four_stores_and_keys_to_be_withstood() {
+    let room = tempfile::tempdir().unwrap();
+    let device = Device::new(room.path(), "one");
+    let backends: Vec<String> = (0..3)
+        .map(|number| format!("s{number}=file:{}/s{number}", room.path().display()))
+        .collect();
+    let mut words = vec!["init", "--stores-may-lie"];
+    words.extend(backends.iter().flat_map(|backend| ["--backend", backend]));
+    let refused = device.run(&words).ends_with(2);
+    assert!(refused.stderr.contains("4 or more must agree"), "{}", refused.stderr);
+    words.push("--plain");
+    device.run(&words).ends_with(2);
+    assert!(!room.path().join("s0").exists(), "nothing was touched");
 }

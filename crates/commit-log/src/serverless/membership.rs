@@ -54,7 +54,7 @@ impl Stand {
 /// Tells whether the same stores agree in both pools, wherever they are reached. One that was emptied is not the same any more.
 pub fn are_one_group(one: &PoolConfig, other: &PoolConfig) -> bool {
     let group = |pool: &PoolConfig| pool.group().map(StoreRecord::identity).collect::<Vec<_>>();
-    group(one) == group(other)
+    one.faults == other.faults && group(one) == group(other)
 }
 
 /// What an entry says about the stores of its workspace.

@@ -89,6 +89,7 @@ fn sealed_lines(made: &NewWorkspace) -> Vec<(&'static str, String)> {
     let certificate = hex(&device.identity.certificate);
     let hint_lines = hint_lines(&device);
     let keys = WorkspaceKeys::open(&made.genesis, Some(device), Arc::new(RANDOM)).expect("opens");
+    let agreement = keys.agreement_seed().expect("it is sealed");
     let mut writer = PackWriter::new(Transform::None, &keys.packs()).expect("a writer");
     for chunk in [b"alpha".as_slice(), b"beta"] {
         let id = keys.content().namer().name(chunk);
@@ -106,6 +107,7 @@ fn sealed_lines(made: &NewWorkspace) -> Vec<(&'static str, String)> {
     let checkpoint = Checkpoint { head, nodes, node_count: 9, packs, fence: 0, seal: None };
     let checkpoint = keys.seal_checkpoint(checkpoint).seal.expect("sealed");
     let lines = vec![
+        ("seed for agreement", hex(agreement.as_bytes())),
         ("certificate, first half", certificate[..64].to_owned()),
         ("certificate, second half", certificate[64..].to_owned()),
         ("chunk id of alpha", keys.content().namer().name(b"alpha").to_string()),

@@ -8,7 +8,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use commit_log::serverless::membership::{StoreOpener, are_one_group};
-use model::{PoolConfig, StoreId, StoreRecord, StoreState};
+use content::WorkspaceKeys;
+use model::{PoolConfig, Random, StoreId, StoreRecord, StoreState};
 use storage::{Credentials, ObjectStore};
 
 use super::{find, rebalance, stored_place};
@@ -289,7 +290,9 @@ fn carry_ahead(
     let reached = driver.within(|| coordinator(context, folder, keys.as_ref()))?;
     let Some(log) = reached.slots else { return Ok(0) };
     let (clock, workspace) = (context.clock.clone(), folder.genesis.workspace());
-    let opener = WorkspaceStores::new(&context.home, workspace, known, clock, None, &[]);
+    let random: Arc<dyn Random> = context.random.clone();
+    let keys = WorkspaceKeys::open(&folder.genesis, keys, random)?;
+    let opener = WorkspaceStores::new(&context.home, workspace, known, clock, Some(keys), &[]);
     let heirs = driver.within(|| opener.open(pool));
     driver.run(async {
         tokio::select! {

@@ -1,13 +1,6 @@
 //! How many stores must agree, for each purpose.
 
-/// What stores may do wrong.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum FaultModel {
-    /// A store may be gone, slow, full, read-only, for a while or for good; what it says is true.
-    Crash,
-    /// A store may say anything: leave out, reorder, tell different clients different things. It cannot forge signatures.
-    Byzantine,
-}
+pub use model::pool::FaultModel;
 
 /// How many equal votes decide the fast round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
