@@ -194,18 +194,51 @@ pub(crate) async fn find_workspace(
     if let (Some(failure), []) = (failure, &said[..]) {
         return Err(failure);
     }
-    let led = hints::weigh(&genesis, &said)?;
+    let mut led = hints::weigh(&genesis, &said)?;
     let (version, pool, since) = (led.version, led.hint.pool.clone(), led.hint.since);
+    let Recognised { addresses, named, impostors } = recognise(&pool, &reached);
+    led.doubts.extend(impostors);
+    let place = StoredPlace { addresses, version, since, ..StoredPlace::first(pool) };
+    Ok(Found { genesis, place, named, led })
+}
+
+/// Which stores of a pool a user has named.
+struct Recognised {
+    /// Those that are reached elsewhere than the pool says.
+    addresses: BTreeMap<StoreId, String>,
+    /// Under which names.
+    named: BTreeMap<String, StoreId>,
+    /// What to say of those that say that they are another one.
+    impostors: Vec<String>,
+}
+
+/// Recognises stores by what they say that they are. Of two that say the same only one can be it: the one where the pool says that
+/// it is, else the first. So no store that lies gets the place of another one that was named, or its secrets.
+fn recognise(pool: &PoolConfig, reached: &[(&Backend, StoreId)]) -> Recognised {
     let (mut addresses, mut named) = (BTreeMap::new(), BTreeMap::new());
+    let mut impostors = Vec::new();
     for (backend, identity) in reached {
-        let record = pool.identified(identity);
-        named.insert(backend.name.clone(), record.map_or(identity, |record| record.id));
+        let record = pool.identified(*identity);
+        let mut same = reached.iter().filter(|(_, other)| other == identity);
+        let is_home = |(other, _): &&(&Backend, StoreId)| {
+            record.is_some_and(|record| record.url == other.url)
+        };
+        let rightful = same.clone().find(is_home).or_else(|| same.next());
+        if let Some((other, _)) = rightful.filter(|(other, _)| other.name != backend.name) {
+            let (name, other) = (&backend.name, &other.name);
+            impostors.push(format!(
+                "'{name}' says that it is the same store as '{other}'; it is not taken for it"
+            ));
+            let there = pool.stores.iter().find(|record| record.url == backend.url);
+            named.extend(there.map(|record| (name.clone(), record.id)));
+            continue;
+        }
+        named.insert(backend.name.clone(), record.map_or(*identity, |record| record.id));
         if let Some(record) = record.filter(|record| record.url != backend.url) {
             addresses.insert(record.id, backend.url.clone());
         }
     }
-    let place = StoredPlace { addresses, version, since, ..StoredPlace::first(pool) };
-    Ok(Found { genesis, place, named, led })
+    Recognised { addresses, named, impostors }
 }
 
 async fn find_genesis(store: &Arc<dyn ObjectStore>, text: &str) -> Result<Option<Genesis>> {

@@ -1,11 +1,22 @@
 //! Stores that lie to a new device about which stores the workspace has.
 
 use std::fs;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use content::DeviceKeys;
+use model::codec::{decode_message, encode_message};
+use model::{PoolConfig, PoolHint, StoreId, StoreRecord, StoreState};
 
 use crate::support::{Device, Run};
 
 const PASSPHRASE: &str = "correct horse";
+
+/// A code as `syncline pair` shows them.
+const CODE: &str = "0W3G-E1R7-0W3G-E1R7-0W3G-E1R7-0W0R";
 
 /// Three stores and a device that has synced into them; what lies are made of is in another room.
 struct Stage {
@@ -195,6 +206,11 @@ fn a_lone_store_of_a_sealed_workspace_that_lies_is_refused_before_anything_is_to
         assert_eq!(refused["code"], "E0605", "{what}: {refused}");
         assert!(refused["cause"].as_str().unwrap().contains("'s1'"), "{what}: {refused}");
         assert!(!other.has(".syncline") && !other.home.join("folders").exists(), "{what}");
+        // By a code, of which no store can know anything, it is the same.
+        let (folder, backend) = (other.folder.to_str().unwrap(), stage.backend(1));
+        let pair = ["clone", "Notes", folder, "--backend", &backend, "--pair", "--yes", "--json"];
+        let refused = stage.run_with(CODE, &other, &pair).ends_with(8).json();
+        assert_eq!(refused["code"], "E0605", "{what}, by a code: {refused}");
     }
     // The good one as a later version of itself.
     fs::rename(stage.hint(2, 0), stage.hint(2, 5)).unwrap();
@@ -271,11 +287,33 @@ fn in_a_plain_workspace_most_stores_are_believed_and_the_other_is_named() {
 }
 
 #[test]
+fn a_store_that_says_that_it_is_another_one_does_not_get_its_place() {
+    for is_sealed in [true, false] {
+        let stage = Stage::new(is_sealed);
+        let identity = |number: usize| inside(&stage.store(number)).join("store");
+        fs::copy(identity(0), identity(1)).unwrap();
+        for (number, named) in [[0, 1], [1, 0]].into_iter().enumerate() {
+            let other = stage.device(&format!("other{number}"));
+            let run = stage.clone(&other, &named).ok();
+            let doubt = "'s1' says that it is the same store as 's0'";
+            assert!(run.stderr.contains(doubt), "{}", run.stderr);
+            let listed = other.run(&["backend", "ls", "--json"]).ok().json();
+            for store in listed["stores"].as_array().unwrap() {
+                let (name, url) = (store["name"].as_str().unwrap(), store["url"].as_str().unwrap());
+                let number = name[1..].parse().unwrap();
+                assert_eq!(url, format!("file:{}", stage.store(number).display()));
+            }
+            stage.assert_together(&other);
+        }
+    }
+}
+
+#[test]
 fn secrets_go_to_no_store_of_a_plain_workspace_that_the_user_has_not_named() {
     let stage = Stage::new(false);
     let secrets = stage.room.path().join("secrets.toml");
     fs::write(&secrets, "password = \"xyzzy\"\n").unwrap();
-    fs::set_permissions(&secrets, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    fs::set_permissions(&secrets, fs::Permissions::from_mode(0o600)).unwrap();
     let other = stage.device("other");
     let (folder, backend) = (other.folder.to_str().unwrap(), stage.backend(1));
     let given = format!("s2={}", secrets.display());
@@ -284,6 +322,83 @@ fn secrets_go_to_no_store_of_a_plain_workspace_that_the_user_has_not_named() {
     let refused = stage.run(&other, &words).ends_with(2).json();
     assert!(refused["headline"].as_str().unwrap().contains("'s2'"), "{refused}");
     assert!(!other.has(".syncline"));
+}
+
+/// A server that refuses everything, and remembers what it was sent.
+struct Spy {
+    address: SocketAddr,
+    heard: Arc<Mutex<Vec<String>>>,
+}
+
+impl Spy {
+    fn listen() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let (address, heard) = (listener.local_addr().unwrap(), Arc::default());
+        let ears: Arc<Mutex<Vec<String>>> = Arc::clone(&heard);
+        std::thread::spawn(move || {
+            for mut stream in listener.incoming().flatten() {
+                let mut head = Vec::new();
+                let mut part = [0; 4096];
+                while !head.windows(4).any(|end| end == b"\r\n\r\n") {
+                    match stream.read(&mut part) {
+                        Ok(length @ 1..) => head.extend_from_slice(&part[..length]),
+                        _ => break,
+                    }
+                }
+                ears.lock().unwrap().push(String::from_utf8_lossy(&head).to_lowercase());
+                let answer =
+                    "HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+                let _ = stream.write_all(answer.as_bytes());
+            }
+        });
+        Self { address, heard }
+    }
+
+    /// How many requests came, and how many of them brought a secret.
+    fn heard(&self) -> (usize, usize) {
+        let heard = self.heard.lock().unwrap();
+        (heard.len(), heard.iter().filter(|head| head.contains("authorization:")).count())
+    }
+}
+
+#[test]
+fn a_store_to_which_an_invented_workspace_leads_gets_no_secret_of_the_device() {
+    // A stranger's workspace, well signed by the stranger, with a store that has the id of one of the victim's.
+    let (stage, spy) = (Stage::over(1, true), Spy::listen());
+    let bytes = fs::read_to_string(stage.one.memory().join("keys")).unwrap();
+    let digit = |at: usize| u8::from_str_radix(&bytes[at..at + 2], 16).unwrap();
+    let bytes: Vec<u8> = (0..bytes.trim().len()).step_by(2).map(digit).collect();
+    let stranger = DeviceKeys::from_bytes(&bytes).unwrap();
+    let hint: PoolHint = decode_message(&fs::read(stage.hint(0, 0)).unwrap()).unwrap();
+    let id = StoreId::from_bytes([9; 16]);
+    let mut stores = hint.pool.stores.clone();
+    stores.push(StoreRecord {
+        id,
+        name: "bank".to_owned(),
+        url: format!("webdav:http://{}/dav", spy.address),
+        capacity: 1,
+        state: StoreState::Draining,
+        agrees: false,
+        begun_anew: None,
+    });
+    let pool = PoolConfig::new(hint.pool.redundancy, stores).unwrap();
+    let hint = stranger.sign_hint(0, PoolHint::plain(pool, 0)).unwrap();
+    fs::write(stage.hint(0, 0), encode_message(&hint)).unwrap();
+    let victim = stage.device("victim");
+    let secrets = victim.home.join("stores");
+    fs::create_dir_all(&secrets).unwrap();
+    let secret = secrets.join(format!("{id}.toml"));
+    fs::write(&secret, "user = \"ada\"\npassword = \"xyzzy\"\n").unwrap();
+    fs::set_permissions(&secret, fs::Permissions::from_mode(0o600)).unwrap();
+    let (folder, backend) = (victim.folder.to_str().unwrap(), stage.backend(0));
+    let clone = ["clone", "Notes", folder, "--backend", &backend, "--json"];
+    stage.run_with("what the victim knows", &victim, &clone).ends_with(12);
+    let (asked, told) = spy.heard();
+    assert!(asked > 0, "it was asked for keys");
+    assert_eq!(told, 0, "without any secret");
+    // Whoever has the passphrase of that workspace believes what its devices say.
+    stage.run(&victim, &clone);
+    assert!(spy.heard().1 > 0);
 }
 
 #[test]
