@@ -14,7 +14,7 @@
 //! | `genesis` | the workspace's signed first entry | never |
 //! | `store` | the id of this store in the pool of the workspace, 32 hexadecimal digits | never |
 //! | `keys/<generation>` | the locked keys of a sealed workspace, 20 decimal digits; the newest counts, older ones are deleted | never |
-//! | `pool/<version>` | the stores of the workspace after that version of its settings, 20 decimal digits | never |
+//! | `pool/<version>` | the stores of the workspace after that version of its settings, 20 decimal digits | only which device has signed it |
 //! | `packs/ab/abcdef…` | a pack; `ab` are the first digits of its id, so that no folder gets huge | never |
 //! | `pages/ab/abcdef…` | a page of a checkpoint | never |
 //! | `blocks/ab/abcdef….p3-5-0` | a block of a pack (`p`) or page (`c`): of 3 of 5, number 0; see [`crate::pool::block`] | never |
