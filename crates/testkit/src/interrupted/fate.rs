@@ -1,18 +1,14 @@
 //! The end of a process at a request, and stores that its requests reach until then.
 
 use std::future::pending;
-use std::ops::Range;
 use std::sync::Arc;
 
-use async_trait::async_trait;
-use bytes::Bytes;
 use parking_lot::Mutex;
-use storage::{ObjectEntry, ObjectKey, ObjectStore, PutMode, PutOutcome, StorageError};
+use storage::layers::{Gate, Operation};
+use storage::{ObjectStore, Result, StorageError};
 use tokio::sync::watch;
 
 use crate::store::MemoryStore;
-
-type Result<T> = std::result::Result<T, StorageError>;
 
 /// Where a process ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -94,55 +90,26 @@ impl Mortal {
     pub(super) fn new(store: MemoryStore, fate: Fate, is_gone: bool) -> Self {
         Self { store, fate, is_gone }
     }
+}
 
-    async fn call<T>(&self, call: impl Future<Output = Result<T>> + Send) -> Result<T> {
+impl Gate for Mortal {
+    fn store(&self) -> &dyn ObjectStore {
+        &self.store
+    }
+
+    async fn pass<A: Send>(
+        &self,
+        _: Operation,
+        _: usize,
+        answer: impl Future<Output = Result<A>> + Send,
+    ) -> Result<A> {
         if self.is_gone {
             let (store, detail) = (self.describe(), "it is gone".to_owned());
             return Err(StorageError::NotReachable { store, detail });
         }
         let number = self.fate.begin().await;
-        let result = call.await;
+        let result = answer.await;
         self.fate.end(number).await;
         result
-    }
-}
-
-#[async_trait]
-impl ObjectStore for Mortal {
-    fn describe(&self) -> String {
-        self.store.describe()
-    }
-
-    async fn put(&self, key: &ObjectKey, bytes: Bytes, mode: PutMode) -> Result<PutOutcome> {
-        self.call(self.store.put(key, bytes, mode)).await
-    }
-
-    async fn get(&self, key: &ObjectKey) -> Result<Option<Bytes>> {
-        self.call(self.store.get(key)).await
-    }
-
-    async fn get_range(&self, key: &ObjectKey, range: Range<u64>) -> Result<Option<Bytes>> {
-        self.call(self.store.get_range(key, range)).await
-    }
-
-    async fn get_tail(&self, key: &ObjectKey, length: u64) -> Result<Option<Bytes>> {
-        self.call(self.store.get_tail(key, length)).await
-    }
-
-    async fn size(&self, key: &ObjectKey) -> Result<Option<u64>> {
-        self.call(self.store.size(key)).await
-    }
-
-    async fn list(
-        &self,
-        prefix: &str,
-        start_after: Option<&str>,
-        limit: usize,
-    ) -> Result<Vec<ObjectEntry>> {
-        self.call(self.store.list(prefix, start_after, limit)).await
-    }
-
-    async fn delete(&self, key: &ObjectKey) -> Result<()> {
-        self.call(self.store.delete(key)).await
     }
 }
