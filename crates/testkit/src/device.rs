@@ -381,7 +381,7 @@ impl Device {
         let process = async {
             let mut engine = engine.borrow_mut();
             match several {
-                Some(opened) => opened.run(work(&mut engine), &self.common.time).await,
+                Some(opened) => opened.run(work(&mut engine), &*self.clock).await,
                 None => work(&mut engine).await,
             }
         };

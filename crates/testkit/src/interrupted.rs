@@ -15,13 +15,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use commit_log::SlotCommitLog;
-use commit_log::serverless::group::{ConstantMembership, Group, NamedStore};
 use commit_log::serverless::slot_log::Means;
 use content::Transform;
 use model::ids::StoreId;
 use model::pool::{PoolConfig, Redundancy, StoreRecord};
 use model::{Clock, DeviceId, Genesis, Mode, Timestamp, VersionPolicy};
-use storage::pool::{Pool, PoolOptions};
 use storage::{ContentStore, ObjectStore};
 use sync::engine::{CleanupOptions, SyncReport};
 use sync::scan::Scope;
@@ -39,6 +37,7 @@ use crate::device::open_in_memory;
 use crate::file_system::{SimulatedFileSystem, Surroundings};
 use crate::random::{Dice, SeededRandom};
 use crate::record::Record;
+use crate::several::{self, Opened};
 use crate::store::{MemoryStore, StoreDefect};
 
 mod checks;
@@ -51,9 +50,6 @@ pub use user::Files;
 
 /// By how much latencies vary, as a part of them: requests side by side overtake each other.
 const DEVIATION: f64 = 0.3;
-
-/// How long a program that ends lets the log's slower stores hear of the newest changes, as `syncline` does.
-const SETTLING_MAX: Duration = Duration::from_secs(2);
 
 /// How much time passes between what people do.
 const PAUSE: Duration = Duration::from_secs(60);
@@ -115,12 +111,6 @@ struct Machine {
     number: u8,
     folder: SimulatedFileSystem,
     state: Option<State>,
-}
-
-/// Log and pool as one process has them.
-struct Opened {
-    log: Arc<SlotCommitLog>,
-    pool: Pool,
 }
 
 /// Does the deed of a scene, ends it at a cut if there is one, and lets both devices go on.
@@ -256,12 +246,7 @@ impl Place {
             let way = CloudStore::new(Arc::new(mortal), cloud.service, clock, requests, jitter);
             stores.push(Arc::new(way));
         }
-        let records = &self.config.stores;
-        let named = records
-            .iter()
-            .zip(&stores)
-            .map(|(record, store)| NamedStore { name: record.name.clone(), store: store.clone() });
-        let membership = Arc::new(ConstantMembership::new(Group::new(named.collect())));
+        let membership = several::membership(&self.config, &stores);
         let random = Arc::new(SeededRandom::new(self.dice.fork()));
         let means = Means { clock: self.clock.clone(), random };
         let is_new = self.clouds.iter().all(|cloud| cloud.objects.snapshot().is_empty());
@@ -269,8 +254,7 @@ impl Place {
             true => SlotCommitLog::create_over(membership, means, self.genesis.clone()).await?,
             false => SlotCommitLog::over(membership, means, self.genesis.clone()),
         };
-        let stores = records.iter().zip(stores).map(|(record, store)| (record.id, store)).collect();
-        let pool = Pool::new(&self.config, stores, self.clock.clone(), PoolOptions::default());
+        let pool = several::pool(&self.config, stores, self.clock.clone());
         Ok(Opened { log: Arc::new(log), pool })
     }
 
@@ -316,19 +300,10 @@ impl Place {
     ) -> Result<Option<T>, SyncError> {
         let opened = self.open(fate, gone).await?;
         let mut engine = self.engine(machine, &opened)?;
-        let life = async {
-            let done = opened.log.beside(work(&mut engine)).await;
-            tokio::select! {
-                () = opened.log.settle() => {}
-                () = self.clock.sleep(SETTLING_MAX) => {}
-            }
-            opened.pool.settle().await;
-            done
-        };
         let ended = tokio::select! {
             biased;
             () = fate.over() => None,
-            done = life => Some(done),
+            done = opened.run(work(&mut engine), &*self.clock) => Some(done),
         };
         machine.state = Some(undo_what_is_open(engine.into_state())?);
         ended.transpose()

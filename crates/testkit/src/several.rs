@@ -30,6 +30,7 @@ mod checks;
 mod troubled;
 
 pub use checks::check_stores;
+pub(crate) use checks::needed_packs;
 pub use troubled::{Trouble, TroubledStore};
 
 /// How many stores there are, and what is kept in them.
@@ -231,10 +232,10 @@ const SETTLING_MAX: Duration = Duration::from_secs(2);
 impl Opened {
     /// Does what a process does, and lets go on beside it what is under way at the stores; then gives slow stores what they
     /// still lack.
-    pub async fn run<T>(&self, work: impl Future<Output = T>, time: &VirtualTime) -> T {
+    pub async fn run<T>(&self, work: impl Future<Output = T>, clock: &dyn Clock) -> T {
         let done = self.log.beside(work).await;
         let settled = std::pin::pin!(self.log.settle());
-        let _either = futures_util::future::select(settled, time.sleep(SETTLING_MAX)).await;
+        let _either = futures_util::future::select(settled, clock.sleep(SETTLING_MAX)).await;
         let _owed = self.pool.settle().await;
         done
     }
@@ -271,18 +272,34 @@ impl Ways {
             Arc::new(Delayed::new(faulty.clone(), self.network.clone()))
         };
         let ways: Vec<_> = self.faulty.iter().map(way).collect();
-        let records = &self.several.config.stores;
-        let named = records
-            .iter()
-            .zip(&ways)
-            .map(|(record, store)| NamedStore { name: record.name.clone(), store: store.clone() });
-        let membership = Arc::new(ConstantMembership::new(Group::new(named.collect())));
+        let config = &self.several.config;
         let means = Means { clock: clock.clone(), random };
-        let log = Arc::new(SlotCommitLog::over(membership, means, genesis.clone()));
-        let stores = records.iter().zip(ways).map(|(record, store)| (record.id, store)).collect();
-        let pool = Pool::new(&self.several.config, stores, clock, PoolOptions::default());
-        Opened { log, pool }
+        let log = SlotCommitLog::over(membership(config, &ways), means, genesis.clone());
+        Opened { log: Arc::new(log), pool: pool(config, ways, clock) }
     }
+}
+
+/// Lets all stores of a pool agree on every slot, reached by these ways.
+pub(crate) fn membership(
+    config: &PoolConfig,
+    ways: &[Arc<dyn ObjectStore>],
+) -> Arc<ConstantMembership> {
+    let named = config
+        .stores
+        .iter()
+        .zip(ways)
+        .map(|(record, store)| NamedStore { name: record.name.clone(), store: store.clone() });
+    Arc::new(ConstantMembership::new(Group::new(named.collect())))
+}
+
+/// Joins the stores of a pool, reached by these ways.
+pub(crate) fn pool(
+    config: &PoolConfig,
+    ways: Vec<Arc<dyn ObjectStore>>,
+    clock: Arc<dyn Clock>,
+) -> Pool {
+    let stores = config.stores.iter().zip(ways).map(|(record, store)| (record.id, store));
+    Pool::new(config, stores.collect(), clock, PoolOptions::default())
 }
 
 impl Several {
@@ -295,11 +312,9 @@ impl Several {
         means: Means,
         genesis: &Genesis,
     ) -> Result<(), commit_log::CommitLogError> {
-        let named = self.stores.iter().enumerate().map(|(number, store)| NamedStore {
-            name: format!("store {number}"),
-            store: Arc::new(store.clone()),
-        });
-        let membership = Arc::new(ConstantMembership::new(Group::new(named.collect())));
+        let store = |store: &TroubledStore| Arc::new(store.clone()) as Arc<dyn ObjectStore>;
+        let stores: Vec<_> = self.stores.iter().map(store).collect();
+        let membership = membership(&self.config, &stores);
         let log = SlotCommitLog::create_over(membership, means, genesis.clone()).await?;
         log.settle().await;
         Ok(())

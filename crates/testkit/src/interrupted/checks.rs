@@ -11,6 +11,7 @@ use storage::pool::{Pool, block};
 
 use super::fate::Fate;
 use super::{Files, Machine, Place, sync};
+use crate::several;
 
 /// How often a repair looks again.
 const LOOKS_MAX: usize = 3;
@@ -90,16 +91,7 @@ async fn look(pool: &Pool, expected: &BTreeSet<ObjectKey>) -> Result<(Vec<Findin
 
 /// Returns how many pieces the stores lack of what the log needs, which can be had all the same.
 pub(super) async fn lacking(place: &mut Place) -> Result<usize, String> {
-    let (mut tree, mut needed) = (Tree::default(), BTreeSet::new());
-    for entry in entries(place).await? {
-        let Ok(folded) = fold(&mut tree, &entry, &PlainOpener);
-        if !folded.is_fenced {
-            needed.extend(entry.commit.packs.iter().map(|pack| ObjectKey::pack(pack.id)));
-        }
-        for pack in folded.fence.iter().flat_map(|fence| &fence.condemned) {
-            needed.remove(&ObjectKey::pack(*pack));
-        }
-    }
+    let needed = several::needed_packs(&entries(place).await?, &PlainOpener);
     let opened = place.open(&Fate::new(None), None).await.map_err(failed("the stores"))?;
     Ok(look(&opened.pool, &needed).await?.0.len())
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use model::fold::fold;
-use model::{Entry, Tree};
+use model::{Entry, Opener, Tree};
 use storage::ObjectKey;
 use storage::pool::Pool;
 use storage::pool::repair::{CarryOut, CheckOptions, Depth, Finding, Problem};
@@ -24,7 +24,7 @@ pub async fn check_stores(world: Rc<World>) {
         Ok(entries) => entries,
         Err(error) => return world.violation(format!("the log cannot be read: {error}")),
     };
-    let expected = needed(&world, &entries);
+    let expected = needed_packs(&entries, &world.common.keys());
     for key in &expected {
         if !several.can_restore(key) {
             world.violation(format!("I-61: {key} cannot be had from all stores together"));
@@ -49,10 +49,10 @@ pub async fn check_stores(world: Rc<World>) {
 }
 
 /// Returns the packs that the log names and that no cleanup has condemned.
-fn needed(world: &World, entries: &[Entry]) -> BTreeSet<ObjectKey> {
-    let (mut tree, keys, mut needed) = (Tree::default(), world.common.keys(), BTreeSet::new());
+pub(crate) fn needed_packs(entries: &[Entry], opener: &dyn Opener) -> BTreeSet<ObjectKey> {
+    let (mut tree, mut needed) = (Tree::default(), BTreeSet::new());
     for entry in entries {
-        let Ok(folded) = fold(&mut tree, entry, &keys);
+        let Ok(folded) = fold(&mut tree, entry, opener);
         if !folded.is_fenced {
             needed.extend(entry.commit.packs.iter().map(|pack| ObjectKey::pack(pack.id)));
         }
