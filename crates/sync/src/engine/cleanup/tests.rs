@@ -5,7 +5,7 @@
 use std::path::Path;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -14,13 +14,12 @@ use commit_log::{CommitLog, CommitLogError, EntryStream};
 use futures_util::FutureExt;
 use model::checkpoint::Checkpoint;
 use model::{
-    Clock, Commit, DeviceId, Entry, Genesis, Head, Name, Random, RelativePath, Timestamp,
-    VersionPolicy,
+    Clock, Commit, DeviceId, Entry, Genesis, Head, Name, RelativePath, Timestamp, VersionPolicy,
 };
 use tempfile::TempDir;
 
 use super::*;
-use crate::engine::fixture::engine;
+use crate::engine::fixture::{Counting, engine};
 use crate::engine::{At, SyncReport};
 use crate::scan::Scope;
 use crate::state::State;
@@ -42,20 +41,6 @@ impl Clock for Wound {
 
     fn sleep(&self, _: Duration) -> Pin<Box<dyn Future<Output = ()> + Send>> {
         Box::pin(std::future::ready(()))
-    }
-}
-
-/// Dice that never fall the same twice.
-#[derive(Debug, Default)]
-struct Counting(AtomicU8);
-
-impl Random for Counting {
-    fn fill(&self, bytes: &mut [u8]) {
-        let number = self.0.fetch_add(1, Ordering::Relaxed);
-        bytes.fill(number);
-        if let Some(first) = bytes.first_mut() {
-            *first = number.wrapping_mul(37);
-        }
     }
 }
 
