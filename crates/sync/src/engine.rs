@@ -215,7 +215,7 @@ pub struct Engine {
     /// What reads the stores while a watch has nothing else to do.
     scrubber: Option<Scrubber>,
     /// What finds out when a cleanup is due.
-    lookout: Option<cleanup::Lookout>,
+    cleanup_lookout: Option<cleanup::CleanupLookout>,
     #[cfg(feature = "testing")]
     sabotage: Option<Sabotage>,
 }
@@ -282,7 +282,7 @@ impl Engine {
             looked: None,
             pool_version: None,
             scrubber: None,
-            lookout: None,
+            cleanup_lookout: None,
             #[cfg(feature = "testing")]
             sabotage: None,
         })

@@ -29,7 +29,7 @@ mod repack;
 mod survey;
 
 pub use automatic::AutomaticCleanup;
-pub(super) use automatic::Lookout;
+pub(super) use automatic::CleanupLookout;
 pub(super) use dropped::Dropped;
 pub use dropped::DroppedBy;
 use repack::Verified;

@@ -65,7 +65,7 @@ impl AutomaticCleanup {
 
 /// What an engine does about cleanups while it keeps watch.
 #[derive(Debug)]
-pub(in crate::engine) struct Lookout {
+pub(in crate::engine) struct CleanupLookout {
     options: AutomaticCleanup,
     next: Duration,
 }
@@ -76,13 +76,13 @@ impl Engine {
     pub fn look_out_for_cleanups(&mut self, options: AutomaticCleanup, not_before: Duration) {
         let moment = options.moment_of(&self.options.device);
         let next = not_before.max(self.environment.clock.elapsed() + moment);
-        self.lookout = Some(Lookout { options, next });
+        self.cleanup_lookout = Some(CleanupLookout { options, next });
     }
 
     /// Tells that a cleanup is due, if it is.
     pub(in crate::engine) fn tell_whether_cleanup_is_due(&mut self) -> Result<()> {
         let now = self.environment.clock.elapsed();
-        let Some(lookout) = self.lookout.as_mut().filter(|it| it.next <= now) else {
+        let Some(lookout) = self.cleanup_lookout.as_mut().filter(|it| it.next <= now) else {
             return Ok(());
         };
         let options = lookout.options;
@@ -115,9 +115,8 @@ impl Engine {
         self.state.set_fact(LOOKED, &now_s.to_le_bytes())
     }
 
-    /// Cleans up if it is worth it, by the time of the log and by the policy that somebody has set for the workspace; every version
-    /// is kept where nobody has. May be cut off anywhere; then it is
-    /// due again.
+    /// Cleans up if it is worth it, by the time of the log and by the policy that somebody has set for the workspace; every
+    /// version is kept where nobody has. May be cut off anywhere; then it is due again.
     ///
     /// # Errors
     /// As [`Self::cleanup`].
