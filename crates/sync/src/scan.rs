@@ -515,14 +515,19 @@ impl Scanner<'_> {
         self.found.problems.push(Problem { path: path.clone(), name, kind });
     }
 
+    /// Takes the directories out of what has arrived.
+    fn take_arrived_directories(&mut self) -> Vec<Arrival> {
+        let is_directory = |arrival: &Arrival| arrival.stat.kind == FileKind::Directory;
+        let arrivals = std::mem::take(&mut self.arrivals).into_iter();
+        let (directories, others) = arrivals.partition(is_directory);
+        self.arrivals = others;
+        directories
+    }
+
     /// Gives arrived directories the identity of missing ones with their inode, and walks them.
     fn match_directories(&mut self) -> Result<bool> {
-        let (directories, files): (Vec<_>, Vec<_>) = std::mem::take(&mut self.arrivals)
-            .into_iter()
-            .partition(|arrival| arrival.stat.kind == FileKind::Directory);
-        self.arrivals = files;
         let mut progress = false;
-        for arrival in directories {
+        for arrival in self.take_arrived_directories() {
             let matched = self.by_inode.get(&(arrival.stat.inode, FileKind::Directory)).copied();
             match matched.filter(|node| self.missing.contains_key(node)) {
                 // A run that was cut off may have made it, of an inode that a user had just set free.
@@ -599,10 +604,7 @@ impl Scanner<'_> {
 
     /// Takes arrived directories that are nobody's as their namesakes or as new, and walks them.
     fn admit_directories(&mut self) -> Result<bool> {
-        let (directories, files): (Vec<_>, Vec<_>) = std::mem::take(&mut self.arrivals)
-            .into_iter()
-            .partition(|arrival| arrival.stat.kind == FileKind::Directory);
-        self.arrivals = files;
+        let directories = self.take_arrived_directories();
         let progress = !directories.is_empty();
         for arrival in directories {
             let namesake = self.missing_namesake(&arrival)?;
