@@ -1,9 +1,10 @@
 //! Reads everything that is stored, a little at a time, and mends what is wrong, before somebody needs it; and fills up, once a
 //! day, what lists show to be missing.
 //!
-//! *Goals*: every piece in every store is read once in a period, and no more of it in a day than its share; a store that lost
-//! or never got what it should have gets it within a day; the rate has a limit; a stop loses nothing but the step under way. *Non-goals*: finding what the log does not name. *Invariants*: the
-//! place up to which was read moves on only after everything before it was judged; clocks that jump cost at most a day's share.
+//! *Goals*: every piece in every store is read once in a period, and no more of it in a day than its share; a store that
+//! lost or never got what it should have gets it within a day; the rate has a limit; a stop loses nothing but the step
+//! under way. *Non-goals*: finding what the log does not name. *Invariants*: the place up to which was read moves on only
+//! after everything before it was judged; clocks that jump cost at most a day's share.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -154,14 +155,16 @@ pub struct Scrubber {
     running: Option<BoxFuture<'static, ScrubWake>>,
     /// When the next step is due.
     due: Duration,
-    /// How long after the start, or when, what stores lack is filled up.
+    /// When what stores lack is filled up.
     fill: Fill,
 }
 
 /// When what stores lack is filled up.
 #[derive(Debug, Clone, Copy)]
 enum Fill {
+    /// So long after the start: a scrubber that nobody has asked yet knows no time.
     After(Duration),
+    /// At this time of the clock.
     At(Duration),
 }
 
@@ -221,6 +224,7 @@ impl Scrubber {
         true
     }
 
+    /// Returns when what stores lack is to be filled up. The start, from which that counts, is when this is asked first.
     fn fill_due(&mut self, now: Duration) -> Duration {
         let due = match self.fill {
             Fill::After(wait) => now + wait,
