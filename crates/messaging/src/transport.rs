@@ -88,6 +88,17 @@ pub struct Abilities {
 /// What comes out of a [`Source`].
 pub type Incoming = BoxStream<'static, Notice>;
 
+/// Gives out what a task sends that receives; ends with it.
+#[cfg(any(feature = "amqp", feature = "nats", feature = "websocket"))]
+pub(crate) fn incoming(receiver: tokio::sync::mpsc::Receiver<Notice>) -> Incoming {
+    use futures_util::stream::{StreamExt, unfold};
+    let stream = unfold(receiver, |mut receiver| async move {
+        let notice = receiver.recv().await?;
+        Some((notice, receiver))
+    });
+    stream.boxed()
+}
+
 /// One thing that comes.
 #[derive(Debug)]
 pub enum Notice {

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use futures_util::StreamExt;
-use futures_util::stream::unfold;
 use lapin::options::{
     BasicAckOptions, BasicConsumeOptions, BasicNackOptions, BasicQosOptions, BasicRejectOptions,
     ExchangeDeclareOptions, QueueBindOptions, QueueDeclareOptions,
@@ -18,7 +17,9 @@ use super::link::{Link, PAUSES, Session};
 use super::{CASTS, EVENTS, MULTI, calls_queue, casts_queue, dead_queue};
 use crate::error::MessagingError;
 use crate::names::{InstanceId, Name};
-use crate::transport::{DEAD_LETTERS_MAX, Delivery, Incoming, Notice, Settlement, Source, Verdict};
+use crate::transport::{
+    DEAD_LETTERS_MAX, Delivery, Incoming, Notice, Settlement, Source, Verdict, incoming,
+};
 
 /// How often the broker itself delivers a cast at most; services allow less.
 const DELIVERIES_MAX: i32 = 50;
@@ -54,11 +55,7 @@ pub(super) async fn receive(
     tokio::spawn(pump.run(ready));
     let ended = || link.unreachable("the runtime ends");
     is_ready.await.map_err(|_| ended())??;
-    let stream = unfold(receiver, |mut receiver| async move {
-        let notice = receiver.recv().await?;
-        Some((notice, receiver))
-    });
-    Ok(stream.boxed())
+    Ok(incoming(receiver))
 }
 
 struct Pump {

@@ -4,13 +4,12 @@ use std::sync::Arc;
 
 use async_nats::{Message, Subscriber};
 use futures_util::StreamExt;
-use futures_util::stream::unfold;
 use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TrySendError;
 
 use super::{Link, NO_ROOM, TAKEN, calls_subject, multi_subject, reply_subject, topic_subject};
 use crate::error::MessagingError;
-use crate::transport::{Delivery, Incoming, Notice, Source};
+use crate::transport::{Delivery, Incoming, Notice, Source, incoming};
 
 pub(super) async fn receive(
     link: &Arc<Link>,
@@ -52,11 +51,7 @@ pub(super) async fn receive(
         has_lost: false,
     };
     tokio::spawn(pump.run(subscriber));
-    let stream = unfold(receiver, |mut receiver| async move {
-        let notice = receiver.recv().await?;
-        Some((notice, receiver))
-    });
-    Ok(stream.boxed())
+    Ok(incoming(receiver))
 }
 
 struct Pump {

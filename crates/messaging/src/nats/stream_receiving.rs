@@ -10,13 +10,14 @@ use async_nats::jetstream::stream::{Config, DiscardPolicy, RetentionPolicy, Stor
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures_util::StreamExt;
-use futures_util::stream::unfold;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 
 use super::{Link, PAUSES, casts_subject, dead_subject};
 use crate::error::MessagingError;
 use crate::names::Name;
-use crate::transport::{DEAD_LETTERS_MAX, Delivery, Incoming, Notice, Settlement, Source, Verdict};
+use crate::transport::{
+    DEAD_LETTERS_MAX, Delivery, Incoming, Notice, Settlement, Source, Verdict, incoming,
+};
 
 /// After what silence of its receiver a message is given to another. Longer than the pause between signs of progress.
 const ACKNOWLEDGE_WITHIN: Duration = Duration::from_secs(10);
@@ -46,11 +47,7 @@ pub(super) async fn receive(
     };
     tokio::spawn(pump.run(ready));
     is_ready.await.map_err(|_| link.unreachable("the runtime ends"))??;
-    let stream = unfold(receiver, |mut receiver| async move {
-        let notice = receiver.recv().await?;
-        Some((notice, receiver))
-    });
-    Ok(stream.boxed())
+    Ok(incoming(receiver))
 }
 
 struct Pump {

@@ -7,8 +7,6 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use futures_util::StreamExt;
-use futures_util::stream::unfold;
 use model::{Clock, Random};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
@@ -18,7 +16,7 @@ use super::frames::{Up, Way, encode};
 use crate::error::MessagingError;
 use crate::names::Name;
 use crate::pauses::Pauses;
-use crate::transport::{Abilities, Incoming, Notice, Parcel, Route, Source, Transport};
+use crate::transport::{Abilities, Incoming, Notice, Parcel, Route, Source, Transport, incoming};
 
 mod socket;
 
@@ -179,10 +177,6 @@ impl Transport for WebSocketTransport {
                 return Err(MessagingError::Unsupported { transport, what: "serve from a device" });
             }
         }
-        let stream = unfold(receiver, |mut receiver| async move {
-            let notice = receiver.recv().await?;
-            Some((notice, receiver))
-        });
-        Ok(stream.boxed())
+        Ok(incoming(receiver))
     }
 }
