@@ -10,7 +10,7 @@ mod retry;
 mod scoped;
 mod timed;
 
-pub use gate::{Gate, Operation};
+pub use gate::{Answer, Gate, Operation};
 pub use lazy::Lazy;
 pub use marked::Marked;
 pub use paced::{Paced, Paces};

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use model::{Clock, StoreId, Timestamp};
 use parking_lot::Mutex;
-use storage::layers::{Gate, Operation};
+use storage::layers::{Answer, Gate, Operation};
 use storage::{ObjectKey, ObjectStore, Result, StorageError};
 
 /// How long what a store says is believed after it was seen to be itself. A computer that was asleep asks again: both times count.
@@ -73,7 +73,7 @@ impl Gate for Identified {
         &self,
         operation: Operation,
         _: usize,
-        answer: impl Future<Output = Result<A>> + Send,
+        answer: impl Answer<A>,
     ) -> Result<A> {
         match operation {
             // What was written before counts or not already. Of a look nothing is believed but that there may be news.

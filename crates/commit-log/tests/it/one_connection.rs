@@ -6,7 +6,7 @@ use std::time::Duration;
 use commit_log::serverless::group::{ConstantMembership, Group};
 use commit_log::serverless::slot_log::Means;
 use commit_log::{CommitLog, SlotCommitLog};
-use storage::layers::{Gate, Operation};
+use storage::layers::{Answer, Gate, Operation};
 use storage::{ObjectKey, ObjectStore, Result};
 use tokio::sync::Semaphore;
 
@@ -26,12 +26,7 @@ impl Gate for OneConnection {
         &*self.store
     }
 
-    async fn pass<A: Send>(
-        &self,
-        _: Operation,
-        _: usize,
-        answer: impl Future<Output = Result<A>> + Send,
-    ) -> Result<A> {
+    async fn pass<A: Send>(&self, _: Operation, _: usize, answer: impl Answer<A>) -> Result<A> {
         let _connection = self.connection.acquire().await.expect("it is never closed");
         tokio::time::sleep(self.takes).await;
         answer.await

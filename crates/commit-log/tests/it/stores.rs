@@ -11,7 +11,7 @@ use commit_log::serverless::group::NamedStore;
 use model::{Clock, Random, Timestamp};
 use parking_lot::Mutex;
 use storage::faulty::{Call, Fault, Faulty};
-use storage::layers::{Gate, Operation};
+use storage::layers::{Answer, Gate, Operation};
 use storage::{ObjectEntry, ObjectKey, ObjectStore, PutMode, PutOutcome, Result};
 
 /// The time of a tokio runtime, which jumps when everybody waits.
@@ -115,12 +115,7 @@ impl Gate for Troubled {
         &self.store
     }
 
-    async fn pass<A: Send>(
-        &self,
-        _: Operation,
-        _: usize,
-        answer: impl Future<Output = Result<A>> + Send,
-    ) -> Result<A> {
+    async fn pass<A: Send>(&self, _: Operation, _: usize, answer: impl Answer<A>) -> Result<A> {
         match self.trouble {
             Trouble::Silent => std::future::pending().await,
             Trouble::Slow(duration) => tokio::time::sleep(duration).await,
@@ -166,7 +161,7 @@ impl Gate for Counting {
         &self,
         operation: Operation,
         _: usize,
-        answer: impl Future<Output = Result<A>> + Send,
+        answer: impl Answer<A>,
     ) -> Result<A> {
         match operation {
             Operation::Put | Operation::PutDeferred => self.puts.fetch_add(1, Ordering::Relaxed),

@@ -36,6 +36,11 @@ pub enum Operation {
     Mend,
 }
 
+/// What a store answers to one call, once somebody awaits it.
+pub trait Answer<A>: Future<Output = Result<A>> + Send {}
+
+impl<A, F: Future<Output = Result<A>> + Send> Answer<A> for F {}
+
 /// A way into a store through which every call goes; whoever has one is an [`ObjectStore`].
 ///
 /// It sees which method is called, and may do something before and after, wait, drop the call or fail in its place. It does
@@ -49,8 +54,8 @@ pub trait Gate: Send + Sync + fmt::Debug {
         &self,
         operation: Operation,
         sent: usize,
-        answer: impl Future<Output = Result<A>> + Send,
-    ) -> impl Future<Output = Result<A>> + Send;
+        answer: impl Answer<A>,
+    ) -> impl Answer<A>;
 }
 
 #[async_trait]

@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use crate::error::{Result, StorageError};
-use crate::layers::{Gate, Operation};
+use crate::layers::{Answer, Gate, Operation};
 use crate::object_store::ObjectStore;
 
 /// How fast a store is asked.
@@ -148,12 +148,7 @@ impl Gate for Paced {
         &*self.store
     }
 
-    async fn pass<A: Send>(
-        &self,
-        _: Operation,
-        _: usize,
-        answer: impl Future<Output = Result<A>> + Send,
-    ) -> Result<A> {
+    async fn pass<A: Send>(&self, _: Operation, _: usize, answer: impl Answer<A>) -> Result<A> {
         let entered = self.enter().await?;
         let answer = answer.await;
         self.learn(&entered, &answer);

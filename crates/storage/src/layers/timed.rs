@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::error::{Result, StorageError};
-use crate::layers::{Gate, Operation};
+use crate::layers::{Answer, Gate, Operation};
 use crate::object_store::ObjectStore;
 
 /// A store whose calls are given up after a while. What was given up may still happen.
@@ -69,7 +69,7 @@ impl Gate for Timed {
         &self,
         operation: Operation,
         sent: usize,
-        answer: impl Future<Output = Result<A>> + Send,
+        answer: impl Answer<A>,
     ) -> Result<A> {
         // Without a runtime there are no timers: a simulation has its own time, and its stores always answer.
         if tokio::runtime::Handle::try_current().is_err() {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use parking_lot::Mutex;
 use storage::faulty::{Call, Fault, Faulty, Operation};
-use storage::layers::{Gate, Lazy, Marked, Retrying, Scoped, Timed, Waiting};
+use storage::layers::{Answer, Gate, Lazy, Marked, Retrying, Scoped, Timed, Waiting};
 use storage::{ObjectKey, ObjectStore, Opening, PutMode, PutOutcome, Result, StorageError};
 
 use crate::support::{key, memory};
@@ -201,12 +201,7 @@ async fn a_call_that_gets_no_answer_is_given_up() {
             &*self.0
         }
 
-        async fn pass<A: Send>(
-            &self,
-            _: Operation,
-            _: usize,
-            _: impl Future<Output = Result<A>> + Send,
-        ) -> Result<A> {
+        async fn pass<A: Send>(&self, _: Operation, _: usize, _: impl Answer<A>) -> Result<A> {
             std::future::pending().await
         }
     }

@@ -10,7 +10,7 @@ use model::Timestamp;
 use model::environment::Clock;
 use parking_lot::Mutex;
 use storage::conformance;
-use storage::layers::{Gate, Operation, Paced, Paces, Retrying, Waiting};
+use storage::layers::{Answer, Gate, Operation, Paced, Paces, Retrying, Waiting};
 use storage::{ObjectKey, ObjectStore, PutMode, PutOutcome, Result, StorageError};
 use tokio::time::Instant;
 
@@ -79,12 +79,7 @@ impl Gate for Service {
         &*self.below
     }
 
-    async fn pass<A: Send>(
-        &self,
-        _: Operation,
-        _: usize,
-        answer: impl Future<Output = Result<A>> + Send,
-    ) -> Result<A> {
+    async fn pass<A: Send>(&self, _: Operation, _: usize, answer: impl Answer<A>) -> Result<A> {
         let is_too_much = {
             let mut state = self.state.lock();
             state.calls += 1;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use futures_util::future::{Either, pending, select};
-use storage::layers::{Gate, Operation};
+use storage::layers::{Answer, Gate, Operation};
 use storage::{ObjectStore, Result};
 use tokio::sync::watch;
 
@@ -41,12 +41,7 @@ impl Gate for Hanging {
         &*self.store
     }
 
-    async fn pass<A: Send>(
-        &self,
-        _: Operation,
-        _: usize,
-        answer: impl Future<Output = Result<A>> + Send,
-    ) -> Result<A> {
+    async fn pass<A: Send>(&self, _: Operation, _: usize, answer: impl Answer<A>) -> Result<A> {
         let mut hangs = self.hangs.clone();
         let hung = std::pin::pin!(async { drop(hangs.wait_for(|hangs| *hangs).await) });
         match select(hung, std::pin::pin!(answer)).await {

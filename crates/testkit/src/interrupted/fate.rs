@@ -4,7 +4,7 @@ use std::future::pending;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use storage::layers::{Gate, Operation};
+use storage::layers::{Answer, Gate, Operation};
 use storage::{ObjectStore, Result, StorageError};
 use tokio::sync::watch;
 
@@ -97,12 +97,7 @@ impl Gate for Mortal {
         &self.store
     }
 
-    async fn pass<A: Send>(
-        &self,
-        _: Operation,
-        _: usize,
-        answer: impl Future<Output = Result<A>> + Send,
-    ) -> Result<A> {
+    async fn pass<A: Send>(&self, _: Operation, _: usize, answer: impl Answer<A>) -> Result<A> {
         if self.is_gone {
             let (store, detail) = (self.describe(), "it is gone".to_owned());
             return Err(StorageError::NotReachable { store, detail });

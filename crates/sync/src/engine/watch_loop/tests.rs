@@ -17,7 +17,7 @@ use futures_util::stream::{once, unfold};
 use model::{Clock, DeviceId, StoreId};
 use parking_lot::Mutex;
 use storage::file_store::Opening;
-use storage::layers::{Gate, Marked, Operation};
+use storage::layers::{Answer, Gate, Marked, Operation};
 use storage::{ContentStore, ObjectKey, ObjectStore, PutMode};
 
 use super::*;
@@ -43,7 +43,7 @@ impl Gate for Counted {
         &self,
         operation: Operation,
         _: usize,
-        answer: impl Future<Output = storage::Result<A>> + Send,
+        answer: impl Answer<A>,
     ) -> storage::Result<A> {
         *self.calls.lock().entry(operation).or_default() += 1;
         answer.await
@@ -154,7 +154,7 @@ impl Gate for OneByOne {
         &self,
         _: Operation,
         _: usize,
-        answer: impl Future<Output = storage::Result<A>> + Send,
+        answer: impl Answer<A>,
     ) -> storage::Result<A> {
         let _turn = self.turn.lock().await;
         tokio::time::sleep(Duration::from_millis(300)).await;
