@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use content::check_hint;
 use futures_util::future::join_all;
-use model::codec::decode_message;
+use model::codec::{DecodeError, decode_message};
 use model::{DeviceId, Genesis, PoolHint, StoreRecord};
 use serde_json::json;
 use storage::object_store::list_all;
@@ -52,7 +52,7 @@ pub(crate) struct Said {
 /// Asks a store which stores the workspace has.
 ///
 /// # Errors
-/// Those of the store.
+/// [`Code::Newer`]; those of the store.
 pub(crate) async fn ask(inside: &dyn ObjectStore, genesis: &Genesis) -> Result<Said> {
     let mut listed = list_all(inside, ObjectKey::POOL).await?;
     listed.sort_by(|one, other| other.key.cmp(&one.key));
@@ -89,6 +89,13 @@ async fn read(
         return Ok(Err("what it lists is not there".to_owned()));
     };
     Ok(match decode_message::<PoolHint>(&bytes) {
+        // That is no lie, and nothing to be written anew by this version.
+        Err(error @ DecodeError::NewerVersion { .. }) => {
+            let headline = "which stores there are was written by a newer version of Syncline";
+            return Err(CommandError::new(Code::Newer, headline)
+                .cause(error)
+                .state("nothing was changed"));
+        }
         Err(error) => Err(format!("what it says is damaged: {error}")),
         Ok(hint) => match check_hint(genesis, version, &hint) {
             Err(_) if hint.seal.is_none() => Err("nobody has signed what it says".to_owned()),

@@ -180,7 +180,7 @@ pub(crate) async fn find_workspace(
         });
     };
     let mut reached = Vec::new();
-    let (mut said, mut failure) = (Vec::new(), None);
+    let (mut said, mut failures) = (Vec::new(), Vec::new());
     for (backend, store) in backends {
         let inside = workspace_store(store.clone(), genesis.workspace());
         // A store that is away now is as good as one that was not named.
@@ -188,16 +188,20 @@ pub(crate) async fn find_workspace(
         reached.push((backend, identity));
         match hints::ask(&*inside, &genesis).await {
             Ok(answer) => said.push((backend.name.clone(), answer)),
-            Err(error) => failure = Some(error),
+            Err(error) => failures.push((&backend.name, error)),
         }
     }
-    if let (Some(failure), []) = (failure, &said[..]) {
+    if said.is_empty()
+        && let Some((_, failure)) = failures.pop()
+    {
         return Err(failure);
     }
     let mut led = hints::weigh(&genesis, &said)?;
     let (version, pool, since) = (led.version, led.hint.pool.clone(), led.hint.since);
     let Recognised { addresses, named, impostors } = recognise(&pool, &reached);
     led.doubts.extend(impostors);
+    let failure = |(name, error): (&String, CommandError)| format!("'{name}': {}", error.headline);
+    led.doubts.extend(failures.into_iter().map(failure));
     let place = StoredPlace { addresses, version, since, ..StoredPlace::first(pool) };
     Ok(Found { genesis, place, named, led })
 }

@@ -122,6 +122,16 @@ fn a_store_is_believed_as_far_as_its_hints_are_signed_for_their_version() {
 }
 
 #[test]
+fn a_hint_of_a_newer_version_is_no_lie() {
+    let (genesis, keys) = sealed("letters");
+    let store = storage::open("memory:hints/newer").unwrap();
+    let mut bytes = encode_message(&keys.sign_hint(2, hint("file:/true")).unwrap());
+    bytes[1] = 200;
+    run(store.put(&ObjectKey::pool(2), Bytes::from(bytes), PutMode::Overwrite)).unwrap();
+    assert_eq!(run(ask(&*store, &genesis)).unwrap_err().code, Code::Newer);
+}
+
+#[test]
 fn a_longest_hint_fits() {
     let (_, keys) = sealed("letters");
     let longest = |number: usize| StoreRecord {
