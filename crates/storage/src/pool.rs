@@ -14,7 +14,7 @@
 //! * **Nothing is deleted to tidy up** but by [`repair`], and there only what lies verified in all its homes.
 //!
 //! Reading order: [`block`] (the format), [`piece`] (what should be where), `member` (how well a store answers), `pulse`
-//! (whether it hangs), `ask` (hedged questions), `write`, `deferred`, `read`, `mend`, `listing`, then [`repair`]. The specification is
+//! (whether it hangs), `ask` (hedged questions), `turns` (who is written first), `write`, `relief` (where there is room), `deferred`, `read`, `mend`, `listing`, then [`repair`]. The specification is
 //! `docs/design/placement.md`.
 
 pub mod block;
@@ -32,6 +32,8 @@ mod mend;
 mod pulse;
 mod read;
 mod read_range;
+mod relief;
+mod turns;
 mod write;
 
 use std::collections::BTreeMap;
@@ -48,6 +50,7 @@ use model::Clock;
 use model::ids::StoreId;
 use model::pool::{PoolConfig, Redundancy};
 use parking_lot::Mutex;
+use tokio::sync::{Notify, Semaphore};
 
 use crate::error::{Result, StorageError};
 use crate::key::ObjectKey;
@@ -61,6 +64,7 @@ use deferred::Deferred;
 use known::KnownBlocks;
 use member::{Direction, Member};
 use pulse::SUSPICION;
+use turns::Traffic;
 
 /// How long a store that has just failed may take for an answer.
 const TIME_LIMIT_IN_TROUBLE: Duration = Duration::from_secs(3);
@@ -130,6 +134,11 @@ pub(crate) struct Shared {
     options: PoolOptions,
     backlog: Arc<Backlog>,
     deferred: Mutex<Deferred>,
+    traffic: Traffic,
+    /// Room for deferred writes that are answered early.
+    early: Arc<Semaphore>,
+    /// Tells the writes that something has ended.
+    news: Arc<Notify>,
     known: Mutex<KnownBlocks>,
     /// How large the objects are that were read lately, in bytes.
     typical_size: AtomicU64,
@@ -153,13 +162,14 @@ impl Pool {
         clock: Arc<dyn Clock>,
         options: PoolOptions,
     ) -> Self {
+        let traffic = Traffic::new(Arc::clone(&clock));
         let members = config.stores.iter().map(|record| {
             let store = stores
                 .remove(&record.id)
                 .unwrap_or_else(|| Arc::new(AbsentStore::new(record.name.clone())));
-            Member::new(record.id, record.name.clone(), store)
+            Member::new(record.id, record.name.clone(), store, traffic.clone())
         });
-        let members = members.collect();
+        let members: Vec<Member> = members.collect();
         let shared = Arc::new_cyclic(|this| Shared {
             this: this.clone(),
             redundancy: config.redundancy,
@@ -169,6 +179,9 @@ impl Pool {
             options,
             backlog: Arc::default(),
             deferred: Mutex::default(),
+            traffic,
+            early: deferred::early_room(),
+            news: Arc::default(),
             known: Mutex::default(),
             typical_size: AtomicU64::new(read::SIZE_AT_FIRST),
         });

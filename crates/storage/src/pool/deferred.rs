@@ -9,7 +9,7 @@ use futures_util::future::{BoxFuture, Either, select};
 use futures_util::stream::FuturesUnordered;
 use futures_util::{StreamExt, stream};
 use parking_lot::Mutex;
-use tokio::sync::oneshot;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 use crate::error::{Result, StorageError};
 use crate::key::ObjectKey;
@@ -27,11 +27,31 @@ const SYNC_PATIENCE: Duration = Duration::from_secs(2);
 /// How many objects that are short after a sync are written at once.
 const RESTORES_AT_ONCE: usize = 8;
 
+/// How many bytes may be on their way of writes that were answered before enough stores had taken them.
+const EARLY_MAX: usize = 32 << 20;
+
 /// An object on its way to durability.
 #[derive(Debug)]
 pub(crate) struct DeferredObject {
     key: ObjectKey,
     taken: Mutex<BTreeSet<Placed>>,
+    /// Closed as soon as enough stores have taken it, or no more will.
+    open: Semaphore,
+}
+
+/// Says that a write has given its object to enough stores, or to all it could, when it is dropped.
+#[derive(Debug)]
+pub(crate) struct EndWrite(pub(crate) Arc<DeferredObject>);
+
+impl Drop for EndWrite {
+    fn drop(&mut self) {
+        self.0.open.close();
+    }
+}
+
+/// Returns the room for writes that are answered early, in KiB.
+pub(crate) fn early_room() -> Arc<Semaphore> {
+    Arc::new(Semaphore::new(EARLY_MAX >> 10))
 }
 
 /// What was deferred since the last sync.
@@ -52,7 +72,8 @@ impl Shared {
         if self.deferred.lock().is_poisoned {
             return Err(self.not_durable());
         }
-        let object = Arc::new(DeferredObject { key: key.clone(), taken: Mutex::default() });
+        let (taken, open) = (Mutex::default(), Semaphore::new(0));
+        let object = Arc::new(DeferredObject { key: key.clone(), taken, open });
         self.write(key, bytes, Way::Defer(Arc::clone(&object))).await?;
         self.deferred.lock().objects.push(object);
         Ok(())
@@ -64,14 +85,35 @@ impl Shared {
         deferred.unsynced.entry(member).or_default().insert(object.key.clone());
     }
 
+    /// Returns room for a write of so many bytes that is answered before enough stores have taken them, if there is any. Without a
+    /// runtime it would not go on by itself.
+    pub(crate) fn early_room(&self, bytes: usize) -> Option<OwnedSemaphorePermit> {
+        tokio::runtime::Handle::try_current().ok()?;
+        let kilobytes = u32::try_from(bytes.div_ceil(1 << 10)).ok()?;
+        Arc::clone(&self.early).try_acquire_many_owned(kilobytes).ok()
+    }
+
+    /// Waits until enough stores have taken what was deferred before.
+    async fn all_taken(&self) {
+        let objects = self.deferred.lock().objects.clone();
+        for object in objects {
+            // It is closed in the end, and has no permits.
+            let _closed = object.open.acquire().await;
+        }
+    }
+
     /// Makes enough of every deferred object durable; the stores that are not needed for that go on in the background.
     pub(crate) async fn sync(self: &Arc<Self>) -> Result<()> {
+        self.all_taken().await;
         let (objects, unsynced) = {
             let mut deferred = self.deferred.lock();
             if deferred.is_poisoned {
                 return Err(self.not_durable());
             }
-            (std::mem::take(&mut deferred.objects), std::mem::take(&mut deferred.unsynced))
+            // What is still on its way was deferred after this call.
+            let is_taken = |object: &mut Arc<DeferredObject>| object.open.is_closed();
+            let objects: Vec<_> = deferred.objects.extract_if(.., is_taken).collect();
+            (objects, std::mem::take(&mut deferred.unsynced))
         };
         // What a store takes from now on is for the next sync.
         let objects: Vec<Taken> = objects

@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use model::ids::StoreId;
 use parking_lot::Mutex;
-use tokio::sync::Semaphore;
 
 use crate::error::StorageError;
 use crate::object_store::ObjectStore;
 
 use super::pulse::Pulse;
+use super::turns::{Passage, Traffic, Turns};
 
 /// What is expected of a store that nothing is known of: to ask another one too early costs both their lines.
 const LATENCY_AT_FIRST: f64 = 0.3;
@@ -28,9 +28,8 @@ const MOVING_MIN: f64 = 0.25;
 /// What was measured loses half of its meaning in this time: a slow store is tried again some day.
 const MEMORY_SECONDS: f64 = 60.0;
 
-/// How many pieces one store takes at once. Clients and services have eight connections or so for each other, and the log, for
-/// which everybody waits, must find one free.
-const WRITES_AT_ONCE: usize = 6;
+/// How long a measurement of the line counts where bytes would be sent twice if it were wrong.
+const MEASURED_FOR: Duration = Duration::from_secs(60);
 
 /// How long a store that has failed is spared, at first and at most.
 const SPARE_MIN: Duration = Duration::from_secs(1);
@@ -43,7 +42,7 @@ pub(crate) struct Member {
     pub(crate) name: String,
     pub(crate) store: Arc<dyn ObjectStore>,
     /// Pieces that are written wait here for their turn.
-    pub(crate) writes: Semaphore,
+    pub(crate) turns: Turns,
     health: Mutex<Health>,
     pulse: Mutex<Pulse>,
 }
@@ -59,40 +58,116 @@ pub(crate) enum Direction {
 struct Health {
     /// Seconds to the first byte, and when this was measured last.
     latency: Option<(f64, Duration)>,
+    reading: Way,
+    writing: Way,
+    /// Of writes, see [`Cost`].
+    byte_at_best: Option<(f64, Duration)>,
+    byte_if_shared: Option<(f64, Duration)>,
+}
+
+/// One direction of a store's line: many are thinner one way than the other.
+#[derive(Debug, Default)]
+struct Way {
     /// Seconds a byte, over all calls at once.
     byte: Option<(f64, Duration)>,
-    bytes_under_way: u64,
-    written_under_way: u64,
-    reading: Trouble,
-    writing: Trouble,
+    under_way: u64,
+    trouble: Trouble,
 }
 
 impl Health {
-    /// Returns how long an answer takes whose bytes are the last of so many on the line.
-    fn time(&self, bytes: u64, now: Duration) -> Duration {
+    fn way(&self, direction: Direction) -> &Way {
+        match direction {
+            Direction::Read => &self.reading,
+            Direction::Write => &self.writing,
+        }
+    }
+
+    fn way_mut(&mut self, direction: Direction) -> &mut Way {
+        match direction {
+            Direction::Read => &mut self.reading,
+            Direction::Write => &mut self.writing,
+        }
+    }
+
+    /// Returns how many seconds a byte takes; what is not known of one direction is taken from the other.
+    fn byte(&self, direction: Direction) -> Option<(f64, Duration)> {
+        self.way(direction).byte.or(self.reading.byte).or(self.writing.byte)
+    }
+
+    /// Returns how long a call takes whose bytes are the last of so many on the line.
+    fn time(&self, direction: Direction, bytes: u64, now: Duration) -> Duration {
         let latency = faded(self.latency, LATENCY_AT_FIRST, now);
-        let byte = faded(self.byte, BYTE_AT_FIRST, now);
+        let byte = faded(self.byte(direction), BYTE_AT_FIRST, now);
         seconds(latency + bytes as f64 * byte)
     }
 
-    fn learn(&mut self, bytes: u64, before: u64, taken: f64, now: Duration) {
-        let all = bytes + before;
-        if all <= SMALL_ANSWER {
-            let byte = self.byte.map_or(0.0, |(byte, _)| byte);
-            let latency = (taken - all as f64 * byte).max(taken * MOVING_MIN);
-            learn(&mut self.latency, latency, LATENCY_AT_FIRST, now);
-        } else if bytes > SMALL_ANSWER {
-            // Without a latency all of it counts, and the more bytes were on the line the less that is wrong.
-            let latency = self.latency.map_or(0.0, |(latency, _)| latency);
-            let moving = (taken - latency).max(taken * MOVING_MIN);
-            learn(&mut self.byte, moving / all as f64, BYTE_AT_FIRST, now);
-        }
-        // Else it waited for others, and says little.
+    /// Learns the latency from a call that had hardly any bytes on the lines.
+    fn learn_latency(&mut self, direction: Direction, bytes: u64, taken: f64, now: Duration) {
+        let byte = self.byte(direction).map_or(0.0, |(byte, _)| byte);
+        let latency = (taken - bytes as f64 * byte).max(taken * MOVING_MIN);
+        learn(&mut self.latency, latency, LATENCY_AT_FIRST, now);
+    }
+
+    /// Learns how quick the line is from a read whose bytes were the last of `all`.
+    fn learn_read(&mut self, all: u64, taken: f64, now: Duration) {
+        let moving = self.moving(taken);
+        learn(&mut self.reading.byte, moving / all as f64, BYTE_AT_FIRST, now);
+    }
+
+    /// Learns how quick the line is from a piece that was written.
+    fn learn_write(&mut self, bytes: u64, passage: Passage, now: Duration) {
+        let cost = Cost::of(bytes, passage, self.moving(passage.taken));
+        learn(&mut self.writing.byte, cost.byte, BYTE_AT_FIRST, now);
+        learn(&mut self.byte_at_best, cost.byte_at_best, BYTE_AT_FIRST, now);
+        learn(&mut self.byte_if_shared, cost.byte_if_shared, BYTE_AT_FIRST, now);
+    }
+
+    /// Returns the part of a large call's time in which bytes were moved. Without a latency all of it counts, and the more bytes
+    /// were on the line the less that is wrong.
+    fn moving(&self, taken: f64) -> f64 {
+        let latency = self.latency.map_or(0.0, |(latency, _)| latency);
+        (taken - latency).max(taken * MOVING_MIN)
     }
 }
 
 fn seconds(seconds: f64) -> Duration {
     Duration::from_secs_f64(seconds.clamp(0.0, 3600.0))
+}
+
+/// What is to be expected of a write, by what was measured of writes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Outlook {
+    /// Seconds until it is done at most, and at least.
+    pub(crate) at_most: f64,
+    pub(crate) at_least: f64,
+    /// How quick the line is.
+    pub(crate) cost: Cost,
+}
+
+/// Seconds a byte, as far as a measurement tells them.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Cost {
+    /// At most.
+    pub(crate) byte: f64,
+    /// At least.
+    pub(crate) byte_at_best: f64,
+    /// If all stores of the pool shared one line.
+    pub(crate) byte_if_shared: f64,
+}
+
+impl Cost {
+    /// Tells it from a passage of which so many seconds went into moving. Where bodies wait for each other, all bytes before have
+    /// gone; where they share the line evenly, the share tells. Which of the two is true is not known.
+    fn of(bytes: u64, passage: Passage, moving: f64) -> Self {
+        let Passage { taken, to_go, share, share_of_all } = passage;
+        let part = moving / taken.max(f64::MIN_POSITIVE);
+        let (in_turn, evenly) = (moving / to_go as f64, share * part / bytes as f64);
+        Self {
+            byte: in_turn.max(evenly),
+            byte_at_best: in_turn.min(evenly),
+            byte_if_shared: share_of_all * part / bytes as f64,
+        }
+    }
 }
 
 /// What can be expected of a call while it is under way: how long it takes, if the store is as good as it is known to be.
@@ -122,31 +197,77 @@ pub(crate) struct UnderWay<'a> {
     member: &'a Member,
     direction: Direction,
     bytes: u64,
-    bytes_before: u64,
+    /// What was on the line in both directions before, and in this one.
+    before: u64,
+    before_this_way: u64,
     started: Duration,
     number: u64,
 }
 
 impl Member {
-    pub(crate) fn new(id: StoreId, name: String, store: Arc<dyn ObjectStore>) -> Self {
+    pub(crate) fn new(
+        id: StoreId,
+        name: String,
+        store: Arc<dyn ObjectStore>,
+        traffic: Traffic,
+    ) -> Self {
         let (health, pulse) = (Mutex::default(), Mutex::default());
-        Self { id, name, store, writes: Semaphore::new(WRITES_AT_ONCE), health, pulse }
+        Self { id, name, store, turns: Turns::new(traffic), health, pulse }
     }
 
-    /// Returns what can be expected of a call for `bytes` bytes that begins now, behind what is under way.
+    /// Returns what can be expected of a read of `bytes` bytes that begins now, behind what is under way.
     pub(crate) fn expectation(&self, bytes: u64) -> Expectation {
-        Expectation { bytes: self.health.lock().bytes_under_way + bytes }
+        Expectation { bytes: self.health.lock().reading.under_way + bytes }
     }
 
-    /// Returns how long a call should take, by what is known of the store now.
+    /// Returns how long a read should take, by what is known of the store now.
     pub(crate) fn expected(&self, expectation: Expectation, now: Duration) -> Duration {
-        self.health.lock().time(expectation.bytes, now)
+        self.health.lock().time(Direction::Read, expectation.bytes, now)
+    }
+
+    /// Returns how long it should take until a piece is written that is the last of so many bytes; `None` where a first guess would
+    /// decide.
+    pub(crate) fn expected_write(&self, to_go: u64, now: Duration) -> Option<Duration> {
+        let health = self.health.lock();
+        let is_known = to_go <= SMALL_ANSWER || health.writing.byte.is_some();
+        is_known.then(|| health.time(Direction::Write, to_go, now))
+    }
+
+    /// Returns what is to be expected of a write that is done when so many bytes have gone, if large writes were measured
+    /// lately.
+    pub(crate) fn outlook(&self, to_go: u64, now: Duration) -> Option<Outlook> {
+        let health = self.health.lock();
+        let measured = |known: Option<(f64, Duration)>| {
+            let is_new = |(_, at): &(f64, Duration)| now.saturating_sub(*at) < MEASURED_FOR;
+            known.filter(is_new).map(|(value, _)| value)
+        };
+        let (byte, byte_at_best) = (measured(health.writing.byte)?, measured(health.byte_at_best)?);
+        let byte_if_shared = measured(health.byte_if_shared)?;
+        let latency = faded(health.latency, LATENCY_AT_FIRST, now);
+        let time = |byte: f64| latency + to_go as f64 * byte;
+        let (at_most, at_least) = (time(byte), time(byte_at_best));
+        Some(Outlook { at_most, at_least, cost: Cost { byte, byte_at_best, byte_if_shared } })
+    }
+
+    /// Returns what is at least to be expected of a piece of `bytes` bytes that is not stored after such a passage, to a store of
+    /// which nothing was measured: that it takes as long again.
+    pub(crate) fn outlook_so_far(&self, bytes: u64, passage: Passage) -> Outlook {
+        let moving = self.health.lock().moving(passage.taken);
+        let cost = Cost::of(bytes, passage, moving);
+        Outlook { at_most: passage.taken * 2.0, at_least: passage.taken * 2.0, cost }
+    }
+
+    /// Learns from a piece that was written.
+    pub(crate) fn wrote(&self, bytes: u64, passage: Passage, now: Duration) {
+        if bytes > SMALL_ANSWER {
+            self.health.lock().learn_write(bytes, passage, now);
+        }
     }
 
     /// Tells whether the store has answered anything yet.
     pub(crate) fn is_known(&self) -> bool {
         let health = self.health.lock();
-        health.latency.is_some() || health.byte.is_some()
+        health.latency.is_some() || health.byte(Direction::Read).is_some()
     }
 
     /// Returns how long an answer may take at best, behind what is under way, for comparing stores: one that was not asked for
@@ -154,9 +275,10 @@ impl Member {
     pub(crate) fn hoped(&self, bytes: u64, now: Duration) -> Duration {
         let health = self.health.lock();
         let latency = faded(health.latency, 0.0, now);
-        let best = health.byte.map_or(BYTE_AT_FIRST, |(byte, _)| byte.min(BYTE_AT_FIRST));
-        let byte = faded(health.byte, best, now);
-        seconds(latency + (health.bytes_under_way + bytes) as f64 * byte)
+        let byte = health.byte(Direction::Read);
+        let best = byte.map_or(BYTE_AT_FIRST, |(byte, _)| byte.min(BYTE_AT_FIRST));
+        let byte = faded(byte, best, now);
+        seconds(latency + (health.reading.under_way + bytes) as f64 * byte)
     }
 
     /// Looks at what is known of the store's silence, or changes it.
@@ -170,42 +292,39 @@ impl Member {
             return true;
         }
         let health = self.health.lock();
-        let trouble = match direction {
-            Direction::Read => &health.reading,
-            Direction::Write => &health.writing,
-        };
-        trouble.spared_until.is_some_and(|until| now < until)
+        health.way(direction).trouble.spared_until.is_some_and(|until| now < until)
     }
 
     /// Returns how many bytes are on their way to the store.
     pub(crate) fn written_under_way(&self) -> u64 {
-        self.health.lock().written_under_way
+        self.health.lock().writing.under_way
     }
 
     /// Counts a call of about `bytes` bytes until the result is dropped.
     pub(crate) fn begin(&self, direction: Direction, bytes: u64, now: Duration) -> UnderWay<'_> {
         let mut health = self.health.lock();
-        let bytes_before = health.bytes_under_way;
-        health.bytes_under_way += bytes;
-        if direction == Direction::Write {
-            health.written_under_way += bytes;
-        }
+        let before = health.reading.under_way + health.writing.under_way;
+        let way = health.way_mut(direction);
+        let before_this_way = way.under_way;
+        way.under_way += bytes;
         let number = self.pulse.lock().begin(now);
-        UnderWay { member: self, direction, bytes, bytes_before, started: now, number }
+        UnderWay { member: self, direction, bytes, before, before_this_way, started: now, number }
     }
 }
 
 impl UnderWay<'_> {
-    /// Learns from an answer of `bytes` bytes.
+    /// Learns from an answer of `bytes` bytes; of large writes [`Member::wrote`] does.
     pub(crate) fn answered(&self, bytes: u64, now: Duration) {
         let seconds = now.saturating_sub(self.started).as_secs_f64();
         self.member.pulse.lock().answered(now);
         let mut health = self.member.health.lock();
-        match self.direction {
-            Direction::Read => health.reading = Trouble::default(),
-            Direction::Write => health.writing = Trouble::default(),
+        health.way_mut(self.direction).trouble = Trouble::default();
+        if bytes + self.before <= SMALL_ANSWER {
+            health.learn_latency(self.direction, bytes + self.before, seconds, now);
+        } else if bytes > SMALL_ANSWER && self.direction == Direction::Read {
+            health.learn_read(bytes + self.before_this_way, seconds, now);
         }
-        health.learn(bytes, self.bytes_before, seconds, now);
+        // Else it waited for others, and says little.
     }
 
     /// Learns from a failure; those that say nothing about the store are ignored.
@@ -214,10 +333,7 @@ impl UnderWay<'_> {
             return;
         }
         let mut health = self.member.health.lock();
-        match self.direction {
-            Direction::Read => health.reading.failed(now),
-            Direction::Write => health.writing.failed(now),
-        }
+        health.way_mut(self.direction).trouble.failed(now);
     }
 }
 
@@ -225,10 +341,8 @@ impl Drop for UnderWay<'_> {
     fn drop(&mut self) {
         self.member.pulse.lock().end(self.number);
         let mut health = self.member.health.lock();
-        health.bytes_under_way = health.bytes_under_way.saturating_sub(self.bytes);
-        if self.direction == Direction::Write {
-            health.written_under_way = health.written_under_way.saturating_sub(self.bytes);
-        }
+        let way = health.way_mut(self.direction);
+        way.under_way = way.under_way.saturating_sub(self.bytes);
     }
 }
 
@@ -269,9 +383,29 @@ mod tests {
         Duration::from_secs(seconds)
     }
 
+    /// A clock that stands still; the tests say what time it is.
+    #[derive(Debug)]
+    struct Stopped;
+
+    impl model::Clock for Stopped {
+        fn now(&self) -> model::Timestamp {
+            model::Timestamp { seconds: 0, nanoseconds: 0 }
+        }
+
+        fn elapsed(&self) -> Duration {
+            Duration::ZERO
+        }
+
+        fn sleep(&self, _: Duration) -> std::pin::Pin<Box<dyn Future<Output = ()> + Send>> {
+            Box::pin(std::future::pending())
+        }
+    }
+
     fn member() -> Member {
         let store = Arc::new(OpendalStore::memory("test"));
-        Member::new(StoreId::from_bytes([1; 16]), "test".to_owned(), store)
+        let id = StoreId::from_bytes([1; 16]);
+        let traffic = Traffic::new(Arc::new(Stopped));
+        Member::new(id, "test".to_owned(), store, traffic)
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Writing: to all homes at once, to the next store where a home fails, answered when enough is durable.
+//! Writing: to all homes at once, to the next store where a home fails or is far behind, answered when enough is durable.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::StreamExt;
-use futures_util::future::{BoxFuture, Either, select};
+use futures_util::future::{BoxFuture, Either, pending, select};
 use futures_util::stream::FuturesUnordered;
-use tokio::sync::oneshot;
+use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 use crate::blocking::off_runtime;
 use crate::error::{Result, StorageError};
@@ -17,15 +17,19 @@ use crate::object_store::{ObjectStore, PutMode, PutOutcome};
 
 use super::Shared;
 use super::block::encode;
-use super::deferred::DeferredObject;
-use super::member::Direction;
+use super::deferred::{DeferredObject, EndWrite};
+use super::member::{Direction, Member};
 use super::piece::Piece;
+use super::turns::{Place, Standing, TURNS_AT_ONCE, TurnComes, Urgency};
 
 /// A home is awaited at least so long before a substitute is given its piece.
 const PATIENCE_MIN: Duration = Duration::from_secs(2);
 
 /// A home may take so many times as long as expected before that.
 const PATIENCE_FACTOR: u32 = 4;
+
+/// How often it is looked at after that.
+const PATIENCE_STEP: Duration = Duration::from_secs(1);
 
 /// How a piece is handed to its store.
 #[derive(Debug, Clone)]
@@ -71,16 +75,22 @@ impl Shared {
             Some(index) => cuts[usize::from(index)].clone(),
         });
         let (signal, answer) = oneshot::channel();
+        self.traffic.begin_wait();
         let write = Write {
             key: key.clone(),
             cuts: cuts.collect(),
-            way,
             substitutes: order.substitutes().iter().copied().collect(),
             signal: Some(signal),
+            end: way.end(),
+            way,
+            early: None,
+            waits: Some(Waits(Arc::clone(self))),
             stored: BTreeSet::new(),
+            relieved: BTreeSet::new(),
             is_written: false,
             failed: Vec::new(),
             is_owed: false,
+            started: Vec::new(),
             running: FuturesUnordered::new(),
             shared: Arc::clone(self),
         };
@@ -113,23 +123,52 @@ impl Shared {
         Ok(code.names().zip(blocks).map(cut).collect())
     }
 
-    /// Gives a store a piece.
+    /// Gives a store a piece that no write waits for.
     pub(crate) async fn put_piece(&self, member: usize, cut: &Cut, way: Way) -> Result<PutOutcome> {
-        let store = &self.members[member].store;
+        let length = cut.bytes.len() as u64;
+        let (_place, comes) = self.members[member].turns.enter(length, Urgency::Late);
+        self.put_in_turn(member, cut, way, comes).await
+    }
+
+    /// Gives a store a piece when its turn comes; whoever calls keeps its place.
+    async fn put_in_turn(
+        &self,
+        number: usize,
+        cut: &Cut,
+        way: Way,
+        comes: TurnComes,
+    ) -> Result<PutOutcome> {
+        let member = &self.members[number];
         let length = cut.bytes.len() as u64;
         let put = async {
-            let turn = self.members[member].writes.acquire().await;
-            let _turn = turn.expect("it is never closed");
-            match &way {
-                Way::Put(mode) => put_whole(store.as_ref(), cut, *mode).await,
+            let turn = comes.await.expect("its place is kept");
+            let outcome = match &way {
+                Way::Put(mode) => put_whole(member.store.as_ref(), cut, *mode).await?,
                 Way::Defer(object) => {
-                    store.put_deferred(&cut.key, cut.bytes.clone()).await?;
-                    self.note_deferred(object, member, cut.piece);
-                    Ok(PutOutcome::Written)
+                    member.store.put_deferred(&cut.key, cut.bytes.clone()).await?;
+                    self.note_deferred(object, number, cut.piece);
+                    PutOutcome::Written
                 }
+            };
+            // What was there already says nothing about the line.
+            if outcome == PutOutcome::Written {
+                member.wrote(length, turn.passage(), self.clock.elapsed());
             }
+            Ok(outcome)
         };
-        self.call(member, Direction::Write, length, put, |_| length).await
+        let result = self.call(number, Direction::Write, length, put, |_| length).await;
+        self.news.notify_waiters();
+        result
+    }
+}
+
+impl Way {
+    /// Returns what says that a deferred write is done, or given up, when it is dropped.
+    fn end(&self) -> Option<EndWrite> {
+        match self {
+            Self::Put(_) => None,
+            Self::Defer(object) => Some(EndWrite(Arc::clone(object))),
+        }
     }
 }
 
@@ -160,39 +199,62 @@ struct Write {
     /// Who takes what a home does not; last those homes that were left out at first.
     substitutes: VecDeque<usize>,
     signal: Option<oneshot::Sender<Result<PutOutcome>>>,
+    end: Option<EndWrite>,
+    /// The room that the bytes take of a deferred write that was answered before there was enough.
+    early: Option<OwnedSemaphorePermit>,
+    /// As long as enough is not durable.
+    waits: Option<Waits>,
     /// Which of the cuts are durable somewhere.
     stored: BTreeSet<usize>,
+    /// Which of them a substitute was given, too, because the home is far behind.
+    relieved: BTreeSet<usize>,
     is_written: bool,
     failed: Vec<(usize, StorageError)>,
     /// Whether a home was left without its piece.
     is_owed: bool,
+    started: Vec<Started>,
     running: FuturesUnordered<BoxFuture<'static, (usize, usize, Result<PutOutcome>)>>,
+}
+
+/// A write that somebody waits for.
+struct Waits(Arc<Shared>);
+
+impl Drop for Waits {
+    fn drop(&mut self) {
+        if self.0.traffic.end_wait() {
+            self.0.members.iter().for_each(|member| member.turns.give_turns());
+        }
+    }
+}
+
+/// A cut that a store was given.
+struct Started {
+    number: usize,
+    member: usize,
+    place: Arc<Place>,
+    began: Duration,
+    /// How many bytes had to go before it was stored, its own included.
+    to_go: u64,
 }
 
 impl Write {
     async fn run(mut self, homes: Vec<usize>) {
         self.start_all(&homes);
-        let mut is_late = self.patience();
+        let mut is_late = self.shared.clock.sleep(PATIENCE_MIN);
         loop {
-            match select(self.running.next(), is_late).await {
+            let mut news = self.news();
+            self.relieve();
+            self.answer_early();
+            match select(self.running.next(), select(&mut is_late, &mut news)).await {
                 Either::Left((None, _)) => break,
-                Either::Left((Some((number, member, result)), rest)) => {
-                    is_late = rest;
+                Either::Left((Some((number, member, result)), _)) => {
                     self.ended(number, member, result);
                 }
-                Either::Right(_) => {
-                    // Once there is enough, a slow home has all the time it wants.
-                    let late = (0..self.cuts.len()).find(|number| !self.stored.contains(number));
-                    if let (Some(number), true) = (late, self.signal.is_some())
-                        && !self.start_substitute(number)
-                        && self.stored.len() >= self.shared.least()
-                    {
-                        // Nobody else is left to be asked, and who is silent may be so for long.
-                        self.is_owed = true;
-                        self.answer();
-                    }
-                    is_late = self.patience();
+                Either::Right((Either::Left(_), _)) => {
+                    self.replace_late();
+                    is_late = self.shared.clock.sleep(PATIENCE_STEP);
                 }
+                Either::Right((Either::Right(_), _)) => {}
             }
         }
         // No store is left that has not been asked. What there is must do, if it gives the object back.
@@ -208,14 +270,18 @@ impl Write {
         }
     }
 
-    /// Starts with the homes that can be expected to take it, and with substitutes for those that fail lately.
+    /// Starts with the homes that can be expected to take it, and with substitutes for those that fail lately or are far behind.
     fn start_all(&mut self, homes: &[usize]) {
         let (mut spared, mut replaced) = (Vec::new(), Vec::new());
         for (number, &home) in homes.iter().enumerate() {
             let member = &self.shared.members[home];
             let is_failing = self.shared.is_failing(home, Direction::Write);
             if !is_failing && member.written_under_way() <= self.shared.options.under_way_max {
-                self.start(number, home);
+                let urgency = match self.start_relief(number, home, None) {
+                    true => Urgency::Late,
+                    false => Urgency::Awaited,
+                };
+                self.start(number, home, urgency);
                 continue;
             }
             self.is_owed = true;
@@ -226,35 +292,118 @@ impl Write {
             }
         }
         // Of those that hang nobody expects more than what cannot be done without.
-        let is_silent =
-            |home: usize| self.shared.members[home].with_pulse(|pulse| pulse.is_silent());
+        let shared = Arc::clone(&self.shared);
+        let is_silent = |home: usize| shared.members[home].with_pulse(|pulse| pulse.is_silent());
         spared.sort_by_key(|(_, home)| !is_silent(*home));
         while let Some(&(number, home)) = spared.last()
-            && self.running.len()
-                < if is_silent(home) { self.shared.least() } else { self.shared.enough() }
+            && self.running.len() < if is_silent(home) { shared.least() } else { shared.enough() }
         {
             spared.pop();
-            self.start(number, home);
+            if !self.start_relief(number, home, None) {
+                self.start(number, home, Urgency::Awaited);
+            }
         }
         self.substitutes.extend(replaced);
         self.substitutes.extend(spared.into_iter().map(|(_, home)| home));
     }
 
-    fn start(&self, number: usize, member: usize) {
+    fn start(&mut self, number: usize, member: usize, urgency: Urgency) {
         let (shared, way) = (Arc::clone(&self.shared), self.way.clone());
         let cut = self.cuts[number].clone();
+        let length = cut.bytes.len() as u64;
+        let turns = &shared.members[member].turns;
+        let to_go = turns.to_go(length);
+        let (place, comes) = turns.enter(length, urgency);
+        let (place, began) = (Arc::new(place), shared.clock.elapsed());
+        let started = Started { number, member, place: Arc::clone(&place), began, to_go };
+        self.started.push(started);
         self.running.push(Box::pin(async move {
-            (number, member, shared.put_piece(member, &cut, way).await)
+            let result = shared.put_in_turn(member, &cut, way, comes).await;
+            drop(place);
+            (number, member, result)
         }));
     }
 
     fn start_substitute(&mut self, number: usize) -> bool {
         let Some(member) = self.substitutes.pop_front() else { return false };
-        self.start(number, member);
+        self.start(number, member, Urgency::Awaited);
         true
     }
 
+    /// Gives a substitute a cut that would take far longer at a home where it stands so, or comes now.
+    fn start_relief(&mut self, number: usize, home: usize, standing: Option<Standing>) -> bool {
+        let bytes = self.cuts[number].bytes.len() as u64;
+        let standing = standing
+            .unwrap_or_else(|| Standing::Waits(self.shared.members[home].turns.to_go(bytes)));
+        let relief = self.shared.relief(home, standing, bytes, &self.substitutes);
+        let Some(member) = relief.and_then(|place| self.substitutes.remove(place)) else {
+            return false;
+        };
+        self.relieved.insert(number);
+        self.start(number, member, Urgency::Awaited);
+        true
+    }
+
+    /// Gives substitutes what homes are far behind with. The homes go on, behind what somebody waits for.
+    fn relieve(&mut self) {
+        if self.waits.is_none() {
+            return;
+        }
+        for number in 0..self.cuts.len() {
+            if self.stored.contains(&number) || self.relieved.contains(&number) {
+                continue;
+            }
+            let Some(Started { member, place, .. }) = self.started_of(number).next() else {
+                continue;
+            };
+            let (member, place) = (*member, Arc::clone(place));
+            if self.start_relief(number, member, Some(place.standing())) {
+                place.set_urgency(Urgency::Late);
+            }
+        }
+    }
+
+    /// Gives a substitute what is not stored though it should be long since.
+    fn replace_late(&mut self) {
+        // Once there is enough, a slow home has all the time it wants.
+        let late = (0..self.cuts.len()).find(|number| !self.stored.contains(number));
+        let (Some(number), true) = (late, self.waits.is_some()) else { return };
+        if !self.started_of(number).all(|started| self.is_late(started))
+            || self.start_substitute(number)
+        {
+            return;
+        }
+        self.set_urgency(number, Urgency::Awaited);
+        if self.stored.len() >= self.shared.least() {
+            // Nobody else is left to be asked, and who is silent may be so for long.
+            self.is_owed = true;
+            self.answer();
+        }
+    }
+
+    /// Tells whether a store takes too long, or hangs. Others may have come onto its line since. Of one that was not measured as
+    /// much is expected as of the quickest that was: a first guess sends nothing twice.
+    fn is_late(&self, started: &Started) -> bool {
+        let now = self.shared.clock.elapsed();
+        let members = &self.shared.members;
+        let Started { number, member, began, to_go, .. } = *started;
+        if members[member].with_pulse(|pulse| pulse.is_silent()) {
+            return true;
+        }
+        let shared_line = self.cuts[number].bytes.len() as u64 * TURNS_AT_ONCE as u64;
+        let expected = |of: &Member| of.expected_write(to_go.max(shared_line), now);
+        let own = expected(&members[member]);
+        let of_others = || members.iter().filter_map(expected).min();
+        let patience = own.or_else(of_others).map(|expected| expected * PATIENCE_FACTOR);
+        patience.is_some_and(|patience| now >= began + patience.max(PATIENCE_MIN))
+    }
+
+    fn started_of(&self, number: usize) -> impl Iterator<Item = &Started> {
+        self.started.iter().filter(move |started| started.number == number)
+    }
+
     fn ended(&mut self, number: usize, member: usize, result: Result<PutOutcome>) {
+        self.started.retain(|started| (started.number, started.member) != (number, member));
         match result {
             Ok(outcome) => {
                 self.stored.insert(number);
@@ -266,29 +415,57 @@ impl Write {
             Err(error) => {
                 self.failed.push((member, error));
                 self.is_owed = true;
-                if !self.stored.contains(&number) {
-                    self.start_substitute(number);
+                if !self.stored.contains(&number) && !self.start_substitute(number) {
+                    self.set_urgency(number, Urgency::Awaited);
                 }
             }
         }
     }
 
-    /// Tells the writer that the object is stored, unless that was done.
+    fn set_urgency(&self, number: usize, urgency: Urgency) {
+        self.started_of(number).for_each(|started| started.place.set_urgency(urgency));
+    }
+
+    /// Tells the writer that the object is stored, unless that was done; what is left is in no hurry.
     fn answer(&mut self) {
+        self.send_answer();
+        self.waits = None;
+        self.end = None;
+        if self.early.take().is_some() {
+            self.shared.news.notify_waiters();
+        }
+        (0..self.cuts.len()).for_each(|number| self.set_urgency(number, Urgency::Late));
+    }
+
+    /// Answers a deferred write with what gives the object back, as long as there is room: a sync waits for the rest.
+    fn answer_early(&mut self) {
+        let is_deferred = matches!(self.way, Way::Defer(_));
+        if !is_deferred
+            || self.waits.is_none()
+            || self.signal.is_none()
+            || self.stored.len() < self.shared.least()
+        {
+            return;
+        }
+        let bytes = self.cuts.iter().map(|cut| cut.bytes.len()).max().unwrap_or_default();
+        self.early = self.shared.early_room(bytes);
+        if self.early.is_some() {
+            self.send_answer();
+        }
+    }
+
+    fn send_answer(&mut self) {
         let Some(signal) = self.signal.take() else { return };
         let outcome = if self.is_written { PutOutcome::Written } else { PutOutcome::Exists };
         // The writer may have gone.
         let _ = signal.send(Ok(outcome));
     }
 
-    fn patience(&self) -> BoxFuture<'static, ()> {
-        let now = self.shared.clock.elapsed();
-        let bytes = self.cuts.iter().map(|cut| cut.bytes.len() as u64).max().unwrap_or_default();
-        let members = self.shared.members.iter();
-        let expected = members
-            .map(|member| member.expected(member.expectation(bytes), now))
-            .min()
-            .unwrap_or_default();
-        self.shared.clock.sleep((expected * PATIENCE_FACTOR).max(PATIENCE_MIN))
+    /// Waits for something that may change where the pieces should go.
+    fn news(&self) -> BoxFuture<'static, ()> {
+        match self.waits {
+            None => Box::pin(pending()),
+            Some(_) => Box::pin(Arc::clone(&self.shared.news).notified_owned()),
+        }
     }
 }

@@ -5,5 +5,6 @@ mod named;
 mod reads;
 mod repairs;
 mod storms;
+mod uneven;
 mod world;
 mod writes;

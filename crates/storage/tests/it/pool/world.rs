@@ -66,6 +66,38 @@ pub(crate) enum Mood {
     OldLists,
 }
 
+/// A line to one store or several: bodies that are on it share it evenly.
+#[derive(Debug)]
+pub(crate) struct Line {
+    rate: u64,
+    free_at: Mutex<Option<tokio::time::Instant>>,
+}
+
+/// How many bytes of a body go before those of another one.
+const TURN: usize = 16 << 10;
+
+impl Line {
+    pub(crate) fn new(rate: u64) -> Arc<Self> {
+        Arc::new(Self { rate, free_at: Mutex::default() })
+    }
+
+    /// Waits until so many bytes have gone through.
+    async fn pass(&self, bytes: usize) {
+        for start in (0..bytes).step_by(TURN) {
+            let part = TURN.min(bytes - start);
+            let until = {
+                let mut free_at = self.free_at.lock();
+                let now = tokio::time::Instant::now();
+                let time = Duration::from_secs_f64(part as f64 / self.rate as f64);
+                let until = free_at.unwrap_or(now).max(now) + time;
+                *free_at = Some(until);
+                until
+            };
+            tokio::time::sleep_until(until).await;
+        }
+    }
+}
+
 /// A store with moods, which counts what it is asked.
 #[derive(Debug)]
 pub(crate) struct Moody {
@@ -76,6 +108,8 @@ pub(crate) struct Moody {
     recent: Mutex<VecDeque<ObjectKey>>,
     /// Until when the line is taken.
     free_at: Mutex<Option<tokio::time::Instant>>,
+    /// What all that is written goes through.
+    up: Mutex<Option<Arc<Line>>>,
 }
 
 /// How many puts an old list does not know of.
@@ -136,6 +170,14 @@ impl Moody {
         tokio::time::sleep_until(until).await;
     }
 
+    /// Waits until so many bytes have been sent to it.
+    async fn take(&self, bytes: usize) {
+        let up = self.up.lock().clone();
+        if let Some(up) = up {
+            up.pass(bytes).await;
+        }
+    }
+
     fn end<T>(&self, is_lost: bool, value: T) -> Result<T> {
         if is_lost { self.gone() } else { Ok(value) }
     }
@@ -149,6 +191,7 @@ impl ObjectStore for Moody {
 
     async fn put(&self, key: &ObjectKey, bytes: Bytes, mode: PutMode) -> Result<PutOutcome> {
         let is_lost = self.behave("put").await?;
+        self.take(bytes.len()).await;
         {
             let mut recent = self.recent.lock();
             recent.push_back(key.clone());
@@ -162,6 +205,7 @@ impl ObjectStore for Moody {
 
     async fn put_deferred(&self, key: &ObjectKey, bytes: Bytes) -> Result<()> {
         let is_lost = self.behave("put_deferred").await?;
+        self.take(bytes.len()).await;
         self.deferred.lock().push((key.clone(), bytes));
         self.end(is_lost, ())
     }
@@ -252,6 +296,7 @@ impl World {
                 deferred: Mutex::default(),
                 recent: Mutex::default(),
                 free_at: Mutex::default(),
+                up: Mutex::default(),
             })
         });
         Self { config, stores: stores.collect(), clock: RuntimeClock::new() }
@@ -265,6 +310,11 @@ impl World {
         });
         let options = PoolOptions::default();
         Pool::new(&self.config, stores.collect(), Arc::clone(&self.clock) as _, options)
+    }
+
+    /// Lets all that is written to a store go through a line.
+    pub(crate) fn set_line(&self, store: usize, line: Arc<Line>) {
+        *self.stores[store].up.lock() = Some(line);
     }
 
     pub(crate) fn set(&self, store: usize, mood: Mood) {
