@@ -1,8 +1,9 @@
 //! What Table 7 could be at best: lines that are never idle, and no more round trips than the agreement takes.
 //!
 //! * A store moves packs or blocks of one size at its rate, or at what its connections get through, each waiting for a latency.
-//! * A send looks at the log once, moves what must be durable in the stores where the placement wants it, and commits: as the first
-//!   device of a log, at all stores but one of an even number.
+//! * A send looks at the log once, moves as many pieces of everything as must be durable, each to another store, and commits: as the
+//!   first device of a log, at all stores but one of an even number. Copies may go to any store, as substitutes relieve slow
+//!   homes; each store takes one of an object at most. Where every store is a home, there are no substitutes, and it is the same.
 //! * A receive reads the entry and finds that there is no other, one after the other, at a majority; then it moves every pack
 //!   once, from whichever stores have it when the commit is made.
 
@@ -49,13 +50,6 @@ fn throughput(direction: &Direction, piece: f64, connections: usize) -> f64 {
     direction.rate().min(connections as f64 * piece / alone)
 }
 
-/// Returns the time until `bytes` bytes have gone one way.
-fn moved(direction: &Direction, bytes: f64, piece: f64, connections: usize) -> f64 {
-    let piece = piece.min(bytes);
-    let first = seconds(direction.latency()) + seconds(direction.alone(piece as u64));
-    first.max(seconds(direction.latency()) + bytes / throughput(direction, piece, connections))
-}
-
 /// Returns the latency of the store that answers as the last of so many.
 fn answered(services: &[Service], count: usize, direction: fn(&Service) -> Direction) -> f64 {
     let mut latencies: Vec<f64> =
@@ -76,22 +70,34 @@ fn parts(redundancy: Redundancy) -> (usize, usize, f64) {
 
 fn least_send((_, services, redundancy): &Setting, bytes: f64) -> f64 {
     let count = services.len();
-    let (total, enough, part) = parts(*redundancy);
-    // One pack may have luck with its homes.
-    let is_one = bytes <= PACK_LENGTH;
-    let spread = if is_one { 1.0 } else { total as f64 / count as f64 };
-    let share = bytes * part * spread;
+    let (_, enough, part) = parts(*redundancy);
     let piece = PACK_LENGTH.min(bytes) * part;
-    let mut times: Vec<f64> = services
-        .iter()
-        .map(|service| moved(&service.up, share, piece, service.connections))
-        .collect();
-    times.sort_by(f64::total_cmp);
-    // Where every store has a part of everything, the slowest need not be waited for.
-    let needed = if total == count || is_one { enough } else { count };
+    let one =
+        |service: &Service| seconds(service.up.latency()) + seconds(service.up.alone(piece as u64));
+    let mut first: Vec<f64> = services.iter().map(one).collect();
+    first.sort_by(f64::total_cmp);
+    let takes = |time: f64| -> f64 {
+        let taken = services.iter().map(|service| {
+            let moving = (time - seconds(service.up.latency())).max(0.0);
+            (moving * throughput(&service.up, piece, service.connections)).min(bytes * part)
+        });
+        taken.sum()
+    };
+    let moved = least_time(|time| takes(time) >= bytes * part * enough as f64 * 0.9999);
     let fast_quorum = if count == 1 { 1 } else { 2 * count + 1 - 2 * (count / 2 + 1) };
     let look = answered(services, count / 2 + 1, |service| service.down);
-    look + times[needed - 1] + answered(services, fast_quorum.min(count), |service| service.up)
+    let commit = answered(services, fast_quorum.min(count), |service| service.up);
+    look + moved.max(first[enough - 1]) + commit
+}
+
+/// Returns the least time at which something is reached that is reached ever after.
+fn least_time(is_reached: impl Fn(f64) -> bool) -> f64 {
+    let (mut low, mut high) = (0.0, 100_000.0);
+    for _ in 0..100 {
+        let middle = (low + high) / 2.0;
+        if is_reached(middle) { high = middle } else { low = middle }
+    }
+    high
 }
 
 fn least_receive((_, services, redundancy): &Setting, bytes: f64) -> f64 {
@@ -125,11 +131,6 @@ fn least_receive((_, services, redundancy): &Setting, bytes: f64) -> f64 {
         });
         got.sum()
     };
-    // The least time in which all stores together give everything; nobody more than it has.
-    let (mut low, mut high) = (0.0, 100_000.0);
-    for _ in 0..100 {
-        let middle = (low + high) / 2.0;
-        if gets(middle) < bytes * 0.9999 { low = middle } else { high = middle }
-    }
-    2.0 * look + high.max(first)
+    // All stores together give everything; nobody more than it has.
+    2.0 * look + least_time(|time| gets(time) >= bytes * 0.9999).max(first)
 }
