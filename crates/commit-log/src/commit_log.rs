@@ -1,9 +1,10 @@
 //! The contract of a workspace's history.
 
 use std::fmt::Debug;
+use std::sync::Arc;
 
 use async_trait::async_trait;
-use futures_util::stream::BoxStream;
+use futures_util::stream::{BoxStream, StreamExt, empty};
 use model::checkpoint::Checkpoint;
 use model::codec::DecodeError;
 use model::wire::{Refusal, RefusalKind};
@@ -11,6 +12,19 @@ use model::{Commit, Entry, Genesis, Head};
 
 /// Entries in order, as they come to be. The stream ends with its first error.
 pub type EntryStream = BoxStream<'static, Result<Entry, CommitLogError>>;
+
+/// What somebody says of the log who alone does not know: it may not be so, or not for long. Nothing may be concluded from
+/// it but to begin early with what does no harm where it is wrong, as to fetch what it names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Rumour {
+    /// Somebody has proposed this entry. It may be signed by nobody.
+    Entry(Arc<Entry>),
+    /// This is the newest checkpoint, or there is none.
+    Checkpoint(Option<Checkpoint>),
+}
+
+/// Rumours as they come. Some may be missing.
+pub type RumourStream = BoxStream<'static, Rumour>;
 
 /// Why the log did not do what was asked.
 #[derive(Debug, thiserror::Error)]
@@ -103,6 +117,12 @@ pub trait CommitLog: Send + Sync + Debug {
     /// # Errors
     /// [`CommitLogError`].
     async fn head(&self) -> Result<Head, CommitLogError>;
+
+    /// Returns what is said of the log while another call looks at it, until the stream is dropped: nothing where whoever is
+    /// asked first knows.
+    fn rumours(&self) -> RumourStream {
+        empty().boxed()
+    }
 
     /// Returns entries after `since`, oldest first: at most about `length_max` bytes of them, but at least one if
     /// there is one.

@@ -14,7 +14,7 @@ pub mod envelope;
 pub mod served;
 pub mod serverless;
 
-pub use commit_log::{CommitLog, CommitLogError, EntryStream};
+pub use commit_log::{CommitLog, CommitLogError, EntryStream, Rumour, RumourStream};
 pub use served::ServedCommitLog;
 pub use serverless::group::{ConstantMembership, Group, Membership, NamedStore};
 pub use serverless::slot_log::{Means, SlotCommitLog};

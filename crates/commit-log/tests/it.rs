@@ -6,6 +6,7 @@ mod it {
     mod exchanged_stores;
     mod one_connection;
     mod quiet_server;
+    mod rumours;
     mod several_stores;
     mod slot_log;
     mod stores;

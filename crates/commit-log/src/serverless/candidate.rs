@@ -47,6 +47,11 @@ impl Candidate {
         &self.entry
     }
 
+    /// Returns the entry, to be kept.
+    pub fn shared_entry(&self) -> Arc<Entry> {
+        self.entry.clone()
+    }
+
     /// Returns the session that proposed it; the owner of the next slot if this one is filled with it.
     pub fn session(&self) -> ProposerId {
         self.session

@@ -19,9 +19,11 @@ mod following;
 mod gathering;
 mod help;
 mod lookout;
+mod rumours;
 mod silence;
 mod slots;
 mod subscription;
+mod walk;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -44,7 +46,7 @@ use self::slots::{Found, Slots};
 use self::subscription::Subscription;
 use super::group::{ConstantMembership, Group, Membership, NamedStore};
 use super::rounds::ProposerId;
-use crate::commit_log::{CommitLog, CommitLogError, EntryStream};
+use crate::commit_log::{CommitLog, CommitLogError, EntryStream, RumourStream};
 
 /// How many bytes of entries are kept that were read on the way to the head.
 const PASSED_LENGTH_MAX: u64 = 8 * 1024 * 1024;
@@ -360,6 +362,10 @@ impl CommitLog for SlotCommitLog {
         let head = self.walk(self.slots.known(), keep).await?;
         *self.passed.lock() = passed;
         Ok(head)
+    }
+
+    fn rumours(&self) -> RumourStream {
+        self.slots.rumours.listen()
     }
 
     async fn entries(&self, since: u64, length_max: u64) -> Result<Vec<Entry>, CommitLogError> {

@@ -10,7 +10,7 @@ use storage::{ObjectKey, ObjectStore, PutMode};
 
 use super::gathering::gather;
 use super::slots::Slots;
-use crate::commit_log::CommitLogError;
+use crate::commit_log::{CommitLogError, Rumour};
 use crate::envelope;
 use crate::serverless::group::Group;
 
@@ -22,7 +22,16 @@ pub(super) async fn newest(
     slots: &Slots,
     group: &Group,
 ) -> Result<Option<Checkpoint>, CommitLogError> {
-    let found = gather(slots, group, |store| newest_of(store).boxed()).await?;
+    let call = |store: Arc<dyn ObjectStore>| {
+        let rumours = slots.rumours.clone();
+        async move {
+            let newest = newest_of(store).await?;
+            rumours.hear(Rumour::Checkpoint(newest.clone()));
+            Ok(newest)
+        }
+        .boxed()
+    };
+    let found = gather(slots, group, call).await?;
     Ok(found.into_iter().flatten().max_by_key(|checkpoint| checkpoint.head.seq))
 }
 

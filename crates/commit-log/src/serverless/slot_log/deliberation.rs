@@ -15,6 +15,7 @@ use storage::{ObjectKey, ObjectStore, PutMode, PutOutcome, StorageError};
 use super::Means;
 use super::background::{Background, Call};
 use super::following::{self, Following, WISHES_MAX};
+use super::rumours::Rumours;
 use super::silence::Silence;
 use crate::serverless::candidate::{Candidate, Context};
 use crate::serverless::group::{Group, NamedStore};
@@ -46,6 +47,8 @@ pub(super) struct Deliberation<'a> {
     pub(super) silence: &'a Silence,
     /// Is set to the store that answers first.
     pub(super) quickest: &'a AtomicUsize,
+    /// Hear what single stores say.
+    pub(super) rumours: &'a Rumours,
     pub(super) workspace: WorkspaceId,
     pub(super) group: &'a Group,
     pub(super) slot: u64,
@@ -271,6 +274,12 @@ impl Talk<'_, '_> {
             self.deliberation.quickest.store(request.store, Ordering::Relaxed);
         }
         let answer = self.deliberation.understand(reply, &mut self.failures[request.store]);
+        if let Answer::Found(
+            Message::Vote(candidate) | Message::Accept(_, candidate) | Message::Decided(candidate),
+        ) = &answer
+        {
+            self.deliberation.rumours.hear_of(candidate.shared_entry());
+        }
         proposer.answer(&request, answer);
     }
 

@@ -1,6 +1,5 @@
 //! The slots of a log: reading one, filling one, walking along them.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -14,6 +13,7 @@ use super::background::Background;
 use super::bell::Bell;
 use super::deliberation::{Deliberation, Failure};
 use super::help::Help;
+use super::rumours::Rumours;
 use super::silence::Silence;
 use super::{Means, damaged};
 use crate::commit_log::CommitLogError;
@@ -22,10 +22,7 @@ use crate::serverless::group::{Group, Membership, NamedStore, Standing};
 use crate::serverless::rounds::{Message, Proposer, ProposerId, Status, Value};
 
 /// How many slots are read at once when catching up.
-const READ_AHEAD: u64 = 8;
-
-/// How many slots in a row must have been filled before several are read at once: mostly there is nothing new, or one.
-const READ_AHEAD_AFTER: u64 = 2;
+pub(super) const READ_AHEAD: u64 = 8;
 
 /// How long a store may take for several slots before another is asked.
 const READ_AHEAD_PATIENCE: Duration = Duration::from_secs(10);
@@ -54,6 +51,7 @@ pub(super) struct Slots {
     proposed: Mutex<u64>,
     /// Which store has answered first lately.
     quickest: AtomicUsize,
+    pub(super) rumours: Arc<Rumours>,
 }
 
 /// The right to the small fast quorum of a slot, which whoever filled the slot before has for one value.
@@ -109,6 +107,7 @@ impl Slots {
             help: Help::default(),
             proposed: Mutex::default(),
             quickest: AtomicUsize::new(0),
+            rumours: Arc::default(),
         }
     }
 
@@ -185,9 +184,18 @@ impl Slots {
 
     pub(super) fn deliberation<'a>(&'a self, group: &'a Group, slot: u64) -> Deliberation<'a> {
         let workspace = self.genesis.workspace();
-        let Self { means, background, silence, quickest, .. } = self;
-        let watching = false;
-        Deliberation { means, background, silence, quickest, workspace, group, slot, watching }
+        let Self { means, background, silence, quickest, rumours, .. } = self;
+        Deliberation {
+            means,
+            background,
+            silence,
+            quickest,
+            rumours,
+            workspace,
+            group,
+            slot,
+            watching: false,
+        }
     }
 
     /// Reads a slot; where it may be filled and takes finishing, finishes it if `finishes`.
@@ -196,14 +204,29 @@ impl Slots {
         if is_settled {
             return self.read_settled(&group, slot).await;
         }
+        let found = self.read_at(&group, slot, finishes).await?;
+        self.note(&found);
+        Ok(found)
+    }
+
+    /// Reads a slot that this group decides, and draws no conclusions.
+    pub(super) async fn read_at(
+        &self,
+        group: &Group,
+        slot: u64,
+        finishes: bool,
+    ) -> Result<Found, CommitLogError> {
         let mut proposer = Proposer::read(*group.quorums(), self.means.new_id());
-        let found = self.deliberate(&group, slot, &mut proposer, finishes).await?;
-        match &found {
+        self.deliberate(group, slot, &mut proposer, finishes).await
+    }
+
+    /// Takes note of what stands in a slot.
+    pub(super) fn note(&self, found: &Found) {
+        match found {
             Found::Filled(candidate) => self.membership.learn(candidate.entry()),
             Found::Nothing => *self.looked.lock() = self.means.clock.elapsed(),
             Found::Perhaps => {}
         }
-        Ok(found)
     }
 
     /// Reads a slot that was carried over to a group after another one had filled it.
@@ -346,15 +369,10 @@ impl Slots {
         CommitLogError::Unreachable { place, reason: reasons.join("; ") }
     }
 
-    /// Walks along the log from an entry that is in it; from `since` alone where its hash is not known.
-    pub(super) fn walk(self: &Arc<Self>, since: u64, head: Option<Head>) -> Walk {
-        Walk { slots: self.clone(), since, head, ahead: VecDeque::new(), ahead_of: None, row: 0 }
-    }
-
     /// Reads some slots after `head` from one store, as far as they prove each other: whoever proposes for a slot names
     /// the hash of what filled the one before. That holds wherever the vote was given, so slots that were carried over may be
     /// read so, too.
-    async fn proven(&self, head: &Head, group: &Group, is_settled: bool) -> Vec<Entry> {
+    pub(super) async fn proven(&self, head: &Head, group: &Group, is_settled: bool) -> Vec<Entry> {
         if group.certifier().is_some() {
             return Vec::new();
         }
@@ -409,61 +427,5 @@ impl Slots {
             }
             _ => None,
         })
-    }
-}
-
-/// A way along the log.
-#[derive(Debug)]
-pub(super) struct Walk {
-    slots: Arc<Slots>,
-    since: u64,
-    head: Option<Head>,
-    ahead: VecDeque<Entry>,
-    /// Which group it was read from.
-    ahead_of: Option<Arc<Group>>,
-    /// How many entries were found in a row.
-    row: u64,
-}
-
-impl Walk {
-    /// Returns the next entry, or `None` where the log ends.
-    pub(super) async fn next(&mut self) -> Result<Option<Entry>, CommitLogError> {
-        if self.ahead.is_empty()
-            && self.row >= READ_AHEAD_AFTER
-            && let Some(head) = self.head
-        {
-            let (group, is_settled) = self.slots.readers_group(self.since + 1)?;
-            self.ahead = self.slots.proven(&head, &group, is_settled).await.into();
-            // The next few are read one by one: where little is proven, the end is near.
-            self.row = if self.ahead.len() as u64 + 1 < READ_AHEAD { 0 } else { self.row };
-            self.ahead_of = Some(group);
-        }
-        let entry = match self.take_ahead() {
-            Some(entry) => entry,
-            None => match self.slots.read(self.since + 1, true).await? {
-                Found::Filled(candidate) => candidate.entry().clone(),
-                Found::Nothing | Found::Perhaps => return Ok(None),
-            },
-        };
-        if self.head.is_some_and(|head| !entry.follows(&head)) {
-            return Err(damaged(entry.seq, "it does not follow the entry before"));
-        }
-        self.slots.membership.learn(&entry);
-        self.row += 1;
-        self.since = entry.seq;
-        self.head = Some(entry.head());
-        Ok(Some(entry))
-    }
-
-    /// Takes an entry that was read ahead, unless the group has changed since: then the rest was read in vain.
-    fn take_ahead(&mut self) -> Option<Entry> {
-        let group = match self.ahead.is_empty() {
-            true => return None,
-            false => self.slots.readers_group(self.since + 1).ok()?.0,
-        };
-        if !self.ahead_of.as_ref().is_some_and(|ahead_of| Arc::ptr_eq(ahead_of, &group)) {
-            self.ahead.clear();
-        }
-        self.ahead.pop_front()
     }
 }
