@@ -14,7 +14,7 @@ use content::{
     ChunkNamer, ContentError, PackGuard, PackIndex, Record, TailOutcome, WorkspaceKeys, expand,
 };
 use futures_util::future::try_join_all;
-use model::{ChunkId, ChunkRef, Clock, Content};
+use model::{ChunkId, ChunkRef, Clock, Content, PackId};
 use storage::ContentStore;
 
 use crate::error::{Result, SyncError};
@@ -194,8 +194,9 @@ impl ChunkFetcher {
                 None => !is_worth_an_index(records, &pack),
             };
             // One that is here already counts as wanted, so that it is kept.
-            if (is_whole || self.ahead.has(number)) && !is_here && pack.place.inline_seq.is_none() {
-                wanted.push(pack);
+            if (is_whole || self.ahead.has(pack.id)) && !is_here && pack.place.inline_seq.is_none()
+            {
+                wanted.push(pack.reference());
             }
         }
         self.ahead.want_first(wanted);
@@ -296,12 +297,17 @@ impl ChunkFetcher {
         for place in places.iter().filter(|place| !self.records.contains_key(place)) {
             by_pack.entry(place.pack).or_default().push(place.record);
         }
-        let wanted: Vec<u64> = by_pack.keys().copied().collect();
+        let wanted = by_pack.keys().map(|number| {
+            let pack = state.pack(*number)?.expect("a chunk's pack is known");
+            Ok((*number, pack.id))
+        });
+        let wanted: Vec<(u64, PackId)> = wanted.collect::<Result<_>>()?;
+        let ids: Vec<PackId> = wanted.iter().map(|(_, id)| *id).collect();
         let mut ahead = self.ahead.lend();
-        ahead.wait(&wanted).await;
+        ahead.wait(&ids).await;
         let mut arrived = HashMap::new();
-        for number in wanted {
-            if let Some(bytes) = ahead.take(number) {
+        for (number, id) in wanted {
+            if let Some(bytes) = ahead.take(id) {
                 self.fetched_bytes += bytes.len() as u64;
                 arrived.insert(number, bytes);
             }
@@ -600,6 +606,6 @@ pub fn add_chunks(state: &mut State, pack: &KnownPack, index: &PackIndex) -> Res
 }
 
 /// Returns the id of a pack.
-pub fn pack_id(bytes: &[u8]) -> model::PackId {
-    model::PackId::from_bytes(*blake3::hash(bytes).as_bytes())
+pub fn pack_id(bytes: &[u8]) -> PackId {
+    PackId::from_bytes(*blake3::hash(bytes).as_bytes())
 }

@@ -11,6 +11,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use commit_log::CommitLog;
 use content::{DeviceKeys, Transform, WorkspaceKeys};
@@ -44,6 +45,7 @@ mod inventory;
 #[cfg(test)]
 mod mended;
 mod put_back;
+mod rumours;
 mod scrubbing;
 mod settings;
 mod suspects;
@@ -210,6 +212,9 @@ pub struct Engine {
     /// The newest head, where it became known on the way since the last fetch of this sync. Whoever must know what the log says
     /// now asks it.
     looked: Option<Head>,
+    /// Until when, on the clock, nobody looks for a newer head than was found last: to look again is not worth it before twice the time
+    /// has passed that it took.
+    known_until: Duration,
     /// The version of the settings by which the stores were opened, where there are such settings.
     pool_version: Option<u64>,
     /// What reads the stores while a watch has nothing else to do.
@@ -280,6 +285,7 @@ impl Engine {
             observer: Arc::new(|_| {}),
             has_fetched: false,
             looked: None,
+            known_until: Duration::ZERO,
             pool_version: None,
             scrubber: None,
             cleanup_lookout: None,
@@ -353,6 +359,8 @@ impl Engine {
             self.check_pool()?;
             let merged = self.merge_round().await?;
             let proposed = self.checkin_round(merged.proposals).await?;
+            // What was fetched because somebody spoke of it, and not used, is not needed.
+            self.fetcher.forget_ahead();
             let is_done = !merged.any && !proposed && self.state.outbox()?.is_empty();
             if is_done && !self.may_find_missed().await? {
                 break;
@@ -437,6 +445,7 @@ impl Engine {
         self.overlay.unread();
         self.fence = self.state.last_fence()?;
         self.fetcher.forget_packs_behind(self.fence);
+        self.fetcher.forget_ahead();
         self.fetcher.fetched_bytes = 0;
         self.load_rules()
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use commit_log::{CommitLog, CommitLogError, EntryStream};
+use commit_log::{CommitLog, CommitLogError, EntryStream, RumourStream};
 use model::checkpoint::Checkpoint;
 use model::{Commit, Entry, Genesis, Head, OpId, PackRef};
 use parking_lot::Mutex;
@@ -121,6 +121,10 @@ impl CommitLog for WatchedLog {
 
     async fn head(&self) -> Result<Head, CommitLogError> {
         self.log.head().await
+    }
+
+    fn rumours(&self) -> RumourStream {
+        self.log.rumours()
     }
 
     async fn entries(&self, since: u64, length_max: u64) -> Result<Vec<Entry>, CommitLogError> {

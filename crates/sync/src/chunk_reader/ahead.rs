@@ -1,7 +1,10 @@
 //! Whole packs that are asked for before they are needed, so that no store waits for who reads.
 //!
+//! Some are *rumoured*: one store alone says that an entry of the log names them. They are fetched all the same, and are
+//! kept only if it turns out to be so.
+//!
 //! *Invariant*: what is under way and what has arrived and waits to be used is bounded by the pace; only packs that are
-//! needed at once go beyond it.
+//! needed at once go beyond it, and no rumour does.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::pin::pin;
@@ -11,11 +14,10 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::future::{BoxFuture, Either, FutureExt, select};
 use futures_util::stream::{FuturesUnordered, StreamExt};
-use model::Clock;
+use model::{Clock, PackId, PackRef};
 use storage::ContentStore;
 
 use crate::pace::Pace;
-use crate::state::packs::KnownPack;
 
 /// How many packs of usual length are here or under way at first and at most, and how many more after a quick one: enough to
 /// keep several stores busy.
@@ -29,8 +31,11 @@ const PACK_LENGTH: u64 = 4 * 1024 * 1024;
 /// How many packs are under way at most, however small they are.
 const UNDER_WAY_MAX: usize = 48;
 
+/// How many packs are fetched at most because of rumours, between two times that they are looked into.
+const RUMOURED_MAX: usize = 32;
+
 /// A pack that has come, or failed to, and how long that took.
-type Fetched = (u64, storage::Result<Bytes>, Duration);
+type Fetched = (PackId, storage::Result<Bytes>, Duration);
 
 /// Packs that are wanted, under way, and here.
 pub(super) struct Ahead {
@@ -38,11 +43,15 @@ pub(super) struct Ahead {
     clock: Arc<dyn Clock>,
     pace: Pace,
     /// What is still to be asked for, in the order in which it is needed.
-    wanted: VecDeque<KnownPack>,
+    wanted: VecDeque<PackRef>,
     under_way: FuturesUnordered<BoxFuture<'static, Fetched>>,
-    /// Lengths of what is under way, by number.
-    lengths: HashMap<u64, u64>,
-    arrived: HashMap<u64, Bytes>,
+    /// Lengths of what is under way.
+    lengths: HashMap<PackId, u64>,
+    arrived: HashMap<PackId, Bytes>,
+    /// What was asked for, or is still to be, because of rumours.
+    rumoured: HashSet<PackId>,
+    /// What is under way and will be forgotten when it comes.
+    refuted: HashSet<PackId>,
 }
 
 impl std::fmt::Debug for Ahead {
@@ -66,6 +75,8 @@ impl Ahead {
             under_way: FuturesUnordered::new(),
             lengths: HashMap::new(),
             arrived: HashMap::new(),
+            rumoured: HashSet::new(),
+            refuted: HashSet::new(),
         }
     }
 
@@ -81,16 +92,49 @@ impl Ahead {
         self.under_way.clear();
         self.lengths.clear();
         self.arrived.clear();
+        self.rumoured.clear();
+        self.refuted.clear();
     }
 
     /// Returns whether a pack is under way or here.
-    pub(super) fn has(&self, number: u64) -> bool {
-        self.lengths.contains_key(&number) || self.arrived.contains_key(&number)
+    pub(super) fn has(&self, id: PackId) -> bool {
+        self.lengths.contains_key(&id) || self.arrived.contains_key(&id)
     }
 
     /// Returns whether a pack is here, or still going to be.
-    pub(super) fn is_awaited(&self, number: u64) -> bool {
-        self.has(number) || self.wanted.iter().any(|pack| pack.number == number)
+    pub(super) fn is_awaited(&self, id: PackId) -> bool {
+        self.has(id) || self.wanted.iter().any(|pack| pack.id == id)
+    }
+
+    /// Wants packs of which it is only said that they are needed, as many as may be, after those that are wanted already.
+    pub(super) fn want_rumoured(&mut self, packs: impl IntoIterator<Item = PackRef>) {
+        for pack in packs {
+            if self.rumoured.len() >= RUMOURED_MAX {
+                break;
+            }
+            if !self.is_awaited(pack.id) && self.rumoured.insert(pack.id) {
+                self.wanted.push_back(pack);
+            }
+        }
+        self.start();
+    }
+
+    /// Hears which of the rumours were true, and forgets what was fetched because of others.
+    pub(super) fn judge_rumours<E>(
+        &mut self,
+        mut is_true: impl FnMut(&PackId) -> Result<bool, E>,
+    ) -> Result<(), E> {
+        for id in std::mem::take(&mut self.rumoured) {
+            if !is_true(&id)? {
+                self.wanted.retain(|pack| pack.id != id);
+                self.arrived.remove(&id);
+                if self.lengths.contains_key(&id) {
+                    self.refuted.insert(id);
+                }
+            }
+        }
+        self.start();
+        Ok(())
     }
 
     /// Returns whether anything is still to be asked for.
@@ -104,38 +148,41 @@ impl Ahead {
     }
 
     /// Returns a pack that has arrived.
-    pub(super) fn arrived(&self, number: u64) -> Option<&Bytes> {
-        self.arrived.get(&number)
+    pub(super) fn arrived(&self, id: PackId) -> Option<&Bytes> {
+        self.arrived.get(&id)
     }
 
     /// Takes a pack that has arrived: there is room for another one.
-    pub(super) fn take(&mut self, number: u64) -> Option<Bytes> {
-        let taken = self.arrived.remove(&number);
+    pub(super) fn take(&mut self, id: PackId) -> Option<Bytes> {
+        let taken = self.arrived.remove(&id);
         self.start();
         taken
     }
 
     /// Wants packs after those that are wanted already.
-    pub(super) fn want_later(&mut self, packs: impl IntoIterator<Item = KnownPack>) {
-        self.wanted.extend(packs);
+    pub(super) fn want_later(&mut self, packs: impl IntoIterator<Item = PackRef>) {
+        let known: HashSet<PackId> = self.wanted.iter().map(|pack| pack.id).collect();
+        for pack in packs.into_iter().filter(|pack| !known.contains(&pack.id)) {
+            self.refuted.remove(&pack.id);
+            self.wanted.push_back(pack);
+        }
         self.start();
     }
 
     /// Wants packs before all others, in this order. What has arrived, is not among them, and would take their room is
     /// forgotten.
-    pub(super) fn want_first(&mut self, packs: Vec<KnownPack>) {
-        let numbers: HashSet<u64> = packs.iter().map(|pack| pack.number).collect();
-        self.wanted.retain(|pack| !numbers.contains(&pack.number));
-        for pack in
-            packs.into_iter().rev().filter(|pack| !self.has(pack.number)).collect::<Vec<_>>()
-        {
+    pub(super) fn want_first(&mut self, packs: Vec<PackRef>) {
+        let ids: HashSet<PackId> = packs.iter().map(|pack| pack.id).collect();
+        self.wanted.retain(|pack| !ids.contains(&pack.id));
+        self.refuted.retain(|id| !ids.contains(id));
+        for pack in packs.into_iter().rev().filter(|pack| !self.has(pack.id)).collect::<Vec<_>>() {
             self.wanted.push_front(pack);
         }
         self.start();
         let is_stuck = self.under_way.is_empty()
-            && self.wanted.front().is_some_and(|pack| numbers.contains(&pack.number));
+            && self.wanted.front().is_some_and(|pack| ids.contains(&pack.id));
         if is_stuck {
-            self.arrived.retain(|number, _| numbers.contains(number));
+            self.arrived.retain(|id, _| ids.contains(id));
             self.start();
         }
     }
@@ -147,16 +194,14 @@ impl Ahead {
 
     /// Waits until these packs are here, or have failed to come. Those of them that were not asked for yet are now, room or
     /// not.
-    pub(super) async fn wait(&mut self, numbers: &[u64]) {
+    pub(super) async fn wait(&mut self, ids: &[PackId]) {
         let (now, later): (VecDeque<_>, VecDeque<_>) =
-            self.wanted.drain(..).partition(|pack| numbers.contains(&pack.number));
+            self.wanted.drain(..).partition(|pack| ids.contains(&pack.id));
         self.wanted = later;
         for pack in now {
             self.ask(pack);
         }
-        while numbers.iter().any(|number| self.lengths.contains_key(number))
-            && self.wait_for_any().await
-        {}
+        while ids.iter().any(|id| self.lengths.contains_key(id)) && self.wait_for_any().await {}
     }
 
     /// Waits until another pack has come or failed to; returns whether any was under way.
@@ -184,12 +229,13 @@ impl Ahead {
         work.await
     }
 
-    fn note(&mut self, (number, fetched, took): Fetched) {
-        self.lengths.remove(&number);
+    fn note(&mut self, (id, fetched, took): Fetched) {
+        self.lengths.remove(&id);
         self.pace.took(took);
+        let is_refuted = self.refuted.remove(&id);
         // What failed is asked for again by whoever needs it, and fails there.
-        if let Ok(bytes) = fetched {
-            self.arrived.insert(number, bytes);
+        if let (Ok(bytes), false) = (fetched, is_refuted) {
+            self.arrived.insert(id, bytes);
         }
         self.start();
     }
@@ -209,16 +255,16 @@ impl Ahead {
         length < self.pace.allowed() as u64 * PACK_LENGTH && self.lengths.len() < UNDER_WAY_MAX
     }
 
-    fn ask(&mut self, pack: KnownPack) {
-        if self.has(pack.number) {
+    fn ask(&mut self, pack: PackRef) {
+        if self.has(pack.id) {
             return;
         }
         let (store, clock) = (self.store.clone(), self.clock.clone());
-        self.lengths.insert(pack.number, pack.place.length);
+        self.lengths.insert(pack.id, pack.length);
         let fetch = async move {
             let began = clock.elapsed();
             let fetched = store.read_pack(pack.id).await;
-            (pack.number, fetched, clock.elapsed().saturating_sub(began))
+            (pack.id, fetched, clock.elapsed().saturating_sub(began))
         };
         self.under_way.push(fetch.boxed());
     }

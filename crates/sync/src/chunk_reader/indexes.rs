@@ -6,7 +6,7 @@ use bytes::Bytes;
 use content::pack::TAIL_LENGTH_GUESS;
 use content::{PackIndex, TailOutcome, verify_whole};
 use futures_util::future::join_all;
-use model::ChunkRef;
+use model::{ChunkRef, PackRef};
 
 use super::ahead::Ahead;
 use super::{ChunkFetcher, add_chunks, whole_index};
@@ -60,7 +60,7 @@ impl ChunkFetcher {
         let is_most = large.iter().map(|pack| pack.place.length).sum::<u64>() <= wanted / 16 * 17;
         let is_in_order = !std::mem::take(&mut self.is_order_unknown);
         if is_most && is_in_order {
-            self.ahead.want_later(large.iter().copied());
+            self.ahead.want_later(large.iter().map(KnownPack::reference));
             self.expected = large;
         } else {
             self.index_by_tails(state, &large).await?;
@@ -94,7 +94,7 @@ impl ChunkFetcher {
         if self.expected.is_empty() {
             return Ok(false);
         }
-        let has_come = |ahead: &Ahead, pack: &KnownPack| ahead.arrived(pack.number).is_some();
+        let has_come = |ahead: &Ahead, pack: &KnownPack| ahead.arrived(pack.id).is_some();
         if !self.expected.iter().any(|pack| has_come(&self.ahead, pack)) {
             self.ahead.wait_for_any().await;
         }
@@ -102,11 +102,11 @@ impl ChunkFetcher {
         let (come, rest): (Vec<_>, Vec<_>) =
             expected.into_iter().partition(|pack| has_come(&self.ahead, pack));
         let (waited_for, failed): (Vec<_>, Vec<_>) =
-            rest.into_iter().partition(|pack| self.ahead.is_awaited(pack.number));
+            rest.into_iter().partition(|pack| self.ahead.is_awaited(pack.id));
         self.expected = waited_for;
         let mut indexed = Vec::with_capacity(come.len());
         for pack in &come {
-            let bytes = self.ahead.arrived(pack.number).expect("it has come");
+            let bytes = self.ahead.arrived(pack.id).expect("it has come");
             // The store has compared the hash of the pack already.
             let index = whole_index(pack, bytes, &self.guard).map(Arc::new);
             match index {
@@ -129,6 +129,19 @@ impl ChunkFetcher {
             self.index_by_tails(state, &rest).await?;
         }
         Ok(true)
+    }
+
+    /// Asks for packs of which it is only said that the log names them, as many as may be fetched ahead.
+    pub fn fetch_rumoured(&mut self, packs: impl IntoIterator<Item = PackRef>) {
+        self.ahead.want_rumoured(packs);
+    }
+
+    /// Keeps what was fetched because of rumours if the log is known to name it, and forgets the rest.
+    ///
+    /// # Errors
+    /// [`SyncError::Database`].
+    pub fn judge_rumours(&mut self, state: &State) -> Result<()> {
+        self.ahead.judge_rumours(|id| state.knows_pack(id))
     }
 
     /// Returns whether every pack that is wanted was asked for.
@@ -164,7 +177,7 @@ impl ChunkFetcher {
             if self.expected.is_empty() {
                 return Err(SyncError::ChunkMissing(chunk.id));
             }
-            let has_come = |pack: &KnownPack| self.ahead.arrived(pack.number).is_some();
+            let has_come = |pack: &KnownPack| self.ahead.arrived(pack.id).is_some();
             if !waits && !self.expected.iter().any(has_come) {
                 return Ok(None);
             }
@@ -187,7 +200,19 @@ impl ChunkFetcher {
         packs: &[KnownPack],
     ) -> Vec<Result<Arc<PackIndex>>> {
         let mut ahead = self.ahead.lend();
-        let reads = packs.iter().map(|pack| self.read_index(state, pack));
+        let coming: Vec<_> = packs.iter().map(|pack| pack.id).filter(|id| ahead.has(*id)).collect();
+        ahead.wait(&coming).await;
+        let arrived = packs.iter().map(|pack| ahead.arrived(pack.id).cloned()).collect::<Vec<_>>();
+        let reads = packs.iter().zip(arrived).map(|(pack, arrived)| async {
+            match arrived {
+                // It is counted by whoever takes it.
+                Some(bytes) => {
+                    let index = Arc::new(whole_index(pack, &bytes, &self.guard)?);
+                    Ok(ReadIndex { index, whole: None, length: 0 })
+                }
+                None => self.read_index(state, pack).await,
+            }
+        });
         let reads = ahead.beside(join_all(reads)).await;
         self.ahead = ahead;
         let keep = |(pack, read): (&KnownPack, Result<ReadIndex>)| {

@@ -9,7 +9,7 @@ use futures_util::future::{BoxFuture, join_all};
 use model::environment::random_bytes;
 use model::{Content, NodeId, NodeKind, NodeRecord, RelativePath, TreeStore};
 
-use super::{Engine, Event};
+use super::{Engine, Environment, Event};
 use crate::chunk_reader::{OpenRecord, StoredRecord};
 use crate::error::{Result, SyncError};
 use crate::file_system::{FileError, FileKind, FileSystem, StageToken, Stat};
@@ -476,7 +476,8 @@ impl Engine {
             let is_end =
                 (is_all_known || self.fetcher.expects_packs()) && self.fetcher.has_asked_for_all();
             if is_last && is_end && self.has_fetched {
-                look.begin(self.environment.log.clone());
+                let Environment { log, clock, .. } = &self.environment;
+                look.begin(log.clone(), &**clock, self.known_until);
             }
             look.beside(self.write_window(window, targets, &mut open, &mut failed)).await?;
         }

@@ -12,7 +12,7 @@ use model::{
     Action, Commit, Entry, Head, NodeId, NodeRecord, Opener, Outcome, TreeNode, TreeStore,
 };
 
-use super::{Engine, Event, VoidEntry};
+use super::{Engine, Environment, Event, VoidEntry};
 use crate::chunk_reader::pack_id;
 use crate::error::{Result, SyncError};
 use crate::overlay::OverlayNode;
@@ -22,21 +22,38 @@ use crate::state::{State, SyncedNode};
 /// How many bytes of entries are asked for at once.
 const ENTRIES_LENGTH_MAX: u64 = 8 * 1024 * 1024;
 
+/// What was found at the end of the log is new enough for so many times as long as it took to look.
+const LOOK_HOLDS: u32 = 2;
+
 impl Engine {
     /// Folds all entries that are new. The folder is not changed.
     ///
     /// # Errors
     /// [`SyncError`]; what was folded stays folded.
     pub async fn fetch(&mut self) -> Result<u64> {
-        self.looked = None;
-        self.fetch_unless_known().await
+        let before = self.head()?;
+        let newest = self.look_at_log(before.seq == 0, false).await?;
+        self.learn_up_to(before, newest).await
     }
 
-    /// Does the same, but where the newest head became known in this run after what it has fetched, the log is not asked for
-    /// it again.
+    /// Does the same for who is going to fetch the files, too: packs of which any store says that the log names them are asked for
+    /// at once. Where the newest head became known in this run after what it has fetched, the log is not asked for it again.
     pub(super) async fn fetch_unless_known(&mut self) -> Result<u64> {
         let before = self.head()?;
-        let newest = self.look_at_log(before.seq == 0).await?;
+        let newest = match self.looked.take().filter(|_| before.seq > 0) {
+            Some(newest) => newest,
+            None if self.has_fetched && self.environment.clock.elapsed() < self.known_until => {
+                return Ok(0);
+            }
+            None => self.look_at_log(before.seq == 0, true).await?,
+        };
+        let count = self.learn_up_to(before, newest).await?;
+        self.fetcher.judge_rumours(&self.state)?;
+        Ok(count)
+    }
+
+    async fn learn_up_to(&mut self, before: Head, newest: Head) -> Result<u64> {
+        self.looked = None;
         self.has_fetched = true;
         if newest.seq < before.seq || (newest.seq == before.seq && newest.hash != before.hash) {
             self.heal_history().await?;
@@ -63,17 +80,22 @@ impl Engine {
         Ok(self.head()?.seq - before.seq.min(self.head()?.seq))
     }
 
-    /// Returns the newest head, unless it became known on the way. A new device looks for a checkpoint at the same time, and begins
-    /// there.
-    async fn look_at_log(&mut self, is_new: bool) -> Result<Head> {
-        let log = self.environment.log.clone();
-        if !is_new {
-            return match self.looked.take() {
-                Some(head) => Ok(head),
-                None => Ok(log.head().await?),
-            };
-        }
-        let (checkpoint, head) = join(log.checkpoint(), log.head()).await;
+    /// Returns the newest head. A new device looks for a checkpoint at the same time, and begins there.
+    async fn look_at_log(&mut self, is_new: bool, fetches_rumoured: bool) -> Result<Head> {
+        let Environment { log, clock, .. } = self.environment.clone();
+        let began = clock.elapsed();
+        let look = async {
+            match is_new {
+                true => join(log.checkpoint(), log.head()).await,
+                false => (Ok(None), log.head().await),
+            }
+        };
+        let (checkpoint, head) = match fetches_rumoured {
+            true => self.beside_rumours(is_new, look).await?,
+            false => look.await,
+        };
+        let ended = clock.elapsed();
+        self.known_until = ended + ended.saturating_sub(began) * LOOK_HOLDS;
         if let Some(checkpoint) = checkpoint? {
             self.start_from_checkpoint(&checkpoint).await?;
         }

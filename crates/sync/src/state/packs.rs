@@ -35,6 +35,13 @@ pub struct KnownPack {
     pub place: PackPlace,
 }
 
+impl KnownPack {
+    /// Returns the pack as an entry of the log names it.
+    pub fn reference(&self) -> PackRef {
+        PackRef { id: self.id, length: self.place.length }
+    }
+}
+
 impl State {
     /// Learns of a pack; its index is still to be read.
     ///

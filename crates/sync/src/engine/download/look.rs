@@ -2,10 +2,12 @@
 
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use commit_log::CommitLog;
 use futures_util::future::{BoxFuture, Either, FutureExt, select};
-use model::Head;
+use model::{Clock, Head};
 
 /// A look that goes on beside something else, if it was begun.
 #[derive(Default)]
@@ -13,14 +15,34 @@ pub(super) struct Look {
     under_way: Option<BoxFuture<'static, Option<Head>>>,
     found: Option<Head>,
     has_begun: bool,
+    /// Whether it was too early to look so far.
+    is_waiting: Arc<AtomicBool>,
 }
 
 impl Look {
-    /// Begins, unless that was done. What fails is not told: whoever needs the head looks again.
-    pub(super) fn begin(&mut self, log: Arc<dyn CommitLog>) {
-        if !std::mem::replace(&mut self.has_begun, true) {
-            self.under_way = Some(async move { log.head().await.ok() }.boxed());
+    /// Begins once what is known already is too old, unless that was done. What fails is not told: whoever needs the head looks
+    /// again.
+    pub(super) fn begin(
+        &mut self,
+        log: Arc<dyn CommitLog>,
+        clock: &dyn Clock,
+        known_until: Duration,
+    ) {
+        if std::mem::replace(&mut self.has_begun, true) {
+            return;
         }
+        let known_for = known_until.saturating_sub(clock.elapsed());
+        let wait = (!known_for.is_zero()).then(|| clock.sleep(known_for));
+        let is_waiting = Arc::new(AtomicBool::new(wait.is_some()));
+        self.is_waiting = is_waiting.clone();
+        let look = async move {
+            if let Some(wait) = wait {
+                wait.await;
+            }
+            is_waiting.store(false, Ordering::Relaxed);
+            log.head().await.ok()
+        };
+        self.under_way = Some(look.boxed());
     }
 
     /// Does something else, and goes on looking meanwhile.
@@ -38,9 +60,10 @@ impl Look {
         work.await
     }
 
-    /// Returns the newest head, if it was looked for and found.
+    /// Returns the newest head, if it was looked for and found; nothing where it was too early to look.
     pub(super) async fn end(self) -> Option<Head> {
         match self.under_way {
+            Some(_) if self.is_waiting.load(Ordering::Relaxed) => None,
             Some(look) => look.await,
             None => self.found,
         }
