@@ -56,14 +56,32 @@ pub const RECORD_CHUNKS_MAX: usize = 4096;
 /// How many stored bytes a pack should have.
 pub const PACK_STORED_TARGET: usize = 4 * 1024 * 1024;
 
+/// How many times as many it should have where a store divides it into many blocks.
+pub const PACK_GROWTH: usize = 3;
+
+/// From how many blocks on. Halves of packs are large enough, and larger ones would keep thin lines waiting at the end.
+const PACK_GROWS_FROM: usize = 3;
+
 /// How many chunks a pack may have.
 pub const PACK_CHUNKS_MAX: usize = 16 * 1024;
 
 /// How many bytes a pack may have; a reader fetches no more for one.
 pub const PACK_LENGTH_MAX: u64 = 16 * 1024 * 1024;
 
-/// How many bytes from the end of a pack hold the index of almost every pack: the first range to ask for.
+/// How many bytes from the end of a pack of the usual length hold its index, almost always.
 pub const TAIL_LENGTH_GUESS: u64 = 64 * 1024;
+
+/// Returns how many stored bytes a pack should have that a store keeps in so many blocks: far away a block costs as much waiting as
+/// a pack.
+pub fn pack_target(parts: usize) -> usize {
+    if parts >= PACK_GROWS_FROM { PACK_STORED_TARGET * PACK_GROWTH } else { PACK_STORED_TARGET }
+}
+
+/// Returns how many bytes from the end of a pack hold its index, mostly: the first range to ask for.
+pub fn tail_length_guess(pack_length: u64) -> u64 {
+    let usual = PACK_STORED_TARGET as u64;
+    (TAIL_LENGTH_GUESS * ((pack_length + usual / 2) / usual).max(1)).min(pack_length)
+}
 
 // A pack that is about to be full may still get a record of many chunks and then one of the largest chunk.
 const _: () = assert!(

@@ -163,6 +163,10 @@ impl ObjectStore for Cached {
         self.forget(key).await
     }
 
+    fn parts(&self) -> usize {
+        self.store.parts()
+    }
+
     /// What is kept here may be what was wrong, so reading again is worth it in any case.
     async fn mend(&self, key: &ObjectKey) -> Result<bool> {
         self.forget(key).await?;

@@ -328,6 +328,10 @@ impl ObjectStore for Faulty {
         self.end(fault, ())
     }
 
+    fn parts(&self) -> usize {
+        self.store.parts()
+    }
+
     async fn mend(&self, key: &ObjectKey) -> Result<bool> {
         self.store.mend(key).await
     }

@@ -138,6 +138,12 @@ pub trait ObjectStore: Send + Sync + fmt::Debug {
         Ok(if self.size(key).await?.is_some() { Waited::Come } else { Waited::Unable })
     }
 
+    /// Returns into how many parts an object is divided that is stored here, each so many times smaller than the object. Copies of it
+    /// do not count.
+    fn parts(&self) -> usize {
+        1
+    }
+
     /// Hears from a reader that a part of an object whose key names its content was not what it should be. A store
     /// that has the object more than once, or keeps parts of it, compares all with the key and replaces what is wrong.
     /// Returns whether it is worth to read again.
@@ -249,6 +255,10 @@ impl<S: ObjectStore + ?Sized> ObjectStore for Arc<S> {
 
     async fn wait_for(&self, key: &ObjectKey, patience: Duration) -> Result<Waited> {
         (**self).wait_for(key, patience).await
+    }
+
+    fn parts(&self) -> usize {
+        (**self).parts()
     }
 
     async fn mend(&self, key: &ObjectKey) -> Result<bool> {

@@ -401,6 +401,13 @@ impl ObjectStore for Pool {
         self.shared.delete(key).await
     }
 
+    fn parts(&self) -> usize {
+        match self.shared.redundancy {
+            Redundancy::Replicas(_) => 1,
+            Redundancy::Erasure { data, .. } => data.into(),
+        }
+    }
+
     async fn mend(&self, key: &ObjectKey) -> Result<bool> {
         self.shared.mend(key).await
     }

@@ -32,8 +32,9 @@ const INDEXES_MAX: usize = 128;
 /// How many opened records are kept, of 1 MiB each.
 const RECORDS_MAX: usize = 48;
 
-/// How many whole packs are kept: files are written in the order of the packs, so the last ones are needed again.
-const PACKS_MAX: usize = 6;
+/// How many bytes of whole packs are kept, but for the last two packs: files are written in the order of the packs, so the last ones are
+/// needed again.
+const PACKS_LENGTH_MAX: usize = 24 * 1024 * 1024;
 
 /// A pack is fetched whole where at least one in this many of its records is needed.
 const WHOLE_PACK_PART: usize = 4;
@@ -369,8 +370,12 @@ impl ChunkFetcher {
     fn keep_pack(&mut self, pack: u64, bytes: Bytes) {
         self.packs.retain(|(kept, _)| *kept != pack);
         self.packs.push_back((pack, bytes));
-        if self.packs.len() > PACKS_MAX {
-            self.packs.pop_front();
+        let mut length: usize = self.packs.iter().map(|(_, bytes)| bytes.len()).sum();
+        while length > PACKS_LENGTH_MAX
+            && self.packs.len() > 2
+            && let Some((_, oldest)) = self.packs.pop_front()
+        {
+            length -= oldest.len();
         }
     }
 

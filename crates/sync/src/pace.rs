@@ -30,6 +30,13 @@ impl Pace {
         self.allowed
     }
 
+    /// A transfer that counts as so many has taken so long.
+    pub(crate) fn took_parts(&mut self, time: Duration, parts: usize) {
+        // Where it was slow, that is one sign of a queue and not several.
+        let times = if time < QUICK { parts } else { 1 };
+        (0..times).for_each(|_| self.took(time));
+    }
+
     /// A transfer has taken so long.
     pub(crate) fn took(&mut self, time: Duration) {
         if time < QUICK {

@@ -93,11 +93,14 @@ pub struct Preparation {
     pub transform: Transform,
     /// The last fence that this device knows: packs must not have names from before it.
     pub fence: u64,
+    /// How many stored bytes a pack should have.
+    pub pack_target: usize,
 }
 
 impl Preparation {
     fn new_writer(&self) -> Result<PackWriter, SyncError> {
-        Ok(PackWriter::new(self.transform, &self.keys.packs().behind(self.fence))?)
+        let guard = self.keys.packs().behind(self.fence);
+        Ok(PackWriter::new(self.transform, &guard)?.with_target(self.pack_target))
     }
 
     /// Reads files in order. Every pack that is full goes to `emit`, and the last one at the end.
@@ -318,6 +321,9 @@ fn push(
     bytes: &[u8],
     emit: &mut dyn FnMut(FinishedPack) -> Result<(), SyncError>,
 ) -> Result<(), SyncError> {
+    if !writer.has_room(bytes.len()) {
+        emit(writer.finish()?)?;
+    }
     writer.push(chunk, bytes)?;
     if writer.is_full() { emit(writer.finish()?) } else { Ok(()) }
 }

@@ -360,6 +360,74 @@ fn full_packs_have_about_the_target_length_and_are_within_the_limits() {
     assert!(verify_whole(largest.id, &largest.bytes, &PackGuard::plain()).is_ok());
 }
 
+/// Pushes chunks into packs of three times the usual length, as a device does whose stores keep blocks.
+fn fill_grown(chunks: &[Vec<u8>]) -> Vec<FinishedPack> {
+    let writer = PackWriter::new(Transform::None, &PackGuard::plain()).unwrap();
+    let mut writer = writer.with_target(pack_target(3));
+    let mut packs = Vec::new();
+    for bytes in chunks {
+        if !writer.has_room(bytes.len()) {
+            packs.push(writer.finish().unwrap());
+        }
+        writer.push(chunk_ref(bytes), bytes).unwrap();
+        if writer.is_full() {
+            packs.push(writer.finish().unwrap());
+        }
+    }
+    if !writer.is_empty() {
+        packs.push(writer.finish().unwrap());
+    }
+    packs
+}
+
+#[test]
+fn grown_packs_have_about_their_target_length_and_never_more_than_a_reader_takes() {
+    let even: Vec<_> = (0..160).map(|seed| random_bytes(seed, 262_144)).collect();
+    let packs = fill_grown(&even);
+    let target = pack_target(3) as u64;
+    assert_eq!(target, 12 << 20);
+    assert!(packs.len() >= 3);
+    for pack in &packs[..packs.len() - 1] {
+        let length = pack.bytes.len() as u64;
+        assert!((target * 3 / 4..target * 5 / 4).contains(&length), "{length}");
+    }
+    // The largest chunk comes when the pack is nearly full, after any number of small ones.
+    for before in [1, 7, 10, 11, 12, 20] {
+        let mut chunks: Vec<_> = (0..before).map(|seed| random_bytes(seed, 1_000_000)).collect();
+        chunks.push(random_bytes(99, 5000));
+        chunks.push(random_bytes(100, CHUNK_SIZE_MAX as usize));
+        chunks.push(random_bytes(101, CHUNK_SIZE_MAX as usize));
+        let packs = fill_grown(&chunks);
+        let count: usize = packs.iter().map(|pack| pack.index.chunks().len()).sum();
+        assert_eq!(count, chunks.len());
+        for pack in packs {
+            assert!(pack.bytes.len() as u64 <= PACK_LENGTH_MAX);
+            assert!(verify_whole(pack.id, &pack.bytes, &PackGuard::plain()).is_ok());
+        }
+    }
+}
+
+#[test]
+fn packs_are_larger_where_they_are_divided_into_three_blocks_or_more() {
+    let targets: Vec<_> = [0, 1, 2, 3, 4, 200].map(pack_target).to_vec();
+    assert_eq!(targets, [4, 4, 4, 12, 12, 12].map(|mebibytes| mebibytes << 20));
+    let guesses = [1000, 4 << 20, 12 << 20].map(tail_length_guess);
+    assert_eq!(guesses, [1000, TAIL_LENGTH_GUESS, 3 * TAIL_LENGTH_GUESS]);
+}
+
+#[test]
+fn pack_of_the_usual_length_that_is_not_full_has_room_for_every_chunk() {
+    let mut writer = PackWriter::new(Transform::None, &PackGuard::plain()).unwrap();
+    for seed in 0.. {
+        assert!(writer.has_room(CHUNK_SIZE_MAX as usize), "{seed}");
+        let bytes = random_bytes(seed, 100_000);
+        writer.push(chunk_ref(&bytes), &bytes).unwrap();
+        if writer.is_full() {
+            return;
+        }
+    }
+}
+
 #[test]
 fn records_have_at_most_a_mebibyte_unless_a_chunk_has_more() {
     let sizes = [400_000, 400_000, 400_000, 3_000_000, 10, 1 << 20];

@@ -6,9 +6,9 @@ use model::ids::PackId;
 
 use super::index::RecordEntry;
 use super::{
-    FENCED_HEADER, HEADER, PACK_CHUNKS_MAX, PACK_STORED_TARGET, PackIndex, PlainRecord,
-    RECORD_CHUNKS_MAX, RECORD_PLAIN_MAX, SEALED_HEADER, StoredRecord, TRAILER_LENGTH,
-    TRAILER_MAGIC, seal,
+    FENCED_HEADER, HEADER, PACK_CHUNKS_MAX, PACK_GROWTH, PACK_LENGTH_MAX, PACK_STORED_TARGET,
+    PackIndex, PlainRecord, RECORD_CHUNKS_MAX, RECORD_PLAIN_MAX, SEALED_HEADER, StoredRecord,
+    TRAILER_LENGTH, TRAILER_MAGIC, seal,
 };
 use crate::error::ContentError;
 use crate::sealed::PackGuard;
@@ -48,6 +48,24 @@ impl PackWriter {
         })
     }
 
+    /// Lets packs have about so many stored bytes, as [`pack_target`](super::pack_target) says.
+    ///
+    /// # Panics
+    /// Where that is less than usual, or more than a pack may grow.
+    #[must_use]
+    pub fn with_target(mut self, target: usize) -> Self {
+        let targets = PACK_STORED_TARGET..=PACK_STORED_TARGET * PACK_GROWTH;
+        assert!(targets.contains(&target), "a pack has from 4 to 12 MiB");
+        self.pack.target = target;
+        self
+    }
+
+    /// Tells whether a chunk of this length certainly fits; otherwise the pack must be finished before it is pushed. There is
+    /// always room in a pack of the usual length that is not full.
+    pub fn has_room(&self, chunk_length: usize) -> bool {
+        self.is_empty() || self.stored_len_with(1, chunk_length) as u64 <= PACK_LENGTH_MAX
+    }
+
     /// Adds a chunk behind the others. Equal chunks are not looked for: the caller knows what is stored.
     ///
     /// # Errors
@@ -74,10 +92,17 @@ impl PackWriter {
 
     /// Returns how many bytes the pack would have at most if it were finished now.
     pub fn stored_len_max(&self) -> usize {
-        let chunks = self.pack.chunks.len() + self.record.chunks.len();
-        let index = PackIndex::encoded_length_max(self.pack.records.len() + 1, chunks);
-        let plain =
-            self.pack.bytes.len() + HEADER.len() + self.record.plain_len() + index + TRAILER_LENGTH;
+        self.stored_len_with(0, 0)
+    }
+
+    /// Returns the same with so many more chunks of so many bytes in all.
+    fn stored_len_with(&self, more_chunks: usize, more_length: usize) -> usize {
+        let chunks = self.pack.chunks.len() + self.record.chunks.len() + more_chunks;
+        let records = self.pack.records.len() + 1 + more_chunks;
+        let index = PackIndex::encoded_length_max(records, chunks);
+        let data = self.pack.bytes.len() + self.record.plain_len() + more_length;
+        let tags = self.pack.guard.overhead() * more_chunks;
+        let plain = data + tags + HEADER.len() + index + TRAILER_LENGTH;
         if self.pack.guard.is_sealed() { seal::pack_length_max(plain) } else { plain }
     }
 
@@ -126,6 +151,8 @@ pub struct PackAssembler {
     chunks: Vec<ChunkRef>,
     plain_length: u64,
     spare: Vec<u8>,
+    /// How many stored bytes a pack should have.
+    target: usize,
 }
 
 impl PackAssembler {
@@ -138,6 +165,7 @@ impl PackAssembler {
             chunks: Vec::new(),
             plain_length: 0,
             spare: Vec::new(),
+            target: PACK_STORED_TARGET,
         }
     }
 
@@ -155,7 +183,7 @@ impl PackAssembler {
     /// and a chunk that does not fit it need.
     pub fn is_full(&self) -> bool {
         // Half a record before the target, so that packs lie around it and not above.
-        self.bytes.len() >= PACK_STORED_TARGET - RECORD_PLAIN_MAX / 2
+        self.bytes.len() >= self.target - RECORD_PLAIN_MAX / 2
             || self.chunks.len() > PACK_CHUNKS_MAX - 2 * RECORD_CHUNKS_MAX
     }
 
@@ -172,7 +200,8 @@ impl PackAssembler {
     /// # Panics
     /// Where the pack is empty.
     pub fn finish(&mut self) -> Result<FinishedPack, ContentError> {
-        let next = Self { bytes: std::mem::take(&mut self.spare), ..Self::new(&self.guard) };
+        let (bytes, target) = (std::mem::take(&mut self.spare), self.target);
+        let next = Self { bytes, target, ..Self::new(&self.guard) };
         let Self { mut bytes, records, chunks, .. } = std::mem::replace(self, next);
         let index = PackIndex::new(records, chunks, self.guard.fence());
         let index = match self.guard.begin(&index.encode())? {
@@ -209,7 +238,7 @@ impl PackAssembler {
     }
 
     fn begin(&mut self, chunk_count: usize) {
-        let fits = self.bytes.len() <= PACK_STORED_TARGET + RECORD_PLAIN_MAX
+        let fits = self.bytes.len() <= self.target + RECORD_PLAIN_MAX
             && self.chunks.len() + chunk_count <= PACK_CHUNKS_MAX;
         assert!(fits, "a full pack must be finished before more is pushed");
         if self.bytes.is_empty() {

@@ -50,6 +50,29 @@ fn pack(keys: &WorkspaceKeys, chunks: &[Vec<u8>]) -> FinishedPack {
     pack
 }
 
+/// A large pack with its padding is not longer than a reader takes.
+#[test]
+fn grown_pack_that_is_sealed_is_within_the_limits() {
+    let keys = keys(&workspace(1), 1, 1);
+    let writer = PackWriter::new(Transform::None, &keys.packs()).expect("a writer");
+    let mut writer = writer.with_target(crate::pack::pack_target(3));
+    let mut lengths = Vec::new();
+    for number in 0..40_u64 {
+        let length = if number % 13 == 12 { 8 << 20 } else { 900_000 };
+        let chunk = random_bytes(number, length);
+        if !writer.has_room(chunk.len()) {
+            lengths.push(writer.finish().expect("finishes").bytes.len());
+        }
+        let id = keys.content().namer().name(&chunk);
+        writer.push(ChunkRef { id, length: length as u32 }, &chunk).expect("takes it");
+        if writer.is_full() {
+            lengths.push(writer.finish().expect("finishes").bytes.len());
+        }
+    }
+    assert!(lengths.len() >= 3);
+    assert!(lengths.iter().all(|length| *length as u64 <= crate::pack::PACK_LENGTH_MAX));
+}
+
 /// Reads all chunks of a pack as a device does that has its bytes and nothing else.
 fn read(keys: &WorkspaceKeys, bytes: &[u8]) -> Result<Vec<Vec<u8>>, ContentError> {
     let TailOutcome::Complete(index) =

@@ -117,6 +117,10 @@ impl<G: Gate> ObjectStore for G {
         self.store().wait_for(key, patience).await
     }
 
+    fn parts(&self) -> usize {
+        self.store().parts()
+    }
+
     async fn mend(&self, key: &ObjectKey) -> Result<bool> {
         self.pass(Operation::Mend, 0, self.store().mend(key)).await
     }

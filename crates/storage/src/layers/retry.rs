@@ -164,6 +164,10 @@ impl ObjectStore for Retrying {
         self.store.wait_for(key, patience).await
     }
 
+    fn parts(&self) -> usize {
+        self.store.parts()
+    }
+
     async fn mend(&self, key: &ObjectKey) -> Result<bool> {
         self.retry(|| self.store.mend(key)).await
     }

@@ -94,6 +94,10 @@ impl ObjectStore for Scoped {
         self.store.wait_for(&key.within(&self.scope)?, patience).await
     }
 
+    fn parts(&self) -> usize {
+        self.store.parts()
+    }
+
     async fn mend(&self, key: &ObjectKey) -> Result<bool> {
         self.store.mend(&key.within(&self.scope)?).await
     }

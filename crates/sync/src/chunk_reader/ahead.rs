@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use content::pack::PACK_GROWTH;
 use futures_util::future::{BoxFuture, Either, FutureExt, select};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use model::{Clock, PackId, PackRef};
@@ -35,7 +36,7 @@ const UNDER_WAY_MAX: usize = 48;
 const RUMOURED_MAX: usize = 32;
 
 /// A pack that has come, or failed to, and how long that took.
-type Fetched = (PackId, storage::Result<Bytes>, Duration);
+type Fetched = (PackRef, storage::Result<Bytes>, Duration);
 
 /// Packs that are wanted, under way, and here.
 pub(super) struct Ahead {
@@ -229,9 +230,10 @@ impl Ahead {
         work.await
     }
 
-    fn note(&mut self, (id, fetched, took): Fetched) {
+    fn note(&mut self, (PackRef { id, length }, fetched, took): Fetched) {
         self.lengths.remove(&id);
-        self.pace.took(took);
+        let packs = (length + PACK_LENGTH / 2) / PACK_LENGTH;
+        self.pace.took_parts(took, packs.clamp(1, PACK_GROWTH as u64) as usize);
         let is_refuted = self.refuted.remove(&id);
         // What failed is asked for again by whoever needs it, and fails there.
         if let (Ok(bytes), false) = (fetched, is_refuted) {
@@ -264,7 +266,7 @@ impl Ahead {
         let fetch = async move {
             let began = clock.elapsed();
             let fetched = store.read_pack(pack.id).await;
-            (pack.id, fetched, clock.elapsed().saturating_sub(began))
+            (pack, fetched, clock.elapsed().saturating_sub(began))
         };
         self.under_way.push(fetch.boxed());
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use content::pack::TAIL_LENGTH_GUESS;
+use content::pack::{TAIL_LENGTH_GUESS, tail_length_guess};
 use content::{PackIndex, TailOutcome, verify_whole};
 use futures_util::future::join_all;
 use model::{ChunkRef, PackRef};
@@ -252,7 +252,7 @@ impl ChunkFetcher {
     /// Reads the index of a pack from its end.
     async fn read_tail(&self, pack: &KnownPack) -> Result<ReadIndex> {
         let mut read = 0;
-        let mut length = TAIL_LENGTH_GUESS.min(pack.place.length);
+        let mut length = tail_length_guess(pack.place.length);
         loop {
             let tail = self.store.read_pack_tail(pack.id, length).await?;
             read += tail.len() as u64;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use content::pack::{PACK_STORED_TARGET, pack_target};
 use content::{FinishedPack, PackIndex};
 use futures_util::future::{BoxFuture, Either, FutureExt, select};
 use futures_util::stream::{FuturesUnordered, StreamExt};
@@ -45,11 +46,11 @@ const SHARE_FROM: u64 = 4 * 1024 * 1024;
 /// How many chunks of earlier commits of a run are remembered as being in a pack; the database knows them all.
 const CLAIMS_MAX: usize = 1 << 20;
 
-/// How many packs wait to be stored; readers wait for room.
+/// How many packs of usual length wait to be stored; readers wait for room.
 const PACKS_WAITING: usize = 8;
 
-/// How many packs are on their way to the store at the same time, at first and at most, and how many more after a quick one: far
-/// away it is the waiting that counts.
+/// How many packs of usual length are on their way to the store at the same time, at first and at most, and how many more after a quick
+/// one: far away it is the waiting that counts.
 const SENDING_FIRST: usize = 2;
 const SENDING_STEP: usize = 2;
 const SENDING_MAX: usize = 8;
@@ -60,6 +61,8 @@ pub(super) struct Upload {
     packs: Vec<NewPack>,
     /// Packs that the store is taking.
     sending: FuturesUnordered<BoxFuture<'static, Sent>>,
+    /// How many packs of usual length these are.
+    sending_units: usize,
     pace: Option<Pace>,
     claims: Claims,
     /// Packs that this run has put into the store.
@@ -98,7 +101,7 @@ impl Upload {
 }
 
 /// A pack that the store has taken or refused, and how long that took.
-type Sent = (PackId, storage::Result<()>, Duration);
+type Sent = (PackRef, storage::Result<()>, Duration);
 
 /// Files that are being read.
 #[derive(Default)]
@@ -459,7 +462,8 @@ impl Engine {
             return Ok(reading);
         }
         let preparation = self.preparation()?;
-        let (sender, receiver) = tokio::sync::mpsc::channel(PACKS_WAITING);
+        let waiting = PACKS_WAITING * PACK_STORED_TARGET / self.pack_target();
+        let (sender, receiver) = tokio::sync::mpsc::channel(waiting);
         for share in shares(files) {
             let (preparation, sender) = (preparation.clone(), sender.clone());
             reading.jobs.push(self.environment.workers.run(move || {
@@ -479,6 +483,7 @@ impl Engine {
         // A request that nobody looks after would keep its connection from the others, and what is still under way after
         // an error is of no use.
         self.upload.sending.clear();
+        self.upload.sending_units = 0;
         finished
     }
 
@@ -574,6 +579,11 @@ impl Engine {
         }
     }
 
+    /// Returns how many stored bytes a pack should have.
+    fn pack_target(&self) -> usize {
+        pack_target(self.environment.store.object_store().parts())
+    }
+
     fn preparation(&self) -> Result<Preparation> {
         let known: Arc<dyn KnownChunks> = if self.state.has_no_chunks()? {
             Arc::new(Loaded(HashSet::new()))
@@ -590,6 +600,7 @@ impl Engine {
             claims: self.upload.claims.clone(),
             transform: self.options.transform,
             fence: self.state.last_fence()?,
+            pack_target: self.pack_target(),
         })
     }
 
@@ -614,24 +625,27 @@ impl Engine {
         }
         self.report.sent_bytes += pack.pack.length;
         let Environment { store, clock, .. } = self.environment.clone();
-        let id = pack.pack.id;
+        let pack = pack.pack;
         let put = async move {
+            let id = pack.id;
             let began = clock.elapsed();
             let sent = match replaces {
                 true => store.repair_pack(id, bytes).await,
                 false => store.put_pack_deferred(id, bytes).await,
             };
-            (id, sent, clock.elapsed().saturating_sub(began))
+            (pack, sent, clock.elapsed().saturating_sub(began))
         };
         self.upload.sending.push(put.boxed());
+        self.upload.sending_units += units(pack.length);
         let pace =
             *self.upload.pace.get_or_insert(Pace::new(SENDING_FIRST, SENDING_STEP, SENDING_MAX));
         self.wait_for_sending(pace.allowed()).await
     }
 
-    /// Waits until at most so many packs are on their way to the store.
+    /// Waits until at most so many packs of usual length are on their way to the store, or a single one.
     async fn wait_for_sending(&mut self, count: usize) -> Result<()> {
-        while self.upload.sending.len() > count
+        while self.upload.sending_units > count
+            && self.upload.sending.len() > count.min(1)
             && let Some(sent) = self.upload.sending.next().await
         {
             self.note_sent(sent)?;
@@ -639,11 +653,13 @@ impl Engine {
         Ok(())
     }
 
-    fn note_sent(&mut self, (id, sent, took): Sent) -> Result<()> {
+    fn note_sent(&mut self, (pack, sent, took): Sent) -> Result<()> {
+        let units = units(pack.length);
+        self.upload.sending_units = self.upload.sending_units.saturating_sub(units);
         sent?;
-        self.upload.stored.insert(id);
+        self.upload.stored.insert(pack.id);
         if let Some(pace) = &mut self.upload.pace {
-            pace.took(took);
+            pace.took_parts(took, units);
         }
         Ok(())
     }
@@ -746,6 +762,11 @@ fn is_racy(stat: &Stat, began: Timestamp) -> bool {
         |time: Timestamp| i128::from(time.seconds) * 1_000_000_000 + i128::from(time.nanoseconds);
     let tick = if stat.changed.nanoseconds == 0 { COARSE_TICK } else { TICK };
     nanoseconds(stat.changed) + tick >= nanoseconds(began)
+}
+
+/// Returns how many packs of usual length are about as long as one of this length.
+fn units(length: u64) -> usize {
+    ((length as usize + PACK_STORED_TARGET / 2) / PACK_STORED_TARGET).max(1)
 }
 
 /// Cuts a list of files into shares of about equal length, each for one thread.

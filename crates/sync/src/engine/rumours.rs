@@ -8,6 +8,7 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use commit_log::Rumour;
+use content::pack::PACK_LENGTH_MAX;
 use futures_util::future::{Either, select};
 use futures_util::stream::StreamExt;
 use model::fold::Opener;
@@ -77,7 +78,8 @@ impl Engine {
         }
         let mut packs = Vec::new();
         for pack in commit.packs.iter().take(PACKS_MAX) {
-            if !self.state.knows_pack(&pack.id)? {
+            // A length that no pack has would take all room, or be no number any more.
+            if (1..=PACK_LENGTH_MAX).contains(&pack.length) && !self.state.knows_pack(&pack.id)? {
                 packs.push(*pack);
             }
         }

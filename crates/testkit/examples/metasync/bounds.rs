@@ -4,8 +4,8 @@
 //! * A send looks at the log once, moves as many pieces of everything as must be durable, each to another store, and commits: as the
 //!   first device of a log, at all stores but one of an even number. Copies may go to any store, as substitutes relieve slow
 //!   homes; each store takes one of an object at most. Where every store is a home, there are no substitutes, and it is the same.
-//! * A receive reads the entry and finds that there is no other, one after the other, at a majority; then it moves every pack
-//!   once, from whichever stores have it when the commit is made.
+//! * A receive hears of the entry from the store that answers first. Then it asks a majority whether there is another, and at the same
+//!   time moves every pack once, from whichever stores have it when the commit is made.
 
 use std::error::Error;
 use std::fmt::Write;
@@ -21,7 +21,7 @@ use crate::output::Output;
 const STORED: [(&str, f64); 3] =
     [("source tree", 47.5e6), ("paper folder", 1.27e6), ("photos", 193.3e6)];
 
-/// How long a pack is mostly.
+/// How long a pack is mostly that is not divided into three blocks or more.
 const PACK_LENGTH: f64 = 4.2e6;
 
 /// Writes the least times of every setting.
@@ -68,10 +68,18 @@ fn parts(redundancy: Redundancy) -> (usize, usize, f64) {
     }
 }
 
+/// Returns how long a pack is mostly that is kept so.
+fn pack_length(redundancy: Redundancy) -> f64 {
+    match redundancy {
+        Redundancy::Erasure { data: 3.., .. } => PACK_LENGTH * 3.0,
+        Redundancy::Replicas(_) | Redundancy::Erasure { .. } => PACK_LENGTH,
+    }
+}
+
 fn least_send((_, services, redundancy): &Setting, bytes: f64) -> f64 {
     let count = services.len();
     let (_, enough, part) = parts(*redundancy);
-    let piece = PACK_LENGTH.min(bytes) * part;
+    let piece = pack_length(*redundancy).min(bytes) * part;
     let one =
         |service: &Service| seconds(service.up.latency()) + seconds(service.up.alone(piece as u64));
     let mut first: Vec<f64> = services.iter().map(one).collect();
@@ -103,14 +111,15 @@ fn least_time(is_reached: impl Fn(f64) -> bool) -> f64 {
 fn least_receive((_, services, redundancy): &Setting, bytes: f64) -> f64 {
     let count = services.len();
     let (total, enough, part) = parts(*redundancy);
-    let piece = PACK_LENGTH.min(bytes) * part;
+    let piece = pack_length(*redundancy).min(bytes) * part;
     let mut holders: Vec<&Service> = services.iter().collect();
     if total == count {
         // Those that were not waited for may have nothing yet.
         holders.sort_by(|one, other| other.up.rate().total_cmp(&one.up.rate()));
         holders.truncate(enough);
     }
-    let look = answered(services, count / 2 + 1, |service| service.down);
+    let heard = answered(services, 1, |service| service.down);
+    let looked = heard + answered(services, count / 2 + 1, |service| service.down);
     let alone = holders
         .iter()
         .map(|service| seconds(service.down.latency()) + seconds(service.down.alone(piece as u64)));
@@ -118,7 +127,7 @@ fn least_receive((_, services, redundancy): &Setting, bytes: f64) -> f64 {
     alone.sort_by(f64::total_cmp);
     let first = alone[(1.0 / part).round() as usize - 1];
     if bytes <= PACK_LENGTH {
-        return 2.0 * look + first;
+        return looked.max(heard + first);
     }
     let most = match redundancy {
         Redundancy::Replicas(_) => bytes * (total.min(count) as f64 / count as f64),
@@ -132,5 +141,5 @@ fn least_receive((_, services, redundancy): &Setting, bytes: f64) -> f64 {
         got.sum()
     };
     // All stores together give everything; nobody more than it has.
-    2.0 * look + least_time(|time| gets(time) >= bytes * 0.9999).max(first)
+    looked.max(heard + least_time(|time| gets(time) >= bytes * 0.9999).max(first))
 }

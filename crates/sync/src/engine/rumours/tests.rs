@@ -177,6 +177,7 @@ async fn what_one_store_alone_says_is_fetched_within_bounds_and_never_applied() 
     let id = crate::chunk_reader::pack_id(&there);
     ContentStore::new(room.packs.clone()).put_pack(id, there.into()).await.expect("put");
     let mut named = vec![PackRef { id, length: 5_000_000 }];
+    named.extend([3, 4].map(|byte| PackRef { length: u64::MAX, ..reference([byte; 32]) }));
     named.extend(
         (0..5_000_u32).map(|number| reference(*blake3::hash(&number.to_le_bytes()).as_bytes())),
     );
