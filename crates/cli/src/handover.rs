@@ -210,15 +210,20 @@ pub(crate) fn check_hints(
     let (mut wrong, mut liars) = (Vec::new(), Vec::new());
     for (part, said) in parts.into_iter().zip(said) {
         let Some(said) = said else { continue };
-        let knows = |(version, _): &(u64, PoolHint)| *version >= stored.version;
         let name = &part.0.name;
-        match &said.refused {
-            Some(reason) => {
+        let refused = said.refused.or_else(|| {
+            let (version, hint) = said.newest.as_ref()?;
+            let is_other = *version == stored.version
+                && (&hint.pool, hint.since) != (&stored.pool, stored.since);
+            is_other.then(|| "it says something else than the settings".to_owned())
+        });
+        match (refused, said.newest) {
+            (Some(reason), _) => {
                 context.ui.note(format!("'{name}' is not believed about the stores: {reason}"));
                 liars.push(name.clone());
             }
-            None if said.newest.as_ref().is_some_and(knows) => continue,
-            None => context.ui.note(format!("'{name}' does not lead to all stores")),
+            (None, Some((version, _))) if version >= stored.version => continue,
+            (None, _) => context.ui.note(format!("'{name}' does not lead to all stores")),
         }
         wrong.push(part);
     }

@@ -364,6 +364,38 @@ pub(crate) async fn catch_up(stores: &Stores) -> Result<usize> {
     Ok(told.iter().filter(|told| !matches!(told, Ok(true))).count())
 }
 
+/// A store whose locked keys are not those that count.
+#[derive(Debug, Clone)]
+pub(crate) struct Differing {
+    /// Which store, from 0.
+    pub(crate) store: usize,
+    /// The locked keys that it should have.
+    pub(crate) key: ObjectKey,
+    /// Whether it has some.
+    pub(crate) is_there: bool,
+    /// Whether more than half of the stores have those that count.
+    pub(crate) is_agreed: bool,
+}
+
+/// Returns the stores that answer and have other locked keys than those that count, or none.
+///
+/// # Errors
+/// As [`newest_keys`].
+pub(crate) async fn differing(stores: &Stores) -> Result<Vec<Differing>> {
+    let found = look(stores).await;
+    let (newest, is_agreed) = newest_of(&found)?;
+    let (key, bytes) = (ObjectKey::keys(newest.generation()), Bytes::from(newest.to_bytes()));
+    let compare = |(number, store): (usize, &Arc<dyn ObjectStore>)| {
+        let (store, key, bytes) = (store.clone(), key.clone(), bytes.clone());
+        async move {
+            let there = store.get(&key).await.ok()?;
+            let is_there = there.is_some();
+            (there != Some(bytes)).then_some(Differing { store: number, key, is_there, is_agreed })
+        }
+    };
+    Ok(join_all(stores.iter().enumerate().map(compare)).await.into_iter().flatten().collect())
+}
+
 /// The file in the folder's memory that says that some stores have missed a change of the keys.
 const UNTOLD_FILE: &str = "keys-untold";
 

@@ -46,6 +46,8 @@ mod exchanged;
 mod flipped;
 #[path = "it/history.rs"]
 mod history;
+#[path = "it/history_damage.rs"]
+mod history_damage;
 #[path = "it/lost.rs"]
 mod lost;
 #[path = "it/lying.rs"]

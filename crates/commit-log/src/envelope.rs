@@ -47,6 +47,12 @@ pub fn wrap_at_rest<T: Message>(message: &T) -> Vec<u8> {
     bytes
 }
 
+/// Tells whether these are the bytes that [`wrap_at_rest`] gave, also where this program cannot read them: a newer one may.
+pub fn is_whole_at_rest(bytes: &[u8]) -> bool {
+    let split = bytes.len().checked_sub(CHECKSUM_LENGTH).map(|split| bytes.split_at(split));
+    split.is_some_and(|(body, checksum)| blake3::hash(body).as_bytes() == checksum)
+}
+
 /// Unwraps what [`wrap_at_rest`] wrapped; not a byte is read before the checksum fits.
 ///
 /// # Errors
@@ -126,10 +132,12 @@ mod tests {
         for entry in [entry(1), entry(60)] {
             let whole = wrap_at_rest(&entry);
             assert_eq!(unwrap_at_rest::<Entry>(&whole, 1 << 20), Ok(entry));
+            assert!(is_whole_at_rest(&whole));
             for at in 0..whole.len() {
                 let mut flipped = whole.clone();
                 flipped[at] ^= 4;
                 assert!(unwrap_at_rest::<Entry>(&flipped, 1 << 20).is_err(), "byte {at}");
+                assert!(!is_whole_at_rest(&flipped), "byte {at}");
                 assert!(unwrap_at_rest::<Entry>(&whole[..at], 1 << 20).is_err(), "{at} bytes");
             }
         }

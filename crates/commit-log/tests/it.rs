@@ -4,6 +4,7 @@ mod it {
     mod agreement;
     mod comparison;
     mod exchanged_stores;
+    mod inspecting;
     mod one_connection;
     mod quiet_server;
     mod rumours;

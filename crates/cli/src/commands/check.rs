@@ -1,7 +1,7 @@
 //! `syncline check`: is everything that the log names stored, in as many stores as it should be, and what it should be?
 //!
 //! `--repair` takes what is missing from the other stores, and what no store has from the folder. What is still lost then is
-//! named version by version.
+//! named version by version. The history is read in every store, whatever the others have of it.
 
 use std::collections::BTreeSet;
 
@@ -23,8 +23,10 @@ use crate::sealed;
 use crate::text::{counted, path_text, size};
 use crate::ui::Symbol;
 
+mod history;
 mod look;
 
+use history::History;
 use look::{Found, Lacking, look};
 
 /// The exit code of something that is partly so.
@@ -35,7 +37,18 @@ pub(crate) fn run(context: &Context<'_>, arguments: &CheckArguments) -> Result<u
     context.no_dry_run("check")?;
     let folder = Folder::locate(&context.home, &arguments.folder.folder)?;
     let check = Check { context, arguments, folder: &folder };
-    let mut found = check.look()?;
+    let looked = check.look();
+    let history = check.look_at_history()?;
+    let mut found = match looked {
+        // What is damaged in the history may have been in the way.
+        Err(_) if history.mended() > 0 => check.look()?,
+        Err(error) => {
+            history.tell(context);
+            return Err(error);
+        }
+        Ok(found) => found,
+    };
+    found.note_unseen(history.unseen());
     let mut done = PutBack::default();
     let mut pages = 0;
     if arguments.repair && !(found.lost.is_empty() && found.lost_pages.is_empty()) {
@@ -50,6 +63,7 @@ pub(crate) fn run(context: &Context<'_>, arguments: &CheckArguments) -> Result<u
         let written = found.written;
         found = check.look()?;
         found.written += written;
+        found.note_unseen(history.unseen());
     }
     if arguments.repair && folder.genesis.mode.sealed().is_some() {
         let stores = sealed::stores_of(&context.home, &folder)?;
@@ -66,7 +80,7 @@ pub(crate) fn run(context: &Context<'_>, arguments: &CheckArguments) -> Result<u
         }
     };
     let scrub = scrub_status(&folder.state()?)?;
-    Ok(check.tell(&Outcome { found, done, pages, removed, versions, scrub, misled }))
+    Ok(check.tell(&Outcome { found, history, done, pages, removed, versions, scrub, misled }))
 }
 
 /// One run of the command.
@@ -79,6 +93,7 @@ struct Check<'a> {
 /// What it has come to.
 struct Outcome {
     found: Found,
+    history: History,
     done: PutBack,
     pages: u64,
     removed: u64,
@@ -129,6 +144,17 @@ impl Check<'_> {
         handover::check_hints(self.context, &driver, &folder, self.arguments.repair)
     }
 
+    /// Looks at the history in every store; on a server it rests in a database.
+    fn look_at_history(&self) -> Result<History> {
+        let folder = Folder::locate(&self.context.home, &self.folder.root)?;
+        match &folder.place {
+            Place::Stored(stored) => {
+                history::inspect(self.context, &folder, stored, self.arguments.repair)
+            }
+            Place::Served { .. } => Ok(History::default()),
+        }
+    }
+
     /// Removes what is stored twice, where nothing else is wrong. Returns how many pieces were.
     fn remove_surplus(&self, found: &mut Found) -> Result<u64> {
         let is_wrong = found.lacking.count() > 0 || !found.out_of_reach.is_empty();
@@ -171,7 +197,7 @@ impl Check<'_> {
     /// Says what was found. Returns the exit code: 0 where everything is as it should be, 3 where redundancy is missing, 8
     /// where a version of a file is lost.
     fn tell(&self, outcome: &Outcome) -> u8 {
-        let Outcome { found, done, pages, removed, versions, scrub, misled } = outcome;
+        let Outcome { found, history, done, pages, removed, versions, scrub, misled } = outcome;
         let ui = self.context.ui;
         let lost_pages = found.lost_pages.len() as u64;
         // Lost packs that no version needs are nobody's loss: their chunks are elsewhere, or in no file.
@@ -202,9 +228,11 @@ impl Check<'_> {
             "unseen_stores": found.unseen.iter().map(|(name, _)| name).collect::<Vec<_>>(),
             "misleading_stores": misled,
             "lost_versions": versions.iter().map(version_json).collect::<Vec<_>>(),
+            "history": history.json(),
             "scrub": scrub_json(scrub.as_ref()),
         }));
         self.tell_what_was_done(outcome, replaced);
+        history.tell(self.context);
         let looked = self.looked(found);
         let is_whole = found.out_of_reach.is_empty() && lacking.count() == 0;
         if lost + lost_pages > 0 {
@@ -214,7 +242,14 @@ impl Check<'_> {
         }
         if is_whole {
             ui.say(Symbol::Done, format!("{looked}: all there"));
-            let is_well = found.unseen.is_empty() && (misled.is_empty() || self.arguments.repair);
+        }
+        if history.has_lost_entries() {
+            return history::LOST.exit();
+        }
+        if is_whole {
+            let is_well = found.unseen.is_empty()
+                && (misled.is_empty() || self.arguments.repair)
+                && history.is_whole();
             return if is_well { 0 } else { PARTLY };
         }
         self.tell_lacks(&looked, found, lacking);

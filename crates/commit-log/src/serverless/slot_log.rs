@@ -18,6 +18,7 @@ mod deliberation;
 mod following;
 mod gathering;
 mod help;
+pub mod inspecting;
 mod lookout;
 mod rumours;
 mod silence;

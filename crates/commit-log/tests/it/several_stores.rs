@@ -21,14 +21,14 @@ use super::stores::{Counting, Liar, TestRandom, TokioClock, Trouble, Troubled, n
 
 /// A group of stores, each perhaps in trouble.
 #[derive(Debug, Clone)]
-struct Stores {
-    all: Vec<Arc<dyn ObjectStore>>,
+pub(crate) struct Stores {
+    pub(crate) all: Vec<Arc<dyn ObjectStore>>,
     random: Arc<TestRandom>,
     model: FaultModel,
 }
 
 impl Stores {
-    fn new(name: &str, count: usize) -> Self {
+    pub(crate) fn new(name: &str, count: usize) -> Self {
         let open = |number| storage::open(&format!("memory:{name} {number}")).expect("opens");
         Self {
             all: (0..count).map(open).collect(),
@@ -37,7 +37,7 @@ impl Stores {
         }
     }
 
-    fn with_trouble(mut self, numbers: &[usize], trouble: Trouble) -> Self {
+    pub(crate) fn with_trouble(mut self, numbers: &[usize], trouble: Trouble) -> Self {
         for number in numbers {
             self.all[*number] = Arc::new(Troubled::new(self.all[*number].clone(), trouble));
         }
@@ -76,7 +76,7 @@ impl Stores {
         Means { clock: Arc::new(TokioClock::default()), random: self.random.clone() }
     }
 
-    fn log(&self) -> SlotCommitLog {
+    pub(crate) fn log(&self) -> SlotCommitLog {
         let membership = Arc::new(ConstantMembership::new(self.group()));
         SlotCommitLog::over(membership, self.means(), genesis())
     }

@@ -12,7 +12,7 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use model::environment::random_bytes;
 use model::{Clock, StoreId, StoreRecord};
-use storage::{ObjectStore, StorageError};
+use storage::{ObjectKey, ObjectStore, StorageError};
 
 use super::exchange::{change_pool, join};
 use super::{find, stored_place};
@@ -83,6 +83,7 @@ pub(crate) fn renew(context: &Context<'_>, folder: &Folder, record: &StoreRecord
     let store = Backend { credentials, ..Backend::new(&record.name, url)? }.create()?;
     let new = StoreId::from_bytes(random_bytes(&SystemRandom));
     let runtime = context.runtime()?;
+    runtime.block_on(forget_damaged_identity(folder, &store))?;
     // It may be half made by another device, or by this one before it was cut off; then it goes on as what it says.
     let identity = runtime.block_on(join(context, folder, known, &store, new))?;
     drop(runtime);
@@ -94,6 +95,16 @@ pub(crate) fn renew(context: &Context<'_>, folder: &Folder, record: &StoreRecord
         Ok(())
     })
     .map(drop)
+}
+
+/// Removes from a store what should say which one it is, and can be read by nobody: it would keep the new one out.
+async fn forget_damaged_identity(folder: &Folder, store: &Arc<dyn ObjectStore>) -> Result<()> {
+    let (inside, key) =
+        (stores::workspace_store(store.clone(), folder.genesis.workspace()), ObjectKey::store_id());
+    if store_identity(&*inside).await?.is_none() && inside.get(&key).await?.is_some() {
+        inside.delete(&key).await?;
+    }
+    Ok(())
 }
 
 /// What a look at a store has shown.

@@ -102,6 +102,15 @@ impl Found {
         }
     }
 
+    /// Takes note of stores that have not answered to others.
+    pub(super) fn note_unseen(&mut self, unseen: &[(String, String)]) {
+        for (name, reason) in unseen {
+            if !self.unseen.iter().any(|(known, _)| known == name) {
+                self.unseen.push((name.clone(), reason.clone()));
+            }
+        }
+    }
+
     /// Returns the packs of which nobody can say that they are whole.
     pub(super) fn doubtful(&self) -> HashSet<PackId> {
         let away = self.out_of_reach.iter().filter_map(ObjectKey::as_pack);

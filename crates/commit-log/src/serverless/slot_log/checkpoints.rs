@@ -15,7 +15,7 @@ use crate::envelope;
 use crate::serverless::group::Group;
 
 /// The longest checkpoint: a head and two roots.
-const CHECKPOINT_LENGTH_MAX: usize = 1024;
+pub(super) const CHECKPOINT_LENGTH_MAX: usize = 1024;
 
 /// Returns the newest checkpoint that a majority knows of.
 pub(super) async fn newest(
