@@ -19,6 +19,7 @@ use sync::workers::Workers;
 use sync::{Engine, EngineOptions, Environment, SyncError};
 use tokio::runtime::Runtime;
 
+use crate::attendance::{Attendance, Way};
 use crate::claim::{FolderClaim, HomeClaim};
 use crate::context::Context;
 use crate::error::{
@@ -92,6 +93,7 @@ struct Settling {
     slots: Option<Arc<SlotCommitLog>>,
     membership: Option<Arc<SettingsMembership>>,
     pool: Option<Pool>,
+    attendance: Attendance,
 }
 
 struct Session {
@@ -324,7 +326,10 @@ impl Session {
             ));
         }
         match slots {
-            Some(slots) => store_memory::remember(folder, slots, pool),
+            Some(slots) => {
+                let run = (&self.settling.attendance, context.clock.now());
+                store_memory::remember(folder, slots, pool, run)
+            }
             None => Ok(()),
         }
     }
@@ -427,6 +432,8 @@ pub(crate) struct Reached {
     pub(crate) store: Arc<dyn ObjectStore>,
     /// The same, where it is several stores.
     pub(crate) pool: Option<Pool>,
+    /// Which of them answer.
+    pub(crate) attendance: Attendance,
 }
 
 /// Joins the stores of a workspace, each opened when it is first used.
@@ -470,7 +477,13 @@ pub(crate) fn coordinator(
     match &folder.place {
         Place::Stored(stored) => {
             let workspace = genesis.workspace();
+            let attendance = Attendance::default();
+            let attended = |(record, store): (StoreRecord, Arc<dyn ObjectStore>)| {
+                let store = attendance.attend(&record.name, Way::Data, store);
+                (record, store)
+            };
             let stores = stores::open_pool(&context.home, stored, workspace);
+            let stores: Vec<_> = stores.into_iter().map(attended).collect();
             let random: Arc<dyn Random> = context.random.clone();
             let keys = match (genesis.mode.sealed(), keys) {
                 (Some(_), None) => None,
@@ -482,7 +495,8 @@ pub(crate) fn coordinator(
             }
             let clock_here = context.clock.clone();
             let opener =
-                WorkspaceStores::new(&context.home, workspace, stored, clock_here, keys, &stores);
+                WorkspaceStores::new(&context.home, workspace, stored, clock_here, keys, &stores)
+                    .attended(attendance.clone());
             let membership = SettingsMembership::new(Arc::new(opener), stored.stand());
             let membership = Arc::new(membership.with_known(folded(folder, stored.version)));
             let means = Means { clock, random };
@@ -502,6 +516,7 @@ pub(crate) fn coordinator(
                 membership: Some(membership),
                 store,
                 pool,
+                attendance,
             })
         }
         Place::Served { server } => {
@@ -517,7 +532,14 @@ pub(crate) fn coordinator(
                 .map_err(|error: WebSocketError| CommandError::usage(error.to_string()))?;
             let log = ServedCommitLog::with_genesis(Arc::new(connection), clock, genesis);
             let store = stores::patient(Arc::new(door));
-            Ok(Reached { log: Arc::new(log), slots: None, membership: None, store, pool: None })
+            Ok(Reached {
+                log: Arc::new(log),
+                slots: None,
+                membership: None,
+                store,
+                pool: None,
+                attendance: Attendance::default(),
+            })
         }
     }
 }
@@ -528,7 +550,8 @@ fn environment(
     keys: Option<&DeviceKeys>,
     threads: Option<usize>,
 ) -> Result<(Environment, Settling), Failure> {
-    let Reached { log, slots, membership, store, pool } = coordinator(context, folder, keys)?;
+    let Reached { log, slots, membership, store, pool, attendance } =
+        coordinator(context, folder, keys)?;
     let file_system = NativeFileSystem::open(&folder.root).map_err(SyncError::from)?;
     let environment = Environment {
         file_system: Arc::new(file_system),
@@ -538,5 +561,5 @@ fn environment(
         random: context.random.clone(),
         workers: threads.map_or_else(Workers::inline, Workers::start),
     };
-    Ok((environment, Settling { slots, membership, pool }))
+    Ok((environment, Settling { slots, membership, pool, attendance }))
 }

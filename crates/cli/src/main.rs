@@ -19,6 +19,8 @@ use crate::system::{SystemClock, SystemRandom, Variables};
 use crate::ui::Ui;
 
 mod arguments;
+mod attendance;
+mod away;
 mod claim;
 mod commands;
 mod connect;

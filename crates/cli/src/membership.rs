@@ -15,6 +15,7 @@ use model::{Commit, Opener, PoolConfig, StoreId, StoreRecord, WorkspaceId};
 use parking_lot::Mutex;
 use storage::ObjectStore;
 
+use crate::attendance::{Attendance, Way};
 use crate::folder::StoredPlace;
 use crate::home::Home;
 use crate::stores;
@@ -35,6 +36,8 @@ pub(crate) struct WorkspaceStores {
     clock: Arc<SystemClock>,
     /// What reads settings; nothing where the workspace is sealed and its keys are not at hand.
     keys: Option<WorkspaceKeys>,
+    /// Which stores answer, and are what they were.
+    attendance: Attendance,
     /// One way to each store, whoever uses it.
     ways: Mutex<BTreeMap<(StoreId, String), Arc<dyn ObjectStore>>>,
 }
@@ -53,7 +56,13 @@ impl WorkspaceStores {
             ((record.id, stored.url(record).to_owned()), store.clone())
         };
         let ways = Mutex::new(open.iter().map(way).collect());
-        Self { home: home.clone(), workspace, stored: stored.clone(), clock, keys, ways }
+        let (home, stored, attendance) = (home.clone(), stored.clone(), Attendance::default());
+        Self { home, workspace, stored, clock, keys, attendance, ways }
+    }
+
+    /// Lets it be noted elsewhere which stores answer.
+    pub(crate) fn attended(self, attendance: Attendance) -> Self {
+        Self { attendance, ..self }
     }
 
     fn way(&self, record: &StoreRecord, is_alone: bool) -> Arc<dyn ObjectStore> {
@@ -88,6 +97,7 @@ impl StoreOpener for WorkspaceStores {
         let named = pool.group().map(|record| {
             let store = self.way(record, is_alone);
             let store = Arc::new(Identified::new(store, record.identity(), self.clock.clone()));
+            let store = self.attendance.attend(&record.name, Way::Log, store);
             NamedStore { name: record.name.clone(), store }
         });
         let identities: Vec<StoreId> = pool.group().map(StoreRecord::identity).collect();

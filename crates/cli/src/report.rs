@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use sync::engine::{Conflict, ScrubStatus, SyncReport, VoidEntry};
 use sync::scan::{Problem, ProblemKind};
 
+use crate::away::{self, away_json};
 use crate::context::Context;
 use crate::folder::Folder;
 use crate::text::{count, counted, day_and_time, path_text, quoted, rfc3339, size, span};
@@ -28,6 +29,7 @@ pub(crate) fn tell(
     time: Duration,
 ) -> u8 {
     let ui = context.ui;
+    let away = away::tell(context, folder);
     ui.json(&json!({
         "schema": format!("syncline.{command}/1"),
         "type": "summary",
@@ -43,6 +45,7 @@ pub(crate) fn tell(
         "void_entries": report.void_entries.iter().map(void_json).collect::<Vec<_>>(),
         "conflicts": conflicts.len(),
         "problems": report.problems.iter().map(problem_json).collect::<Vec<_>>(),
+        "stores_away": away.iter().map(away_json).collect::<Vec<_>>(),
         "notes": ui.notes(),
         "seconds": time.as_secs_f64(),
     }));

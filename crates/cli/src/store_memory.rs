@@ -6,13 +6,15 @@
 use std::path::PathBuf;
 
 use commit_log::SlotCommitLog;
-use model::StoreId;
+use model::{StoreId, Timestamp};
 use serde::{Deserialize, Serialize};
 use storage::ObjectKey;
 use storage::pool::{Pool, PoolMemory};
 
+use crate::attendance::Attendance;
+use crate::away::{self, Away};
 use crate::error::Result;
-use crate::folder::Folder;
+use crate::folder::{Folder, Place};
 use crate::home::{read_toml, write_toml};
 
 /// The format of the file.
@@ -31,6 +33,9 @@ struct Record {
     /// Objects that a store was not given.
     #[serde(default)]
     owed: Vec<String>,
+    /// Stores that were away when they were asked last.
+    #[serde(default)]
+    away: Vec<Away>,
 }
 
 fn file(folder: &Folder) -> PathBuf {
@@ -55,17 +60,48 @@ pub(crate) fn recall(folder: &Folder, log: &SlotCommitLog, pool: &Pool, pays: bo
 ///
 /// # Errors
 /// [`crate::error::Code::File`].
-pub(crate) fn remember(folder: &Folder, log: &SlotCommitLog, pool: &Pool) -> Result<()> {
+pub(crate) fn remember(
+    folder: &Folder,
+    log: &SlotCommitLog,
+    pool: &Pool,
+    (attendance, now): (&Attendance, Timestamp),
+) -> Result<()> {
     let PoolMemory { silent, owed } = pool.memory();
+    let before = read(folder);
+    let mut silent_names = log.silent_stores();
+    let mut away = before.away.clone();
+    if let Place::Stored(stored) = &folder.place {
+        let silent = silent.iter().filter_map(|id| stored.pool.store(*id));
+        silent_names.extend(silent.map(|store| store.name.clone()));
+    }
+    away::update(&mut away, attendance, &silent_names, now);
     let record = Record {
         format: FORMAT,
         silent_in_log: log.silent_stores(),
         silent: silent.iter().map(ToString::to_string).collect(),
         owed: owed.iter().map(ToString::to_string).collect(),
+        away,
     };
-    let is_empty =
-        record.silent_in_log.is_empty() && record.silent.is_empty() && record.owed.is_empty();
+    write_if_new(folder, &before, &record)
+}
+
+fn write_if_new(folder: &Folder, before: &Record, record: &Record) -> Result<()> {
+    let is_empty = *record == Record { format: FORMAT, ..Record::default() };
+    let is_known = record == before || (is_empty && *before == Record::default());
+    if is_known { Ok(()) } else { write_toml(&file(folder), record) }
+}
+
+/// Returns the stores that were away when they were asked last.
+pub(crate) fn away(folder: &Folder) -> Vec<Away> {
+    read(folder).away
+}
+
+/// Keeps what is known of stores that are away.
+///
+/// # Errors
+/// [`crate::error::Code::File`].
+pub(crate) fn set_away(folder: &Folder, away: &[Away]) -> Result<()> {
     let before = read(folder);
-    let is_known = record == before || (is_empty && before == Record::default());
-    if is_known { Ok(()) } else { write_toml(&file(folder), &record) }
+    let record = Record { format: FORMAT, away: away.to_vec(), ..read(folder) };
+    write_if_new(folder, &before, &record)
 }

@@ -142,6 +142,14 @@ fn check(context: &Context<'_>, folder: &Folder, name: Option<&str>) -> Result<u
             Ok(report) => (Paint::Bad, report.words()),
             Err(error) => (Paint::Bad, vec![error.headline]),
         };
+        let was_emptied = runtime.block_on(renew::was_emptied(context, folder, store));
+        if was_emptied {
+            context.ui.note(format!(
+                "'{0}' was emptied or replaced, and counts for nothing; `syncline backend renew {0}` lets it begin anew",
+                store.name
+            ));
+        }
+        let paint = if was_emptied { Paint::Bad } else { paint };
         is_well &= paint == Paint::Good;
         if !context.ui.is_json() {
             context.ui.answer(format!("{}:", context.ui.paint(paint, &store.name)));
@@ -149,7 +157,12 @@ fn check(context: &Context<'_>, folder: &Folder, name: Option<&str>) -> Result<u
                 context.ui.answer(format!("  {line}"));
             }
         }
-        lines.push(json!({"name": store.name, "is_well": paint == Paint::Good, "words": words}));
+        lines.push(json!({
+            "name": store.name,
+            "is_well": paint == Paint::Good,
+            "was_emptied": was_emptied,
+            "words": words,
+        }));
     }
     context.ui.json(&json!({"schema": "syncline.backend-check/1", "stores": lines}));
     Ok(if is_well { 0 } else { Code::StoreUnfit.exit() })

@@ -70,6 +70,8 @@ fn emptied_store_is_filled_again_when_the_user_says_so() {
     let refused = several.one.run(&["backend", "renew", "s1"]).ends_with(2);
     assert!(refused.stderr.contains("was not emptied"), "{}", refused.stderr);
     empty(&several, 1);
+    let told = several.one.run(&["backend", "check", "s1"]);
+    assert!(told.code != 0 && told.stderr.contains("syncline backend renew s1"), "{told:?}");
     several.one.run(&["backend", "renew", "s1"]).ok();
     // A device that has not heard of it finds a store that is not what it was, and then hears of it.
     several.other.sync().ok();

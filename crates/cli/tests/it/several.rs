@@ -293,3 +293,30 @@ fn cleanup_removes_packs_from_all_stores_and_from_one_that_was_away_later() {
         assert_eq!(third.tree(), several.one.tree());
     }
 }
+
+#[test]
+fn sync_says_which_store_is_away_and_does_not_go_on_about_it() {
+    let several = Several::synced(3, &["--replicas", "2"]);
+    let words = "'s1' is away since";
+    let whole = several.one.sync().ok();
+    assert!(!whole.stderr.contains("is away"), "{whole:?}");
+    several.lose(1);
+    several.one.write("meanwhile", noise(200_000));
+    let told = several.one.sync().ok();
+    assert!(told.stderr.contains(words), "{told:?}");
+    assert!(told.stderr.contains("2 of 2 copies, and no further store may fail"), "{told:?}");
+    assert!(told.stderr.contains("syncline backend check s1"), "{told:?}");
+    // It was said; programs are told each time.
+    let again = several.one.sync().ok();
+    assert!(!again.stderr.contains("is away"), "{again:?}");
+    let json = several.one.run(&["sync", "--json"]).ok().json();
+    let away = json["stores_away"].as_array().unwrap();
+    assert_eq!((away.len(), &away[0]["name"]), (1, &"s1".into()), "{json}");
+    several.bring_back(1);
+    let json = several.one.run(&["sync", "--json"]).ok().json();
+    assert_eq!(json["stores_away"].as_array().map(Vec::len), Some(0), "{json}");
+    // Away once more is news.
+    several.lose(1);
+    let told = several.one.sync().ok();
+    assert!(told.stderr.contains(words), "{told:?}");
+}

@@ -12,7 +12,8 @@ use model::{Entry, PageId};
 use storage::object_store::list_all;
 use storage::{ObjectKey, ObjectStore, PutMode};
 
-use super::several_stores::{Stores, commit};
+use super::several_stores::Stores;
+use super::slot_log::commit;
 use super::stores::Trouble;
 
 /// Every object of a store.

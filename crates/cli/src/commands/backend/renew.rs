@@ -72,6 +72,17 @@ pub(super) fn run(context: &Context<'_>, folder: &Folder, name: &str) -> Result<
     super::rebalance(context, &Folder::locate(&context.home, &folder.root)?)
 }
 
+/// Tells whether a store answers, and is not what it was.
+pub(super) async fn was_emptied(
+    context: &Context<'_>,
+    folder: &Folder,
+    record: &StoreRecord,
+) -> bool {
+    let Ok(known) = stored_place(folder) else { return false };
+    let parts = parts_of(context, folder, known, std::slice::from_ref(record));
+    matches!(look_at(&parts[0]).await, Look::Emptied)
+}
+
 /// Lets a store that was emptied take its place again. What it should hold is still to be written.
 ///
 /// # Errors
