@@ -86,18 +86,17 @@ fn store_that_forgets_packs_is_found() {
     assert!(!found.is_empty());
 }
 
+/// Lets devices clean up much of what they make.
+pub(crate) fn cleaning(options: WorldOptions) -> WorldOptions {
+    let deeds = vec![Deed::CreateLarge, Deed::CreateLarge, Deed::Edit, Deed::Delete];
+    let mut options = WorldOptions { deeds_per_phase: 30, deeds, ..options };
+    options.accidents.cleanup = 500;
+    options
+}
+
 #[test]
 fn cleanup_that_removes_a_pack_too_many_is_found() {
-    let cleaned = |options: WorldOptions| {
-        let mut options = WorldOptions {
-            coordinator: Coordinator::Slots,
-            deeds_per_phase: 30,
-            deeds: vec![Deed::CreateLarge, Deed::CreateLarge, Deed::Edit, Deed::Delete],
-            ..options
-        };
-        options.accidents.cleanup = 500;
-        options
-    };
+    let cleaned = |options| cleaning(WorldOptions { coordinator: Coordinator::Slots, ..options });
     assert_eq!(found_by(cleaned), "", "all is well without the defect");
     let found = found_by(|options| WorldOptions {
         defect: Some(StoreDefect::RemovesTwoPacks),

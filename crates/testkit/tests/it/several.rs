@@ -5,8 +5,9 @@ use testkit::batch::run_worlds;
 use testkit::coverage::Coverage;
 use testkit::options::Coordinator;
 use testkit::several::{SeveralDefect, SeveralOptions};
-use testkit::trace::Deed;
 use testkit::{WorldOptions, run};
+
+use super::mutants::cleaning;
 
 /// How many worlds are run here. The test run has more, by the example `simulate`.
 const SEEDS: u64 = 60;
@@ -77,14 +78,7 @@ fn cleanup_that_removes_a_pack_too_many_from_each_store_is_found() {
                 storms: false,
                 defect,
             };
-            let mut options = WorldOptions {
-                coordinator: Coordinator::Group(copies),
-                deeds_per_phase: 30,
-                deeds: vec![Deed::CreateLarge, Deed::CreateLarge, Deed::Edit, Deed::Delete],
-                ..options
-            };
-            options.accidents.cleanup = 500;
-            options
+            cleaning(WorldOptions { coordinator: Coordinator::Group(copies), ..options })
         }
     };
     let found = |defect| {
