@@ -401,7 +401,7 @@ pub(crate) struct CheckArguments {
     /// The folder.
     #[command(flatten)]
     pub(crate) folder: FolderArgument,
-    /// Write again what is missing or damaged: from other stores, or else from the folder.
+    /// Write again what is missing or damaged: from other stores, or else from the folder; of the history only what is decided.
     #[arg(long)]
     pub(crate) repair: bool,
     /// Read all data and compare it with its names; without this only lists are compared.
