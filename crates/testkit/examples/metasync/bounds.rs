@@ -130,7 +130,8 @@ fn least_receive((_, services, redundancy): &Setting, bytes: f64) -> f64 {
         return looked.max(heard + first);
     }
     let most = match redundancy {
-        Redundancy::Replicas(_) => bytes * (total.min(count) as f64 / count as f64),
+        // Substitutes have what slow homes lack.
+        Redundancy::Replicas(_) => bytes,
         Redundancy::Erasure { .. } => bytes * part,
     };
     let gets = |time: f64| -> f64 {

@@ -95,7 +95,7 @@ fn clones(seeds: u64, csv: &mut String, output: &Output) -> Result<(), Box<dyn E
             let received = clone.report.received_bytes;
             // Writing to a String cannot fail.
             let _ok =
-                writeln!(csv, "10,photos,{name},{seed},,{seconds:.3},,{received},,{requests}");
+                writeln!(csv, "10,photos,\"{name}\",{seed},,{seconds:.3},,{received},,{requests}");
             times.push(clone.took);
         }
         let seconds = median(&times);
