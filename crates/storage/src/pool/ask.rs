@@ -42,13 +42,6 @@ pub(crate) struct Trail {
     pub(crate) wrong: Vec<Placed>,
 }
 
-impl Trail {
-    /// Returns whether some store has not what it was expected to have.
-    pub(crate) fn found_damage(&self) -> bool {
-        !self.absent.is_empty() || !self.wrong.is_empty()
-    }
-}
-
 type Running<T> = FuturesUnordered<BoxFuture<'static, (Placed, Result<Answer<T>>)>>;
 
 /// A store that was asked, and has not answered.

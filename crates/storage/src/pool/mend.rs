@@ -83,7 +83,7 @@ impl Shared {
         found
     }
 
-    /// Mends behind the reader, who has found that something is wrong or missing.
+    /// Mends behind the reader, who has found that something is wrong.
     pub(crate) fn mend_later(self: &Arc<Self>, key: &ObjectKey, bytes: Bytes, wrong: Vec<Placed>) {
         if self.backlog.running() >= MENDS_AT_ONCE {
             // Nothing is kept in memory for a store that cannot follow the readers.

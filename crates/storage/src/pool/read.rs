@@ -40,10 +40,13 @@ impl Shared {
     pub(crate) async fn get(self: &Arc<Self>, key: &ObjectKey) -> Result<Option<Bytes>> {
         let mut trail = Trail::default();
         let found = self.find(key, &mut trail).await?;
-        if let Some(bytes) = &found
-            && trail.found_damage()
-        {
-            self.mend_later(key, bytes.clone(), trail.wrong);
+        match &found {
+            Some(bytes) if !trail.wrong.is_empty() => {
+                self.mend_later(key, bytes.clone(), trail.wrong);
+            }
+            // Whoever has written it may be about to give a home that is behind its piece.
+            Some(_) if !trail.absent.is_empty() => self.backlog.owe(key),
+            _ => {}
         }
         Ok(found)
     }
