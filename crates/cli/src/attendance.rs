@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use storage::layers::{Gate, Operation};
+use storage::layers::{Answer, Gate, Operation};
 use storage::{ObjectStore, Result, StorageError};
 
 /// What stores have said last, by their names; clones share it.
@@ -75,7 +75,7 @@ impl Gate for Attended {
         &self,
         operation: Operation,
         _: usize,
-        answer: impl Future<Output = Result<A>> + Send,
+        answer: impl Answer<A>,
     ) -> Result<A> {
         let answer = answer.await;
         let absence = match &answer {
@@ -125,12 +125,7 @@ mod tests {
             &*self.0
         }
 
-        async fn pass<A: Send>(
-            &self,
-            _: Operation,
-            _: usize,
-            answer: impl Future<Output = Result<A>> + Send,
-        ) -> Result<A> {
+        async fn pass<A: Send>(&self, _: Operation, _: usize, answer: impl Answer<A>) -> Result<A> {
             match self.1.load(Ordering::Relaxed) {
                 true => Err(StorageError::NoSpace { store: "disk".to_owned() }),
                 false => answer.await,

@@ -118,14 +118,13 @@ mod tests {
     use super::*;
 
     fn pool(redundancy: Redundancy, stores: u8) -> PoolConfig {
-        let store = |number: u8| StoreRecord {
-            id: StoreId::from_bytes([number; 16]),
-            name: format!("s{number}"),
-            url: format!("memory:{number}"),
-            capacity: 1,
-            state: StoreState::Active,
-            agrees: true,
-            begun_anew: None,
+        let store = |number: u8| {
+            StoreRecord::new(
+                StoreId::from_bytes([number; 16]),
+                format!("s{number}"),
+                format!("memory:{number}"),
+                1,
+            )
         };
         PoolConfig::new(redundancy, (1..=stores).map(store).collect()).expect("a pool")
     }

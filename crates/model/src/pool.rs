@@ -375,15 +375,12 @@ mod tests {
     use crate::codec::{decode_message, encode_message};
 
     fn store(number: u8) -> StoreRecord {
-        StoreRecord {
-            id: StoreId::from_bytes([number; 16]),
-            name: format!("store{number}"),
-            url: format!("file:/mnt/{number}"),
-            capacity: 10,
-            state: StoreState::Active,
-            agrees: true,
-            begun_anew: None,
-        }
+        StoreRecord::new(
+            StoreId::from_bytes([number; 16]),
+            format!("store{number}"),
+            format!("file:/mnt/{number}"),
+            10,
+        )
     }
 
     fn pool(redundancy: Redundancy) -> Result<PoolConfig, InvalidPool> {

@@ -19,15 +19,7 @@ fn plain() -> Genesis {
 }
 
 fn hint(url: &str) -> PoolHint {
-    let store = StoreRecord {
-        id: StoreId::from_bytes([1; 16]),
-        name: "s".to_owned(),
-        url: url.to_owned(),
-        capacity: 1,
-        state: StoreState::Active,
-        agrees: true,
-        begun_anew: None,
-    };
+    let store = StoreRecord::new(StoreId::from_bytes([1; 16]), "s".to_owned(), url.to_owned(), 1);
     PoolHint::plain(PoolConfig::new(Redundancy::Replicas(1), vec![store]).unwrap(), 0)
 }
 

@@ -75,9 +75,7 @@ fn signed_bytes(workspace: WorkspaceId, version: u64, hint: &PoolHint) -> Vec<u8
 #[cfg(test)]
 mod tests {
     use model::codec::decode_message;
-    use model::{
-        DeviceId, Mode, PoolConfig, Redundancy, StoreId, StoreRecord, StoreState, Timestamp,
-    };
+    use model::{DeviceId, Mode, PoolConfig, Redundancy, StoreId, StoreRecord, Timestamp};
 
     use super::*;
     use crate::keyring::{SecretKey, Unlocked};
@@ -95,14 +93,13 @@ mod tests {
     }
 
     fn plain_hint(urls: &[&str]) -> PoolHint {
-        let stores = urls.iter().zip(1..).map(|(url, number)| StoreRecord {
-            id: StoreId::from_bytes([number; 16]),
-            name: format!("s{number}"),
-            url: (*url).to_owned(),
-            capacity: 100,
-            state: StoreState::Active,
-            agrees: true,
-            begun_anew: None,
+        let stores = urls.iter().zip(1..).map(|(url, number)| {
+            StoreRecord::new(
+                StoreId::from_bytes([number; 16]),
+                format!("s{number}"),
+                (*url).to_owned(),
+                100,
+            )
         });
         let pool = PoolConfig::new(Redundancy::Replicas(1), stores.collect()).expect("a pool");
         PoolHint::plain(pool, 7)

@@ -9,7 +9,7 @@ use model::content::ChunkRef;
 use model::testing::{commit, put};
 use model::{
     DeviceId, EntryHash, Head, PageId, PoolConfig, PoolHint, Redundancy, StoreId, StoreRecord,
-    StoreState, Timestamp,
+    Timestamp,
 };
 use zeroize::Zeroizing;
 
@@ -61,15 +61,12 @@ fn key_lines(made: &NewWorkspace) -> Vec<(&'static str, String)> {
 
 /// What the store of the workspace says about itself, as its first device has signed it.
 fn hint_lines(device: &DeviceKeys) -> Vec<(&'static str, String)> {
-    let store = StoreRecord {
-        id: StoreId::from_bytes([4; 16]),
-        name: "disk".to_owned(),
-        url: "file:/mnt/disk".to_owned(),
-        capacity: 100,
-        state: StoreState::Active,
-        agrees: true,
-        begun_anew: None,
-    };
+    let store = StoreRecord::new(
+        StoreId::from_bytes([4; 16]),
+        "disk".to_owned(),
+        "file:/mnt/disk".to_owned(),
+        100,
+    );
     let pool = PoolConfig::new(Redundancy::Replicas(1), vec![store]).expect("a pool");
     let hint = device.sign_hint(3, PoolHint::plain(pool, 5)).expect("signs");
     let signature = hex(&hint.seal.as_ref().expect("sealed").signature);

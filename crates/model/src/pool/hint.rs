@@ -82,18 +82,15 @@ impl Message for PoolHint {
 mod tests {
     use super::*;
     use crate::codec::{decode_message, encode_message};
-    use crate::{Redundancy, StoreId, StoreRecord, StoreState};
+    use crate::{Redundancy, StoreId, StoreRecord};
 
     fn hint(seal: Option<HintSeal>) -> PoolHint {
-        let store = StoreRecord {
-            id: StoreId::from_bytes([1; 16]),
-            name: "disk".to_owned(),
-            url: "file:/mnt/disk".to_owned(),
-            capacity: 10,
-            state: StoreState::Active,
-            agrees: true,
-            begun_anew: None,
-        };
+        let store = StoreRecord::new(
+            StoreId::from_bytes([1; 16]),
+            "disk".to_owned(),
+            "file:/mnt/disk".to_owned(),
+            10,
+        );
         let pool = PoolConfig::new(Redundancy::Replicas(1), vec![store]).expect("a pool");
         PoolHint { pool, since: 300, seal: seal.map(Box::new) }
     }

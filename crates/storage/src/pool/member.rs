@@ -376,6 +376,7 @@ fn faded(known: Option<(f64, Duration)>, at_first: f64, now: Duration) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::turns::tests::ByHand;
     use super::*;
     use crate::opendal_store::OpendalStore;
 
@@ -383,28 +384,10 @@ mod tests {
         Duration::from_secs(seconds)
     }
 
-    /// A clock that stands still; the tests say what time it is.
-    #[derive(Debug)]
-    struct Stopped;
-
-    impl model::Clock for Stopped {
-        fn now(&self) -> model::Timestamp {
-            model::Timestamp { seconds: 0, nanoseconds: 0 }
-        }
-
-        fn elapsed(&self) -> Duration {
-            Duration::ZERO
-        }
-
-        fn sleep(&self, _: Duration) -> std::pin::Pin<Box<dyn Future<Output = ()> + Send>> {
-            Box::pin(std::future::pending())
-        }
-    }
-
     fn member() -> Member {
         let store = Arc::new(OpendalStore::memory("test"));
         let id = StoreId::from_bytes([1; 16]);
-        let traffic = Traffic::new(Arc::new(Stopped));
+        let traffic = Traffic::new(Arc::new(ByHand::default()));
         Member::new(id, "test".to_owned(), store, traffic)
     }
 

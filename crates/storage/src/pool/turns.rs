@@ -295,12 +295,12 @@ impl Drop for Turn {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
     /// A clock that is set by hand.
     #[derive(Debug, Default)]
-    struct ByHand(Mutex<Duration>);
+    pub(crate) struct ByHand(Mutex<Duration>);
 
     impl Clock for ByHand {
         fn now(&self) -> model::Timestamp {

@@ -78,16 +78,20 @@ async fn uneven_stores_are_written_with_nearly_all_of_their_lines_together() {
     assert!(with_homes < slowest * 1.25, "{with_homes:.1} s instead of {slowest:.1} s");
 }
 
+async fn assert_nothing_is_sent_twice(world: &World, redundancy: Redundancy, rate: u64) {
+    let pool = world.pool();
+    let (objects, _) = send(world, &pool, 60).await;
+    assert_all_at_home(&pool, &objects).await;
+    let copies = u64::from(redundancy.losses()) + 1;
+    assert_eq!(sent(world), copies * objects.len() as u64, "{redundancy}, {rate} B/s");
+}
+
 #[tokio::test(start_paused = true)]
 async fn even_stores_are_sent_nothing_twice() {
     for (redundancy, stores) in [(Redundancy::Replicas(1), 4), (TWO, 3), (TWO, 4), (TWO, 5)] {
         for rate in [30_000, 300_000, 3_000_000] {
             let world = world(redundancy, &vec![rate; stores]);
-            let pool = world.pool();
-            let (objects, _) = send(&world, &pool, 60).await;
-            assert_all_at_home(&pool, &objects).await;
-            let copies = u64::from(redundancy.losses()) + 1;
-            assert_eq!(sent(&world), copies * objects.len() as u64, "{redundancy}, {rate} B/s");
+            assert_nothing_is_sent_twice(&world, redundancy, rate).await;
         }
     }
 }
@@ -99,11 +103,7 @@ async fn stores_behind_one_line_are_sent_nothing_twice() {
             let world = World::new(redundancy, stores);
             let line = Line::new(rate);
             (0..usize::from(stores)).for_each(|store| world.set_line(store, Arc::clone(&line)));
-            let pool = world.pool();
-            let (objects, _) = send(&world, &pool, 60).await;
-            assert_all_at_home(&pool, &objects).await;
-            let copies = u64::from(redundancy.losses()) + 1;
-            assert_eq!(sent(&world), copies * objects.len() as u64, "{redundancy}, {rate} B/s");
+            assert_nothing_is_sent_twice(&world, redundancy, rate).await;
         }
     }
 }

@@ -13,7 +13,7 @@ use content::{DeviceKeys, NewWorkspace, Transform, keyring::SecretKey};
 use model::testing::put;
 use model::{Commit, DeviceId, PackId, Timestamp};
 use parking_lot::Mutex;
-use storage::layers::{Gate, Operation};
+use storage::layers::{Answer, Gate, Operation};
 use storage::{ContentStore, ObjectKey, ObjectStore, PutMode};
 
 use super::*;
@@ -51,7 +51,7 @@ impl Gate for Paced {
         &self,
         operation: Operation,
         _: usize,
-        answer: impl Future<Output = storage::Result<A>> + Send,
+        answer: impl Answer<A>,
     ) -> storage::Result<A> {
         if operation == Operation::Get {
             self.reads.lock().push(tokio::time::Instant::now());
