@@ -1,5 +1,6 @@
 //! Stores that are away: since when, what that means for what is new, and what to do. Told once, and again every day.
 
+use commit_log::serverless::rounds::Quorums;
 use model::{Clock, PoolConfig, Redundancy, StoreState, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -87,9 +88,9 @@ fn meaning(pool: &PoolConfig, away: &[Away]) -> String {
     let active = active.filter(|store| is_there(&store.name)).count();
     let width = usize::from(pool.redundancy.width());
     let (kept, needed) = (width.min(active), width - usize::from(pool.redundancy.losses()));
-    let agreeing = pool.group().count();
+    let quorum = Quorums::new(pool.group().count(), pool.faults).classic;
     let agree_now = pool.group().filter(|store| is_there(&store.name)).count();
-    let more = kept.saturating_sub(needed).min(agree_now.saturating_sub(agreeing / 2 + 1));
+    let more = kept.saturating_sub(needed).min(agree_now.saturating_sub(quorum));
     let word = match pool.redundancy {
         Redundancy::Replicas(_) => "copies",
         Redundancy::Erasure { .. } => "blocks",
@@ -113,6 +114,7 @@ pub(crate) fn away_json(away: &Away) -> Value {
 
 #[cfg(test)]
 mod tests {
+    use model::pool::FaultModel;
     use model::{StoreId, StoreRecord};
 
     use super::*;
@@ -143,10 +145,12 @@ mod tests {
     #[test]
     fn what_is_left_is_counted_for_data_and_order() {
         let (two, blocks) = (Redundancy::Replicas(2), Redundancy::Erasure { data: 3, total: 5 });
+        let lying = pool(Redundancy::Replicas(3), 7).with_faults(FaultModel::Byzantine);
         for (pool, gone, words) in [
             (pool(two, 3), &[1][..], "2 of 2 copies, and no further store may fail"),
             (pool(two, 5), &[1], "2 of 2 copies, and 1 more store may fail"),
             (pool(two, 2), &[1], "1 of 2 copies, and no further store may fail"),
+            (lying.expect("a pool"), &[1], "3 of 3 copies, and 1 more store may fail"),
             (pool(blocks, 5), &[1], "4 of 5 blocks, and 1 more store may fail"),
             (pool(blocks, 5), &[1, 2], "3 of 5 blocks, and no further store may fail"),
         ] {
