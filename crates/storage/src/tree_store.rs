@@ -361,13 +361,36 @@ impl<T: RemoteTree> TreeStore<T> {
             }
         }
         match self.tree.entries(text).await {
-            Ok(Some(entries)) if !entries.is_empty() => {
+            // What another writer puts there in this moment is no folder of other objects.
+            Ok(Some(entries)) if entries.iter().any(|entry| entry.name != OBJECT) => {
                 let detail = "it is a folder of other objects";
                 StorageError::InvalidKey { key: text.to_owned(), detail }
             }
-            Ok(_) => self.refused("write", text),
+            Ok(_) => self.vanished(key).await.unwrap_or_else(|error| error),
             Err(error) => error,
         }
+    }
+
+    /// Says why nothing was put at `key` although nothing stands there: either others write and delete there all the
+    /// time, or the server takes nothing in that folder, which is found out by making a folder beside it.
+    async fn vanished(&self, key: &ObjectKey) -> Result<StorageError> {
+        let text = key.as_str();
+        let aside = self.aside()?;
+        let token = aside.rsplit('/').next().unwrap_or(&aside);
+        let beside = match text.rsplit_once('/') {
+            Some((parent, _)) => format!("{parent}/{token}"),
+            None => token.to_owned(),
+        };
+        // Whoever deletes at the key removes its empty folders, perhaps in the middle of this.
+        for _ in 0..ATTEMPTS_MAX {
+            self.make_parents(key).await?;
+            if self.tree.make_folder(&beside).await? {
+                self.tree.remove_object_folder(&beside).await?;
+                let detail = format!("others write and delete {text} at the same time");
+                return Ok(StorageError::Busy { store: self.describe(), detail });
+            }
+        }
+        Ok(self.refused("write", text))
     }
 }
 

@@ -33,11 +33,16 @@ struct LocalTree {
     way: Way,
     steps: Arc<AtomicUsize>,
     fault: Option<(usize, Break)>,
+    /// A folder in which nothing can be made.
+    closed: Option<&'static str>,
+    /// Whether somebody else is always there first, and gone when it is looked.
+    is_crowded: bool,
 }
 
 impl LocalTree {
     fn new(root: PathBuf, way: Way) -> Self {
-        Self { root, way, steps: Arc::default(), fault: None }
+        let steps = Arc::default();
+        Self { root, way, steps, fault: None, closed: None, is_crowded: false }
     }
 
     fn breaking(&self, step: usize, fault: Break) -> Self {
@@ -46,6 +51,11 @@ impl LocalTree {
 
     fn full(&self, path: &str) -> PathBuf {
         self.root.join(path)
+    }
+
+    /// Returns whether something new may be made at `path`.
+    fn is_open(&self, path: &str) -> bool {
+        self.closed.is_none_or(|closed| path.rsplit_once('/').is_none_or(|(at, _)| at != closed))
     }
 
     /// Does one step, unless the line breaks: at its step and at all after it.
@@ -147,19 +157,23 @@ impl RemoteTree for LocalTree {
     }
 
     async fn link(&self, source: &str, target: &str) -> Result<bool> {
-        self.step(|| Ok(fs::hard_link(self.full(source), self.full(target)).is_ok()))
+        let is_refused = self.is_crowded || !self.is_open(target);
+        self.step(|| Ok(!is_refused && fs::hard_link(self.full(source), self.full(target)).is_ok()))
     }
 
     async fn move_folder(&self, source: &str, target: &str) -> Result<bool> {
         self.step(|| {
             // As servers do that look first; the file system has the last word.
-            let is_refused = self.way == Way::InPlace && self.full(target).exists();
+            let is_refused = self.is_crowded
+                || !self.is_open(target)
+                || self.way == Way::InPlace && self.full(target).exists();
             Ok(!is_refused && fs::rename(self.full(source), self.full(target)).is_ok())
         })
     }
 
     async fn make_folder(&self, path: &str) -> Result<bool> {
-        self.step(|| Ok(fs::create_dir(self.full(path)).is_ok()))
+        let is_open = self.is_open(path);
+        self.step(|| Ok(is_open && fs::create_dir(self.full(path)).is_ok()))
     }
 
     async fn remove_file(&self, path: &str) -> Result<bool> {
@@ -288,9 +302,13 @@ async fn of_many_creators_one_wins_while_others_delete() {
                 let mut won = 0;
                 for _ in 0..50 {
                     let bytes = Bytes::from(vec![racer; 1000]);
-                    match store.put(&key, bytes, PutMode::IfAbsent).await.unwrap() {
-                        PutOutcome::Exists => tokio::task::yield_now().await,
-                        PutOutcome::Written => {
+                    match store.put(&key, bytes, PutMode::IfAbsent).await {
+                        // Somebody was always quicker, and had deleted it again before it was looked.
+                        Err(StorageError::Busy { .. }) | Ok(PutOutcome::Exists) => {
+                            tokio::task::yield_now().await;
+                        }
+                        Err(error) => panic!("{error:?}"),
+                        Ok(PutOutcome::Written) => {
                             won += 1;
                             let found = store.get(&key).await.unwrap().expect("only we delete it");
                             assert!(found.iter().all(|byte| *byte == racer), "another one's bytes");
@@ -321,6 +339,31 @@ async fn what_stands_in_the_way_is_named() {
         let error = sound.put(&key("a"), "x".into(), PutMode::IfAbsent).await.unwrap_err();
         assert!(matches!(error, StorageError::InvalidKey { .. }), "{way:?}: {error:?}");
         assert_eq!(sound.get(&key("a/b")).await.unwrap().as_deref(), Some(&b"x"[..]));
+    }
+}
+
+#[tokio::test]
+async fn who_is_always_too_late_is_told_to_come_again_and_who_may_not_write_that_it_may_not() {
+    for way in WAYS {
+        let folder = tempfile::tempdir().unwrap();
+        let tree = LocalTree::new(folder.path().join("store"), way);
+        let key = ObjectKey::log_slot(1, 0);
+        let parent = "log/00000000000000000001";
+        store(tree.clone()).list("", None, 1).await.unwrap();
+        fs::create_dir_all(tree.full(parent)).unwrap();
+
+        let crowded = store(LocalTree { is_crowded: true, ..tree.clone() });
+        let error = crowded.put(&key, "x".into(), PutMode::IfAbsent).await.unwrap_err();
+        assert!(matches!(error, StorageError::Busy { .. }), "{way:?}: {error:?}");
+        assert!(error.is_retryable());
+
+        let closed = store(LocalTree { closed: Some(parent), ..tree.clone() });
+        let error = closed.put(&key, "x".into(), PutMode::IfAbsent).await.unwrap_err();
+        assert!(matches!(error, StorageError::PermissionDenied { .. }), "{way:?}: {error:?}");
+
+        assert_eq!(fs::read_dir(tree.full(parent)).unwrap().count(), 0, "{way:?}: what was tried");
+        let outcome = store(tree).put(&key, "x".into(), PutMode::IfAbsent).await.unwrap();
+        assert_eq!(outcome, PutOutcome::Written);
     }
 }
 
