@@ -12,8 +12,8 @@ mod worlds;
 use worlds::checking::Search;
 use worlds::scenarios::{
     growing_worlds, helping_mutants, helping_worlds, large_slot_worlds, led_mutants, led_worlds,
-    lying_mutants, moving_mutants, moving_worlds, older_mutants, older_worlds, slot_mutants,
-    slot_worlds,
+    lying_mutants, mending_mutants, mending_worlds, moving_mutants, moving_worlds, older_mutants,
+    older_worlds, slot_mutants, slot_worlds,
 };
 
 const STATES_MAX: usize = 10_000_000;
@@ -31,7 +31,8 @@ fn main() {
     let worlds = slot_worlds().into_iter().chain(large_slot_worlds());
     let worlds = worlds.chain(led_worlds()).chain(helping_worlds());
     let mutants = slot_mutants().into_iter().chain(lying_mutants()).chain(older_mutants());
-    let mutants = mutants.chain(led_mutants()).chain(helping_mutants());
+    let worlds = worlds.chain(mending_worlds());
+    let mutants = mutants.chain(led_mutants()).chain(helping_mutants()).chain(mending_mutants());
     let changing = growing_worlds().into_iter().chain(moving_worlds()).chain(moving_mutants());
     let scenarios = worlds.chain(changing).chain(older_worlds()).chain(mutants);
     for scenario in scenarios.filter(|scenario| scenario.name.contains(&word)) {

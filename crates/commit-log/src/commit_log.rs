@@ -149,4 +149,22 @@ pub trait CommitLog: Send + Sync + Debug {
     /// # Errors
     /// [`CommitLogError`].
     async fn publish_checkpoint(&self, checkpoint: &Checkpoint) -> Result<(), CommitLogError>;
+
+    /// Returns the newest checkpoints that were published, the newest first: that of [`Self::checkpoint`], and the one before it
+    /// as far as there is one. `None` where it is not for a device to say which pages nobody needs.
+    ///
+    /// # Errors
+    /// [`CommitLogError`].
+    async fn last_checkpoints(&self) -> Result<Option<Vec<Checkpoint>>, CommitLogError> {
+        Ok(None)
+    }
+
+    /// Forgets the checkpoints before entry `oldest`, whose pages may be removed. They may come back where somebody publishes
+    /// late, and do no harm: there are newer ones.
+    ///
+    /// # Errors
+    /// [`CommitLogError`].
+    async fn forget_checkpoints(&self, _oldest: u64) -> Result<(), CommitLogError> {
+        Ok(())
+    }
 }

@@ -2,7 +2,11 @@
 //!
 //! Messages hold names, ids and lists, which compress well; ids alone do not.
 
+use std::cell::RefCell;
+use std::io;
+
 use model::codec::{DecodeError, Message, decode_message, encode_message};
+use zstd::bulk::{Compressor, Decompressor};
 
 /// How many bytes the checksum of a message at rest has.
 const CHECKSUM_LENGTH: usize = 32;
@@ -19,16 +23,45 @@ const COMPRESS_FROM: usize = 512;
 /// Fast, and near the best level for small records.
 const ZSTD_LEVEL: i32 = 1;
 
+/// Up to this length in bytes, messages share the contexts of their thread: making one takes longer than compressing some hundred bytes. Longer
+/// messages are rare, and would leave a context of their size with every thread that ever had one.
+const SHARED_LENGTH_MAX: usize = 64 * 1024;
+
+thread_local! {
+    static COMPRESSOR: RefCell<Option<Compressor<'static>>> = const { RefCell::new(None) };
+    static DECOMPRESSOR: RefCell<Option<Decompressor<'static>>> = const { RefCell::new(None) };
+}
+
 /// Wraps a message.
 pub fn wrap<T: Message>(message: &T) -> Vec<u8> {
     let plain = encode_message(message);
     if plain.len() >= COMPRESS_FROM
-        && let Ok(compressed) = zstd::bulk::compress(&plain, ZSTD_LEVEL)
+        && let Ok(compressed) = compress(&plain)
         && compressed.len() < plain.len()
     {
         return tagged(TAG_ZSTD, &compressed);
     }
     tagged(TAG_RAW, &plain)
+}
+
+fn compress(plain: &[u8]) -> io::Result<Vec<u8>> {
+    if plain.len() > SHARED_LENGTH_MAX {
+        return zstd::bulk::compress(plain, ZSTD_LEVEL);
+    }
+    COMPRESSOR.with_borrow_mut(|shared| match shared {
+        Some(compressor) => compressor.compress(plain),
+        None => shared.insert(Compressor::new(ZSTD_LEVEL)?).compress(plain),
+    })
+}
+
+fn decompress(frame: &[u8], length_max: usize) -> io::Result<Vec<u8>> {
+    if length_max > SHARED_LENGTH_MAX {
+        return zstd::bulk::decompress(frame, length_max);
+    }
+    DECOMPRESSOR.with_borrow_mut(|shared| match shared {
+        Some(decompressor) => decompressor.decompress(frame, length_max),
+        None => shared.insert(Decompressor::new()?).decompress(frame, length_max),
+    })
 }
 
 fn tagged(tag: u8, body: &[u8]) -> Vec<u8> {
@@ -78,8 +111,8 @@ pub fn unwrap<T: Message>(bytes: &[u8], length_max: usize) -> Result<T, DecodeEr
         Some((&TAG_RAW, plain)) if plain.len() <= length_max => decode_message(plain),
         Some((&TAG_ZSTD, frame)) => {
             // The capacity is taken from the frame where it is honest, so that small messages stay small.
-            let declared = zstd::bulk::Decompressor::upper_bound(frame).unwrap_or(length_max);
-            let plain = zstd::bulk::decompress(frame, declared.min(length_max));
+            let declared = Decompressor::upper_bound(frame).unwrap_or(length_max);
+            let plain = decompress(frame, declared.min(length_max));
             decode_message(&plain.map_err(|error| invalid(error.to_string()))?)
         }
         Some((&TAG_RAW, _)) => Err(invalid(format!("longer than {length_max} bytes"))),
@@ -106,6 +139,29 @@ mod tests {
             assert_eq!(unwrap::<Entry>(&wrapped, 1 << 20), Ok(entry(changes)));
         }
         assert!(wrap(&entry(200)).len() < encode_message(&entry(200)).len() / 2);
+    }
+
+    #[test]
+    fn message_is_wrapped_alike_whatever_the_thread_wrapped_before() {
+        let fresh = std::thread::spawn(|| wrap(&entry(100))).join().expect("it wraps");
+        let compressed = zstd::bulk::compress(&encode_message(&entry(100)), ZSTD_LEVEL);
+        assert_eq!(fresh, tagged(TAG_ZSTD, &compressed.expect("compresses")));
+        for changes in [200, 100, 1, 255, 100] {
+            let wrapped = wrap(&entry(changes));
+            assert_eq!(unwrap::<Entry>(&wrapped, 1 << 20), Ok(entry(changes)));
+            assert!(changes != 100 || wrapped == fresh);
+        }
+    }
+
+    #[test]
+    fn damaged_frame_does_not_harm_those_after_it() {
+        let wrapped = wrap(&entry(200));
+        for at in 1..wrapped.len() {
+            let mut flipped = wrapped.clone();
+            flipped[at] ^= 0x10;
+            let _ = unwrap::<Entry>(&flipped, 1 << 20);
+            assert_eq!(unwrap::<Entry>(&wrapped, 1 << 20), Ok(entry(200)), "byte {at}");
+        }
     }
 
     #[test]

@@ -20,9 +20,10 @@ use crate::commit_log::{CommitLog, CommitLogError, EntryStream};
 #[cfg(feature = "websocket")]
 pub mod websocket;
 
-/// How long a subscription trusts silence before it asks for entries: at first, and where it stays quiet.
-const HEARTBEAT_FIRST: Duration = Duration::from_secs(5);
-const HEARTBEAT_LAST: Duration = Duration::from_secs(30);
+/// How long a subscription trusts silence before it asks for entries, at first; twice as long each time after.
+pub const HEARTBEAT_FIRST: Duration = Duration::from_secs(5);
+/// How long it trusts silence where it stays quiet.
+pub const HEARTBEAT_LAST: Duration = Duration::from_secs(30);
 
 /// How long to wait before asking again where the server cannot be reached.
 const RETRY_AFTER: Duration = Duration::from_secs(1);

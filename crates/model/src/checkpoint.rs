@@ -39,6 +39,11 @@ pub struct Page {
 }
 
 impl Page {
+    /// Returns how far it is above the entries of the map: 0 has these, 1 lists pages that have them.
+    pub fn level(&self) -> u8 {
+        self.level
+    }
+
     /// Returns the pages that this one lists.
     pub fn children(&self) -> impl DoubleEndedIterator<Item = PageId> {
         let listed = self.entries.iter().filter(|_| self.level > 0);
@@ -172,6 +177,12 @@ impl PageWalk {
     /// Returns the page that is wanted now; nothing at the end.
     pub fn wanted(&self) -> Option<PageId> {
         self.pending.last().map(|(id, _)| *id)
+    }
+
+    /// Returns the pages that are wanted next as far as they are known, that of [`Self::wanted`] the first of them. What these list
+    /// comes before what follows them.
+    pub fn upcoming(&self) -> impl Iterator<Item = PageId> + '_ {
+        self.pending.iter().rev().map(|(id, _)| *id)
     }
 
     /// Takes the encoding of the wanted page, which the caller has compared with its id. Returns its entries, which are

@@ -162,6 +162,38 @@ impl ContentStore {
         Ok(entries.into_iter().filter_map(|it| Some((it.key.as_pack()?, it.size))).collect())
     }
 
+    /// Removes a page that no checkpoint needs any more; succeeds when there is none.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn remove_page(&self, id: PageId) -> Result<()> {
+        self.store.delete(&ObjectKey::page(id)).await
+    }
+
+    /// Returns every page that is stored, with its length, in the order of their ids.
+    ///
+    /// # Errors
+    /// Those of the store; a partial list is never returned.
+    pub async fn list_pages(&self) -> Result<Vec<(PageId, u64)>> {
+        let entries = list_all(&*self.store, ObjectKey::PAGES).await?;
+        Ok(entries.into_iter().filter_map(|it| Some((it.key.as_page()?, it.size))).collect())
+    }
+
+    /// Tells whether a page can be had: one that a removal has left in parts cannot, though its parts tell its size.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn has_page(&self, id: PageId) -> Result<bool> {
+        if self.store.parts() == 1 {
+            return Ok(self.store.size(&ObjectKey::page(id)).await?.is_some());
+        }
+        match self.read_page(id).await {
+            Ok(_) => Ok(true),
+            Err(error) if error.is_damage() => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Hears from a reader that a part of a pack was not what it should be. Returns whether it is worth to read the pack
     /// again, as a whole.
     pub async fn mend_pack(&self, id: PackId) -> bool {

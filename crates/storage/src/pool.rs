@@ -14,7 +14,7 @@
 //! * **Nothing is deleted to tidy up** but by [`repair`], and there only what lies verified in all its homes.
 //!
 //! Reading order: [`block`] (the format), [`piece`] (what should be where), `member` (how well a store answers), `pulse`
-//! (whether it hangs), `ask` (hedged questions), `turns` (who is written first), `write`, `relief` (where there is room), `deferred`, `read`, `mend`, `listing`, then [`repair`]. The specification is
+//! (whether it hangs), `presence` (whether it has what it should), `ask` (hedged questions), `turns` (who is written first), `write`, `relief` (where there is room), `deferred`, `make_way` (for the commit), `read`, `mend`, `listing`, then [`repair`]. The specification is
 //! `docs/design/placement.md`.
 
 pub mod block;
@@ -27,8 +27,10 @@ mod backlog;
 mod deferred;
 mod known;
 mod listing;
+mod make_way;
 mod member;
 mod mend;
+mod presence;
 mod pulse;
 mod read;
 mod read_range;

@@ -27,9 +27,11 @@ use url::Url;
 
 use super::Connection;
 use crate::commit_log::CommitLogError;
-use crate::envelope;
 
+pub mod frames;
 mod socket;
+
+pub use socket::PING_AFTER;
 
 /// How long a request may take unless the options say otherwise.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
@@ -113,14 +115,19 @@ pub struct WebSocketConnection {
 /// What the callers and the task share.
 struct Core {
     place: String,
-    url: Url,
-    authorization: HeaderValue,
-    incarnation: HeaderValue,
+    address: Address,
     request_timeout: Duration,
     clock: Arc<dyn Clock>,
     random: Arc<dyn Random>,
     next_number: AtomicU64,
     topics: Mutex<HashMap<WorkspaceId, Topic>>,
+}
+
+/// Where the live door is, and what to show there.
+struct Address {
+    url: Url,
+    authorization: HeaderValue,
+    incarnation: HeaderValue,
 }
 
 /// The listeners of a workspace.
@@ -161,17 +168,10 @@ impl WebSocketConnection {
         clock: Arc<dyn Clock>,
         random: Arc<dyn Random>,
     ) -> Result<Self, WebSocketError> {
-        let url = live_url(&options.server)?;
-        let mut authorization = HeaderValue::from_str(&format!("Bearer {}", options.token))
-            .map_err(|_| WebSocketError::InvalidToken)?;
-        authorization.set_sensitive(true);
-        let incarnation = HeaderValue::from_str(&format!("{:016x}", options.incarnation))
-            .expect("digits fit into a header");
+        let address = Address::new(&options)?;
         let core = Core {
-            place: format!("server {}", authority(&url)),
-            url,
-            authorization,
-            incarnation,
+            place: address.describe(),
+            address,
             request_timeout: options.request_timeout,
             clock,
             random,
@@ -215,7 +215,7 @@ impl Connection for WebSocketConnection {
             _ => None,
         };
         let number = self.core.next_number();
-        let frame = envelope::wrap(&RequestFrame { number, workspace, request }).into();
+        let frame = frames::encode(&RequestFrame { number, workspace, request });
         let (answer, answered) = oneshot::channel();
         let requests = self.requests()?;
         let ask = async {
@@ -252,18 +252,41 @@ impl Connection for WebSocketConnection {
     }
 }
 
+impl Address {
+    fn new(options: &WebSocketOptions) -> Result<Self, WebSocketError> {
+        let url = live_url(&options.server)?;
+        let mut authorization = HeaderValue::from_str(&format!("Bearer {}", options.token))
+            .map_err(|_| WebSocketError::InvalidToken)?;
+        authorization.set_sensitive(true);
+        let incarnation = HeaderValue::from_str(&format!("{:016x}", options.incarnation))
+            .expect("digits fit into a header");
+        Ok(Self { url, authorization, incarnation })
+    }
+
+    /// Names the server, for error texts.
+    fn describe(&self) -> String {
+        format!("server {}", authority(&self.url))
+    }
+}
+
+impl Lost {
+    fn into_error(self, place: &str) -> CommitLogError {
+        match self {
+            Self::Unreachable(reason) => {
+                CommitLogError::Unreachable { place: place.to_owned(), reason }
+            }
+            Self::Refused(refusal) => CommitLogError::Refused(refusal),
+        }
+    }
+}
+
 impl Core {
     fn next_number(&self) -> u64 {
         self.next_number.fetch_add(1, Ordering::Relaxed)
     }
 
     fn error(&self, lost: Lost) -> CommitLogError {
-        match lost {
-            Lost::Unreachable(reason) => {
-                CommitLogError::Unreachable { place: self.place.clone(), reason }
-            }
-            Lost::Refused(refusal) => CommitLogError::Refused(refusal),
-        }
+        lost.into_error(&self.place)
     }
 
     fn with_topic<T>(&self, workspace: WorkspaceId, work: impl FnOnce(&mut Topic) -> T) -> T {

@@ -416,4 +416,11 @@ impl CommitLog for SlotCommitLog {
     async fn publish_checkpoint(&self, checkpoint: &Checkpoint) -> Result<(), CommitLogError> {
         checkpoints::publish(&self.slots, &*self.slots.newest_group()?, checkpoint).await
     }
+    async fn last_checkpoints(&self) -> Result<Option<Vec<Checkpoint>>, CommitLogError> {
+        checkpoints::last_two(&self.slots, &*self.slots.newest_group()?).await.map(Some)
+    }
+
+    async fn forget_checkpoints(&self, oldest: u64) -> Result<(), CommitLogError> {
+        checkpoints::forget(&self.slots, &*self.slots.newest_group()?, oldest).await
+    }
 }

@@ -3,8 +3,8 @@
 use crate::it::worlds::checking::Search;
 use crate::it::worlds::scenarios::{
     Scenario, growing_worlds, helping_mutants, helping_worlds, large_slot_worlds, led_mutants,
-    led_worlds, lying_mutants, moving_mutants, moving_worlds, older_mutants, older_worlds,
-    slot_mutants, slot_worlds,
+    led_worlds, lying_mutants, mending_mutants, mending_worlds, moving_mutants, moving_worlds,
+    older_mutants, older_worlds, slot_mutants, slot_worlds,
 };
 
 /// Enough to close the small worlds; the others are cut off here, and run longer by the example `model_check`.
@@ -63,6 +63,12 @@ fn stores_may_be_exchanged_between_two_slots_after_what_is_old_was_carried_over(
 fn led_rounds_are_safe_and_their_defects_are_noticed() {
     check(led_worlds(), STATES_MAX);
     check(led_mutants(), MUTANT_STATES_MAX);
+}
+
+#[test]
+fn what_is_damaged_may_be_written_anew_once_it_is_decided_and_not_otherwise() {
+    check(mending_worlds(), STATES_MAX);
+    check(mending_mutants(), MUTANT_STATES_MAX);
 }
 
 #[test]

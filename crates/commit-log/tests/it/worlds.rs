@@ -14,6 +14,8 @@ pub(crate) mod disk;
 pub(crate) mod growing;
 #[path = "worlds/helping.rs"]
 pub(crate) mod helping;
+#[path = "worlds/mending.rs"]
+pub(crate) mod mending;
 #[path = "worlds/moving.rs"]
 pub(crate) mod moving;
 #[path = "worlds/passive.rs"]

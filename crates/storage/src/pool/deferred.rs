@@ -58,9 +58,48 @@ pub(crate) fn early_room() -> Arc<Semaphore> {
 #[derive(Debug, Default)]
 pub(crate) struct Deferred {
     objects: Vec<Arc<DeferredObject>>,
+    /// Objects of writes that were not answered yet.
+    writing: BTreeSet<ObjectKey>,
     /// For each store, the objects of which it took a piece that no sync has covered.
     unsynced: BTreeMap<usize, BTreeSet<ObjectKey>>,
     is_poisoned: bool,
+}
+
+impl Deferred {
+    /// Takes out the objects that are with the stores, and the pieces that a sync is to cover. Pieces of an object that is still on its way are left to
+    /// the sync after it: that one counts only what it has covered itself.
+    fn take(&mut self) -> (Vec<Arc<DeferredObject>>, BTreeMap<usize, BTreeSet<ObjectKey>>) {
+        let is_taken = |object: &mut Arc<DeferredObject>| object.open.is_closed();
+        let objects: Vec<_> = self.objects.extract_if(.., is_taken).collect();
+        let mut on_their_way = self.writing.clone();
+        on_their_way.extend(self.objects.iter().map(|object| object.key.clone()));
+        let mut unsynced = BTreeMap::new();
+        for (member, keys) in &mut self.unsynced {
+            let taken: BTreeSet<_> =
+                keys.extract_if(.., |key| !on_their_way.contains(key)).collect();
+            if !taken.is_empty() {
+                unsynced.insert(*member, taken);
+            }
+        }
+        self.unsynced.retain(|_, keys| !keys.is_empty());
+        (objects, unsynced)
+    }
+}
+
+/// A write that was not answered yet.
+struct Writing<'a>(&'a Shared, &'a ObjectKey);
+
+impl<'a> Writing<'a> {
+    fn begin(shared: &'a Shared, key: &'a ObjectKey) -> Self {
+        shared.deferred.lock().writing.insert(key.clone());
+        Self(shared, key)
+    }
+}
+
+impl Drop for Writing<'_> {
+    fn drop(&mut self) {
+        self.0.deferred.lock().writing.remove(self.1);
+    }
 }
 
 impl Shared {
@@ -74,8 +113,11 @@ impl Shared {
         }
         let (taken, open) = (Mutex::default(), Semaphore::new(0));
         let object = Arc::new(DeferredObject { key: key.clone(), taken, open });
+        let _writing = Writing::begin(self, key);
         self.write(key, bytes, Way::Defer(Arc::clone(&object))).await?;
-        self.deferred.lock().objects.push(object);
+        let mut deferred = self.deferred.lock();
+        deferred.objects.push(object);
+        deferred.writing.remove(key);
         Ok(())
     }
 
@@ -111,9 +153,7 @@ impl Shared {
                 return Err(self.not_durable());
             }
             // What is still on its way was deferred after this call.
-            let is_taken = |object: &mut Arc<DeferredObject>| object.open.is_closed();
-            let objects: Vec<_> = deferred.objects.extract_if(.., is_taken).collect();
-            (objects, std::mem::take(&mut deferred.unsynced))
+            deferred.take()
         };
         // What a store takes from now on is for the next sync.
         let objects: Vec<Taken> = objects
@@ -140,6 +180,7 @@ impl Shared {
             self.deferred.lock().is_poisoned = true;
             return Err(self.not_durable());
         }
+        self.make_way().await;
         Ok(())
     }
 

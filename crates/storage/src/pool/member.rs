@@ -9,6 +9,7 @@ use parking_lot::Mutex;
 use crate::error::StorageError;
 use crate::object_store::ObjectStore;
 
+use super::presence::Presence;
 use super::pulse::Pulse;
 use super::turns::{Passage, Traffic, Turns};
 
@@ -45,6 +46,7 @@ pub(crate) struct Member {
     pub(crate) turns: Turns,
     health: Mutex<Health>,
     pulse: Mutex<Pulse>,
+    presence: Mutex<Presence>,
 }
 
 /// Whether a call reads or writes: a full store is as good as any for reading.
@@ -211,8 +213,8 @@ impl Member {
         store: Arc<dyn ObjectStore>,
         traffic: Traffic,
     ) -> Self {
-        let (health, pulse) = (Mutex::default(), Mutex::default());
-        Self { id, name, store, turns: Turns::new(traffic), health, pulse }
+        let (health, pulse, presence) = (Mutex::default(), Mutex::default(), Mutex::default());
+        Self { id, name, store, turns: Turns::new(traffic), health, pulse, presence }
     }
 
     /// Returns what can be expected of a read of `bytes` bytes that begins now, behind what is under way.
@@ -257,10 +259,25 @@ impl Member {
         Outlook { at_most: passage.taken * 2.0, at_least: passage.taken * 2.0, cost }
     }
 
+    /// Returns how long a small piece takes beside so many others that share the line evenly, if large writes were measured.
+    pub(crate) fn takes_for_little(&self, beside: usize) -> Option<Duration> {
+        let (byte, _) = self.health.lock().writing.byte?;
+        Some(seconds(byte * (SMALL_ANSWER * (1 + beside as u64)) as f64))
+    }
+
     /// Learns from a piece that was written.
     pub(crate) fn wrote(&self, bytes: u64, passage: Passage, now: Duration) {
         if bytes > SMALL_ANSWER {
             self.health.lock().learn_write(bytes, passage, now);
+        }
+    }
+
+    /// Learns from a piece that left the line before it was written: it takes as long at least.
+    pub(crate) fn took_longer(&self, bytes: u64, passage: Passage, now: Duration) {
+        let mut health = self.health.lock();
+        let cost = Cost::of(bytes, passage, health.moving(passage.taken));
+        if health.writing.byte.is_none_or(|(byte, _)| cost.byte_at_best > byte) {
+            health.learn_write(bytes, passage, now);
         }
     }
 
@@ -271,14 +288,21 @@ impl Member {
     }
 
     /// Returns how long an answer may take at best, behind what is under way, for comparing stores: one that was not asked for
-    /// long may have become faster. What nothing is known of is hoped to be quick with little, and as good as most with much.
+    /// long may have become faster. What nothing is known of is hoped to be quick with little, and as good as most with much; what
+    /// has one piece of so many, to take so many times as long.
     pub(crate) fn hoped(&self, bytes: u64, now: Duration) -> Duration {
         let health = self.health.lock();
         let latency = faded(health.latency, 0.0, now);
         let byte = health.byte(Direction::Read);
         let best = byte.map_or(BYTE_AT_FIRST, |(byte, _)| byte.min(BYTE_AT_FIRST));
         let byte = faded(byte, best, now);
-        seconds(latency + (health.reading.under_way + bytes) as f64 * byte)
+        let hoped = latency + (health.reading.under_way + bytes) as f64 * byte;
+        seconds(hoped * self.presence.lock().one_of(now))
+    }
+
+    /// Learns whether a piece that was asked for was there.
+    pub(crate) fn looked(&self, is_there: bool, now: Duration) {
+        self.presence.lock().answered(is_there, now);
     }
 
     /// Looks at what is known of the store's silence, or changes it.
@@ -293,6 +317,11 @@ impl Member {
         }
         let health = self.health.lock();
         health.way(direction).trouble.spared_until.is_some_and(|until| now < until)
+    }
+
+    /// Tells whether anything is read from the store now.
+    pub(crate) fn is_read(&self) -> bool {
+        self.health.lock().reading.under_way > 0
     }
 
     /// Returns how many bytes are on their way to the store.

@@ -156,6 +156,7 @@ impl Shared {
 
     /// Ends what is under way but at stores that hang, and gives the homes what they were not given.
     pub(crate) async fn settle(self: &Arc<Self>) {
+        self.end_hold();
         self.drain_answering().await;
         self.sync_late().await;
         if !self.backlog.owed().is_empty() {

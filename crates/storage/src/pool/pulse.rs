@@ -31,7 +31,10 @@ const ASK_AGAIN_MAX: Duration = Duration::from_secs(60);
 /// Who ends waits so long for a store that hangs since it last said something; it may have been the line.
 const GIVE_UP_AFTER: Duration = Duration::from_secs(7);
 
-/// How often it is looked at whether only stores that hang are waited for.
+/// A store that answers again is given what it is owed when nothing is read any more, or after so long.
+const PAY_LATER_MAX: Duration = Duration::from_secs(60);
+
+/// How often it is looked at whether only stores that hang are waited for, or anything is read.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 
 /// What is known of a store's silence.
@@ -169,7 +172,15 @@ impl Shared {
     fn is_back(&self, member: &Member) {
         tracing::debug!(store = member.name, "a store of the pool answers again");
         let Some(shared) = self.this.upgrade() else { return };
-        self.backlog.keep(None, Box::pin(async move { shared.pay_owed().await }));
+        let pay = async move {
+            // Who reads is not kept waiting for what is owed, but not for ever.
+            let until = shared.clock.elapsed() + PAY_LATER_MAX;
+            while shared.members.iter().any(Member::is_read) && shared.clock.elapsed() < until {
+                shared.clock.sleep(LOOK_EVERY).await;
+            }
+            shared.pay_owed().await;
+        };
+        self.backlog.keep(None, Box::pin(pay));
     }
 
     /// Asks the stores that hang once more, for a moment.

@@ -181,7 +181,9 @@ impl Shared {
         let (store, key) = (Arc::clone(&self.members[member].store), piece.key(object));
         let get = async move { store.get(&key).await };
         let length = |found: &Option<Bytes>| found.as_ref().map_or(0, |bytes| bytes.len() as u64);
-        self.call(member, Direction::Read, guess, get, length).await
+        let found = self.call(member, Direction::Read, guess, get, length).await?;
+        self.members[member].looked(found.is_some(), self.clock.elapsed());
+        Ok(found)
     }
 
     async fn read_blocks(

@@ -41,9 +41,11 @@ impl Shared {
         let (home, gone) = match standing {
             Standing::Waits(to_go) => (store.outlook(to_go, now)?, 0.0),
             Standing::IsOnLine(passage) => {
-                let outlook = store.outlook(passage.to_go, now);
+                // What takes longer than was measured takes as long again, too.
+                let measured = store.outlook(passage.to_go, now);
+                let measured = measured.filter(|outlook| outlook.at_least > passage.taken);
                 let so_far = || store.outlook_so_far(bytes, passage);
-                (outlook.unwrap_or_else(so_far), passage.taken)
+                (measured.unwrap_or_else(so_far), passage.taken)
             }
             Standing::IsGone => return None,
         };

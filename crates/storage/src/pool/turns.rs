@@ -2,7 +2,8 @@
 //! whom.
 //!
 //! A piece that somebody waits for goes before those that nobody waits for any more. These do not fill the line as long as a
-//! write of the pool waits for anything: its next piece may be for this store.
+//! write of the pool waits for anything: its next piece may be for this store. From a line on which little would wait long for them
+//! they step back for a moment, when a sync has ended: what comes next is the commit (`make_way`).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -54,6 +55,8 @@ pub(crate) struct Traffic {
     clock: Arc<dyn Clock>,
     awaited: Arc<AtomicUsize>,
     line: Arc<Mutex<Line>>,
+    /// Until when pieces that stepped back leave the line to others.
+    held_until: Arc<Mutex<Duration>>,
 }
 
 /// How much of a line one of those that share it evenly has got.
@@ -87,12 +90,23 @@ impl Line {
 
 impl Traffic {
     pub(crate) fn new(clock: Arc<dyn Clock>) -> Self {
-        Self { clock, awaited: Arc::default(), line: Arc::default() }
+        let (awaited, line, held_until) = (Arc::default(), Arc::default(), Arc::default());
+        Self { clock, awaited, line, held_until }
     }
 
     /// Counts a write that waits for something.
     pub(crate) fn begin_wait(&self) {
         self.awaited.fetch_add(1, Ordering::Relaxed);
+        self.hold_until(Duration::ZERO);
+    }
+
+    /// Lets pieces that nobody waits for begin no earlier than that, unless a write comes before.
+    pub(crate) fn hold_until(&self, time: Duration) {
+        *self.held_until.lock() = time;
+    }
+
+    fn are_late_held(&self) -> bool {
+        self.clock.elapsed() < *self.held_until.lock()
     }
 
     /// Counts it no longer; tells whether it was the last.
@@ -119,13 +133,19 @@ struct State {
     next: u64,
     waiting: BTreeMap<(Urgency, u64), Waiting>,
     on_line: BTreeMap<u64, OnLine>,
+    /// How to call those of them back that nobody waits for.
+    called_back: BTreeMap<u64, oneshot::Sender<Left>>,
     line: Line,
 }
+
+/// Is dropped when a piece has left the line.
+type Left = oneshot::Sender<()>;
 
 #[derive(Debug)]
 struct Waiting {
     bytes: u64,
     signal: oneshot::Sender<Turn>,
+    has_stepped_back: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -136,6 +156,8 @@ struct OnLine {
     since: Duration,
     /// Where the shares stood of its store's line and of all.
     shares: [f64; 2],
+    urgency: Urgency,
+    has_stepped_back: bool,
 }
 
 /// A place in the queue; it is left when this is dropped.
@@ -154,6 +176,7 @@ pub(crate) struct Turn {
     turns: Turns,
     number: u64,
     piece: OnLine,
+    is_called_back: oneshot::Receiver<Left>,
 }
 
 impl Turns {
@@ -169,11 +192,36 @@ impl Turns {
             let mut state = self.state.lock();
             let number = state.next;
             state.next += 1;
-            state.waiting.insert((urgency, number), Waiting { bytes, signal });
+            let waiting = Waiting { bytes, signal, has_stepped_back: false };
+            state.waiting.insert((urgency, number), waiting);
             number
         };
         self.give_turns();
         (Place { turns: self.clone(), number }, comes)
+    }
+
+    /// Asks the pieces on the line that nobody waits for, that have more than `bytes_min` bytes, and that have not done so before, to
+    /// step back. Returns what comes when they have.
+    pub(crate) fn step_back(&self, bytes_min: u64) -> Vec<oneshot::Receiver<()>> {
+        let mut state = self.state.lock();
+        let is_asked = |piece: &OnLine| {
+            piece.urgency == Urgency::Late && piece.bytes > bytes_min && !piece.has_stepped_back
+        };
+        let asked = state.on_line.iter().filter(|(_, piece)| is_asked(piece));
+        let asked: Vec<u64> = asked.map(|(number, _)| *number).collect();
+        let calls: Vec<_> =
+            asked.iter().filter_map(|number| state.called_back.remove(number)).collect();
+        drop(state);
+        let call = |sender: oneshot::Sender<Left>| {
+            let (left, has_left) = oneshot::channel();
+            sender.send(left).ok().map(|()| has_left)
+        };
+        calls.into_iter().filter_map(call).collect()
+    }
+
+    /// Returns how many pieces are on the line.
+    pub(crate) fn on_line(&self) -> usize {
+        self.state.lock().on_line.len()
     }
 
     /// Returns how many bytes have to go before an awaited piece of `bytes` bytes is stored that comes now.
@@ -197,6 +245,7 @@ impl Turns {
     pub(crate) fn give_turns(&self) {
         loop {
             let late_max = match self.traffic.awaited.load(Ordering::Relaxed) {
+                0 if self.traffic.are_late_held() => 0,
                 0 => TURNS_AT_ONCE,
                 _ => LATE_AT_ONCE,
             };
@@ -225,13 +274,16 @@ impl State {
         if self.on_line.len() >= most {
             return None;
         }
-        let ((_, number), Waiting { bytes, signal }) = self.waiting.pop_first()?;
+        let ((urgency, number), waiting) = self.waiting.pop_first()?;
+        let Waiting { bytes, signal, has_stepped_back } = waiting;
         let to_go = self.on_line.values().map(|piece| piece.bytes).sum::<u64>() + bytes;
         let since = turns.traffic.clock.elapsed();
         let shares = [self.line.begin(since), turns.traffic.line.lock().begin(since)];
-        let piece = OnLine { bytes, to_go, since, shares };
+        let piece = OnLine { bytes, to_go, since, shares, urgency, has_stepped_back };
         self.on_line.insert(number, piece);
-        Some((signal, Turn { turns: turns.clone(), number, piece }))
+        let (call, is_called_back) = oneshot::channel();
+        self.called_back.insert(number, call);
+        Some((signal, Turn { turns: turns.clone(), number, piece, is_called_back }))
     }
 }
 
@@ -251,9 +303,12 @@ impl Place {
         Standing::IsGone
     }
 
-    /// Moves the piece among those that are, or are not, waited for; without effect once its turn has come.
+    /// Moves the piece among those that are, or are not, waited for.
     pub(crate) fn set_urgency(&self, urgency: Urgency) {
         let mut state = self.turns.state.lock();
+        if let Some(piece) = state.on_line.get_mut(&self.number) {
+            piece.urgency = urgency;
+        }
         for before in [Urgency::Awaited, Urgency::Late] {
             if let Some(waiting) = state.waiting.remove(&(before, self.number)) {
                 state.waiting.insert((urgency, self.number), waiting);
@@ -279,6 +334,22 @@ impl Turn {
     pub(crate) fn passage(&self) -> Passage {
         self.turns.passage(&self.piece)
     }
+
+    /// Comes when the piece is asked to step back, if ever.
+    pub(crate) async fn called_back(&mut self) -> Left {
+        match (&mut self.is_called_back).await {
+            Ok(left) => left,
+            Err(_) => std::future::pending().await,
+        }
+    }
+
+    /// Leaves the line, and waits for another turn in the old place.
+    pub(crate) fn step_back(self) -> TurnComes {
+        let (signal, comes) = oneshot::channel();
+        let waiting = Waiting { bytes: self.piece.bytes, signal, has_stepped_back: true };
+        self.turns.state.lock().waiting.insert((Urgency::Late, self.number), waiting);
+        comes
+    }
 }
 
 impl Drop for Turn {
@@ -287,6 +358,7 @@ impl Drop for Turn {
         {
             let mut state = self.turns.state.lock();
             state.on_line.remove(&self.number);
+            state.called_back.remove(&self.number);
             state.line.end(now);
             self.turns.traffic.line.lock().end(now);
         }
@@ -393,6 +465,34 @@ pub(crate) mod tests {
         *clock.0.lock() = Duration::from_secs(14);
         let passage = turn.passage();
         assert_eq!((passage.share, passage.share_of_all), (11.0, 10.0));
+    }
+
+    #[tokio::test]
+    async fn piece_that_nobody_waits_for_steps_back_once_and_keeps_its_place() {
+        let clock = Arc::new(ByHand::default());
+        let traffic = Traffic::new(clock.clone());
+        let turns = Turns::new(traffic.clone());
+        let (awaited, mut awaited_comes) = enter(&turns, Urgency::Awaited);
+        let (late, mut late_comes) = enter(&turns, Urgency::Awaited);
+        late.set_urgency(Urgency::Late);
+        let _running = awaited_comes.try_recv().expect("there is room");
+        let mut turn = late_comes.try_recv().expect("there is room");
+        assert!(turns.step_back(10).is_empty(), "it is too small");
+        let mut left = turns.step_back(9);
+        assert_eq!(left.len(), 1, "only one is late");
+        traffic.hold_until(Duration::from_secs(5));
+        let told = turn.called_back().await;
+        let mut comes = turn.step_back();
+        drop(told);
+        assert!(left[0].try_recv().is_err(), "whoever asked is told");
+        assert_eq!(turns.on_line(), 1);
+        assert_eq!(late.standing(), Standing::Waits(20));
+        assert!(comes.try_recv().is_err(), "it is held");
+        *clock.0.lock() = Duration::from_secs(5);
+        turns.give_turns();
+        let _turn = comes.try_recv().expect("its time has come");
+        assert!(turns.step_back(9).is_empty(), "once is enough");
+        drop(awaited);
     }
 
     #[test]

@@ -29,7 +29,11 @@ const PATIENCE_MIN: Duration = Duration::from_secs(2);
 const PATIENCE_FACTOR: u32 = 4;
 
 /// How often it is looked at after that.
-const PATIENCE_STEP: Duration = Duration::from_secs(1);
+const PATIENCE_STEP: Duration = Duration::from_millis(500);
+
+/// A piece that is alone on its line takes so many times as long as another one of the object, before a substitute is given it of
+/// which nothing is known.
+const LONGER_THAN_OTHERS: u32 = 2;
 
 /// How a piece is handed to its store.
 #[derive(Debug, Clone)]
@@ -87,6 +91,7 @@ impl Shared {
             waits: Some(Waits(Arc::clone(self))),
             stored: BTreeSet::new(),
             relieved: BTreeSet::new(),
+            longest: None,
             is_written: false,
             failed: Vec::new(),
             is_owed: false,
@@ -136,29 +141,52 @@ impl Shared {
         number: usize,
         cut: &Cut,
         way: Way,
-        comes: TurnComes,
+        mut comes: TurnComes,
     ) -> Result<PutOutcome> {
         let member = &self.members[number];
         let length = cut.bytes.len() as u64;
         let put = async {
-            let turn = comes.await.expect("its place is kept");
-            let outcome = match &way {
-                Way::Put(mode) => put_whole(member.store.as_ref(), cut, *mode).await?,
-                Way::Defer(object) => {
-                    member.store.put_deferred(&cut.key, cut.bytes.clone()).await?;
-                    self.note_deferred(object, number, cut.piece);
-                    PutOutcome::Written
+            loop {
+                let mut turn = comes.await.expect("its place is kept");
+                let put = Box::pin(self.put_now(number, cut, &way));
+                let ended = match select(put, Box::pin(turn.called_back())).await {
+                    Either::Left((outcome, _)) => Ok(outcome?),
+                    Either::Right((left, _)) => Err(left),
+                };
+                let outcome = match ended {
+                    Ok(outcome) => outcome,
+                    Err(left) => {
+                        member.took_longer(length, turn.passage(), self.clock.elapsed());
+                        comes = turn.step_back();
+                        // The request has ended: whoever has asked for that may go on.
+                        drop(left);
+                        continue;
+                    }
+                };
+                // What was there already says nothing about the line.
+                if outcome == PutOutcome::Written {
+                    member.wrote(length, turn.passage(), self.clock.elapsed());
                 }
-            };
-            // What was there already says nothing about the line.
-            if outcome == PutOutcome::Written {
-                member.wrote(length, turn.passage(), self.clock.elapsed());
+                return Ok(outcome);
             }
-            Ok(outcome)
         };
         let result = self.call(number, Direction::Write, length, put, |_| length).await;
         self.news.notify_waiters();
         result
+    }
+}
+
+impl Shared {
+    async fn put_now(&self, number: usize, cut: &Cut, way: &Way) -> Result<PutOutcome> {
+        let store = &self.members[number].store;
+        match way {
+            Way::Put(mode) => put_whole(store.as_ref(), cut, *mode).await,
+            Way::Defer(object) => {
+                store.put_deferred(&cut.key, cut.bytes.clone()).await?;
+                self.note_deferred(object, number, cut.piece);
+                Ok(PutOutcome::Written)
+            }
+        }
     }
 }
 
@@ -208,6 +236,8 @@ struct Write {
     stored: BTreeSet<usize>,
     /// Which of them a substitute was given, too, because the home is far behind.
     relieved: BTreeSet<usize>,
+    /// How long the slowest piece took that is stored.
+    longest: Option<Duration>,
     is_written: bool,
     failed: Vec<(usize, StorageError)>,
     /// Whether a home was left without its piece.
@@ -357,10 +387,36 @@ impl Write {
                 continue;
             };
             let (member, place) = (*member, Arc::clone(place));
-            if self.start_relief(number, member, Some(place.standing())) {
+            if self.start_relief(number, member, Some(place.standing()))
+                || self.start_relief_unmeasured(number, &place)
+            {
                 place.set_urgency(Urgency::Late);
             }
         }
+    }
+
+    /// Gives a substitute of which nothing is known a cut that is alone on the line of its home, and takes far longer there than
+    /// another cut of the object took: where a single object is written, nothing else is measured.
+    fn start_relief_unmeasured(&mut self, number: usize, place: &Place) -> bool {
+        let bytes = self.cuts[number].bytes.len() as u64;
+        let (Standing::IsOnLine(passage), Some(longest)) = (place.standing(), self.longest) else {
+            return false;
+        };
+        let least = PATIENCE_MIN.max(longest * LONGER_THAN_OTHERS).as_secs_f64();
+        if passage.to_go > bytes || passage.share <= least {
+            return false;
+        }
+        let is_free = |&member: &usize| {
+            let store = &self.shared.members[member];
+            !self.shared.is_failing(member, Direction::Write) && store.turns.to_go(bytes) == bytes
+        };
+        let free = self.substitutes.iter().position(is_free);
+        let Some(member) = free.and_then(|place| self.substitutes.remove(place)) else {
+            return false;
+        };
+        self.relieved.insert(number);
+        self.start(number, member, Urgency::Awaited);
+        true
     }
 
     /// Gives a substitute what is not stored though it should be long since.
@@ -403,9 +459,12 @@ impl Write {
     }
 
     fn ended(&mut self, number: usize, member: usize, result: Result<PutOutcome>) {
-        self.started.retain(|started| (started.number, started.member) != (number, member));
+        let is_it = |started: &mut Started| (started.number, started.member) == (number, member);
+        let began = self.started.extract_if(.., is_it).map(|started| started.began).max();
         match result {
             Ok(outcome) => {
+                let took = began.map(|began| self.shared.clock.elapsed().saturating_sub(began));
+                self.longest = self.longest.max(took);
                 self.stored.insert(number);
                 self.is_written |= outcome == PutOutcome::Written;
                 if self.stored.len() >= self.shared.enough() {

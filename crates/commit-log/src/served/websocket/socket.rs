@@ -5,27 +5,26 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures_util::stream::{SplitSink, SplitStream, StreamExt};
-use futures_util::{FutureExt, SinkExt};
+use futures_util::FutureExt;
 use model::WorkspaceId;
-use model::wire::{FRAME_LENGTH_MAX, Reply, Request, RequestFrame, ServerFrame};
+use model::wire::{Reply, Request, RequestFrame, ServerFrame};
 use parking_lot::Mutex;
 use tokio::net::TcpStream;
 use tokio::sync::{Notify, mpsc, oneshot};
-use tokio_tungstenite::tungstenite::client::IntoClientRequest;
-use tokio_tungstenite::tungstenite::http::header::AUTHORIZATION;
-use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
-use tokio_tungstenite::tungstenite::{Error, Message};
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async_with_config};
 
-use super::{Asked, Core, Lost, refused_handshake};
-use crate::envelope;
+use super::frames::{self, FrameSink, FrameStream, encode};
+use super::{Asked, Core, Lost};
 
 /// How long a handshake may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How often the server is asked for a sign of life.
-const PING_INTERVAL: Duration = Duration::from_secs(15);
+/// How often it is looked whether the server is still there.
+const LOOK_INTERVAL: Duration = Duration::from_secs(15);
+
+/// After how long without any sign of life the server is asked for one. Mostly it is not: it pings by itself, and answers who asks for entries after
+/// silence. A question costs an idle device 164 bytes with its answer and what TCP adds, in a minute of which it has few.
+pub const PING_AFTER: Duration = Duration::from_secs(25);
 
 /// After how long without any sign of life the server is given up.
 const SILENCE_MAX: Duration = Duration::from_secs(40);
@@ -57,21 +56,13 @@ struct Shared<'a> {
 
 /// Opens a socket.
 pub(super) async fn connect(core: &Core) -> Result<Socket, Lost> {
-    let unreachable = |error: Error| Lost::Unreachable(error.to_string());
-    let mut request = core.url.as_str().into_client_request().map_err(unreachable)?;
-    let headers = request.headers_mut();
-    headers.insert(AUTHORIZATION, core.authorization.clone());
-    headers.insert("syncline-incarnation", core.incarnation.clone());
-    let config = WebSocketConfig::default()
-        .read_buffer_size(READ_BUFFER_SIZE)
-        .max_message_size(Some(FRAME_LENGTH_MAX + 1))
-        .max_frame_size(Some(FRAME_LENGTH_MAX + 1));
+    let request = frames::handshake(&core.address)?;
+    let config = frames::config(READ_BUFFER_SIZE);
     let connecting = connect_async_with_config(request, Some(config), true);
     tokio::select! {
         connected = connecting => match connected {
             Ok((socket, _)) => Ok(socket),
-            Err(Error::Http(response)) => Err(refused_handshake(response.status().as_u16())),
-            Err(error) => Err(unreachable(error)),
+            Err(error) => Err(frames::lost_in_handshake(error)),
         },
         () = core.clock.sleep(CONNECT_TIMEOUT) => {
             Err(Lost::Unreachable("no connection in time".to_owned()))
@@ -86,7 +77,7 @@ pub(super) async fn drive(
     requests: &mut mpsc::Receiver<Asked>,
     first: Option<Asked>,
 ) -> Option<()> {
-    let (sink, stream) = socket.split();
+    let (sink, stream) = frames::split(socket);
     let shared = Shared {
         core,
         waiting: Mutex::default(),
@@ -113,12 +104,12 @@ impl Shared<'_> {
     /// Sends requests; returns why it cannot any more, or nothing when nobody asks any more.
     async fn send(
         &self,
-        mut sink: SplitSink<Socket, Message>,
+        mut sink: FrameSink<MaybeTlsStream<TcpStream>>,
         requests: &mut mpsc::Receiver<Asked>,
         first: Option<Asked>,
     ) -> Option<String> {
         for frame in self.resubscribe() {
-            if let Err(error) = sink.feed(Message::Binary(frame)).await {
+            if let Err(error) = sink.feed(frame).await {
                 return Some(error.to_string());
             }
         }
@@ -127,7 +118,7 @@ impl Shared<'_> {
             // Whatever waits already leaves with one flush.
             while let Some(asked) = next.take().or_else(|| requests.try_recv().ok()) {
                 let frame = self.note(asked);
-                if let Err(error) = sink.feed(Message::Binary(frame)).await {
+                if let Err(error) = sink.feed(frame).await {
                     return Some(error.to_string());
                 }
             }
@@ -139,12 +130,12 @@ impl Shared<'_> {
                     Some(asked) => next = Some(asked),
                     None => {
                         // A polite end; the server finds out otherwise, too.
-                        let _ = sink.send(Message::Close(None)).now_or_never();
+                        let _ = sink.close().now_or_never();
                         return None;
                     }
                 },
                 () = self.ping.notified() => {
-                    if let Err(error) = sink.feed(Message::Ping(Bytes::new())).await {
+                    if let Err(error) = sink.feed_ping().await {
                         return Some(error.to_string());
                     }
                 }
@@ -168,29 +159,22 @@ impl Shared<'_> {
             ] {
                 let number = self.core.next_number();
                 self.waiting.lock().insert(number, waiting);
-                frames.push(envelope::wrap(&RequestFrame { number, workspace, request }).into());
+                frames.push(encode(&RequestFrame { number, workspace, request }));
             }
         }
         frames
     }
 
     /// Receives answers and events; returns why it cannot any more.
-    async fn receive(&self, mut stream: SplitStream<Socket>) -> String {
+    async fn receive(&self, mut stream: FrameStream<MaybeTlsStream<TcpStream>>) -> String {
         loop {
-            let message = match stream.next().await {
-                None => return "the server closed the connection".to_owned(),
-                Some(Err(error)) => return error.to_string(),
-                Some(Ok(message)) => message,
+            let received = match stream.next().await {
+                Ok(received) => received,
+                Err(ended) => return ended.to_string(),
             };
             self.heard.store(milliseconds(self.core), Ordering::Relaxed);
-            match message {
-                Message::Binary(bytes) => match envelope::unwrap(&bytes, FRAME_LENGTH_MAX) {
-                    Ok(frame) => self.take(frame),
-                    Err(error) => return format!("it sends what cannot be read: {error}"),
-                },
-                Message::Close(Some(close)) => return format!("the server says: {}", close.reason),
-                Message::Close(None) => return "the server closed the connection".to_owned(),
-                Message::Text(_) | Message::Ping(_) | Message::Pong(_) | Message::Frame(_) => {}
+            if let Some(frame) = received {
+                self.take(frame);
             }
         }
     }
@@ -216,15 +200,17 @@ impl Shared<'_> {
         }
     }
 
-    /// Pings, and returns when the server gives no sign of life.
+    /// Pings after silence, and returns when the server gives no sign of life.
     async fn watch(&self) -> String {
         loop {
-            self.core.clock.sleep(PING_INTERVAL).await;
+            self.core.clock.sleep(LOOK_INTERVAL).await;
             let silence = milliseconds(self.core) - self.heard.load(Ordering::Relaxed);
             if u128::from(silence) > SILENCE_MAX.as_millis() {
                 return "the server gives no sign of life".to_owned();
             }
-            self.ping.notify_one();
+            if u128::from(silence) > PING_AFTER.as_millis() {
+                self.ping.notify_one();
+            }
             // Callers that have given up need no place any more.
             self.waiting.lock().retain(|_, waiting| match waiting {
                 Waiting::Caller(answer) => !answer.is_closed(),

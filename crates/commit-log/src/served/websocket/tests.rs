@@ -11,6 +11,7 @@ use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::{WebSocketStream, accept_async};
 
 use super::*;
+use crate::envelope;
 
 #[test]
 fn address_of_a_server_leads_to_its_live_door() {

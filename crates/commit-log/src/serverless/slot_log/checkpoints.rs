@@ -1,5 +1,6 @@
 //! Checkpoints lie at all stores of the group; a majority is enough to publish one and to find the newest.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -25,7 +26,7 @@ pub(super) async fn newest(
     let call = |store: Arc<dyn ObjectStore>| {
         let rumours = slots.rumours.clone();
         async move {
-            let newest = newest_of(store).await?;
+            let newest = last_of(store, 1).await?.pop();
             rumours.hear(Rumour::Checkpoint(newest.clone()));
             Ok(newest)
         }
@@ -35,13 +36,53 @@ pub(super) async fn newest(
     Ok(found.into_iter().flatten().max_by_key(|checkpoint| checkpoint.head.seq))
 }
 
-async fn newest_of(store: Arc<dyn ObjectStore>) -> Result<Option<Checkpoint>, CommitLogError> {
+/// Returns the newest checkpoint that a majority knows of and the one before it, the newest first. Each was left at a majority,
+/// unless whoever published it has died, so any majority knows both.
+pub(super) async fn last_two(
+    slots: &Slots,
+    group: &Group,
+) -> Result<Vec<Checkpoint>, CommitLogError> {
+    let call = |store: Arc<dyn ObjectStore>| last_of(store, 2).boxed();
+    let found = gather(slots, group, call).await?.into_iter().flatten();
+    let by_seq: BTreeMap<u64, Checkpoint> =
+        found.map(|checkpoint| (checkpoint.head.seq, checkpoint)).collect();
+    Ok(by_seq.into_values().rev().take(2).collect())
+}
+
+/// Returns the last checkpoints of a store, the newest first, so many at most.
+async fn last_of(
+    store: Arc<dyn ObjectStore>,
+    count: usize,
+) -> Result<Vec<Checkpoint>, CommitLogError> {
     let list = list_all(&*store, ObjectKey::CHECKPOINT).await?;
-    let Some(newest) = list.last() else { return Ok(None) };
-    let Some(bytes) = store.get(&newest.key).await? else { return Ok(None) };
-    let decoded = envelope::unwrap_at_rest(&bytes, CHECKPOINT_LENGTH_MAX);
-    let message = |source| CommitLogError::Message { place: store.describe(), source };
-    decoded.map(Some).map_err(message)
+    let mut last = Vec::new();
+    for entry in list.iter().rev().take(count) {
+        let Some(bytes) = store.get(&entry.key).await? else { continue };
+        let decoded = envelope::unwrap_at_rest(&bytes, CHECKPOINT_LENGTH_MAX);
+        let message = |source| CommitLogError::Message { place: store.describe(), source };
+        last.push(decoded.map_err(message)?);
+    }
+    Ok(last)
+}
+
+/// Removes the checkpoints before an entry from all stores that answer, a majority at least.
+pub(super) async fn forget(
+    slots: &Slots,
+    group: &Group,
+    oldest: u64,
+) -> Result<(), CommitLogError> {
+    let forget = |store: Arc<dyn ObjectStore>| {
+        async move {
+            for entry in list_all(&*store, ObjectKey::CHECKPOINT).await? {
+                if entry.key.as_checkpoint().is_some_and(|seq| seq < oldest) {
+                    store.delete(&entry.key).await?;
+                }
+            }
+            Ok(())
+        }
+        .boxed()
+    };
+    gather(slots, group, forget).await.map(drop)
 }
 
 /// Leaves a checkpoint at a majority at least.

@@ -7,6 +7,7 @@ use super::checking::{Search, Verdict, check};
 use super::disk::DiskWorld;
 use super::growing::GrowingWorld;
 use super::helping::HelpingWorld;
+use super::mending::Mending;
 use super::moving::MovingWorld;
 use super::moving::Part::{self, Finisher, Follower, Late, Mover};
 use super::passive::PassiveWorld;
@@ -382,6 +383,73 @@ pub(crate) fn led_mutants() -> Vec<Scenario> {
         }),
         mutant("led: the leading store goes back before completion", {
             World { rollbacks: 1, ..led(3, &[Other, Other]) }
+        }),
+    ]
+}
+
+/// One object is damaged at some time, and may be written anew by whoever was told what is decided.
+fn damaged(world: World) -> World {
+    World { damages: 1, mending: Mending::Decided, ..world }
+}
+
+/// Damaged objects that are written anew, the small worlds first.
+pub(crate) fn mending_worlds() -> Vec<Scenario> {
+    vec![
+        safe("mending, 1 store: two others", damaged(world(1, &[Other, Other]))),
+        safe("mending, 2 stores: owner, another", damaged(world(2, &[Owner, Other]))),
+        safe("mending, 3 stores: owner dies and comes back", {
+            World { crashes: 1, ..damaged(world(3, &[Owner])) }
+        }),
+        safe("mending, 3 stores: an object of a completed slot is lost", {
+            let completed =
+                World { completes: true, rolls_back_completed_only: true, ..world(3, &[Other]) };
+            World { rollbacks: 1, mending: Mending::Decided, ..completed }
+        }),
+        safe("mending, 3 stores: owner, classic", damaged(world(3, &[Owner, Classic]))),
+        safe("mending, 3 stores: another, classic", damaged(world(3, &[Other, Classic]))),
+        safe("mending, 3 stores: owner, another", damaged(world(3, &[Owner, Other]))),
+        safe("mending, 3 stores: owner, classic, 1 time-out", {
+            World { timeouts: 1, ..damaged(world(3, &[Owner, Classic])) }
+        }),
+        safe("mending, 3 stores: another, classic, 1 time-out", {
+            World { timeouts: 1, ..damaged(world(3, &[Other, Classic])) }
+        }),
+        safe("mending, 3 stores: two classic, 1 more round each", {
+            World { rounds: 1, ..damaged(world(3, &[Classic, Classic])) }
+        }),
+        safe("mending, 3 stores: another, a reader that finishes", {
+            World { rounds: 1, ..damaged(world(3, &[Other, Reader])) }
+        }),
+        safe("mending, 3 stores: owner, classic, 2 damages", {
+            World { damages: 2, ..damaged(world(3, &[Owner, Classic])) }
+        }),
+        safe("mending, led, 3 stores: another, classic", damaged(led(3, &[Other, Classic]))),
+        safe("mending, led, 3 stores: two others", damaged(led(3, &[Other, Other]))),
+    ]
+}
+
+/// Whoever mends, with one defect each.
+pub(crate) fn mending_mutants() -> Vec<Scenario> {
+    let classic = || World { rounds: 1, ..damaged(world(3, &[Classic, Classic])) };
+    vec![
+        mutant("mending: what one store has voted for counts as decided", {
+            World { mending: Mending::VoteOfOne, ..damaged(world(3, &[Owner, Other])) }
+        }),
+        mutant("mending: what one store has accepted counts as decided", {
+            World { mending: Mending::AcceptOfOne, ..classic() }
+        }),
+        mutant("mending: something blank in the place of a promise", {
+            World { mending: Mending::Blank, ..classic() }
+        }),
+        mutant("mending: removed first, then written", {
+            World {
+                mending: Mending::InTwoSteps,
+                timeouts: 1,
+                ..damaged(world(3, &[Owner, Other]))
+            }
+        }),
+        mutant("mending: what cannot be read is passed over", {
+            World { skips_damaged: true, ..damaged(world(3, &[Other, Classic])) }
         }),
     ]
 }

@@ -9,6 +9,7 @@ use commit_log::serverless::rounds::{
 use stateright::{Model, Property};
 
 use super::asking::{go_on_alone, perform};
+use super::mending::{Damage, Deed, Mending};
 use super::truth::{List, Proposal, decided};
 
 type Machine = Proposer<Proposal>;
@@ -74,6 +75,12 @@ pub(crate) struct World {
     pub recognises: bool,
     /// The owner has died after its first vote, at the last store.
     pub has_dead_owner: bool,
+    /// How many objects are damaged, at one store at a time.
+    pub damages: u8,
+    /// Who writes anew what is damaged.
+    pub mending: Mending,
+    /// What cannot be read is passed over, as if it said nothing.
+    pub skips_damaged: bool,
 }
 
 /// How proposers choose the store whose vote says who leads when the fast round is lost.
@@ -112,6 +119,9 @@ impl World {
             renewed_may_lead: false,
             recognises: false,
             has_dead_owner: false,
+            damages: 0,
+            mending: Mending::Nobody,
+            skips_damaged: false,
         }
     }
 
@@ -193,7 +203,18 @@ impl World {
     }
 
     /// Lets a store do what it is asked, truthfully.
-    fn perform(&self, state: &mut State, request: &Request<Proposal>) -> Answer<Proposal> {
+    pub(crate) fn perform(
+        &self,
+        state: &mut State,
+        request: &Request<Proposal>,
+    ) -> Answer<Proposal> {
+        if state.damage.hides(request.store, request.place) {
+            return match &request.put {
+                Some(_) => Answer::Exists,
+                None if self.skips_damaged => Answer::Found(Message::Noise),
+                None => Answer::Failed,
+            };
+        }
         let list = &mut state.lists[request.store];
         let is_own = request.put.is_some() && list.get(request.place) == Some(&request.put);
         match self.recognises && is_own {
@@ -209,7 +230,7 @@ impl World {
         self.take_up(state, client);
     }
 
-    fn note_decided(&self, state: &mut State) {
+    pub(crate) fn note_decided(&self, state: &mut State) {
         state.decided.extend(decided(&self.quorums, &state.lists[..self.honest()]));
     }
 
@@ -232,6 +253,7 @@ impl World {
             client.machine.reorder(&order);
         }
         let place_of = |store: usize| order.iter().position(|old| *old == store);
+        state.damage = state.damage.renumbered(&order);
         state.late = std::mem::take(&mut state.late)
             .into_iter()
             .map(|request| Request { store: place_of(request.store).unwrap_or(0), ..request })
@@ -257,13 +279,14 @@ impl World {
         })
     }
 
-    /// Every choice of honest stores that is enough for a classic quorum.
-    fn enough(&self) -> Vec<Vec<usize>> {
+    /// Every choice of honest stores that is enough for a classic quorum. One whose list cannot be read is none of them.
+    fn enough(&self, state: &State) -> Vec<Vec<usize>> {
         let honest = self.honest();
         let size = self.quorums.classic.min(honest);
         (0_u32..1 << honest)
             .filter(|set| set.count_ones() as usize == size)
             .map(|set| (0..honest).filter(|store| set & 1 << store != 0).collect())
+            .filter(|set: &Vec<usize>| !set.iter().any(|store| state.damage.is_of(*store)))
             .collect()
     }
 }
@@ -281,7 +304,7 @@ pub(crate) struct Client {
 /// The world at one moment.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct State {
-    lists: Vec<List>,
+    pub lists: Vec<List>,
     clients: Vec<Client>,
     /// Puts for whose answer nobody waits any more.
     late: BTreeSet<Request<Proposal>>,
@@ -290,11 +313,13 @@ pub(crate) struct State {
     /// Every value that was ever decided.
     decided: BTreeSet<Proposal>,
     /// Every value that somebody was told to be decided.
-    told: BTreeSet<Proposal>,
+    pub told: BTreeSet<Proposal>,
+    /// What cannot be read.
+    pub damage: Damage,
     timeouts: u8,
     crashes: u8,
     renewals: u8,
-    rollbacks: u8,
+    pub rollbacks: u8,
     compactions: u8,
     stale_reads: u8,
 }
@@ -309,6 +334,7 @@ impl State {
         for request in self.late.iter().filter(|request| request.store == store) {
             (request.place, &request.put).hash(&mut hasher);
         }
+        self.damage.hash_of(store, &mut hasher);
         hasher.finish()
     }
 }
@@ -354,6 +380,8 @@ pub(crate) enum Action {
     RollBack(usize),
     /// A store forgets an accepted value.
     Compact(usize, usize),
+    /// An object is damaged, or written anew.
+    Object(Deed),
 }
 
 impl Model for World {
@@ -374,6 +402,7 @@ impl Model for World {
             sent: BTreeSet::new(),
             decided: BTreeSet::new(),
             told: BTreeSet::new(),
+            damage: Damage::at_most(self.damages),
             timeouts: self.timeouts,
             crashes: self.crashes,
             renewals: self.renewals,
@@ -444,6 +473,7 @@ impl Model for World {
             });
             actions.extend(accepts.map(|(place, _)| Action::Compact(store, place)));
         }
+        actions.extend(self.deeds(state).into_iter().map(Action::Object));
     }
 
     fn next_state(&self, last: &State, action: Action) -> Option<State> {
@@ -512,6 +542,7 @@ impl Model for World {
                 state.compactions -= 1;
                 state.lists[store][place] = Some(Message::Noise);
             }
+            Action::Object(deed) => self.carry_out(&mut state, deed),
         }
         Some(self.canonical(state))
     }
@@ -564,7 +595,7 @@ impl World {
     fn is_found_again(&self, state: &State) -> bool {
         let own = Proposal { client: 8, life: 0, is_owners: false };
         let filled: BTreeSet<_> = state.decided.union(&state.told).copied().collect();
-        self.enough().iter().all(|alive| {
+        self.enough(state).iter().all(|alive| {
             let proposed = match self.alone(state, alive, Some(own)) {
                 Status::Decided(value) => filled.is_empty() || filled.contains(&value),
                 _ => false,

@@ -8,6 +8,7 @@ use futures_util::StreamExt;
 use futures_util::future::join_all;
 use model::Clock;
 use model::pool::Redundancy;
+use storage::object_store::list_all;
 use storage::pool::Pool;
 use storage::pool::piece::Piece;
 use storage::{ContentStore, ObjectKey, ObjectStore, PutMode, StorageError};
@@ -374,6 +375,40 @@ async fn fast_store_is_preferred_to_a_slow_one() {
     }
     let slow = world.stores[0].take_calls()["get"];
     assert!(slow <= 4, "{slow} of 40 reads asked the slow store");
+}
+
+#[tokio::test(start_paused = true)]
+async fn home_that_is_behind_is_not_asked_first_for_every_object() {
+    for (redundancy, stores) in [(TWO, 3), (THREE_OF_FIVE, 5)] {
+        let world = World::new(redundancy, stores);
+        let objects = fill(&world.pool(), 60, 1000).await;
+        let kept = world.stores[0].store.clone();
+        let mut lacking = Vec::new();
+        for entry in list_all(&*kept, "").await.unwrap() {
+            lacking.push((entry.key.clone(), kept.get(&entry.key).await.unwrap().unwrap()));
+            kept.delete(&entry.key).await.unwrap();
+        }
+        for store in 0..usize::from(stores) {
+            world.set(store, Mood::Slow(Duration::from_millis(100)));
+        }
+        let pool = world.pool();
+        world.stores[0].take_calls();
+        for (key, bytes) in &objects {
+            assert_eq!(pool.get(key).await.unwrap().as_ref(), Some(bytes));
+        }
+        let gets = world.stores[0].take_calls()["get"];
+        assert!(gets <= 4, "{redundancy}: {gets} of 60 reads asked the store that has nothing");
+        // Once it has its pieces it is a store like the others again.
+        for (key, bytes) in lacking {
+            kept.put(&key, bytes, PutMode::IfAbsent).await.unwrap();
+        }
+        world.clock.sleep(Duration::from_secs(600)).await;
+        for _ in 0..2 {
+            join_all(objects.iter().map(|(key, _)| pool.get(key))).await;
+        }
+        let gets = world.stores[0].take_calls()["get"];
+        assert!(gets >= 20, "{redundancy}: {gets} of 120 reads");
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -235,6 +235,34 @@ async fn sync_does_not_wait_for_a_store_that_is_not_needed() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn object_that_is_on_its_way_during_a_sync_is_covered_by_the_next_and_written_once() {
+    let world = World::new(TWO, 2);
+    let pool = world.pool();
+    let (first, bytes) = object(1, 1000);
+    pool.put_deferred(&first, bytes).await.unwrap();
+    world.set(1, Mood::Slow(Duration::from_secs(2)));
+    // Larger than what a pool answers for early.
+    let (second, bytes) = object(2, 40 << 20);
+    let write = pool.put_deferred(&second, bytes.clone());
+    let both = futures_util::future::join(write, async {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        pool.sync().await
+    });
+    let (written, synced) = both.await;
+    written.unwrap();
+    synced.unwrap();
+    world.set(1, Mood::Fine);
+    world.stores.iter().for_each(|store| drop(store.take_calls()));
+    pool.sync().await.unwrap();
+    for store in &world.stores {
+        let calls = store.take_calls();
+        assert!(!calls.contains_key("get") && !calls.contains_key("put"), "{calls:?}");
+    }
+    assert_eq!(pool.get(&second).await.unwrap().as_ref(), Some(&bytes));
+    assert_eq!(world.pieces(&second).await.len(), 2);
+}
+
+#[tokio::test(start_paused = true)]
 async fn deleted_is_gone_everywhere_even_what_was_on_its_way() {
     let world = World::new(Redundancy::Replicas(3), 4);
     let pool = world.pool();
