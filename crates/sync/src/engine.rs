@@ -35,6 +35,7 @@ mod checkpoints;
 mod cleanup;
 mod conflicts;
 mod download;
+mod early;
 mod fetch;
 #[cfg(test)]
 mod fixture;
@@ -45,10 +46,12 @@ mod inventory;
 #[cfg(test)]
 mod mended;
 mod put_back;
+mod reading;
 mod rumours;
 mod scrubbing;
 mod settings;
 mod suspects;
+mod upload;
 mod watch_loop;
 
 pub use cleanup::{AutomaticCleanup, CleanupOptions, CleanupReport, DroppedBy, Worth};
@@ -192,7 +195,7 @@ pub struct Engine {
     rules: IgnoreRules,
     /// The rules of the root, as they were read.
     rules_text: Vec<u8>,
-    upload: checkin::Upload,
+    upload: upload::Upload,
     /// The last fence that what was read and packed rests on. Another process may have folded a later one meanwhile.
     fence: u64,
     /// Whether the last run came to its end, so that the overlay says how the folder was then.
@@ -212,6 +215,10 @@ pub struct Engine {
     /// The newest head, where it became known on the way since the last fetch of this sync. Whoever must know what the log says
     /// now asks it.
     looked: Option<Head>,
+    /// Whether this run may send before it has looked at the log.
+    may_send_ahead: bool,
+    /// For how long after a look a later run may.
+    send_ahead_within: Duration,
     /// Until when, on the clock, nobody looks for a newer head than was found last: to look again is not worth it before twice the time
     /// has passed that it took.
     known_until: Duration,
@@ -274,7 +281,7 @@ impl Engine {
             keys,
             rules: IgnoreRules::default(),
             rules_text: Vec::new(),
-            upload: checkin::Upload::default(),
+            upload: upload::Upload::default(),
             fence: 0,
             is_scanned: false,
             skipped: BTreeSet::new(),
@@ -285,6 +292,8 @@ impl Engine {
             observer: Arc::new(|_| {}),
             has_fetched: false,
             looked: None,
+            may_send_ahead: false,
+            send_ahead_within: early::SEND_AHEAD_WITHIN,
             known_until: Duration::ZERO,
             pool_version: None,
             scrubber: None,
@@ -347,7 +356,18 @@ impl Engine {
     /// [`SyncError`]; what was done until then is in order, and the next run continues.
     pub async fn sync(&mut self, scope: Scope) -> Result<SyncReport> {
         self.begin()?;
-        self.look(&scope).await?;
+        let done = self.sync_rounds(&scope).await;
+        if done.is_err() {
+            self.upload.stop();
+        }
+        done?;
+        self.publish_checkpoint_if_due().await?;
+        self.tell_whether_cleanup_is_due()?;
+        self.finish()
+    }
+
+    async fn sync_rounds(&mut self, scope: &Scope) -> Result<()> {
+        self.look(scope).await?;
         // What a run that was cut off has left is brought to agreement with what it knew, before the log goes on.
         self.agree_on_directories().await?;
         for round in 0.. {
@@ -357,18 +377,24 @@ impl Engine {
             self.push().await?;
             self.fetch_unless_known().await?;
             self.check_pool()?;
-            let merged = self.merge_round().await?;
-            let proposed = self.checkin_round(merged.proposals).await?;
+            let (merged, proposed) = match self.upload.take_ahead() {
+                Some(ahead) => {
+                    self.forget_moving()?;
+                    (false, self.propose_groups(ahead).await?)
+                }
+                None => {
+                    let merged = self.merge_round().await?;
+                    (merged.any, self.checkin_round(merged.proposals).await?)
+                }
+            };
             // What was fetched because somebody spoke of it, and not used, is not needed.
             self.fetcher.forget_ahead();
-            let is_done = !merged.any && !proposed && self.state.outbox()?.is_empty();
+            let is_done = !merged && !proposed && self.state.outbox()?.is_empty();
             if is_done && !self.may_find_missed().await? {
                 break;
             }
         }
-        self.publish_checkpoint_if_due().await?;
-        self.tell_whether_cleanup_is_due()?;
-        self.finish()
+        Ok(())
     }
 
     /// Tells whether what was not stored any more may be something that a cleanup has removed because the log has gone on:
@@ -429,7 +455,8 @@ impl Engine {
     fn begin(&mut self) -> Result<()> {
         self.bind_root()?;
         self.note_pool()?;
-        if self.state.fact(RUNNING)?.is_some() {
+        let was_cut_off = self.state.fact(RUNNING)?.is_some();
+        if was_cut_off {
             self.take_up_interrupted()?;
             self.state.transaction(State::forget_orphans)?;
         } else {
@@ -441,7 +468,9 @@ impl Engine {
         self.missed.clear();
         self.racy.clear();
         // What an earlier run has read may rest in packs that it never announced: it is read again.
-        self.upload = checkin::Upload::default();
+        self.upload = upload::Upload::default();
+        // Where the log does not answer, each run would leave packs that nobody names.
+        self.may_send_ahead = !was_cut_off && self.has_looked_lately()?;
         self.overlay.unread();
         self.fence = self.state.last_fence()?;
         self.fetcher.forget_packs_behind(self.fence);
@@ -452,6 +481,9 @@ impl Engine {
 
     fn finish(&mut self) -> Result<SyncReport> {
         self.is_scanned = true;
+        if self.has_fetched {
+            self.note_fetched()?;
+        }
         self.state.forget_fact(RUNNING)?;
         let mut report = std::mem::take(&mut self.report);
         report.seq = self.head()?.seq;

@@ -142,4 +142,12 @@ impl CommitLog for WatchedLog {
     async fn publish_checkpoint(&self, checkpoint: &Checkpoint) -> Result<(), CommitLogError> {
         self.log.publish_checkpoint(checkpoint).await
     }
+
+    async fn last_checkpoints(&self) -> Result<Option<Vec<Checkpoint>>, CommitLogError> {
+        self.log.last_checkpoints().await
+    }
+
+    async fn forget_checkpoints(&self, oldest: u64) -> Result<(), CommitLogError> {
+        self.log.forget_checkpoints(oldest).await
+    }
 }

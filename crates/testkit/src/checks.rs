@@ -20,6 +20,11 @@ use crate::device::{Device, Ended};
 use crate::file_system::disk::Disk;
 use crate::world::World;
 
+mod pages;
+
+pub use pages::check_pages;
+pub(crate) use pages::last_pages;
+
 /// How many bytes of entries are read at once: all.
 const ALL: u64 = u64::MAX;
 

@@ -10,7 +10,7 @@
 //! measured: [`agreement`], [`older`] beside it, [`folders`] made of [`workloads`], and an [`outage`] of services that are
 //! [`hanging`].
 //!
-//! A put whose future is dropped before it took effect never happens. Bodies wait for each other in the order in which
+//! A put whose future is dropped before it took effect never happens, and the rest of its body is not sent. Bodies wait for each other in the order in which
 //! they were sent, instead of sharing the line evenly; the last of them arrives at the same time either way. But no body
 //! takes longer than if it shared the line evenly with those that are on it, as small ones do not behind large ones; and
 //! what fits into the first window of a connection does not wait.
@@ -189,9 +189,10 @@ impl Line {
         }
         let now = clock.elapsed();
         let mut arrives = now + direction.alone(size);
+        let own;
         {
             let mut state = self.state.lock();
-            let own = Duration::from_secs_f64(size as f64 / direction.rate());
+            own = Duration::from_secs_f64(size as f64 / direction.rate());
             state.busy_until = now.max(state.busy_until) + own;
             state.arrivals.retain(|arrival| *arrival > now);
             if size > FIRST_WINDOW {
@@ -201,7 +202,37 @@ impl Line {
             }
             state.arrivals.push(arrives);
         }
+        let mut body = Body { line: self, clock, own, began: now, arrives, has_arrived: false };
         clock.sleep(arrives.saturating_sub(now)).await;
+        body.has_arrived = true;
+    }
+}
+
+/// A body that is on a line. When it is given up the rest of it does not go: those after it have the room.
+struct Body<'a> {
+    line: &'a Line,
+    clock: &'a dyn Clock,
+    /// What it takes of the line's time.
+    own: Duration,
+    began: Duration,
+    arrives: Duration,
+    has_arrived: bool,
+}
+
+impl Drop for Body<'_> {
+    fn drop(&mut self) {
+        if self.has_arrived {
+            return;
+        }
+        let now = self.clock.elapsed();
+        let mut state = self.line.state.lock();
+        let left = self.arrives.saturating_sub(now).as_secs_f64();
+        let part = left / self.arrives.saturating_sub(self.began).as_secs_f64().max(1e-9);
+        let rest = self.own.mul_f64(part.clamp(0.0, 1.0));
+        state.busy_until = state.busy_until.saturating_sub(rest).max(now);
+        if let Some(place) = state.arrivals.iter().position(|arrival| *arrival == self.arrives) {
+            state.arrivals.swap_remove(place);
+        }
     }
 }
 

@@ -51,6 +51,7 @@ pub enum Fault {
     FileChangedWhileRead,
     RescanAfterHint,
     CleanedUp,
+    PagesCleanedUp,
     FenceOvertaken,
     CommitFenced,
     VersionDropped,
@@ -91,7 +92,7 @@ impl Fault {
     ];
 
     /// Everything that there is in worlds with one store or a server.
-    pub const ALL: [Self; 44] = [
+    pub const ALL: [Self; 45] = [
         Self::KilledAtCall,
         Self::KilledAtAwait,
         Self::KilledAtCommit,
@@ -133,6 +134,7 @@ impl Fault {
         Self::FileChangedWhileRead,
         Self::RescanAfterHint,
         Self::CleanedUp,
+        Self::PagesCleanedUp,
         Self::FenceOvertaken,
         Self::CommitFenced,
         Self::VersionDropped,

@@ -328,6 +328,14 @@ impl Device {
         .await
     }
 
+    /// Lets the engine publish a checkpoint, unless it is killed before.
+    pub async fn publish(&self, deadline: Option<Duration>) -> Ended {
+        self.process(deadline, async |engine: &mut Engine| {
+            engine.publish_checkpoint_now().await.map(|()| SyncReport::default())
+        })
+        .await
+    }
+
     /// Lets the engine keep watch for a while, unless it is killed before. Meanwhile the user acts, and the watcher
     /// hints at some of it, and at what is nothing.
     pub async fn watch(&self, deadline: Option<Duration>, moments: u32) -> Ended {

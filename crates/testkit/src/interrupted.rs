@@ -54,6 +54,9 @@ const DEVIATION: f64 = 0.3;
 /// How much time passes between what people do.
 const PAUSE: Duration = Duration::from_secs(60);
 
+/// How many checkpoints are published before a deed that has to do with them.
+const CHECKPOINTS: u64 = 3;
+
 /// How many stores there are.
 pub const STORES: u8 = 3;
 
@@ -66,6 +69,10 @@ pub enum Deed {
     OvertakenCommit,
     /// A cleanup that drops versions, removes packs and writes others anew.
     CleanUp,
+    /// A cleanup that removes the pages of old checkpoints, too.
+    CleanUpPages,
+    /// A checkpoint is published, and another device cleans up before the first one goes on.
+    Publish,
 }
 
 /// A deed, and where it is done.
@@ -125,7 +132,8 @@ pub fn interrupted(scene: Scene, cut: Option<Cut>) -> Result<Ending, String> {
         let fate = Fate::new(cut);
         let done = match scene.deed {
             Deed::Commit | Deed::OvertakenCommit => place.process(&mut one, &fate, sync).await,
-            Deed::CleanUp => place.process(&mut one, &fate, clean_up).await,
+            Deed::CleanUp | Deed::CleanUpPages => place.process(&mut one, &fate, clean_up).await,
+            Deed::Publish => place.process(&mut one, &fate, publish).await,
         };
         let was_cut = match done {
             Ok(done) => done.is_none(),
@@ -154,7 +162,14 @@ async fn prepare(
     place.clock.sleep(PAUSE).await;
     files.change();
     files.put_into(&one.folder);
-    if place.scene.deed == Deed::CleanUp {
+    let has_checkpoints = matches!(place.scene.deed, Deed::CleanUpPages | Deed::Publish);
+    for number in 0..if has_checkpoints { CHECKPOINTS } else { 0 } {
+        place.live(one, sync).await?;
+        place.live(one, publish).await?;
+        files.edit(number);
+        files.put_into(&one.folder);
+    }
+    if has_checkpoints || place.scene.deed == Deed::CleanUp {
         place.live(one, sync).await?;
         place.live(other, sync).await?;
         place.clock.sleep(PAUSE).await;
@@ -169,7 +184,7 @@ async fn go_on(
     other: &mut Machine,
     files: &Files,
 ) -> Result<(), String> {
-    if place.scene.deed == Deed::OvertakenCommit {
+    if matches!(place.scene.deed, Deed::OvertakenCommit | Deed::Publish) {
         place.live(other, clean_up).await?;
     }
     place.live(one, sync).await?;
@@ -177,6 +192,7 @@ async fn go_on(
     if place.scene.deed != Deed::Commit {
         place.live(other, clean_up).await?;
         checks::nothing_left_over(place, other)?;
+        checks::pages(place).await?;
     }
     for machine in [one, other] {
         let report = place.live(machine, sync).await?;
@@ -197,6 +213,10 @@ async fn clean_up(engine: &mut Engine) -> Result<SyncReport, SyncError> {
     let policy = Some(VersionPolicy { rungs: Vec::new(), deleted_s: 0 });
     let options = CleanupOptions { policy, is_clock_trusted: true, ..CleanupOptions::default() };
     engine.cleanup(&options).await.map(|_| SyncReport::default())
+}
+
+async fn publish(engine: &mut Engine) -> Result<SyncReport, SyncError> {
+    engine.publish_checkpoint_now().await.map(|()| SyncReport::default())
 }
 
 impl Place {
@@ -322,11 +342,17 @@ impl Place {
         }
     }
 
-    /// Returns everything that the stores hold of packs, by the number of the store.
+    /// Returns the keys of what each store holds.
+    fn keys(&self) -> impl Iterator<Item = Vec<String>> {
+        self.clouds.iter().map(|cloud| cloud.objects.snapshot().into_keys().collect())
+    }
+
+    /// Returns everything that the stores hold of packs and pages, by the number of the store.
     fn data(&self) -> BTreeMap<usize, BTreeSet<String>> {
-        let is_data = |key: &String| ["packs/", "blocks/"].iter().any(|kind| key.starts_with(kind));
-        let of = |cloud: &Cloud| cloud.objects.snapshot().into_keys().filter(is_data).collect();
-        self.clouds.iter().map(of).enumerate().collect()
+        let is_data =
+            |key: &String| ["packs/", "pages/", "blocks/"].iter().any(|kind| key.starts_with(kind));
+        let of = |keys: Vec<String>| keys.into_iter().filter(is_data).collect();
+        self.keys().map(of).enumerate().collect()
     }
 }
 

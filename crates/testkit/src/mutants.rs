@@ -64,4 +64,12 @@ impl CommitLog for AcceptsEverything {
     async fn publish_checkpoint(&self, checkpoint: &Checkpoint) -> Result<(), CommitLogError> {
         self.0.publish_checkpoint(checkpoint).await
     }
+
+    async fn last_checkpoints(&self) -> Result<Option<Vec<Checkpoint>>, CommitLogError> {
+        self.0.last_checkpoints().await
+    }
+
+    async fn forget_checkpoints(&self, oldest: u64) -> Result<(), CommitLogError> {
+        self.0.forget_checkpoints(oldest).await
+    }
 }

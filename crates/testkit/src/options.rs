@@ -44,6 +44,8 @@ pub struct Accidents {
     pub device_copied: u32,
     /// The device cleans up, and keeps no old version that it need not keep.
     pub cleanup: u32,
+    /// The device publishes a checkpoint, however few entries have come since the last.
+    pub checkpoint: u32,
 }
 
 /// What a world is like.
@@ -81,6 +83,12 @@ pub struct WorldOptions {
     pub accepts_everything: bool,
     /// A defect of the store, to see that it is found.
     pub defect: Option<StoreDefect>,
+}
+
+/// How often devices publish checkpoints: in every other world over stores in which they are cleaned up.
+fn checkpoints(seed: u64, options: &WorldOptions) -> u32 {
+    let cleans = options.coordinator != Coordinator::Served && options.accidents.cleanup > 0;
+    if cleans && Dice::new(seed ^ 0x0009_a6e5).chance(500) { 300 } else { 0 }
 }
 
 impl WorldOptions {
@@ -154,6 +162,7 @@ impl WorldOptions {
         if options.coordinator == Coordinator::Served && Dice::new(seed ^ 0x5e4_c1ea).chance(250) {
             options.accidents.cleanup = 350;
         }
+        options.accidents.checkpoint = checkpoints(seed, &options);
         if options.accidents.server_restored > 0 {
             // A put that comes after the store has gone back would continue a log that is no more.
             options.network.late = 0;
@@ -176,6 +185,7 @@ impl WorldOptions {
         options.accidents.server_restored = 0;
         let cleans = Dice::new(seed ^ 0x5704_c1ea).chance(400);
         options.accidents.cleanup = if cleans { 350 } else { 0 };
+        options.accidents.checkpoint = checkpoints(seed, &options);
         options
     }
 

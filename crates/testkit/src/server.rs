@@ -128,7 +128,7 @@ impl SimulatedServer {
 
     fn write<T: Send>(
         &self,
-        work: impl FnOnce(&mut dyn Metadata) -> Result<T, ServerError> + Send,
+        work: impl FnMut(&mut dyn Metadata) -> Result<T, ServerError> + Send,
     ) -> Result<T, ServerError> {
         let mut inner = self.0.lock();
         let answers = batch::run(inner.service.metadata_mut(), vec![Box::new(work)]);

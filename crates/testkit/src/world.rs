@@ -250,6 +250,7 @@ impl World {
         let device = self.devices[number].clone();
         let mut dice = self.dice.borrow_mut().fork();
         let mut cleanup_dice = Dice::new(self.options.seed ^ 0xc1ea ^ (number as u64) << 32);
+        let mut publish_dice = Dice::new(self.options.seed ^ 0x9a6e ^ (number as u64) << 32);
         loop {
             let pause = Duration::from_millis(dice.below(3000));
             self.common.time.sleep(pause).await;
@@ -260,6 +261,7 @@ impl World {
             self.befall(&device, &mut dice);
             self.run_once(&device, &mut dice).await;
             self.clean_up_perhaps(&device, &mut cleanup_dice).await;
+            self.publish_perhaps(&device, &mut publish_dice).await;
             if !is_busy && !device.folder.act() {
                 break;
             }
@@ -421,6 +423,22 @@ impl World {
         }
     }
 
+    /// Lets a device publish a checkpoint, perhaps not to its end.
+    async fn publish_perhaps(&self, device: &Device, dice: &mut Dice) {
+        if !dice.chance(self.options.accidents.checkpoint) {
+            return;
+        }
+        let deadline = dice.chance(300).then(|| Duration::from_millis(dice.below(300)));
+        self.running.set(self.running.get() + 1);
+        let ended = device.publish(deadline).await;
+        self.running.set(self.running.get() - 1);
+        if let Ended::Failed(error) = ended
+            && !self.is_to_be_expected(&error)
+        {
+            self.violation(format!("device {} cannot publish: {error}", device.number));
+        }
+    }
+
     /// Tells whether an error is one that the faults of this world can cause.
     fn is_to_be_expected(&self, error: &SyncError) -> bool {
         match error {
@@ -523,6 +541,7 @@ fn run_phases(world: &Rc<World>, executor: &mut Executor) -> Result<(), String> 
     }
     if world.options.accidents.cleanup > 0 {
         executor.block_on(checks::check_cleanup(world.clone()))?;
+        executor.block_on(checks::check_pages(world.clone()))?;
     }
     if let Some(several) = &world.common.several {
         several.lose_some(&mut Dice::new(world.options.seed ^ 0x105e));

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use content::pack::PACK_GROWTH;
+use content::pack::{PACK_GROWTH, PACK_STORED_TARGET, pack_target};
 use futures_util::future::{BoxFuture, Either, FutureExt, select};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use model::{Clock, PackId, PackRef};
@@ -21,8 +21,10 @@ use storage::ContentStore;
 use crate::pace::Pace;
 
 /// How many packs of usual length are here or under way at first and at most, and how many more after a quick one: enough to
-/// keep several stores busy.
+/// keep several stores busy. Where packs are longer each store has only a part of one, as long as a usual pack, and twice as many
+/// are needed for that.
 const PACKS_FIRST: usize = 8;
+const PACKS_FIRST_IF_LONGER: usize = 16;
 const PACKS_STEP: usize = 4;
 const PACKS_MAX: usize = 28;
 
@@ -68,10 +70,12 @@ impl std::fmt::Debug for Ahead {
 
 impl Ahead {
     pub(super) fn new(store: Arc<ContentStore>, clock: Arc<dyn Clock>) -> Self {
+        let are_longer = pack_target(store.object_store().parts()) > PACK_STORED_TARGET;
+        let first = if are_longer { PACKS_FIRST_IF_LONGER } else { PACKS_FIRST };
         Self {
             store,
             clock,
-            pace: Pace::new(PACKS_FIRST, PACKS_STEP, PACKS_MAX),
+            pace: Pace::new(first, PACKS_STEP, PACKS_MAX),
             wanted: VecDeque::new(),
             under_way: FuturesUnordered::new(),
             lengths: HashMap::new(),

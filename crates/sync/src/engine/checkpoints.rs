@@ -3,33 +3,62 @@
 use std::collections::BTreeSet;
 
 use bytes::Bytes;
+use futures_util::stream::{StreamExt, TryStreamExt, iter};
 use model::checkpoint::{
     Checkpoint, PageWalk, build_pages, decode_entry, decode_pack_entry, node_entry, pack_entry,
 };
 use model::{Head, NodeId, PackRef, PageId, TreeNode, TreeStore};
-use storage::ObjectKey;
 
 use super::{Engine, Event, VoidEntry};
 use crate::error::{Result, SyncError};
 use crate::state::State;
 
+mod ahead;
+mod pages;
+
+use ahead::PagesAhead;
+
 /// How many entries lie between checkpoints.
 const INTERVAL: u64 = 256;
+
+/// How many pages are asked for, or written, at once.
+const PAGES_AT_ONCE: usize = 16;
+
+/// How often a device that begins takes a newer checkpoint, because pages of the last are not there any more.
+const NEWER_MAX: u32 = 3;
 
 /// How many rows are read at once.
 const ROWS: usize = 2048;
 
 impl Engine {
-    /// Takes over a checkpoint.
+    /// Takes over a checkpoint, or a newer one where that has come since and a cleanup has removed pages of this one.
     pub(super) async fn start_from_checkpoint(&mut self, checkpoint: &Checkpoint) -> Result<()> {
+        // A commit of this device whose answer was lost may be in it: only whoever folds its entry learns that it stands.
+        if !self.state.outbox()?.is_empty() {
+            return Ok(());
+        }
+        let mut checkpoint = checkpoint.clone();
+        for _ in 0..NEWER_MAX {
+            let Some(reason) = self.try_checkpoint(&checkpoint).await? else { return Ok(()) };
+            match self.environment.log.checkpoint().await? {
+                Some(newer) if newer.head.seq > checkpoint.head.seq => checkpoint = newer,
+                // The log is still there, and says the same as an honest checkpoint.
+                _ => {
+                    let seq = checkpoint.head.seq;
+                    self.report.void_entries.push(VoidEntry { seq, reason });
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes over a checkpoint. Returns why it cannot be had, where it cannot.
+    async fn try_checkpoint(&mut self, checkpoint: &Checkpoint) -> Result<Option<String>> {
         match self.keys.check_checkpoint(checkpoint) {
             Ok(()) => {}
-            // Nobody who may has made it. The log is still there, and says the same as an honest one.
-            Err(error) if error.is_damage() => {
-                let reason = error.to_string();
-                self.report.void_entries.push(VoidEntry { seq: checkpoint.head.seq, reason });
-                return Ok(());
-            }
+            // Nobody who may has made it.
+            Err(error) if error.is_damage() => return Ok(Some(error.to_string())),
             Err(error) => return Err(error.into()),
         }
         (self.observer)(Event::Step("checkpoint"));
@@ -39,47 +68,49 @@ impl Engine {
         self.fetcher.note_unordered_packs();
         self.state.end(taken.is_ok())?;
         match taken {
-            // The log is still there.
             Err(error) if error.is_of_stored_data() || matches!(error, SyncError::Decode(_)) => {
-                let reason = format!("its checkpoint cannot be read: {error}");
-                self.report.void_entries.push(VoidEntry { seq: checkpoint.head.seq, reason });
-                Ok(())
+                Ok(Some(format!("its checkpoint cannot be read: {error}")))
             }
-            taken => taken,
+            taken => taken.map(|()| None),
         }
     }
 
     async fn take_over(&mut self, checkpoint: &Checkpoint) -> Result<()> {
-        self.read_tree(checkpoint.nodes, |state, key, value| {
-            let (id, node) = decode_entry::<NodeId, TreeNode>(key, value)?;
-            let is_alive = node.is_alive();
-            state.set(id, node)?;
-            if is_alive { state.add_unsynced(&id) } else { Ok(()) }
-        })
-        .await?;
-        self.read_tree(checkpoint.packs, |state, key, value| {
-            let (id, place) = decode_pack_entry(key, value)?;
-            state.add_pack(&PackRef { id, length: place.length }, place.inline_seq)
-        })
-        .await?;
+        let mut ahead = PagesAhead::new(self.environment.store.clone());
+        let (mut nodes, mut packs) =
+            (PageWalk::new(checkpoint.nodes), PageWalk::new(checkpoint.packs));
+        while let Some(id) = nodes.wanted() {
+            let next = nodes.upcoming().chain(packs.upcoming());
+            let page = ahead.get(id, next).await?;
+            self.take_page(&mut nodes, &page, |state, key, value| {
+                let (id, node) = decode_entry::<NodeId, TreeNode>(key, value)?;
+                let is_alive = node.is_alive();
+                state.set(id, node)?;
+                if is_alive { state.add_unsynced(&id) } else { Ok(()) }
+            })?;
+        }
+        while let Some(id) = packs.wanted() {
+            let page = ahead.get(id, packs.upcoming()).await?;
+            self.take_page(&mut packs, &page, |state, key, value| {
+                let (id, place) = decode_pack_entry(key, value)?;
+                state.add_pack(&PackRef { id, length: place.length }, place.inline_seq)
+            })?;
+        }
         self.state.set_head(&checkpoint.head)
     }
 
-    async fn read_tree(
+    /// Takes over what a page has.
+    fn take_page(
         &mut self,
-        top: PageId,
+        walk: &mut PageWalk,
+        page: &[u8],
         mut take: impl FnMut(&mut State, &[u8], &[u8]) -> Result<()>,
     ) -> Result<()> {
-        let mut walk = PageWalk::new(top);
-        while let Some(id) = walk.wanted() {
-            let bytes = self.environment.store.read_page(id).await?;
-            self.report.received_bytes += bytes.len() as u64;
-            let entries = walk.take(&self.keys.open_page(&bytes)?)?;
-            self.state.transaction(|state| {
-                entries.iter().try_for_each(|(key, value)| take(state, key, value))
-            })?;
-        }
-        Ok(())
+        self.report.received_bytes += page.len() as u64;
+        let entries = walk.take(&self.keys.open_page(page)?)?;
+        self.state.transaction(|state| {
+            entries.iter().try_for_each(|(key, value)| take(state, key, value))
+        })
     }
 
     /// Publishes a checkpoint when enough entries have come since the last.
@@ -101,15 +132,61 @@ impl Engine {
         self.state.set_fact("checkpoint", &head.seq.max(known).to_le_bytes())
     }
 
+    /// Publishes a checkpoint of what is known here, however few entries have come since the last.
+    ///
+    /// # Errors
+    /// [`SyncError`].
+    pub async fn publish_checkpoint_now(&mut self) -> Result<()> {
+        // What this device knows may be a history that the stores have lost.
+        self.fetch().await?;
+        let head = self.head()?;
+        match head.seq {
+            0 => Ok(()),
+            _ => self.publish_checkpoint(head, &BTreeSet::new()).await.map(drop),
+        }
+    }
+
     /// Stores and publishes the checkpoint of a head; what is in `lost` is written again, whatever is there. Returns its pages.
+    ///
+    /// A cleanup may be removing pages, and knows nothing of this checkpoint: it may take what was just written, or was there
+    /// and left out. So the pages are looked at once more when the checkpoint is published. Whoever removes looks after its
+    /// removal which checkpoint is the newest, so one of both sees what the other has done.
     pub(super) async fn publish_checkpoint(
         &mut self,
         head: Head,
         lost: &BTreeSet<PageId>,
     ) -> Result<BTreeSet<PageId>> {
+        let log = self.environment.log.clone();
+        // What the newest checkpoint has is not removed, and mostly all there is.
+        let kept = match log.last_checkpoints().await? {
+            Some(last) => Some(match last.first() {
+                Some(newest) => self.pages_of(newest).await?.ids,
+                None => BTreeSet::new(),
+            }),
+            None => None,
+        };
+        let (checkpoint, pages) = self.build_checkpoint(head)?;
+        let ids = pages.iter().map(|(id, _)| *id).collect();
+        let is_kept = |id: &PageId| kept.as_ref().is_none_or(|kept| kept.contains(id));
+        let (there, new): (Vec<_>, Vec<_>) =
+            pages.into_iter().partition(|(id, _)| is_kept(id) && !lost.contains(id));
+        let mut missing = self.missing_pages(&there).await?;
+        missing.extend(new.iter().cloned());
+        self.write_pages(missing, lost).await?;
+        log.publish_checkpoint(&checkpoint).await?;
+        if kept.is_some() {
+            let missing = self.missing_pages(&new).await?;
+            let again = missing.iter().map(|(id, _)| *id).collect();
+            self.write_pages(missing, &again).await?;
+        }
+        Ok(ids)
+    }
+
+    /// Makes the checkpoint of a head, and its pages.
+    fn build_checkpoint(&self, head: Head) -> Result<(Checkpoint, Vec<(PageId, Bytes)>)> {
         let mut pages = Vec::new();
         let mut keep = |id, page| {
-            pages.push((id, page));
+            pages.push((id, Bytes::from(page)));
             Ok::<_, SyncError>(())
         };
         let (mut failed, mut pack_failed) = (None, None);
@@ -122,26 +199,42 @@ impl Engine {
             return Err(error);
         }
         let node_count = self.state.remote_count()?;
-        let store = &self.environment.store;
-        let ids = pages.iter().map(|(id, _)| *id).collect();
-        for (id, page) in pages {
-            if lost.contains(&id) {
-                self.report.sent_bytes += page.len() as u64;
-                store.repair_page(id, Bytes::from(page)).await?;
-                continue;
-            }
-            // Most pages are those of the checkpoint before.
-            if store.object_store().size(&ObjectKey::page(id)).await?.is_none() {
-                self.report.sent_bytes += page.len() as u64;
-                store.put_page_deferred(id, Bytes::from(page)).await?;
-            }
-        }
-        store.sync().await?;
         let fence = self.state.last_fence()?;
         let checkpoint = Checkpoint { head, nodes, node_count, packs, fence, seal: None };
-        let checkpoint = self.keys.seal_checkpoint(checkpoint);
-        self.environment.log.publish_checkpoint(&checkpoint).await?;
-        Ok(ids)
+        Ok((self.keys.seal_checkpoint(checkpoint), pages))
+    }
+
+    /// Returns those of the pages that are not stored.
+    async fn missing_pages(&self, pages: &[(PageId, Bytes)]) -> Result<Vec<(PageId, Bytes)>> {
+        let store = &self.environment.store;
+        let look = async |page: &(PageId, Bytes)| {
+            let is_there = store.has_page(page.0).await?;
+            Ok::<_, SyncError>((!is_there).then(|| page.clone()))
+        };
+        let looks = iter(pages).map(look).buffered(PAGES_AT_ONCE);
+        looks.try_filter_map(async |missing| Ok(missing)).try_collect().await
+    }
+
+    /// Makes pages durable, those in `lost` also where something is in their place.
+    async fn write_pages(
+        &mut self,
+        pages: Vec<(PageId, Bytes)>,
+        lost: &BTreeSet<PageId>,
+    ) -> Result<()> {
+        if pages.is_empty() {
+            return Ok(());
+        }
+        self.report.sent_bytes += pages.iter().map(|(_, page)| page.len() as u64).sum::<u64>();
+        let store = &self.environment.store;
+        let write = async |(id, page)| match lost.contains(&id) {
+            true => store.repair_page(id, page).await,
+            false => store.put_page_deferred(id, page).await,
+        };
+        let mut writes = iter(pages).map(write).buffer_unordered(PAGES_AT_ONCE);
+        while let Some(written) = writes.next().await {
+            written?;
+        }
+        Ok(store.sync().await?)
     }
 }
 

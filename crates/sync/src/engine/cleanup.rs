@@ -2,9 +2,9 @@
 //!
 //! *Participants*: the device that cleans up, and all others, which may write, be cut off, or be away for long meanwhile. *Goals*:
 //! nobody ever misses a byte of what is there, of a version that is kept, or of what somebody is just proposing. *Non-goals*:
-//! removing packs that travel in the log, or pages of checkpoints. *Invariants*: nothing is removed before the fence that
+//! removing packs that travel in the log. *Invariants*: no pack is removed before the fence that
 //! condemns it is decided; a fence condemns a pack only if no kept version has a chunk in it, or each of these was read back
-//! from another pack, and verified.
+//! from another pack, and verified. Pages of old checkpoints need no fence, since the log says all that they say.
 //!
 //! The rule in words, and why it is safe: `docs/design/cleanup.md`.
 
@@ -25,6 +25,7 @@ use crate::plan::{LocalMatter, Operation, Trees};
 
 mod automatic;
 mod dropped;
+mod pages;
 mod repack;
 mod survey;
 
@@ -109,8 +110,14 @@ pub struct CleanupReport {
     pub repacked: u64,
     /// Bytes of the packs that were written for them.
     pub written_length: u64,
+    /// Pages of old checkpoints that are removed: how many, and their bytes.
+    pub pages: u64,
+    /// Bytes of the pages that are removed.
+    pub pages_length: u64,
     /// Packs that are to be removed, and that some store did not remove; the next cleanup does.
     pub left: u64,
+    /// Pages of which the same is true.
+    pub left_pages: u64,
     /// The entry that says what is removed; nothing where nothing is.
     pub fence: Option<u64>,
 }
@@ -122,6 +129,12 @@ impl Engine {
     /// [`SyncError::NotWhole`], [`SyncError::ClockAhead`] and [`SyncError::CleanupOvertaken`], after which everything is as it
     /// was; as [`Self::push`].
     pub async fn cleanup(&mut self, options: &CleanupOptions) -> Result<CleanupReport> {
+        let mut report = self.clean_up_packs(options).await?;
+        self.clean_up_pages(options, &mut report).await?;
+        Ok(report)
+    }
+
+    async fn clean_up_packs(&mut self, options: &CleanupOptions) -> Result<CleanupReport> {
         let mut report = CleanupReport::default();
         let mut verified = Verified::default();
         let (mut attempts, mut has_repacked) = (0, false);

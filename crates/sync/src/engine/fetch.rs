@@ -37,19 +37,22 @@ impl Engine {
     }
 
     /// Does the same for who is going to fetch the files, too: packs of which any store says that the log names them are asked for
-    /// at once. Where the newest head became known in this run after what it has fetched, the log is not asked for it again.
-    pub(super) async fn fetch_unless_known(&mut self) -> Result<u64> {
+    /// at once, and what is to be sent sets out (`Upload::ahead`, if the log has nothing new). Where the newest head became known in
+    /// this run after what it has fetched, the log is not asked for it again.
+    pub(super) async fn fetch_unless_known(&mut self) -> Result<()> {
         let before = self.head()?;
         let newest = match self.looked.take().filter(|_| before.seq > 0) {
             Some(newest) => newest,
             None if self.has_fetched && self.environment.clock.elapsed() < self.known_until => {
-                return Ok(0);
+                return Ok(());
             }
-            None => self.look_at_log(before.seq == 0, true).await?,
+            None => {
+                self.send_ahead()?;
+                self.look_at_log(before.seq == 0, true).await?
+            }
         };
-        let count = self.learn_up_to(before, newest).await?;
-        self.fetcher.judge_rumours(&self.state)?;
-        Ok(count)
+        self.learn_up_to(before, newest).await?;
+        self.fetcher.judge_rumours(&self.state)
     }
 
     async fn learn_up_to(&mut self, before: Head, newest: Head) -> Result<u64> {
@@ -94,12 +97,16 @@ impl Engine {
             true => self.beside_rumours(is_new, look).await?,
             false => look.await,
         };
+        let (checkpoint, head) = (checkpoint?, head?);
+        if checkpoint.is_some() || head != self.head()? {
+            self.settle_ahead(is_new).await?;
+        }
         let ended = clock.elapsed();
         self.known_until = ended + ended.saturating_sub(began) * LOOK_HOLDS;
-        if let Some(checkpoint) = checkpoint? {
+        if let Some(checkpoint) = checkpoint {
             self.start_from_checkpoint(&checkpoint).await?;
         }
-        Ok(head?)
+        Ok(head)
     }
 
     /// Folds one entry into the remote tree, in one transaction.
@@ -154,11 +161,16 @@ impl Engine {
         Ok(())
     }
 
-    /// Forgets everything that was read of files and is on its way: a cleanup may remove the packs on which it rests.
-    pub(super) fn start_anew_behind_fence(&mut self) -> Result<()> {
-        self.fence = self.state.last_fence()?;
+    /// Forgets everything that was read of files and is on its way: it is read again.
+    pub(super) fn forget_upload(&mut self) {
         self.upload.start_anew();
         self.overlay.unread();
+    }
+
+    /// Does so because a cleanup may remove the packs on which it rests.
+    pub(super) fn start_anew_behind_fence(&mut self) -> Result<()> {
+        self.fence = self.state.last_fence()?;
+        self.forget_upload();
         self.fetcher.forget_packs_behind(self.fence);
         Ok(())
     }
@@ -215,7 +227,16 @@ impl Engine {
                 return Ok(count);
             }
             let length = self.state.outbox_length(&commit.op_id)?;
-            let head = match self.environment.log.commit(&commit).await {
+            let folded = self.head()?;
+            let entry = Entry { seq: folded.seq + 1, previous: folded.hash, commit };
+            let log = self.environment.log.clone();
+            let committed = self.beside_ahead(log.commit(&entry.commit)).await?;
+            // Mostly nobody else was faster, and the entry need not travel back.
+            let is_next = committed.as_ref().is_ok_and(|head| *head == entry.head());
+            if !is_next {
+                self.settle_ahead(false).await?;
+            }
+            let head = match committed {
                 Ok(head) => head,
                 Err(error) if error.is_refusal(RefusalKind::PackMissing) => {
                     self.take_outbox_back(false).await?;
@@ -229,10 +250,7 @@ impl Engine {
                 Err(error) => return Err(error.into()),
             };
             self.report.sent_bytes += length;
-            let folded = self.head()?;
-            let entry = Entry { seq: folded.seq + 1, previous: folded.hash, commit };
-            // Mostly nobody else was faster, and the entry need not travel back.
-            if entry.head() == head {
+            if is_next {
                 self.fold_entry(&entry)?;
                 // One that an earlier run has proposed may have stood in the log for long, and others behind it.
                 self.looked = self.has_fetched.then_some(head);
@@ -247,7 +265,7 @@ impl Engine {
     /// restored from an older copy since.
     async fn are_packs_stored(&self, outbox: &[Commit]) -> Result<bool> {
         for pack in outbox.iter().flat_map(|commit| &commit.packs) {
-            if !self.upload.stored.contains(&pack.id)
+            if !self.upload.has_stored(&pack.id)
                 && !self.environment.store.has_pack(pack.id).await?
             {
                 return Ok(false);
@@ -266,6 +284,7 @@ impl Engine {
     /// fence: wherever that turns up later, it counts for nothing. It is all in the folder, too: it is read and proposed
     /// anew.
     async fn take_outbox_back(&mut self, only_fenced: bool) -> Result<()> {
+        self.settle_ahead(false).await?;
         // What stands in the log already, and only its answer was lost, is settled by that.
         self.fetch().await?;
         let mut outbox = self.state.outbox()?;
@@ -285,8 +304,7 @@ impl Engine {
             }
             Ok(proposed)
         })?;
-        self.upload.start_anew();
-        self.overlay.unread();
+        self.forget_upload();
         for row in proposed {
             self.read_again(row);
         }

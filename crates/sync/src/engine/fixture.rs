@@ -1,6 +1,8 @@
 //! An engine for tests of single steps: no time passes, and nothing is random; and what tests of more steps put in the place
 //! of that.
 
+pub(super) mod room;
+
 use std::future::Future;
 use std::path::Path;
 use std::pin::Pin;

@@ -9,11 +9,8 @@ use std::collections::{BTreeSet, HashSet};
 
 use content::pack::RecordOpener;
 use content::{FinishedPack, PackIndex, PackWriter};
-use model::checkpoint::Page;
-use model::codec::decode_message;
 use model::environment::random_bytes;
 use model::{NodeId, NodeKind, OpId, PackId, PackRef, PageId};
-use storage::ObjectKey;
 
 use super::{Engine, Event};
 use crate::error::{Result, SyncError};
@@ -200,25 +197,15 @@ impl Engine {
         Ok(full)
     }
 
-    /// Returns the pages of the newest checkpoint, as far as they can be read; those that cannot are among them.
+    /// Returns the pages of the newest checkpoint, as far as they can be told; those that cannot be read are among them.
     ///
     /// # Errors
     /// [`SyncError`].
     pub async fn stored_pages(&mut self) -> Result<BTreeSet<PageId>> {
-        let mut pages = BTreeSet::new();
-        let Some(checkpoint) = self.environment.log.checkpoint().await? else { return Ok(pages) };
-        let mut waiting = vec![checkpoint.nodes, checkpoint.packs];
-        while let Some(id) = waiting.pop() {
-            pages.insert(id);
-            let read = match self.environment.store.read_page(id).await {
-                Err(error) if error.is_damage() => continue,
-                read => read?,
-            };
-            let Ok(plain) = self.keys.open_page(&read) else { continue };
-            let Ok(page) = decode_message::<Page>(&plain) else { continue };
-            waiting.extend(page.children());
+        match self.environment.log.checkpoint().await? {
+            Some(checkpoint) => Ok(self.pages_of(&checkpoint).await?.ids),
+            None => Ok(BTreeSet::new()),
         }
-        Ok(pages)
     }
 
     /// Makes the newest checkpoint anew where pages of it are lost, and removes damaged pages that are in it no more. Returns
@@ -234,7 +221,7 @@ impl Engine {
         }
         let renewed = self.publish_checkpoint(head, lost).await?;
         for page in lost.iter().filter(|page| !renewed.contains(page)) {
-            self.environment.store.object_store().delete(&ObjectKey::page(*page)).await?;
+            self.environment.store.remove_page(*page).await?;
         }
         Ok(lost.len() as u64)
     }

@@ -8,9 +8,10 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use commit_log::Rumour;
+use content::FinishedPack;
 use content::pack::PACK_LENGTH_MAX;
 use futures_util::future::{Either, select};
-use futures_util::stream::StreamExt;
+use futures_util::stream::{StreamExt, pending};
 use model::fold::Opener;
 use model::{Entry, Head, PackRef};
 
@@ -32,8 +33,14 @@ struct Hearing {
     waiting: Vec<Arc<Entry>>,
 }
 
+/// What happens beside a look.
+enum News {
+    Heard(Option<Rumour>),
+    Read(Result<FinishedPack>),
+}
+
 impl Engine {
-    /// Looks at the log, and fetches meanwhile what single stores speak of.
+    /// Looks at the log, fetches meanwhile what single stores speak of, and sends what was begun ahead.
     pub(super) async fn beside_rumours<T>(
         &mut self,
         is_new: bool,
@@ -45,18 +52,30 @@ impl Engine {
             waits_for_checkpoint: is_new,
             waiting: Vec::new(),
         };
-        let mut rumours = self.environment.log.rumours();
+        let mut rumours = self.environment.log.rumours().chain(pending());
         let mut look = pin!(look);
         loop {
-            let rumour = {
-                let next = pin!(self.fetcher.beside(rumours.next()));
-                match select(look.as_mut(), next).await {
+            let news = {
+                let heard = pin!(self.fetcher.beside(rumours.next()));
+                let read = pin!(self.upload.next_ahead());
+                match select(look.as_mut(), select(heard, read)).await {
                     Either::Left((seen, _)) => return Ok(seen),
-                    Either::Right((rumour, _)) => rumour,
+                    Either::Right((Either::Left((rumour, _)), _)) => News::Heard(rumour),
+                    Either::Right((Either::Right((pack, _)), _)) => News::Read(pack),
                 }
             };
-            let Some(rumour) = rumour else { return Ok(self.fetcher.beside(look).await) };
-            for entry in hearing.hear(rumour) {
+            let entries = match news {
+                News::Heard(rumour) => rumour.map(|rumour| hearing.hear(rumour)),
+                News::Read(pack) => {
+                    self.take_ahead(pack)?;
+                    None
+                }
+            };
+            for entry in entries.unwrap_or_default() {
+                // What is here may be there already.
+                if is_new {
+                    self.settle_ahead(is_new).await?;
+                }
                 let packs = self.packs_of_rumour(&hearing, &entry)?;
                 self.fetcher.fetch_rumoured(packs);
             }

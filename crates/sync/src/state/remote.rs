@@ -173,4 +173,12 @@ impl State {
             Ok(NodeId::from_bytes(id_column(row, 0)?))
         })
     }
+
+    /// Tells whether any node is to be merged.
+    ///
+    /// # Errors
+    /// [`SyncError::Database`].
+    pub fn has_unsynced(&self) -> Result<bool> {
+        Ok(self.row("SELECT 1 FROM unsynced LIMIT 1", [], |_| Ok(()))?.is_some())
+    }
 }

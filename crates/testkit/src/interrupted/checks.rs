@@ -1,16 +1,21 @@
 //! What must be true after a device has died and gone on.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use commit_log::CommitLog;
+use content::WorkspaceKeys;
 use model::fold::fold;
 use model::{Entry, PlainOpener, Tree};
-use storage::ObjectKey;
 use storage::pool::repair::{CarryOut, CheckOptions, Depth, Finding, Plan, Problem};
 use storage::pool::{Pool, block};
+use storage::{ContentStore, ObjectKey};
+use sync::engine::SyncReport;
 
 use super::fate::Fate;
 use super::{Files, Machine, Place, sync};
+use crate::checks::last_pages;
+use crate::random::{Dice, SeededRandom};
 use crate::several;
 
 /// How often a repair looks again.
@@ -61,9 +66,35 @@ pub(super) fn nothing_left_over(place: &Place, machine: &Machine) -> Result<(), 
         for key in keys {
             let key = ObjectKey::new(&key).map_err(|error| error.to_string())?;
             let object = block::parse_key(&key).map_or(key.clone(), |(object, _)| object);
-            if !needed.contains(&object) {
+            if object.as_page().is_none() && !needed.contains(&object) {
                 return Err(format!("store {store} holds {key}, which nobody needs"));
             }
+        }
+    }
+    Ok(())
+}
+
+/// After a cleanup that came to its end the newest checkpoint is whole, and nothing is stored of any but the last two.
+pub(super) async fn pages(place: &mut Place) -> Result<(), String> {
+    let opened = place.open(&Fate::new(None), None).await.map_err(failed("the stores"))?;
+    let log_failed = |error: commit_log::CommitLogError| format!("the log: {error}");
+    let entries = opened.log.entries(0, u64::MAX).await.map_err(log_failed)?;
+    let store = ContentStore::new(Arc::new(opened.pool.clone()));
+    let random = Arc::new(SeededRandom::new(Dice::new(0)));
+    let keys = WorkspaceKeys::open(&place.genesis, None, random)
+        .map_err(|error| format!("the keys: {error}"))?;
+    let needed = last_pages(&*opened.log, &store, &keys, &entries).await?;
+    for (number, keys) in place.keys().enumerate() {
+        let keys: Vec<ObjectKey> = keys.iter().filter_map(|key| ObjectKey::new(key).ok()).collect();
+        let objects = keys.iter().map(|key| block::parse_key(key).map_or(key.clone(), |it| it.0));
+        for page in objects.filter_map(|key| key.as_page()) {
+            if !needed.contains(&page) {
+                return Err(format!("store {number} holds page {page}, which nobody needs"));
+            }
+        }
+        let heads = keys.iter().filter(|key| key.as_checkpoint().is_some()).count();
+        if heads > 2 {
+            return Err(format!("store {number} holds {heads} checkpoints"));
         }
     }
     Ok(())
@@ -120,7 +151,9 @@ pub(super) async fn survivors(place: &mut Place, files: &Files) -> Result<(), St
         let fate = (&Fate::new(None), Some(gone));
         let report = place.process_without(&mut machine, fate, sync).await;
         let report = report.map_err(failed(&format!("without store {gone}")))?;
-        if report.is_none_or(|report| !report.problems.is_empty()) {
+        let is_well =
+            |report: SyncReport| report.problems.is_empty() && report.void_entries.is_empty();
+        if !report.is_some_and(is_well) {
             return Err(format!("without store {gone} something cannot be had"));
         }
         let compared = files.compare(&machine.folder);

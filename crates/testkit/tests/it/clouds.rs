@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures_util::future::join_all;
+use futures_util::future::{join_all, select};
 use storage::{ObjectKey, ObjectStore, PutMode, PutOutcome};
 use testkit::clock::{DeviceClock, VirtualTime};
 use testkit::clouds::requests::{Request, Requests, round_trips};
@@ -87,6 +87,22 @@ fn more_requests_than_connections_wait_for_their_turn() {
         join_all((1..=6).map(|number| put(&store, number, 10))).await;
     });
     assert_close(took, 3.0);
+}
+
+#[test]
+fn body_that_is_given_up_leaves_the_line_to_others() {
+    let line = Direction::steady(Duration::from_millis(1), 1e6);
+    let service = Service { name: "line", up: line, down: line, connections: 8 };
+    let (took, _) = over(service, Jitter::none(), async |store| {
+        {
+            // Half of it has gone when the other one is done.
+            let given_up = Box::pin(put(&store, 1, 2_000_000));
+            select(given_up, Box::pin(put(&store, 2, 500_000))).await;
+        }
+        put(&store, 3, 1_000_000).await;
+        assert_eq!(store.get(&key(1)).await.expect("it answers"), None);
+    });
+    assert_close(took, 0.5 + 0.5 + 1.0 + 0.003);
 }
 
 #[test]

@@ -58,6 +58,20 @@ fn cleanup_may_end_at_any_request() {
 }
 
 #[test]
+fn cleanup_of_pages_may_end_at_any_request() {
+    for (seed, redundancy) in [(9, TWO), (10, BLOCKS)] {
+        interrupt_everywhere(Deed::CleanUpPages, redundancy, seed);
+    }
+}
+
+#[test]
+fn checkpoint_may_end_at_any_request_of_its_publisher_and_be_overtaken_by_a_cleanup() {
+    for (seed, redundancy) in [(11, TWO), (12, BLOCKS)] {
+        interrupt_everywhere(Deed::Publish, redundancy, seed);
+    }
+}
+
+#[test]
 fn stores_that_are_wrong_are_found_without_any_interruption() {
     for (deed, defect) in
         [(Deed::Commit, StoreDefect::ForgetsPacks), (Deed::CleanUp, StoreDefect::RemovesTwoPacks)]

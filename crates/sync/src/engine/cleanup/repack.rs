@@ -157,7 +157,7 @@ impl Engine {
             let opened = opener.open(&index, number, stored, self.fetcher.namer())?;
             opened.verified_chunks().try_for_each(|chunk| chunk.map(drop))?;
         }
-        self.upload.stored.insert(pack.id);
+        self.upload.note_stored(pack.id);
         let chunks = index.packed_chunks().map(|packed| (packed.chunk.id, packed.record));
         Ok((PackRef { id: pack.id, length }, chunks.collect()))
     }

@@ -25,6 +25,7 @@ use crate::scan::Scope;
 use crate::state::State;
 
 mod automatic;
+mod pages;
 
 /// A clock that tests put forward.
 #[derive(Debug, Default)]
@@ -83,6 +84,14 @@ impl CommitLog for Closing {
 
     async fn publish_checkpoint(&self, checkpoint: &Checkpoint) -> Result<(), CommitLogError> {
         self.log.publish_checkpoint(checkpoint).await
+    }
+
+    async fn last_checkpoints(&self) -> Result<Option<Vec<Checkpoint>>, CommitLogError> {
+        self.log.last_checkpoints().await
+    }
+
+    async fn forget_checkpoints(&self, oldest: u64) -> Result<(), CommitLogError> {
+        self.log.forget_checkpoints(oldest).await
     }
 }
 

@@ -2,136 +2,32 @@
 
 #![expect(clippy::disallowed_methods, reason = "the test plays the user")]
 
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
-
 use commit_log::serverless::candidate::{Candidate, Context};
-use commit_log::serverless::group::{ConstantMembership, Group, NamedStore};
 use commit_log::serverless::rounds::{Message, ProposerId};
-use commit_log::serverless::slot_log::{Means, SlotCommitLog};
-use content::{DeviceKeys, NewWorkspace, Transform, keyring::SecretKey};
+use content::{DeviceKeys, NewWorkspace, keyring::SecretKey};
 use model::testing::put;
 use model::{Commit, DeviceId, PackId, Timestamp};
-use parking_lot::Mutex;
-use storage::layers::{Answer, Gate, Operation};
-use storage::{ContentStore, ObjectKey, ObjectStore, PutMode};
+use storage::layers::Operation;
+use storage::{ContentStore, ObjectKey, PutMode};
 
 use super::*;
-use crate::engine::fixture::{Counting, Leaping, engine_of, genesis};
-use crate::engine::{EngineOptions, Environment};
-use crate::file_system::native::NativeFileSystem;
+use crate::engine::fixture::room::{QUICK, Room, SLOW, folder, memory, noise};
+use crate::engine::fixture::{Counting, engine_of, genesis};
 use crate::scan::Scope;
 use crate::state::State;
-use crate::workers::Workers;
 
-/// The first of three stores answers after 100 ms, the others after a second.
-const QUICK: Duration = Duration::from_millis(100);
-const SLOW: Duration = Duration::from_secs(1);
-
-/// Delays every call, and remembers when it was asked to read.
-#[derive(Debug)]
-struct Paced {
-    store: Arc<dyn ObjectStore>,
-    takes: Duration,
-    reads: Mutex<Vec<tokio::time::Instant>>,
-}
-
-impl Paced {
-    fn new(store: &Arc<dyn ObjectStore>, takes: Duration) -> Arc<Self> {
-        Arc::new(Self { store: store.clone(), takes, reads: Mutex::default() })
-    }
-}
-
-impl Gate for Paced {
-    fn store(&self) -> &dyn ObjectStore {
-        &*self.store
-    }
-
-    async fn pass<A: Send>(
-        &self,
-        operation: Operation,
-        _: usize,
-        answer: impl Answer<A>,
-    ) -> storage::Result<A> {
-        if operation == Operation::Get {
-            self.reads.lock().push(tokio::time::Instant::now());
-        }
-        tokio::time::sleep(self.takes).await;
-        answer.await
-    }
-}
-
-/// Three stores of the log, and one for packs.
-struct Room {
-    logs: Vec<Arc<dyn ObjectStore>>,
-    packs: Arc<dyn ObjectStore>,
-}
-
-impl Room {
-    fn new() -> Self {
-        Self { logs: (0..3).map(|_| memory()).collect(), packs: memory() }
-    }
-
-    /// Makes a device over stores of which the first is the quickest.
-    async fn device(&self, folder: &tempfile::TempDir, number: u8) -> (Engine, Arc<Paced>) {
-        let clock = Arc::<Leaping>::default();
-        let random = Arc::new(Counting::from(u64::from(number) << 32));
-        let named = self.logs.iter().enumerate().map(|(at, store)| NamedStore {
-            name: format!("s{at}"),
-            store: Paced::new(store, if at == 0 { QUICK } else { SLOW }),
-        });
-        let membership = Arc::new(ConstantMembership::new(Group::new(named.collect())));
-        let means = Means { clock: clock.clone(), random: random.clone() };
-        let log = SlotCommitLog::create_over(membership, means, genesis()).await.expect("made");
-        let packs = Paced::new(&self.packs, QUICK);
-        let environment = Environment {
-            file_system: Arc::new(NativeFileSystem::open(folder.path()).expect("opens")),
-            log: Arc::new(log),
-            store: Arc::new(ContentStore::new(packs.clone())),
-            clock,
-            random,
-            workers: Workers::inline(),
-        };
-        let options = EngineOptions {
-            device: DeviceId::from_bytes([number; 16]),
-            device_name: "laptop".to_owned(),
-            allow_mass_delete: false,
-            transform: Transform::Zstd { level: 1 },
-            keys: None,
-        };
-        (Engine::open(environment, State::in_memory(), options).expect("opens"), packs)
-    }
-
-    /// Leaves a vote for a first entry with these packs at the quickest store, and nowhere else.
-    async fn lie(&self, packs: Vec<PackRef>) {
-        let head = genesis().head();
-        let changes = vec![put(200, 0, "planted")];
-        let commit = Commit { seen: head, packs, ..model::testing::commit(200, changes) };
-        let entry = Entry { seq: 1, previous: head.hash, commit };
-        let vote = Message::Vote(Candidate::new(entry, ProposerId(77), false));
-        let workspace = genesis().workspace();
-        let context = Context { workspace, slot: 1, certifier: None, is_single: false };
-        let key = ObjectKey::log_slot(1, 0);
-        let put = self.logs[0].put(&key, context.encode(&vote), PutMode::IfAbsent);
-        put.await.expect("put");
-    }
-}
-
-fn memory() -> Arc<dyn ObjectStore> {
-    static NUMBER: AtomicU64 = AtomicU64::new(0);
-    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-    storage::open(&format!("memory:rumoured {number}")).expect("opens")
-}
-
-fn folder() -> tempfile::TempDir {
-    tempfile::tempdir().expect("a folder")
-}
-
-/// Bytes that nothing makes shorter.
-fn noise(seed: u8, length: usize) -> Vec<u8> {
-    let mut bytes = vec![0; length];
-    blake3::Hasher::new().update(&[seed]).finalize_xof().fill(&mut bytes);
-    bytes
+/// Leaves a vote for a first entry with these packs at the quickest store, and nowhere else.
+async fn lie(room: &Room, packs: Vec<PackRef>) {
+    let head = genesis().head();
+    let changes = vec![put(200, 0, "planted")];
+    let commit = Commit { seen: head, packs, ..model::testing::commit(200, changes) };
+    let entry = Entry { seq: 1, previous: head.hash, commit };
+    let vote = Message::Vote(Candidate::new(entry, ProposerId(77), false));
+    let workspace = genesis().workspace();
+    let context = Context { workspace, slot: 1, certifier: None, is_single: false };
+    let key = ObjectKey::log_slot(1, 0);
+    let put = room.logs[0].put(&key, context.encode(&vote), PutMode::IfAbsent);
+    put.await.expect("put");
 }
 
 /// Writes a file of some packs, and syncs it.
@@ -161,7 +57,7 @@ async fn packs_are_asked_for_when_the_first_store_has_told_of_them() {
     receiver.sync(Scope::Everything).await.expect("syncs");
     let took = began.elapsed();
     assert_eq!(std::fs::read(folder.path().join("file")).expect("read"), noise(1, 9_000_000));
-    let reads = packs.reads.lock();
+    let reads = packs.asked(Operation::Get);
     assert_eq!(reads[0] - began, QUICK, "not when a majority has answered");
     let (count, _) = receiver.state().stored_packs_count().expect("counted");
     assert!(count > 1 && reads.len() as u64 == count, "each of {count} packs once");
@@ -181,14 +77,18 @@ async fn what_one_store_alone_says_is_fetched_within_bounds_and_never_applied() 
     named.extend(
         (0..5_000_u32).map(|number| reference(*blake3::hash(&number.to_le_bytes()).as_bytes())),
     );
-    room.lie(named).await;
+    lie(&room, named).await;
     let folder = folder();
     let (mut receiver, packs) = room.device(&folder, 2).await;
     let report = receiver.sync(Scope::Everything).await.expect("syncs");
     assert_eq!((report.seq, report.received), (0, 0));
     assert_eq!(std::fs::read_dir(folder.path()).expect("read").count(), 1, "its own .syncline");
     assert!(!receiver.state().knows_pack(&id).expect("asked"));
-    assert!((1..=32).contains(&packs.reads.lock().len()), "{}", packs.reads.lock().len());
+    assert!(
+        (1..=32).contains(&packs.asked(Operation::Get).len()),
+        "{}",
+        packs.asked(Operation::Get).len()
+    );
     assert!(is_idle(&receiver));
 }
 
@@ -196,7 +96,7 @@ async fn what_one_store_alone_says_is_fetched_within_bounds_and_never_applied() 
 async fn entry_that_has_lost_its_slot_delays_nothing_and_is_not_applied() {
     let room = Room::new();
     let lies = (0..40).map(|number| reference([number; 32])).collect();
-    room.lie(lies).await;
+    lie(&room, lies).await;
     // The other two agree on something else, as they do where the first store has failed a device.
     send(&room, 4, 9_000_000).await;
     let folder = folder();
