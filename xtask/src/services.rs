@@ -15,6 +15,7 @@ mod moto;
 mod nats;
 mod openssh;
 mod place;
+mod postgresql;
 mod processes;
 mod rabbitmq;
 mod running;
@@ -59,7 +60,7 @@ struct Recipe {
     start: fn(&Place) -> Result<Service>,
 }
 
-const RECIPES: [Recipe; 11] = [
+const RECIPES: [Recipe; 12] = [
     Recipe {
         name: "openssh",
         programs: &["/usr/sbin/sshd", "ssh-keygen"],
@@ -113,6 +114,12 @@ const RECIPES: [Recipe; 11] = [
         programs: &["/usr/bin/swift-proxy-server", "/usr/bin/swift-object-server", "memcached"],
         packages: &["swift-proxy", "swift-account", "swift-container", "swift-object", "memcached"],
         start: swift::start,
+    },
+    Recipe {
+        name: postgresql::NAME,
+        programs: &["setpriv"],
+        packages: &["postgresql"],
+        start: postgresql::start,
     },
     Recipe {
         name: "rabbitmq",
@@ -271,6 +278,7 @@ fn install(recipes: &[&Recipe]) -> Result<()> {
     let is_missing = |recipe: &&&Recipe| {
         recipe.programs.iter().any(|program| !process::is_installed(program))
             || (recipe.name == moto::NAME && !moto::can_be_installed())
+            || (recipe.name == postgresql::NAME && !postgresql::is_installed())
     };
     let packages: Vec<&str> = recipes
         .iter()

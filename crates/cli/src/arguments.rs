@@ -543,9 +543,12 @@ pub(crate) struct ServeArguments {
     /// The store for packs; a folder beside the database by default.
     #[arg(long, value_name = "URL")]
     pub(crate) store: Option<String>,
-    /// The database; embedded by default.
-    #[arg(long, value_name = "URL", hide = true)]
-    pub(crate) database: Option<String>,
+    /// How many connections there may be; each takes a file descriptor.
+    #[arg(long, value_name = "N", default_value_t = 700)]
+    pub(crate) connections: usize,
+    /// How many connections of one address there may be.
+    #[arg(long, value_name = "N", default_value_t = 500)]
+    pub(crate) connections_per_address: usize,
     /// The message broker; in this process by default.
     #[arg(long, value_name = "URL", hide = true)]
     pub(crate) broker: Option<String>,
@@ -557,6 +560,9 @@ pub(crate) struct DataArgument {
     /// Data folder of the server.
     #[arg(long, value_name = "DIR")]
     pub(crate) data: Option<PathBuf>,
+    /// PostgreSQL for accounts and logs, shared by servers; a file in the data folder by default.
+    #[arg(long, value_name = "postgres://USER@HOST/NAME")]
+    pub(crate) database: Option<String>,
 }
 
 /// What to do with the accounts of a server.

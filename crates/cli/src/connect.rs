@@ -373,6 +373,9 @@ impl Session {
             keys,
         };
         let mut engine = Engine::open(environment, folder.state()?, engine_options)?;
+        if let Some(seconds) = home.config()?.send_ahead_s {
+            engine.send_ahead_within(Duration::from_secs(seconds));
+        }
         if let Place::Stored(stored) = &folder.place {
             engine.set_pool_version(stored.version);
         }

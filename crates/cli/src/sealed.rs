@@ -120,10 +120,10 @@ pub(crate) fn typed(context: &Context<'_>, question: &str) -> Result<Zeroizing<S
 }
 
 /// Reads a secret from a file, without the line break at its end.
-fn read_secret(file: &Path) -> Result<Zeroizing<String>> {
+pub(crate) fn read_secret(file: &Path) -> Result<Zeroizing<String>> {
     let text = system::read_text(file).map_err(|error| file_error(file, &error))?;
     let text = text.map(Zeroizing::new).ok_or_else(|| {
-        CommandError::usage(format!("there is no file {} with a passphrase", file.display()))
+        CommandError::usage(format!("there is no file {} with a secret", file.display()))
     })?;
     Ok(Zeroizing::new(text.trim_end_matches(['\n', '\r']).to_owned()))
 }

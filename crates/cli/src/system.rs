@@ -15,6 +15,7 @@ use model::{Clock, Random, Timestamp};
 
 /// The variables that count.
 const VARIABLES: &[&str] = &[
+    "SYNCLINE_DATABASE_PASSWORD_FILE",
     "SYNCLINE_HOME",
     "SYNCLINE_LOG",
     "SYNCLINE_PASSPHRASE_FILE",

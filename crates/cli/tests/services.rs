@@ -18,3 +18,5 @@ mod stage;
 mod damaged;
 #[path = "services/gone.rs"]
 mod gone;
+#[path = "services/served.rs"]
+mod served;

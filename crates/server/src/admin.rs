@@ -1,4 +1,4 @@
-//! What an administrator does to the accounts of a server, on its data folder, whether it runs or not.
+//! What an administrator does to the accounts of a server, in its database, whether it runs or not.
 
 use std::path::Path;
 
@@ -6,15 +6,15 @@ use model::{Clock, Random};
 
 use crate::auth;
 use crate::data_folder::DataFolder;
+use crate::database::Database;
 use crate::error::{Result, ServerError};
-use crate::metadata::sqlite::Sqlite;
 use crate::metadata::{AccountRecord, Metadata};
 use crate::services::{accounts, batch};
 
 /// The accounts of a server.
 #[derive(Debug)]
 pub struct Admin {
-    database: Sqlite,
+    database: Box<dyn Metadata>,
 }
 
 /// A line of the list of accounts.
@@ -51,7 +51,15 @@ impl Admin {
     /// # Errors
     /// [`ServerError::DataFolder`], [`ServerError::Metadata`].
     pub fn open(data: &Path) -> Result<Self> {
-        Ok(Self { database: DataFolder::open(data)?.open_database()? })
+        Self::open_in(data, &Database::Embedded)
+    }
+
+    /// Opens the accounts in a database; the folder is the one that the server has.
+    ///
+    /// # Errors
+    /// [`ServerError::DataFolder`], [`ServerError::Metadata`].
+    pub fn open_in(data: &Path, database: &Database) -> Result<Self> {
+        Ok(Self { database: database.open(&DataFolder::open(data)?)? })
     }
 
     /// Opens the accounts in a data folder where there are some.
@@ -59,7 +67,7 @@ impl Admin {
     /// # Errors
     /// [`ServerError::DataFolder`] where no server or administrator ever used the folder.
     pub fn open_existing(data: &Path) -> Result<Self> {
-        Ok(Self { database: DataFolder::open_existing(data)?.open_database()? })
+        Ok(Self { database: Database::Embedded.open(&DataFolder::open_existing(data)?)? })
     }
 
     /// Adds an account.
@@ -82,7 +90,7 @@ impl Admin {
     /// # Errors
     /// [`ServerError::Metadata`].
     pub fn list(&self) -> Result<Vec<AccountLine>> {
-        let metadata: &dyn Metadata = &self.database;
+        let metadata: &dyn Metadata = &*self.database;
         let line = |account: AccountRecord| {
             let devices = metadata.devices(account.id)?;
             Ok(AccountLine {
@@ -140,8 +148,8 @@ impl Admin {
         })
     }
 
-    fn write<T>(&mut self, work: impl FnOnce(&mut dyn Metadata) -> Result<T> + Send) -> Result<T> {
-        let mut outcomes = batch::run(&mut self.database, vec![Box::new(work)]);
+    fn write<T>(&mut self, work: impl FnMut(&mut dyn Metadata) -> Result<T> + Send) -> Result<T> {
+        let mut outcomes = batch::run(&mut *self.database, vec![Box::new(work)]);
         let outcome = outcomes.pop().expect("there is one outcome per work");
         outcome.map_err(|error| match error {
             ServerError::Metadata(crate::metadata::MetadataError::Taken { what }) => {

@@ -5,7 +5,7 @@
 //!
 //! Reading order: [`app`] (the whole on one page), [`services::sync_service`] (what becomes of a commit),
 //! [`services`], [`metadata`], [`doors`], [`auth`], [`limits`], [`error`]; [`mod@serve`] and [`admin`] are what programs call,
-//! [`listener`] and [`data_folder`] are the ground they stand on.
+//! [`listener`], [`data_folder`] and [`database`] are the ground they stand on.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
@@ -22,6 +22,7 @@ pub mod limits;
 
 pub mod admin;
 pub mod data_folder;
+pub mod database;
 pub mod listener;
 pub mod serve;
 
@@ -30,6 +31,7 @@ mod testing;
 
 pub use admin::Admin;
 pub use auth::Caller;
+pub use database::Database;
 pub use error::{Result, ServerError};
 pub use metadata::sqlite::Sqlite;
 pub use serve::{ServeOptions, serve};

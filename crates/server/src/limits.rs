@@ -47,7 +47,7 @@ pub const LOGINS_AT_ONCE_MAX: usize = 2;
 pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long a request waits for memory for its body.
 pub const BODY_WAIT_TIMEOUT: Duration = Duration::from_secs(30);
-/// How often a live connection is pinged.
+/// How often a live connection is pinged from which nothing has come since.
 pub const PING_INTERVAL: Duration = Duration::from_secs(20);
 /// How long a live connection may be silent, not even answering pings.
 pub const IDLE_TIMEOUT: Duration = Duration::from_secs(60);

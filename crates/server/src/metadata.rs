@@ -10,15 +10,24 @@
 
 use std::fmt::Debug;
 
-use model::{DeviceId, EntryHash, Head, NodeId, OpId, WorkspaceId};
+use model::{DeviceId, EntryHash, Head, WorkspaceId};
 
+pub mod commits;
+#[cfg(any(test, feature = "testing"))]
+pub mod conformance;
+#[cfg(feature = "postgres")]
+pub mod postgres;
 pub mod sqlite;
+#[cfg(feature = "postgres")]
+mod tables;
+
+pub use commits::{CommitTables, Room};
 
 /// A result of the metadata.
 pub type Result<T, E = MetadataError> = std::result::Result<T, E>;
 
 /// Why metadata could not be read or written.
-#[derive(Debug, Clone, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MetadataError {
     /// The disk is full.
     #[error("the database has no space left")]
@@ -26,6 +35,15 @@ pub enum MetadataError {
     /// Somebody else holds the database.
     #[error("the database is busy")]
     Busy,
+    /// Another transaction was in the way; nothing was done, and doing all of it again may help.
+    #[error("the database was changed by somebody else at the same moment")]
+    Collided,
+    /// The database cannot be reached. Whether a transaction that was being ended is durable, nobody knows.
+    #[error("the database cannot be reached: {detail}")]
+    Unreachable {
+        /// What the connection says.
+        detail: String,
+    },
     /// A name, an id or a number is there already.
     #[error("{what} is there already")]
     Taken {
@@ -64,12 +82,19 @@ pub enum MetadataError {
     },
 }
 
+impl MetadataError {
+    /// Tells whether the cause may be a row that others do not need.
+    pub(crate) fn may_concern_one_row(&self) -> bool {
+        matches!(self, Self::Taken { .. } | Self::Damaged { .. } | Self::Failed { .. })
+    }
+}
+
 /// Number of an account in the database; never shown to users.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AccountId(pub(crate) i64);
 
 /// Number of a workspace in the database; shorter than its id, which stands in a million rows otherwise.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WorkspaceNumber(pub(crate) i64);
 
 /// A person.
@@ -121,19 +146,6 @@ pub struct WorkspaceRecord {
     pub head: Head,
     /// How many bytes of entries and objects it holds.
     pub used_bytes: u64,
-}
-
-/// An entry as it is stored.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct EntryRow<'a> {
-    /// Where it stands.
-    pub head: Head,
-    /// Who proposed it.
-    pub device: DeviceId,
-    /// Under which operation id.
-    pub op_id: OpId,
-    /// The wrapped entry.
-    pub bytes: &'a [u8],
 }
 
 /// Accounts and devices.
@@ -195,33 +207,13 @@ pub trait LogTables {
 
     /// Returns the hash of an entry.
     fn entry_hash(&self, workspace: WorkspaceNumber, seq: u64) -> Result<Option<EntryHash>>;
-    /// Returns the place and the bytes of the entry in which the device's operation stands.
-    fn entry_of_operation(
-        &self,
-        workspace: WorkspaceNumber,
-        device: DeviceId,
-        op_id: OpId,
-    ) -> Result<Option<(Head, Vec<u8>)>>;
-    /// Returns stored entries after `since`: as many as fit into `length_max` bytes, but at least one.
+    /// Returns stored entries after `since`: no more than fit into `length_max` bytes, but at least one.
     fn entries(
         &self,
         workspace: WorkspaceNumber,
         since: u64,
         length_max: u64,
     ) -> Result<Vec<Vec<u8>>>;
-    /// Appends an entry and moves the head of the workspace to it.
-    fn append_entry(&mut self, workspace: WorkspaceNumber, entry: &EntryRow<'_>) -> Result<()>;
-
-    /// Returns the version of a node, 0 where it is not known.
-    fn node_version(&self, workspace: WorkspaceNumber, node: &NodeId) -> Result<u64>;
-    /// Sets the version of a node.
-    fn set_node_version(
-        &mut self,
-        workspace: WorkspaceNumber,
-        node: &NodeId,
-        version: u64,
-    ) -> Result<()>;
-
     /// Returns the newest checkpoint, encoded, and its sequence number.
     fn checkpoint(&self, workspace: WorkspaceNumber) -> Result<Option<(u64, Vec<u8>)>>;
     /// Replaces the newest checkpoint.
@@ -250,7 +242,7 @@ pub trait ObjectTables {
 }
 
 /// One database with all tables and its transactions.
-pub trait Metadata: AccountTables + LogTables + ObjectTables + Debug + Send {
+pub trait Metadata: AccountTables + LogTables + ObjectTables + CommitTables + Debug + Send {
     /// Starts a transaction.
     fn begin(&mut self) -> Result<()>;
     /// Ends the transaction; what it wrote is durable on return.
@@ -267,7 +259,7 @@ pub trait Metadata: AccountTables + LogTables + ObjectTables + Debug + Send {
     fn undo_to_savepoint(&mut self) -> Result<()>;
     /// Tells whether the database answers.
     fn check(&self) -> Result<()>;
-    /// Returns everything that was committed, as the bytes of a database.
+    /// Returns everything that was committed, as the bytes of a database of SQLite.
     fn snapshot(&mut self) -> Result<Vec<u8>>;
     /// Moves what the database keeps aside into its main file, for a clean stop.
     fn flush(&mut self) -> Result<()>;

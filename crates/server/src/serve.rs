@@ -11,10 +11,11 @@ use tokio::sync::{mpsc, watch};
 
 use crate::app::{App, router};
 use crate::data_folder::DataFolder;
+use crate::database::Database;
 use crate::error::{Result, ServerError};
 use crate::limits::STOP_TIMEOUT;
 use crate::listener::{GuardedListener, PeerAddress};
-use crate::metadata::ObjectTables;
+use crate::metadata::Metadata;
 use crate::services::events::Hub;
 use crate::services::presence::Closing;
 use crate::services::readers::Readers;
@@ -25,8 +26,10 @@ use crate::services::writer::Writer;
 pub struct ServeOptions {
     /// Where to listen; port 0 picks one.
     pub listen: SocketAddr,
-    /// The folder that holds the database, and the store where no other is named.
+    /// The folder that holds the database and the store where no others are named.
     pub data: PathBuf,
+    /// Where the metadata rest.
+    pub database: Database,
     /// The URL of the store for packs; nothing for a folder beside the database.
     pub store: Option<String>,
     /// How many connections there are at most.
@@ -45,6 +48,7 @@ impl ServeOptions {
         Self {
             listen: SocketAddr::from(([127, 0, 0, 1], 8470)),
             data,
+            database: Database::Embedded,
             store: None,
             connections_max: 700,
             connections_per_address_max: 500,
@@ -68,15 +72,14 @@ pub async fn serve(
 ) -> Result<()> {
     let folder = DataFolder::open(&options.data)?;
     let lock = folder.lock()?;
-    let database = folder.open_database()?;
+    let (database, has_objects, readers) = open(folder.clone(), options.database).await?;
     let store = options.store.unwrap_or_else(|| folder.default_store());
     // A store that should hold something but is not there is a disk that was not mounted, not an empty store.
-    let store = match database.has_objects()? {
+    let store = match has_objects {
         true => storage::open_existing(&store)?,
         false => storage::open(&store)?,
     };
     let (writer, writing) = Writer::start(database)?;
-    let readers = Readers::open(&folder.database_path())?;
     let (hub, sending) = Hub::new();
     let sending = tokio::spawn(sending);
     let (in_use, mut unused) = mpsc::channel(1);
@@ -120,6 +123,20 @@ pub async fn serve(
     }
     drop(lock);
     Ok(())
+}
+
+/// Opens all connections to the database, and looks whether it knows of objects in the store.
+async fn open(
+    folder: DataFolder,
+    database: Database,
+) -> Result<(Box<dyn Metadata>, bool, Readers)> {
+    // A database may block, and one in a network has to.
+    let opened = tokio::task::spawn_blocking(move || {
+        let writing = database.open(&folder)?;
+        let has_objects = writing.has_objects()?;
+        Ok((writing, has_objects, Readers::open(|| database.open_reader(&folder))?))
+    });
+    opened.await.unwrap_or(Err(ServerError::Unavailable { reason: "is stopping" }))
 }
 
 async fn stopping_signal(mut stopped: watch::Receiver<bool>) {

@@ -22,6 +22,11 @@ const BORDERS: &[Border] = &[
         reason: "the server's SQL lives in server/metadata, a client's in sync/state",
     },
     Border {
+        word: "tokio_postgres",
+        homes: &["crates/server/src/metadata"],
+        reason: "the server's SQL lives in server/metadata",
+    },
+    Border {
         word: "tokio_tungstenite",
         homes: &[
             "crates/commit-log/src/served/websocket",
@@ -32,8 +37,8 @@ const BORDERS: &[Border] = &[
     },
     Border {
         word: "reqwest",
-        homes: &["crates/cli/", "crates/storage/"],
-        reason: "a server is reached by the program, and by the stores that speak HTTP",
+        homes: &["crates/cli/", "crates/storage/", "crates/lab/"],
+        reason: "a server is reached by the program, by the stores that speak HTTP, and by the lab",
     },
     Border { word: "suppaftp", homes: &["crates/storage/"], reason: DRIVERS },
     Border { word: "russh", homes: &["crates/storage/"], reason: DRIVERS },

@@ -43,6 +43,13 @@ pub(crate) fn run(context: &Context<'_>, arguments: &CleanupArguments) -> Result
     Ok(tell(context, dry_run, &report))
 }
 
+/// Says how many pages of old checkpoints are removed, if any.
+fn pages_of_old_checkpoints(report: &CleanupReport) -> Option<String> {
+    let pages = counted(report.pages, "page", "pages");
+    let text = format!("{pages} of old checkpoints ({})", size(report.pages_length));
+    (report.pages > 0).then_some(text)
+}
+
 /// Says what was done, or would be. Returns the exit code: 3 where some store did not remove everything.
 fn tell(context: &Context<'_>, dry_run: bool, report: &CleanupReport) -> u8 {
     context.ui.json(&json!({
@@ -57,6 +64,9 @@ fn tell(context: &Context<'_>, dry_run: bool, report: &CleanupReport) -> u8 {
         "rewritten_packs": report.repacked,
         "written_bytes": report.written_length,
         "left_packs": report.left,
+        "removed_pages": report.pages,
+        "removed_page_bytes": report.pages_length,
+        "left_pages": report.left_pages,
         "version": report.fence,
     }));
     let kept = counted(report.kept_versions, "version", "versions");
@@ -69,15 +79,18 @@ fn tell(context: &Context<'_>, dry_run: bool, report: &CleanupReport) -> u8 {
         count => format!(", {count} of them written anew ({})", size(report.written_length)),
     };
     let is_nothing = report.dropped_versions + report.packs == 0;
-    let line = match (is_nothing, dry_run) {
-        (true, _) => "there is nothing to remove".to_owned(),
-        (false, true) => format!("would remove {what}{anew}"),
-        (false, false) => format!("removed {what}{anew}"),
+    let pages = pages_of_old_checkpoints(report);
+    let verb = if dry_run { "would remove" } else { "removed" };
+    let line = match (is_nothing, pages) {
+        (true, None) => "there is nothing to remove".to_owned(),
+        (true, Some(pages)) => format!("{verb} {pages}"),
+        (false, None) => format!("{verb} {what}{anew}"),
+        (false, Some(pages)) => format!("{verb} {what}{anew}, and {pages}"),
     };
     context.ui.say(Symbol::Done, line);
-    if report.left > 0 {
-        let packs = counted(report.left, "pack is", "packs are");
-        let line = format!("{packs} still in some store; the next cleanup removes them");
+    if report.left + report.left_pages > 0 {
+        let objects = counted(report.left + report.left_pages, "object is", "objects are");
+        let line = format!("{objects} still in some store; the next cleanup removes them");
         context.ui.say(Symbol::Attention, line);
         return PARTLY;
     }

@@ -1,31 +1,35 @@
 //! `syncline serve`: runs a server until it is told to stop.
 
 use serde_json::json;
-use server::{ServeOptions, serve};
+use server::{Database, ServeOptions, serve};
 
-use crate::arguments::ServeArguments;
+use crate::arguments::{DataArgument, ServeArguments};
 use crate::context::Context;
 use crate::error::{Code, CommandError, Result};
 use crate::interrupt::Interrupts;
-use crate::ui;
+use crate::{sealed, ui};
+
+/// The variable that names the file with the password of the database.
+const PASSWORD_FILE: &str = "SYNCLINE_DATABASE_PASSWORD_FILE";
 
 /// Runs the command.
 pub(crate) fn run(context: &Context<'_>, arguments: &ServeArguments) -> Result<u8> {
     context.no_dry_run("serve")?;
-    for (flag, value) in [("--database", &arguments.database), ("--broker", &arguments.broker)] {
-        if value.is_some() {
-            return Err(CommandError::new(
-                Code::NotInThisRelease,
-                format!("another {} than the embedded one is not in this release", &flag[2..]),
-            )
-            .help("syncline serve --data DIR", "keeps everything in one folder"));
-        }
+    if arguments.broker.is_some() {
+        return Err(CommandError::new(
+            Code::NotInThisRelease,
+            "another broker than the embedded one is not in this release",
+        )
+        .help("syncline serve --data DIR", "keeps everything in one folder"));
     }
     let data = arguments.data.data.clone().unwrap_or_else(|| context.home.server_data());
     let mut options =
         ServeOptions::new(data.clone(), context.clock.clone(), context.random.clone());
     options.listen = arguments.listen;
+    options.database = database(context, &arguments.data)?;
     options.store.clone_from(&arguments.store);
+    options.connections_max = arguments.connections;
+    options.connections_per_address_max = arguments.connections_per_address;
     let (is_json, is_open) = (context.ui.is_json(), !arguments.listen.ip().is_loopback());
     if is_open {
         context.ui.note("no TLS: use it on a network that you trust, or through a tunnel");
@@ -48,4 +52,21 @@ pub(crate) fn run(context: &Context<'_>, arguments: &ServeArguments) -> Result<u
     };
     runtime.block_on(serve(options, ready, stop))?;
     Ok(0)
+}
+
+/// Returns where the metadata of a server rest.
+///
+/// # Errors
+/// For an address that is none, and a password that cannot be read.
+pub(crate) fn database(context: &Context<'_>, arguments: &DataArgument) -> Result<Database> {
+    let Some(url) = &arguments.database else { return Ok(Database::Embedded) };
+    let password = context.variables.path(PASSWORD_FILE);
+    let password = password.map(|file| sealed::read_secret(&file)).transpose()?;
+    let password = password.as_ref().map(|password| password.as_str());
+    Database::from_url(url, password).map_err(|error| {
+        CommandError::from(error).help(
+            format!("{PASSWORD_FILE}=FILE"),
+            "names a file with the password, where one is needed",
+        )
+    })
 }

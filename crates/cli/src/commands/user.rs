@@ -16,9 +16,10 @@ use crate::ui::Symbol;
 /// Runs the command.
 pub(crate) fn run(context: &Context<'_>, command: &UserCommand) -> Result<u8> {
     let ui = context.ui;
-    let open = |data: &DataArgument| {
-        let data: PathBuf = data.data.clone().unwrap_or_else(|| context.home.server_data());
-        Ok::<_, CommandError>(Admin::open(&data)?)
+    let open = |argument: &DataArgument| {
+        let data: PathBuf = argument.data.clone().unwrap_or_else(|| context.home.server_data());
+        let database = super::serve::database(context, argument)?;
+        Ok::<_, CommandError>(Admin::open_in(&data, &database)?)
     };
     let (name, done) = match command {
         UserCommand::Ls { data } => return list(context, &open(data)?),

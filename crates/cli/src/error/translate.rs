@@ -458,6 +458,10 @@ impl From<ServerError> for CommandError {
                 Self::new(Code::File, "the data folder of the server cannot be used").cause(text)
             }
             ServerError::Metadata(MetadataError::NoSpace) => no_space_here(text),
+            ServerError::Metadata(MetadataError::Unreachable { .. }) => {
+                Self::new(Code::ServerUnreachable, "the database of the server cannot be reached")
+                    .cause(text)
+            }
             ServerError::Metadata(_) => {
                 Self::new(Code::Database, "the database of the server failed").cause(text)
             }

@@ -60,6 +60,8 @@ fn stores_are_exchanged_one_by_one_and_a_device_that_slept_goes_on() {
     for is_wiped in [false, true] {
         let several = Several::synced(3, &["--replicas", "2"]);
         let (one, sleeper) = (&several.one, &several.other);
+        // As after a quarter of an hour.
+        fs::write(sleeper.home.join("config.toml"), "send_ahead_s = 0\n").unwrap();
         sleeper.write("written while asleep", noise(300_000));
         add(&several, one, 3);
         one.run(&["backend", "rm", "s2"]).ok();

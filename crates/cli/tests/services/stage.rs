@@ -29,10 +29,10 @@ pub(crate) const TWO_COPIES: Kept = Kept { words: ["--replicas", "2"], stores_lo
 pub(crate) const THREE_OF_FIVE: Kept = Kept { words: ["--erasure", "3/5"], stores_lost_max: 2 };
 
 /// How long anything here may take that does come about.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The tests share the servers and do terrible things to them, so one goes after the other.
-static ALONE: Mutex<()> = Mutex::new(());
+pub(crate) static ALONE: Mutex<()> = Mutex::new(());
 
 /// See the module.
 pub(crate) struct Stage {

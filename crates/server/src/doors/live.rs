@@ -52,6 +52,9 @@ pub(crate) const REQUEST_UNIT: u64 = 4 * 1024;
 /// Frames up to this length in bytes are read where they arrive; longer ones would hold up other connections.
 const DECODE_HERE_MAX: usize = 64 * 1024;
 
+/// How many bytes are read at once. The library keeps that much memory for every connection, and clears it before every read.
+const READ_BUFFER_SIZE: usize = 4 * 1024;
+
 /// How often a challenged connection is looked at.
 const CHALLENGE_INTERVAL: Duration = Duration::from_millis(20);
 
@@ -80,7 +83,7 @@ async fn open(
     let upgrade = upgrade
         .max_message_size(FRAME_LENGTH_MAX + 1)
         .max_frame_size(FRAME_LENGTH_MAX + 1)
-        .read_buffer_size(16 * 1024)
+        .read_buffer_size(READ_BUFFER_SIZE)
         .write_buffer_size(16 * 1024);
     Ok(upgrade.on_upgrade(move |socket| session.run(socket, frames, closing)))
 }
@@ -235,7 +238,6 @@ impl Session {
     /// Queues a commit at once, so that commits keep their order, and answers when it is durable.
     async fn commit(self: &Arc<Self>, number: u64, request: CommitRequest, under_way: UnderWay) {
         let workspace = request.workspace;
-        let work = move |metadata: &mut dyn Metadata| sync_service::commit(metadata, request);
         let (session, runtime) = (Arc::clone(self), tokio::runtime::Handle::current());
         let finish = move |outcome| {
             let Answer { reply, event } = sync_service::answer_to_commit(workspace, outcome);
@@ -247,7 +249,7 @@ impl Session {
                 drop(under_way);
             });
         };
-        if let Err(error) = self.app.writer.submit(work, finish).await {
+        if let Err(error) = self.app.writer.submit_commit(request, finish).await {
             self.reply(number, Answer::reply(Err(error)).reply).await;
         }
     }

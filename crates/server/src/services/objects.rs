@@ -118,11 +118,9 @@ pub(crate) fn check_quota(
     workspace: &WorkspaceRecord,
     length: u64,
 ) -> Result<()> {
-    let account = metadata.account(workspace.owner)?.ok_or(ServerError::NotSignedIn)?;
-    let Some(quota) = account.quota_bytes else { return Ok(()) };
-    let left = quota.saturating_sub(metadata.used_bytes(workspace.owner)?);
-    match length <= left {
-        true => Ok(()),
-        false => Err(ServerError::OverQuota { needed: length, left }),
+    let rooms = metadata.rooms(&[workspace.owner])?;
+    match rooms.get(&workspace.owner).copied() {
+        Some(mut room) => room.take(length),
+        None => Ok(()),
     }
 }

@@ -146,6 +146,11 @@ impl Connection {
         self.signs_of_life.fetch_add(1, Ordering::Release);
     }
 
+    /// Returns how many frames have come in so far.
+    pub fn signs_of_life(&self) -> u64 {
+        self.signs_of_life.load(Ordering::Acquire)
+    }
+
     fn close(&self, reason: Closing) {
         self.closing.send_if_modified(|closing| {
             let is_new = closing.is_none();

@@ -1,6 +1,5 @@
 //! Connections that read, so that reading never waits for the writer.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -8,7 +7,6 @@ use tokio::sync::Semaphore;
 
 use crate::error::{Result, ServerError};
 use crate::metadata::Metadata;
-use crate::metadata::sqlite::Sqlite;
 
 /// How many connections there are.
 const READERS: usize = 4;
@@ -16,17 +14,17 @@ const READERS: usize = 4;
 /// A pool of reading connections; cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Readers {
-    idle: Arc<Mutex<Vec<Sqlite>>>,
+    idle: Arc<Mutex<Vec<Box<dyn Metadata>>>>,
     permits: Arc<Semaphore>,
 }
 
 impl Readers {
-    /// Opens the connections to the database in the file `path`.
+    /// Opens the connections, each by `open`.
     ///
     /// # Errors
-    /// [`ServerError::Metadata`].
-    pub fn open(path: &Path) -> Result<Self> {
-        let idle: Result<Vec<_>, _> = (0..READERS).map(|_| Sqlite::open_reader(path)).collect();
+    /// Those of `open`.
+    pub fn open(open: impl Fn() -> Result<Box<dyn Metadata>>) -> Result<Self> {
+        let idle: Result<Vec<_>> = (0..READERS).map(|_| open()).collect();
         let permits = Arc::new(Semaphore::new(READERS));
         Ok(Self { idle: Arc::new(Mutex::new(idle?)), permits })
     }
@@ -47,7 +45,7 @@ impl Readers {
             let connection = idle.lock().pop().expect("there are as many connections as permits");
             // A panic below must not lose the connection.
             let borrowed = Borrowed { idle, connection: Some(connection) };
-            let outcome = work(borrowed.connection.as_ref().expect("it goes back on drop only"));
+            let outcome = work(&**borrowed.connection.as_ref().expect("it goes back on drop only"));
             drop(borrowed);
             drop(permit);
             outcome
@@ -57,8 +55,8 @@ impl Readers {
 }
 
 struct Borrowed {
-    idle: Arc<Mutex<Vec<Sqlite>>>,
-    connection: Option<Sqlite>,
+    idle: Arc<Mutex<Vec<Box<dyn Metadata>>>>,
+    connection: Option<Box<dyn Metadata>>,
 }
 
 impl Drop for Borrowed {

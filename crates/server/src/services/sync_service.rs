@@ -18,14 +18,17 @@ use model::commit::{
     COMMIT_CHANGES_MAX, COMMIT_LENGTH_MAX, DEVICE_NAME_LENGTH_MAX, INLINE_PACKS_LENGTH_MAX,
 };
 use model::wire::{Refusal, Reply, Request, RequestFrame};
-use model::{Commit, Entry, EntryHash, Genesis, Head, NodeId, Outcome, Versions, WorkspaceId};
-use storage::ObjectKey;
+use model::{Commit, Entry, EntryHash, Genesis, Head, WorkspaceId};
 
 use crate::auth::Caller;
 use crate::error::{Result, ServerError};
 use crate::limits::{COMMIT_PACKS_MAX, ENTRIES_LENGTH_MAX};
-use crate::metadata::{EntryRow, Metadata, MetadataError, WorkspaceNumber, WorkspaceRecord};
-use crate::services::{batch, objects, workspaces};
+use crate::metadata::{Metadata, MetadataError, WorkspaceRecord};
+use crate::services::{batch, workspaces};
+
+mod group;
+
+pub use group::commit_all;
 
 /// How many bytes beside its commit an entry has at most.
 const ENTRY_FRAME_LENGTH: usize = 64;
@@ -100,12 +103,7 @@ impl SyncService {
 
     /// Puts commits into their logs, in one transaction. What was answered with success is durable.
     pub fn commit_batch(&mut self, requests: Vec<CommitRequest>) -> Vec<Result<Committed>> {
-        let works = requests.into_iter().map(|request| {
-            let work: batch::Work<'_, Committed> =
-                Box::new(move |metadata| commit(metadata, request));
-            work
-        });
-        batch::run(&mut *self.metadata, works.collect())
+        commit_all(&mut *self.metadata, requests)
     }
 
     /// Keeps a checkpoint, if it is newer than the one there.
@@ -223,50 +221,6 @@ pub fn read(
     })
 }
 
-/// Puts one commit into its log, inside a transaction.
-///
-/// # Errors
-/// [`ServerError`]; then what was written must be undone.
-pub fn commit(metadata: &mut dyn Metadata, request: CommitRequest) -> Result<Committed> {
-    let CommitRequest { caller, workspace, commit } = request;
-    let found = workspaces::open(metadata, &caller, workspace)?;
-    if commit.device != caller.device {
-        return Err(ServerError::Forbidden { what: "committing as another device".to_owned() });
-    }
-    check_limits(&commit)?;
-    if let Some(head) = find_operation(metadata, &found, &commit)? {
-        return Ok(Committed { head, appended: None });
-    }
-    check_seen(metadata, &found, &commit.seen)?;
-    check_packs(metadata, &found, &commit)?;
-
-    let entry = Entry { seq: found.head.seq + 1, previous: found.head.hash, commit };
-    let bytes = envelope::wrap(&entry);
-    objects::check_quota(metadata, &found, bytes.len() as u64)?;
-    let commit = &entry.commit;
-    let versions = StoredVersions(metadata, found.number);
-    let outcomes = model::decide::decide(&versions, &found.head, commit)?;
-    for (change, outcome) in commit.changes.iter().zip(outcomes) {
-        if let Outcome::Accepted { version } = outcome {
-            metadata.set_node_version(found.number, &change.node, version)?;
-        }
-    }
-    let head = entry.head();
-    let row = EntryRow { head, device: commit.device, op_id: commit.op_id, bytes: &bytes };
-    metadata.append_entry(found.number, &row)?;
-    Ok(Committed { head, appended: Some(Arc::new(entry)) })
-}
-
-struct StoredVersions<'a>(&'a dyn Metadata, WorkspaceNumber);
-
-impl Versions for StoredVersions<'_> {
-    type Error = MetadataError;
-
-    fn version(&self, node: &NodeId) -> Result<u64, MetadataError> {
-        self.0.node_version(self.1, node)
-    }
-}
-
 /// Refuses what the decoder refuses, too, for callers that never encode.
 fn check_limits(commit: &Commit) -> Result<()> {
     let too_large =
@@ -301,21 +255,8 @@ pub(crate) fn length_bound(commit: &Commit) -> usize {
         model::Action::Delete => 32,
     });
     let inline_packs = commit.inline_packs.iter().map(|pack| 10 + pack.len());
-    256 + changes.sum::<usize>() + 48 * commit.packs.len() + inline_packs.sum::<usize>()
-}
-
-/// Returns where the operation stands, if it was done before.
-fn find_operation(
-    metadata: &dyn Metadata,
-    workspace: &WorkspaceRecord,
-    commit: &Commit,
-) -> Result<Option<Head>> {
-    let found = metadata.entry_of_operation(workspace.number, commit.device, commit.op_id)?;
-    let Some((head, bytes)) = found else { return Ok(None) };
-    match stored_entry(&bytes, workspace)?.commit == *commit {
-        true => Ok(Some(head)),
-        false => Err(ServerError::OperationReused { seq: head.seq }),
-    }
+    let seal = commit.seal.as_ref().map_or(0, |seal| 256 + seal.header.len());
+    256 + changes.sum::<usize>() + 48 * commit.packs.len() + inline_packs.sum::<usize>() + seal
 }
 
 /// Checks that this log has what the device has seen.
@@ -332,21 +273,6 @@ fn check_seen(metadata: &dyn Metadata, workspace: &WorkspaceRecord, seen: &Head)
         true => Ok(()),
         false => Err(ServerError::HistoryLost { seq: seen.seq }),
     }
-}
-
-/// Checks that every pack of the commit rests in the store, in that length.
-fn check_packs(
-    metadata: &dyn Metadata,
-    workspace: &WorkspaceRecord,
-    commit: &Commit,
-) -> Result<()> {
-    for pack in &commit.packs {
-        let key = ObjectKey::pack(pack.id);
-        if metadata.object_length(workspace.number, key.as_str())? != Some(pack.length) {
-            return Err(ServerError::PackMissing { pack: pack.id, length: pack.length });
-        }
-    }
-    Ok(())
 }
 
 fn head(metadata: &dyn Metadata, caller: &Caller, workspace: WorkspaceId) -> Result<Head> {

@@ -87,12 +87,16 @@ pub fn create(
 /// # Errors
 /// [`MetadataError::Damaged`] where its row cannot be read.
 pub fn genesis(metadata: &dyn Metadata, workspace: &WorkspaceRecord) -> Result<Genesis> {
+    decode_genesis(&metadata.genesis(workspace.number)?, workspace)
+}
+
+/// Reads the genesis of a workspace.
+pub(crate) fn decode_genesis(bytes: &[u8], workspace: &WorkspaceRecord) -> Result<Genesis> {
     let damaged = |detail: String| MetadataError::Damaged {
         what: format!("the genesis of workspace {}", workspace.id),
         detail,
     };
-    let genesis: Genesis = decode_message(&metadata.genesis(workspace.number)?)
-        .map_err(|error| damaged(error.to_string()))?;
+    let genesis: Genesis = decode_message(bytes).map_err(|error| damaged(error.to_string()))?;
     match genesis.workspace() == workspace.id {
         true => Ok(genesis),
         false => Err(damaged("it has another hash".to_owned()).into()),
@@ -115,6 +119,6 @@ fn check_name(name: &str) -> Result<()> {
     Ok(())
 }
 
-fn not_found(text: &str) -> ServerError {
+pub(crate) fn not_found(text: &str) -> ServerError {
     ServerError::NotFound { what: format!("workspace '{text}'") }
 }

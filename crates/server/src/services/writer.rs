@@ -1,5 +1,8 @@
 //! The one thread that writes: it takes everything that waits and does it in one transaction.
 //!
+//! Commits of a group are read, decided and written together ([`sync_service::commit_all`]), after everything else in it:
+//! none of it was answered yet, so nobody can tell, and commits stay in the order in which they came.
+//!
 //! While the disk flushes one group, the next one gathers, so the busier the server, the larger the groups. Answers
 //! and events leave in the order of the log.
 
@@ -12,17 +15,21 @@ use tokio::sync::{mpsc, oneshot};
 use crate::error::{Result, ServerError};
 use crate::metadata::Metadata;
 use crate::services::batch;
+use crate::services::sync_service::{self, CommitRequest, Committed};
 
 /// How many requests wait at most; more make their senders wait.
-const QUEUE_MAX: usize = 1024;
+const QUEUE_MAX: usize = 2048;
 
 /// How many requests share a transaction at most.
-const GROUP_MAX: usize = 256;
+const GROUP_MAX: usize = 1024;
 
-/// A request in the queue: its work, and what to do with the outcome once it is durable.
-struct Job {
-    work: batch::Work<'static, ()>,
-    finish: Box<dyn FnOnce(Result<()>) + Send>,
+/// What to do with an outcome once it is durable.
+type Finish<T> = Box<dyn FnOnce(Result<T>) + Send>;
+
+/// A request in the queue.
+enum Job {
+    Commit(Box<CommitRequest>, Finish<Committed>),
+    Other(batch::Work<'static, ()>, Finish<()>),
 }
 
 /// The queue of the writing thread; cheap to clone. The thread ends when the last clone is dropped.
@@ -33,7 +40,10 @@ pub struct Writer {
 
 impl std::fmt::Debug for Job {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.write_str("Job")
+        formatter.write_str(match self {
+            Self::Commit(..) => "Commit",
+            Self::Other(..) => "Other",
+        })
     }
 }
 
@@ -42,7 +52,7 @@ impl Writer {
     ///
     /// # Errors
     /// [`ServerError::Unavailable`] where the system gives no thread.
-    pub fn start(mut metadata: impl Metadata + 'static) -> Result<(Self, JoinHandle<()>)> {
+    pub fn start(mut metadata: Box<dyn Metadata>) -> Result<(Self, JoinHandle<()>)> {
         let (queue, mut jobs) = mpsc::channel(QUEUE_MAX);
         let run = move || {
             while let Some(first) = jobs.blocking_recv() {
@@ -52,7 +62,7 @@ impl Writer {
                 {
                     group.push(job);
                 }
-                write(&mut metadata, group);
+                write(&mut *metadata, group);
             }
             if let Err(error) = metadata.flush() {
                 tracing::warn!(%error, "the database could not be tidied up; it is safe nevertheless");
@@ -70,7 +80,7 @@ impl Writer {
     /// Those of `work`, and of the transaction.
     pub async fn write<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&mut dyn Metadata) -> Result<T> + Send + 'static,
+        work: impl FnMut(&mut dyn Metadata) -> Result<T> + Send + 'static,
     ) -> Result<T> {
         let (answer, answered) = oneshot::channel();
         let answer = |outcome| drop(answer.send(outcome));
@@ -85,31 +95,64 @@ impl Writer {
     /// [`ServerError::Unavailable`] where the thread has ended.
     pub async fn submit<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&mut dyn Metadata) -> Result<T> + Send + 'static,
+        mut work: impl FnMut(&mut dyn Metadata) -> Result<T> + Send + 'static,
         finish: impl FnOnce(Result<T>) + Send + 'static,
     ) -> Result<()> {
         let slot = Arc::new(Mutex::new(None));
         let filled = Arc::clone(&slot);
-        let job = Job {
-            work: Box::new(move |metadata| {
-                *slot.lock() = Some(work(metadata)?);
-                Ok(())
-            }),
-            finish: Box::new(move |outcome| {
-                let value = filled.lock().take();
-                let lost = ServerError::Unavailable { reason: "lost an answer" };
-                finish(outcome.and_then(|()| value.ok_or(lost)));
-            }),
+        let work = move |metadata: &mut dyn Metadata| {
+            *slot.lock() = Some(work(metadata)?);
+            Ok(())
         };
+        let finish = move |outcome: Result<()>| {
+            let value = filled.lock().take();
+            let lost = ServerError::Unavailable { reason: "lost an answer" };
+            finish(outcome.and_then(|()| value.ok_or(lost)));
+        };
+        self.send(Job::Other(Box::new(work), Box::new(finish))).await
+    }
+
+    /// Puts a commit into the queue, as [`Self::submit`] does with other work.
+    ///
+    /// # Errors
+    /// [`ServerError::Unavailable`] where the thread has ended.
+    pub async fn submit_commit(
+        &self,
+        request: CommitRequest,
+        finish: impl FnOnce(Result<Committed>) + Send + 'static,
+    ) -> Result<()> {
+        self.send(Job::Commit(Box::new(request), Box::new(finish))).await
+    }
+
+    async fn send(&self, job: Job) -> Result<()> {
         let stopping = ServerError::Unavailable { reason: "is stopping" };
         self.queue.send(job).await.map_err(|_| stopping)
     }
 }
 
 fn write(metadata: &mut dyn Metadata, group: Vec<Job>) {
-    let (works, finishes): (Vec<_>, Vec<_>) =
-        group.into_iter().map(|job| (job.work, job.finish)).unzip();
-    let outcomes = batch::run(metadata, works);
+    let (mut commits, mut works) = ((Vec::new(), Vec::new()), (Vec::new(), Vec::new()));
+    for job in group {
+        match job {
+            Job::Commit(request, finish) => {
+                commits.0.push(*request);
+                commits.1.push(finish);
+            }
+            Job::Other(work, finish) => {
+                works.0.push(work);
+                works.1.push(finish);
+            }
+        }
+    }
+    if !works.0.is_empty() {
+        finish_all(works.1, batch::run(metadata, works.0));
+    }
+    if !commits.0.is_empty() {
+        finish_all(commits.1, sync_service::commit_all(metadata, commits.0));
+    }
+}
+
+fn finish_all<T>(finishes: Vec<Finish<T>>, outcomes: Vec<Result<T>>) {
     for (finish, outcome) in finishes.into_iter().zip(outcomes) {
         finish(outcome);
     }

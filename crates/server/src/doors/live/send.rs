@@ -26,6 +26,7 @@ pub(super) async fn run(
     let mut ping = tokio::time::interval(PING_INTERVAL);
     ping.set_missed_tick_behavior(MissedTickBehavior::Delay);
     ping.reset();
+    let mut signs = session.connection.signs_of_life();
     let close = loop {
         let sent = tokio::select! {
             biased;
@@ -35,6 +36,11 @@ pub(super) async fn run(
             }
             _ = ping.tick() => {
                 check_device(&session).await;
+                let before = std::mem::replace(&mut signs, session.connection.signs_of_life());
+                if before != signs {
+                    // Who has said something needs no question.
+                    continue;
+                }
                 timeout(SEND_TIMEOUT, sink.send(Message::Ping(Bytes::new()))).await
             }
         };

@@ -1,17 +1,17 @@
 //! Rows of workspaces, entries, versions and checkpoints.
 
-use model::{DeviceId, EntryHash, Head, NodeId, OpId, WorkspaceId};
+use model::{EntryHash, Head, WorkspaceId};
 use rusqlite::{Row, params};
 
 use super::{Sqlite, bytes, failed, signed, unsigned};
 use crate::metadata::{
-    AccountId, EntryRow, LogTables, MetadataError, Result, WorkspaceNumber, WorkspaceRecord,
+    AccountId, LogTables, MetadataError, Result, WorkspaceNumber, WorkspaceRecord,
 };
 
-const WORKSPACE: &str =
+pub(super) const WORKSPACE: &str =
     "SELECT number, id, owner, name, head_seq, head_hash, used_bytes FROM workspaces";
 
-fn workspace(row: &Row<'_>) -> rusqlite::Result<WorkspaceRecord> {
+pub(super) fn workspace(row: &Row<'_>) -> rusqlite::Result<WorkspaceRecord> {
     Ok(WorkspaceRecord {
         number: WorkspaceNumber(row.get(0)?),
         id: WorkspaceId::from_bytes(bytes(row, 1)?),
@@ -72,20 +72,6 @@ impl LogTables for Sqlite {
         })
     }
 
-    fn entry_of_operation(
-        &self,
-        workspace: WorkspaceNumber,
-        device: DeviceId,
-        op_id: OpId,
-    ) -> Result<Option<(Head, Vec<u8>)>> {
-        let sql = "SELECT seq, hash, bytes FROM entries
-                   WHERE workspace = ?1 AND device = ?2 AND op_id = ?3";
-        self.first(sql, params![workspace.0, device.as_bytes(), op_id.as_bytes()], |row| {
-            let hash = EntryHash::from_bytes(bytes(row, 1)?);
-            Ok((Head { seq: unsigned(row, 0)?, hash }, row.get(2)?))
-        })
-    }
-
     fn entries(
         &self,
         workspace: WorkspaceNumber,
@@ -108,37 +94,6 @@ impl LogTables for Sqlite {
             Ok(entries)
         };
         read().map_err(|error| failed(sql, &error))
-    }
-
-    fn append_entry(&mut self, workspace: WorkspaceNumber, entry: &EntryRow<'_>) -> Result<()> {
-        let (seq, hash) = (signed(entry.head.seq), entry.head.hash);
-        let sql = "INSERT INTO entries (workspace, seq, op_id, device, hash, bytes)
-                   VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
-        let (op_id, device) = (entry.op_id.as_bytes(), entry.device.as_bytes());
-        self.execute(sql, params![workspace.0, seq, op_id, device, hash.as_bytes(), entry.bytes])?;
-        let sql = "UPDATE workspaces
-                   SET head_seq = ?2, head_hash = ?3, used_bytes = used_bytes + ?4
-                   WHERE number = ?1";
-        let length = signed(entry.bytes.len() as u64);
-        self.execute(sql, params![workspace.0, seq, hash.as_bytes(), length]).map(drop)
-    }
-
-    fn node_version(&self, workspace: WorkspaceNumber, node: &NodeId) -> Result<u64> {
-        let sql = "SELECT version FROM node_versions WHERE workspace = ?1 AND node = ?2";
-        let version =
-            self.first(sql, params![workspace.0, node.as_bytes()], |row| unsigned(row, 0))?;
-        Ok(version.unwrap_or(0))
-    }
-
-    fn set_node_version(
-        &mut self,
-        workspace: WorkspaceNumber,
-        node: &NodeId,
-        version: u64,
-    ) -> Result<()> {
-        let sql = "INSERT INTO node_versions (workspace, node, version) VALUES (?1, ?2, ?3)
-                   ON CONFLICT (workspace, node) DO UPDATE SET version = excluded.version";
-        self.execute(sql, params![workspace.0, node.as_bytes(), signed(version)]).map(drop)
     }
 
     fn checkpoint(&self, workspace: WorkspaceNumber) -> Result<Option<(u64, Vec<u8>)>> {

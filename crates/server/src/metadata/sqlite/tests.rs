@@ -1,8 +1,10 @@
 use std::path::Path;
+use std::sync::Arc;
 
 use model::{DeviceId, Head, WorkspaceId};
 
 use super::*;
+use crate::metadata::conformance::{self, Damage, Database};
 use crate::metadata::{AccountTables, DeviceRecord, LogTables, ObjectTables};
 
 fn with_workspace() -> (Sqlite, crate::metadata::WorkspaceNumber) {
@@ -159,4 +161,46 @@ fn full_disk_answers_everybody_and_leaves_nothing_half_done() {
     pages(&database, 100_000);
     let outcomes = batch::run(&mut database, vec![insert("packs/3"), fill()]);
     assert!(outcomes.iter().all(Result::is_ok), "{outcomes:?}");
+}
+
+/// A database in a file of its own.
+#[derive(Debug)]
+struct InFile(tempfile::TempDir);
+
+impl InFile {
+    fn path(&self) -> std::path::PathBuf {
+        self.0.path().join("metadata.sqlite")
+    }
+}
+
+impl Database for InFile {
+    fn open(&self) -> Box<dyn Metadata> {
+        Box::new(Sqlite::open(&self.path()).unwrap())
+    }
+
+    fn damage(&self, damage: Damage) {
+        let sql = match damage {
+            Damage::Entries { seq } => {
+                format!("UPDATE entries SET bytes = x'ff00' WHERE seq = {seq}")
+            }
+            Damage::Head { workspace } => {
+                format!("UPDATE workspaces SET head_hash = x'00' WHERE name = '{workspace}'")
+            }
+        };
+        Connection::open(self.path()).unwrap().execute_batch(&sql).unwrap();
+    }
+
+    fn cut_connections(&self) -> bool {
+        // There are none: the database is a part of this process.
+        false
+    }
+}
+
+#[test]
+fn sqlite_tells_every_story() {
+    for story in conformance::stories() {
+        println!("{story:?}");
+        let database: Arc<dyn Database> = Arc::new(InFile(tempfile::tempdir().unwrap()));
+        (story.tell)(&database);
+    }
 }

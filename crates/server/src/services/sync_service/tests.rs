@@ -1,11 +1,15 @@
 use model::testing::{commit as commit_with, node, put};
 use model::wire::RefusalKind;
-use model::{DeviceId, Mode, OpId, PackId, PackRef, PageId, Timestamp};
+use model::{DeviceId, Mode, NodeId, OpId, PackId, PackRef, PageId, Timestamp};
+
+use storage::ObjectKey;
 
 use super::*;
 use crate::auth::NO_PASSWORD;
+use crate::metadata::WorkspaceNumber;
+use crate::metadata::commits::Wanted;
 use crate::metadata::sqlite::Sqlite;
-use crate::services::accounts;
+use crate::services::{accounts, objects};
 use crate::testing::Counter;
 
 struct World {
@@ -60,6 +64,12 @@ impl World {
     }
 }
 
+fn version(service: &SyncService, workspace: WorkspaceId, n: u8) -> u64 {
+    let number = service.metadata().workspace(workspace).unwrap().unwrap().number;
+    let wanted = Wanted { versions: vec![(number, node(n))], ..Wanted::default() };
+    service.metadata().find(&wanted).unwrap().versions[&(number, node(n))]
+}
+
 fn kind(outcome: &Result<Committed>) -> Option<RefusalKind> {
     outcome.as_ref().err().map(ServerError::kind)
 }
@@ -93,8 +103,7 @@ fn of_many_commits_on_one_base_exactly_one_is_accepted() {
         })
         .collect();
     assert!(world.service.commit_batch(batch).iter().all(Result::is_ok));
-    let workspace = world.service.metadata().workspace(world.workspace).unwrap().unwrap();
-    assert_eq!(world.service.metadata().node_version(workspace.number, &node(1)).unwrap(), 1);
+    assert_eq!(version(&world.service, world.workspace, 1), 1);
     assert_eq!(world.entries().len(), 20, "rejected changes stand in the log, too");
 }
 
@@ -357,7 +366,91 @@ fn commits_of_many_threads_on_one_base_stand_in_one_order() {
     });
     assert_eq!(last.seq, 40);
     for n in 1..=10 {
-        let version = service.metadata().node_version(WorkspaceNumber(1), &node(n)).unwrap();
+        let version = version(&service, workspace, n);
         assert_eq!(version, 1, "exactly one of four commits on one base is accepted");
+    }
+}
+
+/// Proposals of two devices: new files, edits on right and wrong bases, fences, repetitions, and much that is refused.
+fn mixed_proposals(world: &World) -> Vec<CommitRequest> {
+    let change = |op: u8| match op % 7 {
+        0 => vec![put(op, 0, "new"), put(op, 1, "edited at once")],
+        1 => vec![put(1, u64::from(op / 7), "edited by turns")],
+        2 => vec![model::Change { node: NodeId::FENCE, ..put(0, 0, "fence") }],
+        _ => vec![put(op % 5, u64::from(op % 3), "on some base")],
+    };
+    let mut requests = Vec::new();
+    for op in 1..=60 {
+        let device = usize::from(op % 3 == 0);
+        let mut commit = world.commit(device, op, change(op));
+        match op % 11 {
+            4 => commit.packs = vec![PackRef { id: PackId::from_bytes([9; 32]), length: 5 }],
+            5 => commit.seen = Head { seq: 3, hash: EntryHash::from_bytes([3; 32]) },
+            6 => commit.seen = world.genesis.head(),
+            7 => commit.device = world.callers[1 - device].device,
+            _ => {}
+        }
+        requests.push(world.request(device, &commit));
+        if op % 8 == 0 {
+            requests.push(world.request(device, &commit));
+        }
+        if op % 9 == 0 {
+            let other = Commit { changes: vec![put(9, 9, "reused")], ..commit };
+            requests.push(world.request(device, &other));
+        }
+        requests.push(world.request(2, &world.commit(2, op, vec![])));
+    }
+    requests
+}
+
+#[test]
+fn groups_of_any_size_lead_to_the_log_of_commits_one_by_one() {
+    let outcomes = |size: usize| {
+        let mut world = world();
+        let account = world.callers[0].account;
+        // So that the last ones do not fit any more.
+        world.service.metadata_mut().update_quota(account, Some(6_000)).unwrap();
+        let requests = mixed_proposals(&world);
+        let mut told = Vec::new();
+        for group in requests.chunks(size) {
+            let outcomes = world.service.commit_batch(group.to_vec());
+            told.extend(outcomes.into_iter().map(|outcome| match outcome {
+                Ok(Committed { head, appended }) => Ok((head, appended)),
+                Err(error) => Err(error.to_string()),
+            }));
+        }
+        let used = world.service.metadata().used_bytes(account).unwrap();
+        (told, used, world.entries())
+    };
+    let alone = outcomes(1);
+    let kinds = |told: &[Result<_, String>]| told.iter().filter(|outcome| outcome.is_ok()).count();
+    assert!(kinds(&alone.0) > 20 && alone.0.len() - kinds(&alone.0) > 60, "{alone:?}");
+    assert!(alone.0.iter().any(|outcome| matches!(outcome, Err(text) if text.contains("quota"))));
+    for size in [2, 3, 7, 50, 1000] {
+        assert!(outcomes(size) == alone, "groups of {size}");
+    }
+}
+
+#[test]
+fn no_commit_is_longer_than_its_bound_not_even_a_sealed_one() {
+    let long = vec![7; 300];
+    let changes = vec![put(255, u64::MAX, "name"); 3];
+    let plain = Commit {
+        device_name: "x".repeat(DEVICE_NAME_LENGTH_MAX),
+        inline_packs: vec![long.clone()],
+        ..commit_with(1, changes)
+    };
+    let seal = model::commit::CommitSeal {
+        epoch: u32::MAX,
+        salt: [1; 32],
+        device_key: [2; 32],
+        certificate: [3; 64],
+        header: long,
+        signature: [4; 64],
+    };
+    let sealed = Commit { seal: Some(Box::new(seal)), device_name: String::new(), ..plain.clone() };
+    for commit in [plain, sealed] {
+        let length = encode_message(&commit).len();
+        assert!(length <= length_bound(&commit), "{length} and {}", length_bound(&commit));
     }
 }

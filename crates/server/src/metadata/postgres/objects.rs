@@ -1,0 +1,55 @@
+//! Rows of objects.
+
+use super::{Postgres, is_storable, read_all, signed, unsigned};
+use crate::metadata::{LogTables, ObjectTables, Result, WorkspaceNumber};
+
+/// Greater than every byte of an object key, which is ASCII.
+const AFTER_EVERY_KEY: char = '\u{7f}';
+
+impl ObjectTables for Postgres {
+    fn object_length(&self, workspace: WorkspaceNumber, key: &str) -> Result<Option<u64>> {
+        let sql = "SELECT length FROM objects WHERE workspace = $1 AND key = $2";
+        self.first(sql, &[&workspace.0, &key], |row| unsigned(row, 0))
+    }
+
+    fn objects(
+        &self,
+        workspace: WorkspaceNumber,
+        prefix: &str,
+        start_after: &str,
+        limit: usize,
+    ) -> Result<Vec<(String, u64)>> {
+        if !is_storable(prefix) || !is_storable(start_after) {
+            return Ok(Vec::new());
+        }
+        let sql = "SELECT key, length FROM objects
+                   WHERE workspace = $1 AND key >= $2 AND key > $3 AND key < $4
+                   ORDER BY key LIMIT $5";
+        let end = format!("{prefix}{AFTER_EVERY_KEY}");
+        let limit = signed(limit as u64);
+        let values: super::Parameters<'_> = &[&workspace.0, &prefix, &start_after, &end, &limit];
+        self.all(sql, values, |row| Ok((row.try_get(0)?, unsigned(row, 1)?)))
+    }
+
+    fn has_objects(&self) -> Result<bool> {
+        Ok(!self.ask("SELECT 1 FROM objects LIMIT 1", &[])?.is_empty())
+    }
+
+    fn insert_object(&mut self, workspace: WorkspaceNumber, key: &str, length: u64) -> Result<()> {
+        let sql = "INSERT INTO objects (workspace, key, length) VALUES ($1, $2, $3)
+                   ON CONFLICT (workspace, key) DO NOTHING";
+        if self.execute(sql, &[&workspace.0, &key, &signed(length)])? > 0 {
+            self.add_used_bytes(workspace, signed(length))?;
+        }
+        Ok(())
+    }
+
+    fn delete_object(&mut self, workspace: WorkspaceNumber, key: &str) -> Result<()> {
+        let sql = "DELETE FROM objects WHERE workspace = $1 AND key = $2 RETURNING length";
+        let rows = self.write(sql, &[&workspace.0, &key])?;
+        for length in read_all(sql, &rows, |row| unsigned(row, 0))? {
+            self.add_used_bytes(workspace, -signed(length))?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,89 @@
+//! The stories that every database tells, by PostgreSQL.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use server::metadata::conformance::{self, Database};
+use server::metadata::postgres::Postgres;
+use server::metadata::postgres::testing::ThrowAway;
+use server::metadata::{Metadata, MetadataError};
+use server::services::sync_service::commit_all;
+
+use crate::bad_days::{assert_complete, furnish, request};
+use crate::place::Place;
+
+#[test]
+fn postgresql_tells_every_story() {
+    let place = Place::take();
+    for story in conformance::stories() {
+        println!("{story:?}");
+        let database: Arc<dyn Database> = ThrowAway::create(&place.config()).unwrap();
+        (story.tell)(&database);
+    }
+}
+
+#[test]
+fn databases_of_others_and_of_newer_versions_are_refused_and_left_as_they_are() {
+    let place = Place::take();
+    let database = ThrowAway::create(&place.config()).unwrap();
+    database.run("CREATE TABLE photos (id INTEGER)").unwrap();
+    let refused = Postgres::open(database.config());
+    assert!(matches!(refused, Err(MetadataError::NotOurs { .. })), "{refused:?}");
+    database.run("DROP TABLE photos").unwrap();
+    let mut opened = Postgres::open(database.config()).unwrap();
+    opened.check().unwrap();
+    database.run("UPDATE syncline_schema SET version = 999").unwrap();
+    let refused = Postgres::open(database.config());
+    assert!(matches!(refused, Err(MetadataError::NewerSchema { version: 999 })), "{refused:?}");
+    database.run("UPDATE syncline_schema SET version = 1").unwrap();
+    assert_eq!(
+        Postgres::open(database.config()).unwrap().snapshot().unwrap(),
+        opened.snapshot().unwrap()
+    );
+}
+
+/// The time of a group is that of its answers where the database is far away.
+#[test]
+fn a_group_waits_for_as_many_answers_however_large_it_is() {
+    let place = Place::take();
+    let database = ThrowAway::create(&place.config()).unwrap();
+    let mut metadata = Postgres::open(database.config()).unwrap();
+    let (caller, genesis) = furnish(&mut metadata);
+    let mut commit = |numbers: Range<u32>| {
+        let before = metadata.answers();
+        let group = numbers.map(|n| request(caller, &genesis, n)).collect();
+        assert!(commit_all(&mut metadata, group).iter().all(Result::is_ok));
+        metadata.answers() - before
+    };
+    // The first one also prepares the statements.
+    commit(0..2);
+    let (small, large) = (commit(2..4), commit(4..1000));
+    assert_eq!(small, large);
+    assert!(small <= 8, "{small}");
+    assert_complete(&metadata, caller, &genesis, 1000);
+}
+
+#[test]
+fn servers_that_start_at_the_same_moment_make_the_tables_once() {
+    let place = Place::take();
+    let database = ThrowAway::create(&place.config()).unwrap();
+    std::thread::scope(|scope| {
+        for _ in 0..6 {
+            scope.spawn(|| Postgres::open(database.config()).unwrap().check().unwrap());
+        }
+    });
+}
+
+#[test]
+fn a_wrong_password_and_a_missing_database_are_errors_with_a_reason() {
+    let place = Place::take();
+    let mut config = place.config();
+    config.password("another");
+    let refused = Postgres::open(&config).unwrap_err();
+    assert!(refused.to_string().contains("password"), "{refused}");
+    assert!(!refused.to_string().contains("another"), "{refused}");
+    let mut config = place.config();
+    config.dbname("nowhere");
+    let refused = Postgres::open(&config).unwrap_err();
+    assert!(refused.to_string().contains("nowhere"), "{refused}");
+}
