@@ -17,6 +17,7 @@ mod report;
 mod rescan;
 pub mod sample;
 mod sequence;
+mod server;
 
 use std::path::PathBuf;
 
@@ -36,6 +37,8 @@ usage: cargo xtask bench <what> [options]
   rescan       --files N (1000000)
   idle         --seconds N (30)
   metasync     --only agreement|folders --seeds N --svg DIR (virtual time; of the rest only --out)
+  server       --only rates,saturation,push,pause,kill,idle  --seed N --seconds N (20)
+               --devices N (1000) --rates N,... --idle N,...   --fs disk (usual) or tmpfs; no --runs
 
   for all:     --quick                 small inputs, to try the harness
                --fs tmpfs|disk|both    where everything lies
@@ -108,6 +111,7 @@ pub fn run(mut arguments: Arguments) -> Result<()> {
         "rescan" => rescan::run,
         "idle" => idle::run,
         "metasync" => metasync::run,
+        "server" => server::run,
         "help" | "--help" | "-h" => {
             println!("{USAGE}");
             return Ok(());

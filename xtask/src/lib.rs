@@ -46,6 +46,7 @@ usage: cargo xtask <task>
   bench many-small    100,000 files of 4 KB through the server
   bench rescan        a sync that has nothing to do in a tree of 1,000,000 files
   bench idle          a watch with the source tree loaded and nothing to do
+  bench server        thousands of devices against a server: commits a second, push, idle, bad moments
   services start      real servers on loopback for the tests of the stores  (test, stop, status, env)
   crash [--kills N]   two devices and a server under kill -9, then every promise is checked";
 

@@ -8,8 +8,8 @@ use testkit::clouds::agreement::{Cost, all_at_once, another_device, same_device_
 use testkit::clouds::older::{by_disk_paxos, by_ppaxos};
 use testkit::clouds::services::{Region, Service, table_4};
 
-use crate::output::{Output, median, say, spread};
-use crate::plot::{Plot, Series};
+use lab::output::{Output, median, say, spread};
+use lab::plot::{Plot, Series};
 
 /// How many devices compete at most (MetaSync's Figure 8).
 const PROPOSERS_MAX: u8 = 5;

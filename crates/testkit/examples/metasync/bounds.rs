@@ -1,8 +1,8 @@
 //! What Table 7 could be at best: lines that are never idle, and no more round trips than the agreement takes.
 //!
 //! * A store moves packs or blocks of one size at its rate, or at what its connections get through, each waiting for a latency.
-//! * A send looks at the log once, moves as many pieces of everything as must be durable, each to another store, and commits: as the
-//!   first device of a log, at all stores but one of an even number. Copies may go to any store, as substitutes relieve slow
+//! * A send looks at the log once, moves at the same time as many pieces of everything as must be durable, each to another store, and then
+//!   commits: as the first device of a log, at all stores but one of an even number. Copies may go to any store, as substitutes relieve slow
 //!   homes; each store takes one of an object at most. Where every store is a home, there are no substitutes, and it is the same.
 //! * A receive hears of the entry from the store that answers first. Then it asks a majority whether there is another, and at the same
 //!   time moves every pack once, from whichever stores have it when the commit is made.
@@ -15,7 +15,7 @@ use model::pool::Redundancy;
 use testkit::clouds::services::{Direction, Service};
 
 use crate::folders::{Setting, settings};
-use crate::output::Output;
+use lab::output::Output;
 
 /// The folders of Table 7, and how many bytes their packs have, as measured.
 const STORED: [(&str, f64); 3] =
@@ -95,7 +95,7 @@ fn least_send((_, services, redundancy): &Setting, bytes: f64) -> f64 {
     let fast_quorum = if count == 1 { 1 } else { 2 * count + 1 - 2 * (count / 2 + 1) };
     let look = answered(services, count / 2 + 1, |service| service.down);
     let commit = answered(services, fast_quorum.min(count), |service| service.up);
-    look + moved.max(first[enough - 1]) + commit
+    look.max(moved).max(first[enough - 1]) + commit
 }
 
 /// Returns the least time at which something is reached that is reached ever after.

@@ -9,8 +9,8 @@ use testkit::clouds::folders::{clone_at_rest, send_and_receive};
 use testkit::clouds::services::{Region, Service, figure_10, table_4};
 use testkit::clouds::workloads::{Workload, paper_folder, photos, source_tree};
 
-use crate::output::{Output, median, say};
-use crate::plot::{Plot, Series};
+use lab::output::{Output, median, say};
+use lab::plot::{Plot, Series};
 
 /// What is measured over: a name, the services, how objects are kept.
 pub(crate) type Setting = (String, Vec<Service>, Redundancy);

@@ -6,13 +6,11 @@
 use std::error::Error;
 use std::path::PathBuf;
 
-use output::{Output, say};
+use lab::output::{Output, say};
 
 mod agreement;
 mod bounds;
 mod folders;
-mod output;
-mod plot;
 mod trace;
 
 /// How many seeds each figure is the median of: agreement, and folders.

@@ -12,8 +12,8 @@ use testkit::clouds::services::Service;
 use testkit::clouds::workloads::photos;
 
 use crate::folders::{Setting, clone_settings, settings, workload};
-use crate::output::{Output, say};
-use crate::plot::{COLOURS, escape, label};
+use lab::output::{Output, say};
+use lab::plot::{COLOURS, escape, label};
 
 /// How wide a drawing is, where its bars begin, and how high one of them is, in pixels.
 const WIDTH: f64 = 1500.0;

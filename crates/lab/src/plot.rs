@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+mod magnitudes;
+
 const WIDTH: f64 = 760.0;
 const HEIGHT: f64 = 420.0;
 const LEFT: f64 = 64.0;
@@ -9,47 +11,50 @@ const RIGHT: f64 = 210.0;
 const TOP: f64 = 44.0;
 const BOTTOM: f64 = 56.0;
 
+/// A series of more points has small marks.
+const MARKED_MAX: usize = 40;
+
 /// Colours that people who see fewer colours can tell apart (Okabe and Ito).
-pub(crate) const COLOURS: [&str; 7] =
+pub const COLOURS: [&str; 7] =
     ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000"];
 
 /// What is drawn for one name of the legend.
-pub(crate) struct Series {
+pub struct Series {
     /// The name.
-    pub(crate) name: String,
+    pub name: String,
     /// Values by place; places without a value are left out.
-    pub(crate) points: Vec<(f64, f64)>,
+    pub points: Vec<(f64, f64)>,
     /// Whether it is of the paper, and drawn hollow.
-    pub(crate) is_published: bool,
+    pub is_published: bool,
 }
 
 impl Series {
     /// Makes a series of our own.
-    pub(crate) fn ours(name: impl Into<String>, points: Vec<(f64, f64)>) -> Self {
+    pub fn ours(name: impl Into<String>, points: Vec<(f64, f64)>) -> Self {
         Self { name: name.into(), points, is_published: false }
     }
 
     /// Makes a series of the paper.
-    pub(crate) fn published(name: impl Into<String>, points: Vec<(f64, f64)>) -> Self {
+    pub fn published(name: impl Into<String>, points: Vec<(f64, f64)>) -> Self {
         Self { name: name.into(), points, is_published: true }
     }
 }
 
 /// A drawing.
-pub(crate) struct Plot {
+pub struct Plot {
     /// What stands above it.
-    pub(crate) title: String,
+    pub title: String,
     /// What the horizontal axis counts.
-    pub(crate) across: String,
+    pub across: String,
     /// What the vertical axis counts.
-    pub(crate) up: String,
+    pub up: String,
     /// What is drawn.
-    pub(crate) series: Vec<Series>,
+    pub series: Vec<Series>,
 }
 
 impl Plot {
     /// Draws each series as a line over numbers.
-    pub(crate) fn lines(&self) -> String {
+    pub fn lines(&self) -> String {
         let places = self.series.iter().flat_map(|series| &series.points).map(|point| point.0);
         let (low, high) = places
             .fold((f64::MAX, f64::MIN), |(low, high), place| (low.min(place), high.max(place)));
@@ -62,31 +67,15 @@ impl Plot {
             place += (width / 10.0).ceil();
         }
         for (number, series) in self.series.iter().enumerate() {
-            let colour = COLOURS[number % COLOURS.len()];
             let points: Vec<_> =
                 series.points.iter().map(|(place, value)| (x(*place), self.y(*value))).collect();
-            let path: Vec<_> = points.iter().map(|(x, y)| format!("{x:.1},{y:.1}")).collect();
-            let dashes = if series.is_published { " stroke-dasharray=\"5 4\"" } else { "" };
-            // Writing to a String cannot fail.
-            let _ok = writeln!(
-                text,
-                "<polyline points=\"{}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"2\"{dashes}/>",
-                path.join(" ")
-            );
-            let fill = if series.is_published { "white" } else { colour };
-            for (x, y) in points {
-                let _ok = writeln!(
-                    text,
-                    "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"4\" fill=\"{fill}\" stroke=\"{colour}\" \
-                     stroke-width=\"2\"/>"
-                );
-            }
+            text.push_str(&series.line(number, &points));
         }
         text + "</svg>\n"
     }
 
     /// Draws series side by side over named groups; a point's place is the number of its group.
-    pub(crate) fn bars(&self, groups: &[String]) -> String {
+    pub fn bars(&self, groups: &[String]) -> String {
         let mut text = self.frame();
         let group_width = (WIDTH - LEFT - RIGHT) / groups.len().max(1) as f64;
         let bar_width = group_width * 0.8 / self.series.len().max(1) as f64;
@@ -129,6 +118,18 @@ impl Plot {
 
     /// Draws everything but the series.
     fn frame(&self) -> String {
+        let mut text = self.head();
+        let (top, step) = self.scale();
+        for number in 0..=(top / step).round() as u32 {
+            let value = f64::from(number) * step;
+            let decimals = if step < 1.0 { (-step.log10()).ceil() as usize } else { 0 };
+            level(&mut text, self.y(value), &format!("{value:.decimals$}"));
+        }
+        text + &self.legend()
+    }
+
+    /// Draws the paper and the title.
+    fn head(&self) -> String {
         let mut text = format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" \
              font-family=\"sans-serif\" font-size=\"12\">\n\
@@ -139,18 +140,13 @@ impl Plot {
             "<text x=\"{LEFT}\" y=\"24\" font-size=\"15\">{}</text>",
             escape(&self.title)
         );
-        let (top, step) = self.scale();
+        text
+    }
+
+    /// Names the axes and the series.
+    fn legend(&self) -> String {
+        let mut text = String::new();
         let right = WIDTH - RIGHT;
-        for number in 0..=(top / step).round() as u32 {
-            let value = f64::from(number) * step;
-            let y = self.y(value);
-            let _ok = writeln!(
-                text,
-                "<line x1=\"{LEFT}\" y1=\"{y:.1}\" x2=\"{right}\" y2=\"{y:.1}\" stroke=\"#cccccc\"/>"
-            );
-            let decimals = if step < 1.0 { (-step.log10()).ceil() as usize } else { 0 };
-            label(&mut text, LEFT - 6.0, y + 4.0, "end", &format!("{value:.decimals$}"));
-        }
         label(&mut text, (LEFT + right) / 2.0, HEIGHT - 12.0, "middle", &self.across);
         let middle = (TOP + HEIGHT - BOTTOM) / 2.0;
         let _ok = writeln!(
@@ -175,14 +171,51 @@ impl Plot {
     }
 }
 
+impl Series {
+    /// Draws a line with a mark at each point.
+    fn line(&self, number: usize, points: &[(f64, f64)]) -> String {
+        let mut text = String::new();
+        let colour = COLOURS[number % COLOURS.len()];
+        let path: Vec<_> = points.iter().map(|(x, y)| format!("{x:.1},{y:.1}")).collect();
+        let dashes = if self.is_published { " stroke-dasharray=\"5 4\"" } else { "" };
+        // Writing to a String cannot fail.
+        let _ok = writeln!(
+            text,
+            "<polyline points=\"{}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"2\"{dashes}/>",
+            path.join(" ")
+        );
+        let fill = if self.is_published { "white" } else { colour };
+        // Many points make a line by themselves.
+        let radius = if points.len() > MARKED_MAX { 1.5 } else { 4.0 };
+        for (x, y) in points {
+            let _ok = writeln!(
+                text,
+                "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{radius}\" fill=\"{fill}\" stroke=\"{colour}\" \
+                 stroke-width=\"2\"/>"
+            );
+        }
+        text
+    }
+}
+
+/// Draws a level of the vertical axis.
+fn level(text: &mut String, y: f64, words: &str) {
+    let right = WIDTH - RIGHT;
+    let _ok = writeln!(
+        text,
+        "<line x1=\"{LEFT}\" y1=\"{y:.1}\" x2=\"{right}\" y2=\"{y:.1}\" stroke=\"#cccccc\"/>"
+    );
+    label(text, LEFT - 6.0, y + 4.0, "end", words);
+}
+
 /// Writes words at a place.
-pub(crate) fn label(text: &mut String, x: f64, y: f64, anchor: &str, words: &str) {
+pub fn label(text: &mut String, x: f64, y: f64, anchor: &str, words: &str) {
     let words = escape(words);
     let _ok =
         writeln!(text, "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\">{words}</text>");
 }
 
 /// Makes words safe inside SVG.
-pub(crate) fn escape(words: &str) -> String {
+pub fn escape(words: &str) -> String {
     words.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }

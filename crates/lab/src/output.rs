@@ -5,28 +5,28 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 /// Folders for results.
-pub(crate) struct Output {
+pub struct Output {
     /// For tables of raw figures.
-    pub(crate) csv: PathBuf,
+    pub csv: PathBuf,
     /// For drawings.
-    pub(crate) svg: PathBuf,
+    pub svg: PathBuf,
 }
 
 impl Output {
     /// Makes the folders.
-    pub(crate) fn new(csv: PathBuf, svg: PathBuf) -> io::Result<Self> {
+    pub fn new(csv: PathBuf, svg: PathBuf) -> io::Result<Self> {
         std::fs::create_dir_all(&csv)?;
         std::fs::create_dir_all(&svg)?;
         Ok(Self { csv, svg })
     }
 
     /// Writes raw figures.
-    pub(crate) fn write_csv(&self, name: &str, text: &str) -> io::Result<()> {
+    pub fn write_csv(&self, name: &str, text: &str) -> io::Result<()> {
         write(self.csv.join(format!("{name}.csv")), text)
     }
 
     /// Writes a drawing.
-    pub(crate) fn write_svg(&self, name: &str, text: &str) -> io::Result<()> {
+    pub fn write_svg(&self, name: &str, text: &str) -> io::Result<()> {
         write(self.svg.join(format!("{name}.svg")), text)
     }
 }
@@ -37,13 +37,13 @@ fn write(path: PathBuf, text: &str) -> io::Result<()> {
 }
 
 /// Says something to whoever looks on.
-pub(crate) fn say(line: &str) {
+pub fn say(line: &str) {
     // A closed pipe is no reason to stop.
     let _ = writeln!(io::stdout(), "{line}");
 }
 
 /// Returns the middle of some seconds.
-pub(crate) fn median(times: &[Duration]) -> f64 {
+pub fn median(times: &[Duration]) -> f64 {
     let mut seconds: Vec<f64> = times.iter().map(Duration::as_secs_f64).collect();
     seconds.sort_by(f64::total_cmp);
     match seconds.len() {
@@ -54,7 +54,7 @@ pub(crate) fn median(times: &[Duration]) -> f64 {
 }
 
 /// Returns the middle, the smallest and the largest, as text.
-pub(crate) fn spread(times: &[Duration]) -> String {
+pub fn spread(times: &[Duration]) -> String {
     let seconds = times.iter().map(Duration::as_secs_f64);
     let (low, high) = seconds.fold((f64::MAX, 0.0_f64), |(low, high), s| (low.min(s), high.max(s)));
     format!("{:.2} ({low:.2}-{high:.2})", median(times))

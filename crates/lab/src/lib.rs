@@ -1,0 +1,26 @@
+//! Puts load on a server as thousands of devices do, measures what they see, and judges whether what they were told is true.
+//!
+//! It knows the server from outside only: its doors, and what the kernel counts for its process. It does not know how the server
+//! works. Read in this order: [`mix`] and [`schedule`] (what is sent, and when), [`load`] (a run), `device` (one of
+//! thousands), [`history`] (the judge), [`figures`],
+//! [`cases`].
+
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+pub mod cases;
+pub mod figures;
+pub mod history;
+pub mod load;
+pub mod machine;
+pub mod mix;
+pub mod notes;
+pub mod output;
+pub mod plot;
+pub mod population;
+pub mod report;
+pub mod schedule;
+pub mod server_process;
+pub mod traffic;
+
+mod device;

@@ -1,0 +1,6 @@
+//! The lab against a real server in this process, over real sockets.
+
+#[path = "it/quick.rs"]
+mod quick;
+#[path = "it/support.rs"]
+mod support;
