@@ -377,7 +377,7 @@ impl Engine {
             self.push().await?;
             self.fetch_unless_known().await?;
             self.check_pool()?;
-            let (merged, proposed) = match self.upload.take_ahead() {
+            let (merged, proposed) = match self.upload.end_ahead() {
                 Some(ahead) => {
                     self.forget_moving()?;
                     (false, self.propose_groups(ahead).await?)
@@ -481,10 +481,12 @@ impl Engine {
 
     fn finish(&mut self) -> Result<SyncReport> {
         self.is_scanned = true;
-        if self.has_fetched {
-            self.note_fetched()?;
-        }
-        self.state.forget_fact(RUNNING)?;
+        self.in_transaction(|engine| {
+            if engine.has_fetched {
+                engine.note_fetched()?;
+            }
+            engine.state.forget_fact(RUNNING)
+        })?;
         let mut report = std::mem::take(&mut self.report);
         report.seq = self.head()?.seq;
         report.received_bytes += self.fetcher.fetched_bytes;

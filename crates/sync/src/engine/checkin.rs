@@ -73,7 +73,7 @@ impl Engine {
                 self.read_ahead(touched)?;
             }
             any |= self.propose(group).await?;
-            reading = self.upload.take_ahead().map(|ahead| ahead.reading).unwrap_or_default();
+            reading = self.upload.end_ahead().map(|ahead| ahead.reading).unwrap_or_default();
         }
         // What a file has left behind that could not be read to its end.
         self.upload.sending.end().await?;

@@ -48,8 +48,11 @@ impl Engine {
     /// Tells whether the log was looked at so lately that what is known of it, and of the stores, is as good as known now. Of a log
     /// that this device has never seen there is nothing to know.
     pub(super) fn has_looked_lately(&self) -> Result<bool> {
-        if self.send_ahead_within.is_zero() || self.head()?.seq == 0 {
-            return Ok(!self.send_ahead_within.is_zero());
+        if self.send_ahead_within.is_zero() {
+            return Ok(false);
+        }
+        if self.head()?.seq == 0 {
+            return Ok(true);
         }
         let Some(looked) = self.state.fact(LOOKED)? else { return Ok(false) };
         let Ok(looked) = looked.try_into().map(i64::from_le_bytes) else { return Ok(false) };
@@ -115,12 +118,12 @@ impl Engine {
                     Either::Right((pack, _)) => pack,
                 }
             };
-            self.take_ahead(pack)?;
+            self.take_pack_ahead(pack)?;
         }
     }
 
     /// Sends a pack that was read ahead. Where the store has refused one before it, all of it is left to its turn.
-    pub(super) fn take_ahead(&mut self, pack: Result<FinishedPack>) -> Result<()> {
+    pub(super) fn take_pack_ahead(&mut self, pack: Result<FinishedPack>) -> Result<()> {
         match pack {
             Ok(pack) => self.send_pack_ahead(pack),
             Err(_) => {
@@ -133,7 +136,7 @@ impl Engine {
     /// The log has something new: what was begun ahead ends before anybody else asks the stores for anything. Where this device has
     /// seen nothing of the log before, what it has may be there, and is forgotten.
     pub(super) async fn settle_ahead(&mut self, is_new: bool) -> Result<()> {
-        let Some(ahead) = self.upload.take_ahead() else { return Ok(()) };
+        let Some(ahead) = self.upload.end_ahead() else { return Ok(()) };
         if is_new || self.finish_ahead(ahead.reading).await.is_err() {
             self.forget_upload();
         }

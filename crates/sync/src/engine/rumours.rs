@@ -67,7 +67,7 @@ impl Engine {
             let entries = match news {
                 News::Heard(rumour) => rumour.map(|rumour| hearing.hear(rumour)),
                 News::Read(pack) => {
-                    self.take_ahead(pack)?;
+                    self.take_pack_ahead(pack)?;
                     None
                 }
             };

@@ -88,7 +88,7 @@ impl Upload {
     }
 
     /// Ends what was begun ahead, and returns it: it is its turn.
-    pub(super) fn take_ahead(&mut self) -> Option<Ahead> {
+    pub(super) fn end_ahead(&mut self) -> Option<Ahead> {
         let mut ahead = self.ahead.take()?;
         self.packs.append(&mut ahead.packs);
         Some(ahead)
@@ -106,12 +106,16 @@ impl Upload {
 
     /// Waits until one more pack has been stored, or one that was read ahead is to be sent.
     async fn one_step(&mut self) -> Result<Option<FinishedPack>> {
-        match &mut self.ahead {
-            Some(ahead) if self.sending.has_room() => {
-                self.sending.one_or(&mut ahead.reading.packs).await
+        if let Some(ahead) = &mut self.ahead
+            && self.sending.has_room()
+        {
+            match self.sending.step(&mut ahead.reading.packs).await? {
+                Step::Stored => return Ok(None),
+                Step::Read(pack) => return Ok(Some(pack)),
+                Step::AllRead => {}
             }
-            _ => self.sending.one().await.map(|()| None),
         }
+        self.sending.one().await.map(|()| None)
     }
 
     /// Tells whether packs are kept on this device until a push.
@@ -151,6 +155,13 @@ pub(super) struct Sending {
     stored: HashSet<PackId>,
 }
 
+/// What came next while packs are read and sent.
+enum Step {
+    Stored,
+    Read(FinishedPack),
+    AllRead,
+}
+
 /// A pack that the store has taken or refused, and how long that took.
 type Sent = (PackRef, storage::Result<()>, Duration);
 
@@ -185,15 +196,17 @@ impl Sending {
         self.under_way.next().await.map_or(Ok(()), |sent| self.note(sent))
     }
 
-    /// Does the same, or returns the next pack of the readers, whatever comes first.
-    async fn one_or(&mut self, packs: &mut Packs) -> Result<Option<FinishedPack>> {
+    /// Waits until the store has taken one more pack or the readers have the next one, whatever comes first.
+    async fn step(&mut self, packs: &mut Packs) -> Result<Step> {
+        let read = |pack: Option<FinishedPack>| Ok(pack.map_or(Step::AllRead, Step::Read));
         if self.under_way.is_empty() {
-            return Ok(packs.next().await);
+            return read(packs.next().await);
         }
         match select(packs.next(), self.under_way.next()).await {
-            Either::Left((Some(pack), _)) => Ok(Some(pack)),
-            Either::Left((None, _)) => self.one().await.map(|()| None),
-            Either::Right((sent, _)) => sent.map_or(Ok(()), |sent| self.note(sent)).map(|()| None),
+            Either::Left((pack, _)) => read(pack),
+            Either::Right((sent, _)) => {
+                sent.map_or(Ok(()), |sent| self.note(sent)).map(|()| Step::Stored)
+            }
         }
     }
 
@@ -209,16 +222,13 @@ impl Sending {
     /// at any time, and asked again.
     pub(super) async fn next_pack(&mut self, packs: &mut Packs) -> Result<Option<FinishedPack>> {
         self.room().await?;
-        while !self.under_way.is_empty() {
-            let sent = match select(packs.next(), self.under_way.next()).await {
-                Either::Left((pack, _)) => return Ok(pack),
-                Either::Right((sent, _)) => sent,
-            };
-            if let Some(sent) = sent {
-                self.note(sent)?;
+        loop {
+            match self.step(packs).await? {
+                Step::Stored => {}
+                Step::Read(pack) => return Ok(Some(pack)),
+                Step::AllRead => return Ok(None),
             }
         }
-        Ok(packs.next().await)
     }
 
     fn note(&mut self, (pack, sent, took): Sent) -> Result<()> {

@@ -3,12 +3,13 @@
 #![expect(clippy::disallowed_methods, reason = "the test plays the user")]
 
 use std::path::Path;
+use std::sync::Arc;
 
 use storage::layers::Operation;
 use tokio::time::Instant;
 
 use super::*;
-use crate::engine::fixture::room::{QUICK, Room, SLOW, folder, noise};
+use crate::engine::fixture::room::{Paced, QUICK, Room, SLOW, folder, noise};
 use crate::error::SyncError;
 use crate::scan::Scope;
 
@@ -57,17 +58,27 @@ async fn files_are_with_the_store_when_the_look_at_the_log_ends() {
     assert_all_there(&room, &[("first", 1), ("second", 2)]).await;
 }
 
-#[tokio::test(start_paused = true)]
-async fn what_was_read_ahead_is_proposed_beside_what_others_have_changed() {
-    let (room, ours, theirs) = (Room::new(), folder(), folder());
+/// Returns a device that had "common", does not know of the file "ours" of another one, and has "theirs" to send.
+async fn device_behind_with_a_new_file(
+    room: &Room,
+    theirs: &tempfile::TempDir,
+) -> (Engine, Arc<Paced>) {
+    let ours = folder();
     let (mut one, _) = room.device(&ours, 1).await;
-    let (mut other, packs) = room.device(&theirs, 2).await;
+    let (mut other, packs) = room.device(theirs, 2).await;
     write(&ours, "common", 1);
     one.sync(Scope::Everything).await.expect("syncs");
     other.sync(Scope::Everything).await.expect("syncs");
     write(&ours, "ours", 2);
     one.sync(Scope::Everything).await.expect("syncs");
-    write(&theirs, "theirs", 3);
+    write(theirs, "theirs", 3);
+    (other, packs)
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_read_ahead_is_proposed_beside_what_others_have_changed() {
+    let (room, theirs) = (Room::new(), folder());
+    let (mut other, packs) = device_behind_with_a_new_file(&room, &theirs).await;
     let report = other.sync(Scope::Everything).await.expect("syncs");
     assert_eq!(report.read_bytes, LENGTH as u64, "read once");
     assert!(report.sent_bytes < LENGTH as u64 / 2 * 3, "sent once: {}", report.sent_bytes);
@@ -101,15 +112,8 @@ async fn device_that_meets_a_log_with_the_same_files_announces_nothing_of_what_i
 
 #[tokio::test(start_paused = true)]
 async fn store_that_is_full_keeps_nobody_from_receiving() {
-    let (room, ours, theirs) = (Room::new(), folder(), folder());
-    let (mut one, _) = room.device(&ours, 1).await;
-    let (mut other, packs) = room.device(&theirs, 2).await;
-    write(&ours, "common", 1);
-    one.sync(Scope::Everything).await.expect("syncs");
-    other.sync(Scope::Everything).await.expect("syncs");
-    write(&ours, "ours", 2);
-    one.sync(Scope::Everything).await.expect("syncs");
-    write(&theirs, "theirs", 3);
+    let (room, theirs) = (Room::new(), folder());
+    let (mut other, packs) = device_behind_with_a_new_file(&room, &theirs).await;
     packs.refuse(usize::MAX);
     let refused = other.sync(Scope::Everything).await.expect_err("full");
     assert!(matches!(refused, SyncError::Storage(_)), "{refused}");
