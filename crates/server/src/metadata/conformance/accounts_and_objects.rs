@@ -66,6 +66,7 @@ fn devices(database: &Arc<dyn Database>) {
     let expected =
         DeviceRecord { name: "desktop".to_owned(), last_seen: 60, is_revoked: true, ..device };
     assert_eq!(metadata.devices(account).unwrap(), std::slice::from_ref(&expected));
+    assert_eq!(metadata.device(expected.id).unwrap().as_ref(), Some(&expected));
     assert_eq!(metadata.welcome_devices(&[expected.id, twin.id]).unwrap().len(), 0);
     metadata.delete_account(account).unwrap();
     assert_eq!(metadata.device(expected.id).unwrap(), None);

@@ -1,11 +1,11 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use model::{DeviceId, Head, WorkspaceId};
+use model::WorkspaceId;
 
 use super::*;
 use crate::metadata::conformance::{self, Damage, Database};
-use crate::metadata::{AccountTables, DeviceRecord, LogTables, ObjectTables};
+use crate::metadata::{AccountTables, LogTables, ObjectTables};
 
 fn with_workspace() -> (Sqlite, crate::metadata::WorkspaceNumber) {
     let mut database = Sqlite::open_in_memory().unwrap();
@@ -55,83 +55,6 @@ fn databases_and_files_of_others_are_refused() {
 #[expect(clippy::disallowed_methods, reason = "the test makes a file from outside")]
 fn write_file(path: &Path, text: &str) {
     std::fs::write(path, text).unwrap();
-}
-
-#[test]
-fn objects_are_listed_by_prefix_in_order_of_keys() {
-    let (mut database, workspace) = with_workspace();
-    for key in ["packs/ab/1", "packs/aa/2", "pages/aa/3", "packs/b"] {
-        database.insert_object(workspace, key, 5).unwrap();
-    }
-    let list = |prefix: &str, start_after: &str, limit| {
-        let found = database.objects(workspace, prefix, start_after, limit).unwrap();
-        found.into_iter().map(|(key, _)| key).collect::<Vec<_>>()
-    };
-    assert_eq!(list("", "", 10), ["packs/aa/2", "packs/ab/1", "packs/b", "pages/aa/3"]);
-    assert_eq!(list("packs/a", "", 10), ["packs/aa/2", "packs/ab/1"]);
-    assert_eq!(list("packs/", "packs/aa/2", 1), ["packs/ab/1"]);
-    assert_eq!(list("pages/", "packs/", 10), ["pages/aa/3"]);
-    assert_eq!(list("log/", "", 10), [""; 0]);
-}
-
-#[test]
-fn used_bytes_follow_objects_and_count_none_twice() {
-    let (mut database, workspace) = with_workspace();
-    let used = |database: &Sqlite| database.used_bytes(crate::metadata::AccountId(1)).unwrap();
-    for _ in 0..2 {
-        database.insert_object(workspace, "pages/x", 100).unwrap();
-    }
-    database.insert_object(workspace, "packs/y", 10).unwrap();
-    assert_eq!(used(&database), 110);
-    for _ in 0..2 {
-        database.delete_object(workspace, "pages/x").unwrap();
-    }
-    assert_eq!(used(&database), 10);
-}
-
-#[test]
-fn snapshot_has_what_was_committed_only() {
-    let (mut database, workspace) = with_workspace();
-    database.insert_object(workspace, "packs/kept", 1).unwrap();
-    let snapshot = database.snapshot().unwrap();
-    database.insert_object(workspace, "packs/later", 1).unwrap();
-    let restored = Sqlite::from_snapshot(&snapshot).unwrap();
-    assert_eq!(restored.object_length(workspace, "packs/kept").unwrap(), Some(1));
-    assert_eq!(restored.object_length(workspace, "packs/later").unwrap(), None);
-}
-
-#[test]
-fn hostile_numbers_find_nothing() {
-    let (database, workspace) = with_workspace();
-    assert_eq!(database.entries(workspace, u64::MAX, u64::MAX).unwrap(), [] as [Vec<u8>; 0]);
-    assert_eq!(database.entry_hash(workspace, u64::MAX).unwrap(), None);
-    let Head { seq, .. } = database.workspaces(crate::metadata::AccountId(1)).unwrap()[0].head;
-    assert_eq!(seq, 0);
-}
-
-#[test]
-fn devices_are_found_by_token_and_go_with_their_account() {
-    let mut database = Sqlite::open_in_memory().unwrap();
-    let account = database.insert_account("ada", "!", 0).unwrap();
-    let device = DeviceRecord {
-        id: DeviceId::from_bytes([1; 16]),
-        account,
-        name: "laptop".to_owned(),
-        created: 1,
-        last_seen: 2,
-        is_revoked: false,
-    };
-    database.insert_device(&device, &[7; 32]).unwrap();
-    assert_eq!(database.device_by_token(&[7; 32]).unwrap().as_ref(), Some(&device));
-    assert_eq!(database.device_by_token(&[8; 32]).unwrap(), None);
-    database.revoke_device(device.id).unwrap();
-    assert!(database.device(device.id).unwrap().unwrap().is_revoked);
-    database.delete_account(account).unwrap();
-    assert_eq!(database.device(device.id).unwrap(), None);
-    assert!(matches!(
-        database.insert_account("ada", "!", 0).and_then(|_| database.insert_account("ada", "!", 0)),
-        Err(MetadataError::Taken { .. })
-    ));
 }
 
 #[test]
