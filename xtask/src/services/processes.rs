@@ -1,5 +1,6 @@
 //! The processes of a service, with all that they started: stopped, killed, started anew.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -30,8 +31,8 @@ pub struct Process {
     pub id: u32,
     /// The program and its words.
     command: Vec<String>,
-    /// Where it finds programs, if not where we do.
-    search_path: Option<String>,
+    /// What it finds in its environment beside what we have in ours.
+    environment: BTreeMap<String, String>,
     /// The file that holds what it says.
     log: String,
     /// The port of loopback on which it listens.
@@ -51,11 +52,11 @@ impl Process {
     pub(super) fn start(command: &Command, log: String, port: u16) -> Result<Self> {
         let text = |word: &std::ffi::OsStr| word.to_string_lossy().into_owned();
         let words = std::iter::once(command.get_program()).chain(command.get_args());
-        let search_path = command.get_envs().find(|(name, _)| *name == "PATH");
+        let environment = command.get_envs().filter_map(|(name, value)| Some((name, value?)));
         let mut process = Self {
             id: 0,
             command: words.map(text).collect(),
-            search_path: search_path.and_then(|(_, value)| value.map(text)),
+            environment: environment.map(|(name, value)| (text(name), text(value))).collect(),
             log,
             port,
         };
@@ -69,10 +70,7 @@ impl Process {
             return fail("a process without a program");
         };
         let mut command = Command::new(program);
-        command.args(words);
-        if let Some(path) = &self.search_path {
-            command.env("PATH", path);
-        }
+        command.args(words).envs(&self.environment);
         let log = fs::File::options().append(true).create(true).open(&self.log)?;
         command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
         self.id = command.process_group(0).spawn().context(program)?.id();
@@ -97,7 +95,7 @@ impl Process {
         json!({
             "id": self.id,
             "command": self.command,
-            "search_path": self.search_path,
+            "environment": self.environment,
             "log": self.log,
             "port": self.port,
         })
@@ -108,10 +106,14 @@ impl Process {
         let text = |value: &Value| value.as_str().map(str::to_owned);
         let number = |value: &Value| u32::try_from(value.as_u64()?).ok();
         let command = value["command"].as_array().ok_or_else(missing)?;
+        let environment = value["environment"].as_object().ok_or_else(missing)?;
         Ok(Self {
             id: number(&value["id"]).ok_or_else(missing)?,
             command: command.iter().filter_map(text).collect(),
-            search_path: text(&value["search_path"]),
+            environment: environment
+                .iter()
+                .filter_map(|(name, value)| Some((name.clone(), text(value)?)))
+                .collect(),
             log: text(&value["log"]).ok_or_else(missing)?,
             port: number(&value["port"])
                 .and_then(|port| u16::try_from(port).ok())
@@ -289,11 +291,37 @@ mod tests {
     }
 
     #[test]
+    fn a_process_finds_its_environment_each_time_it_is_started() {
+        let folder = std::env::temp_dir().join(format!("syncline-environment-{}", std::process::id()));
+        fs::create_dir(&folder).unwrap();
+        let log = folder.join("log").display().to_string();
+        // Whoever listens is asked for a connection; what matters here is what the process says.
+        let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let mut command = Command::new("sh");
+        command.args(["-c", "echo $ONE-$TWO; exec sleep 60"]).env("ONE", "1").env("TWO", "2");
+        let port = listener.local_addr().unwrap().port();
+        let process = Process::start(&command, log.clone(), port).unwrap();
+        let mut process = Process::from_json(&process.to_json()).unwrap();
+        let start = Instant::now();
+        for lines in 1..=2 {
+            while fs::read_to_string(&log).unwrap() != "1-2\n".repeat(lines) {
+                assert!(start.elapsed() < PATIENCE, "{:?}", fs::read_to_string(&log));
+                std::thread::yield_now();
+            }
+            process.kill().unwrap();
+            if lines == 1 {
+                process.start_again().unwrap();
+            }
+        }
+        fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
     fn a_process_is_written_down_and_read_back() {
         let process = Process {
             id: 7,
             command: vec!["/bin/true".to_owned(), "word".to_owned()],
-            search_path: None,
+            environment: BTreeMap::from([("HOME".to_owned(), "/nowhere".to_owned())]),
             log: "/tmp/log".to_owned(),
             port: 4321,
         };
