@@ -1,8 +1,8 @@
 //! How many calls and casts go through each transport, and how long a call takes, all in one run.
 //!
 //! `cargo xtask services start rabbitmq nats`, then with what `cargo xtask services env` prints:
-//! `cargo run --release -p messaging --features brokers-tests,websocket --example throughput -- SECONDS`. Without running services it
-//! measures memory and the WebSocket only, and says so.
+//! `cargo run --release -p messaging --features amqp,nats,testing,websocket --example throughput -- SECONDS`. Without running services
+//! it measures memory and the WebSocket only, and says so.
 
 #![expect(clippy::print_stdout, clippy::unwrap_used, reason = "a program for the console")]
 #![expect(clippy::disallowed_methods, reason = "it is told by a variable where the brokers are")]

@@ -292,7 +292,8 @@ mod tests {
 
     #[test]
     fn a_process_finds_its_environment_each_time_it_is_started() {
-        let folder = std::env::temp_dir().join(format!("syncline-environment-{}", std::process::id()));
+        let folder =
+            std::env::temp_dir().join(format!("syncline-environment-{}", std::process::id()));
         fs::create_dir(&folder).unwrap();
         let log = folder.join("log").display().to_string();
         // Whoever listens is asked for a connection; what matters here is what the process says.
