@@ -3,7 +3,7 @@
 //! *Participants*: the services above, one database below. *Goals*: a commit is decided and appended in one
 //! transaction; a bad request in a batch undoes itself and nothing else. *Non-goals*: rules. A method here reads or
 //! writes rows and decides nothing. *Invariants*: within a workspace sequence numbers have no gap and no repetition,
-//! and so have operation ids of one device; `used_bytes` is the sum of what the workspace holds.
+//! and so have operation ids of one device; `used_bytes` is the sum of what the workspace holds and of what is reserved in it.
 //!
 //! Writes happen between [`Metadata::begin`] and [`Metadata::commit`]; reads outside of a transaction see what was
 //! committed before.
@@ -239,6 +239,21 @@ pub trait ObjectTables {
     fn insert_object(&mut self, workspace: WorkspaceNumber, key: &str, length: u64) -> Result<()>;
     /// Forgets an object.
     fn delete_object(&mut self, workspace: WorkspaceNumber, key: &str) -> Result<()>;
+
+    /// Returns how many bytes are held for an object that is about to be stored, or nothing.
+    fn reservation(&self, workspace: WorkspaceNumber, key: &str) -> Result<Option<u64>>;
+    /// Holds bytes for an object that is about to be stored; there is no reservation for it yet.
+    fn insert_reservation(
+        &mut self,
+        workspace: WorkspaceNumber,
+        key: &str,
+        length: u64,
+        now: i64,
+    ) -> Result<()>;
+    /// Gives back what is held for an object, if anything is.
+    fn delete_reservation(&mut self, workspace: WorkspaceNumber, key: &str) -> Result<()>;
+    /// Gives back what was held for an account before that time.
+    fn delete_old_reservations(&mut self, owner: AccountId, before: i64) -> Result<()>;
 }
 
 /// One database with all tables and its transactions.

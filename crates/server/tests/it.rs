@@ -5,6 +5,9 @@
 #[path = "it/support.rs"]
 mod support;
 
+#[path = "it/two_servers.rs"]
+mod two_servers;
+
 #[path = "it/accounts.rs"]
 mod accounts;
 #[path = "it/authorisation.rs"]
@@ -17,3 +20,5 @@ mod live;
 mod packs;
 #[path = "it/restart.rs"]
 mod restart;
+#[path = "it/shared.rs"]
+mod shared;

@@ -11,3 +11,5 @@ mod bad_days;
 mod place;
 #[path = "services/stories.rs"]
 mod stories;
+#[path = "it/two_servers.rs"]
+mod two_servers;

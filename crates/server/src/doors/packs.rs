@@ -183,13 +183,13 @@ impl Target {
         if announced.is_some_and(|length| length > OBJECT_LENGTH_MAX) {
             return Err(too_large());
         }
-        self.check_room(announced.unwrap_or(0)).await?;
+        let is_limited = self.check_room(announced.unwrap_or(0)).await?;
         if if_absent && self.stored_length().await?.is_some() {
             return Ok(StatusCode::PRECONDITION_FAILED);
         }
         let memory = self.app.memory_for_body(announced.unwrap_or(OBJECT_LENGTH_MAX)).await?;
         let bytes = self.receive(announced, body).await?;
-        let is_new = self.keep(bytes).await?;
+        let is_new = self.keep(bytes, is_limited).await?;
         drop(memory);
         Ok(match (is_new, if_absent) {
             (true, _) => StatusCode::CREATED,
@@ -198,7 +198,8 @@ impl Target {
         })
     }
 
-    async fn check_room(&self, length: u64) -> Result<()> {
+    /// Looks whether there is room, and returns whether it must be taken before the object is stored.
+    async fn check_room(&self, length: u64) -> Result<bool> {
         let (caller, workspace, key) = (self.caller, self.workspace, self.key.clone());
         let check = move |metadata: &dyn crate::metadata::Metadata| {
             objects::check_room(metadata, &caller, workspace, &key, length)
@@ -231,22 +232,49 @@ impl Target {
     }
 
     /// Stores checked bytes and notes them; returns whether they are new to the workspace.
-    async fn keep(&self, bytes: Bytes) -> Result<bool> {
-        // One object at a time has one sender, so that taking back a refused object never hits an accepted one.
+    ///
+    /// What was stored is never taken back, whatever is refused: another server may have noted the same object since.
+    async fn keep(&self, bytes: Bytes, is_limited: bool) -> Result<bool> {
+        // Here nobody deletes the object meanwhile.
         let turn = self.app.lock_object(self.workspace, &self.key).await;
         let (store, length) = (self.app.store_of(self.workspace), bytes.len() as u64);
+        if is_limited {
+            self.reserve(length).await?;
+        }
         // The bytes are known to be right, so writing over what is there can only heal it.
-        store.put(&self.key, bytes, PutMode::Overwrite).await?;
+        let put = store.put(&self.key, bytes, PutMode::Overwrite).await;
+        if let (Err(_), true) = (&put, is_limited) {
+            self.release().await;
+        }
+        put?;
         let (caller, workspace, key) = (self.caller, self.workspace, self.key.clone());
         let record = move |metadata: &mut dyn crate::metadata::Metadata| {
             objects::record(metadata, &caller, workspace, &key, length)
         };
         let recorded = self.app.writer.write(record).await;
-        if let Err(ServerError::OverQuota { .. }) = &recorded {
-            store.delete(&self.key).await?;
-        }
         drop(turn);
         recorded
+    }
+
+    /// Takes room for the object.
+    async fn reserve(&self, length: u64) -> Result<()> {
+        let (caller, workspace, key) = (self.caller, self.workspace, self.key.clone());
+        let now = self.app.now();
+        let reserve = move |metadata: &mut dyn crate::metadata::Metadata| {
+            objects::reserve(metadata, &caller, workspace, (&key, length), now)
+        };
+        self.app.writer.write(reserve).await
+    }
+
+    /// Gives the room of an object back that could not be stored. Where that fails it is free after a day.
+    async fn release(&self) {
+        let (workspace, key) = (self.workspace, self.key.clone());
+        let release = move |metadata: &mut dyn crate::metadata::Metadata| {
+            objects::release(metadata, workspace, &key)
+        };
+        if let Err(error) = self.app.writer.write(release).await {
+            tracing::warn!(%error, "room for an object that was not stored stays taken for a day");
+        }
     }
 
     /// Returns the length of the object where both the database and the store have it whole.

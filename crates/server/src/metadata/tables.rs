@@ -19,7 +19,7 @@ pub(super) struct Table {
 }
 
 /// Those that others refer to come first.
-pub(super) const TABLES: [Table; 7] = [
+pub(super) const TABLES: [Table; 8] = [
     Table {
         name: "accounts",
         columns: &[
@@ -79,6 +79,16 @@ pub(super) const TABLES: [Table; 7] = [
     Table {
         name: "objects",
         columns: &[("workspace", Kind::Number), ("key", Kind::Text), ("length", Kind::Number)],
+        key_length: 2,
+    },
+    Table {
+        name: "reservations",
+        columns: &[
+            ("workspace", Kind::Number),
+            ("key", Kind::Text),
+            ("length", Kind::Number),
+            ("made", Kind::Number),
+        ],
         key_length: 2,
     },
     Table {

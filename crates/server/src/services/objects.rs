@@ -1,8 +1,9 @@
 //! Which objects a workspace has in the store, and whether there is room for more.
 //!
-//! *Invariant*: an object counts as stored, for commits and for the quota, from the transaction that notes it, which
-//! comes after the store has made it durable. An object that a crash left in the store without being noted is not
-//! there for anybody, and storing it again notes it.
+//! *Invariants*: an object counts as stored for commits from the transaction that notes it, which comes after the store has
+//! made it durable. An object that a crash left in the store without being noted is not there for anybody, and storing it
+//! again notes it. Where its owner has a quota, an object takes its room before the store sees it ([`reserve`]), so that
+//! nothing that was refused must be taken out of a store again: there another server might just have noted it.
 
 use model::WorkspaceId;
 use storage::ObjectKey;
@@ -56,7 +57,11 @@ pub fn list(
     Ok(metadata.objects(found.number, prefix, start_after, limit)?)
 }
 
-/// Tells whether an object of that length may be added; nothing is reserved, [`record`] decides.
+/// After how many seconds room that was taken for an object may be given to others: it did not come. No upload takes
+/// so long. That no clock is trusted with more than that is why [`record`] asks again.
+const RESERVATION_SECONDS: i64 = 24 * 60 * 60;
+
+/// Looks whether an object of that length may be added, and returns whether room must be taken for it ([`reserve`]).
 ///
 /// # Errors
 /// [`ServerError::OverQuota`], [`ServerError::NotFound`].
@@ -66,15 +71,56 @@ pub fn check_room(
     workspace: WorkspaceId,
     key: &ObjectKey,
     length: u64,
-) -> Result<()> {
+) -> Result<bool> {
     let found = workspaces::open(metadata, caller, workspace)?;
-    match metadata.object_length(found.number, key.as_str())? {
-        Some(_) => Ok(()),
-        None => check_quota(metadata, &found, length),
+    if metadata.object_length(found.number, key.as_str())?.is_some() {
+        return Ok(false);
+    }
+    match metadata.rooms(&[found.owner])?.get(&found.owner).copied() {
+        Some(_) if metadata.reservation(found.number, key.as_str())?.is_some() => Ok(true),
+        Some(mut room) => room.take(length).map(|()| true),
+        None => Ok(false),
     }
 }
 
-/// Notes that an object rests in the store; returns whether that is new.
+/// Takes room for an object that is about to be stored under the name of its content, until [`record`] or [`release`].
+/// Taking it again changes nothing.
+///
+/// # Errors
+/// [`ServerError::OverQuota`], [`ServerError::NotFound`].
+pub fn reserve(
+    metadata: &mut dyn Metadata,
+    caller: &Caller,
+    workspace: WorkspaceId,
+    (key, length): (&ObjectKey, u64),
+    now: i64,
+) -> Result<()> {
+    let found = workspaces::open(metadata, caller, workspace)?;
+    let is_there = metadata.object_length(found.number, key.as_str())?.is_some()
+        || metadata.reservation(found.number, key.as_str())?.is_some();
+    if is_there {
+        return Ok(());
+    }
+    if check_quota(metadata, &found, length).is_err() {
+        // Servers that died in the middle of an upload may still hold some of it.
+        metadata.delete_old_reservations(found.owner, now - RESERVATION_SECONDS)?;
+        check_quota(metadata, &found, length)?;
+    }
+    Ok(metadata.insert_reservation(found.number, key.as_str(), length, now)?)
+}
+
+/// Gives back the room of an object that could not be stored.
+///
+/// # Errors
+/// [`ServerError::Metadata`].
+pub fn release(metadata: &mut dyn Metadata, workspace: WorkspaceId, key: &ObjectKey) -> Result<()> {
+    match metadata.workspace(workspace)? {
+        Some(found) => Ok(metadata.delete_reservation(found.number, key.as_str())?),
+        None => Ok(()),
+    }
+}
+
+/// Notes that an object rests in the store; returns whether that is new. Its room is no longer reserved, but used.
 ///
 /// # Errors
 /// [`ServerError::OverQuota`], [`ServerError::NotFound`].
@@ -86,10 +132,15 @@ pub fn record(
     length: u64,
 ) -> Result<bool> {
     let found = workspaces::open(metadata, caller, workspace)?;
+    let held = metadata.reservation(found.number, key.as_str())?;
+    metadata.delete_reservation(found.number, key.as_str())?;
     if metadata.object_length(found.number, key.as_str())?.is_some() {
         return Ok(false);
     }
-    check_quota(metadata, &found, length)?;
+    // Room that was given stays given, also where the quota was lowered since.
+    if held != Some(length) {
+        check_quota(metadata, &found, length)?;
+    }
     metadata.insert_object(found.number, key.as_str(), length)?;
     Ok(true)
 }

@@ -11,6 +11,7 @@ use server::services::sync_service::commit_all;
 
 use crate::bad_days::{assert_complete, furnish, request};
 use crate::place::Place;
+use crate::two_servers;
 
 #[test]
 fn postgresql_tells_every_story() {
@@ -32,10 +33,11 @@ fn databases_of_others_and_of_newer_versions_are_refused_and_left_as_they_are() 
     database.run("DROP TABLE photos").unwrap();
     let mut opened = Postgres::open(database.config()).unwrap();
     opened.check().unwrap();
-    database.run("UPDATE syncline_schema SET version = 999").unwrap();
+    database.run("UPDATE syncline_schema SET version = version + 1000").unwrap();
     let refused = Postgres::open(database.config());
-    assert!(matches!(refused, Err(MetadataError::NewerSchema { version: 999 })), "{refused:?}");
-    database.run("UPDATE syncline_schema SET version = 1").unwrap();
+    let is_newer = matches!(refused, Err(MetadataError::NewerSchema { version: 1000.. }));
+    assert!(is_newer, "{refused:?}");
+    database.run("UPDATE syncline_schema SET version = version - 1000").unwrap();
     assert_eq!(
         Postgres::open(database.config()).unwrap().snapshot().unwrap(),
         opened.snapshot().unwrap()
@@ -61,6 +63,15 @@ fn a_group_waits_for_as_many_answers_however_large_it_is() {
     assert_eq!(small, large);
     assert!(small <= 8, "{small}");
     assert_complete(&metadata, caller, &genesis, 1000);
+}
+
+#[test]
+fn pack_that_one_server_refuses_stays_where_another_has_taken_it() {
+    let place = Place::take();
+    let database = ThrowAway::create(&place.config()).unwrap();
+    two_servers::pack_that_one_server_refuses_stays_where_another_has_taken_it(move || {
+        Database::open(&*database)
+    });
 }
 
 #[test]

@@ -19,6 +19,7 @@ pub(super) const STORIES: &[Story] = &[
     Story { name: "objects_are_listed_by_prefix_in_the_order_of_keys", tell: listing },
     Story { name: "used_bytes_follow_objects_and_count_none_twice", tell: used },
     Story { name: "a_reached_quota_refuses_packs_and_commits_until_there_is_room", tell: quota },
+    Story { name: "room_that_is_reserved_is_nobody_elses", tell: reserved },
     Story { name: "work_that_fails_undoes_itself_and_nothing_else", tell: one_fails },
     Story { name: "a_copy_has_what_was_committed_and_nothing_else", tell: copy },
 ];
@@ -162,6 +163,54 @@ fn quota(database: &Arc<dyn Database>) {
     world.commit_one(large).unwrap();
     let used = world.metadata.used_bytes(caller.account).unwrap();
     assert!(used > 1256, "{used}");
+}
+
+fn reserved(database: &Arc<dyn Database>) {
+    let mut world = World::new(database);
+    let caller = world.ada[0];
+    world.metadata.update_quota(caller.account, Some(1000)).unwrap();
+    let key = |n: u8| ObjectKey::pack(PackId::from_bytes([n; 32]));
+    let (home, work) = (world.home.workspace(), world.work.workspace());
+    let metadata = &mut *world.metadata;
+    let reserve = |metadata: &mut dyn Metadata, workspace, n, length, now| {
+        write(metadata, |metadata| {
+            objects::reserve(metadata, &caller, workspace, (&key(n), length), now)
+        })
+    };
+    let record = |metadata: &mut dyn Metadata, workspace, n, length| {
+        write(metadata, |metadata| objects::record(metadata, &caller, workspace, &key(n), length))
+    };
+    let used = |metadata: &dyn Metadata| metadata.used_bytes(caller.account).unwrap();
+    for _ in 0..2 {
+        reserve(metadata, home, 1, 900, 0).unwrap();
+    }
+    assert_eq!(used(metadata), 900);
+    let refused = reserve(metadata, work, 2, 200, 60);
+    let is_over = matches!(refused, Err(ServerError::OverQuota { needed: 200, left: 100 }));
+    assert!(is_over, "{refused:?}");
+    assert!(matches!(record(metadata, work, 2, 200), Err(ServerError::OverQuota { .. })));
+    // It is not stored before it is noted, and then it is not counted twice; a lower quota takes nothing back.
+    assert!(matches!(
+        objects::find(metadata, &caller, home, &key(1)),
+        Err(ServerError::NotFound { .. })
+    ));
+    metadata.update_quota(caller.account, Some(500)).unwrap();
+    assert!(record(metadata, home, 1, 900).unwrap());
+    assert!(!record(metadata, home, 1, 900).unwrap());
+    assert_eq!(used(metadata), 900);
+
+    metadata.update_quota(caller.account, Some(1000)).unwrap();
+    reserve(metadata, home, 3, 100, 60).unwrap();
+    write(metadata, |metadata| objects::release(metadata, home, &key(3))).unwrap();
+    assert_eq!(used(metadata), 900);
+    // What a server that died has held is given to others after a day.
+    reserve(metadata, home, 4, 100, 60).unwrap();
+    let day = 24 * 60 * 60;
+    assert!(reserve(metadata, work, 5, 100, 60 + day).is_err());
+    reserve(metadata, work, 5, 100, 61 + day).unwrap();
+    assert_eq!(used(metadata), 1000);
+    // Should its bytes come after all, there must be room again.
+    assert!(record(metadata, home, 4, 100).is_err());
 }
 
 fn one_fails(database: &Arc<dyn Database>) {

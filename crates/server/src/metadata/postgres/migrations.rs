@@ -11,7 +11,9 @@ const LOCK: i64 = 0x5379_6e63;
 
 /// What brings the tables from each version to the next. Text is ordered by its bytes, as everywhere in this program.
 /// What the writer changes with every group leaves room on its pages, so that no index is touched.
-const STEPS: [&str; 1] = ["
+const STEPS: [&str; 2] = [ACCOUNTS_AND_LOGS, RESERVATIONS];
+
+const ACCOUNTS_AND_LOGS: &str = "
     CREATE TABLE accounts (
         id            BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
         name          TEXT COLLATE \"C\" NOT NULL UNIQUE,
@@ -75,7 +77,18 @@ const STEPS: [&str; 1] = ["
         seq       BIGINT NOT NULL,
         bytes     BYTEA NOT NULL
     );
-"];
+";
+
+/// What is held of a quota for objects that are about to be stored.
+const RESERVATIONS: &str = "
+    CREATE TABLE reservations (
+        workspace BIGINT NOT NULL REFERENCES workspaces (number),
+        key       TEXT COLLATE \"C\" NOT NULL,
+        length    BIGINT NOT NULL,
+        made      BIGINT NOT NULL,
+        PRIMARY KEY (workspace, key)
+    );
+";
 
 /// Brings the tables to the newest version. A database of a newer version or of another program is refused and left as
 /// it is.

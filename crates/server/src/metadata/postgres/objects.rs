@@ -1,7 +1,9 @@
-//! Rows of objects.
+//! Rows of objects and of what is reserved for them.
+
+use tokio_postgres::Row;
 
 use super::{Postgres, is_storable, read_all, signed, unsigned};
-use crate::metadata::{LogTables, ObjectTables, Result, WorkspaceNumber};
+use crate::metadata::{AccountId, LogTables, ObjectTables, Result, WorkspaceNumber};
 
 /// Greater than every byte of an object key, which is ASCII.
 const AFTER_EVERY_KEY: char = '\u{7f}';
@@ -48,6 +50,44 @@ impl ObjectTables for Postgres {
         let sql = "DELETE FROM objects WHERE workspace = $1 AND key = $2 RETURNING length";
         let rows = self.write(sql, &[&workspace.0, &key])?;
         for length in read_all(sql, &rows, |row| unsigned(row, 0))? {
+            self.add_used_bytes(workspace, -signed(length))?;
+        }
+        Ok(())
+    }
+
+    fn reservation(&self, workspace: WorkspaceNumber, key: &str) -> Result<Option<u64>> {
+        let sql = "SELECT length FROM reservations WHERE workspace = $1 AND key = $2";
+        self.first(sql, &[&workspace.0, &key], |row| unsigned(row, 0))
+    }
+
+    fn insert_reservation(
+        &mut self,
+        workspace: WorkspaceNumber,
+        key: &str,
+        length: u64,
+        now: i64,
+    ) -> Result<()> {
+        let sql = "INSERT INTO reservations (workspace, key, length, made) VALUES ($1, $2, $3, $4)";
+        self.execute(sql, &[&workspace.0, &key, &signed(length), &now])?;
+        self.add_used_bytes(workspace, signed(length))
+    }
+
+    fn delete_reservation(&mut self, workspace: WorkspaceNumber, key: &str) -> Result<()> {
+        let sql = "DELETE FROM reservations WHERE workspace = $1 AND key = $2 RETURNING length";
+        let rows = self.write(sql, &[&workspace.0, &key])?;
+        for length in read_all(sql, &rows, |row| unsigned(row, 0))? {
+            self.add_used_bytes(workspace, -signed(length))?;
+        }
+        Ok(())
+    }
+
+    fn delete_old_reservations(&mut self, owner: AccountId, before: i64) -> Result<()> {
+        let sql = "DELETE FROM reservations WHERE made < $2
+                   AND workspace IN (SELECT number FROM workspaces WHERE owner = $1)
+                   RETURNING workspace, length";
+        let rows = self.write(sql, &[&owner.0, &before])?;
+        let read = |row: &Row| Ok((WorkspaceNumber(row.try_get(0)?), unsigned(row, 1)?));
+        for (workspace, length) in read_all(sql, &rows, read)? {
             self.add_used_bytes(workspace, -signed(length))?;
         }
         Ok(())

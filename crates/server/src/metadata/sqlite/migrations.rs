@@ -12,7 +12,9 @@ use crate::metadata::{MetadataError, Result};
 const APPLICATION_ID: i64 = 0x5379_6e63;
 
 /// What brings the tables from each version to the next.
-const STEPS: [&str; 1] = ["
+const STEPS: [&str; 2] = [ACCOUNTS_AND_LOGS, RESERVATIONS];
+
+const ACCOUNTS_AND_LOGS: &str = "
     CREATE TABLE accounts (
         id            INTEGER PRIMARY KEY,
         name          TEXT NOT NULL UNIQUE,
@@ -75,7 +77,18 @@ const STEPS: [&str; 1] = ["
         seq       INTEGER NOT NULL,
         bytes     BLOB NOT NULL
     ) STRICT;
-"];
+";
+
+/// What is held of a quota for objects that are about to be stored.
+const RESERVATIONS: &str = "
+    CREATE TABLE reservations (
+        workspace INTEGER NOT NULL REFERENCES workspaces (number),
+        key       TEXT NOT NULL,
+        length    INTEGER NOT NULL,
+        made      INTEGER NOT NULL,
+        PRIMARY KEY (workspace, key)
+    ) STRICT, WITHOUT ROWID;
+";
 
 /// Refuses a database of a newer version or of another program, without writing.
 pub(super) fn check(connection: &Connection, path: &str) -> Result<()> {

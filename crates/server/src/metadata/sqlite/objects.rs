@@ -1,9 +1,9 @@
-//! Rows of objects.
+//! Rows of objects and of what is reserved for them.
 
 use rusqlite::params;
 
 use super::{Sqlite, signed, unsigned};
-use crate::metadata::{LogTables, ObjectTables, Result, WorkspaceNumber};
+use crate::metadata::{AccountId, LogTables, ObjectTables, Result, WorkspaceNumber};
 
 /// Greater than every byte of an object key, which is ASCII.
 const AFTER_EVERY_KEY: char = '\u{7f}';
@@ -50,5 +50,39 @@ impl ObjectTables for Sqlite {
             self.add_used_bytes(workspace, -signed(length))?;
         }
         Ok(())
+    }
+
+    fn reservation(&self, workspace: WorkspaceNumber, key: &str) -> Result<Option<u64>> {
+        let sql = "SELECT length FROM reservations WHERE workspace = ?1 AND key = ?2";
+        self.first(sql, params![workspace.0, key], |row| unsigned(row, 0))
+    }
+
+    fn insert_reservation(
+        &mut self,
+        workspace: WorkspaceNumber,
+        key: &str,
+        length: u64,
+        now: i64,
+    ) -> Result<()> {
+        let sql = "INSERT INTO reservations (workspace, key, length, made) VALUES (?1, ?2, ?3, ?4)";
+        self.execute(sql, params![workspace.0, key, signed(length), now])?;
+        self.add_used_bytes(workspace, signed(length))
+    }
+
+    fn delete_reservation(&mut self, workspace: WorkspaceNumber, key: &str) -> Result<()> {
+        let sql = "DELETE FROM reservations WHERE workspace = ?1 AND key = ?2 RETURNING length";
+        let held = self.all(sql, params![workspace.0, key], |row| unsigned(row, 0))?;
+        held.into_iter().try_for_each(|length| self.add_used_bytes(workspace, -signed(length)))
+    }
+
+    fn delete_old_reservations(&mut self, owner: AccountId, before: i64) -> Result<()> {
+        let sql = "DELETE FROM reservations WHERE made < ?2
+                   AND workspace IN (SELECT number FROM workspaces WHERE owner = ?1)
+                   RETURNING workspace, length";
+        let held = self.all(sql, params![owner.0, before], |row| {
+            Ok((WorkspaceNumber(row.get(0)?), unsigned(row, 1)?))
+        })?;
+        held.into_iter()
+            .try_for_each(|(workspace, length)| self.add_used_bytes(workspace, -signed(length)))
     }
 }

@@ -16,9 +16,12 @@ fn with_workspace() -> (Sqlite, crate::metadata::WorkspaceNumber) {
     (database, number)
 }
 
-fn set_version(path: &Path, version: i64) {
+/// Sets the version of the tables and returns what it was.
+fn set_version(path: &Path, version: i64) -> i64 {
     let connection = Connection::open(path).unwrap();
+    let before = connection.query_row("PRAGMA user_version", [], |row| row.get(0)).unwrap();
     connection.execute_batch(&format!("PRAGMA user_version = {version}")).unwrap();
+    before
 }
 
 #[test]
@@ -26,12 +29,12 @@ fn newer_schema_is_refused_and_nothing_is_changed() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("metadata.sqlite");
     drop(Sqlite::open(&path).unwrap());
-    set_version(&path, 999);
+    let version = set_version(&path, 999);
     let before = read_file(&path);
     let refused = Sqlite::open(&path);
     assert!(matches!(refused, Err(MetadataError::NewerSchema { version: 999 })), "{refused:?}");
     assert!(read_file(&path) == before);
-    set_version(&path, 1);
+    set_version(&path, version);
     Sqlite::open(&path).unwrap();
 }
 
