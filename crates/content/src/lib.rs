@@ -11,6 +11,7 @@
 //! - [`transform`] compresses a record, and gives it back within bounds;
 //! - [`pack`] writes and reads packs, the unit of storage and transfer;
 //! - [`manifest`] builds and expands the chunk list of a file version;
+//! - [`packing`] cuts files and packs what is new of them, as every writer does;
 //! - [`keyring`] has the keys of sealed workspaces, and [`sealed`] what is done with them;
 //! - [`error`] names everything that can go wrong.
 //!
@@ -23,6 +24,7 @@ pub mod keyring;
 pub mod manifest;
 pub mod naming;
 pub mod pack;
+pub mod packing;
 mod padding;
 pub mod pairing;
 pub mod sealed;
@@ -38,10 +40,11 @@ pub use chunker::{
 };
 pub use error::ContentError;
 pub use keyring::{KeyObject, Passphrase, RecoveryKey, Unlocked};
-pub use manifest::{ManifestBuilder, expand, expand_each};
+pub use manifest::{ContentStep, ContentWalk, ManifestBuilder, expand, expand_each};
 pub use naming::{ChunkNamer, ContentKey, WorkspaceContentKeys};
 pub use pack::{
     FinishedPack, PackIndex, PackWriter, Record, TailOutcome, open_record, verify_whole,
 };
+pub use packing::{FilePacker, PackSettings, PackSink};
 pub use sealed::{DeviceKeys, NewWorkspace, PackGuard, WorkspaceKeys, check_hint};
 pub use transform::{Transform, TransformDecoder, TransformEncoder, looks_incompressible};

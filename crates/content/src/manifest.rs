@@ -9,11 +9,13 @@
 //! The format in words: `docs/design/pack-format.md`, "Manifests".
 
 mod expand;
+mod walk;
 
 use model::codec::{Decode, DecodeError, Decoder, Encoder};
 use model::content::{CONTENT_CHUNKS_MAX, CONTENT_DEPTH_MAX, ChunkRef, Content};
 
 pub use expand::{EXPANDED_CHUNKS_MAX, expand, expand_each};
+pub use walk::{ContentStep, ContentWalk};
 
 use crate::error::ContentError;
 use crate::naming::ChunkNamer;

@@ -8,11 +8,9 @@ use std::io::Read;
 use std::sync::Arc;
 
 use content::{
-    ChunkBuffer, ChunkNamer, ChunkSizes, Chunker, ChunkerKind, Chunks, ContentError, FinishedPack,
-    ManifestBuilder, PackWriter, Transform, WorkspaceKeys, average_for, chunk_reader,
-    looks_incompressible,
+    ContentError, FilePacker, FinishedPack, PackSettings, PackSink, Transform, WorkspaceKeys,
 };
-use model::{ChunkId, ChunkRef, Content, NodeId, NodeKind, RelativePath};
+use model::{ChunkId, ChunkRef, NodeId, NodeKind, RelativePath};
 use parking_lot::Mutex;
 
 use crate::error::SyncError;
@@ -22,16 +20,6 @@ use crate::plan::Matter;
 
 /// Files up to this size in bytes are read whole before they are cut.
 const WHOLE_FILE_SIZE_MAX: u64 = 4 * 1024 * 1024;
-
-/// How many places of a file are looked at to tell whether it is compressed media. One alone says little: a disk image
-/// or an archive begins with anything.
-const SAMPLES: u64 = 8;
-
-/// How many bytes are looked at in each place.
-const SAMPLE_LENGTH: usize = 16 * 1024;
-
-/// Files below this size in bytes are cut the same whatever they contain.
-const MEDIA_SIZE_MIN: u64 = 512 * 1024;
 
 /// A file that is to be read.
 #[derive(Debug, Clone)]
@@ -98,11 +86,6 @@ pub struct Preparation {
 }
 
 impl Preparation {
-    fn new_writer(&self) -> Result<PackWriter, SyncError> {
-        let guard = self.keys.packs().behind(self.fence);
-        Ok(PackWriter::new(self.transform, &guard)?.with_target(self.pack_target))
-    }
-
     /// Reads files in order. Every pack that is full goes to `emit`, and the last one at the end.
     ///
     /// # Errors
@@ -112,17 +95,14 @@ impl Preparation {
         files: Vec<ToRead>,
         emit: &mut dyn FnMut(FinishedPack) -> Result<(), SyncError>,
     ) -> Result<Vec<HasRead>, SyncError> {
-        let mut reader = Reader {
-            shared: self,
-            namer: self.keys.content().namer(),
-            writer: self.new_writer()?,
-            list_writer: None,
-            buffer: ChunkBuffer::default(),
-            whole: Vec::new(),
-            chunker: None,
-            lists: Vec::new(),
-            emit,
+        let settings = PackSettings {
+            transform: self.transform,
+            guard: self.keys.packs().behind(self.fence),
+            target: self.pack_target,
         };
+        let sink = Sink { shared: self, emit };
+        let packer = FilePacker::new(self.keys.content(), &settings, sink)?;
+        let mut reader = Reader { shared: self, packer, whole: Vec::new() };
         let mut results = Vec::with_capacity(files.len());
         for file in files {
             let node = file.node;
@@ -137,24 +117,38 @@ impl Preparation {
                 }
                 Err(error) => return Err(error),
             };
-            results.push(HasRead { node, result, lists: std::mem::take(&mut reader.lists) });
+            results.push(HasRead { node, result, lists: reader.packer.take_lists() });
         }
-        reader.flush()?;
+        reader.packer.finish()?;
         Ok(results)
+    }
+}
+
+/// Knows which chunks are in a pack, and passes packs on.
+struct Sink<'a> {
+    shared: &'a Preparation,
+    emit: &'a mut dyn FnMut(FinishedPack) -> Result<(), SyncError>,
+}
+
+impl PackSink for Sink<'_> {
+    type Error = SyncError;
+
+    fn claim(&mut self, chunk: &ChunkRef) -> Result<bool, SyncError> {
+        // What this run has stored costs no look into the database.
+        Ok(!self.shared.claims.lock().contains(&chunk.id)
+            && !self.shared.known.contains(&chunk.id)?
+            && self.shared.claims.lock().insert(chunk.id))
+    }
+
+    fn emit(&mut self, pack: FinishedPack) -> Result<(), SyncError> {
+        (self.emit)(pack)
     }
 }
 
 struct Reader<'a> {
     shared: &'a Preparation,
-    namer: ChunkNamer,
-    writer: PackWriter,
-    /// Lists have packs of their own: whoever wants to know of what a file is made need not fetch what it is made of.
-    list_writer: Option<PackWriter>,
-    buffer: ChunkBuffer,
+    packer: FilePacker<'a, Sink<'a>>,
     whole: Vec<u8>,
-    chunker: Option<(u32, Box<dyn Chunker>)>,
-    lists: Vec<(ChunkId, Vec<u8>)>,
-    emit: &'a mut dyn FnMut(FinishedPack) -> Result<(), SyncError>,
 }
 
 impl Reader<'_> {
@@ -188,11 +182,12 @@ impl Reader<'_> {
             whole.clear();
             let read = (&mut open).take(WHOLE_FILE_SIZE_MAX + 1).read_to_end(&mut whole);
             read.map_err(|source| ContentError::Read { source })?;
-            let content = self.cut_whole(file, &whole);
+            let content = self.packer.pack_bytes(&whole, file.chunk_size);
             self.whole = whole;
             content?
         } else {
-            self.cut_stream(file, before.size, &mut open)?
+            let go_to = |open: &mut Box<dyn OpenFile>, place| open.go_to(place);
+            self.packer.pack_reader(&mut open, before.size, file.chunk_size, go_to)?
         };
         let after = open.stat()?;
         if before != after || content.size != after.size {
@@ -204,137 +199,4 @@ impl Reader<'_> {
         }
         Ok((matter_of(&after, NodeKind::File(content)), after))
     }
-
-    fn cut_whole(&mut self, file: &ToRead, bytes: &[u8]) -> Result<Content, SyncError> {
-        let average = self.average(file, bytes.len() as u64, |offset| {
-            let rest = bytes.get(offset as usize..).unwrap_or_default();
-            Ok(rest[..rest.len().min(SAMPLE_LENGTH)].to_vec())
-        })?;
-        let chunker = self.take_chunker(average)?;
-        let mut manifest = ManifestBuilder::new(self.namer.clone(), average);
-        for chunk in Chunks::new(&*chunker, bytes) {
-            let chunk_ref = self.store(chunk)?;
-            manifest.push(chunk_ref, &mut |list, bytes| self.store_list(list, bytes))?;
-        }
-        self.chunker = Some((average, chunker));
-        manifest.finish(&mut |list, bytes| self.store_list(list, bytes))
-    }
-
-    fn cut_stream(
-        &mut self,
-        file: &ToRead,
-        size: u64,
-        open: &mut Box<dyn OpenFile>,
-    ) -> Result<Content, SyncError> {
-        let average = self.average(file, size, |offset| {
-            let mut sample = Vec::new();
-            open.go_to(offset)?;
-            open.take(SAMPLE_LENGTH as u64).read_to_end(&mut sample)?;
-            Ok(sample)
-        })?;
-        open.go_to(0).map_err(|source| ContentError::Read { source })?;
-        let chunker = self.take_chunker(average)?;
-        let mut manifest = ManifestBuilder::new(self.namer.clone(), average);
-        let mut buffer = std::mem::take(&mut self.buffer);
-        let read = chunk_reader::<SyncError>(open, &*chunker, &mut buffer, |chunk| {
-            let chunk_ref = self.store(chunk)?;
-            manifest.push(chunk_ref, &mut |list, bytes| self.store_list(list, bytes))
-        });
-        self.buffer = buffer;
-        self.chunker = Some((average, chunker));
-        read?;
-        manifest.finish(&mut |list, bytes| self.store_list(list, bytes))
-    }
-
-    /// Returns the average chunk size for a file: that of its version before, or one by size and kind.
-    fn average(
-        &self,
-        file: &ToRead,
-        size: u64,
-        mut sample: impl FnMut(u64) -> std::io::Result<Vec<u8>>,
-    ) -> Result<u32, SyncError> {
-        if let Some(kept) = file.chunk_size.filter(|&average| ChunkSizes::around(average).is_ok()) {
-            return Ok(kept);
-        }
-        let mut is_media = size >= MEDIA_SIZE_MIN;
-        for number in 0..SAMPLES {
-            if !is_media {
-                break;
-            }
-            let bytes = sample(sample_place(size, number));
-            is_media =
-                looks_incompressible(&bytes.map_err(|source| ContentError::Read { source })?);
-        }
-        Ok(average_for(size, is_media))
-    }
-
-    fn take_chunker(&mut self, average: u32) -> Result<Box<dyn Chunker>, SyncError> {
-        match self.chunker.take() {
-            Some((size, chunker)) if size == average => Ok(chunker),
-            _ => Ok(self.shared.keys.content().chunker(ChunkerKind::Minimum, average)?),
-        }
-    }
-
-    fn store(&mut self, bytes: &[u8]) -> Result<ChunkRef, SyncError> {
-        let chunk = ChunkRef { id: self.namer.name(bytes), length: bytes.len() as u32 };
-        if self.claim(&chunk)? {
-            push(&mut self.writer, chunk, bytes, self.emit)?;
-        }
-        Ok(chunk)
-    }
-
-    fn store_list(&mut self, list: ChunkRef, bytes: &[u8]) -> Result<(), SyncError> {
-        self.lists.push((list.id, bytes.to_vec()));
-        if self.claim(&list)? {
-            let writer = match &mut self.list_writer {
-                Some(writer) => writer,
-                none => none.insert(self.shared.new_writer()?),
-            };
-            push(writer, list, bytes, self.emit)?;
-        }
-        Ok(())
-    }
-
-    /// Tells whether a chunk is in no pack yet; then it is to be put into one.
-    fn claim(&mut self, chunk: &ChunkRef) -> Result<bool, SyncError> {
-        // What this run has stored costs no look into the database.
-        Ok(!self.shared.claims.lock().contains(&chunk.id)
-            && !self.shared.known.contains(&chunk.id)?
-            && self.shared.claims.lock().insert(chunk.id))
-    }
-
-    /// Emits what is left.
-    fn flush(&mut self) -> Result<(), SyncError> {
-        for writer in [Some(&mut self.writer), self.list_writer.as_mut()].into_iter().flatten() {
-            if !writer.is_empty() {
-                (self.emit)(writer.finish()?)?;
-            }
-        }
-        Ok(())
-    }
-}
-
-/// Adds a chunk to a pack, and emits the pack once it is full.
-fn push(
-    writer: &mut PackWriter,
-    chunk: ChunkRef,
-    bytes: &[u8],
-    emit: &mut dyn FnMut(FinishedPack) -> Result<(), SyncError>,
-) -> Result<(), SyncError> {
-    if !writer.has_room(bytes.len()) {
-        emit(writer.finish()?)?;
-    }
-    writer.push(chunk, bytes)?;
-    if writer.is_full() { emit(writer.finish()?) } else { Ok(()) }
-}
-
-/// Returns where a sample of a file is taken: somewhere in each stretch of it, and never in step with what the file
-/// repeats.
-fn sample_place(size: u64, number: u64) -> u64 {
-    // The fractional parts of the multiples of the golden ratio, in parts of 65536.
-    const STEP: u64 = 40503;
-    let stretch = size / SAMPLES;
-    let room = stretch.saturating_sub(SAMPLE_LENGTH as u64);
-    let part = number * STEP % 65536;
-    stretch * number + room / 65536 * part + room % 65536 * part / 65536
 }

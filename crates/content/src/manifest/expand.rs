@@ -1,8 +1,8 @@
 //! From a [`Content`] back to the chunks of the file.
 
-use model::content::{CONTENT_DEPTH_MAX, ChunkRef, Content};
+use model::content::{ChunkRef, Content};
 
-use super::ChunkList;
+use super::walk::{ContentStep, ContentWalk, wrong_size};
 use crate::error::ContentError;
 
 /// How many chunks [`expand`] returns at most: those of a file of 256 GiB, in 150 MB of memory. A list of lists of
@@ -50,48 +50,17 @@ pub fn expand_each<E: From<ContentError>>(
     mut fetch: impl FnMut(&ChunkRef) -> Result<Vec<u8>, E>,
     mut visit: impl FnMut(ChunkRef) -> Result<(), E>,
 ) -> Result<(), E> {
-    if content.depth > CONTENT_DEPTH_MAX {
-        let depth = content.depth;
-        return Err(ContentError::TooDeep { depth, max: CONTENT_DEPTH_MAX }.into());
-    }
-    // The lists that are being read, outermost first; one at depth d stands at index `content.depth - d`.
-    let mut open = vec![content.chunks.clone().into_iter()];
-    let mut total = 0_u64;
-    while let Some(list) = open.last_mut() {
-        let Some(chunk) = list.next() else {
-            open.pop();
-            continue;
-        };
-        let levels_below = usize::from(content.depth) + 1 - open.len();
-        if levels_below > 0 {
-            let bytes = fetch(&chunk)?;
-            open.push(decode_list(&chunk, &bytes, levels_below as u8 - 1)?.into_iter());
-            continue;
+    let mut walk = ContentWalk::new(content)?;
+    loop {
+        match walk.step()? {
+            ContentStep::Chunk(chunk) => visit(chunk)?,
+            ContentStep::List(list) => walk.take_list(&fetch(&list)?)?,
+            ContentStep::End => return Ok(()),
         }
-        total = total.saturating_add(u64::from(chunk.length));
-        if total > content.size {
-            return Err(wrong_size(content, total).into());
-        }
-        visit(chunk)?;
     }
-    if total == content.size { Ok(()) } else { Err(wrong_size(content, total).into()) }
-}
-
-fn decode_list(chunk: &ChunkRef, bytes: &[u8], level: u8) -> Result<Vec<ChunkRef>, ContentError> {
-    let (expected, actual) = (chunk.length as usize, bytes.len());
-    if expected != actual {
-        return Err(ContentError::ListLength { id: chunk.id, expected, actual });
-    }
-    let list = ChunkList::decode(bytes, level)
-        .map_err(|source| ContentError::List { id: chunk.id, source })?;
-    Ok(list.chunks)
 }
 
 fn check_size(content: &Content) -> Result<(), ContentError> {
     let total = content.chunks.iter().map(|chunk| u64::from(chunk.length)).sum();
-    if total == content.size { Ok(()) } else { Err(wrong_size(content, total)) }
-}
-
-fn wrong_size(content: &Content, actual: u64) -> ContentError {
-    ContentError::ContentSize { expected: content.size, actual }
+    if total == content.size { Ok(()) } else { Err(wrong_size(content.size, total)) }
 }

@@ -1,0 +1,318 @@
+//! Cuts files and puts the chunks that a workspace lacks into packs: the way of every writer.
+//!
+//! *Participants*: whoever writes files, a device or a server; the two cut, name and pack alike, so that their chunks are
+//! the same. *Goals*: memory that does not grow with the file; chunk lists in packs of their own. *Non-goals*: knowing
+//! what the workspace has; the caller tells. *Invariants*: the average chunk size of a file is that of its version
+//! before, or follows from its size and from samples of it; every chunk that is claimed is in an emitted pack after
+//! [`FilePacker::finish`].
+
+use std::io::Read;
+
+use model::{ChunkId, ChunkRef, Content};
+
+use crate::chunker::chunk_reader;
+use crate::chunker::{ChunkBuffer, ChunkSizes, Chunker, ChunkerKind, Chunks, average_for};
+use crate::error::ContentError;
+use crate::manifest::ManifestBuilder;
+use crate::naming::{ChunkNamer, WorkspaceContentKeys};
+use crate::pack::{FinishedPack, PackWriter};
+use crate::sealed::PackGuard;
+use crate::transform::{Transform, looks_incompressible};
+
+/// How many places of a file are looked at to tell whether it is compressed media. One alone says little: a disk image
+/// or an archive begins with anything.
+const SAMPLES: u64 = 8;
+
+/// How many bytes are looked at in each place.
+const SAMPLE_LENGTH: usize = 16 * 1024;
+
+/// Files below this size in bytes are cut the same whatever they contain.
+const MEDIA_SIZE_MIN: u64 = 512 * 1024;
+
+/// Who hears of chunks and packs.
+pub trait PackSink {
+    /// Why it may fail.
+    type Error: From<ContentError>;
+
+    /// Tells whether a chunk is in no pack yet; then it is put into one, and counts as being there from now on.
+    ///
+    /// # Errors
+    /// Whatever knows the packs may fail.
+    fn claim(&mut self, chunk: &ChunkRef) -> Result<bool, Self::Error>;
+
+    /// Takes a pack that is full, or the last one.
+    ///
+    /// # Errors
+    /// Whatever takes packs may fail.
+    fn emit(&mut self, pack: FinishedPack) -> Result<(), Self::Error>;
+}
+
+/// How packs are made.
+#[derive(Debug, Clone)]
+pub struct PackSettings {
+    /// How records are compressed.
+    pub transform: Transform,
+    /// What guards the packs, behind the last fence that the writer knows.
+    pub guard: PackGuard,
+    /// How many stored bytes a pack should have.
+    pub target: usize,
+}
+
+impl PackSettings {
+    fn writer(&self) -> Result<PackWriter, ContentError> {
+        Ok(PackWriter::new(self.transform, &self.guard)?.with_target(self.target))
+    }
+}
+
+/// Cuts one file after the other, and fills packs with what is new.
+pub struct FilePacker<'a, S> {
+    keys: &'a WorkspaceContentKeys,
+    settings: &'a PackSettings,
+    namer: ChunkNamer,
+    writer: PackWriter,
+    /// Lists have packs of their own: whoever wants to know of what a file is made need not fetch what it is made of.
+    list_writer: Option<PackWriter>,
+    buffer: ChunkBuffer,
+    chunker: Option<(u32, Box<dyn Chunker>)>,
+    lists: Vec<(ChunkId, Vec<u8>)>,
+    sink: S,
+}
+
+impl<'a, S: PackSink> FilePacker<'a, S> {
+    /// Prepares to write into a workspace with these keys.
+    ///
+    /// # Errors
+    /// [`ContentError::UnsupportedTransform`].
+    pub fn new(
+        keys: &'a WorkspaceContentKeys,
+        settings: &'a PackSettings,
+        sink: S,
+    ) -> Result<Self, ContentError> {
+        Ok(Self {
+            keys,
+            settings,
+            namer: keys.namer(),
+            writer: settings.writer()?,
+            list_writer: None,
+            buffer: ChunkBuffer::default(),
+            chunker: None,
+            lists: Vec::new(),
+            sink,
+        })
+    }
+
+    /// Cuts a file that is in memory. `kept` is the average chunk size of its version before.
+    ///
+    /// # Errors
+    /// Those of the sink; [`ContentError`].
+    pub fn pack_bytes(&mut self, bytes: &[u8], kept: Option<u32>) -> Result<Content, S::Error> {
+        let average = average(kept, bytes.len() as u64, |offset| {
+            let rest = bytes.get(offset as usize..).unwrap_or_default();
+            Ok(rest[..rest.len().min(SAMPLE_LENGTH)].to_vec())
+        })?;
+        let chunker = self.take_chunker(average)?;
+        let mut manifest = ManifestBuilder::new(self.namer.clone(), average);
+        for chunk in Chunks::new(&*chunker, bytes) {
+            let chunk_ref = self.store(chunk)?;
+            manifest.push(chunk_ref, &mut |list, bytes| self.store_list(list, bytes))?;
+        }
+        self.chunker = Some((average, chunker));
+        manifest.finish(&mut |list, bytes| self.store_list(list, bytes))
+    }
+
+    /// Cuts a file of about `size` bytes while it is read; `go_to` sets the place in bytes from its start from which it is
+    /// read next.
+    ///
+    /// # Errors
+    /// Those of the sink; [`ContentError::Read`] where the file cannot be read.
+    pub fn pack_reader<R: Read>(
+        &mut self,
+        reader: &mut R,
+        size: u64,
+        kept: Option<u32>,
+        go_to: impl Fn(&mut R, u64) -> std::io::Result<()>,
+    ) -> Result<Content, S::Error> {
+        let average = average(kept, size, |offset| {
+            let mut sample = Vec::new();
+            go_to(reader, offset)?;
+            reader.take(SAMPLE_LENGTH as u64).read_to_end(&mut sample)?;
+            Ok(sample)
+        })?;
+        go_to(reader, 0).map_err(|source| ContentError::Read { source })?;
+        let chunker = self.take_chunker(average)?;
+        let mut manifest = ManifestBuilder::new(self.namer.clone(), average);
+        let mut buffer = std::mem::take(&mut self.buffer);
+        let read = chunk_reader::<S::Error>(reader, &*chunker, &mut buffer, |chunk| {
+            let chunk_ref = self.store(chunk)?;
+            manifest.push(chunk_ref, &mut |list, bytes| self.store_list(list, bytes))
+        });
+        self.buffer = buffer;
+        self.chunker = Some((average, chunker));
+        read?;
+        manifest.finish(&mut |list, bytes| self.store_list(list, bytes))
+    }
+
+    /// Returns the chunk lists of the files since the last call, known ones among them.
+    pub fn take_lists(&mut self) -> Vec<(ChunkId, Vec<u8>)> {
+        std::mem::take(&mut self.lists)
+    }
+
+    /// Emits what is left.
+    ///
+    /// # Errors
+    /// Those of the sink; [`ContentError::Encode`].
+    pub fn finish(mut self) -> Result<S, S::Error> {
+        for mut writer in [Some(self.writer), self.list_writer].into_iter().flatten() {
+            if !writer.is_empty() {
+                self.sink.emit(writer.finish()?)?;
+            }
+        }
+        Ok(self.sink)
+    }
+
+    fn take_chunker(&mut self, average: u32) -> Result<Box<dyn Chunker>, ContentError> {
+        match self.chunker.take() {
+            Some((size, chunker)) if size == average => Ok(chunker),
+            _ => self.keys.chunker(ChunkerKind::Minimum, average),
+        }
+    }
+
+    fn store(&mut self, bytes: &[u8]) -> Result<ChunkRef, S::Error> {
+        let chunk = ChunkRef { id: self.namer.name(bytes), length: bytes.len() as u32 };
+        if self.sink.claim(&chunk)? {
+            push(&mut self.writer, chunk, bytes, &mut self.sink)?;
+        }
+        Ok(chunk)
+    }
+
+    fn store_list(&mut self, list: ChunkRef, bytes: &[u8]) -> Result<(), S::Error> {
+        self.lists.push((list.id, bytes.to_vec()));
+        if self.sink.claim(&list)? {
+            let writer = match &mut self.list_writer {
+                Some(writer) => writer,
+                none => none.insert(self.settings.writer()?),
+            };
+            push(writer, list, bytes, &mut self.sink)?;
+        }
+        Ok(())
+    }
+}
+
+/// Adds a chunk to a pack, and emits the pack once it is full.
+fn push<S: PackSink>(
+    writer: &mut PackWriter,
+    chunk: ChunkRef,
+    bytes: &[u8],
+    sink: &mut S,
+) -> Result<(), S::Error> {
+    if !writer.has_room(bytes.len()) {
+        sink.emit(writer.finish()?)?;
+    }
+    writer.push(chunk, bytes)?;
+    if writer.is_full() { sink.emit(writer.finish()?) } else { Ok(()) }
+}
+
+/// Returns the average chunk size for a file: that of its version before, or one by size and kind.
+fn average(
+    kept: Option<u32>,
+    size: u64,
+    mut sample: impl FnMut(u64) -> std::io::Result<Vec<u8>>,
+) -> Result<u32, ContentError> {
+    if let Some(kept) = kept.filter(|&average| ChunkSizes::around(average).is_ok()) {
+        return Ok(kept);
+    }
+    let mut is_media = size >= MEDIA_SIZE_MIN;
+    for number in 0..SAMPLES {
+        if !is_media {
+            break;
+        }
+        let bytes = sample(sample_place(size, number));
+        is_media = looks_incompressible(&bytes.map_err(|source| ContentError::Read { source })?);
+    }
+    Ok(average_for(size, is_media))
+}
+
+/// Returns where a sample of a file is taken: somewhere in each stretch of it, and never in step with what the file
+/// repeats.
+fn sample_place(size: u64, number: u64) -> u64 {
+    // The fractional parts of the multiples of the golden ratio, in parts of 65536.
+    const STEP: u64 = 40503;
+    let stretch = size / SAMPLES;
+    let room = stretch.saturating_sub(SAMPLE_LENGTH as u64);
+    let part = number * STEP % 65536;
+    stretch * number + room / 65536 * part + room % 65536 * part / 65536
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+    use std::io::{Cursor, Seek, SeekFrom};
+
+    use super::*;
+    use crate::pack::PACK_STORED_TARGET;
+    use crate::samples::{random_bytes, text};
+
+    #[derive(Default)]
+    struct Packs {
+        known: HashSet<ChunkId>,
+        packs: Vec<FinishedPack>,
+    }
+
+    impl PackSink for &mut Packs {
+        type Error = ContentError;
+
+        fn claim(&mut self, chunk: &ChunkRef) -> Result<bool, ContentError> {
+            Ok(self.known.insert(chunk.id))
+        }
+
+        fn emit(&mut self, pack: FinishedPack) -> Result<(), ContentError> {
+            self.packs.push(pack);
+            Ok(())
+        }
+    }
+
+    fn pack_both(bytes: &[u8]) -> (Content, Content, usize) {
+        let keys = WorkspaceContentKeys::derive(&[7; 32]);
+        let settings = PackSettings {
+            transform: Transform::None,
+            guard: PackGuard::plain(),
+            target: PACK_STORED_TARGET,
+        };
+        let mut packs = Packs::default();
+        let mut packer = FilePacker::new(&keys, &settings, &mut packs).unwrap();
+        let one = packer.pack_bytes(bytes, None).unwrap();
+        let mut reader = Cursor::new(bytes);
+        let size = bytes.len() as u64;
+        let go_to =
+            |reader: &mut Cursor<&[u8]>, place| reader.seek(SeekFrom::Start(place)).map(drop);
+        let two = packer.pack_reader(&mut reader, size, None, go_to).unwrap();
+        packer.finish().unwrap();
+        let stored = packs.packs.iter().flat_map(|pack| pack.index.chunks().to_vec());
+        (one, two, stored.map(|chunk| chunk.length as usize).sum())
+    }
+
+    #[test]
+    fn file_in_memory_and_file_that_is_read_are_cut_alike_and_stored_once() {
+        for bytes in [text(1, 3 << 20), random_bytes(2, 5 << 20), Vec::new(), vec![1]] {
+            let (one, two, stored) = pack_both(&bytes);
+            assert_eq!(one, two);
+            let is_media = bytes.len() == 5 << 20;
+            assert_eq!(one.chunk_size, if is_media { 256 << 10 } else { 16 << 10 });
+            assert!(stored >= bytes.len().min(1) && stored <= bytes.len() + bytes.len() / 100);
+        }
+    }
+
+    #[test]
+    fn version_keeps_the_chunk_size_of_the_one_before() {
+        assert_eq!(average(Some(64 << 10), 10, |_| Ok(Vec::new())).unwrap(), 64 << 10);
+        assert_eq!(average(Some(77), 10, |_| Ok(Vec::new())).unwrap(), 16 << 10);
+    }
+
+    #[test]
+    fn samples_lie_inside_of_the_file() {
+        for size in [MEDIA_SIZE_MIN, (1 << 40) + 12_345] {
+            let last = sample_place(size, SAMPLES - 1);
+            assert!(last < size && (0..SAMPLES).all(|number| sample_place(size, number) <= last));
+        }
+    }
+}
