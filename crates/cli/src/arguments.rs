@@ -549,8 +549,8 @@ pub(crate) struct ServeArguments {
     /// How many connections of one address there may be.
     #[arg(long, value_name = "N", default_value_t = 500)]
     pub(crate) connections_per_address: usize,
-    /// The message broker; in this process by default.
-    #[arg(long, value_name = "URL", hide = true)]
+    /// The message broker where it meets other servers on the database; none by default.
+    #[arg(long, value_name = "amqp://USER@HOST|nats://HOST", requires = "database")]
     pub(crate) broker: Option<String>,
 }
 

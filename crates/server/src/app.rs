@@ -14,11 +14,12 @@ use axum::http::StatusCode;
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use model::{Clock, Random, WorkspaceId};
+use model::{Clock, DeviceId, Random, WorkspaceId};
 use storage::layers::Scoped;
 use storage::{ObjectKey, ObjectStore};
 use tokio::sync::{Mutex, OwnedMutexGuard, Semaphore, mpsc};
 
+use crate::cluster::Standing;
 use crate::doors::{health, live, packs, problem, rest};
 use crate::limits::{
     BODIES_LENGTH_MAX, Buckets, HEADERS_LENGTH_MAX, LOGINS_AT_ONCE_MAX, LOGINS_PER_ACCOUNT,
@@ -26,7 +27,8 @@ use crate::limits::{
 };
 use crate::services::condemned::CondemnedCache;
 use crate::services::events::Hub;
-use crate::services::presence::Presence;
+use crate::services::news::{News, Told};
+use crate::services::presence::{Closing, Presence};
 use crate::services::readers::Readers;
 use crate::services::writer::Writer;
 
@@ -48,8 +50,12 @@ pub struct App {
     pub store: Arc<dyn ObjectStore>,
     /// Who is told of new entries.
     pub hub: Hub,
+    /// What other servers on the database are told.
+    pub news: News,
+    /// How this server stands with the broker where it meets them, if there is one.
+    pub standing: Option<Arc<Standing>>,
     /// Which devices are connected.
-    pub presence: Presence,
+    pub presence: Arc<Presence>,
     /// Attempts to sign in, per account name.
     pub logins_per_account: Buckets<String>,
     /// Attempts to sign in, per address.
@@ -75,7 +81,7 @@ impl App {
         (clock, random): (Arc<dyn Clock>, Arc<dyn Random>),
         (readers, writer): (Readers, Writer),
         store: Arc<dyn ObjectStore>,
-        hub: Hub,
+        (hub, news): (Hub, News),
         in_use: mpsc::Sender<()>,
     ) -> Self {
         let units = |length: u64, unit: u64| Arc::new(Semaphore::new((length / unit) as usize));
@@ -86,7 +92,9 @@ impl App {
             writer,
             store,
             hub,
-            presence: Presence::default(),
+            news,
+            standing: None,
+            presence: Arc::default(),
             logins_per_account: Buckets::new(LOGINS_PER_ACCOUNT),
             logins_per_address: Buckets::new(LOGINS_PER_ADDRESS),
             logins: Arc::new(Semaphore::new(LOGINS_AT_ONCE_MAX)),
@@ -108,6 +116,12 @@ impl App {
     pub fn store_of(&self, workspace: WorkspaceId) -> Scoped {
         let scope = ObjectKey::new(&format!("workspaces/{workspace}"));
         Scoped::new(Arc::clone(&self.store), scope.expect("an id has letters and digits only"))
+    }
+
+    /// Closes the live connections of a device that was signed out, here and at all other servers.
+    pub fn sign_out(&self, device: DeviceId) {
+        self.presence.close_device(device, Closing::Revoked);
+        self.news.tell(Told::SignedOut(device));
     }
 
     /// Waits until nobody else stores or deletes this object.

@@ -5,7 +5,7 @@
 //!
 //! Reading order: [`app`] (the whole on one page), [`services::sync_service`] (what becomes of a commit),
 //! [`services`], [`metadata`], [`doors`], [`auth`], [`limits`], [`error`]; [`mod@serve`] and [`admin`] are what programs call,
-//! [`listener`], [`data_folder`] and [`database`] are the ground they stand on.
+//! [`listener`], [`data_folder`], [`database`] and [`broker`] are the ground they stand on, and [`cluster`] is how several stand together.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
@@ -21,6 +21,8 @@ pub mod error;
 pub mod limits;
 
 pub mod admin;
+pub mod broker;
+pub mod cluster;
 pub mod data_folder;
 pub mod database;
 pub mod listener;
@@ -31,6 +33,7 @@ mod testing;
 
 pub use admin::Admin;
 pub use auth::Caller;
+pub use broker::Broker;
 pub use database::Database;
 pub use error::{Result, ServerError};
 pub use metadata::sqlite::Sqlite;

@@ -10,6 +10,8 @@ use tokio::net::TcpListener;
 use tokio::sync::{mpsc, watch};
 
 use crate::app::{App, router};
+use crate::broker::Broker;
+use crate::cluster::Cluster;
 use crate::data_folder::DataFolder;
 use crate::database::Database;
 use crate::error::{Result, ServerError};
@@ -17,6 +19,7 @@ use crate::limits::STOP_TIMEOUT;
 use crate::listener::{GuardedListener, PeerAddress};
 use crate::metadata::Metadata;
 use crate::services::events::Hub;
+use crate::services::news::News;
 use crate::services::presence::Closing;
 use crate::services::readers::Readers;
 use crate::services::writer::Writer;
@@ -32,6 +35,8 @@ pub struct ServeOptions {
     pub database: Database,
     /// The URL of the store for packs; nothing for a folder beside the database.
     pub store: Option<String>,
+    /// Where it meets other servers on the database; nothing where there are none.
+    pub broker: Option<Broker>,
     /// How many connections there are at most.
     pub connections_max: usize,
     /// How many connections of one address there are at most.
@@ -50,6 +55,7 @@ impl ServeOptions {
             data,
             database: Database::Embedded,
             store: None,
+            broker: None,
             connections_max: 700,
             connections_per_address_max: 500,
             clock,
@@ -79,12 +85,20 @@ pub async fn serve(
         true => storage::open_existing(&store)?,
         false => storage::open(&store)?,
     };
+    let meeting = match &options.broker {
+        Some(broker) => Some((broker.connect(Arc::clone(&options.random)).await?, News::new())),
+        None => None,
+    };
+    let news = meeting.as_ref().map(|(_, (news, _))| news.clone()).unwrap_or_default();
     let (writer, writing) = Writer::start(database)?;
-    let (hub, sending) = Hub::new();
+    let (hub, sending) = Hub::new(news.clone());
     let sending = tokio::spawn(sending);
     let (in_use, mut unused) = mpsc::channel(1);
     let environment = (options.clock, options.random);
-    let app = Arc::new(App::new(environment, (readers, writer), store, hub, in_use));
+    let mut app = App::new(environment, (readers, writer), store, (hub, news), in_use);
+    let cluster =
+        meeting.map(|(transport, (_, waiting))| Cluster::join(transport, waiting, &mut app));
+    let app = Arc::new(app);
 
     let listener = listen(options.listen).await?;
     let address = listener.local_addr().map_err(|error| ServerError::Listen {
@@ -114,6 +128,11 @@ pub async fn serve(
     };
     if tokio::time::timeout(STOP_TIMEOUT, finished).await.is_err() {
         tracing::warn!("some connections did not end in time");
+    }
+    if let Some(cluster) = cluster
+        && tokio::time::timeout(STOP_TIMEOUT, cluster.leave()).await.is_err()
+    {
+        tracing::warn!("other servers were not told everything; they find out by themselves");
     }
     sending.abort();
     // The writer ends when everything that was asked of it is written.

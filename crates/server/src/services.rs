@@ -2,12 +2,13 @@
 //!
 //! Services are plain functions and types over [`crate::metadata::Metadata`], without threads, sockets or clocks, so
 //! that a simulation runs them as they are. What makes them a program is [`writer`] (one thread that writes, in
-//! groups) and [`events`] (who is told).
+//! groups), [`events`] (which devices are told) and [`news`] (which other servers are).
 
 pub mod accounts;
 pub mod batch;
 pub mod condemned;
 pub mod events;
+pub mod news;
 pub mod objects;
 pub mod presence;
 pub mod readers;

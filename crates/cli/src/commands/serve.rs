@@ -1,7 +1,7 @@
 //! `syncline serve`: runs a server until it is told to stop.
 
 use serde_json::json;
-use server::{Database, ServeOptions, serve};
+use server::{Broker, Database, ServeOptions, serve};
 
 use crate::arguments::{DataArgument, ServeArguments};
 use crate::context::Context;
@@ -12,22 +12,19 @@ use crate::{sealed, ui};
 /// The variable that names the file with the password of the database.
 const PASSWORD_FILE: &str = "SYNCLINE_DATABASE_PASSWORD_FILE";
 
+/// The variable that names the file with the password of the broker.
+const BROKER_PASSWORD_FILE: &str = "SYNCLINE_BROKER_PASSWORD_FILE";
+
 /// Runs the command.
 pub(crate) fn run(context: &Context<'_>, arguments: &ServeArguments) -> Result<u8> {
     context.no_dry_run("serve")?;
-    if arguments.broker.is_some() {
-        return Err(CommandError::new(
-            Code::NotInThisRelease,
-            "another broker than the embedded one is not in this release",
-        )
-        .help("syncline serve --data DIR", "keeps everything in one folder"));
-    }
     let data = arguments.data.data.clone().unwrap_or_else(|| context.home.server_data());
     let mut options =
         ServeOptions::new(data.clone(), context.clock.clone(), context.random.clone());
     options.listen = arguments.listen;
     options.database = database(context, &arguments.data)?;
     options.store.clone_from(&arguments.store);
+    options.broker = arguments.broker.as_deref().map(|url| broker(context, url)).transpose()?;
     options.connections_max = arguments.connections;
     options.connections_per_address_max = arguments.connections_per_address;
     let (is_json, is_open) = (context.ui.is_json(), !arguments.listen.ip().is_loopback());
@@ -52,6 +49,19 @@ pub(crate) fn run(context: &Context<'_>, arguments: &ServeArguments) -> Result<u
     };
     runtime.block_on(serve(options, ready, stop))?;
     Ok(0)
+}
+
+/// Returns where a server meets the others on its database.
+fn broker(context: &Context<'_>, url: &str) -> Result<Broker> {
+    let password = context.variables.path(BROKER_PASSWORD_FILE);
+    let password = password.map(|file| sealed::read_secret(&file)).transpose()?;
+    let password = password.as_ref().map(|password| password.as_str());
+    Broker::from_url(url, password).map_err(|error| {
+        CommandError::from(error).help(
+            format!("{BROKER_PASSWORD_FILE}=FILE"),
+            "names a file with the password, where one is needed",
+        )
+    })
 }
 
 /// Returns where the metadata of a server rest.

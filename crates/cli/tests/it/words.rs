@@ -72,11 +72,19 @@ fn usage_errors_end_with_2_and_name_what_is_right() {
         (vec!["init", "--replicas", "2"], "--backend"),
         (vec!["init", "--backend", "no url"], "NAME=URL"),
         (vec!["init", "--plain", "--backend", "x=gopher:bucket"], "file:"),
-        (vec!["serve", "--broker", "amqp://x"], "not in this release"),
+        (vec!["serve", "--broker", "amqp://localhost"], "--database"),
         (vec!["serve", "--database", "mysql://x"], "postgres://"),
         (
             vec!["serve", "--database", "postgres://a:b@localhost/c"],
             "SYNCLINE_DATABASE_PASSWORD_FILE",
+        ),
+        (
+            vec!["serve", "--database", "postgres://a@localhost/c", "--broker", "kafka://x"],
+            "amqp://",
+        ),
+        (
+            vec!["serve", "--database", "postgres://a@localhost/c", "--broker", "nats://a:b@x"],
+            "SYNCLINE_BROKER_PASSWORD_FILE",
         ),
         (vec!["user", "ls", "--database", "postgres://a@db.example.org/c"], "sslmode=disable"),
         (vec!["login", "https://x", "--user", "a", "--password-stdin"], "http:"),

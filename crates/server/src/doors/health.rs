@@ -25,7 +25,7 @@ pub struct Health {
     last: Mutex<Option<(Duration, bool)>>,
 }
 
-/// Answers 200 when reader, writer and store answer, else 503.
+/// Answers 200 when reader, writer and store answer, else 503. A server without its broker does what it did, and says that it is degraded.
 pub async fn healthz(State(app): State<Arc<App>>) -> Response {
     let now = app.clock.elapsed();
     let last = *app.health.last.lock();
@@ -42,9 +42,11 @@ pub async fn healthz(State(app): State<Arc<App>>) -> Response {
             checked.is_ok()
         }
     };
-    let (status, text) = match is_well {
-        true => (StatusCode::OK, "ok"),
-        false => (StatusCode::SERVICE_UNAVAILABLE, "unavailable"),
+    let has_broker = app.standing.as_ref().is_none_or(|standing| standing.is_reachable());
+    let (status, text) = match (is_well, has_broker) {
+        (true, true) => (StatusCode::OK, "ok"),
+        (true, false) => (StatusCode::OK, "degraded"),
+        (false, _) => (StatusCode::SERVICE_UNAVAILABLE, "unavailable"),
     };
     (status, Json(serde_json::json!({ "status": text }))).into_response()
 }

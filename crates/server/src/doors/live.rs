@@ -38,6 +38,7 @@ use crate::limits::{
 };
 use crate::metadata::Metadata;
 use crate::services::events::Outbox;
+use crate::services::news::Told;
 use crate::services::presence::{Challenged, Closing, Connection};
 use crate::services::sync_service::{self, Answer, CommitRequest};
 
@@ -106,24 +107,37 @@ async fn arrive(
     incarnation: u64,
     outbox: &Outbox,
 ) -> Result<(Connection, watch::Receiver<Option<Closing>>)> {
+    let arrived = Told::Arrived { device: caller.device, incarnation };
     match app.presence.arrive(caller, incarnation, outbox.clone()) {
         Err(ServerError::DeviceCloned) => {}
-        arrived => return arrived,
+        Err(error) => return Err(error),
+        Ok(registered) => {
+            app.news.tell(arrived);
+            return Ok(registered);
+        }
     }
     let challenged = app.presence.challenge(caller.device, incarnation);
-    let shown = async {
-        while !challenged.iter().any(Challenged::lives) {
-            tokio::time::sleep(CHALLENGE_INTERVAL).await;
-        }
-    };
-    if tokio::time::timeout(LIFE_SIGN_TIMEOUT, shown).await.is_ok() {
+    // One that is contested elsewhere has nobody here to ask.
+    if challenged.is_empty() || any_lives(&challenged).await {
         tracing::warn!(device = %caller.device, "two installations use one device; the later one is refused");
         return Err(ServerError::DeviceCloned);
     }
     for other in challenged {
         other.replace(&app.presence);
     }
-    app.presence.arrive(caller, incarnation, outbox.clone())
+    let registered = app.presence.arrive(caller, incarnation, outbox.clone())?;
+    app.news.tell(arrived);
+    Ok(registered)
+}
+
+/// Waits a moment for a sign of life of any connection that was asked for one.
+pub(crate) async fn any_lives(challenged: &[Challenged]) -> bool {
+    let shown = async {
+        while !challenged.iter().any(Challenged::lives) {
+            tokio::time::sleep(CHALLENGE_INTERVAL).await;
+        }
+    };
+    tokio::time::timeout(LIFE_SIGN_TIMEOUT, shown).await.is_ok()
 }
 
 /// One live connection.
@@ -241,8 +255,11 @@ impl Session {
         let (session, runtime) = (Arc::clone(self), tokio::runtime::Handle::current());
         let finish = move |outcome| {
             let Answer { reply, event } = sync_service::answer_to_commit(workspace, outcome);
-            if let Some((workspace, entry)) = event {
-                session.app.hub.publish(workspace, entry);
+            match (event, &reply) {
+                (Some((workspace, entry)), _) => session.app.hub.publish(workspace, entry),
+                // Whoever appended it may have died before it told anybody.
+                (None, Reply::Committed(_)) => session.app.news.tell(Told::Moved(workspace)),
+                _ => {}
             }
             runtime.spawn(async move {
                 session.reply(number, reply).await;
@@ -344,6 +361,7 @@ fn close_frame(closing: Option<Closing>) -> Option<CloseFrame> {
     Some(match closing? {
         Closing::GoingAway => frame(close_code::AWAY, "the server stops"),
         Closing::Revoked => frame(close_code::POLICY, "the device was signed out"),
+        Closing::Cloned => frame(close_code::POLICY, "another installation uses this device"),
         Closing::Replaced => {
             frame(close_code::POLICY, "another connection took the place of this one")
         }

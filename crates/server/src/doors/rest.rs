@@ -22,7 +22,6 @@ use crate::error::{Result, ServerError};
 use crate::limits::{ACCOUNT_NAME_LENGTH_MAX, REQUEST_TIMEOUT, SMALL_BODY_LENGTH_MAX};
 use crate::listener::PeerAddress;
 use crate::metadata::{DeviceRecord, WorkspaceRecord};
-use crate::services::presence::Closing;
 use crate::services::{accounts, workspaces};
 
 /// Returns the routes of this door.
@@ -193,7 +192,7 @@ async fn revoke_device(
 
 async fn revoke(app: &App, caller: Caller, device: DeviceId) -> Result<StatusCode> {
     app.writer.write(move |metadata| accounts::revoke_device(metadata, &caller, device)).await?;
-    app.presence.close_device(device, Closing::Revoked);
+    app.sign_out(device);
     tracing::info!(%device, "a device was signed out");
     Ok(StatusCode::NO_CONTENT)
 }

@@ -1,7 +1,8 @@
 //! Who is told of new entries.
 //!
 //! Events are hints: the log is the truth, and a device that misses one finds out by itself. So nothing here ever
-//! waits for a slow device; what does not fit into its outbox is left out.
+//! waits for a slow device; what does not fit into its outbox is left out. Servers that share the database are told by
+//! [`News`].
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,6 +16,7 @@ use parking_lot::Mutex;
 use tokio::sync::mpsc;
 
 use crate::limits::{OUTBOX_FRAMES_MAX, OUTBOX_LENGTH_MAX};
+use crate::services::news::{News, Told};
 
 /// How many entries wait to be sent out at most.
 const ENTRIES_MAX: usize = 1024;
@@ -70,39 +72,62 @@ impl Outbox {
     }
 }
 
+/// Who has subscribed to each workspace, by the numbers of their connections.
+type Subscribers = Arc<Mutex<HashMap<WorkspaceId, HashMap<u64, Outbox>>>>;
+
 /// The subscribers of all workspaces; cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Hub {
-    subscribers: Arc<Mutex<HashMap<WorkspaceId, HashMap<u64, Outbox>>>>,
+    subscribers: Subscribers,
     entries: mpsc::Sender<(WorkspaceId, Arc<Entry>)>,
+    news: News,
 }
 
 impl Hub {
     /// Makes a hub and the task that sends entries out, which runs until the last clone is dropped.
-    pub fn new() -> (Self, impl Future<Output = ()> + Send + 'static) {
+    pub fn new(news: News) -> (Self, impl Future<Output = ()> + Send + 'static) {
         let (entries, mut receiver) = mpsc::channel::<(WorkspaceId, Arc<Entry>)>(ENTRIES_MAX);
-        let subscribers: Arc<Mutex<HashMap<WorkspaceId, HashMap<u64, Outbox>>>> = Arc::default();
-        let known = Arc::clone(&subscribers);
+        let subscribers = Subscribers::default();
+        let (known, tell) = (Arc::clone(&subscribers), news.clone());
         let task = async move {
             while let Some((workspace, entry)) = receiver.recv().await {
-                let outboxes: Vec<Outbox> = match known.lock().get(&workspace) {
-                    Some(subscribers) => subscribers.values().cloned().collect(),
-                    None => continue,
-                };
-                let entry = Arc::unwrap_or_clone(entry);
-                let frame = Bytes::from(envelope::wrap(&ServerFrame::Event { workspace, entry }));
+                let outboxes = outboxes(&known, workspace);
+                if outboxes.is_empty() && !tell.is_told() {
+                    continue;
+                }
+                let frame = wrapped(workspace, entry);
                 for outbox in outboxes {
                     outbox.offer(frame.clone());
                 }
+                tell.tell(Told::Entry { workspace, frame });
             }
         };
-        (Self { subscribers, entries }, task)
+        (Self { subscribers, entries, news }, task)
     }
 
     /// Sends an entry to everybody who has subscribed, some time soon. Never waits.
     pub fn publish(&self, workspace: WorkspaceId, entry: Arc<Entry>) {
         // The cursor of every device heals what is lost here.
-        let _ = self.entries.try_send((workspace, entry));
+        if self.entries.try_send((workspace, entry)).is_err() {
+            self.news.leave_out();
+        }
+    }
+
+    /// Sends what another server has published to everybody who has subscribed here.
+    pub fn deliver(&self, workspace: WorkspaceId, frame: &Bytes) {
+        for outbox in outboxes(&self.subscribers, workspace) {
+            outbox.offer(frame.clone());
+        }
+    }
+
+    /// Says whether anybody has subscribed to a workspace.
+    pub fn is_heard(&self, workspace: WorkspaceId) -> bool {
+        self.subscribers.lock().contains_key(&workspace)
+    }
+
+    /// Returns the workspaces that anybody has subscribed to.
+    pub fn workspaces(&self) -> Vec<WorkspaceId> {
+        self.subscribers.lock().keys().copied().collect()
     }
 
     /// Adds a subscriber.
@@ -122,4 +147,15 @@ impl Hub {
             }
         }
     }
+}
+
+/// Returns what devices are sent of an entry.
+pub fn wrapped(workspace: WorkspaceId, entry: Arc<Entry>) -> Bytes {
+    let entry = Arc::unwrap_or_clone(entry);
+    envelope::wrap(&ServerFrame::Event { workspace, entry }).into()
+}
+
+fn outboxes(subscribers: &Subscribers, workspace: WorkspaceId) -> Vec<Outbox> {
+    let subscribers = subscribers.lock();
+    subscribers.get(&workspace).into_iter().flat_map(HashMap::values).cloned().collect()
 }

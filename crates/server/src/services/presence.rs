@@ -21,6 +21,9 @@ use crate::error::{Result, ServerError};
 use crate::limits::LIVE_CONNECTIONS_MAX;
 use crate::services::events::Outbox;
 
+/// How many contested incarnations are remembered at most; one that is forgotten is only contested again.
+const CONTESTED_MAX: usize = 10_000;
+
 /// Why a live connection is to be closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Closing {
@@ -30,6 +33,8 @@ pub enum Closing {
     Revoked,
     /// Another incarnation took its place, and this one gave no sign of life.
     Replaced,
+    /// Another incarnation was connected to another server before, and lives.
+    Cloned,
 }
 
 /// The registered end of a live connection.
@@ -50,6 +55,8 @@ pub struct Connection {
 pub struct Presence {
     connections: Mutex<HashMap<u64, Connection>>,
     next_number: AtomicU64,
+    /// Incarnations of which another server has said that an older one lives, until they come back and are told.
+    contested: Mutex<HashMap<DeviceId, u64>>,
 }
 
 impl Presence {
@@ -64,6 +71,9 @@ impl Presence {
         incarnation: u64,
         outbox: Outbox,
     ) -> Result<(Connection, watch::Receiver<Option<Closing>>)> {
+        if self.is_contested(caller.device, incarnation) {
+            return Err(ServerError::DeviceCloned);
+        }
         let mut connections = self.connections.lock();
         let of_device = |c: &&Connection| c.caller.device == caller.device;
         if connections.values().filter(of_device).any(|c| c.incarnation != incarnation) {
@@ -106,6 +116,36 @@ impl Presence {
                 Challenged { connection: connection.clone(), before }
             })
             .collect()
+    }
+
+    /// Closes the connections of an incarnation that another server knows an older one of; it is refused once when it
+    /// comes back, and tried anew after that.
+    pub fn contest(&self, device: DeviceId, incarnation: u64) {
+        let connections = self.connections.lock();
+        let contested = connections
+            .values()
+            .filter(|c| c.caller.device == device && c.incarnation == incarnation);
+        let mut is_here = false;
+        for connection in contested {
+            connection.close(Closing::Cloned);
+            is_here = true;
+        }
+        if is_here {
+            let mut contested = self.contested.lock();
+            if contested.len() >= CONTESTED_MAX {
+                contested.clear();
+            }
+            contested.insert(device, incarnation);
+        }
+    }
+
+    fn is_contested(&self, device: DeviceId, incarnation: u64) -> bool {
+        let mut contested = self.contested.lock();
+        let is_contested = contested.get(&device) == Some(&incarnation);
+        if is_contested {
+            contested.remove(&device);
+        }
+        is_contested
     }
 
     /// Closes all connections of a device.
@@ -194,6 +234,20 @@ mod tests {
         assert!(!challenged[0].lives());
         first.gave_sign_of_life();
         assert!(challenged[0].lives());
+    }
+
+    #[test]
+    fn incarnation_that_is_contested_elsewhere_is_closed_and_refused_once() {
+        let presence = Presence::default();
+        let (later, closed) = presence.arrive(caller(1), 7, Outbox::new().0).unwrap();
+        presence.contest(caller(1).device, 8);
+        assert_eq!(*closed.borrow(), None, "another incarnation");
+        presence.contest(caller(1).device, 7);
+        assert_eq!(*closed.borrow(), Some(Closing::Cloned));
+        presence.leave(later.number);
+        let refused = presence.arrive(caller(1), 7, Outbox::new().0);
+        assert!(matches!(refused, Err(ServerError::DeviceCloned)));
+        presence.arrive(caller(1), 7, Outbox::new().0).expect("it is tried anew");
     }
 
     #[test]

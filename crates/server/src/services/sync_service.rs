@@ -301,6 +301,17 @@ pub(crate) fn entries(
     Ok(entries)
 }
 
+/// Returns the newest entry of a workspace, if there is one, for those who may see it already.
+pub(crate) fn newest_entry(
+    metadata: &dyn Metadata,
+    workspace: WorkspaceId,
+) -> Result<Option<Entry>> {
+    let Some(found) = metadata.workspace(workspace)? else { return Ok(None) };
+    let Some(before) = found.head.seq.checked_sub(1) else { return Ok(None) };
+    let stored = metadata.entries(found.number, before, 1)?;
+    stored.last().map(|bytes| stored_entry(bytes, &found)).transpose()
+}
+
 fn stored_entry(bytes: &[u8], workspace: &WorkspaceRecord) -> Result<Entry> {
     envelope::unwrap(bytes, COMMIT_LENGTH_MAX + ENTRY_FRAME_LENGTH).map_err(|error| {
         let what = format!("an entry of workspace {}", workspace.id);

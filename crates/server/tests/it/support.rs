@@ -85,12 +85,24 @@ impl TestServer {
     }
 
     async fn start_on(folder: Arc<TempDir>, port: u16) -> Result<Self, ServerError> {
-        let mut options = ServeOptions::new(
-            folder.path().to_owned(),
-            SystemClock::start(),
-            Arc::new(SystemRandom),
-        );
-        options.listen = SocketAddr::from(([127, 0, 0, 1], port));
+        let mut options = Self::options(folder.path());
+        options.listen.set_port(port);
+        Self::start_with(folder, options).await
+    }
+
+    /// Returns the options of a server on a folder, on a port of its choice.
+    pub(crate) fn options(folder: &Path) -> ServeOptions {
+        let (clock, random) = (SystemClock::start(), Arc::new(SystemRandom));
+        let mut options = ServeOptions::new(folder.to_owned(), clock, random);
+        options.listen.set_port(0);
+        options
+    }
+
+    /// Starts a server with these options.
+    pub(crate) async fn start_with(
+        folder: Arc<TempDir>,
+        options: ServeOptions,
+    ) -> Result<Self, ServerError> {
         let runtime = Runtime::new().unwrap();
         let (ready, is_ready) = oneshot::channel();
         let (stop, stopping) = oneshot::channel::<()>();

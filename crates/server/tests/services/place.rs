@@ -1,9 +1,10 @@
-//! The PostgreSQL of these tests.
+//! The PostgreSQL and the brokers of these tests.
 
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use server::Broker;
 use server::metadata::postgres::{Config, Postgres};
 use xtask::services::{Services, VARIABLE};
 
@@ -29,7 +30,10 @@ impl Place {
         let path = std::env::var(VARIABLE)
             .expect("SYNCLINE_SERVICES is not set: `cargo xtask services test` sets it");
         let running = Services::read(Path::new(&path)).unwrap();
-        let place = Self { running, _alone: alone };
+        let mut place = Self { running, _alone: alone };
+        for name in ["rabbitmq", "nats"] {
+            place.running.revive(name).unwrap();
+        }
         place.wait_until_it_answers();
         place
     }
@@ -52,6 +56,14 @@ impl Place {
         config
     }
 
+    /// The brokers that run, each with its name and what leads to it.
+    pub(crate) fn brokers(&self) -> [(&'static str, Broker); 2] {
+        ["rabbitmq", "nats"].map(|name| {
+            let service = self.running.service(name).unwrap();
+            (name, Broker::from_url(&service.url, None).unwrap())
+        })
+    }
+
     pub(crate) fn freeze(&self) {
         self.running.freeze(NAME).unwrap();
     }
@@ -63,7 +75,9 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        let _ = self.running.thaw(NAME);
-        let _ = self.running.revive(NAME);
+        for name in [NAME, "rabbitmq", "nats"] {
+            let _ = self.running.thaw(name);
+            let _ = self.running.revive(name);
+        }
     }
 }
