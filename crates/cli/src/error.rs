@@ -108,6 +108,8 @@ codes! {
     Invalid = "E0408", 1;
     /// The secrets of a store are missing, wrong, or open to others.
     Credentials = "E0409", 4;
+    /// The account may read the workspace and not change it.
+    MayOnlyRead = "E0410", 4;
     /// The server cannot be reached.
     ServerUnreachable = "E0412", 6;
     /// The store cannot be reached.

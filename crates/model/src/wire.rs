@@ -86,7 +86,7 @@ pub struct Refusal {
 /// The kinds of refusals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RefusalKind {
-    /// Not signed in, or not allowed.
+    /// Not signed in.
     Forbidden,
     /// No such workspace.
     NotFound,
@@ -104,6 +104,8 @@ pub enum RefusalKind {
     OperationReused,
     /// Two installations use one device id.
     DeviceCloned,
+    /// Signed in, but not allowed to do this: a member who may only read, say.
+    NotAllowed,
 }
 
 /// What the server sends.
@@ -246,7 +248,7 @@ impl Decode for Reply {
 
 impl Decode for RefusalKind {
     fn decode(decoder: &mut Decoder<'_>) -> Result<Self, DecodeError> {
-        const KINDS: [RefusalKind; 9] = [
+        const KINDS: [RefusalKind; 10] = [
             RefusalKind::Forbidden,
             RefusalKind::NotFound,
             RefusalKind::Invalid,
@@ -256,6 +258,7 @@ impl Decode for RefusalKind {
             RefusalKind::Unavailable,
             RefusalKind::OperationReused,
             RefusalKind::DeviceCloned,
+            RefusalKind::NotAllowed,
         ];
         let number = decoder.unsigned_max(KINDS.len() as u64 - 1)?;
         Ok(KINDS[number as usize])
@@ -357,7 +360,7 @@ mod tests {
             let frame = RequestFrame { number, workspace, request };
             assert_eq!(decode_message(&encode_message(&frame)), Ok(frame));
         }
-        let refused = Reply::Refused(Refusal::new(RefusalKind::DeviceCloned, "é".repeat(2000)));
+        let refused = Reply::Refused(Refusal::new(RefusalKind::NotAllowed, "é".repeat(2000)));
         for reply in [Reply::Committed(entry.head()), Reply::Entries(vec![entry.clone()]), refused]
         {
             let frame = ServerFrame::Reply { number: 7, reply };

@@ -23,8 +23,9 @@ use crate::cluster::Standing;
 use crate::doors::{health, live, packs, problem, rest};
 use crate::limits::{
     BODIES_LENGTH_MAX, Buckets, HEADERS_LENGTH_MAX, LOGINS_AT_ONCE_MAX, LOGINS_PER_ACCOUNT,
-    LOGINS_PER_ADDRESS, REQUESTS_LENGTH_MAX, URI_LENGTH_MAX,
+    LOGINS_PER_ADDRESS, REQUESTS_LENGTH_MAX, SHARES_PER_ACCOUNT, URI_LENGTH_MAX,
 };
+use crate::metadata::AccountId;
 use crate::services::condemned::CondemnedCache;
 use crate::services::events::Hub;
 use crate::services::news::{News, Told};
@@ -60,6 +61,8 @@ pub struct App {
     pub logins_per_account: Buckets<String>,
     /// Attempts to sign in, per address.
     pub logins_per_address: Buckets<IpAddr>,
+    /// Members that are added or changed, per account that does it.
+    pub shares_per_account: Buckets<AccountId>,
     /// A permit per password that is being checked.
     pub logins: Arc<Semaphore>,
     /// Which packs may be deleted.
@@ -97,6 +100,7 @@ impl App {
             presence: Arc::default(),
             logins_per_account: Buckets::new(LOGINS_PER_ACCOUNT),
             logins_per_address: Buckets::new(LOGINS_PER_ADDRESS),
+            shares_per_account: Buckets::new(SHARES_PER_ACCOUNT),
             logins: Arc::new(Semaphore::new(LOGINS_AT_ONCE_MAX)),
             condemned: CondemnedCache::default(),
             bodies: units(BODIES_LENGTH_MAX, packs::BODY_UNIT),

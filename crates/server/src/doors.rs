@@ -1,10 +1,11 @@
 //! Where requests come in. Doors parse and answer; what they let in, the services decide.
 //!
-//! The control door ([`rest`], [`live`]) carries small messages, the data door ([`packs`]) carries bytes; a device may
+//! The control door ([`rest`], [`members`], [`live`]) carries small messages, the data door ([`packs`]) carries bytes; a device may
 //! use both at once and neither waits for the other.
 
 pub mod health;
 pub mod live;
+pub mod members;
 pub mod packs;
 pub mod problem;
 pub mod rest;
@@ -14,11 +15,16 @@ use std::sync::Arc;
 use axum::extract::FromRequestParts;
 use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
+use model::WorkspaceId;
 
 use crate::app::App;
 use crate::auth::{Caller, Token};
 use crate::error::ServerError;
 use crate::services::accounts;
+
+fn parse_workspace(text: &str) -> Result<WorkspaceId, ServerError> {
+    text.parse().map_err(|_| ServerError::NotFound { what: format!("workspace '{text}'") })
+}
 
 /// Every door but the login and the health check lets in only who shows the token of a device.
 impl FromRequestParts<Arc<App>> for Caller {

@@ -36,6 +36,11 @@ pub enum ServerError {
         /// What was attempted.
         what: String,
     },
+    /// The keys of a sealed workspace cannot be handed to another account.
+    #[error(
+        "the workspace is end-to-end encrypted: its keys cannot be handed to other accounts yet, so nobody else could read it"
+    )]
+    SealedNotShared,
     /// There is no such thing, or it belongs to somebody else.
     #[error("there is no {what}")]
     NotFound {
@@ -173,9 +178,8 @@ impl ServerError {
     /// Returns the kind of refusal that a live connection hears.
     pub fn kind(&self) -> RefusalKind {
         match self {
-            Self::NotSignedIn | Self::WrongPassword | Self::Forbidden { .. } => {
-                RefusalKind::Forbidden
-            }
+            Self::NotSignedIn | Self::WrongPassword => RefusalKind::Forbidden,
+            Self::Forbidden { .. } | Self::SealedNotShared => RefusalKind::NotAllowed,
             Self::NotFound { .. } => RefusalKind::NotFound,
             Self::Invalid { .. }
             | Self::TooLarge { .. }

@@ -18,8 +18,10 @@ pub const OBJECT_LENGTH_MAX: u64 = storage::OBJECT_SIZE_MAX;
 pub const ACCOUNT_NAME_LENGTH_MAX: usize = 64;
 /// How many devices of an account are signed in at most.
 pub const DEVICES_MAX: usize = 1000;
-/// How many workspaces an account owns at most.
+/// How many workspaces an account owns at most, and of how many others it is a member.
 pub const WORKSPACES_MAX: usize = 1000;
+/// How many members a workspace has at most.
+pub const MEMBERS_MAX: usize = 1000;
 /// How many packs a commit names at most.
 pub const COMMIT_PACKS_MAX: usize = 64 * 1024;
 /// How many lines a list has at most.
@@ -74,6 +76,9 @@ pub struct Rate {
 pub const LOGINS_PER_ACCOUNT: Rate = Rate { burst: 10, interval: Duration::from_secs(6) };
 /// Attempts from one address.
 pub const LOGINS_PER_ADDRESS: Rate = Rate { burst: 50, interval: Duration::from_secs(2) };
+
+/// Members that an account adds or changes.
+pub const SHARES_PER_ACCOUNT: Rate = Rate { burst: 100, interval: Duration::from_secs(2) };
 
 /// A token bucket per key. Time enters as the time since some fixed point.
 #[derive(Debug)]

@@ -8,6 +8,7 @@
 //! Writes happen between [`Metadata::begin`] and [`Metadata::commit`]; reads outside of a transaction see what was
 //! committed before.
 
+use std::collections::HashMap;
 use std::fmt::Debug;
 
 use model::{DeviceId, EntryHash, Head, WorkspaceId};
@@ -148,6 +149,39 @@ pub struct WorkspaceRecord {
     pub used_bytes: u64,
 }
 
+/// What the owner of a workspace has let an account do in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MemberRole {
+    /// Read everything, change nothing.
+    View,
+    /// Read and write.
+    Edit,
+}
+
+/// A member of a workspace. The owner is none: the workspace itself says whose it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MemberRecord {
+    /// Which account.
+    pub account: AccountId,
+    /// Its name.
+    pub name: String,
+    /// What it may do.
+    pub role: MemberRole,
+    /// Since when it is a member, in seconds since 1970.
+    pub added: i64,
+}
+
+/// A workspace of somebody else, seen by a member.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Membership {
+    /// The workspace.
+    pub workspace: WorkspaceRecord,
+    /// The name of its owner.
+    pub owner: String,
+    /// What the member may do.
+    pub role: MemberRole,
+}
+
 /// Accounts and devices.
 pub trait AccountTables {
     /// Returns the account of that name.
@@ -162,7 +196,7 @@ pub trait AccountTables {
     fn update_account(&mut self, id: AccountId, password_hash: &str, disabled: bool) -> Result<()>;
     /// Sets or removes the quota.
     fn update_quota(&mut self, id: AccountId, quota_bytes: Option<u64>) -> Result<()>;
-    /// Removes an account, which owns no workspace, and its devices.
+    /// Removes an account, which owns no workspace, its devices and its memberships.
     fn delete_account(&mut self, id: AccountId) -> Result<()>;
     /// Returns how many bytes the workspaces of an account hold.
     fn used_bytes(&self, id: AccountId) -> Result<u64>;
@@ -220,6 +254,51 @@ pub trait LogTables {
     fn set_checkpoint(&mut self, workspace: WorkspaceNumber, seq: u64, bytes: &[u8]) -> Result<()>;
 }
 
+/// Which accounts are members of which workspaces.
+pub trait MemberTables {
+    /// Returns the roles of those pairs that there are.
+    fn roles(
+        &self,
+        members: &[(WorkspaceNumber, AccountId)],
+    ) -> Result<HashMap<(WorkspaceNumber, AccountId), MemberRole>>;
+    /// Returns the members of a workspace in the order of their names.
+    fn members(&self, workspace: WorkspaceNumber) -> Result<Vec<MemberRecord>>;
+    /// Returns the workspaces of which an account is a member, in the order of owners and names.
+    fn memberships(&self, account: AccountId) -> Result<Vec<Membership>>;
+    /// Makes an account a member, or gives a member another role.
+    fn set_member(
+        &mut self,
+        workspace: WorkspaceNumber,
+        account: AccountId,
+        role: MemberRole,
+        now: i64,
+    ) -> Result<()>;
+    /// Ends a membership.
+    fn delete_member(&mut self, workspace: WorkspaceNumber, account: AccountId) -> Result<()>;
+}
+
+impl MemberRole {
+    /// Returns the number by which databases know it.
+    pub(crate) fn number(self) -> i64 {
+        match self {
+            Self::View => 1,
+            Self::Edit => 2,
+        }
+    }
+
+    /// Returns the role of that number.
+    pub(crate) fn of_number(number: i64) -> Result<Self> {
+        match number {
+            1 => Ok(Self::View),
+            2 => Ok(Self::Edit),
+            _ => Err(MetadataError::Damaged {
+                what: "the role of a member".to_owned(),
+                detail: format!("there is no role {number}"),
+            }),
+        }
+    }
+}
+
 /// Objects that rest in the store, by key and length.
 pub trait ObjectTables {
     /// Returns the length of an object, or nothing where it is not stored.
@@ -257,7 +336,9 @@ pub trait ObjectTables {
 }
 
 /// One database with all tables and its transactions.
-pub trait Metadata: AccountTables + LogTables + ObjectTables + CommitTables + Debug + Send {
+pub trait Metadata:
+    AccountTables + LogTables + MemberTables + ObjectTables + CommitTables + Debug + Send
+{
     /// Starts a transaction.
     fn begin(&mut self) -> Result<()>;
     /// Ends the transaction; what it wrote is durable on return.

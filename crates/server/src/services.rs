@@ -5,9 +5,11 @@
 //! groups), [`events`] (which devices are told) and [`news`] (which other servers are).
 
 pub mod accounts;
+pub mod authorisation;
 pub mod batch;
 pub mod condemned;
 pub mod events;
+pub mod members;
 pub mod news;
 pub mod objects;
 pub mod presence;

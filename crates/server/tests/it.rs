@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+#[path = "it/scene.rs"]
+mod scene;
 #[path = "it/support.rs"]
 mod support;
 
@@ -16,6 +18,8 @@ mod authorisation;
 mod conformance;
 #[path = "it/live.rs"]
 mod live;
+#[path = "it/members.rs"]
+mod members;
 #[path = "it/packs.rs"]
 mod packs;
 #[path = "it/restart.rs"]

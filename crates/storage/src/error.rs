@@ -56,6 +56,12 @@ pub enum StorageError {
         /// Which store.
         store: String,
     },
+    /// The server knows us, and lets us read and not write.
+    #[error("{store} lets this account read, and not write")]
+    MayOnlyRead {
+        /// Which server.
+        store: String,
+    },
     /// The store knows us and says no, or does not know us.
     #[error("{store} refuses access: {detail}")]
     PermissionDenied {

@@ -15,7 +15,7 @@
 //! | list | `GET {base}/objects?prefix=&start_after=&limit=` | 200, `[{"key": "genesis", "size": 7}]` in key order; fewer than `limit` means the end; `limit` is at most 1000 |
 //! | delete | `DELETE` | 200, 204, 404 |
 //!
-//! Every request carries `Authorization: Bearer`. 401 and 403 are refusals, 413 too large, 429 busy, 507 no space,
+//! Every request carries `Authorization: Bearer`. 401 and 403 are refusals (403 to a put says that only writing is refused), 413 too large, 429 busy, 507 no space,
 //! other 5xx not reachable; anything else is an invalid answer.
 
 use std::fmt;
@@ -207,6 +207,8 @@ impl ObjectStore for ServerDoor {
                 Ok(PutOutcome::Written)
             }
             StatusCode::PRECONDITION_FAILED if mode == PutMode::IfAbsent => Ok(PutOutcome::Exists),
+            // Who is not signed in hears 401: this one is, and may only read.
+            StatusCode::FORBIDDEN => Err(StorageError::MayOnlyRead { store: self.describe() }),
             _ => Err(self.refused(Some(key), &response)),
         }
     }

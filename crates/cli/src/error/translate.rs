@@ -319,6 +319,7 @@ fn refused(refusal: Refusal) -> CommandError {
         )
         .cause(message)
         .state(SAFE),
+        RefusalKind::NotAllowed => may_only_read().cause(message),
         RefusalKind::DeviceCloned => {
             CommandError::new(Code::DeviceCloned, "another computer is connected as this device")
                 .cause(message)
@@ -357,6 +358,16 @@ pub(crate) fn not_signed_in() -> CommandError {
         .help("--backend NAME=URL", "works without a server, in a plain store")
 }
 
+/// The account is a member who may read, or not the owner.
+pub(crate) fn may_only_read() -> CommandError {
+    CommandError::new(
+        Code::MayOnlyRead,
+        "the server does not let this account change the workspace so",
+    )
+    .state("what was changed here is in the folder as it was, and was not sent")
+    .help("syncline share ls", "says what this account may do, and who owns the workspace")
+}
+
 /// There is no such workspace.
 pub(crate) fn no_such_workspace(headline: impl Into<String>) -> CommandError {
     CommandError::new(Code::NoSuchWorkspace, headline)
@@ -382,6 +393,7 @@ impl From<StorageError> for CommandError {
             StorageError::ReadOnly { .. } => {
                 Self::new(Code::Refused, "the store is read-only").cause(text).state(SAFE)
             }
+            StorageError::MayOnlyRead { .. } => may_only_read().cause(text),
             StorageError::PermissionDenied { .. } => {
                 Self::new(Code::Refused, "the store refuses access").cause(text).state(SAFE)
             }

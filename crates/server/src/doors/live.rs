@@ -37,10 +37,12 @@ use crate::limits::{
     SUBSCRIPTIONS_MAX,
 };
 use crate::metadata::Metadata;
+use crate::services::authorisation::Right;
 use crate::services::events::Outbox;
 use crate::services::news::Told;
 use crate::services::presence::{Challenged, Closing, Connection};
 use crate::services::sync_service::{self, Answer, CommitRequest};
+use crate::services::workspaces;
 
 mod send;
 
@@ -274,17 +276,24 @@ impl Session {
     async fn subscribe(&self, workspace: WorkspaceId) -> Result<()> {
         let caller = self.caller;
         let check = move |metadata: &dyn Metadata| {
-            crate::services::workspaces::open(metadata, &caller, workspace).map(drop)
+            workspaces::open(metadata, &caller, workspace, Right::Read).map(drop)
         };
         self.app.readers.read(check).await?;
-        let mut subscriptions = self.subscriptions.lock();
-        if subscriptions.len() >= SUBSCRIPTIONS_MAX && !subscriptions.contains(&workspace) {
-            let what = format!("more than {SUBSCRIPTIONS_MAX} subscriptions");
-            return Err(ServerError::Forbidden { what });
+        {
+            let mut subscriptions = self.subscriptions.lock();
+            if subscriptions.len() >= SUBSCRIPTIONS_MAX && !subscriptions.contains(&workspace) {
+                let what = format!("more than {SUBSCRIPTIONS_MAX} subscriptions");
+                return Err(ServerError::Forbidden { what });
+            }
+            subscriptions.insert(workspace);
+            self.app.hub.subscribe(workspace, self.connection.number, self.outbox.clone());
         }
-        subscriptions.insert(workspace);
-        self.app.hub.subscribe(workspace, self.connection.number, self.outbox.clone());
-        Ok(())
+        // Whoever ended the membership in between has not found this subscription.
+        let checked = self.app.readers.read(check).await;
+        if checked.is_err() {
+            self.app.hub.expel(workspace, self.connection.number);
+        }
+        checked
     }
 
     /// Answers a request that only reads.
@@ -360,6 +369,7 @@ fn frame(code: u16, reason: &'static str) -> CloseFrame {
 fn close_frame(closing: Option<Closing>) -> Option<CloseFrame> {
     Some(match closing? {
         Closing::GoingAway => frame(close_code::AWAY, "the server stops"),
+        Closing::LessAccess => frame(close_code::AGAIN, "a workspace is not shared any more"),
         Closing::Revoked => frame(close_code::POLICY, "the device was signed out"),
         Closing::Cloned => frame(close_code::POLICY, "another installation uses this device"),
         Closing::Replaced => {

@@ -19,11 +19,12 @@ use serde::{Deserialize, Serialize};
 use storage::{ObjectKey, ObjectStore, PutMode};
 use tokio::sync::OwnedSemaphorePermit;
 
+use super::parse_workspace;
 use crate::app::App;
 use crate::auth::Caller;
 use crate::error::{Result, ServerError};
 use crate::limits::{BODIES_LENGTH_MAX, BODY_WAIT_TIMEOUT, LIST_MAX, OBJECT_LENGTH_MAX};
-use crate::services::{objects, workspaces};
+use crate::services::objects;
 
 mod range;
 
@@ -60,10 +61,6 @@ fn pack_key(text: &str) -> Result<ObjectKey> {
         ServerError::Invalid { what: "pack id", reason: error.to_string() }
     })?;
     Ok(ObjectKey::pack(pack))
-}
-
-fn parse_workspace(text: &str) -> Result<WorkspaceId> {
-    text.parse().map_err(|_| ServerError::NotFound { what: format!("workspace '{text}'") })
 }
 
 impl Target {
@@ -426,7 +423,6 @@ async fn list_objects(
     let workspace = parse_workspace(&workspace)?;
     let limit = query.limit.unwrap_or(LIST_MAX).min(LIST_MAX);
     let list = move |metadata: &dyn crate::metadata::Metadata| {
-        workspaces::open(metadata, &caller, workspace)?;
         objects::list(metadata, &caller, workspace, &query.prefix, &query.start_after, limit)
     };
     let lines = app.readers.read(list).await?;

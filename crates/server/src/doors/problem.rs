@@ -2,7 +2,7 @@
 
 use axum::Json;
 use axum::extract::Request;
-use axum::http::header::{CACHE_CONTROL, CONTENT_RANGE, CONTENT_TYPE, RETRY_AFTER};
+use axum::http::header::{ALLOW, CACHE_CONTROL, CONTENT_RANGE, CONTENT_TYPE, RETRY_AFTER};
 use axum::http::{HeaderValue, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
@@ -36,6 +36,7 @@ fn classify(error: &ServerError) -> (StatusCode, &'static str) {
         ServerError::WrongPassword => (StatusCode::UNAUTHORIZED, "wrong_password"),
         ServerError::RateLimited { .. } => (StatusCode::TOO_MANY_REQUESTS, "rate_limited"),
         ServerError::Forbidden { .. } => (StatusCode::FORBIDDEN, "forbidden"),
+        ServerError::SealedNotShared => (StatusCode::CONFLICT, "sealed_not_shared"),
         ServerError::NotFound { .. } => (StatusCode::NOT_FOUND, "not_found"),
         ServerError::Invalid { .. } => (StatusCode::BAD_REQUEST, "invalid"),
         ServerError::TooLarge { .. } => (StatusCode::PAYLOAD_TOO_LARGE, "too_large"),
@@ -118,7 +119,11 @@ pub async fn shape(request: Request, next: Next) -> Response {
             status if status.is_server_error() => ("unavailable", "the server cannot answer now"),
             _ => ("invalid", "the request cannot be understood"),
         };
-        document(status, code, detail.to_owned())
+        let mut document = document(status, code, detail.to_owned());
+        if let Some(allowed) = response.headers().get(ALLOW) {
+            document.headers_mut().insert(ALLOW, allowed.clone());
+        }
+        document
     } else {
         response
     };

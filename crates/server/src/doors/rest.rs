@@ -1,4 +1,4 @@
-//! The control door over HTTP: signing in, devices, workspaces. JSON in and out, but for the genesis, whose bytes count.
+//! The control door over HTTP: signing in, devices, workspaces ([`members`] beside it). JSON in and out, but for the genesis, whose bytes count.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -16,12 +16,14 @@ use model::codec::decode_message;
 use model::{DeviceId, Genesis};
 use serde::{Deserialize, Serialize};
 
+use super::members::{self, role_name};
 use crate::app::App;
 use crate::auth::{self, Caller};
 use crate::error::{Result, ServerError};
 use crate::limits::{ACCOUNT_NAME_LENGTH_MAX, REQUEST_TIMEOUT, SMALL_BODY_LENGTH_MAX};
 use crate::listener::PeerAddress;
-use crate::metadata::{DeviceRecord, WorkspaceRecord};
+use crate::metadata::DeviceRecord;
+use crate::services::workspaces::SeenWorkspace;
 use crate::services::{accounts, workspaces};
 
 /// Returns the routes of this door.
@@ -34,6 +36,7 @@ pub fn routes() -> Router<Arc<App>> {
         .route("/devices/{device}", patch(rename_device).delete(revoke_device))
         .route("/workspaces", get(list_workspaces).post(create_workspace))
         .route("/workspaces/{workspace}", get(find_workspace))
+        .merge(members::routes())
         .layer(DefaultBodyLimit::max(SMALL_BODY_LENGTH_MAX))
         .layer(middleware::from_fn(limit_time))
 }
@@ -205,17 +208,21 @@ fn parse_device(text: &str) -> Result<DeviceId> {
 struct WorkspaceLine {
     id: String,
     name: String,
+    owner: String,
+    role: &'static str,
     head_seq: u64,
     used_bytes: u64,
 }
 
-impl From<WorkspaceRecord> for WorkspaceLine {
-    fn from(workspace: WorkspaceRecord) -> Self {
+impl From<SeenWorkspace> for WorkspaceLine {
+    fn from(seen: SeenWorkspace) -> Self {
         Self {
-            id: workspace.id.to_string(),
-            name: workspace.name,
-            head_seq: workspace.head.seq,
-            used_bytes: workspace.used_bytes,
+            id: seen.workspace.id.to_string(),
+            name: seen.name,
+            owner: seen.owner,
+            role: role_name(seen.role),
+            head_seq: seen.workspace.head.seq,
+            used_bytes: seen.workspace.used_bytes,
         }
     }
 }
@@ -236,8 +243,11 @@ async fn create_workspace(
 ) -> Result<(StatusCode, Json<WorkspaceLine>)> {
     let genesis: Genesis = decode_message(&body)
         .map_err(|error| ServerError::Invalid { what: "genesis", reason: error.to_string() })?;
-    let (workspace, is_new) =
-        app.writer.write(move |metadata| workspaces::create(metadata, &caller, &genesis)).await?;
+    let create = move |metadata: &mut dyn crate::metadata::Metadata| {
+        let (workspace, is_new) = workspaces::create(metadata, &caller, &genesis)?;
+        Ok((workspaces::find(metadata, &caller, &workspace.id.to_string())?, is_new))
+    };
+    let (workspace, is_new) = app.writer.write(create).await?;
     let status = if is_new { StatusCode::CREATED } else { StatusCode::OK };
     Ok((status, Json(workspace.into())))
 }

@@ -22,6 +22,7 @@ use crate::services::{accounts, batch, sync_service, workspaces};
 
 mod accounts_and_objects;
 mod logs;
+mod members;
 mod several;
 
 /// A database of its own for one story.
@@ -62,6 +63,7 @@ pub struct Story {
 pub fn stories() -> Vec<Story> {
     let mut stories = accounts_and_objects::STORIES.to_vec();
     stories.extend(logs::STORIES);
+    stories.extend(members::STORIES);
     stories.extend(several::STORIES);
     stories
 }

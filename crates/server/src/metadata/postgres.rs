@@ -33,6 +33,7 @@ mod accounts;
 mod commits;
 mod errors;
 mod log;
+mod members;
 mod migrations;
 mod objects;
 mod snapshot;

@@ -14,6 +14,7 @@ mod commits;
 #[cfg(feature = "postgres")]
 mod copy;
 mod log;
+mod members;
 mod migrations;
 mod objects;
 

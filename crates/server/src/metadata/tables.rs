@@ -19,7 +19,7 @@ pub(super) struct Table {
 }
 
 /// Those that others refer to come first.
-pub(super) const TABLES: [Table; 8] = [
+pub(super) const TABLES: [Table; 9] = [
     Table {
         name: "accounts",
         columns: &[
@@ -58,6 +58,16 @@ pub(super) const TABLES: [Table; 8] = [
             ("genesis", Kind::Bytes),
         ],
         key_length: 1,
+    },
+    Table {
+        name: "members",
+        columns: &[
+            ("workspace", Kind::Number),
+            ("account", Kind::Number),
+            ("role", Kind::Number),
+            ("added", Kind::Number),
+        ],
+        key_length: 2,
     },
     Table {
         name: "entries",

@@ -15,6 +15,7 @@ use crate::auth::Caller;
 use crate::error::Result;
 use crate::limits::ENTRIES_LENGTH_MAX;
 use crate::metadata::Metadata;
+use crate::services::authorisation::Right;
 use crate::services::readers::Readers;
 use crate::services::{sync_service, workspaces};
 
@@ -32,14 +33,14 @@ impl CondemnedPacks {
     /// Reads what is new in the log.
     ///
     /// # Errors
-    /// [`crate::ServerError::NotFound`] where the workspace is not the caller's.
+    /// [`crate::ServerError::NotFound`] and [`crate::ServerError::Forbidden`] where the workspace is not the caller's.
     pub fn catch_up(
         &mut self,
         metadata: &dyn Metadata,
         caller: &Caller,
         workspace: WorkspaceId,
     ) -> Result<()> {
-        let found = workspaces::open(metadata, caller, workspace)?;
+        let found = workspaces::open(metadata, caller, workspace, Right::Manage)?;
         if let Some(head) = self.head
             && metadata.entry_hash(found.number, head.seq)? != Some(head.hash)
         {

@@ -135,16 +135,21 @@ impl Hub {
         self.subscribers.lock().entry(workspace).or_default().insert(connection, outbox);
     }
 
+    /// Removes a subscriber from a workspace; tells whether it was one.
+    pub fn expel(&self, workspace: WorkspaceId, connection: u64) -> bool {
+        let mut subscribers = self.subscribers.lock();
+        let Some(connections) = subscribers.get_mut(&workspace) else { return false };
+        let was_subscribed = connections.remove(&connection).is_some();
+        if connections.is_empty() {
+            subscribers.remove(&workspace);
+        }
+        was_subscribed
+    }
+
     /// Removes a subscriber from the workspaces that it had subscribed to.
     pub fn unsubscribe(&self, workspaces: impl IntoIterator<Item = WorkspaceId>, connection: u64) {
-        let mut subscribers = self.subscribers.lock();
         for workspace in workspaces {
-            if let Some(connections) = subscribers.get_mut(&workspace) {
-                connections.remove(&connection);
-                if connections.is_empty() {
-                    subscribers.remove(&workspace);
-                }
-            }
+            self.expel(workspace, connection);
         }
     }
 }

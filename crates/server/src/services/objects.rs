@@ -11,6 +11,7 @@ use storage::ObjectKey;
 use crate::auth::Caller;
 use crate::error::{Result, ServerError};
 use crate::metadata::{Metadata, WorkspaceRecord};
+use crate::services::authorisation::Right;
 use crate::services::workspaces;
 
 /// Returns the object key that a device may use: packs and pages, nothing else.
@@ -35,7 +36,7 @@ pub fn find(
     workspace: WorkspaceId,
     key: &ObjectKey,
 ) -> Result<(WorkspaceRecord, u64)> {
-    let found = workspaces::open(metadata, caller, workspace)?;
+    let found = workspaces::open(metadata, caller, workspace, Right::Read)?;
     let length = metadata.object_length(found.number, key.as_str())?;
     let length = length.ok_or_else(|| ServerError::NotFound { what: format!("object '{key}'") })?;
     Ok((found, length))
@@ -53,7 +54,7 @@ pub fn list(
     start_after: &str,
     limit: usize,
 ) -> Result<Vec<(String, u64)>> {
-    let found = workspaces::open(metadata, caller, workspace)?;
+    let found = workspaces::open(metadata, caller, workspace, Right::Read)?;
     Ok(metadata.objects(found.number, prefix, start_after, limit)?)
 }
 
@@ -64,7 +65,7 @@ const RESERVATION_SECONDS: i64 = 24 * 60 * 60;
 /// Looks whether an object of that length may be added, and returns whether room must be taken for it ([`reserve`]).
 ///
 /// # Errors
-/// [`ServerError::OverQuota`], [`ServerError::NotFound`].
+/// [`ServerError::OverQuota`], [`ServerError::Forbidden`] for who may only read, [`ServerError::NotFound`].
 pub fn check_room(
     metadata: &dyn Metadata,
     caller: &Caller,
@@ -72,7 +73,7 @@ pub fn check_room(
     key: &ObjectKey,
     length: u64,
 ) -> Result<bool> {
-    let found = workspaces::open(metadata, caller, workspace)?;
+    let found = workspaces::open(metadata, caller, workspace, Right::Write)?;
     if metadata.object_length(found.number, key.as_str())?.is_some() {
         return Ok(false);
     }
@@ -87,7 +88,7 @@ pub fn check_room(
 /// Taking it again changes nothing.
 ///
 /// # Errors
-/// [`ServerError::OverQuota`], [`ServerError::NotFound`].
+/// [`ServerError::OverQuota`], [`ServerError::Forbidden`] for who may only read, [`ServerError::NotFound`].
 pub fn reserve(
     metadata: &mut dyn Metadata,
     caller: &Caller,
@@ -95,7 +96,7 @@ pub fn reserve(
     (key, length): (&ObjectKey, u64),
     now: i64,
 ) -> Result<()> {
-    let found = workspaces::open(metadata, caller, workspace)?;
+    let found = workspaces::open(metadata, caller, workspace, Right::Write)?;
     let is_there = metadata.object_length(found.number, key.as_str())?.is_some()
         || metadata.reservation(found.number, key.as_str())?.is_some();
     if is_there {
@@ -123,7 +124,7 @@ pub fn release(metadata: &mut dyn Metadata, workspace: WorkspaceId, key: &Object
 /// Notes that an object rests in the store; returns whether that is new. Its room is no longer reserved, but used.
 ///
 /// # Errors
-/// [`ServerError::OverQuota`], [`ServerError::NotFound`].
+/// [`ServerError::OverQuota`], [`ServerError::Forbidden`] for who may only read, [`ServerError::NotFound`].
 pub fn record(
     metadata: &mut dyn Metadata,
     caller: &Caller,
@@ -131,7 +132,7 @@ pub fn record(
     key: &ObjectKey,
     length: u64,
 ) -> Result<bool> {
-    let found = workspaces::open(metadata, caller, workspace)?;
+    let found = workspaces::open(metadata, caller, workspace, Right::Write)?;
     let held = metadata.reservation(found.number, key.as_str())?;
     metadata.delete_reservation(found.number, key.as_str())?;
     if metadata.object_length(found.number, key.as_str())?.is_some() {
@@ -148,7 +149,7 @@ pub fn record(
 /// Forgets a page, or a pack that a cleanup has condemned. Other packs hold the only copy of a user's data and stay.
 ///
 /// # Errors
-/// [`ServerError::Forbidden`] for such a pack, [`ServerError::NotFound`] where the workspace is not the caller's.
+/// [`ServerError::Forbidden`] for such a pack, and for who is not the owner; as [`find`].
 pub fn forget(
     metadata: &mut dyn Metadata,
     caller: &Caller,
@@ -156,7 +157,7 @@ pub fn forget(
     key: &ObjectKey,
     is_condemned: bool,
 ) -> Result<()> {
-    let found = workspaces::open(metadata, caller, workspace)?;
+    let found = workspaces::open(metadata, caller, workspace, Right::Manage)?;
     if key.as_page().is_none() && !is_condemned {
         return Err(ServerError::Forbidden { what: format!("deleting {key}") });
     }

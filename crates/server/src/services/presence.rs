@@ -1,6 +1,6 @@
 //! Which devices are connected, in which incarnation.
 //!
-//! *Participants*: live connections, which register themselves; whoever revokes a device or stops the server, which
+//! *Participants*: live connections, which register themselves; whoever revokes a device, ends a membership or stops the server, which
 //! closes them. *Invariant*: all connections of one device have one incarnation.
 //!
 //! An incarnation is a random number that a running installation makes at its start. Two incarnations of one device
@@ -19,6 +19,7 @@ use tokio::sync::watch;
 use crate::auth::Caller;
 use crate::error::{Result, ServerError};
 use crate::limits::LIVE_CONNECTIONS_MAX;
+use crate::metadata::AccountId;
 use crate::services::events::Outbox;
 
 /// How many contested incarnations are remembered at most; one that is forgotten is only contested again.
@@ -31,6 +32,8 @@ pub enum Closing {
     GoingAway,
     /// The device was revoked.
     Revoked,
+    /// Its account may not do any more what it did before.
+    LessAccess,
     /// Another incarnation took its place, and this one gave no sign of life.
     Replaced,
     /// Another incarnation was connected to another server before, and lives.
@@ -154,6 +157,14 @@ impl Presence {
         connections.values().filter(|c| c.caller.device == device).for_each(|c| c.close(reason));
     }
 
+    /// Closes those connections of an account of which `was_subscribed` says so, so that they come back and are told.
+    pub fn close_subscribers(&self, account: AccountId, was_subscribed: impl Fn(u64) -> bool) {
+        let connections = self.connections.lock();
+        let of_account = connections.values().filter(|c| c.caller.account == account);
+        let closed = of_account.filter(|c| was_subscribed(c.number));
+        closed.for_each(|connection| connection.close(Closing::LessAccess));
+    }
+
     /// Closes all connections.
     pub fn close_all(&self, reason: Closing) {
         self.connections.lock().values().for_each(|connection| connection.close(reason));
@@ -203,7 +214,6 @@ impl Connection {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::metadata::AccountId;
 
     fn caller(device: u8) -> Caller {
         Caller { account: AccountId(1), device: DeviceId::from_bytes([device; 16]) }
@@ -257,6 +267,9 @@ mod tests {
         let (_, second) = presence.arrive(caller(2), 7, Outbox::new().0).unwrap();
         presence.close_device(caller(1).device, Closing::Revoked);
         assert_eq!(*first.borrow(), Some(Closing::Revoked));
+        assert_eq!(*second.borrow(), None);
+        presence.close_subscribers(AccountId(2), |_| true);
+        presence.close_subscribers(AccountId(1), |_| false);
         assert_eq!(*second.borrow(), None);
         presence.close_all(Closing::GoingAway);
         assert_eq!(*first.borrow(), Some(Closing::Revoked));

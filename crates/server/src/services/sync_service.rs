@@ -24,6 +24,7 @@ use crate::auth::Caller;
 use crate::error::{Result, ServerError};
 use crate::limits::{COMMIT_PACKS_MAX, ENTRIES_LENGTH_MAX};
 use crate::metadata::{Metadata, MetadataError, WorkspaceRecord};
+use crate::services::authorisation::Right;
 use crate::services::{batch, workspaces};
 
 mod group;
@@ -148,7 +149,7 @@ impl SyncService {
     /// # Errors
     /// As [`Self::head`].
     pub fn genesis(&self, caller: &Caller, workspace: WorkspaceId) -> Result<Genesis> {
-        let found = workspaces::open(self.metadata(), caller, workspace)?;
+        let found = workspaces::open(self.metadata(), caller, workspace, Right::Read)?;
         workspaces::genesis(self.metadata(), &found)
     }
 
@@ -207,12 +208,12 @@ pub fn read(
             Reply::Entries(entries(metadata, caller, workspace, *since, *length_max)?)
         }
         Request::Subscribe { .. } => {
-            workspaces::open(metadata, caller, workspace)?;
+            workspaces::open(metadata, caller, workspace, Right::Read)?;
             Reply::Subscribed
         }
         Request::Checkpoint => Reply::Checkpoint(checkpoint(metadata, caller, workspace)?),
         Request::Genesis => {
-            let found = workspaces::open(metadata, caller, workspace)?;
+            let found = workspaces::open(metadata, caller, workspace, Right::Read)?;
             Reply::Genesis(workspaces::genesis(metadata, &found)?)
         }
         Request::Commit(_) | Request::PublishCheckpoint(_) => {
@@ -276,7 +277,7 @@ fn check_seen(metadata: &dyn Metadata, workspace: &WorkspaceRecord, seen: &Head)
 }
 
 fn head(metadata: &dyn Metadata, caller: &Caller, workspace: WorkspaceId) -> Result<Head> {
-    Ok(workspaces::open(metadata, caller, workspace)?.head)
+    Ok(workspaces::open(metadata, caller, workspace, Right::Read)?.head)
 }
 
 pub(crate) fn entries(
@@ -286,7 +287,7 @@ pub(crate) fn entries(
     since: u64,
     length_max: u64,
 ) -> Result<Vec<Entry>> {
-    let found = workspaces::open(metadata, caller, workspace)?;
+    let found = workspaces::open(metadata, caller, workspace, Right::Read)?;
     let stored = metadata.entries(found.number, since, length_max.min(ENTRIES_LENGTH_MAX))?;
     let (mut entries, mut length) = (Vec::with_capacity(stored.len()), 0);
     for bytes in stored {
@@ -324,7 +325,7 @@ fn checkpoint(
     caller: &Caller,
     workspace: WorkspaceId,
 ) -> Result<Option<Checkpoint>> {
-    let found = workspaces::open(metadata, caller, workspace)?;
+    let found = workspaces::open(metadata, caller, workspace, Right::Read)?;
     let Some((_, bytes)) = metadata.checkpoint(found.number)? else { return Ok(None) };
     let checkpoint = decode_message(&bytes).map_err(|error| MetadataError::Damaged {
         what: format!("the checkpoint of workspace {workspace}"),
@@ -343,7 +344,7 @@ pub fn publish_checkpoint(
     workspace: WorkspaceId,
     checkpoint: &Checkpoint,
 ) -> Result<()> {
-    let found = workspaces::open(metadata, caller, workspace)?;
+    let found = workspaces::open(metadata, caller, workspace, Right::Write)?;
     check_seen(metadata, &found, &checkpoint.head)?;
     let newest = metadata.checkpoint(found.number)?.map(|(seq, _)| seq);
     if newest.is_none_or(|newest| checkpoint.head.seq > newest) {

@@ -1,4 +1,7 @@
-//! Workspaces, and the one place that decides who may touch them.
+//! Workspaces: making, finding and opening them, with the right that the caller needs.
+//!
+//! A member finds the workspace of somebody else as `owner/name`. No name has a slash in it, so it never meets a name of the
+//! member's own.
 
 use model::codec::{decode_message, encode_message};
 use model::{Genesis, WorkspaceId};
@@ -7,44 +10,106 @@ use crate::auth::Caller;
 use crate::error::{Result, ServerError};
 use crate::limits::WORKSPACES_MAX;
 use crate::metadata::{Metadata, MetadataError, WorkspaceRecord};
-use crate::services::accounts;
+use crate::services::authorisation::{Right, Role};
+use crate::services::{accounts, authorisation};
 
-/// Returns the workspace if the caller may read and write it. One that belongs to somebody else does not exist for
-/// the caller, so nobody can find out which ids are in use.
+/// A workspace as one of its people sees it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SeenWorkspace {
+    /// The workspace.
+    pub workspace: WorkspaceRecord,
+    /// Under which name they find it.
+    pub name: String,
+    /// The name of its owner.
+    pub owner: String,
+    /// What they are in it.
+    pub role: Role,
+}
+
+/// Returns the workspace if the caller may do in it what `right` says. One in which the caller has no part does not exist
+/// for the caller, so nobody can find out which ids are in use.
 ///
 /// # Errors
-/// [`ServerError::NotSignedIn`], [`ServerError::NotFound`].
+/// [`ServerError::NotSignedIn`], [`ServerError::NotFound`]; [`ServerError::Forbidden`] for a member without that right.
 pub fn open(
     metadata: &dyn Metadata,
     caller: &Caller,
     workspace: WorkspaceId,
+    right: Right,
 ) -> Result<WorkspaceRecord> {
     accounts::check_caller(metadata, caller)?;
-    metadata
-        .workspace(workspace)?
-        .filter(|found| found.owner == caller.account)
-        .ok_or_else(|| not_found(&workspace.to_string()))
+    let found = metadata.workspace(workspace)?;
+    admitted(metadata, caller, found, right, &workspace.to_string()).map(|(found, _)| found)
 }
 
-/// Returns the caller's workspace of that id or name.
+/// Returns the workspace of that id, name or `owner/name`, as the caller sees it.
 ///
 /// # Errors
 /// As [`open`].
-pub fn find(metadata: &dyn Metadata, caller: &Caller, text: &str) -> Result<WorkspaceRecord> {
-    if let Ok(id) = text.parse() {
-        return open(metadata, caller, id);
-    }
+pub fn find(metadata: &dyn Metadata, caller: &Caller, text: &str) -> Result<SeenWorkspace> {
     accounts::check_caller(metadata, caller)?;
-    metadata.workspace_by_name(caller.account, text)?.ok_or_else(|| not_found(text))
+    let found = if let Ok(id) = text.parse() {
+        metadata.workspace(id)?
+    } else if let Some((owner, name)) = text.split_once('/') {
+        match metadata.account_by_name(owner)? {
+            Some(owner) => metadata.workspace_by_name(owner.id, name)?,
+            None => None,
+        }
+    } else {
+        metadata.workspace_by_name(caller.account, text)?
+    };
+    let (workspace, role) = admitted(metadata, caller, found, Right::Read, text)?;
+    seen(metadata, workspace, role)
 }
 
-/// Returns the caller's workspaces in the order of their names.
+/// Returns what the caller is in a workspace that was found, if that gives the right.
+fn admitted(
+    metadata: &dyn Metadata,
+    caller: &Caller,
+    found: Option<WorkspaceRecord>,
+    right: Right,
+    text: &str,
+) -> Result<(WorkspaceRecord, Role)> {
+    let role = match &found {
+        Some(found) if found.owner == caller.account => Some(Role::Owner),
+        Some(found) => {
+            let member = (found.number, caller.account);
+            metadata.roles(&[member])?.remove(&member).map(Role::Member)
+        }
+        None => None,
+    };
+    authorisation::require(role, right, text)?;
+    found.zip(role).ok_or_else(|| not_found(text))
+}
+
+fn seen(metadata: &dyn Metadata, workspace: WorkspaceRecord, role: Role) -> Result<SeenWorkspace> {
+    let owner = metadata.account(workspace.owner)?.map(|owner| owner.name).unwrap_or_default();
+    let name = match role {
+        Role::Owner => workspace.name.clone(),
+        Role::Member(_) => format!("{owner}/{}", workspace.name),
+    };
+    Ok(SeenWorkspace { workspace, name, owner, role })
+}
+
+/// Returns the caller's own workspaces in the order of their names, and then those of others.
 ///
 /// # Errors
 /// [`ServerError::NotSignedIn`].
-pub fn list(metadata: &dyn Metadata, caller: &Caller) -> Result<Vec<WorkspaceRecord>> {
-    accounts::check_caller(metadata, caller)?;
-    Ok(metadata.workspaces(caller.account)?)
+pub fn list(metadata: &dyn Metadata, caller: &Caller) -> Result<Vec<SeenWorkspace>> {
+    let account = accounts::own_account(metadata, caller)?;
+    let own = metadata.workspaces(caller.account)?.into_iter().map(|workspace| SeenWorkspace {
+        name: workspace.name.clone(),
+        owner: account.name.clone(),
+        role: Role::Owner,
+        workspace,
+    });
+    let of_others = metadata.memberships(caller.account)?.into_iter().map(|one| SeenWorkspace {
+        name: format!("{}/{}", one.owner, one.workspace.name),
+        owner: one.owner,
+        role: Role::Member(one.role),
+        workspace: one.workspace,
+    });
+    Ok(own.chain(of_others).collect())
 }
 
 /// Makes the workspace of a genesis; returns it and whether it is new. Asking again changes nothing.
@@ -79,7 +144,7 @@ pub fn create(
             }
             other => other.into(),
         })?;
-    Ok((open(metadata, caller, id)?, true))
+    Ok((open(metadata, caller, id, Right::Manage)?, true))
 }
 
 /// Returns the genesis of a workspace.

@@ -175,7 +175,9 @@ async fn statuses_become_errors_that_say_what_to_do() {
     type Expected = fn(&StorageError) -> bool;
     let expected: [(&str, Expected); 9] = [
         ("401 Unauthorized", |e| matches!(e, StorageError::PermissionDenied { .. })),
-        ("403 Forbidden", |e| matches!(e, StorageError::PermissionDenied { .. })),
+        ("403 Forbidden", |e| {
+            matches!(e, StorageError::PermissionDenied { .. } | StorageError::MayOnlyRead { .. })
+        }),
         ("413 Payload Too Large", |e| matches!(e, StorageError::TooLarge { .. })),
         ("429 Too Many Requests", |e| matches!(e, StorageError::Busy { .. })),
         ("507 Insufficient Storage", |e| matches!(e, StorageError::NoSpace { .. })),
@@ -192,6 +194,9 @@ async fn statuses_become_errors_that_say_what_to_do() {
         let put = door.put(&key("a"), "x".into(), PutMode::IfAbsent).await.unwrap_err();
         let get = door.get(&key("a")).await.unwrap_err();
         assert!(is_expected(&put) && is_expected(&get), "{status}: {put} / {get}");
+        let may_read = matches!(put, StorageError::MayOnlyRead { .. });
+        assert_eq!(may_read, status.starts_with("403"), "{status}: {put}");
+        assert!(!matches!(get, StorageError::MayOnlyRead { .. }), "{status}: {get}");
     }
 }
 

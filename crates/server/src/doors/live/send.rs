@@ -6,15 +6,19 @@ use axum::body::Bytes;
 use axum::extract::ws::{CloseFrame, Message, WebSocket};
 use futures_util::stream::SplitSink;
 use futures_util::{Sink, SinkExt};
+use model::WorkspaceId;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{MissedTickBehavior, timeout};
 
 use super::Session;
+use crate::app::App;
 use crate::error::ServerError;
 use crate::limits::{PING_INTERVAL, SEND_TIMEOUT};
-use crate::services::accounts;
+use crate::metadata::Metadata;
+use crate::services::authorisation::Right;
 use crate::services::events::Outgoing;
 use crate::services::presence::Closing;
+use crate::services::{accounts, workspaces};
 
 /// Sends what comes into the outbox, and pings, until told to finish or until the other side takes too long.
 pub(super) async fn run(
@@ -84,12 +88,29 @@ fn message(session: &Session, outgoing: Outgoing) -> Message {
     }
 }
 
-/// Closes the connection of a device that another process, for example an administrator's command, has revoked.
+/// Closes the connection of a device that may less than before: another process, for example an administrator's command or
+/// another server, has revoked it or ended a membership.
 async fn check_device(session: &Session) {
     let caller = session.caller;
-    let check =
-        move |metadata: &dyn crate::metadata::Metadata| accounts::check_caller(metadata, &caller);
-    if let Err(ServerError::NotSignedIn) = session.app.readers.read(check).await {
-        session.app.presence.close_device(caller.device, Closing::Revoked);
+    let subscriptions: Vec<_> = session.subscriptions.lock().iter().copied().collect();
+    let check = move |metadata: &dyn Metadata| {
+        accounts::check_caller(metadata, &caller)?;
+        let lost = |&workspace: &WorkspaceId| {
+            let opened = workspaces::open(metadata, &caller, workspace, Right::Read);
+            matches!(opened, Err(ServerError::NotFound { .. }))
+        };
+        Ok(subscriptions.into_iter().filter(lost).collect::<Vec<_>>())
+    };
+    let App { readers, presence, hub, .. } = &*session.app;
+    match readers.read(check).await {
+        Ok(lost) if lost.is_empty() => {}
+        Ok(lost) => {
+            let number = session.connection.number;
+            hub.unsubscribe(lost, number);
+            presence.close_subscribers(caller.account, |one| one == number);
+        }
+        Err(ServerError::NotSignedIn) => presence.close_device(caller.device, Closing::Revoked),
+        // What cannot be found out now is asked again soon.
+        Err(_) => {}
     }
 }

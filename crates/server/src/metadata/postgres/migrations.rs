@@ -11,7 +11,7 @@ const LOCK: i64 = 0x5379_6e63;
 
 /// What brings the tables from each version to the next. Text is ordered by its bytes, as everywhere in this program.
 /// What the writer changes with every group leaves room on its pages, so that no index is touched.
-const STEPS: [&str; 2] = [ACCOUNTS_AND_LOGS, RESERVATIONS];
+const STEPS: [&str; 3] = [ACCOUNTS_AND_LOGS, RESERVATIONS, MEMBERS];
 
 const ACCOUNTS_AND_LOGS: &str = "
     CREATE TABLE accounts (
@@ -88,6 +88,18 @@ const RESERVATIONS: &str = "
         made      BIGINT NOT NULL,
         PRIMARY KEY (workspace, key)
     );
+";
+
+/// Who else may use a workspace.
+const MEMBERS: &str = "
+    CREATE TABLE members (
+        workspace BIGINT NOT NULL REFERENCES workspaces (number),
+        account   BIGINT NOT NULL REFERENCES accounts (id) ON DELETE CASCADE,
+        role      BIGINT NOT NULL,
+        added     BIGINT NOT NULL,
+        PRIMARY KEY (workspace, account)
+    );
+    CREATE INDEX members_of_account ON members (account);
 ";
 
 /// Brings the tables to the newest version. A database of a newer version or of another program is refused and left as

@@ -34,7 +34,7 @@ const SET_HEAD: &str = "UPDATE workspaces
      SET head_seq = ?2, head_hash = ?3, used_bytes = used_bytes + ?4 WHERE number = ?1";
 
 /// Asks the same of many keys; returns those that have an answer.
-fn each<K, V, P: Params>(
+pub(super) fn each<K, V, P: Params>(
     connection: &Connection,
     sql: &str,
     keys: impl IntoIterator<Item = K>,

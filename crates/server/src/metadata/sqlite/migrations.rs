@@ -12,7 +12,7 @@ use crate::metadata::{MetadataError, Result};
 const APPLICATION_ID: i64 = 0x5379_6e63;
 
 /// What brings the tables from each version to the next.
-const STEPS: [&str; 2] = [ACCOUNTS_AND_LOGS, RESERVATIONS];
+pub(super) const STEPS: [&str; 3] = [ACCOUNTS_AND_LOGS, RESERVATIONS, MEMBERS];
 
 const ACCOUNTS_AND_LOGS: &str = "
     CREATE TABLE accounts (
@@ -88,6 +88,18 @@ const RESERVATIONS: &str = "
         made      INTEGER NOT NULL,
         PRIMARY KEY (workspace, key)
     ) STRICT, WITHOUT ROWID;
+";
+
+/// Who else may use a workspace.
+const MEMBERS: &str = "
+    CREATE TABLE members (
+        workspace INTEGER NOT NULL REFERENCES workspaces (number),
+        account   INTEGER NOT NULL REFERENCES accounts (id) ON DELETE CASCADE,
+        role      INTEGER NOT NULL,
+        added     INTEGER NOT NULL,
+        PRIMARY KEY (workspace, account)
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX members_of_account ON members (account);
 ";
 
 /// Refuses a database of a newer version or of another program, without writing.

@@ -5,7 +5,7 @@ use model::WorkspaceId;
 
 use super::*;
 use crate::metadata::conformance::{self, Damage, Database};
-use crate::metadata::{AccountTables, LogTables, ObjectTables};
+use crate::metadata::{AccountTables, LogTables, MemberTables, ObjectTables};
 
 fn with_workspace() -> (Sqlite, crate::metadata::WorkspaceNumber) {
     let mut database = Sqlite::open_in_memory().unwrap();
@@ -36,6 +36,20 @@ fn newer_schema_is_refused_and_nothing_is_changed() {
     assert!(read_file(&path) == before);
     set_version(&path, version);
     Sqlite::open(&path).unwrap();
+}
+
+#[test]
+fn older_schema_is_brought_up_to_date_and_keeps_its_rows() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("metadata.sqlite");
+    let old = Connection::open(&path).unwrap();
+    let rows = "INSERT INTO accounts VALUES (7, 'ada', 'hash', 0, NULL, 1);
+                PRAGMA application_id = 1400467043; PRAGMA user_version = 1;";
+    old.execute_batch(&format!("{} {rows}", migrations::STEPS[0])).unwrap();
+    drop(old);
+    let database = Sqlite::open(&path).unwrap();
+    let ada = database.account_by_name("ada").unwrap().unwrap();
+    assert_eq!(database.memberships(ada.id).unwrap(), []);
 }
 
 #[expect(clippy::disallowed_methods, reason = "the test looks at the file from outside")]

@@ -22,8 +22,11 @@ use super::{
 use crate::auth::Caller;
 use crate::error::{Result, ServerError};
 use crate::metadata::commits::{Appended, EntryRow, Found, HeadRow, Operation, Wanted};
-use crate::metadata::{AccountId, Metadata, MetadataError, Room, WorkspaceNumber, WorkspaceRecord};
-use crate::services::{batch, workspaces};
+use crate::metadata::{
+    AccountId, MemberRole, Metadata, MetadataError, Room, WorkspaceNumber, WorkspaceRecord,
+};
+use crate::services::authorisation::Role;
+use crate::services::{authorisation, batch, workspaces};
 
 /// A commit on its way into the log; its entry has a place once it is decided.
 struct Proposal {
@@ -84,6 +87,23 @@ fn settle(metadata: &mut dyn Metadata, proposals: &mut [Proposal]) -> Vec<Result
     }
 }
 
+/// Reads the roles of those who propose in workspaces of others; mostly there are none, and nothing is asked.
+fn roles(
+    metadata: &dyn Metadata,
+    workspaces: &HashMap<WorkspaceId, Working>,
+    proposals: &[Proposal],
+) -> Result<HashMap<(WorkspaceNumber, AccountId), MemberRole>, MetadataError> {
+    let member = |proposal: &Proposal| {
+        let record = &workspaces.get(&proposal.workspace)?.record;
+        let account = proposal.caller.account;
+        (record.owner != account).then_some((record.number, account))
+    };
+    let mut members: Vec<_> = proposals.iter().filter_map(member).collect();
+    members.sort_unstable();
+    members.dedup();
+    if members.is_empty() { Ok(HashMap::new()) } else { metadata.roles(&members) }
+}
+
 /// What is known of a workspace while its commits are decided.
 struct Working {
     record: WorkspaceRecord,
@@ -94,6 +114,8 @@ struct Working {
 struct Group {
     accounts: HashMap<DeviceId, AccountId>,
     workspaces: HashMap<WorkspaceId, Working>,
+    /// Of those who propose in workspaces of others.
+    roles: HashMap<(WorkspaceNumber, AccountId), MemberRole>,
     rooms: HashMap<AccountId, Room>,
     found: Found,
     /// Which proposal of this group has done an operation.
@@ -130,11 +152,13 @@ impl Group {
             .into_iter()
             .map(|(id, record)| (id, Working { record, added_bytes: 0 }))
             .collect();
+        let roles = roles(metadata, &workspaces, proposals)?;
         let mut owners: Vec<_> = workspaces.values().map(|one| one.record.owner).collect();
         owners.sort_unstable();
         owners.dedup();
         let mut group = Self {
             accounts,
+            roles,
             rooms: metadata.rooms(&owners)?,
             found: Found::default(),
             fresh: HashMap::new(),
@@ -185,7 +209,12 @@ impl Group {
             return Err(ServerError::NotSignedIn);
         }
         let found = self.workspaces.get(workspace).map(|working| &working.record);
-        let found = found.filter(|record| record.owner == caller.account);
+        let role = found.and_then(|record| match record.owner == caller.account {
+            true => Some(Role::Owner),
+            false => self.roles.get(&(record.number, caller.account)).copied().map(Role::Member),
+        });
+        let right = authorisation::right_of(&entry.commit);
+        authorisation::require(role, right, &workspace.to_string())?;
         let found = found.ok_or_else(|| workspaces::not_found(&workspace.to_string()))?;
         if entry.commit.device != caller.device {
             return Err(ServerError::Forbidden { what: "committing as another device".to_owned() });

@@ -152,7 +152,7 @@ fn strangers_revoked_devices_and_false_names_are_refused() {
     let proposed = world.commit(2, 1, vec![put(1, 0, "a")]);
     assert_eq!(kind(&world.propose(2, &proposed)), Some(RefusalKind::NotFound));
     let false_name = world.commit(1, 1, vec![put(1, 0, "a")]);
-    assert_eq!(kind(&world.propose(0, &false_name)), Some(RefusalKind::Forbidden));
+    assert_eq!(kind(&world.propose(0, &false_name)), Some(RefusalKind::NotAllowed));
     for request in
         [Request::Head, Request::Checkpoint, Request::Genesis, Request::Subscribe { since: 0 }]
     {

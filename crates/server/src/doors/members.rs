@@ -1,0 +1,134 @@
+//! The control door over HTTP: who is a member of a workspace.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use axum::routing::{get, put};
+use axum::{Json, Router};
+use model::WorkspaceId;
+use serde::{Deserialize, Serialize};
+use tokio::sync::oneshot;
+
+use super::parse_workspace;
+use crate::app::App;
+use crate::auth::Caller;
+use crate::error::{Result, ServerError};
+use crate::metadata::{AccountId, MemberRole, Metadata};
+use crate::services::authorisation::Role;
+use crate::services::members::{self, Participant};
+
+/// Returns the routes of this door.
+pub fn routes() -> Router<Arc<App>> {
+    Router::new()
+        .route("/workspaces/{workspace}/members", get(list_members))
+        .route("/workspaces/{workspace}/members/{user}", put(set_member).delete(remove_member))
+}
+
+/// Returns the word for a role.
+pub(super) fn role_name(role: Role) -> &'static str {
+    match role {
+        Role::Owner => "owner",
+        Role::Member(MemberRole::Edit) => "edit",
+        Role::Member(MemberRole::View) => "view",
+    }
+}
+
+#[derive(Serialize)]
+struct MemberLine {
+    user: String,
+    role: &'static str,
+    added: Option<i64>,
+}
+
+impl From<Participant> for MemberLine {
+    fn from(one: Participant) -> Self {
+        Self { user: one.name, role: role_name(one.role), added: one.added }
+    }
+}
+
+async fn list_members(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Path(workspace): Path<String>,
+) -> Result<Json<Vec<MemberLine>>> {
+    let workspace = parse_workspace(&workspace)?;
+    let list = move |metadata: &dyn Metadata| members::list(metadata, &caller, workspace);
+    let found = app.readers.read(list).await?;
+    Ok(Json(found.into_iter().map(MemberLine::from).collect()))
+}
+
+#[derive(Deserialize)]
+struct RoleRequest {
+    role: RoleWord,
+}
+
+/// The owner is owner by having made the workspace, so that is no role to give.
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum RoleWord {
+    View,
+    Edit,
+}
+
+async fn set_member(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Path((workspace, user)): Path<(String, String)>,
+    Json(request): Json<RoleRequest>,
+) -> Result<(StatusCode, Json<MemberLine>)> {
+    let workspace = parse_workspace(&workspace)?;
+    take_share_attempt(&app, caller.account)?;
+    let role = match request.role {
+        RoleWord::View => MemberRole::View,
+        RoleWord::Edit => MemberRole::Edit,
+    };
+    let now = app.now();
+    let set = move |metadata: &mut dyn Metadata| {
+        members::set(metadata, &caller, workspace, &user, role, now)
+    };
+    let (member, is_new) = app.writer.write(set).await?;
+    tracing::info!(%workspace, user = %member.name, role = role_name(member.role), "a workspace was shared");
+    let status = if is_new { StatusCode::CREATED } else { StatusCode::OK };
+    Ok((status, Json(member.into())))
+}
+
+/// Who could share without end could find out which accounts there are.
+fn take_share_attempt(app: &App, account: AccountId) -> Result<()> {
+    let limited = |wait: Duration| ServerError::RateLimited {
+        retry_after_seconds: wait.as_secs() + u64::from(wait.subsec_nanos() > 0),
+    };
+    app.shares_per_account.take(account, app.clock.elapsed()).map_err(limited)
+}
+
+async fn remove_member(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Path((workspace, user)): Path<(String, String)>,
+) -> Result<StatusCode> {
+    let workspace = parse_workspace(&workspace)?;
+    let remove =
+        move |metadata: &mut dyn Metadata| members::remove(metadata, &caller, workspace, &user);
+    let (answer, answered) = oneshot::channel();
+    let expelling = Arc::clone(&app);
+    // On the writing thread: of what is committed after this, the member hears nothing.
+    let finish = move |outcome: Result<AccountId>| {
+        if let Ok(account) = outcome {
+            expelling.expel(account, workspace);
+        }
+        let _ = answer.send(outcome);
+    };
+    app.writer.submit(remove, finish).await?;
+    let stopping = ServerError::Unavailable { reason: "is stopping" };
+    answered.await.unwrap_or(Err(stopping))?;
+    tracing::info!(%workspace, "a membership ended");
+    Ok(StatusCode::NO_CONTENT)
+}
+
+impl App {
+    /// Ends what an account hears of a workspace. Its connections close, and who comes back is told why.
+    fn expel(&self, account: AccountId, workspace: WorkspaceId) {
+        self.presence.close_subscribers(account, |number| self.hub.expel(workspace, number));
+    }
+}

@@ -1,0 +1,124 @@
+//! Who may do what with a workspace: one pure function that every service asks.
+//!
+//! *Invariants*: who is neither owner nor member learns nothing, not even that the workspace is there. Whatever a member
+//! does, the history stays: to clean up, which removes it, is for the owner. `docs/design/authorisation.md` has the
+//! same as a table, call by call, and a test plays that table.
+
+use model::Commit;
+
+use crate::error::{Result, ServerError};
+use crate::metadata::MemberRole;
+
+/// What an account is in a workspace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// It is theirs.
+    Owner,
+    /// The owner has let them in.
+    Member(MemberRole),
+}
+
+/// What a call does with a workspace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Right {
+    /// Learn what is in it.
+    Read,
+    /// Add to its history and its objects.
+    Write,
+    /// Say who is a member, what is kept, and remove what is not.
+    Manage,
+    /// Give up one's own membership.
+    Leave,
+}
+
+/// What becomes of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// It is done.
+    Allowed,
+    /// It is refused, to somebody who knows the workspace.
+    Refused,
+    /// It is answered as if there were no such workspace.
+    Hidden,
+}
+
+/// Says what becomes of a call that needs `right`, by somebody who is `role` in the workspace, or nothing.
+pub fn judge(role: Option<Role>, right: Right) -> Verdict {
+    let is_allowed = match role {
+        None => return Verdict::Hidden,
+        Some(Role::Owner) => right != Right::Leave,
+        Some(Role::Member(role)) => match right {
+            Right::Read | Right::Leave => true,
+            Right::Write => role == MemberRole::Edit,
+            Right::Manage => false,
+        },
+    };
+    if is_allowed { Verdict::Allowed } else { Verdict::Refused }
+}
+
+/// Refuses a call that [`judge`] does not allow.
+///
+/// # Errors
+/// [`ServerError::NotFound`] for whom `workspace` is hidden, [`ServerError::Forbidden`] for who may not do this in it.
+pub fn require(role: Option<Role>, right: Right, workspace: &str) -> Result<()> {
+    match judge(role, right) {
+        Verdict::Allowed => Ok(()),
+        Verdict::Hidden => Err(ServerError::NotFound { what: format!("workspace '{workspace}'") }),
+        Verdict::Refused => {
+            let what = match right {
+                Right::Read => "reading this workspace",
+                Right::Write => "changing this workspace, which you may read only,",
+                Right::Manage => "what only the owner of a workspace may do",
+                Right::Leave => "leaving a workspace of your own",
+            };
+            Err(ServerError::Forbidden { what: what.to_owned() })
+        }
+    }
+}
+
+/// Returns the right that a commit needs. What the server can see of it, node ids, tells settings from files.
+pub fn right_of(commit: &Commit) -> Right {
+    match commit.changes.iter().any(|change| change.node.is_settings()) {
+        true => Right::Manage,
+        false => Right::Write,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use Verdict::{Allowed, Hidden, Refused};
+
+    #[test]
+    fn every_role_has_its_rights_and_no_others() {
+        let (view, edit) = (Role::Member(MemberRole::View), Role::Member(MemberRole::Edit));
+        let rights = [Right::Read, Right::Write, Right::Manage, Right::Leave];
+        let table = [
+            (Some(Role::Owner), [Allowed, Allowed, Allowed, Refused]),
+            (Some(edit), [Allowed, Allowed, Refused, Allowed]),
+            (Some(view), [Allowed, Refused, Refused, Allowed]),
+            (None, [Hidden; 4]),
+        ];
+        for (role, verdicts) in table {
+            assert_eq!(rights.map(|right| judge(role, right)), verdicts, "{role:?}");
+        }
+    }
+
+    #[test]
+    fn a_stranger_hears_the_same_of_every_call() {
+        let rights = [Right::Read, Right::Write, Right::Manage, Right::Leave];
+        let heard = rights.map(|right| require(None, right, "w").unwrap_err().to_string());
+        assert!(heard.iter().all(|text| text == "there is no workspace 'w'"), "{heard:?}");
+    }
+
+    #[test]
+    fn what_changes_settings_is_for_who_manages() {
+        use model::testing::{commit, put};
+        use model::{Action, Change, NodeId};
+        assert_eq!(right_of(&commit(1, vec![put(1, 0, "a")])), Right::Write);
+        for node in [NodeId::FENCE, NodeId::VERSION_POLICY, NodeId::POOL] {
+            let change = Change { node, base: 0, action: Action::Put(Vec::new()) };
+            assert_eq!(right_of(&commit(1, vec![put(1, 0, "a"), change])), Right::Manage);
+        }
+    }
+}

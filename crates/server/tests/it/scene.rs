@@ -1,0 +1,162 @@
+//! One scene for each cell of the matrix of authorisation: a workspace, its owner, and somebody who makes a call.
+//!
+//! People and rights are written into the database of the running server, as an administrator's command does it, so the server
+//! is not told what was taken away: it must find out in the call.
+
+use model::{DeviceId, Genesis};
+use server::auth::NO_PASSWORD;
+use server::metadata::{AccountId, MemberRole, Metadata};
+use server::services::{accounts, batch, members, workspaces};
+use server::{Caller, Sqlite};
+
+use crate::support::{Device, SystemRandom, TestServer, genesis, http, random};
+
+/// Who makes a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Who {
+    Owner,
+    Edit,
+    View,
+    Removed,
+    Stranger,
+    Revoked,
+    Disabled,
+    Nobody,
+}
+
+impl Who {
+    pub(crate) fn of_name(name: &str) -> Self {
+        match name {
+            "owner" => Self::Owner,
+            "edit" => Self::Edit,
+            "view" => Self::View,
+            "removed" => Self::Removed,
+            "stranger" => Self::Stranger,
+            "revoked" => Self::Revoked,
+            "disabled" => Self::Disabled,
+            "nobody" => Self::Nobody,
+            other => panic!("nobody is called '{other}'"),
+        }
+    }
+
+    /// Tells whether it is a device of the owner.
+    fn is_of_owner(self) -> bool {
+        matches!(self, Self::Owner | Self::Revoked | Self::Disabled | Self::Nobody)
+    }
+
+    /// What it is a member as, before something is taken away.
+    fn role(self) -> Option<MemberRole> {
+        match self {
+            Self::Edit | Self::Removed => Some(MemberRole::Edit),
+            Self::View => Some(MemberRole::View),
+            _ => None,
+        }
+    }
+}
+
+/// A workspace and people around it.
+pub(crate) struct Scene {
+    pub(crate) who: Who,
+    /// Who makes the call.
+    pub(crate) caller: Device,
+    pub(crate) caller_name: String,
+    account: AccountId,
+    /// A device of the owner that prepares the call.
+    pub(crate) owner: Device,
+    /// Another device of the owner, to be changed.
+    pub(crate) victim: DeviceId,
+    /// Another member, to be changed.
+    pub(crate) guest_name: String,
+    pub(crate) home: Genesis,
+}
+
+/// Makes a scene for each.
+pub(crate) fn prepare(server: &TestServer, who: Vec<Who>) -> Vec<Scene> {
+    let http = http();
+    let scene = |metadata: &mut dyn Metadata, who| scene(server, &http, metadata, who);
+    write(server, |metadata| who.iter().map(|&who| scene(metadata, who)).collect())
+}
+
+fn write<T>(
+    server: &TestServer,
+    work: impl FnMut(&mut dyn Metadata) -> server::Result<T> + Send,
+) -> T {
+    let mut database = Sqlite::open(&server.data().join("metadata.sqlite")).unwrap();
+    batch::run(&mut database, vec![Box::new(work)]).pop().unwrap().unwrap()
+}
+
+fn scene(
+    server: &TestServer,
+    http: &reqwest::Client,
+    metadata: &mut dyn Metadata,
+    who: Who,
+) -> server::Result<Scene> {
+    let enrol = |metadata: &mut dyn Metadata, account| enrol(server, http, metadata, account);
+    let number = u64::from_le_bytes(random());
+    let name = |part: &str| format!("{part}{number:x}");
+    let account = |metadata: &mut dyn Metadata, part: &str| {
+        accounts::create_account(metadata, &name(part), NO_PASSWORD, 0)
+    };
+    let owner_account = account(metadata, "owner")?;
+    let guest = account(metadata, "guest")?;
+    let (owner, owner_device) = enrol(metadata, owner_account)?;
+    let (victim, _) = enrol(metadata, owner_account)?;
+    let home = genesis("home");
+    workspaces::create(metadata, &owner, &home)?;
+    let (id, guest_name) = (home.workspace(), name("guest"));
+    members::set(metadata, &owner, id, &guest_name, MemberRole::Edit, 0)?;
+    let (caller_account, caller_name) = match who.is_of_owner() {
+        true => (owner_account, name("owner")),
+        false => (account(metadata, "caller")?, name("caller")),
+    };
+    let (_, caller) = enrol(metadata, caller_account)?;
+    if let Some(role) = who.role() {
+        members::set(metadata, &owner, id, &caller_name, role, 0)?;
+    }
+    assert_ne!(guest, caller_account);
+    Ok(Scene {
+        who,
+        caller,
+        caller_name,
+        account: caller_account,
+        owner: owner_device,
+        victim: victim.device,
+        guest_name,
+        home,
+    })
+}
+
+fn enrol(
+    server: &TestServer,
+    http: &reqwest::Client,
+    metadata: &mut dyn Metadata,
+    account: AccountId,
+) -> server::Result<(Caller, Device)> {
+    let (caller, token) = accounts::enrol_device(metadata, &SystemRandom, account, "laptop", 0)?;
+    let device = Device {
+        server: server.url(""),
+        token: token.to_text(),
+        id: caller.device,
+        incarnation: u64::from_le_bytes(random()),
+        http: http.clone(),
+    };
+    Ok((caller, device))
+}
+
+impl Scene {
+    /// Takes away from the caller what it is to lose just before its call.
+    pub(crate) fn take_away(&self, server: &TestServer) {
+        let Self { who, caller, account, home, .. } = self;
+        match who {
+            Who::Removed => write(server, |metadata| {
+                let found = metadata.workspace(home.workspace())?;
+                Ok(metadata.delete_member(found.expect("it is there").number, *account)?)
+            }),
+            Who::Revoked => write(server, |metadata| Ok(metadata.revoke_device(caller.id)?)),
+            Who::Disabled => write(server, |metadata| {
+                Ok(metadata.update_account(*account, NO_PASSWORD, true)?)
+            }),
+            Who::Owner | Who::Edit | Who::View | Who::Stranger | Who::Nobody => {}
+        }
+    }
+}
