@@ -4,6 +4,7 @@ use crate::arguments::Command;
 use crate::context::Context;
 use crate::error::Result;
 
+mod admin;
 mod backend;
 mod cat;
 mod check;
@@ -65,6 +66,7 @@ pub(crate) fn run(context: &Context<'_>, command: &Command) -> Result<u8> {
         Command::Check(arguments) => check::run(context, arguments),
         Command::Cleanup(arguments) => cleanup::run(context, arguments),
         Command::Serve(arguments) => serve::run(context, arguments),
+        Command::Admin(command) => admin::run(context, command),
         Command::User(command) => user::run(context, command),
         Command::Doctor(arguments) => doctor::run(context, arguments),
         Command::Demo(arguments) => demo::run(context, arguments),

@@ -30,6 +30,9 @@ pub(crate) fn tell(
 ) -> u8 {
     let ui = context.ui;
     let away = away::tell(context, folder);
+    if let Some(seq) = report.history_lost_at {
+        ui.note(history_lost_line(seq));
+    }
     ui.json(&json!({
         "schema": format!("syncline.{command}/1"),
         "type": "summary",
@@ -45,6 +48,7 @@ pub(crate) fn tell(
         "void_entries": report.void_entries.iter().map(void_json).collect::<Vec<_>>(),
         "conflicts": conflicts.len(),
         "problems": report.problems.iter().map(problem_json).collect::<Vec<_>>(),
+        "history_lost_at": report.history_lost_at,
         "stores_away": away.iter().map(away_json).collect::<Vec<_>>(),
         "notes": ui.notes(),
         "seconds": time.as_secs_f64(),
@@ -77,6 +81,14 @@ pub(crate) fn tell(
         return EXIT_CONFLICTS;
     }
     if report.problems.is_empty() { 0 } else { EXIT_PARTIAL }
+}
+
+/// Says that a server or store was put back to an older copy.
+pub(crate) fn history_lost_line(seq: u64) -> String {
+    format!(
+        "the history was put back to an older copy, without v{seq} that this device has seen; \
+         what this folder has of it is sent again"
+    )
 }
 
 fn void_json(entry: &VoidEntry) -> Value {

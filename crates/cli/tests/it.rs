@@ -18,6 +18,8 @@ mod onedrive;
 #[expect(dead_code, reason = "the room itself uses the rest")]
 mod server;
 
+#[path = "it/admin.rs"]
+mod admin;
 #[path = "it/backends.rs"]
 mod backends;
 #[path = "it/background.rs"]

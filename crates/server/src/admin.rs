@@ -1,4 +1,5 @@
-//! What an administrator does to the accounts of a server, in its database, whether it runs or not.
+//! What an administrator does: accounts of a server, in its database, whether it runs or not; copies of it ([`backup`],
+//! [`migrate()`]), and whether it is whole ([`verify()`]).
 
 use std::path::Path;
 
@@ -10,6 +11,20 @@ use crate::database::Database;
 use crate::error::{Result, ServerError};
 use crate::metadata::{AccountRecord, Metadata};
 use crate::services::{accounts, batch};
+
+mod archive;
+mod backup;
+mod migrate;
+mod scratch;
+mod shelf;
+mod verify;
+
+pub use archive::{Backup, Part, backups};
+pub use backup::{Copied, backup, restore, verify_backup};
+pub use migrate::migrate;
+pub use scratch::Scratch;
+pub use shelf::Shelf;
+pub use verify::{Damage, Report, verify, verify_live};
 
 /// The accounts of a server.
 #[derive(Debug)]

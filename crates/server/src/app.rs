@@ -118,8 +118,7 @@ impl App {
 
     /// Returns the part of the store that belongs to a workspace.
     pub fn store_of(&self, workspace: WorkspaceId) -> Scoped {
-        let scope = ObjectKey::new(&format!("workspaces/{workspace}"));
-        Scoped::new(Arc::clone(&self.store), scope.expect("an id has letters and digits only"))
+        scope_of(&self.store, workspace)
     }
 
     /// Closes the live connections of a device that was signed out, here and at all other servers.
@@ -139,6 +138,12 @@ impl App {
         let lock = hasher.finish() as usize % OBJECT_LOCKS;
         Arc::clone(&self.object_locks[lock]).lock_owned().await
     }
+}
+
+/// Returns the part of a server's store that belongs to a workspace.
+pub(crate) fn scope_of(store: &Arc<dyn ObjectStore>, workspace: WorkspaceId) -> Scoped {
+    let scope = ObjectKey::new(&format!("workspaces/{workspace}"));
+    Scoped::new(Arc::clone(store), scope.expect("an id has letters and digits only"))
 }
 
 /// Puts the doors together.

@@ -86,7 +86,10 @@ impl Database {
     }
 
     /// Opens the database to write to, and creates or upgrades its tables. It must be called where blocking is allowed.
-    pub(crate) fn open(&self, folder: &DataFolder) -> Result<Box<dyn Metadata>> {
+    ///
+    /// # Errors
+    /// [`ServerError::Metadata`].
+    pub fn open(&self, folder: &DataFolder) -> Result<Box<dyn Metadata>> {
         Ok(match self {
             Self::Embedded => Box::new(folder.open_database()?),
             #[cfg(feature = "postgres")]

@@ -143,8 +143,8 @@ pub enum ServerError {
         /// Why.
         reason: String,
     },
-    /// Another server uses the data folder.
-    #[error("another server is running on {path}", path = path.display())]
+    /// Another server, or another command of an administrator, uses the data folder.
+    #[error("another server or command works on {path}", path = path.display())]
     Locked {
         /// The data folder.
         path: PathBuf,

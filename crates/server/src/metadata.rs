@@ -16,13 +16,14 @@ use model::{DeviceId, EntryHash, Head, WorkspaceId};
 pub mod commits;
 #[cfg(any(test, feature = "testing"))]
 pub mod conformance;
+pub mod copy;
 #[cfg(feature = "postgres")]
 pub mod postgres;
 pub mod sqlite;
-#[cfg(feature = "postgres")]
-mod tables;
+pub mod tables;
 
 pub use commits::{CommitTables, Room};
+pub use copy::RowTables;
 
 /// A result of the metadata.
 pub type Result<T, E = MetadataError> = std::result::Result<T, E>;
@@ -36,6 +37,12 @@ pub enum MetadataError {
     /// Somebody else holds the database.
     #[error("the database is busy")]
     Busy,
+    /// Others use the database, or have filled it, where it must be free.
+    #[error("the database is in use: {detail}")]
+    InUse {
+        /// By whom or what.
+        detail: String,
+    },
     /// Another transaction was in the way; nothing was done, and doing all of it again may help.
     #[error("the database was changed by somebody else at the same moment")]
     Collided,
@@ -321,6 +328,8 @@ pub trait ObjectTables {
 
     /// Returns how many bytes are held for an object that is about to be stored, or nothing.
     fn reservation(&self, workspace: WorkspaceNumber, key: &str) -> Result<Option<u64>>;
+    /// Returns how many bytes are held in a workspace for objects that are about to be stored.
+    fn reserved_bytes(&self, workspace: WorkspaceNumber) -> Result<u64>;
     /// Holds bytes for an object that is about to be stored; there is no reservation for it yet.
     fn insert_reservation(
         &mut self,
@@ -337,7 +346,7 @@ pub trait ObjectTables {
 
 /// One database with all tables and its transactions.
 pub trait Metadata:
-    AccountTables + LogTables + MemberTables + ObjectTables + CommitTables + Debug + Send
+    AccountTables + LogTables + MemberTables + ObjectTables + CommitTables + RowTables + Debug + Send
 {
     /// Starts a transaction.
     fn begin(&mut self) -> Result<()>;

@@ -14,6 +14,8 @@ mod two_servers;
 mod accounts;
 #[path = "it/authorisation.rs"]
 mod authorisation;
+#[path = "it/backup.rs"]
+mod backup;
 #[path = "it/conformance.rs"]
 mod conformance;
 #[path = "it/live.rs"]

@@ -173,6 +173,9 @@ pub struct SyncReport {
     pub read_bytes: u64,
     /// Entries of the log that count for nothing, because nobody who may vouches for them.
     pub void_entries: Vec<VoidEntry>,
+    /// The newest entry that this device had seen, where the log had lost it: a server or store was put back to an older copy.
+    /// What the folder has of it is sent again.
+    pub history_lost_at: Option<u64>,
 }
 
 /// An entry of the log that counts for nothing.

@@ -459,9 +459,9 @@ impl From<ServerError> for CommandError {
         let text = error.to_string();
         match error {
             ServerError::Taken { .. } => Self::new(Code::Taken, text),
-            ServerError::NotFound { .. } => {
-                Self::new(Code::NoSuchThing, text).help("syncline user ls", "lists the accounts")
-            }
+            ServerError::NotFound { .. } => Self::new(Code::NoSuchThing, text)
+                .help("syncline user ls", "lists the accounts")
+                .help("syncline admin restore STORE --dry-run", "lists the backups"),
             ServerError::Invalid { .. } => Self::usage(text),
             ServerError::Locked { .. } => Self::new(Code::Locked, text),
             ServerError::Listen { .. } => Self::new(Code::File, text)
@@ -473,6 +473,20 @@ impl From<ServerError> for CommandError {
             ServerError::Metadata(MetadataError::Unreachable { .. }) => {
                 Self::new(Code::ServerUnreachable, "the database of the server cannot be reached")
                     .cause(text)
+            }
+            ServerError::Metadata(MetadataError::InUse { .. }) => Self::new(Code::Locked, text)
+                .state("nothing was changed")
+                .help("systemctl stop syncline", "on every computer that runs a server on it"),
+            ServerError::Storage { is_damage: true, .. } => {
+                Self::new(Code::Damaged, "a backup is damaged")
+                    .cause(text)
+                    .state("nothing was changed")
+                    .help("syncline admin restore STORE --dry-run", "lists the other backups")
+            }
+            ServerError::Storage { .. } => {
+                Self::new(Code::StoreUnreachable, "a store of the server cannot be used")
+                    .cause(text)
+                    .state("what was not finished can be repeated")
             }
             ServerError::Metadata(_) => {
                 Self::new(Code::Database, "the database of the server failed").cause(text)

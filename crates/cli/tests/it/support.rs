@@ -168,7 +168,8 @@ impl Server {
         Self::start_at(&operator, data, "127.0.0.1:0")
     }
 
-    fn start_at(operator: &Device, data: PathBuf, listen: &str) -> Self {
+    /// Starts a server on a data folder.
+    pub(crate) fn start_at(operator: &Device, data: PathBuf, listen: &str) -> Self {
         let mut command =
             operator.command(&["serve", "--listen", listen, "--data", data.to_str().unwrap()]);
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();

@@ -5,6 +5,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a story that cannot go on has failed")]
 
+use std::collections::BTreeSet;
 use std::fmt::Debug;
 use std::ops::Deref;
 use std::sync::Arc;
@@ -21,6 +22,7 @@ use crate::services::sync_service::{CommitRequest, Committed, commit_all};
 use crate::services::{accounts, batch, sync_service, workspaces};
 
 mod accounts_and_objects;
+mod copies;
 mod logs;
 mod members;
 mod several;
@@ -29,6 +31,10 @@ mod several;
 pub trait Database: Debug + Send + Sync {
     /// Makes one more connection to it, as another server would.
     fn open(&self) -> Box<dyn Metadata>;
+    /// Makes another one of this kind, which is empty.
+    fn sibling(&self) -> Arc<dyn Database>;
+    /// Returns the columns of all tables, each as `table.column`, without the one that keeps the version.
+    fn columns(&self) -> BTreeSet<String>;
     /// Damages rows behind the back of the server.
     fn damage(&self, damage: Damage);
     /// Ends all connections, as a database that starts again does. Tells whether this database can.
@@ -62,6 +68,7 @@ pub struct Story {
 /// Returns all stories.
 pub fn stories() -> Vec<Story> {
     let mut stories = accounts_and_objects::STORIES.to_vec();
+    stories.extend(copies::STORIES);
     stories.extend(logs::STORIES);
     stories.extend(members::STORIES);
     stories.extend(several::STORIES);

@@ -24,7 +24,8 @@ use tokio::runtime::Runtime;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, NoTls, Row, Statement};
 
-use super::{Metadata, MetadataError, Result};
+use super::sqlite::Sqlite;
+use super::{Metadata, MetadataError, Result, RowTables, copy};
 
 pub use tokio_postgres::Config;
 pub(crate) use tokio_postgres::config::{Host, SslMode};
@@ -36,7 +37,7 @@ mod log;
 mod members;
 mod migrations;
 mod objects;
-mod snapshot;
+mod rows;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 
@@ -164,7 +165,9 @@ impl Postgres {
                     tracing::debug!(%error, "a connection to the database ended");
                 }
             });
-            client.batch_execute(SESSION).await?;
+            // While anybody is connected, nobody moves the database elsewhere.
+            let here = format!("SELECT pg_advisory_lock_shared({})", migrations::USERS_LOCK);
+            client.batch_execute(&format!("{SESSION} {here};")).await?;
             Ok(client)
         };
         let client = self
@@ -350,7 +353,12 @@ impl Metadata for Postgres {
     }
 
     fn snapshot(&mut self) -> Result<Vec<u8>> {
-        snapshot::take(self)
+        let mut copy = Sqlite::open_in_memory()?;
+        self.begin_reading()?;
+        let copied = copy::copy_all(self, &mut copy);
+        self.rollback();
+        copied?;
+        copy.snapshot()
     }
 
     fn flush(&mut self) -> Result<()> {

@@ -11,12 +11,11 @@ use super::{Metadata, MetadataError, Result};
 
 mod accounts;
 mod commits;
-#[cfg(feature = "postgres")]
-mod copy;
 mod log;
 mod members;
 mod migrations;
 mod objects;
+mod rows;
 
 /// How long a connection waits for another process, for example an administrator's command.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);

@@ -1,25 +1,34 @@
-//! All tables and their columns, the same in every database, for whoever copies all of them.
+//! All tables and their columns, the same in every database, for whoever copies all of them. A story compares them with the
+//! tables that there are.
 
-/// What a column holds.
+/// What a column holds, or nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub enum Kind {
+    /// 64 bits.
     Number,
-    MaybeNumber,
+    /// 0 or 1 where the database has no type of its own for it.
     Truth,
+    /// Text, ordered by its bytes.
     Text,
+    /// An id, a hash, a message.
     Bytes,
 }
 
-/// A table, its columns, and how many of the first columns order its rows.
+/// A table.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Table {
-    pub(super) name: &'static str,
-    pub(super) columns: &'static [(&'static str, Kind)],
-    pub(super) key_length: usize,
+pub struct Table {
+    /// Its name.
+    pub name: &'static str,
+    /// Its columns.
+    pub columns: &'static [(&'static str, Kind)],
+    /// How many of the first columns order its rows.
+    pub key_length: usize,
+    /// Tells whether the database gives the numbers in the first column.
+    pub is_numbered: bool,
 }
 
 /// Those that others refer to come first.
-pub(super) const TABLES: [Table; 9] = [
+pub const TABLES: [Table; 9] = [
     Table {
         name: "accounts",
         columns: &[
@@ -27,10 +36,11 @@ pub(super) const TABLES: [Table; 9] = [
             ("name", Kind::Text),
             ("password_hash", Kind::Text),
             ("is_disabled", Kind::Truth),
-            ("quota_bytes", Kind::MaybeNumber),
+            ("quota_bytes", Kind::Number),
             ("created", Kind::Number),
         ],
         key_length: 1,
+        is_numbered: true,
     },
     Table {
         name: "devices",
@@ -44,6 +54,7 @@ pub(super) const TABLES: [Table; 9] = [
             ("is_revoked", Kind::Truth),
         ],
         key_length: 1,
+        is_numbered: false,
     },
     Table {
         name: "workspaces",
@@ -58,6 +69,7 @@ pub(super) const TABLES: [Table; 9] = [
             ("genesis", Kind::Bytes),
         ],
         key_length: 1,
+        is_numbered: true,
     },
     Table {
         name: "members",
@@ -68,6 +80,7 @@ pub(super) const TABLES: [Table; 9] = [
             ("added", Kind::Number),
         ],
         key_length: 2,
+        is_numbered: false,
     },
     Table {
         name: "entries",
@@ -80,16 +93,19 @@ pub(super) const TABLES: [Table; 9] = [
             ("bytes", Kind::Bytes),
         ],
         key_length: 2,
+        is_numbered: false,
     },
     Table {
         name: "node_versions",
         columns: &[("workspace", Kind::Number), ("node", Kind::Bytes), ("version", Kind::Number)],
         key_length: 2,
+        is_numbered: false,
     },
     Table {
         name: "objects",
         columns: &[("workspace", Kind::Number), ("key", Kind::Text), ("length", Kind::Number)],
         key_length: 2,
+        is_numbered: false,
     },
     Table {
         name: "reservations",
@@ -100,17 +116,19 @@ pub(super) const TABLES: [Table; 9] = [
             ("made", Kind::Number),
         ],
         key_length: 2,
+        is_numbered: false,
     },
     Table {
         name: "checkpoints",
         columns: &[("workspace", Kind::Number), ("seq", Kind::Number), ("bytes", Kind::Bytes)],
         key_length: 1,
+        is_numbered: false,
     },
 ];
 
 impl Table {
     /// Returns the names of the first `count` columns as SQL lists them.
-    pub(super) fn names(&self, count: usize) -> String {
+    pub fn names(&self, count: usize) -> String {
         let names = self.columns.iter().take(count).map(|(name, _)| *name);
         names.collect::<Vec<_>>().join(", ")
     }
@@ -118,9 +136,13 @@ impl Table {
 
 /// A value of any column.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Value {
+pub enum Value {
+    /// No value.
     Nothing,
+    /// A number, or whether something is true.
     Number(i64),
+    /// Text.
     Text(String),
+    /// Bytes.
     Bytes(Vec<u8>),
 }

@@ -313,7 +313,7 @@ pub(crate) fn newest_entry(
     stored.last().map(|bytes| stored_entry(bytes, &found)).transpose()
 }
 
-fn stored_entry(bytes: &[u8], workspace: &WorkspaceRecord) -> Result<Entry> {
+pub(crate) fn stored_entry(bytes: &[u8], workspace: &WorkspaceRecord) -> Result<Entry> {
     envelope::unwrap(bytes, COMMIT_LENGTH_MAX + ENTRY_FRAME_LENGTH).map_err(|error| {
         let what = format!("an entry of workspace {}", workspace.id);
         MetadataError::Damaged { what, detail: error.to_string() }.into()

@@ -62,10 +62,26 @@ pub(crate) fn random<const N: usize>() -> [u8; N] {
     model::environment::random_bytes(&SystemRandom)
 }
 
+/// The folder of a server; a temporary one goes with the last who uses it.
+#[derive(Clone)]
+enum Place {
+    Temporary(Arc<TempDir>),
+    Given(PathBuf),
+}
+
+impl Place {
+    fn path(&self) -> &Path {
+        match self {
+            Self::Temporary(folder) => folder.path(),
+            Self::Given(path) => path,
+        }
+    }
+}
+
 /// A running server, with a runtime of its own so that it can be killed.
 pub(crate) struct TestServer {
     pub(crate) address: SocketAddr,
-    folder: Arc<TempDir>,
+    folder: Place,
     runtime: Option<Runtime>,
     stop: Option<oneshot::Sender<()>>,
     stopped: oneshot::Receiver<()>,
@@ -74,7 +90,7 @@ pub(crate) struct TestServer {
 impl TestServer {
     /// Starts a server with the accounts `ada` and `bob`.
     pub(crate) async fn start() -> Self {
-        let folder = Arc::new(tempfile::tempdir().unwrap());
+        let folder = Place::Temporary(Arc::new(tempfile::tempdir().unwrap()));
         let mut admin = Admin::open(folder.path()).unwrap();
         let clock = SystemClock::start();
         for name in ["ada", "bob"] {
@@ -84,10 +100,15 @@ impl TestServer {
         Self::start_on(folder, 0).await.expect("it starts")
     }
 
-    async fn start_on(folder: Arc<TempDir>, port: u16) -> Result<Self, ServerError> {
+    /// Starts a server on a folder that has accounts already.
+    pub(crate) async fn start_in(folder: PathBuf) -> Result<Self, ServerError> {
+        Self::start_on(Place::Given(folder), 0).await
+    }
+
+    async fn start_on(folder: Place, port: u16) -> Result<Self, ServerError> {
         let mut options = Self::options(folder.path());
         options.listen.set_port(port);
-        Self::start_with(folder, options).await
+        Self::start_at(folder, options).await
     }
 
     /// Returns the options of a server on a folder, on a port of its choice.
@@ -103,6 +124,10 @@ impl TestServer {
         folder: Arc<TempDir>,
         options: ServeOptions,
     ) -> Result<Self, ServerError> {
+        Self::start_at(Place::Temporary(folder), options).await
+    }
+
+    async fn start_at(folder: Place, options: ServeOptions) -> Result<Self, ServerError> {
         let runtime = Runtime::new().unwrap();
         let (ready, is_ready) = oneshot::channel();
         let (stop, stopping) = oneshot::channel::<()>();
@@ -132,7 +157,7 @@ impl TestServer {
 
     /// Starts another server on the same folder, which must fail while this one runs.
     pub(crate) async fn start_second(&self) -> Result<Self, ServerError> {
-        Self::start_on(Arc::clone(&self.folder), 0).await
+        Self::start_on(self.folder.clone(), 0).await
     }
 
     /// Stops gracefully.
@@ -151,7 +176,7 @@ impl TestServer {
         let runtime = self.runtime.take().unwrap();
         let halt = move || runtime.shutdown_timeout(Duration::from_secs(10));
         tokio::task::spawn_blocking(halt).await.unwrap();
-        Stopped { folder: Arc::clone(&self.folder), port: self.address.port() }
+        Stopped { folder: self.folder.clone(), port: self.address.port() }
     }
 
     pub(crate) fn url(&self, path: &str) -> String {
@@ -189,7 +214,7 @@ impl Drop for TestServer {
 
 /// A folder whose server has ended.
 pub(crate) struct Stopped {
-    folder: Arc<TempDir>,
+    folder: Place,
     port: u16,
 }
 
@@ -209,7 +234,7 @@ impl Stopped {
 
     /// Starts again, which may fail.
     pub(crate) async fn try_start(&self) -> Result<TestServer, ServerError> {
-        TestServer::start_on(Arc::clone(&self.folder), self.port).await
+        TestServer::start_on(self.folder.clone(), self.port).await
     }
 }
 

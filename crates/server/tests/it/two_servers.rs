@@ -38,8 +38,9 @@ impl Random for Numbers {
     }
 }
 
+/// A clock that stands still.
 #[derive(Debug)]
-struct Still;
+pub(crate) struct Still;
 
 impl Clock for Still {
     fn now(&self) -> Timestamp {

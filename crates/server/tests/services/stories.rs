@@ -3,11 +3,15 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use server::admin::{self, Scratch, Shelf};
+use server::data_folder::DataFolder;
 use server::metadata::conformance::{self, Database};
 use server::metadata::postgres::Postgres;
 use server::metadata::postgres::testing::ThrowAway;
 use server::metadata::{Metadata, MetadataError};
 use server::services::sync_service::commit_all;
+use server::{Database as ServerDatabase, ServerError};
+use storage::{Credentials, Opening};
 
 use crate::bad_days::{assert_complete, furnish, request};
 use crate::place::Place;
@@ -72,6 +76,52 @@ fn pack_that_one_server_refuses_stays_where_another_has_taken_it() {
     two_servers::pack_that_one_server_refuses_stays_where_another_has_taken_it(move || {
         Database::open(&*database)
     });
+}
+
+/// A server that is connected keeps its database where it is; without one it moves, and is backed up and restored, too.
+#[test]
+fn accounts_and_logs_move_here_and_back_and_into_a_backup() {
+    let place = Place::take();
+    let (there, other) = [(); 2].map(|()| ThrowAway::create(&place.config()).unwrap()).into();
+    let room = tempfile::tempdir().unwrap();
+    let folder = |name: &str| DataFolder::open(&room.path().join(name)).unwrap();
+    let in_postgres =
+        |database: &ThrowAway| ServerDatabase::Postgres(Box::new(database.config().clone()));
+    let embedded = ServerDatabase::Embedded;
+    let (home, back) = (folder("home"), folder("back"));
+    let mut sqlite = home.open_database().unwrap();
+    let (caller, genesis) = furnish(&mut sqlite);
+    let group = (0..300).map(|n| request(caller, &genesis, n)).collect();
+    assert!(commit_all(&mut sqlite, group).iter().all(Result::is_ok));
+    drop(sqlite);
+
+    let moved = admin::migrate((&home, &embedded), (&home, &in_postgres(&there))).unwrap();
+    let refused = admin::migrate((&home, &embedded), (&home, &in_postgres(&there)));
+    assert!(matches!(refused, Err(ServerError::Taken { .. })), "{refused:?}");
+    let mut server = Database::open(&*there);
+    assert_complete(&*server, caller, &genesis, 300);
+    let refused = admin::migrate((&home, &in_postgres(&there)), (&back, &embedded));
+    let is_in_use = matches!(refused, Err(ServerError::Metadata(MetadataError::InUse { .. })));
+    assert!(is_in_use && !back.database_path().exists(), "{refused:?}");
+
+    let store = |name: &str| {
+        let url = format!("file:{}", room.path().join(name).display());
+        Shelf::open(&url, &Credentials::none(), Opening::CreateIfMissing).unwrap()
+    };
+    let scratch = Scratch::take(&home).unwrap();
+    let shelves = (&store("packs"), &store("backup"));
+    let made = admin::backup(&mut *server, shelves, &scratch, &two_servers::Still).unwrap();
+    assert!(made.report.is_well() && made.report.entries == 300, "{made:?}");
+    let to = (&folder("restored"), &in_postgres(&other));
+    admin::restore((shelves.1, None), to, &store("new packs"), &scratch).unwrap();
+    assert_complete(&*Database::open(&*other), caller, &genesis, 300);
+
+    drop(server);
+    // The database hears of the end of a connection a little later.
+    let returned = (0..100)
+        .find_map(|_| admin::migrate((&home, &in_postgres(&there)), (&back, &embedded)).ok());
+    assert_eq!(returned, Some(moved));
+    assert_complete(&back.open_database().unwrap(), caller, &genesis, 300);
 }
 
 #[test]

@@ -21,6 +21,7 @@ impl Engine {
     /// Learns the log anew from its beginning, and makes local edits of everything that it has lost.
     pub(super) async fn heal_history(&mut self) -> Result<()> {
         (self.observer)(Event::Step("history lost"));
+        self.report.history_lost_at.get_or_insert(self.head()?.seq);
         // All or nothing: with half of the new log and the old merge base nobody could go on.
         self.state.begin()?;
         let learned = self.learn_anew().await;

@@ -14,7 +14,7 @@ use sync::engine::{CleanupReport, Event, SyncReport};
 
 use crate::context::Context;
 use crate::folder::Folder;
-use crate::report::{problem_json, problem_line};
+use crate::report::{history_lost_line, problem_json, problem_line};
 use crate::system;
 use crate::text::{counted, path_text, rfc3339, size, time_of_day};
 use crate::ui::{self, Symbol};
@@ -199,10 +199,14 @@ impl Teller {
                 "received": report.received,
                 "sent_bytes": report.sent_bytes,
                 "received_bytes": report.received_bytes,
+                "history_lost_at": report.history_lost_at,
                 "problems": report.problems.iter().map(problem_json).collect::<Vec<_>>(),
             });
             ui::print(&line.to_string());
             return;
+        }
+        if let Some(seq) = report.history_lost_at {
+            self.note(&history_lost_line(seq));
         }
         for problem in report.problems.iter().take(5) {
             self.note(&problem_line(problem));

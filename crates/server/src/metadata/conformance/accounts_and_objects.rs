@@ -2,13 +2,12 @@
 
 use std::sync::Arc;
 
-use model::testing::put;
 use model::{DeviceId, Genesis, PackId};
 use storage::ObjectKey;
 
-use super::{Database, Story, World, all_entries, genesis, write};
+use super::{Database, Story, World, genesis, write};
 use crate::error::ServerError;
-use crate::metadata::{DeviceRecord, Metadata, MetadataError, ObjectTables};
+use crate::metadata::{DeviceRecord, Metadata, MetadataError};
 use crate::services::{batch, objects, workspaces};
 
 pub(super) const STORIES: &[Story] = &[
@@ -21,7 +20,6 @@ pub(super) const STORIES: &[Story] = &[
     Story { name: "a_reached_quota_refuses_packs_and_commits_until_there_is_room", tell: quota },
     Story { name: "room_that_is_reserved_is_nobody_elses", tell: reserved },
     Story { name: "work_that_fails_undoes_itself_and_nothing_else", tell: one_fails },
-    Story { name: "a_copy_has_what_was_committed_and_nothing_else", tell: copy },
 ];
 
 fn account(database: &Arc<dyn Database>) {
@@ -185,6 +183,8 @@ fn reserved(database: &Arc<dyn Database>) {
         reserve(metadata, home, 1, 900, 0).unwrap();
     }
     assert_eq!(used(metadata), 900);
+    let number = metadata.workspace(home).unwrap().unwrap().number;
+    assert_eq!(metadata.reserved_bytes(number).unwrap(), 900);
     let refused = reserve(metadata, work, 2, 200, 60);
     let is_over = matches!(refused, Err(ServerError::OverQuota { needed: 200, left: 100 }));
     assert!(is_over, "{refused:?}");
@@ -236,26 +236,4 @@ fn one_fails(database: &Arc<dyn Database>) {
     let keys = database.open().objects(number, "", "", 9).unwrap();
     assert_eq!(keys, [("packs/1".to_owned(), 1), ("packs/3".to_owned(), 1)]);
     assert!(!world.metadata.is_in_transaction());
-}
-
-fn copy(database: &Arc<dyn Database>) {
-    let mut world = World::new(database);
-    world.commit_one(world.request(0, &world.home, 1, vec![put(1, 0, "kept")])).unwrap();
-    let number = world.metadata.workspace(world.home.workspace()).unwrap().unwrap().number;
-    world.metadata.insert_object(number, "packs/kept", 1).unwrap();
-    let mut other = database.open();
-    other.begin().unwrap();
-    other.insert_object(number, "packs/not yet", 1).unwrap();
-    let bytes = world.metadata.snapshot().unwrap();
-    other.rollback();
-    world.commit_one(world.request(0, &world.home, 2, vec![put(2, 0, "later")])).unwrap();
-    let restored = crate::Sqlite::from_snapshot(&bytes).unwrap();
-    let entries = all_entries(&restored, &world.ada[0], world.home.workspace());
-    assert_eq!(entries, world.entries(&world.home)[..1]);
-    let objects = restored.objects(number, "", "", 9).unwrap();
-    assert_eq!(objects, [("packs/kept".to_owned(), 1)]);
-    let accounts = |metadata: &dyn Metadata| metadata.accounts().unwrap();
-    assert_eq!(accounts(&restored), accounts(&*world.metadata));
-    let devices = |metadata: &dyn Metadata| metadata.devices(world.ada[0].account).unwrap();
-    assert_eq!(devices(&restored), devices(&*world.metadata));
 }

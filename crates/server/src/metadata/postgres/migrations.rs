@@ -9,6 +9,9 @@ use crate::metadata::{MetadataError, Result};
 /// "Sync": the lock that those who change tables take.
 const LOCK: i64 = 0x5379_6e63;
 
+/// The lock that every session shares, and that who wants to be alone takes.
+pub(super) const USERS_LOCK: i64 = LOCK + 1;
+
 /// What brings the tables from each version to the next. Text is ordered by its bytes, as everywhere in this program.
 /// What the writer changes with every group leaves room on its pages, so that no index is touched.
 const STEPS: [&str; 3] = [ACCOUNTS_AND_LOGS, RESERVATIONS, MEMBERS];

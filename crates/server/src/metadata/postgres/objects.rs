@@ -60,6 +60,11 @@ impl ObjectTables for Postgres {
         self.first(sql, &[&workspace.0, &key], |row| unsigned(row, 0))
     }
 
+    fn reserved_bytes(&self, workspace: WorkspaceNumber) -> Result<u64> {
+        let sql = "SELECT coalesce(sum(length), 0)::bigint FROM reservations WHERE workspace = $1";
+        Ok(self.first(sql, &[&workspace.0], |row| unsigned(row, 0))?.unwrap_or(0))
+    }
+
     fn insert_reservation(
         &mut self,
         workspace: WorkspaceNumber,

@@ -1,5 +1,6 @@
 //! Throw-away databases on a real server, for the stories.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -66,6 +67,18 @@ impl Drop for ThrowAway {
 impl Database for ThrowAway {
     fn open(&self) -> Box<dyn Metadata> {
         Box::new(Postgres::open(&self.config).expect("the server of the tests runs"))
+    }
+
+    fn sibling(&self) -> Arc<dyn Database> {
+        Self::create(&self.server).expect("the server of the tests runs")
+    }
+
+    fn columns(&self) -> BTreeSet<String> {
+        let sql = "SELECT table_name || '.' || column_name FROM information_schema.columns
+                   WHERE table_schema = current_schema() AND table_name <> 'syncline_schema'";
+        let database = Postgres::open_reader(&self.config).expect("the server of the tests runs");
+        let columns = database.all(sql, &[], |row| row.try_get(0));
+        columns.expect("the server of the tests runs").into_iter().collect()
     }
 
     fn damage(&self, damage: Damage) {

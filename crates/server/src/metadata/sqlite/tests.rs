@@ -118,6 +118,19 @@ impl Database for InFile {
         Box::new(Sqlite::open(&self.path()).unwrap())
     }
 
+    fn sibling(&self) -> Arc<dyn Database> {
+        Arc::new(Self(tempfile::tempdir().unwrap()))
+    }
+
+    fn columns(&self) -> std::collections::BTreeSet<String> {
+        let sql = "SELECT t.name || '.' || c.name FROM sqlite_schema t, pragma_table_info(t.name) c
+                   WHERE t.type = 'table'";
+        let connection = Connection::open(self.path()).unwrap();
+        let mut statement = connection.prepare(sql).unwrap();
+        let columns = statement.query_map([], |row| row.get(0)).unwrap();
+        columns.map(Result::unwrap).collect()
+    }
+
     fn damage(&self, damage: Damage) {
         let sql = match damage {
             Damage::Entries { seq } => {
