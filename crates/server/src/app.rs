@@ -127,6 +127,12 @@ impl App {
         self.news.tell(Told::SignedOut(device));
     }
 
+    /// Ends what an account hears of a workspace, here and at all other servers.
+    pub fn expel(&self, account: AccountId, workspace: WorkspaceId) {
+        self.presence.expel(&self.hub, account, workspace);
+        self.news.tell(Told::Expelled { account, workspace });
+    }
+
     /// Waits until nobody else stores or deletes this object.
     pub async fn lock_object(
         &self,

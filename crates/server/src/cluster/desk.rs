@@ -15,6 +15,7 @@ use super::Standing;
 use super::interface::{Bulletin, Item, Servers};
 use crate::app::App;
 use crate::doors::live;
+use crate::metadata::AccountId;
 use crate::services::events::{Hub, wrapped};
 use crate::services::news::{News, Told};
 use crate::services::presence::{Closing, Presence};
@@ -127,6 +128,9 @@ impl Desk {
             }
             Item::SignedOut { device } => {
                 self.presence.close_device(read(&device)?, Closing::Revoked);
+            }
+            Item::Expelled { account, workspace } => {
+                self.presence.expel(&self.hub, AccountId(account), read(&workspace)?);
             }
             Item::Arrived { device, incarnation } => self.challenge(read(&device)?, incarnation),
             Item::Contested { device, incarnation } => {

@@ -44,6 +44,13 @@ pub enum Item {
         /// The device.
         device: String,
     },
+    /// An account is not a member of a workspace any more.
+    Expelled {
+        /// Its number in the database that the servers share.
+        account: i64,
+        /// The workspace.
+        workspace: String,
+    },
     /// A device has connected.
     Arrived {
         /// The device.

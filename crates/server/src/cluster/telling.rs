@@ -82,6 +82,9 @@ fn item(told: Told) -> Item {
             Item::Moved { workspace: workspace.to_string() }
         }
         Told::SignedOut(device) => Item::SignedOut { device: device.to_string() },
+        Told::Expelled { account, workspace } => {
+            Item::Expelled { account: account.0, workspace: workspace.to_string() }
+        }
         Told::Arrived { device, incarnation } => {
             Item::Arrived { device: device.to_string(), incarnation }
         }

@@ -125,10 +125,3 @@ async fn remove_member(
     tracing::info!(%workspace, "a membership ended");
     Ok(StatusCode::NO_CONTENT)
 }
-
-impl App {
-    /// Ends what an account hears of a workspace. Its connections close, and who comes back is told why.
-    fn expel(&self, account: AccountId, workspace: WorkspaceId) {
-        self.presence.close_subscribers(account, |number| self.hub.expel(workspace, number));
-    }
-}

@@ -10,6 +10,8 @@ use bytes::Bytes;
 use model::{DeviceId, WorkspaceId};
 use tokio::sync::mpsc;
 
+use crate::metadata::AccountId;
+
 /// How much news waits to be told at most.
 const WAITING_MAX: usize = 4096;
 
@@ -27,6 +29,13 @@ pub enum Told {
     Moved(WorkspaceId),
     /// A device was signed out.
     SignedOut(DeviceId),
+    /// An account is not a member of a workspace any more.
+    Expelled {
+        /// Whose devices hear nothing more.
+        account: AccountId,
+        /// Of what.
+        workspace: WorkspaceId,
+    },
     /// A device has connected.
     Arrived {
         /// The device.

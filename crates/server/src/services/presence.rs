@@ -20,7 +20,7 @@ use crate::auth::Caller;
 use crate::error::{Result, ServerError};
 use crate::limits::LIVE_CONNECTIONS_MAX;
 use crate::metadata::AccountId;
-use crate::services::events::Outbox;
+use crate::services::events::{Hub, Outbox};
 
 /// How many contested incarnations are remembered at most; one that is forgotten is only contested again.
 const CONTESTED_MAX: usize = 10_000;
@@ -163,6 +163,11 @@ impl Presence {
         let of_account = connections.values().filter(|c| c.caller.account == account);
         let closed = of_account.filter(|c| was_subscribed(c.number));
         closed.for_each(|connection| connection.close(Closing::LessAccess));
+    }
+
+    /// Ends what the connections of an account hear of a workspace. They close, and who comes back is told why.
+    pub fn expel(&self, hub: &Hub, account: AccountId, workspace: WorkspaceId) {
+        self.close_subscribers(account, |number| hub.expel(workspace, number));
     }
 
     /// Closes all connections.

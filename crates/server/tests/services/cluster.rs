@@ -6,6 +6,7 @@ use std::time::Duration;
 use commit_log::CommitLog;
 use futures_util::StreamExt;
 use model::Genesis;
+use model::wire::RefusalKind;
 use reqwest::{Method, StatusCode};
 use server::metadata::postgres::testing::ThrowAway;
 use server::{Admin, Broker, Database, ServeOptions};
@@ -21,7 +22,7 @@ use crate::support::{Device, PASSWORD, SystemClock, SystemRandom, TestServer};
 /// Far below the time after which a device asks by itself, and after which a server looks for itself whether a device is signed in.
 const AT_ONCE: Duration = Duration::from_secs(3);
 
-/// A database with one account and a store, for any number of servers.
+/// A database with two accounts and a store, for any number of servers.
 pub(crate) struct Shared {
     database: Arc<ThrowAway>,
     store: TempDir,
@@ -33,7 +34,9 @@ impl Shared {
         let store = tempfile::tempdir().unwrap();
         let folder = tempfile::tempdir().unwrap();
         let mut admin = Admin::open_in(folder.path(), &in_postgres(&database)).unwrap();
-        admin.add("ada", PASSWORD, &*SystemClock::start(), &SystemRandom).unwrap();
+        for name in ["ada", "bob"] {
+            admin.add(name, PASSWORD, &*SystemClock::start(), &SystemRandom).unwrap();
+        }
         Self { database, store }
     }
 
@@ -168,6 +171,27 @@ fn a_device_that_is_revoked_at_one_server_loses_its_connection_at_the_other() {
             assert_eq!(owner.status(Method::DELETE, &path, vec![]).await, StatusCode::NO_CONTENT);
             let reason = timeout(AT_ONCE, end_of(&mut socket)).await.expect(name);
             assert!(reason.contains("signed out"), "{reason}");
+        });
+    }
+}
+
+#[test]
+fn a_member_who_is_removed_at_one_server_hears_nothing_more_at_the_other() {
+    let place = Place::take();
+    for (name, broker) in place.brokers() {
+        let shared = Shared::new(&place);
+        run(async {
+            let (_one, two, owner, genesis) = shared.two(&broker).await;
+            let path = format!("/workspaces/{}/members/bob", genesis.workspace());
+            let role = serde_json::json!({ "role": "view" });
+            let shared = owner.request(Method::PUT, &path).json(&role).send().await.unwrap();
+            assert_eq!(shared.status(), StatusCode::CREATED);
+            let log = two.device("bob").await.log(&genesis).await;
+            let mut events = log.subscribe(0).await.unwrap();
+            assert_eq!(owner.status(Method::DELETE, &path, vec![]).await, StatusCode::NO_CONTENT);
+            let heard = timeout(AT_ONCE, events.next()).await.expect(name);
+            let error = heard.unwrap().unwrap_err();
+            assert!(error.is_refusal(RefusalKind::NotFound), "{error:?}");
         });
     }
 }
