@@ -27,6 +27,7 @@ mod pair;
 mod resolve;
 mod restore;
 mod serve;
+mod share;
 mod status;
 mod steps;
 mod sync;
@@ -60,6 +61,7 @@ pub(crate) fn run(context: &Context<'_>, command: &Command) -> Result<u8> {
         Command::Logout => logout::run(context),
         Command::Whoami => whoami::run(context),
         Command::Device(command) => device::run(context, command),
+        Command::Share(arguments) => share::run(context, arguments),
         Command::Backend(command) => backend::run(context, command),
         Command::Key(command) => key::run(context, command),
         Command::Pair(arguments) => pair::run(context, arguments),

@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 mod translate;
 
 pub(crate) use translate::{
-    busy, is_damaged_database, needs_newer_keys, no_such_workspace, not_signed_in, unreachable,
+    busy, is_damaged_database, may_only_read, needs_newer_keys, no_such_workspace, not_signed_in,
+    unreachable,
 };
 
 /// A result of this room.

@@ -32,6 +32,7 @@ mod hints;
 mod home;
 mod interrupt;
 mod membership;
+mod ownership;
 mod pairing;
 mod progress;
 mod report;

@@ -8,6 +8,7 @@ use sync::scan::{Problem, ProblemKind};
 
 use crate::away::{self, away_json};
 use crate::context::Context;
+use crate::error::{Result, may_only_read};
 use crate::folder::Folder;
 use crate::text::{count, counted, day_and_time, path_text, quoted, rfc3339, size, span};
 use crate::ui::Symbol;
@@ -19,6 +20,18 @@ pub(crate) const EXIT_CONFLICTS: u8 = 5;
 
 /// How many lines of one kind are shown.
 const LINES_MAX: usize = 20;
+
+/// Returns the error of an exchange whose changes were not sent, because the account may only read the workspace.
+pub(crate) fn refuse_kept_back(report: &SyncReport) -> Result<()> {
+    let Some(first) = report.kept_back.first() else { return Ok(()) };
+    let rest = report.kept_back.len() as u64 - 1;
+    let others = match rest {
+        0 => String::new(),
+        rest => format!(" and {}", counted(rest, "other change", "other changes")),
+    };
+    Err(may_only_read()
+        .cause(format!("{first}{others} would change it; what others did has arrived")))
+}
 
 /// Tells what an exchange did. Returns the exit code.
 pub(crate) fn tell(
@@ -49,6 +62,7 @@ pub(crate) fn tell(
         "conflicts": conflicts.len(),
         "problems": report.problems.iter().map(problem_json).collect::<Vec<_>>(),
         "history_lost_at": report.history_lost_at,
+        "kept_back": report.kept_back.iter().map(path_text).collect::<Vec<_>>(),
         "stores_away": away.iter().map(away_json).collect::<Vec<_>>(),
         "notes": ui.notes(),
         "seconds": time.as_secs_f64(),

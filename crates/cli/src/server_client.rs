@@ -73,8 +73,21 @@ pub(crate) struct DeviceLine {
 pub(crate) struct WorkspaceLine {
     /// Its id.
     pub(crate) id: String,
-    /// Its name.
+    /// Its name, as this account finds it.
     pub(crate) name: String,
+    /// The name of its owner.
+    pub(crate) owner: String,
+    /// What this account is in it.
+    pub(crate) role: String,
+}
+
+/// Somebody who may open a workspace.
+#[derive(Debug, Deserialize)]
+pub(crate) struct MemberLine {
+    /// The name of the account.
+    pub(crate) user: String,
+    /// What it is in the workspace.
+    pub(crate) role: String,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -332,6 +345,33 @@ impl ServerClient {
         let request = self.request(Method::POST, &["workspaces"]).body(encode_message(genesis));
         let request = request.header(reqwest::header::CONTENT_TYPE, "application/octet-stream");
         self.ask::<Value>(request).await.map(drop)
+    }
+
+    /// Returns those who may open a workspace, as far as this account may know them.
+    ///
+    /// # Errors
+    /// [`CommandError`].
+    pub(crate) async fn members(&self, workspace: &str) -> Result<Vec<MemberLine>> {
+        self.ask(self.request(Method::GET, &["workspaces", workspace, "members"])).await
+    }
+
+    /// Lets somebody into a workspace, or gives them another role.
+    ///
+    /// # Errors
+    /// [`CommandError`].
+    pub(crate) async fn set_member(&self, workspace: &str, user: &str, role: &str) -> Result<()> {
+        let segments = ["workspaces", workspace, "members", user];
+        let request = self.request(Method::PUT, &segments).json(&json!({"role": role}));
+        self.send(request).await.map(drop)
+    }
+
+    /// Shuts somebody out of a workspace.
+    ///
+    /// # Errors
+    /// [`CommandError`].
+    pub(crate) async fn remove_member(&self, workspace: &str, user: &str) -> Result<()> {
+        let segments = ["workspaces", workspace, "members", user];
+        self.send(self.request(Method::DELETE, &segments)).await.map(drop)
     }
 
     /// Tells whether the server is well, in its own words.

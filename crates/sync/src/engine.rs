@@ -47,6 +47,7 @@ mod inventory;
 mod mended;
 mod put_back;
 mod reading;
+mod receiving;
 mod rumours;
 mod scrubbing;
 mod settings;
@@ -167,6 +168,8 @@ pub struct SyncReport {
     pub kept_copies: Vec<RelativePath>,
     /// What is not synced.
     pub problems: Vec<Problem>,
+    /// What differs in the folder and is not sent, because this account may only read the workspace.
+    pub kept_back: Vec<RelativePath>,
     /// Entries of the folder that were looked at.
     pub scanned: u64,
     /// Bytes of the files that were read.
@@ -363,8 +366,14 @@ impl Engine {
         if done.is_err() {
             self.upload.stop();
         }
-        done?;
-        self.publish_checkpoint_if_due().await?;
+        match done {
+            Err(error) if error.says_read_only() => self.receive_only().await?,
+            done => done?,
+        }
+        match self.publish_checkpoint_if_due().await {
+            Err(error) if error.says_read_only() => self.leave_checkpoint_to_others()?,
+            published => published?,
+        }
         self.tell_whether_cleanup_is_due()?;
         self.finish()
     }

@@ -2,6 +2,7 @@
 
 use model::codec::DecodeError;
 use model::path::InvalidPath;
+use model::wire::RefusalKind;
 use model::{ChunkId, DeviceId, PackId, RelativePath, Timestamp};
 
 use crate::file_system::FileError;
@@ -211,6 +212,15 @@ impl SyncError {
     pub fn wants_other_stores(&self) -> bool {
         let is_of_log = matches!(self, Self::Log(commit_log::CommitLogError::GroupChanged { .. }));
         is_of_log || matches!(self, Self::StoresChanged { .. })
+    }
+
+    /// Tells whether a server has refused to write, to an account that may read.
+    pub fn says_read_only(&self) -> bool {
+        match self {
+            Self::Log(error) => error.is_refusal(RefusalKind::NotAllowed),
+            Self::Storage(error) => matches!(error, storage::StorageError::MayOnlyRead { .. }),
+            _ => false,
+        }
     }
 
     /// Tells whether trying again may help.

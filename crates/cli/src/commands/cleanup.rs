@@ -8,6 +8,7 @@ use crate::connect::{SessionOptions, with_engine};
 use crate::context::Context;
 use crate::error::Result;
 use crate::folder::Folder;
+use crate::ownership;
 use crate::progress::Progress;
 use crate::text::{counted, size};
 use crate::ui::Symbol;
@@ -18,6 +19,7 @@ const PARTLY: u8 = 3;
 /// Runs the command.
 pub(crate) fn run(context: &Context<'_>, arguments: &CleanupArguments) -> Result<u8> {
     let folder = Folder::locate(&context.home, &arguments.folder.folder)?;
+    ownership::require(context, &folder)?;
     let dry_run = context.flags.dry_run;
     let options = CleanupOptions {
         dry_run,

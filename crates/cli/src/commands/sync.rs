@@ -56,7 +56,9 @@ pub(crate) fn exchange(
     let (report, conflicts) = done?;
     sealed::catch_up_if_due(context, folder)?;
     let time = context.clock.elapsed().saturating_sub(start);
-    Ok(report::tell(context, command, folder, (&report, &conflicts), time))
+    let code = report::tell(context, command, folder, (&report, &conflicts), time);
+    report::refuse_kept_back(&report)?;
+    Ok(code)
 }
 
 /// Returns what prints every file, where somebody wants to see that.

@@ -147,11 +147,9 @@ impl Engine {
             engine.state.add_to_outbox(&commit)?;
             rows.iter().try_for_each(|row| engine.state.propose_synced(row))
         })?;
-        let mut paths = KnownPaths::default();
+        let (mut paths, mut sent) = (KnownPaths::default(), Vec::new());
         for row in rows {
-            if let Some(path) = self.trees().local_path_by(&row.node, &mut paths)? {
-                (self.observer)(Event::Sent(path));
-            }
+            sent.extend(self.trees().local_path_by(&row.node, &mut paths)?);
             let is_deleted =
                 self.overlay.contains(&row.node) && self.overlay.get(&row.node).is_none();
             if !is_deleted {
@@ -166,6 +164,7 @@ impl Engine {
             self.push().await?;
             self.learn_own_packs()?;
         }
+        sent.into_iter().for_each(|path| (self.observer)(Event::Sent(path)));
         Ok(true)
     }
 

@@ -283,7 +283,7 @@ impl Engine {
     /// Takes back what waits in the outbox and names packs that the store has lost, or only what was made before the last
     /// fence: wherever that turns up later, it counts for nothing. It is all in the folder, too: it is read and proposed
     /// anew.
-    async fn take_outbox_back(&mut self, only_fenced: bool) -> Result<()> {
+    pub(super) async fn take_outbox_back(&mut self, only_fenced: bool) -> Result<()> {
         self.settle_ahead(false).await?;
         // What stands in the log already, and only its answer was lost, is settled by that.
         self.fetch().await?;

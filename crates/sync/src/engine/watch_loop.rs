@@ -106,7 +106,9 @@ impl Engine {
         loop {
             let wait = match ear.beside(self.sync(scope.clone())).await {
                 Ok(done) => {
-                    let is_quiet = done.sent + done.received == 0 && done.problems.is_empty();
+                    let is_quiet = done.sent + done.received == 0
+                        && done.problems.is_empty()
+                        && done.kept_back.is_empty();
                     let is_changing = done
                         .problems
                         .iter()

@@ -16,6 +16,7 @@ use crate::context::Context;
 use crate::error::Result;
 use crate::folder::Folder;
 use crate::home::Config;
+use crate::ownership;
 
 use super::{Ended, Teller, start_watcher};
 
@@ -71,6 +72,10 @@ impl Cleaning {
         teller: &Arc<Teller>,
     ) -> Result<Ended> {
         let interrupts = driver.interrupts();
+        if !matches!(driver.run(ownership::is_own(context, folder)), Ok(true)) {
+            self.not_before = context.clock.elapsed() + self.options.look_after();
+            return Ok(Ended::OpensAnew);
+        }
         let asked_before = interrupts.times_asked_aside();
         let (options, is_patient) = (self.options, self.cuts >= CUTS_MAX);
         let session = SessionOptions::WATCH;

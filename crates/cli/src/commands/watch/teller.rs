@@ -34,6 +34,9 @@ pub(crate) struct WatchState {
     pub(crate) last_error: Option<String>,
     /// How many entries are not synced.
     pub(crate) problems: usize,
+    /// How many changes are not sent, because the account may only read the workspace.
+    #[serde(default)]
+    pub(crate) kept_back: usize,
 }
 
 /// Tells what happens, on the terminal and in `watch.json`.
@@ -182,13 +185,15 @@ impl Teller {
     }
 
     fn done(&self, report: &SyncReport, now: Timestamp) {
-        {
+        let kept_back = report.kept_back.len();
+        let is_known = {
             let mut state = self.state.lock();
             state.last_sync = Some(rfc3339(now));
             state.version = report.seq;
             state.last_error = None;
             state.problems = report.problems.len();
-        }
+            std::mem::replace(&mut state.kept_back, kept_back) == kept_back
+        };
         if self.is_json {
             let line = json!({
                 "schema": "syncline.watch/1",
@@ -201,12 +206,19 @@ impl Teller {
                 "received_bytes": report.received_bytes,
                 "history_lost_at": report.history_lost_at,
                 "problems": report.problems.iter().map(problem_json).collect::<Vec<_>>(),
+                "kept_back": report.kept_back.iter().map(path_text).collect::<Vec<_>>(),
             });
             ui::print(&line.to_string());
             return;
         }
         if let Some(seq) = report.history_lost_at {
             self.note(&history_lost_line(seq));
+        }
+        if kept_back > 0 && !is_known {
+            let changes = counted(kept_back as u64, "change stays", "changes stay");
+            self.note(&format!(
+                "{changes} here: this account may read the workspace, not change it"
+            ));
         }
         for problem in report.problems.iter().take(5) {
             self.note(&problem_line(problem));

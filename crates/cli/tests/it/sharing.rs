@@ -1,0 +1,152 @@
+//! Two people and one workspace.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use crate::support::{Device, Run, Server, noise};
+
+/// A server, the devices of `ada` and `bob`, and what `ada` has.
+fn people(room: &Path) -> (Server, Device, Device) {
+    let server = Server::start(room);
+    let (ada, bob) = (Device::new(room, "ada"), Device::new(room, "bob"));
+    server.login(&ada, "laptop");
+    let data = server.data.to_str().unwrap();
+    let add = ["user", "add", "bob", "--password-stdin", "--data", data];
+    bob.run_with_input(&add, "bob's password").ok();
+    let login = ["login", &server.url, "--user", "bob", "--password-stdin"];
+    bob.run_with_input(&login, "bob's password").ok();
+    ada.write("a.txt", "of ada\n");
+    ada.write("folder/b.txt", "of ada, too\n");
+    ada.run(&["init", "--workspace", "Photos"]).ok();
+    ada.sync().ok();
+    (server, ada, bob)
+}
+
+/// The summary of a run that goes on to end with an error.
+fn summary(run: &Run) -> Value {
+    let line = run.stdout.lines().find(|line| line.contains("\"summary\"")).unwrap();
+    serde_json::from_str(line).unwrap()
+}
+
+#[test]
+fn what_two_people_share_goes_both_ways_until_one_is_shut_out() {
+    let room = tempfile::tempdir().unwrap();
+    let (_server, ada, bob) = people(room.path());
+    bob.run(&["clone", "ada/Photos", ".", "--json"]).ends_with(10);
+    ada.run(&["share", "--with", "bob:edit"]).ok();
+    bob.run(&["clone", "ada/Photos", "."]).ok();
+    assert_eq!(bob.tree(), ada.tree());
+    let large = noise(300_000);
+    bob.write("of bob.txt", "small\n");
+    bob.write("of bob", &large);
+    bob.write("a.txt", "of both\n");
+    bob.sync().ok();
+    ada.sync().ok();
+    assert_eq!(ada.read("of bob"), large);
+    assert_eq!(ada.read("a.txt"), b"of both\n");
+    ada.run(&["conflicts"]).ok();
+
+    let shares = ada.run(&["share", "ls", "--json"]).ok().json();
+    let expected = json!([{"user": "ada", "role": "owner"}, {"user": "bob", "role": "edit"}]);
+    assert_eq!(shares["members"], expected);
+    // What removes history is for the owner, and who is let in.
+    assert_eq!(bob.run(&["cleanup", "--json"]).ends_with(4).json()["code"], "E0410");
+    assert_eq!(
+        bob.run(&["share", "--with", "ada:view", "--json"]).ends_with(4).json()["code"],
+        "E0403"
+    );
+    bob.write("later.txt", "still\n");
+    bob.sync().ok();
+
+    ada.run(&["share", "rm", "bob", "--yes"]).ok();
+    ada.write("secret.txt", "not for bob\n");
+    ada.sync().ok();
+    bob.write("a.txt", "alone\n");
+    let before = bob.tree();
+    assert_eq!(bob.sync().ends_with(10).json()["code"], "E0404");
+    assert_eq!(bob.tree(), before);
+    ada.sync().ok();
+    assert_eq!(ada.read("a.txt"), b"of both\n");
+    assert_eq!(ada.read("later.txt"), b"still\n");
+}
+
+#[test]
+fn who_may_only_read_receives_everything_and_keeps_what_was_changed_here() {
+    let room = tempfile::tempdir().unwrap();
+    let (_server, ada, bob) = people(room.path());
+    ada.run(&["share", "--with", "bob:view"]).ok();
+    bob.run(&["clone", "ada/Photos", "."]).ok();
+    bob.sync().ok();
+    let large = noise(300_000);
+    for round in 0..2 {
+        let new = format!("new {round}.txt");
+        ada.write(&new, "of ada\n");
+        ada.sync().ok();
+        bob.write("mine.txt", "of bob\n");
+        bob.write("large", &large);
+        bob.write("a.txt", "changed by bob\n");
+        let _ = std::fs::remove_file(bob.folder.join("folder/b.txt"));
+        let run = bob.sync().ends_with(4);
+        let error = run.json();
+        assert_eq!(error["code"], "E0410", "{error}");
+        let kept = &summary(&run)["kept_back"];
+        assert_eq!(*kept, json!(["a.txt", "folder/b.txt", "large", "mine.txt"]));
+        assert_eq!((&summary(&run)["sent"], &summary(&run)["received"]), (&json!(0), &json!(1)));
+        assert_eq!(bob.read("mine.txt"), b"of bob\n");
+        assert_eq!(bob.read("a.txt"), b"changed by bob\n");
+        assert_eq!(bob.read("large"), large);
+        assert_eq!(bob.read(&new), b"of ada\n");
+    }
+    // What both have changed is kept beside, as ever.
+    ada.write("a.txt", "changed by ada\n");
+    ada.sync().ok();
+    bob.sync().ends_with(4);
+    assert_eq!(bob.read("a.txt"), b"changed by ada\n");
+    let is_copy = |path: &&PathBuf| {
+        std::fs::read(bob.folder.join(path)).ok().as_deref() == Some(b"changed by bob\n")
+    };
+    assert_eq!(bob.tree().keys().filter(is_copy).count(), 1, "{:?}", bob.tree());
+    assert!(!ada.has("mine.txt") && !ada.has("large") && ada.has("folder/b.txt"));
+
+    // Once it may be sent, it is.
+    ada.run(&["share", "--with", "bob:edit"]).ok();
+    assert!([0, 5].contains(&bob.sync().code));
+    ada.sync();
+    assert_eq!(ada.read("large"), large);
+    assert!(ada.has("mine.txt") && !ada.has("folder/b.txt"));
+    assert_eq!(ada.tree(), bob.tree());
+}
+
+#[test]
+fn share_says_what_it_cannot_share_and_with_whom() {
+    let room = tempfile::tempdir().unwrap();
+    let (_server, ada, bob) = people(room.path());
+    for (words, exit, code) in [
+        (&["share", "--with", "nobody:view"][..], 1, "E0407"),
+        (&["share", "--with", "bob:owner"], 2, "E0201"),
+        (&["share", "--with", "bob"], 2, "E0201"),
+        (&["share"], 2, "E0201"),
+        (&["share", "folder", "--with", "bob:view"], 2, "E0201"),
+        (&["share", "Nothing", "--with", "bob:view"], 10, "E0404"),
+        (&["share", "rm", "bob", "--yes"], 1, "E0407"),
+        (&["share", "rm", "ada", "--yes"], 4, "E0403"),
+    ] {
+        let words: Vec<_> = words.iter().copied().chain(["--json"]).collect();
+        let run = ada.run(&words).ends_with(exit);
+        if exit != 2 {
+            assert_eq!(run.json()["code"], code, "{words:?}");
+        }
+    }
+    let inside = ada.run(&["share", "folder", "--with", "bob:view"]).ends_with(2);
+    assert!(inside.stderr.contains("workspace of its own"), "{}", inside.stderr);
+    ada.run(&["share", "Photos", "--with", "bob:view", "--dry-run"]).ok();
+    bob.run(&["clone", "ada/Photos", "."]).ends_with(10);
+    // By name, from anywhere.
+    ada.run(&["share", "Photos", "--with", "bob:view"]).ok();
+    bob.run(&["clone", "ada/Photos", "."]).ok();
+    ada.run(&["share", "rm", "bob"]).ends_with(2);
+    bob.run(&["share", "rm", "bob", "ada/Photos", "--yes"]).ok();
+    bob.sync().ends_with(10);
+    assert!(bob.has("a.txt"));
+}
