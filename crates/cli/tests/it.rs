@@ -46,6 +46,8 @@ mod emptied;
 mod exchange;
 #[path = "it/exchanged.rs"]
 mod exchanged;
+#[path = "it/files.rs"]
+mod files;
 #[path = "it/flipped.rs"]
 mod flipped;
 #[path = "it/history.rs"]

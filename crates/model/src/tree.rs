@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::convert::Infallible;
+use std::ops::Bound;
 
 use crate::codec::{Decode, DecodeError, Decoder, Encode, Encoder};
 use crate::decide::Versions;
@@ -153,6 +154,22 @@ impl Tree {
     /// Returns the living nodes of a directory in the order of their names.
     pub fn children(&self, parent: &NodeId) -> impl Iterator<Item = (&Name, &NodeId)> {
         self.children.get(parent).into_iter().flatten()
+    }
+
+    /// Returns the living nodes of a directory whose names come after one, in the order of their names.
+    pub fn children_after<'a>(
+        &'a self,
+        parent: &NodeId,
+        after: Option<&Name>,
+    ) -> impl Iterator<Item = (&'a Name, &'a NodeId)> + use<'a> {
+        let start = after.map_or(Bound::Unbounded, |name| Bound::Excluded(name.clone()));
+        let children = self.children.get(parent).into_iter();
+        children.flat_map(move |children| children.range((start.clone(), Bound::Unbounded)))
+    }
+
+    /// Returns how many nodes there are, living or not.
+    pub fn node_count(&self) -> usize {
+        self.nodes.len()
     }
 
     /// Returns a node by reference.

@@ -20,7 +20,8 @@ use storage::{ObjectKey, ObjectStore};
 use tokio::sync::{Mutex, OwnedMutexGuard, Semaphore, mpsc};
 
 use crate::cluster::Standing;
-use crate::doors::{health, live, packs, problem, rest};
+use crate::doors::{files as files_door, health, live, packs, problem, rest};
+use crate::files::Files;
 use crate::limits::{
     BODIES_LENGTH_MAX, Buckets, HEADERS_LENGTH_MAX, LOGINS_AT_ONCE_MAX, LOGINS_PER_ACCOUNT,
     LOGINS_PER_ADDRESS, REQUESTS_LENGTH_MAX, SHARES_PER_ACCOUNT, URI_LENGTH_MAX,
@@ -32,6 +33,8 @@ use crate::services::news::{News, Told};
 use crate::services::presence::{Closing, Presence};
 use crate::services::readers::Readers;
 use crate::services::writer::Writer;
+
+mod keeping;
 
 /// How many objects are stored at once at most, but for chance; two of one name never are.
 const OBJECT_LOCKS: usize = 64;
@@ -71,6 +74,8 @@ pub struct App {
     pub bodies: Arc<Semaphore>,
     /// Memory for requests of live connections.
     pub requests: Arc<Semaphore>,
+    /// The files of plain workspaces.
+    pub files: Files,
     /// Dropped with the last user of all this, so that a stop can wait for them.
     pub in_use: mpsc::Sender<()>,
     /// The last answer about the server's health.
@@ -85,6 +90,7 @@ impl App {
         (readers, writer): (Readers, Writer),
         store: Arc<dyn ObjectStore>,
         (hub, news): (Hub, News),
+        files: Files,
         in_use: mpsc::Sender<()>,
     ) -> Self {
         let units = |length: u64, unit: u64| Arc::new(Semaphore::new((length / unit) as usize));
@@ -105,6 +111,7 @@ impl App {
             condemned: CondemnedCache::default(),
             bodies: units(BODIES_LENGTH_MAX, packs::BODY_UNIT),
             requests: units(REQUESTS_LENGTH_MAX, live::REQUEST_UNIT),
+            files,
             in_use,
             health: health::Health::default(),
             object_locks: (0..OBJECT_LOCKS).map(|_| Arc::default()).collect(),
@@ -154,7 +161,8 @@ pub(crate) fn scope_of(store: &Arc<dyn ObjectStore>, workspace: WorkspaceId) -> 
 
 /// Puts the doors together.
 pub fn router(app: Arc<App>) -> Router {
-    let doors = rest::routes().merge(packs::routes()).merge(live::routes());
+    let doors =
+        rest::routes().merge(packs::routes()).merge(live::routes()).merge(files_door::routes());
     Router::new()
         .route("/healthz", get(health::healthz))
         .nest("/api/v1", doors)

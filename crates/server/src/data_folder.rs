@@ -27,13 +27,19 @@ impl DataFolder {
     /// # Errors
     /// [`ServerError::DataFolder`].
     pub fn open(path: &Path) -> Result<Self> {
-        let failed = |error: std::io::Error| failed(path, &error);
-        let mut builder = DirBuilder::new();
-        builder.recursive(true);
-        #[cfg(unix)]
-        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-        builder.create(path).map_err(failed)?;
-        Ok(Self { path: path.canonicalize().map_err(failed)? })
+        make(path)?;
+        let path = path.canonicalize().map_err(|error| failed(path, &error))?;
+        Ok(Self { path })
+    }
+
+    /// Returns the folder for what is being received, and makes it where it is missing.
+    ///
+    /// # Errors
+    /// [`ServerError::DataFolder`].
+    pub fn aside(&self) -> Result<PathBuf> {
+        let path = self.path.join("aside");
+        make(&path)?;
+        Ok(path)
     }
 
     /// Opens the folder where it holds a database.
@@ -163,6 +169,15 @@ impl DataFolder {
     pub fn default_store(&self) -> String {
         format!("file:{}", self.path.join("store").display())
     }
+}
+
+/// Makes a folder that nobody else may enter.
+fn make(path: &Path) -> Result<()> {
+    let mut builder = DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(path).map_err(|error| failed(path, &error))
 }
 
 fn failed(path: &Path, error: &std::io::Error) -> ServerError {

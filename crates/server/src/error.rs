@@ -6,8 +6,8 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use model::PackId;
 use model::wire::{Refusal, RefusalKind};
+use model::{PackId, WorkspaceId};
 use storage::StorageError;
 
 use crate::metadata::MetadataError;
@@ -80,6 +80,28 @@ pub enum ServerError {
     Taken {
         /// What.
         what: String,
+    },
+    /// What is there is not what the caller named; nothing was changed.
+    #[error("'{path}' is not what the request names: {}", now(.current.as_deref()))]
+    PreconditionFailed {
+        /// The path.
+        path: String,
+        /// What names the version that is there, if anything is.
+        current: Option<String>,
+    },
+    /// What was asked for does not fit to what is there; nothing was changed.
+    #[error("{what} {reason}")]
+    Conflict {
+        /// What.
+        what: String,
+        /// Why it does not fit.
+        reason: &'static str,
+    },
+    /// The server cannot read the workspace.
+    #[error("workspace {workspace} is encrypted; only its members' devices can read it")]
+    Sealed {
+        /// The workspace.
+        workspace: WorkspaceId,
     },
     /// The account would hold more than its quota.
     #[error("{needed} bytes are needed, {left} bytes of the quota are left")]
@@ -159,6 +181,10 @@ pub enum ServerError {
     },
 }
 
+fn now(current: Option<&str>) -> String {
+    current.map_or_else(|| "nothing is there".to_owned(), |etag| format!("its version is {etag}"))
+}
+
 impl From<StorageError> for ServerError {
     fn from(error: StorageError) -> Self {
         match error {
@@ -185,6 +211,9 @@ impl ServerError {
             | Self::TooLarge { .. }
             | Self::RangeOutside { .. }
             | Self::WrongContent { .. }
+            | Self::PreconditionFailed { .. }
+            | Self::Conflict { .. }
+            | Self::Sealed { .. }
             | Self::Taken { .. } => RefusalKind::Invalid,
             Self::PackMissing { .. } => RefusalKind::PackMissing,
             Self::HistoryLost { .. } => RefusalKind::HistoryLost,

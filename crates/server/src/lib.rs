@@ -1,10 +1,11 @@
 //! The Syncline server: doors, services, metadata.
 //!
-//! It knows accounts, devices and workspaces, puts commits in order and keeps packs. It does not know what is in a
-//! commit or a pack, nor how folders are kept equal; that is the engine's business on the devices.
+//! It knows accounts, devices and workspaces, puts commits in order and keeps packs. It reads what is in
+//! commits and packs only of plain workspaces, for people who come without a device ([`files`]); how folders are kept equal
+//! is the engine's business on the devices.
 //!
 //! Reading order: [`app`] (the whole on one page), [`services::sync_service`] (what becomes of a commit),
-//! [`services`], [`metadata`], [`doors`], [`auth`], [`limits`], [`error`]; [`mod@serve`] and [`admin`] are what programs call,
+//! [`services`], [`metadata`], [`files`], [`doors`], [`auth`], [`limits`], [`error`]; [`mod@serve`] and [`admin`] are what programs call,
 //! [`listener`], [`data_folder`], [`database`] and [`broker`] are the ground they stand on, and [`cluster`] is how several stand together.
 
 #![forbid(unsafe_code)]
@@ -13,6 +14,7 @@
 pub mod app;
 
 pub mod doors;
+pub mod files;
 pub mod metadata;
 pub mod services;
 

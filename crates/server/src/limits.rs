@@ -45,6 +45,13 @@ pub const SUBSCRIPTIONS_MAX: usize = 1000;
 /// How many passwords are checked at once; each takes 19 MiB and a core.
 pub const LOGINS_AT_ONCE_MAX: usize = 2;
 
+/// Of how many plain workspaces the folded view is kept.
+pub const VIEWS_MAX: usize = 256;
+/// About how many bytes all views take, and one at most.
+pub const VIEW_WEIGHT_MAX: usize = 1024 * 1024 * 1024;
+/// The longest file that is put without a device, in bytes.
+pub const FILE_LENGTH_MAX: u64 = 256 * 1024 * 1024 * 1024;
+
 /// How long a request of the control door may take.
 pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long a request waits for memory for its body.

@@ -15,6 +15,7 @@ use crate::cluster::Cluster;
 use crate::data_folder::DataFolder;
 use crate::database::Database;
 use crate::error::{Result, ServerError};
+use crate::files::Files;
 use crate::limits::STOP_TIMEOUT;
 use crate::listener::{GuardedListener, PeerAddress};
 use crate::metadata::Metadata;
@@ -95,7 +96,8 @@ pub async fn serve(
     let sending = tokio::spawn(sending);
     let (in_use, mut unused) = mpsc::channel(1);
     let environment = (options.clock, options.random);
-    let mut app = App::new(environment, (readers, writer), store, (hub, news), in_use);
+    let files = Files::new(folder.aside()?);
+    let mut app = App::new(environment, (readers, writer), store, (hub, news), files, in_use);
     let cluster =
         meeting.map(|(transport, (_, waiting))| Cluster::join(transport, waiting, &mut app));
     let app = Arc::new(app);

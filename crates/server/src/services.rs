@@ -9,6 +9,7 @@ pub mod authorisation;
 pub mod batch;
 pub mod condemned;
 pub mod events;
+pub mod files;
 pub mod members;
 pub mod news;
 pub mod objects;

@@ -7,7 +7,6 @@ use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::routing::{get, put};
 use axum::{Json, Router};
-use model::WorkspaceId;
 use serde::{Deserialize, Serialize};
 use tokio::sync::oneshot;
 

@@ -16,7 +16,7 @@ use axum::{Json, Router};
 use futures_util::StreamExt;
 use model::{PackId, WorkspaceId};
 use serde::{Deserialize, Serialize};
-use storage::{ObjectKey, ObjectStore, PutMode};
+use storage::{ObjectKey, ObjectStore};
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::parse_workspace;
@@ -26,7 +26,7 @@ use crate::error::{Result, ServerError};
 use crate::limits::{BODIES_LENGTH_MAX, BODY_WAIT_TIMEOUT, LIST_MAX, OBJECT_LENGTH_MAX};
 use crate::services::objects;
 
-mod range;
+pub(crate) mod range;
 
 use range::Part;
 
@@ -160,7 +160,7 @@ async fn store(target: Result<Target>, headers: &HeaderMap, body: Body) -> Resul
     stored
 }
 
-async fn drain(body: &mut BodyDataStream) {
+pub(crate) async fn drain(body: &mut BodyDataStream) {
     let mut length = 0;
     while let Some(Ok(chunk)) = body.next().await {
         length += chunk.len() as u64;
@@ -180,28 +180,20 @@ impl Target {
         if announced.is_some_and(|length| length > OBJECT_LENGTH_MAX) {
             return Err(too_large());
         }
-        let is_limited = self.check_room(announced.unwrap_or(0)).await?;
+        let whose = (self.caller, self.workspace);
+        let is_limited = self.app.check_room(whose, &self.key, announced.unwrap_or(0)).await?;
         if if_absent && self.stored_length().await?.is_some() {
             return Ok(StatusCode::PRECONDITION_FAILED);
         }
         let memory = self.app.memory_for_body(announced.unwrap_or(OBJECT_LENGTH_MAX)).await?;
         let bytes = self.receive(announced, body).await?;
-        let is_new = self.keep(bytes, is_limited).await?;
+        let is_new = self.app.keep_object(whose, &self.key, bytes, is_limited).await?;
         drop(memory);
         Ok(match (is_new, if_absent) {
             (true, _) => StatusCode::CREATED,
             (false, false) => StatusCode::OK,
             (false, true) => StatusCode::PRECONDITION_FAILED,
         })
-    }
-
-    /// Looks whether there is room, and returns whether it must be taken before the object is stored.
-    async fn check_room(&self, length: u64) -> Result<bool> {
-        let (caller, workspace, key) = (self.caller, self.workspace, self.key.clone());
-        let check = move |metadata: &dyn crate::metadata::Metadata| {
-            objects::check_room(metadata, &caller, workspace, &key, length)
-        };
-        self.app.readers.read(check).await
     }
 
     /// Reads the body to its end and checks that it is what its name says.
@@ -225,52 +217,6 @@ impl Target {
         match expected == Some(*hash.as_bytes()) {
             true => Ok(bytes.into()),
             false => Err(ServerError::WrongContent { key: self.key.to_string() }),
-        }
-    }
-
-    /// Stores checked bytes and notes them; returns whether they are new to the workspace.
-    ///
-    /// What was stored is never taken back, whatever is refused: another server may have noted the same object since.
-    async fn keep(&self, bytes: Bytes, is_limited: bool) -> Result<bool> {
-        // Here nobody deletes the object meanwhile.
-        let turn = self.app.lock_object(self.workspace, &self.key).await;
-        let (store, length) = (self.app.store_of(self.workspace), bytes.len() as u64);
-        if is_limited {
-            self.reserve(length).await?;
-        }
-        // The bytes are known to be right, so writing over what is there can only heal it.
-        let put = store.put(&self.key, bytes, PutMode::Overwrite).await;
-        if let (Err(_), true) = (&put, is_limited) {
-            self.release().await;
-        }
-        put?;
-        let (caller, workspace, key) = (self.caller, self.workspace, self.key.clone());
-        let record = move |metadata: &mut dyn crate::metadata::Metadata| {
-            objects::record(metadata, &caller, workspace, &key, length)
-        };
-        let recorded = self.app.writer.write(record).await;
-        drop(turn);
-        recorded
-    }
-
-    /// Takes room for the object.
-    async fn reserve(&self, length: u64) -> Result<()> {
-        let (caller, workspace, key) = (self.caller, self.workspace, self.key.clone());
-        let now = self.app.now();
-        let reserve = move |metadata: &mut dyn crate::metadata::Metadata| {
-            objects::reserve(metadata, &caller, workspace, (&key, length), now)
-        };
-        self.app.writer.write(reserve).await
-    }
-
-    /// Gives the room of an object back that could not be stored. Where that fails it is free after a day.
-    async fn release(&self) {
-        let (workspace, key) = (self.workspace, self.key.clone());
-        let release = move |metadata: &mut dyn crate::metadata::Metadata| {
-            objects::release(metadata, workspace, &key)
-        };
-        if let Err(error) = self.app.writer.write(release).await {
-            tracing::warn!(%error, "room for an object that was not stored stays taken for a day");
         }
     }
 
@@ -389,7 +335,7 @@ fn too_large() -> ServerError {
 
 impl App {
     /// Waits for memory for a body.
-    async fn memory_for_body(&self, length: u64) -> Result<OwnedSemaphorePermit> {
+    pub(crate) async fn memory_for_body(&self, length: u64) -> Result<OwnedSemaphorePermit> {
         let units = length.min(BODIES_LENGTH_MAX).div_ceil(BODY_UNIT).max(1) as u32;
         let permit = Arc::clone(&self.bodies).acquire_many_owned(units);
         match tokio::time::timeout(BODY_WAIT_TIMEOUT, permit).await {

@@ -2,7 +2,7 @@
 
 use axum::Json;
 use axum::extract::Request;
-use axum::http::header::{ALLOW, CACHE_CONTROL, CONTENT_RANGE, CONTENT_TYPE, RETRY_AFTER};
+use axum::http::header::{ALLOW, CACHE_CONTROL, CONTENT_RANGE, CONTENT_TYPE, ETAG, RETRY_AFTER};
 use axum::http::{HeaderValue, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
@@ -45,6 +45,11 @@ fn classify(error: &ServerError) -> (StatusCode, &'static str) {
         }
         ServerError::WrongContent { .. } => (StatusCode::UNPROCESSABLE_ENTITY, "wrong_content"),
         ServerError::Taken { .. } => (StatusCode::CONFLICT, "taken"),
+        ServerError::PreconditionFailed { .. } => {
+            (StatusCode::PRECONDITION_FAILED, "precondition_failed")
+        }
+        ServerError::Conflict { .. } => (StatusCode::CONFLICT, "conflict"),
+        ServerError::Sealed { .. } => (StatusCode::FORBIDDEN, "sealed_workspace"),
         ServerError::OverQuota { .. } => (StatusCode::INSUFFICIENT_STORAGE, "over_quota"),
         ServerError::Metadata(MetadataError::NoSpace)
         | ServerError::Storage { is_full: true, .. } => {
@@ -89,6 +94,9 @@ impl IntoResponse for ServerError {
             Self::RangeOutside { length } => {
                 let text = format!("bytes */{length}");
                 headers.insert(CONTENT_RANGE, text.parse().expect("digits fit into a header"));
+            }
+            Self::PreconditionFailed { current: Some(current), .. } => {
+                headers.insert(ETAG, current.parse().expect("an etag fits into a header"));
             }
             _ if status == StatusCode::SERVICE_UNAVAILABLE => {
                 headers.insert(RETRY_AFTER, RETRY_AFTER_SECONDS.into());

@@ -22,7 +22,7 @@ use crate::auth::{self, Caller};
 use crate::error::{Result, ServerError};
 use crate::limits::{ACCOUNT_NAME_LENGTH_MAX, REQUEST_TIMEOUT, SMALL_BODY_LENGTH_MAX};
 use crate::listener::PeerAddress;
-use crate::metadata::DeviceRecord;
+use crate::metadata::{AccountRecord, DeviceRecord};
 use crate::services::workspaces::SeenWorkspace;
 use crate::services::{accounts, workspaces};
 
@@ -67,28 +67,7 @@ async fn login(
     ConnectInfo(peer): ConnectInfo<PeerAddress>,
     Json(request): Json<LoginRequest>,
 ) -> Result<Json<LoginAnswer>> {
-    let (user, address) = (request.user, peer.network());
-    if user.len() > ACCOUNT_NAME_LENGTH_MAX {
-        return Err(ServerError::WrongPassword);
-    }
-    take_login_attempt(&app, &user, address)?;
-    let busy = ServerError::Unavailable { reason: "is stopping" };
-    let turn = Arc::clone(&app.logins).acquire_owned().await.map_err(|_| busy.clone())?;
-    let name = user.clone();
-    let account = app.readers.read(move |metadata| Ok(metadata.account_by_name(&name)?)).await?;
-    let account = account.filter(|account| !account.is_disabled);
-    let hash = account.as_ref().map(|account| account.password_hash.clone());
-    let password = request.password;
-    let verify = move || {
-        let fits = auth::verify_password(&password, hash.as_deref());
-        drop(turn);
-        fits
-    };
-    let fits = tokio::task::spawn_blocking(verify).await.map_err(|_| busy)?;
-    let account = account.filter(|_| fits).ok_or(ServerError::WrongPassword)?;
-    app.logins_per_account.give_back(&user);
-    app.logins_per_address.give_back(&address);
-
+    let account = check_password(&app, &request.user, request.password, peer.network()).await?;
     let (random, now, id) = (Arc::clone(&app.random), app.now(), account.id);
     let enrol = move |metadata: &mut dyn crate::metadata::Metadata| {
         accounts::enrol_device(metadata, &*random, id, &request.device_name, now)
@@ -97,6 +76,38 @@ async fn login(
     tracing::info!(account = %account.name, device = %caller.device, "a device signed in");
     let device_id = caller.device.to_string();
     Ok(Json(LoginAnswer { token: token.to_text(), device_id, account: account.name }))
+}
+
+/// Returns the account of a name and its password. Only so many attempts are listened to.
+///
+/// # Errors
+/// [`ServerError::WrongPassword`], [`ServerError::RateLimited`].
+pub(crate) async fn check_password(
+    app: &App,
+    user: &str,
+    password: String,
+    address: IpAddr,
+) -> Result<AccountRecord> {
+    if user.len() > ACCOUNT_NAME_LENGTH_MAX {
+        return Err(ServerError::WrongPassword);
+    }
+    take_login_attempt(app, user, address)?;
+    let busy = ServerError::Unavailable { reason: "is stopping" };
+    let turn = Arc::clone(&app.logins).acquire_owned().await.map_err(|_| busy.clone())?;
+    let name = user.to_owned();
+    let account = app.readers.read(move |metadata| Ok(metadata.account_by_name(&name)?)).await?;
+    let account = account.filter(|account| !account.is_disabled);
+    let hash = account.as_ref().map(|account| account.password_hash.clone());
+    let verify = move || {
+        let fits = auth::verify_password(&password, hash.as_deref());
+        drop(turn);
+        fits
+    };
+    let fits = tokio::task::spawn_blocking(verify).await.map_err(|_| busy)?;
+    let account = account.filter(|_| fits).ok_or(ServerError::WrongPassword)?;
+    app.logins_per_account.give_back(&user.to_owned());
+    app.logins_per_address.give_back(&address);
+    Ok(account)
 }
 
 fn take_login_attempt(app: &App, user: &str, address: IpAddr) -> Result<()> {

@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use model::DeviceId;
+use model::{DeviceId, WorkspaceId};
 use parking_lot::Mutex;
 use tokio::sync::watch;
 

@@ -320,7 +320,7 @@ pub(crate) fn stored_entry(bytes: &[u8], workspace: &WorkspaceRecord) -> Result<
     })
 }
 
-fn checkpoint(
+pub(crate) fn checkpoint(
     metadata: &dyn Metadata,
     caller: &Caller,
     workspace: WorkspaceId,

@@ -11,9 +11,11 @@ use model::{Clock, Genesis, Mode, PackId, Random, Timestamp};
 use reqwest::{Client, StatusCode};
 use server::app::{App, router};
 use server::auth::Token;
+use server::files::Files;
 use server::listener::PeerAddress;
 use server::metadata::Metadata;
 use server::services::events::Hub;
+use server::services::news::News;
 use server::services::readers::Readers;
 use server::services::writer::Writer;
 use server::services::{accounts, workspaces};
@@ -118,11 +120,14 @@ async fn start(open: &Open, store: Arc<dyn ObjectStore>) -> SocketAddr {
         tokio::task::spawn_blocking(move || (open(), Readers::open(|| Ok(open())).unwrap()));
     let (metadata, readers) = opened.await.unwrap();
     let (writer, _) = Writer::start(metadata).unwrap();
-    let (hub, sending) = Hub::new();
+    let news = News::default();
+    let (hub, sending) = Hub::new(news.clone());
     tokio::spawn(sending);
     let (in_use, _) = mpsc::channel(1);
     let environment: (Arc<dyn Clock>, Arc<dyn Random>) = (Arc::new(Still), Arc::new(Numbers));
-    let app = App::new(environment, (readers, writer), store, hub, in_use);
+    // No file is received here.
+    let files = Files::new(std::env::temp_dir());
+    let app = App::new(environment, (readers, writer), store, (hub, news), files, in_use);
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let listener = server::listener::GuardedListener::new(listener, 100, 100);

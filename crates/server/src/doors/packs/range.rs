@@ -9,7 +9,7 @@ use crate::error::ServerError;
 
 /// Which part of an object is asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Part {
+pub(crate) enum Part {
     /// All of it.
     Whole,
     /// Bytes from the first bound to before the second, which is not empty and lies inside.
@@ -19,7 +19,7 @@ pub(super) enum Part {
 impl Part {
     /// Reads the header `Range` for an object of `length` bytes. What is not understood asks for the whole, as the
     /// standard wants it.
-    pub(super) fn parse(header: &HeaderValue, length: u64) -> Result<Self, ServerError> {
+    pub(crate) fn parse(header: &HeaderValue, length: u64) -> Result<Self, ServerError> {
         let Some(range) = parse_range(header, length) else { return Ok(Self::Whole) };
         if range.is_empty() {
             return Err(ServerError::RangeOutside { length });
@@ -28,7 +28,7 @@ impl Part {
     }
 
     /// Returns the bounds.
-    pub(super) fn bounds(&self, length: u64) -> Range<u64> {
+    pub(crate) fn bounds(&self, length: u64) -> Range<u64> {
         match self {
             Self::Whole => 0..length,
             Self::Range(range) => range.clone(),
@@ -36,7 +36,7 @@ impl Part {
     }
 
     /// Returns the header that says which part is sent.
-    pub(super) fn content_range(&self, length: u64) -> Option<(HeaderName, HeaderValue)> {
+    pub(crate) fn content_range(&self, length: u64) -> Option<(HeaderName, HeaderValue)> {
         let Self::Range(range) = self else { return None };
         let text = format!("bytes {}-{}/{length}", range.start, range.end - 1);
         Some((CONTENT_RANGE, text.parse().expect("digits fit into a header")))

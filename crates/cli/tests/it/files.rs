@@ -1,0 +1,118 @@
+//! Files that are written without a device, and devices that read them, and the other way round.
+
+use reqwest::{Client, Method, Response, StatusCode};
+use serde_json::{Value, json};
+use tokio::runtime::Runtime;
+
+use crate::support::{Device, Server};
+
+const PASSWORD: &str = "correct horse";
+
+/// Somebody who comes over HTTP.
+struct Visitor {
+    runtime: Runtime,
+    client: Client,
+    url: String,
+    token: String,
+}
+
+impl Visitor {
+    fn new(server: &Server) -> Self {
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let runtime = Runtime::new().unwrap();
+        let client = Client::builder().no_proxy().build().unwrap();
+        let body = json!({ "user": "ada", "password": PASSWORD, "device_name": "browser" });
+        let login = client.post(format!("{}/api/v1/login", server.url)).json(&body);
+        let answer: Value =
+            runtime.block_on(async { login.send().await.unwrap().json().await.unwrap() });
+        let token = answer["token"].as_str().unwrap().to_owned();
+        Self { runtime, client, url: server.url.clone(), token }
+    }
+
+    fn ask(&self, method: Method, rest: &str, body: Vec<u8>) -> Response {
+        let url = format!("{}/api/v1/workspaces/home/{rest}", self.url);
+        let request = self.client.request(method, url).bearer_auth(&self.token);
+        let request = request.header("x-oc-mtime", "1500000000.5").body(body);
+        self.runtime.block_on(async { request.send().await.unwrap() })
+    }
+
+    fn put(&self, path: &str, body: impl Into<Vec<u8>>) -> StatusCode {
+        self.ask(Method::PUT, &format!("files/{path}"), body.into()).status()
+    }
+
+    fn get(&self, path: &str) -> Vec<u8> {
+        let answer = self.ask(Method::GET, &format!("files/{path}"), Vec::new());
+        assert_eq!(answer.status(), StatusCode::OK, "{path}");
+        self.runtime.block_on(async { answer.bytes().await.unwrap().to_vec() })
+    }
+}
+
+fn noise(length: usize) -> Vec<u8> {
+    let mut bytes = vec![0; length];
+    blake3::Hasher::new().update(b"noise").finalize_xof().fill(&mut bytes);
+    bytes
+}
+
+#[test]
+fn device_and_server_write_and_read_the_same_files() {
+    let room = tempfile::tempdir().unwrap();
+    let server = Server::start(room.path());
+    let device = Device::new(room.path(), "laptop");
+    server.login(&device, "laptop");
+    device.write("notes/a.txt", "from the device");
+    device.write("long.bin", noise(7 << 20));
+    device.run(&["init", ".", "--workspace", "home"]).ok();
+    device.sync().ok();
+
+    let visitor = Visitor::new(&server);
+    assert_eq!(visitor.get("notes/a.txt"), b"from the device");
+    assert!(visitor.get("long.bin") == noise(7 << 20));
+    assert_eq!(visitor.put("notes/a.txt", "from the server"), StatusCode::OK);
+    assert_eq!(visitor.put("notes/b.txt", "new"), StatusCode::CREATED);
+    let mut edited = noise(7 << 20);
+    edited[4_000_000] ^= 1;
+    assert_eq!(visitor.put("long.bin", edited.clone()), StatusCode::OK);
+    device.sync().ok();
+    assert_eq!(device.read("notes/a.txt"), b"from the server");
+    assert_eq!(device.read("notes/b.txt"), b"new");
+    assert!(device.read("long.bin") == edited);
+    let time = device.folder.join("notes/b.txt").metadata().unwrap().modified().unwrap();
+    let time = time.duration_since(std::time::SystemTime::UNIX_EPOCH).unwrap();
+    assert_eq!((time.as_secs(), time.subsec_nanos()), (1_500_000_000, 500_000_000));
+
+    // A move on the server is a rename here, and an edit here meanwhile is kept.
+    let body = json!({ "from": "notes", "to": "papers" }).to_string();
+    let url = format!("{}/api/v1/workspaces/home/move", server.url);
+    let request = visitor.client.post(url).bearer_auth(&visitor.token);
+    let request = request.header("content-type", "application/json").body(body);
+    let status = visitor.runtime.block_on(async { request.send().await.unwrap().status() });
+    assert_eq!(status, StatusCode::CREATED);
+    device.write("notes/a.txt", "edited here");
+    device.sync().ok();
+    assert_eq!(device.read("papers/a.txt"), b"edited here");
+    assert_eq!(visitor.get("papers/a.txt"), b"edited here");
+
+    // A device that joins later finds the same, and both keep the same of it.
+    let other = Device::new(room.path(), "desk");
+    server.login(&other, "desk");
+    other.run(&["clone", "home", "."]).ok();
+    assert_eq!(device.tree(), other.tree());
+}
+
+#[test]
+fn equal_files_of_device_and_server_share_their_chunks() {
+    let room = tempfile::tempdir().unwrap();
+    let server = Server::start(room.path());
+    let device = Device::new(room.path(), "laptop");
+    server.login(&device, "laptop");
+    device.run(&["init", ".", "--workspace", "home"]).ok();
+    let visitor = Visitor::new(&server);
+    let bytes = noise(3 << 20);
+    assert_eq!(visitor.put("one.bin", bytes.clone()), StatusCode::CREATED);
+    device.sync().ok();
+    device.write("two.bin", &bytes);
+    let report = device.sync().ok().json();
+    let sent = report["sent_bytes"].as_u64().unwrap_or_else(|| panic!("{report}"));
+    assert!(sent < 10_000, "{report}");
+    assert!(visitor.get("two.bin") == bytes);
+}

@@ -1,0 +1,79 @@
+//! Objects on their way into the store, from a device or from a file that was received.
+//!
+//! *Invariant*: what was stored is never taken back, whatever is refused: another server may have noted the same object since. Where
+//! the owner has a quota, room is taken before the store sees the bytes.
+
+use bytes::Bytes;
+use model::WorkspaceId;
+use storage::{ObjectKey, ObjectStore, PutMode};
+
+use super::App;
+use crate::auth::Caller;
+use crate::error::Result;
+use crate::metadata::Metadata;
+use crate::services::objects;
+
+impl App {
+    /// Looks whether there is room, and returns whether it must be taken before the object is stored.
+    ///
+    /// # Errors
+    /// As [`objects::check_room`].
+    pub(crate) async fn check_room(
+        &self,
+        (caller, workspace): (Caller, WorkspaceId),
+        key: &ObjectKey,
+        length: u64,
+    ) -> Result<bool> {
+        let key = key.clone();
+        let check = move |metadata: &dyn Metadata| {
+            objects::check_room(metadata, &caller, workspace, &key, length)
+        };
+        self.readers.read(check).await
+    }
+
+    /// Stores an object, whose bytes were compared with its name, and notes it; returns whether it is new to the workspace.
+    /// `is_limited` is what [`Self::check_room`] has said.
+    ///
+    /// # Errors
+    /// As [`objects::reserve`] and [`objects::record`]; [`crate::ServerError::Storage`].
+    pub(crate) async fn keep_object(
+        &self,
+        (caller, workspace): (Caller, WorkspaceId),
+        key: &ObjectKey,
+        bytes: Bytes,
+        is_limited: bool,
+    ) -> Result<bool> {
+        // Here nobody deletes the object meanwhile.
+        let turn = self.lock_object(workspace, key).await;
+        let (store, length) = (self.store_of(workspace), bytes.len() as u64);
+        if is_limited {
+            let (key, now) = (key.clone(), self.now());
+            let reserve = move |metadata: &mut dyn Metadata| {
+                objects::reserve(metadata, &caller, workspace, (&key, length), now)
+            };
+            self.writer.write(reserve).await?;
+        }
+        // The bytes are known to be right, so writing over what is there can only heal it.
+        let put = store.put(key, bytes, PutMode::Overwrite).await;
+        if let (Err(_), true) = (&put, is_limited) {
+            self.release(workspace, key.clone()).await;
+        }
+        put?;
+        let key = key.clone();
+        let record = move |metadata: &mut dyn Metadata| {
+            objects::record(metadata, &caller, workspace, &key, length)
+        };
+        let recorded = self.writer.write(record).await;
+        drop(turn);
+        recorded
+    }
+
+    /// Gives the room of an object back that could not be stored. Where that fails it is free after a day.
+    async fn release(&self, workspace: WorkspaceId, key: ObjectKey) {
+        let release =
+            move |metadata: &mut dyn Metadata| objects::release(metadata, workspace, &key);
+        if let Err(error) = self.writer.write(release).await {
+            tracing::warn!(%error, "room for an object that was not stored stays taken for a day");
+        }
+    }
+}

@@ -1,0 +1,246 @@
+//! Finds chunks in packs: their indexes, and the records in which chunks rest.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use content::pack::tail_length_guess;
+use content::{
+    ChunkNamer, ContentError, PackIndex, Record, TailOutcome, open_record, verify_whole,
+};
+use futures_util::future::join_all;
+use model::{ChunkRef, PackId, WorkspaceId};
+use parking_lot::Mutex;
+use storage::ContentStore;
+
+use super::views::ViewMut;
+use crate::app::App;
+use crate::auth::Caller;
+use crate::error::{Result, ServerError};
+use crate::metadata::Metadata;
+use crate::services::files::View;
+use crate::services::files::places::KnownPack;
+use crate::services::sync_service;
+
+/// How many indexes of packs are kept, of 600 KB at most and some 10 KB mostly.
+const INDEXES_MAX: usize = 256;
+
+/// How many indexes are read at the same time.
+const INDEXES_AT_ONCE: usize = 16;
+
+/// The indexes that were used last, at the end.
+#[derive(Debug, Default)]
+pub(super) struct Indexes(Mutex<VecDeque<((WorkspaceId, PackId), Arc<PackIndex>)>>);
+
+impl Indexes {
+    fn get(&self, key: (WorkspaceId, PackId)) -> Option<Arc<PackIndex>> {
+        let mut kept = self.0.lock();
+        let position = kept.iter().position(|(other, _)| *other == key)?;
+        let used = kept.remove(position)?;
+        let index = Arc::clone(&used.1);
+        kept.push_back(used);
+        Some(index)
+    }
+
+    fn keep(&self, key: (WorkspaceId, PackId), index: Arc<PackIndex>) {
+        let mut kept = self.0.lock();
+        kept.push_back((key, index));
+        if kept.len() > INDEXES_MAX {
+            kept.pop_front();
+        }
+    }
+}
+
+/// Who reads which workspace.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Reading {
+    pub(super) caller: Caller,
+    pub(super) workspace: WorkspaceId,
+}
+
+/// A record that was opened, and of which pack it is.
+#[derive(Debug)]
+pub(super) struct OpenRecord {
+    pack: PackId,
+    number: usize,
+    record: Record,
+}
+
+/// Says that something in the store is not what it should be.
+pub(super) fn damaged(what: String) -> ServerError {
+    ServerError::Storage { text: what, is_full: false, is_damage: true }
+}
+
+pub(super) fn damaged_content(error: &ContentError) -> ServerError {
+    damaged(error.to_string())
+}
+
+impl App {
+    /// Returns the packs that hold chunks. Packs that nobody has looked into yet are looked into first if that is needed.
+    pub(super) async fn locate(
+        &self,
+        reading: Reading,
+        chunks: &[ChunkRef],
+    ) -> Result<Vec<Vec<KnownPack>>> {
+        let find = |view: &View| -> Vec<Vec<KnownPack>> {
+            chunks.iter().map(|chunk| view.places().packs_of(&chunk.id)).collect()
+        };
+        let view = self.view(reading.caller, reading.workspace).await?;
+        let found = find(&view);
+        if found.iter().all(|packs| !packs.is_empty()) || view.places().unindexed().is_empty() {
+            return Ok(found);
+        }
+        drop(view);
+        self.index_packs(reading).await?;
+        Ok(find(&*self.view(reading.caller, reading.workspace).await?))
+    }
+
+    /// Looks into all packs that nobody has looked into.
+    pub(super) async fn index_packs(&self, reading: Reading) -> Result<()> {
+        let mut guard = self.view_to_change(reading.caller, reading.workspace).await?;
+        self.index_packs_of(reading, &mut guard).await
+    }
+
+    async fn index_packs_of(&self, reading: Reading, guard: &mut ViewMut) -> Result<()> {
+        let Some(view) = guard.as_mut() else { return Ok(()) };
+        let unindexed = view.places().unindexed();
+        for packs in unindexed.chunks(INDEXES_AT_ONCE) {
+            let guard = view.pack_guard();
+            let reads = packs.iter().map(|pack| self.read_index(reading, *pack, &guard));
+            for (pack, read) in packs.iter().zip(join_all(reads).await) {
+                match read {
+                    Ok(index) => view.places_mut().learn(&pack.id, &index),
+                    // Its chunks are in no pack, and its files are named when somebody reads them.
+                    Err(ServerError::Storage { is_damage: true, text, .. }) => {
+                        tracing::error!(pack = %pack.id, text, "a pack cannot be looked into");
+                    }
+                    Err(error) => return Err(error),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    async fn index(&self, reading: Reading, pack: KnownPack) -> Result<Arc<PackIndex>> {
+        let key = (reading.workspace, pack.id);
+        if let Some(index) = self.files.indexes.get(key) {
+            return Ok(index);
+        }
+        let guard = self.view(reading.caller, reading.workspace).await?.pack_guard();
+        let index = Arc::new(self.read_index(reading, pack, &guard).await?);
+        self.files.indexes.keep(key, Arc::clone(&index));
+        Ok(index)
+    }
+
+    async fn read_index(
+        &self,
+        reading: Reading,
+        pack: KnownPack,
+        guard: &content::PackGuard,
+    ) -> Result<PackIndex> {
+        if let Some(seq) = pack.place.inline_seq {
+            let bytes = self.inline_pack(reading, pack.id, seq).await?;
+            return verify_whole(pack.id, &bytes, guard).map_err(|error| damaged_content(&error));
+        }
+        let store = self.content_store(reading.workspace);
+        let mut length = tail_length_guess(pack.place.length);
+        loop {
+            let tail = store.read_pack_tail(pack.id, length).await?;
+            let outcome = PackIndex::from_tail(&tail, pack.place.length, guard);
+            match outcome.map_err(|error| damaged_content(&error))? {
+                TailOutcome::Complete(index) => return Ok(index),
+                TailOutcome::NeedMore { bytes } if bytes > length => length = bytes,
+                TailOutcome::NeedMore { .. } => {
+                    return Err(damaged(format!("pack {} is cut off", pack.id)));
+                }
+            }
+        }
+    }
+
+    /// Returns a pack that travelled in the log.
+    async fn inline_pack(&self, reading: Reading, id: PackId, seq: u64) -> Result<Bytes> {
+        let Reading { caller, workspace } = reading;
+        let read = move |metadata: &dyn Metadata| {
+            sync_service::entries(metadata, &caller, workspace, seq - 1, 1)
+        };
+        let entry = self.readers.read(read).await?.into_iter().next();
+        let packs = entry.map(|entry| entry.commit.inline_packs).unwrap_or_default();
+        let found =
+            packs.into_iter().find(|bytes| *blake3::hash(bytes).as_bytes() == *id.as_bytes());
+        found.map(Bytes::from).ok_or_else(|| damaged(format!("pack {id} is not in entry {seq}")))
+    }
+
+    /// Returns the bytes of a chunk, compared with its id, from the first of its packs that has it right. The record in which it
+    /// was found is kept in `last`: its neighbours are mostly wanted next.
+    pub(super) async fn chunk(
+        &self,
+        reading: Reading,
+        (chunk, packs): (&ChunkRef, &[KnownPack]),
+        namer: &ChunkNamer,
+        last: &mut Option<OpenRecord>,
+    ) -> Result<Bytes> {
+        let mut failure = damaged(format!("chunk {} is in no pack", chunk.id));
+        for pack in packs {
+            match self.chunk_of(reading, chunk, *pack, namer, last).await {
+                Err(error @ ServerError::Storage { is_damage: true, .. }) => failure = error,
+                found => return found,
+            }
+        }
+        Err(failure)
+    }
+
+    async fn chunk_of(
+        &self,
+        reading: Reading,
+        chunk: &ChunkRef,
+        pack: KnownPack,
+        namer: &ChunkNamer,
+        last: &mut Option<OpenRecord>,
+    ) -> Result<Bytes> {
+        let index = self.index(reading, pack).await?;
+        let packed = index.packed_chunks().find(|packed| packed.chunk == *chunk);
+        let packed =
+            packed.ok_or_else(|| damaged(format!("chunk {} is not in {}", chunk.id, pack.id)))?;
+        let (number, position) = (packed.record as usize, packed.position as usize);
+        let is_open = |open: &OpenRecord| open.pack == pack.id && open.number == number;
+        let open = match last.take().filter(is_open) {
+            Some(open) => open,
+            None => {
+                let record = self.open_record(reading, pack, index, number, namer).await?;
+                OpenRecord { pack: pack.id, number, record }
+            }
+        };
+        let bytes = open.record.chunk(position).map(Bytes::copy_from_slice);
+        *last = Some(open);
+        bytes.map_err(|error| damaged_content(&error))
+    }
+
+    async fn open_record(
+        &self,
+        reading: Reading,
+        pack: KnownPack,
+        index: Arc<PackIndex>,
+        number: usize,
+        namer: &ChunkNamer,
+    ) -> Result<Record> {
+        let entry = index.record(number).map_err(|error| damaged_content(&error))?;
+        let range = entry.stored_range();
+        let stored = match pack.place.inline_seq {
+            Some(seq) => {
+                let whole = self.inline_pack(reading, pack.id, seq).await?;
+                let range = range.start as usize..(range.end as usize).min(whole.len());
+                whole.slice(range)
+            }
+            None => self.content_store(reading.workspace).read_pack_range(pack.id, range).await?,
+        };
+        let namer = namer.clone();
+        let open = move || open_record(&index, number, &stored, &namer);
+        let opened = tokio::task::spawn_blocking(open).await;
+        let opened = opened.map_err(|_| ServerError::Unavailable { reason: "is stopping" })?;
+        opened.map_err(|error| damaged_content(&error))
+    }
+
+    pub(super) fn content_store(&self, workspace: WorkspaceId) -> ContentStore {
+        ContentStore::new(Arc::new(self.store_of(workspace)))
+    }
+}

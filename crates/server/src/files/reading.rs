@@ -1,0 +1,135 @@
+//! Reads a file, or a part of it, piece by piece.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use content::{ChunkNamer, ContentStep, ContentWalk};
+use futures_util::Stream;
+use futures_util::stream::try_unfold;
+use model::{ChunkRef, Content, WorkspaceId};
+use tokio::sync::OwnedSemaphorePermit;
+
+use super::packs::{OpenRecord, Reading, damaged_content};
+use crate::app::App;
+use crate::auth::Caller;
+use crate::error::Result;
+use crate::services::files::places::KnownPack;
+
+/// How many chunks are looked for at once.
+const CHUNKS_AT_ONCE: usize = 64;
+
+/// About how many bytes of memory a reader takes: a record and a piece of it.
+const READER_MEMORY: u64 = 2 * 1024 * 1024;
+
+/// Reads a part of a file.
+#[derive(Debug)]
+pub struct FileReader {
+    app: Arc<App>,
+    reading: Reading,
+    namer: ChunkNamer,
+    walk: ContentWalk,
+    range: Range<u64>,
+    /// Where the next chunk of the walk begins.
+    offset: u64,
+    queue: VecDeque<(ChunkRef, u64, Vec<KnownPack>)>,
+    is_done: bool,
+    last: Option<OpenRecord>,
+    _memory: OwnedSemaphorePermit,
+}
+
+impl FileReader {
+    /// Begins to read the bytes of a range, which lies in the file.
+    ///
+    /// # Errors
+    /// Those of [`App::view`]; damage, and whatever the store says.
+    pub async fn open(
+        app: Arc<App>,
+        caller: Caller,
+        workspace: WorkspaceId,
+        content: &Content,
+        range: Range<u64>,
+    ) -> Result<Self> {
+        let memory = app.memory_for_body(READER_MEMORY).await?;
+        let namer = app.view(caller, workspace).await?.content_keys().namer();
+        let walk = ContentWalk::new(content).map_err(|error| damaged_content(&error))?;
+        let mut reader = Self {
+            app,
+            reading: Reading { caller, workspace },
+            namer,
+            walk,
+            is_done: range.is_empty(),
+            range,
+            offset: 0,
+            queue: VecDeque::new(),
+            last: None,
+            _memory: memory,
+        };
+        reader.fill().await?;
+        Ok(reader)
+    }
+
+    /// Returns the next piece; nothing at the end.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub async fn next(&mut self) -> Result<Option<Bytes>> {
+        if self.queue.is_empty() {
+            self.fill().await?;
+        }
+        let Some((chunk, start, packs)) = self.queue.pop_front() else { return Ok(None) };
+        let bytes =
+            self.app.chunk(self.reading, (&chunk, &packs), &self.namer, &mut self.last).await?;
+        let from = self.range.start.saturating_sub(start) as usize;
+        let to = (self.range.end - start).min(bytes.len() as u64) as usize;
+        Ok(Some(bytes.slice(from..to)))
+    }
+
+    /// Turns it into a stream of its pieces.
+    pub fn into_stream(self) -> impl Stream<Item = Result<Bytes, std::io::Error>> + Send + 'static {
+        try_unfold(self, |mut reader| async move {
+            match reader.next().await {
+                Ok(Some(bytes)) => Ok(Some((bytes, reader))),
+                Ok(None) => Ok(None),
+                Err(error) => {
+                    tracing::error!(%error, "a file that is being sent cannot be read to its end");
+                    Err(std::io::Error::other(error))
+                }
+            }
+        })
+    }
+
+    /// Looks for the next chunks that lie in the range.
+    async fn fill(&mut self) -> Result<()> {
+        let mut chunks = Vec::new();
+        while !self.is_done && chunks.len() < CHUNKS_AT_ONCE {
+            match self.walk.step().map_err(|error| damaged_content(&error))? {
+                ContentStep::Chunk(chunk) => {
+                    let start = self.offset;
+                    self.offset += u64::from(chunk.length);
+                    self.is_done = self.offset >= self.range.end;
+                    if self.offset > self.range.start {
+                        chunks.push((chunk, start));
+                    }
+                }
+                ContentStep::List(list) if chunks.is_empty() => self.take_list(&list).await?,
+                ContentStep::List(_) => break,
+                ContentStep::End => self.is_done = true,
+            }
+        }
+        let wanted: Vec<ChunkRef> = chunks.iter().map(|(chunk, _)| *chunk).collect();
+        let found = self.app.locate(self.reading, &wanted).await?;
+        let found = chunks.into_iter().zip(found);
+        self.queue.extend(found.map(|((chunk, start), packs)| (chunk, start, packs)));
+        Ok(())
+    }
+
+    async fn take_list(&mut self, list: &ChunkRef) -> Result<()> {
+        let packs = self.app.locate(self.reading, std::slice::from_ref(list)).await?;
+        let packs = packs.first().map_or(&[][..], Vec::as_slice);
+        let bytes =
+            self.app.chunk(self.reading, (list, packs), &self.namer, &mut self.last).await?;
+        self.walk.take_list(&bytes).map_err(|error| damaged_content(&error))
+    }
+}

@@ -1,0 +1,141 @@
+//! Keeps a body aside until it is whole: how a file is cut depends on all of it, and its checksum is known at its end.
+
+use std::fs::File;
+use std::io::{Seek, SeekFrom, Write};
+use std::sync::Arc;
+
+use axum::body::BodyDataStream;
+use bytes::Bytes;
+use futures_util::StreamExt;
+use tokio::sync::OwnedSemaphorePermit;
+
+use super::checksums::{Checksums, Summing};
+use crate::app::App;
+use crate::error::{Result, ServerError};
+use crate::limits::{BODY_WAIT_TIMEOUT, FILE_LENGTH_MAX};
+
+/// Bodies up to this many bytes stay in memory, and so much of a longer one is written at once.
+const MEMORY_MAX: usize = 1024 * 1024;
+
+/// A body that is coming in.
+#[derive(Debug)]
+pub struct Spool {
+    app: Arc<App>,
+    memory: Vec<u8>,
+    /// What did not fit into memory, in a file without a name, which nobody has to remove.
+    file: Option<File>,
+    length: u64,
+    summing: Summing,
+    permit: OwnedSemaphorePermit,
+}
+
+/// A body that is whole.
+#[derive(Debug)]
+pub struct Spooled {
+    pub(super) source: Source,
+    /// Its length in bytes.
+    pub length: u64,
+    /// Its checksums.
+    pub checksums: Checksums,
+    _permit: OwnedSemaphorePermit,
+}
+
+/// Where the bytes of a body are; cheap to clone.
+#[derive(Debug, Clone)]
+pub(super) enum Source {
+    Memory(Arc<Vec<u8>>),
+    File(Arc<File>),
+}
+
+impl Spool {
+    /// Begins.
+    ///
+    /// # Errors
+    /// [`ServerError::Unavailable`] where too many bodies are kept aside.
+    pub async fn begin(app: &Arc<App>) -> Result<Self> {
+        let permit = Arc::clone(&app.files.spools).acquire_owned();
+        let Ok(Ok(permit)) = tokio::time::timeout(BODY_WAIT_TIMEOUT, permit).await else {
+            return Err(ServerError::Unavailable { reason: "receives too many files at once" });
+        };
+        Ok(Self {
+            app: Arc::clone(app),
+            memory: Vec::new(),
+            file: None,
+            length: 0,
+            summing: Summing::default(),
+            permit,
+        })
+    }
+
+    /// Returns how many bytes have come.
+    pub fn length(&self) -> u64 {
+        self.length
+    }
+
+    /// Takes all of a body.
+    ///
+    /// # Errors
+    /// [`ServerError::Invalid`] where it breaks off: what has come is kept. [`ServerError::TooLarge`];
+    /// [`ServerError::Storage`] where the disk is full.
+    pub async fn take(&mut self, body: &mut BodyDataStream) -> Result<()> {
+        while let Some(bytes) = body.next().await {
+            let broken =
+                |_| ServerError::Invalid { what: "body", reason: "it broke off".to_owned() };
+            self.push(bytes.map_err(broken)?).await?;
+        }
+        Ok(())
+    }
+
+    async fn push(&mut self, bytes: Bytes) -> Result<()> {
+        if self.length + bytes.len() as u64 > FILE_LENGTH_MAX {
+            return Err(ServerError::TooLarge { what: "file", length_max: FILE_LENGTH_MAX });
+        }
+        self.summing.update(&bytes);
+        self.memory.extend_from_slice(&bytes);
+        self.length += bytes.len() as u64;
+        if self.memory.len() > MEMORY_MAX { self.flush().await } else { Ok(()) }
+    }
+
+    async fn flush(&mut self) -> Result<()> {
+        let (memory, file) = (std::mem::take(&mut self.memory), self.file.take());
+        let folder = self.app.files.aside.clone();
+        let write = move || {
+            let mut file = file.map_or_else(|| tempfile::tempfile_in(folder), Ok)?;
+            file.write_all(&memory)?;
+            Ok(file)
+        };
+        let written = tokio::task::spawn_blocking(write).await;
+        let written = written.map_err(|_| ServerError::Unavailable { reason: "is stopping" })?;
+        self.file = Some(written.map_err(|error: std::io::Error| failed(&error))?);
+        Ok(())
+    }
+
+    /// Ends the body.
+    ///
+    /// # Errors
+    /// [`ServerError::Storage`] where the disk is full.
+    pub async fn finish(mut self) -> Result<Spooled> {
+        if self.file.is_some() {
+            self.flush().await?;
+        }
+        let source = match self.file {
+            Some(file) => Source::File(Arc::new(file)),
+            None => Source::Memory(Arc::new(self.memory)),
+        };
+        let (length, checksums) = (self.length, self.summing.finish());
+        Ok(Spooled { source, length, checksums, _permit: self.permit })
+    }
+}
+
+fn failed(error: &std::io::Error) -> ServerError {
+    ServerError::Storage {
+        text: format!("a file that is being received cannot be kept aside: {error}"),
+        is_full: error.kind() == std::io::ErrorKind::StorageFull,
+        is_damage: false,
+    }
+}
+
+/// Goes to a place of a file that is kept aside.
+pub(super) fn go_to(file: &mut &File, place: u64) -> std::io::Result<()> {
+    file.seek(SeekFrom::Start(place)).map(drop)
+}

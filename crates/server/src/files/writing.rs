@@ -1,0 +1,421 @@
+//! Carries out plans: packs first, then the commit, by the same writer as those of devices.
+//!
+//! *Invariants*: the view of the workspace is held from the plan to the fold of its commit, so that of two requests of one
+//! server the second sees the first; of others, devices above all, whoever was first wins, and the request is planned anew
+//! on what is there then, conditions included. Packs that a fence condemns meanwhile are made anew.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use content::pack::PACK_STORED_TARGET;
+use content::{
+    ContentError, FilePacker, FinishedPack, PackIndex, PackSettings, PackSink, Transform,
+    WorkspaceContentKeys,
+};
+use model::commit::INLINE_PACKS_LENGTH_MAX;
+use model::environment::random_bytes;
+use model::fold::{FoldNote, Folded};
+use model::{
+    Action, Change, ChunkId, ChunkRef, Commit, Content, Head, NodeId, OpId, Outcome, PackRef,
+    RelativePath, Timestamp, WorkspaceId,
+};
+use storage::ObjectKey;
+use tokio::sync::{RwLock, mpsc, oneshot};
+
+use super::packs::Reading;
+use super::spool::{Source, Spooled, go_to};
+use super::views::ViewMut;
+use crate::app::App;
+use crate::auth::Caller;
+use crate::error::{Result, ServerError};
+use crate::metadata::Metadata;
+use crate::services::files::changes::{self, NewFile};
+use crate::services::files::{Condition, FileNode, Plan, View};
+use crate::services::sync_service::{CommitRequest, Committed};
+
+/// How often something is planned anew because somebody else was first.
+const TRIES: usize = 5;
+
+/// How many changes go into one commit.
+const GROUP_CHANGES: usize = 8192;
+
+/// How many bytes of payloads go into one commit.
+const GROUP_LENGTH: usize = 8 * 1024 * 1024;
+
+/// What became of a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Applied {
+    /// The node that it was about, unless that is gone now.
+    pub node: Option<FileNode>,
+    /// Whether there was nothing at the path before.
+    pub is_new: bool,
+}
+
+/// Packs that a commit is to name, and what they rest on.
+#[derive(Debug, Default)]
+struct Packs {
+    named: Vec<PackRef>,
+    inline: Vec<Vec<u8>>,
+    indexes: Vec<(PackRef, PackIndex)>,
+    /// What the writer had seen when it began to leave out chunks.
+    seen: Option<Head>,
+}
+
+/// How an attempt ended.
+enum Attempt {
+    Done(Applied),
+    /// Somebody else was first.
+    Lost,
+    /// The packs may rest on others that a cleanup removes.
+    Fenced,
+}
+
+/// A file that is to be put.
+#[derive(Debug, Clone)]
+pub struct Put {
+    /// Where.
+    pub path: RelativePath,
+    /// What must be so.
+    pub condition: Condition,
+    /// When it was modified.
+    pub modified: Timestamp,
+}
+
+impl App {
+    /// Returns an id that nobody has.
+    pub fn new_node(&self) -> NodeId {
+        NodeId::from_bytes(random_bytes(&*self.random))
+    }
+
+    /// Tells whether a file may be put, before it is received; [`Self::put_file`] decides.
+    ///
+    /// # Errors
+    /// As [`Self::put_file`].
+    pub async fn check_put(&self, caller: Caller, workspace: WorkspaceId, put: &Put) -> Result<()> {
+        let view = self.view(caller, workspace).await?;
+        let empty = NewFile { content: Content::default(), modified: put.modified };
+        changes::put_file(&view, &put.path, &put.condition, &empty, NodeId::POOL).map(drop)
+    }
+
+    /// Puts a file.
+    ///
+    /// # Errors
+    /// As [`changes::put_file`]; [`ServerError::OverQuota`]; those of [`App::view`].
+    pub async fn put_file(
+        &self,
+        caller: Caller,
+        workspace: WorkspaceId,
+        put: &Put,
+        body: &Spooled,
+    ) -> Result<Applied> {
+        let reading = Reading { caller, workspace };
+        for _ in 0..TRIES {
+            // Nothing is stored for who is refused anyway.
+            self.check_put(caller, workspace, put).await?;
+            let view = self.view(caller, workspace).await?;
+            let is_indexed = view.places().unindexed().is_empty();
+            drop(view);
+            if !is_indexed {
+                self.index_packs(reading).await?;
+            }
+            let (content, packs) = self.pack(reading, &put.path, &body.source, body.length).await?;
+            self.files.checksums.note(&content, body.checksums.clone());
+            let plan = |view: &View| {
+                let file = NewFile { content: content.clone(), modified: put.modified };
+                changes::put_file(view, &put.path, &put.condition, &file, self.new_node())
+            };
+            match self.apply_with(reading, packs, plan).await? {
+                Attempt::Done(applied) => return Ok(applied),
+                Attempt::Lost | Attempt::Fenced => {}
+            }
+        }
+        Err(busy(&put.path.to_string()))
+    }
+
+    /// Carries out a plan that needs no new packs.
+    ///
+    /// # Errors
+    /// Those of `plan`, of the commit, and of [`App::view`]; [`ServerError::Conflict`] where others are faster every time.
+    pub async fn apply(
+        &self,
+        caller: Caller,
+        workspace: WorkspaceId,
+        mut plan: impl FnMut(&View) -> Result<Plan>,
+    ) -> Result<Applied> {
+        let reading = Reading { caller, workspace };
+        for _ in 0..TRIES {
+            match self.apply_with(reading, Packs::default(), &mut plan).await? {
+                Attempt::Done(applied) => return Ok(applied),
+                Attempt::Lost | Attempt::Fenced => {}
+            }
+        }
+        Err(busy("the workspace"))
+    }
+
+    async fn apply_with(
+        &self,
+        reading: Reading,
+        mut packs: Packs,
+        mut plan: impl FnMut(&View) -> Result<Plan>,
+    ) -> Result<Attempt> {
+        let mut guard = self.view_to_change(reading.caller, reading.workspace).await?;
+        let Plan { changes, mut subject, is_new } = plan(view_of(&guard))?;
+        let before = view_of(&guard).node(subject);
+        let device_name = self.device_name(reading.caller).await?;
+        for changes in groups(changes) {
+            let view = view_of(&guard);
+            let commit = Commit {
+                op_id: OpId::from_bytes(random_bytes(&*self.random)),
+                device: reading.caller.device,
+                device_name: device_name.clone(),
+                time: self.clock.now(),
+                seen: packs.seen.take().unwrap_or(view.head()),
+                changes,
+                packs: std::mem::take(&mut packs.named),
+                inline_packs: std::mem::take(&mut packs.inline),
+                seal: None,
+            };
+            let folded;
+            (guard, folded) = self.commit(reading, guard, commit).await?;
+            let is_fenced = |outcome: &Outcome| matches!(outcome, Outcome::Fenced { .. });
+            let is_lost = |outcome: &Outcome| matches!(outcome, Outcome::Rejected { .. });
+            if folded.outcomes.iter().any(is_fenced) {
+                return Ok(Attempt::Fenced);
+            }
+            if folded.outcomes.iter().any(is_lost) {
+                return Ok(Attempt::Lost);
+            }
+            for note in &folded.notes {
+                match note {
+                    FoldNote::NameTaken { node, .. } if *node == subject => {
+                        self.undo(reading, guard, subject, before).await?;
+                        return Ok(Attempt::Lost);
+                    }
+                    FoldNote::Merged { node, holder } if *node == subject => subject = *holder,
+                    FoldNote::MoveVoid { node } if *node == subject => return Ok(Attempt::Lost),
+                    FoldNote::NotEmpty { .. } => return Ok(Attempt::Lost),
+                    _ => {}
+                }
+            }
+        }
+        if let Some(view) = guard.as_mut() {
+            for (pack, index) in &packs.indexes {
+                view.places_mut().learn(&pack.id, index);
+            }
+        }
+        Ok(Attempt::Done(Applied { node: view_of(&guard).node(subject), is_new }))
+    }
+
+    /// Puts a node back to where it was, or away where it was nowhere: somebody else took its name at the same moment.
+    async fn undo(
+        &self,
+        reading: Reading,
+        guard: ViewMut,
+        subject: NodeId,
+        before: Option<FileNode>,
+    ) -> Result<()> {
+        let view = view_of(&guard);
+        let Some(current) = view.node(subject) else { return Ok(()) };
+        let changes = match before.and_then(|before| before.record) {
+            Some(record) => {
+                let payload = model::codec::encode_message(&record);
+                vec![Change { node: subject, base: current.version, action: Action::Put(payload) }]
+            }
+            None => changes::deletions(view, current)?,
+        };
+        let mut guard = guard;
+        let device_name = self.device_name(reading.caller).await?;
+        for changes in groups(changes) {
+            let commit = Commit {
+                op_id: OpId::from_bytes(random_bytes(&*self.random)),
+                device: reading.caller.device,
+                device_name: device_name.clone(),
+                time: self.clock.now(),
+                seen: view_of(&guard).head(),
+                changes,
+                packs: Vec::new(),
+                inline_packs: Vec::new(),
+                seal: None,
+            };
+            (guard, _) = self.commit(reading, guard, commit).await?;
+        }
+        Ok(())
+    }
+
+    /// Puts a commit into the log, tells everybody, and folds it.
+    async fn commit(
+        &self,
+        reading: Reading,
+        guard: ViewMut,
+        commit: Commit,
+    ) -> Result<(ViewMut, Folded)> {
+        let Reading { caller, workspace } = reading;
+        let stopping = ServerError::Unavailable { reason: "is stopping" };
+        let (answer, answered) = oneshot::channel();
+        let hub = self.hub.clone();
+        let finish = move |outcome: Result<Committed>| {
+            let head = outcome.map(|Committed { head, appended }| {
+                if let Some(entry) = appended {
+                    hub.publish(workspace, entry);
+                }
+                head
+            });
+            // Whoever asked may have gone; the entry stands.
+            let _ = answer.send(head);
+        };
+        self.writer.submit_commit(CommitRequest { caller, workspace, commit }, finish).await?;
+        let head = answered.await.unwrap_or(Err(stopping.clone()))?;
+        let (guard, folded) = self.catch_up(caller, workspace, guard, head.seq).await?;
+        Ok((guard, folded.ok_or(stopping)?))
+    }
+
+    async fn device_name(&self, caller: Caller) -> Result<String> {
+        let read = move |metadata: &dyn Metadata| {
+            Ok(metadata.device(caller.device)?.ok_or(ServerError::NotSignedIn)?.name)
+        };
+        self.readers.read(read).await
+    }
+
+    /// Cuts a file, and stores what the workspace lacks of it; a little of it travels in the commit.
+    async fn pack(
+        &self,
+        reading: Reading,
+        path: &RelativePath,
+        source: &Source,
+        length: u64,
+    ) -> Result<(Content, Packs)> {
+        let view = self.view(reading.caller, reading.workspace).await?;
+        let kept = view.find(path).and_then(|node| node.content().map(|it| it.chunk_size));
+        let kept = kept.filter(|average| *average > 0);
+        let mut packs = Packs { seen: Some(view.head()), ..Packs::default() };
+        let (sender, mut receiver) = mpsc::channel(1);
+        let job = Packing {
+            keys: view.content_keys().clone(),
+            settings: PackSettings {
+                transform: Transform::default(),
+                guard: view.pack_guard(),
+                target: PACK_STORED_TARGET,
+            },
+            source: source.clone(),
+            length,
+            kept,
+            known: self.files.views.slot(reading.workspace),
+            sender,
+        };
+        drop(view);
+        let job = tokio::task::spawn_blocking(move || job.run());
+        let (mut held, mut total) = (Vec::new(), 0);
+        while let Some(pack) = receiver.recv().await {
+            total += pack.bytes.len();
+            held.push(pack);
+            if total > INLINE_PACKS_LENGTH_MAX {
+                for pack in held.drain(..) {
+                    self.keep_pack(reading, pack, &mut packs).await?;
+                }
+            }
+        }
+        packs.inline.extend(held.into_iter().map(|pack| pack.bytes));
+        let content = job.await.map_err(|_| ServerError::Unavailable { reason: "is stopping" })?;
+        let content = content.map_err(|error| ServerError::Storage {
+            text: format!("a file that was received cannot be cut: {error}"),
+            is_full: false,
+            is_damage: false,
+        })?;
+        Ok((content, packs))
+    }
+
+    async fn keep_pack(
+        &self,
+        reading: Reading,
+        pack: FinishedPack,
+        packs: &mut Packs,
+    ) -> Result<()> {
+        let reference = PackRef { id: pack.id, length: pack.bytes.len() as u64 };
+        let (whose, key) = ((reading.caller, reading.workspace), ObjectKey::pack(pack.id));
+        let is_limited = self.check_room(whose, &key, reference.length).await?;
+        self.keep_object(whose, &key, pack.bytes.into(), is_limited).await?;
+        packs.named.push(reference);
+        packs.indexes.push((reference, pack.index));
+        Ok(())
+    }
+}
+
+fn view_of(guard: &ViewMut) -> &View {
+    guard.as_ref().expect("a view that was caught up is there")
+}
+
+fn busy(what: &str) -> ServerError {
+    let reason = "was changed by others at the same moment, again and again; try again";
+    ServerError::Conflict { what: what.to_owned(), reason }
+}
+
+/// Divides changes into those of one commit each; none for none.
+fn groups(changes: Vec<Change>) -> Vec<Vec<Change>> {
+    let mut groups: Vec<Vec<Change>> = Vec::new();
+    let mut length = 0;
+    for change in changes {
+        let more = match &change.action {
+            Action::Put(payload) => payload.len(),
+            Action::Delete => 0,
+        };
+        let count = groups.last().map_or(GROUP_CHANGES, Vec::len);
+        if count >= GROUP_CHANGES || length + more > GROUP_LENGTH {
+            groups.push(Vec::new());
+            length = 0;
+        }
+        length += more;
+        groups.last_mut().expect("there is a group").push(change);
+    }
+    groups
+}
+
+/// Cuts one file, on a thread of its own.
+struct Packing {
+    keys: WorkspaceContentKeys,
+    settings: PackSettings,
+    source: Source,
+    length: u64,
+    kept: Option<u32>,
+    known: Arc<RwLock<Option<View>>>,
+    sender: mpsc::Sender<FinishedPack>,
+}
+
+impl Packing {
+    fn run(self) -> Result<Content, ContentError> {
+        let sink = Sink { known: self.known, claims: HashSet::new(), sender: self.sender };
+        let mut packer = FilePacker::new(&self.keys, &self.settings, sink)?;
+        let content = match &self.source {
+            Source::Memory(bytes) => packer.pack_bytes(bytes, self.kept)?,
+            Source::File(file) => {
+                packer.pack_reader(&mut &**file, self.length, self.kept, go_to)?
+            }
+        };
+        packer.finish()?;
+        Ok(content)
+    }
+}
+
+struct Sink {
+    known: Arc<RwLock<Option<View>>>,
+    claims: HashSet<ChunkId>,
+    sender: mpsc::Sender<FinishedPack>,
+}
+
+impl PackSink for Sink {
+    type Error = ContentError;
+
+    fn claim(&mut self, chunk: &ChunkRef) -> Result<bool, ContentError> {
+        let is_known = self.claims.contains(&chunk.id)
+            || self
+                .known
+                .blocking_read()
+                .as_ref()
+                .is_some_and(|view| view.places().contains(&chunk.id));
+        Ok(!is_known && self.claims.insert(chunk.id))
+    }
+
+    fn emit(&mut self, pack: FinishedPack) -> Result<(), ContentError> {
+        let gone = |_| ContentError::Read { source: std::io::ErrorKind::BrokenPipe.into() };
+        self.sender.blocking_send(pack).map_err(gone)
+    }
+}

@@ -1,0 +1,14 @@
+//! The files of a plain workspace, as the log says they are, and the changes that people ask for.
+//!
+//! Pure: a [`View`] is folded from entries by whoever has them, and plans are values. What reads the log, the store and the
+//! network is [`crate::files`].
+
+pub mod changes;
+pub mod places;
+pub mod versions;
+pub mod view;
+
+pub use changes::{Condition, Plan};
+pub use places::ChunkPlaces;
+pub use versions::Version;
+pub use view::{FileNode, View};

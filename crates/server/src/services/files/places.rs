@@ -1,0 +1,111 @@
+//! In which packs the chunks of a workspace rest.
+//!
+//! *Goals*: little memory for each chunk, since a workspace has many. *Invariants*: a chunk counts as known only where a
+//! pack that the log names and no fence condemns has it. Half of an id stands for all of it: the other half is compared
+//! when a chunk is read, and nobody finds two chunks whose halves are equal.
+
+use std::collections::{BTreeSet, HashMap};
+
+use content::PackIndex;
+use model::checkpoint::PackPlace;
+use model::{ChunkId, PackId, PackRef};
+
+/// About how many bytes of memory a chunk takes.
+const CHUNK_WEIGHT: usize = 40;
+
+/// About how many bytes of memory a pack takes.
+const PACK_WEIGHT: usize = 160;
+
+/// Half of the id of a chunk.
+type Half = [u8; 16];
+
+/// A pack that the log names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KnownPack {
+    /// Its id.
+    pub id: PackId,
+    /// Its length, and the entry in which it travelled.
+    pub place: PackPlace,
+}
+
+/// Where chunks rest.
+#[derive(Debug, Default)]
+pub struct ChunkPlaces {
+    /// By number; nothing where a fence has condemned the pack.
+    packs: Vec<Option<KnownPack>>,
+    numbers: HashMap<PackId, u32>,
+    chunks: HashMap<Half, u32>,
+    /// Further packs of chunks that are in several.
+    more: HashMap<Half, Vec<u32>>,
+    unindexed: BTreeSet<u32>,
+}
+
+impl ChunkPlaces {
+    /// Adds a pack that the log names.
+    pub fn add_pack(&mut self, pack: &PackRef, inline_seq: Option<u64>) {
+        if self.numbers.contains_key(&pack.id) {
+            return;
+        }
+        let number = self.packs.len() as u32;
+        let place = PackPlace { length: pack.length, inline_seq };
+        self.packs.push(Some(KnownPack { id: pack.id, place }));
+        self.numbers.insert(pack.id, number);
+        self.unindexed.insert(number);
+    }
+
+    /// Forgets packs that a fence condemns.
+    pub fn forget_packs(&mut self, condemned: &[PackId]) {
+        for id in condemned {
+            if let Some(number) = self.numbers.remove(id) {
+                self.packs[number as usize] = None;
+            }
+        }
+    }
+
+    /// Returns the packs whose chunks are not known yet.
+    pub fn unindexed(&self) -> Vec<KnownPack> {
+        self.unindexed.iter().filter_map(|&number| self.packs[number as usize]).collect()
+    }
+
+    /// Learns which chunks a pack has.
+    pub fn learn(&mut self, pack: &PackId, index: &PackIndex) {
+        let Some(&number) = self.numbers.get(pack) else { return };
+        if !self.unindexed.remove(&number) {
+            return;
+        }
+        for chunk in index.chunks() {
+            let half = half(&chunk.id);
+            match self.chunks.get(&half) {
+                Some(&holder) if self.packs[holder as usize].is_some() => {
+                    self.more.entry(half).or_default().push(number);
+                }
+                _ => drop(self.chunks.insert(half, number)),
+            }
+        }
+    }
+
+    /// Tells whether a chunk is in a pack.
+    pub fn contains(&self, chunk: &ChunkId) -> bool {
+        !self.packs_of(chunk).is_empty()
+    }
+
+    /// Returns the packs that have a chunk, the one that was learned of first in front.
+    pub fn packs_of(&self, chunk: &ChunkId) -> Vec<KnownPack> {
+        let half = half(chunk);
+        let numbers =
+            self.chunks.get(&half).into_iter().chain(self.more.get(&half).into_iter().flatten());
+        numbers.filter_map(|&number| self.packs[number as usize]).collect()
+    }
+
+    /// Returns about how many bytes of memory this takes.
+    pub fn weight(&self) -> usize {
+        self.chunks.len() * CHUNK_WEIGHT
+            + self.more.len() * CHUNK_WEIGHT * 2
+            + self.packs.len() * PACK_WEIGHT
+    }
+}
+
+fn half(chunk: &ChunkId) -> Half {
+    let (half, _) = chunk.as_bytes().split_at(16);
+    half.try_into().expect("an id has twice as many bytes")
+}

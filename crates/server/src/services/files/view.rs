@@ -1,0 +1,249 @@
+//! The folded tree of a plain workspace, and where its chunks rest.
+
+use std::sync::Arc;
+
+use content::{PackGuard, WorkspaceContentKeys, WorkspaceKeys, verify_whole};
+use model::checkpoint::decode_pack_entry;
+use model::codec::DecodeError;
+use model::fold::{Folded, fold};
+use model::{
+    Content, Entry, Genesis, Head, Mode, Name, NodeId, NodeKind, NodeRecord, PackId, PackRef,
+    PlainOpener, Random, RelativePath, Tree, TreeNode, TreeStore, Versions,
+};
+
+use super::ChunkPlaces;
+use crate::error::{Result, ServerError};
+use crate::metadata::MetadataError;
+
+/// About how many bytes of memory a node takes.
+const NODE_WEIGHT: usize = 600;
+
+/// What is known of a plain workspace up to one entry of its log.
+#[derive(Debug)]
+pub struct View {
+    keys: WorkspaceKeys,
+    head: Head,
+    tree: Tree,
+    places: ChunkPlaces,
+}
+
+/// A living node of the tree, or the root.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileNode {
+    /// Its id.
+    pub id: NodeId,
+    /// Its version; 0 for the root, which has none.
+    pub version: u64,
+    /// What it is; nothing for the root.
+    pub record: Option<NodeRecord>,
+}
+
+impl FileNode {
+    /// The root directory.
+    pub const ROOT: Self = Self { id: NodeId::ROOT, version: 0, record: None };
+
+    /// Tells whether it is a directory.
+    pub fn is_directory(&self) -> bool {
+        self.record.as_ref().is_none_or(|record| record.kind.is_directory())
+    }
+
+    /// Returns the content of a file.
+    pub fn content(&self) -> Option<&Content> {
+        match &self.record.as_ref()?.kind {
+            NodeKind::File(content) => Some(content),
+            _ => None,
+        }
+    }
+
+    /// Returns what names this version to HTTP clients: node and version.
+    pub fn etag(&self) -> String {
+        format!("\"{}.{}\"", self.id, self.version)
+    }
+}
+
+impl View {
+    /// Begins before the first entry.
+    ///
+    /// # Errors
+    /// [`ServerError::Sealed`] for a workspace that the server cannot read.
+    pub fn new(genesis: &Genesis, random: Arc<dyn Random>) -> Result<Self> {
+        let sealed = || ServerError::Sealed { workspace: genesis.workspace() };
+        if genesis.mode != Mode::Plain {
+            return Err(sealed());
+        }
+        let keys = WorkspaceKeys::open(genesis, None, random).map_err(|_| sealed())?;
+        let (tree, places) = (Tree::default(), ChunkPlaces::default());
+        Ok(Self { keys, head: genesis.head(), tree, places })
+    }
+
+    /// Returns the entry up to which it is folded.
+    pub fn head(&self) -> Head {
+        self.head
+    }
+
+    /// Returns the keys that name and cut chunks.
+    pub fn content_keys(&self) -> &WorkspaceContentKeys {
+        self.keys.content()
+    }
+
+    /// Returns the guard of packs that are written now.
+    pub fn pack_guard(&self) -> PackGuard {
+        let Ok(fence) = self.tree.version(&NodeId::FENCE);
+        self.keys.packs().behind(fence)
+    }
+
+    /// Returns where chunks rest.
+    pub fn places(&self) -> &ChunkPlaces {
+        &self.places
+    }
+
+    /// Returns the same to be added to.
+    pub fn places_mut(&mut self) -> &mut ChunkPlaces {
+        &mut self.places
+    }
+
+    /// Returns the tree.
+    pub fn tree(&self) -> &Tree {
+        &self.tree
+    }
+
+    /// Returns about how many bytes of memory this takes.
+    pub fn weight(&self) -> usize {
+        self.tree.node_count() * NODE_WEIGHT + self.places.weight()
+    }
+
+    /// Takes over a node of a checkpoint.
+    pub fn take_node(&mut self, id: NodeId, node: TreeNode) {
+        let Ok(()) = self.tree.set(id, node);
+    }
+
+    /// Takes over a pack of a checkpoint.
+    ///
+    /// # Errors
+    /// [`DecodeError`].
+    pub fn take_pack(&mut self, key: &[u8], value: &[u8]) -> Result<(), DecodeError> {
+        let (id, place) = decode_pack_entry(key, value)?;
+        self.places.add_pack(&PackRef { id, length: place.length }, place.inline_seq);
+        Ok(())
+    }
+
+    /// Ends taking over a checkpoint.
+    pub fn begin_at(&mut self, head: Head) {
+        self.head = head;
+    }
+
+    /// Folds the next entry.
+    ///
+    /// # Errors
+    /// [`MetadataError::Damaged`] where it does not follow.
+    pub fn fold(&mut self, entry: &Entry) -> Result<Folded> {
+        if !entry.follows(&self.head) {
+            let what = format!("entry {}", entry.seq);
+            let detail = format!("it does not follow entry {}", self.head.seq);
+            return Err(MetadataError::Damaged { what, detail }.into());
+        }
+        let Ok(folded) = fold(&mut self.tree, entry, &PlainOpener);
+        // What somebody proposed who had not seen the fence may rest in packs that it condemns.
+        if !folded.is_fenced {
+            self.note_packs(entry);
+        }
+        if let Some(fence) = &folded.fence {
+            self.places.forget_packs(&fence.condemned);
+        }
+        self.head = entry.head();
+        Ok(folded)
+    }
+
+    fn note_packs(&mut self, entry: &Entry) {
+        for pack in &entry.commit.packs {
+            self.places.add_pack(pack, None);
+        }
+        for bytes in &entry.commit.inline_packs {
+            let id = PackId::from_bytes(*blake3::hash(bytes).as_bytes());
+            let length = bytes.len() as u64;
+            self.places.add_pack(&PackRef { id, length }, Some(entry.seq));
+            if let Ok(index) = verify_whole(id, bytes, &self.keys.packs()) {
+                self.places.learn(&id, &index);
+            }
+        }
+    }
+
+    /// Returns a living node.
+    pub fn node(&self, id: NodeId) -> Option<FileNode> {
+        if id == NodeId::ROOT {
+            return Some(FileNode::ROOT);
+        }
+        let node = self.tree.get(&id).filter(|node| node.is_alive())?;
+        Some(FileNode { id, version: node.version, record: Some(node.record.clone()) })
+    }
+
+    /// Returns the living node at a path.
+    pub fn find(&self, path: &RelativePath) -> Option<FileNode> {
+        let mut id = NodeId::ROOT;
+        for name in path.names() {
+            let Ok(child) = self.tree.child(&id, &name);
+            id = child?;
+        }
+        self.node(id)
+    }
+
+    /// Returns the living node at a path.
+    ///
+    /// # Errors
+    /// [`ServerError::NotFound`].
+    pub fn get(&self, path: &RelativePath) -> Result<FileNode> {
+        self.find(path).ok_or_else(|| ServerError::NotFound { what: format!("'{path}'") })
+    }
+
+    /// Returns the living directory at a path.
+    ///
+    /// # Errors
+    /// [`ServerError::NotFound`]; [`ServerError::Conflict`] for what is no directory.
+    pub fn directory(&self, path: &RelativePath) -> Result<FileNode> {
+        let node = self.get(path)?;
+        match node.is_directory() {
+            true => Ok(node),
+            false => {
+                Err(ServerError::Conflict { what: format!("'{path}'"), reason: "is not a folder" })
+            }
+        }
+    }
+
+    /// Returns the first `limit` nodes of a directory after a name, in the order of their names.
+    pub fn list(&self, directory: NodeId, after: Option<&Name>, limit: usize) -> Vec<FileNode> {
+        let children = self.tree.children_after(&directory, after).take(limit);
+        children.filter_map(|(_, id)| self.node(*id)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use model::SealedGenesis;
+    use model::testing::{commit, put};
+
+    use super::*;
+    use crate::testing::Counter;
+
+    fn genesis(mode: Mode) -> Genesis {
+        let (created, content_key) = (model::Timestamp::default(), [0; 32]);
+        Genesis { name: String::new(), mode, created, content_key }
+    }
+
+    #[test]
+    fn sealed_workspace_has_no_view() {
+        let sealed = SealedGenesis { account: [1; 32], salt: [2; 32], header: vec![3] };
+        let view = View::new(&genesis(Mode::Sealed(sealed)), Arc::new(Counter::default()));
+        assert!(matches!(view, Err(ServerError::Sealed { .. })));
+    }
+
+    #[test]
+    fn entry_that_does_not_follow_is_not_folded() {
+        let genesis = genesis(Mode::Plain);
+        let mut view = View::new(&genesis, Arc::new(Counter::default())).unwrap();
+        let commit = commit(1, vec![put(1, 0, "a")]);
+        let entry = Entry { seq: 2, previous: genesis.hash(), commit };
+        assert!(view.fold(&entry).is_err());
+        assert!(view.fold(&Entry { seq: 1, ..entry }).is_ok());
+        assert_eq!(view.list(NodeId::ROOT, None, 10).len(), 1);
+    }
+}
