@@ -20,7 +20,8 @@ use storage::{ObjectKey, ObjectStore};
 use tokio::sync::{Mutex, OwnedMutexGuard, Semaphore, mpsc};
 
 use crate::cluster::Standing;
-use crate::doors::{files as files_door, health, live, packs, problem, rest};
+use crate::doors::dav::basic::KnownPasswords;
+use crate::doors::{dav, files as files_door, health, live, packs, problem, rest};
 use crate::files::Files;
 use crate::limits::{
     BODIES_LENGTH_MAX, Buckets, HEADERS_LENGTH_MAX, LOGINS_AT_ONCE_MAX, LOGINS_PER_ACCOUNT,
@@ -76,6 +77,8 @@ pub struct App {
     pub requests: Arc<Semaphore>,
     /// The files of plain workspaces.
     pub files: Files,
+    /// Passwords of WebDAV that were right lately.
+    pub known_passwords: KnownPasswords,
     /// Dropped with the last user of all this, so that a stop can wait for them.
     pub in_use: mpsc::Sender<()>,
     /// The last answer about the server's health.
@@ -95,6 +98,7 @@ impl App {
     ) -> Self {
         let units = |length: u64, unit: u64| Arc::new(Semaphore::new((length / unit) as usize));
         Self {
+            known_passwords: KnownPasswords::new(&*random),
             clock,
             random,
             readers,
@@ -166,6 +170,7 @@ pub fn router(app: Arc<App>) -> Router {
     Router::new()
         .route("/healthz", get(health::healthz))
         .nest("/api/v1", doors)
+        .merge(dav::routes())
         .fallback(|| async { StatusCode::NOT_FOUND })
         .layer(middleware::from_fn(limit_head))
         .layer(middleware::from_fn(problem::shape))

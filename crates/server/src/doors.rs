@@ -3,6 +3,7 @@
 //! The control door ([`rest`], [`members`], [`live`]) carries small messages, the data door ([`packs`]) carries bytes; a device may
 //! use both at once and neither waits for the other.
 
+pub mod dav;
 pub mod files;
 pub mod health;
 pub mod live;

@@ -28,6 +28,8 @@ pub use spool::{Spool, Spooled};
 pub use views::ViewGuard;
 pub use writing::{Applied, Put};
 
+use crate::services::locks::Locks;
+
 impl Files {
     /// Returns the checksums of a content that came in lately.
     pub fn checksums(&self, content: &Content) -> Option<Checksums> {
@@ -47,6 +49,8 @@ pub struct Files {
     /// Where long bodies are kept until they are whole.
     aside: PathBuf,
     spools: Arc<Semaphore>,
+    /// Who has locked what.
+    pub locks: Locks,
 }
 
 impl Files {
@@ -58,6 +62,7 @@ impl Files {
             checksums: checksums::KnownChecksums::default(),
             aside,
             spools: Arc::new(Semaphore::new(SPOOLS_MAX)),
+            locks: Locks::default(),
         }
     }
 }

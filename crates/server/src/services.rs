@@ -10,6 +10,7 @@ pub mod batch;
 pub mod condemned;
 pub mod events;
 pub mod files;
+pub mod locks;
 pub mod members;
 pub mod news;
 pub mod objects;

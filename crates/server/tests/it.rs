@@ -18,6 +18,8 @@ mod authorisation;
 mod backup;
 #[path = "it/conformance.rs"]
 mod conformance;
+#[path = "it/dav.rs"]
+mod dav;
 #[path = "it/files.rs"]
 mod files;
 #[path = "it/live.rs"]

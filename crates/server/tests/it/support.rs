@@ -64,7 +64,7 @@ pub(crate) fn random<const N: usize>() -> [u8; N] {
 
 /// The folder of a server; a temporary one goes with the last who uses it.
 #[derive(Clone)]
-enum Place {
+pub(crate) enum Place {
     Temporary(Arc<TempDir>),
     Given(PathBuf),
 }
@@ -75,6 +75,12 @@ impl Place {
             Self::Temporary(folder) => folder.path(),
             Self::Given(path) => path,
         }
+    }
+}
+
+impl From<Arc<TempDir>> for Place {
+    fn from(folder: Arc<TempDir>) -> Self {
+        Self::Temporary(folder)
     }
 }
 
@@ -108,7 +114,7 @@ impl TestServer {
     async fn start_on(folder: Place, port: u16) -> Result<Self, ServerError> {
         let mut options = Self::options(folder.path());
         options.listen.set_port(port);
-        Self::start_at(folder, options).await
+        Self::start_with(folder, options).await
     }
 
     /// Returns the options of a server on a folder, on a port of its choice.
@@ -121,13 +127,10 @@ impl TestServer {
 
     /// Starts a server with these options.
     pub(crate) async fn start_with(
-        folder: Arc<TempDir>,
+        folder: impl Into<Place>,
         options: ServeOptions,
     ) -> Result<Self, ServerError> {
-        Self::start_at(Place::Temporary(folder), options).await
-    }
-
-    async fn start_at(folder: Place, options: ServeOptions) -> Result<Self, ServerError> {
+        let folder = folder.into();
         let runtime = Runtime::new().unwrap();
         let (ready, is_ready) = oneshot::channel();
         let (stop, stopping) = oneshot::channel::<()>();

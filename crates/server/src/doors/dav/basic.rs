@@ -1,0 +1,183 @@
+//! Who speaks WebDAV: by the name of an account with its password or a device's token, sent with every request.
+//!
+//! *Goals*: a password is stretched once, not with every request. *Invariants*: what is remembered of a right password is a
+//! keyed hash, whose key lives in this process only; it holds for some minutes, and only while the account has that password
+//! and may sign in. Wrong ones count against the limits of signing in. With the password all programs of an account are one
+//! device, which its owner sees and may revoke.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::http::HeaderMap;
+use axum::http::header::AUTHORIZATION;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use model::Random;
+use model::environment::random_bytes;
+use parking_lot::Mutex;
+
+use crate::app::App;
+use crate::auth::{Caller, Token};
+use crate::doors::rest::check_password;
+use crate::error::{Result, ServerError};
+use crate::metadata::{AccountRecord, Metadata};
+use crate::services::accounts;
+
+/// What the device of all programs is called that come with the password.
+const DEVICE_NAME: &str = "WebDAV";
+
+/// How long a right password is remembered.
+const REMEMBERED_FOR: Duration = Duration::from_secs(300);
+
+/// How many are remembered at most.
+const REMEMBERED_MAX: usize = 1024;
+
+/// The passwords that were right lately.
+#[derive(Debug)]
+pub struct KnownPasswords {
+    key: [u8; 32],
+    known: Mutex<HashMap<[u8; 32], Known>>,
+    /// Who checks a password; others with the same one wait and then know.
+    turn: tokio::sync::Mutex<()>,
+}
+
+#[derive(Debug, Clone)]
+struct Known {
+    caller: Caller,
+    password_hash: String,
+    ends: Duration,
+}
+
+impl KnownPasswords {
+    /// Makes an empty memory.
+    pub fn new(random: &dyn Random) -> Self {
+        Self {
+            key: random_bytes(random),
+            known: Mutex::default(),
+            turn: tokio::sync::Mutex::default(),
+        }
+    }
+
+    fn name(&self, user: &str, password: &str) -> [u8; 32] {
+        let mut hasher = blake3::Hasher::new_keyed(&self.key);
+        hasher.update(&(user.len() as u64).to_le_bytes());
+        *hasher.update(user.as_bytes()).update(password.as_bytes()).finalize().as_bytes()
+    }
+
+    fn get(&self, name: &[u8; 32], now: Duration) -> Option<Known> {
+        self.known.lock().get(name).filter(|known| known.ends > now).cloned()
+    }
+
+    fn note(&self, name: [u8; 32], known: Known, now: Duration) {
+        let mut all = self.known.lock();
+        if all.len() >= REMEMBERED_MAX {
+            all.retain(|_, known| known.ends > now);
+        }
+        if all.len() >= REMEMBERED_MAX {
+            all.clear();
+        }
+        all.insert(name, known);
+    }
+}
+
+/// Returns who asks.
+///
+/// # Errors
+/// [`ServerError::NotSignedIn`] without a name; [`ServerError::WrongPassword`], [`ServerError::RateLimited`].
+pub(super) async fn caller_of(
+    app: &Arc<App>,
+    headers: &HeaderMap,
+    address: IpAddr,
+) -> Result<Caller> {
+    let header = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
+    let (scheme, text) =
+        header.and_then(|value| value.split_once(' ')).ok_or(ServerError::NotSignedIn)?;
+    if scheme.eq_ignore_ascii_case("bearer") {
+        let token = Token::from_text(text.trim()).ok_or(ServerError::NotSignedIn)?;
+        return by_token(app, token, None).await;
+    }
+    if !scheme.eq_ignore_ascii_case("basic") {
+        return Err(ServerError::NotSignedIn);
+    }
+    let pair = STANDARD.decode(text.trim()).ok().and_then(|bytes| String::from_utf8(bytes).ok());
+    let pair = pair.ok_or(ServerError::NotSignedIn)?;
+    let (user, password) = pair.split_once(':').ok_or(ServerError::NotSignedIn)?;
+    match Token::from_text(password) {
+        Some(token) => by_token(app, token, Some(user.to_owned())).await,
+        None => by_password(app, user, password, address).await,
+    }
+}
+
+/// Returns the device of a token, which must be one of the account that is named.
+async fn by_token(app: &App, token: Token, user: Option<String>) -> Result<Caller> {
+    let now = app.now();
+    let find = move |metadata: &dyn Metadata| {
+        let (caller, is_due) = accounts::authenticate(metadata, &token, now)?;
+        let account = accounts::own_account(metadata, &caller)?;
+        match user.is_none_or(|user| user == account.name) {
+            true => Ok((caller, is_due)),
+            false => Err(ServerError::WrongPassword),
+        }
+    };
+    let (caller, is_due) = app.readers.read(find).await?;
+    if is_due {
+        let touch =
+            move |metadata: &mut dyn Metadata| Ok(metadata.touch_device(caller.device, now)?);
+        app.writer.submit(touch, drop).await?;
+    }
+    Ok(caller)
+}
+
+async fn by_password(
+    app: &Arc<App>,
+    user: &str,
+    password: &str,
+    address: IpAddr,
+) -> Result<Caller> {
+    let known = &app.known_passwords;
+    let name = known.name(user, password);
+    if let Some(caller) = remembered(app, &name).await? {
+        return Ok(caller);
+    }
+    let turn = known.turn.lock().await;
+    if let Some(caller) = remembered(app, &name).await? {
+        return Ok(caller);
+    }
+    let account = check_password(app, user, password.to_owned(), address).await?;
+    drop(turn);
+    let caller = device_of(app, &account).await?;
+    let now = app.clock.elapsed();
+    let ends = now + REMEMBERED_FOR;
+    known.note(name, Known { caller, password_hash: account.password_hash, ends }, now);
+    Ok(caller)
+}
+
+/// Returns who had this password lately, and has it still.
+async fn remembered(app: &App, name: &[u8; 32]) -> Result<Option<Caller>> {
+    let Some(known) = app.known_passwords.get(name, app.clock.elapsed()) else { return Ok(None) };
+    let look = move |metadata: &dyn Metadata| {
+        let account = match accounts::own_account(metadata, &known.caller) {
+            Err(ServerError::NotSignedIn) => return Ok(None),
+            account => account?,
+        };
+        Ok((account.password_hash == known.password_hash).then_some(known.caller))
+    };
+    app.readers.read(look).await
+}
+
+/// Returns the device of programs that come with the password.
+async fn device_of(app: &App, account: &AccountRecord) -> Result<Caller> {
+    let (random, now, id) = (Arc::clone(&app.random), app.now(), account.id);
+    let enrol = move |metadata: &mut dyn Metadata| {
+        let devices = metadata.devices(id)?;
+        let found = devices.iter().find(|one| !one.is_revoked && one.name == DEVICE_NAME);
+        match found {
+            Some(device) => Ok(Caller { account: id, device: device.id }),
+            // Nobody gets its token: the password leads to it.
+            None => Ok(accounts::enrol_device(metadata, &*random, id, DEVICE_NAME, now)?.0),
+        }
+    };
+    app.writer.write(enrol).await
+}

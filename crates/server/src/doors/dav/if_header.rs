@@ -1,0 +1,158 @@
+//! The header `If` (RFC 4918, section 10.4): lists of conditions, of which one must hold, and the locks that a client names
+//! with them.
+
+use model::RelativePath;
+
+use crate::error::{Result, ServerError};
+
+/// One condition.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Term {
+    is_negated: bool,
+    state: State,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum State {
+    Token(String),
+    Etag(String),
+}
+
+/// Conditions that hold together, about the resource of the request or another one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct List {
+    /// The address that it is about.
+    resource: Option<String>,
+    terms: Vec<Term>,
+}
+
+/// The header.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct IfHeader(Vec<List>);
+
+fn invalid() -> ServerError {
+    ServerError::Invalid { what: "If", reason: "its lists cannot be read".to_owned() }
+}
+
+/// Returns what stands between two characters at the start of a text, and the rest.
+fn between(text: &str, first: char, last: char) -> Option<(&str, &str)> {
+    text.strip_prefix(first)?.split_once(last)
+}
+
+impl IfHeader {
+    /// Reads the header.
+    ///
+    /// # Errors
+    /// [`ServerError::Invalid`].
+    pub(super) fn parse(text: &str) -> Result<Self> {
+        let (mut lists, mut resource, mut rest) = (Vec::new(), None, text.trim());
+        while !rest.is_empty() {
+            if let Some((address, after)) = between(rest, '<', '>') {
+                resource = Some(address.to_owned());
+                rest = after.trim_start();
+            }
+            let (inside, after) = between(rest, '(', ')').ok_or_else(invalid)?;
+            lists.push(List { resource: resource.clone(), terms: parse_terms(inside)? });
+            rest = after.trim_start();
+        }
+        Ok(Self(lists))
+    }
+
+    /// Tells whether there is no list.
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Returns all locks that are named and not denied.
+    pub(super) fn tokens(&self) -> Vec<String> {
+        let terms = self.0.iter().flat_map(|list| &list.terms);
+        let token = |term: &Term| match &term.state {
+            State::Token(token) if !term.is_negated => Some(token.clone()),
+            _ => None,
+        };
+        terms.filter_map(token).collect()
+    }
+
+    /// Tells whether the header holds: a list of which all conditions do, or no list at all. `path_of` reads an address,
+    /// `has_lock` tells whether a path has a lock, and `etag_of` which version is there.
+    pub(super) fn holds(
+        &self,
+        own: &RelativePath,
+        path_of: impl Fn(&str) -> Option<RelativePath>,
+        has_lock: impl Fn(&RelativePath, &str) -> bool,
+        etag_of: impl Fn(&RelativePath) -> Option<String>,
+    ) -> bool {
+        let list_holds = |list: &List| {
+            let path = match &list.resource {
+                None => Some(own.clone()),
+                Some(address) => path_of(address),
+            };
+            list.terms.iter().all(|term| {
+                let is_so = path.as_ref().is_some_and(|path| match &term.state {
+                    State::Token(token) => has_lock(path, token),
+                    State::Etag(etag) => etag_of(path).as_ref() == Some(etag),
+                });
+                is_so != term.is_negated
+            })
+        };
+        self.0.is_empty() || self.0.iter().any(list_holds)
+    }
+}
+
+fn parse_terms(text: &str) -> Result<Vec<Term>> {
+    let (mut terms, mut rest) = (Vec::new(), text.trim());
+    while !rest.is_empty() {
+        let negated = rest.strip_prefix("Not").or_else(|| rest.strip_prefix("not"));
+        let after = negated.unwrap_or(rest).trim_start();
+        let (state, after) = if let Some((token, after)) = between(after, '<', '>') {
+            (State::Token(token.to_owned()), after)
+        } else {
+            let (etag, after) = between(after, '[', ']').ok_or_else(invalid)?;
+            (State::Etag(etag.trim().to_owned()), after)
+        };
+        terms.push(Term { is_negated: negated.is_some(), state });
+        rest = after.trim_start();
+    }
+    if terms.is_empty() { Err(invalid()) } else { Ok(terms) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn holds(text: &str) -> bool {
+        let path_of = |address: &str| RelativePath::new(address.as_bytes()).ok();
+        let has_lock = |_: &RelativePath, token: &str| token == "t:1";
+        let etag_of = |path: &RelativePath| (path.as_bytes() == b"a").then(|| "\"e\"".to_owned());
+        let own = RelativePath::new(b"a").unwrap();
+        IfHeader::parse(text).unwrap().holds(&own, path_of, has_lock, etag_of)
+    }
+
+    #[test]
+    fn one_list_must_hold_with_all_its_conditions() {
+        for (text, wanted) in [
+            ("", true),
+            ("(<t:1>)", true),
+            ("(<t:2>)", false),
+            ("(<t:2>) (<t:1>)", true),
+            ("(<t:1> [\"e\"])", true),
+            ("(<t:1> [\"f\"])", false),
+            ("(Not <t:2> [\"e\"])", true),
+            ("(Not <DAV:no-lock>)", true),
+            ("(<DAV:no-lock>)", false),
+            ("<b> ([\"e\"])", false),
+            ("<b> (Not [\"e\"])", true),
+        ] {
+            assert_eq!(holds(text), wanted, "{text}");
+        }
+        let header = IfHeader::parse("(<t:1> Not <t:2>) <x> (<t:3>)").unwrap();
+        assert_eq!(header.tokens(), ["t:1", "t:3"]);
+    }
+
+    #[test]
+    fn what_is_no_list_is_refused() {
+        for text in ["x", "(", "()", "(<t)", "<a>", "(x)"] {
+            assert!(IfHeader::parse(text).is_err(), "{text}");
+        }
+    }
+}
