@@ -640,6 +640,12 @@ pub(crate) struct ServeArguments {
     /// How many connections of one address there may be.
     #[arg(long, value_name = "N", default_value_t = 500)]
     pub(crate) connections_per_address: usize,
+    /// Where Prometheus may ask at /metrics; nowhere by default.
+    #[arg(long, value_name = "ADDR:PORT")]
+    pub(crate) metrics_listen: Option<SocketAddr>,
+    /// Write down who signed in, was refused or revoked, line by line.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) audit_log: Option<PathBuf>,
     /// The message broker where it meets other servers on the database; none by default.
     #[arg(long, value_name = "amqp://USER@HOST|nats://HOST", requires = "database")]
     pub(crate) broker: Option<String>,

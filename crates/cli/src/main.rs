@@ -94,10 +94,13 @@ fn start_log(variables: &Variables, verbosity: u8) {
         None if verbosity > 1 => "info".to_owned(),
         None => return,
     };
-    tracing_subscriber::fmt()
+    let log = tracing_subscriber::fmt()
         .with_env_filter(tracing_subscriber::EnvFilter::new(filter))
-        .with_writer(std::io::stderr)
-        .init();
+        .with_writer(std::io::stderr);
+    match variables.get("SYNCLINE_LOG_FORMAT").is_some_and(|format| format == "json") {
+        true => log.json().init(),
+        false => log.init(),
+    }
 }
 
 /// Answers words that make no sense, and those that ask for help.

@@ -58,6 +58,8 @@ mod history_damage;
 mod lost;
 #[path = "it/lying.rs"]
 mod lying;
+#[path = "it/packaging.rs"]
+mod packaging;
 #[path = "it/people.rs"]
 mod people;
 #[path = "it/sealed.rs"]

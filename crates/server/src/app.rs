@@ -7,9 +7,10 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
-use axum::extract::Request;
+use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
@@ -19,15 +20,17 @@ use storage::layers::Scoped;
 use storage::{ObjectKey, ObjectStore};
 use tokio::sync::{Mutex, OwnedMutexGuard, Semaphore, mpsc};
 
+use crate::audit::Audit;
 use crate::cluster::Standing;
 use crate::doors::dav::basic::KnownPasswords;
-use crate::doors::{dav, files as files_door, health, live, packs, problem, rest};
+use crate::doors::{dav, files as files_door, health, live, packs, problem, rest, watch};
 use crate::files::Files;
 use crate::limits::{
     BODIES_LENGTH_MAX, Buckets, HEADERS_LENGTH_MAX, LOGINS_AT_ONCE_MAX, LOGINS_PER_ACCOUNT,
     LOGINS_PER_ADDRESS, REQUESTS_LENGTH_MAX, SHARES_PER_ACCOUNT, URI_LENGTH_MAX,
 };
 use crate::metadata::AccountId;
+use crate::metrics::{Door, Fault, Metrics};
 use crate::services::condemned::CondemnedCache;
 use crate::services::events::Hub;
 use crate::services::news::{News, Told};
@@ -83,6 +86,12 @@ pub struct App {
     pub in_use: mpsc::Sender<()>,
     /// The last answer about the server's health.
     pub health: health::Health,
+    /// What is counted.
+    pub metrics: Metrics,
+    /// Where it is written down who was let in.
+    pub audit: Audit,
+    /// When it began, by [`Clock::elapsed`].
+    pub started: Duration,
     object_locks: Vec<Arc<Mutex<()>>>,
 }
 
@@ -99,6 +108,7 @@ impl App {
         let units = |length: u64, unit: u64| Arc::new(Semaphore::new((length / unit) as usize));
         Self {
             known_passwords: KnownPasswords::new(&*random),
+            started: clock.elapsed(),
             clock,
             random,
             readers,
@@ -118,6 +128,8 @@ impl App {
             files,
             in_use,
             health: health::Health::default(),
+            metrics: Metrics::default(),
+            audit: Audit::default(),
             object_locks: (0..OBJECT_LOCKS).map(|_| Arc::default()).collect(),
         }
     }
@@ -168,13 +180,38 @@ pub fn router(app: Arc<App>) -> Router {
     let doors =
         rest::routes().merge(packs::routes()).merge(live::routes()).merge(files_door::routes());
     Router::new()
-        .route("/healthz", get(health::healthz))
+        .route("/livez", get(health::livez))
+        .route("/readyz", get(health::readyz))
+        .route("/healthz", get(health::readyz))
         .nest("/api/v1", doors)
         .merge(dav::routes())
         .fallback(|| async { StatusCode::NOT_FOUND })
         .layer(middleware::from_fn(limit_head))
         .layer(middleware::from_fn(problem::shape))
+        .layer(middleware::from_fn_with_state(Arc::clone(&app), count))
         .with_state(app)
+}
+
+/// Puts together what those may ask who watch the server, and nobody else.
+pub fn watch_router(app: Arc<App>) -> Router {
+    Router::new()
+        .route("/metrics", get(watch::metrics))
+        .route("/livez", get(health::livez))
+        .route("/readyz", get(health::readyz))
+        .layer(middleware::from_fn(limit_head))
+        .layer(middleware::from_fn(problem::shape))
+        .with_state(app)
+}
+
+/// Counts what was answered.
+async fn count(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+    let door = Door::of(request.uri().path());
+    let response = next.run(request).await;
+    app.metrics.request(door, response.status().as_u16());
+    if let Some(fault) = response.extensions().get::<Fault>() {
+        app.metrics.fault(*fault);
+    }
+    response
 }
 
 /// Refuses requests whose address or headers are too long.

@@ -11,6 +11,7 @@ pub mod members;
 pub mod packs;
 pub mod problem;
 pub mod rest;
+pub mod watch;
 
 use std::sync::Arc;
 

@@ -5,7 +5,7 @@
 //! is the engine's business on the devices.
 //!
 //! Reading order: [`app`] (the whole on one page), [`services::sync_service`] (what becomes of a commit),
-//! [`services`], [`metadata`], [`files`], [`doors`], [`auth`], [`limits`], [`error`]; [`mod@serve`] and [`admin`] are what programs call,
+//! [`services`], [`metadata`], [`files`], [`doors`], [`auth`], [`audit`], [`metrics`], [`limits`], [`error`]; [`mod@serve`] and [`admin`] are what programs call,
 //! [`listener`], [`data_folder`], [`database`] and [`broker`] are the ground they stand on, and [`cluster`] is how several stand together.
 
 #![forbid(unsafe_code)]
@@ -18,9 +18,11 @@ pub mod files;
 pub mod metadata;
 pub mod services;
 
+pub mod audit;
 pub mod auth;
 pub mod error;
 pub mod limits;
+pub mod metrics;
 
 pub mod admin;
 pub mod broker;

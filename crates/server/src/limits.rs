@@ -51,6 +51,8 @@ pub const VIEWS_MAX: usize = 256;
 pub const VIEW_WEIGHT_MAX: usize = 1024 * 1024 * 1024;
 /// The longest file that is put without a device, in bytes.
 pub const FILE_LENGTH_MAX: u64 = 256 * 1024 * 1024 * 1024;
+/// How many connections of those who watch the server there are at most.
+pub const WATCHERS_MAX: usize = 16;
 
 /// How long a request of the control door may take.
 pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);

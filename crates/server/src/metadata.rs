@@ -122,6 +122,17 @@ pub struct AccountRecord {
     pub created: i64,
 }
 
+/// When an account was last heard of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QuietAccount {
+    /// Its number.
+    pub id: AccountId,
+    /// Its name.
+    pub name: String,
+    /// When any of its devices was last heard of, in seconds since 1970.
+    pub last_seen: i64,
+}
+
 /// One installation that has signed in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeviceRecord {
@@ -197,6 +208,10 @@ pub trait AccountTables {
     fn account(&self, id: AccountId) -> Result<Option<AccountRecord>>;
     /// Returns all accounts in the order of their names.
     fn accounts(&self) -> Result<Vec<AccountRecord>>;
+    /// Returns how many accounts there are.
+    fn account_count(&self) -> Result<u64>;
+    /// Returns those accounts with devices of which none was heard of for the longest time, the longest first; none that is disabled.
+    fn quietest_accounts(&self, limit: usize) -> Result<Vec<QuietAccount>>;
     /// Adds an account; [`MetadataError::Taken`] where the name is in use.
     fn insert_account(&mut self, name: &str, password_hash: &str, now: i64) -> Result<AccountId>;
     /// Sets the hash of the password, and whether the account may sign in.

@@ -9,14 +9,15 @@ use model::{Clock, Random};
 use tokio::net::TcpListener;
 use tokio::sync::{mpsc, watch};
 
-use crate::app::{App, router};
+use crate::app::{App, router, watch_router};
+use crate::audit::Audit;
 use crate::broker::Broker;
 use crate::cluster::Cluster;
 use crate::data_folder::DataFolder;
 use crate::database::Database;
 use crate::error::{Result, ServerError};
 use crate::files::Files;
-use crate::limits::STOP_TIMEOUT;
+use crate::limits::{STOP_TIMEOUT, WATCHERS_MAX};
 use crate::listener::{GuardedListener, PeerAddress};
 use crate::metadata::Metadata;
 use crate::services::events::Hub;
@@ -42,6 +43,10 @@ pub struct ServeOptions {
     pub connections_max: usize,
     /// How many connections of one address there are at most.
     pub connections_per_address_max: usize,
+    /// Where those may ask who watch the server; nowhere by default.
+    pub metrics_listen: Option<SocketAddr>,
+    /// The file of the audit log; none by default.
+    pub audit_log: Option<PathBuf>,
     /// The time.
     pub clock: Arc<dyn Clock>,
     /// Randomness.
@@ -59,6 +64,8 @@ impl ServeOptions {
             broker: None,
             connections_max: 700,
             connections_per_address_max: 500,
+            metrics_listen: None,
+            audit_log: None,
             clock,
             random,
         }
@@ -100,6 +107,13 @@ pub async fn serve(
     let mut app = App::new(environment, (readers, writer), store, (hub, news), files, in_use);
     let cluster =
         meeting.map(|(transport, (_, waiting))| Cluster::join(transport, waiting, &mut app));
+    if let Some(path) = options.audit_log {
+        let failed = |error: std::io::Error| ServerError::DataFolder {
+            path: path.clone(),
+            reason: format!("the audit log cannot be written: {error}"),
+        };
+        app.audit = Audit::to(path.clone()).map_err(failed)?;
+    }
     let app = Arc::new(app);
 
     let listener = listen(options.listen).await?;
@@ -113,6 +127,9 @@ pub async fn serve(
         options.connections_per_address_max,
     );
     let (stopping, stopped) = watch::channel(false);
+    if let Some(address) = options.metrics_listen {
+        serve_watchers(Arc::clone(&app), address, stopped.clone()).await?;
+    }
     let service = router(Arc::clone(&app)).into_make_service_with_connect_info::<PeerAddress>();
     let serving = axum::serve(listener, service).with_graceful_shutdown(stopping_signal(stopped));
     let serving = tokio::spawn(serving.into_future());
@@ -143,6 +160,18 @@ pub async fn serve(
         tracing::warn!("the writer did not end in time; the database is safe nevertheless");
     }
     drop(lock);
+    Ok(())
+}
+
+/// Answers those who watch the server, at an address of their own, until it stops.
+async fn serve_watchers(
+    app: Arc<App>,
+    address: SocketAddr,
+    stopped: watch::Receiver<bool>,
+) -> Result<()> {
+    let listener = GuardedListener::new(listen(address).await?, WATCHERS_MAX, WATCHERS_MAX);
+    let serving = axum::serve(listener, watch_router(app).into_make_service());
+    tokio::spawn(serving.with_graceful_shutdown(stopping_signal(stopped)).into_future());
     Ok(())
 }
 

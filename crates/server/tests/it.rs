@@ -26,9 +26,13 @@ mod files;
 mod live;
 #[path = "it/members.rs"]
 mod members;
+#[path = "it/packaging.rs"]
+mod packaging;
 #[path = "it/packs.rs"]
 mod packs;
 #[path = "it/restart.rs"]
 mod restart;
 #[path = "it/shared.rs"]
 mod shared;
+#[path = "it/watched.rs"]
+mod watched;

@@ -27,6 +27,8 @@ pub(crate) fn run(context: &Context<'_>, arguments: &ServeArguments) -> Result<u
     options.broker = arguments.broker.as_deref().map(|url| broker(context, url)).transpose()?;
     options.connections_max = arguments.connections;
     options.connections_per_address_max = arguments.connections_per_address;
+    options.metrics_listen = arguments.metrics_listen;
+    options.audit_log.clone_from(&arguments.audit_log);
     let (is_json, is_open) = (context.ui.is_json(), !arguments.listen.ip().is_loopback());
     if is_open {
         context.ui.note("no TLS: use it on a network that you trust, or through a tunnel");

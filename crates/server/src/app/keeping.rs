@@ -64,6 +64,9 @@ impl App {
             objects::record(metadata, &caller, workspace, &key, length)
         };
         let recorded = self.writer.write(record).await;
+        if recorded.is_ok() {
+            self.metrics.object_bytes_in.add(length);
+        }
         drop(turn);
         recorded
     }

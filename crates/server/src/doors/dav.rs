@@ -117,7 +117,7 @@ async fn open(
     peer: PeerAddress,
     address: &str,
 ) -> Result<Dav> {
-    let caller = basic::caller_of(app, headers, peer.network()).await?;
+    let caller = basic::caller_of(app, headers, peer).await?;
     let rest = address.strip_prefix(ROOT).unwrap_or_default();
     let (name, rest) = rest.split_once('/').unwrap_or((rest, ""));
     let text = path::decode(name)?;

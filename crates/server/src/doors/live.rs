@@ -255,7 +255,10 @@ impl Session {
     async fn commit(self: &Arc<Self>, number: u64, request: CommitRequest, under_way: UnderWay) {
         let workspace = request.workspace;
         let (session, runtime) = (Arc::clone(self), tokio::runtime::Handle::current());
+        let start = session.app.clock.elapsed();
         let finish = move |outcome| {
+            let time = session.app.clock.elapsed().saturating_sub(start);
+            session.app.metrics.commit(&outcome, time);
             let Answer { reply, event } = sync_service::answer_to_commit(workspace, outcome);
             match (event, &reply) {
                 (Some((workspace, entry)), _) => session.app.hub.publish(workspace, entry),
@@ -310,11 +313,18 @@ impl Session {
             // Encoding many entries takes time, so it happens on the same thread as reading them.
             let read = move |metadata: &dyn Metadata| {
                 let reply = sync_service::read(metadata, &caller, workspace, &request);
-                Ok(encode(number, Answer::reply(reply).reply))
+                match reply {
+                    // Whoever counts must see it.
+                    Err(error) if error.is_internal() => Err(error),
+                    reply => Ok(encode(number, Answer::reply(reply).reply)),
+                }
             };
             match session.app.readers.read(read).await {
                 Ok(frame) => drop(session.outbox.send(frame).await),
-                Err(error) => session.reply(number, Answer::reply(Err(error)).reply).await,
+                Err(error) => {
+                    session.app.metrics.error(&error);
+                    session.reply(number, Answer::reply(Err(error)).reply).await;
+                }
             }
             drop(under_way);
         });

@@ -21,6 +21,7 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use super::parse_workspace;
 use crate::app::App;
+use crate::audit::{Happened, Line};
 use crate::auth::Caller;
 use crate::error::{Result, ServerError};
 use crate::limits::{BODIES_LENGTH_MAX, BODY_WAIT_TIMEOUT, LIST_MAX, OBJECT_LENGTH_MAX};
@@ -282,6 +283,7 @@ impl Target {
             is_full: false,
             is_damage: true,
         })?;
+        self.app.metrics.object_bytes_out.add(wanted.end - wanted.start);
         let sent = Body::from(Bytes::from_owner(Counted { bytes, _memory: memory }));
         let mut response = (self.headers(wanted.end - wanted.start), sent).into_response();
         if let Some(content_range) = part.content_range(length) {
@@ -313,6 +315,8 @@ impl Target {
             self.app.store_of(self.workspace).delete(&self.key).await?;
         }
         drop(turn);
+        let line = Line::new(self.app.clock.now(), Happened::ObjectDeleted).by(self.caller.device);
+        self.app.audit.note(line.to_object(self.workspace, &self.key)).await;
         Ok(StatusCode::NO_CONTENT)
     }
 }

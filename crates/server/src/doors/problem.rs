@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use crate::error::ServerError;
 use crate::metadata::MetadataError;
+use crate::metrics::Fault;
 
 const PROBLEM_JSON: HeaderValue = HeaderValue::from_static("application/problem+json");
 
@@ -86,6 +87,10 @@ impl IntoResponse for ServerError {
         }
         let (status, code) = classify(&self);
         let mut response = document(status, code, self.public_text());
+        if let Some(fault) = Fault::of(&self) {
+            // For whoever counts.
+            response.extensions_mut().insert(fault);
+        }
         let headers = response.headers_mut();
         match self {
             Self::RateLimited { retry_after_seconds } => {

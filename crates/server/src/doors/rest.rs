@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use super::members::{self, role_name};
 use crate::app::App;
+use crate::audit::{Happened, Line};
 use crate::auth::{self, Caller};
 use crate::error::{Result, ServerError};
 use crate::limits::{ACCOUNT_NAME_LENGTH_MAX, REQUEST_TIMEOUT, SMALL_BODY_LENGTH_MAX};
@@ -67,13 +68,15 @@ async fn login(
     ConnectInfo(peer): ConnectInfo<PeerAddress>,
     Json(request): Json<LoginRequest>,
 ) -> Result<Json<LoginAnswer>> {
-    let account = check_password(&app, &request.user, request.password, peer.network()).await?;
+    let account = check_password(&app, &request.user, request.password, peer).await?;
     let (random, now, id) = (Arc::clone(&app.random), app.now(), account.id);
     let enrol = move |metadata: &mut dyn crate::metadata::Metadata| {
         accounts::enrol_device(metadata, &*random, id, &request.device_name, now)
     };
     let (caller, token) = app.writer.write(enrol).await?;
     tracing::info!(account = %account.name, device = %caller.device, "a device signed in");
+    let line = Line::new(app.clock.now(), Happened::SignedIn).by(caller.device).from(peer.0.ip());
+    app.audit.note(line.of_account(Some(account.name.clone()))).await;
     let device_id = caller.device.to_string();
     Ok(Json(LoginAnswer { token: token.to_text(), device_id, account: account.name }))
 }
@@ -83,6 +86,27 @@ async fn login(
 /// # Errors
 /// [`ServerError::WrongPassword`], [`ServerError::RateLimited`].
 pub(crate) async fn check_password(
+    app: &App,
+    user: &str,
+    password: String,
+    peer: PeerAddress,
+) -> Result<AccountRecord> {
+    let checked = try_password(app, user, password, peer.network()).await;
+    if let Err(ServerError::WrongPassword | ServerError::RateLimited { .. }) = &checked {
+        app.metrics.logins_refused.add(1);
+        // What is no name of an account may be a password that was typed in its place.
+        let name = user.to_owned();
+        let find = move |metadata: &dyn crate::metadata::Metadata| {
+            Ok(metadata.account_by_name(&name)?.map(|account| account.name))
+        };
+        let known = app.readers.read(find).await.unwrap_or_default();
+        let line = Line::new(app.clock.now(), Happened::SignInRefused);
+        app.audit.note(line.of_account(known).from(peer.0.ip())).await;
+    }
+    checked
+}
+
+async fn try_password(
     app: &App,
     user: &str,
     password: String,
@@ -208,6 +232,12 @@ async fn revoke(app: &App, caller: Caller, device: DeviceId) -> Result<StatusCod
     app.writer.write(move |metadata| accounts::revoke_device(metadata, &caller, device)).await?;
     app.sign_out(device);
     tracing::info!(%device, "a device was signed out");
+    let event = match device == caller.device {
+        true => Happened::SignedOut,
+        false => Happened::DeviceRevoked,
+    };
+    let line = Line::new(app.clock.now(), event).by(caller.device).to(device);
+    app.audit.note(line).await;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -259,6 +289,10 @@ async fn create_workspace(
         Ok((workspaces::find(metadata, &caller, &workspace.id.to_string())?, is_new))
     };
     let (workspace, is_new) = app.writer.write(create).await?;
+    if is_new {
+        let line = Line::new(app.clock.now(), Happened::WorkspaceMade).by(caller.device);
+        app.audit.note(line.to(workspace.workspace.id)).await;
+    }
     let status = if is_new { StatusCode::CREATED } else { StatusCode::OK };
     Ok((status, Json(workspace.into())))
 }

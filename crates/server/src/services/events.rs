@@ -16,6 +16,7 @@ use parking_lot::Mutex;
 use tokio::sync::mpsc;
 
 use crate::limits::{OUTBOX_FRAMES_MAX, OUTBOX_LENGTH_MAX};
+use crate::metrics::Counter;
 use crate::services::news::{News, Told};
 
 /// How many entries wait to be sent out at most.
@@ -51,13 +52,16 @@ impl Outbox {
     }
 
     /// Adds an event, or leaves it out where there is no room.
-    fn offer(&self, frame: Bytes) {
+    /// Tells whether there was.
+    fn offer(&self, frame: Bytes) -> bool {
         let length = frame.len();
         let waiting = self.length.fetch_add(length, Ordering::Relaxed);
         let fits = waiting == 0 || waiting + length <= OUTBOX_LENGTH_MAX;
-        if !fits || self.frames.try_send(Outgoing::Frame(frame)).is_err() {
+        let is_in = fits && self.frames.try_send(Outgoing::Frame(frame)).is_ok();
+        if !is_in {
             self.length.fetch_sub(length, Ordering::Relaxed);
         }
+        is_in
     }
 
     /// Asks the device for a sign of life.
@@ -81,6 +85,27 @@ pub struct Hub {
     subscribers: Subscribers,
     entries: mpsc::Sender<(WorkspaceId, Arc<Entry>)>,
     news: News,
+    counts: Arc<EventCounts>,
+}
+
+/// What became of events.
+#[derive(Debug, Default)]
+pub struct EventCounts {
+    /// They went into an outbox.
+    pub sent: Counter,
+    /// There was no room for them.
+    pub left_out: Counter,
+}
+
+impl EventCounts {
+    fn offer(&self, outboxes: Vec<Outbox>, frame: &Bytes) {
+        for outbox in outboxes {
+            match outbox.offer(frame.clone()) {
+                true => self.sent.add(1),
+                false => self.left_out.add(1),
+            }
+        }
+    }
 }
 
 impl Hub {
@@ -89,6 +114,8 @@ impl Hub {
         let (entries, mut receiver) = mpsc::channel::<(WorkspaceId, Arc<Entry>)>(ENTRIES_MAX);
         let subscribers = Subscribers::default();
         let (known, tell) = (Arc::clone(&subscribers), news.clone());
+        let counts: Arc<EventCounts> = Arc::default();
+        let counting = Arc::clone(&counts);
         let task = async move {
             while let Some((workspace, entry)) = receiver.recv().await {
                 let outboxes = outboxes(&known, workspace);
@@ -96,13 +123,11 @@ impl Hub {
                     continue;
                 }
                 let frame = wrapped(workspace, entry);
-                for outbox in outboxes {
-                    outbox.offer(frame.clone());
-                }
+                counting.offer(outboxes, &frame);
                 tell.tell(Told::Entry { workspace, frame });
             }
         };
-        (Self { subscribers, entries, news }, task)
+        (Self { subscribers, entries, news, counts }, task)
     }
 
     /// Sends an entry to everybody who has subscribed, some time soon. Never waits.
@@ -110,14 +135,13 @@ impl Hub {
         // The cursor of every device heals what is lost here.
         if self.entries.try_send((workspace, entry)).is_err() {
             self.news.leave_out();
+            self.counts.left_out.add(1);
         }
     }
 
     /// Sends what another server has published to everybody who has subscribed here.
     pub fn deliver(&self, workspace: WorkspaceId, frame: &Bytes) {
-        for outbox in outboxes(&self.subscribers, workspace) {
-            outbox.offer(frame.clone());
-        }
+        self.counts.offer(outboxes(&self.subscribers, workspace), frame);
     }
 
     /// Says whether anybody has subscribed to a workspace.
@@ -128,6 +152,21 @@ impl Hub {
     /// Returns the workspaces that anybody has subscribed to.
     pub fn workspaces(&self) -> Vec<WorkspaceId> {
         self.subscribers.lock().keys().copied().collect()
+    }
+
+    /// Returns what became of events so far.
+    pub fn counts(&self) -> &EventCounts {
+        &self.counts
+    }
+
+    /// Returns how many entries wait to be told.
+    pub fn waiting(&self) -> usize {
+        ENTRIES_MAX - self.entries.capacity()
+    }
+
+    /// Returns how many workspaces somebody has subscribed to.
+    pub fn subscriptions(&self) -> usize {
+        self.subscribers.lock().len()
     }
 
     /// Adds a subscriber.

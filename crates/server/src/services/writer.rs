@@ -14,6 +14,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::error::{Result, ServerError};
 use crate::metadata::Metadata;
+use crate::metrics::Groups;
 use crate::services::batch;
 use crate::services::sync_service::{self, CommitRequest, Committed};
 
@@ -36,6 +37,7 @@ enum Job {
 #[derive(Debug, Clone)]
 pub struct Writer {
     queue: mpsc::Sender<Job>,
+    groups: Arc<Groups>,
 }
 
 impl std::fmt::Debug for Job {
@@ -54,6 +56,8 @@ impl Writer {
     /// [`ServerError::Unavailable`] where the system gives no thread.
     pub fn start(mut metadata: Box<dyn Metadata>) -> Result<(Self, JoinHandle<()>)> {
         let (queue, mut jobs) = mpsc::channel(QUEUE_MAX);
+        let groups: Arc<Groups> = Arc::default();
+        let counting = Arc::clone(&groups);
         let run = move || {
             while let Some(first) = jobs.blocking_recv() {
                 let mut group = vec![first];
@@ -62,6 +66,7 @@ impl Writer {
                 {
                     group.push(job);
                 }
+                counting.0.note(group.len() as u64);
                 write(&mut *metadata, group);
             }
             if let Err(error) = metadata.flush() {
@@ -71,7 +76,17 @@ impl Writer {
         let thread = std::thread::Builder::new().name("writer".to_owned()).spawn(run);
         let thread = thread
             .map_err(|_| ServerError::Unavailable { reason: "has no thread left to write with" })?;
-        Ok((Self { queue }, thread))
+        Ok((Self { queue, groups }, thread))
+    }
+
+    /// Returns how large the groups were so far.
+    pub fn groups(&self) -> &Groups {
+        &self.groups
+    }
+
+    /// Returns how many requests wait.
+    pub fn waiting(&self) -> usize {
+        QUEUE_MAX - self.queue.capacity()
     }
 
     /// Does `work` in the next transaction and returns its outcome when that is durable.

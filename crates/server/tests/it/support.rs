@@ -106,6 +106,17 @@ impl TestServer {
         Self::start_on(folder, 0).await.expect("it starts")
     }
 
+    /// Starts another one, as `configure` wants it, on the folder of one that has ended.
+    pub(crate) async fn start_again(
+        stopped: &Stopped,
+        configure: impl FnOnce(&mut ServeOptions),
+    ) -> Result<Self, ServerError> {
+        let mut options = Self::options(stopped.folder.path());
+        options.listen.set_port(stopped.port);
+        configure(&mut options);
+        Self::start_with(stopped.folder.clone(), options).await
+    }
+
     /// Starts a server on a folder that has accounts already.
     pub(crate) async fn start_in(folder: PathBuf) -> Result<Self, ServerError> {
         Self::start_on(Place::Given(folder), 0).await

@@ -29,7 +29,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 const LENGTH: usize = 10_000;
 
-type Open = Arc<dyn Fn() -> Box<dyn Metadata> + Send + Sync>;
+/// Makes one more connection to the database.
+pub(crate) type Open = Arc<dyn Fn() -> Box<dyn Metadata> + Send + Sync>;
 
 #[derive(Debug)]
 struct Numbers;
@@ -114,7 +115,7 @@ impl ObjectStore for SlowToDelete {
 }
 
 /// Starts a server as [`server::serve()`] does, over a store that is given.
-async fn start(open: &Open, store: Arc<dyn ObjectStore>) -> SocketAddr {
+pub(crate) async fn start(open: &Open, store: Arc<dyn ObjectStore>) -> SocketAddr {
     let open = Arc::clone(open);
     let opened =
         tokio::task::spawn_blocking(move || (open(), Readers::open(|| Ok(open())).unwrap()));

@@ -6,7 +6,7 @@
 //! device, which its owner sees and may revoke.
 
 use std::collections::HashMap;
-use std::net::IpAddr;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,6 +22,7 @@ use crate::app::App;
 use crate::auth::{Caller, Token};
 use crate::doors::rest::check_password;
 use crate::error::{Result, ServerError};
+use crate::listener::PeerAddress;
 use crate::metadata::{AccountRecord, Metadata};
 use crate::services::accounts;
 
@@ -89,7 +90,7 @@ impl KnownPasswords {
 pub(super) async fn caller_of(
     app: &Arc<App>,
     headers: &HeaderMap,
-    address: IpAddr,
+    peer: PeerAddress,
 ) -> Result<Caller> {
     let header = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
     let (scheme, text) =
@@ -106,7 +107,7 @@ pub(super) async fn caller_of(
     let (user, password) = pair.split_once(':').ok_or(ServerError::NotSignedIn)?;
     match Token::from_text(password) {
         Some(token) => by_token(app, token, Some(user.to_owned())).await,
-        None => by_password(app, user, password, address).await,
+        None => by_password(app, user, password, peer).await,
     }
 }
 
@@ -134,7 +135,7 @@ async fn by_password(
     app: &Arc<App>,
     user: &str,
     password: &str,
-    address: IpAddr,
+    peer: PeerAddress,
 ) -> Result<Caller> {
     let known = &app.known_passwords;
     let name = known.name(user, password);
@@ -145,7 +146,7 @@ async fn by_password(
     if let Some(caller) = remembered(app, &name).await? {
         return Ok(caller);
     }
-    let account = check_password(app, user, password.to_owned(), address).await?;
+    let account = check_password(app, user, password.to_owned(), peer).await?;
     drop(turn);
     let caller = device_of(app, &account).await?;
     let now = app.clock.elapsed();

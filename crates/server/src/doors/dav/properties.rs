@@ -16,6 +16,7 @@ use crate::error::{Result, ServerError};
 use crate::files::Algorithm;
 use crate::limits::LIST_MAX;
 use crate::metadata::Metadata;
+use crate::services::authorisation::Right;
 use crate::services::files::changes;
 use crate::services::files::{FileNode, View};
 use crate::services::workspaces;
@@ -153,7 +154,7 @@ fn infinite() -> Response {
 async fn quota_of(dav: &Dav) -> Result<Quota> {
     let (caller, workspace) = (dav.target.caller, dav.target.workspace);
     let read = move |metadata: &dyn Metadata| {
-        let owner = workspaces::open(metadata, &caller, workspace)?.owner;
+        let owner = workspaces::open(metadata, &caller, workspace, Right::Read)?.owner;
         let account = metadata.account(owner)?.ok_or(ServerError::NotSignedIn)?;
         let used = metadata.used_bytes(owner)?;
         Ok(Quota { left: account.quota_bytes.map(|quota| quota.saturating_sub(used)), used })

@@ -1,0 +1,135 @@
+//! The audit log: who was let in, who was refused, what was revoked; for whoever answers for a server.
+//!
+//! *Goals*: a line of JSON for each event, in the order in which they were answered; no secret, and nothing that a stranger has
+//! typed, since passwords are typed in the place of names. *Non-goals*: what is in folders, and requests that change nothing.
+//! *Invariants*: the file is opened for each line, so that it may be moved away at any time; a line that cannot be
+//! written is said in the server's own log, and the request goes on.
+
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use model::{DeviceId, Timestamp, WorkspaceId};
+use parking_lot::Mutex;
+use serde::Serialize;
+
+/// What has happened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Happened {
+    /// A device signed in.
+    SignedIn,
+    /// A sign-in was refused: a wrong password, no such account, or too many attempts.
+    SignInRefused,
+    /// A device signed itself out.
+    SignedOut,
+    /// A device was revoked by another one.
+    DeviceRevoked,
+    /// A workspace was made.
+    WorkspaceMade,
+    /// A pack or page was deleted.
+    ObjectDeleted,
+}
+
+/// A line.
+#[derive(Debug, Clone, Serialize)]
+pub struct Line {
+    /// Seconds since 1970.
+    pub time: i64,
+    /// What.
+    pub event: Happened,
+    /// The account, where it is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub account: Option<String>,
+    /// The device that did it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub device: Option<String>,
+    /// From where.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub address: Option<IpAddr>,
+    /// To what: a device, a workspace, an object.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub subject: Option<String>,
+}
+
+impl Line {
+    /// Begins a line.
+    pub fn new(now: Timestamp, event: Happened) -> Self {
+        let (account, device, address, subject) = (None, None, None, None);
+        Self { time: now.seconds, event, account, device, address, subject }
+    }
+
+    /// Names the account.
+    #[must_use]
+    pub fn of_account(self, name: Option<String>) -> Self {
+        Self { account: name, ..self }
+    }
+
+    /// Names the device that did it.
+    #[must_use]
+    pub fn by(self, device: DeviceId) -> Self {
+        Self { device: Some(device.to_string()), ..self }
+    }
+
+    /// Names the address.
+    #[must_use]
+    pub fn from(self, address: IpAddr) -> Self {
+        Self { address: Some(address), ..self }
+    }
+
+    /// Names what it was done to.
+    #[must_use]
+    pub fn to(self, subject: impl ToString) -> Self {
+        Self { subject: Some(subject.to_string()), ..self }
+    }
+
+    /// Names an object of a workspace.
+    #[must_use]
+    pub fn to_object(self, workspace: WorkspaceId, key: impl std::fmt::Display) -> Self {
+        self.to(format!("{workspace}/{key}"))
+    }
+}
+
+/// Where lines go; nowhere unless a file is named. Cheap to clone.
+#[derive(Debug, Clone, Default)]
+pub struct Audit {
+    file: Option<Arc<Mutex<PathBuf>>>,
+}
+
+impl Audit {
+    /// Writes to a file, which only its owner can read.
+    ///
+    /// # Errors
+    /// Those of the file, which is made here so that a wrong path is found at once.
+    pub fn to(path: PathBuf) -> std::io::Result<Self> {
+        append(&path, b"")?;
+        Ok(Self { file: Some(Arc::new(Mutex::new(path))) })
+    }
+
+    /// Writes a line. It is there when this returns.
+    pub async fn note(&self, line: Line) {
+        let Some(file) = self.file.clone() else { return };
+        let write = move || {
+            let mut text = serde_json::to_vec(&line).unwrap_or_default();
+            text.push(b'\n');
+            // One after the other, so that lines stay whole and in order.
+            let path = file.lock();
+            if let Err(error) = append(&path, &text) {
+                tracing::error!(%error, event = ?line.event, "a line of the audit log is lost");
+            }
+        };
+        // Where the server stops at this moment there is no thread any more, and nobody hears the answer either.
+        let _ = tokio::task::spawn_blocking(write).await;
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "the audit log has no other home")]
+fn append(path: &std::path::Path, bytes: &[u8]) -> std::io::Result<()> {
+    let mut options = OpenOptions::new();
+    options.create(true).append(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)?.write_all(bytes)
+}

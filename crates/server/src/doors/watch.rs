@@ -1,0 +1,67 @@
+//! The door for those who watch a server: `GET /metrics`. It has an address of its own, so that strangers do not see it.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{IntoResponse, Response};
+
+use crate::app::App;
+use crate::doors::health;
+use crate::error::Result;
+use crate::metadata::Metadata;
+use crate::metrics::text::{self, Now, Parts};
+
+/// How many accounts are named at most.
+const ACCOUNTS_MAX: usize = 100;
+
+/// Answers with everything that is counted.
+pub async fn metrics(State(app): State<Arc<App>>) -> Response {
+    let now = now(&app).await;
+    let parts = Parts {
+        metrics: &app.metrics,
+        groups: app.writer.groups(),
+        events_sent: &app.hub.counts().sent,
+        events_left_out: &app.hub.counts().left_out,
+    };
+    ([(CONTENT_TYPE, text::CONTENT_TYPE)], text::write(parts, &now)).into_response()
+}
+
+/// Asks what is not counted. Where the database does not answer, the rest is said without it.
+async fn now(app: &App) -> Now {
+    let is_ready = health::is_ready(app).await;
+    let (accounts, sync_ages) = match is_ready {
+        true => ages(app).await.unwrap_or_default(),
+        false => Default::default(),
+    };
+    Now {
+        writer_queue: app.writer.waiting() as u64,
+        event_queue: app.hub.waiting() as u64,
+        live_connections: app.presence.connections() as u64,
+        subscriptions: app.hub.subscriptions() as u64,
+        accounts,
+        sync_ages,
+        is_ready,
+        uptime_seconds: app.clock.elapsed().saturating_sub(app.started).as_secs(),
+    }
+}
+
+async fn ages(app: &App) -> Result<(u64, Vec<(String, u64)>)> {
+    let read = |metadata: &dyn Metadata| {
+        Ok((metadata.account_count()?, metadata.quietest_accounts(ACCOUNTS_MAX)?))
+    };
+    let (count, quietest) = app.readers.read(read).await?;
+    let (connected, now) = (app.presence.accounts(), app.now());
+    let mut ages: Vec<(String, u64)> = quietest
+        .into_iter()
+        .map(|account| {
+            let age = match connected.contains(&account.id) {
+                true => 0,
+                false => now.saturating_sub(account.last_seen),
+            };
+            (account.name, u64::try_from(age).unwrap_or(0))
+        })
+        .collect();
+    ages.sort_by(|one, other| other.1.cmp(&one.1).then_with(|| one.0.cmp(&other.0)));
+    Ok((count, ages))
+}
