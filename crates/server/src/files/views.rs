@@ -92,6 +92,21 @@ impl App {
         Ok(OwnedRwLockReadGuard::map(guard, |view| view.as_ref().expect("it was filled")))
     }
 
+    /// Refuses who may not change the workspace.
+    ///
+    /// # Errors
+    /// [`ServerError::Forbidden`] for who may only read; [`ServerError::NotFound`].
+    pub(crate) async fn check_may_write(
+        &self,
+        caller: Caller,
+        workspace: WorkspaceId,
+    ) -> Result<()> {
+        let open = move |metadata: &dyn Metadata| {
+            workspaces::open(metadata, &caller, workspace, Right::Write).map(drop)
+        };
+        self.readers.read(open).await
+    }
+
     /// Returns the view of a workspace as the only one who has it.
     ///
     /// # Errors

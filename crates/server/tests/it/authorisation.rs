@@ -17,6 +17,19 @@ use crate::support::{Device, TestServer, genesis, http, noise, pack_id};
 
 const DOCUMENT: &str = include_str!("../../../../docs/design/authorisation.md");
 
+/// What addresses of files have in them.
+const FILES: [&str; 7] =
+    ["/files/", "/nodes", "/folders", "/versions/", "/move", "/copy", "/restore"];
+
+const DAV_FILE: &str = "/dav/{workspace}/file";
+const DAV_NEW: &str = "/dav/{workspace}/new";
+
+const LOCK: &[u8] = br#"<lockinfo xmlns="DAV:"><lockscope><exclusive/></lockscope>
+    <locktype><write/></locktype></lockinfo>"#;
+
+const PROPPATCH: &[u8] = br#"<propertyupdate xmlns="DAV:"><set><prop>
+    <getlastmodified>Sat, 21 Nov 2026 12:00:00 GMT</getlastmodified></prop></set></propertyupdate>"#;
+
 /// What a caller hears, in the words of the document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Heard {
@@ -99,15 +112,24 @@ async fn every_call_has_a_row_and_every_row_a_call() {
     let mut calls = BTreeSet::new();
     for path in paths_in_sources() {
         let address = match path.as_str() {
-            "/healthz" => server.url(&path),
+            // At an address of its own.
+            "/metrics" => {
+                calls.insert(format!("GET {path}"));
+                continue;
+            }
+            "/dav/{*rest}" | "/healthz" | "/livez" | "/readyz" => server.url(&path),
             path => server.url(&format!("/api/v1{}", path.replace(['{', '}', '*'], ""))),
         };
-        let method = Method::from_bytes(b"PROBE").unwrap();
+        // WebDAV has one address for all methods, and says itself which they are.
+        let (method, status) = match path.starts_with("/dav") {
+            true => (Method::OPTIONS, StatusCode::OK),
+            false => (Method::from_bytes(b"PROBE").unwrap(), StatusCode::METHOD_NOT_ALLOWED),
+        };
         let answer = http().request(method, address).send().await.unwrap();
-        assert_eq!(answer.status(), StatusCode::METHOD_NOT_ALLOWED, "{path}");
+        assert_eq!(answer.status(), status, "{path}");
         let allowed = answer.headers()["allow"].to_str().unwrap().to_owned();
         // What answers GET answers HEAD by itself.
-        let methods = allowed.split(',').filter(|method| *method != "HEAD");
+        let methods = allowed.split(',').map(str::trim).filter(|method| *method != "HEAD");
         calls.extend(methods.map(|method| format!("{method} {path}")));
     }
     calls.extend(["commit", "head", "entries", "subscribe"].map(str::to_owned));
@@ -167,7 +189,22 @@ async fn at_http(
         let log = owner.log(home).await;
         commit_log::CommitLog::commit(&log, &fence(owner, home.head(), &pack)).await.unwrap();
     }
+    let is_of_files = path.starts_with("/dav") || FILES.iter().any(|part| path.contains(part));
+    let (mut node, mut lock) = (String::new(), String::new());
+    if is_of_files {
+        node = make_files(scene).await;
+    }
+    if method.as_str() == "UNLOCK" {
+        lock = lock_of(server, scene).await;
+    }
+    let relocation = || br#"{"from": "file", "to": "elsewhere"}"#.to_vec();
     let body = match (method, path) {
+        (_, "/workspaces/{workspace}/move" | "/workspaces/{workspace}/copy") => relocation(),
+        (_, "/workspaces/{workspace}/restore") => {
+            format!(r#"{{"node": "{node}", "version": 1}}"#).into_bytes()
+        }
+        (_, "/dav/{*rest}") if method.as_str() == "LOCK" => LOCK.to_vec(),
+        (_, "/dav/{*rest}") if method.as_str() == "PROPPATCH" => PROPPATCH.to_vec(),
         (&Method::PATCH, "/devices/{device}") => br#"{"name": "new name"}"#.to_vec(),
         (&Method::POST, "/workspaces") => encode_message(&genesis("new")),
         (&Method::PUT, "/workspaces/{workspace}/members/{user}") => br#"{"role": "view"}"#.to_vec(),
@@ -182,13 +219,19 @@ async fn at_http(
         .replace("{device}", &scene.victim.to_string())
         .replace("{user}", user)
         .replace("{pack}", &pack_id(&pack).to_string())
-        .replace("{*key}", page_key);
+        .replace("{*key}", page_key)
+        .replace("folders/{*path}", "folders/folder")
+        .replace("{*path}", "file")
+        .replace("/dav/{*rest}", if method.as_str() == "MKCOL" { DAV_NEW } else { DAV_FILE });
     scene.take_away(server);
 
     let id = home.workspace().to_string();
     let ask = async |id: &str| {
         let path = path.replace("{workspace}", id);
-        let url = server.url(&format!("/api/v1{path}"));
+        let url = match path.starts_with("/dav") {
+            true => server.url(&path),
+            false => server.url(&format!("/api/v1{path}")),
+        };
         let mut request = scene.caller.http.request(method.clone(), url).body(body.clone());
         request = request.header("content-type", "application/json");
         if path == "/live" {
@@ -196,6 +239,10 @@ async fn at_http(
             request = request.header("sec-websocket-version", "13");
             request = request.header("sec-websocket-key", "dGhlIHNhbXBsZSBub25jZQ==");
             request = request.header("syncline-incarnation", "0123456789abcdef");
+        }
+        if path.starts_with("/dav") {
+            request = request.header("depth", "0").header("lock-token", &lock);
+            request = request.header("destination", format!("/dav/{id}/elsewhere"));
         }
         if scene.who != Who::Nobody {
             request = request.bearer_auth(&scene.caller.token);
@@ -226,6 +273,28 @@ async fn at_http(
         status if status.is_success() => Heard::Yes,
         status => Heard::Other(format!("{status}: {text}")),
     }
+}
+
+/// Makes a file and a folder, and returns the file's node.
+async fn make_files(scene: &Scene) -> String {
+    let Scene { owner, home, .. } = scene;
+    let root = format!("/workspaces/{}", home.workspace());
+    let (file, folder) = (format!("{root}/files/file"), format!("{root}/folders/folder"));
+    let made = owner.status(Method::PUT, &file, b"content".to_vec()).await;
+    assert_eq!(made, StatusCode::CREATED);
+    assert_eq!(owner.status(Method::PUT, &folder, Vec::new()).await, StatusCode::CREATED);
+    let (_, node) = owner.get(&format!("{root}/nodes/file")).await;
+    node["id"].as_str().expect("a node has an id").to_owned()
+}
+
+/// Lets the caller lock the file, and returns what the lock is called, or something else where it cannot.
+async fn lock_of(server: &TestServer, scene: &Scene) -> String {
+    let path = DAV_FILE.replace("{workspace}", &scene.home.workspace().to_string());
+    let method = Method::from_bytes(b"LOCK").unwrap();
+    let request = scene.caller.http.request(method, server.url(&path)).body(LOCK);
+    let answer = request.bearer_auth(&scene.caller.token).send().await.unwrap();
+    let token = answer.headers().get("lock-token").map(|token| token.to_str().unwrap().to_owned());
+    token.unwrap_or_else(|| "<urn:uuid:none>".to_owned())
 }
 
 async fn at_live_door(server: &TestServer, scene: &Scene, call: &str, what: &str) -> Heard {
@@ -312,9 +381,17 @@ async fn only_what_must_be_is_open_to_everybody() {
     let server = TestServer::start().await;
     for call in open_calls() {
         match call {
-            "GET /healthz" => {
-                let health = http().get(server.url("/healthz")).send().await.unwrap();
+            "GET /healthz" | "GET /livez" | "GET /readyz" => {
+                let health = http().get(server.url(&call[4..])).send().await.unwrap();
                 assert_eq!(health.status(), StatusCode::OK);
+            }
+            "GET /metrics" => {
+                let metrics = http().get(server.url("/metrics")).send().await.unwrap();
+                assert_eq!(metrics.status(), StatusCode::NOT_FOUND);
+            }
+            "OPTIONS /dav/{*rest}" => {
+                let asked = http().request(Method::OPTIONS, server.url("/dav/nothing"));
+                assert_eq!(asked.send().await.unwrap().status(), StatusCode::OK);
             }
             "POST /login" => {
                 let (status, problem) = server.login("ada", "wrong").await;

@@ -82,7 +82,8 @@ pub(super) async fn lock(
 ) -> Result<Response, Refused> {
     let Target { app, caller, workspace, path } = &dav.target;
     let (conditions, timeout) = (if_of(headers)?, timeout_of(headers));
-    // Who may not see the workspace locks nothing in it.
+    // Who may not change anything keeps nobody else from it.
+    app.check_may_write(*caller, *workspace).await?;
     let found = app.view(*caller, *workspace).await?.find(path);
     let Some(body) = body else {
         let now = app.clock.elapsed();
@@ -190,7 +191,7 @@ fn new_token(random: &dyn model::Random) -> String {
 /// Answers UNLOCK.
 pub(super) async fn unlock(dav: &Dav, headers: &HeaderMap) -> Result<Response, Refused> {
     let Target { app, caller, workspace, path } = &dav.target;
-    drop(app.view(*caller, *workspace).await?);
+    app.check_may_write(*caller, *workspace).await?;
     let text = headers.get("lock-token").and_then(|value| value.to_str().ok());
     let token = text.and_then(|text| text.trim().strip_prefix('<')?.strip_suffix('>'));
     let token = token.ok_or_else(|| ServerError::Invalid {
