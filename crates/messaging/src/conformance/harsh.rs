@@ -11,7 +11,10 @@ pub trait Broker: Fixture {
     /// Kills it without a warning, and waits until it is gone.
     async fn kill(&self);
 
-    /// Starts it again with its old data, at the same address.
+    /// Removes all that it has remembered; it is dead.
+    async fn wipe(&self);
+
+    /// Starts it again with its data, at the same address.
     async fn start(&self);
 
     /// Stops its time.
@@ -94,4 +97,26 @@ pub async fn what_waits_survives_the_death_of_the_broker(broker: &dyn Broker) {
         assert_each_once(&done, 0..100);
     };
     within(300, "waiting through the death of a broker", work).await;
+}
+
+/// A broker that has lost all its data is used again, by those who were connected before, and by those who come.
+pub async fn a_broker_that_has_lost_its_data_is_used_again(broker: &dyn Broker) {
+    let work = async {
+        let service = Service::new("wiped");
+        let _instance = service.instance(broker, diligent).await;
+        let client = asking(broker).await;
+        service.proxy(&client).later(0).await.unwrap();
+        service.tally.until("the first one", |done| done.effects.len() == 1).await;
+        broker.kill().await;
+        broker.wipe().await;
+        broker.start().await;
+        for client in [client, asking(broker).await] {
+            let proxy = service.proxy(&client).doing(client.new_operation());
+            while let Err(error) = proxy.later(1).await {
+                assert!(error.is_retryable(), "{error}");
+            }
+        }
+        service.tally.until("those after the loss", |done| done.order.len() >= 3).await;
+    };
+    within(60, "the loss of a broker's data", work).await;
 }

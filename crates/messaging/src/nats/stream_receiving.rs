@@ -10,7 +10,7 @@ use async_nats::jetstream::stream::{Config, DiscardPolicy, RetentionPolicy, Stor
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures_util::StreamExt;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
 
 use super::{Link, PAUSES, casts_subject, dead_subject};
 use crate::error::MessagingError;
@@ -63,6 +63,8 @@ impl Pump {
         let (mut ready, mut failures) = (Some(ready), 0);
         loop {
             let Some(link) = self.link.upgrade() else { return };
+            let mut connections = link.connections.clone();
+            connections.mark_unchanged();
             match self.begin(&link).await {
                 Ok(consumer) => {
                     failures = 0;
@@ -70,7 +72,7 @@ impl Pump {
                         return;
                     }
                     drop(link);
-                    if self.hand_on(&consumer).await.is_none() {
+                    if self.hand_on(&consumer, &mut connections).await.is_none() {
                         return;
                     }
                 }
@@ -123,8 +125,13 @@ impl Pump {
         made.map_err(|error| failed(error.into()))
     }
 
-    /// Hands messages on, never more at once than there is room for. `None` when nobody wants them any more.
-    async fn hand_on(&self, consumer: &PullConsumer) -> Option<()> {
+    /// Hands messages on, never more at once than there is room for. `None` when nobody wants them any more; otherwise the stream
+    /// is to be looked for again: a server forgets requests when it starts again, may have lost the stream, and does not say so.
+    async fn hand_on(
+        &self,
+        consumer: &PullConsumer,
+        connections: &mut watch::Receiver<u64>,
+    ) -> Option<()> {
         loop {
             let first = tokio::select! {
                 biased;
@@ -142,6 +149,7 @@ impl Pump {
                     biased;
                     () = self.sender.closed() => return None,
                     message = batch.next() => message,
+                    _ = connections.changed() => return Some(()),
                 };
                 let message = match message {
                     Some(Ok(message)) => message,
@@ -149,8 +157,8 @@ impl Pump {
                         tracing::debug!(source = ?self.source, %error, "a request for messages failed");
                         return Some(());
                     }
-                    // The request is over; the next one follows.
-                    None => break,
+                    // The request is over, and there was less than there is room for.
+                    None => return Some(()),
                 };
                 let delivered = message.info().map_or(1, |info| info.delivered);
                 let attempt = u32::try_from(delivered).unwrap_or(u32::MAX);

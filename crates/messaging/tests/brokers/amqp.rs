@@ -78,6 +78,10 @@ impl Broker for Rabbit {
         self.process.kill();
     }
 
+    async fn wipe(&self) {
+        self.process.wipe();
+    }
+
     async fn start(&self) {
         tokio::task::block_in_place(|| self.process.run());
     }
@@ -99,4 +103,5 @@ async fn rabbitmq_conforms_and_keeps_what_it_accepted() {
     harsh::what_waits_survives_the_death_of_the_broker(&rabbit).await;
     harsh::what_was_accepted_survives_the_death_of_the_broker(&rabbit).await;
     harsh::what_was_accepted_survives_a_broker_that_stands_still(&rabbit).await;
+    harsh::a_broker_that_has_lost_its_data_is_used_again(&rabbit).await;
 }

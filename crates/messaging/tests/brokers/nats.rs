@@ -42,6 +42,10 @@ impl Broker for Nats {
         self.0.kill();
     }
 
+    async fn wipe(&self) {
+        self.0.wipe();
+    }
+
     async fn start(&self) {
         tokio::task::block_in_place(|| self.0.run());
     }
@@ -62,4 +66,5 @@ async fn nats_conforms_and_keeps_what_it_accepted() {
     harsh::what_waits_survives_the_death_of_the_broker(&nats).await;
     harsh::what_was_accepted_survives_the_death_of_the_broker(&nats).await;
     harsh::what_was_accepted_survives_a_broker_that_stands_still(&nats).await;
+    harsh::a_broker_that_has_lost_its_data_is_used_again(&nats).await;
 }

@@ -78,6 +78,11 @@ impl BrokerProcess {
         }
     }
 
+    /// Removes what it keeps in its folder of data; it is dead.
+    pub(crate) fn wipe(&self) {
+        std::fs::remove_dir_all(self.folder.path().join("data")).unwrap();
+    }
+
     pub(crate) fn signal(&self, signal: Signal) {
         let child = self.child.lock().unwrap();
         kill_process_group(Pid::from_child(child.as_ref().unwrap()), signal).unwrap();
