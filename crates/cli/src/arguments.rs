@@ -646,9 +646,23 @@ pub(crate) struct ServeArguments {
     /// Write down who signed in, was refused or revoked, line by line.
     #[arg(long, value_name = "FILE")]
     pub(crate) audit_log: Option<PathBuf>,
+    /// What it does of the work; a part of it wants --broker and --database.
+    #[arg(long, value_name = "ROLE", value_enum, default_value_t = RoleArgument::All)]
+    pub(crate) role: RoleArgument,
     /// The message broker where it meets other servers on the database; none by default.
     #[arg(long, value_name = "amqp://USER@HOST|nats://HOST", requires = "database")]
     pub(crate) broker: Option<String>,
+}
+
+/// What a server does of the work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum RoleArgument {
+    /// Everything.
+    All,
+    /// Lets devices in, and leaves their commits to sync services.
+    Gateway,
+    /// Takes commits from the queue, and lets no device in.
+    SyncService,
 }
 
 /// The data folder of a server.

@@ -21,7 +21,7 @@ use storage::{ObjectKey, ObjectStore};
 use tokio::sync::{Mutex, OwnedMutexGuard, Semaphore, mpsc};
 
 use crate::audit::Audit;
-use crate::cluster::Standing;
+use crate::cluster::{Commits, Role, Standing};
 use crate::doors::dav::basic::KnownPasswords;
 use crate::doors::{dav, files as files_door, health, live, packs, problem, rest, watch};
 use crate::files::Files;
@@ -31,6 +31,7 @@ use crate::limits::{
 };
 use crate::metadata::AccountId;
 use crate::metrics::{Door, Fault, Metrics};
+use crate::services::commits::Committer;
 use crate::services::condemned::CondemnedCache;
 use crate::services::events::Hub;
 use crate::services::news::{News, Told};
@@ -56,6 +57,10 @@ pub struct App {
     pub writer: Writer,
     /// Where packs and pages rest, of all workspaces.
     pub store: Arc<dyn ObjectStore>,
+    /// The way of devices' commits into the log.
+    pub commits: Commits,
+    /// The way that this server's own commits take.
+    pub committer: Committer,
     /// Who is told of new entries.
     pub hub: Hub,
     /// What other servers on the database are told.
@@ -87,7 +92,7 @@ pub struct App {
     /// The last answer about the server's health.
     pub health: health::Health,
     /// What is counted.
-    pub metrics: Metrics,
+    pub metrics: Arc<Metrics>,
     /// Where it is written down who was let in.
     pub audit: Audit,
     /// When it began, by [`Clock::elapsed`].
@@ -105,6 +110,9 @@ impl App {
         files: Files,
         in_use: mpsc::Sender<()>,
     ) -> Self {
+        let metrics = Arc::<Metrics>::default();
+        let counts = (Arc::clone(&clock), Arc::clone(&metrics));
+        let committer = Committer::new(writer.clone(), hub.clone(), news.clone(), counts);
         let units = |length: u64, unit: u64| Arc::new(Semaphore::new((length / unit) as usize));
         Self {
             known_passwords: KnownPasswords::new(&*random),
@@ -112,6 +120,9 @@ impl App {
             clock,
             random,
             readers,
+            commits: Commits::Here(committer.clone()),
+            committer,
+            metrics,
             writer,
             store,
             hub,
@@ -128,7 +139,6 @@ impl App {
             files,
             in_use,
             health: health::Health::default(),
-            metrics: Metrics::default(),
             audit: Audit::default(),
             object_locks: (0..OBJECT_LOCKS).map(|_| Arc::default()).collect(),
         }
@@ -175,16 +185,21 @@ pub(crate) fn scope_of(store: &Arc<dyn ObjectStore>, workspace: WorkspaceId) -> 
     Scoped::new(Arc::clone(store), scope.expect("an id has letters and digits only"))
 }
 
-/// Puts the doors together.
-pub fn router(app: Arc<App>) -> Router {
-    let doors =
-        rest::routes().merge(packs::routes()).merge(live::routes()).merge(files_door::routes());
+/// Puts the doors of a role together.
+pub fn router(app: Arc<App>, role: Role) -> Router {
+    let (doors, folders) = match role {
+        Role::All | Role::Gateway => {
+            let devices = rest::routes().merge(packs::routes()).merge(live::routes());
+            (devices.merge(files_door::routes()), dav::routes())
+        }
+        Role::SyncService => (Router::new(), Router::new()),
+    };
     Router::new()
         .route("/livez", get(health::livez))
         .route("/readyz", get(health::readyz))
         .route("/healthz", get(health::readyz))
         .nest("/api/v1", doors)
-        .merge(dav::routes())
+        .merge(folders)
         .fallback(|| async { StatusCode::NOT_FOUND })
         .layer(middleware::from_fn(limit_head))
         .layer(middleware::from_fn(problem::shape))

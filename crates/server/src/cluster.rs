@@ -1,27 +1,37 @@
 //! Servers that share a database and meet at a message broker.
 //!
 //! *Participants*: servers on one PostgreSQL; a broker between them. *Goals*: what was committed or revoked at one server is
-//! known at the others at once. *Non-goals*: agreement; the database decides, whoever asks it. *Invariants*: nothing that a
-//! device is told rests on the broker: a broker that is away, slow, or has lost its data refuses no commit and delays none;
+//! known at the others at once; gateways and sync services share the work of one server. *Non-goals*: agreement; the
+//! database decides, whoever asks it. *Invariants*: nothing that a device is told rests on the broker: it is told what the
+//! database has made durable; where no queue is in use, a broker that is away refuses no commit and delays none;
 //! all that waits for it is bounded. Who speaks at the broker is trusted as the database is (`docs/design/cluster.md`).
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use messaging::{Messenger, MessengerOptions, Name, Transport};
+use messaging::{Messenger, MessengerOptions, Name, ServeOptions, Serving, Transport};
 use model::{Clock, Random};
 use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use crate::app::App;
+use crate::error::Result;
+use crate::services::commits::Committer;
 use crate::services::news::Waiting;
+use crate::services::sync_service::CommitRequest;
 use desk::Desk;
 use interface::{ServersDispatcher, ServersProxy};
+use queue::{Answers, Asked, CommitQueue, answers_topic};
+use work::{GatewayDispatcher, SyncServiceDispatcher, SyncServiceProxy};
+use worker::Worker;
 
 mod desk;
 pub mod interface;
+pub mod queue;
 mod telling;
+pub mod work;
+mod worker;
 
 /// How often a server says something at least.
 const BEAT: Duration = Duration::from_secs(2);
@@ -32,8 +42,53 @@ const SILENCE_MAX: Duration = Duration::from_secs(7);
 /// The pause between attempts to begin with a broker.
 const ATTEMPT_EVERY: Duration = Duration::from_secs(1);
 
+/// How many groups of commits a sync service works on at once; others wait with the broker. Enough that the next ones gather while
+/// the database writes, and few, because an instance that stands still delays as many.
+const GROUPS_AT_ONCE: usize = 8;
+
+/// How many answers to groups wait for a gateway at most; a group whose answer is lost is sent again.
+const ANSWERS_MAX: usize = 1024;
+
 /// How many bulletins wait for this server at most; others are missed, which is noticed.
 const BULLETINS_MAX: usize = 256;
+
+/// What a server does of the work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Role {
+    /// Everything; with a broker it also takes commits of gateways from the queue.
+    #[default]
+    All,
+    /// It lets devices in, answers what is read, and leaves commits to sync services.
+    Gateway,
+    /// It takes commits from the queue, and lets no device in.
+    SyncService,
+}
+
+/// The way of a commit into the log.
+#[derive(Debug)]
+pub enum Commits {
+    /// By this server's own writer.
+    Here(Committer),
+    /// By a sync service.
+    Queued(CommitQueue),
+}
+
+impl Commits {
+    /// Sends a commit on its way, in the order in which they come; `finish` hears the reply, and must be quick.
+    ///
+    /// # Errors
+    /// [`crate::ServerError::Unavailable`] where the server stops.
+    pub async fn submit(
+        &self,
+        request: CommitRequest,
+        finish: impl FnOnce(model::wire::Reply) + Send + 'static,
+    ) -> Result<()> {
+        match self {
+            Self::Here(committer) => committer.submit(request, finish).await,
+            Self::Queued(queue) => queue.submit(request, finish).await,
+        }
+    }
+}
 
 /// How a server stands with its broker.
 #[derive(Debug)]
@@ -65,6 +120,8 @@ type Link = watch::Receiver<Option<Messenger>>;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Phase {
     Runs,
+    /// It takes nothing more from the queue.
+    Retires,
     Ends,
 }
 
@@ -78,20 +135,40 @@ pub(crate) struct Cluster {
 
 impl Cluster {
     /// Joins the cluster, in the background: a broker that is away is waited for there.
-    pub(crate) fn join(transport: Arc<dyn Transport>, waiting: Waiting, app: &mut App) -> Self {
+    pub(crate) fn join(
+        transport: Arc<dyn Transport>,
+        waiting: Waiting,
+        role: Role,
+        app: &mut App,
+    ) -> Self {
         let standing = Arc::new(Standing::new(Arc::clone(&app.clock)));
         app.standing = Some(Arc::clone(&standing));
         let (messengers, link) = watch::channel(None);
         let (phase, phases) = watch::channel(Phase::Runs);
+        let committer = app.committer.clone();
+        let (mut asked, mut worker) = (None, None);
+        if role == Role::Gateway {
+            let asked = asked.insert(Arc::<Asked>::default());
+            app.commits = Commits::Queued(CommitQueue::start(&committer, &link, asked, &app.clock));
+        } else {
+            worker = Some(Worker { committer, readers: app.readers.clone() });
+        }
         let member = Member {
             transport,
             clock: Arc::clone(&app.clock),
             random: Arc::clone(&app.random),
             desk: Desk::new(app, Arc::clone(&standing)),
+            asked,
+            worker,
             messengers,
         };
         let telling = telling::run(waiting, link, Arc::clone(&app.clock), standing);
         Self { phase, running: tokio::spawn(member.run(phases)), telling: tokio::spawn(telling) }
+    }
+
+    /// Takes nothing more from the queue; what is under way goes on.
+    pub(crate) fn retire(&self) {
+        self.phase.send_replace(Phase::Retires);
     }
 
     /// Leaves the cluster once all users of news are gone, after what waits was told.
@@ -109,6 +186,10 @@ struct Member {
     clock: Arc<dyn Clock>,
     random: Arc<dyn Random>,
     desk: Desk,
+    /// The groups of a gateway.
+    asked: Option<Arc<Asked>>,
+    /// The work of a sync service.
+    worker: Option<Worker>,
     messengers: watch::Sender<Option<Messenger>>,
 }
 
@@ -132,7 +213,20 @@ impl Member {
                     messenger.listen(&topic, Arc::clone(&handler) as _, BULLETINS_MAX)
                 })
                 .await;
+            let _answers = match &self.asked {
+                Some(asked) => Some(self.hear_answers(&messenger, asked).await),
+                None => None,
+            };
             self.messengers.send_replace(Some(messenger.clone()));
+            let serving = match &self.worker {
+                Some(worker) => Some(self.serve(&messenger, worker).await),
+                None => None,
+            };
+            // An error says that the server is gone.
+            let _ = phases.wait_for(|phase| *phase >= Phase::Retires).await;
+            if let Some(serving) = serving {
+                serving.stop().await;
+            }
             let _ = phases.wait_for(|phase| *phase == Phase::Ends).await;
         };
         tokio::select! {
@@ -140,6 +234,24 @@ impl Member {
             () = end => {}
             () = self.desk.look() => {}
         }
+    }
+
+    async fn hear_answers(&self, messenger: &Messenger, asked: &Arc<Asked>) -> Serving {
+        let topic = answers_topic(messenger);
+        let handler = Arc::new(GatewayDispatcher(Answers(Arc::clone(asked))));
+        let trouble = "answers of sync services cannot be heard yet";
+        self.insist(trouble, || messenger.listen(&topic, Arc::clone(&handler) as _, ANSWERS_MAX))
+            .await
+    }
+
+    async fn serve(&self, messenger: &Messenger, worker: &Worker) -> Serving {
+        let name = Name::new(SyncServiceProxy::NAME).expect("interfaces have valid names");
+        let handler = Arc::new(SyncServiceDispatcher(worker.of(messenger)));
+        // What is done twice is found by its operation, in the database.
+        let options = ServeOptions { concurrency: GROUPS_AT_ONCE, ..ServeOptions::default() };
+        let trouble = "the queue of commits cannot be served yet";
+        self.insist(trouble, || messenger.serve(&name, Arc::clone(&handler) as _, options.clone()))
+            .await
     }
 
     /// Does something at the broker, again and again until it succeeds.

@@ -38,6 +38,7 @@ mod testing;
 pub use admin::Admin;
 pub use auth::Caller;
 pub use broker::Broker;
+pub use cluster::Role;
 pub use database::Database;
 pub use error::{Result, ServerError};
 pub use metadata::sqlite::Sqlite;

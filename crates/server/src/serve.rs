@@ -12,7 +12,7 @@ use tokio::sync::{mpsc, watch};
 use crate::app::{App, router, watch_router};
 use crate::audit::Audit;
 use crate::broker::Broker;
-use crate::cluster::Cluster;
+use crate::cluster::{Cluster, Role};
 use crate::data_folder::DataFolder;
 use crate::database::Database;
 use crate::error::{Result, ServerError};
@@ -39,6 +39,8 @@ pub struct ServeOptions {
     pub store: Option<String>,
     /// Where it meets other servers on the database; nothing where there are none.
     pub broker: Option<Broker>,
+    /// What it does of the work; a part of it wants a broker, and a database that others share.
+    pub role: Role,
     /// How many connections there are at most.
     pub connections_max: usize,
     /// How many connections of one address there are at most.
@@ -62,6 +64,7 @@ impl ServeOptions {
             database: Database::Embedded,
             store: None,
             broker: None,
+            role: Role::All,
             connections_max: 700,
             connections_per_address_max: 500,
             metrics_listen: None,
@@ -84,6 +87,7 @@ pub async fn serve(
     ready: impl FnOnce(SocketAddr),
     shutdown: impl Future<Output = ()> + Send + 'static,
 ) -> Result<()> {
+    check_role(&options)?;
     let folder = DataFolder::open(&options.data)?;
     let lock = folder.lock()?;
     let (database, has_objects, readers) = open(folder.clone(), options.database).await?;
@@ -105,8 +109,8 @@ pub async fn serve(
     let environment = (options.clock, options.random);
     let files = Files::new(folder.aside()?);
     let mut app = App::new(environment, (readers, writer), store, (hub, news), files, in_use);
-    let cluster =
-        meeting.map(|(transport, (_, waiting))| Cluster::join(transport, waiting, &mut app));
+    let cluster = meeting
+        .map(|(transport, (_, waiting))| Cluster::join(transport, waiting, options.role, &mut app));
     if let Some(path) = options.audit_log {
         let failed = |error: std::io::Error| ServerError::DataFolder {
             path: path.clone(),
@@ -130,7 +134,8 @@ pub async fn serve(
     if let Some(address) = options.metrics_listen {
         serve_watchers(Arc::clone(&app), address, stopped.clone()).await?;
     }
-    let service = router(Arc::clone(&app)).into_make_service_with_connect_info::<PeerAddress>();
+    let service =
+        router(Arc::clone(&app), options.role).into_make_service_with_connect_info::<PeerAddress>();
     let serving = axum::serve(listener, service).with_graceful_shutdown(stopping_signal(stopped));
     let serving = tokio::spawn(serving.into_future());
     ready(address);
@@ -138,6 +143,9 @@ pub async fn serve(
 
     tracing::info!("the server stops");
     let _ = stopping.send(true);
+    if let Some(cluster) = &cluster {
+        cluster.retire();
+    }
     app.presence.close_all(Closing::GoingAway);
     drop(app);
     let finished = async {
@@ -173,6 +181,19 @@ async fn serve_watchers(
     let serving = axum::serve(listener, watch_router(app).into_make_service());
     tokio::spawn(serving.with_graceful_shutdown(stopping_signal(stopped)).into_future());
     Ok(())
+}
+
+/// Refuses a part of a server that nobody could meet.
+fn check_role(options: &ServeOptions) -> Result<()> {
+    let reason = match options.role {
+        Role::All => return Ok(()),
+        _ if options.broker.is_none() => "it wants a broker, where it meets the others",
+        _ if matches!(options.database, Database::Embedded) => {
+            "it wants a database that the others share"
+        }
+        _ => return Ok(()),
+    };
+    Err(ServerError::Invalid { what: "the role", reason: reason.to_owned() })
 }
 
 /// Opens all connections to the database, and looks whether it knows of objects in the store.

@@ -7,6 +7,7 @@
 pub mod accounts;
 pub mod authorisation;
 pub mod batch;
+pub mod commits;
 pub mod condemned;
 pub mod events;
 pub mod files;

@@ -1,9 +1,9 @@
 //! `syncline serve`: runs a server until it is told to stop.
 
 use serde_json::json;
-use server::{Broker, Database, ServeOptions, serve};
+use server::{Broker, Database, Role, ServeOptions, serve};
 
-use crate::arguments::{DataArgument, ServeArguments};
+use crate::arguments::{DataArgument, RoleArgument, ServeArguments};
 use crate::context::Context;
 use crate::error::{Code, CommandError, Result};
 use crate::interrupt::Interrupts;
@@ -24,6 +24,11 @@ pub(crate) fn run(context: &Context<'_>, arguments: &ServeArguments) -> Result<u
     options.listen = arguments.listen;
     options.database = database(context, &arguments.data)?;
     options.store.clone_from(&arguments.store);
+    options.role = match arguments.role {
+        RoleArgument::All => Role::All,
+        RoleArgument::Gateway => Role::Gateway,
+        RoleArgument::SyncService => Role::SyncService,
+    };
     options.broker = arguments.broker.as_deref().map(|url| broker(context, url)).transpose()?;
     options.connections_max = arguments.connections;
     options.connections_per_address_max = arguments.connections_per_address;

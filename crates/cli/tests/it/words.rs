@@ -80,6 +80,8 @@ fn usage_errors_end_with_2_and_name_what_is_right() {
             vec!["serve", "--database", "postgres://a:b@localhost/c"],
             "SYNCLINE_DATABASE_PASSWORD_FILE",
         ),
+        (vec!["serve", "--role", "gateway"], "broker"),
+        (vec!["serve", "--role", "manager"], "sync-service"),
         (
             vec!["serve", "--database", "postgres://a@localhost/c", "--broker", "kafka://x"],
             "amqp://",

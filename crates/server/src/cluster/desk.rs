@@ -3,16 +3,15 @@
 //! *Invariant*: nothing here waits while the next bulletin is there: what takes time is noted and done beside.
 
 use std::collections::BTreeSet;
-use std::str::FromStr;
 use std::sync::Arc;
 
-use messaging::{Context, Fault, FaultKind, InstanceId, Name};
+use messaging::{Context, Fault, InstanceId, Name};
 use model::{DeviceId, WorkspaceId};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use super::Standing;
-use super::interface::{Bulletin, Item, Servers};
+use super::interface::{Bulletin, Item, Servers, read};
 use crate::app::App;
 use crate::doors::live;
 use crate::metadata::AccountId;
@@ -108,7 +107,9 @@ impl Desk {
                 tracing::warn!(%device, "two installations use one device; the later one is refused");
                 desk.news.tell(Told::Contested { device, incarnation });
             } else {
-                challenged.into_iter().for_each(|other| other.replace(&desk.presence));
+                for other in challenged {
+                    other.replace(&desk.presence);
+                }
             }
         });
     }
@@ -164,8 +165,4 @@ impl Servers for Seat {
     async fn missed(&self, _topic: &Name) {
         self.desk.is_unsure(self.desk.hub.workspaces());
     }
-}
-
-fn read<T: FromStr<Err: std::fmt::Display>>(text: &str) -> Result<T, Fault> {
-    text.parse().map_err(|error: T::Err| Fault::new(FaultKind::InvalidRequest, error.to_string()))
 }

@@ -1,7 +1,9 @@
 //! What the servers of a cluster say to each other, declared once.
 
 use std::fmt;
+use std::str::FromStr;
 
+use messaging::{Fault, FaultKind};
 use serde::de::{Error, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -114,6 +116,11 @@ impl<'de> Visitor<'de> for BlobVisitor {
         }
         Ok(Blob(bytes))
     }
+}
+
+/// Reads an id.
+pub(super) fn read<T: FromStr<Err: fmt::Display>>(text: &str) -> Result<T, Fault> {
+    text.parse().map_err(|error: T::Err| Fault::new(FaultKind::InvalidRequest, error.to_string()))
 }
 
 #[cfg(test)]

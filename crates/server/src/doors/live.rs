@@ -1,9 +1,9 @@
 //! The live door: commits up, answers and events down, over one WebSocket per device (`docs/design/commit-log.md`).
 //!
-//! *Participants*: a device with a token and an incarnation (see [`presence`](crate::services::presence)); the writer
+//! *Participants*: a device with a token and an incarnation (see [`presence`](crate::services::presence)); the way of commits
 //! and the readers, which do the work; the hub, which brings events. *Goals*: many requests under way at once, small
 //! delay, bounded memory whatever a device does. *Invariants*: every request that can be read gets one answer; commits
-//! of one connection reach the writer in the order in which they came; an event leaves after its entry is durable; a
+//! of one connection for one workspace reach the log in the order in which they came; an event leaves after its entry is durable; a
 //! frame that makes no sense harms nobody but its sender.
 //!
 //! Binary frames only, each one wrapped message ([`commit_log::envelope`]). The header `syncline-incarnation` carries
@@ -75,6 +75,7 @@ async fn open(
     let incarnation = incarnation_of(&headers)?;
     let (outbox, frames) = Outbox::new();
     let (connection, closing) = arrive(&app, caller, incarnation, &outbox).await?;
+    app.news.tell(Told::Arrived { device: caller.device, incarnation });
     let session = Arc::new(Session {
         app,
         caller,
@@ -109,27 +110,22 @@ async fn arrive(
     incarnation: u64,
     outbox: &Outbox,
 ) -> Result<(Connection, watch::Receiver<Option<Closing>>)> {
-    let arrived = Told::Arrived { device: caller.device, incarnation };
+    if app.presence.take_contested(caller.device, incarnation) {
+        return Err(ServerError::DeviceCloned);
+    }
     match app.presence.arrive(caller, incarnation, outbox.clone()) {
         Err(ServerError::DeviceCloned) => {}
-        Err(error) => return Err(error),
-        Ok(registered) => {
-            app.news.tell(arrived);
-            return Ok(registered);
-        }
+        arrived => return arrived,
     }
     let challenged = app.presence.challenge(caller.device, incarnation);
-    // One that is contested elsewhere has nobody here to ask.
-    if challenged.is_empty() || any_lives(&challenged).await {
+    if any_lives(&challenged).await {
         tracing::warn!(device = %caller.device, "two installations use one device; the later one is refused");
         return Err(ServerError::DeviceCloned);
     }
     for other in challenged {
         other.replace(&app.presence);
     }
-    let registered = app.presence.arrive(caller, incarnation, outbox.clone())?;
-    app.news.tell(arrived);
-    Ok(registered)
+    app.presence.arrive(caller, incarnation, outbox.clone())
 }
 
 /// Waits a moment for a sign of life of any connection that was asked for one.
@@ -253,25 +249,14 @@ impl Session {
 
     /// Queues a commit at once, so that commits keep their order, and answers when it is durable.
     async fn commit(self: &Arc<Self>, number: u64, request: CommitRequest, under_way: UnderWay) {
-        let workspace = request.workspace;
         let (session, runtime) = (Arc::clone(self), tokio::runtime::Handle::current());
-        let start = session.app.clock.elapsed();
-        let finish = move |outcome| {
-            let time = session.app.clock.elapsed().saturating_sub(start);
-            session.app.metrics.commit(&outcome, time);
-            let Answer { reply, event } = sync_service::answer_to_commit(workspace, outcome);
-            match (event, &reply) {
-                (Some((workspace, entry)), _) => session.app.hub.publish(workspace, entry),
-                // Whoever appended it may have died before it told anybody.
-                (None, Reply::Committed(_)) => session.app.news.tell(Told::Moved(workspace)),
-                _ => {}
-            }
+        let finish = move |reply| {
             runtime.spawn(async move {
                 session.reply(number, reply).await;
                 drop(under_way);
             });
         };
-        if let Err(error) = self.app.writer.submit_commit(request, finish).await {
+        if let Err(error) = self.app.commits.submit(request, finish).await {
             self.reply(number, Answer::reply(Err(error)).reply).await;
         }
     }

@@ -252,18 +252,11 @@ impl App {
         let Reading { caller, workspace } = reading;
         let stopping = ServerError::Unavailable { reason: "is stopping" };
         let (answer, answered) = oneshot::channel();
-        let hub = self.hub.clone();
         let finish = move |outcome: Result<Committed>| {
-            let head = outcome.map(|Committed { head, appended }| {
-                if let Some(entry) = appended {
-                    hub.publish(workspace, entry);
-                }
-                head
-            });
             // Whoever asked may have gone; the entry stands.
-            let _ = answer.send(head);
+            let _ = answer.send(outcome.map(|committed| committed.head));
         };
-        self.writer.submit_commit(CommitRequest { caller, workspace, commit }, finish).await?;
+        self.committer.commit(CommitRequest { caller, workspace, commit }, finish).await?;
         let head = answered.await.unwrap_or(Err(stopping.clone()))?;
         let (guard, folded) = self.catch_up(caller, workspace, guard, head.seq).await?;
         Ok((guard, folded.ok_or(stopping)?))

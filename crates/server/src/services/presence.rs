@@ -74,9 +74,6 @@ impl Presence {
         incarnation: u64,
         outbox: Outbox,
     ) -> Result<(Connection, watch::Receiver<Option<Closing>>)> {
-        if self.is_contested(caller.device, incarnation) {
-            return Err(ServerError::DeviceCloned);
-        }
         let mut connections = self.connections.lock();
         let of_device = |c: &&Connection| c.caller.device == caller.device;
         if connections.values().filter(of_device).any(|c| c.incarnation != incarnation) {
@@ -121,8 +118,8 @@ impl Presence {
             .collect()
     }
 
-    /// Closes the connections of an incarnation that another server knows an older one of; it is refused once when it
-    /// comes back, and tried anew after that.
+    /// Closes the connections of an incarnation that another server knows an older one of, and remembers it until it
+    /// comes back.
     pub fn contest(&self, device: DeviceId, incarnation: u64) {
         let connections = self.connections.lock();
         let contested = connections
@@ -142,7 +139,8 @@ impl Presence {
         }
     }
 
-    fn is_contested(&self, device: DeviceId, incarnation: u64) -> bool {
+    /// Says, once, whether another server has said that an older incarnation lives.
+    pub fn take_contested(&self, device: DeviceId, incarnation: u64) -> bool {
         let mut contested = self.contested.lock();
         let is_contested = contested.get(&device) == Some(&incarnation);
         if is_contested {
@@ -262,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn incarnation_that_is_contested_elsewhere_is_closed_and_refused_once() {
+    fn incarnation_that_is_contested_elsewhere_is_closed_and_remembered_once() {
         let presence = Presence::default();
         let (later, closed) = presence.arrive(caller(1), 7, Outbox::new().0).unwrap();
         presence.contest(caller(1).device, 8);
@@ -270,9 +268,9 @@ mod tests {
         presence.contest(caller(1).device, 7);
         assert_eq!(*closed.borrow(), Some(Closing::Cloned));
         presence.leave(later.number);
-        let refused = presence.arrive(caller(1), 7, Outbox::new().0);
-        assert!(matches!(refused, Err(ServerError::DeviceCloned)));
-        presence.arrive(caller(1), 7, Outbox::new().0).expect("it is tried anew");
+        assert!(!presence.take_contested(caller(1).device, 8));
+        assert!(presence.take_contested(caller(1).device, 7));
+        assert!(!presence.take_contested(caller(1).device, 7), "it is tried anew");
     }
 
     #[test]

@@ -11,6 +11,7 @@ use model::{Clock, Genesis, Mode, PackId, Random, Timestamp};
 use reqwest::{Client, StatusCode};
 use server::app::{App, router};
 use server::auth::Token;
+use server::cluster::Role;
 use server::files::Files;
 use server::listener::PeerAddress;
 use server::metadata::Metadata;
@@ -132,7 +133,8 @@ pub(crate) async fn start(open: &Open, store: Arc<dyn ObjectStore>) -> SocketAdd
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let listener = server::listener::GuardedListener::new(listener, 100, 100);
-    let service = router(Arc::new(app)).into_make_service_with_connect_info::<PeerAddress>();
+    let service =
+        router(Arc::new(app), Role::All).into_make_service_with_connect_info::<PeerAddress>();
     tokio::spawn(axum::serve(listener, service).into_future());
     address
 }

@@ -219,7 +219,6 @@ fn a_device_that_is_connected_twice_is_found_out_across_servers() {
 }
 
 #[test]
-#[expect(clippy::disallowed_methods, reason = "the servers are real, and so is the time")]
 fn a_broker_that_dies_delays_no_commit_and_is_taken_up_again() {
     let mut place = Place::take();
     for (name, broker) in place.brokers() {

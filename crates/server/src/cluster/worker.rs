@@ -1,0 +1,117 @@
+//! A sync service: takes commits from the queue, and answers their gateways when they are durable.
+//!
+//! *Invariant*: a group is settled after its commits are durable and its answer was sent, so one whose worker dies comes
+//! to another, which finds what was done by its operations.
+
+use std::sync::Arc;
+
+use commit_log::envelope;
+use messaging::{Calls, Context, Fault, FaultKind, Messenger, Name};
+use model::wire::{Reply, ServerFrame};
+use tokio::sync::oneshot;
+
+use super::interface::{Blob, read};
+use super::work::{
+    Asker, CommitGroup, GatewayProxy, GroupAnswer, SyncServiceCalls, WorkspaceLine, code,
+};
+use crate::auth::Caller;
+use crate::error::ServerError;
+use crate::services::commits::Committer;
+use crate::services::readers::Readers;
+use crate::services::{sync_service, workspaces};
+
+/// How many bytes of entries one answer carries at most; the last entry may go beyond.
+const ENTRIES_LENGTH_MAX: u64 = 256 * 1024;
+
+/// What does the work.
+#[derive(Debug, Clone)]
+pub(super) struct Worker {
+    pub(super) committer: Committer,
+    pub(super) readers: Readers,
+}
+
+impl Worker {
+    /// Returns the worker of an instance.
+    pub(super) fn of(&self, messenger: &Messenger) -> Bench {
+        Bench { worker: self.clone(), calls: Arc::new(messenger.clone()) }
+    }
+}
+
+/// The worker of one instance.
+pub(super) struct Bench {
+    worker: Worker,
+    calls: Arc<dyn Calls>,
+}
+
+impl SyncServiceCalls for Bench {
+    async fn get_workspaces(
+        &self,
+        _context: &Context,
+        asker: Asker,
+    ) -> Result<Vec<WorkspaceLine>, Fault> {
+        let caller = asker.open()?;
+        let read = self.worker.readers.read(move |metadata| workspaces::list(metadata, &caller));
+        let found = read.await.map_err(|error| fault(&error))?;
+        Ok(found.into_iter().map(WorkspaceLine::from).collect())
+    }
+
+    async fn get_changes(
+        &self,
+        _context: &Context,
+        asker: Asker,
+        workspace: String,
+        since: u64,
+    ) -> Result<Blob, Fault> {
+        let caller: Caller = asker.open()?;
+        let workspace = read(&workspace)?;
+        let read = self.worker.readers.read(move |metadata| {
+            sync_service::entries(metadata, &caller, workspace, since, ENTRIES_LENGTH_MAX)
+        });
+        let entries = read.await.map_err(|error| fault(&error))?;
+        let frame = ServerFrame::Reply { number: since, reply: Reply::Entries(entries) };
+        Ok(Blob(envelope::wrap(&frame)))
+    }
+
+    async fn commit(&self, _context: &Context, group: CommitGroup) -> Result<(), Fault> {
+        let gateway = Name::new(&group.gateway)
+            .map_err(|error| Fault::new(FaultKind::InvalidRequest, error.to_string()))?;
+        let mut answers = Vec::with_capacity(group.commits.len());
+        for proposed in group.commits {
+            let (answer, answered) = oneshot::channel();
+            let finish = move |reply| drop(answer.send(reply));
+            match proposed.open() {
+                Ok(request) => {
+                    let submitted = self.worker.committer.submit(request, finish).await;
+                    submitted.map_err(|error| fault(&error))?;
+                }
+                Err(error) => finish(Reply::Refused(error.refusal())),
+            }
+            answers.push(answered);
+        }
+        let mut replies = Vec::with_capacity(answers.len());
+        for answered in answers {
+            let stopping = |_| Fault::unavailable("the sync service stops");
+            let (number, reply) = (replies.len() as u64, answered.await.map_err(stopping)?);
+            replies.push(Blob(envelope::wrap(&ServerFrame::Reply { number, reply })));
+        }
+        let answer = GroupAnswer { number: group.number, replies };
+        let proxy = GatewayProxy::at(Arc::clone(&self.calls), gateway);
+        if let Err(error) = proxy.answered(answer).await {
+            // The gateway sends the group again, and then it is found done.
+            tracing::debug!(%error, "a gateway was not answered");
+        }
+        Ok(())
+    }
+}
+
+/// Returns the fault of an error, its kind being the code.
+fn fault(error: &ServerError) -> Fault {
+    if error.is_internal() {
+        tracing::error!(%error, "a request failed");
+    }
+    let text = error.public_text();
+    match error.is_retryable() {
+        true => Fault::unavailable(text),
+        false => Fault::service(code(error.kind()), text),
+    }
+}

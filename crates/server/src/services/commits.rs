@@ -1,0 +1,82 @@
+//! A commit on its way through this server's own writer, and who is told when it stands in the log.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use model::wire::Reply;
+use model::{Clock, WorkspaceId};
+
+use crate::error::Result;
+use crate::metrics::Metrics;
+use crate::services::events::Hub;
+use crate::services::news::{News, Told};
+use crate::services::sync_service::{self, CommitRequest, Committed};
+use crate::services::writer::Writer;
+
+/// Commits by this server's own writer; cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Committer {
+    writer: Writer,
+    hub: Hub,
+    news: News,
+    clock: Arc<dyn Clock>,
+    metrics: Arc<Metrics>,
+}
+
+impl Committer {
+    /// Makes a committer.
+    pub fn new(
+        writer: Writer,
+        hub: Hub,
+        news: News,
+        (clock, metrics): (Arc<dyn Clock>, Arc<Metrics>),
+    ) -> Self {
+        Self { writer, hub, news, clock, metrics }
+    }
+
+    /// Puts a commit into the queue of the writer, waiting only while that is full. `finish` hears the reply when it is
+    /// durable, on the writing thread, so it must be quick; everybody else is told then.
+    ///
+    /// # Errors
+    /// [`crate::ServerError::Unavailable`] where the writer has ended.
+    pub async fn submit(
+        &self,
+        request: CommitRequest,
+        finish: impl FnOnce(Reply) + Send + 'static,
+    ) -> Result<()> {
+        let workspace = request.workspace;
+        let answer = move |outcome| sync_service::answer_to_commit(workspace, outcome).reply;
+        self.commit(request, move |outcome| finish(answer(outcome))).await
+    }
+
+    /// Does the same; `finish` hears what became of it.
+    ///
+    /// # Errors
+    /// As [`Self::submit`].
+    pub async fn commit(
+        &self,
+        request: CommitRequest,
+        finish: impl FnOnce(Result<Committed>) + Send + 'static,
+    ) -> Result<()> {
+        let (committer, workspace) = (self.clone(), request.workspace);
+        let start = self.clock.elapsed();
+        let told = move |outcome| {
+            committer.tell(workspace, &outcome, start);
+            finish(outcome);
+        };
+        self.writer.submit_commit(request, told).await
+    }
+
+    /// Tells everybody what became of a commit, and counts it.
+    fn tell(&self, workspace: WorkspaceId, outcome: &Result<Committed>, start: Duration) {
+        self.metrics.commit(outcome, self.clock.elapsed().saturating_sub(start));
+        match outcome {
+            Ok(Committed { appended: Some(entry), .. }) => {
+                self.hub.publish(workspace, Arc::clone(entry));
+            }
+            // Whoever appended it may have died before anybody was told.
+            Ok(_) => self.news.tell(Told::Moved(workspace)),
+            Err(_) => {}
+        }
+    }
+}
