@@ -48,6 +48,7 @@ pub(super) fn start(place: &Place) -> Result<Service> {
             ("user".to_owned(), "guest".to_owned()),
             ("password".to_owned(), "guest".to_owned()),
         ],
-        processes: vec![process, names_process],
+        // In the order in which they start again: a node without a registry would start one that outlives everything.
+        processes: vec![names_process, process],
     })
 }
