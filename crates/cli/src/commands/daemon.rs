@@ -176,6 +176,13 @@ fn status(context: &Context<'_>, folder: &Folder) -> Result<u8> {
             state.problems
         ));
     }
+    if state.kept_back > 0 {
+        context.ui.answer(format!(
+            "  {} kept back: {}, because this account may only read the workspace",
+            context.ui.symbol(Symbol::Attention),
+            state.kept_back
+        ));
+    }
     context.ui.answer(format!("  log            {}", log.display()));
     Ok(0)
 }

@@ -164,7 +164,9 @@ impl Engine {
             self.push().await?;
             self.learn_own_packs()?;
         }
-        sent.into_iter().for_each(|path| (self.observer)(Event::Sent(path)));
+        for path in sent {
+            (self.observer)(Event::Sent(path));
+        }
         Ok(true)
     }
 
