@@ -1,5 +1,5 @@
 //! The program over stores on several real servers at once, which are killed, stopped, emptied, filled and set back under
-//! its hands.
+//! its hands, and its servers over a real database and real brokers.
 //!
 //! `cargo xtask services test` starts the servers and runs this; the variable `SYNCLINE_SERVICES` names the file with their
 //! addresses. Nothing is skipped: without the variable, or without one of the servers, these tests fail.
@@ -18,5 +18,7 @@ mod stage;
 mod damaged;
 #[path = "services/gone.rs"]
 mod gone;
+#[path = "services/scaled.rs"]
+mod scaled;
 #[path = "services/served.rs"]
 mod served;

@@ -1,0 +1,79 @@
+//! Two gateways and two sync services on a real PostgreSQL and a real broker, on bad days.
+
+use std::time::Duration;
+
+use rustix::process::Signal;
+
+use crowd::Crowd;
+use machines::{Machine, Machines};
+
+#[path = "scaled/crowd.rs"]
+mod crowd;
+#[path = "scaled/machines.rs"]
+mod machines;
+
+/// How many commits must be answered after each accident.
+const PROGRESS: usize = 100;
+
+/// A sync service has at most eight groups in its hands, and a gateway asks another after a second; for a busy machine as much again.
+const DISTURBANCE_MAX: Duration = Duration::from_secs(20);
+
+fn nothing_is_lost_or_doubled_on_bad_days(broker: &'static str) {
+    let mut machines = Machines::set(broker);
+    let mut gateways = ["gateway-1", "gateway-2"].map(|name| machines.start("gateway", name));
+    let mut workers = ["worker-1", "worker-2"].map(|name| machines.start("sync-service", name));
+    let crowd = Crowd::gather(&gateways.each_ref().map(Machine::url), 6);
+    crowd.progress(PROGRESS);
+
+    // A sync service dies; the other takes what it had.
+    workers[0].kill();
+    let disturbed = crowd.progress(PROGRESS);
+    assert!(disturbed < DISTURBANCE_MAX, "{disturbed:?}");
+    workers[0].run(&machines);
+    crowd.progress(PROGRESS);
+
+    // One stands still with commits in its hands, and goes on when others have done them.
+    workers[1].signal(Signal::STOP);
+    let disturbed = crowd.progress(PROGRESS);
+    assert!(disturbed < DISTURBANCE_MAX, "{disturbed:?}");
+    workers[1].signal(Signal::CONT);
+    crowd.progress(PROGRESS);
+
+    // One is taken away and another is added, as an operator does.
+    workers[0].stop();
+    let disturbed = crowd.progress(PROGRESS);
+    assert!(disturbed < DISTURBANCE_MAX, "{disturbed:?}");
+    workers[0].run(&machines);
+
+    // The broker dies and comes back, with its data and without them.
+    for is_wiped in [false, true] {
+        machines.kill_broker();
+        let before = crowd.count();
+        std::thread::sleep(Duration::from_secs(1));
+        // At most what was under way.
+        assert!(crowd.count() <= before + 12, "somebody commits without a queue");
+        if is_wiped {
+            machines.wipe_broker();
+        }
+        machines.revive_broker();
+        crowd.progress(PROGRESS);
+    }
+
+    // A gateway dies, and its devices come back.
+    gateways[0].kill();
+    crowd.progress(PROGRESS);
+    gateways[0].run(&machines);
+    crowd.progress(PROGRESS);
+    let count = crowd.judge();
+    assert!(count >= 10 * PROGRESS, "{count}");
+}
+
+#[test]
+fn nothing_is_lost_or_doubled_on_bad_days_of_rabbitmq() {
+    nothing_is_lost_or_doubled_on_bad_days("rabbitmq");
+}
+
+#[test]
+fn nothing_is_lost_or_doubled_on_bad_days_of_nats() {
+    nothing_is_lost_or_doubled_on_bad_days("nats");
+}
