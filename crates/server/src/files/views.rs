@@ -186,6 +186,8 @@ impl App {
             Ok((new()?, new()?, checkpoint))
         };
         let (empty, mut view, checkpoint) = self.readers.read(begin).await?;
+        // One of nothing has nothing to tell.
+        let checkpoint = checkpoint.filter(|checkpoint| checkpoint.head.seq > 0);
         let Some(checkpoint) = checkpoint else { return Ok(empty) };
         match self.take_checkpoint(workspace, &checkpoint, &mut view).await {
             Ok(()) => Ok(view),
@@ -213,7 +215,7 @@ impl App {
         while let Some(page) = nodes.wanted() {
             for (key, value) in nodes.take(&store.read_page(page).await?).map_err(damaged)? {
                 let (id, node) = decode_entry::<NodeId, TreeNode>(&key, &value).map_err(damaged)?;
-                view.take_node(id, node);
+                view.take_node(id, node)?;
             }
         }
         let mut packs = PageWalk::new(checkpoint.packs);
@@ -222,7 +224,6 @@ impl App {
                 view.take_pack(&key, &value).map_err(damaged)?;
             }
         }
-        view.begin_at(checkpoint.head);
-        Ok(())
+        view.begin_at(checkpoint.head)
     }
 }

@@ -1,10 +1,15 @@
 //! The door of files.
 
+use std::convert::Infallible;
+
+use commit_log::CommitLog;
 use futures_util::future::join_all;
-use model::Genesis;
+use model::checkpoint::{Checkpoint, build_pages, node_entry};
+use model::{Genesis, Name, NodeId, NodeKind, NodeRecord, NodeState, Timestamp, TreeNode};
 use reqwest::{Method, Response, StatusCode};
 use serde_json::{Value, json};
 use server::Admin;
+use storage::ObjectKey;
 
 use crate::support::{Device, TestServer, noise, read_json};
 
@@ -309,4 +314,60 @@ async fn bad_paths_bodies_and_times_are_refused_and_change_nothing() {
         device.status(Method::DELETE, &at(&genesis, "files/"), vec![]).await,
         StatusCode::NOT_FOUND
     );
+}
+
+/// Publishes a checkpoint that says that there is a folder, and nothing else.
+async fn publish(device: &Device, genesis: &Genesis, name: &str) -> Vec<String> {
+    let log = device.log(genesis).await;
+    let record = NodeRecord {
+        parent: NodeId::ROOT,
+        name: Name::new(name).unwrap(),
+        mode: 0o755,
+        modified: Timestamp::default(),
+        kind: NodeKind::Directory,
+        conflict: None,
+    };
+    let (id, state) = (NodeId::from_bytes([9; 16]), NodeState::Alive);
+    let nodes = vec![node_entry(&id, &TreeNode { version: 1, state, record })];
+    let mut pages = Vec::new();
+    let mut build = |entries| {
+        build_pages(entries, Ok::<_, Infallible>, |id, bytes| {
+            pages.push((ObjectKey::page(id).to_string(), bytes));
+            Ok(())
+        })
+    };
+    let (Ok(nodes), Ok(packs)) = (build(nodes), build(Vec::new()));
+    let mut keys = Vec::new();
+    for (key, bytes) in pages {
+        let path = at(genesis, &format!("objects/{key}"));
+        assert!(device.status(Method::PUT, &path, bytes).await.is_success());
+        keys.push(key);
+    }
+    let head = log.head().await.unwrap();
+    let checkpoint = Checkpoint { head, nodes, node_count: 1, packs, fence: 0, seal: None };
+    log.publish_checkpoint(&checkpoint).await.unwrap();
+    keys
+}
+
+#[tokio::test]
+async fn view_begins_at_the_checkpoint_or_at_the_log_where_that_cannot_be_read() {
+    let (server, device, genesis) = place().await;
+    put(&device, &genesis, "a", b"x", &[]).await;
+    // What it says is not what the log says, so that it can be told which of both was read.
+    let pages = publish(&device, &genesis, "from the checkpoint").await;
+    let names = async |device: &Device| {
+        let (_, page) = device.get(&at(&genesis, "folders")).await;
+        let nodes = page["nodes"].as_array().unwrap().clone();
+        nodes.iter().map(|node| node["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let server = server.stop().await.start().await;
+    assert_eq!(names(&device).await, ["from the checkpoint"]);
+    put(&device, &genesis, "b", b"x", &[]).await;
+    assert_eq!(names(&device).await, ["b", "from the checkpoint"]);
+    for page in pages {
+        let path = at(&genesis, &format!("objects/{page}"));
+        assert_eq!(device.status(Method::DELETE, &path, vec![]).await, StatusCode::NO_CONTENT);
+    }
+    let _server = server.stop().await.start().await;
+    assert_eq!(names(&device).await, ["a", "b"]);
 }

@@ -1,5 +1,6 @@
 //! The folded tree of a plain workspace, and where its chunks rest.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use content::{PackGuard, WorkspaceContentKeys, WorkspaceKeys, verify_whole};
@@ -7,8 +8,8 @@ use model::checkpoint::decode_pack_entry;
 use model::codec::DecodeError;
 use model::fold::{Folded, fold};
 use model::{
-    Content, Entry, Genesis, Head, Mode, Name, NodeId, NodeKind, NodeRecord, PackId, PackRef,
-    PlainOpener, Random, RelativePath, Tree, TreeNode, TreeStore, Versions,
+    Content, Entry, Genesis, Head, Mode, Name, NodeId, NodeKind, NodeRecord, NodeState, PackId,
+    PackRef, PlainOpener, Random, RelativePath, Tree, TreeNode, TreeStore, Versions,
 };
 
 use super::ChunkPlaces;
@@ -59,6 +60,11 @@ impl FileNode {
     pub fn etag(&self) -> String {
         format!("\"{}.{}\"", self.id, self.version)
     }
+}
+
+fn forged(what: &str) -> ServerError {
+    let text = format!("a checkpoint has {what}");
+    ServerError::Storage { text, is_full: false, is_damage: true }
 }
 
 impl View {
@@ -112,9 +118,17 @@ impl View {
         self.tree.node_count() * NODE_WEIGHT + self.places.weight()
     }
 
-    /// Takes over a node of a checkpoint.
-    pub fn take_node(&mut self, id: NodeId, node: TreeNode) {
+    /// Takes over a node of a checkpoint, which somebody may have forged.
+    ///
+    /// # Errors
+    /// [`ServerError::Storage`] for a name that another node has.
+    pub fn take_node(&mut self, id: NodeId, node: TreeNode) -> Result<()> {
+        let Ok(holder) = self.tree.child(&node.record.parent, &node.record.name);
+        if node.is_alive() && holder.is_some_and(|holder| holder != id) {
+            return Err(forged("two nodes of one name"));
+        }
         let Ok(()) = self.tree.set(id, node);
+        Ok(())
     }
 
     /// Takes over a pack of a checkpoint.
@@ -128,8 +142,27 @@ impl View {
     }
 
     /// Ends taking over a checkpoint.
-    pub fn begin_at(&mut self, head: Head) {
+    ///
+    /// # Errors
+    /// [`ServerError::Storage`] where a node lies in itself: a fold would never find the root.
+    pub fn begin_at(&mut self, head: Head) -> Result<()> {
+        let mut good = HashSet::from([NodeId::ROOT]);
+        for (id, _) in self.tree.nodes() {
+            let (mut way, mut current) = (HashSet::new(), *id);
+            while !good.contains(&current) {
+                if !way.insert(current) {
+                    return Err(forged("a node that lies in itself"));
+                }
+                current = match self.tree.get(&current) {
+                    Some(TreeNode { state: NodeState::MergedInto(holder), .. }) => *holder,
+                    Some(node) => node.record.parent,
+                    None => break,
+                };
+            }
+            good.extend(way);
+        }
         self.head = head;
+        Ok(())
     }
 
     /// Folds the next entry.
@@ -234,6 +267,34 @@ mod tests {
         let sealed = SealedGenesis { account: [1; 32], salt: [2; 32], header: vec![3] };
         let view = View::new(&genesis(Mode::Sealed(sealed)), Arc::new(Counter::default()));
         assert!(matches!(view, Err(ServerError::Sealed { .. })));
+    }
+
+    #[test]
+    fn forged_checkpoint_is_not_taken_over() {
+        let view = || View::new(&genesis(Mode::Plain), Arc::new(Counter::default())).unwrap();
+        let folder = |parent: u8, name: &str| {
+            let (name, modified) = (Name::new(name).unwrap(), model::Timestamp::default());
+            let (parent, kind) = (model::testing::node(parent), NodeKind::Directory);
+            let record = NodeRecord { parent, name, mode: 0o755, modified, kind, conflict: None };
+            TreeNode { version: 1, state: NodeState::Alive, record }
+        };
+        let node = model::testing::node;
+        let head = Head { seq: 1, hash: model::EntryHash::NONE };
+        let mut twice = view();
+        twice.take_node(node(1), folder(0, "a")).unwrap();
+        assert!(twice.take_node(node(2), folder(0, "a")).is_err());
+        let mut circle = view();
+        circle.take_node(node(1), folder(2, "a")).unwrap();
+        circle.take_node(node(2), folder(1, "b")).unwrap();
+        assert!(circle.begin_at(head).is_err());
+        let mut merged = view();
+        let state = NodeState::MergedInto(node(3));
+        merged.take_node(node(3), TreeNode { state, ..folder(0, "c") }).unwrap();
+        assert!(merged.begin_at(head).is_err());
+        let mut sound = view();
+        sound.take_node(node(1), folder(0, "a")).unwrap();
+        sound.take_node(node(2), folder(1, "a")).unwrap();
+        assert!(sound.begin_at(head).is_ok());
     }
 
     #[test]
