@@ -258,7 +258,7 @@ async fn relocate(dav: &Dav, is_move: bool, headers: &HeaderMap) -> Result<Respo
         what: "Destination",
         reason: "an address is expected".to_owned(),
     })?;
-    let overwrite = !headers.get("overwrite").is_some_and(|value| value.as_bytes() == b"F");
+    let overwrite = headers.get("overwrite").is_none_or(|value| value.as_bytes() != b"F");
     let to = Destination { path: path_in(&dav.root, destination)?, overwrite };
     if *from == to.path {
         return Err(ServerError::Forbidden {

@@ -30,10 +30,13 @@ const INDEXES_AT_ONCE: usize = 16;
 
 /// The indexes that were used last, at the end.
 #[derive(Debug, Default)]
-pub(super) struct Indexes(Mutex<VecDeque<((WorkspaceId, PackId), Arc<PackIndex>)>>);
+pub(super) struct Indexes(Mutex<VecDeque<(PackName, Arc<PackIndex>)>>);
+
+/// A pack of a workspace.
+type PackName = (WorkspaceId, PackId);
 
 impl Indexes {
-    fn get(&self, key: (WorkspaceId, PackId)) -> Option<Arc<PackIndex>> {
+    fn get(&self, key: PackName) -> Option<Arc<PackIndex>> {
         let mut kept = self.0.lock();
         let position = kept.iter().position(|(other, _)| *other == key)?;
         let used = kept.remove(position)?;
@@ -42,7 +45,7 @@ impl Indexes {
         Some(index)
     }
 
-    fn keep(&self, key: (WorkspaceId, PackId), index: Arc<PackIndex>) {
+    fn keep(&self, key: PackName, index: Arc<PackIndex>) {
         let mut kept = self.0.lock();
         kept.push_back((key, index));
         if kept.len() > INDEXES_MAX {

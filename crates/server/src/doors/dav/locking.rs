@@ -112,16 +112,7 @@ pub(super) async fn lock(
             if found.is_none() { &[(path, false, true)] } else { &[] };
         check(dav, &conditions, changes).await?;
     }
-    let owner = body.child("owner").map(|owner| {
-        let children: String = owner.children.iter().map(write).collect();
-        format!("{}{children}", escape(owner.text.trim()))
-    });
-    let owner = owner.unwrap_or_default();
-    if owner.len() > OWNER_LENGTH_MAX {
-        return Err(
-            ServerError::TooLarge { what: "owner", length_max: OWNER_LENGTH_MAX as u64 }.into()
-        );
-    }
+    let owner = owner_of(&body)?;
     let now = app.clock.elapsed();
     let lock = Lock {
         token: new_token(&*app.random),
@@ -151,6 +142,19 @@ pub(super) async fn lock(
         },
     };
     Ok(describe(&dav.root, status, &lock))
+}
+
+/// Returns what a client says of the owner of a lock, written anew.
+fn owner_of(body: &Element) -> Result<String> {
+    let write_owner = |owner: &Element| {
+        let children: String = owner.children.iter().map(write).collect();
+        format!("{}{children}", escape(owner.text.trim()))
+    };
+    let owner = body.child("owner").map(write_owner).unwrap_or_default();
+    match owner.len() > OWNER_LENGTH_MAX {
+        true => Err(ServerError::TooLarge { what: "owner", length_max: OWNER_LENGTH_MAX as u64 }),
+        false => Ok(owner),
+    }
 }
 
 /// Makes the empty file that a lock on nothing makes.

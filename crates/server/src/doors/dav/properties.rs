@@ -125,6 +125,10 @@ pub(super) async fn find(dav: Dav, headers: &HeaderMap, body: Option<Element>) -
         for node in &nodes {
             let Some(record) = &node.record else { continue };
             last = Some(record.name.clone());
+            // WebDAV knows no links, and programs would try to read them.
+            if matches!(record.kind, NodeKind::Symlink(_)) {
+                continue;
+            }
             if let Ok(path) = path.join(&record.name) {
                 answers.push(&mut text, node, &path);
             }
@@ -221,10 +225,7 @@ impl Answers<'_> {
                 Some((_, name)) => escape(&String::from_utf8_lossy(name.as_bytes())),
                 None => escape(self.dav.root.trim_start_matches("/dav/")),
             },
-            (DAV, "getcontentlength") => match &file?.kind {
-                NodeKind::Symlink(target) => target.len().to_string(),
-                _ => content?.size.to_string(),
-            },
+            (DAV, "getcontentlength") => content?.size.to_string(),
             (DAV, "getcontenttype") => {
                 file?;
                 "application/octet-stream".to_owned()
