@@ -12,33 +12,35 @@ mod history;
 mod packs;
 mod reading;
 mod spool;
+mod uploads;
 mod views;
 mod writing;
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use model::Content;
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
 pub use checksums::{Algorithm, Checksum, Checksums};
 pub use history::VersionPage;
 pub use reading::FileReader;
 pub use spool::{Spool, Spooled};
+pub use uploads::{UPLOAD_LIFE, UploadState};
 pub use views::ViewGuard;
 pub use writing::{Applied, Put};
 
 use crate::services::locks::Locks;
 
-impl Files {
-    /// Returns the checksums of a content that came in lately.
-    pub fn checksums(&self, content: &Content) -> Option<Checksums> {
-        self.checksums.get(content)
-    }
-}
-
 /// How many bodies are kept aside at once at most.
 const SPOOLS_MAX: usize = 64;
+
+/// How many clients listen to events without a live connection at most.
+const LISTENERS_MAX: usize = 1000;
+
+/// Live connections count from 1, listeners from here.
+const FIRST_LISTENER: u64 = 1 << 63;
 
 /// What all requests for files share.
 #[derive(Debug)]
@@ -49,8 +51,12 @@ pub struct Files {
     /// Where long bodies are kept until they are whole.
     aside: PathBuf,
     spools: Arc<Semaphore>,
+    uploads: uploads::Uploads,
     /// Who has locked what.
     pub locks: Locks,
+    listeners: Arc<Semaphore>,
+    next_listener: AtomicU64,
+    stopping: watch::Sender<bool>,
 }
 
 impl Files {
@@ -62,7 +68,36 @@ impl Files {
             checksums: checksums::KnownChecksums::default(),
             aside,
             spools: Arc::new(Semaphore::new(SPOOLS_MAX)),
+            uploads: uploads::Uploads::default(),
             locks: Locks::default(),
+            listeners: Arc::new(Semaphore::new(LISTENERS_MAX)),
+            next_listener: AtomicU64::new(FIRST_LISTENER),
+            stopping: watch::Sender::new(false),
         }
+    }
+
+    /// Returns a permit to listen to events, if there are not too many listeners.
+    pub fn try_listen(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.listeners).try_acquire_owned().ok()
+    }
+
+    /// Returns the number of a new listener.
+    pub fn new_listener(&self) -> u64 {
+        self.next_listener.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Tells all listeners that the server stops.
+    pub fn stop(&self) {
+        self.stopping.send_replace(true);
+    }
+
+    /// Returns what tells that the server stops.
+    pub fn stopped(&self) -> watch::Receiver<bool> {
+        self.stopping.subscribe()
+    }
+
+    /// Returns the checksums of a content that came in lately.
+    pub fn checksums(&self, content: &Content) -> Option<Checksums> {
+        self.checksums.get(content)
     }
 }

@@ -147,6 +147,7 @@ pub async fn serve(
         cluster.retire();
     }
     app.presence.close_all(Closing::GoingAway);
+    app.files.stop();
     drop(app);
     let finished = async {
         let _ = serving.await;

@@ -36,3 +36,5 @@ mod restart;
 mod shared;
 #[path = "it/watched.rs"]
 mod watched;
+#[path = "it/uploads.rs"]
+mod uploads;

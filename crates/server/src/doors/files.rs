@@ -25,8 +25,10 @@ use crate::services::files::{Condition, FileNode};
 pub(crate) mod conditions;
 pub(crate) mod content;
 pub(crate) mod date;
+mod events;
 mod json;
 pub(crate) mod path;
+mod uploads;
 
 pub(crate) use conditions::condition_of;
 use json::{FolderPage, NodeLine, VersionLine, VersionsAnswer};
@@ -46,6 +48,8 @@ pub fn routes() -> Router<Arc<App>> {
         .route("/workspaces/{workspace}/move", post(move_node))
         .route("/workspaces/{workspace}/copy", post(copy_node))
         .route("/workspaces/{workspace}/restore", post(restore))
+        .route("/workspaces/{workspace}/events", get(events::listen))
+        .merge(uploads::routes())
         .layer(DefaultBodyLimit::max(SMALL_BODY_LENGTH_MAX))
 }
 
@@ -206,9 +210,8 @@ async fn restore(
     let applied =
         app.apply(caller, workspace, |view| changes::restore(view, node, &record)).await?;
     let view = app.view(caller, workspace).await?;
-    let path = match model::tree::path_of(view.tree(), &node) {
-        Ok(Some(path)) => path,
-        _ => return Err(unknown()),
+    let Ok(Some(path)) = model::tree::path_of(view.tree(), &node) else {
+        return Err(unknown());
     };
     let mut response = answer(&applied, &path)?;
     if let Ok(location) = path::address(workspace, &path).parse() {

@@ -1,0 +1,206 @@
+//! Files that come in pieces, so that whoever is cut off goes on where that was.
+//!
+//! *Invariants*: a piece is taken in order and whole, or as far as it came; nothing of an upload is visible before it is
+//! committed; how many there are is bounded, and one that nobody goes on with ends. They end with the server.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::BodyDataStream;
+use model::environment::random_bytes;
+use model::{OpId, RelativePath, WorkspaceId};
+use parking_lot::Mutex;
+
+use super::{Applied, Put, Spool, Spooled};
+use crate::app::App;
+use crate::auth::Caller;
+use crate::error::{Result, ServerError};
+use crate::metadata::AccountId;
+
+/// How many uploads there are at most, less than bodies may be kept aside, and how many of one account.
+const UPLOADS_MAX: usize = 48;
+const UPLOADS_OF_ACCOUNT_MAX: usize = 16;
+
+/// How long nobody need go on with an upload.
+pub const UPLOAD_LIFE: Duration = Duration::from_secs(3600);
+
+/// An upload.
+#[derive(Debug)]
+struct Upload {
+    account: AccountId,
+    workspace: WorkspaceId,
+    path: RelativePath,
+    /// Nothing once it was committed, or where a piece was lost on a full disk.
+    spool: tokio::sync::Mutex<Option<Spool>>,
+    ends: Mutex<Duration>,
+}
+
+/// All uploads.
+#[derive(Debug, Default)]
+pub(super) struct Uploads(Mutex<HashMap<OpId, Arc<Upload>>>);
+
+/// How far an upload is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UploadState {
+    /// Its id.
+    pub id: OpId,
+    /// Where the file is to go.
+    pub path: RelativePath,
+    /// How many bytes have come.
+    pub offset: u64,
+}
+
+fn unknown(id: &OpId) -> ServerError {
+    ServerError::NotFound { what: format!("upload '{id}'") }
+}
+
+impl App {
+    /// Begins an upload.
+    ///
+    /// # Errors
+    /// Those of [`App::view`]; [`ServerError::Unavailable`] where there are too many.
+    pub async fn begin_upload(
+        self: &Arc<Self>,
+        caller: Caller,
+        workspace: WorkspaceId,
+        path: RelativePath,
+    ) -> Result<UploadState> {
+        drop(self.view(caller, workspace).await?);
+        let now = self.clock.elapsed();
+        let full = |uploads: &HashMap<OpId, Arc<Upload>>| {
+            let of_account = |upload: &&Arc<Upload>| upload.account == caller.account;
+            uploads.len() >= UPLOADS_MAX
+                || uploads.values().filter(of_account).count() >= UPLOADS_OF_ACCOUNT_MAX
+        };
+        let busy = ServerError::Unavailable { reason: "has too many uploads under way" };
+        {
+            let mut uploads = self.files.uploads.0.lock();
+            uploads.retain(|_, upload| *upload.ends.lock() > now);
+            if full(&uploads) {
+                return Err(busy);
+            }
+        }
+        let upload = Arc::new(Upload {
+            account: caller.account,
+            workspace,
+            path: path.clone(),
+            spool: tokio::sync::Mutex::new(Some(Spool::begin(self).await?)),
+            ends: Mutex::new(now + UPLOAD_LIFE),
+        });
+        let id = OpId::from_bytes(random_bytes(&*self.random));
+        let mut uploads = self.files.uploads.0.lock();
+        if full(&uploads) {
+            return Err(busy);
+        }
+        uploads.insert(id, upload);
+        Ok(UploadState { id, path, offset: 0 })
+    }
+
+    /// Returns an upload of the caller that has not ended, and lets it live on.
+    fn upload(&self, caller: Caller, workspace: WorkspaceId, id: &OpId) -> Result<Arc<Upload>> {
+        let now = self.clock.elapsed();
+        let uploads = self.files.uploads.0.lock();
+        let found = uploads.get(id).filter(|upload| {
+            upload.account == caller.account
+                && upload.workspace == workspace
+                && *upload.ends.lock() > now
+        });
+        let found = Arc::clone(found.ok_or_else(|| unknown(id))?);
+        *found.ends.lock() = now + UPLOAD_LIFE;
+        Ok(found)
+    }
+
+    /// Returns how far an upload is.
+    ///
+    /// # Errors
+    /// [`ServerError::NotFound`]; [`ServerError::Conflict`] while a piece of it is coming.
+    pub fn upload_state(
+        &self,
+        caller: Caller,
+        workspace: WorkspaceId,
+        id: OpId,
+    ) -> Result<UploadState> {
+        let upload = self.upload(caller, workspace, &id)?;
+        let spool = upload.spool.try_lock().map_err(|_| under_way(&id))?;
+        let offset = spool.as_ref().ok_or_else(|| unknown(&id))?.length();
+        Ok(UploadState { id, path: upload.path.clone(), offset })
+    }
+
+    /// Takes the next piece of an upload, which begins at `offset`. What of it has come before it breaks off is kept, also
+    /// where whoever sends it has gone.
+    ///
+    /// # Errors
+    /// [`ServerError::Conflict`] for another place, or while another piece is coming; those of [`Spool::take`].
+    pub async fn take_piece(
+        self: &Arc<Self>,
+        (caller, workspace): (Caller, WorkspaceId),
+        id: OpId,
+        offset: u64,
+        mut body: BodyDataStream,
+    ) -> Result<UploadState> {
+        let upload = self.upload(caller, workspace, &id)?;
+        let app = Arc::clone(self);
+        let take = async move {
+            let mut spool = upload.spool.try_lock().map_err(|_| under_way(&id))?;
+            let current = spool.as_mut().ok_or_else(|| unknown(&id))?;
+            if current.length() != offset {
+                return Err(ServerError::Conflict {
+                    what: format!("upload '{id}'"),
+                    reason: "goes on at another place; ask for its offset",
+                });
+            }
+            match current.take(&mut body).await {
+                Ok(()) => {
+                    Ok(UploadState { id, path: upload.path.clone(), offset: current.length() })
+                }
+                Err(error @ ServerError::Invalid { .. }) => Err(error),
+                Err(error) => {
+                    // A piece may be lost between memory and a full disk.
+                    *spool = None;
+                    app.files.uploads.0.lock().remove(&id);
+                    Err(error)
+                }
+            }
+        };
+        let stopping = ServerError::Unavailable { reason: "is stopping" };
+        tokio::spawn(take).await.unwrap_or(Err(stopping))
+    }
+
+    /// Ends an upload without a trace; one that there is not ends, too.
+    pub fn drop_upload(&self, caller: Caller, workspace: WorkspaceId, id: OpId) {
+        if self.upload(caller, workspace, &id).is_ok() {
+            self.files.uploads.0.lock().remove(&id);
+        }
+    }
+
+    /// Puts the file of an upload that is complete. One that is refused may be tried again, unless the server stores it already.
+    ///
+    /// # Errors
+    /// As [`App::put_file`]; those of `check`.
+    pub async fn commit_upload(
+        self: &Arc<Self>,
+        (caller, workspace): (Caller, WorkspaceId),
+        id: OpId,
+        put_at: impl FnOnce(RelativePath) -> Result<Put>,
+        check: impl FnOnce(&Spooled) -> Result<()>,
+    ) -> Result<(RelativePath, Applied)> {
+        let upload = self.upload(caller, workspace, &id)?;
+        let put = put_at(upload.path.clone())?;
+        self.check_put(caller, workspace, &put).await?;
+        let mut spool = upload.spool.try_lock().map_err(|_| under_way(&id))?;
+        let whole = spool.take().ok_or_else(|| unknown(&id))?;
+        self.files.uploads.0.lock().remove(&id);
+        let spooled = whole.finish().await?;
+        check(&spooled)?;
+        let applied = self.put_file(caller, workspace, &put, &spooled).await?;
+        Ok((upload.path.clone(), applied))
+    }
+}
+
+fn under_way(id: &OpId) -> ServerError {
+    ServerError::Conflict {
+        what: format!("upload '{id}'"),
+        reason: "is taking another piece; try again when that has ended",
+    }
+}
