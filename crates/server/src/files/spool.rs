@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{Seek, SeekFrom, Write};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use axum::body::BodyDataStream;
@@ -20,7 +21,7 @@ const MEMORY_MAX: usize = 1024 * 1024;
 /// A body that is coming in.
 #[derive(Debug)]
 pub struct Spool {
-    app: Arc<App>,
+    aside: PathBuf,
     memory: Vec<u8>,
     /// What did not fit into memory, in a file without a name, which nobody has to remove.
     file: Option<File>,
@@ -52,13 +53,13 @@ impl Spool {
     ///
     /// # Errors
     /// [`ServerError::Unavailable`] where too many bodies are kept aside.
-    pub async fn begin(app: &Arc<App>) -> Result<Self> {
+    pub async fn begin(app: &App) -> Result<Self> {
         let permit = Arc::clone(&app.files.spools).acquire_owned();
         let Ok(Ok(permit)) = tokio::time::timeout(BODY_WAIT_TIMEOUT, permit).await else {
             return Err(ServerError::Unavailable { reason: "receives too many files at once" });
         };
         Ok(Self {
-            app: Arc::clone(app),
+            aside: app.files.aside.clone(),
             memory: Vec::new(),
             file: None,
             length: 0,
@@ -98,7 +99,7 @@ impl Spool {
 
     async fn flush(&mut self) -> Result<()> {
         let (memory, file) = (std::mem::take(&mut self.memory), self.file.take());
-        let folder = self.app.files.aside.clone();
+        let folder = self.aside.clone();
         let write = move || {
             let mut file = file.map_or_else(|| tempfile::tempfile_in(folder), Ok)?;
             file.write_all(&memory)?;

@@ -61,7 +61,7 @@ impl App {
     /// # Errors
     /// Those of [`App::view`]; [`ServerError::Unavailable`] where there are too many.
     pub async fn begin_upload(
-        self: &Arc<Self>,
+        &self,
         caller: Caller,
         workspace: WorkspaceId,
         path: RelativePath,
@@ -179,7 +179,7 @@ impl App {
     /// # Errors
     /// As [`App::put_file`]; those of `check`.
     pub async fn commit_upload(
-        self: &Arc<Self>,
+        &self,
         (caller, workspace): (Caller, WorkspaceId),
         id: OpId,
         put_at: impl FnOnce(RelativePath) -> Result<Put>,

@@ -115,6 +115,20 @@ async fn uploads_are_of_one_account_end_and_are_bounded() {
 }
 
 #[tokio::test]
+async fn server_stops_while_an_upload_is_under_way_and_somebody_listens() {
+    let (server, device, genesis) = place().await;
+    let upload = begin(&device, &genesis, "a").await;
+    let headers = [("upload-offset", "0")];
+    let piece = ask(&device, &genesis, (Method::PATCH, &upload), &headers, noise(2 << 20)).await;
+    assert_eq!(piece.0, StatusCode::OK);
+    let path = format!("/workspaces/{}/events", genesis.workspace());
+    let stream = device.request(Method::GET, &path).send().await.unwrap();
+    let stopped = tokio::time::timeout(Duration::from_secs(8), server.stop()).await;
+    assert!(stopped.is_ok(), "what is under way must not keep the server");
+    drop(stream);
+}
+
+#[tokio::test]
 async fn listener_hears_of_every_entry_until_it_is_signed_out() {
     let (server, device, genesis) = place().await;
     let listener = server.device("ada").await;
