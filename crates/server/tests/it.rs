@@ -34,7 +34,7 @@ mod packs;
 mod restart;
 #[path = "it/shared.rs"]
 mod shared;
-#[path = "it/watched.rs"]
-mod watched;
 #[path = "it/uploads.rs"]
 mod uploads;
+#[path = "it/watched.rs"]
+mod watched;

@@ -92,6 +92,7 @@ impl App {
     /// # Errors
     /// As [`Self::put_file`].
     pub async fn check_put(&self, caller: Caller, workspace: WorkspaceId, put: &Put) -> Result<()> {
+        self.check_may_write(caller, workspace).await?;
         let view = self.view(caller, workspace).await?;
         let empty = NewFile { content: Content::default(), modified: put.modified };
         changes::put_file(&view, &put.path, &put.condition, &empty, NodeId::POOL).map(drop)

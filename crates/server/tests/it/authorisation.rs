@@ -190,16 +190,20 @@ async fn at_http(
         commit_log::CommitLog::commit(&log, &fence(owner, home.head(), &pack)).await.unwrap();
     }
     let is_of_files = path.starts_with("/dav") || FILES.iter().any(|part| path.contains(part));
-    let (mut node, mut lock) = (String::new(), String::new());
+    let (mut node, mut lock, mut upload) = (String::new(), String::new(), String::new());
     if is_of_files {
         node = make_files(scene).await;
     }
     if method.as_str() == "UNLOCK" {
         lock = lock_of(server, scene).await;
     }
+    if path.contains("{upload}") {
+        upload = upload_of(server, scene).await;
+    }
     let relocation = || br#"{"from": "file", "to": "elsewhere"}"#.to_vec();
     let body = match (method, path) {
         (_, "/workspaces/{workspace}/move" | "/workspaces/{workspace}/copy") => relocation(),
+        (&Method::POST, "/workspaces/{workspace}/uploads") => br#"{"path": "piecewise"}"#.to_vec(),
         (_, "/workspaces/{workspace}/restore") => {
             format!(r#"{{"node": "{node}", "version": 1}}"#).into_bytes()
         }
@@ -220,6 +224,7 @@ async fn at_http(
         .replace("{user}", user)
         .replace("{pack}", &pack_id(&pack).to_string())
         .replace("{*key}", page_key)
+        .replace("{upload}", &upload)
         .replace("folders/{*path}", "folders/folder")
         .replace("{*path}", "file")
         .replace("/dav/{*rest}", if method.as_str() == "MKCOL" { DAV_NEW } else { DAV_FILE });
@@ -240,6 +245,9 @@ async fn at_http(
             request = request.header("sec-websocket-key", "dGhlIHNhbXBsZSBub25jZQ==");
             request = request.header("syncline-incarnation", "0123456789abcdef");
         }
+        if path.contains("/uploads/") {
+            request = request.header("upload-offset", "0");
+        }
         if path.starts_with("/dav") {
             request = request.header("depth", "0").header("lock-token", &lock);
             request = request.header("destination", format!("/dav/{id}/elsewhere"));
@@ -249,7 +257,9 @@ async fn at_http(
         }
         let answer = request.send().await.unwrap();
         let status = answer.status();
-        if status == StatusCode::SWITCHING_PROTOCOLS {
+        // What goes on without end is not read to its end.
+        let is_stream = path.ends_with("/events") && status.is_success();
+        if is_stream || status == StatusCode::SWITCHING_PROTOCOLS {
             return (StatusCode::OK, String::new());
         }
         (status, answer.text().await.unwrap())
@@ -295,6 +305,16 @@ async fn lock_of(server: &TestServer, scene: &Scene) -> String {
     let answer = request.bearer_auth(&scene.caller.token).send().await.unwrap();
     let token = answer.headers().get("lock-token").map(|token| token.to_str().unwrap().to_owned());
     token.unwrap_or_else(|| "<urn:uuid:none>".to_owned())
+}
+
+/// Lets the caller begin an upload, and returns its id, or another one where it cannot.
+async fn upload_of(server: &TestServer, scene: &Scene) -> String {
+    let path = format!("/api/v1/workspaces/{}/uploads", scene.home.workspace());
+    let request = scene.caller.http.post(server.url(&path));
+    let request = request.json(&serde_json::json!({ "path": "piecewise" }));
+    let answer = request.bearer_auth(&scene.caller.token).send().await.unwrap();
+    let begun: Value = answer.json().await.unwrap();
+    begun["id"].as_str().map_or_else(|| "ab".repeat(16), str::to_owned)
 }
 
 async fn at_live_door(server: &TestServer, scene: &Scene, call: &str, what: &str) -> Heard {

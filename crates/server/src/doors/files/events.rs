@@ -22,6 +22,7 @@ use crate::auth::Caller;
 use crate::error::{Result, ServerError};
 use crate::limits::PING_INTERVAL;
 use crate::metadata::Metadata;
+use crate::services::authorisation::Right;
 use crate::services::events::{Outbox, Outgoing};
 use crate::services::workspaces;
 
@@ -94,7 +95,7 @@ impl Listening {
     async fn head(&self) -> Result<u64> {
         let (caller, workspace) = (self.caller, self.workspace);
         let read = move |metadata: &dyn Metadata| {
-            workspaces::open(metadata, &caller, workspace).map(|found| found.head.seq)
+            workspaces::open(metadata, &caller, workspace, Right::Read).map(|found| found.head.seq)
         };
         self.app.readers.read(read).await
     }

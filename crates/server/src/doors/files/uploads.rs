@@ -61,7 +61,9 @@ async fn named(app: &App, caller: Caller, Path(names): Names) -> Result<(Workspa
     let (workspace, upload) = names;
     let unknown = |_| ServerError::NotFound { what: format!("upload '{upload}'") };
     let id = upload.parse().map_err(unknown)?;
-    Ok((path::workspace_of(app, caller, &workspace).await?, id))
+    let workspace = path::workspace_of(app, caller, &workspace).await?;
+    app.check_may_write(caller, workspace).await?;
+    Ok((workspace, id))
 }
 
 async fn begin(
