@@ -6,6 +6,10 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use model::VersionPolicy;
 
+mod sharing;
+
+pub(crate) use sharing::{Grant, ShareArguments, ShareCommand, TokenCommand};
+
 /// Personal cloud: keeps folders equal across devices, through a server or a plain store.
 #[derive(Debug, Parser)]
 #[command(name = "syncline", version, max_term_width = 100, after_help = EXAMPLES)]
@@ -119,6 +123,9 @@ pub(crate) enum Command {
     /// List, rename and revoke devices.
     #[command(subcommand)]
     Device(DeviceCommand),
+    /// Make, list and take back tokens for other programs.
+    #[command(subcommand)]
+    Token(TokenCommand),
     /// Let others into a workspace, to view or to edit.
     Share(ShareArguments),
     /// Manage the stores of a workspace without a server.
@@ -398,92 +405,6 @@ pub(crate) enum DeviceCommand {
         /// Its name or id.
         device: String,
     },
-}
-
-/// Arguments of `share`.
-#[derive(Debug, Args)]
-#[command(args_conflicts_with_subcommands = true)]
-pub(crate) struct ShareArguments {
-    /// What to do instead of sharing.
-    #[command(subcommand)]
-    pub(crate) command: Option<ShareCommand>,
-    /// A workspace on the server or a synced folder; this one by default.
-    #[arg(value_name = "WORKSPACE|DIR")]
-    pub(crate) target: Option<String>,
-    /// Who may open it: the name of an account, and view or edit.
-    #[arg(long, value_name = "USER:view|edit")]
-    pub(crate) with: Vec<Grant>,
-}
-
-/// What to do with those who may open a workspace.
-#[derive(Debug, Subcommand)]
-pub(crate) enum ShareCommand {
-    /// List them.
-    Ls {
-        /// A workspace on the server or a synced folder; this one by default.
-        #[arg(value_name = "WORKSPACE|DIR")]
-        target: Option<String>,
-    },
-    /// Shut one out; with your own name: leave.
-    Rm {
-        /// The name of the account.
-        user: String,
-        /// A workspace on the server or a synced folder; this one by default.
-        #[arg(value_name = "WORKSPACE|DIR")]
-        target: Option<String>,
-    },
-}
-
-/// What somebody is to be allowed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Grant {
-    /// The account.
-    pub(crate) user: String,
-    /// What it may do.
-    pub(crate) role: GrantedRole,
-}
-
-/// What a member may do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum GrantedRole {
-    /// Read.
-    View,
-    /// Read and write.
-    Edit,
-}
-
-impl GrantedRole {
-    /// Returns the word that server and user use.
-    pub(crate) fn word(self) -> &'static str {
-        match self {
-            Self::View => "view",
-            Self::Edit => "edit",
-        }
-    }
-
-    /// Returns the word as it stands in a sentence.
-    pub(crate) fn words(self) -> &'static str {
-        match self {
-            Self::View => "read",
-            Self::Edit => "read and change",
-        }
-    }
-}
-
-impl std::str::FromStr for Grant {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let role = |word: &str| match word {
-            "view" => Some(GrantedRole::View),
-            "edit" => Some(GrantedRole::Edit),
-            _ => None,
-        };
-        let split = text.rsplit_once(':').filter(|(user, _)| !user.is_empty());
-        let grant = split.and_then(|(user, word)| Some((user.to_owned(), role(word)?)));
-        let (user, role) = grant.ok_or("USER:view or USER:edit is expected")?;
-        Ok(Self { user, role })
-    }
 }
 
 /// Arguments of `check`.

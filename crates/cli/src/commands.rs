@@ -31,6 +31,7 @@ mod share;
 mod status;
 mod steps;
 mod sync;
+mod token;
 mod user;
 mod version;
 mod watch;
@@ -61,6 +62,7 @@ pub(crate) fn run(context: &Context<'_>, command: &Command) -> Result<u8> {
         Command::Logout => logout::run(context),
         Command::Whoami => whoami::run(context),
         Command::Device(command) => device::run(context, command),
+        Command::Token(command) => token::run(context, command),
         Command::Share(arguments) => share::run(context, arguments),
         Command::Backend(command) => backend::run(context, command),
         Command::Key(command) => key::run(context, command),

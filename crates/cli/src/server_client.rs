@@ -5,8 +5,8 @@ use std::time::Duration;
 use model::codec::encode_message;
 use model::{Genesis, WorkspaceId};
 use reqwest::{Client, Method, RequestBuilder, Response, StatusCode};
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use storage::server_door::ServerDoor;
 use url::Url;
@@ -88,6 +88,40 @@ pub(crate) struct MemberLine {
     pub(crate) user: String,
     /// What it is in the workspace.
     pub(crate) role: String,
+}
+
+/// What a new token for another program is to be.
+#[derive(Debug, Serialize)]
+pub(crate) struct NewToken<'a> {
+    /// What it is called.
+    pub(crate) name: &'a str,
+    /// What it may do: read or write.
+    pub(crate) scope: &'a str,
+    /// The only workspace that it knows, by name or id.
+    pub(crate) workspace: Option<&'a str>,
+    /// After how long it ends.
+    pub(crate) expires_in_seconds: Option<i64>,
+}
+
+/// A token for another program.
+#[derive(Debug, Deserialize)]
+pub(crate) struct TokenLine {
+    /// Its id, which is no secret.
+    pub(crate) id: String,
+    /// What it is called.
+    pub(crate) name: String,
+    /// What it may do: read or write.
+    pub(crate) scope: String,
+    /// The id of the only workspace that it knows.
+    pub(crate) workspace: Option<String>,
+    /// When it was made, in seconds since 1970.
+    pub(crate) created: i64,
+    /// When it was last shown, in seconds since 1970.
+    pub(crate) last_used: i64,
+    /// When it ends, in seconds since 1970.
+    pub(crate) expires: Option<i64>,
+    /// The token itself, when it is new.
+    pub(crate) token: Option<String>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -372,6 +406,30 @@ impl ServerClient {
     pub(crate) async fn remove_member(&self, workspace: &str, user: &str) -> Result<()> {
         let segments = ["workspaces", workspace, "members", user];
         self.send(self.request(Method::DELETE, &segments)).await.map(drop)
+    }
+
+    /// Makes a token for another program.
+    ///
+    /// # Errors
+    /// [`CommandError`].
+    pub(crate) async fn add_token(&self, new: &NewToken<'_>) -> Result<TokenLine> {
+        self.ask(self.request(Method::POST, &["tokens"]).json(new)).await
+    }
+
+    /// Returns the tokens of the account, without what is secret about them.
+    ///
+    /// # Errors
+    /// [`CommandError`].
+    pub(crate) async fn tokens(&self) -> Result<Vec<TokenLine>> {
+        self.ask(self.request(Method::GET, &["tokens"])).await
+    }
+
+    /// Takes a token back.
+    ///
+    /// # Errors
+    /// [`CommandError`].
+    pub(crate) async fn remove_token(&self, id: &str) -> Result<()> {
+        self.send(self.request(Method::DELETE, &["tokens", id])).await.map(drop)
     }
 
     /// Tells whether the server is well, in its own words.

@@ -110,7 +110,10 @@ impl Admin {
             let devices = metadata.devices(account.id)?;
             Ok(AccountLine {
                 is_disabled: account.is_disabled,
-                devices: devices.iter().filter(|device| !device.is_revoked).count(),
+                devices: devices
+                    .iter()
+                    .filter(|one| !one.is_revoked && one.limits.is_none())
+                    .count(),
                 workspaces: metadata.workspaces(account.id)?.len(),
                 used_bytes: metadata.used_bytes(account.id)?,
                 quota_bytes: account.quota_bytes,

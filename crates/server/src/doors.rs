@@ -1,6 +1,6 @@
 //! Where requests come in. Doors parse and answer; what they let in, the services decide.
 //!
-//! The control door ([`rest`], [`members`], [`live`]) carries small messages, the data door ([`packs`]) carries bytes; a device may
+//! The control door ([`rest`], [`members`], [`tokens`], [`live`]) carries small messages, the data door ([`packs`]) carries bytes; a device may
 //! use both at once and neither waits for the other.
 
 pub mod dav;
@@ -11,6 +11,7 @@ pub mod members;
 pub mod packs;
 pub mod problem;
 pub mod rest;
+pub mod tokens;
 pub mod watch;
 
 use std::sync::Arc;

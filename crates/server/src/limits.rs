@@ -18,6 +18,8 @@ pub const OBJECT_LENGTH_MAX: u64 = storage::OBJECT_SIZE_MAX;
 pub const ACCOUNT_NAME_LENGTH_MAX: usize = 64;
 /// How many devices of an account are signed in at most.
 pub const DEVICES_MAX: usize = 1000;
+/// How many application tokens an account has at most.
+pub const TOKENS_MAX: usize = 100;
 /// How many workspaces an account owns at most, and of how many others it is a member.
 pub const WORKSPACES_MAX: usize = 1000;
 /// How many members a workspace has at most.

@@ -148,6 +148,28 @@ pub struct DeviceRecord {
     pub last_seen: i64,
     /// Tells whether it was signed out or revoked.
     pub is_revoked: bool,
+    /// What it is limited to, where it is no device but the token of an application.
+    pub limits: Option<TokenLimits>,
+}
+
+/// What an application token lets through of what its account may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TokenLimits {
+    /// What it may do with workspaces; with the account itself nothing.
+    pub scope: Scope,
+    /// The only workspace that it knows; nothing for all of the account.
+    pub workspace: Option<WorkspaceId>,
+    /// From when on it is worth nothing, in seconds since 1970.
+    pub expires: Option<i64>,
+}
+
+/// What an application token may do with workspaces.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    /// Read.
+    Read,
+    /// Read and write.
+    Write,
 }
 
 /// A workspace and the end of its log.
@@ -229,7 +251,7 @@ pub trait AccountTables {
     fn device(&self, id: DeviceId) -> Result<Option<DeviceRecord>>;
     /// Returns the devices of an account in the order in which they signed in.
     fn devices(&self, account: AccountId) -> Result<Vec<DeviceRecord>>;
-    /// Adds a device.
+    /// Adds a device, or the token of an application.
     fn insert_device(&mut self, device: &DeviceRecord, token_hash: &[u8; 32]) -> Result<()>;
     /// Sets the name of a device.
     fn rename_device(&mut self, id: DeviceId, name: &str) -> Result<()>;
@@ -297,6 +319,29 @@ pub trait MemberTables {
     ) -> Result<()>;
     /// Ends a membership.
     fn delete_member(&mut self, workspace: WorkspaceNumber, account: AccountId) -> Result<()>;
+}
+
+impl TokenLimits {
+    /// Puts limits together from what databases keep, if there are any.
+    pub(crate) fn of_columns(
+        scope: Option<i64>,
+        workspace: Option<[u8; 16]>,
+        expires: Option<i64>,
+    ) -> Option<Self> {
+        // Whatever is no known scope lets the least through.
+        let scope = if scope? == Scope::Write.number() { Scope::Write } else { Scope::Read };
+        Some(Self { scope, workspace: workspace.map(WorkspaceId::from_bytes), expires })
+    }
+}
+
+impl Scope {
+    /// Returns the number by which databases know it.
+    pub(crate) fn number(self) -> i64 {
+        match self {
+            Self::Read => 1,
+            Self::Write => 2,
+        }
+    }
 }
 
 impl MemberRole {

@@ -18,5 +18,6 @@ pub mod objects;
 pub mod presence;
 pub mod readers;
 pub mod sync_service;
+pub mod tokens;
 pub mod workspaces;
 pub mod writer;

@@ -73,7 +73,9 @@ fn show(context: &Context<'_>, line: &TokenLine) {
         Some(seconds) => format!("until {}", day_and_time(at(seconds), &context.zone)),
         None => "until it is taken back".to_owned(),
     };
-    context.ui.note(format!("this is the only time that \"{}\" is shown; it counts {until}", line.name));
+    context
+        .ui
+        .note(format!("this is the only time that \"{}\" is shown; it counts {until}", line.name));
 }
 
 fn list(context: &Context<'_>, tokens: &[TokenLine]) {
@@ -108,9 +110,8 @@ fn list(context: &Context<'_>, tokens: &[TokenLine]) {
 
 /// Finds a token by its name or by the beginning of its id; two of one name are told apart by their ids.
 fn find<'a>(tokens: &'a [TokenLine], text: &str) -> Result<&'a TokenLine> {
-    let is_meant = |token: &&TokenLine| {
-        token.name == text || (text.len() >= 8 && token.id.starts_with(text))
-    };
+    let is_meant =
+        |token: &&TokenLine| token.name == text || (text.len() >= 8 && token.id.starts_with(text));
     let mut found = tokens.iter().filter(is_meant);
     match (found.next(), found.next()) {
         (Some(token), None) => Ok(token),

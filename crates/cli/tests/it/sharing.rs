@@ -150,3 +150,27 @@ fn share_says_what_it_cannot_share_and_with_whom() {
     bob.sync().ends_with(10);
     assert!(bob.has("a.txt"));
 }
+
+#[test]
+fn a_token_for_a_program_is_shown_once_and_does_what_it_is_for() {
+    let room = tempfile::tempdir().unwrap();
+    let (_server, ada, _) = people(room.path());
+    let add = ["token", "add", "rclone", "--scope", "read", "--expires", "30d"];
+    let made = ada.run(&add).ok();
+    let secret = made.stdout.trim();
+    assert_eq!(secret.len(), 64, "{}", made.stdout);
+    let listed = ada.run(&["token", "ls", "--json"]).ok();
+    assert!(!listed.stdout.contains(secret));
+    let listed = listed.json();
+    assert_eq!(
+        (&listed["tokens"][0]["name"], &listed["tokens"][0]["scope"]),
+        (&json!("rclone"), &json!("read"))
+    );
+    ada.run(&["token", "add", "x", "--scope", "read", "--expires", "soon"]).ends_with(2);
+    ada.run(&["token", "add", "x", "--scope", "all"]).ends_with(2);
+    let elsewhere = ["token", "add", "x", "--scope", "read", "--workspace", "Nothing", "--json"];
+    assert_eq!(ada.run(&elsewhere).ends_with(1).json()["code"], "E0407");
+    ada.run(&["token", "rm", "rclone"]).ends_with(2);
+    ada.run(&["token", "rm", "rclone", "--yes"]).ok();
+    ada.run(&["token", "rm", "rclone", "--yes"]).ends_with(1);
+}

@@ -36,6 +36,7 @@ fn help_lists_exactly_the_commands_of_the_contract() {
         "logout",
         "whoami",
         "device",
+        "token",
         "share",
         "backend",
         "key",

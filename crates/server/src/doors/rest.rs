@@ -17,6 +17,7 @@ use model::{DeviceId, Genesis};
 use serde::{Deserialize, Serialize};
 
 use super::members::{self, role_name};
+use super::tokens;
 use crate::app::App;
 use crate::audit::{Happened, Line};
 use crate::auth::{self, Caller};
@@ -38,6 +39,7 @@ pub fn routes() -> Router<Arc<App>> {
         .route("/workspaces", get(list_workspaces).post(create_workspace))
         .route("/workspaces/{workspace}", get(find_workspace))
         .merge(members::routes())
+        .merge(tokens::routes())
         .layer(DefaultBodyLimit::max(SMALL_BODY_LENGTH_MAX))
         .layer(middleware::from_fn(limit_time))
 }
@@ -144,7 +146,9 @@ fn take_login_attempt(app: &App, user: &str, address: IpAddr) -> Result<()> {
 }
 
 async fn logout(State(app): State<Arc<App>>, caller: Caller) -> Result<StatusCode> {
-    revoke(&app, caller, caller.device).await
+    app.writer.write(move |metadata| accounts::sign_out(metadata, &caller)).await?;
+    signed_out(&app, caller, caller.device).await;
+    Ok(StatusCode::NO_CONTENT)
 }
 
 #[derive(Serialize)]
@@ -225,11 +229,14 @@ async fn revoke_device(
     caller: Caller,
     Path(device): Path<String>,
 ) -> Result<StatusCode> {
-    revoke(&app, caller, parse_device(&device)?).await
+    let device = parse_device(&device)?;
+    app.writer.write(move |metadata| accounts::revoke_device(metadata, &caller, device)).await?;
+    signed_out(&app, caller, device).await;
+    Ok(StatusCode::NO_CONTENT)
 }
 
-async fn revoke(app: &App, caller: Caller, device: DeviceId) -> Result<StatusCode> {
-    app.writer.write(move |metadata| accounts::revoke_device(metadata, &caller, device)).await?;
+/// Closes the connections of a device, or of an application, whose token is worth nothing any more, here and elsewhere.
+pub(super) async fn signed_out(app: &App, caller: Caller, device: DeviceId) {
     app.sign_out(device);
     tracing::info!(%device, "a device was signed out");
     let event = match device == caller.device {
@@ -238,7 +245,6 @@ async fn revoke(app: &App, caller: Caller, device: DeviceId) -> Result<StatusCod
     };
     let line = Line::new(app.clock.now(), event).by(caller.device).to(device);
     app.audit.note(line).await;
-    Ok(StatusCode::NO_CONTENT)
 }
 
 fn parse_device(text: &str) -> Result<DeviceId> {

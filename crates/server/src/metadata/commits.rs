@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use model::{DeviceId, EntryHash, Head, NodeId, OpId, WorkspaceId};
 
-use super::{AccountId, Result, WorkspaceNumber, WorkspaceRecord};
+use super::{AccountId, Result, TokenLimits, WorkspaceNumber, WorkspaceRecord};
 
 /// How many bytes an account may hold, and does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,6 +17,15 @@ pub struct Room {
     pub quota_bytes: u64,
     /// What its workspaces hold.
     pub used_bytes: u64,
+}
+
+/// A device that may speak.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Welcome {
+    /// Whose it is.
+    pub account: AccountId,
+    /// What it is limited to, where it is the token of an application.
+    pub limits: Option<TokenLimits>,
 }
 
 /// An operation of a device, and how long an entry with it may be to be worth reading.
@@ -110,8 +119,8 @@ pub struct Appended {
 
 /// Tables as a group of commits uses them.
 pub trait CommitTables {
-    /// Returns the accounts of those devices that may speak: not revoked, and of an account that is not disabled.
-    fn welcome_devices(&self, devices: &[DeviceId]) -> Result<HashMap<DeviceId, AccountId>>;
+    /// Returns those of the devices that may speak: not revoked, and of an account that is not disabled.
+    fn welcome_devices(&self, devices: &[DeviceId]) -> Result<HashMap<DeviceId, Welcome>>;
     /// Returns those of the workspaces that there are. Inside a transaction nobody else changes them until it ends.
     fn open_workspaces(
         &self,

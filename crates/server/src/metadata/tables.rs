@@ -28,7 +28,7 @@ pub struct Table {
 }
 
 /// Those that others refer to come first.
-pub const TABLES: [Table; 9] = [
+pub const TABLES: [Table; 10] = [
     Table {
         name: "accounts",
         columns: &[
@@ -52,6 +52,17 @@ pub const TABLES: [Table; 9] = [
             ("created", Kind::Number),
             ("last_seen", Kind::Number),
             ("is_revoked", Kind::Truth),
+        ],
+        key_length: 1,
+        is_numbered: false,
+    },
+    Table {
+        name: "tokens",
+        columns: &[
+            ("device", Kind::Bytes),
+            ("scope", Kind::Number),
+            ("workspace", Kind::Bytes),
+            ("expires", Kind::Number),
         ],
         key_length: 1,
         is_numbered: false,

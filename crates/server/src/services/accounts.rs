@@ -39,7 +39,7 @@ pub fn enrol_device(
 ) -> Result<(Caller, Token)> {
     check_device_name(name)?;
     let devices = metadata.devices(account)?;
-    if devices.iter().filter(|device| !device.is_revoked).count() >= DEVICES_MAX {
+    if devices.iter().filter(|one| !one.is_revoked && one.limits.is_none()).count() >= DEVICES_MAX {
         return Err(ServerError::Forbidden { what: format!("more than {DEVICES_MAX} devices") });
     }
     let (id, token) = (DeviceId::from_bytes(random_bytes(random)), Token::generate(random));
@@ -50,6 +50,7 @@ pub fn enrol_device(
         created: now,
         last_seen: now,
         is_revoked: false,
+        limits: None,
     };
     metadata.insert_device(&device, &token.hash())?;
     Ok((Caller { account, device: id }, token))
@@ -62,20 +63,45 @@ pub fn enrol_device(
 pub fn authenticate(metadata: &dyn Metadata, token: &Token, now: i64) -> Result<(Caller, bool)> {
     let device = metadata.device_by_token(&token.hash())?.ok_or(ServerError::NotSignedIn)?;
     let caller = Caller { account: device.account, device: device.id };
-    check_caller(metadata, &caller)?;
+    let device = check_caller(metadata, &caller)?;
+    check_not_expired(&device, now)?;
     Ok((caller, (now - device.last_seen).abs() >= LAST_SEEN_PRECISION))
 }
 
-/// Checks that a caller who was let in is still welcome.
+/// Checks that a caller who was let in is still welcome, and returns what is known of it.
 ///
 /// # Errors
 /// [`ServerError::NotSignedIn`].
-pub fn check_caller(metadata: &dyn Metadata, caller: &Caller) -> Result<()> {
+pub fn check_caller(metadata: &dyn Metadata, caller: &Caller) -> Result<DeviceRecord> {
     let device = metadata.device(caller.device)?;
-    let account = metadata.account(caller.account)?;
-    let is_welcome = device.is_some_and(|d| !d.is_revoked && d.account == caller.account)
-        && account.is_some_and(|account| !account.is_disabled);
-    if is_welcome { Ok(()) } else { Err(ServerError::NotSignedIn) }
+    let account = metadata.account(caller.account)?.filter(|account| !account.is_disabled);
+    let is_welcome = |device: &DeviceRecord| {
+        !device.is_revoked && account.as_ref().is_some_and(|account| account.id == device.account)
+    };
+    device.filter(is_welcome).ok_or(ServerError::NotSignedIn)
+}
+
+/// Checks that a token of an application is still worth something.
+///
+/// # Errors
+/// [`ServerError::NotSignedIn`].
+pub fn check_not_expired(device: &DeviceRecord, now: i64) -> Result<()> {
+    let expires = device.limits.and_then(|limits| limits.expires);
+    match expires.is_some_and(|expires| now >= expires) {
+        true => Err(ServerError::NotSignedIn),
+        false => Ok(()),
+    }
+}
+
+/// Checks that it is a device that asks, for what is no matter of applications: the account itself.
+///
+/// # Errors
+/// [`ServerError::NotSignedIn`], [`ServerError::Forbidden`].
+pub fn check_is_device(metadata: &dyn Metadata, caller: &Caller) -> Result<()> {
+    match check_caller(metadata, caller)?.limits {
+        None => Ok(()),
+        Some(_) => Err(ServerError::Forbidden { what: "what a token is not for".to_owned() }),
+    }
 }
 
 /// Returns the caller's own account.
@@ -90,11 +116,11 @@ pub fn own_account(metadata: &dyn Metadata, caller: &Caller) -> Result<AccountRe
 /// Returns the devices of the caller's account that are signed in.
 ///
 /// # Errors
-/// [`ServerError::NotSignedIn`].
+/// As [`check_is_device`].
 pub fn list_devices(metadata: &dyn Metadata, caller: &Caller) -> Result<Vec<DeviceRecord>> {
-    check_caller(metadata, caller)?;
+    check_is_device(metadata, caller)?;
     let mut devices = metadata.devices(caller.account)?;
-    devices.retain(|device| !device.is_revoked);
+    devices.retain(|device| !device.is_revoked && device.limits.is_none());
     Ok(devices)
 }
 
@@ -123,11 +149,23 @@ pub fn revoke_device(metadata: &mut dyn Metadata, caller: &Caller, id: DeviceId)
     Ok(metadata.revoke_device(id)?)
 }
 
-fn own_device(metadata: &dyn Metadata, caller: &Caller, id: DeviceId) -> Result<DeviceRecord> {
+/// Ends what a caller's own token is worth, whether it is a device's or an application's.
+///
+/// # Errors
+/// [`ServerError::NotSignedIn`].
+pub fn sign_out(metadata: &mut dyn Metadata, caller: &Caller) -> Result<()> {
     check_caller(metadata, caller)?;
+    Ok(metadata.revoke_device(caller.device)?)
+}
+
+fn own_device(metadata: &dyn Metadata, caller: &Caller, id: DeviceId) -> Result<DeviceRecord> {
+    check_is_device(metadata, caller)?;
+    let is_own = |device: &DeviceRecord| {
+        device.account == caller.account && !device.is_revoked && device.limits.is_none()
+    };
     metadata
         .device(id)?
-        .filter(|device| device.account == caller.account && !device.is_revoked)
+        .filter(is_own)
         .ok_or_else(|| ServerError::NotFound { what: format!("device {id}") })
 }
 
@@ -146,7 +184,7 @@ fn check_account_name(name: &str) -> Result<()> {
     Ok(())
 }
 
-fn check_device_name(name: &str) -> Result<()> {
+pub(crate) fn check_device_name(name: &str) -> Result<()> {
     let invalid =
         |reason: &str| ServerError::Invalid { what: "device name", reason: reason.to_owned() };
     if name.trim().is_empty() || name.len() > DEVICE_NAME_LENGTH_MAX {

@@ -4,10 +4,10 @@
 //! does, the history stays: to clean up, which removes it, is for the owner. `docs/design/authorisation.md` has the
 //! same as a table, call by call, and a test plays that table.
 
-use model::Commit;
+use model::{Commit, WorkspaceId};
 
 use crate::error::{Result, ServerError};
-use crate::metadata::MemberRole;
+use crate::metadata::{MemberRole, Scope, TokenLimits};
 
 /// What an account is in a workspace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,9 +42,32 @@ pub enum Verdict {
     Hidden,
 }
 
-/// Says what becomes of a call that needs `right`, by somebody who is `role` in the workspace, or nothing.
-pub fn judge(role: Option<Role>, right: Right) -> Verdict {
-    let is_allowed = match role {
+/// Who makes a call, as far as the workspace of the call is concerned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Standing {
+    /// What the account is in the workspace; nothing for a stranger.
+    pub role: Option<Role>,
+    /// What it may do at most, where an application shows its token.
+    pub scope: Option<Scope>,
+}
+
+impl Standing {
+    /// Returns the standing of somebody who is `role` in a workspace, and shows a token with these limits or a device's own.
+    pub fn new(role: Option<Role>, workspace: WorkspaceId, limits: Option<&TokenLimits>) -> Self {
+        let of_another = |limits: &TokenLimits| limits.workspace.is_some_and(|id| id != workspace);
+        let role = role.filter(|_| !limits.is_some_and(of_another));
+        Self { role, scope: limits.map(|limits| limits.scope) }
+    }
+}
+
+/// Says what becomes of a call that needs `right`.
+pub fn judge(standing: Standing, right: Right) -> Verdict {
+    let is_in_scope = match standing.scope {
+        None => true,
+        Some(Scope::Write) => matches!(right, Right::Read | Right::Write),
+        Some(Scope::Read) => right == Right::Read,
+    };
+    let is_allowed = match standing.role {
         None => return Verdict::Hidden,
         Some(Role::Owner) => right != Right::Leave,
         Some(Role::Member(role)) => match right {
@@ -53,17 +76,20 @@ pub fn judge(role: Option<Role>, right: Right) -> Verdict {
             Right::Manage => false,
         },
     };
-    if is_allowed { Verdict::Allowed } else { Verdict::Refused }
+    if is_allowed && is_in_scope { Verdict::Allowed } else { Verdict::Refused }
 }
 
 /// Refuses a call that [`judge`] does not allow.
 ///
 /// # Errors
 /// [`ServerError::NotFound`] for whom `workspace` is hidden, [`ServerError::Forbidden`] for who may not do this in it.
-pub fn require(role: Option<Role>, right: Right, workspace: &str) -> Result<()> {
-    match judge(role, right) {
+pub fn require(standing: Standing, right: Right, workspace: &str) -> Result<()> {
+    match judge(standing, right) {
         Verdict::Allowed => Ok(()),
         Verdict::Hidden => Err(ServerError::NotFound { what: format!("workspace '{workspace}'") }),
+        Verdict::Refused if standing.scope.is_some() => {
+            Err(ServerError::Forbidden { what: "what this token is not for".to_owned() })
+        }
         Verdict::Refused => {
             let what = match right {
                 Right::Read => "reading this workspace",
@@ -100,14 +126,34 @@ mod tests {
             (None, [Hidden; 4]),
         ];
         for (role, verdicts) in table {
-            assert_eq!(rights.map(|right| judge(role, right)), verdicts, "{role:?}");
+            let verdict = |scope| move |right| judge(Standing { role, scope }, right);
+            assert_eq!(rights.map(verdict(None)), verdicts, "{role:?}");
+            // A token lets less through, and never more.
+            let refused = if role.is_none() { Hidden } else { Refused };
+            let [read, write, ..] = verdicts;
+            let of_write = rights.map(verdict(Some(Scope::Write)));
+            assert_eq!(of_write, [read, write, refused, refused], "{role:?}");
+            let of_read = rights.map(verdict(Some(Scope::Read)));
+            assert_eq!(of_read, [read, refused, refused, refused], "{role:?}");
         }
+    }
+
+    #[test]
+    fn a_token_of_another_workspace_makes_a_stranger() {
+        let (home, work) = (WorkspaceId::from_bytes([1; 16]), WorkspaceId::from_bytes([2; 16]));
+        let of = |workspace| TokenLimits { scope: Scope::Write, workspace, expires: None };
+        let role = |limits| Standing::new(Some(Role::Owner), home, Some(&limits)).role;
+        assert_eq!(role(of(None)), Some(Role::Owner));
+        assert_eq!(role(of(Some(home))), Some(Role::Owner));
+        assert_eq!(role(of(Some(work))), None);
+        assert_eq!(Standing::new(None, home, Some(&of(Some(home)))).role, None);
     }
 
     #[test]
     fn a_stranger_hears_the_same_of_every_call() {
         let rights = [Right::Read, Right::Write, Right::Manage, Right::Leave];
-        let heard = rights.map(|right| require(None, right, "w").unwrap_err().to_string());
+        let stranger = Standing { role: None, scope: None };
+        let heard = rights.map(|right| require(stranger, right, "w").unwrap_err().to_string());
         assert!(heard.iter().all(|text| text == "there is no workspace 'w'"), "{heard:?}");
     }
 

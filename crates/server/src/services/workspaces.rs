@@ -9,8 +9,8 @@ use model::{Genesis, WorkspaceId};
 use crate::auth::Caller;
 use crate::error::{Result, ServerError};
 use crate::limits::WORKSPACES_MAX;
-use crate::metadata::{Metadata, MetadataError, WorkspaceRecord};
-use crate::services::authorisation::{Right, Role};
+use crate::metadata::{DeviceRecord, Metadata, MetadataError, WorkspaceRecord};
+use crate::services::authorisation::{Right, Role, Standing};
 use crate::services::{accounts, authorisation};
 
 /// A workspace as one of its people sees it.
@@ -37,9 +37,9 @@ pub fn open(
     workspace: WorkspaceId,
     right: Right,
 ) -> Result<WorkspaceRecord> {
-    accounts::check_caller(metadata, caller)?;
+    let device = accounts::check_caller(metadata, caller)?;
     let found = metadata.workspace(workspace)?;
-    admitted(metadata, caller, found, right, &workspace.to_string()).map(|(found, _)| found)
+    admitted(metadata, &device, found, right, &workspace.to_string()).map(|(found, _)| found)
 }
 
 /// Returns the workspace of that id, name or `owner/name`, as the caller sees it.
@@ -47,7 +47,7 @@ pub fn open(
 /// # Errors
 /// As [`open`].
 pub fn find(metadata: &dyn Metadata, caller: &Caller, text: &str) -> Result<SeenWorkspace> {
-    accounts::check_caller(metadata, caller)?;
+    let device = accounts::check_caller(metadata, caller)?;
     let found = if let Ok(id) = text.parse() {
         metadata.workspace(id)?
     } else if let Some((owner, name)) = text.split_once('/') {
@@ -58,28 +58,28 @@ pub fn find(metadata: &dyn Metadata, caller: &Caller, text: &str) -> Result<Seen
     } else {
         metadata.workspace_by_name(caller.account, text)?
     };
-    let (workspace, role) = admitted(metadata, caller, found, Right::Read, text)?;
+    let (workspace, role) = admitted(metadata, &device, found, Right::Read, text)?;
     seen(metadata, workspace, role)
 }
 
 /// Returns what the caller is in a workspace that was found, if that gives the right.
 fn admitted(
     metadata: &dyn Metadata,
-    caller: &Caller,
+    device: &DeviceRecord,
     found: Option<WorkspaceRecord>,
     right: Right,
     text: &str,
 ) -> Result<(WorkspaceRecord, Role)> {
-    let role = match &found {
-        Some(found) if found.owner == caller.account => Some(Role::Owner),
-        Some(found) => {
-            let member = (found.number, caller.account);
-            metadata.roles(&[member])?.remove(&member).map(Role::Member)
-        }
-        None => None,
+    let Some(found) = found else { return Err(not_found(text)) };
+    let role = if found.owner == device.account {
+        Some(Role::Owner)
+    } else {
+        let member = (found.number, device.account);
+        metadata.roles(&[member])?.remove(&member).map(Role::Member)
     };
-    authorisation::require(role, right, text)?;
-    found.zip(role).ok_or_else(|| not_found(text))
+    let standing = Standing::new(role, found.id, device.limits.as_ref());
+    authorisation::require(standing, right, text)?;
+    standing.role.map(|role| (found, role)).ok_or_else(|| not_found(text))
 }
 
 fn seen(metadata: &dyn Metadata, workspace: WorkspaceRecord, role: Role) -> Result<SeenWorkspace> {
@@ -96,6 +96,7 @@ fn seen(metadata: &dyn Metadata, workspace: WorkspaceRecord, role: Role) -> Resu
 /// # Errors
 /// [`ServerError::NotSignedIn`].
 pub fn list(metadata: &dyn Metadata, caller: &Caller) -> Result<Vec<SeenWorkspace>> {
+    let limits = accounts::check_caller(metadata, caller)?.limits;
     let account = accounts::own_account(metadata, caller)?;
     let own = metadata.workspaces(caller.account)?.into_iter().map(|workspace| SeenWorkspace {
         name: workspace.name.clone(),
@@ -109,7 +110,10 @@ pub fn list(metadata: &dyn Metadata, caller: &Caller) -> Result<Vec<SeenWorkspac
         role: Role::Member(one.role),
         workspace: one.workspace,
     });
-    Ok(own.chain(of_others).collect())
+    let is_seen = |one: &SeenWorkspace| {
+        Standing::new(Some(one.role), one.workspace.id, limits.as_ref()).role.is_some()
+    };
+    Ok(own.chain(of_others).filter(is_seen).collect())
 }
 
 /// Makes the workspace of a genesis; returns it and whether it is new. Asking again changes nothing.
@@ -121,7 +125,7 @@ pub fn create(
     caller: &Caller,
     genesis: &Genesis,
 ) -> Result<(WorkspaceRecord, bool)> {
-    accounts::check_caller(metadata, caller)?;
+    accounts::check_is_device(metadata, caller)?;
     check_name(&genesis.name)?;
     let id = genesis.workspace();
     if let Some(existing) = metadata.workspace(id)? {

@@ -5,7 +5,8 @@
 
 use model::{DeviceId, Genesis};
 use server::auth::NO_PASSWORD;
-use server::metadata::{AccountId, MemberRole, Metadata};
+use server::metadata::{AccountId, MemberRole, Metadata, Scope};
+use server::services::tokens::{self, NewToken};
 use server::services::{accounts, batch, members, workspaces};
 use server::{Caller, Sqlite};
 
@@ -22,6 +23,10 @@ pub(crate) enum Who {
     Revoked,
     Disabled,
     Nobody,
+    ReadToken,
+    WriteToken,
+    TokenOfAnother,
+    ExpiredToken,
 }
 
 impl Who {
@@ -35,13 +40,31 @@ impl Who {
             "revoked" => Self::Revoked,
             "disabled" => Self::Disabled,
             "nobody" => Self::Nobody,
+            "read token" => Self::ReadToken,
+            "write token" => Self::WriteToken,
+            "token of another" => Self::TokenOfAnother,
+            "expired token" => Self::ExpiredToken,
             other => panic!("nobody is called '{other}'"),
         }
     }
 
-    /// Tells whether it is a device of the owner.
+    /// Tells whether it is a device or a token of the owner.
     fn is_of_owner(self) -> bool {
-        matches!(self, Self::Owner | Self::Revoked | Self::Disabled | Self::Nobody)
+        !matches!(self, Self::Edit | Self::View | Self::Removed | Self::Stranger)
+    }
+
+    /// What its token is limited to.
+    fn token(self) -> Option<NewToken> {
+        let (scope, workspace, expires) = match self {
+            Self::ReadToken => (Scope::Read, None, None),
+            Self::WriteToken => (Scope::Write, Some("home"), None),
+            Self::TokenOfAnother => (Scope::Write, Some("other"), None),
+            // Long before the clock of these tests.
+            Self::ExpiredToken => (Scope::Write, None, Some(1)),
+            _ => return None,
+        };
+        let workspace = workspace.map(str::to_owned);
+        Some(NewToken { name: "program".to_owned(), scope, workspace, expires })
     }
 
     /// What it is a member as, before something is taken away.
@@ -65,6 +88,8 @@ pub(crate) struct Scene {
     pub(crate) owner: Device,
     /// Another device of the owner, to be changed.
     pub(crate) victim: DeviceId,
+    /// A token of the owner, to be changed.
+    pub(crate) token: DeviceId,
     /// Another member, to be changed.
     pub(crate) guest_name: String,
     pub(crate) home: Genesis,
@@ -103,13 +128,21 @@ fn scene(
     let (victim, _) = enrol(metadata, owner_account)?;
     let home = genesis("home");
     workspaces::create(metadata, &owner, &home)?;
+    workspaces::create(metadata, &owner, &genesis("other"))?;
     let (id, guest_name) = (home.workspace(), name("guest"));
     members::set(metadata, &owner, id, &guest_name, MemberRole::Edit, 0)?;
     let (caller_account, caller_name) = match who.is_of_owner() {
         true => (owner_account, name("owner")),
         false => (account(metadata, "caller")?, name("caller")),
     };
-    let (_, caller) = enrol(metadata, caller_account)?;
+    let (_, mut caller) = enrol(metadata, caller_account)?;
+    let add =
+        |metadata: &mut dyn Metadata, new| tokens::add(metadata, &SystemRandom, &owner, &new, 0);
+    let (token, _) = add(metadata, Who::ReadToken.token().expect("it has one"))?;
+    if let Some(new) = who.token() {
+        let (record, secret) = add(metadata, new)?;
+        caller = Device { id: record.id, token: secret.to_text(), ..caller };
+    }
     if let Some(role) = who.role() {
         members::set(metadata, &owner, id, &caller_name, role, 0)?;
     }
@@ -121,6 +154,7 @@ fn scene(
         account: caller_account,
         owner: owner_device,
         victim: victim.device,
+        token: token.id,
         guest_name,
         home,
     })
@@ -156,7 +190,7 @@ impl Scene {
             Who::Disabled => write(server, |metadata| {
                 Ok(metadata.update_account(*account, NO_PASSWORD, true)?)
             }),
-            Who::Owner | Who::Edit | Who::View | Who::Stranger | Who::Nobody => {}
+            _ => {}
         }
     }
 }

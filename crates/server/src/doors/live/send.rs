@@ -93,8 +93,9 @@ fn message(session: &Session, outgoing: Outgoing) -> Message {
 async fn check_device(session: &Session) {
     let caller = session.caller;
     let subscriptions: Vec<_> = session.subscriptions.lock().iter().copied().collect();
+    let now = session.app.now();
     let check = move |metadata: &dyn Metadata| {
-        accounts::check_caller(metadata, &caller)?;
+        accounts::check_not_expired(&accounts::check_caller(metadata, &caller)?, now)?;
         let lost = |&workspace: &WorkspaceId| {
             let opened = workspaces::open(metadata, &caller, workspace, Right::Read);
             matches!(opened, Err(ServerError::NotFound { .. }))

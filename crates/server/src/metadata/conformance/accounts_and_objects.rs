@@ -53,6 +53,7 @@ fn devices(database: &Arc<dyn Database>) {
         created: 1,
         last_seen: 2,
         is_revoked: false,
+        limits: None,
     };
     metadata.insert_device(&device, &[7; 32]).unwrap();
     assert_eq!(metadata.device_by_token(&[7; 32]).unwrap().as_ref(), Some(&device));

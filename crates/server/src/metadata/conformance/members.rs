@@ -1,17 +1,19 @@
 //! Members of workspaces: rows, and what they let people do.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use model::testing::put;
 use model::{Action, Change, Commit, Genesis, Mode, NodeId, PackId, SealedGenesis};
 use storage::ObjectKey;
 
-use super::{Database, Story, World, genesis, write};
+use super::{Database, Numbers, Story, World, genesis, write};
 use crate::auth::{Caller, NO_PASSWORD};
 use crate::error::ServerError;
-use crate::metadata::{MemberRole, MemberTables, Metadata};
+use crate::metadata::{DeviceRecord, MemberRole, MemberTables, Metadata, Scope};
 use crate::services::authorisation::Role;
 use crate::services::sync_service::CommitRequest;
+use crate::services::tokens::{self, NewToken};
 use crate::services::{accounts, members, objects, sync_service, workspaces};
 
 pub(super) const STORIES: &[Story] = &[
@@ -21,6 +23,7 @@ pub(super) const STORIES: &[Story] = &[
     Story { name: "who_is_removed_is_a_stranger_in_the_next_commit", tell: removed },
     Story { name: "members_find_a_workspace_under_the_name_of_its_owner", tell: names },
     Story { name: "a_sealed_workspace_is_not_shared", tell: sealed },
+    Story { name: "a_token_keeps_its_limits_in_every_group_of_commits", tell: limited },
 ];
 
 impl World {
@@ -249,4 +252,58 @@ fn sealed(database: &Arc<dyn Database>) {
     };
     let refused = write(&mut *world.metadata, share);
     assert!(matches!(refused, Err(ServerError::SealedNotShared)), "{refused:?}");
+}
+
+fn limited(database: &Arc<dyn Database>) {
+    let mut world = World::new(database);
+    let ada = world.ada[0];
+    let mut add = |scope, workspace: Option<&str>, expires| {
+        let (name, workspace) = ("program".to_owned(), workspace.map(str::to_owned));
+        let new = NewToken { name, scope, workspace, expires };
+        let add = |metadata: &mut dyn Metadata| {
+            tokens::add(
+                metadata,
+                &Numbers(AtomicU64::new(1000 + u64::from(scope == Scope::Read))),
+                &ada,
+                &new,
+                5,
+            )
+        };
+        write(&mut *world.metadata, add).unwrap()
+    };
+    let (reader, _) = add(Scope::Read, None, None);
+    let (writer, secret) = add(Scope::Write, Some("home"), Some(60));
+    let found = world.metadata.device_by_token(&secret.hash()).unwrap();
+    assert_eq!(found.as_ref(), Some(&writer));
+    let limits = writer.limits.unwrap();
+    assert_eq!((limits.scope, limits.expires), (Scope::Write, Some(60)));
+    assert_eq!(limits.workspace, Some(world.home.workspace()));
+    assert_eq!(world.metadata.device(reader.id).unwrap(), Some(reader.clone()));
+    let copied = crate::Sqlite::from_snapshot(&world.metadata.snapshot().unwrap()).unwrap();
+    let devices = |metadata: &dyn Metadata| metadata.devices(ada.account).unwrap();
+    assert_eq!(devices(&copied), devices(&*world.metadata));
+
+    let request = |token: &DeviceRecord, genesis: &Genesis, op| {
+        let caller = Caller { account: token.account, device: token.id };
+        let commit = Commit {
+            device: token.id,
+            ..model::testing::commit(op, vec![put(op, 0, "by a program")])
+        };
+        CommitRequest { caller, workspace: genesis.workspace(), commit }
+    };
+    let (home, work) = (world.home.clone(), world.work.clone());
+    let requests = vec![
+        request(&reader, &home, 1),
+        request(&writer, &work, 2),
+        request(&writer, &home, 3),
+        world.request(0, &home, 4, vec![put(4, 0, "by a device")]),
+    ];
+    let outcomes = super::commit_all(&mut *world.metadata, requests);
+    assert!(matches!(outcomes[0], Err(ServerError::Forbidden { .. })), "{:?}", outcomes[0]);
+    assert!(matches!(outcomes[1], Err(ServerError::NotFound { .. })), "{:?}", outcomes[1]);
+    assert!(outcomes[2].is_ok() && outcomes[3].is_ok(), "{outcomes:?}");
+
+    let metadata = &*world.metadata;
+    let at = |now| accounts::authenticate(metadata, &secret, now).is_ok();
+    assert_eq!([5, 59, 60, 61].map(at), [true, true, false, false]);
 }

@@ -1,16 +1,19 @@
 //! Rows of accounts and devices.
 
-use model::DeviceId;
+use model::{DeviceId, WorkspaceId};
 use tokio_postgres::Row;
 
-use super::{Postgres, bytes, is_storable, signed, unsigned};
+use super::{Fixed, Postgres, bytes, is_storable, signed, unsigned};
 use crate::metadata::{
     AccountId, AccountRecord, AccountTables, DeviceRecord, MetadataError, QuietAccount, Result,
+    TokenLimits,
 };
 
 const ACCOUNT: &str =
     "SELECT id, name, password_hash, is_disabled, quota_bytes, created FROM accounts";
-const DEVICE: &str = "SELECT id, account, name, created, last_seen, is_revoked FROM devices";
+const DEVICE: &str = "SELECT id, account, name, created, last_seen, is_revoked,
+            scope, workspace, expires
+     FROM devices LEFT JOIN tokens ON device = id";
 
 fn account(row: &Row) -> Result<AccountRecord, tokio_postgres::Error> {
     let quota: Option<i64> = row.try_get(4)?;
@@ -32,7 +35,17 @@ fn device(row: &Row) -> Result<DeviceRecord, tokio_postgres::Error> {
         created: row.try_get(3)?,
         last_seen: row.try_get(4)?,
         is_revoked: row.try_get(5)?,
+        limits: limits(row, 6)?,
     })
+}
+
+/// Reads the three columns of a token, which may be empty.
+pub(super) fn limits(
+    row: &Row,
+    column: usize,
+) -> Result<Option<TokenLimits>, tokio_postgres::Error> {
+    let workspace = row.try_get::<_, Option<Fixed<16>>>(column + 1)?.map(|fixed| fixed.0);
+    Ok(TokenLimits::of_columns(row.try_get(column)?, workspace, row.try_get(column + 2)?))
 }
 
 impl AccountTables for Postgres {
@@ -124,11 +137,15 @@ impl AccountTables for Postgres {
         let sql = "INSERT INTO devices
                    (id, account, name, token_hash, created, last_seen, is_revoked)
                    VALUES ($1, $2, $3, $4, $5, $6, $7)";
-        let DeviceRecord { id, account, name, created, last_seen, is_revoked } = device;
+        let DeviceRecord { id, account, name, created, last_seen, is_revoked, limits } = device;
         let id = id.as_bytes();
         let values: super::Parameters<'_> =
             &[id, &account.0, name, token_hash, created, last_seen, is_revoked];
-        self.execute(sql, values).map(drop)
+        self.execute(sql, values)?;
+        let Some(TokenLimits { scope, workspace, expires }) = limits else { return Ok(()) };
+        let sql = "INSERT INTO tokens (device, scope, workspace, expires) VALUES ($1, $2, $3, $4)";
+        let workspace = workspace.as_ref().map(WorkspaceId::as_bytes);
+        self.execute(sql, &[id, &scope.number(), &workspace, expires]).map(drop)
     }
 
     fn rename_device(&mut self, id: DeviceId, name: &str) -> Result<()> {

@@ -6,14 +6,16 @@ use std::collections::HashMap;
 use model::{DeviceId, EntryHash, Head, NodeId, OpId, WorkspaceId};
 use tokio_postgres::{Row, Statement};
 
+use super::accounts::limits;
 use super::errors::Failure;
 use super::log::{WORKSPACE, workspace};
 use super::{Parameters, Postgres, Session, bytes, read_all, signed, unsigned};
-use crate::metadata::commits::{Appended, CommitTables, Done, Found, Room, Wanted};
+use crate::metadata::commits::{Appended, CommitTables, Done, Found, Room, Wanted, Welcome};
 use crate::metadata::{AccountId, Result, WorkspaceNumber, WorkspaceRecord};
 
-const WELCOME: &str = "SELECT devices.id, accounts.id
+const WELCOME: &str = "SELECT devices.id, accounts.id, scope, workspace, expires
      FROM devices JOIN accounts ON accounts.id = devices.account
+     LEFT JOIN tokens ON tokens.device = devices.id
      WHERE devices.id = ANY ($1) AND NOT devices.is_revoked AND NOT accounts.is_disabled";
 const QUOTAS: &str = "SELECT id, quota_bytes FROM accounts
      WHERE id = ANY ($1) AND quota_bytes IS NOT NULL ORDER BY id";
@@ -93,10 +95,11 @@ fn number(row: &Row) -> Result<WorkspaceNumber, tokio_postgres::Error> {
 }
 
 impl CommitTables for Postgres {
-    fn welcome_devices(&self, devices: &[DeviceId]) -> Result<HashMap<DeviceId, AccountId>> {
+    fn welcome_devices(&self, devices: &[DeviceId]) -> Result<HashMap<DeviceId, Welcome>> {
         let ids = column(devices, |id| *id.as_bytes());
         let found = self.all(WELCOME, &[&ids], |row| {
-            Ok((DeviceId::from_bytes(bytes(row, 0)?), AccountId(row.try_get(1)?)))
+            let welcome = Welcome { account: AccountId(row.try_get(1)?), limits: limits(row, 2)? };
+            Ok((DeviceId::from_bytes(bytes(row, 0)?), welcome))
         })?;
         Ok(found.into_iter().collect())
     }

@@ -14,7 +14,7 @@ pub(super) const USERS_LOCK: i64 = LOCK + 1;
 
 /// What brings the tables from each version to the next. Text is ordered by its bytes, as everywhere in this program.
 /// What the writer changes with every group leaves room on its pages, so that no index is touched.
-const STEPS: [&str; 3] = [ACCOUNTS_AND_LOGS, RESERVATIONS, MEMBERS];
+const STEPS: [&str; 4] = [ACCOUNTS_AND_LOGS, RESERVATIONS, MEMBERS, TOKENS];
 
 const ACCOUNTS_AND_LOGS: &str = "
     CREATE TABLE accounts (
@@ -103,6 +103,16 @@ const MEMBERS: &str = "
         PRIMARY KEY (workspace, account)
     );
     CREATE INDEX members_of_account ON members (account);
+";
+
+/// What devices with limits may do: the tokens of other programs.
+const TOKENS: &str = "
+    CREATE TABLE tokens (
+        device    BYTEA PRIMARY KEY REFERENCES devices (id) ON DELETE CASCADE,
+        scope     BIGINT NOT NULL,
+        workspace BYTEA,
+        expires   BIGINT
+    );
 ";
 
 /// Brings the tables to the newest version. A database of a newer version or of another program is refused and left as

@@ -1,16 +1,19 @@
 //! Rows of accounts and devices.
 
-use model::DeviceId;
+use model::{DeviceId, WorkspaceId};
 use rusqlite::{Row, params};
 
 use super::{Sqlite, bytes, signed, unsigned};
 use crate::metadata::{
     AccountId, AccountRecord, AccountTables, DeviceRecord, MetadataError, QuietAccount, Result,
+    TokenLimits,
 };
 
 const ACCOUNT: &str =
     "SELECT id, name, password_hash, is_disabled, quota_bytes, created FROM accounts";
-const DEVICE: &str = "SELECT id, account, name, created, last_seen, is_revoked FROM devices";
+const DEVICE: &str = "SELECT id, account, name, created, last_seen, is_revoked,
+            scope, workspace, expires
+     FROM devices LEFT JOIN tokens ON device = id";
 
 fn account(row: &Row<'_>) -> rusqlite::Result<AccountRecord> {
     Ok(AccountRecord {
@@ -31,6 +34,7 @@ fn device(row: &Row<'_>) -> rusqlite::Result<DeviceRecord> {
         created: row.get(3)?,
         last_seen: row.get(4)?,
         is_revoked: row.get(5)?,
+        limits: TokenLimits::of_columns(row.get(6)?, row.get(7)?, row.get(8)?),
     })
 }
 
@@ -124,7 +128,12 @@ impl AccountTables for Sqlite {
             device.last_seen,
             device.is_revoked
         ];
-        self.execute(sql, values).map(drop)
+        self.execute(sql, values)?;
+        let Some(TokenLimits { scope, workspace, expires }) = &device.limits else { return Ok(()) };
+        let sql = "INSERT INTO tokens (device, scope, workspace, expires) VALUES (?1, ?2, ?3, ?4)";
+        let workspace = workspace.as_ref().map(WorkspaceId::as_bytes);
+        self.execute(sql, params![device.id.as_bytes(), scope.number(), workspace, expires])
+            .map(drop)
     }
 
     fn rename_device(&mut self, id: DeviceId, name: &str) -> Result<()> {

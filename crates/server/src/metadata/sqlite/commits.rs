@@ -10,11 +10,12 @@ use rusqlite::{Connection, OptionalExtension, Params, Row, params};
 
 use super::log::{WORKSPACE, workspace};
 use super::{Sqlite, bytes, failed, signed, unsigned};
-use crate::metadata::commits::{Appended, CommitTables, Done, Found, Room, Wanted};
-use crate::metadata::{AccountId, Result, WorkspaceNumber, WorkspaceRecord};
+use crate::metadata::commits::{Appended, CommitTables, Done, Found, Room, Wanted, Welcome};
+use crate::metadata::{AccountId, Result, TokenLimits, WorkspaceNumber, WorkspaceRecord};
 
-const WELCOME: &str =
-    "SELECT accounts.id FROM devices JOIN accounts ON accounts.id = devices.account
+const WELCOME: &str = "SELECT accounts.id, scope, workspace, expires
+     FROM devices JOIN accounts ON accounts.id = devices.account
+     LEFT JOIN tokens ON tokens.device = devices.id
      WHERE devices.id = ?1 AND NOT devices.is_revoked AND NOT accounts.is_disabled";
 const ROOM: &str = "SELECT quota_bytes,
             (SELECT coalesce(sum(used_bytes), 0) FROM workspaces WHERE owner = accounts.id)
@@ -72,10 +73,11 @@ fn write<R>(
 }
 
 impl CommitTables for Sqlite {
-    fn welcome_devices(&self, devices: &[DeviceId]) -> Result<HashMap<DeviceId, AccountId>> {
+    fn welcome_devices(&self, devices: &[DeviceId]) -> Result<HashMap<DeviceId, Welcome>> {
         let parameters = |device: &DeviceId| [*device.as_bytes()];
         let found = each(&self.connection, WELCOME, devices.iter().copied(), parameters, |row| {
-            row.get(0).map(AccountId)
+            let limits = TokenLimits::of_columns(row.get(1)?, row.get(2)?, row.get(3)?);
+            Ok(Welcome { account: AccountId(row.get(0)?), limits })
         })?;
         Ok(found.into_iter().collect())
     }

@@ -12,7 +12,7 @@ use crate::metadata::{MetadataError, Result};
 const APPLICATION_ID: i64 = 0x5379_6e63;
 
 /// What brings the tables from each version to the next.
-pub(super) const STEPS: [&str; 3] = [ACCOUNTS_AND_LOGS, RESERVATIONS, MEMBERS];
+pub(super) const STEPS: [&str; 4] = [ACCOUNTS_AND_LOGS, RESERVATIONS, MEMBERS, TOKENS];
 
 const ACCOUNTS_AND_LOGS: &str = "
     CREATE TABLE accounts (
@@ -100,6 +100,16 @@ const MEMBERS: &str = "
         PRIMARY KEY (workspace, account)
     ) STRICT, WITHOUT ROWID;
     CREATE INDEX members_of_account ON members (account);
+";
+
+/// What devices with limits may do: the tokens of other programs.
+const TOKENS: &str = "
+    CREATE TABLE tokens (
+        device    BLOB PRIMARY KEY REFERENCES devices (id) ON DELETE CASCADE,
+        scope     INTEGER NOT NULL,
+        workspace BLOB,
+        expires   INTEGER
+    ) STRICT, WITHOUT ROWID;
 ";
 
 /// Refuses a database of a newer version or of another program, without writing.

@@ -21,11 +21,11 @@ use super::{
 };
 use crate::auth::Caller;
 use crate::error::{Result, ServerError};
-use crate::metadata::commits::{Appended, EntryRow, Found, HeadRow, Operation, Wanted};
+use crate::metadata::commits::{Appended, EntryRow, Found, HeadRow, Operation, Wanted, Welcome};
 use crate::metadata::{
     AccountId, MemberRole, Metadata, MetadataError, Room, WorkspaceNumber, WorkspaceRecord,
 };
-use crate::services::authorisation::Role;
+use crate::services::authorisation::{Role, Standing};
 use crate::services::{authorisation, batch, workspaces};
 
 /// A commit on its way into the log; its entry has a place once it is decided.
@@ -112,7 +112,7 @@ struct Working {
 
 /// Everything that the commits of a group rest on, as it is after those that were decided already.
 struct Group {
-    accounts: HashMap<DeviceId, AccountId>,
+    devices: HashMap<DeviceId, Welcome>,
     workspaces: HashMap<WorkspaceId, Working>,
     /// Of those who propose in workspaces of others.
     roles: HashMap<(WorkspaceNumber, AccountId), MemberRole>,
@@ -146,7 +146,7 @@ impl Group {
         let mut ids: Vec<WorkspaceId> = proposals.iter().map(|one| one.workspace).collect();
         ids.sort_unstable();
         ids.dedup();
-        let accounts = metadata.welcome_devices(&devices)?;
+        let devices = metadata.welcome_devices(&devices)?;
         let workspaces: HashMap<_, _> = metadata
             .open_workspaces(&ids)?
             .into_iter()
@@ -157,7 +157,7 @@ impl Group {
         owners.sort_unstable();
         owners.dedup();
         let mut group = Self {
-            accounts,
+            devices,
             roles,
             rooms: metadata.rooms(&owners)?,
             found: Found::default(),
@@ -205,16 +205,17 @@ impl Group {
     /// Tells whether a proposal may be made at all, whatever stands in the log.
     fn admit(&self, proposal: &Proposal) -> Result<&WorkspaceRecord> {
         let Proposal { caller, workspace, entry } = proposal;
-        if self.accounts.get(&caller.device) != Some(&caller.account) {
-            return Err(ServerError::NotSignedIn);
-        }
+        let welcome = self.devices.get(&caller.device);
+        let welcome = welcome.filter(|welcome| welcome.account == caller.account);
+        let welcome = welcome.ok_or(ServerError::NotSignedIn)?;
         let found = self.workspaces.get(workspace).map(|working| &working.record);
         let role = found.and_then(|record| match record.owner == caller.account {
             true => Some(Role::Owner),
             false => self.roles.get(&(record.number, caller.account)).copied().map(Role::Member),
         });
         let right = authorisation::right_of(&entry.commit);
-        authorisation::require(role, right, &workspace.to_string())?;
+        let standing = Standing::new(role, *workspace, welcome.limits.as_ref());
+        authorisation::require(standing, right, &workspace.to_string())?;
         let found = found.ok_or_else(|| workspaces::not_found(&workspace.to_string()))?;
         if entry.commit.device != caller.device {
             return Err(ServerError::Forbidden { what: "committing as another device".to_owned() });

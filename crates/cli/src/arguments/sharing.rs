@@ -1,0 +1,151 @@
+//! Words for who else may open a workspace: other people, and other programs.
+
+use clap::{Args, Subcommand, ValueEnum};
+
+/// What to do with the tokens of the account.
+#[derive(Debug, Subcommand)]
+pub(crate) enum TokenCommand {
+    /// Make one, and show it once.
+    Add {
+        /// What it is called, for example after the program.
+        name: String,
+        /// What it may do with workspaces; with the account itself it may do nothing.
+        #[arg(long, value_enum)]
+        scope: TokenScope,
+        /// The only workspace that it knows.
+        #[arg(long, value_name = "WORKSPACE")]
+        workspace: Option<String>,
+        /// After how long it ends, such as 12h or 30d; without this it does not.
+        #[arg(long, value_name = "TIME")]
+        expires: Option<Span>,
+    },
+    /// List them.
+    Ls,
+    /// Take one back.
+    Rm {
+        /// Its name or id.
+        token: String,
+    },
+}
+
+/// What a token may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TokenScope {
+    /// Read.
+    Read,
+    /// Read and write.
+    Write,
+}
+
+impl TokenScope {
+    /// Returns the word that the server uses.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Write => "write",
+        }
+    }
+}
+
+/// A span of time in seconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Span(pub(crate) i64);
+
+impl std::str::FromStr for Span {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let units = [("s", 1), ("m", 60), ("h", 3600), ("d", 86_400)];
+        let split = units.iter().find_map(|(name, unit)| Some((text.strip_suffix(name)?, unit)));
+        let span = split.and_then(|(digits, unit)| {
+            digits.parse::<i32>().ok().map(i64::from)?.checked_mul(*unit)
+        });
+        span.filter(|&seconds| seconds > 0).map(Self).ok_or("a time such as 12h or 30d is expected")
+    }
+}
+
+/// Arguments of `share`.
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct ShareArguments {
+    /// What to do instead of sharing.
+    #[command(subcommand)]
+    pub(crate) command: Option<ShareCommand>,
+    /// A workspace on the server or a synced folder; this one by default.
+    #[arg(value_name = "WORKSPACE|DIR")]
+    pub(crate) target: Option<String>,
+    /// Who may open it: the name of an account, and view or edit.
+    #[arg(long, value_name = "USER:view|edit")]
+    pub(crate) with: Vec<Grant>,
+}
+
+/// What to do with those who may open a workspace.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ShareCommand {
+    /// List them.
+    Ls {
+        /// A workspace on the server or a synced folder; this one by default.
+        #[arg(value_name = "WORKSPACE|DIR")]
+        target: Option<String>,
+    },
+    /// Shut one out; with your own name: leave.
+    Rm {
+        /// The name of the account.
+        user: String,
+        /// A workspace on the server or a synced folder; this one by default.
+        #[arg(value_name = "WORKSPACE|DIR")]
+        target: Option<String>,
+    },
+}
+
+/// What somebody is to be allowed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Grant {
+    /// The account.
+    pub(crate) user: String,
+    /// What it may do.
+    pub(crate) role: GrantedRole,
+}
+
+/// What a member may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum GrantedRole {
+    /// Read.
+    View,
+    /// Read and write.
+    Edit,
+}
+
+impl GrantedRole {
+    /// Returns the word that server and user use.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::View => "view",
+            Self::Edit => "edit",
+        }
+    }
+
+    /// Returns the word as it stands in a sentence.
+    pub(crate) fn words(self) -> &'static str {
+        match self {
+            Self::View => "read",
+            Self::Edit => "read and change",
+        }
+    }
+}
+
+impl std::str::FromStr for Grant {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let role = |word: &str| match word {
+            "view" => Some(GrantedRole::View),
+            "edit" => Some(GrantedRole::Edit),
+            _ => None,
+        };
+        let split = text.rsplit_once(':').filter(|(user, _)| !user.is_empty());
+        let grant = split.and_then(|(user, word)| Some((user.to_owned(), role(word)?)));
+        let (user, role) = grant.ok_or("USER:view or USER:edit is expected")?;
+        Ok(Self { user, role })
+    }
+}
