@@ -625,6 +625,22 @@ pub(crate) enum UserCommand {
         #[command(flatten)]
         data: DataArgument,
     },
+    /// Shut an account out, and leave everything as it is.
+    Disable {
+        /// Its name.
+        name: String,
+        /// Where the accounts are.
+        #[command(flatten)]
+        data: DataArgument,
+    },
+    /// Let a disabled account in again.
+    Enable {
+        /// Its name.
+        name: String,
+        /// Where the accounts are.
+        #[command(flatten)]
+        data: DataArgument,
+    },
     /// Set a password.
     Passwd {
         /// The account.

@@ -155,6 +155,19 @@ impl Admin {
         })
     }
 
+    /// Shuts an account out, or lets it in again, with its password and its devices as they were. Requests of its devices and
+    /// tokens are refused from then on; its live connections end when they are looked at, every 20 seconds. Who is a member of
+    /// its workspaces stays one.
+    ///
+    /// # Errors
+    /// [`ServerError::NotFound`].
+    pub fn set_disabled(&mut self, name: &str, is_disabled: bool) -> Result<()> {
+        self.write(|metadata| {
+            let account = find(metadata, name)?;
+            Ok(metadata.update_account(account.id, &account.password_hash, is_disabled)?)
+        })
+    }
+
     /// Sets or removes the quota. Data that is there stays, however much it is.
     ///
     /// # Errors

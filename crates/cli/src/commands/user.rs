@@ -47,6 +47,16 @@ pub(crate) fn run(context: &Context<'_>, command: &UserCommand) -> Result<u8> {
                 ),
             }
         }
+        UserCommand::Disable { name, data } => {
+            context.no_dry_run("user disable")?;
+            open(data)?.set_disabled(name, true)?;
+            (name, format!("{name} is shut out; data and devices stay as they are"))
+        }
+        UserCommand::Enable { name, data } => {
+            context.no_dry_run("user enable")?;
+            open(data)?.set_disabled(name, false)?;
+            (name, format!("{name} may sign in again, with the password from before"))
+        }
         UserCommand::Passwd { name, password_stdin, data } => {
             context.no_dry_run("user passwd")?;
             let password = ui.password(*password_stdin, &format!("New password for {name}"))?;

@@ -154,7 +154,7 @@ fn share_says_what_it_cannot_share_and_with_whom() {
 #[test]
 fn a_token_for_a_program_is_shown_once_and_does_what_it_is_for() {
     let room = tempfile::tempdir().unwrap();
-    let (_server, ada, _) = people(room.path());
+    let (server, ada, _) = people(room.path());
     let add = ["token", "add", "rclone", "--scope", "read", "--expires", "30d"];
     let made = ada.run(&add).ok();
     let secret = made.stdout.trim();
@@ -173,4 +173,10 @@ fn a_token_for_a_program_is_shown_once_and_does_what_it_is_for() {
     ada.run(&["token", "rm", "rclone"]).ends_with(2);
     ada.run(&["token", "rm", "rclone", "--yes"]).ok();
     ada.run(&["token", "rm", "rclone", "--yes"]).ends_with(1);
+
+    let data = server.data.to_str().unwrap();
+    ada.run(&["user", "disable", "ada", "--data", data]).ok();
+    assert_eq!(ada.sync().ends_with(4).json()["code"], "E0401");
+    ada.run(&["user", "enable", "ada", "--data", data]).ok();
+    ada.sync().ok();
 }

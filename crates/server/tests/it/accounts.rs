@@ -134,6 +134,24 @@ async fn administrator_changes_accounts_of_a_running_server() {
 }
 
 #[tokio::test]
+async fn disabled_account_is_shut_out_and_comes_back_as_it_was() {
+    let server = TestServer::start().await;
+    let device = server.device("ada").await;
+    let genesis = device.create_workspace("home").await;
+    let log = device.log(&genesis).await;
+    let mut admin = Admin::open_existing(server.data()).unwrap();
+    admin.set_disabled("ada", true).unwrap();
+    assert_eq!(device.get("/whoami").await.0, StatusCode::UNAUTHORIZED);
+    assert_eq!(server.login("ada", PASSWORD).await.0, StatusCode::UNAUTHORIZED);
+    let refused = log.commit(&device.commit(1, genesis.head())).await.unwrap_err();
+    assert!(refused.is_refusal(RefusalKind::Forbidden), "{refused:?}");
+    admin.set_disabled("ada", false).unwrap();
+    assert_eq!(device.get("/whoami").await.0, StatusCode::OK);
+    assert_eq!(server.login("ada", PASSWORD).await.0, StatusCode::OK);
+    assert!(admin.set_disabled("nobody", true).is_err());
+}
+
+#[tokio::test]
 async fn workspaces_are_made_once_and_found_by_name_and_id() {
     let server = TestServer::start().await;
     let (ada, bob) = (server.device("ada").await, server.device("bob").await);
