@@ -561,6 +561,12 @@ pub(crate) struct ServeArguments {
     /// How many connections of one address there may be.
     #[arg(long, value_name = "N", default_value_t = 500)]
     pub(crate) connections_per_address: usize,
+    /// Speak TLS: the certificate, and those that lead to its authority (PEM); read anew when it changes.
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    pub(crate) tls_cert: Option<PathBuf>,
+    /// The private key of the certificate (PEM).
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    pub(crate) tls_key: Option<PathBuf>,
     /// Where Prometheus may ask at /metrics; nowhere by default.
     #[arg(long, value_name = "ADDR:PORT")]
     pub(crate) metrics_listen: Option<SocketAddr>,

@@ -156,15 +156,8 @@ impl ServerClient {
         };
         let base = Url::parse(server).map_err(|error| usage(&error.to_string()))?;
         match base.scheme() {
-            "http" => {}
-            "https" => {
-                return Err(CommandError::new(
-                    Code::NotInThisRelease,
-                    "'https:' is not supported yet",
-                )
-                .help("http://HOST:PORT", "on a trusted network, or through a tunnel"));
-            }
-            _ => return Err(usage("it does not begin with http:")),
+            "http" | "https" => {}
+            _ => return Err(usage("it begins neither with https: nor with http:")),
         }
         if base.host_str().is_none_or(str::is_empty) {
             return Err(usage("it has no host"));

@@ -64,6 +64,8 @@ mod packaging;
 mod people;
 #[path = "it/sealed.rs"]
 mod sealed;
+#[path = "it/secure.rs"]
+mod secure;
 #[path = "it/several.rs"]
 mod several;
 #[path = "it/words.rs"]

@@ -53,6 +53,8 @@ pub const VIEWS_MAX: usize = 256;
 pub const VIEW_WEIGHT_MAX: usize = 1024 * 1024 * 1024;
 /// The longest file that is put without a device, in bytes.
 pub const FILE_LENGTH_MAX: u64 = 256 * 1024 * 1024 * 1024;
+/// How often it is looked whether a certificate was renewed.
+pub const RENEWAL_INTERVAL: Duration = Duration::from_secs(10);
 /// How many connections of those who watch the server there are at most.
 pub const WATCHERS_MAX: usize = 16;
 

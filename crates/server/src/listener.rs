@@ -21,6 +21,10 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, Sleep};
 
+mod tls;
+
+pub use tls::{DoorStream, Identity, TlsFiles};
+
 /// Within this time a connection must get somewhere.
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(60);
 
@@ -60,13 +64,20 @@ pub struct GuardedListener {
     places: Arc<Semaphore>,
     per_address: Arc<Mutex<HashMap<IpAddr, usize>>>,
     per_address_max: usize,
+    identity: Option<Identity>,
 }
 
 impl GuardedListener {
     /// Puts limits on a listener: connections in all, and connections of one address.
     pub fn new(listener: TcpListener, connections_max: usize, per_address_max: usize) -> Self {
         let places = Arc::new(Semaphore::new(connections_max));
-        Self { listener, places, per_address: Arc::default(), per_address_max }
+        Self { listener, places, per_address: Arc::default(), per_address_max, identity: None }
+    }
+
+    /// Speaks TLS, where there is something to prove who it is.
+    #[must_use]
+    pub fn with_identity(self, identity: Option<Identity>) -> Self {
+        Self { identity, ..self }
     }
 
     /// Counts a connection of this address, unless there are too many.
@@ -82,10 +93,10 @@ impl GuardedListener {
 }
 
 impl Listener for GuardedListener {
-    type Io = GuardedStream;
+    type Io = DoorStream;
     type Addr = SocketAddr;
 
-    async fn accept(&mut self) -> (GuardedStream, SocketAddr) {
+    async fn accept(&mut self) -> (DoorStream, SocketAddr) {
         loop {
             // While all places are taken, the system keeps newcomers waiting.
             let place = Arc::clone(&self.places).acquire_owned().await;
@@ -97,7 +108,12 @@ impl Listener for GuardedListener {
                     };
                     // Small answers must leave at once.
                     let _ = stream.set_nodelay(true);
-                    return (GuardedStream::new(stream, place, address_place), address);
+                    let stream = GuardedStream::new(stream, place, address_place);
+                    let stream = match &self.identity {
+                        Some(identity) => identity.greet(stream),
+                        None => DoorStream::Plain(stream),
+                    };
+                    return (stream, address);
                 }
                 Err(error) => {
                     tracing::debug!(%error, "a connection could not be accepted");

@@ -17,8 +17,8 @@ use crate::data_folder::DataFolder;
 use crate::database::Database;
 use crate::error::{Result, ServerError};
 use crate::files::Files;
-use crate::limits::{STOP_TIMEOUT, WATCHERS_MAX};
-use crate::listener::{GuardedListener, PeerAddress};
+use crate::limits::{RENEWAL_INTERVAL, STOP_TIMEOUT, WATCHERS_MAX};
+use crate::listener::{GuardedListener, Identity, PeerAddress, TlsFiles};
 use crate::metadata::Metadata;
 use crate::services::events::Hub;
 use crate::services::news::News;
@@ -45,6 +45,8 @@ pub struct ServeOptions {
     pub connections_max: usize,
     /// How many connections of one address there are at most.
     pub connections_per_address_max: usize,
+    /// What to prove with who the server is; without it, it speaks no TLS.
+    pub tls: Option<TlsFiles>,
     /// Where those may ask who watch the server; nowhere by default.
     pub metrics_listen: Option<SocketAddr>,
     /// The file of the audit log; none by default.
@@ -67,6 +69,7 @@ impl ServeOptions {
             role: Role::All,
             connections_max: 700,
             connections_per_address_max: 500,
+            tls: None,
             metrics_listen: None,
             audit_log: None,
             clock,
@@ -88,6 +91,7 @@ pub async fn serve(
     shutdown: impl Future<Output = ()> + Send + 'static,
 ) -> Result<()> {
     check_role(&options)?;
+    let identity = options.tls.map(Identity::read).transpose()?;
     let folder = DataFolder::open(&options.data)?;
     let lock = folder.lock()?;
     let (database, has_objects, readers) = open(folder.clone(), options.database).await?;
@@ -106,6 +110,7 @@ pub async fn serve(
     let (hub, sending) = Hub::new(news.clone());
     let sending = tokio::spawn(sending);
     let (in_use, mut unused) = mpsc::channel(1);
+    let renewing = identity.clone().map(|one| tokio::spawn(renew(one, options.clock.clone())));
     let environment = (options.clock, options.random);
     let files = Files::new(folder.aside()?);
     let mut app = App::new(environment, (readers, writer), store, (hub, news), files, in_use);
@@ -129,7 +134,8 @@ pub async fn serve(
         listener,
         options.connections_max,
         options.connections_per_address_max,
-    );
+    )
+    .with_identity(identity);
     let (stopping, stopped) = watch::channel(false);
     if let Some(address) = options.metrics_listen {
         serve_watchers(Arc::clone(&app), address, stopped.clone()).await?;
@@ -145,6 +151,9 @@ pub async fn serve(
     let _ = stopping.send(true);
     if let Some(cluster) = &cluster {
         cluster.retire();
+    }
+    if let Some(renewing) = renewing {
+        renewing.abort();
     }
     app.presence.close_all(Closing::GoingAway);
     app.files.stop();
@@ -170,6 +179,23 @@ pub async fn serve(
     }
     drop(lock);
     Ok(())
+}
+
+/// Looks again and again whether certificate and key were renewed, until it is dropped.
+async fn renew(identity: Identity, clock: Arc<dyn Clock>) {
+    loop {
+        clock.sleep(RENEWAL_INTERVAL).await;
+        let looking = identity.clone();
+        let renewed = tokio::task::spawn_blocking(move || looking.renew()).await;
+        match renewed {
+            Ok(Ok(true)) => tracing::info!("the certificate was renewed"),
+            Ok(Ok(false)) => {}
+            Ok(Err(error)) => {
+                tracing::error!(%error, "the new certificate cannot be used; the one before stays");
+            }
+            Err(_) => return,
+        }
+    }
 }
 
 /// Answers those who watch the server, at an address of their own, until it stops.

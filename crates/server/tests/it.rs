@@ -34,6 +34,8 @@ mod packs;
 mod restart;
 #[path = "it/shared.rs"]
 mod shared;
+#[path = "it/tls.rs"]
+mod tls;
 #[path = "it/tokens.rs"]
 mod tokens;
 #[path = "it/uploads.rs"]

@@ -1,6 +1,7 @@
 //! `syncline serve`: runs a server until it is told to stop.
 
 use serde_json::json;
+use server::listener::TlsFiles;
 use server::{Broker, Database, Role, ServeOptions, serve};
 
 use crate::arguments::{DataArgument, RoleArgument, ServeArguments};
@@ -33,9 +34,16 @@ pub(crate) fn run(context: &Context<'_>, arguments: &ServeArguments) -> Result<u
     options.connections_max = arguments.connections;
     options.connections_per_address_max = arguments.connections_per_address;
     options.metrics_listen = arguments.metrics_listen;
+    options.tls = match (&arguments.tls_cert, &arguments.tls_key) {
+        (Some(certificate), Some(key)) => {
+            Some(TlsFiles { certificate: certificate.clone(), key: key.clone() })
+        }
+        _ => None,
+    };
+    let scheme = if options.tls.is_some() { "https" } else { "http" };
     options.audit_log.clone_from(&arguments.audit_log);
     let (is_json, is_open) = (context.ui.is_json(), !arguments.listen.ip().is_loopback());
-    if is_open {
+    if is_open && options.tls.is_none() {
         context.ui.note("no TLS: use it on a network that you trust, or through a tunnel");
     }
     let threads = tokio::runtime::Builder::new_multi_thread().enable_all().build();
@@ -45,10 +53,10 @@ pub(crate) fn run(context: &Context<'_>, arguments: &ServeArguments) -> Result<u
     let interrupts = Interrupts::listen(&runtime);
     let ready = move |address| {
         if is_json {
-            let line = json!({"schema": "syncline.serve/1", "type": "listening", "url": format!("http://{address}")});
+            let line = json!({"schema": "syncline.serve/1", "type": "listening", "url": format!("{scheme}://{address}")});
             ui::print(&line.to_string());
         } else {
-            ui::print(&format!("listening on http://{address}"));
+            ui::print(&format!("listening on {scheme}://{address}"));
         }
     };
     let stop = async move {

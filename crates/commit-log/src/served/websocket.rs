@@ -6,7 +6,7 @@
 //! timeout of requests; what waits is bounded, and events that nobody fetches push out the oldest; after a reconnect
 //! the workspaces that are listened to are subscribed again, and what was missed meanwhile is fetched.
 //!
-//! Tokio is known in this module only. TLS is not there yet: `https:` is refused by name.
+//! Tokio is known in this module only. Behind `https:` is whom the system trusts.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -30,6 +30,7 @@ use crate::commit_log::CommitLogError;
 
 pub mod frames;
 mod socket;
+mod wire;
 
 pub use socket::PING_AFTER;
 
@@ -58,14 +59,6 @@ pub enum WebSocketError {
         url: String,
         /// Why.
         reason: String,
-    },
-    /// The address wants something that this version does not have.
-    #[error(
-        "'{scheme}:' is not supported yet; use http: on a trusted network, or through a tunnel"
-    )]
-    NotSupportedYet {
-        /// The scheme.
-        scheme: String,
     },
     /// The token cannot be sent.
     #[error("the device token has characters that cannot be sent")]
@@ -376,11 +369,9 @@ fn live_url(server: &str) -> Result<Url, WebSocketError> {
     let mut url = Url::parse(server).map_err(|error| invalid(error.to_string()))?;
     match url.scheme() {
         "http" => url.set_scheme("ws").map_err(|()| invalid("it has no host".to_owned()))?,
-        "ws" => {}
-        scheme @ ("https" | "wss") => {
-            return Err(WebSocketError::NotSupportedYet { scheme: scheme.to_owned() });
-        }
-        scheme => return Err(invalid(format!("'{scheme}:' is not http:"))),
+        "https" => url.set_scheme("wss").map_err(|()| invalid("it has no host".to_owned()))?,
+        "ws" | "wss" => {}
+        scheme => return Err(invalid(format!("'{scheme}:' is neither http: nor https:"))),
     }
     if url.host_str().is_none_or(str::is_empty) {
         return Err(invalid("it has no host".to_owned()));

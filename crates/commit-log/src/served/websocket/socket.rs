@@ -9,11 +9,12 @@ use futures_util::FutureExt;
 use model::WorkspaceId;
 use model::wire::{Reply, Request, RequestFrame, ServerFrame};
 use parking_lot::Mutex;
-use tokio::net::TcpStream;
 use tokio::sync::{Notify, mpsc, oneshot};
-use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async_with_config};
+use tokio_tungstenite::tungstenite::Error;
+use tokio_tungstenite::{WebSocketStream, client_async_with_config};
 
 use super::frames::{self, FrameSink, FrameStream, encode};
+use super::wire::{self, Wire};
 use super::{Asked, Core, Lost};
 
 /// How long a handshake may take.
@@ -35,7 +36,7 @@ const MISSED_LENGTH_MAX: u64 = 1024 * 1024;
 /// How many bytes the socket reads at once.
 const READ_BUFFER_SIZE: usize = 64 * 1024;
 
-pub(super) type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
+pub(super) type Socket = WebSocketStream<Wire>;
 
 /// Who waits for the answer to a request.
 enum Waiting {
@@ -58,7 +59,10 @@ struct Shared<'a> {
 pub(super) async fn connect(core: &Core) -> Result<Socket, Lost> {
     let request = frames::handshake(&core.address)?;
     let config = frames::config(READ_BUFFER_SIZE);
-    let connecting = connect_async_with_config(request, Some(config), true);
+    let connecting = async {
+        let wire = wire::connect(&core.address.url).await.map_err(Error::Io)?;
+        client_async_with_config(request, wire, Some(config)).await
+    };
     tokio::select! {
         connected = connecting => match connected {
             Ok((socket, _)) => Ok(socket),
@@ -104,7 +108,7 @@ impl Shared<'_> {
     /// Sends requests; returns why it cannot any more, or nothing when nobody asks any more.
     async fn send(
         &self,
-        mut sink: FrameSink<MaybeTlsStream<TcpStream>>,
+        mut sink: FrameSink<Wire>,
         requests: &mut mpsc::Receiver<Asked>,
         first: Option<Asked>,
     ) -> Option<String> {
@@ -166,7 +170,7 @@ impl Shared<'_> {
     }
 
     /// Receives answers and events; returns why it cannot any more.
-    async fn receive(&self, mut stream: FrameStream<MaybeTlsStream<TcpStream>>) -> String {
+    async fn receive(&self, mut stream: FrameStream<Wire>) -> String {
         loop {
             let received = match stream.next().await {
                 Ok(received) => received,

@@ -18,17 +18,11 @@ fn address_of_a_server_leads_to_its_live_door() {
     for (server, live) in [
         ("http://127.0.0.1:8470", "ws://127.0.0.1:8470/api/v1/live"),
         ("http://[::1]:1/", "ws://[::1]:1/api/v1/live"),
+        ("https://host", "wss://host/api/v1/live"),
+        ("wss://host:1/", "wss://host:1/api/v1/live"),
         ("ws://host/behind/a/proxy/?x#y", "ws://host/behind/a/proxy/api/v1/live"),
     ] {
         assert_eq!(live_url(server).expect(server).as_str(), live);
-    }
-}
-
-#[test]
-fn tls_is_refused_by_name() {
-    for (server, scheme) in [("https://host", "https"), ("wss://host", "wss")] {
-        let scheme = scheme.to_owned();
-        assert_eq!(live_url(server), Err(WebSocketError::NotSupportedYet { scheme }));
     }
 }
 
