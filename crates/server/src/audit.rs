@@ -108,6 +108,11 @@ impl Audit {
         Ok(Self { file: Some(Arc::new(Mutex::new(path))) })
     }
 
+    /// Tells whether anybody reads it.
+    pub fn is_on(&self) -> bool {
+        self.file.is_some()
+    }
+
     /// Writes a line. It is there when this returns.
     pub async fn note(&self, line: Line) {
         let Some(file) = self.file.clone() else { return };

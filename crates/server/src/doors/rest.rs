@@ -96,16 +96,22 @@ pub(crate) async fn check_password(
     let checked = try_password(app, user, password, peer.network()).await;
     if let Err(ServerError::WrongPassword | ServerError::RateLimited { .. }) = &checked {
         app.metrics.logins_refused.add(1);
-        // What is no name of an account may be a password that was typed in its place.
-        let name = user.to_owned();
-        let find = move |metadata: &dyn crate::metadata::Metadata| {
-            Ok(metadata.account_by_name(&name)?.map(|account| account.name))
-        };
-        let known = app.readers.read(find).await.unwrap_or_default();
-        let line = Line::new(app.clock.now(), Happened::SignInRefused);
-        app.audit.note(line.of_account(known).from(peer.0.ip())).await;
+        // Who is refused costs no more than somebody wants to know.
+        if app.audit.is_on() {
+            note_refusal(app, user.to_owned(), peer).await;
+        }
     }
     checked
+}
+
+async fn note_refusal(app: &App, name: String, peer: PeerAddress) {
+    // What is no name of an account may be a password that was typed in its place.
+    let find = move |metadata: &dyn crate::metadata::Metadata| {
+        Ok(metadata.account_by_name(&name)?.map(|account| account.name))
+    };
+    let known = app.readers.read(find).await.unwrap_or_default();
+    let line = Line::new(app.clock.now(), Happened::SignInRefused);
+    app.audit.note(line.of_account(known).from(peer.0.ip())).await;
 }
 
 async fn try_password(
