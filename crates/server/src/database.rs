@@ -33,8 +33,8 @@ impl Database {
     /// Reads an address, `postgres://USER@HOST:PORT/NAME`, and takes the password that belongs to it.
     ///
     /// # Errors
-    /// [`ServerError::Invalid`] for what is none, for one with a password in it, and for one in a network: this program
-    /// speaks no TLS to a database yet, and whoever does without says `?sslmode=disable`.
+    /// [`ServerError::Invalid`] for what is none, for one with a password in it, and for one in a network that does not say whether
+    /// it wants TLS: `?sslmode=verify-full`, or `disable` to do without. `require` is the same as `verify-full`.
     pub fn from_url(url: &str, password: Option<&str>) -> Result<Self> {
         match url.split_once("://") {
             Some(("postgres" | "postgresql", _)) => Self::postgres(url, password),
@@ -46,6 +46,8 @@ impl Database {
     fn postgres(url: &str, password: Option<&str>) -> Result<Self> {
         use postgres::{Host, SslMode};
 
+        // Whoever is spoken to is verified in any case.
+        let url = url.replace("sslmode=verify-full", "sslmode=require");
         let mut config: postgres::Config = url.parse().map_err(|error| {
             // What the parser says may repeat what it has read, and that may be a secret.
             tracing::debug!(%error, "the address of a database cannot be read");
@@ -64,13 +66,13 @@ impl Database {
         };
         let is_local = config.get_hosts().iter().all(is_here) && config.get_hostaddrs().is_empty();
         match config.get_ssl_mode() {
-            SslMode::Disable => {}
+            SslMode::Disable | SslMode::Require => {}
             SslMode::Prefer if is_local => {
                 config.ssl_mode(SslMode::Disable);
             }
             _ => {
                 return Err(invalid(
-                    "it would need TLS, which is not there yet; ?sslmode=disable at its end does without",
+                    "it lies in a network; ?sslmode=verify-full at its end wants TLS, ?sslmode=disable does without",
                 ));
             }
         }
@@ -122,6 +124,8 @@ mod tests {
             "postgresql://syncline@localhost/syncline",
             "postgres:///syncline?host=/run/postgresql&user=syncline",
             "postgres://syncline@db.example.org/syncline?sslmode=disable",
+            "postgres://syncline@db.example.org/syncline?sslmode=require",
+            "postgres://syncline@db.example.org/syncline?sslmode=verify-full",
         ] {
             let database = Database::from_url(url, Some("a secret")).unwrap();
             assert!(!format!("{database:?}").contains("secret"));
@@ -136,8 +140,9 @@ mod tests {
             ("postgres://a@localhost:many/b", "HOST:PORT"),
             ("postgres://a:secret@localhost/b", "password"),
             ("postgres://a@db.example.org/b", "sslmode=disable"),
-            ("postgres://a@127.0.0.1/b?sslmode=require", "TLS"),
-            ("postgres://a@127.0.0.1,db.example.org/b", "TLS"),
+            ("postgres://a@db.example.org/b?sslmode=prefer", "sslmode=verify-full"),
+            ("postgres://a@127.0.0.1/b?sslmode=verify-ca", "HOST:PORT"),
+            ("postgres://a@127.0.0.1,db.example.org/b", "sslmode=verify-full"),
         ] {
             let refused = Database::from_url(url, None).unwrap_err().to_string();
             assert!(refused.contains(reason) && !refused.contains("secret"), "{url}: {refused}");

@@ -32,9 +32,17 @@ pub(super) fn start(place: &Place) -> Result<Service> {
     command.args(["--pgdata", &data, "--username", "syncline", "--pwfile", &password]);
     command.args(["--auth", "scram-sha-256", "--encoding", "UTF8", "--locale", "C"]);
     process::output(&mut command)?;
+    // It reads its key only where nobody else can.
+    let (certificate, key) = place.certificate()?;
+    if is_root() {
+        process::output(Command::new("chown").arg(USER).args([&certificate, &key]))?;
+    }
+    process::output(Command::new("chmod").arg("600").arg(&key))?;
     let server = programs.join("postgres");
     let mut command = as_user(&server);
     command.args(["-D", &data, "-p", &port.to_string()]);
+    command.args(["-c", "ssl=on", "-c", &format!("ssl_cert_file={certificate}")]);
+    command.args(["-c", &format!("ssl_key_file={key}")]);
     // The lock beside a socket would outlive a server that is killed.
     command.args(["-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories="]);
     // Tests wait for those who wait for each other, and need not do so for a second each time.
@@ -47,6 +55,7 @@ pub(super) fn start(place: &Place) -> Result<Service> {
         credentials: vec![
             ("user".to_owned(), "syncline".to_owned()),
             ("password".to_owned(), PASSWORD.to_owned()),
+            ("certificate_file".to_owned(), certificate),
         ],
         processes: vec![process],
     })

@@ -91,7 +91,7 @@ fn usage_errors_end_with_2_and_name_what_is_right() {
             vec!["serve", "--database", "postgres://a@localhost/c", "--broker", "nats://a:b@x"],
             "SYNCLINE_BROKER_PASSWORD_FILE",
         ),
-        (vec!["user", "ls", "--database", "postgres://a@db.example.org/c"], "sslmode=disable"),
+        (vec!["user", "ls", "--database", "postgres://a@db.example.org/c"], "sslmode=verify-full"),
         (vec!["login", "ftp://x", "--user", "a", "--password-stdin"], "https:"),
         (vec!["serve", "--tls-cert", "server.pem"], "--tls-key"),
         (vec!["login", "http://127.0.0.1:1", "--user", "a"], "--password-stdin"),

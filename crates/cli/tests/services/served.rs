@@ -82,6 +82,12 @@ impl Drop for Server {
     }
 }
 
+fn running() -> Services {
+    let path = std::env::var(VARIABLE)
+        .expect("SYNCLINE_SERVICES is not set: `cargo xtask services test` sets it");
+    Services::read(Path::new(&path)).unwrap()
+}
+
 /// Syncs until it succeeds, as a user does who is told to try again.
 fn sync_at_last(device: &Device) {
     let start = Instant::now();
@@ -97,9 +103,7 @@ fn sync_at_last(device: &Device) {
 #[test]
 fn devices_sync_through_two_servers_on_one_database_whatever_starts_again() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-    let path = std::env::var(VARIABLE)
-        .expect("SYNCLINE_SERVICES is not set: `cargo xtask services test` sets it");
-    let mut running = Services::read(Path::new(&path)).unwrap();
+    let mut running = running();
     let room = tempfile::tempdir().unwrap();
     let operator = Operator::new(room.path(), &running);
     let user = format!("ada{}", std::process::id());
@@ -138,4 +142,31 @@ fn devices_sync_through_two_servers_on_one_database_whatever_starts_again() {
     sync_at_last(&other);
     assert_eq!(one.tree(), other.tree());
     assert!(other.has("in a bad moment"));
+}
+
+/// Commands for a server reach its database over TLS where the system trusts it, and nothing is said to it where not.
+#[test]
+fn a_database_is_reached_over_tls_and_a_stranger_is_not() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let running = running();
+    let room = tempfile::tempdir().unwrap();
+    let mut operator = Operator::new(room.path(), &running);
+    let service = running.service(DATABASE).unwrap();
+    let certificate = service.credentials.iter().find(|(name, _)| name == "certificate_file");
+    let trusted = certificate.unwrap().1.clone();
+    let list = |operator: &Operator, trusted: &str| {
+        let mut command = operator.command(&["user", "ls"], "server-1");
+        Run::of(command.env("SSL_CERT_FILE", trusted).output().unwrap())
+    };
+    for mode in ["verify-full", "require"] {
+        let url = service.url.replace("127.0.0.1", "localhost");
+        operator.database = format!("{url}?sslmode={mode}");
+        list(&operator, &trusted).ok();
+        let stranger = Path::new(env!("CARGO_MANIFEST_DIR")).join("../server/tests/it/tls/one.pem");
+        let refused = list(&operator, stranger.to_str().unwrap()).ends_with(6);
+        assert!(refused.stderr.contains("certificate"), "{}", refused.stderr);
+    }
+    // The certificate is for a name, and this is another one.
+    operator.database = format!("{}?sslmode=verify-full", service.url);
+    list(&operator, &trusted).ends_with(6);
 }

@@ -40,6 +40,7 @@ mod objects;
 mod rows;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
+mod tls;
 
 use errors::{Failure, failed};
 
@@ -158,13 +159,23 @@ impl Postgres {
     }
 
     fn connect(&self) -> Result<()> {
+        let tls = match self.config.get_ssl_mode() {
+            SslMode::Require => Some(tls::Tls::trusting_the_system()?),
+            _ => None,
+        };
         let connect = async {
-            let (client, connection) = self.config.connect(NoTls).await?;
-            tokio::spawn(async move {
-                if let Err(error) = connection.await {
-                    tracing::debug!(%error, "a connection to the database ended");
+            let client = match tls {
+                Some(tls) => {
+                    let (client, connection) = self.config.connect(tls).await?;
+                    tokio::spawn(until_it_ends(connection));
+                    client
                 }
-            });
+                None => {
+                    let (client, connection) = self.config.connect(NoTls).await?;
+                    tokio::spawn(until_it_ends(connection));
+                    client
+                }
+            };
             // While anybody is connected, nobody moves the database elsewhere.
             let here = format!("SELECT pg_advisory_lock_shared({})", migrations::USERS_LOCK);
             client.batch_execute(&format!("{SESSION} {here};")).await?;
@@ -363,6 +374,13 @@ impl Metadata for Postgres {
 
     fn flush(&mut self) -> Result<()> {
         Ok(())
+    }
+}
+
+/// Serves a connection.
+async fn until_it_ends(connection: impl Future<Output = Result<(), tokio_postgres::Error>>) {
+    if let Err(error) = connection.await {
+        tracing::debug!(%error, "a connection to the database ended");
     }
 }
 
