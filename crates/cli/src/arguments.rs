@@ -145,7 +145,7 @@ pub(crate) enum Command {
     /// Manage the accounts of a server.
     #[command(subcommand)]
     User(UserCommand),
-    /// Back up, restore, verify and move a server.
+    /// Back up, restore, verify, move and describe a server.
     #[command(subcommand)]
     Admin(AdminCommand),
     /// Find what is wrong and say what to do.
@@ -674,6 +674,8 @@ pub(crate) enum UserCommand {
 /// What an administrator does with a whole server.
 #[derive(Debug, Subcommand)]
 pub(crate) enum AdminCommand {
+    /// Print the description of the server's REST door (OpenAPI 3.1).
+    ExportOpenapi,
     /// Copy a server into another store, whether it runs or not; what is there is not copied again.
     Backup {
         /// Where to.

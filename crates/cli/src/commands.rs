@@ -23,6 +23,7 @@ mod login;
 mod logout;
 mod ls;
 mod man;
+mod openapi;
 mod pair;
 mod resolve;
 mod restore;

@@ -8,6 +8,7 @@ pub mod files;
 pub mod health;
 pub mod live;
 pub mod members;
+pub mod openapi;
 pub mod packs;
 pub mod problem;
 pub mod rest;

@@ -26,6 +26,8 @@ mod files;
 mod live;
 #[path = "it/members.rs"]
 mod members;
+#[path = "it/openapi.rs"]
+mod openapi;
 #[path = "it/packaging.rs"]
 mod packaging;
 #[path = "it/packs.rs"]

@@ -6,6 +6,7 @@ use server::data_folder::DataFolder;
 use server::{Database, ServerError};
 use storage::{Credentials, Opening};
 
+use super::openapi;
 use crate::arguments::{AdminCommand, DataArgument, StoreArgument, TargetArgument};
 use crate::context::Context;
 use crate::error::Result;
@@ -18,6 +19,7 @@ const DAMAGED: u8 = 8;
 /// Runs the command.
 pub(crate) fn run(context: &Context<'_>, command: &AdminCommand) -> Result<u8> {
     match command {
+        AdminCommand::ExportOpenapi => Ok(openapi::run(context)),
         AdminCommand::Backup { target, data, store } => backup(context, target, data, store),
         AdminCommand::Restore { source, at, data, store } => {
             restore(context, (source, at.as_deref()), data, store)

@@ -1,0 +1,146 @@
+//! Parameters and bodies by name.
+
+use serde_json::{Value, json};
+
+/// The largest number that every reader of JSON reads as it is.
+const INTEGER_MAX: u64 = (1 << 53) - 1;
+
+/// Returns the parameters.
+pub(super) fn parameters() -> Value {
+    let hex =
+        |length: u32| json!({ "type": "string", "pattern": format!("^[0-9a-f]{{{length}}}$") });
+    let like = |pattern: &str| json!({ "type": "string", "pattern": pattern });
+    let count = || json!({ "type": "integer", "minimum": 0, "maximum": INTEGER_MAX });
+    let etag = r#"("[0-9a-f]{32}\.[0-9]{1,15}")"#;
+    let text = || json!({ "type": "string" });
+    json!({
+        "device": in_path("device", &hex(32), "The id of a device"),
+        "workspace": in_path("workspace", &text(), "The id of a workspace, or the name that you gave it"),
+        "pack": in_path("pack", &hex(64), "The id of a pack"),
+        "key": in_path("key", &like("^(packs|pages)/[0-9a-f]{2}/[0-9a-f]{64}$"), "The key of an object; its slashes may be encoded or not"),
+        "path": in_path("path", &text(), "A path; its slashes may be encoded or not"),
+        "user": in_path("user", &text(), "The name of an account"),
+        "token": in_path("token", &hex(32), "The id of a token"),
+        "upload": in_path("upload", &hex(32), "The id of an upload"),
+        "prefix": named("query", "prefix", &text(), "How keys begin"),
+        "start_after": named("query", "start_after", &text(), "Where a list goes on: 'next' of the answer before"),
+        "limit": named("query", "limit", &count(), "How long a list is at most, and 1,000 at most"),
+        "version": named("query", "version", &count(), "A version of the node that is at the path now"),
+        "cursor": named("query", "cursor", &like("^[0-9]{1,15}-[0-9]{1,15}-[0-9]{1,15}$"), "Where a list goes on: 'next' of the answer before"),
+        "If-Match": named("header", "If-Match", &like(&format!(r"^(\*|{etag}(, ?{etag})*)$")), "Only if one of these versions is there, or anything"),
+        "If-Absent": named("header", "If-None-Match", &like(r"^\*$"), "Only if nothing is there"),
+        "If-None-Match": named("header", "If-None-Match", &text(), "The version that you have, or '*'"),
+        "Range": named("header", "Range", &text(), "One range of bytes"),
+        "If-Range": named("header", "If-Range", &text(), "A range only of this version, else all of it"),
+        "X-OC-Mtime": named("header", "X-OC-Mtime", &like(r"^-?[0-9]{1,15}(\.[0-9]{1,9})?$"), "When the file was modified, in seconds since 1970, perhaps with a fraction"),
+        "OC-Checksum": named("header", "OC-Checksum", &like("^(SHA1:[0-9a-f]{40}|MD5:[0-9a-f]{32}|SHA256:[0-9a-f]{64})$"), "SHA1, MD5 or SHA256 of the body, for example SHA1:da39a3ee5e6b4b0d3255bfef95601890afd80709"),
+        "Upload-Offset": required("header", "Upload-Offset", &count(), "Where the piece begins"),
+        "syncline-incarnation": required("header", "syncline-incarnation", &hex(16), "The life of the device"),
+    })
+}
+
+fn named(place: &str, name: &str, schema: &Value, description: &str) -> Value {
+    json!({ "name": name, "in": place, "schema": schema, "description": description })
+}
+
+fn required(place: &str, name: &str, schema: &Value, description: &str) -> Value {
+    let mut parameter = named(place, name, schema, description);
+    parameter["required"] = json!(true);
+    parameter
+}
+
+fn in_path(name: &str, schema: &Value, description: &str) -> Value {
+    required("path", name, schema, description)
+}
+
+/// Returns an object all of whose fields are there.
+fn object(fields: Value) -> Value {
+    let names: Vec<&String> = fields.as_object().into_iter().flat_map(|it| it.keys()).collect();
+    json!({ "type": "object", "required": names, "properties": fields })
+}
+
+/// Returns a type, or null.
+fn or_null(name: &str) -> Value {
+    json!({ "type": [name, "null"] })
+}
+
+/// Returns the bodies.
+pub(super) fn schemas() -> Value {
+    let text = || json!({ "type": "string" });
+    let number = || json!({ "type": "integer" });
+    let boolean = || json!({ "type": "boolean" });
+    let relocation = json!({
+        "type": "object",
+        "required": ["from", "to"],
+        "properties": { "from": text(), "to": text(), "overwrite": boolean() },
+    });
+    let list = |schema: &str| json!({ "type": "array", "items": super::reference(schema) });
+    json!({
+        "Problem": object(json!({
+            "type": text(), "title": text(), "status": number(), "code": text(), "detail": text(),
+        })),
+        "Login": object(json!({ "user": text(), "password": text(), "device_name": text() })),
+        "Session": object(json!({ "token": text(), "device_id": text(), "account": text() })),
+        "WhoAmI": object(json!({
+            "account": text(), "device_id": text(), "device_name": text(),
+            "quota_bytes": or_null("integer"), "used_bytes": number(),
+        })),
+        "Device": object(json!({
+            "id": text(), "name": text(), "created": number(), "last_seen": number(), "is_this": boolean(),
+        })),
+        "Renaming": object(json!({ "name": text() })),
+        "Workspace": object(json!({
+            "id": text(), "name": text(), "owner": text(), "role": { "enum": ["owner", "edit", "view"] },
+            "head_seq": number(), "used_bytes": number(),
+        })),
+        "Member": object(json!({
+            "user": text(), "role": { "enum": ["owner", "edit", "view"] }, "added": or_null("integer"),
+        })),
+        "MemberRole": object(json!({ "role": { "enum": ["edit", "view"] } })),
+        "Token": {
+            "type": "object",
+            "required": ["id", "name", "scope", "workspace", "created", "last_used", "expires"],
+            "properties": {
+                "id": text(), "name": text(), "scope": { "enum": ["read", "write"] },
+                "workspace": or_null("string"), "created": number(), "last_used": number(),
+                "expires": or_null("integer"), "token": text(),
+            },
+        },
+        "NewToken": {
+            "type": "object",
+            "required": ["name", "scope"],
+            "properties": {
+                "name": text(), "scope": { "enum": ["read", "write"] }, "workspace": or_null("string"),
+                "expires_in_seconds": or_null("integer"),
+            },
+        },
+        "Object": object(json!({ "key": text(), "size": number() })),
+        "Node": object(json!({
+            "id": text(), "version": number(), "etag": text(), "path": text(), "name": text(),
+            "kind": { "enum": ["file", "folder", "link"] }, "size": or_null("integer"),
+            "modified": or_null("integer"), "modified_ns": or_null("integer"), "mode": or_null("integer"),
+            "target": or_null("string"), "is_conflict": boolean(),
+        })),
+        "FolderPage": object(json!({ "nodes": list("Node"), "next": or_null("string") })),
+        "Version": {
+            "type": "object",
+            "required": ["version", "seq", "time", "device_id", "device_name", "is_deleted"],
+            "properties": {
+                "version": number(), "seq": number(), "time": number(), "device_id": text(),
+                "device_name": text(), "is_deleted": boolean(), "kind": text(),
+                "size": or_null("integer"), "modified": or_null("integer"),
+                "modified_ns": or_null("integer"), "mode": or_null("integer"),
+                "target": or_null("string"),
+            },
+        },
+        "Versions": object(json!({ "node": text(), "versions": list("Version"), "next": or_null("string") })),
+        "Relocation": relocation,
+        "Restoration": object(json!({
+            "node": text(), "version": { "type": "integer", "minimum": 0, "maximum": INTEGER_MAX },
+        })),
+        "Beginning": object(json!({ "path": text() })),
+        "Upload": object(json!({
+            "id": text(), "path": text(), "offset": number(), "expires_in": number(),
+        })),
+    })
+}
