@@ -1,7 +1,7 @@
 //! How many calls and casts go through each transport, and how long a call takes, all in one run.
 //!
 //! `cargo xtask services start rabbitmq nats`, then with what `cargo xtask services env` prints:
-//! `cargo run --release -p messaging --features amqp,nats,testing,websocket --example throughput -- SECONDS`. Without running services
+//! `cargo run --release -p messaging --features amqp,nats,testing,websocket --example message_throughput -- SECONDS`. Without running services
 //! it measures memory and the WebSocket only, and says so.
 
 #![expect(clippy::print_stdout, clippy::unwrap_used, reason = "a program for the console")]
