@@ -143,6 +143,8 @@ impl App {
         workspace: WorkspaceId,
         mut plan: impl FnMut(&View) -> Result<Plan>,
     ) -> Result<Applied> {
+        // A plan that changes nothing makes no commit, which would ask.
+        self.check_may_write(caller, workspace).await?;
         let reading = Reading { caller, workspace };
         for _ in 0..TRIES {
             match self.apply_with(reading, Packs::default(), &mut plan).await? {

@@ -210,7 +210,10 @@ async fn at_http(
         .replace("{pack}", &pack_id(&pack).to_string())
         .replace("{*key}", page_key)
         .replace("{upload}", &made.upload)
-        .replace("folders/{*path}", "folders/folder")
+        .replace(
+            "folders/{*path}",
+            if *method == Method::PUT { "folders/new" } else { "folders/folder" },
+        )
         .replace("{*path}", "file")
         .replace("/dav/{*rest}", if method.as_str() == "MKCOL" { DAV_NEW } else { DAV_FILE });
     scene.take_away(server);

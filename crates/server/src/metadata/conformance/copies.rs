@@ -2,14 +2,17 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use model::WorkspaceId;
 use model::testing::put;
 
-use super::{Database, Story, World, all_entries};
+use super::{Database, Numbers, Story, World, all_entries, write};
 use crate::metadata::copy::{copy_all, sums};
 use crate::metadata::tables::TABLES;
-use crate::metadata::{Metadata, MetadataError, ObjectTables, RowTables};
+use crate::metadata::{MemberRole, Metadata, MetadataError, ObjectTables, RowTables, Scope};
+use crate::services::members;
+use crate::services::tokens::{self, NewToken};
 
 pub(super) const STORIES: &[Story] = &[
     Story { name: "all_tables_and_columns_are_copied", tell: columns },
@@ -56,10 +59,21 @@ fn furnish(world: &mut World) {
         world.commit_one(world.request(usize::from(n % 2), &world.home, n, vec![change])).unwrap();
     }
     let number = world.metadata.workspace(world.home.workspace()).unwrap().unwrap().number;
+    let numbers = Numbers(AtomicU64::new(1 << 40));
     let metadata = &mut *world.metadata;
     metadata.insert_object(number, "packs/kept", 1).unwrap();
     metadata.insert_reservation(number, "packs/coming", 2, 3).unwrap();
     metadata.set_checkpoint(number, 1, &[0, 255, 7]).unwrap();
+    let (ada, home) = (world.people.ada[0], world.people.home.workspace());
+    write(metadata, |metadata| members::set(metadata, &ada, home, "bob", MemberRole::Edit, 7))
+        .unwrap();
+    let new = NewToken {
+        name: "program".to_owned(),
+        scope: Scope::Read,
+        workspace: Some(home.to_string()),
+        expires: Some(60),
+    };
+    write(metadata, |metadata| tokens::add(metadata, &numbers, &ada, &new, 0)).unwrap();
     metadata.update_quota(world.people.ada[0].account, Some(1 << 40)).unwrap();
     metadata.update_account(world.people.bob.account, "!", true).unwrap();
     metadata.revoke_device(world.people.ada[1].device).unwrap();
