@@ -6,6 +6,7 @@ use crate::error::Result;
 
 mod admin;
 mod backend;
+mod by_name;
 mod cat;
 mod check;
 mod cleanup;

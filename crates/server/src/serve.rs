@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use model::{Clock, Random};
+use storage::ObjectStore;
 use tokio::net::TcpListener;
 use tokio::sync::{mpsc, watch};
 
@@ -95,12 +96,7 @@ pub async fn serve(
     let folder = DataFolder::open(&options.data)?;
     let lock = folder.lock()?;
     let (database, has_objects, readers) = open(folder.clone(), options.database).await?;
-    let store = options.store.unwrap_or_else(|| folder.default_store());
-    // A store that should hold something but is not there is a disk that was not mounted, not an empty store.
-    let store = match has_objects {
-        true => storage::open_existing(&store)?,
-        false => storage::open(&store)?,
-    };
+    let store = open_store(&options.store.unwrap_or_else(|| folder.default_store()), has_objects)?;
     let meeting = match &options.broker {
         Some(broker) => Some((broker.connect(Arc::clone(&options.random)).await?, News::new())),
         None => None,
@@ -116,20 +112,10 @@ pub async fn serve(
     let mut app = App::new(environment, (readers, writer), store, (hub, news), files, in_use);
     let cluster = meeting
         .map(|(transport, (_, waiting))| Cluster::join(transport, waiting, options.role, &mut app));
-    if let Some(path) = options.audit_log {
-        let failed = |error: std::io::Error| ServerError::DataFolder {
-            path: path.clone(),
-            reason: format!("the audit log cannot be written: {error}"),
-        };
-        app.audit = Audit::to(path.clone()).map_err(failed)?;
-    }
+    app.audit = options.audit_log.map(open_audit).transpose()?.unwrap_or_default();
     let app = Arc::new(app);
 
-    let listener = listen(options.listen).await?;
-    let address = listener.local_addr().map_err(|error| ServerError::Listen {
-        address: options.listen,
-        reason: error.to_string(),
-    })?;
+    let (listener, address) = bind(options.listen).await?;
     let listener = GuardedListener::new(
         listener,
         options.connections_max,
@@ -163,22 +149,47 @@ pub async fn serve(
         // Live connections and what they asked for outlast the listener.
         while unused.recv().await.is_some() {}
     };
-    if tokio::time::timeout(STOP_TIMEOUT, finished).await.is_err() {
-        tracing::warn!("some connections did not end in time");
-    }
-    if let Some(cluster) = cluster
-        && tokio::time::timeout(STOP_TIMEOUT, cluster.leave()).await.is_err()
-    {
-        tracing::warn!("other servers were not told everything; they find out by themselves");
+    in_time(finished, "some connections did not end in time").await;
+    if let Some(cluster) = cluster {
+        let trouble = "other servers were not told everything; they find out by themselves";
+        in_time(cluster.leave(), trouble).await;
     }
     sending.abort();
     // The writer ends when everything that was asked of it is written.
     let joined = tokio::task::spawn_blocking(move || writing.join());
-    if tokio::time::timeout(STOP_TIMEOUT, joined).await.is_err() {
-        tracing::warn!("the writer did not end in time; the database is safe nevertheless");
-    }
+    in_time(joined, "the writer did not end in time; the database is safe nevertheless").await;
     drop(lock);
     Ok(())
+}
+
+/// Waits for what ends by itself, but not for ever.
+async fn in_time(ending: impl Future, trouble: &str) {
+    if tokio::time::timeout(STOP_TIMEOUT, ending).await.is_err() {
+        tracing::warn!("{trouble}");
+    }
+}
+
+/// Opens the store. One that should hold something but is not there is a disk that was not mounted, not an empty store.
+fn open_store(url: &str, has_objects: bool) -> Result<Arc<dyn ObjectStore>> {
+    Ok(match has_objects {
+        true => storage::open_existing(url)?,
+        false => storage::open(url)?,
+    })
+}
+
+fn open_audit(path: PathBuf) -> Result<Audit> {
+    Audit::to(path.clone()).map_err(|error| ServerError::DataFolder {
+        path,
+        reason: format!("the audit log cannot be written: {error}"),
+    })
+}
+
+/// Listens at an address; port 0 picks one.
+async fn bind(address: SocketAddr) -> Result<(TcpListener, SocketAddr)> {
+    let listener = listen(address).await?;
+    let bound = listener.local_addr();
+    let failed = |error: std::io::Error| ServerError::Listen { address, reason: error.to_string() };
+    Ok((listener, bound.map_err(failed)?))
 }
 
 /// Looks again and again whether certificate and key were renewed, until it is dropped.

@@ -3,10 +3,11 @@
 use model::Timestamp;
 use serde_json::json;
 
+use super::by_name::{Named, find};
 use crate::arguments::DeviceCommand;
 use crate::claim::HomeClaim;
 use crate::context::Context;
-use crate::error::{Code, CommandError, Result, not_signed_in};
+use crate::error::{Result, not_signed_in};
 use crate::home::Account;
 use crate::server_client::{DeviceLine, ServerClient};
 use crate::text::{day_and_time, rfc3339};
@@ -84,22 +85,11 @@ fn list(context: &Context<'_>, devices: &[DeviceLine]) {
     }
 }
 
-/// Finds a device by its name or by the beginning of its id; two of one name are told apart by their ids.
-fn find<'a>(devices: &'a [DeviceLine], text: &str) -> Result<&'a DeviceLine> {
-    let is_meant = |device: &&DeviceLine| {
-        device.name == text || (text.len() >= 8 && device.id.starts_with(text))
-    };
-    let mut found = devices.iter().filter(is_meant);
-    match (found.next(), found.next()) {
-        (Some(device), None) => Ok(device),
-        (Some(_), Some(_)) => {
-            Err(CommandError::usage(format!("several devices are called '{text}'"))
-                .help("syncline device ls", "shows their ids, which can be given instead"))
-        }
-        (None, _) => Err(CommandError::new(
-            Code::NoSuchThing,
-            format!("the account has no device called '{text}'"),
-        )
-        .help("syncline device ls", "lists them")),
+impl Named for DeviceLine {
+    const KINDS: &'static str = "devices";
+    const LIST: &'static str = "syncline device ls";
+
+    fn name_and_id(&self) -> (&str, &str) {
+        (&self.name, &self.id)
     }
 }

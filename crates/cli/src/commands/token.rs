@@ -3,9 +3,10 @@
 use model::Timestamp;
 use serde_json::json;
 
+use super::by_name::{Named, find};
 use crate::arguments::TokenCommand;
 use crate::context::Context;
-use crate::error::{Code, CommandError, Result, not_signed_in};
+use crate::error::{Result, not_signed_in};
 use crate::server_client::{NewToken, ServerClient, TokenLine};
 use crate::text::{day_and_time, rfc3339};
 use crate::ui::{Paint, Symbol};
@@ -108,21 +109,11 @@ fn list(context: &Context<'_>, tokens: &[TokenLine]) {
     }
 }
 
-/// Finds a token by its name or by the beginning of its id; two of one name are told apart by their ids.
-fn find<'a>(tokens: &'a [TokenLine], text: &str) -> Result<&'a TokenLine> {
-    let is_meant =
-        |token: &&TokenLine| token.name == text || (text.len() >= 8 && token.id.starts_with(text));
-    let mut found = tokens.iter().filter(is_meant);
-    match (found.next(), found.next()) {
-        (Some(token), None) => Ok(token),
-        (Some(_), Some(_)) => {
-            Err(CommandError::usage(format!("several tokens are called '{text}'"))
-                .help("syncline token ls", "shows their ids, which can be given instead"))
-        }
-        (None, _) => Err(CommandError::new(
-            Code::NoSuchThing,
-            format!("the account has no token called '{text}'"),
-        )
-        .help("syncline token ls", "lists them")),
+impl Named for TokenLine {
+    const KINDS: &'static str = "tokens";
+    const LIST: &'static str = "syncline token ls";
+
+    fn name_and_id(&self) -> (&str, &str) {
+        (&self.name, &self.id)
     }
 }

@@ -5,30 +5,21 @@ use std::path::Path;
 
 use commit_log::CommitLogError;
 use commit_log::served::Connection;
+use model::PageId;
 use model::checkpoint::Checkpoint;
-use model::codec::encode_message;
 use model::wire::{RefusalKind, Reply, Request};
-use model::{Action, Change, Commit, Fence, Head, NodeId, PageId};
 use reqwest::{Method, StatusCode};
 use serde_json::Value;
 
 use crate::scene::{Scene, Who, prepare};
-use crate::support::{Device, TestServer, genesis, http, noise, pack_id};
+use crate::support::{Device, TestServer, genesis, http};
+
+#[path = "authorisation/made.rs"]
+mod made;
+
+use made::{Made, fence};
 
 const DOCUMENT: &str = include_str!("../../../../docs/design/authorisation.md");
-
-/// What addresses of files have in them.
-const FILES: [&str; 7] =
-    ["/files/", "/nodes", "/folders", "/versions/", "/move", "/copy", "/restore"];
-
-const DAV_FILE: &str = "/dav/{workspace}/file";
-const DAV_NEW: &str = "/dav/{workspace}/new";
-
-const LOCK: &[u8] = br#"<lockinfo xmlns="DAV:"><lockscope><exclusive/></lockscope>
-    <locktype><write/></locktype></lockinfo>"#;
-
-const PROPPATCH: &[u8] = br#"<propertyupdate xmlns="DAV:"><set><prop>
-    <getlastmodified>Sat, 21 Nov 2026 12:00:00 GMT</getlastmodified></prop></set></propertyupdate>"#;
 
 /// What a caller hears, in the words of the document.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -178,68 +169,20 @@ async fn at_http(
     path: &str,
     what: &str,
 ) -> Heard {
-    let Scene { owner, home, .. } = scene;
-    let (pack, page) = (noise(100), noise(100));
-    if method != Method::PUT && (path.contains("{pack}") || path.contains("/objects")) {
-        assert_eq!(owner.put_pack(home, &pack).await, StatusCode::CREATED);
-        let (at, body) = (page_path(scene, &page), page.clone());
-        assert_eq!(owner.status(Method::PUT, &at, body).await, StatusCode::CREATED);
-    }
-    if what == "that the log condemns" {
-        let log = owner.log(home).await;
-        commit_log::CommitLog::commit(&log, &fence(owner, home.head(), &pack)).await.unwrap();
-    }
-    let mut made = Made::default();
-    if path.starts_with("/dav") || FILES.iter().any(|part| path.contains(part)) {
-        made.node = make_files(scene).await;
-    }
-    if method.as_str() == "UNLOCK" {
-        made.lock = lock_of(server, scene).await;
-    }
-    if path.contains("{upload}") {
-        made.upload = upload_of(server, scene).await;
-    }
-    let body = body_of(method, path, (&pack, &page), &made.node);
-    let user = if what == "of oneself" { &scene.caller_name } else { &scene.guest_name };
-    let page_key = page_path(scene, &page);
-    let (_, page_key) = page_key.split_once("/objects/").unwrap();
-    let path = path
-        .replace("{device}", &scene.victim.to_string())
-        .replace("{token}", &scene.token.to_string())
-        .replace("{user}", user)
-        .replace("{pack}", &pack_id(&pack).to_string())
-        .replace("{*key}", page_key)
-        .replace("{upload}", &made.upload)
-        .replace(
-            "folders/{*path}",
-            if *method == Method::PUT { "folders/new" } else { "folders/folder" },
-        )
-        .replace("{*path}", "file")
-        .replace("/dav/{*rest}", if method.as_str() == "MKCOL" { DAV_NEW } else { DAV_FILE });
+    let made = Made::of(server, scene, method, path, what).await;
+    let body = made.body(method, path);
+    let path = made.address(scene, method, path, what);
     scene.take_away(server);
 
-    let id = home.workspace().to_string();
+    let id = scene.home.workspace().to_string();
     let ask = async |id: &str| {
         let path = path.replace("{workspace}", id);
         let url = match path.starts_with("/dav") {
             true => server.url(&path),
             false => server.url(&format!("/api/v1{path}")),
         };
-        let mut request = scene.caller.http.request(method.clone(), url).body(body.clone());
-        request = request.header("content-type", "application/json");
-        if path == "/live" {
-            request = request.header("connection", "upgrade").header("upgrade", "websocket");
-            request = request.header("sec-websocket-version", "13");
-            request = request.header("sec-websocket-key", "dGhlIHNhbXBsZSBub25jZQ==");
-            request = request.header("syncline-incarnation", "0123456789abcdef");
-        }
-        if path.contains("/uploads/") {
-            request = request.header("upload-offset", "0");
-        }
-        if path.starts_with("/dav") {
-            request = request.header("depth", "0").header("lock-token", &made.lock);
-            request = request.header("destination", format!("/dav/{id}/elsewhere"));
-        }
+        let request = scene.caller.http.request(method.clone(), url).body(body.clone());
+        let mut request = made.headers(request, &path, id);
         if scene.who != Who::Nobody {
             request = request.bearer_auth(&scene.caller.token);
         }
@@ -270,68 +213,6 @@ async fn at_http(
         }
         status if status.is_success() => Heard::Yes,
         status => Heard::Other(format!("{status}: {text}")),
-    }
-}
-
-/// What is there for a call about files.
-#[derive(Default)]
-struct Made {
-    node: String,
-    lock: String,
-    upload: String,
-}
-
-/// Makes a file and a folder, and returns the file's node.
-async fn make_files(scene: &Scene) -> String {
-    let Scene { owner, home, .. } = scene;
-    let root = format!("/workspaces/{}", home.workspace());
-    let (file, folder) = (format!("{root}/files/file"), format!("{root}/folders/folder"));
-    let made = owner.status(Method::PUT, &file, b"content".to_vec()).await;
-    assert_eq!(made, StatusCode::CREATED);
-    assert_eq!(owner.status(Method::PUT, &folder, Vec::new()).await, StatusCode::CREATED);
-    let (_, node) = owner.get(&format!("{root}/nodes/file")).await;
-    node["id"].as_str().expect("a node has an id").to_owned()
-}
-
-/// Lets the caller lock the file, and returns what the lock is called, or something else where it cannot.
-async fn lock_of(server: &TestServer, scene: &Scene) -> String {
-    let path = DAV_FILE.replace("{workspace}", &scene.home.workspace().to_string());
-    let method = Method::from_bytes(b"LOCK").unwrap();
-    let request = scene.caller.http.request(method, server.url(&path)).body(LOCK);
-    let answer = request.bearer_auth(&scene.caller.token).send().await.unwrap();
-    let token = answer.headers().get("lock-token").map(|token| token.to_str().unwrap().to_owned());
-    token.unwrap_or_else(|| "<urn:uuid:none>".to_owned())
-}
-
-/// Lets the caller begin an upload, and returns its id, or another one where it cannot.
-async fn upload_of(server: &TestServer, scene: &Scene) -> String {
-    let path = format!("/api/v1/workspaces/{}/uploads", scene.home.workspace());
-    let request = scene.caller.http.post(server.url(&path));
-    let request = request.json(&serde_json::json!({ "path": "piecewise" }));
-    let answer = request.bearer_auth(&scene.caller.token).send().await.unwrap();
-    let begun: Value = answer.json().await.unwrap();
-    begun["id"].as_str().map_or_else(|| "ab".repeat(16), str::to_owned)
-}
-
-/// What a call brings along.
-fn body_of(method: &Method, path: &str, (pack, page): (&[u8], &[u8]), node: &str) -> Vec<u8> {
-    match (method.as_str(), path) {
-        ("PATCH", "/devices/{device}") => br#"{"name": "new name"}"#.to_vec(),
-        ("POST", "/tokens") => br#"{"name": "program", "scope": "read"}"#.to_vec(),
-        ("POST", "/workspaces") => encode_message(&genesis("new")),
-        ("PUT", "/workspaces/{workspace}/members/{user}") => br#"{"role": "view"}"#.to_vec(),
-        ("PUT", "/workspaces/{workspace}/packs/{pack}") => pack.to_vec(),
-        ("PUT", "/workspaces/{workspace}/objects/{*key}") => page.to_vec(),
-        ("POST", "/workspaces/{workspace}/move" | "/workspaces/{workspace}/copy") => {
-            br#"{"from": "file", "to": "elsewhere"}"#.to_vec()
-        }
-        ("POST", "/workspaces/{workspace}/uploads") => br#"{"path": "piecewise"}"#.to_vec(),
-        ("POST", "/workspaces/{workspace}/restore") => {
-            format!(r#"{{"node": "{node}", "version": 1}}"#).into_bytes()
-        }
-        ("LOCK", "/dav/{*rest}") => LOCK.to_vec(),
-        ("PROPPATCH", "/dav/{*rest}") => PROPPATCH.to_vec(),
-        _ => Vec::new(),
     }
 }
 
@@ -400,18 +281,6 @@ fn name_of(request: &Request) -> &'static str {
         Request::PublishCheckpoint(_) => "publish checkpoint",
         Request::Genesis => "genesis",
     }
-}
-
-fn page_path(scene: &Scene, page: &[u8]) -> String {
-    let hex = pack_id(page).to_string();
-    format!("/workspaces/{}/objects/pages/{}/{hex}", scene.home.workspace(), &hex[..2])
-}
-
-/// A commit that condemns a pack.
-fn fence(device: &Device, seen: Head, pack: &[u8]) -> Commit {
-    let payload = encode_message(&Fence { condemned: vec![pack_id(pack)], dropped: vec![] });
-    let change = Change { node: NodeId::FENCE, base: 0, action: Action::Put(payload) };
-    Commit { changes: vec![change], ..device.commit(1, seen) }
 }
 
 #[tokio::test]

@@ -12,7 +12,6 @@ pub(super) fn parameters() -> Value {
     let like = |pattern: &str| json!({ "type": "string", "pattern": pattern });
     let count = || json!({ "type": "integer", "minimum": 0, "maximum": INTEGER_MAX });
     let etag = r#"("[0-9a-f]{32}\.[0-9]{1,15}")"#;
-    let text = || json!({ "type": "string" });
     json!({
         "device": in_path("device", &hex(32), "The id of a device"),
         "workspace": in_path("workspace", &text(), "The id of a workspace, or the name that you gave it"),
@@ -64,17 +63,28 @@ fn or_null(name: &str) -> Value {
     json!({ "type": [name, "null"] })
 }
 
+fn text() -> Value {
+    json!({ "type": "string" })
+}
+
+fn number() -> Value {
+    json!({ "type": "integer" })
+}
+
+fn boolean() -> Value {
+    json!({ "type": "boolean" })
+}
+
 /// Returns the bodies.
 pub(super) fn schemas() -> Value {
-    let text = || json!({ "type": "string" });
-    let number = || json!({ "type": "integer" });
-    let boolean = || json!({ "type": "boolean" });
-    let relocation = json!({
-        "type": "object",
-        "required": ["from", "to"],
-        "properties": { "from": text(), "to": text(), "overwrite": boolean() },
-    });
-    let list = |schema: &str| json!({ "type": "array", "items": super::reference(schema) });
+    let (mut all, of_files) = (of_accounts(), of_files());
+    for (name, schema) in of_files.as_object().into_iter().flatten() {
+        all[name.as_str()] = schema.clone();
+    }
+    all
+}
+
+fn of_accounts() -> Value {
     json!({
         "Problem": object(json!({
             "type": text(), "title": text(), "status": number(), "code": text(), "detail": text(),
@@ -114,6 +124,17 @@ pub(super) fn schemas() -> Value {
                 "expires_in_seconds": or_null("integer"),
             },
         },
+    })
+}
+
+fn of_files() -> Value {
+    let relocation = json!({
+        "type": "object",
+        "required": ["from", "to"],
+        "properties": { "from": text(), "to": text(), "overwrite": boolean() },
+    });
+    let list = |schema: &str| json!({ "type": "array", "items": super::reference(schema) });
+    json!({
         "Object": object(json!({ "key": text(), "size": number() })),
         "Node": object(json!({
             "id": text(), "version": number(), "etag": text(), "path": text(), "name": text(),

@@ -1,0 +1,173 @@
+//! What must be there for a call, and what the call brings along.
+
+use model::codec::encode_message;
+use model::{Action, Change, Commit, Fence, Head, NodeId};
+use reqwest::{Method, RequestBuilder, StatusCode};
+use serde_json::Value;
+
+use crate::scene::Scene;
+use crate::support::{Device, TestServer, genesis, noise, pack_id};
+
+/// What addresses of files have in them.
+const FILES: [&str; 7] =
+    ["/files/", "/nodes", "/folders", "/versions/", "/move", "/copy", "/restore"];
+
+const DAV_FILE: &str = "/dav/{workspace}/file";
+const DAV_NEW: &str = "/dav/{workspace}/new";
+
+const LOCK: &[u8] = br#"<lockinfo xmlns="DAV:"><lockscope><exclusive/></lockscope>
+    <locktype><write/></locktype></lockinfo>"#;
+
+const PROPPATCH: &[u8] = br#"<propertyupdate xmlns="DAV:"><set><prop>
+    <getlastmodified>Sat, 21 Nov 2026 12:00:00 GMT</getlastmodified></prop></set></propertyupdate>"#;
+
+/// What was made for a call.
+#[derive(Default)]
+pub(super) struct Made {
+    pack: Vec<u8>,
+    page: Vec<u8>,
+    node: String,
+    lock: String,
+    upload: String,
+}
+
+impl Made {
+    /// Makes what a call wants to find.
+    pub(super) async fn of(
+        server: &TestServer,
+        scene: &Scene,
+        method: &Method,
+        path: &str,
+        what: &str,
+    ) -> Self {
+        let Scene { owner, home, .. } = scene;
+        let mut made = Self { pack: noise(100), page: noise(100), ..Self::default() };
+        if method != Method::PUT && (path.contains("{pack}") || path.contains("/objects")) {
+            assert_eq!(owner.put_pack(home, &made.pack).await, StatusCode::CREATED);
+            let (at, body) = (page_path(scene, &made.page), made.page.clone());
+            assert_eq!(owner.status(Method::PUT, &at, body).await, StatusCode::CREATED);
+        }
+        if what == "that the log condemns" {
+            let log = owner.log(home).await;
+            let fence = fence(owner, home.head(), &made.pack);
+            commit_log::CommitLog::commit(&log, &fence).await.unwrap();
+        }
+        if path.starts_with("/dav") || FILES.iter().any(|part| path.contains(part)) {
+            made.node = make_files(scene).await;
+        }
+        if method.as_str() == "UNLOCK" {
+            made.lock = lock_of(server, scene).await;
+        }
+        if path.contains("{upload}") {
+            made.upload = upload_of(server, scene).await;
+        }
+        made
+    }
+
+    /// Returns the address of a call, but for its workspace.
+    pub(super) fn address(&self, scene: &Scene, method: &Method, path: &str, what: &str) -> String {
+        let user = if what == "of oneself" { &scene.caller_name } else { &scene.guest_name };
+        let page_key = page_path(scene, &self.page);
+        let (_, page_key) = page_key.split_once("/objects/").unwrap();
+        let folder = if *method == Method::PUT { "folders/new" } else { "folders/folder" };
+        path.replace("{device}", &scene.victim.to_string())
+            .replace("{token}", &scene.token.to_string())
+            .replace("{user}", user)
+            .replace("{pack}", &pack_id(&self.pack).to_string())
+            .replace("{*key}", page_key)
+            .replace("{upload}", &self.upload)
+            .replace("folders/{*path}", folder)
+            .replace("{*path}", "file")
+            .replace("/dav/{*rest}", if method.as_str() == "MKCOL" { DAV_NEW } else { DAV_FILE })
+    }
+
+    /// Adds the headers that a call wants.
+    pub(super) fn headers(&self, request: RequestBuilder, path: &str, id: &str) -> RequestBuilder {
+        let request = request.header("content-type", "application/json");
+        if path == "/live" {
+            return request
+                .header("connection", "upgrade")
+                .header("upgrade", "websocket")
+                .header("sec-websocket-version", "13")
+                .header("sec-websocket-key", "dGhlIHNhbXBsZSBub25jZQ==")
+                .header("syncline-incarnation", "0123456789abcdef");
+        }
+        if path.starts_with("/dav") {
+            return request
+                .header("depth", "0")
+                .header("lock-token", &self.lock)
+                .header("destination", format!("/dav/{id}/elsewhere"));
+        }
+        match path.contains("/uploads/") {
+            true => request.header("upload-offset", "0"),
+            false => request,
+        }
+    }
+
+    /// Returns what a call brings along.
+    pub(super) fn body(&self, method: &Method, path: &str) -> Vec<u8> {
+        match (method.as_str(), path) {
+            ("PATCH", "/devices/{device}") => br#"{"name": "new name"}"#.to_vec(),
+            ("POST", "/tokens") => br#"{"name": "program", "scope": "read"}"#.to_vec(),
+            ("POST", "/workspaces") => encode_message(&genesis("new")),
+            ("PUT", "/workspaces/{workspace}/members/{user}") => br#"{"role": "view"}"#.to_vec(),
+            ("PUT", "/workspaces/{workspace}/packs/{pack}") => self.pack.clone(),
+            ("PUT", "/workspaces/{workspace}/objects/{*key}") => self.page.clone(),
+            ("POST", "/workspaces/{workspace}/move" | "/workspaces/{workspace}/copy") => {
+                br#"{"from": "file", "to": "elsewhere"}"#.to_vec()
+            }
+            ("POST", "/workspaces/{workspace}/uploads") => br#"{"path": "piecewise"}"#.to_vec(),
+            ("POST", "/workspaces/{workspace}/restore") => {
+                let node = &self.node;
+                format!(r#"{{"node": "{node}", "version": 1}}"#).into_bytes()
+            }
+            ("LOCK", "/dav/{*rest}") => LOCK.to_vec(),
+            ("PROPPATCH", "/dav/{*rest}") => PROPPATCH.to_vec(),
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// Makes a file and a folder, and returns the file's node.
+async fn make_files(scene: &Scene) -> String {
+    let Scene { owner, home, .. } = scene;
+    let root = format!("/workspaces/{}", home.workspace());
+    let (file, folder) = (format!("{root}/files/file"), format!("{root}/folders/folder"));
+    let made = owner.status(Method::PUT, &file, b"content".to_vec()).await;
+    assert_eq!(made, StatusCode::CREATED);
+    assert_eq!(owner.status(Method::PUT, &folder, Vec::new()).await, StatusCode::CREATED);
+    let (_, node) = owner.get(&format!("{root}/nodes/file")).await;
+    node["id"].as_str().expect("a node has an id").to_owned()
+}
+
+/// Lets the caller lock the file, and returns what the lock is called, or something else where it cannot.
+async fn lock_of(server: &TestServer, scene: &Scene) -> String {
+    let path = DAV_FILE.replace("{workspace}", &scene.home.workspace().to_string());
+    let method = Method::from_bytes(b"LOCK").unwrap();
+    let request = scene.caller.http.request(method, server.url(&path)).body(LOCK);
+    let answer = request.bearer_auth(&scene.caller.token).send().await.unwrap();
+    let token = answer.headers().get("lock-token").map(|token| token.to_str().unwrap().to_owned());
+    token.unwrap_or_else(|| "<urn:uuid:none>".to_owned())
+}
+
+/// Lets the caller begin an upload, and returns its id, or another one where it cannot.
+async fn upload_of(server: &TestServer, scene: &Scene) -> String {
+    let path = format!("/api/v1/workspaces/{}/uploads", scene.home.workspace());
+    let request = scene.caller.http.post(server.url(&path));
+    let request = request.json(&serde_json::json!({ "path": "piecewise" }));
+    let answer = request.bearer_auth(&scene.caller.token).send().await.unwrap();
+    let begun: Value = answer.json().await.unwrap();
+    begun["id"].as_str().map_or_else(|| "ab".repeat(16), str::to_owned)
+}
+
+fn page_path(scene: &Scene, page: &[u8]) -> String {
+    let hex = pack_id(page).to_string();
+    format!("/workspaces/{}/objects/pages/{}/{hex}", scene.home.workspace(), &hex[..2])
+}
+
+/// A commit that condemns a pack.
+pub(super) fn fence(device: &Device, seen: Head, pack: &[u8]) -> Commit {
+    let payload = encode_message(&Fence { condemned: vec![pack_id(pack)], dropped: vec![] });
+    let change = Change { node: NodeId::FENCE, base: 0, action: Action::Put(payload) };
+    Commit { changes: vec![change], ..device.commit(1, seen) }
+}
