@@ -16,8 +16,12 @@ struct Section {
 enum Work {
     Cargo(&'static [&'static str]),
     Tidy,
+    Wasm,
     Services,
 }
+
+/// What a browser runs.
+const WASM: &str = "wasm32-unknown-unknown";
 
 const SECTIONS: [Section; 9] = [
     Section { name: "format", work: Work::Cargo(&["fmt", "--all", "--check"]) },
@@ -42,18 +46,7 @@ const SECTIONS: [Section; 9] = [
         ]),
     },
     // The web app runs these two rooms; a dependency that cannot follow them there shows here.
-    Section {
-        name: "wasm",
-        work: Work::Cargo(&[
-            "check",
-            "-p",
-            "model",
-            "-p",
-            "content",
-            "--target",
-            "wasm32-unknown-unknown",
-        ]),
-    },
+    Section { name: "wasm", work: Work::Wasm },
     Section { name: "tests", work: Work::Cargo(&["test", "--workspace"]) },
     // Stores and the program over real servers, which are installed where they are missing.
     Section { name: SERVICES, work: Work::Services },
@@ -123,9 +116,24 @@ pub fn run(mut arguments: Arguments) -> Result<()> {
 fn run_section(section: &Section) -> Result<()> {
     match section.work {
         Work::Tidy => tidy::check_repository(),
+        Work::Wasm => run_wasm(),
         Work::Services => run_services(),
         Work::Cargo(words) => process::run(cargo().args(words)),
     }
+}
+
+/// Rustup fetches the target by itself unless it was told to fetch nothing unasked, so it is asked; without rustup cargo says what is
+/// missing.
+fn run_wasm() -> Result<()> {
+    let listed = Command::new("rustup").args(["target", "list", "--installed"]).output();
+    let is_missing = listed.is_ok_and(|listed| {
+        listed.status.success()
+            && !String::from_utf8_lossy(&listed.stdout).lines().any(|target| target == WASM)
+    });
+    if is_missing {
+        process::run(Command::new("rustup").args(["target", "add", WASM]))?;
+    }
+    process::run(cargo().args(["check", "-p", "model", "-p", "content", "--target", WASM]))
 }
 
 /// Where the servers cannot be had, the section does not pass in silence: the run fails and says what leaves it out.
