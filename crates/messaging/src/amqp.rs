@@ -1,6 +1,6 @@
 //! The transport over RabbitMQ, or another broker that speaks AMQP 0-9-1 and has quorum queues.
 //!
-//! *Participants*: one connection with two channels to publish on, and one channel for each source; a task that
+//! *Participants*: one connection with channels to publish on, and one channel for each source; a task that
 //! connects again. *Goals*: a cast is confirmed only when the broker's disk has it; a lost connection costs nothing but time.
 //! *Non-goals*: TLS, which is not there yet: `amqps:` is refused by name. *Invariants*: what was delivered is acknowledged after its work or comes
 //! again; nothing is received without a bound on what is unacknowledged, answers excepted, which are handed out at once.
@@ -19,8 +19,10 @@ use model::Random;
 use crate::error::MessagingError;
 use crate::names::Name;
 use crate::transport::{Abilities, Incoming, Parcel, Route, Source, Transport, WAITING_MAX};
+use confirming::Message;
 use link::Link;
 
+mod confirming;
 mod link;
 mod receiving;
 
@@ -145,18 +147,18 @@ impl Transport for AmqpTransport {
             properties = properties.with_expiration(useful.as_millis().max(1).to_string().into());
         }
         // Who is certain hears of every message; events and answers do not hold anybody up.
-        let channel = if is_certain { &session.certain } else { &session.quick };
-        let options = BasicPublishOptions { mandatory: is_certain, immediate: false };
-        let published = channel
-            .basic_publish(exchange.into(), key.into(), options, &parcel.bytes, properties)
-            .await
-            .map_err(|error| self.link.lost(&session, &error))?;
         if !is_certain {
-            return Ok(());
+            let options = BasicPublishOptions::default();
+            let published = session
+                .quick
+                .basic_publish(exchange.into(), key.into(), options, &parcel.bytes, properties)
+                .await;
+            return published.map(drop).map_err(|error| self.link.lost(&session, &error));
         }
+        let message = Message { exchange, key, bytes: &parcel.bytes, properties };
         let confirmation = tokio::select! {
             biased;
-            confirmation = published => {
+            confirmation = session.publish(message) => {
                 confirmation.map_err(|error| self.link.lost(&session, &error))?
             }
             // Nobody confirms any more.

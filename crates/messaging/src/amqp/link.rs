@@ -4,15 +4,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt;
-use lapin::options::{ConfirmSelectOptions, ExchangeDeclareOptions};
+use lapin::options::ExchangeDeclareOptions;
 use lapin::types::FieldTable;
 use lapin::uri::AMQPUri;
-use lapin::{Channel, Connection, ConnectionProperties, Event, ExchangeKind};
+use lapin::{Channel, Confirmation, Connection, ConnectionProperties, Event, ExchangeKind};
 use model::Random;
 use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
+use super::confirming::{Confirming, Message};
 use super::{CASTS, EVENTS, MULTI};
 use crate::error::MessagingError;
 use crate::pauses::Pauses;
@@ -43,7 +44,7 @@ pub(super) struct Link {
 pub(super) struct Session {
     connection: Connection,
     /// Where every message is confirmed.
-    pub(super) certain: Channel,
+    certain: Confirming,
     /// Where none is.
     pub(super) quick: Channel,
     is_lost: watch::Sender<bool>,
@@ -115,15 +116,19 @@ impl Session {
     async fn open(address: AMQPUri) -> Result<Self, lapin::Error> {
         let properties = ConnectionProperties::default().with_connection_name("syncline".into());
         let connection = Connection::connect_uri(address, properties).await?;
-        let certain = connection.create_channel().await?;
-        certain.confirm_select(ConfirmSelectOptions::default()).await?;
         let quick = connection.create_channel().await?;
         let options = ExchangeDeclareOptions { durable: true, ..ExchangeDeclareOptions::default() };
         for name in [CASTS, EVENTS, MULTI] {
             let arguments = FieldTable::default();
             quick.exchange_declare(name.into(), ExchangeKind::Direct, options, arguments).await?;
         }
+        let certain = Confirming::default();
         Ok(Self { connection, certain, quick, is_lost: watch::channel(false).0 })
+    }
+
+    /// Publishes one message, and waits until the broker says what became of it.
+    pub(super) async fn publish(&self, message: Message<'_>) -> Result<Confirmation, lapin::Error> {
+        self.certain.publish(&self.connection, message).await
     }
 
     /// Opens another channel.

@@ -122,10 +122,10 @@ crate::interface! {
         #[call(timeout_ms = 10_000, retries = 1)]
         async fn shout(&self, text: String) -> String;
         /// Does something that is to be done once, and returns how often anything was done before.
-        #[call(timeout_ms = 400, retries = 9)]
+        #[call(timeout_ms = 2_000, retries = 9)]
         async fn work(&self, number: u64) -> u64;
         /// Asks for what is never answered.
-        #[call(timeout_ms = 60, retries = 2)]
+        #[call(timeout_ms = 300, retries = 2)]
         async fn hopeless(&self, number: u64) -> u64;
         /// Does something later.
         #[cast(timeout_ms = 30_000)]

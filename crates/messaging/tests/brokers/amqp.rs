@@ -1,15 +1,20 @@
 //! RabbitMQ.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
-use messaging::Transport;
+use bytes::Bytes;
+use futures_util::StreamExt;
 use messaging::amqp::{AmqpOptions, AmqpTransport};
 use messaging::conformance::harsh::{self, Broker};
-use messaging::conformance::world::Dice;
+use messaging::conformance::world::{Dice, fresh_name, within};
 use messaging::conformance::{self, Fixture, WAITING_MAX};
+use messaging::transport::{Incoming, Notice, Parcel, Route, Source, Verdict};
+use messaging::{MessagingError, Name, OperationId, Transport};
 use rustix::process::Signal;
 
 use crate::place::BrokerProcess;
@@ -95,11 +100,81 @@ impl Broker for Rabbit {
     }
 }
 
+/// Casts so many messages one after the other, and returns the numbers of those that the broker says it keeps.
+async fn send(
+    client: Arc<dyn Transport>,
+    service: Name,
+    numbers: std::ops::Range<u64>,
+) -> BTreeSet<u64> {
+    let route = Route::Cast(service);
+    let mut kept = BTreeSet::new();
+    for number in numbers {
+        let bytes = Bytes::copy_from_slice(&number.to_le_bytes());
+        let operation = OperationId::from_bytes(u128::from(number).to_le_bytes());
+        match client.send(&route, Parcel { bytes, operation, expires_in: None }).await {
+            Ok(()) => assert!(kept.insert(number)),
+            Err(MessagingError::Full { .. }) => {}
+            Err(error) => panic!("{error}"),
+        }
+    }
+    kept
+}
+
+/// Takes what is in a queue until nothing more comes for two seconds and `is_over` says that nobody sends.
+async fn take(incoming: &mut Incoming, is_over: impl Fn() -> bool) -> BTreeSet<u64> {
+    let mut taken = BTreeSet::new();
+    loop {
+        let was_over = is_over();
+        match tokio::time::timeout(Duration::from_secs(2), incoming.next()).await {
+            Ok(Some(Notice::Delivery(delivery))) => {
+                taken.insert(u64::from_le_bytes(delivery.bytes[..].try_into().unwrap()));
+                delivery.settle(Verdict::Done).await.unwrap();
+            }
+            Ok(notice) => panic!("its channel broke: {notice:?}"),
+            Err(_) if was_over => return taken,
+            Err(_) => {}
+        }
+    }
+}
+
+/// Several threads send on one connection more than the queue has room for, which takes some and refuses some as it is emptied.
+async fn whoever_is_refused_hears_of_it_and_nobody_else(rabbit: &Rabbit) {
+    const SENDERS: u64 = 32;
+    const SENT_BY_EACH: u64 = 100;
+    let service = fresh_name("own");
+    let (client, server) = (rabbit.client().await, rabbit.server().await);
+    let source = Source::Casts(service.clone());
+    let connecting = async {
+        loop {
+            match server.receive(&source, 16).await {
+                Ok(incoming) => break incoming,
+                Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
+            }
+        }
+    };
+    let mut incoming = within(60, "connecting", connecting).await;
+    let sending = (0..SENDERS).map(|sender| {
+        let numbers = sender * SENT_BY_EACH..(sender + 1) * SENT_BY_EACH;
+        tokio::spawn(send(Arc::clone(&client), service.clone(), numbers))
+    });
+    let sending: Vec<_> = sending.collect();
+    let is_over = || sending.iter().all(tokio::task::JoinHandle::is_finished);
+    let taken = within(180, "taking all", take(&mut incoming, is_over)).await;
+    let mut kept = BTreeSet::new();
+    for sender in sending {
+        kept.append(&mut sender.await.unwrap());
+    }
+    assert!((kept.len() as u64) < SENDERS * SENT_BY_EACH, "nothing was refused");
+    let differences: Vec<_> = kept.symmetric_difference(&taken).take(10).collect();
+    assert!(kept == taken, "{differences:?}");
+}
+
 /// One broker for all: to start it takes longer than to ask it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn rabbitmq_conforms_and_keeps_what_it_accepted() {
     let rabbit = Rabbit::start();
     conformance::run_all(&rabbit).await;
+    whoever_is_refused_hears_of_it_and_nobody_else(&rabbit).await;
     harsh::what_waits_survives_the_death_of_the_broker(&rabbit).await;
     harsh::what_was_accepted_survives_the_death_of_the_broker(&rabbit).await;
     harsh::what_was_accepted_survives_a_broker_that_stands_still(&rabbit).await;
