@@ -2,7 +2,7 @@
 //!
 //! *Participants*: one connection with channels to publish on, and one channel for each source; a task that
 //! connects again. *Goals*: a cast is confirmed only when the broker's disk has it; a lost connection costs nothing but time.
-//! *Non-goals*: TLS, which is not there yet: `amqps:` is refused by name. *Invariants*: what was delivered is acknowledged after its work or comes
+//! *Invariants*: what was delivered is acknowledged after its work or comes
 //! again; nothing is received without a bound on what is unacknowledged, answers excepted, which are handed out at once.
 //!
 //! What is declared at the broker is written down in `docs/design/messaging.md`.
@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use lapin::options::BasicPublishOptions;
-use lapin::uri::{AMQPScheme, AMQPUri, AMQPUserInfo};
+use lapin::uri::{AMQPUri, AMQPUserInfo};
 use lapin::{BasicProperties, Confirmation};
 use model::Random;
 
@@ -44,7 +44,8 @@ const HEARTBEAT: u16 = 10;
 /// How to reach a broker.
 #[derive(Clone)]
 pub struct AmqpOptions {
-    /// Its address without secrets, such as `amqp://127.0.0.1:5672/%2f`.
+    /// Its address without secrets, such as `amqp://127.0.0.1:5672/%2f`, or `amqps:` where the broker shows a certificate that the
+    /// system trusts.
     pub url: String,
     /// Who we are there.
     pub user: String,
@@ -68,9 +69,6 @@ impl AmqpOptions {
     fn address(&self) -> Result<AMQPUri, MessagingError> {
         let refused = |reason: String| MessagingError::Refused { place: self.url.clone(), reason };
         let mut address: AMQPUri = self.url.parse().map_err(refused)?;
-        if address.scheme != AMQPScheme::AMQP {
-            return Err(refused("TLS is not supported yet".to_owned()));
-        }
         if self.url.contains('@') {
             return Err(refused("a password does not belong into an address".to_owned()));
         }

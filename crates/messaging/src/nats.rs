@@ -1,8 +1,7 @@
 //! The transport over NATS: calls, multis and events through its core, casts through JetStream.
 //!
 //! *Participants*: one connection, which the client library makes again by itself; a task for each source. *Goals*: a
-//! cast is confirmed when a stream has it; whoever takes a call says so at once, so that its sender knows. *Non-goals*: TLS, which is not there
-//! yet. *Invariants*: what was delivered of a stream is acknowledged after its work, and the acknowledgement confirmed; what comes
+//! cast is confirmed when a stream has it; whoever takes a call says so at once, so that its sender knows. *Invariants*: what was delivered of a stream is acknowledged after its work, and the acknowledgement confirmed; what comes
 //! through the core is bounded by the receiver, which refuses calls and drops events that it has no room for.
 //!
 //! What is declared at the server is written down in `docs/design/messaging.md`. Servers from version 2.9 on will do.
@@ -45,7 +44,8 @@ const NO_ROOM: &[u8] = b"-";
 /// How to reach a server.
 #[derive(Clone)]
 pub struct NatsOptions {
-    /// Its address without secrets, such as `nats://127.0.0.1:4222`.
+    /// Its address without secrets, such as `nats://127.0.0.1:4222`, or `tls:` where the server shows a certificate that the
+    /// system trusts.
     pub url: String,
     /// Who we are there and how we show it, unless it asks nobody.
     pub credentials: Option<(String, String)>,
@@ -104,10 +104,8 @@ impl NatsTransport {
         if options.url.contains('@') {
             return Err(refused("a password does not belong into an address".to_owned()));
         }
-        if !options.url.starts_with("nats://") {
-            return Err(refused(
-                "it does not begin with nats:, and TLS is not there yet".to_owned(),
-            ));
+        if !["nats://", "tls://"].iter().any(|scheme| options.url.starts_with(scheme)) {
+            return Err(refused("it begins with neither nats: nor tls:".to_owned()));
         }
         let (counter, connections) = watch::channel(0);
         let was_lost = AtomicBool::new(false);

@@ -48,17 +48,17 @@ struct Address<'a> {
 }
 
 impl Broker {
-    /// Reads an address, `amqp://USER@HOST:PORT/VHOST` or `nats://USER@HOST:PORT`, and takes the password that belongs to it.
+    /// Reads an address, `amqp://USER@HOST:PORT/VHOST` or `nats://USER@HOST:PORT`, and takes the password that belongs to it. With
+    /// `amqps:` and `tls:` TLS is spoken, to whom the system trusts.
     ///
     /// # Errors
-    /// [`ServerError::Invalid`] for what is none, for one with a password in it, and for one in a network: this program
-    /// speaks no TLS to a broker yet, and whoever does without says `?sslmode=disable`.
+    /// [`ServerError::Invalid`] for what is none, for one with a password in it, and for one in a network without TLS: whoever does
+    /// without says `?sslmode=disable`.
     pub fn from_url(url: &str, password: Option<&str>) -> Result<Self> {
         match url.split_once("://") {
-            Some(("amqp", _)) => Self::amqp(&address(url)?, password),
-            Some(("nats", _)) => Self::nats(&address(url)?, password),
-            Some(("amqps" | "tls", _)) => Err(invalid("TLS to a broker is not there yet")),
-            _ => Err(invalid("it begins with amqp:// or nats://")),
+            Some(("amqp" | "amqps", _)) => Self::amqp(&address(url)?, password),
+            Some(("nats" | "tls", _)) => Self::nats(&address(url)?, password),
+            _ => Err(invalid("it begins with amqp://, amqps://, nats:// or tls://")),
         }
     }
 
@@ -135,9 +135,13 @@ fn address(url: &str) -> Result<Address<'_>> {
     }
     let is_here =
         name == "localhost" || name.parse().is_ok_and(|ip: std::net::IpAddr| ip.is_loopback());
-    if !is_here && !is_open {
+    let wants_tls = matches!(scheme, "amqps" | "tls");
+    if wants_tls && is_open {
+        return Err(invalid(&format!("it asks for TLS, and {WITHOUT_TLS} for none")));
+    }
+    if !is_here && !is_open && !wants_tls {
         return Err(invalid(&format!(
-            "it would need TLS, which is not there yet; {WITHOUT_TLS} at its end does without"
+            "it lies in a network; amqps:// or tls:// wants TLS, {WITHOUT_TLS} at its end does without"
         )));
     }
     Ok(Address { user, url: format!("{scheme}://{place}") })
@@ -152,12 +156,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_without_secrets_and_without_a_network_are_taken() {
+    fn addresses_without_secrets_are_taken_from_here_and_where_it_is_said_how() {
         for url in [
             "amqp://127.0.0.1:5672/%2f",
             "amqp://syncline@localhost",
             "amqp://syncline@[::1]:5672/%2f",
             "amqp://syncline@broker.example.org/%2f?sslmode=disable",
+            "amqps://syncline@broker.example.org/%2f",
+            "tls://broker.example.org:4222",
             "nats://localhost:4222",
             "nats://syncline@10.0.0.7:4222?sslmode=disable",
         ] {
@@ -182,7 +188,7 @@ mod tests {
         for (url, reason) in [
             ("kafka://localhost", "amqp://"),
             ("broker", "amqp://"),
-            ("amqps://localhost", "TLS"),
+            ("amqps://localhost?sslmode=disable", "for none"),
             ("amqp://a:secret@localhost", "password"),
             ("nats://a:secret@localhost", "password"),
             ("amqp://", "host"),

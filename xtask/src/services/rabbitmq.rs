@@ -11,7 +11,8 @@ use crate::failure::{Context, Result};
 pub(super) const PROGRAM: &str = "/usr/lib/rabbitmq/bin/rabbitmq-server";
 
 pub(super) fn start(place: &Place) -> Result<Service> {
-    let (port, nodes_port, names_port) = (free_port()?, free_port()?, free_port()?);
+    let (port, tls_port) = (free_port()?, free_port()?);
+    let (nodes_port, names_port) = (free_port()?, free_port()?);
     // The registry of nodes would start by itself, but outlive everything. By this name it is known as ours.
     let names = place.path("epmd");
     symlink("/usr/bin/epmd", &names).context(&names)?;
@@ -19,9 +20,14 @@ pub(super) fn start(place: &Place) -> Result<Service> {
     command.args(["-address", "127.0.0.1", "-port", &names_port.to_string()]);
     let names_process = place.serve("names", &command, names_port)?;
     let home = place.make_folder("home", "root")?;
+    let (certificate, key) = place.certificate()?;
     let configuration = place.write(
         "rabbitmq.conf",
-        &format!("listeners.tcp.local = 127.0.0.1:{port}\ndisk_free_limit.absolute = 50MB\n"),
+        &format!(
+            "listeners.tcp.local = 127.0.0.1:{port}\nlisteners.ssl.local = 127.0.0.1:{tls_port}\n\
+             ssl_options.certfile = {certificate}\nssl_options.keyfile = {key}\n\
+             ssl_options.verify = verify_none\ndisk_free_limit.absolute = 50MB\n"
+        ),
     )?;
     let plugins = place.write("plugins", "[].\n")?;
     let mut command = Command::new(PROGRAM);
@@ -47,6 +53,8 @@ pub(super) fn start(place: &Place) -> Result<Service> {
         credentials: vec![
             ("user".to_owned(), "guest".to_owned()),
             ("password".to_owned(), "guest".to_owned()),
+            ("tls_url".to_owned(), format!("amqps://localhost:{tls_port}/%2f")),
+            ("certificate_file".to_owned(), certificate),
         ],
         // In the order in which they start again: a node without a registry would start one that outlives everything.
         processes: vec![names_process, process],

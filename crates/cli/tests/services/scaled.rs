@@ -1,5 +1,6 @@
 //! Two gateways and two sync services on a real PostgreSQL and a real broker, on bad days.
 
+use std::path::Path;
 use std::time::Duration;
 
 use rustix::process::Signal;
@@ -76,4 +77,29 @@ fn nothing_is_lost_or_doubled_on_bad_days_of_rabbitmq() {
 #[test]
 fn nothing_is_lost_or_doubled_on_bad_days_of_nats() {
     nothing_is_lost_or_doubled_on_bad_days("nats");
+}
+
+fn a_broker_is_reached_over_tls_and_a_stranger_is_not(broker: &'static str) {
+    let mut machines = Machines::set(broker);
+    machines.trust(None);
+    let gateway = machines.start("gateway", "gateway-1");
+    let _worker = machines.start("sync-service", "worker-1");
+    let crowd = Crowd::gather(&[gateway.url()], 2);
+    crowd.progress(PROGRESS);
+    crowd.judge();
+    let stranger = Path::new(env!("CARGO_MANIFEST_DIR")).join("../server/tests/it/tls/one.pem");
+    machines.trust(Some(stranger.to_str().unwrap()));
+    // It starts, as with every broker that is away, and says that it hears nothing.
+    let cut_off = machines.start("gateway", "gateway-2");
+    crowd::until_degraded(&cut_off.url());
+}
+
+#[test]
+fn rabbitmq_is_reached_over_tls_and_a_stranger_is_not() {
+    a_broker_is_reached_over_tls_and_a_stranger_is_not("rabbitmq");
+}
+
+#[test]
+fn nats_is_reached_over_tls_and_a_stranger_is_not() {
+    a_broker_is_reached_over_tls_and_a_stranger_is_not("nats");
 }

@@ -93,6 +93,21 @@ fn http() -> reqwest::Client {
     reqwest::Client::builder().no_proxy().build().unwrap()
 }
 
+/// Waits until a server says that it hears nothing from its broker.
+pub(crate) fn until_degraded(server: &str) {
+    Runtime::new().unwrap().block_on(async {
+        let start = Instant::now();
+        loop {
+            let said = http().get(format!("{server}/healthz")).send().await.unwrap();
+            if said.text().await.unwrap().contains("degraded") {
+                return;
+            }
+            assert!(start.elapsed() < PATIENCE, "it hears from a broker that it does not trust");
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    });
+}
+
 /// What devices were told of their commits.
 type Told = Arc<Mutex<BTreeMap<OpId, Head>>>;
 

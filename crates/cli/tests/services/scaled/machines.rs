@@ -19,6 +19,8 @@ pub(crate) struct Machines {
     pub(crate) broker: &'static str,
     room: TempDir,
     database: String,
+    /// Whom the servers trust, where the broker is reached over TLS.
+    trusted: Option<String>,
     _alone: MutexGuard<'static, ()>,
 }
 
@@ -52,13 +54,25 @@ impl Machines {
             .expect("createdb comes with the PostgreSQL of the tests");
         assert!(made.success());
         let database = format!("{server}/{name}");
-        let machines = Self { running, broker, room, database, _alone: alone };
+        let machines = Self { running, broker, room, database, trusted: None, _alone: alone };
         let mut adding =
             machines.command(&["user", "add", "ada", "--password-stdin", "--no-input"]);
         let mut adding = adding.stdin(Stdio::piped()).spawn().unwrap();
         adding.stdin.take().unwrap().write_all(PASSWORD.as_bytes()).unwrap();
         assert!(adding.wait().unwrap().success());
         machines
+    }
+
+    /// Lets the servers that start from now on reach the broker over TLS, and trust this certificate; its own, if it is none.
+    pub(crate) fn trust(&mut self, certificate: Option<&str>) {
+        let own = || self.of_broker("certificate_file").to_owned();
+        self.trusted = Some(certificate.map_or_else(own, str::to_owned));
+    }
+
+    fn of_broker(&self, wanted: &str) -> &str {
+        let service = self.running.service(self.broker).unwrap();
+        let mut credentials = service.credentials.iter();
+        &credentials.find(|(name, _)| name == wanted).unwrap().1
     }
 
     /// Shows the end of what each server has said.
@@ -122,11 +136,15 @@ pub(crate) struct Machine {
 impl Machine {
     /// Starts it, again at its address.
     pub(crate) fn run(&mut self, machines: &Machines) {
-        let broker = &machines.running.service(machines.broker).unwrap().url;
+        let broker = match &machines.trusted {
+            Some(_) => machines.of_broker("tls_url"),
+            None => &machines.running.service(machines.broker).unwrap().url,
+        };
         let store = format!("file:{}", machines.room.path().join("store").display());
         let mut command = machines.command(&["serve", "--no-input", "--role", &self.role]);
         command.args(["--broker", broker, "--store", &store, "--listen", &self.address, "--data"]);
         command.arg(&self.data);
+        command.envs(machines.trusted.iter().map(|file| ("SSL_CERT_FILE", file)));
         let log = self.data.with_extension("log");
         let log = std::fs::File::options().create(true).append(true).open(log).unwrap();
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log);
