@@ -15,7 +15,12 @@ pub fn run(mut arguments: Arguments) -> Result<()> {
 
 /// Builds the release program `syncline` and says where it is.
 pub fn release_program() -> Result<PathBuf> {
-    process::run(test_run::cargo().args(["build", "--release", "--package", "cli"]))?;
+    program("release")
+}
+
+/// Builds the program `syncline` by a profile that optimises, and says where it is.
+pub fn program(profile: &str) -> Result<PathBuf> {
+    process::run(test_run::cargo().args(["build", "--profile", profile, "--package", "cli"]))?;
     let metadata = process::output(test_run::cargo().args([
         "metadata",
         "--no-deps",
@@ -26,5 +31,5 @@ pub fn release_program() -> Result<PathBuf> {
     let Some(target) = metadata["target_directory"].as_str() else {
         return fail("cargo metadata names no target directory");
     };
-    Ok(PathBuf::from(target).join("release").join("syncline"))
+    Ok(PathBuf::from(target).join(profile).join("syncline"))
 }

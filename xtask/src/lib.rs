@@ -8,7 +8,7 @@
 //! Reading order: [`failure`], [`arguments`], [`process`], [`random`], then one module per task:
 //! [`test_run`], [`demo`], [`tidy`], [`syncline`] (our program as a child process), [`bench`],
 //! [`services`],
-//! [`crash`].
+//! [`crash`], [`deb`].
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 #![expect(
@@ -20,6 +20,7 @@
 pub mod arguments;
 pub mod bench;
 pub mod crash;
+pub mod deb;
 pub mod demo;
 pub mod failure;
 pub mod process;
@@ -40,6 +41,7 @@ usage: cargo xtask <task>
   test [--quick]      the whole test run; stops at the first failing section; --without services
                       leaves out the real servers
   demo [ARGS...]      builds the release program and runs `syncline demo ARGS`
+  deb                 builds a package for Debian  (cargo xtask deb --help)
   tidy                checks the repository itself: borders, named paths, sizes, words
   bench peers         other programs beside ours, one table     (cargo xtask bench --help)
   bench latency       a small file from device to device through the server
@@ -56,6 +58,7 @@ pub fn run(words: Vec<String>) -> Result<()> {
     match arguments.next_word().as_deref() {
         Some("test") => test_run::run(arguments),
         Some("demo") => demo::run(arguments),
+        Some("deb") => deb::run(arguments),
         Some("tidy") => tidy::run(arguments),
         Some("bench") => bench::run(arguments),
         Some("services") => services::run(arguments),
