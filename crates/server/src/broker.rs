@@ -97,7 +97,7 @@ impl Broker {
     ///
     /// # Errors
     /// [`ServerError::Invalid`] for an address that the driver does not take.
-    pub(crate) async fn connect(&self, random: Arc<dyn Random>) -> Result<Arc<dyn Transport>> {
+    pub async fn connect(&self, random: Arc<dyn Random>) -> Result<Arc<dyn Transport>> {
         #[cfg(any(feature = "amqp", feature = "nats"))]
         let refused = |error: messaging::MessagingError| invalid(&error.to_string());
         Ok(match self {

@@ -151,7 +151,7 @@ impl Cluster {
             let asked = asked.insert(Arc::<Asked>::default());
             app.commits = Commits::Queued(CommitQueue::start(&committer, &link, asked, &app.clock));
         } else {
-            worker = Some(Worker { committer, readers: app.readers.clone() });
+            worker = Some(Worker::new(committer, app.readers.clone()));
         }
         let member = Member {
             transport,
@@ -218,15 +218,10 @@ impl Member {
                 None => None,
             };
             self.messengers.send_replace(Some(messenger.clone()));
-            let serving = match &self.worker {
-                Some(worker) => Some(self.serve(&messenger, worker).await),
-                None => None,
-            };
-            // An error says that the server is gone.
-            let _ = phases.wait_for(|phase| *phase >= Phase::Retires).await;
-            if let Some(serving) = serving {
-                serving.stop().await;
+            if let Some(worker) = &self.worker {
+                self.work(&messenger, worker, phases.clone()).await;
             }
+            // An error says that the server is gone.
             let _ = phases.wait_for(|phase| *phase == Phase::Ends).await;
         };
         tokio::select! {
@@ -242,6 +237,35 @@ impl Member {
         let trouble = "answers of sync services cannot be heard yet";
         self.insist(trouble, || messenger.listen(&topic, Arc::clone(&handler) as _, ANSWERS_MAX))
             .await
+    }
+
+    /// Takes groups from the queue until it retires, and none while the database cannot be reached.
+    async fn work(
+        &self,
+        messenger: &Messenger,
+        worker: &Worker,
+        mut phases: watch::Receiver<Phase>,
+    ) {
+        // An error says that the server is gone.
+        let retires = async move { drop(phases.wait_for(|phase| *phase >= Phase::Retires).await) };
+        tokio::pin!(retires);
+        loop {
+            let serving = self.serve(messenger, worker).await;
+            let is_over = tokio::select! {
+                () = &mut retires => true,
+                () = worker.database_lost() => false,
+            };
+            serving.stop().await;
+            if is_over {
+                return;
+            }
+            tracing::error!("the database is lost; commits are left to others until it answers");
+            tokio::select! {
+                () = &mut retires => return,
+                () = worker.database_found(&*self.clock) => {}
+            }
+            tracing::info!("the database answers again");
+        }
     }
 
     async fn serve(&self, messenger: &Messenger, worker: &Worker) -> Serving {

@@ -13,6 +13,8 @@ mod support;
 mod bad_days;
 #[path = "services/cluster.rs"]
 mod cluster;
+#[path = "services/disorder.rs"]
+mod disorder;
 #[path = "services/place.rs"]
 mod place;
 #[path = "services/stories.rs"]

@@ -2,12 +2,14 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use serde_json::{Map, Value, json};
 
 use super::place;
 use super::processes::{self, Process};
 use crate::failure::{Context, Failure, Result, fail};
+use crate::process;
 
 /// One server that runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -114,6 +116,7 @@ impl Services {
         let ours: Vec<_> = processes.filter(|process| process.is_ours(&self.folder)).collect();
         processes::end(&ours)?;
         if place::is_service_folder(&self.folder) {
+            unmount_below(&self.folder)?;
             fs::remove_dir_all(&self.folder).context(self.folder.display())?;
         }
         match self.path.exists() {
@@ -173,6 +176,16 @@ impl Service {
             processes: processes.into_iter().map(Process::from_json).collect::<Result<_>>()?,
         })
     }
+}
+
+/// Unmounts what a test that was ended has left mounted in the folder: it would keep the folder from being removed.
+fn unmount_below(folder: &Path) -> Result<()> {
+    let mounts = fs::read_to_string("/proc/mounts").unwrap_or_default();
+    let places = mounts.lines().filter_map(|line| line.split(' ').nth(1)).map(Path::new);
+    for place in places.filter(|place| place.starts_with(folder)) {
+        process::output(Command::new("umount").arg(place))?;
+    }
+    Ok(())
 }
 
 fn remove_process_id_files(folder: &Path) -> Result<()> {

@@ -1,4 +1,4 @@
-//! Two gateways and two sync services on a real PostgreSQL and a real broker, on bad days.
+//! Two gateways and two sync services on a real PostgreSQL and a real broker, on bad days: here those of the servers and the broker.
 
 use std::path::Path;
 use std::time::Duration;
@@ -10,8 +10,16 @@ use machines::{Machine, Machines};
 
 #[path = "scaled/crowd.rs"]
 mod crowd;
+#[path = "scaled/database.rs"]
+mod database;
 #[path = "scaled/machines.rs"]
 mod machines;
+#[path = "scaled/network.rs"]
+mod network;
+#[path = "scaled/relay.rs"]
+mod relay;
+#[path = "scaled/small_disk.rs"]
+mod small_disk;
 
 /// How many commits must be answered after each accident.
 const PROGRESS: usize = 100;

@@ -1,14 +1,17 @@
 //! A sync service: takes commits from the queue, and answers their gateways when they are durable.
 //!
-//! *Invariant*: a group is settled after its commits are durable and its answer was sent, so one whose worker dies comes
-//! to another, which finds what was done by its operations.
+//! *Invariants*: a group is settled after its commits are durable and its answer was sent, so one whose worker dies comes
+//! to another, which finds what was done by its operations. Who has lost the database gives its groups back, answers nobody, and takes no more
+//! until it has found the database again: it would refuse faster than others commit, and so draw the whole queue to itself.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use commit_log::envelope;
 use messaging::{Calls, Context, Fault, FaultKind, Messenger, Name};
+use model::Clock;
 use model::wire::{Reply, ServerFrame};
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 
 use super::interface::{Blob, read};
 use super::work::{
@@ -16,21 +19,46 @@ use super::work::{
 };
 use crate::auth::Caller;
 use crate::error::ServerError;
+use crate::metadata::MetadataError;
 use crate::services::commits::Committer;
 use crate::services::readers::Readers;
+use crate::services::sync_service::Answer;
 use crate::services::{sync_service, workspaces};
 
 /// How many bytes of entries one answer carries at most; the last entry may go beyond.
 const ENTRIES_LENGTH_MAX: u64 = 256 * 1024;
 
+/// How often it is looked whether a lost database answers again.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
 /// What does the work.
 #[derive(Debug, Clone)]
 pub(super) struct Worker {
-    pub(super) committer: Committer,
-    pub(super) readers: Readers,
+    committer: Committer,
+    readers: Readers,
+    /// Whether the database was lost.
+    is_lost: Arc<watch::Sender<bool>>,
 }
 
 impl Worker {
+    pub(super) fn new(committer: Committer, readers: Readers) -> Self {
+        Self { committer, readers, is_lost: Arc::new(watch::Sender::new(false)) }
+    }
+
+    /// Waits until a group finds that the database is lost.
+    pub(super) async fn database_lost(&self) {
+        // An error is not possible: the sender is in here.
+        let _ = self.is_lost.subscribe().wait_for(|is_lost| *is_lost).await;
+    }
+
+    /// Waits until the database answers again. No group may be under way.
+    pub(super) async fn database_found(&self, clock: &dyn Clock) {
+        while self.committer.check().await.is_err() {
+            clock.sleep(LOOK_EVERY).await;
+        }
+        self.is_lost.send_replace(false);
+    }
+
     /// Returns the worker of an instance.
     pub(super) fn of(&self, messenger: &Messenger) -> Bench {
         Bench { worker: self.clone(), calls: Arc::new(messenger.clone()) }
@@ -78,20 +106,28 @@ impl SyncServiceCalls for Bench {
         let mut answers = Vec::with_capacity(group.commits.len());
         for proposed in group.commits {
             let (answer, answered) = oneshot::channel();
-            let finish = move |reply| drop(answer.send(reply));
+            let finish = move |outcome| drop(answer.send(outcome));
             match proposed.open() {
                 Ok(request) => {
-                    let submitted = self.worker.committer.submit(request, finish).await;
+                    let submitted = self.worker.committer.commit(request, finish).await;
                     submitted.map_err(|error| fault(&error))?;
                 }
-                Err(error) => finish(Reply::Refused(error.refusal())),
+                Err(error) => finish(Err(error)),
             }
             answers.push(answered);
         }
         let mut replies = Vec::with_capacity(answers.len());
         for answered in answers {
             let stopping = |_| Fault::unavailable("the sync service stops");
-            let (number, reply) = (replies.len() as u64, answered.await.map_err(stopping)?);
+            let outcome = answered.await.map_err(stopping)?;
+            if let Err(error @ ServerError::Metadata(MetadataError::Unreachable { .. })) = &outcome
+            {
+                self.worker.is_lost.send_replace(true);
+                return Err(fault(error));
+            }
+            let number = replies.len() as u64;
+            let Answer { reply, .. } =
+                Answer::reply(outcome.map(|committed| Reply::Committed(committed.head)));
             replies.push(Blob(envelope::wrap(&ServerFrame::Reply { number, reply })));
         }
         let answer = GroupAnswer { number: group.number, replies };

@@ -237,11 +237,19 @@ impl Postgres {
     /// Runs a statement that reads. Outside of a transaction it is asked again on a new connection if the old one has
     /// gone meanwhile.
     fn ask(&self, sql: &str, parameters: Parameters<'_>) -> Result<Vec<Row>> {
-        let ask = || self.write(sql, parameters);
-        let is_alone = self.transaction.get() == Transaction::None;
-        match ask() {
-            Err(MetadataError::Unreachable { .. }) if is_alone => ask(),
-            answer => answer,
+        match self.transaction.get() {
+            Transaction::None => self.on_either(|| self.write(sql, parameters)),
+            _ => self.write(sql, parameters),
+        }
+    }
+
+    /// Does something on the connection that there is and, where that was lost while nobody used it, on a new one. Where there was
+    /// none, one attempt to connect has failed, and another one would only take as long.
+    fn on_either<T>(&self, work: impl Fn() -> Result<T>) -> Result<T> {
+        let was_connected = self.session.borrow().is_some();
+        match work() {
+            Err(MetadataError::Unreachable { .. }) if was_connected => work(),
+            outcome => outcome,
         }
     }
 
@@ -314,12 +322,7 @@ impl Drop for Postgres {
 
 impl Metadata for Postgres {
     fn begin(&mut self) -> Result<()> {
-        let begun = match self.run("BEGIN") {
-            // The connection was lost while nobody used it.
-            Err(MetadataError::Unreachable { .. }) => self.run("BEGIN"),
-            begun => begun,
-        };
-        begun.map(|()| self.transaction.set(Transaction::Open))
+        self.on_either(|| self.run("BEGIN")).map(|()| self.transaction.set(Transaction::Open))
     }
 
     fn commit(&mut self) -> Result<()> {

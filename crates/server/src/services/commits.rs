@@ -67,6 +67,14 @@ impl Committer {
         self.writer.submit_commit(request, told).await
     }
 
+    /// Looks whether the writer's database answers.
+    ///
+    /// # Errors
+    /// Those of the database; [`crate::ServerError::Unavailable`] where the writer has ended.
+    pub(crate) async fn check(&self) -> Result<()> {
+        self.writer.write(|metadata| Ok(metadata.check()?)).await
+    }
+
     /// Tells everybody what became of a commit, and counts it.
     fn tell(&self, workspace: WorkspaceId, outcome: &Result<Committed>, start: Duration) {
         self.metrics.commit(outcome, self.clock.elapsed().saturating_sub(start));

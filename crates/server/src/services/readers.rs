@@ -1,6 +1,7 @@
 //! Connections that read, so that reading never waits for the writer.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::sync::Semaphore;
@@ -10,6 +11,9 @@ use crate::metadata::Metadata;
 
 /// How many connections there are.
 const READERS: usize = 4;
+
+/// How long a question waits for a connection. Those before it wait for a database that stands still, and it would not fare better.
+const WAIT_MAX: Duration = Duration::from_secs(10);
 
 /// A pool of reading connections; cheap to clone.
 #[derive(Debug, Clone)]
@@ -32,14 +36,17 @@ impl Readers {
     /// Does `work` on a connection, where it may block.
     ///
     /// # Errors
-    /// Those of `work`.
+    /// Those of `work`; [`ServerError::Unavailable`] where no connection is free for too long.
     pub async fn read<T: Send + 'static>(
         &self,
         work: impl FnOnce(&dyn Metadata) -> Result<T> + Send + 'static,
     ) -> Result<T> {
         let stopping = ServerError::Unavailable { reason: "is stopping" };
-        let permit = Arc::clone(&self.permits).acquire_owned().await;
-        let permit = permit.map_err(|_| stopping.clone())?;
+        let permit = Arc::clone(&self.permits).acquire_owned();
+        let permit = tokio::time::timeout(WAIT_MAX, permit)
+            .await
+            .map_err(|_| ServerError::Unavailable { reason: "waits for its database" })?
+            .map_err(|_| stopping.clone())?;
         let idle = Arc::clone(&self.idle);
         let task = tokio::task::spawn_blocking(move || {
             let connection = idle.lock().pop().expect("there are as many connections as permits");

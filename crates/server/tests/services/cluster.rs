@@ -40,6 +40,11 @@ impl Shared {
         Self { database, store }
     }
 
+    /// Around a database that has what it needs.
+    pub(crate) fn around(database: Arc<ThrowAway>) -> Self {
+        Self { database, store: tempfile::tempdir().unwrap() }
+    }
+
     pub(crate) async fn server(&self, change: impl FnOnce(&mut ServeOptions)) -> TestServer {
         let folder = Arc::new(tempfile::tempdir().unwrap());
         let mut options = TestServer::options(folder.path());

@@ -8,9 +8,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use commit_log::served::websocket::{WebSocketConnection, WebSocketOptions};
-use commit_log::{CommitLog, ServedCommitLog};
+use commit_log::{CommitLog, CommitLogError, ServedCommitLog};
 use futures_util::StreamExt;
 use model::codec::encode_message;
+use model::wire::RefusalKind;
 use model::{
     Action, Change, Clock, Commit, DeviceId, EntryHash, Genesis, Head, Mode, NodeId, OpId, Random,
     Timestamp, WorkspaceId,
@@ -111,10 +112,31 @@ pub(crate) fn until_degraded(server: &str) {
 /// What devices were told of their commits.
 type Told = Arc<Mutex<BTreeMap<OpId, Head>>>;
 
+/// An answer that was none: a device was told to come back.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Delay {
+    /// What the server said; nothing where the connection was lost.
+    pub(crate) kind: Option<RefusalKind>,
+    /// After what time.
+    pub(crate) after: Duration,
+}
+
+type Delays = Arc<Mutex<Vec<Delay>>>;
+
+/// What a server has answered to a request.
+#[derive(Debug)]
+pub(crate) struct Said {
+    pub(crate) status: u16,
+    /// What health or a problem document says in a word.
+    pub(crate) word: String,
+    pub(crate) after: Duration,
+}
+
 /// Devices at work.
 pub(crate) struct Crowd {
     runtime: Runtime,
     told: Told,
+    delays: Delays,
     heard: Arc<Mutex<Vec<Head>>>,
     is_over: Arc<AtomicBool>,
     working: Vec<JoinHandle<()>>,
@@ -133,6 +155,7 @@ impl Crowd {
             content_key: random(),
         };
         let (told, is_over, heard) = (Told::default(), Arc::default(), Arc::default());
+        let delays = Delays::default();
         let (working, reader) = runtime.block_on(async {
             let reader = Device::sign_in(servers.last().unwrap()).await;
             let made = http().post(format!("{}/api/v1/workspaces", reader.server));
@@ -141,15 +164,16 @@ impl Crowd {
             let mut working = Vec::new();
             for (number, server) in (0..devices).zip(servers.iter().cycle()) {
                 let device = Device::sign_in(server).await;
-                let (told, is_over) = (Arc::clone(&told), Arc::clone(&is_over));
-                let workspace = genesis.workspace();
-                working.push(tokio::spawn(commit_always(device, number, workspace, told, is_over)));
+                let notes = (Arc::clone(&told), Arc::clone(&delays));
+                let (workspace, is_over) = (genesis.workspace(), Arc::clone(&is_over));
+                let committing = commit_always((device, number), workspace, notes, is_over);
+                working.push(tokio::spawn(committing));
             }
             let listening = listen(reader.clone(), genesis.workspace(), Arc::clone(&heard));
             working.push(tokio::spawn(listening));
             (working, reader)
         });
-        Self { runtime, told, heard, is_over, working, reader, genesis }
+        Self { runtime, told, delays, heard, is_over, working, reader, genesis }
     }
 
     /// Returns how many commits were answered.
@@ -167,6 +191,44 @@ impl Crowd {
             std::thread::sleep(Duration::from_millis(5));
         }
         start.elapsed()
+    }
+
+    /// Returns what devices were told instead of an answer since this was last asked.
+    pub(crate) fn take_delays(&self) -> Vec<Delay> {
+        std::mem::take(&mut *self.delays.lock())
+    }
+
+    /// Waits until a device was told so, and returns all that was said until then.
+    pub(crate) fn await_delay(&self, kind: RefusalKind) -> Vec<Delay> {
+        let start = Instant::now();
+        let mut delays = self.take_delays();
+        while delays.iter().all(|delay| delay.kind != Some(kind)) {
+            assert!(start.elapsed() < PATIENCE, "nobody was told {kind:?}, but {delays:?}");
+            std::thread::sleep(Duration::from_millis(5));
+            delays.extend(self.take_delays());
+        }
+        delays
+    }
+
+    /// Asks a server as somebody who is signed in.
+    pub(crate) fn ask(&self, url: &str) -> Said {
+        self.runtime.block_on(async {
+            let start = Instant::now();
+            let answer = http().get(url).bearer_auth(&self.reader.token).send().await.unwrap();
+            let status = answer.status().as_u16();
+            let said: Value = answer.json().await.unwrap();
+            let word = ["code", "status"].iter().find_map(|name| said[name].as_str());
+            Said { status, word: word.unwrap_or_default().to_owned(), after: start.elapsed() }
+        })
+    }
+
+    /// Waits until a server says this of itself.
+    pub(crate) fn await_status(&self, url: &str, status: u16) {
+        let start = Instant::now();
+        while self.ask(url).status != status {
+            assert!(start.elapsed() < PATIENCE, "{url} does not answer {status}");
+            std::thread::sleep(Duration::from_millis(50));
+        }
     }
 
     /// Lets everybody finish, and checks the log against what they were told: each commit stands once, where its device was told, the
@@ -209,10 +271,9 @@ impl Crowd {
 
 /// Commits one change after the other, each resting on the one before, until told to end.
 async fn commit_always(
-    device: Device,
-    number: u8,
+    (device, number): (Device, u8),
     workspace: WorkspaceId,
-    told: Told,
+    (told, delays): (Told, Delays),
     is_over: Arc<AtomicBool>,
 ) {
     let log = device.log(workspace).await;
@@ -233,9 +294,19 @@ async fn commit_always(
         };
         let start = Instant::now();
         let head = loop {
+            let asked = Instant::now();
             match log.commit(&commit).await {
                 Ok(head) => break head,
-                Err(error) => assert!(error.is_retryable(), "{error}"),
+                Err(error) => {
+                    // A device waits for room as it waits for an answer.
+                    let is_full = error.is_refusal(RefusalKind::NoSpace);
+                    assert!(error.is_retryable() || is_full, "{error}");
+                    let kind = match error {
+                        CommitLogError::Refused(refusal) => Some(refusal.kind),
+                        _ => None,
+                    };
+                    delays.lock().push(Delay { kind, after: asked.elapsed() });
+                }
             }
             assert!(start.elapsed() < PATIENCE, "a commit is never answered");
             tokio::time::sleep(Duration::from_millis(50)).await;

@@ -3,21 +3,33 @@
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal};
 use tempfile::TempDir;
-use xtask::services::{Services, VARIABLE};
+use xtask::services::{Service, Services, VARIABLE};
 
-use crate::stage::ALONE;
+use super::small_disk::SmallDisk;
+use crate::stage::{ALONE, PATIENCE};
 
 pub(crate) const PASSWORD: &str = "correct horse battery staple";
+
+/// How the service is called that has the database.
+const DATABASE: &str = "postgresql";
+
+/// Counts the databases of this process.
+static NUMBER: AtomicU32 = AtomicU32::new(0);
 
 /// What the servers of a cluster share.
 pub(crate) struct Machines {
     pub(crate) running: Services,
     pub(crate) broker: &'static str,
+    /// What the database lies on, if that is a disk of its own.
+    pub(crate) disk: Option<SmallDisk>,
     room: TempDir,
+    /// The address of the database.
     database: String,
     /// Whom the servers trust, where the broker is reached over TLS.
     trusted: Option<String>,
@@ -26,7 +38,10 @@ pub(crate) struct Machines {
 
 impl Drop for Machines {
     fn drop(&mut self) {
-        let _ = self.running.revive(self.broker);
+        for service in [self.broker, DATABASE] {
+            let _ = self.running.thaw(service);
+            let _ = self.running.revive(service);
+        }
         if std::thread::panicking() {
             self.show_logs();
         }
@@ -36,25 +51,31 @@ impl Drop for Machines {
 impl Machines {
     /// Makes an empty database with an account.
     pub(crate) fn set(broker: &'static str) -> Self {
+        Self::set_on(broker, |_| None)
+    }
+
+    /// The same, the database on a disk that a few MB fill.
+    pub(crate) fn set_on_a_small_disk(broker: &'static str) -> Self {
+        Self::set_on(broker, |running| Some(SmallDisk::mount(running)))
+    }
+
+    fn set_on(broker: &'static str, disk: impl FnOnce(&Services) -> Option<SmallDisk>) -> Self {
         let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         let path = std::env::var(VARIABLE)
             .expect("SYNCLINE_SERVICES is not set: `cargo xtask services test` sets it");
         let running = Services::read(Path::new(&path)).unwrap();
         let room = tempfile::tempdir().unwrap();
-        let postgresql = running.service("postgresql").unwrap();
-        let (_, password) =
-            postgresql.credentials.iter().find(|(name, _)| name == "password").unwrap();
-        std::fs::write(room.path().join("password"), password).unwrap();
-        let name = format!("scaled_{}_{broker}", std::process::id());
+        let postgresql = running.service(DATABASE).unwrap();
+        std::fs::write(room.path().join("password"), password_of(postgresql)).unwrap();
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let name = format!("scaled_{}_{number}", std::process::id());
+        let disk = disk(&running);
+        let mut making = client("createdb", postgresql);
+        making.args(disk.as_ref().map(|disk| format!("--tablespace={}", disk.name())));
+        assert!(making.arg(&name).status().unwrap().success());
         let (server, _) = postgresql.url.rsplit_once('/').unwrap();
-        let made = Command::new("createdb")
-            .args(["--maintenance-db", &postgresql.url, &name])
-            .env("PGPASSWORD", password)
-            .status()
-            .expect("createdb comes with the PostgreSQL of the tests");
-        assert!(made.success());
         let database = format!("{server}/{name}");
-        let machines = Self { running, broker, room, database, trusted: None, _alone: alone };
+        let machines = Self { running, broker, disk, room, database, trusted: None, _alone: alone };
         let mut adding =
             machines.command(&["user", "add", "ada", "--password-stdin", "--no-input"]);
         let mut adding = adding.stdin(Stdio::piped()).spawn().unwrap();
@@ -90,8 +111,12 @@ impl Machines {
     }
 
     fn command(&self, words: &[&str]) -> Command {
+        self.command_at(&self.database, words)
+    }
+
+    fn command_at(&self, database: &str, words: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_syncline"));
-        command.args(words).args(["--database", &self.database]);
+        command.args(words).args(["--database", database]);
         command.env("SYNCLINE_HOME", self.room.path().join("home"));
         command.env("SYNCLINE_DATABASE_PASSWORD_FILE", self.room.path().join("password"));
         command
@@ -99,14 +124,69 @@ impl Machines {
 
     /// Starts a server of a role; `name` is that of its data folder.
     pub(crate) fn start(&self, role: &str, name: &str) -> Machine {
+        self.start_at(&self.database, role, name)
+    }
+
+    /// The same, of one that reaches the database by another port.
+    pub(crate) fn start_through(&self, port: u16, role: &str, name: &str) -> Machine {
+        let direct = format!(":{}/", self.database_port());
+        let database = self.database.replace(&direct, &format!(":{port}/"));
+        self.start_at(&database, role, name)
+    }
+
+    fn start_at(&self, database: &str, role: &str, name: &str) -> Machine {
         let mut machine = Machine {
             role: role.to_owned(),
+            database: database.to_owned(),
             data: self.room.path().join(name),
             address: "127.0.0.1:0".to_owned(),
             child: None,
         };
         machine.run(self);
         machine
+    }
+
+    /// The port on which the database listens.
+    pub(crate) fn database_port(&self) -> u16 {
+        let (_, rest) = self.database.rsplit_once(':').unwrap();
+        rest.split('/').next().unwrap().parse().unwrap()
+    }
+
+    /// Kills the database.
+    pub(crate) fn kill_database(&self) {
+        self.running.kill(DATABASE).unwrap();
+    }
+
+    /// Starts the database again.
+    pub(crate) fn revive_database(&mut self) {
+        self.running.revive(DATABASE).unwrap();
+    }
+
+    /// Stops the database where it stands, while something is done.
+    pub(crate) fn pause_database(&self, work: impl FnOnce()) {
+        self.running.freeze(DATABASE).unwrap();
+        work();
+        self.running.thaw(DATABASE).unwrap();
+    }
+
+    /// Stops the broker where it stands, while something is done.
+    pub(crate) fn pause_broker(&self, work: impl FnOnce()) {
+        self.running.freeze(self.broker).unwrap();
+        work();
+        self.running.thaw(self.broker).unwrap();
+    }
+
+    /// Asks the database to end without waiting for its clients, and starts it again when it has.
+    pub(crate) fn restart_database(&mut self) {
+        let service = self.running.service(DATABASE).unwrap();
+        let id = Pid::from_raw(service.processes[0].id.cast_signed()).unwrap();
+        rustix::process::kill_process(id, Signal::INT).unwrap();
+        let start = Instant::now();
+        while self.running.is_running(self.running.service(DATABASE).unwrap()) {
+            assert!(start.elapsed() < PATIENCE, "the database does not end");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        self.revive_database();
     }
 
     /// Kills the broker.
@@ -128,6 +208,7 @@ impl Machines {
 /// One server process.
 pub(crate) struct Machine {
     role: String,
+    database: String,
     data: PathBuf,
     address: String,
     child: Option<Child>,
@@ -141,7 +222,8 @@ impl Machine {
             None => &machines.running.service(machines.broker).unwrap().url,
         };
         let store = format!("file:{}", machines.room.path().join("store").display());
-        let mut command = machines.command(&["serve", "--no-input", "--role", &self.role]);
+        let words = ["serve", "--no-input", "--role", &self.role];
+        let mut command = machines.command_at(&self.database, &words);
         command.args(["--broker", broker, "--store", &store, "--listen", &self.address, "--data"]);
         command.arg(&self.data);
         command.envs(machines.trusted.iter().map(|file| ("SSL_CERT_FILE", file)));
@@ -185,4 +267,17 @@ impl Drop for Machine {
     fn drop(&mut self) {
         self.kill();
     }
+}
+
+fn password_of(postgresql: &Service) -> &str {
+    let password = postgresql.credentials.iter().find(|(name, _)| name == "password");
+    &password.unwrap().1
+}
+
+/// A program that comes with PostgreSQL, and speaks to the one of the tests.
+pub(crate) fn client(program: &str, postgresql: &Service) -> Command {
+    let mut command = Command::new(program);
+    let option = if program == "psql" { "--dbname" } else { "--maintenance-db" };
+    command.args([option, &postgresql.url]).env("PGPASSWORD", password_of(postgresql));
+    command
 }

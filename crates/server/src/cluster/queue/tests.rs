@@ -91,7 +91,7 @@ async fn world() -> World {
     let listening = gateway.listen(&answers_topic(&gateway), answers, 64).await.unwrap();
     let (sender, link) = watch::channel(Some(gateway));
     let queue = CommitQueue::start(&committer, &link, &asked, &clock);
-    let worker = Worker { committer, readers };
+    let worker = Worker::new(committer, readers);
     World { queue, worker, callers, genesis, transport, clock, _links: (sender, listening, place) }
 }
 

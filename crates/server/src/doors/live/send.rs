@@ -8,6 +8,7 @@ use futures_util::stream::SplitSink;
 use futures_util::{Sink, SinkExt};
 use model::WorkspaceId;
 use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, timeout};
 
 use super::Session;
@@ -31,6 +32,8 @@ pub(super) async fn run(
     ping.set_missed_tick_behavior(MissedTickBehavior::Delay);
     ping.reset();
     let mut signs = session.connection.signs_of_life();
+    // Beside the sending: answers must not wait for a database that stands still.
+    let mut checking = JoinSet::new();
     let close = loop {
         let sent = tokio::select! {
             biased;
@@ -39,7 +42,10 @@ pub(super) async fn run(
                 timeout(SEND_TIMEOUT, send_all(&session, &mut sink, outgoing, &mut frames)).await
             }
             _ = ping.tick() => {
-                check_device(&session).await;
+                while checking.try_join_next().is_some() {}
+                if checking.is_empty() {
+                    checking.spawn(check_device(Arc::clone(&session)));
+                }
                 let before = std::mem::replace(&mut signs, session.connection.signs_of_life());
                 if before != signs {
                     // Who has said something needs no question.
@@ -90,7 +96,7 @@ fn message(session: &Session, outgoing: Outgoing) -> Message {
 
 /// Closes the connection of a device that may less than before: another process, for example an administrator's command or
 /// another server, has revoked it or ended a membership.
-async fn check_device(session: &Session) {
+async fn check_device(session: Arc<Session>) {
     let caller = session.caller;
     let subscriptions: Vec<_> = session.subscriptions.lock().iter().copied().collect();
     let now = session.app.now();
