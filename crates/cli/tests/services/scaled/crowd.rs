@@ -25,7 +25,7 @@ use tokio::time::Instant;
 use super::machines::PASSWORD;
 
 /// How long anything here may take that does come about.
-const PATIENCE: Duration = Duration::from_secs(120);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 
 #[derive(Debug)]
 struct RealClock(Instant);
@@ -92,21 +92,6 @@ fn http() -> reqwest::Client {
     // Needed by the library even where no TLS is spoken; somebody else may have been first.
     let _ = rustls::crypto::ring::default_provider().install_default();
     reqwest::Client::builder().no_proxy().build().unwrap()
-}
-
-/// Waits until a server says that it hears nothing from its broker.
-pub(crate) fn until_degraded(server: &str) {
-    Runtime::new().unwrap().block_on(async {
-        let start = Instant::now();
-        loop {
-            let said = http().get(format!("{server}/healthz")).send().await.unwrap();
-            if said.text().await.unwrap().contains("degraded") {
-                return;
-            }
-            assert!(start.elapsed() < PATIENCE, "it hears from a broker that it does not trust");
-            tokio::time::sleep(Duration::from_millis(100)).await;
-        }
-    });
 }
 
 /// What devices were told of their commits.
