@@ -180,6 +180,15 @@ impl Server {
         Self { url: url.to_owned(), data, child }
     }
 
+    /// One that was started in another way.
+    pub(crate) fn around(url: String, data: PathBuf, child: Child) -> Self {
+        Self { url, data, child }
+    }
+
+    pub(crate) fn process(&self) -> &Child {
+        &self.child
+    }
+
     pub(crate) fn login(&self, device: &Device, name: &str) {
         let words = ["login", &self.url, "--user", "ada", "--password-stdin", "--device", name];
         device.run_with_input(&words, PASSWORD).ok();
