@@ -27,8 +27,16 @@ pub enum Happened {
     SignedOut,
     /// A device was revoked by another one.
     DeviceRevoked,
+    /// A token for an application was made.
+    TokenMade,
+    /// It was taken back.
+    TokenRevoked,
     /// A workspace was made.
     WorkspaceMade,
+    /// An account may read a workspace, or may do more or less in it than before.
+    MemberSet,
+    /// A membership ended: the owner ended it, or the member left.
+    MemberRemoved,
     /// A pack or page was deleted.
     ObjectDeleted,
 }
@@ -49,16 +57,19 @@ pub struct Line {
     /// From where.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub address: Option<IpAddr>,
-    /// To what: a device, a workspace, an object.
+    /// To what: a device, a token, a workspace, an object.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub subject: Option<String>,
+    /// What the account may do from now on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub role: Option<&'static str>,
 }
 
 impl Line {
     /// Begins a line.
     pub fn new(now: Timestamp, event: Happened) -> Self {
         let (account, device, address, subject) = (None, None, None, None);
-        Self { time: now.seconds, event, account, device, address, subject }
+        Self { time: now.seconds, event, account, device, address, subject, role: None }
     }
 
     /// Names the account.
@@ -83,6 +94,12 @@ impl Line {
     #[must_use]
     pub fn to(self, subject: impl ToString) -> Self {
         Self { subject: Some(subject.to_string()), ..self }
+    }
+
+    /// Names the role that the account has got.
+    #[must_use]
+    pub fn with_role(self, role: &'static str) -> Self {
+        Self { role: Some(role), ..self }
     }
 
     /// Names an object of a workspace.

@@ -12,6 +12,7 @@ use tokio::sync::oneshot;
 
 use super::parse_workspace;
 use crate::app::App;
+use crate::audit::{Happened, Line};
 use crate::auth::Caller;
 use crate::error::{Result, ServerError};
 use crate::metadata::{AccountId, MemberRole, Metadata};
@@ -89,6 +90,9 @@ async fn set_member(
     };
     let (member, is_new) = app.writer.write(set).await?;
     tracing::info!(%workspace, user = %member.name, role = role_name(member.role), "a workspace was shared");
+    let line = Line::new(app.clock.now(), Happened::MemberSet).by(caller.device).to(workspace);
+    let line = line.of_account(Some(member.name.clone())).with_role(role_name(member.role));
+    app.audit.note(line).await;
     let status = if is_new { StatusCode::CREATED } else { StatusCode::OK };
     Ok((status, Json(member.into())))
 }
@@ -107,6 +111,7 @@ async fn remove_member(
     Path((workspace, user)): Path<(String, String)>,
 ) -> Result<StatusCode> {
     let workspace = parse_workspace(&workspace)?;
+    let name = user.clone();
     let remove =
         move |metadata: &mut dyn Metadata| members::remove(metadata, &caller, workspace, &user);
     let (answer, answered) = oneshot::channel();
@@ -122,5 +127,8 @@ async fn remove_member(
     let stopping = ServerError::Unavailable { reason: "is stopping" };
     answered.await.unwrap_or(Err(stopping))?;
     tracing::info!(%workspace, "a membership ended");
+    // It was a member's, so it is a name.
+    let line = Line::new(app.clock.now(), Happened::MemberRemoved).by(caller.device).to(workspace);
+    app.audit.note(line.of_account(Some(name))).await;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -153,7 +153,7 @@ fn take_login_attempt(app: &App, user: &str, address: IpAddr) -> Result<()> {
 
 async fn logout(State(app): State<Arc<App>>, caller: Caller) -> Result<StatusCode> {
     app.writer.write(move |metadata| accounts::sign_out(metadata, &caller)).await?;
-    signed_out(&app, caller, caller.device).await;
+    signed_out(&app, (caller, caller.device), Happened::SignedOut).await;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -237,18 +237,18 @@ async fn revoke_device(
 ) -> Result<StatusCode> {
     let device = parse_device(&device)?;
     app.writer.write(move |metadata| accounts::revoke_device(metadata, &caller, device)).await?;
-    signed_out(&app, caller, device).await;
-    Ok(StatusCode::NO_CONTENT)
-}
-
-/// Closes the connections of a device, or of an application, whose token is worth nothing any more, here and elsewhere.
-pub(super) async fn signed_out(app: &App, caller: Caller, device: DeviceId) {
-    app.sign_out(device);
-    tracing::info!(%device, "a device was signed out");
     let event = match device == caller.device {
         true => Happened::SignedOut,
         false => Happened::DeviceRevoked,
     };
+    signed_out(&app, (caller, device), event).await;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Closes the connections of a device, or of an application, whose token is worth nothing any more, here and elsewhere.
+pub(super) async fn signed_out(app: &App, (caller, device): (Caller, DeviceId), event: Happened) {
+    app.sign_out(device);
+    tracing::info!(%device, "a device was signed out");
     let line = Line::new(app.clock.now(), event).by(caller.device).to(device);
     app.audit.note(line).await;
 }

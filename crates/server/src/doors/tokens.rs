@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::rest::signed_out;
 use crate::app::App;
+use crate::audit::{Happened, Line};
 use crate::auth::Caller;
 use crate::error::{Result, ServerError};
 use crate::metadata::{DeviceRecord, Metadata, Scope};
@@ -93,6 +94,8 @@ async fn add_token(
         move |metadata: &mut dyn Metadata| tokens::add(metadata, &*random, &caller, &new, now);
     let (record, token) = app.writer.write(add).await?;
     tracing::info!(device = %record.id, "a token for an application was made");
+    let line = Line::new(app.clock.now(), Happened::TokenMade).by(caller.device).to(record.id);
+    app.audit.note(line).await;
     let line = TokenLine { token: Some(token.to_text()), ..record.into() };
     Ok((StatusCode::CREATED, Json(line)))
 }
@@ -105,6 +108,6 @@ async fn remove_token(
     let unknown = || ServerError::NotFound { what: format!("token '{token}'") };
     let id: DeviceId = token.parse().map_err(|_| unknown())?;
     app.writer.write(move |metadata| tokens::remove(metadata, &caller, id)).await?;
-    signed_out(&app, caller, id).await;
+    signed_out(&app, (caller, id), Happened::TokenRevoked).await;
     Ok(StatusCode::NO_CONTENT)
 }

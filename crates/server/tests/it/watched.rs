@@ -7,11 +7,11 @@ use std::sync::Arc;
 
 use commit_log::CommitLog;
 use reqwest::{Method, StatusCode};
-use serde_json::Value;
+use serde_json::{Value, json};
 use server::Sqlite;
 use storage::faulty::{Call, Fault, Faulty};
 
-use crate::support::{PASSWORD, TestServer, http, noise, pack_path};
+use crate::support::{PASSWORD, TestServer, http, noise, pack_path, read_json};
 use crate::two_servers;
 
 /// An address that nobody uses at this moment.
@@ -120,6 +120,18 @@ async fn the_audit_log_says_who_was_let_in_refused_and_revoked_and_no_secret() {
     // A password in the place of the name.
     server.login("hunter2", PASSWORD).await;
     let genesis = one.create_workspace("home").await;
+    let member = format!("/workspaces/{}/members/bob", genesis.workspace());
+    for role in ["view", "edit"] {
+        let set = one.request(Method::PUT, &member).json(&json!({ "role": role })).send();
+        assert!(set.await.unwrap().status().is_success());
+    }
+    assert_eq!(one.status(Method::DELETE, &member, vec![]).await, StatusCode::NO_CONTENT);
+    let wanted = json!({ "name": "program", "scope": "read" });
+    let (_, token) =
+        read_json(one.request(Method::POST, "/tokens").json(&wanted).send().await.unwrap()).await;
+    let token = token["id"].as_str().unwrap().to_owned();
+    let remove = format!("/tokens/{token}");
+    assert_eq!(one.status(Method::DELETE, &remove, vec![]).await, StatusCode::NO_CONTENT);
     let revoke = format!("/devices/{}", two.id);
     assert_eq!(one.status(Method::DELETE, &revoke, vec![]).await, StatusCode::NO_CONTENT);
     // The file may be moved away at any time.
@@ -133,7 +145,8 @@ async fn the_audit_log_says_who_was_let_in_refused_and_revoked_and_no_secret() {
             .map(|line| {
                 let text = |field: &str| line[field].as_str().map(str::to_owned);
                 assert!(line["time"].is_i64(), "{line}");
-                (text("event").unwrap(), text("account"), text("subject"))
+                let event = [text("event"), text("role")].into_iter().flatten().collect::<Vec<_>>();
+                (event.join(" "), text("account"), text("subject"))
             })
             .collect();
     let line = |event: &str, account: Option<&str>, subject: Option<String>| {
@@ -145,6 +158,11 @@ async fn the_audit_log_says_who_was_let_in_refused_and_revoked_and_no_secret() {
         line("sign_in_refused", Some("ada"), None),
         line("sign_in_refused", None, None),
         line("workspace_made", None, Some(genesis.workspace().to_string())),
+        line("member_set view", Some("bob"), Some(genesis.workspace().to_string())),
+        line("member_set edit", Some("bob"), Some(genesis.workspace().to_string())),
+        line("member_removed", Some("bob"), Some(genesis.workspace().to_string())),
+        line("token_made", None, Some(token.clone())),
+        line("token_revoked", None, Some(token)),
         line("device_revoked", None, Some(two.id.to_string())),
         line("signed_out", None, Some(one.id.to_string())),
     ];
