@@ -184,4 +184,8 @@ impl Transport for AmqpTransport {
     ) -> Result<Incoming, MessagingError> {
         receiving::receive(&self.link, source, unsettled_max.max(1)).await
     }
+
+    async fn waiting(&self, service: &Name) -> Result<u64, MessagingError> {
+        receiving::waiting(&self.link, service).await
+    }
 }

@@ -67,6 +67,7 @@ pub fn cases() -> Vec<Case> {
         casts::a_cast_whose_deadline_has_passed_is_not_begun,
         casts::a_full_queue_is_an_error_and_drains_again,
         casts::an_instance_that_stops_finishes_what_it_began,
+        casts::what_waits_for_a_service_is_counted,
         events::an_event_reaches_all_who_listen_in_order,
         events::a_slow_listener_loses_the_oldest_and_hears_of_it,
         events::an_event_for_nobody_is_no_error,

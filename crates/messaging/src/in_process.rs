@@ -176,6 +176,12 @@ impl Transport for InProcessTransport {
         });
         Ok(stream.boxed())
     }
+
+    async fn waiting(&self, service: &Name) -> Result<u64, MessagingError> {
+        let mailbox = self.shared.state.lock().casts.get(service).cloned();
+        let nobody = || MessagingError::NoReceiver { target: service.to_string() };
+        Ok(mailbox.ok_or_else(nobody)?.letters.lock().waiting.len() as u64)
+    }
 }
 
 /// One stream of deliveries.

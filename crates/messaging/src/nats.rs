@@ -204,6 +204,10 @@ impl Transport for NatsTransport {
             _ => core_receiving::receive(&self.link, source, unsettled_max).await,
         }
     }
+
+    async fn waiting(&self, service: &Name) -> Result<u64, MessagingError> {
+        stream_receiving::waiting(&self.link, service).await
+    }
 }
 
 impl NatsTransport {

@@ -191,4 +191,11 @@ pub trait Transport: fmt::Debug + Send + Sync {
         source: &Source,
         unsettled_max: usize,
     ) -> Result<Incoming, MessagingError>;
+
+    /// Returns how many casts to a service wait for one of its instances. Those that an instance has in its hands do not count.
+    ///
+    /// # Errors
+    /// [`MessagingError::NoReceiver`] if the service was never served, [`MessagingError::Unreachable`], and
+    /// [`MessagingError::Unsupported`] where nobody can tell.
+    async fn waiting(&self, service: &Name) -> Result<u64, MessagingError>;
 }

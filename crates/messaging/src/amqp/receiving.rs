@@ -58,6 +58,35 @@ pub(super) async fn receive(
     Ok(incoming(receiver))
 }
 
+/// Asks the broker how many casts to a service wait.
+pub(super) async fn waiting(link: &Link, service: &Name) -> Result<u64, MessagingError> {
+    let session = link.session().await?;
+    let asking = async {
+        // A question whose answer is no costs the channel.
+        let channel = session.channel().await?;
+        let options = QueueDeclareOptions { passive: true, ..QueueDeclareOptions::default() };
+        let queue = casts_queue(service);
+        channel.queue_declare(queue.into(), options, FieldTable::default()).await
+    };
+    let asked = tokio::select! {
+        asked = asking => asked,
+        () = session.given_up() => return Err(link.unreachable("the connection was lost")),
+        () = tokio::time::sleep(BEGIN_TIMEOUT) => {
+            return Err(link.unreachable("it does not answer in time"));
+        }
+    };
+    match asked {
+        Ok(queue) => Ok(u64::from(queue.message_count())),
+        Err(error) if error.is_amqp_soft_error() => {
+            Err(MessagingError::NoReceiver { target: service.to_string() })
+        }
+        Err(error) => {
+            session.give_up_if_lost();
+            Err(link.unreachable(error))
+        }
+    }
+}
+
 struct Pump {
     link: std::sync::Weak<Link>,
     source: Source,

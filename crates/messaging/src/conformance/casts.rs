@@ -212,3 +212,45 @@ pub(super) async fn an_instance_that_stops_finishes_what_it_began(fixture: &dyn 
     assert_each_once(&done, 0..100);
     assert!(done.begun.values().all(|begun| *begun == 1));
 }
+
+pub(super) async fn what_waits_for_a_service_is_counted(fixture: &dyn Fixture) {
+    let (service, transport) = (Service::new("depth"), fixture.server().await);
+    let until = |wanted: u64| {
+        let (transport, name) = (Arc::clone(&transport), service.name.clone());
+        async move {
+            let what = format!("{wanted} casts wait");
+            // A broker counts a moment later.
+            let counting = async {
+                while transport.waiting(&name).await != Ok(wanted) {
+                    tokio::time::sleep(Duration::from_millis(20)).await;
+                }
+            };
+            within(60, &what, counting).await;
+        }
+    };
+    let asked = within(60, "an answer", async {
+        loop {
+            match transport.waiting(&service.name).await {
+                // A connection that was just begun.
+                Err(MessagingError::Unreachable { .. }) => {
+                    tokio::time::sleep(Duration::from_millis(20)).await;
+                }
+                asked => return asked,
+            }
+        }
+    });
+    let error = asked.await.unwrap_err();
+    assert!(matches!(error, MessagingError::NoReceiver { .. }), "{error}");
+    // It has four in its hands, which do not count.
+    let stuck = service.instance(fixture, |_| Deed::Wait).await;
+    until(0).await;
+    let client = asking(fixture).await;
+    for number in 0..20 {
+        service.proxy(&client).later(number).await.unwrap();
+    }
+    until(16).await;
+    service.tally.note(|done| done.is_released = true);
+    service.tally.until("all are done", |done| done.order.len() == 20).await;
+    until(0).await;
+    drop(stuck);
+}

@@ -9,7 +9,7 @@ use super::Fixture;
 use super::world::{Service, assert_each_once, diligent, messenger};
 use crate::error::MessagingError;
 use crate::messenger::MessengerOptions;
-use crate::names::OperationId;
+use crate::names::{Name, OperationId};
 use crate::transport::{Abilities, Incoming, Parcel, Route, Source, Transport};
 
 /// Sends everything twice, the second time after something that was sent later.
@@ -51,6 +51,10 @@ impl Transport for Disorderly {
         unsettled_max: usize,
     ) -> Result<Incoming, MessagingError> {
         self.inner.receive(source, unsettled_max).await
+    }
+
+    async fn waiting(&self, service: &Name) -> Result<u64, MessagingError> {
+        self.inner.waiting(service).await
     }
 }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use async_nats::jetstream::AckKind;
 use async_nats::jetstream::consumer::{AckPolicy, PullConsumer, pull};
+use async_nats::jetstream::context::ConsumerInfoErrorKind;
 use async_nats::jetstream::message::Acker;
 use async_nats::jetstream::stream::{Config, DiscardPolicy, RetentionPolicy, StorageType};
 use async_trait::async_trait;
@@ -31,6 +32,9 @@ const PULL_EXPIRES: Duration = Duration::from_secs(20);
 /// How many messages of a service may be out at all of its instances together.
 const OUT_MAX: i64 = 10_000;
 
+/// What all instances of a service take messages by.
+const CONSUMER: &str = "instances";
+
 pub(super) async fn receive(
     link: &Arc<Link>,
     source: &Source,
@@ -48,6 +52,22 @@ pub(super) async fn receive(
     tokio::spawn(pump.run(ready));
     is_ready.await.map_err(|_| link.unreachable("the runtime ends"))??;
     Ok(incoming(receiver))
+}
+
+/// Asks the server how many casts to a service wait.
+pub(super) async fn waiting(link: &Link, service: &Name) -> Result<u64, MessagingError> {
+    let name = stream_name("casts", service);
+    let stream = link.stream.get_stream_no_info(name).await;
+    let stream = stream.map_err(|error| link.unreachable(error))?;
+    match stream.consumer_info(CONSUMER).await {
+        Ok(info) => Ok(info.num_pending),
+        Err(error) => match error.kind() {
+            ConsumerInfoErrorKind::NotFound | ConsumerInfoErrorKind::StreamNotFound => {
+                Err(MessagingError::NoReceiver { target: service.to_string() })
+            }
+            _ => Err(link.unreachable(error)),
+        },
+    }
 }
 
 struct Pump {
@@ -111,9 +131,8 @@ impl Pump {
             let made = link.stream.get_or_create_stream(casts).await;
             stream = made.map_err(|error| failed(error.into()))?;
         }
-        let name = "instances".to_owned();
         let consumer = pull::Config {
-            durable_name: Some(name.clone()),
+            durable_name: Some(CONSUMER.to_owned()),
             ack_policy: AckPolicy::Explicit,
             ack_wait: ACKNOWLEDGE_WITHIN,
             // How often a message comes is counted by the receivers, which put it to the dead letters.
@@ -121,7 +140,7 @@ impl Pump {
             max_ack_pending: OUT_MAX,
             ..pull::Config::default()
         };
-        let made = stream.get_or_create_consumer(&name, consumer).await;
+        let made = stream.get_or_create_consumer(CONSUMER, consumer).await;
         made.map_err(|error| failed(error.into()))
     }
 

@@ -179,4 +179,9 @@ impl Transport for WebSocketTransport {
         }
         Ok(incoming(receiver))
     }
+
+    async fn waiting(&self, _service: &Name) -> Result<u64, MessagingError> {
+        let transport = self.place.clone();
+        Err(MessagingError::Unsupported { transport, what: "say what waits for a service" })
+    }
 }
