@@ -39,6 +39,9 @@ usage: cargo xtask bench <what> [options]
   metasync     --only agreement|folders --seeds N --svg DIR (virtual time; of the rest only --out)
   server       --only rates,saturation,push,pause,kill,idle  --seed N --seconds N (20)
                --devices N (1000) --rates N,... --idle N,...   --fs disk (usual) or tmpfs; no --runs
+               --scaled          over PostgreSQL and brokers: --only limit,scaled,instances
+               --million         the same under accidents: --only million  --commits N (1000000)
+               --brokers rabbitmq,nats --sync-services N,... (1,2,4) --gateways N (1)
 
   for all:     --quick                 small inputs, to try the harness
                --fs tmpfs|disk|both    where everything lies

@@ -204,6 +204,20 @@ pub fn test(extent: Extent) -> Result<()> {
     tested.and(stopped)
 }
 
+/// Does something while the services of these names run, told where their addresses stand. They are started and stopped, even if somebody
+/// ends this program meanwhile; those that run already are left running.
+pub fn during(names: &[String], work: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
+    let state = state_path();
+    if state.exists() {
+        return work(&state);
+    }
+    let keeper = Keeper::start()?;
+    let done = start(names).and_then(|state| work(&state));
+    let stopped = stop();
+    keeper.dismiss()?;
+    done.and(stopped)
+}
+
 /// Where the addresses stand while the services run.
 pub fn state_path() -> PathBuf {
     repository_root().join("target").join("services.json")

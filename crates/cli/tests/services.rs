@@ -18,6 +18,8 @@ mod stage;
 mod damaged;
 #[path = "services/gone.rs"]
 mod gone;
+#[path = "services/loaded.rs"]
+mod loaded;
 #[path = "services/package.rs"]
 mod package;
 #[path = "services/scaled.rs"]

@@ -6,21 +6,28 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
+use crate::cluster::Cluster;
 use crate::figures::{Figures, judge, seats};
 use crate::history::Verdict;
 use crate::load::{Connected, Load, Outcome, Pace, Seat};
 use crate::output::{Output, say};
 use crate::population::{DEVICES_PER_ACCOUNT, Enrolled, Population, account_names};
 use crate::report::Report;
-use crate::server_process::ServerProcess;
 
 mod disturbance;
 mod idle;
+mod instances;
+mod limit;
+mod million;
 mod push;
 mod rates;
+mod scaled;
 
-/// The names of all cases, in the order in which they run.
+/// The cases of one server that does everything, in the order in which they run.
 pub const NAMES: [&str; 6] = ["rates", "saturation", "push", "pause", "kill", "idle"];
+
+/// The cases of gateways and sync services over a database and a broker, in the order in which they run.
+pub const SCALED_NAMES: [&str; 4] = ["limit", "scaled", "instances", "million"];
 
 /// How many violations are told one by one.
 const VIOLATIONS_TOLD_MAX: usize = 10;
@@ -46,12 +53,35 @@ pub struct Options {
     pub rates: Vec<f64>,
     /// How many devices are connected and idle, one run each.
     pub idle: Vec<usize>,
+    /// What gateways and sync services stand on.
+    pub scaled: Scaled,
 }
 
-/// A server with its devices, and what was found so far.
+/// What the cases of gateways and sync services need to know.
+#[derive(Debug, Clone)]
+pub struct Scaled {
+    /// The file that names the database and the brokers that run.
+    pub services: Option<PathBuf>,
+    /// The brokers, one after the other.
+    pub brokers: Vec<&'static str>,
+    /// How many sync services there are, one after the other.
+    pub sync_services: Vec<usize>,
+    /// How many gateways there are.
+    pub gateways: usize,
+    /// How many commits are made while everything fails that can.
+    pub commits: u64,
+}
+
+impl Options {
+    fn has(&self, name: &str) -> bool {
+        self.only.iter().any(|only| only == name)
+    }
+}
+
+/// Programs under test with their devices, and what was found so far.
 pub(crate) struct Bench<'a> {
     pub(crate) options: &'a Options,
-    pub(crate) server: ServerProcess,
+    pub(crate) cluster: Cluster,
     pub(crate) population: Population,
     pub(crate) report: Report,
     pub(crate) verdict: Verdict,
@@ -62,57 +92,84 @@ pub(crate) struct Bench<'a> {
 /// # Errors
 /// Where something cannot be started, or a history is wrong.
 pub async fn run(options: &Options, output: &Output) -> Result<Report> {
-    let devices = devices_needed(options);
-    let accounts = account_names(devices);
-    say(&format!("{devices} devices of {} accounts sign in", accounts.len()));
-    let server = ServerProcess::start(&options.binary, &options.work, &accounts)?;
-    let population = Population::enrol(&server.url(), &accounts, devices).await?;
-    let (report, verdict) = (Report::default(), Verdict::default());
-    let mut bench = Bench { options, server, population, report, verdict };
-    for name in NAMES {
-        if !options.only.iter().any(|only| only == name) {
-            continue;
-        }
+    let (mut report, mut verdict) = (Report::new(options.seed), Verdict::default());
+    if NAMES.iter().any(|name| options.has(name)) {
+        let devices = devices_needed(options);
+        let accounts = account_names(devices, DEVICES_PER_ACCOUNT);
+        let cluster = Cluster::alone(&options.binary, &options.work, &accounts)?;
+        let population = enrol(&cluster, &accounts, devices, DEVICES_PER_ACCOUNT).await?;
+        let mut bench = Bench { options, cluster, population, report, verdict };
+        run_alone(&mut bench, output).await?;
+        (report, verdict) = (bench.report, bench.verdict);
+    }
+    if SCALED_NAMES.iter().any(|name| options.has(name)) {
+        (report, verdict) = scaled::run(options, (report, verdict), output).await?;
+    }
+    say(&format!("\nhistory: {}", verdict.describe()));
+    report.verdict = verdict.describe();
+    report.write(output)?;
+    if !verdict.violations.is_empty() {
+        bail!("the history is wrong: {}", verdict.describe());
+    }
+    Ok(report)
+}
+
+async fn run_alone(bench: &mut Bench<'_>, output: &Output) -> Result<()> {
+    for name in NAMES.into_iter().filter(|name| bench.options.has(name)) {
         say(&format!("\n{name}"));
         match name {
-            "rates" => rates::run(&mut bench).await,
-            "saturation" => rates::run_saturation(&mut bench).await,
-            "push" => push::run(&mut bench).await,
-            "pause" => disturbance::run_pause(&mut bench).await,
-            "kill" => disturbance::run_kill(&mut bench).await,
-            "idle" => idle::run(&mut bench).await,
+            "rates" => rates::run(bench).await,
+            "saturation" => rates::run_saturation(bench).await,
+            "push" => push::run(bench).await,
+            "pause" => disturbance::run_pause(bench).await,
+            "kill" => disturbance::run_kill(bench).await,
+            "idle" => idle::run(bench).await,
             other => bail!("no case is called '{other}'"),
         }
         .context(format!("case '{name}'"))?;
         // What is known so far is kept, whatever comes next.
         bench.report.write(output)?;
     }
-    say(&format!("\nhistory: {}", bench.verdict.describe()));
-    bench.report.verdict = bench.verdict.describe();
-    bench.report.write(output)?;
-    if !bench.verdict.violations.is_empty() {
-        bail!("the history is wrong: {}", bench.verdict.describe());
-    }
-    Ok(bench.report)
+    Ok(())
 }
 
-/// Returns how many devices the largest case takes.
+/// Signs devices in.
+async fn enrol(
+    cluster: &Cluster,
+    accounts: &[String],
+    devices: usize,
+    each: usize,
+) -> Result<Population> {
+    say(&format!("{devices} devices of {} accounts sign in", accounts.len()));
+    Population::enrol(&cluster.url(), accounts, devices, each).await
+}
+
+/// Returns how many devices the largest case of one server takes.
 fn devices_needed(options: &Options) -> usize {
-    let has = |name: &str| options.only.iter().any(|only| only == name);
-    let working = rates::devices_of(options.writers).max(push::devices_of(options));
-    let idle = options.idle.iter().copied().filter(|_| has("idle")).max().unwrap_or(0);
-    let works = NAMES.iter().any(|name| *name != "idle" && has(name));
+    let working =
+        rates::devices_of(options.writers, DEVICES_PER_ACCOUNT).max(push::devices_of(options));
+    let idle = options.idle.iter().copied().filter(|_| options.has("idle")).max().unwrap_or(0);
+    let works = NAMES.iter().any(|name| *name != "idle" && options.has(name));
     if works { working.max(idle) } else { idle }
 }
 
 impl Bench<'_> {
-    /// Starts the server anew, so that every run begins alike, and gives each group of devices a workspace in which the first one writes.
+    /// Starts the programs anew, so that every run begins alike, and gives each group of devices a workspace in which the first one writes.
     pub(crate) async fn prepare(
         &mut self,
         label: &str,
         groups: Vec<Vec<Arc<Enrolled>>>,
     ) -> Result<Vec<Seat>> {
-        self.server.restart()?;
+        self.cluster.restart()?;
+        self.seat(label, groups).await
+    }
+
+    /// Gives each group of devices a workspace in which the first one writes.
+    pub(crate) async fn seat(
+        &self,
+        label: &str,
+        groups: Vec<Vec<Arc<Enrolled>>>,
+    ) -> Result<Vec<Seat>> {
         let owners: Vec<_> = groups.iter().filter_map(|group| group.first().cloned()).collect();
         let workspaces = self.population.workspaces(label, &owners).await?;
         Ok(seats(workspaces.into_iter().zip(groups)))
@@ -127,9 +184,8 @@ impl Bench<'_> {
     ) -> Result<(Outcome, Figures)> {
         let patience = Duration::from_secs(60).max(4 * length);
         let load = Load { seed: self.options.seed, pace, length, patience };
-        let server = self.server.url();
-        let connected = Connected::connect(&server, load, seats.to_vec()).await?;
-        let outcome = connected.go(Some(self.server.id())).await?;
+        let connected = Connected::connect(&self.cluster.urls(), load, seats.to_vec()).await?;
+        let outcome = connected.go(self.cluster.parts()).await?;
         let figures = Figures::of(&outcome);
         self.judge(seats, &outcome).await?;
         Ok((outcome, figures))
@@ -137,7 +193,7 @@ impl Bench<'_> {
 
     /// Judges the history of a run.
     pub(crate) async fn judge(&mut self, seats: &[Seat], outcome: &Outcome) -> Result<()> {
-        let verdict = judge(&self.server.url(), seats, outcome).await?;
+        let verdict = judge(&self.cluster.url(), seats, outcome).await?;
         for violation in verdict.violations.iter().take(VIOLATIONS_TOLD_MAX) {
             say(&format!("  wrong: {violation:?}"));
         }
@@ -152,8 +208,8 @@ pub(crate) fn groups_of(
     size: usize,
     count: usize,
 ) -> Result<Vec<Vec<Arc<Enrolled>>>> {
-    let accounts = population.devices.chunks(DEVICES_PER_ACCOUNT);
-    let groups = accounts.flat_map(|devices| devices.chunks_exact(size)).map(<[_]>::to_vec);
+    let groups =
+        population.accounts().flat_map(|devices| devices.chunks_exact(size)).map(<[_]>::to_vec);
     let groups: Vec<_> = groups.take(count).collect();
     if groups.len() < count {
         bail!("there are devices for {} groups of {size}, and {count} are needed", groups.len());

@@ -14,20 +14,23 @@ use bytes::Bytes;
 use commit_log::served::websocket::frames::{self, Ended, FrameSink, FrameStream};
 use commit_log::served::websocket::{PING_AFTER, WebSocketOptions};
 use commit_log::served::{HEARTBEAT_FIRST, HEARTBEAT_LAST};
-use model::wire::{Reply, Request, RequestFrame, ServerFrame};
-use model::{Action, Commit, Entry, EntryHash, Head, OpId, Timestamp};
+use model::wire::{RefusalKind, Reply, Request, RequestFrame, ServerFrame};
+use model::{Action, Commit, Entry, EntryHash, Head, Timestamp};
 use parking_lot::Mutex;
 use tokio::net::TcpSocket;
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
-use crate::load::{Phase, Seat, Shared};
+use crate::load::{Pace, Phase, Seat, Shared};
 use crate::mix::Mix;
 use crate::notes::{Heard, Noted, NotedCommit};
 use crate::traffic::Metered;
 
+use names::read_op_id;
+pub(crate) use names::{incarnation, op_id};
 use plan::Plan;
 
+mod names;
 mod plan;
 
 /// How much a device reads at once. Frames are small, and there are thousands of devices.
@@ -35,6 +38,9 @@ const READ_BUFFER_SIZE: usize = 4 * 1024;
 
 /// How long a device waits before it comes back.
 const RECONNECT_PAUSE: Duration = Duration::from_millis(100);
+
+/// How long a device waits before it repeats what nobody could answer.
+const REPEAT_PAUSE: Duration = Duration::from_millis(200);
 
 /// How long a handshake may take; many devices come at once.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
@@ -76,6 +82,8 @@ struct State {
     heartbeat_at: Instant,
     /// When anything came from the server.
     last_heard_at: Instant,
+    /// When to send again what nobody could answer.
+    repeat_at: Option<Instant>,
     /// The number of the request for entries that were missed.
     asking: Option<u64>,
     /// Whether everything of the plan was sent.
@@ -89,31 +97,6 @@ impl State {
     fn silence(&self) -> (Instant, Instant) {
         (self.heartbeat_at, self.last_heard_at)
     }
-}
-
-/// Makes the name of an operation, which says when it was meant to be sent, so that whoever hears of it knows how late that is.
-pub(crate) fn op_id(intended: Duration, device: u32, number: u32) -> OpId {
-    let mut bytes = [0; OpId::LENGTH];
-    bytes[..8].copy_from_slice(&nanoseconds(intended).to_be_bytes());
-    bytes[8..12].copy_from_slice(&device.to_be_bytes());
-    bytes[12..].copy_from_slice(&number.to_be_bytes());
-    OpId::from_bytes(bytes)
-}
-
-fn read_op_id(op_id: &OpId) -> (Duration, u32, u32) {
-    let [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p] = *op_id.as_bytes();
-    let intended = u64::from_be_bytes([a, b, c, d, e, f, g, h]);
-    let (device, number) = (u32::from_be_bytes([i, j, k, l]), u32::from_be_bytes([m, n, o, p]));
-    (Duration::from_nanos(intended), device, number)
-}
-
-/// Returns the incarnation of a device in a run.
-pub(crate) fn incarnation(seed: u64, device: u32) -> u64 {
-    seed ^ u64::from(device).wrapping_mul(0x2545_f491_4f6c_dd1d)
-}
-
-fn nanoseconds(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// Runs a device until the run ends; returns what it noted.
@@ -132,6 +115,7 @@ pub(crate) async fn run(
         heartbeat: HEARTBEAT_FIRST,
         heartbeat_at: Instant::now() + HEARTBEAT_FIRST,
         last_heard_at: Instant::now(),
+        repeat_at: None,
         asking: None,
         is_finished: false,
         other_number: OTHER_NUMBERS,
@@ -196,7 +180,9 @@ impl Device {
 
     async fn connect(&self) -> Result<(Sink, Stream)> {
         let _permit = self.shared.connecting.acquire().await?;
-        let address: SocketAddr = self.shared.address;
+        let doors = &self.shared.doors;
+        let (server, address) = &doors[self.seat.device.number as usize % doors.len()];
+        let address: SocketAddr = *address;
         let opening = async {
             let socket = TcpSocket::new_v4()?;
             if address.ip().is_loopback() {
@@ -208,7 +194,7 @@ impl Device {
             stream.set_nodelay(true)?;
             let stream = Metered::new(stream, Arc::clone(&self.shared.traffic));
             let token = &self.seat.device.token;
-            let options = WebSocketOptions::new(&self.shared.server, token, self.incarnation);
+            let options = WebSocketOptions::new(server, token, self.incarnation);
             Ok::<_, anyhow::Error>(frames::open(stream, &options, READ_BUFFER_SIZE).await?)
         };
         let (mut sink, mut stream) =
@@ -249,8 +235,7 @@ impl Device {
         plan: &mut Plan,
         phase: &mut watch::Receiver<Phase>,
     ) -> Result<(), Ended> {
-        let again: Vec<Bytes> = self.state.lock().unanswered.values().cloned().collect();
-        for frame in again {
+        for frame in self.unanswered() {
             sink.feed(frame).await?;
         }
         let mut pinged_at = Instant::now();
@@ -271,7 +256,8 @@ impl Device {
             let next = self.next_moment(plan).and_then(|moment| Some(start? + moment));
             let (heartbeat_at, last_heard_at) = self.state.lock().silence();
             let ping_at = last_heard_at.max(pinged_at) + PING_AFTER;
-            let wake_at = next.unwrap_or(ping_at).min(ping_at).min(heartbeat_at);
+            let repeat_at = self.state.lock().repeat_at.unwrap_or(ping_at);
+            let wake_at = next.unwrap_or(ping_at).min(ping_at).min(heartbeat_at).min(repeat_at);
             tokio::select! {
                 () = sleep_until(wake_at) => {}
                 () = self.answered.notified(), if plan.waits_for_answers() => {}
@@ -283,12 +269,22 @@ impl Device {
                 sink.feed_ping().await?;
                 pinged_at = now;
             }
+            if self.state.lock().repeat_at.take_if(|at| *at <= now).is_some() {
+                for frame in self.unanswered() {
+                    sink.feed(frame).await?;
+                }
+            }
             if now >= heartbeat_at
                 && let Some(frame) = self.ask_after_silence(now)
             {
                 sink.feed(frame).await?;
             }
         }
+    }
+
+    /// Returns what was sent and not answered, oldest first.
+    fn unanswered(&self) -> Vec<Bytes> {
+        self.state.lock().unanswered.values().cloned().collect()
     }
 
     /// Returns when there is something to send next; notes where nothing ever will be.
@@ -374,6 +370,14 @@ impl Device {
 
     fn answer(&self, number: u64, reply: Reply, now: Duration) {
         let mut state = self.state.lock();
+        // With one commit under way, to send it again later keeps the order.
+        let repeats = matches!(self.shared.load.pace, Pace::Counted { .. });
+        if repeats && is_unavailable(&reply) && state.unanswered.contains_key(&number) {
+            state.repeat_at.get_or_insert(Instant::now() + REPEAT_PAUSE);
+            self.shared.repeated.fetch_add(1, Ordering::Relaxed);
+            drop(state);
+            return self.wanting.notify_one();
+        }
         if state.unanswered.remove(&number).is_none() {
             return;
         }
@@ -429,13 +433,6 @@ impl Device {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn name_of_an_operation_says_when_it_was_meant_to_be_sent() {
-        let moment = Duration::from_nanos(1_234_567_890_123);
-        assert_eq!(read_op_id(&op_id(moment, 77, 1 << 20)), (moment, 77, 1 << 20));
-    }
+fn is_unavailable(reply: &Reply) -> bool {
+    matches!(reply, Reply::Refused(refusal) if refusal.kind == RefusalKind::Unavailable)
 }

@@ -13,6 +13,7 @@ use model::{Entry, WorkspaceId};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
+use crate::cluster::{DOORS, WORKERS};
 use crate::device::{incarnation, op_id};
 use crate::history::{Judge, Known, Offered, Verdict};
 use crate::load::{Outcome, Seat};
@@ -110,12 +111,16 @@ pub struct Figures {
     pub gaps: u64,
     /// Commits that were refused.
     pub refused: u64,
+    /// How many times one was sent again because nobody could answer it just then.
+    pub repeated: u64,
     /// Connections that were lost.
     pub losses: u64,
     /// Answers that name another place than the event of the same commit.
     pub contradictions: u64,
-    /// Cores that the server used, on average.
+    /// Cores that the programs under test used on average, without database and broker.
     pub server_cores: f64,
+    /// The same, part by part, with database and broker.
+    pub parts: Vec<(&'static str, f64)>,
     /// Cores that the generator used, on average.
     pub generator_cores: f64,
     /// CPU time of the server for each commit that it answered meanwhile, in microseconds: it says the same on a machine that others use.
@@ -139,6 +144,9 @@ impl Figures {
         }
         let wall = outcome.cost.wall_seconds.max(1e-9);
         let each = |seconds: f64| seconds * 1e6 / outcome.answered_in_time.max(1) as f64;
+        let parts = &outcome.cost.parts;
+        let own = parts.iter().filter(|(name, _)| [DOORS, WORKERS].contains(name));
+        let own_seconds = own.fold(0.0, |sum, (_, seconds)| sum + seconds);
         let sum = |count: fn(&Noted) -> u64| outcome.noted.iter().map(count).sum::<u64>();
         let heard = outcome.noted.iter().flat_map(|noted| &noted.heard);
         Self {
@@ -155,11 +163,13 @@ impl Figures {
             unheard: outcome.unheard,
             gaps: sum(|noted| noted.gaps),
             refused: sum(|noted| noted.refused.len() as u64),
+            repeated: outcome.repeated,
             losses: sum(|noted| noted.losses.len() as u64),
             contradictions: commits().filter(|commit| commit.is_contradicted()).count() as u64,
-            server_cores: outcome.cost.server_cpu_seconds / wall,
+            server_cores: own_seconds / wall,
+            parts: parts.iter().map(|(name, seconds)| (*name, seconds / wall)).collect(),
             generator_cores: outcome.cost.generator_cpu_seconds / wall,
-            server_cpu_each: each(outcome.cost.server_cpu_seconds),
+            server_cpu_each: each(own_seconds),
             generator_cpu_each: each(outcome.cost.generator_cpu_seconds),
         }
     }

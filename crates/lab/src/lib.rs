@@ -9,6 +9,7 @@
 #![warn(missing_docs)]
 
 pub mod cases;
+pub mod cluster;
 pub mod figures;
 pub mod history;
 pub mod load;

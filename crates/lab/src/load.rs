@@ -17,7 +17,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep, sleep_until};
 
 use crate::device;
-use crate::machine::Usage;
+use crate::machine::{Part, Usage};
 use crate::notes::Noted;
 use crate::population::{Enrolled, Workspace};
 use crate::traffic::Traffic;
@@ -46,6 +46,12 @@ pub enum Pace {
     Once {
         /// After which time.
         after: Duration,
+    },
+    /// So many commits of each device, one after the other; each is repeated until it is answered, as the program does. The run ends
+    /// when all are, at the latest after its length.
+    Counted {
+        /// How many of each.
+        each: u64,
     },
     /// As fast as answers come, so many commits of each device under way. It finds how much a server can do, and says nothing of delays.
     Closed {
@@ -90,14 +96,16 @@ pub(crate) enum Phase {
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) load: Load,
-    pub(crate) server: String,
-    pub(crate) address: SocketAddr,
+    /// Where devices connect, each always to the same one.
+    pub(crate) doors: Vec<(String, SocketAddr)>,
     pub(crate) writers: usize,
     pub(crate) traffic: Arc<Traffic>,
     pub(crate) connecting: Semaphore,
     pub(crate) sent: AtomicU64,
     pub(crate) answered: AtomicU64,
     pub(crate) refused: AtomicU64,
+    /// How many times a commit was sent again because nobody could answer it just then.
+    pub(crate) repeated: AtomicU64,
     /// How many times commits that were answered are to be heard of.
     pub(crate) to_be_heard: AtomicU64,
     pub(crate) heard: AtomicU64,
@@ -148,19 +156,24 @@ impl Progress {
         self.shared.since_start()
     }
 
+    /// Returns how many commits are answered.
+    pub fn answered_so_far(&self) -> u64 {
+        self.shared.answered.load(Ordering::Relaxed)
+    }
+
     /// Waits until so many commits are answered.
     pub async fn answered(&self, count: u64) {
-        while self.shared.answered.load(Ordering::Relaxed) < count {
+        while self.answered_so_far() < count {
             sleep(LOOK_INTERVAL).await;
         }
     }
 }
 
 /// What processes used while devices were sending.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Cost {
-    /// CPU seconds of the server.
-    pub server_cpu_seconds: f64,
+    /// CPU seconds of the programs under test, part by part.
+    pub parts: Vec<(&'static str, f64)>,
     /// CPU seconds of the generator.
     pub generator_cpu_seconds: f64,
     /// Seconds on the clock.
@@ -184,6 +197,8 @@ pub struct Outcome {
     pub last_answer: Duration,
     /// Events that nobody heard.
     pub unheard: u64,
+    /// How many times a commit was sent again because nobody could answer it just then.
+    pub repeated: u64,
 }
 
 impl Connected {
@@ -191,8 +206,14 @@ impl Connected {
     ///
     /// # Errors
     /// Where one of them cannot be connected.
-    pub async fn connect(server: &str, load: Load, seats: Vec<Seat>) -> Result<Self> {
-        let address = server.strip_prefix("http://").context("the server has no http: address")?;
+    pub async fn connect(servers: &[String], load: Load, seats: Vec<Seat>) -> Result<Self> {
+        let doors = servers.iter().map(|server| {
+            let address =
+                server.strip_prefix("http://").context("a server has no http: address")?;
+            let address = address.parse().context("the address of a server has no number")?;
+            Ok((server.clone(), address))
+        });
+        let doors = doors.collect::<Result<Vec<_>>>()?;
         let count = seats.len();
         let writers = seats.iter().filter(|seat| seat.writes).count();
         let mut in_workspace: HashMap<_, u64> = HashMap::new();
@@ -201,14 +222,14 @@ impl Connected {
         }
         let shared = Arc::new(Shared {
             load,
-            server: server.to_owned(),
-            address: address.parse().context("the address of the server has no number")?,
+            doors,
             writers,
             traffic: Arc::default(),
             connecting: Semaphore::new(CONNECTING_AT_ONCE),
             sent: AtomicU64::new(0),
             answered: AtomicU64::new(0),
             refused: AtomicU64::new(0),
+            repeated: AtomicU64::new(0),
             to_be_heard: AtomicU64::new(0),
             heard: AtomicU64::new(0),
             finished: AtomicUsize::new(0),
@@ -241,26 +262,33 @@ impl Connected {
         Arc::clone(&self.shared.traffic)
     }
 
-    /// Lets the devices work, and returns what they saw. `server` is the process of the server, where that is another one.
+    /// Lets the devices work, and returns what they saw. `parts` are the programs under test, where they are other processes.
     ///
     /// # Errors
     /// Where a process cannot be observed, or a device failed in a way that nobody thought of.
-    pub async fn go(self, server: Option<u32>) -> Result<Outcome> {
+    pub async fn go(self, parts: Vec<Part>) -> Result<Outcome> {
         let Self { shared, phase, mut devices } = self;
-        let usage = || -> Result<(f64, f64)> {
-            let server = server.map(Usage::of).transpose()?.unwrap_or_default();
-            Ok((server.cpu_seconds, Usage::own()?.cpu_seconds))
+        let usage = || -> Result<(Vec<f64>, f64)> {
+            let parts = parts.iter().map(Part::cpu_seconds).collect::<Result<_, _>>()?;
+            Ok((parts, Usage::own()?.cpu_seconds))
         };
         let before = usage()?;
         let start = Instant::now();
         let _ = shared.start.set(start);
         phase.send_replace(Phase::Go(start));
-        let metronome = tokio::spawn(metronome(start + shared.load.length));
-        sleep_until(start + shared.load.length).await;
+        let metronome = tokio::spawn(metronome(start + shared.load.length, phase.subscribe()));
+        tokio::select! {
+            () = sleep_until(start + shared.load.length) => {}
+            () = all_counted(&shared) => {}
+        }
         let answered_in_time = shared.answered.load(Ordering::Relaxed);
         let after = usage()?;
         let cost = Cost {
-            server_cpu_seconds: after.0 - before.0,
+            parts: parts
+                .iter()
+                .zip(after.0.iter().zip(&before.0))
+                .map(|(part, (after, before))| (part.name, after - before))
+                .collect(),
             generator_cpu_seconds: after.1 - before.1,
             wall_seconds: start.elapsed().as_secs_f64(),
         };
@@ -279,7 +307,18 @@ impl Connected {
             answered_in_time,
             last_answer,
             unheard: shared.unheard(),
+            repeated: shared.repeated.load(Ordering::Relaxed),
         })
+    }
+}
+
+/// Waits until every device has made as many commits as it was to make; for ever where nobody counts.
+async fn all_counted(shared: &Shared) {
+    if !matches!(shared.load.pace, Pace::Counted { .. }) {
+        std::future::pending::<()>().await;
+    }
+    while shared.finished.load(Ordering::Acquire) < shared.writers {
+        sleep(LOOK_INTERVAL).await;
     }
 }
 
@@ -309,13 +348,13 @@ async fn settle(shared: &Shared) -> Duration {
 }
 
 /// Notes how late it wakes up: what the generator adds to every delay, because others had the cores or it has too much to do.
-async fn metronome(end: Instant) -> Vec<Duration> {
+async fn metronome(end: Instant, phase: watch::Receiver<Phase>) -> Vec<Duration> {
     let mut ticks = interval(METRONOME_INTERVAL);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut lateness = Vec::new();
     loop {
         let intended = ticks.tick().await;
-        if intended >= end {
+        if intended >= end || matches!(*phase.borrow(), Phase::Stop) {
             return lateness;
         }
         lateness.push(intended.elapsed());

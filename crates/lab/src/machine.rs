@@ -43,6 +43,27 @@ impl Usage {
     }
 }
 
+/// Processes whose cost is counted together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Part {
+    /// What people call it.
+    pub name: &'static str,
+    /// The numbers of the processes.
+    pub processes: Vec<u32>,
+}
+
+impl Part {
+    /// Returns the processor seconds that they and those that they have started used so far.
+    ///
+    /// # Errors
+    /// Where one of them has gone.
+    pub fn cpu_seconds(&self) -> io::Result<f64> {
+        let running = self.processes.iter().map(|process| xtask::process::running(*process));
+        let seconds = running.map(|running| running.map(|running| running.cpu_seconds));
+        seconds.sum::<Result<f64, _>>().map_err(io::Error::other)
+    }
+}
+
 /// Returns how many cores there are.
 pub fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
@@ -65,5 +86,8 @@ mod tests {
     fn this_process_has_used_memory_and_a_process_that_is_not_there_has_not() {
         assert!(Usage::own().expect("it runs").resident_bytes > 0);
         assert!(Usage::of(u32::MAX).is_err());
+        let part = |process| Part { name: "it", processes: vec![process] };
+        assert!(part(std::process::id()).cpu_seconds().is_ok());
+        assert!(part(u32::MAX).cpu_seconds().is_err());
     }
 }

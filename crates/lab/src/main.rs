@@ -1,5 +1,6 @@
 //! `lab server --binary FILE [--out DIR] [--work DIR] [--only CASE,...] [--quick] [--seed N] [--devices N] [--seconds N]
-//! [--rates N,...] [--idle N,...]`: puts load on a server and measures it; `cargo xtask bench server` builds and calls it.
+//! [--rates N,...] [--idle N,...] [--services FILE] [--brokers NAME,...] [--sync-services N,...] [--gateways N] [--commits N]`: puts load on a
+//! server and measures it; `cargo xtask bench server` builds and calls it.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -8,7 +9,8 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use lab::cases::{self, Options};
+use lab::cases::{self, Options, Scaled};
+use lab::cluster::BROKERS;
 use lab::machine;
 use lab::output::{Output, say};
 use lab::server_process::version;
@@ -30,7 +32,8 @@ fn main() -> ExitCode {
 fn run() -> Result<()> {
     let mut words: Vec<String> = std::env::args().skip(1).collect();
     if words.is_empty() || words.remove(0) != "server" {
-        bail!("usage: lab server --binary FILE [--out DIR] [--only {}]", cases::NAMES.join(","));
+        let names = [&cases::NAMES[..], &cases::SCALED_NAMES].concat().join(",");
+        bail!("usage: lab server --binary FILE [--out DIR] [--only {names}]");
     }
     let (options, out) = options(&mut words)?;
     if let Some(word) = words.first() {
@@ -51,13 +54,14 @@ fn run() -> Result<()> {
 fn options(words: &mut Vec<String>) -> Result<(Options, PathBuf)> {
     let quick = flag(words, "--quick");
     let binary = value::<PathBuf>(words, "--binary")?.context("--binary FILE is needed")?;
+    let names = [&cases::NAMES[..], &cases::SCALED_NAMES].concat();
     let only = value::<String>(words, "--only")?;
     let only = only.map_or_else(
         || cases::NAMES.map(str::to_owned).to_vec(),
         |only| only.split(',').map(str::to_owned).collect(),
     );
-    if let Some(unknown) = only.iter().find(|name| !cases::NAMES.contains(&name.as_str())) {
-        bail!("no case is called '{unknown}'; there are {}", cases::NAMES.join(", "));
+    if let Some(unknown) = only.iter().find(|name| !names.contains(&name.as_str())) {
+        bail!("no case is called '{unknown}'; there are {}", names.join(", "));
     }
     let seconds = value(words, "--seconds")?.unwrap_or(if quick { 3 } else { 20 });
     let usual_rates = || match quick {
@@ -75,9 +79,26 @@ fn options(words: &mut Vec<String>) -> Result<(Options, PathBuf)> {
         rates: list(words, "--rates")?.unwrap_or_else(usual_rates),
         idle: list(words, "--idle")?
             .unwrap_or_else(|| if quick { vec![40] } else { vec![1000, 10_000] }),
+        scaled: scaled(words, quick)?,
     };
     let out = value::<PathBuf>(words, "--out")?;
     Ok((options, out.unwrap_or_else(|| PathBuf::from("bench-results/server"))))
+}
+
+fn scaled(words: &mut Vec<String>, quick: bool) -> Result<Scaled> {
+    let brokers = list::<String>(words, "--brokers")?.map(|names| {
+        let known = |name: &String| BROKERS.into_iter().find(|broker| broker == name);
+        let found: Option<Vec<_>> = names.iter().map(known).collect();
+        found.with_context(|| format!("--brokers: there are {}", BROKERS.join(", ")))
+    });
+    Ok(Scaled {
+        services: value(words, "--services")?,
+        brokers: brokers.transpose()?.unwrap_or_else(|| BROKERS.to_vec()),
+        sync_services: list(words, "--sync-services")?
+            .unwrap_or_else(|| if quick { vec![1, 2] } else { vec![1, 2, 4] }),
+        gateways: value(words, "--gateways")?.unwrap_or(1),
+        commits: value(words, "--commits")?.unwrap_or(if quick { 3000 } else { 1_000_000 }),
+    })
 }
 
 fn flag(words: &mut Vec<String>, name: &str) -> bool {

@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 /// The password of all accounts, which protects nothing.
 pub const PASSWORD: &str = "a password for loopback only";
 
-/// How many devices an account has. The server would connect more of one account, but lets it make only a thousand workspaces, and
-/// every run takes new ones.
+/// How many devices an account has, where little is run. The server would connect more of one account, but lets it make only a thousand
+/// workspaces, and every run takes new ones.
 pub const DEVICES_PER_ACCOUNT: usize = 100;
 
 /// How many devices sign in at once. Each attempt costs the server 19 MiB and a core, and it checks two at a time.
@@ -26,9 +26,9 @@ const MAKING_AT_ONCE: usize = 32;
 /// How long a pack is that commits name, in bytes.
 const PACK_LENGTH: usize = 1024;
 
-/// Returns the names of so many accounts.
-pub fn account_names(devices: usize) -> Vec<String> {
-    (0..devices.div_ceil(DEVICES_PER_ACCOUNT)).map(|number| format!("account-{number}")).collect()
+/// Returns the names of the accounts of so many devices, so many each.
+pub fn account_names(devices: usize, each: usize) -> Vec<String> {
+    (0..devices.div_ceil(each)).map(|number| format!("account-{number}")).collect()
 }
 
 /// A device that has signed in.
@@ -58,25 +58,31 @@ pub struct Workspace {
 /// All devices.
 #[derive(Debug)]
 pub struct Population {
-    /// The address of the server.
+    /// The address of the server, or of one of several.
     pub server: String,
     /// Those who have signed in, account after account.
     pub devices: Vec<Arc<Enrolled>>,
+    each: usize,
     client: Client,
 }
 
 impl Population {
-    /// Signs devices in, which takes the server some hundredths of a second each: it stretches a password every time.
+    /// Signs devices in, so many of each account, which takes the server some hundredths of a second each: it stretches a password every time.
     ///
     /// # Errors
     /// Whatever the server says.
-    pub async fn enrol(server: &str, accounts: &[String], devices: usize) -> Result<Self> {
+    pub async fn enrol(
+        server: &str,
+        accounts: &[String],
+        devices: usize,
+        each: usize,
+    ) -> Result<Self> {
         // Needed by the client library even where no TLS is spoken; somebody else may have been first.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let client = Client::builder().no_proxy().build()?;
-        let mut population = Self { server: server.to_owned(), devices: Vec::new(), client };
+        let mut population = Self { server: server.to_owned(), devices: Vec::new(), each, client };
         let signing_in = stream::iter(0..devices).map(|number| {
-            let account = number / DEVICES_PER_ACCOUNT;
+            let account = number / each;
             population.sign_in(number as u32, account, accounts.get(account))
         });
         let signed_in: Vec<_> =
@@ -104,6 +110,20 @@ impl Population {
             id: text("device_id")?.parse()?,
             token: text("token")?,
         })
+    }
+
+    /// Returns the devices account after account.
+    pub fn accounts(&self) -> impl Iterator<Item = &[Arc<Enrolled>]> {
+        self.devices.chunks(self.each)
+    }
+
+    /// Reads a page that wants no proof of who asks.
+    ///
+    /// # Errors
+    /// Where it cannot be read.
+    pub async fn page(&self, url: &str) -> Result<String> {
+        let answer = self.client.get(url).send().await.context(url.to_owned())?;
+        Ok(answer.error_for_status()?.text().await?)
     }
 
     /// Makes a workspace for each of these devices, with a pack in it. The label makes their names unique.

@@ -9,6 +9,9 @@ use crate::figures::{Delays, Figures};
 use crate::machine;
 use crate::output::Output;
 use crate::plot::{Plot, Series};
+use scaled::{Limit, Million, ScaledRun};
+
+pub mod scaled;
 
 /// From here on a part of its own lateness makes the generator the limit, in milliseconds.
 const LATENESS_MAX: f64 = 10.0;
@@ -87,6 +90,16 @@ pub struct Report {
     pub series: Vec<(String, Vec<Moment>)>,
     /// What the judge found.
     pub verdict: String,
+    /// Runs of gateways and sync services.
+    pub scaled: Vec<ScaledRun>,
+    /// What PostgreSQL itself did.
+    pub limits: Vec<Limit>,
+    /// Very many commits under accidents.
+    pub millions: Vec<Million>,
+    /// Database and brokers, and which they were.
+    pub versions: Vec<(String, String)>,
+    /// Whence all chance came.
+    pub seed: u64,
 }
 
 impl Run {
@@ -146,6 +159,7 @@ impl Run {
             ("events not pushed", figures.unheard),
             ("times a device asked for a missing event", figures.gaps),
             ("refused", figures.refused),
+            ("sent again because nobody could answer", figures.repeated),
             ("connections lost", figures.losses),
             ("answers that contradict their event", figures.contradictions),
         ] {
@@ -185,6 +199,11 @@ impl Idle {
 }
 
 impl Report {
+    /// Begins without figures.
+    pub fn new(seed: u64) -> Self {
+        Self { seed, ..Self::default() }
+    }
+
     /// Writes CSV and drawings.
     ///
     /// # Errors
@@ -205,7 +224,7 @@ impl Report {
             output.write_svg("delay-over-rate", &self.over_rate())?;
             output.write_svg("figure-7", &self.figure_7())?;
         }
-        Ok(())
+        self.write_scaled(output)
     }
 
     fn runs_csv(&self) -> String {

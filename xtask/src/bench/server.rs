@@ -1,16 +1,44 @@
-//! `bench server`: devices by the thousand against `syncline serve`, measured and judged by the lab.
+//! `bench server`: devices by the thousand against `syncline serve`, measured and judged by the lab; alone, or as gateways and sync
+//! services over a PostgreSQL and brokers that are started for it, unless they run.
+
+use std::path::Path;
 
 use super::place::WorkFolder;
 use super::{Options, environment};
 use crate::arguments::Arguments;
 use crate::failure::Result;
+use crate::services::{self, Services};
 use crate::{process, test_run};
 
 /// What is handed on to the lab as it is.
-const VALUES: [&str; 6] = ["--only", "--seed", "--devices", "--seconds", "--rates", "--idle"];
+const VALUES: [&str; 10] = [
+    "--only",
+    "--seed",
+    "--devices",
+    "--seconds",
+    "--rates",
+    "--idle",
+    "--brokers",
+    "--sync-services",
+    "--gateways",
+    "--commits",
+];
+
+/// The cases over a database and brokers.
+const SCALED: [&str; 4] = ["limit", "scaled", "instances", "million"];
+
+/// What they stand on.
+const SERVICES: [&str; 3] = ["postgresql", "rabbitmq", "nats"];
 
 pub(super) fn run(what: String, mut arguments: Arguments) -> Result<()> {
+    // Short for the cases that belong together.
+    let cases = [("--scaled", "limit,scaled,instances"), ("--million", "million")];
+    let named = cases.into_iter().filter(|(flag, _)| arguments.flag(flag)).map(|(_, names)| names);
+    let named: Vec<_> = named.collect();
     let mut words = Vec::new();
+    if !named.is_empty() {
+        words.extend(["--only".to_owned(), named.join(",")]);
+    }
     for name in VALUES {
         if let Some(value) = arguments.value(name)? {
             words.extend([name.to_owned(), value]);
@@ -21,12 +49,35 @@ pub(super) fn run(what: String, mut arguments: Arguments) -> Result<()> {
     let options = Options::take(&what, &mut arguments)?;
     arguments.finish()?;
     let work = WorkFolder::new(&file_system, &options.work)?;
+    let is_scaled = words.iter().flat_map(|word| word.split(',')).any(|one| SCALED.contains(&one));
+    let measure =
+        |services: Option<&Path>| measure(&options, work.path(), (&words, &file_system), services);
+    if is_scaled {
+        services::during(&SERVICES.map(str::to_owned), |state| measure(Some(state)))
+    } else {
+        measure(None)
+    }
+}
+
+fn measure(
+    options: &Options,
+    work: &Path,
+    (words, file_system): (&[String], &str),
+    services: Option<&Path>,
+) -> Result<()> {
+    let running = services.map(Services::read).transpose()?;
+    let running = running.iter().flat_map(Services::services);
+    let versions: Vec<_> =
+        running.map(|service| (service.name.clone(), service.version.clone())).collect();
     let notes = [format!("data on {file_system}"), format!("options: {}", words.join(" "))];
-    environment::write(&options.out, &[], &notes)?;
+    environment::write(&options.out, &versions, &notes)?;
     let mut command = test_run::cargo();
     command.args(["run", "--release", "--package", "lab", "--", "server", "--binary"]);
     command.arg(options.our_binary()?).arg("--out").arg(&options.out);
-    command.arg("--work").arg(work.path()).args(words);
+    command.arg("--work").arg(work).args(words);
+    if let Some(services) = services {
+        command.arg("--services").arg(services);
+    }
     if options.quick {
         command.arg("--quick");
     }

@@ -1,24 +1,24 @@
-//! What devices see while a server is paused, or is killed and comes back.
+//! What devices see while a server is paused, or is killed and comes back, and while something else is done to those who serve them.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use parking_lot::Mutex;
 use tokio::time::sleep;
 
 use super::{Bench, groups_of};
+use crate::cluster::Cluster;
 use crate::figures::Figures;
-use crate::load::{Connected, Load, Outcome, Pace};
+use crate::load::{Connected, Load, Outcome, Pace, Seat};
 use crate::output::say;
+use crate::population::Enrolled;
 use crate::report::{Moment, Run};
-use crate::server_process::ServerProcess;
 
 /// How many commits a second there are meanwhile.
 const RATE: f64 = 500.0;
 
 /// How many devices commit.
-const DEVICES: usize = 100;
+pub(super) const DEVICES: usize = 100;
 const DEVICES_QUICK: usize = 10;
 
 /// For how long the server has no processor.
@@ -27,64 +27,80 @@ const PAUSE: Duration = Duration::from_secs(1);
 /// The time is cut into windows of this length.
 const WINDOW: Duration = Duration::from_millis(100);
 
-/// A thing that is done to a server while devices work.
-type Disturb = fn(&mut ServerProcess) -> Result<()>;
+/// A thing that is done while devices work, and how long nothing else is done after it.
+pub(super) type Step<'a> = (Box<dyn FnMut(&mut Cluster) -> Result<()> + 'a>, Duration);
 
 /// Takes the processor away from the server for a second.
 pub(super) async fn run_pause(bench: &mut Bench<'_>) -> Result<()> {
-    let begin: Disturb = |server| server.pause(true);
-    let end: Disturb = |server| server.pause(false);
-    disturb(bench, "pause", &[(begin, PAUSE), (end, Duration::ZERO)]).await
+    let steps: Vec<Step<'_>> = vec![
+        (Box::new(|cluster| cluster.doors[0].pause(true)), PAUSE),
+        (Box::new(|cluster| cluster.doors[0].pause(false)), Duration::ZERO),
+    ];
+    let seats = prepare(bench, "pause").await?;
+    disturb(bench, "pause", &seats, bench.options.length, steps).await.map(drop)
 }
 
 /// Kills the server and starts it again at once.
 pub(super) async fn run_kill(bench: &mut Bench<'_>) -> Result<()> {
-    disturb(bench, "kill", &[(ServerProcess::kill_and_restart, Duration::ZERO)]).await
+    let steps: Vec<Step<'_>> =
+        vec![(Box::new(|cluster| cluster.doors[0].kill_and_restart()), Duration::ZERO)];
+    let seats = prepare(bench, "kill").await?;
+    disturb(bench, "kill", &seats, bench.options.length, steps).await.map(drop)
 }
 
-/// Runs devices, and after a third of the time does each thing, with a pause after it.
-async fn disturb(bench: &mut Bench<'_>, name: &str, steps: &[(Disturb, Duration)]) -> Result<()> {
+async fn prepare(bench: &mut Bench<'_>, name: &str) -> Result<Vec<Seat>> {
+    let groups = groups(bench)?;
+    bench.prepare(name, groups).await
+}
+
+/// Returns the devices that work meanwhile.
+pub(super) fn groups(bench: &Bench<'_>) -> Result<Vec<Vec<Arc<Enrolled>>>> {
     let devices = if bench.options.quick { DEVICES_QUICK } else { DEVICES };
-    let groups = groups_of(&bench.population, 1, devices)?;
-    let seats = bench.prepare(name, groups).await?;
-    let length = bench.options.length;
+    groups_of(&bench.population, 1, devices)
+}
+
+/// Runs devices, and after a third of the time does each thing, with a pause after it. Returns the figures, and for how many seconds
+/// answers were disturbed.
+pub(super) async fn disturb(
+    bench: &mut Bench<'_>,
+    name: &str,
+    seats: &[Seat],
+    length: Duration,
+    steps: Vec<Step<'_>>,
+) -> Result<(Figures, f64)> {
     let load = Load {
         seed: bench.options.seed,
         pace: Pace::Open { rate: RATE },
         length,
         patience: Duration::from_secs(60),
     };
-    let server = bench.server.url();
-    let connected = Connected::connect(&server, load, seats.clone()).await?;
-    let (process, begun) = (bench.server.id(), Arc::new(Mutex::new(None)));
+    let connected = Connected::connect(&bench.cluster.urls(), load, seats.to_vec()).await?;
     let progress = connected.progress();
-    // The server may be another process afterwards, so its cost cannot be told by a number.
-    let process = (name != "kill").then_some(process);
-    let running = tokio::spawn(connected.go(process));
+    // Processes come and go, so their cost cannot be told by numbers.
+    let running = tokio::spawn(connected.go(Vec::new()));
     sleep(length / 3).await;
-    *begun.lock() = Some(progress.since_start());
-    for (step, after) in steps {
-        step(&mut bench.server)?;
-        sleep(*after).await;
+    let begun = progress.since_start();
+    for (mut step, after) in steps {
+        step(&mut bench.cluster)?;
+        sleep(after).await;
     }
     let ended = progress.since_start();
     let outcome = running.await.context("the run failed")??;
-    bench.judge(&seats, &outcome).await?;
-    let begun = begun.lock().unwrap_or_default();
+    bench.judge(seats, &outcome).await?;
     let figures = Figures::of(&outcome);
     let moments = moments(&outcome);
     let disturbed = moments.iter().filter(|moment| moment.delay_p99 > 10.0 * median_p99(&moments));
-    let run = Run::new(name.to_owned(), Some(RATE), seats.len(), length, figures);
+    let disturbed = disturbed.count() as f64 * WINDOW.as_secs_f64();
+    let run = Run::new(name.to_owned(), Some(RATE), seats.len(), length, figures.clone());
     say(&run.describe());
     say(&format!(
-        "  disturbed from {:.2} s to {:.2} s; p99 of a tenth of a second above ten times the usual in {:.1} s of it all",
+        "  disturbed from {:.2} s to {:.2} s; p99 of a tenth of a second above ten times the usual in {disturbed:.1} s of it all",
         begun.as_secs_f64(),
         ended.as_secs_f64(),
-        disturbed.count() as f64 * WINDOW.as_secs_f64()
     ));
     bench.report.series.push((name.to_owned(), moments));
     bench.report.runs.push(run);
-    Ok(())
+    Ok((figures, disturbed))
 }
 
 fn median_p99(moments: &[Moment]) -> f64 {

@@ -46,7 +46,7 @@ async fn run_one(bench: &mut Bench<'_>, count: usize) -> Result<()> {
     let people = groups.len();
     let seats = bench.prepare(&format!("idle-{count}"), groups).await?;
     let (rest, window) = if bench.options.quick { (QUICK, QUICK) } else { (REST, WINDOW) };
-    let process = bench.server.id();
+    let process = bench.cluster.doors[0].id();
     let before = Usage::of(process)?;
     let load = Load {
         seed: bench.options.seed,
@@ -54,8 +54,8 @@ async fn run_one(bench: &mut Bench<'_>, count: usize) -> Result<()> {
         length: 2 * CHANGE_AFTER,
         patience: Duration::from_secs(60),
     };
-    let server = bench.server.url();
-    let connected = Connected::connect(&server, load, seats.clone()).await?;
+    let server = bench.cluster.url();
+    let connected = Connected::connect(&bench.cluster.urls(), load, seats.clone()).await?;
     sleep(rest).await;
     let rested = Usage::of(process)?;
     let traffic = connected.traffic();
@@ -63,7 +63,7 @@ async fn run_one(bench: &mut Bench<'_>, count: usize) -> Result<()> {
     sleep(window).await;
     let (bytes_after, wire_after) = (traffic.so_far(), Wire::read(&server));
     let watched = Usage::of(process)?;
-    let outcome = connected.go(Some(process)).await?;
+    let outcome = connected.go(bench.cluster.parts()).await?;
     bench.judge(&seats, &outcome).await?;
     let figures = Figures::of(&outcome);
     let minutes = count as f64 * window.as_secs_f64() / 60.0;

@@ -8,14 +8,14 @@ use anyhow::Result;
 use super::{Bench, Options};
 use crate::load::Pace;
 use crate::output::say;
-use crate::population::{DEVICES_PER_ACCOUNT, Enrolled, Population};
+use crate::population::{Enrolled, Population};
 use crate::report::Run;
 
 /// Of so many workspaces, one has a second device, which listens.
 const WORKSPACES_PER_LISTENER: usize = 10;
 
 /// How many commits of each device are under way at saturation.
-const IN_FLIGHT: usize = 8;
+pub(super) const IN_FLIGHT: usize = 8;
 
 /// Above this rate a run is short: a server that cannot follow would leave minutes of work behind.
 const RATE_OF_SHORT_RUNS: f64 = 20_000.0;
@@ -23,19 +23,19 @@ const RATE_OF_SHORT_RUNS: f64 = 20_000.0;
 /// How long such a run is.
 const SHORT_RUN: Duration = Duration::from_secs(5);
 
-/// Returns how many devices so many writing ones and their listeners are.
-pub(super) fn devices_of(writers: usize) -> usize {
+/// Returns how many devices so many writing ones and their listeners are, where an account has `each`.
+pub(super) fn devices_of(writers: usize, each: usize) -> usize {
     let groups = writers.div_ceil(WORKSPACES_PER_LISTENER);
     // No group is cut at the border of two accounts.
-    let groups_per_account = DEVICES_PER_ACCOUNT / (WORKSPACES_PER_LISTENER + 1);
+    let groups_per_account = each / (WORKSPACES_PER_LISTENER + 1);
     let (accounts, rest) = (groups / groups_per_account, groups % groups_per_account);
-    accounts * DEVICES_PER_ACCOUNT + rest * (WORKSPACES_PER_LISTENER + 1)
+    accounts * each + rest * (WORKSPACES_PER_LISTENER + 1)
 }
 
 /// Gives each writer a workspace, and every tenth workspace a second device.
-fn groups(population: &Population, writers: usize) -> Vec<Vec<Arc<Enrolled>>> {
-    let accounts = population.devices.chunks(DEVICES_PER_ACCOUNT);
-    let tens = accounts.flat_map(|devices| devices.chunks_exact(WORKSPACES_PER_LISTENER + 1));
+pub(super) fn groups(population: &Population, writers: usize) -> Vec<Vec<Arc<Enrolled>>> {
+    let tens =
+        population.accounts().flat_map(|devices| devices.chunks_exact(WORKSPACES_PER_LISTENER + 1));
     let workspaces = tens.flat_map(|devices| {
         let (pair, alone) = devices.split_at(2);
         let alone = alone.iter().map(|device| vec![Arc::clone(device)]);

@@ -23,8 +23,8 @@ async fn groups(population: &Population, label: &str, devices_each: usize) -> Ve
 }
 
 async fn run(server: &TestServer, load: Load, seats: Vec<Seat>) -> Outcome {
-    let connected = Connected::connect(&server.url(), load, seats).await.expect("all connect");
-    connected.go(None).await.expect("it runs")
+    let connected = Connected::connect(&[server.url()], load, seats).await.expect("all connect");
+    connected.go(Vec::new()).await.expect("it runs")
 }
 
 /// Demands that everything was answered and heard, and that the log says the same.
@@ -71,9 +71,9 @@ async fn commits_under_way_while_the_server_is_killed_stand_once() {
     let pace = Pace::Open { rate: 400.0 };
     let load = load(pace, Duration::from_secs(3));
     let connected =
-        Connected::connect(&server.url(), load, seats.clone()).await.expect("all connect");
+        Connected::connect(&[server.url()], load, seats.clone()).await.expect("all connect");
     let progress = connected.progress();
-    let running = tokio::spawn(connected.go(None));
+    let running = tokio::spawn(connected.go(Vec::new()));
     progress.answered(200).await;
     server.kill_and_restart().await;
     let outcome = running.await.expect("no panic").expect("it runs");

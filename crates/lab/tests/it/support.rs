@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use lab::population::{PASSWORD, Population, account_names};
+use lab::population::{DEVICES_PER_ACCOUNT, PASSWORD, Population, account_names};
 use model::{Clock, Random, Timestamp};
 use server::{Admin, ServeOptions, serve};
 use tempfile::TempDir;
@@ -52,7 +52,7 @@ impl TestServer {
     pub(crate) async fn start(devices: usize) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let mut admin = Admin::open(folder.path()).expect("a data folder");
-        for account in account_names(devices) {
+        for account in account_names(devices, DEVICES_PER_ACCOUNT) {
             let clock = RealClock(Instant::now());
             admin.add(&account, PASSWORD, &clock, &RealRandom).expect("an account");
         }
@@ -67,8 +67,10 @@ impl TestServer {
 
     /// Signs devices in.
     pub(crate) async fn population(&self, devices: usize) -> Population {
-        let accounts = account_names(devices);
-        Population::enrol(&self.url(), &accounts, devices).await.expect("they sign in")
+        let accounts = account_names(devices, DEVICES_PER_ACCOUNT);
+        let signed_in =
+            Population::enrol(&self.url(), &accounts, devices, DEVICES_PER_ACCOUNT).await;
+        signed_in.expect("they sign in")
     }
 
     /// Drops every task of the server where it stands, and starts it again at the same address.
