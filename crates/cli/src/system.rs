@@ -15,6 +15,7 @@ use model::{Clock, Random, Timestamp};
 
 /// The variables that count.
 const VARIABLES: &[&str] = &[
+    "SYNCLINE_BROKER_PASSWORD_FILE",
     "SYNCLINE_DATABASE_PASSWORD_FILE",
     "SYNCLINE_HOME",
     "SYNCLINE_LOG",
@@ -46,6 +47,7 @@ impl Variables {
 
     /// Returns a variable.
     pub(crate) fn get(&self, name: &str) -> Option<&OsStr> {
+        assert!(VARIABLES.contains(&name), "{name} does not count, and would never be there");
         self.0.get(name).map(OsString::as_os_str)
     }
 

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use crate::support::{Device, Pair, SYNCLINE, fill};
+use crate::support::{Device, Pair, Run, SYNCLINE, fill};
 
 #[test]
 fn help_lists_exactly_the_commands_of_the_contract() {
@@ -101,6 +101,24 @@ fn usage_errors_end_with_2_and_name_what_is_right() {
         assert!(run.stderr.contains(wanted), "{words:?}: {}", run.stderr);
     }
     assert!(!device.has(".syncline"), "none of them changed anything");
+}
+
+#[test]
+fn the_password_of_a_broker_stands_in_the_file_that_a_variable_names() {
+    let room = tempfile::tempdir().unwrap();
+    let device = Device::new(room.path(), "device");
+    let data = room.path().join("data");
+    let words =
+        ["serve", "--broker", "nats://somebody@127.0.0.1:1", "--data", data.to_str().unwrap()];
+    // Nobody is at this port, which is found out after the addresses were read.
+    let database = ["--database", "postgres://somebody@127.0.0.1:1/syncline"];
+    let mut command = device.command(&words);
+    let without = Run::of(command.args(database).output().unwrap()).ends_with(2);
+    assert!(without.stderr.contains("belong together"), "{}", without.stderr);
+    device.write("password", "a secret\n");
+    command.env("SYNCLINE_BROKER_PASSWORD_FILE", device.folder.join("password"));
+    let with = Run::of(command.output().unwrap());
+    assert!(!with.stderr.contains("belong together") && with.code != 0, "{with:?}");
 }
 
 #[test]
