@@ -87,6 +87,9 @@ fn prepare(arguments: &Arguments, variables: &Variables) -> Result<home::Home> {
     Ok(home)
 }
 
+/// What is never written into a log, whatever is asked for: where libraries say with which secrets they sign requests to stores.
+const TALKATIVE: [&str; 2] = ["reqsign_core", "reqsign_core::api"];
+
 /// Turns on what the rooms say of themselves, where somebody wants to read it.
 fn start_log(variables: &Variables, verbosity: u8) {
     let filter = match variables.get("SYNCLINE_LOG") {
@@ -94,6 +97,7 @@ fn start_log(variables: &Variables, verbosity: u8) {
         None if verbosity > 1 => "info".to_owned(),
         None => return,
     };
+    let filter = TALKATIVE.iter().fold(filter, |filter, name| format!("{filter},{name}=off"));
     let log = tracing_subscriber::fmt()
         .with_env_filter(tracing_subscriber::EnvFilter::new(filter))
         .with_writer(std::io::stderr);
