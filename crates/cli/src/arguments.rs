@@ -555,6 +555,9 @@ pub(crate) struct ServeArguments {
     /// The store for packs; a folder beside the database by default.
     #[arg(long, value_name = "URL")]
     pub(crate) store: Option<String>,
+    /// What opens that store: a TOML file that only you can read.
+    #[arg(long, value_name = "FILE", requires = "store")]
+    pub(crate) store_credentials: Option<PathBuf>,
     /// How many connections there may be; each takes a file descriptor.
     #[arg(long, value_name = "N", default_value_t = 700)]
     pub(crate) connections: usize,

@@ -16,6 +16,8 @@ mod stage;
 
 #[path = "services/damaged.rs"]
 mod damaged;
+#[path = "services/direct.rs"]
+mod direct;
 #[path = "services/gone.rs"]
 mod gone;
 #[path = "services/loaded.rs"]

@@ -18,7 +18,7 @@ use axum::routing::get;
 use model::{Clock, DeviceId, Random, WorkspaceId};
 use storage::layers::Scoped;
 use storage::{ObjectKey, ObjectStore};
-use tokio::sync::{Mutex, OwnedMutexGuard, Semaphore, mpsc};
+use tokio::sync::{Mutex, OnceCell, OwnedMutexGuard, Semaphore, mpsc};
 
 use crate::audit::Audit;
 use crate::cluster::{Commits, Role, Standing};
@@ -97,6 +97,8 @@ pub struct App {
     pub audit: Audit,
     /// When it began, by [`Clock::elapsed`].
     pub started: Duration,
+    /// Whether the store replaces nothing by what is to create; known once somebody has asked.
+    pub(crate) keeps_what_is_there: OnceCell<bool>,
     object_locks: Vec<Arc<Mutex<()>>>,
 }
 
@@ -140,6 +142,7 @@ impl App {
             in_use,
             health: health::Health::default(),
             audit: Audit::default(),
+            keeps_what_is_there: OnceCell::new(),
             object_locks: (0..OBJECT_LOCKS).map(|_| Arc::default()).collect(),
         }
     }

@@ -191,6 +191,9 @@ impl From<StorageError> for ServerError {
             StorageError::InvalidKey { key, detail } => {
                 Self::Invalid { what: "object key", reason: format!("'{key}': {detail}") }
             }
+            StorageError::InvalidUrl { .. } | StorageError::InvalidCredentials { .. } => {
+                Self::Invalid { what: "the store", reason: error.to_string() }
+            }
             error => Self::Storage {
                 is_full: matches!(error, StorageError::NoSpace { .. }),
                 is_damage: error.is_damage(),

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use model::{Clock, Random};
-use storage::ObjectStore;
+use storage::{Credentials, ObjectStore, Opening};
 use tokio::net::TcpListener;
 use tokio::sync::{mpsc, watch};
 
@@ -38,6 +38,8 @@ pub struct ServeOptions {
     pub database: Database,
     /// The URL of the store for packs; nothing for a folder beside the database.
     pub store: Option<String>,
+    /// What opens that store.
+    pub store_credentials: Credentials,
     /// Where it meets other servers on the database; nothing where there are none.
     pub broker: Option<Broker>,
     /// What it does of the work; a part of it wants a broker, and a database that others share.
@@ -66,6 +68,7 @@ impl ServeOptions {
             data,
             database: Database::Embedded,
             store: None,
+            store_credentials: Credentials::none(),
             broker: None,
             role: Role::All,
             connections_max: 700,
@@ -96,7 +99,8 @@ pub async fn serve(
     let folder = DataFolder::open(&options.data)?;
     let lock = folder.lock()?;
     let (database, has_objects, readers) = open(folder.clone(), options.database).await?;
-    let store = open_store(&options.store.unwrap_or_else(|| folder.default_store()), has_objects)?;
+    let url = options.store.unwrap_or_else(|| folder.default_store());
+    let store = open_store(&url, &options.store_credentials, has_objects)?;
     let meeting = match &options.broker {
         Some(broker) => Some((broker.connect(Arc::clone(&options.random)).await?, News::new())),
         None => None,
@@ -170,11 +174,13 @@ async fn in_time(ending: impl Future, trouble: &str) {
 }
 
 /// Opens the store. One that should hold something but is not there is a disk that was not mounted, not an empty store.
-fn open_store(url: &str, has_objects: bool) -> Result<Arc<dyn ObjectStore>> {
-    Ok(match has_objects {
-        true => storage::open_existing(url)?,
-        false => storage::open(url)?,
-    })
+fn open_store(
+    url: &str,
+    credentials: &Credentials,
+    has_objects: bool,
+) -> Result<Arc<dyn ObjectStore>> {
+    let opening = if has_objects { Opening::Existing } else { Opening::CreateIfMissing };
+    Ok(storage::open_with(url, credentials, opening)?)
 }
 
 fn open_audit(path: PathBuf) -> Result<Audit> {

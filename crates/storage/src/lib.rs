@@ -4,7 +4,7 @@
 //! named by the hash of its bytes. *Does not know*: what is inside a pack, what a commit is, who the user is.
 //!
 //! Reading order: [`object_store`] (the trait and its promises), [`key`] (the layout of a store), [`error`],
-//! [`mod@open`] (URLs) and [`credentials`], the drivers [`file_store`], [`opendal_store`] and `server_door`, those in a
+//! [`mod@open`] (URLs) and [`credentials`], [`direct`] (ways past a server), the drivers [`file_store`], [`opendal_store`] and `server_door`, those in a
 //! network (`tree_store` is what four of them have in common, `clouds` what those have that people sign in to), `sign_in`, then [`content_store`],
 //! [`cache`], [`layers`] and [`probe`]; [`placement`] and [`pool`] make one store of several; `conformance` and
 //! `faulty` serve tests.
@@ -17,6 +17,7 @@
 pub mod object_store;
 
 pub mod credentials;
+pub mod direct;
 pub mod error;
 pub mod key;
 pub mod open;
@@ -81,6 +82,7 @@ mod sessions;
 
 pub use content_store::ContentStore;
 pub use credentials::Credentials;
+pub use direct::{Direct, SignedRequest};
 pub use error::{Result, StorageError};
 pub use key::ObjectKey;
 pub use object_store::{OBJECT_SIZE_MAX, ObjectEntry, ObjectStore, PutMode, PutOutcome, Waited};

@@ -25,6 +25,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 
+use crate::direct::{Direct, SignedRequest};
 use crate::error::{Result, StorageError};
 use crate::key::ObjectKey;
 
@@ -136,6 +137,17 @@ pub trait ObjectStore: Send + Sync + fmt::Debug {
     /// calls that a store bears at once, and a store that cannot be waited at may not know that it is asked to.
     async fn wait_for(&self, key: &ObjectKey, _patience: Duration) -> Result<Waited> {
         Ok(if self.size(key).await?.is_some() { Waited::Come } else { Waited::Unable })
+    }
+
+    /// Signs a request that whoever has it may send to the store for so long; nothing where this store cannot, or its users are not to
+    /// reach it. Nobody is asked: whether the object is there says the store's answer to that request.
+    async fn sign_request(
+        &self,
+        _key: &ObjectKey,
+        _direct: Direct,
+        _lifetime: Duration,
+    ) -> Result<Option<SignedRequest>> {
+        Ok(None)
     }
 
     /// Returns into how many parts an object is divided that is stored here, each so many times smaller than the object. Copies of it
@@ -255,6 +267,15 @@ impl<S: ObjectStore + ?Sized> ObjectStore for Arc<S> {
 
     async fn wait_for(&self, key: &ObjectKey, patience: Duration) -> Result<Waited> {
         (**self).wait_for(key, patience).await
+    }
+
+    async fn sign_request(
+        &self,
+        key: &ObjectKey,
+        direct: Direct,
+        lifetime: Duration,
+    ) -> Result<Option<SignedRequest>> {
+        (**self).sign_request(key, direct, lifetime).await
     }
 
     fn parts(&self) -> usize {

@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | `file:/absolute/folder`, `file:relative/folder`, `file:///absolute/folder` | a folder; the text is the path as it is, without percent codes | |
 //! | `memory:NAME` | memory of this process; equal names share one store | |
-//! | `s3:BUCKET/PREFIX?endpoint=URL&region=NAME` | a bucket of Amazon S3 or of a server that speaks its protocol | `access_key`, `secret_key`, `session_token`, `certificate_file` |
+//! | `s3:BUCKET/PREFIX?endpoint=URL&region=NAME&public=URL` | a bucket of Amazon S3 or of a server that speaks its protocol; `public` is the address by which devices of a server reach it, `none` where they do not | `access_key`, `secret_key`, `session_token`, `certificate_file` |
 //! | `swift:CONTAINER/PREFIX?auth=URL` | a container of OpenStack Swift behind TempAuth, whose address is `auth` | `user`, `password`, `certificate_file` |
 //! | `swift:CONTAINER/PREFIX?storage=URL` | the same with a token that Keystone or somebody else gave | `token`, `certificate_file` |
 //! | `webdav:https://HOST/PATH` | a folder on a WebDAV server | `user`, `password` or `token`, `certificate_file` |

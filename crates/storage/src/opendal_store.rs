@@ -6,13 +6,16 @@
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::{Arc, LazyLock};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures_util::TryStreamExt;
+use opendal::options::WriteOptions;
 use opendal::{ErrorKind, Operator};
 use parking_lot::Mutex;
 
+use crate::direct::{Direct, SignedRequest};
 use crate::error::{Result, StorageError};
 use crate::key::{ObjectKey, check_prefix};
 use crate::object_store::{ObjectEntry, ObjectStore, PutMode, PutOutcome, check_size, clamp};
@@ -21,13 +24,21 @@ use crate::object_store::{ObjectEntry, ObjectStore, PutMode, PutOutcome, check_s
 #[derive(Debug)]
 pub struct OpendalStore {
     operator: Operator,
+    /// What signs requests for others, who may know the store by another address.
+    signer: Option<Operator>,
     description: String,
 }
 
 impl OpendalStore {
     /// Wraps an operator; `description` names it in error texts.
     pub fn new(operator: Operator, description: String) -> Self {
-        Self { operator, description }
+        Self { operator, signer: None, description }
+    }
+
+    /// Signs requests for others by this operator.
+    #[must_use]
+    pub fn with_signer(self, signer: Option<Operator>) -> Self {
+        Self { signer, ..self }
     }
 
     /// Returns a new, empty store in memory that nobody else can see.
@@ -181,6 +192,28 @@ impl ObjectStore for OpendalStore {
             entries.push(ObjectEntry { key, size });
         }
         Ok(entries)
+    }
+
+    async fn sign_request(
+        &self,
+        key: &ObjectKey,
+        direct: Direct,
+        lifetime: Duration,
+    ) -> Result<Option<SignedRequest>> {
+        let Some(signer) = &self.signer else { return Ok(None) };
+        let signed = match direct {
+            Direct::Read => signer.presign_read(key.as_str(), lifetime).await,
+            Direct::Create => {
+                let options = WriteOptions { if_not_exists: true, ..WriteOptions::default() };
+                signer.presign_write_options(key.as_str(), lifetime, options).await
+            }
+        };
+        let signed =
+            signed.map_err(|error| self.failure("sign a request for", key.as_str(), error))?;
+        let headers = signed.header().iter().filter_map(|(name, value)| {
+            Some((name.as_str().to_owned(), value.to_str().ok()?.to_owned()))
+        });
+        Ok(Some(SignedRequest { url: signed.uri().to_string(), headers: headers.collect() }))
     }
 
     async fn delete(&self, key: &ObjectKey) -> Result<()> {

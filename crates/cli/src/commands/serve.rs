@@ -3,6 +3,7 @@
 use serde_json::json;
 use server::listener::TlsFiles;
 use server::{Broker, Database, Role, ServeOptions, serve};
+use storage::Credentials;
 
 use crate::arguments::{DataArgument, RoleArgument, ServeArguments};
 use crate::context::Context;
@@ -12,6 +13,9 @@ use crate::{sealed, ui};
 
 /// The variable that names the file with the password of the database.
 const PASSWORD_FILE: &str = "SYNCLINE_DATABASE_PASSWORD_FILE";
+
+/// The variable that names the file with what opens the store.
+const STORE_CREDENTIALS_FILE: &str = "SYNCLINE_STORE_CREDENTIALS_FILE";
 
 /// The variable that names the file with the password of the broker.
 const BROKER_PASSWORD_FILE: &str = "SYNCLINE_BROKER_PASSWORD_FILE";
@@ -25,6 +29,7 @@ pub(crate) fn run(context: &Context<'_>, arguments: &ServeArguments) -> Result<u
     options.listen = arguments.listen;
     options.database = database(context, &arguments.data)?;
     options.store.clone_from(&arguments.store);
+    options.store_credentials = store_credentials(context, arguments)?;
     options.role = match arguments.role {
         RoleArgument::All => Role::All,
         RoleArgument::Gateway => Role::Gateway,
@@ -64,6 +69,13 @@ pub(crate) fn run(context: &Context<'_>, arguments: &ServeArguments) -> Result<u
     };
     runtime.block_on(serve(options, ready, stop))?;
     Ok(0)
+}
+
+/// Returns what opens the store of a server.
+fn store_credentials(context: &Context<'_>, arguments: &ServeArguments) -> Result<Credentials> {
+    let named = arguments.store_credentials.clone();
+    let named = named.or_else(|| context.variables.path(STORE_CREDENTIALS_FILE));
+    Ok(named.map_or(Ok(Credentials::none()), |file| Credentials::read_file(&file))?)
 }
 
 /// Returns where a server meets the others on its database.

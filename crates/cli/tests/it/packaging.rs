@@ -33,7 +33,7 @@ fn containers_start_what_there_is() {
     for (name, mark, count) in [
         ("Dockerfile", "CMD ", 1),
         ("compose.embedded.yaml", "command: ", 1),
-        ("compose.scaled.yaml", "command: ", 2),
+        ("compose.scaled.yaml", "command: ", 4),
     ] {
         let commands = lists(&read(name), mark);
         assert_eq!(commands.len(), count, "{name}");

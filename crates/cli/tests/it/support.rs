@@ -13,7 +13,7 @@ use serde_json::Value;
 /// The program.
 pub(crate) const SYNCLINE: &str = env!("CARGO_BIN_EXE_syncline");
 
-const PASSWORD: &str = "correct horse";
+pub(crate) const PASSWORD: &str = "correct horse";
 
 /// What a run printed and how it ended.
 #[derive(Debug)]

@@ -9,7 +9,7 @@ use storage::{ObjectKey, ObjectStore, PutMode};
 
 use super::App;
 use crate::auth::Caller;
-use crate::error::Result;
+use crate::error::{Result, ServerError};
 use crate::metadata::Metadata;
 use crate::services::objects;
 
@@ -47,11 +47,7 @@ impl App {
         let turn = self.lock_object(workspace, key).await;
         let (store, length) = (self.store_of(workspace), bytes.len() as u64);
         if is_limited {
-            let (key, now) = (key.clone(), self.now());
-            let reserve = move |metadata: &mut dyn Metadata| {
-                objects::reserve(metadata, &caller, workspace, (&key, length), now)
-            };
-            self.writer.write(reserve).await?;
+            self.reserve((caller, workspace), key, length).await?;
         }
         // The bytes are known to be right, so writing over what is there can only heal it.
         let put = store.put(key, bytes, PutMode::Overwrite).await;
@@ -59,16 +55,86 @@ impl App {
             self.release(workspace, key.clone()).await;
         }
         put?;
-        let key = key.clone();
-        let record = move |metadata: &mut dyn Metadata| {
-            objects::record(metadata, &caller, workspace, &key, length)
-        };
-        let recorded = self.writer.write(record).await;
+        let recorded = self.record((caller, workspace), key, length).await;
         if recorded.is_ok() {
             self.metrics.object_bytes_in.add(length);
         }
         drop(turn);
         recorded
+    }
+
+    /// Reads an object that somebody else has brought into the store, compares it with its name, and notes it; returns whether it is new
+    /// to the workspace. `is_limited` is what [`Self::check_room`] has said.
+    ///
+    /// # Errors
+    /// [`ServerError::NotFound`] where nothing is there, [`ServerError::WrongContent`] for other bytes, or more or fewer; as
+    /// [`objects::record`].
+    pub(crate) async fn keep_what_is_there(
+        &self,
+        (caller, workspace): (Caller, WorkspaceId),
+        key: &ObjectKey,
+        length: u64,
+        is_limited: bool,
+    ) -> Result<bool> {
+        let turn = self.lock_object(workspace, key).await;
+        let is_right = self.is_right(workspace, key, length).await;
+        if let (Err(_), true) = (&is_right, is_limited) {
+            self.release(workspace, key.clone()).await;
+        }
+        is_right?;
+        let recorded = self.record((caller, workspace), key, length).await;
+        drop(turn);
+        recorded
+    }
+
+    /// Checks that the store has an object of this length and with the hash that its name says.
+    async fn is_right(&self, workspace: WorkspaceId, key: &ObjectKey, length: u64) -> Result<()> {
+        let store = self.store_of(workspace);
+        let absent = || ServerError::NotFound { what: format!("object '{key}'") };
+        let wrong = || ServerError::WrongContent { key: key.to_string() };
+        if store.size(key).await?.ok_or_else(absent)? != length {
+            return Err(wrong());
+        }
+        let bytes = store.get_range(key, 0..length).await?.ok_or_else(absent)?;
+        // Hashing many bytes would hold up others.
+        let hash = tokio::task::spawn_blocking(move || (bytes.len() as u64, blake3::hash(&bytes)));
+        let stopping = |_| ServerError::Unavailable { reason: "is stopping" };
+        let (found, hash) = hash.await.map_err(stopping)?;
+        let pack = key.as_pack().filter(|_| found == length);
+        match pack.is_some_and(|pack| pack.as_bytes() == hash.as_bytes()) {
+            true => Ok(()),
+            false => Err(wrong()),
+        }
+    }
+
+    /// Takes room for an object that is about to be stored.
+    ///
+    /// # Errors
+    /// As [`objects::reserve`].
+    pub(crate) async fn reserve(
+        &self,
+        (caller, workspace): (Caller, WorkspaceId),
+        key: &ObjectKey,
+        length: u64,
+    ) -> Result<()> {
+        let (key, now) = (key.clone(), self.now());
+        let reserve = move |metadata: &mut dyn Metadata| {
+            objects::reserve(metadata, &caller, workspace, (&key, length), now)
+        };
+        self.writer.write(reserve).await
+    }
+
+    async fn record(
+        &self,
+        (caller, workspace): (Caller, WorkspaceId),
+        key: &ObjectKey,
+        length: u64,
+    ) -> Result<bool> {
+        let key = key.clone();
+        let record = move |metadata: &mut dyn Metadata| {
+            objects::record(metadata, &caller, workspace, &key, length)
+        };
+        self.writer.write(record).await
     }
 
     /// Gives the room of an object back that could not be stored. Where that fails it is free after a day.

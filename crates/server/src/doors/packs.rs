@@ -2,7 +2,7 @@
 //!
 //! *Invariants*: what is stored under a name has the hash that the name says, since it is checked before it is
 //! stored; nothing of a broken upload is ever visible; all bodies together take a bounded amount of memory, however
-//! slow the other side is. The addresses are those that `storage::server_door` documents.
+//! slow the other side is. The addresses are those that `storage::server_door` documents; [`direct`] has ways past the door.
 
 use std::sync::Arc;
 
@@ -27,6 +27,7 @@ use crate::error::{Result, ServerError};
 use crate::limits::{BODIES_LENGTH_MAX, BODY_WAIT_TIMEOUT, LIST_MAX, OBJECT_LENGTH_MAX};
 use crate::services::objects;
 
+mod direct;
 pub(crate) mod range;
 
 use range::Part;
@@ -43,6 +44,7 @@ pub fn routes() -> Router<Arc<App>> {
     let object = put(put_object).get(get_object).head(head_object).delete(delete_object);
     Router::new()
         .route("/workspaces/{workspace}/packs/{pack}", pack)
+        .route("/workspaces/{workspace}/packs/{pack}/direct", direct::routes())
         .route("/workspaces/{workspace}/objects", get(list_objects))
         .route("/workspaces/{workspace}/objects/{*key}", object)
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 
+use crate::direct::{Direct, SignedRequest};
 use crate::error::Result;
 use crate::key::ObjectKey;
 use crate::object_store::{ObjectEntry, ObjectStore, PutMode, PutOutcome, Waited};
@@ -115,6 +116,16 @@ impl<G: Gate> ObjectStore for G {
         // Who waits goes through, too, but stands behind the gate, so that nobody is kept out meanwhile.
         self.pass(Operation::Look, 0, std::future::ready(Ok(()))).await?;
         self.store().wait_for(key, patience).await
+    }
+
+    // Nobody is asked for it.
+    async fn sign_request(
+        &self,
+        key: &ObjectKey,
+        direct: Direct,
+        lifetime: Duration,
+    ) -> Result<Option<SignedRequest>> {
+        self.store().sign_request(key, direct, lifetime).await
     }
 
     fn parts(&self) -> usize {

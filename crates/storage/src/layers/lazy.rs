@@ -10,6 +10,7 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 
 use crate::blocking::off_runtime;
+use crate::direct::{Direct, SignedRequest};
 use crate::error::Result;
 use crate::key::ObjectKey;
 use crate::object_store::{ObjectEntry, ObjectStore, PutMode, PutOutcome, Waited};
@@ -106,6 +107,15 @@ impl ObjectStore for Lazy {
 
     async fn wait_for(&self, key: &ObjectKey, patience: Duration) -> Result<Waited> {
         self.store().await?.wait_for(key, patience).await
+    }
+
+    async fn sign_request(
+        &self,
+        key: &ObjectKey,
+        direct: Direct,
+        lifetime: Duration,
+    ) -> Result<Option<SignedRequest>> {
+        self.store().await?.sign_request(key, direct, lifetime).await
     }
 
     async fn mend(&self, key: &ObjectKey) -> Result<bool> {

@@ -8,6 +8,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use tokio::sync::OnceCell;
 
+use crate::direct::{Direct, SignedRequest};
 use crate::error::{Result, StorageError};
 use crate::file_store::Opening;
 use crate::key::{ObjectKey, check_prefix};
@@ -163,5 +164,16 @@ impl ObjectStore for Marked {
         // A hint: whether the store itself is there need not be known.
         self.ready_for(key).await?;
         self.store.wait_for(key, patience).await
+    }
+
+    async fn sign_request(
+        &self,
+        key: &ObjectKey,
+        direct: Direct,
+        lifetime: Duration,
+    ) -> Result<Option<SignedRequest>> {
+        // What is written in this way must find the mark there.
+        self.ready_for(key).await?;
+        self.store.sign_request(key, direct, lifetime).await
     }
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 
+use crate::direct::{Direct, SignedRequest};
 use crate::error::{Result, StorageError};
 use crate::key::ObjectKey;
 use crate::object_store::{ObjectEntry, ObjectStore, PutMode, PutOutcome, Waited};
@@ -162,6 +163,15 @@ impl ObjectStore for Retrying {
     async fn wait_for(&self, key: &ObjectKey, patience: Duration) -> Result<Waited> {
         // Whoever waits for news asks again anyhow.
         self.store.wait_for(key, patience).await
+    }
+
+    async fn sign_request(
+        &self,
+        key: &ObjectKey,
+        direct: Direct,
+        lifetime: Duration,
+    ) -> Result<Option<SignedRequest>> {
+        self.retry(|| self.store.sign_request(key, direct, lifetime)).await
     }
 
     fn parts(&self) -> usize {

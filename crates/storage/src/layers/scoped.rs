@@ -7,6 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 
+use crate::direct::{Direct, SignedRequest};
 use crate::error::{Result, StorageError};
 use crate::key::{ObjectKey, check_prefix};
 use crate::object_store::{ObjectEntry, ObjectStore, PutMode, PutOutcome, Waited};
@@ -92,6 +93,15 @@ impl ObjectStore for Scoped {
 
     async fn wait_for(&self, key: &ObjectKey, patience: Duration) -> Result<Waited> {
         self.store.wait_for(&key.within(&self.scope)?, patience).await
+    }
+
+    async fn sign_request(
+        &self,
+        key: &ObjectKey,
+        direct: Direct,
+        lifetime: Duration,
+    ) -> Result<Option<SignedRequest>> {
+        self.store.sign_request(&key.within(&self.scope)?, direct, lifetime).await
     }
 
     fn parts(&self) -> usize {

@@ -212,6 +212,27 @@ pub(super) const OBJECTS: &[Operation] = &[
         &[(200, Nothing)],
     ),
     operation(
+        ("get", "/workspaces/{workspace}/packs/{pack}/direct"),
+        ("askToReadPack", "A request that reads a pack straight from the store"),
+        &[],
+        Nothing,
+        &[(200, Json("Way"))],
+    ),
+    operation(
+        ("post", "/workspaces/{workspace}/packs/{pack}/direct"),
+        ("askToBringPack", "A request that brings a pack straight to the store"),
+        &[],
+        Json("Announced"),
+        &[(200, Json("Way"))],
+    ),
+    operation(
+        ("put", "/workspaces/{workspace}/packs/{pack}/direct"),
+        ("packWasBrought", "Say that a pack was brought; it is read and compared with its name"),
+        &[],
+        Json("Announced"),
+        &[(200, Nothing), (201, Nothing)],
+    ),
+    operation(
         ("put", "/workspaces/{workspace}/packs/{pack}"),
         ("putPack", "Store a pack under the hash of its bytes"),
         &["If-None-Match"],

@@ -136,6 +136,14 @@ fn of_files() -> Value {
     let list = |schema: &str| json!({ "type": "array", "items": super::reference(schema) });
     json!({
         "Object": object(json!({ "key": text(), "size": number() })),
+        "Announced": object(json!({ "length": { "type": "integer", "minimum": 0, "maximum": INTEGER_MAX } })),
+        "Way": object(json!({
+            "is_stored": boolean(),
+            "request": { "anyOf": [{ "type": "null" }, object(json!({
+                "url": text(), "expires_in_seconds": number(),
+                "headers": { "type": "array", "items": object(json!({ "name": text(), "value": text() })) },
+            }))] },
+        })),
         "Node": object(json!({
             "id": text(), "version": number(), "etag": text(), "path": text(), "name": text(),
             "kind": { "enum": ["file", "folder", "link"] }, "size": or_null("integer"),

@@ -42,7 +42,8 @@ impl Made {
     ) -> Self {
         let Scene { owner, home, .. } = scene;
         let mut made = Self { pack: noise(100), page: noise(100), ..Self::default() };
-        if method != Method::PUT && (path.contains("{pack}") || path.contains("/objects")) {
+        let wants_object = method != Method::PUT || path.ends_with("/direct");
+        if wants_object && (path.contains("{pack}") || path.contains("/objects")) {
             assert_eq!(owner.put_pack(home, &made.pack).await, StatusCode::CREATED);
             let (at, body) = (page_path(scene, &made.page), made.page.clone());
             assert_eq!(owner.status(Method::PUT, &at, body).await, StatusCode::CREATED);
@@ -112,6 +113,9 @@ impl Made {
             ("POST", "/workspaces") => encode_message(&genesis("new")),
             ("PUT", "/workspaces/{workspace}/members/{user}") => br#"{"role": "view"}"#.to_vec(),
             ("PUT", "/workspaces/{workspace}/packs/{pack}") => self.pack.clone(),
+            ("POST" | "PUT", "/workspaces/{workspace}/packs/{pack}/direct") => {
+                br#"{"length": 100}"#.to_vec()
+            }
             ("PUT", "/workspaces/{workspace}/objects/{*key}") => self.page.clone(),
             ("POST", "/workspaces/{workspace}/move" | "/workspaces/{workspace}/copy") => {
                 br#"{"from": "file", "to": "elsewhere"}"#.to_vec()
