@@ -40,7 +40,7 @@ impl Boxes {
     }
 
     fn key(&self, part: &str) -> ObjectKey {
-        ObjectKey::new(&format!("pairing/{}/{part}", self.name)).expect("digits are a segment")
+        ObjectKey::pairing(&self.name, part).expect("digits are a segment")
     }
 
     /// Puts a box into all stores. Returns whether any of them had none of its kind.

@@ -135,6 +135,11 @@ impl Condemned {
         }
     }
 
+    /// Returns the number of the last fence; 0 where there is none.
+    pub fn fence(&self) -> u64 {
+        self.fence
+    }
+
     /// Tells whether a pack may be removed.
     pub fn contains(&self, pack: &PackId) -> bool {
         self.packs.contains(pack)

@@ -37,6 +37,8 @@ pub enum Happened {
     MemberSet,
     /// A membership ended: the owner ended it, or the member left.
     MemberRemoved,
+    /// The locked keys of an encrypted workspace were changed.
+    KeysChanged,
     /// A pack or page was deleted.
     ObjectDeleted,
 }

@@ -24,6 +24,10 @@ pub const TOKENS_MAX: usize = 100;
 pub const WORKSPACES_MAX: usize = 1000;
 /// How many members a workspace has at most.
 pub const MEMBERS_MAX: usize = 1000;
+/// The longest locked keys, or box of a pairing, in bytes.
+pub const KEPT_LENGTH_MAX: u64 = 512 * 1024;
+/// How many boxes of pairings a workspace has at most.
+pub const PAIRING_BOXES_MAX: usize = 64;
 /// How many packs a commit names at most.
 pub const COMMIT_PACKS_MAX: usize = 64 * 1024;
 /// How many lines a list has at most.

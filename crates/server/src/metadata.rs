@@ -17,6 +17,7 @@ pub mod commits;
 #[cfg(any(test, feature = "testing"))]
 pub mod conformance;
 pub mod copy;
+pub mod keys;
 #[cfg(feature = "postgres")]
 pub mod postgres;
 pub mod sqlite;
@@ -24,6 +25,7 @@ pub mod tables;
 
 pub use commits::{CommitTables, Room};
 pub use copy::RowTables;
+pub use keys::{KeyTables, LockedKeys};
 
 /// A result of the metadata.
 pub type Result<T, E = MetadataError> = std::result::Result<T, E>;
@@ -406,7 +408,15 @@ pub trait ObjectTables {
 
 /// One database with all tables and its transactions.
 pub trait Metadata:
-    AccountTables + LogTables + MemberTables + ObjectTables + CommitTables + RowTables + Debug + Send
+    AccountTables
+    + LogTables
+    + MemberTables
+    + ObjectTables
+    + KeyTables
+    + CommitTables
+    + RowTables
+    + Debug
+    + Send
 {
     /// Starts a transaction.
     fn begin(&mut self) -> Result<()>;

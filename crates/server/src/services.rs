@@ -11,6 +11,7 @@ pub mod commits;
 pub mod condemned;
 pub mod events;
 pub mod files;
+pub mod keys;
 pub mod locks;
 pub mod members;
 pub mod news;

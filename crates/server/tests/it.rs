@@ -34,6 +34,8 @@ mod packaging;
 mod packs;
 #[path = "it/restart.rs"]
 mod restart;
+#[path = "it/sealed.rs"]
+mod sealed;
 #[path = "it/shared.rs"]
 mod shared;
 #[path = "it/tls.rs"]

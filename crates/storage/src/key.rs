@@ -14,6 +14,7 @@
 //! | `genesis` | the workspace's signed first entry | never |
 //! | `store` | the id of this store in the pool of the workspace, 32 hexadecimal digits | never |
 //! | `keys/<generation>` | the locked keys of a sealed workspace, 20 decimal digits; the newest counts, older ones are deleted | never |
+//! | `pairing/<name>/<kind>` | what two devices say to each other while one lets the other in; deleted at its end | never |
 //! | `pool/<version>` | the stores of the workspace after that version of its settings, 20 decimal digits | only which device has signed it |
 //! | `packs/ab/abcdef…` | a pack; `ab` are the first digits of its id, so that no folder gets huge | never |
 //! | `pages/ab/abcdef…` | a page of a checkpoint | never |
@@ -51,6 +52,8 @@ impl ObjectKey {
     pub const POOL: &'static str = "pool/";
     /// What the keys of all generations of locked keys begin with.
     pub const KEYS: &'static str = "keys/";
+    /// What the keys of all boxes of pairings begin with.
+    pub const PAIRING: &'static str = "pairing/";
     /// What the keys of all checkpoints begin with.
     pub const CHECKPOINT: &'static str = "checkpoint/";
 
@@ -71,6 +74,14 @@ impl ObjectKey {
     /// The locked keys of a sealed workspace.
     pub fn keys(generation: u64) -> Self {
         Self(format!("{}{generation:020}", Self::KEYS).into())
+    }
+
+    /// What one side of a pairing says to the other.
+    ///
+    /// # Errors
+    /// [`StorageError::InvalidKey`] where a part is no segment of a key.
+    pub fn pairing(name: &str, kind: &str) -> Result<Self> {
+        Self::new(&format!("{}{name}/{kind}", Self::PAIRING))
     }
 
     /// The id that the store has in the pool of the workspace.
@@ -125,6 +136,18 @@ impl ObjectKey {
     pub fn as_page(&self) -> Option<PageId> {
         let id: PageId = self.0.strip_prefix(Self::PAGES)?.get(3..)?.parse().ok()?;
         (Self::page(id) == *self).then_some(id)
+    }
+
+    /// Returns the generation when the key is that of locked keys.
+    pub fn as_keys(&self) -> Option<u64> {
+        let generation = self.0.strip_prefix(Self::KEYS)?.parse().ok()?;
+        (Self::keys(generation) == *self).then_some(generation)
+    }
+
+    /// Returns whether the key is that of what one side of a pairing says to the other.
+    pub fn is_pairing(&self) -> bool {
+        let parts = self.0.strip_prefix(Self::PAIRING).and_then(|rest| rest.split_once('/'));
+        parts.is_some_and(|(_, kind)| !kind.contains('/'))
     }
 
     /// Returns slot and round when the key is that of a log slot.
@@ -237,6 +260,8 @@ mod tests {
             ObjectKey::log_slot(u64::MAX, u32::MAX),
             ObjectKey::checkpoint(7),
             ObjectKey::log_wish(u64::MAX, u32::MAX),
+            ObjectKey::keys(3),
+            ObjectKey::pairing("0a", "offer").unwrap(),
         ];
         for key in &keys {
             assert_eq!(ObjectKey::new(key.as_str()).unwrap(), *key);
@@ -246,6 +271,8 @@ mod tests {
         assert_eq!(keys[3].as_log_slot(), Some((u64::MAX, u32::MAX)));
         assert_eq!(keys[4].as_checkpoint(), Some(7));
         assert_eq!(keys[5].as_log_slot(), None, "a wish is not in the list of its slot");
+        assert_eq!((keys[6].as_keys(), keys[6].is_pairing()), (Some(3), false));
+        assert_eq!((keys[7].as_keys(), keys[7].is_pairing()), (None, true));
         assert!(keys[1].names_its_content() && keys[2].names_its_content());
         assert!(!keys[0].names_its_content() && !keys[3].names_its_content());
     }
@@ -255,6 +282,12 @@ mod tests {
         let hex = "ab".repeat(32);
         for text in [format!("packs/cd/{hex}"), format!("packs/{hex}"), "packs/ab".to_owned()] {
             assert_eq!(ObjectKey::new(&text).unwrap().as_pack(), None, "{text}");
+        }
+        for text in
+            ["keys/3", "keys/x", "keys/00000000000000000003/x", "pairing/a", "pairing/a/b/c"]
+        {
+            let key = ObjectKey::new(text).unwrap();
+            assert_eq!((key.as_keys(), key.is_pairing()), (None, false), "{text}");
         }
         for text in ["log/7/r0", "log/00000000000000000007/r01", "log/00000000000000000007/x"] {
             assert_eq!(ObjectKey::new(text).unwrap().as_log_slot(), None, "{text}");

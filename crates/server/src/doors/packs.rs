@@ -1,4 +1,5 @@
-//! The data door: packs and pages of one workspace, straight between device and store.
+//! The data door: packs and pages of one workspace, straight between device and store; and what its devices keep sealed for each
+//! other.
 //!
 //! *Invariants*: what is stored under a name has the hash that the name says, since it is checked before it is
 //! stored; nothing of a broken upload is ever visible; all bodies together take a bounded amount of memory, however
@@ -25,9 +26,10 @@ use crate::audit::{Happened, Line};
 use crate::auth::Caller;
 use crate::error::{Result, ServerError};
 use crate::limits::{BODIES_LENGTH_MAX, BODY_WAIT_TIMEOUT, LIST_MAX, OBJECT_LENGTH_MAX};
-use crate::services::objects;
+use crate::services::{keys, objects};
 
 mod direct;
+mod kept;
 pub(crate) mod range;
 
 use range::Part;
@@ -74,7 +76,11 @@ impl Target {
 
     fn object(app: Arc<App>, caller: Caller, Path((workspace, key)): Names) -> Result<Self> {
         let workspace = parse_workspace(&workspace)?;
-        Ok(Self { app, caller, workspace, key: objects::check_key(&key)? })
+        let key = match ObjectKey::new(&key) {
+            Ok(key) if keys::is_kept(&key) => key,
+            _ => objects::check_key(&key)?,
+        };
+        Ok(Self { app, caller, workspace, key })
     }
 }
 
@@ -115,7 +121,11 @@ async fn get_object(
     names: Names,
     headers: HeaderMap,
 ) -> Result<Response> {
-    Target::object(app, caller, names)?.send(&headers).await
+    let target = Target::object(app, caller, names)?;
+    match target.is_kept() {
+        true => target.send_kept().await,
+        false => target.send(&headers).await,
+    }
 }
 
 async fn head_pack(State(app): State<Arc<App>>, caller: Caller, names: Names) -> Result<Response> {
@@ -127,7 +137,11 @@ async fn head_object(
     caller: Caller,
     names: Names,
 ) -> Result<Response> {
-    Target::object(app, caller, names)?.describe().await
+    let target = Target::object(app, caller, names)?;
+    match target.is_kept() {
+        true => target.describe_kept().await,
+        false => target.describe().await,
+    }
 }
 
 async fn delete_pack(
@@ -143,7 +157,11 @@ async fn delete_object(
     caller: Caller,
     names: Names,
 ) -> Result<StatusCode> {
-    Target::object(app, caller, names)?.delete().await
+    let target = Target::object(app, caller, names)?;
+    match target.is_kept() {
+        true => target.delete_kept().await,
+        false => target.delete().await,
+    }
 }
 
 /// Receives and stores an object. A sender who is refused is listened to a little longer, because a connection that
@@ -153,6 +171,7 @@ async fn store(target: Result<Target>, headers: &HeaderMap, body: Body) -> Resul
     let announced = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
     let if_absent = headers.contains_key(IF_NONE_MATCH);
     let stored = match target {
+        Ok(target) if target.is_kept() => target.keep(announced, if_absent, &mut body).await,
         Ok(target) => target.receive_and_store(announced, if_absent, &mut body).await,
         Err(error) => Err(error),
     };
@@ -181,7 +200,7 @@ impl Target {
         body: &mut BodyDataStream,
     ) -> Result<StatusCode> {
         if announced.is_some_and(|length| length > OBJECT_LENGTH_MAX) {
-            return Err(too_large());
+            return Err(too_large(OBJECT_LENGTH_MAX));
         }
         let whose = (self.caller, self.workspace);
         let is_limited = self.app.check_room(whose, &self.key, announced.unwrap_or(0)).await?;
@@ -189,7 +208,10 @@ impl Target {
             return Ok(StatusCode::PRECONDITION_FAILED);
         }
         let memory = self.app.memory_for_body(announced.unwrap_or(OBJECT_LENGTH_MAX)).await?;
-        let bytes = self.receive(announced, body).await?;
+        let (bytes, hash) = self.receive(announced, OBJECT_LENGTH_MAX, body).await?;
+        if self.key.content_hash() != Some(hash) {
+            return Err(ServerError::WrongContent { key: self.key.to_string() });
+        }
         let is_new = self.app.keep_object(whose, &self.key, bytes, is_limited).await?;
         drop(memory);
         Ok(match (is_new, if_absent) {
@@ -199,8 +221,13 @@ impl Target {
         })
     }
 
-    /// Reads the body to its end and checks that it is what its name says.
-    async fn receive(&self, announced: Option<u64>, body: &mut BodyDataStream) -> Result<Bytes> {
+    /// Reads the body to its end. Returns it with its hash.
+    async fn receive(
+        &self,
+        announced: Option<u64>,
+        length_max: u64,
+        body: &mut BodyDataStream,
+    ) -> Result<(Bytes, [u8; 32])> {
         let mut bytes = Vec::with_capacity(announced.unwrap_or(0) as usize);
         let mut hasher = blake3::Hasher::new();
         while let Some(chunk) = body.next().await {
@@ -208,19 +235,13 @@ impl Target {
                 what: "body",
                 reason: "it broke off".to_owned(),
             })?;
-            if (bytes.len() + chunk.len()) as u64 > OBJECT_LENGTH_MAX {
-                return Err(too_large());
+            if (bytes.len() + chunk.len()) as u64 > length_max {
+                return Err(too_large(length_max));
             }
             hasher.update(&chunk);
             bytes.extend_from_slice(&chunk);
         }
-        let hash = hasher.finalize();
-        let expected = self.key.as_pack().map(|pack| *pack.as_bytes());
-        let expected = expected.or_else(|| self.key.as_page().map(|page| *page.as_bytes()));
-        match expected == Some(*hash.as_bytes()) {
-            true => Ok(bytes.into()),
-            false => Err(ServerError::WrongContent { key: self.key.to_string() }),
-        }
+        Ok((bytes.into(), *hasher.finalize().as_bytes()))
     }
 
     /// Returns the length of the object where both the database and the store have it whole.
@@ -335,8 +356,8 @@ impl AsRef<[u8]> for Counted {
     }
 }
 
-fn too_large() -> ServerError {
-    ServerError::TooLarge { what: "object", length_max: OBJECT_LENGTH_MAX }
+fn too_large(length_max: u64) -> ServerError {
+    ServerError::TooLarge { what: "object", length_max }
 }
 
 impl App {
@@ -375,7 +396,11 @@ async fn list_objects(
     let workspace = parse_workspace(&workspace)?;
     let limit = query.limit.unwrap_or(LIST_MAX).min(LIST_MAX);
     let list = move |metadata: &dyn crate::metadata::Metadata| {
-        objects::list(metadata, &caller, workspace, &query.prefix, &query.start_after, limit)
+        let ListQuery { prefix, start_after, .. } = &query;
+        match keys::is_kept_below(prefix) {
+            true => keys::list(metadata, &caller, workspace, prefix, start_after, limit),
+            false => objects::list(metadata, &caller, workspace, prefix, start_after, limit),
+        }
     };
     let lines = app.readers.read(list).await?;
     Ok(Json(lines.into_iter().map(|(key, size)| ListLine { key, size }).collect()))

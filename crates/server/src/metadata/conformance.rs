@@ -23,6 +23,7 @@ use crate::services::{accounts, batch, sync_service, workspaces};
 
 mod accounts_and_objects;
 mod copies;
+mod keys;
 mod logs;
 mod members;
 mod several;
@@ -69,6 +70,7 @@ pub struct Story {
 pub fn stories() -> Vec<Story> {
     let mut stories = accounts_and_objects::STORIES.to_vec();
     stories.extend(copies::STORIES);
+    stories.extend(keys::STORIES);
     stories.extend(logs::STORIES);
     stories.extend(members::STORIES);
     stories.extend(several::STORIES);

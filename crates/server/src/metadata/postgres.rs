@@ -33,6 +33,7 @@ pub(crate) use tokio_postgres::config::{Host, SslMode};
 mod accounts;
 mod commits;
 mod errors;
+mod keys;
 mod log;
 mod members;
 mod migrations;

@@ -11,6 +11,7 @@ use super::{Metadata, MetadataError, Result};
 
 mod accounts;
 mod commits;
+mod keys;
 mod log;
 mod members;
 mod migrations;

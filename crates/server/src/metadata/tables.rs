@@ -28,7 +28,7 @@ pub struct Table {
 }
 
 /// Those that others refer to come first.
-pub const TABLES: [Table; 10] = [
+pub const TABLES: [Table; 12] = [
     Table {
         name: "accounts",
         columns: &[
@@ -133,6 +133,27 @@ pub const TABLES: [Table; 10] = [
         name: "checkpoints",
         columns: &[("workspace", Kind::Number), ("seq", Kind::Number), ("bytes", Kind::Bytes)],
         key_length: 1,
+        is_numbered: false,
+    },
+    Table {
+        name: "locked_keys",
+        columns: &[
+            ("workspace", Kind::Number),
+            ("generation", Kind::Number),
+            ("bytes", Kind::Bytes),
+        ],
+        key_length: 1,
+        is_numbered: false,
+    },
+    Table {
+        name: "pairing_boxes",
+        columns: &[
+            ("workspace", Kind::Number),
+            ("key", Kind::Text),
+            ("bytes", Kind::Bytes),
+            ("made", Kind::Number),
+        ],
+        key_length: 2,
         is_numbered: false,
     },
 ];

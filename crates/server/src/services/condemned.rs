@@ -2,9 +2,13 @@
 //!
 //! *Goals*: packs hold the only copy of a user's data, so the server takes nobody's word for it that one is not needed; what it needs to
 //! know stands in the log. *Invariants*: what the log does not condemn is not deleted, by whomever; a log that was put back to
-//! an older state condemns what that says. Of a sealed workspace the server cannot read it, and deletes nothing.
+//! an older state condemns what that says.
+//!
+//! Which packs a fence of a sealed workspace condemns the server cannot read. It sees that there is a fence, and which packs are
+//! named behind it: these stay. For the others it takes the word of a device of the owner, which could as well write a fence that
+//! condemns them.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use model::fence::Condemned;
@@ -27,6 +31,8 @@ const WORKSPACES_REMEMBERED: usize = 16;
 pub struct CondemnedPacks {
     condemned: Condemned,
     head: Option<Head>,
+    /// Of a sealed workspace the packs that entries since the last fence name.
+    named: Option<HashSet<PackId>>,
 }
 
 impl CondemnedPacks {
@@ -46,6 +52,10 @@ impl CondemnedPacks {
         {
             *self = Self::default();
         }
+        if self.head.is_none() {
+            let is_sealed = workspaces::genesis(metadata, &found)?.mode.sealed().is_some();
+            self.named = is_sealed.then(HashSet::new);
+        }
         loop {
             let since = self.head.map_or(0, |head| head.seq);
             let length_max = ENTRIES_LENGTH_MAX;
@@ -54,13 +64,21 @@ impl CondemnedPacks {
             self.head = Some(last.head());
             for entry in &entries {
                 self.condemned.note(entry, &PlainOpener);
+                let Some(named) = &mut self.named else { continue };
+                if self.condemned.fence() == entry.seq {
+                    named.clear();
+                }
+                named.extend(entry.commit.packs.iter().map(|pack| pack.id));
             }
         }
     }
 
     /// Tells whether a pack may be deleted.
     pub fn contains(&self, pack: &PackId) -> bool {
-        self.condemned.contains(pack)
+        match &self.named {
+            Some(named) => self.condemned.fence() > 0 && !named.contains(pack),
+            None => self.condemned.contains(pack),
+        }
     }
 }
 

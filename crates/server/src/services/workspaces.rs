@@ -1,7 +1,7 @@
 //! Workspaces: making, finding and opening them, with the right that the caller needs.
 //!
 //! A member finds the workspace of somebody else as `owner/name`. No name has a slash in it, so it never meets a name of the
-//! member's own.
+//! member's own. A sealed workspace has a name for its devices only; here its id is its name.
 
 use model::codec::{decode_message, encode_message};
 use model::{Genesis, WorkspaceId};
@@ -126,8 +126,14 @@ pub fn create(
     genesis: &Genesis,
 ) -> Result<(WorkspaceRecord, bool)> {
     accounts::check_is_device(metadata, caller)?;
-    check_name(&genesis.name)?;
     let id = genesis.workspace();
+    let name = match genesis.mode.sealed() {
+        Some(_) => id.to_string(),
+        None => {
+            check_name(&genesis.name)?;
+            genesis.name.clone()
+        }
+    };
     if let Some(existing) = metadata.workspace(id)? {
         return match existing.owner == caller.account {
             true => Ok((existing, false)),
@@ -140,14 +146,14 @@ pub fn create(
         });
     }
     let encoded = encode_message(genesis);
-    metadata
-        .insert_workspace(id, caller.account, &genesis.name, genesis.head(), &encoded)
-        .map_err(|error| match error {
+    metadata.insert_workspace(id, caller.account, &name, genesis.head(), &encoded).map_err(
+        |error| match error {
             MetadataError::Taken { .. } => {
-                ServerError::Taken { what: format!("a workspace called '{}'", genesis.name) }
+                ServerError::Taken { what: format!("a workspace called '{name}'") }
             }
             other => other.into(),
-        })?;
+        },
+    )?;
     Ok((open(metadata, caller, id, Right::Manage)?, true))
 }
 

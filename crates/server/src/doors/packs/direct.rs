@@ -123,7 +123,7 @@ fn length_of(announced: Result<Json<Announced>, JsonRejection>) -> Result<u64> {
         reason: "the length of the pack is expected, as {\"length\": 1}".to_owned(),
     })?;
     match length > OBJECT_LENGTH_MAX {
-        true => Err(too_large()),
+        true => Err(too_large(OBJECT_LENGTH_MAX)),
         false => Ok(length),
     }
 }

@@ -10,7 +10,9 @@ use model::testing::put;
 use super::{Database, Numbers, Story, World, all_entries, write};
 use crate::metadata::copy::{copy_all, sums};
 use crate::metadata::tables::TABLES;
-use crate::metadata::{MemberRole, Metadata, MetadataError, ObjectTables, RowTables, Scope};
+use crate::metadata::{
+    LockedKeys, MemberRole, Metadata, MetadataError, ObjectTables, RowTables, Scope,
+};
 use crate::services::members;
 use crate::services::tokens::{self, NewToken};
 
@@ -64,6 +66,9 @@ fn furnish(world: &mut World) {
     metadata.insert_object(number, "packs/kept", 1).unwrap();
     metadata.insert_reservation(number, "packs/coming", 2, 3).unwrap();
     metadata.set_checkpoint(number, 1, &[0, 255, 7]).unwrap();
+    let keys = LockedKeys { generation: 1, bytes: vec![0, 255, 8] };
+    assert!(metadata.replace_locked_keys(number, &keys).unwrap());
+    assert!(metadata.insert_pairing_box(number, "pairing/0a/offer", &[0, 255, 9], 4).unwrap());
     let (ada, home) = (world.people.ada[0], world.people.home.workspace());
     write(metadata, |metadata| members::set(metadata, &ada, home, "bob", MemberRole::Edit, 7))
         .unwrap();

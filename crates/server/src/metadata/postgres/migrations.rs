@@ -14,7 +14,7 @@ pub(super) const USERS_LOCK: i64 = LOCK + 1;
 
 /// What brings the tables from each version to the next. Text is ordered by its bytes, as everywhere in this program.
 /// What the writer changes with every group leaves room on its pages, so that no index is touched.
-const STEPS: [&str; 4] = [ACCOUNTS_AND_LOGS, RESERVATIONS, MEMBERS, TOKENS];
+const STEPS: [&str; 5] = [ACCOUNTS_AND_LOGS, RESERVATIONS, MEMBERS, TOKENS, KEYS];
 
 const ACCOUNTS_AND_LOGS: &str = "
     CREATE TABLE accounts (
@@ -112,6 +112,23 @@ const TOKENS: &str = "
         scope     BIGINT NOT NULL,
         workspace BYTEA,
         expires   BIGINT
+    );
+";
+
+/// What the devices of encrypted workspaces keep for each other.
+const KEYS: &str = "
+    CREATE TABLE locked_keys (
+        workspace  BIGINT PRIMARY KEY REFERENCES workspaces (number),
+        generation BIGINT NOT NULL,
+        bytes      BYTEA NOT NULL
+    );
+
+    CREATE TABLE pairing_boxes (
+        workspace BIGINT NOT NULL REFERENCES workspaces (number),
+        key       TEXT COLLATE \"C\" NOT NULL,
+        bytes     BYTEA NOT NULL,
+        made      BIGINT NOT NULL,
+        PRIMARY KEY (workspace, key)
     );
 ";
 

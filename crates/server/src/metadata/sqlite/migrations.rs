@@ -12,7 +12,7 @@ use crate::metadata::{MetadataError, Result};
 const APPLICATION_ID: i64 = 0x5379_6e63;
 
 /// What brings the tables from each version to the next.
-pub(super) const STEPS: [&str; 4] = [ACCOUNTS_AND_LOGS, RESERVATIONS, MEMBERS, TOKENS];
+pub(super) const STEPS: [&str; 5] = [ACCOUNTS_AND_LOGS, RESERVATIONS, MEMBERS, TOKENS, KEYS];
 
 const ACCOUNTS_AND_LOGS: &str = "
     CREATE TABLE accounts (
@@ -110,6 +110,23 @@ const TOKENS: &str = "
         workspace BLOB,
         expires   INTEGER
     ) STRICT, WITHOUT ROWID;
+";
+
+/// What the devices of encrypted workspaces keep for each other.
+const KEYS: &str = "
+    CREATE TABLE locked_keys (
+        workspace  INTEGER PRIMARY KEY REFERENCES workspaces (number),
+        generation INTEGER NOT NULL,
+        bytes      BLOB NOT NULL
+    ) STRICT;
+
+    CREATE TABLE pairing_boxes (
+        workspace INTEGER NOT NULL REFERENCES workspaces (number),
+        key       TEXT NOT NULL,
+        bytes     BLOB NOT NULL,
+        made      INTEGER NOT NULL,
+        PRIMARY KEY (workspace, key)
+    ) STRICT;
 ";
 
 /// Refuses a database of a newer version or of another program, without writing.

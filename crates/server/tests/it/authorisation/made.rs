@@ -21,6 +21,15 @@ const LOCK: &[u8] = br#"<lockinfo xmlns="DAV:"><lockscope><exclusive/></lockscop
 const PROPPATCH: &[u8] = br#"<propertyupdate xmlns="DAV:"><set><prop>
     <getlastmodified>Sat, 21 Nov 2026 12:00:00 GMT</getlastmodified></prop></set></propertyupdate>"#;
 
+/// The key of what devices keep for each other and a row means.
+fn kept_key(what: &str) -> Option<&'static str> {
+    match what {
+        "of locked keys" => Some("keys/00000000000000000001"),
+        "of a box of a pairing" => Some("pairing/00112233445566778899aabbccddeeff/offer"),
+        _ => None,
+    }
+}
+
 /// What was made for a call.
 #[derive(Default)]
 pub(super) struct Made {
@@ -48,6 +57,14 @@ impl Made {
             let (at, body) = (page_path(scene, &made.page), made.page.clone());
             assert_eq!(owner.status(Method::PUT, &at, body).await, StatusCode::CREATED);
         }
+        if method != Method::PUT
+            && let Some(key) = kept_key(what)
+        {
+            let at = format!("/workspaces/{}/objects/{key}", home.workspace());
+            let request = owner.request(Method::PUT, &at).header("if-none-match", "*");
+            let answer = request.body(b"sealed".to_vec()).send().await.unwrap();
+            assert_eq!(answer.status(), StatusCode::CREATED);
+        }
         if what == "that the log condemns" {
             let log = owner.log(home).await;
             let fence = fence(owner, home.head(), &made.pack);
@@ -70,12 +87,13 @@ impl Made {
         let user = if what == "of oneself" { &scene.caller_name } else { &scene.guest_name };
         let page_key = page_path(scene, &self.page);
         let (_, page_key) = page_key.split_once("/objects/").unwrap();
+        let key = kept_key(what).unwrap_or(page_key);
         let folder = if *method == Method::PUT { "folders/new" } else { "folders/folder" };
         path.replace("{device}", &scene.victim.to_string())
             .replace("{token}", &scene.token.to_string())
             .replace("{user}", user)
             .replace("{pack}", &pack_id(&self.pack).to_string())
-            .replace("{*key}", page_key)
+            .replace("{*key}", key)
             .replace("{upload}", &self.upload)
             .replace("folders/{*path}", folder)
             .replace("{*path}", "file")
@@ -98,6 +116,9 @@ impl Made {
                 .header("depth", "0")
                 .header("lock-token", &self.lock)
                 .header("destination", format!("/dav/{id}/elsewhere"));
+        }
+        if path.contains("/objects/keys/") {
+            return request.header("if-none-match", "*");
         }
         match path.contains("/uploads/") {
             true => request.header("upload-offset", "0"),

@@ -1,0 +1,182 @@
+//! What the devices of encrypted workspaces keep for each other.
+
+use std::sync::Arc;
+
+use model::{Action, Change, Commit, Genesis, Mode, NodeId, PackId, PackRef, SealedGenesis};
+use storage::ObjectKey;
+
+use super::{Database, Story, World, genesis, write};
+use crate::auth::Caller;
+use crate::error::{Result, ServerError};
+use crate::limits::PAIRING_BOXES_MAX;
+use crate::metadata::{LockedKeys, MemberRole};
+use crate::services::condemned::CondemnedPacks;
+use crate::services::sync_service::CommitRequest;
+use crate::services::{keys, members, workspaces};
+
+pub(super) const STORIES: &[Story] = &[
+    Story { name: "of_two_who_change_locked_keys_one_succeeds", tell: compare_and_set },
+    Story { name: "locked_keys_that_are_overtaken_never_come_back", tell: overtaken },
+    Story { name: "boxes_of_pairings_are_few_and_short_lived", tell: boxes },
+    Story { name: "keys_are_for_devices_of_the_owner", tell: strangers },
+    Story { name: "a_sealed_workspace_has_no_name_here", tell: nameless },
+    Story { name: "what_a_sealed_log_names_behind_a_fence_stays", tell: condemned },
+];
+
+type Put<'a> = (&'a ObjectKey, &'a [u8]);
+
+fn put(world: &mut World, caller: &Caller, (key, bytes): Put<'_>, now: i64) -> Result<bool> {
+    let home = world.home.workspace();
+    write(&mut *world.metadata, |metadata| keys::put(metadata, caller, home, (key, bytes), now))
+}
+
+fn get(world: &World, key: &ObjectKey) -> Option<Vec<u8>> {
+    match keys::get(&*world.metadata, &world.ada[0], world.home.workspace(), key) {
+        Ok(bytes) => Some(bytes),
+        Err(ServerError::NotFound { .. }) => None,
+        Err(error) => panic!("{error}"),
+    }
+}
+
+fn compare_and_set(database: &Arc<dyn Database>) {
+    let mut world = World::new(database);
+    let [one, other] = world.ada;
+    let key = ObjectKey::keys;
+    let skipped = put(&mut world, &one, (&key(2), b"two"), 0);
+    assert!(matches!(skipped, Err(ServerError::Conflict { .. })), "{skipped:?}");
+    assert!(put(&mut world, &one, (&key(1), b"one"), 0).unwrap());
+    assert!(!put(&mut world, &other, (&key(1), b"another one"), 0).unwrap());
+    assert_eq!(get(&world, &key(1)).as_deref(), Some(&b"one"[..]));
+    assert!(put(&mut world, &other, (&key(2), b"two"), 0).unwrap());
+    assert!(!put(&mut world, &one, (&key(2), b"another two"), 0).unwrap());
+    assert_eq!((get(&world, &key(1)), get(&world, &key(2))), (None, Some(b"two".to_vec())));
+    let listed = keys::list(&*world.metadata, &one, world.home.workspace(), "keys/", "", 9);
+    assert_eq!(listed.unwrap(), [(key(2).to_string(), 3)]);
+    let home = world.home.workspace();
+    let refused =
+        write(&mut *world.metadata, |metadata| keys::delete(metadata, &one, home, &key(2)));
+    assert!(matches!(refused, Err(ServerError::Forbidden { .. })), "{refused:?}");
+}
+
+/// Another server changes the keys twice between the look and the change of this one.
+fn overtaken(database: &Arc<dyn Database>) {
+    let mut world = World::new(database);
+    let number = world.metadata.workspace(world.home.workspace()).unwrap().unwrap().number;
+    let keys = |generation, text: &str| LockedKeys { generation, bytes: text.into() };
+    let mut other = database.open();
+    for (generation, is_put) in [(1, true), (2, true), (3, true), (2, false), (3, false)] {
+        let put = other.replace_locked_keys(number, &keys(generation, "of the other"));
+        assert_eq!(put, Ok(is_put), "{generation}");
+    }
+    assert_eq!(world.metadata.replace_locked_keys(number, &keys(1, "late")), Ok(false));
+    assert_eq!(world.metadata.locked_keys(number), Ok(Some(keys(3, "of the other"))));
+}
+
+fn boxes(database: &Arc<dyn Database>) {
+    let mut world = World::new(database);
+    let (ada, home) = (world.ada[0], world.home.workspace());
+    let key = |number: usize| ObjectKey::pairing(&format!("{number:032x}"), "offer").unwrap();
+    assert!(put(&mut world, &ada, (&key(0), b"offer"), 10).unwrap());
+    assert!(!put(&mut world, &ada, (&key(0), b"another"), 10).unwrap());
+    assert_eq!(get(&world, &key(0)).as_deref(), Some(&b"offer"[..]));
+    for number in 1..PAIRING_BOXES_MAX {
+        assert!(put(&mut world, &ada, (&key(number), b"offer"), 11).unwrap());
+    }
+    let more = key(PAIRING_BOXES_MAX);
+    let refused = put(&mut world, &ada, (&more, b"offer"), 3610);
+    assert!(matches!(refused, Err(ServerError::Forbidden { .. })), "{refused:?}");
+    // What is older than an hour makes room.
+    assert!(put(&mut world, &ada, (&more, b"offer"), 3611).unwrap());
+    assert_eq!(get(&world, &key(0)), None);
+    let list = |start_after: &str, limit| {
+        keys::list(&*world.metadata, &ada, home, "pairing/", start_after, limit).unwrap()
+    };
+    assert_eq!(list("", 99).len(), PAIRING_BOXES_MAX);
+    assert_eq!(list(key(2).as_str(), 1), [(key(3).to_string(), 5)]);
+    write(&mut *world.metadata, |metadata| keys::delete(metadata, &ada, home, &key(1))).unwrap();
+    assert_eq!(get(&world, &key(1)), None);
+}
+
+fn strangers(database: &Arc<dyn Database>) {
+    let mut world = World::new(database);
+    let (ada, bob, home) = (world.ada[0], world.bob, world.home.workspace());
+    let key = ObjectKey::keys(1);
+    put(&mut world, &ada, (&key, b"one"), 0).unwrap();
+    let look = |world: &World| keys::get(&*world.metadata, &bob, home, &key);
+    assert!(matches!(look(&world), Err(ServerError::NotFound { .. })), "{:?}", look(&world));
+    write(&mut *world.metadata, |metadata| {
+        members::set(metadata, &ada, home, "bob", MemberRole::Edit, 0)
+    })
+    .unwrap();
+    assert!(matches!(look(&world), Err(ServerError::Forbidden { .. })), "{:?}", look(&world));
+    let refused = put(&mut world, &bob, (&ObjectKey::keys(2), b"two"), 0);
+    assert!(matches!(refused, Err(ServerError::Forbidden { .. })), "{refused:?}");
+}
+
+fn sealed_genesis(number: u8) -> Genesis {
+    let header = SealedGenesis { account: [1; 32], salt: [number; 32], header: vec![3; 60] };
+    Genesis { mode: Mode::Sealed(header), ..genesis("secret name") }
+}
+
+fn make(world: &mut World, genesis: &Genesis) {
+    let ada = world.ada[0];
+    write(&mut *world.metadata, |metadata| workspaces::create(metadata, &ada, genesis)).unwrap();
+}
+
+fn nameless(database: &Arc<dyn Database>) {
+    let mut world = World::new(database);
+    let (one, other) = (sealed_genesis(1), sealed_genesis(2));
+    make(&mut world, &one);
+    make(&mut world, &other);
+    let ada = world.ada[0];
+    for genesis in [&one, &other] {
+        let id = genesis.workspace().to_string();
+        let found = workspaces::find(&*world.metadata, &ada, &id).unwrap();
+        assert_eq!((found.workspace.id, found.name), (genesis.workspace(), id));
+    }
+    let named = workspaces::find(&*world.metadata, &ada, "secret name");
+    assert!(matches!(named, Err(ServerError::NotFound { .. })), "{named:?}");
+    let empty = Genesis { mode: Mode::Plain, ..genesis("") };
+    let refused =
+        write(&mut *world.metadata, |metadata| workspaces::create(metadata, &ada, &empty));
+    assert!(matches!(refused, Err(ServerError::Invalid { .. })), "{refused:?}");
+}
+
+fn condemned(database: &Arc<dyn Database>) {
+    let mut world = World::new(database);
+    let secret = sealed_genesis(1);
+    make(&mut world, &secret);
+    let (ada, id) = (world.ada[0], secret.workspace());
+    let number = world.metadata.workspace(id).unwrap().unwrap().number;
+    let pack = |n: u8| PackId::from_bytes([n; 32]);
+    let mut known = CondemnedPacks::default();
+    let mut commit = |world: &mut World, op: u8, node: NodeId| {
+        let length = 1;
+        let key = ObjectKey::pack(pack(op));
+        world.metadata.insert_object(number, key.as_str(), length).unwrap();
+        // What the server cannot read is any bytes.
+        let change = Change { node, base: 0, action: Action::Put(vec![op; 20]) };
+        let packs = match node.is_settings() {
+            true => Vec::new(),
+            false => vec![PackRef { id: pack(op), length }],
+        };
+        let commit = Commit {
+            device: ada.device,
+            seen: world.head(&secret),
+            packs,
+            ..model::testing::commit(op, vec![change])
+        };
+        world.commit_one(CommitRequest { caller: ada, workspace: id, commit }).unwrap();
+        known.catch_up(&*world.metadata, &ada, id).unwrap();
+        [1, 2, 3, 4].map(|n| known.contains(&pack(n)))
+    };
+    let file = |n| model::testing::node(n);
+    assert_eq!(commit(&mut world, 1, file(1)), [false; 4]);
+    // Behind a fence nobody knows but the owner which of the packs before it are needed.
+    assert_eq!(commit(&mut world, 2, NodeId::FENCE), [true, true, true, true]);
+    assert_eq!(commit(&mut world, 3, file(3)), [true, true, false, true]);
+    // A cleanup that begins anew has read the same.
+    let mut anew = CondemnedPacks::default();
+    anew.catch_up(&*world.metadata, &ada, id).unwrap();
+    assert_eq!([1, 2, 3, 4].map(|n| anew.contains(&pack(n))), [true, true, false, true]);
+}

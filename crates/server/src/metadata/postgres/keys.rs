@@ -1,0 +1,65 @@
+//! Rows of locked keys and of boxes of pairings.
+
+use super::{Postgres, signed, unsigned};
+use crate::metadata::{KeyTables, LockedKeys, Result, WorkspaceNumber};
+
+impl KeyTables for Postgres {
+    fn locked_keys(&self, workspace: WorkspaceNumber) -> Result<Option<LockedKeys>> {
+        let sql = "SELECT generation, bytes FROM locked_keys WHERE workspace = $1";
+        self.first(sql, &[&workspace.0], |row| {
+            Ok(LockedKeys { generation: unsigned(row, 0)?, bytes: row.try_get(1)? })
+        })
+    }
+
+    fn replace_locked_keys(
+        &mut self,
+        workspace: WorkspaceNumber,
+        keys: &LockedKeys,
+    ) -> Result<bool> {
+        let sql = match keys.generation {
+            1 => {
+                "INSERT INTO locked_keys (workspace, generation, bytes) VALUES ($1, $2, $3)
+                 ON CONFLICT (workspace) DO NOTHING"
+            }
+            _ => {
+                "UPDATE locked_keys SET generation = $2, bytes = $3
+                 WHERE workspace = $1 AND generation = $2::bigint - 1"
+            }
+        };
+        let values: super::Parameters<'_> = &[&workspace.0, &signed(keys.generation), &keys.bytes];
+        Ok(self.execute(sql, values)? > 0)
+    }
+
+    fn pairing_box(&self, workspace: WorkspaceNumber, key: &str) -> Result<Option<Vec<u8>>> {
+        let sql = "SELECT bytes FROM pairing_boxes WHERE workspace = $1 AND key = $2";
+        self.first(sql, &[&workspace.0, &key], |row| row.try_get(0))
+    }
+
+    fn pairing_boxes(&self, workspace: WorkspaceNumber) -> Result<Vec<(String, u64)>> {
+        let sql = "SELECT key, length(bytes)::bigint FROM pairing_boxes
+                   WHERE workspace = $1 ORDER BY key";
+        self.all(sql, &[&workspace.0], |row| Ok((row.try_get(0)?, unsigned(row, 1)?)))
+    }
+
+    fn insert_pairing_box(
+        &mut self,
+        workspace: WorkspaceNumber,
+        key: &str,
+        bytes: &[u8],
+        now: i64,
+    ) -> Result<bool> {
+        let sql = "INSERT INTO pairing_boxes (workspace, key, bytes, made) VALUES ($1, $2, $3, $4)
+                   ON CONFLICT (workspace, key) DO NOTHING";
+        Ok(self.execute(sql, &[&workspace.0, &key, &bytes, &now])? > 0)
+    }
+
+    fn delete_pairing_box(&mut self, workspace: WorkspaceNumber, key: &str) -> Result<()> {
+        let sql = "DELETE FROM pairing_boxes WHERE workspace = $1 AND key = $2";
+        self.execute(sql, &[&workspace.0, &key]).map(drop)
+    }
+
+    fn delete_old_pairing_boxes(&mut self, workspace: WorkspaceNumber, before: i64) -> Result<()> {
+        let sql = "DELETE FROM pairing_boxes WHERE workspace = $1 AND made < $2";
+        self.execute(sql, &[&workspace.0, &before]).map(drop)
+    }
+}
