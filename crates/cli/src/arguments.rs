@@ -192,7 +192,7 @@ pub(crate) struct InitArguments {
     /// Agree so that one of four stores may say anything, two of seven and so on; a commit takes longer.
     #[arg(long, conflicts_with = "plain")]
     pub(crate) stores_may_lie: bool,
-    /// End-to-end encrypted: the default in a store.
+    /// End-to-end encrypted: the default in a store, and not on a server.
     #[arg(long, conflicts_with = "plain")]
     pub(crate) sealed: bool,
     /// Not encrypted, so that the server or store can read it.
@@ -243,7 +243,7 @@ pub(crate) struct CloneArguments {
     #[arg(long)]
     pub(crate) sealed: bool,
     /// Ask for the code that `syncline pair` shows on another device, instead of the passphrase.
-    #[arg(long, requires = "backends")]
+    #[arg(long)]
     pub(crate) pair: bool,
 }
 

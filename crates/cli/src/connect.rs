@@ -11,7 +11,6 @@ use content::{DeviceKeys, Transform, WorkspaceKeys};
 use model::pool::FaultModel;
 use model::{Clock, DeviceId, NodeId, Random, StoreRecord, TreeStore};
 use storage::pool::{Pool, PoolOptions};
-use storage::server_door::ServerDoor;
 use storage::{ContentStore, ObjectStore};
 use sync::engine::Observer;
 use sync::file_system::native::NativeFileSystem;
@@ -27,7 +26,7 @@ use crate::error::{
 };
 use crate::folder::{Folder, Place, StoredPlace};
 use crate::handover;
-use crate::home::Account;
+use crate::home::{Account, Home};
 use crate::interrupt::{Interrupts, stopped};
 use crate::membership::WorkspaceStores;
 use crate::sealed;
@@ -390,16 +389,27 @@ fn threads(context: &Context<'_>) -> Result<usize> {
 
 /// Returns which device proposes commits at a place, and its name.
 pub(crate) fn device(context: &Context<'_>, place: &Place) -> Result<(DeviceId, String)> {
-    let mut device = match place {
-        Place::Served { server } => {
-            let account = account_of(context, server)?;
+    let home = &context.home;
+    match place {
+        Place::Served { server } => device_of(home, Some(&account_of(home, server)?)),
+        Place::Stored(_) => device_of(home, None),
+    }
+}
+
+/// Returns the same at the server of an account, or without a server.
+///
+/// # Errors
+/// [`Code::File`].
+pub(crate) fn device_of(home: &Home, account: Option<&Account>) -> Result<(DeviceId, String)> {
+    let mut device = match account {
+        Some(account) => {
             let id = account.device_id.parse();
             let id = id.map_err(|_| {
                 CommandError::new(Code::File, "the account file holds no device id")
             })?;
-            (id, account.device_name)
+            (id, account.device_name.clone())
         }
-        Place::Stored(_) => (context.home.device_id()?, context.home.device_name()?),
+        None => (home.device_id()?, home.device_name()?),
     };
     let length_max = model::commit::DEVICE_NAME_LENGTH_MAX;
     while device.1.len() > length_max {
@@ -408,12 +418,20 @@ pub(crate) fn device(context: &Context<'_>, place: &Place) -> Result<(DeviceId, 
     Ok(device)
 }
 
+/// Returns the account that this device is signed in to.
+///
+/// # Errors
+/// [`Code::NotSignedIn`].
+pub(crate) fn account_of_home(home: &Home) -> Result<Account> {
+    home.account()?.ok_or_else(not_signed_in)
+}
+
 /// Returns the account at a server.
 ///
 /// # Errors
 /// [`Code::NotSignedIn`].
-pub(crate) fn account_of(context: &Context<'_>, server: &str) -> Result<Account> {
-    match context.home.account()? {
+pub(crate) fn account_of(home: &Home, server: &str) -> Result<Account> {
+    match home.account()? {
         Some(account) if account.server == server => Ok(account),
         Some(account) => Err(not_signed_in().cause(format!(
             "the folder belongs to {server}, and this device is signed in to {}",
@@ -523,18 +541,10 @@ pub(crate) fn coordinator(
             })
         }
         Place::Served { server } => {
-            let account = account_of(context, server)?;
-            let client = ServerClient::of_account(&account)?;
-            let address = client.workspace_address(genesis.workspace());
-            let door = ServerDoor::new(client.http().clone(), &address, &account.token)?;
-            let incarnation = context.home.incarnation();
-            let options = WebSocketOptions::new(server.as_str(), account.token, incarnation);
-            let connection =
-                WebSocketConnection::new(options, clock.clone(), context.random.clone());
-            let connection = connection
-                .map_err(|error: WebSocketError| CommandError::usage(error.to_string()))?;
-            let log = ServedCommitLog::with_genesis(Arc::new(connection), clock, genesis);
-            let store = stores::patient(Arc::new(door));
+            let account = account_of(&context.home, server)?;
+            let store = ServerClient::of_account(&account)?.store(genesis.workspace())?;
+            let connection = live_connection(context, account)?;
+            let log = ServedCommitLog::with_genesis(connection, clock, genesis);
             Ok(Reached {
                 log: Arc::new(log),
                 slots: None,
@@ -545,6 +555,21 @@ pub(crate) fn coordinator(
             })
         }
     }
+}
+
+/// Returns the live connection to the server of an account; nothing is sent yet.
+///
+/// # Errors
+/// [`Code::Usage`] where its address is none.
+pub(crate) fn live_connection(
+    context: &Context<'_>,
+    account: Account,
+) -> Result<Arc<WebSocketConnection>> {
+    let options = WebSocketOptions::new(account.server, account.token, context.home.incarnation());
+    let clock: Arc<dyn Clock> = context.clock.clone();
+    let connection = WebSocketConnection::new(options, clock, context.random.clone());
+    let invalid = |error: WebSocketError| CommandError::usage(error.to_string());
+    connection.map(Arc::new).map_err(invalid)
 }
 
 fn environment(

@@ -47,8 +47,6 @@ codes! {
     Usage = "E0101", 2;
     /// A question would have to be asked, and nobody is there to answer it.
     WouldAsk = "E0102", 2;
-    /// What is asked for comes with a later release.
-    NotInThisRelease = "E0103", 2;
     /// The folder is not synced.
     NotSynced = "E0201", 10;
     /// The folder is synced already.

@@ -2,7 +2,7 @@
 //!
 //! | where | what |
 //! |---|---|
-//! | `keys/<generation>` in every store of the workspace | its locked keys; whoever changes them writes the next generation |
+//! | `keys/<generation>` in every store of the workspace, or at its server | its locked keys; whoever changes them writes the next generation |
 //! | `keys` beside `folder.toml` in the home, mode 0600 | what this device needs to read and write, and not the account key |
 //!
 //! A secret comes from the terminal, or from the file that `SYNCLINE_PASSPHRASE_FILE` names, and never from an argument.
@@ -23,11 +23,12 @@ use zeroize::Zeroizing;
 
 pub(crate) use trying::{NamedStores, Opened, Trying, by_name};
 
-use crate::connect::Driver;
+use crate::connect::{self, Driver};
 use crate::context::Context;
 use crate::error::{Code, CommandError, Result};
 use crate::folder::{Folder, Place};
 use crate::home::{Home, file_error};
+use crate::server_client::ServerClient;
 use crate::stores;
 use crate::system;
 
@@ -131,18 +132,12 @@ pub(crate) fn read_secret(file: &Path) -> Result<Zeroizing<String>> {
 /// The stores of a workspace, each restricted to it.
 pub(crate) type Stores = Vec<Arc<dyn ObjectStore>>;
 
-/// Returns the stores of a folder's workspace.
+/// Returns the stores of a folder's workspace, which on a server is one.
 ///
 /// # Errors
-/// [`Code::NotInThisRelease`] for a workspace on a server, which keeps no keys yet.
+/// [`Code::NotSignedIn`].
 pub(crate) fn stores_of(home: &Home, folder: &Folder) -> Result<Stores> {
-    match &folder.place {
-        Place::Stored(stored) => {
-            let opened = stores::open_pool(home, stored, folder.genesis.workspace());
-            Ok(opened.into_iter().map(|(_, store)| store).collect())
-        }
-        Place::Served { .. } => Err(sealed_on_a_server()),
-    }
+    Ok(named_stores_of(home, folder)?.into_iter().map(|(_, store)| store).collect())
 }
 
 /// Returns the same by their names.
@@ -150,12 +145,25 @@ pub(crate) fn stores_of(home: &Home, folder: &Folder) -> Result<Stores> {
 /// # Errors
 /// As [`stores_of`].
 pub(crate) fn named_stores_of(home: &Home, folder: &Folder) -> Result<NamedStores> {
+    let workspace = folder.genesis.workspace();
     match &folder.place {
-        Place::Stored(stored) => {
-            Ok(by_name(stores::open_pool(home, stored, folder.genesis.workspace())))
+        Place::Stored(stored) => Ok(by_name(stores::open_pool(home, stored, workspace))),
+        Place::Served { server } => {
+            let account = connect::account_of(home, server)?;
+            stores_on_server(&ServerClient::of_account(&account)?, workspace)
         }
-        Place::Served { .. } => Err(sealed_on_a_server()),
     }
+}
+
+/// Returns the only store that a workspace has on a server, by the address of that.
+///
+/// # Errors
+/// Those of [`ServerClient::store`].
+pub(crate) fn stores_on_server(
+    client: &ServerClient,
+    workspace: WorkspaceId,
+) -> Result<NamedStores> {
+    Ok(vec![(client.address(), client.store(workspace)?)])
 }
 
 /// Restricts stores that a user named to a workspace.
@@ -173,15 +181,6 @@ pub(crate) fn stores_of_pool(
     workspace: WorkspaceId,
 ) -> Stores {
     stores_in(pool.iter().map(|(_, store)| store), workspace)
-}
-
-/// An end-to-end encrypted workspace cannot live on a server yet.
-pub(crate) fn sealed_on_a_server() -> CommandError {
-    let headline = "end-to-end encryption on a server is not in this release";
-    CommandError::new(Code::NotInThisRelease, headline)
-        .state("nothing was changed")
-        .help("--backend NAME=URL", "keeps the workspace in a store, encrypted")
-        .help("--plain", "makes a workspace that the server can read")
 }
 
 /// Returns the locked keys of a workspace that count, of those in all stores that answer.
@@ -508,7 +507,7 @@ pub(crate) fn keys_of_device(
     driver: &Driver,
     folder: &Folder,
 ) -> Result<Option<DeviceKeys>> {
-    let (device, _) = crate::connect::device(context, &folder.place)?;
+    let (device, _) = connect::device(context, &folder.place)?;
     if folder.genesis.mode.sealed().is_none() {
         return Ok(None);
     }
@@ -528,7 +527,7 @@ pub(crate) fn unlock_again(
     driver: &Driver,
     folder: &Folder,
 ) -> Result<DeviceKeys> {
-    let (device, _) = crate::connect::device(context, &folder.place)?;
+    let (device, _) = connect::device(context, &folder.place)?;
     let secret = Secret::get(context, &format!("'{}'", folder.genesis.name))?;
     let stores = named_stores_of(&context.home, folder)?;
     let opened = driver.run(Trying::new(&folder.genesis, &secret).open(&stores))?;

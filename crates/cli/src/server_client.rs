@@ -1,5 +1,6 @@
 //! The control door of a server, from a device: signing in, devices, workspaces.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use model::codec::encode_message;
@@ -8,11 +9,13 @@ use reqwest::{Client, Method, RequestBuilder, Response, StatusCode};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use storage::ObjectStore;
 use storage::server_door::ServerDoor;
 use url::Url;
 
 use crate::error::{self, Code, CommandError, Result};
 use crate::home::Account;
+use crate::stores;
 
 /// The longest answer that is read, in bytes.
 const ANSWER_LENGTH_MAX: usize = 16 << 20;
@@ -79,6 +82,13 @@ pub(crate) struct WorkspaceLine {
     pub(crate) owner: String,
     /// What this account is in it.
     pub(crate) role: String,
+}
+
+impl WorkspaceLine {
+    /// Tells whether it is encrypted: then the server calls it by its id.
+    pub(crate) fn is_sealed(&self) -> bool {
+        self.name == self.id
+    }
 }
 
 /// Somebody who may open a workspace.
@@ -181,14 +191,15 @@ impl ServerClient {
         self.base.as_str().trim_end_matches('/').to_owned()
     }
 
-    /// Returns the address of the doors of a workspace.
-    pub(crate) fn workspace_address(&self, workspace: WorkspaceId) -> String {
-        self.url(&["workspaces", &workspace.to_string()]).to_string()
-    }
-
-    /// Returns the client below.
-    pub(crate) fn http(&self) -> &Client {
-        &self.client
+    /// Returns what the server keeps of a workspace beside its log, as a store.
+    ///
+    /// # Errors
+    /// [`Code::Usage`] where the address or the token make no sense.
+    pub(crate) fn store(&self, workspace: WorkspaceId) -> Result<Arc<dyn ObjectStore>> {
+        let address = self.url(&["workspaces", &workspace.to_string()]);
+        let token = self.token.as_deref().unwrap_or_default();
+        let door = ServerDoor::new(self.client.clone(), address.as_str(), token)?;
+        Ok(stores::patient(Arc::new(door)))
     }
 
     fn url(&self, segments: &[&str]) -> Url {
@@ -349,8 +360,9 @@ impl ServerClient {
     pub(crate) async fn find_workspace(&self, text: &str) -> Result<WorkspaceLine> {
         match self.ask(self.request(Method::GET, &["workspaces", text])).await {
             Err(error) if error.code == Code::NoSuchThing => {
+                let lines = self.workspaces().await?.into_iter();
                 let names: Vec<_> =
-                    self.workspaces().await?.into_iter().map(|line| line.name).collect();
+                    lines.filter(|line| !line.is_sealed()).map(|line| line.name).collect();
                 let error = error::no_such_workspace(format!(
                     "the server has no workspace called '{text}'"
                 ));

@@ -66,6 +66,8 @@ mod packaging;
 mod people;
 #[path = "it/sealed.rs"]
 mod sealed;
+#[path = "it/sealed_on_server.rs"]
+mod sealed_on_server;
 #[path = "it/secure.rs"]
 mod secure;
 #[path = "it/several.rs"]

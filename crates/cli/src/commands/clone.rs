@@ -3,11 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use commit_log::CommitLog;
-use commit_log::ServedCommitLog;
-use commit_log::served::websocket::{WebSocketConnection, WebSocketOptions};
 use content::Unlocked;
-use model::{Clock, Genesis, StoreId, WorkspaceId};
+use model::{Genesis, StoreId};
 use std::sync::Arc;
 use storage::ObjectStore;
 
@@ -17,17 +14,18 @@ use crate::commands::init::{bind, prepare_root};
 use crate::commands::sync;
 use crate::connect::{self, SessionOptions};
 use crate::context::Context;
-use crate::error::{Code, CommandError, Result, not_signed_in};
+use crate::error::{Code, CommandError, Result};
 use crate::folder::Place;
 use crate::hints;
-use crate::home::Account;
 use crate::sealed;
-use crate::server_client::ServerClient;
 use crate::stores::{Backend, Secrets};
 use crate::workspaces::Found;
 
+mod on_server;
 mod pair;
 mod unlock;
+
+use on_server::OnServer;
 
 /// Runs the command.
 pub(crate) fn run(context: &Context<'_>, arguments: &CloneArguments) -> Result<u8> {
@@ -94,15 +92,16 @@ fn in_stores(
 }
 
 fn on_server(context: &Context<'_>, arguments: &CloneArguments) -> Result<Source> {
-    let account = context.home.account()?.ok_or_else(not_signed_in)?;
-    let found = find_on_server(context, &account, &arguments.workspace);
-    let genesis = context.runtime()?.block_on(found)?;
+    let found = context.runtime()?.block_on(async {
+        let server = OnServer::new(context)?;
+        let found = server.find(&arguments.workspace).await?;
+        Ok::<_, CommandError>((server.account.server, found))
+    });
+    let (server, (genesis, opened)) = found?;
     refuse_plain(arguments, &genesis)?;
-    if genesis.mode.sealed().is_some() {
-        return Err(sealed::sealed_on_a_server());
-    }
-    let place = Place::Served { server: account.server };
-    Ok(Source { genesis, place, named: BTreeMap::new(), unlocked: None })
+    let place = Place::Served { server };
+    let unlocked = opened.map(|opened| opened.unlocked);
+    Ok(Source { genesis, place, named: BTreeMap::new(), unlocked })
 }
 
 /// Refuses a workspace that is not encrypted where only one that is was wanted.
@@ -112,7 +111,7 @@ fn refuse_plain(arguments: &CloneArguments, genesis: &Genesis) -> Result<()> {
     }
     let headline = format!("'{}' is not end-to-end encrypted", genesis.name);
     Err(CommandError::new(Code::NotEncrypted, headline)
-        .cause("whoever keeps the store may have put it there in place of yours")
+        .cause("whoever keeps the store or the server may have put it there in place of yours")
         .state("nothing was changed"))
 }
 
@@ -139,23 +138,4 @@ fn safe_folder_name(name: &str) -> Result<&str> {
         _ => Err(CommandError::usage(format!("'{name}' cannot be the name of a folder"))
             .help("syncline clone WORKSPACE DIR", "says where it goes")),
     }
-}
-
-async fn find_on_server(context: &Context<'_>, account: &Account, text: &str) -> Result<Genesis> {
-    let client = ServerClient::of_account(account)?;
-    let line = client.find_workspace(text).await?;
-    let workspace: WorkspaceId = line.id.parse().map_err(|_| {
-        CommandError::new(Code::ServerUnreachable, "the server gave an id that is none")
-            .cause(&line.id)
-    })?;
-    let clock: Arc<dyn Clock> = context.clock.clone();
-    let options = WebSocketOptions::new(
-        account.server.as_str(),
-        account.token.as_str(),
-        context.home.incarnation(),
-    );
-    let connection = WebSocketConnection::new(options, clock.clone(), context.random.clone());
-    let connection = connection.map_err(|error| CommandError::usage(error.to_string()))?;
-    let log = ServedCommitLog::open(Arc::new(connection), clock, workspace).await?;
-    Ok(log.genesis().clone())
 }

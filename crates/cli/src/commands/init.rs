@@ -15,10 +15,11 @@ use sync::file_system::native::NativeFileSystem;
 
 use crate::arguments::InitArguments;
 use crate::claim::HomeClaim;
+use crate::connect;
 use crate::context::Context;
 use crate::error::{Code, CommandError, Result, not_signed_in};
 use crate::folder::{Folder, Place, StoredPlace, path_text, read_identity};
-use crate::home::file_error;
+use crate::home::{Account, file_error};
 use crate::sealed;
 use crate::server_client::ServerClient;
 use crate::stores::{self, Backend, Secrets};
@@ -50,11 +51,8 @@ pub(crate) fn run(context: &Context<'_>, arguments: &InitArguments) -> Result<u8
         None => folder_name(&root)?,
     };
     check_name(&name)?;
-    // In a store everything is sealed unless somebody wants it readable; a server cannot keep sealed workspaces yet.
+    // In a store everything is sealed unless somebody wants it readable. A server of one's own can do more with what it reads.
     let is_sealed = arguments.sealed || (!backends.is_empty() && !arguments.plain);
-    if is_sealed && backends.is_empty() {
-        return Err(sealed::sealed_on_a_server());
-    }
     if context.flags.dry_run {
         context.ui.answer(format!("would make {} the workspace '{}'", root.display(), name));
         return Ok(0);
@@ -71,20 +69,21 @@ pub(crate) fn run(context: &Context<'_>, arguments: &InitArguments) -> Result<u8
     };
     let _claim = HomeClaim::alone(&context.home)?;
     let runtime = context.runtime()?;
+    let on_server = account.filter(|_| backends.is_empty());
     let mut enrolled = None;
-    let place = match &account {
-        Some(account) if backends.is_empty() => {
-            let client = ServerClient::of_account(account)?;
-            runtime.block_on(client.create_workspace(&genesis))?;
-            Place::Served { server: account.server.clone() }
+    if let Some(made) = &made {
+        let device = connect::device_of(&context.home, on_server.as_ref())?.0;
+        let seed = SecretKey::random(&*context.random);
+        enrolled = Some(DeviceKeys::enroll(&genesis, &made.unlocked, device, seed)?);
+    }
+    let place = match on_server {
+        Some(account) => {
+            let keys = made.as_ref().map(|made| &made.keys);
+            runtime.block_on(found_on_server(&account, &genesis, keys))?;
+            Place::Served { server: account.server }
         }
-        _ => {
+        None => {
             let opened = backends.iter().map(Backend::create).collect::<Result<Vec<_>>>()?;
-            if let Some(made) = &made {
-                let seed = SecretKey::random(&*context.random);
-                let device = context.home.device_id()?;
-                enrolled = Some(DeviceKeys::enroll(&genesis, &made.unlocked, device, seed)?);
-            }
             let keys = made.as_ref().map(|made| &made.keys).zip(enrolled.as_ref());
             let named = records.into_iter().zip(opened);
             let found = found_pool(context, named, kept, (&genesis, keys));
@@ -109,6 +108,19 @@ fn faults_of(arguments: &InitArguments) -> FaultModel {
 fn new_sealed(context: &Context<'_>, name: &str) -> Result<NewWorkspace> {
     let passphrase = sealed::new_passphrase(context, None)?;
     Ok(NewWorkspace::create(name, context.clock.now(), &passphrase, &*context.random)?)
+}
+
+/// Makes the workspace on a server, and its locked keys, without which nobody else could open it.
+async fn found_on_server(
+    account: &Account,
+    genesis: &Genesis,
+    keys: Option<&KeyObject>,
+) -> Result<()> {
+    let client = ServerClient::of_account(account)?;
+    client.create_workspace(genesis).await?;
+    let Some(keys) = keys else { return Ok(()) };
+    let stores = vec![client.store(genesis.workspace())?];
+    sealed::put_keys(&stores, keys).await.map(drop)
 }
 
 /// Probes the stores and makes the workspace in them.

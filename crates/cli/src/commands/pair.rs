@@ -8,6 +8,7 @@ use crate::commands::key::Opened;
 use crate::connect::{self, Driver};
 use crate::context::Context;
 use crate::error::Result;
+use crate::folder::{Folder, Place};
 use crate::interrupt::stopped;
 use crate::pairing::{Boxes, PATIENCE};
 use crate::ui::{self, Symbol};
@@ -50,7 +51,7 @@ async fn pair(
     let (_, device_name) = connect::device(context, &opened.folder.place)?;
     let offer = pairing.seal_offer(&Offer { device_name }, &*context.random);
     boxes.put("offer", &offer).await?;
-    show(context, &genesis.name, code);
+    show(context, &opened.folder, code);
     let open = |bytes: &[u8]| pairing.open_request(&offer, bytes).ok();
     let (sealed, request) = boxes.wait(context, "request", open).await?;
     let name = request.device_name.clone();
@@ -65,7 +66,8 @@ async fn pair(
 }
 
 /// Shows the code, which is a secret for ten minutes.
-fn show(context: &Context<'_>, workspace: &str, code: &PairingCode) {
+fn show(context: &Context<'_>, folder: &Folder, code: &PairingCode) {
+    let workspace = &folder.genesis.name;
     let text = code.to_text();
     if context.ui.is_json() {
         let line = json!({
@@ -80,8 +82,11 @@ fn show(context: &Context<'_>, workspace: &str, code: &PairingCode) {
     }
     ui::print(&text);
     let workspace = crate::text::quoted(workspace);
+    let place = match &folder.place {
+        Place::Served { .. } => "",
+        Place::Stored(_) => " --backend NAME=URL",
+    };
     context.ui.note(format!(
-        "type it on the new device: syncline clone {workspace} --pair --backend NAME=URL; \
-         it serves one device, for ten minutes, as long as this command runs"
+        "type it on the new device: syncline clone {workspace} --pair{place}; it serves one device, for ten minutes, as long as this command runs"
     ));
 }

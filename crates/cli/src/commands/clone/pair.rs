@@ -1,13 +1,15 @@
 //! `syncline clone --pair`: joins a workspace by the code that another device shows.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use content::DeviceKeys;
 use content::keyring::SecretKey;
 use content::pairing::{Pairing, PairingCode, PairingRequest};
 use content::signing::SigningKey;
-use model::DeviceId;
+use model::{DeviceId, Genesis, StoreId};
 
+use super::on_server::OnServer;
 use super::unlock::{OpenedBackends, named_stores, strangers};
 use super::{opened, safe_folder_name};
 use crate::arguments::CloneArguments;
@@ -33,25 +35,23 @@ pub(super) fn run(context: &Context<'_>, arguments: &CloneArguments) -> Result<u
     let code = PairingCode::from_text(&text)
         .map_err(|error| CommandError::usage(error.to_string()).state("nothing was changed"))?;
     let runtime = context.runtime()?;
-    let joined = runtime.block_on(join(context, &backends, &code))?;
-    let Joined { mut found, keys, boxes } = joined;
-    let workspace = found.genesis.workspace().to_string();
-    if ![&keys.name, &workspace].contains(&&arguments.workspace) {
-        let headline = format!("the code is one of '{}'", keys.name);
-        return Err(CommandError::usage(headline).state("nothing was changed here"));
-    }
-    found.genesis.name = keys.name.clone();
-    hints::prefer_known(context, &mut found)?;
-    hints::tell(context, &found);
+    let guest = Guest { context, code: &code, wanted: &arguments.workspace };
+    let joined = match &backends[..] {
+        [] => runtime.block_on(guest.join_on_server()),
+        [_, ..] => runtime.block_on(guest.join_in_stores(&backends)),
+    };
+    let Joined { genesis, place, named, keys, boxes } = joined?;
     let folder = match &arguments.folder {
         Some(folder) => folder.clone(),
-        None => PathBuf::from(safe_folder_name(&keys.name)?),
+        None => PathBuf::from(safe_folder_name(&genesis.name)?),
     };
     let root = prepare_root(context, &folder)?;
     let folder = {
         let _claim = HomeClaim::alone(&context.home)?;
-        secrets.keep(&context.home, &found.place.pool, &found.named)?;
-        let folder = bind(context, &root, found.genesis, Place::Stored(found.place))?;
+        if let Place::Stored(stored) = &place {
+            secrets.keep(&context.home, &stored.pool, &named)?;
+        }
+        let folder = bind(context, &root, genesis, place)?;
         sealed::keep(&folder, &keys)?;
         folder
     };
@@ -63,84 +63,115 @@ pub(super) fn run(context: &Context<'_>, arguments: &CloneArguments) -> Result<u
 
 /// What a device has after it was let in.
 struct Joined {
-    found: Found,
+    genesis: Genesis,
+    place: Place,
+    /// The stores that the user named, under which names.
+    named: BTreeMap<String, StoreId>,
     keys: DeviceKeys,
     boxes: Boxes,
-}
-
-async fn join(
-    context: &Context<'_>,
-    backends: &OpenedBackends,
-    code: &PairingCode,
-) -> Result<Joined> {
-    let mut failure = None;
-    for genesis in workspaces::sealed_workspaces(backends).await? {
-        let id = genesis.workspace();
-        let mut found = match workspaces::find_workspace(backends, &id.to_string()).await {
-            Ok(found) => found,
-            Err(error) => {
-                failure = Some(error);
-                continue;
-            }
-        };
-        // The code tells whose workspace it is; before, no other store gets anything that this device has.
-        let stores = named_stores(backends, id).into_iter().chain(strangers(&found));
-        let boxes = Boxes::of(stores.map(|(_, store)| store).collect(), code);
-        let pairing = Pairing::new(code, id);
-        let open = |bytes: &[u8]| pairing.open_offer(bytes).ok();
-        if let Some((offer, host)) = boxes.first("offer", open).await {
-            let place = Place::Stored(found.place.clone());
-            let (device, device_name) = {
-                let _claim = HomeClaim::alone(&context.home)?;
-                connect::device(context, &place)?
-            };
-            let guest = Guest { context, pairing, boxes, device, device_name };
-            let keys = guest.ask(&found, &offer, &host.device_name).await?;
-            let boxes = guest.boxes;
-            hints::follow(context, &mut found).await;
-            return Ok(Joined { found, keys, boxes });
-        }
-    }
-    Err(failure.unwrap_or_else(|| {
-        CommandError::new(Code::WrongKey, "no device waits for this code")
-            .cause("it may be mistyped, used or too old, or of a workspace in other stores")
-            .state("nothing was changed")
-            .help("syncline pair", "shows a code on a device that has the workspace")
-    }))
 }
 
 /// This device, which asks to be let in.
 struct Guest<'a> {
     context: &'a Context<'a>,
-    pairing: Pairing,
-    boxes: Boxes,
-    device: DeviceId,
-    device_name: String,
+    code: &'a PairingCode,
+    /// The workspace that the user means, by name or id.
+    wanted: &'a str,
 }
 
 impl Guest<'_> {
-    async fn ask(&self, found: &Found, offer: &[u8], host: &str) -> Result<DeviceKeys> {
-        let seed = SecretKey::random(&*self.context.random);
-        let request = PairingRequest {
-            device: self.device,
-            public: *SigningKey::from_seed(seed.clone())?.public(),
-            device_name: self.device_name.clone(),
+    async fn join_on_server(&self) -> Result<Joined> {
+        let server = OnServer::new(self.context)?;
+        for genesis in server.sealed().await? {
+            let stores = server.stores(genesis.workspace())?;
+            let boxes = Boxes::of(stores.into_iter().map(|(_, store)| store).collect(), self.code);
+            let place = Place::Served { server: server.account.server.clone() };
+            if let Some(joined) = self.join(genesis, place, boxes).await? {
+                return Ok(joined);
+            }
+        }
+        Err(nobody_waits())
+    }
+
+    async fn join_in_stores(&self, backends: &OpenedBackends) -> Result<Joined> {
+        let mut failure = None;
+        for genesis in workspaces::sealed_workspaces(backends).await? {
+            let id = genesis.workspace();
+            let mut found = match workspaces::find_workspace(backends, &id.to_string()).await {
+                Ok(found) => found,
+                Err(error) => {
+                    failure = Some(error);
+                    continue;
+                }
+            };
+            // The code tells whose workspace it is; before, no other store gets anything that this device has.
+            let stores = named_stores(backends, id).into_iter().chain(strangers(&found));
+            let boxes = Boxes::of(stores.map(|(_, store)| store).collect(), self.code);
+            let place = Place::Stored(found.place.clone());
+            let joined = self.join(found.genesis.clone(), place, boxes).await?;
+            if let Some(joined) = joined {
+                found.genesis.name = joined.genesis.name.clone();
+                hints::follow(self.context, &mut found).await;
+                hints::prefer_known(self.context, &mut found)?;
+                hints::tell(self.context, &found);
+                let Found { place, named, .. } = found;
+                return Ok(Joined { place: Place::Stored(place), named, ..joined });
+            }
+        }
+        Err(failure.unwrap_or_else(nobody_waits))
+    }
+
+    /// Asks to be let into a workspace; nothing where nobody waits for the code in it.
+    async fn join(&self, genesis: Genesis, place: Place, boxes: Boxes) -> Result<Option<Joined>> {
+        let pairing = Pairing::new(self.code, genesis.workspace());
+        let open = |bytes: &[u8]| pairing.open_offer(bytes).ok();
+        let Some((offer, host)) = boxes.first("offer", open).await else { return Ok(None) };
+        let device = {
+            let _claim = HomeClaim::alone(&self.context.home)?;
+            connect::device(self.context, &place)?
         };
-        let sealed = self.pairing.seal_request(offer, &request, &*self.context.random);
-        let digits = self.pairing.digits(offer, &sealed);
+        let asked = (&pairing, &boxes, &*offer);
+        let keys = self.ask(&genesis, asked, device, &host.device_name).await?;
+        if ![keys.name.as_str(), &genesis.workspace().to_string()].contains(&self.wanted) {
+            let headline = format!("the code is one of '{}'", keys.name);
+            return Err(CommandError::usage(headline).state("nothing was changed here"));
+        }
+        let genesis = Genesis { name: keys.name.clone(), ..genesis };
+        Ok(Some(Joined { genesis, place, named: BTreeMap::new(), keys, boxes }))
+    }
+
+    async fn ask(
+        &self,
+        genesis: &Genesis,
+        (pairing, boxes, offer): (&Pairing, &Boxes, &[u8]),
+        (device, device_name): (DeviceId, String),
+        host: &str,
+    ) -> Result<DeviceKeys> {
+        let random = &*self.context.random;
+        let seed = SecretKey::random(random);
+        let public = *SigningKey::from_seed(seed.clone())?.public();
+        let request = PairingRequest { device, public, device_name };
+        let sealed = pairing.seal_request(offer, &request, random);
+        let digits = pairing.digits(offer, &sealed);
         self.context.ui.confirm(&format!(
             "'{host}' lets this device in if it shows {digits}, too. Ask for that?"
         ))?;
-        if !self.boxes.put("request", &sealed).await? {
+        if !boxes.put("request", &sealed).await? {
             return Err(CommandError::new(Code::WrongKey, "the code was used already")
                 .state("nothing was changed")
                 .help("syncline pair", "shows another code"));
         }
-        let genesis = &found.genesis;
         let accept = |bytes: &[u8]| {
-            let me = (self.device, seed.clone());
-            self.pairing.accept(genesis, me, &sealed, bytes).ok()
+            let me = (device, seed.clone());
+            pairing.accept(genesis, me, &sealed, bytes).ok()
         };
-        Ok(self.boxes.wait(self.context, "grant", accept).await?.1)
+        Ok(boxes.wait(self.context, "grant", accept).await?.1)
     }
+}
+
+fn nobody_waits() -> CommandError {
+    CommandError::new(Code::WrongKey, "no device waits for this code")
+        .cause("it may be mistyped, used or too old, or of a workspace that lies elsewhere")
+        .state("nothing was changed")
+        .help("syncline pair", "shows a code on a device that has the workspace")
 }

@@ -48,30 +48,51 @@ pub(super) async fn find(
     let sealed = workspaces::sealed_workspaces(opened).await?;
     let [_, ..] = &sealed[..] else { return Err(not_found) };
     let secret = Secret::get(context, &question)?;
-    let (mut names, mut wrong, mut failure) = (Vec::new(), None, None);
+    let mut search = Search::default();
     for genesis in &sealed {
         let id = genesis.workspace().to_string();
         let mut trying = Trying::new(genesis, &secret);
         let tried = async {
             let found = workspaces::find_workspace(opened, &id).await?;
             let unlocked = recognise(opened, &found, &mut trying).await?;
-            Ok::<_, CommandError>((DeviceKeys::name_of(genesis, &unlocked)?, found))
+            Ok((DeviceKeys::name_of(genesis, &unlocked)?, found))
         };
-        match tried.await {
-            Ok((name, found)) if name == text => {
-                return settle(context, opened, found, trying).await;
-            }
-            Ok((name, _)) => names.push(name),
-            Err(error) if error.code == Code::WrongKey => wrong = Some(error),
-            Err(error) => failure = Some(error),
+        if let Some(found) = search.note(text, tried.await) {
+            return settle(context, opened, found, trying).await;
         }
     }
-    // Which workspace a store has spoilt cannot be told: it may be the one that is meant.
-    Err(match (failure, wrong) {
-        (Some(failure), _) => failure,
-        (None, Some(wrong)) if names.is_empty() => wrong,
-        _ => not_found.cause(format!("the passphrase opens: {}", names.join(", "))),
-    })
+    Err(search.in_vain(not_found))
+}
+
+/// What came of trying a secret on several workspaces, to find the one of a name.
+#[derive(Debug, Default)]
+pub(super) struct Search {
+    names: Vec<String>,
+    wrong: Option<CommandError>,
+    failure: Option<CommandError>,
+}
+
+impl Search {
+    /// Takes in what came of one, with its name. Returns it where that is the name that is looked for.
+    pub(super) fn note<T>(&mut self, text: &str, tried: Result<(String, T)>) -> Option<T> {
+        match tried {
+            Ok((name, found)) if name == text => return Some(found),
+            Ok((name, _)) => self.names.push(name),
+            Err(error) if error.code == Code::WrongKey => self.wrong = Some(error),
+            Err(error) => self.failure = Some(error),
+        }
+        None
+    }
+
+    /// Says why it was in vain.
+    pub(super) fn in_vain(self, not_found: CommandError) -> CommandError {
+        match (self.failure, self.wrong) {
+            // Which workspace a store has spoilt cannot be told: it may be the one that is meant.
+            (Some(failure), _) => failure,
+            (None, Some(wrong)) if self.names.is_empty() => wrong,
+            _ => not_found.cause(format!("the passphrase opens: {}", self.names.join(", "))),
+        }
+    }
 }
 
 /// Opens locked keys in the stores that the user named, else in those to which they lead, as a stranger.
