@@ -123,6 +123,8 @@ codes! {
     LogDamaged = "E0503", 8;
     /// The log forgot or changed what this device has seen.
     HistoryDiverged = "E0504", 8;
+    /// The server shows different histories to different devices.
+    HistoryForked = "E0508", 8;
     /// The store cannot do what is needed.
     StoreUnfit = "E0505", 1;
     /// What answers is not the store that it was.

@@ -60,6 +60,8 @@ mod history_damage;
 mod lost;
 #[path = "it/lying.rs"]
 mod lying;
+#[path = "it/lying_server.rs"]
+mod lying_server;
 #[path = "it/packaging.rs"]
 mod packaging;
 #[path = "it/people.rs"]

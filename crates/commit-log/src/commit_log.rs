@@ -112,6 +112,12 @@ pub trait CommitLog: Send + Sync + Debug {
     /// [`CommitLogError`]. After [`CommitLogError::is_retryable`] errors the commit may stand in the log.
     async fn commit(&self, commit: &Commit) -> Result<Head, CommitLogError>;
 
+    /// Tells whether a commit stands in this log only if its author had seen the same entries, as far as they go: whoever orders
+    /// compares that at the moment when the commit is decided. An entry of which this is not so was taken out of another history.
+    fn binds_what_was_seen(&self) -> bool {
+        false
+    }
+
     /// Returns the newest head. It is never older than any commit that was answered before the call.
     ///
     /// # Errors

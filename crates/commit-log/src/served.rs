@@ -117,6 +117,10 @@ impl CommitLog for ServedCommitLog {
         }
     }
 
+    fn binds_what_was_seen(&self) -> bool {
+        true
+    }
+
     async fn head(&self) -> Result<Head, CommitLogError> {
         match self.call(Request::Head).await? {
             Reply::Head(head) => Ok(head),

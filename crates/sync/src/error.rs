@@ -55,6 +55,12 @@ pub enum SyncError {
         /// The entry that does not fit.
         seq: u64,
     },
+    /// The log has an entry whose author had seen another history: the server shows different ones to different devices.
+    #[error("the device that made entry {seq} had seen another history than this one")]
+    HistoryForked {
+        /// The entry.
+        seq: u64,
+    },
     /// The root folder is not the one that was synced.
     #[error("the folder is not the one that was synced: {0}")]
     RootMismatch(String),

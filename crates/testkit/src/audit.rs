@@ -119,6 +119,10 @@ impl CommitLog for WatchedLog {
         Ok(head)
     }
 
+    fn binds_what_was_seen(&self) -> bool {
+        self.log.binds_what_was_seen()
+    }
+
     async fn head(&self) -> Result<Head, CommitLogError> {
         self.log.head().await
     }

@@ -30,13 +30,8 @@ impl From<SyncError> for CommandError {
             SyncError::Log(error) => error.into(),
             SyncError::Storage(error) => error.into(),
             SyncError::Content(error) => error.into(),
-            SyncError::HistoryDiverged { .. } => Self::new(
-                Code::HistoryDiverged,
-                "the history does not continue what this device has seen",
-            )
-            .cause(text)
-            .state("nothing was changed in the folder")
-            .help("syncline doctor", "looks for the reason"),
+            SyncError::HistoryDiverged { .. } => diverged(text),
+            SyncError::HistoryForked { .. } => forked(text),
             SyncError::RootMismatch(reason) => {
                 Self::new(Code::OtherFolder, "this is not the folder that was synced")
                     .cause(reason)
@@ -87,6 +82,21 @@ impl From<SyncError> for CommandError {
             }
         }
     }
+}
+
+fn diverged(text: String) -> CommandError {
+    let headline = "the history does not continue what this device has seen";
+    CommandError::new(Code::HistoryDiverged, headline)
+        .cause(text)
+        .state("nothing was changed in the folder")
+        .help("syncline doctor", "looks for the reason")
+}
+
+fn forked(text: String) -> CommandError {
+    CommandError::new(Code::HistoryForked, "the server shows your devices different histories")
+        .cause(text)
+        .state("nothing of that was applied; what is in the folder stays, and is not sent")
+        .help("syncline doctor", "says how far this device has followed")
 }
 
 fn stores_changed(text: String) -> CommandError {

@@ -117,6 +117,7 @@ impl Engine {
         }
         let keys = &self.keys;
         keys.check_epoch(&entry.commit)?;
+        self.check_seen(entry, &head)?;
         let (mut has_settings, mut has_fence) = (false, false);
         let (settled, void) = self.state.transaction(|state| {
             let folded = fold(state, entry, keys)?;
@@ -159,6 +160,23 @@ impl Engine {
             self.read_again(proposed);
         }
         Ok(())
+    }
+
+    /// Refuses what a device has signed that had seen another history, where whoever orders the log does not take such a commit: it
+    /// was told to that device alone, and versions in it are not those that are meant here.
+    fn check_seen(&self, entry: &Entry, head: &Head) -> Result<()> {
+        let seen = &entry.commit.seen;
+        let is_bound = self.keys.is_sealed() && self.environment.log.binds_what_was_seen();
+        if !is_bound || seen.seq == 0 || seen == head {
+            return Ok(());
+        }
+        // Of what lies before the checkpoint where this device has begun it cannot tell.
+        let next = self.state.entry(seen.seq + 1)?;
+        let is_other = seen.seq >= head.seq || next.is_some_and(|next| next.previous != seen.hash);
+        match is_other && self.keys.check(&entry.commit).is_ok() {
+            true => Err(SyncError::HistoryForked { seq: entry.seq }),
+            false => Ok(()),
+        }
     }
 
     /// Forgets everything that was read of files and is on its way: it is read again.
