@@ -1,13 +1,17 @@
 //! The words of the command line: what `docs/guide` and scripts rely on.
 
 use std::net::SocketAddr;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use model::VersionPolicy;
 
+mod serving;
 mod sharing;
 
+pub(crate) use serving::RoleArgument;
+use serving::instances;
 pub(crate) use sharing::{Grant, ShareArguments, ShareCommand, TokenCommand};
 
 /// Personal cloud: keeps folders equal across devices, through a server or a plain store.
@@ -579,20 +583,18 @@ pub(crate) struct ServeArguments {
     /// What it does of the work; a part of it wants --broker and --database.
     #[arg(long, value_name = "ROLE", value_enum, default_value_t = RoleArgument::All)]
     pub(crate) role: RoleArgument,
+    /// With --role supervisor: how many sync services it runs at least and at most.
+    #[arg(long, value_name = "FROM..TO", default_value = "1..8", value_parser = instances)]
+    pub(crate) instances: RangeInclusive<usize>,
+    /// With --role supervisor: after how many seconds in which fewer would have done one is taken away.
+    #[arg(long, value_name = "SECONDS", default_value_t = 30)]
+    pub(crate) calm: u64,
+    /// End when standard input does, and with it whoever started this.
+    #[arg(long, hide = true)]
+    pub(crate) end_with_stdin: bool,
     /// The message broker where it meets other servers on the database; none by default.
     #[arg(long, value_name = "amqp://USER@HOST|nats://HOST", requires = "database")]
     pub(crate) broker: Option<String>,
-}
-
-/// What a server does of the work.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum RoleArgument {
-    /// Everything.
-    All,
-    /// Lets devices in, and leaves their commits to sync services.
-    Gateway,
-    /// Takes commits from the queue, and lets no device in.
-    SyncService,
 }
 
 /// The data folder of a server.

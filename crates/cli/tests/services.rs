@@ -28,3 +28,5 @@ mod package;
 mod scaled;
 #[path = "services/served.rs"]
 mod served;
+#[path = "services/supervised.rs"]
+mod supervised;

@@ -23,8 +23,10 @@ use crate::services::sync_service::CommitRequest;
 use desk::Desk;
 use interface::{ServersDispatcher, ServersProxy};
 use queue::{Answers, Asked, CommitQueue, answers_topic};
-use work::{GatewayDispatcher, SyncServiceDispatcher, SyncServiceProxy};
+use work::{GatewayDispatcher, SyncServiceDispatcher};
 use worker::Worker;
+
+pub(crate) use work::{InstanceLoad, SyncServiceProxy};
 
 mod desk;
 pub mod interface;
@@ -151,7 +153,7 @@ impl Cluster {
             let asked = asked.insert(Arc::<Asked>::default());
             app.commits = Commits::Queued(CommitQueue::start(&committer, &link, asked, &app.clock));
         } else {
-            worker = Some(Worker::new(committer, app.readers.clone()));
+            worker = Some(Worker::new(committer, app.readers.clone(), Arc::clone(&app.clock)));
         }
         let member = Member {
             transport,
@@ -262,7 +264,7 @@ impl Member {
             tracing::error!("the database is lost; commits are left to others until it answers");
             tokio::select! {
                 () = &mut retires => return,
-                () = worker.database_found(&*self.clock) => {}
+                () = worker.database_found() => {}
             }
             tracing::info!("the database answers again");
         }

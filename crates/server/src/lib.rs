@@ -6,7 +6,8 @@
 //!
 //! Reading order: [`app`] (the whole on one page), [`services::sync_service`] (what becomes of a commit),
 //! [`services`], [`metadata`], [`files`], [`doors`], [`auth`], [`audit`], [`metrics`], [`limits`], [`error`]; [`mod@serve`] and [`admin`] are what programs call,
-//! [`listener`], [`data_folder`], [`database`] and [`broker`] are the ground they stand on, and [`cluster`] is how several stand together.
+//! [`listener`], [`data_folder`], [`database`] and [`broker`] are the ground they stand on, [`cluster`] is how several stand together, and
+//! [`supervisor`] sees to it that they are enough.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
@@ -31,6 +32,7 @@ pub mod data_folder;
 pub mod database;
 pub mod listener;
 pub mod serve;
+pub mod supervisor;
 
 #[cfg(test)]
 mod testing;

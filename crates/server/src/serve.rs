@@ -191,7 +191,7 @@ fn open_audit(path: PathBuf) -> Result<Audit> {
 }
 
 /// Listens at an address; port 0 picks one.
-async fn bind(address: SocketAddr) -> Result<(TcpListener, SocketAddr)> {
+pub(crate) async fn bind(address: SocketAddr) -> Result<(TcpListener, SocketAddr)> {
     let listener = listen(address).await?;
     let bound = listener.local_addr();
     let failed = |error: std::io::Error| ServerError::Listen { address, reason: error.to_string() };
@@ -254,7 +254,8 @@ async fn open(
     opened.await.unwrap_or(Err(ServerError::Unavailable { reason: "is stopping" }))
 }
 
-async fn stopping_signal(mut stopped: watch::Receiver<bool>) {
+/// Waits until it is said that the server stops.
+pub(crate) async fn stopping_signal(mut stopped: watch::Receiver<bool>) {
     // A closed channel is a stop, too.
     let _ = stopped.wait_for(|is_stopped| *is_stopped).await;
 }

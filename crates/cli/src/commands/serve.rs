@@ -1,15 +1,21 @@
 //! `syncline serve`: runs a server until it is told to stop.
 
+use std::io;
+use std::net::SocketAddr;
+
 use serde_json::json;
 use server::listener::TlsFiles;
 use server::{Broker, Database, Role, ServeOptions, serve};
 use storage::Credentials;
+use tokio::sync::oneshot;
 
 use crate::arguments::{DataArgument, RoleArgument, ServeArguments};
 use crate::context::Context;
 use crate::error::{Code, CommandError, Result};
 use crate::interrupt::Interrupts;
 use crate::{sealed, ui};
+
+mod supervise;
 
 /// The variable that names the file with the password of the database.
 const PASSWORD_FILE: &str = "SYNCLINE_DATABASE_PASSWORD_FILE";
@@ -23,6 +29,9 @@ const BROKER_PASSWORD_FILE: &str = "SYNCLINE_BROKER_PASSWORD_FILE";
 /// Runs the command.
 pub(crate) fn run(context: &Context<'_>, arguments: &ServeArguments) -> Result<u8> {
     context.no_dry_run("serve")?;
+    if arguments.role == RoleArgument::Supervisor {
+        return supervise::run(context, arguments);
+    }
     let data = arguments.data.data.clone().unwrap_or_else(|| context.home.server_data());
     let mut options =
         ServeOptions::new(data.clone(), context.clock.clone(), context.random.clone());
@@ -33,7 +42,7 @@ pub(crate) fn run(context: &Context<'_>, arguments: &ServeArguments) -> Result<u
     options.role = match arguments.role {
         RoleArgument::All => Role::All,
         RoleArgument::Gateway => Role::Gateway,
-        RoleArgument::SyncService => Role::SyncService,
+        RoleArgument::SyncService | RoleArgument::Supervisor => Role::SyncService,
     };
     options.broker = arguments.broker.as_deref().map(|url| broker(context, url)).transpose()?;
     options.connections_max = arguments.connections;
@@ -56,16 +65,19 @@ pub(crate) fn run(context: &Context<'_>, arguments: &ServeArguments) -> Result<u
         CommandError::new(Code::Defect, "no threads can be started").cause(error)
     })?;
     let interrupts = Interrupts::listen(&runtime);
-    let ready = move |address| {
-        if is_json {
-            let line = json!({"schema": "syncline.serve/1", "type": "listening", "url": format!("{scheme}://{address}")});
-            ui::print(&line.to_string());
-        } else {
-            ui::print(&format!("listening on {scheme}://{address}"));
-        }
-    };
+    let ready = move |address| say_ready(is_json, scheme, address);
+    let ended = arguments.end_with_stdin.then(end_of_stdin);
     let stop = async move {
-        interrupts.wait().await;
+        let ended = async {
+            match ended {
+                Some(ended) => drop(ended.await),
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            _ = interrupts.wait() => {}
+            () = ended => {}
+        }
     };
     runtime.block_on(serve(options, ready, stop))?;
     Ok(0)
@@ -76,6 +88,26 @@ fn store_credentials(context: &Context<'_>, arguments: &ServeArguments) -> Resul
     let named = arguments.store_credentials.clone();
     let named = named.or_else(|| context.variables.path(STORE_CREDENTIALS_FILE));
     Ok(named.map_or(Ok(Credentials::none()), |file| Credentials::read_file(&file))?)
+}
+
+/// Says that requests are answered.
+fn say_ready(is_json: bool, scheme: &str, address: SocketAddr) {
+    if is_json {
+        let line = json!({"schema": "syncline.serve/1", "type": "listening", "url": format!("{scheme}://{address}")});
+        ui::print(&line.to_string());
+    } else {
+        ui::print(&format!("listening on {scheme}://{address}"));
+    }
+}
+
+/// Reads standard input to its end, which comes with the end of whoever holds the other side, however that ends.
+fn end_of_stdin() -> oneshot::Receiver<()> {
+    let (ended, is_over) = oneshot::channel();
+    std::thread::spawn(move || {
+        let _ = io::copy(&mut io::stdin(), &mut io::sink());
+        let _ = ended.send(());
+    });
+    is_over
 }
 
 /// Returns where a server meets the others on its database.

@@ -83,6 +83,8 @@ fn usage_errors_end_with_2_and_name_what_is_right() {
         ),
         (vec!["serve", "--role", "gateway"], "broker"),
         (vec!["serve", "--role", "manager"], "sync-service"),
+        (vec!["serve", "--role", "supervisor"], "--broker"),
+        (vec!["serve", "--role", "supervisor", "--instances", "3..1"], "1..8"),
         (
             vec!["serve", "--database", "postgres://a@localhost/c", "--broker", "kafka://x"],
             "amqp://",

@@ -38,6 +38,10 @@ messaging::interface! {
         /// Puts commits into their logs, and answers their gateway when they are durable.
         #[cast(timeout_ms = 2_000, expires_ms = 60_000)]
         async fn commit(&self, group: CommitGroup);
+
+        /// Returns what each instance has done since it began.
+        #[multi(timeout_ms = 500)]
+        async fn load(&self) -> InstanceLoad;
     }
 }
 
@@ -95,6 +99,17 @@ pub struct GroupAnswer {
     /// A wrapped reply for each commit: [`Committed`](model::wire::Reply::Committed) or
     /// [`Refused`](model::wire::Reply::Refused).
     pub replies: Vec<Blob>,
+}
+
+/// What an instance has done since it began.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InstanceLoad {
+    /// Groups of commits.
+    pub groups: u64,
+    /// How long all of them together were in its hands, in microseconds.
+    pub busy_us: u64,
+    /// How many groups it takes at once at most.
+    pub groups_at_once: u64,
 }
 
 /// A workspace in a list.

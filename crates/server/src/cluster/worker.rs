@@ -13,13 +13,16 @@ use model::Clock;
 use model::wire::{Reply, ServerFrame};
 use tokio::sync::{oneshot, watch};
 
+use super::GROUPS_AT_ONCE;
 use super::interface::{Blob, read};
 use super::work::{
-    Asker, CommitGroup, GatewayProxy, GroupAnswer, SyncServiceCalls, WorkspaceLine, code,
+    Asker, CommitGroup, GatewayProxy, GroupAnswer, InstanceLoad, SyncServiceCalls, WorkspaceLine,
+    code,
 };
 use crate::auth::Caller;
 use crate::error::ServerError;
 use crate::metadata::MetadataError;
+use crate::metrics::Counter;
 use crate::services::commits::Committer;
 use crate::services::readers::Readers;
 use crate::services::sync_service::Answer;
@@ -36,13 +39,23 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 pub(super) struct Worker {
     committer: Committer,
     readers: Readers,
+    clock: Arc<dyn Clock>,
+    done: Arc<Done>,
     /// Whether the database was lost.
     is_lost: Arc<watch::Sender<bool>>,
 }
 
+/// The groups that an instance has done.
+#[derive(Debug, Default)]
+struct Done {
+    groups: Counter,
+    busy_us: Counter,
+}
+
 impl Worker {
-    pub(super) fn new(committer: Committer, readers: Readers) -> Self {
-        Self { committer, readers, is_lost: Arc::new(watch::Sender::new(false)) }
+    pub(super) fn new(committer: Committer, readers: Readers, clock: Arc<dyn Clock>) -> Self {
+        let is_lost = Arc::new(watch::Sender::new(false));
+        Self { committer, readers, clock, done: Arc::default(), is_lost }
     }
 
     /// Waits until a group finds that the database is lost.
@@ -52,9 +65,9 @@ impl Worker {
     }
 
     /// Waits until the database answers again. No group may be under way.
-    pub(super) async fn database_found(&self, clock: &dyn Clock) {
+    pub(super) async fn database_found(&self) {
         while self.committer.check().await.is_err() {
-            clock.sleep(LOOK_EVERY).await;
+            self.clock.sleep(LOOK_EVERY).await;
         }
         self.is_lost.send_replace(false);
     }
@@ -101,6 +114,23 @@ impl SyncServiceCalls for Bench {
     }
 
     async fn commit(&self, _context: &Context, group: CommitGroup) -> Result<(), Fault> {
+        let begun = self.worker.clock.elapsed();
+        let done = self.commit_group(group).await;
+        let time = self.worker.clock.elapsed().saturating_sub(begun);
+        self.worker.done.groups.add(1);
+        self.worker.done.busy_us.add(u64::try_from(time.as_micros()).unwrap_or(u64::MAX));
+        done
+    }
+
+    async fn load(&self, _context: &Context) -> Result<InstanceLoad, Fault> {
+        let Done { groups, busy_us } = &*self.worker.done;
+        let groups_at_once = GROUPS_AT_ONCE as u64;
+        Ok(InstanceLoad { groups: groups.get(), busy_us: busy_us.get(), groups_at_once })
+    }
+}
+
+impl Bench {
+    async fn commit_group(&self, group: CommitGroup) -> Result<(), Fault> {
         let gateway = Name::new(&group.gateway)
             .map_err(|error| Fault::new(FaultKind::InvalidRequest, error.to_string()))?;
         let mut answers = Vec::with_capacity(group.commits.len());

@@ -68,7 +68,7 @@ pub struct Parts<'a> {
 /// Writes everything down.
 pub fn write(parts: Parts<'_>, now: &Now) -> String {
     let Parts { metrics, groups, .. } = parts;
-    let mut page = Page(String::new());
+    let mut page = Page::default();
     page.head("syncline_requests_total", "counter", "Requests by door and class of status.");
     for ((_, door), classes) in Door::ALL.iter().zip(&metrics.requests) {
         for (class, counter) in (1..=STATUS_CLASSES).zip(classes) {
@@ -125,17 +125,35 @@ pub fn write(parts: Parts<'_>, now: &Now) -> String {
     page.0
 }
 
-struct Page(String);
+/// A page that is being written.
+#[derive(Debug, Default)]
+pub(crate) struct Page(String);
 
 impl Page {
-    fn head(&mut self, name: &str, kind: &str, help: &str) {
+    /// Returns the whole page.
+    pub(crate) fn into_text(self) -> String {
+        self.0
+    }
+
+    /// Says what a metric is; its lines follow.
+    pub(crate) fn head(&mut self, name: &str, kind: &str, help: &str) {
         let _ = writeln!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}");
     }
 
-    fn line(&mut self, name: &str, labels: &str, value: u64) {
+    /// Writes a number, with labels where there are any.
+    pub(crate) fn line(&mut self, name: &str, labels: &str, value: u64) {
         let _ = match labels {
             "" => writeln!(self.0, "{name} {value}"),
             labels => writeln!(self.0, "{name}{{{labels}}} {value}"),
+        };
+    }
+
+    /// Writes a metric of one value that may be a fraction, or beyond all numbers.
+    pub(crate) fn value(&mut self, name: &str, help: &str, value: f64) {
+        self.head(name, "gauge", help);
+        let _ = match value.is_finite() {
+            true => writeln!(self.0, "{name} {value}"),
+            false => writeln!(self.0, "{name} +Inf"),
         };
     }
 

@@ -1,4 +1,3 @@
-use std::pin::Pin;
 use std::sync::LazyLock;
 
 use messaging::{InProcessTransport, MessengerOptions, ServeOptions, Serving};
@@ -11,7 +10,7 @@ use tokio::time::Instant;
 use super::*;
 use crate::auth::{Caller, NO_PASSWORD};
 use crate::cluster::work::{
-    Asker, GatewayDispatcher, SyncServiceCalls, SyncServiceDispatcher, WorkspaceLine,
+    Asker, GatewayDispatcher, InstanceLoad, SyncServiceCalls, SyncServiceDispatcher, WorkspaceLine,
 };
 use crate::cluster::worker::{Bench, Worker};
 use crate::data_folder::DataFolder;
@@ -21,25 +20,7 @@ use crate::services::news::News;
 use crate::services::readers::Readers;
 use crate::services::writer::Writer;
 use crate::services::{accounts, workspaces};
-use crate::testing::Counter;
-
-#[derive(Debug)]
-struct TokioClock(Instant);
-
-impl Clock for TokioClock {
-    fn now(&self) -> Timestamp {
-        let elapsed = self.0.elapsed();
-        Timestamp { seconds: elapsed.as_secs() as i64, nanoseconds: elapsed.subsec_nanos() }
-    }
-
-    fn elapsed(&self) -> Duration {
-        self.0.elapsed()
-    }
-
-    fn sleep(&self, duration: Duration) -> Pin<Box<dyn Future<Output = ()> + Send>> {
-        Box::pin(tokio::time::sleep(duration))
-    }
-}
+use crate::testing::{Counter, TokioClock};
 
 /// A gateway and whatever serves it, over one database.
 struct World {
@@ -91,7 +72,7 @@ async fn world() -> World {
     let listening = gateway.listen(&answers_topic(&gateway), answers, 64).await.unwrap();
     let (sender, link) = watch::channel(Some(gateway));
     let queue = CommitQueue::start(&committer, &link, &asked, &clock);
-    let worker = Worker::new(committer, readers);
+    let worker = Worker::new(committer, readers, Arc::clone(&clock));
     World { queue, worker, callers, genesis, transport, clock, _links: (sender, listening, place) }
 }
 
@@ -180,6 +161,10 @@ impl SyncServiceCalls for Forgetful {
         since: u64,
     ) -> Result<Blob, Fault> {
         self.0.get_changes(context, asker, workspace, since).await
+    }
+
+    async fn load(&self, context: &Context) -> Result<InstanceLoad, Fault> {
+        self.0.load(context).await
     }
 
     async fn commit(&self, context: &Context, mut group: CommitGroup) -> Result<(), Fault> {
