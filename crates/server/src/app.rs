@@ -23,11 +23,12 @@ use tokio::sync::{Mutex, OnceCell, OwnedMutexGuard, Semaphore, mpsc};
 use crate::audit::Audit;
 use crate::cluster::{Commits, Role, Standing};
 use crate::doors::dav::basic::KnownPasswords;
-use crate::doors::{dav, files as files_door, health, live, packs, problem, rest, watch};
+use crate::doors::{dav, files as files_door, health, live, packs, problem, public, rest, watch};
 use crate::files::Files;
 use crate::limits::{
-    BODIES_LENGTH_MAX, Buckets, HEADERS_LENGTH_MAX, LOGINS_AT_ONCE_MAX, LOGINS_PER_ACCOUNT,
-    LOGINS_PER_ADDRESS, REQUESTS_LENGTH_MAX, SHARES_PER_ACCOUNT, URI_LENGTH_MAX,
+    BODIES_LENGTH_MAX, Buckets, DEAD_LINKS_PER_ADDRESS, HEADERS_LENGTH_MAX, LOGINS_AT_ONCE_MAX,
+    LOGINS_PER_ACCOUNT, LOGINS_PER_ADDRESS, PASSWORDS_PER_LINK, REQUESTS_LENGTH_MAX,
+    SHARES_PER_ACCOUNT, URI_LENGTH_MAX,
 };
 use crate::metadata::AccountId;
 use crate::metrics::{Door, Fault, Metrics};
@@ -75,6 +76,10 @@ pub struct App {
     pub logins_per_address: Buckets<IpAddr>,
     /// Members that are added or changed, per account that does it.
     pub shares_per_account: Buckets<AccountId>,
+    /// Passwords that are tried, per link.
+    pub passwords_per_link: Buckets<DeviceId>,
+    /// Links that lead nowhere, per address that asks.
+    pub dead_links_per_address: Buckets<IpAddr>,
     /// A permit per password that is being checked.
     pub logins: Arc<Semaphore>,
     /// Which packs may be deleted.
@@ -134,6 +139,8 @@ impl App {
             logins_per_account: Buckets::new(LOGINS_PER_ACCOUNT),
             logins_per_address: Buckets::new(LOGINS_PER_ADDRESS),
             shares_per_account: Buckets::new(SHARES_PER_ACCOUNT),
+            passwords_per_link: Buckets::new(PASSWORDS_PER_LINK),
+            dead_links_per_address: Buckets::new(DEAD_LINKS_PER_ADDRESS),
             logins: Arc::new(Semaphore::new(LOGINS_AT_ONCE_MAX)),
             condemned: CondemnedCache::default(),
             bodies: units(BODIES_LENGTH_MAX, packs::BODY_UNIT),
@@ -193,7 +200,8 @@ pub fn router(app: Arc<App>, role: Role) -> Router {
     let (doors, folders) = match role {
         Role::All | Role::Gateway => {
             let devices = rest::routes().merge(packs::routes()).merge(live::routes());
-            (devices.merge(files_door::routes()), dav::routes())
+            let files = files_door::routes().merge(public::routes());
+            (devices.merge(files), dav::routes())
         }
         Role::SyncService => (Router::new(), Router::new()),
     };

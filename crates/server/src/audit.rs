@@ -39,6 +39,14 @@ pub enum Happened {
     MemberRemoved,
     /// The locked keys of an encrypted workspace were changed.
     KeysChanged,
+    /// A link for people without an account was made.
+    LinkMade,
+    /// A link was taken back.
+    LinkRevoked,
+    /// A download was let in by a link.
+    LinkDownload,
+    /// The password of a link was refused: it was wrong, or one of too many attempts.
+    LinkPasswordRefused,
     /// A pack or page was deleted.
     ObjectDeleted,
 }

@@ -10,6 +10,8 @@ use std::fmt;
 use argon2::password_hash::phc::PasswordHash;
 use argon2::password_hash::{PasswordHasher, PasswordVerifier};
 use argon2::{Algorithm, Argon2, Params, Version};
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use model::environment::random_bytes;
 use model::{DeviceId, Random};
 
@@ -67,6 +69,59 @@ impl Token {
 impl fmt::Debug for Token {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("Token(..)")
+    }
+}
+
+/// What stands in the address of a link.
+#[derive(Clone, PartialEq, Eq)]
+pub struct LinkSecret([u8; 32]);
+
+impl LinkSecret {
+    /// Makes a new secret.
+    pub fn generate(random: &dyn Random) -> Self {
+        Self(random_bytes(random))
+    }
+
+    /// Reads the text form; nothing where it is not one. Each secret has one spelling.
+    pub fn from_text(text: &str) -> Option<Self> {
+        let bytes = URL_SAFE_NO_PAD.decode(text).ok()?;
+        bytes.try_into().ok().map(Self)
+    }
+
+    /// Returns the text form, for an address.
+    pub fn to_text(&self) -> String {
+        URL_SAFE_NO_PAD.encode(self.0)
+    }
+
+    /// Returns what the server keeps of it. No token has such a hash, so no link is taken for one.
+    pub fn hash(&self) -> [u8; 32] {
+        blake3::derive_key("syncline 2026 link secret", &self.0)
+    }
+
+    /// Returns what proves until a moment, in seconds since 1970, that who shows it knew the password of the link. Only who
+    /// has the hash of the password can make one, and it ends with that password.
+    pub fn pass(&self, password_hash: &str, ends: i64) -> String {
+        format!("{ends}.{}", self.proof(password_hash, ends).to_hex())
+    }
+
+    /// Tells whether [`Self::pass`] has made this text, and it has not ended.
+    pub fn has_pass(&self, text: &str, password_hash: &str, now: i64) -> bool {
+        let parts = text.split_once('.').and_then(|(ends, proof)| {
+            Some((ends.parse().ok()?, blake3::Hash::from_hex(proof).ok()?))
+        });
+        // Hashes are compared in the same time, whatever is in them.
+        parts.is_some_and(|(ends, proof)| now < ends && self.proof(password_hash, ends) == proof)
+    }
+
+    fn proof(&self, password_hash: &str, ends: i64) -> blake3::Hash {
+        let key = blake3::derive_key("syncline 2026 link pass", password_hash.as_bytes());
+        blake3::Hasher::new_keyed(&key).update(&self.0).update(&ends.to_le_bytes()).finalize()
+    }
+}
+
+impl fmt::Debug for LinkSecret {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("LinkSecret(..)")
     }
 }
 
@@ -156,6 +211,37 @@ mod tests {
         assert_eq!(format!("{token:?}"), "Token(..)");
         for text in ["", "xyz", &"A".repeat(64), &"a".repeat(65)] {
             assert_eq!(Token::from_text(text), None);
+        }
+    }
+
+    #[test]
+    fn secret_of_a_link_has_one_spelling_and_is_no_token() {
+        let secret = LinkSecret::generate(&Counter::default());
+        let text = secret.to_text();
+        assert_eq!((text.len(), LinkSecret::from_text(&text)), (43, Some(secret.clone())));
+        assert_eq!(format!("{secret:?}"), "LinkSecret(..)");
+        assert_ne!(secret.hash(), Token(secret.0).hash());
+        for text in ["", "abc", &text[1..], &format!("{text}="), &format!("{text}A"), "ä"] {
+            assert_eq!(LinkSecret::from_text(text), None, "{text}");
+        }
+        // The last of 43 letters has two bits too many, which must be zero.
+        let other = format!("{}B", &text[..42]);
+        assert!(LinkSecret::from_text(&other).is_none_or(|other| other != secret));
+    }
+
+    #[test]
+    fn pass_is_worth_something_for_its_link_its_password_and_its_time_only() {
+        let random = Counter::default();
+        let (one, other) = (LinkSecret::generate(&random), LinkSecret::generate(&random));
+        let pass = one.pass("hash", 100);
+        assert!(one.has_pass(&pass, "hash", 99));
+        assert!(!one.has_pass(&pass, "hash", 100));
+        assert!(!one.has_pass(&pass, "new hash", 99));
+        assert!(!other.has_pass(&pass, "hash", 99));
+        let (_, proof) = pass.split_once('.').unwrap();
+        let longer = format!("200.{proof}");
+        for text in ["", ".", "100", "100.", &format!("{pass}0"), &longer] {
+            assert!(!one.has_pass(text, "hash", 99), "{text}");
         }
     }
 }

@@ -1,16 +1,18 @@
 //! Where requests come in. Doors parse and answer; what they let in, the services decide.
 //!
-//! The control door ([`rest`], [`members`], [`tokens`], [`live`]) carries small messages, the data door ([`packs`]) carries bytes; a device may
+//! The control door ([`rest`], [`members`], [`links`], [`tokens`], [`live`]) carries small messages, the data door ([`packs`]) carries bytes; a device may
 //! use both at once and neither waits for the other.
 
 pub mod dav;
 pub mod files;
 pub mod health;
+pub mod links;
 pub mod live;
 pub mod members;
 pub mod openapi;
 pub mod packs;
 pub mod problem;
+pub mod public;
 pub mod rest;
 pub mod tokens;
 pub mod watch;

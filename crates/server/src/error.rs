@@ -5,6 +5,7 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use model::wire::{Refusal, RefusalKind};
 use model::{PackId, WorkspaceId};
@@ -24,6 +25,15 @@ pub enum ServerError {
     /// Account or password are wrong; which of them, nobody is told.
     #[error("the name or the password is wrong")]
     WrongPassword,
+    /// A link leads nowhere, or does not any more; which of them, only its makers are told.
+    #[error("nothing is behind this link: it has ended, was taken back, or never was")]
+    LinkGone,
+    /// A link wants a password, and what was shown proves none.
+    #[error("the link wants a password")]
+    LinkLocked,
+    /// The password of a link is wrong.
+    #[error("the password of the link is wrong")]
+    WrongLinkPassword,
     /// Too many attempts.
     #[error("too many attempts; try again in {retry_after_seconds} seconds")]
     RateLimited {
@@ -204,12 +214,21 @@ impl From<StorageError> for ServerError {
 }
 
 impl ServerError {
+    /// Returns what is said to who must wait so long before the next attempt.
+    pub(crate) fn limited(wait: Duration) -> Self {
+        let retry_after_seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
+        Self::RateLimited { retry_after_seconds }
+    }
+
     /// Returns the kind of refusal that a live connection hears.
     pub fn kind(&self) -> RefusalKind {
         match self {
-            Self::NotSignedIn | Self::WrongPassword => RefusalKind::Forbidden,
+            Self::NotSignedIn
+            | Self::WrongPassword
+            | Self::LinkLocked
+            | Self::WrongLinkPassword => RefusalKind::Forbidden,
             Self::Forbidden { .. } | Self::SealedNotShared => RefusalKind::NotAllowed,
-            Self::NotFound { .. } => RefusalKind::NotFound,
+            Self::NotFound { .. } | Self::LinkGone => RefusalKind::NotFound,
             Self::Invalid { .. }
             | Self::TooLarge { .. }
             | Self::RangeOutside { .. }

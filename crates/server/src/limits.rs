@@ -20,6 +20,8 @@ pub const ACCOUNT_NAME_LENGTH_MAX: usize = 64;
 pub const DEVICES_MAX: usize = 1000;
 /// How many application tokens an account has at most.
 pub const TOKENS_MAX: usize = 100;
+/// How many links lead into a workspace at most.
+pub const LINKS_MAX: usize = 1000;
 /// How many workspaces an account owns at most, and of how many others it is a member.
 pub const WORKSPACES_MAX: usize = 1000;
 /// How many members a workspace has at most.
@@ -94,7 +96,12 @@ pub const LOGINS_PER_ACCOUNT: Rate = Rate { burst: 10, interval: Duration::from_
 /// Attempts from one address.
 pub const LOGINS_PER_ADDRESS: Rate = Rate { burst: 50, interval: Duration::from_secs(2) };
 
-/// Members that an account adds or changes.
+/// Passwords that are tried at a link.
+pub const PASSWORDS_PER_LINK: Rate = Rate { burst: 10, interval: Duration::from_secs(360) };
+/// Addresses of links that lead nowhere, from one address.
+pub const DEAD_LINKS_PER_ADDRESS: Rate = Rate { burst: 50, interval: Duration::from_secs(2) };
+
+/// Members that an account adds or changes, and links that it makes.
 pub const SHARES_PER_ACCOUNT: Rate = Rate { burst: 100, interval: Duration::from_secs(2) };
 
 /// A token bucket per key. Time enters as the time since some fixed point.

@@ -18,6 +18,7 @@ pub mod commits;
 pub mod conformance;
 pub mod copy;
 pub mod keys;
+pub mod links;
 #[cfg(feature = "postgres")]
 pub mod postgres;
 pub mod sqlite;
@@ -26,6 +27,7 @@ pub mod tables;
 pub use commits::{CommitTables, Room};
 pub use copy::RowTables;
 pub use keys::{KeyTables, LockedKeys};
+pub use links::{LinkRecord, LinkTables};
 
 /// A result of the metadata.
 pub type Result<T, E = MetadataError> = std::result::Result<T, E>;
@@ -172,6 +174,8 @@ pub enum Scope {
     Read,
     /// Read and write.
     Write,
+    /// Read what lies behind a link. It is no token: its secret opens no door but the public one.
+    Link,
 }
 
 /// A workspace and the end of its log.
@@ -330,8 +334,10 @@ impl TokenLimits {
         workspace: Option<[u8; 16]>,
         expires: Option<i64>,
     ) -> Option<Self> {
+        let all = [Scope::Read, Scope::Write, Scope::Link];
+        let scope = scope?;
         // Whatever is no known scope lets the least through.
-        let scope = if scope? == Scope::Write.number() { Scope::Write } else { Scope::Read };
+        let scope = all.into_iter().find(|one| one.number() == scope).unwrap_or(Scope::Link);
         Some(Self { scope, workspace: workspace.map(WorkspaceId::from_bytes), expires })
     }
 }
@@ -342,6 +348,7 @@ impl Scope {
         match self {
             Self::Read => 1,
             Self::Write => 2,
+            Self::Link => 3,
         }
     }
 }
@@ -411,6 +418,7 @@ pub trait Metadata:
     AccountTables
     + LogTables
     + MemberTables
+    + LinkTables
     + ObjectTables
     + KeyTables
     + CommitTables

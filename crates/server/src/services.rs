@@ -12,6 +12,7 @@ pub mod condemned;
 pub mod events;
 pub mod files;
 pub mod keys;
+pub mod links;
 pub mod locks;
 pub mod members;
 pub mod news;

@@ -22,6 +22,10 @@ mod conformance;
 mod dav;
 #[path = "it/files.rs"]
 mod files;
+#[path = "it/link_limits.rs"]
+mod link_limits;
+#[path = "it/links.rs"]
+mod links;
 #[path = "it/live.rs"]
 mod live;
 #[path = "it/members.rs"]

@@ -1,7 +1,6 @@
 //! The control door over HTTP: who is a member of a workspace.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
@@ -98,11 +97,8 @@ async fn set_member(
 }
 
 /// Who could share without end could find out which accounts there are.
-fn take_share_attempt(app: &App, account: AccountId) -> Result<()> {
-    let limited = |wait: Duration| ServerError::RateLimited {
-        retry_after_seconds: wait.as_secs() + u64::from(wait.subsec_nanos() > 0),
-    };
-    app.shares_per_account.take(account, app.clock.elapsed()).map_err(limited)
+pub(super) fn take_share_attempt(app: &App, account: AccountId) -> Result<()> {
+    app.shares_per_account.take(account, app.clock.elapsed()).map_err(ServerError::limited)
 }
 
 async fn remove_member(

@@ -4,14 +4,17 @@
 use serde_json::{Map, Value, json};
 
 mod operations;
+mod public;
 mod schemas;
 
 use operations::{ACCOUNTS, FILES, Matter, OBJECTS, Operation, SHARING};
+use public::PUBLIC;
 
 /// Returns the document.
 pub fn document() -> Value {
     let mut paths = Map::new();
-    for operation in ACCOUNTS.iter().chain(SHARING).chain(OBJECTS).chain(FILES) {
+    let all = [ACCOUNTS, SHARING, PUBLIC, OBJECTS, FILES];
+    for operation in all.into_iter().flatten() {
         let path = paths.entry(operation.path).or_insert_with(|| json!({}));
         path[operation.method] = operation.describe();
     }
@@ -104,7 +107,7 @@ impl Operation {
             let is_required = !matches!(self.body, Matter::Bytes);
             operation["requestBody"] = json!({ "required": is_required, "content": content });
         }
-        if self.path == "/login" {
+        if self.path == "/login" || self.path.starts_with("/public/") {
             operation["security"] = json!([]);
         }
         operation

@@ -2,7 +2,6 @@
 
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::Json;
 use axum::Router;
@@ -17,7 +16,7 @@ use model::{DeviceId, Genesis};
 use serde::{Deserialize, Serialize};
 
 use super::members::{self, role_name};
-use super::tokens;
+use super::{links, tokens};
 use crate::app::App;
 use crate::audit::{Happened, Line};
 use crate::auth::{self, Caller};
@@ -39,6 +38,7 @@ pub fn routes() -> Router<Arc<App>> {
         .route("/workspaces", get(list_workspaces).post(create_workspace))
         .route("/workspaces/{workspace}", get(find_workspace))
         .merge(members::routes())
+        .merge(links::routes())
         .merge(tokens::routes())
         .layer(DefaultBodyLimit::max(SMALL_BODY_LENGTH_MAX))
         .layer(middleware::from_fn(limit_time))
@@ -144,11 +144,8 @@ async fn try_password(
 
 fn take_login_attempt(app: &App, user: &str, address: IpAddr) -> Result<()> {
     let now = app.clock.elapsed();
-    let limited = |wait: Duration| ServerError::RateLimited {
-        retry_after_seconds: wait.as_secs() + u64::from(wait.subsec_nanos() > 0),
-    };
-    app.logins_per_address.take(address, now).map_err(limited)?;
-    app.logins_per_account.take(user.to_owned(), now).map_err(limited)
+    app.logins_per_address.take(address, now).map_err(ServerError::limited)?;
+    app.logins_per_account.take(user.to_owned(), now).map_err(ServerError::limited)
 }
 
 async fn logout(State(app): State<Arc<App>>, caller: Caller) -> Result<StatusCode> {

@@ -24,6 +24,7 @@ use crate::services::{accounts, batch, sync_service, workspaces};
 mod accounts_and_objects;
 mod copies;
 mod keys;
+mod links;
 mod logs;
 mod members;
 mod several;
@@ -71,6 +72,7 @@ pub fn stories() -> Vec<Story> {
     let mut stories = accounts_and_objects::STORIES.to_vec();
     stories.extend(copies::STORIES);
     stories.extend(keys::STORIES);
+    stories.extend(links::STORIES);
     stories.extend(logs::STORIES);
     stories.extend(members::STORIES);
     stories.extend(several::STORIES);

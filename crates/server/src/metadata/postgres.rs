@@ -34,6 +34,7 @@ mod accounts;
 mod commits;
 mod errors;
 mod keys;
+mod links;
 mod log;
 mod members;
 mod migrations;

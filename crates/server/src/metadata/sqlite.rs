@@ -12,6 +12,7 @@ use super::{Metadata, MetadataError, Result};
 mod accounts;
 mod commits;
 mod keys;
+mod links;
 mod log;
 mod members;
 mod migrations;

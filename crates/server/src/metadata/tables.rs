@@ -28,7 +28,7 @@ pub struct Table {
 }
 
 /// Those that others refer to come first.
-pub const TABLES: [Table; 12] = [
+pub const TABLES: [Table; 13] = [
     Table {
         name: "accounts",
         columns: &[
@@ -91,6 +91,19 @@ pub const TABLES: [Table; 12] = [
             ("added", Kind::Number),
         ],
         key_length: 2,
+        is_numbered: false,
+    },
+    Table {
+        name: "links",
+        columns: &[
+            ("device", Kind::Bytes),
+            ("workspace", Kind::Number),
+            ("node", Kind::Bytes),
+            ("password_hash", Kind::Text),
+            ("downloads_max", Kind::Number),
+            ("downloads", Kind::Number),
+        ],
+        key_length: 1,
         is_numbered: false,
     },
     Table {

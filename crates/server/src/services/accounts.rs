@@ -7,7 +7,7 @@ use model::{DeviceId, Random};
 use crate::auth::{Caller, Token};
 use crate::error::{Result, ServerError};
 use crate::limits::{ACCOUNT_NAME_LENGTH_MAX, DEVICES_MAX};
-use crate::metadata::{AccountId, AccountRecord, DeviceRecord, Metadata};
+use crate::metadata::{AccountId, AccountRecord, DeviceRecord, Metadata, Scope};
 
 /// How often it is worth a write that a device was heard of, in seconds.
 const LAST_SEEN_PRECISION: i64 = 60;
@@ -64,6 +64,9 @@ pub fn authenticate(metadata: &dyn Metadata, token: &Token, now: i64) -> Result<
     let device = metadata.device_by_token(&token.hash())?.ok_or(ServerError::NotSignedIn)?;
     let caller = Caller { account: device.account, device: device.id };
     let device = check_caller(metadata, &caller)?;
+    if device.limits.is_some_and(|limits| limits.scope == Scope::Link) {
+        return Err(ServerError::NotSignedIn);
+    }
     check_not_expired(&device, now)?;
     Ok((caller, (now - device.last_seen).abs() >= LAST_SEEN_PRECISION))
 }

@@ -25,6 +25,8 @@ pub enum Right {
     Read,
     /// Add to its history and its objects.
     Write,
+    /// Make links for people without an account.
+    Publish,
     /// Say who is a member, what is kept, and remove what is not.
     Manage,
     /// Give up one's own membership.
@@ -65,14 +67,14 @@ pub fn judge(standing: Standing, right: Right) -> Verdict {
     let is_in_scope = match standing.scope {
         None => true,
         Some(Scope::Write) => matches!(right, Right::Read | Right::Write),
-        Some(Scope::Read) => right == Right::Read,
+        Some(Scope::Read | Scope::Link) => right == Right::Read,
     };
     let is_allowed = match standing.role {
         None => return Verdict::Hidden,
         Some(Role::Owner) => right != Right::Leave,
         Some(Role::Member(role)) => match right {
             Right::Read | Right::Leave => true,
-            Right::Write => role == MemberRole::Edit,
+            Right::Write | Right::Publish => role == MemberRole::Edit,
             Right::Manage => false,
         },
     };
@@ -94,6 +96,7 @@ pub fn require(standing: Standing, right: Right, workspace: &str) -> Result<()> 
             let what = match right {
                 Right::Read => "reading this workspace",
                 Right::Write => "changing this workspace, which you may read only,",
+                Right::Publish => "making links to this workspace, which you may read only,",
                 Right::Manage => "what only the owner of a workspace may do",
                 Right::Leave => "leaving a workspace of your own",
             };
@@ -118,12 +121,12 @@ mod tests {
     #[test]
     fn every_role_has_its_rights_and_no_others() {
         let (view, edit) = (Role::Member(MemberRole::View), Role::Member(MemberRole::Edit));
-        let rights = [Right::Read, Right::Write, Right::Manage, Right::Leave];
+        let rights = [Right::Read, Right::Write, Right::Publish, Right::Manage, Right::Leave];
         let table = [
-            (Some(Role::Owner), [Allowed, Allowed, Allowed, Refused]),
-            (Some(edit), [Allowed, Allowed, Refused, Allowed]),
-            (Some(view), [Allowed, Refused, Refused, Allowed]),
-            (None, [Hidden; 4]),
+            (Some(Role::Owner), [Allowed, Allowed, Allowed, Allowed, Refused]),
+            (Some(edit), [Allowed, Allowed, Allowed, Refused, Allowed]),
+            (Some(view), [Allowed, Refused, Refused, Refused, Allowed]),
+            (None, [Hidden; 5]),
         ];
         for (role, verdicts) in table {
             let verdict = |scope| move |right| judge(Standing { role, scope }, right);
@@ -132,9 +135,11 @@ mod tests {
             let refused = if role.is_none() { Hidden } else { Refused };
             let [read, write, ..] = verdicts;
             let of_write = rights.map(verdict(Some(Scope::Write)));
-            assert_eq!(of_write, [read, write, refused, refused], "{role:?}");
-            let of_read = rights.map(verdict(Some(Scope::Read)));
-            assert_eq!(of_read, [read, refused, refused, refused], "{role:?}");
+            assert_eq!(of_write, [read, write, refused, refused, refused], "{role:?}");
+            for scope in [Scope::Read, Scope::Link] {
+                let of_read = rights.map(verdict(Some(scope)));
+                assert_eq!(of_read, [read, refused, refused, refused, refused], "{role:?}");
+            }
         }
     }
 
@@ -151,7 +156,7 @@ mod tests {
 
     #[test]
     fn a_stranger_hears_the_same_of_every_call() {
-        let rights = [Right::Read, Right::Write, Right::Manage, Right::Leave];
+        let rights = [Right::Read, Right::Write, Right::Publish, Right::Manage, Right::Leave];
         let stranger = Standing { role: None, scope: None };
         let heard = rights.map(|right| require(stranger, right, "w").unwrap_err().to_string());
         assert!(heard.iter().all(|text| text == "there is no workspace 'w'"), "{heard:?}");

@@ -7,7 +7,7 @@ use crate::error::{Result, ServerError};
 use crate::limits::{MEMBERS_MAX, WORKSPACES_MAX};
 use crate::metadata::{AccountId, AccountRecord, MemberRecord, MemberRole, Metadata};
 use crate::services::authorisation::{Right, Role};
-use crate::services::{accounts, workspaces};
+use crate::services::{accounts, links, workspaces};
 
 /// Somebody who may open a workspace.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -77,6 +77,9 @@ pub fn set(
         }
     }
     let added = known.map_or(now, |known| known.added);
+    if role == MemberRole::View {
+        links::end_all_of(metadata, &found, account.id)?;
+    }
     metadata.set_member(found.number, account.id, role, now)?;
     let member = Participant { name: account.name, role: Role::Member(role), added: Some(added) };
     Ok((member, known.is_none()))
@@ -99,6 +102,7 @@ pub fn remove(
     let member = members.into_iter().find(|member| member.name == name);
     let member =
         member.ok_or_else(|| ServerError::NotFound { what: format!("member '{name}'") })?;
+    links::end_all_of(metadata, &found, member.account)?;
     metadata.delete_member(found.number, member.account)?;
     Ok(member.account)
 }

@@ -70,7 +70,8 @@ pub fn add(
 pub fn list(metadata: &dyn Metadata, caller: &Caller) -> Result<Vec<DeviceRecord>> {
     accounts::check_is_device(metadata, caller)?;
     let mut tokens = metadata.devices(caller.account)?;
-    tokens.retain(|token| !token.is_revoked && token.limits.is_some());
+    let is_token = |limits: TokenLimits| limits.scope != Scope::Link;
+    tokens.retain(|token| !token.is_revoked && token.limits.is_some_and(is_token));
     Ok(tokens)
 }
 

@@ -9,7 +9,7 @@ use model::{Genesis, WorkspaceId};
 use crate::auth::Caller;
 use crate::error::{Result, ServerError};
 use crate::limits::WORKSPACES_MAX;
-use crate::metadata::{DeviceRecord, Metadata, MetadataError, WorkspaceRecord};
+use crate::metadata::{AccountId, DeviceRecord, Metadata, MetadataError, WorkspaceRecord};
 use crate::services::authorisation::{Right, Role, Standing};
 use crate::services::{accounts, authorisation};
 
@@ -71,15 +71,26 @@ fn admitted(
     text: &str,
 ) -> Result<(WorkspaceRecord, Role)> {
     let Some(found) = found else { return Err(not_found(text)) };
-    let role = if found.owner == device.account {
-        Some(Role::Owner)
-    } else {
-        let member = (found.number, device.account);
-        metadata.roles(&[member])?.remove(&member).map(Role::Member)
-    };
+    let role = role_of(metadata, &found, device.account)?;
     let standing = Standing::new(role, found.id, device.limits.as_ref());
     authorisation::require(standing, right, text)?;
     standing.role.map(|role| (found, role)).ok_or_else(|| not_found(text))
+}
+
+/// Returns what an account is in a workspace; nothing for a stranger.
+///
+/// # Errors
+/// [`MetadataError`].
+pub(crate) fn role_of(
+    metadata: &dyn Metadata,
+    workspace: &WorkspaceRecord,
+    account: AccountId,
+) -> Result<Option<Role>> {
+    if workspace.owner == account {
+        return Ok(Some(Role::Owner));
+    }
+    let member = (workspace.number, account);
+    Ok(metadata.roles(&[member])?.remove(&member).map(Role::Member))
 }
 
 fn seen(metadata: &dyn Metadata, workspace: WorkspaceRecord, role: Role) -> Result<SeenWorkspace> {

@@ -12,7 +12,7 @@ use reqwest::{Method, StatusCode};
 use serde_json::Value;
 
 use crate::scene::{Scene, Who, prepare};
-use crate::support::{Device, TestServer, genesis, http};
+use crate::support::{Device, TestServer, genesis, http, read_json};
 
 #[path = "authorisation/made.rs"]
 mod made;
@@ -299,6 +299,18 @@ async fn only_what_must_be_is_open_to_everybody() {
             "OPTIONS /dav/{*rest}" => {
                 let asked = http().request(Method::OPTIONS, server.url("/dav/nothing"));
                 assert_eq!(asked.send().await.unwrap().status(), StatusCode::OK);
+            }
+            call if call.contains(" /public/{secret}") => {
+                let (method, path) = call.split_once(' ').unwrap();
+                let path = path.replace("{secret}", &"A".repeat(43)).replace("{*path}", "file");
+                let url = server.url(&format!("/api/v1{path}"));
+                let asked = http().request(method.parse().unwrap(), url);
+                let asked = asked.json(&serde_json::json!({ "password": "x" })).send().await;
+                let (status, problem) = read_json(asked.unwrap()).await;
+                assert_eq!(
+                    (status, &problem["code"]),
+                    (StatusCode::NOT_FOUND, &"link_gone".into())
+                );
             }
             "POST /login" => {
                 let (status, problem) = server.login("ada", "wrong").await;

@@ -1,20 +1,23 @@
 //! Contents of files: out with ranges, in with conditions.
 
+use std::sync::Arc;
+
 use axum::Json;
 use axum::body::{Body, BodyDataStream};
 use axum::extract::Query;
 use axum::http::header::{
     ACCEPT_RANGES, CONTENT_LENGTH, CONTENT_TYPE, IF_RANGE, LAST_MODIFIED, RANGE,
 };
-use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
-use model::{Content, NodeKind, Timestamp};
+use model::{Content, NodeKind, RelativePath, Timestamp, WorkspaceId};
 use serde::Deserialize;
 
 use super::conditions::{MTIME_HEADER, checksum_of, condition_of, is_known, modified_of};
 use super::json::NodeLine;
 use super::{Target, date, etag_of};
 use crate::app::App;
+use crate::auth::Caller;
 use crate::doors::packs::drain;
 use crate::doors::packs::range::Part;
 use crate::error::{Result, ServerError};
@@ -29,7 +32,7 @@ pub(super) struct ContentQuery {
 }
 
 /// A file as it was asked for.
-struct Wanted {
+pub(crate) struct Wanted {
     node: FileNode,
     content: Content,
     modified: Timestamp,
@@ -42,23 +45,74 @@ async fn find(target: &Target, version: Option<u64>) -> Result<Wanted> {
         node.record = app.version(*caller, *workspace, node.id, version).await?.record;
         node.version = version;
     }
-    let no_file = || ServerError::Conflict { what: format!("'{path}'"), reason: "is no file" };
-    let record = node.record.as_ref().ok_or_else(no_file)?;
-    let NodeKind::File(content) = &record.kind else { return Err(no_file()) };
-    Ok(Wanted { content: content.clone(), modified: record.modified, node })
+    Wanted::new(node, path)
 }
 
 impl Wanted {
-    fn describe(&self, length: u64) -> Response {
+    /// Asks for the node at a path, which must be a file.
+    pub(crate) fn new(node: FileNode, path: &RelativePath) -> Result<Self> {
+        let no_file = || ServerError::Conflict { what: format!("'{path}'"), reason: "is no file" };
+        let record = node.record.as_ref().ok_or_else(no_file)?;
+        let NodeKind::File(content) = &record.kind else { return Err(no_file()) };
+        Ok(Self { content: content.clone(), modified: record.modified, node })
+    }
+
+    /// Returns its name, for people.
+    pub(crate) fn name(&self) -> String {
+        let name = self.node.record.as_ref().map(|record| record.name.as_bytes());
+        String::from_utf8_lossy(name.unwrap_or_default()).into_owned()
+    }
+
+    /// Returns the answer to who has this version already.
+    pub(crate) fn not_modified(&self, headers: &HeaderMap) -> Option<Response> {
+        let etag = [etag_of(&self.node)];
+        is_known(headers, &self.node).then(|| (StatusCode::NOT_MODIFIED, etag).into_response())
+    }
+
+    /// Returns the part that the headers ask for.
+    pub(crate) fn part(&self, headers: &HeaderMap) -> Result<Part> {
+        let etag = self.node.etag();
+        // A part of another version than the client has would not fit to it.
+        let is_same = headers.get(IF_RANGE).is_none_or(|value| value.as_bytes() == etag.as_bytes());
+        match headers.get(RANGE).filter(|_| is_same) {
+            Some(value) => Part::parse(value, self.content.size),
+            None => Ok(Part::Whole),
+        }
+    }
+
+    /// Describes the file without its bytes.
+    pub(crate) fn describe(&self) -> Response {
+        // The body of an answer to HEAD is empty, but its length is that of the file.
+        self.headers(self.content.size).into_response()
+    }
+
+    /// Sends a part of the file, to who may read it as `caller`.
+    pub(crate) async fn send(
+        &self,
+        (app, caller, workspace): (Arc<App>, Caller, WorkspaceId),
+        part: &Part,
+    ) -> Result<Response> {
+        let length = self.content.size;
+        let bounds = part.bounds(length);
+        let headers = self.headers(bounds.end - bounds.start);
+        let reader = FileReader::open(app, caller, workspace, &self.content, bounds).await?;
+        let mut response = (headers, Body::from_stream(reader.into_stream())).into_response();
+        if let Some(content_range) = part.content_range(length) {
+            *response.status_mut() = StatusCode::PARTIAL_CONTENT;
+            response.headers_mut().insert(content_range.0, content_range.1);
+        }
+        Ok(response)
+    }
+
+    fn headers(&self, length: u64) -> [(HeaderName, HeaderValue); 5] {
         let modified = date::http_date(self.modified.seconds);
-        let headers = [
+        [
             etag_of(&self.node),
             (CONTENT_LENGTH, length.into()),
             (CONTENT_TYPE, HeaderValue::from_static("application/octet-stream")),
             (ACCEPT_RANGES, HeaderValue::from_static("bytes")),
             (LAST_MODIFIED, modified.parse().expect("a date fits into a header")),
-        ];
-        headers.into_response()
+        ]
     }
 }
 
@@ -78,13 +132,7 @@ pub(crate) async fn describe(
     headers: &HeaderMap,
 ) -> Result<Response> {
     let wanted = find(target, version).await?;
-    if is_known(headers, &wanted.node) {
-        return Ok(not_modified(&wanted.node));
-    }
-    let mut response = wanted.describe(wanted.content.size);
-    // The body of an answer to HEAD is empty, but its length is that of the file.
-    *response.body_mut() = Body::empty();
-    Ok(response)
+    Ok(wanted.not_modified(headers).unwrap_or_else(|| wanted.describe()))
 }
 
 /// Answers GET.
@@ -103,31 +151,11 @@ pub(crate) async fn send(
     headers: &HeaderMap,
 ) -> Result<Response> {
     let wanted = find(&target, version).await?;
-    if is_known(headers, &wanted.node) {
-        return Ok(not_modified(&wanted.node));
+    if let Some(known) = wanted.not_modified(headers) {
+        return Ok(known);
     }
-    let length = wanted.content.size;
-    let etag = wanted.node.etag();
-    // A part of another version than the client has would not fit to it.
-    let is_same = headers.get(IF_RANGE).is_none_or(|value| value.as_bytes() == etag.as_bytes());
-    let part = match headers.get(RANGE).filter(|_| is_same) {
-        Some(value) => Part::parse(value, length)?,
-        None => Part::Whole,
-    };
-    let bounds = part.bounds(length);
-    let Target { app, caller, workspace, .. } = target;
-    let mut response = wanted.describe(bounds.end - bounds.start);
-    let reader = FileReader::open(app, caller, workspace, &wanted.content, bounds);
-    *response.body_mut() = Body::from_stream(reader.await?.into_stream());
-    if let Some(content_range) = part.content_range(length) {
-        *response.status_mut() = StatusCode::PARTIAL_CONTENT;
-        response.headers_mut().insert(content_range.0, content_range.1);
-    }
-    Ok(response)
-}
-
-fn not_modified(node: &FileNode) -> Response {
-    (StatusCode::NOT_MODIFIED, [etag_of(node)]).into_response()
+    let part = wanted.part(headers)?;
+    wanted.send((target.app, target.caller, target.workspace), &part).await
 }
 
 /// Answers PUT.
@@ -159,7 +187,7 @@ pub(crate) async fn receive(
     target: Result<Target, ServerError>,
     headers: &HeaderMap,
     body: Body,
-) -> Result<(model::RelativePath, Applied)> {
+) -> Result<(RelativePath, Applied)> {
     let mut body = body.into_data_stream();
     let received = match target {
         Ok(target) => receive_into(&target, headers, &mut body).await.map(|it| (target.path, it)),
@@ -187,7 +215,7 @@ async fn receive_into(
 }
 
 /// Returns what the headers say of a file that is to be put.
-pub(crate) fn put_of(app: &App, path: model::RelativePath, headers: &HeaderMap) -> Result<Put> {
+pub(crate) fn put_of(app: &App, path: RelativePath, headers: &HeaderMap) -> Result<Put> {
     // A part of a file is no file, and whoever does not know that would lose the rest.
     if headers.contains_key(axum::http::header::CONTENT_RANGE) {
         return Err(ServerError::Invalid {

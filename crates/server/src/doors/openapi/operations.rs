@@ -31,7 +31,7 @@ const CONDITIONS: &[&str] = &["If-Match", "If-Absent"];
 const PUT_HEADERS: &[&str] = &["If-Match", "If-Absent", "X-OC-Mtime", "OC-Checksum"];
 const READ_HEADERS: &[&str] = &["version", "If-None-Match", "Range", "If-Range"];
 
-const fn operation(
+pub(super) const fn operation(
     (method, path): (&'static str, &'static str),
     (name, summary): (&'static str, &'static str),
     parameters: &'static [&'static str],
@@ -134,6 +134,27 @@ pub(super) const SHARING: &[Operation] = &[
     operation(
         ("delete", "/workspaces/{workspace}/members/{user}"),
         ("removeMember", "End a membership, one's own included"),
+        &[],
+        Nothing,
+        &[(204, Nothing)],
+    ),
+    operation(
+        ("get", "/workspaces/{workspace}/links"),
+        ("listLinks", "The links into a workspace; to who is not its owner the own ones"),
+        &[],
+        Nothing,
+        &[(200, List("Link"))],
+    ),
+    operation(
+        ("post", "/workspaces/{workspace}/links"),
+        ("addLink", "Make a link for people without an account; its secret is in this answer only"),
+        &[],
+        Json("NewLink"),
+        &[(201, Json("Link"))],
+    ),
+    operation(
+        ("delete", "/workspaces/{workspace}/links/{link}"),
+        ("removeLink", "Take a link back"),
         &[],
         Nothing,
         &[(204, Nothing)],

@@ -20,6 +20,9 @@ pub(super) fn parameters() -> Value {
         "path": in_path("path", &text(), "A path; its slashes may be encoded or not"),
         "user": in_path("user", &text(), "The name of an account"),
         "token": in_path("token", &hex(32), "The id of a token"),
+        "link": in_path("link", &hex(32), "The id of a link"),
+        "secret": in_path("secret", &like("^[A-Za-z0-9_-]{43}$"), "What stands in the address of a link"),
+        "Syncline-Link-Pass": named("header", "Syncline-Link-Pass", &like(r"^[0-9]{1,15}\.[0-9a-f]{64}$"), "What the password of the link was turned into"),
         "upload": in_path("upload", &hex(32), "The id of an upload"),
         "prefix": named("query", "prefix", &text(), "How keys begin"),
         "start_after": named("query", "start_after", &text(), "Where a list goes on: 'next' of the answer before"),
@@ -77,11 +80,48 @@ fn boolean() -> Value {
 
 /// Returns the bodies.
 pub(super) fn schemas() -> Value {
-    let (mut all, of_files) = (of_accounts(), of_files());
-    for (name, schema) in of_files.as_object().into_iter().flatten() {
-        all[name.as_str()] = schema.clone();
+    let mut all = of_accounts();
+    for more in [of_links(), of_files()] {
+        for (name, schema) in more.as_object().into_iter().flatten() {
+            all[name.as_str()] = schema.clone();
+        }
     }
     all
+}
+
+fn of_links() -> Value {
+    let list = |schema: &str| json!({ "type": "array", "items": super::reference(schema) });
+    let kind = || json!({ "enum": ["file", "folder", null] });
+    json!({
+        "Link": {
+            "type": "object",
+            "required": ["id", "path", "maker", "created", "expires", "has_password", "downloads_max", "downloads", "state"],
+            "properties": {
+                "id": text(), "path": or_null("string"), "maker": text(), "created": number(),
+                "expires": or_null("integer"), "has_password": boolean(),
+                "downloads_max": or_null("integer"), "downloads": number(),
+                "state": { "enum": ["open", "expired", "used_up", "suspended"] }, "secret": text(),
+            },
+        },
+        "NewLink": {
+            "type": "object",
+            "properties": {
+                "path": text(), "expires_in_seconds": or_null("integer"), "password": or_null("string"),
+                "downloads_max": { "type": ["integer", "null"], "minimum": 1, "maximum": INTEGER_MAX },
+            },
+        },
+        "PublicLink": object(json!({
+            "needs_password": boolean(), "expires": or_null("integer"), "kind": kind(),
+            "name": or_null("string"), "size": or_null("integer"), "modified": or_null("integer"),
+        })),
+        "LinkPassword": object(json!({ "password": text() })),
+        "LinkPass": object(json!({ "pass": text(), "expires_in": number() })),
+        "PublicLine": object(json!({
+            "path": text(), "kind": kind(), "name": or_null("string"), "size": or_null("integer"),
+            "modified": or_null("integer"),
+        })),
+        "PublicPage": object(json!({ "nodes": list("PublicLine"), "next": or_null("string") })),
+    })
 }
 
 fn of_accounts() -> Value {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use model::WorkspaceId;
-use model::testing::put;
+use model::testing::{node, put};
 
 use super::{Database, Numbers, Story, World, all_entries, write};
 use crate::metadata::copy::{copy_all, sums};
@@ -13,6 +13,7 @@ use crate::metadata::tables::TABLES;
 use crate::metadata::{
     LockedKeys, MemberRole, Metadata, MetadataError, ObjectTables, RowTables, Scope,
 };
+use crate::services::links::{self, NewLink};
 use crate::services::members;
 use crate::services::tokens::{self, NewToken};
 
@@ -79,6 +80,13 @@ fn furnish(world: &mut World) {
         expires: Some(60),
     };
     write(metadata, |metadata| tokens::add(metadata, &numbers, &ada, &new, 0)).unwrap();
+    let link = NewLink {
+        node: node(1),
+        expires: Some(60),
+        password_hash: Some("hash".to_owned()),
+        downloads_max: Some(3),
+    };
+    write(metadata, |metadata| links::add(metadata, &numbers, (&ada, home), &link, 0)).unwrap();
     metadata.update_quota(world.people.ada[0].account, Some(1 << 40)).unwrap();
     metadata.update_account(world.people.bob.account, "!", true).unwrap();
     metadata.revoke_device(world.people.ada[1].device).unwrap();

@@ -28,7 +28,7 @@ pub(super) const STORIES: &[Story] = &[
 
 impl World {
     /// Makes `bob` a member of `home`.
-    fn share(&mut self, role: MemberRole) {
+    pub(super) fn share(&mut self, role: MemberRole) {
         let (ada, home) = (self.ada[0], self.home.workspace());
         let share =
             |metadata: &mut dyn Metadata| members::set(metadata, &ada, home, "bob", role, 7);

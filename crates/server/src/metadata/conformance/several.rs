@@ -33,7 +33,7 @@ const COMMITS: u8 = 60;
 const ROUNDS: u8 = 8;
 
 /// Runs `work` for several servers at once, each with a connection of its own.
-fn at_once<T: Send>(
+pub(super) fn at_once<T: Send>(
     database: &Arc<dyn Database>,
     servers: u8,
     work: impl Fn(u8, &mut dyn Metadata) -> T + Sync,

@@ -27,7 +27,7 @@ fn account(row: &Row) -> Result<AccountRecord, tokio_postgres::Error> {
     })
 }
 
-fn device(row: &Row) -> Result<DeviceRecord, tokio_postgres::Error> {
+pub(super) fn device(row: &Row) -> Result<DeviceRecord, tokio_postgres::Error> {
     Ok(DeviceRecord {
         id: DeviceId::from_bytes(bytes(row, 0)?),
         account: AccountId(row.try_get(1)?),

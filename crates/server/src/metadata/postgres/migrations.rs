@@ -14,7 +14,7 @@ pub(super) const USERS_LOCK: i64 = LOCK + 1;
 
 /// What brings the tables from each version to the next. Text is ordered by its bytes, as everywhere in this program.
 /// What the writer changes with every group leaves room on its pages, so that no index is touched.
-const STEPS: [&str; 5] = [ACCOUNTS_AND_LOGS, RESERVATIONS, MEMBERS, TOKENS, KEYS];
+const STEPS: [&str; 6] = [ACCOUNTS_AND_LOGS, RESERVATIONS, MEMBERS, TOKENS, KEYS, LINKS];
 
 const ACCOUNTS_AND_LOGS: &str = "
     CREATE TABLE accounts (
@@ -130,6 +130,19 @@ const KEYS: &str = "
         made      BIGINT NOT NULL,
         PRIMARY KEY (workspace, key)
     );
+";
+
+/// To where devices with limits lead that are links for people without an account.
+const LINKS: &str = "
+    CREATE TABLE links (
+        device        BYTEA  PRIMARY KEY REFERENCES devices (id) ON DELETE CASCADE,
+        workspace     BIGINT NOT NULL REFERENCES workspaces (number),
+        node          BYTEA  NOT NULL,
+        password_hash TEXT,
+        downloads_max BIGINT,
+        downloads     BIGINT NOT NULL
+    );
+    CREATE INDEX links_of_workspace ON links (workspace);
 ";
 
 /// Brings the tables to the newest version. A database of a newer version or of another program is refused and left as

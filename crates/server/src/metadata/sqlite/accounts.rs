@@ -26,7 +26,7 @@ fn account(row: &Row<'_>) -> rusqlite::Result<AccountRecord> {
     })
 }
 
-fn device(row: &Row<'_>) -> rusqlite::Result<DeviceRecord> {
+pub(super) fn device(row: &Row<'_>) -> rusqlite::Result<DeviceRecord> {
     Ok(DeviceRecord {
         id: DeviceId::from_bytes(bytes(row, 0)?),
         account: AccountId(row.get(1)?),

@@ -12,7 +12,7 @@ use crate::metadata::{MetadataError, Result};
 const APPLICATION_ID: i64 = 0x5379_6e63;
 
 /// What brings the tables from each version to the next.
-pub(super) const STEPS: [&str; 5] = [ACCOUNTS_AND_LOGS, RESERVATIONS, MEMBERS, TOKENS, KEYS];
+pub(super) const STEPS: [&str; 6] = [ACCOUNTS_AND_LOGS, RESERVATIONS, MEMBERS, TOKENS, KEYS, LINKS];
 
 const ACCOUNTS_AND_LOGS: &str = "
     CREATE TABLE accounts (
@@ -127,6 +127,19 @@ const KEYS: &str = "
         made      INTEGER NOT NULL,
         PRIMARY KEY (workspace, key)
     ) STRICT;
+";
+
+/// To where devices with limits lead that are links for people without an account.
+const LINKS: &str = "
+    CREATE TABLE links (
+        device        BLOB    PRIMARY KEY REFERENCES devices (id) ON DELETE CASCADE,
+        workspace     INTEGER NOT NULL REFERENCES workspaces (number),
+        node          BLOB    NOT NULL,
+        password_hash TEXT,
+        downloads_max INTEGER,
+        downloads     INTEGER NOT NULL
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX links_of_workspace ON links (workspace);
 ";
 
 /// Refuses a database of a newer version or of another program, without writing.

@@ -7,6 +7,7 @@ use content::{PackGuard, WorkspaceContentKeys, WorkspaceKeys, verify_whole};
 use model::checkpoint::decode_pack_entry;
 use model::codec::DecodeError;
 use model::fold::{Folded, fold};
+use model::tree::path_of;
 use model::{
     Content, Entry, Genesis, Head, Mode, Name, NodeId, NodeKind, NodeRecord, NodeState, PackId,
     PackRef, PlainOpener, Random, RelativePath, Tree, TreeNode, TreeStore, Versions,
@@ -212,12 +213,29 @@ impl View {
 
     /// Returns the living node at a path.
     pub fn find(&self, path: &RelativePath) -> Option<FileNode> {
-        let mut id = NodeId::ROOT;
+        self.find_below(NodeId::ROOT, path)
+    }
+
+    /// Returns the living node at a path that begins at a directory.
+    pub fn find_below(&self, mut id: NodeId, path: &RelativePath) -> Option<FileNode> {
         for name in path.names() {
             let Ok(child) = self.tree.child(&id, &name);
             id = child?;
         }
         self.node(id)
+    }
+
+    /// Returns a node wherever it is by now, or the one that it has become one with, and its path. Nothing where it was deleted,
+    /// or something above it was.
+    pub fn follow(&self, mut id: NodeId) -> Option<(FileNode, RelativePath)> {
+        // Each is one with a later one, so this ends; a view does not take over anything else.
+        for _ in 0..self.tree.node_count() {
+            match self.tree.get(&id) {
+                Some(TreeNode { state: NodeState::MergedInto(holder), .. }) => id = *holder,
+                _ => break,
+            }
+        }
+        Some((self.node(id)?, path_of(&self.tree, &id).ok()??))
     }
 
     /// Returns the living node at a path.
@@ -295,6 +313,41 @@ mod tests {
         sound.take_node(node(1), folder(0, "a")).unwrap();
         sound.take_node(node(2), folder(1, "a")).unwrap();
         assert!(sound.begin_at(head).is_ok());
+    }
+
+    #[test]
+    fn node_is_followed_to_where_it_is_and_to_what_it_became() {
+        let (created, node) = (genesis(Mode::Plain), model::testing::node);
+        let mut view = View::new(&created, Arc::new(Counter::default())).unwrap();
+        let folder = |n: u8, base, parent: u8, name: &str| {
+            let record = NodeRecord {
+                parent: node(parent),
+                name: Name::new(name).unwrap(),
+                mode: 0o755,
+                modified: model::Timestamp::default(),
+                kind: NodeKind::Directory,
+                conflict: None,
+            };
+            let payload = model::codec::encode_message(&record);
+            model::Change { node: node(n), base, action: model::Action::Put(payload) }
+        };
+        let mut take = |changes| {
+            let head = view.head();
+            let commit = model::Commit { seen: head, ..commit(head.seq as u8 + 1, changes) };
+            let entry = Entry { seq: head.seq + 1, previous: head.hash, commit };
+            view.fold(&entry).unwrap();
+            [1, 2].map(|n| view.follow(node(n)).map(|(found, path)| (found.id, path.to_string())))
+        };
+        let at = |n: u8, path: &str| Some((node(n), path.to_owned()));
+        assert_eq!(take(vec![folder(1, 0, 0, "a"), folder(3, 0, 0, "c")]), [at(1, "a"), None]);
+        assert_eq!(take(vec![folder(1, 1, 3, "b")]), [at(1, "c/b"), None]);
+        // Two folders that are made under one name are one.
+        assert_eq!(take(vec![folder(2, 0, 3, "b")]), [at(1, "c/b"), at(1, "c/b")]);
+        let delete = |n: u8, base| {
+            let (node, action) = (node(n), model::Action::Delete);
+            model::Change { node, base, action }
+        };
+        assert_eq!(take(vec![delete(1, 2)]), [None, None]);
     }
 
     #[test]

@@ -9,8 +9,8 @@ use crate::scene::Scene;
 use crate::support::{Device, TestServer, genesis, noise, pack_id};
 
 /// What addresses of files have in them.
-const FILES: [&str; 7] =
-    ["/files/", "/nodes", "/folders", "/versions/", "/move", "/copy", "/restore"];
+const FILES: [&str; 8] =
+    ["/files/", "/nodes", "/folders", "/versions/", "/move", "/copy", "/restore", "/links"];
 
 const DAV_FILE: &str = "/dav/{workspace}/file";
 const DAV_NEW: &str = "/dav/{workspace}/new";
@@ -38,6 +38,7 @@ pub(super) struct Made {
     node: String,
     lock: String,
     upload: String,
+    link: String,
 }
 
 impl Made {
@@ -76,6 +77,9 @@ impl Made {
         if method.as_str() == "UNLOCK" {
             made.lock = lock_of(server, scene).await;
         }
+        if path.contains("{link}") {
+            made.link = link_of(scene).await;
+        }
         if path.contains("{upload}") {
             made.upload = upload_of(server, scene).await;
         }
@@ -95,6 +99,7 @@ impl Made {
             .replace("{pack}", &pack_id(&self.pack).to_string())
             .replace("{*key}", key)
             .replace("{upload}", &self.upload)
+            .replace("{link}", &self.link)
             .replace("folders/{*path}", folder)
             .replace("{*path}", "file")
             .replace("/dav/{*rest}", if method.as_str() == "MKCOL" { DAV_NEW } else { DAV_FILE })
@@ -141,6 +146,7 @@ impl Made {
             ("POST", "/workspaces/{workspace}/move" | "/workspaces/{workspace}/copy") => {
                 br#"{"from": "file", "to": "elsewhere"}"#.to_vec()
             }
+            ("POST", "/workspaces/{workspace}/links") => br#"{"path": "file"}"#.to_vec(),
             ("POST", "/workspaces/{workspace}/uploads") => br#"{"path": "piecewise"}"#.to_vec(),
             ("POST", "/workspaces/{workspace}/restore") => {
                 let node = &self.node;
@@ -173,6 +179,15 @@ async fn lock_of(server: &TestServer, scene: &Scene) -> String {
     let answer = request.bearer_auth(&scene.caller.token).send().await.unwrap();
     let token = answer.headers().get("lock-token").map(|token| token.to_str().unwrap().to_owned());
     token.unwrap_or_else(|| "<urn:uuid:none>".to_owned())
+}
+
+/// Lets the owner make a link to the file, and returns its id.
+async fn link_of(scene: &Scene) -> String {
+    let path = format!("/workspaces/{}/links", scene.home.workspace());
+    let request = scene.owner.request(Method::POST, &path);
+    let answer = request.json(&serde_json::json!({ "path": "file" })).send().await.unwrap();
+    let made: Value = answer.json().await.unwrap();
+    made["id"].as_str().expect("a link has an id").to_owned()
 }
 
 /// Lets the caller begin an upload, and returns its id, or another one where it cannot.
