@@ -12,7 +12,7 @@ mod sharing;
 
 pub(crate) use serving::RoleArgument;
 use serving::instances;
-pub(crate) use sharing::{Grant, ShareArguments, ShareCommand, TokenCommand};
+pub(crate) use sharing::{Grant, LinkArguments, ShareArguments, ShareCommand, TokenCommand};
 
 /// Personal cloud: keeps folders equal across devices, through a server or a plain store.
 #[derive(Debug, Parser)]

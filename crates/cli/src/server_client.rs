@@ -17,6 +17,8 @@ use crate::error::{self, Code, CommandError, Result};
 use crate::home::Account;
 use crate::stores;
 
+pub(crate) mod links;
+
 /// The longest answer that is read, in bytes.
 const ANSWER_LENGTH_MAX: usize = 16 << 20;
 

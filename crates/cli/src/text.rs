@@ -133,6 +133,34 @@ pub(crate) fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', "'\\''"))
 }
 
+/// Writes the bytes of a path as they stand in an address of a server.
+pub(crate) fn encode_address(bytes: &[u8]) -> String {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~/".contains(&byte);
+    let mut text = String::with_capacity(bytes.len());
+    for &byte in bytes {
+        match is_plain(byte) {
+            true => text.push(char::from(byte)),
+            false => text.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    text
+}
+
+/// Reads what [`encode_address`] has written, for people: bytes that are no text are replaced.
+pub(crate) fn decode_address(text: &str) -> String {
+    let mut pieces = text.split('%');
+    let mut bytes = pieces.next().unwrap_or_default().as_bytes().to_vec();
+    for piece in pieces {
+        let (digits, rest) = piece.split_at_checked(2).unwrap_or((piece, ""));
+        match u8::from_str_radix(digits, 16) {
+            Ok(byte) => bytes.push(byte),
+            Err(_) => bytes.extend([b"%", digits.as_bytes()].concat()),
+        }
+        bytes.extend_from_slice(rest.as_bytes());
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
 /// Returns a path for programs: its text, where it is text.
 pub(crate) fn path_text(path: &RelativePath) -> String {
     String::from_utf8_lossy(path.as_bytes()).into_owned()
@@ -211,6 +239,16 @@ mod tests {
         assert_eq!(rfc3339(Timestamp::default()), "1970-01-01T00:00:00Z");
         let before = Timestamp { seconds: -2, nanoseconds: 999_999_999 };
         assert_eq!(rfc3339(before), "1969-12-31T23:59:58.999999999Z");
+    }
+
+    #[test]
+    fn paths_return_from_addresses() {
+        for path in ["a/b c", "100%", "büro/ä", "", "%41", "a+b&c"] {
+            assert_eq!(decode_address(&encode_address(path.as_bytes())), path);
+        }
+        assert_eq!(encode_address("ü/ %".as_bytes()), "%C3%BC/%20%25");
+        assert_eq!(decode_address("%"), "%");
+        assert_eq!(decode_address("%zz%4"), "%zz\u{4}");
     }
 
     #[test]

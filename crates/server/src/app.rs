@@ -23,7 +23,9 @@ use tokio::sync::{Mutex, OnceCell, OwnedMutexGuard, Semaphore, mpsc};
 use crate::audit::Audit;
 use crate::cluster::{Commits, Role, Standing};
 use crate::doors::dav::basic::KnownPasswords;
-use crate::doors::{dav, files as files_door, health, live, packs, problem, public, rest, watch};
+use crate::doors::{
+    dav, files as files_door, health, live, packs, page, problem, public, rest, watch,
+};
 use crate::files::Files;
 use crate::limits::{
     BODIES_LENGTH_MAX, Buckets, DEAD_LINKS_PER_ADDRESS, HEADERS_LENGTH_MAX, LOGINS_AT_ONCE_MAX,
@@ -201,7 +203,7 @@ pub fn router(app: Arc<App>, role: Role) -> Router {
         Role::All | Role::Gateway => {
             let devices = rest::routes().merge(packs::routes()).merge(live::routes());
             let files = files_door::routes().merge(public::routes());
-            (devices.merge(files), dav::routes())
+            (devices.merge(files), dav::routes().merge(page::routes()))
         }
         Role::SyncService => (Router::new(), Router::new()),
     };

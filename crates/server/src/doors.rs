@@ -11,6 +11,7 @@ pub mod live;
 pub mod members;
 pub mod openapi;
 pub mod packs;
+pub mod page;
 pub mod problem;
 pub mod public;
 pub mod rest;

@@ -36,6 +36,8 @@ mod openapi;
 mod packaging;
 #[path = "it/packs.rs"]
 mod packs;
+#[path = "it/page.rs"]
+mod page;
 #[path = "it/restart.rs"]
 mod restart;
 #[path = "it/sealed.rs"]

@@ -71,15 +71,35 @@ pub(crate) struct ShareArguments {
     /// What to do instead of sharing.
     #[command(subcommand)]
     pub(crate) command: Option<ShareCommand>,
-    /// A workspace on the server or a synced folder; this one by default.
-    #[arg(value_name = "WORKSPACE|DIR")]
+    /// A workspace on the server or a synced folder; this one by default. A link may lead to a file or folder in it.
+    #[arg(value_name = "WORKSPACE|PATH")]
     pub(crate) target: Option<String>,
     /// Who may open it: the name of an account, and view or edit.
     #[arg(long, value_name = "USER:view|edit")]
     pub(crate) with: Vec<Grant>,
+    /// A link for people without an account.
+    #[command(flatten)]
+    pub(crate) link: LinkArguments,
 }
 
-/// What to do with those who may open a workspace.
+/// What a link is to be.
+#[derive(Debug, Args)]
+pub(crate) struct LinkArguments {
+    /// Make a link: people without an account can see and download what it leads to.
+    #[arg(long = "link", conflicts_with = "with")]
+    pub(crate) is_wanted: bool,
+    /// After how long the link ends, such as 12h or 7d; without this it does not.
+    #[arg(long, value_name = "TIME", requires = "is_wanted")]
+    pub(crate) expires: Option<Span>,
+    /// Read a password for the link from stdin.
+    #[arg(long, requires = "is_wanted")]
+    pub(crate) password_stdin: bool,
+    /// How many downloads the link lets in.
+    #[arg(long, value_name = "N", requires = "is_wanted", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) max_downloads: Option<u64>,
+}
+
+/// What to do with those who may open a workspace, and with links.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ShareCommand {
     /// List them.
@@ -88,9 +108,10 @@ pub(crate) enum ShareCommand {
         #[arg(value_name = "WORKSPACE|DIR")]
         target: Option<String>,
     },
-    /// Shut one out; with your own name: leave.
+    /// Shut one out; with your own name: leave. Or take a link back.
     Rm {
-        /// The name of the account.
+        /// The name of the account, or the beginning of the id of a link.
+        #[arg(value_name = "USER|LINK")]
         user: String,
         /// A workspace on the server or a synced folder; this one by default.
         #[arg(value_name = "WORKSPACE|DIR")]

@@ -1,7 +1,8 @@
-//! `syncline share`: lets other accounts of the server into a workspace.
+//! `syncline share`: lets other accounts of the server into a workspace, and makes links for people without one.
 
 use std::path::Path;
 
+use model::RelativePath;
 use serde_json::json;
 
 use crate::arguments::{Grant, ShareArguments, ShareCommand};
@@ -12,11 +13,17 @@ use crate::server_client::{MemberLine, ServerClient, WorkspaceLine};
 use crate::text::quoted;
 use crate::ui::Symbol;
 
+mod link;
+
 /// Runs the command.
 pub(crate) fn run(context: &Context<'_>, arguments: &ShareArguments) -> Result<u8> {
     match &arguments.command {
         Some(ShareCommand::Ls { target }) => list(context, target.as_deref()),
         Some(ShareCommand::Rm { user, target }) => remove(context, user, target.as_deref()),
+        None if arguments.link.is_wanted => {
+            let (target, inside) = find_place(context, arguments.target.as_deref())?;
+            link::make(context, &target, &inside, &arguments.link)
+        }
         None => grant(context, &arguments.with, arguments.target.as_deref()),
     }
 }
@@ -28,13 +35,38 @@ struct Target {
     workspace: WorkspaceLine,
 }
 
+impl Target {
+    /// Tells whether this account may make links here, and see some.
+    fn may_link(&self) -> bool {
+        self.workspace.role != "view"
+    }
+}
+
 /// Finds the workspace of a synced folder, or of that name on the server.
 fn find(context: &Context<'_>, text: Option<&str>) -> Result<Target> {
+    let (target, inside) = find_place(context, text)?;
+    if inside.is_root() {
+        return Ok(target);
+    }
+    let (name, workspace) = (&target.workspace.name, quoted(&target.workspace.name));
+    let path = quoted(text.unwrap_or("."));
+    Err(CommandError::usage(format!("'{inside}' is a part of the workspace '{name}'"))
+        .cause("a workspace is shared as a whole; what is to be shared alone is a workspace of its own")
+        .state("nothing was changed")
+        .help("syncline init DIR --workspace NAME", "makes another folder a workspace")
+        .help(format!("syncline share {workspace} --with USER:view"), "shares all of it")
+        .help(format!("syncline share {path} --link"), "lets whoever has the link look at this"))
+}
+
+/// Finds the workspace, and the place in it that the text names.
+fn find_place(context: &Context<'_>, text: Option<&str>) -> Result<(Target, RelativePath)> {
     let account = context.home.account()?.ok_or_else(not_signed_in)?;
     let client = ServerClient::of_account(&account)?;
+    let mut place = RelativePath::ROOT;
     let name = match folder_of(context, text.unwrap_or("."))? {
-        Some(folder) => match &folder.place {
+        Some((folder, inside)) => match &folder.place {
             Place::Served { server } if *server == account.server => {
+                place = inside;
                 folder.genesis.workspace().to_string()
             }
             Place::Served { server } => {
@@ -45,31 +77,21 @@ fn find(context: &Context<'_>, text: Option<&str>) -> Result<Target> {
         None => text.unwrap_or_default().to_owned(),
     };
     let workspace = context.runtime()?.block_on(client.find_workspace(&name))?;
-    Ok(Target { client, user: account.user, workspace })
+    Ok((Target { client, user: account.user, workspace }, place))
 }
 
-/// Returns the synced folder that is meant; nothing where the text is the name of a workspace.
-fn folder_of(context: &Context<'_>, text: &str) -> Result<Option<Folder>> {
+/// Returns the synced folder that is meant, and the place in it; nothing where the text is the name of a workspace.
+fn folder_of(context: &Context<'_>, text: &str) -> Result<Option<(Folder, RelativePath)>> {
     let path = Path::new(text);
     if !path.exists() {
         return Ok(None);
     }
-    let (folder, inside) = match Folder::locate_path(&context.home, path) {
-        Ok(found) => found,
+    match Folder::locate_path(&context.home, path) {
+        Ok(found) => Ok(Some(found)),
         // A name may be that of some file or folder by chance.
-        Err(_) if text != "." && !text.starts_with(['.', '/']) => return Ok(None),
-        Err(error) => return Err(error),
-    };
-    if inside.is_root() {
-        return Ok(Some(folder));
+        Err(_) if text != "." && !text.starts_with(['.', '/']) => Ok(None),
+        Err(error) => Err(error),
     }
-    let workspace = quoted(&folder.genesis.name);
-    let headline = format!("'{inside}' is a part of the workspace '{}'", folder.genesis.name);
-    Err(CommandError::usage(headline)
-        .cause("a workspace is shared as a whole; what is to be shared alone is a workspace of its own")
-        .state("nothing was changed")
-        .help("syncline init DIR --workspace NAME", "makes another folder a workspace")
-        .help(format!("syncline share {workspace} --with USER:view"), "shares all of it"))
 }
 
 fn without_server(folder: &Folder) -> CommandError {
@@ -85,6 +107,7 @@ fn grant(context: &Context<'_>, grants: &[Grant], target: Option<&str>) -> Resul
     if grants.is_empty() {
         return Err(CommandError::usage("nobody is named to share with")
             .help("syncline share --with USER:view", "lets USER read the workspace of this folder")
+            .help("syncline share PATH --link", "makes a link for people without an account")
             .help("syncline share ls", "says who may open it"));
     }
     let Target { client, workspace, .. } = find(context, target)?;
@@ -112,23 +135,34 @@ fn grant(context: &Context<'_>, grants: &[Grant], target: Option<&str>) -> Resul
 }
 
 fn list(context: &Context<'_>, target: Option<&str>) -> Result<u8> {
-    let Target { client, workspace, .. } = find(context, target)?;
-    let members = context.runtime()?.block_on(client.members(&workspace.id))?;
+    let target = find(context, target)?;
+    let Target { client, workspace, .. } = &target;
+    let runtime = context.runtime()?;
+    let members = runtime.block_on(client.members(&workspace.id))?;
+    let links = match target.may_link() {
+        true => runtime.block_on(client.links(&workspace.id))?,
+        false => Vec::new(),
+    };
     let line = |member: &MemberLine| json!({"user": member.user, "role": member.role});
     context.ui.json(&json!({
         "schema": "syncline.shares/1",
         "workspace": workspace.name,
         "workspace_id": workspace.id,
         "members": members.iter().map(line).collect::<Vec<_>>(),
+        "links": links.iter().map(link::describe).collect::<Vec<_>>(),
     }));
     for member in &members {
         context.ui.answer(format!("{:20}  {}", member.user, member.role));
     }
+    link::show(context, &links);
     Ok(0)
 }
 
 fn remove(context: &Context<'_>, user: &str, target: Option<&str>) -> Result<u8> {
     let found = find(context, target)?;
+    if let Some(link) = link::find(context, &found, user)? {
+        return link::remove(context, &found, &link);
+    }
     let name = &found.workspace.name;
     let is_self = found.user == user;
     if context.flags.dry_run {

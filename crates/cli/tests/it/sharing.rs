@@ -1,5 +1,7 @@
 //! Two people and one workspace.
 
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
@@ -179,4 +181,80 @@ fn a_token_for_a_program_is_shown_once_and_does_what_it_is_for() {
     assert_eq!(ada.sync().ends_with(4).json()["code"], "E0401");
     ada.run(&["user", "enable", "ada", "--data", data]).ok();
     ada.sync().ok();
+}
+
+/// Asks for an address as somebody without an account, and returns status and body.
+fn fetch(url: &str) -> (u16, String) {
+    let (host, path) = url.strip_prefix("http://").unwrap().split_once('/').unwrap();
+    let mut stream = TcpStream::connect(host).unwrap();
+    let request = format!("GET /{path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).unwrap();
+    let answer = String::from_utf8_lossy(&answer).into_owned();
+    let status = answer.split(' ').nth(1).unwrap().parse().unwrap();
+    (status, answer.split_once("\r\n\r\n").unwrap().1.to_owned())
+}
+
+#[test]
+fn a_link_shows_people_without_an_account_one_file_until_it_is_taken_back() {
+    let room = tempfile::tempdir().unwrap();
+    let (server, ada, bob) = people(room.path());
+    let made = ada.run(&["share", "folder/b.txt", "--link", "--max-downloads", "2"]).ok();
+    let url = made.stdout.trim();
+    assert!(url.starts_with(&format!("{}/s/", server.url)), "{url}");
+    let (status, page) = fetch(url);
+    assert!(status == 200 && page.contains("b.txt"), "{page}");
+    assert_eq!(fetch(&format!("{url}/content")), (200, "of ada, too\n".to_owned()));
+    let words = ["share", "--link", "--expires", "7d", "--password-stdin", "--json"];
+    let made = ada.run_with_input(&words, "sesame").ok().json();
+    assert_eq!((&made["path"], &made["has_password"]), (&json!(""), &json!(true)));
+    assert!(made["expires"].is_string(), "{made}");
+    let (status, page) = fetch(made["url"].as_str().unwrap());
+    assert!(status == 200 && page.contains("<form") && !page.contains("a.txt"), "{page}");
+
+    let listed = ada.run(&["share", "ls", "--json"]).ok();
+    assert!(!listed.stdout.contains("/s/"), "{}", listed.stdout);
+    // Those of one second come in the order of their ids, which are random.
+    let links = listed.json()["links"].as_array().unwrap().clone();
+    let to = |path: &str| links.iter().find(|link| link["path"] == path).unwrap();
+    let line = |field: &str| to("folder/b.txt")[field].clone();
+    assert_eq!((links.len(), &to("")["has_password"]), (2, &json!(true)));
+    assert_eq!([line("downloads"), line("max_downloads")], [json!(1), json!(2)]);
+    let shown = ada.run(&["share", "ls"]).ok().stdout;
+    assert!(shown.contains("link to folder/b.txt by ada, 1 of 2 downloads"), "{shown}");
+    let id = line("id");
+    let id = &id.as_str().unwrap()[..10];
+    ada.run(&["share", "rm", id]).ends_with(2);
+    ada.run(&["share", "rm", id, "--dry-run"]).ok();
+    assert_eq!(fetch(url).0, 200);
+    let removed = ada.run(&["share", "rm", id, "--yes", "--json"]).ok().json();
+    assert_eq!((&removed["is_revoked"], &removed["id"]), (&json!(true), &line("id")));
+    assert_eq!(fetch(url).0, 404);
+
+    // Who may only view makes none, and who may edit sees the own ones.
+    ada.run(&["share", "--with", "bob:view"]).ok();
+    let of_bob = ["share", "ada/Photos", "--link", "--json"];
+    assert_eq!(bob.run(&of_bob).ends_with(4).json()["code"], "E0403");
+    assert_eq!(bob.run(&["share", "ls", "ada/Photos", "--json"]).ok().json()["links"], json!([]));
+    ada.run(&["share", "--with", "bob:edit"]).ok();
+    let url = bob.run(&of_bob).ok().json()["url"].as_str().unwrap().to_owned();
+    assert_eq!(fetch(&url).0, 200);
+    let links = bob.run(&["share", "ls", "ada/Photos", "--json"]).ok().json()["links"].clone();
+    assert_eq!(links.as_array().unwrap().len(), 1, "{links}");
+    ada.run(&["share", "rm", "bob", "--yes"]).ok();
+    assert_eq!(fetch(&url).0, 404);
+
+    for words in [
+        &["share", "--link", "--with", "bob:view"][..],
+        &["share", "--expires", "7d"],
+        &["share", "--link", "--max-downloads", "0"],
+        &["share", "--link", "--expires", "never"],
+    ] {
+        ada.run(words).ends_with(2);
+    }
+    let new = ada.folder.join("not yet.txt");
+    ada.write("not yet.txt", "x");
+    let unknown = ada.run(&["share", new.to_str().unwrap(), "--link"]).ends_with(1);
+    assert!(unknown.stderr.contains("syncline sync"), "{}", unknown.stderr);
 }

@@ -30,6 +30,10 @@ struct Problem {
     detail: String,
 }
 
+/// Stands with an answer that has its form already, although it says an error.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Shaped;
+
 /// Returns status and code of an error.
 fn classify(error: &ServerError) -> (StatusCode, &'static str) {
     match error {
@@ -121,7 +125,8 @@ pub async fn shape(request: Request, next: Next) -> Response {
     let response = next.run(request).await;
     let status = response.status();
     let is_error = status.is_client_error() || status.is_server_error();
-    let is_problem = response.headers().get(CONTENT_TYPE) == Some(&PROBLEM_JSON);
+    let is_problem = response.headers().get(CONTENT_TYPE) == Some(&PROBLEM_JSON)
+        || response.extensions().get::<Shaped>().is_some();
     let mut response = if is_error && !is_problem {
         let (code, detail) = match status {
             StatusCode::NOT_FOUND => ("not_found", "there is nothing at this address"),

@@ -26,7 +26,7 @@ use crate::services::files::FileNode;
 
 mod visit;
 
-pub(super) use visit::{PASS_LIFE_SECONDS, Visit};
+pub(super) use visit::{PASS_COOKIE, PASS_LIFE_SECONDS, Visit};
 
 /// Returns the routes of this door.
 pub fn routes() -> Router<Arc<App>> {

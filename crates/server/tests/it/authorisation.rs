@@ -108,6 +108,9 @@ async fn every_call_has_a_row_and_every_row_a_call() {
                 calls.insert(format!("GET {path}"));
                 continue;
             }
+            path if path.starts_with("/s/") => {
+                server.url(&path.replace("{secret}", "secret").replace("{*path}", "path"))
+            }
             "/dav/{*rest}" | "/healthz" | "/livez" | "/readyz" => server.url(&path),
             path => server.url(&format!("/api/v1{}", path.replace(['{', '}', '*'], ""))),
         };
@@ -299,6 +302,15 @@ async fn only_what_must_be_is_open_to_everybody() {
             "OPTIONS /dav/{*rest}" => {
                 let asked = http().request(Method::OPTIONS, server.url("/dav/nothing"));
                 assert_eq!(asked.send().await.unwrap().status(), StatusCode::OK);
+            }
+            call if call.contains(" /s/{secret}") => {
+                let (method, path) = call.split_once(' ').unwrap();
+                let path = path.replace("{secret}", &"A".repeat(43)).replace("{*path}", "file");
+                let asked = http().request(method.parse().unwrap(), server.url(&path));
+                let kind = ("content-type", "application/x-www-form-urlencoded");
+                let asked = asked.header(kind.0, kind.1).body("password=x").send().await.unwrap();
+                assert_eq!(asked.status(), StatusCode::NOT_FOUND, "{call}");
+                assert!(asked.text().await.unwrap().contains("Nothing is behind"), "{call}");
             }
             call if call.contains(" /public/{secret}") => {
                 let (method, path) = call.split_once(' ').unwrap();

@@ -106,6 +106,11 @@ impl Visit {
         self.is_unlocked
     }
 
+    /// Returns where the page of the link is.
+    pub(crate) fn address(&self) -> String {
+        format!("/s/{}", self.secret.to_text())
+    }
+
     /// Returns who reads, and where.
     pub(crate) fn reading(&self) -> (Arc<App>, Caller, WorkspaceId) {
         (Arc::clone(&self.app), self.open.caller, self.open.workspace)
