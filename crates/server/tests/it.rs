@@ -12,6 +12,8 @@ mod two_servers;
 
 #[path = "it/accounts.rs"]
 mod accounts;
+#[path = "it/archive.rs"]
+mod archive;
 #[path = "it/authorisation.rs"]
 mod authorisation;
 #[path = "it/backup.rs"]

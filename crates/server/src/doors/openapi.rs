@@ -75,6 +75,7 @@ impl Matter {
                 "schema": { "type": "array", "items": reference(schema) },
             } }),
             Self::Bytes => json!({ "application/octet-stream": {} }),
+            Self::Zip => json!({ "application/zip": {} }),
             Self::Events => json!({ "text/event-stream": { "schema": { "type": "string" } } }),
         })
     }

@@ -21,7 +21,9 @@ use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
 
 use super::problem::Shaped;
-use super::public::{PASS_COOKIE, PASS_LIFE_SECONDS, Page, PageQuery, Visit, head, send};
+use super::public::{
+    PASS_COOKIE, PASS_LIFE_SECONDS, Page, PageQuery, Visit, head, head_archive, send, send_archive,
+};
 use crate::app::App;
 use crate::error::{Result, ServerError};
 use crate::limits::SMALL_BODY_LENGTH_MAX;
@@ -39,6 +41,8 @@ pub fn routes() -> Router<Arc<App>> {
         .route("/s/{secret}/folders/{*path}", get(show))
         .route("/s/{secret}/content", content())
         .route("/s/{secret}/content/{*path}", content())
+        .route("/s/{secret}/archive", get(archive).head(head_archive))
+        .route("/s/{secret}/archive/{*path}", get(archive).head(head_archive))
         .layer(DefaultBodyLimit::max(SMALL_BODY_LENGTH_MAX))
         .layer(middleware::from_fn(guard))
 }
@@ -125,6 +129,14 @@ async fn unlock(visit: Result<Visit, ServerError>, Form(form): Form<PasswordForm
 async fn content(visit: Result<Visit, ServerError>, headers: HeaderMap) -> Response {
     let sent = match visit {
         Ok(visit) => send(visit, headers).await,
+        Err(error) => Err(error),
+    };
+    sent.unwrap_or_else(notice)
+}
+
+async fn archive(visit: Result<Visit, ServerError>) -> Response {
+    let sent = match visit {
+        Ok(visit) => send_archive(visit).await,
         Err(error) => Err(error),
     };
     sent.unwrap_or_else(notice)

@@ -38,10 +38,11 @@ pub(crate) struct Shaped;
 fn classify(error: &ServerError) -> (StatusCode, &'static str) {
     match error {
         ServerError::NotSignedIn => (StatusCode::UNAUTHORIZED, "not_signed_in"),
-        ServerError::WrongPassword => (StatusCode::UNAUTHORIZED, "wrong_password"),
+        ServerError::WrongPassword | ServerError::WrongLinkPassword => {
+            (StatusCode::UNAUTHORIZED, "wrong_password")
+        }
         ServerError::LinkGone => (StatusCode::NOT_FOUND, "link_gone"),
         ServerError::LinkLocked => (StatusCode::UNAUTHORIZED, "link_locked"),
-        ServerError::WrongLinkPassword => (StatusCode::UNAUTHORIZED, "wrong_password"),
         ServerError::RateLimited { .. } => (StatusCode::TOO_MANY_REQUESTS, "rate_limited"),
         ServerError::Forbidden { .. } => (StatusCode::FORBIDDEN, "forbidden"),
         ServerError::SealedNotShared => (StatusCode::CONFLICT, "sealed_not_shared"),

@@ -24,13 +24,16 @@ use crate::error::{Result, ServerError};
 use crate::limits::{LIST_MAX, SMALL_BODY_LENGTH_MAX};
 use crate::services::files::FileNode;
 
+mod archive;
 mod visit;
 
+pub(super) use archive::{head_archive, send_archive};
 pub(super) use visit::{PASS_COOKIE, PASS_LIFE_SECONDS, Visit};
 
 /// Returns the routes of this door.
 pub fn routes() -> Router<Arc<App>> {
     let content = || get(send).head(head);
+    let archive = || get(send_archive).head(head_archive);
     Router::new()
         .route("/public/{secret}", get(describe))
         .route("/public/{secret}/unlock", post(unlock))
@@ -38,6 +41,8 @@ pub fn routes() -> Router<Arc<App>> {
         .route("/public/{secret}/folders/{*path}", get(list))
         .route("/public/{secret}/content", content())
         .route("/public/{secret}/content/{*path}", content())
+        .route("/public/{secret}/archive", archive())
+        .route("/public/{secret}/archive/{*path}", archive())
         .layer(DefaultBodyLimit::max(SMALL_BODY_LENGTH_MAX))
 }
 

@@ -103,6 +103,23 @@ impl Place {
         read_json(request.send().await.unwrap()).await
     }
 
+    /// Puts a symbolic link into a folder, as a device does.
+    async fn make_symlink(&self, folder: &str, name: &str, target: &str) {
+        let log = self.ada.log(&self.home).await;
+        let node = self.ada.get(&self.at(&format!("nodes/{folder}"))).await.1;
+        let record = model::NodeRecord {
+            parent: node["id"].as_str().unwrap().parse().unwrap(),
+            name: model::Name::new(name).unwrap(),
+            mode: 0,
+            modified: Timestamp::default(),
+            kind: model::NodeKind::Symlink(target.into()),
+            conflict: None,
+        };
+        let change = model::testing::put_record(200, 0, &record);
+        let commit = self.ada.commit(1, log.head().await.unwrap());
+        log.commit(&model::Commit { changes: vec![change], ..commit }).await.unwrap();
+    }
+
     /// Tells that nothing is behind a link, in one answer for all.
     pub(crate) async fn assert_gone(&self, secret: &str) {
         let wanted = self.json(&"A".repeat(43)).await;
@@ -162,21 +179,7 @@ async fn link_to_a_file_is_read_in_parts_follows_it_and_ends_with_it() {
 #[tokio::test]
 async fn link_to_a_folder_shows_what_is_below_it_and_nothing_else() {
     let place = Place::new(TestServer::start().await).await;
-    let log = place.ada.log(&place.home).await;
-    let node = place.ada.get(&place.at("nodes/Attic/Photos")).await.1;
-    let parent = node["id"].as_str().unwrap().parse().unwrap();
-    let record = model::NodeRecord {
-        parent,
-        name: model::Name::new("way out").unwrap(),
-        mode: 0,
-        modified: Timestamp::default(),
-        kind: model::NodeKind::Symlink("../sibling.txt".into()),
-        conflict: None,
-    };
-    let change = model::testing::put_record(200, 0, &record);
-    let commit = place.ada.commit(1, log.head().await.unwrap());
-    log.commit(&model::Commit { changes: vec![change], ..commit }).await.unwrap();
-
+    place.make_symlink("Attic/Photos", "way out", "../sibling.txt").await;
     let (_, secret) = place.link(json!({ "path": "Attic/Photos" })).await;
     let (_, listed) = place.json(&format!("{secret}/folders?limit=1")).await;
     assert_eq!(listed["nodes"][0]["path"], "one.jpg");

@@ -47,6 +47,17 @@ pub(crate) fn http_date(seconds: i64) -> String {
     format!("{weekday}, {day:02} {month} {year:04} {hour:02}:{minute:02}:{second:02} GMT")
 }
 
+/// Returns date and time as FAT and ZIP have them: from 1980 to 2107, every other second.
+pub(crate) fn dos_date_and_time(seconds: i64) -> (u16, u16) {
+    let Moment { year, month, day, hour, minute, second, .. } = moment(seconds);
+    if !(1980..=2107).contains(&year) {
+        return (1 << 5 | 1, 0);
+    }
+    let date = (year - 1980) << 9 | (month as i64) << 5 | day;
+    let time = hour << 11 | minute << 5 | (second / 2);
+    (date as u16, time as u16)
+}
+
 /// Reads what [`http_date`] writes, the form that clients must send.
 pub(crate) fn parse_http_date(text: &str) -> Option<i64> {
     let (_, rest) = text.trim().split_once(", ")?;

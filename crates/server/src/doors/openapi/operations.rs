@@ -11,6 +11,8 @@ pub(super) enum Matter {
     List(&'static str),
     /// Any bytes.
     Bytes,
+    /// A ZIP file.
+    Zip,
     /// Events.
     Events,
 }

@@ -1,6 +1,6 @@
 //! The requests that are answered without a token: what lies behind links.
 
-use super::operations::Matter::{Bytes, Json, None as Nothing};
+use super::operations::Matter::{Bytes, Json, None as Nothing, Zip};
 use super::operations::{Operation, operation};
 
 const PASS: &[&str] = &["Syncline-Link-Pass"];
@@ -63,5 +63,33 @@ pub(super) const PUBLIC: &[Operation] = &[
         PASS,
         Nothing,
         &[(200, Nothing), (304, Nothing)],
+    ),
+    operation(
+        ("get", "/public/{secret}/archive"),
+        ("getLinkedArchive", "The folder of a link with everything in it, as a ZIP file"),
+        PASS,
+        Nothing,
+        &[(200, Zip)],
+    ),
+    operation(
+        ("head", "/public/{secret}/archive"),
+        ("headLinkedArchive", "The length of that ZIP file"),
+        PASS,
+        Nothing,
+        &[(200, Nothing)],
+    ),
+    operation(
+        ("get", "/public/{secret}/archive/{path}"),
+        ("getArchiveBehindLink", "A folder below the one of a link, as a ZIP file"),
+        PASS,
+        Nothing,
+        &[(200, Zip)],
+    ),
+    operation(
+        ("head", "/public/{secret}/archive/{path}"),
+        ("headArchiveBehindLink", "The length of that ZIP file"),
+        PASS,
+        Nothing,
+        &[(200, Nothing)],
     ),
 ];

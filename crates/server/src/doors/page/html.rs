@@ -128,7 +128,12 @@ pub(super) fn folder(place: &Place, node: &FileNode, page: &Page) -> String {
     let lines: String = page.nodes.iter().filter_map(|node| line(place, node)).collect();
     let lines = match lines.is_empty() {
         true => "<p>This folder is empty.</p>\n".to_owned(),
-        false => format!("<table>\n{lines}</table>\n"),
+        false => {
+            let to = place.to("archive", &place.path);
+            format!(
+                "<p><a class=\"button\" href=\"{to}\">Download all</a></p>\n<table>\n{lines}</table>\n"
+            )
+        }
     };
     let more = page.next.as_ref().map(|next| {
         let to = place.to("folders", &place.path);
