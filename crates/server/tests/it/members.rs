@@ -91,7 +91,7 @@ async fn removed_member_loses_push_and_data_at_once_and_nothing_else() {
 
 #[tokio::test]
 async fn sharing_without_end_is_slowed_down() {
-    let server = TestServer::start().await;
+    let server = TestServer::start_while_time_stands().await;
     let ada = server.device("ada").await;
     let id = ada.create_workspace("home").await.workspace().to_string();
     let mut heard = Vec::new();

@@ -48,6 +48,24 @@ impl Clock for SystemClock {
     }
 }
 
+/// A clock that stands, so that no limit is lifted while a slow computer makes its attempts.
+#[derive(Debug)]
+struct StandingClock;
+
+impl Clock for StandingClock {
+    fn now(&self) -> Timestamp {
+        Timestamp { seconds: 1_700_000_000, nanoseconds: 0 }
+    }
+
+    fn elapsed(&self) -> Duration {
+        Duration::ZERO
+    }
+
+    fn sleep(&self, duration: Duration) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        Box::pin(tokio::time::sleep(duration))
+    }
+}
+
 /// The randomness of this computer.
 #[derive(Debug)]
 pub(crate) struct SystemRandom;
@@ -115,6 +133,14 @@ impl TestServer {
         options.listen.set_port(stopped.port);
         configure(&mut options);
         Self::start_with(stopped.folder.clone(), options).await
+    }
+
+    /// Starts a server whose clock stands.
+    pub(crate) async fn start_while_time_stands() -> Self {
+        let stopped = Self::start().await.stop().await;
+        Self::start_again(&stopped, |options| options.clock = Arc::new(StandingClock))
+            .await
+            .unwrap()
     }
 
     /// Starts a server on a folder that has accounts already.
