@@ -43,6 +43,7 @@ use crate::services::readers::Readers;
 use crate::services::writer::Writer;
 
 mod keeping;
+mod passwords;
 
 /// How many objects are stored at once at most, but for chance; two of one name never are.
 const OBJECT_LOCKS: usize = 64;

@@ -151,15 +151,9 @@ async fn node_at(
 }
 
 async fn hash_password(app: &App, password: String) -> Result<String> {
-    let busy = ServerError::Unavailable { reason: "is stopping" };
-    let turn = Arc::clone(&app.logins).acquire_owned().await.map_err(|_| busy.clone())?;
     let random = Arc::clone(&app.random);
-    let hash = move || {
-        let hashed = auth::hash_password(&password, &*random);
-        drop(turn);
-        hashed
-    };
-    tokio::task::spawn_blocking(hash).await.unwrap_or(Err(busy))
+    let turn = app.password_turn().await?;
+    turn.stretch(move || auth::hash_password(&password, &*random)).await?
 }
 
 async fn remove_link(

@@ -124,18 +124,12 @@ async fn try_password(
         return Err(ServerError::WrongPassword);
     }
     take_login_attempt(app, user, address)?;
-    let busy = ServerError::Unavailable { reason: "is stopping" };
-    let turn = Arc::clone(&app.logins).acquire_owned().await.map_err(|_| busy.clone())?;
+    let turn = app.password_turn().await?;
     let name = user.to_owned();
     let account = app.readers.read(move |metadata| Ok(metadata.account_by_name(&name)?)).await?;
     let account = account.filter(|account| !account.is_disabled);
     let hash = account.as_ref().map(|account| account.password_hash.clone());
-    let verify = move || {
-        let fits = auth::verify_password(&password, hash.as_deref());
-        drop(turn);
-        fits
-    };
-    let fits = tokio::task::spawn_blocking(verify).await.map_err(|_| busy)?;
+    let fits = turn.stretch(move || auth::verify_password(&password, hash.as_deref())).await?;
     let account = account.filter(|_| fits).ok_or(ServerError::WrongPassword)?;
     app.logins_per_account.give_back(&user.to_owned());
     app.logins_per_address.give_back(&address);

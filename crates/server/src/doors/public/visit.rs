@@ -171,14 +171,8 @@ impl Visit {
         app.logins_per_address.take(address, now).map_err(ServerError::limited)?;
         app.passwords_per_link.take(id, now).map_err(ServerError::limited)?;
         let pass = secret.pass(&hash, app.now() + PASS_LIFE_SECONDS);
-        let busy = ServerError::Unavailable { reason: "is stopping" };
-        let turn = Arc::clone(&app.logins).acquire_owned().await.map_err(|_| busy.clone())?;
-        let verify = move || {
-            let fits = auth::verify_password(&password, Some(&hash));
-            drop(turn);
-            fits
-        };
-        if !tokio::task::spawn_blocking(verify).await.map_err(|_| busy)? {
+        let turn = app.password_turn().await?;
+        if !turn.stretch(move || auth::verify_password(&password, Some(&hash))).await? {
             return Err(ServerError::WrongLinkPassword);
         }
         app.passwords_per_link.give_back(&id);

@@ -1,0 +1,43 @@
+//! Turns at stretching passwords, which takes a processor and much memory for a while.
+
+use std::sync::Arc;
+
+use tokio::sync::OwnedSemaphorePermit;
+
+use super::App;
+use crate::error::{Result, ServerError};
+
+const STOPPING: ServerError = ServerError::Unavailable { reason: "is stopping" };
+
+/// A turn; others wait until it is over.
+#[derive(Debug)]
+pub(crate) struct PasswordTurn(OwnedSemaphorePermit);
+
+impl App {
+    /// Waits for a turn.
+    ///
+    /// # Errors
+    /// [`ServerError::Unavailable`], as the server stops.
+    pub(crate) async fn password_turn(&self) -> Result<PasswordTurn> {
+        let permit = Arc::clone(&self.logins).acquire_owned().await;
+        permit.map(PasswordTurn).map_err(|_| STOPPING)
+    }
+}
+
+impl PasswordTurn {
+    /// Does `work` where it may block; the turn is over with it, even if nobody waits for it any more.
+    ///
+    /// # Errors
+    /// [`ServerError::Unavailable`], as the server stops.
+    pub(crate) async fn stretch<T: Send + 'static>(
+        self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T> {
+        let work = move || {
+            let done = work();
+            drop(self.0);
+            done
+        };
+        tokio::task::spawn_blocking(work).await.map_err(|_| STOPPING)
+    }
+}
