@@ -51,11 +51,8 @@ impl App {
         }
         // The bytes are known to be right, so writing over what is there can only heal it.
         let put = store.put(key, bytes, PutMode::Overwrite).await;
-        if let (Err(_), true) = (&put, is_limited) {
-            self.release(workspace, key.clone()).await;
-        }
-        put?;
-        let recorded = self.record((caller, workspace), key, length).await;
+        let brought = put.map(drop).map_err(ServerError::from);
+        let recorded = self.record((caller, workspace), key, (length, is_limited), brought).await;
         if recorded.is_ok() {
             self.metrics.object_bytes_in.add(length);
         }
@@ -77,12 +74,8 @@ impl App {
         is_limited: bool,
     ) -> Result<bool> {
         let turn = self.lock_object(workspace, key).await;
-        let is_right = self.is_right(workspace, key, length).await;
-        if let (Err(_), true) = (&is_right, is_limited) {
-            self.release(workspace, key.clone()).await;
-        }
-        is_right?;
-        let recorded = self.record((caller, workspace), key, length).await;
+        let brought = self.is_right(workspace, key, length).await;
+        let recorded = self.record((caller, workspace), key, (length, is_limited), brought).await;
         drop(turn);
         recorded
     }
@@ -124,13 +117,21 @@ impl App {
         self.writer.write(reserve).await
     }
 
+    /// Notes an object that was brought into the store, or gives the room back that was taken for one that was not.
     async fn record(
         &self,
         (caller, workspace): (Caller, WorkspaceId),
         key: &ObjectKey,
-        length: u64,
+        (length, is_limited): (u64, bool),
+        brought: Result<()>,
     ) -> Result<bool> {
         let key = key.clone();
+        if let Err(error) = brought {
+            if is_limited {
+                self.release(workspace, key).await;
+            }
+            return Err(error);
+        }
         let record = move |metadata: &mut dyn Metadata| {
             objects::record(metadata, &caller, workspace, &key, length)
         };
