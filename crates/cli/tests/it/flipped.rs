@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::support::{Device, Run, noise};
+use crate::support::{Device, noise};
+
+const PASSPHRASE: &str = "correct horse";
 
 /// Flipped are the first bytes one by one, which are headers, and after that one in so many.
 const HEADER: usize = 16;
@@ -28,7 +30,7 @@ impl Small {
         let backends = [0, 1, 2].map(|number| this.backend(number));
         words.extend(backends.iter().flat_map(|backend| ["--backend", backend]));
         words.extend(kept);
-        this.run(&this.one, &words).ok();
+        this.one.run_with_passphrase(PASSPHRASE, &words).ok();
         this.one.sync().ok();
         this
     }
@@ -39,12 +41,6 @@ impl Small {
 
     fn store(&self, number: usize) -> PathBuf {
         self.room.path().join(format!("store{number}"))
-    }
-
-    fn run(&self, device: &Device, words: &[&str]) -> Run {
-        let path = self.room.path().join("passphrase");
-        fs::write(&path, "correct horse\n").unwrap();
-        Run::of(device.command(words).env("SYNCLINE_PASSPHRASE_FILE", path).output().unwrap())
     }
 
     /// All files of a store whose path has one of these words in it.
@@ -115,7 +111,9 @@ fn no_flipped_bit_of_one_store_gives_a_new_device_anything_wrong() {
         let other = Device::new(small.room.path(), &format!("other{round}"));
         let folder = other.folder.to_str().unwrap();
         let backend = small.backend(if round % 2 == 0 { 0 } else { 2 });
-        small.run(&other, &["clone", "Notes", folder, "--backend", &backend]).ok();
+        other
+            .run_with_passphrase(PASSPHRASE, &["clone", "Notes", folder, "--backend", &backend])
+            .ok();
         assert_eq!(other.tree(), small.one.tree(), "round {round}");
         for (path, bytes) in &objects {
             fs::write(path, bytes).unwrap();

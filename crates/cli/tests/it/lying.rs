@@ -44,7 +44,7 @@ impl Stage {
         words.extend(backends.iter().flat_map(|backend| ["--backend", backend]));
         words.extend((!is_sealed).then_some("--plain"));
         words.extend(more);
-        this.run(&this.one, &words).ok();
+        this.one.run_with_passphrase(PASSPHRASE, &words).ok();
         this.one.sync().ok();
         this
     }
@@ -57,16 +57,6 @@ impl Stage {
         format!("s{number}=file:{}", self.store(number).display())
     }
 
-    fn run(&self, device: &Device, words: &[&str]) -> Run {
-        self.run_with(PASSPHRASE, device, words)
-    }
-
-    fn run_with(&self, secret: &str, device: &Device, words: &[&str]) -> Run {
-        let path = self.room.path().join("passphrase");
-        fs::write(&path, format!("{secret}\n")).unwrap();
-        Run::of(device.command(words).env("SYNCLINE_PASSPHRASE_FILE", path).output().unwrap())
-    }
-
     fn device(&self, name: &str) -> Device {
         Device::new(self.room.path(), name)
     }
@@ -76,7 +66,7 @@ impl Stage {
         let backends: Vec<String> = stores.iter().map(|number| self.backend(*number)).collect();
         let mut words = vec!["clone", "Notes", device.folder.to_str().unwrap(), "--json"];
         words.extend(backends.iter().flat_map(|backend| ["--backend", backend]));
-        self.run(device, &words)
+        device.run_with_passphrase(PASSPHRASE, &words)
     }
 
     /// What a store says at a version; one that is not there yet can be written.
@@ -209,7 +199,7 @@ fn a_lone_store_of_a_sealed_workspace_that_lies_is_refused_before_anything_is_to
         // By a code, of which no store can know anything, it is the same.
         let (folder, backend) = (other.folder.to_str().unwrap(), stage.backend(1));
         let pair = ["clone", "Notes", folder, "--backend", &backend, "--pair", "--yes", "--json"];
-        let refused = stage.run_with(CODE, &other, &pair).ends_with(8).json();
+        let refused = other.run_with_passphrase(CODE, &pair).ends_with(8).json();
         assert_eq!(refused["code"], "E0605", "{what}, by a code: {refused}");
     }
     // The good one as a later version of itself.
@@ -280,7 +270,12 @@ fn in_a_plain_workspace_most_stores_are_believed_and_the_other_is_named() {
     // By that store alone a device is led astray, and its user reads by whom and where.
     let astray = stage.device("astray");
     let folder = astray.folder.to_str().unwrap();
-    let run = stage.run(&astray, &["clone", "Notes", folder, "--backend", &stage.backend(1)]).ok();
+    let run = astray
+        .run_with_passphrase(
+            PASSPHRASE,
+            &["clone", "Notes", folder, "--backend", &stage.backend(1)],
+        )
+        .ok();
     assert!(run.stdout.contains("'s1' leads to"), "{}", run.stdout);
     assert!(run.stdout.contains(trap.to_str().unwrap()), "{}", run.stdout);
     assert!(run.stdout.contains("nobody vouches"), "{}", run.stdout);
@@ -319,7 +314,7 @@ fn secrets_go_to_no_store_of_a_plain_workspace_that_the_user_has_not_named() {
     let given = format!("s2={}", secrets.display());
     let words =
         ["clone", "Notes", folder, "--backend", &backend, "--credentials", &given, "--json"];
-    let refused = stage.run(&other, &words).ends_with(2).json();
+    let refused = other.run_with_passphrase(PASSPHRASE, &words).ends_with(2).json();
     assert!(refused["headline"].as_str().unwrap().contains("'s2'"), "{refused}");
     assert!(!other.has(".syncline"));
 }
@@ -392,12 +387,12 @@ fn a_store_to_which_an_invented_workspace_leads_gets_no_secret_of_the_device() {
     fs::set_permissions(&secret, fs::Permissions::from_mode(0o600)).unwrap();
     let (folder, backend) = (victim.folder.to_str().unwrap(), stage.backend(0));
     let clone = ["clone", "Notes", folder, "--backend", &backend, "--json"];
-    stage.run_with("what the victim knows", &victim, &clone).ends_with(12);
+    victim.run_with_passphrase("what the victim knows", &clone).ends_with(12);
     let (asked, told) = spy.heard();
     assert!(asked > 0, "it was asked for keys");
     assert_eq!(told, 0, "without any secret");
     // Whoever has the passphrase of that workspace believes what its devices say.
-    stage.run(&victim, &clone);
+    victim.run_with_passphrase(PASSPHRASE, &clone);
     assert!(spy.heard().1 > 0);
 }
 
@@ -449,12 +444,12 @@ fn locked_keys_that_one_of_two_stores_has_damaged_are_named_and_those_of_the_oth
         let other = stage.device("stranger");
         let backend = stage.backend(number);
         let clone = ["clone", "Notes", other.folder.to_str().unwrap(), "--backend", &backend];
-        stage.run_with("wrong guess", &other, &clone).ends_with(12);
+        other.run_with_passphrase("wrong guess", &clone).ends_with(12);
         let next = stage.room.path().join("next");
         fs::write(&next, "battery staple\n").unwrap();
         let change = ["key", "change-passphrase", "--new-passphrase-file", next.to_str().unwrap()];
-        stage.run(&stage.one, &change).ok();
-        let run = stage.run_with("battery staple", &other, &clone).ok();
+        stage.one.run_with_passphrase(PASSPHRASE, &change).ok();
+        let run = other.run_with_passphrase("battery staple", &clone).ok();
         assert!(!run.stderr.contains("damaged"), "{}", run.stderr);
         assert!(stage.is_sealed);
     }
@@ -531,17 +526,23 @@ fn stores_that_may_lie_are_exchanged_like_others() {
     let stage = Stage::made(4, true, &["--replicas", "2", "--stores-may-lie"]);
     let two = stage.device("two");
     stage.clone(&two, &[0, 1, 2, 3]).ok();
-    stage.run(&stage.one, &["backend", "add", "s4", &stage.backend(4)["s4=".len()..]]).ok();
-    let stores = stage.run(&stage.one, &["backend", "ls", "--json"]).json();
+    stage
+        .one
+        .run_with_passphrase(
+            PASSPHRASE,
+            &["backend", "add", "s4", &stage.backend(4)["s4=".len()..]],
+        )
+        .ok();
+    let stores = stage.one.run_with_passphrase(PASSPHRASE, &["backend", "ls", "--json"]).json();
     assert_eq!(stores["liars"], 1);
     fs::remove_dir_all(stage.store(1)).unwrap();
-    stage.run(&stage.one, &["backend", "rm", "s1", "--dead"]).ok();
+    stage.one.run_with_passphrase(PASSPHRASE, &["backend", "rm", "s1", "--dead"]).ok();
     omit(&stage.store(4));
     stage.assert_together(&two);
     let three = stage.device("three");
     stage.clone(&three, &[0, 2, 3]).ok();
     stage.assert_together(&three);
-    let few = stage.run(&stage.one, &["backend", "rm", "s2"]).ends_with(2);
+    let few = stage.one.run_with_passphrase(PASSPHRASE, &["backend", "rm", "s2"]).ends_with(2);
     assert!(few.stderr.contains("4 or more must agree"), "{}", few.stderr);
 }
 

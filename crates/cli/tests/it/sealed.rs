@@ -1,9 +1,7 @@
 //! End-to-end encrypted workspaces, as people and as thieves of a store meet them.
 
 use std::fs;
-use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
 
 use crate::support::{Device, Run, fill, noise};
 
@@ -41,30 +39,10 @@ impl Room {
         format!("disk=file:{}", self.store().display())
     }
 
-    /// Writes a passphrase into a file and returns its path.
-    fn secret(&self, text: &str) -> String {
-        let path = self.path().join(format!("secret-{}", blake3::hash(text.as_bytes())));
-        fs::write(&path, format!("{text}\n")).unwrap();
-        path.to_str().unwrap().to_owned()
-    }
-
-    /// Runs a command that may read a passphrase.
-    fn run(&self, device: &Device, secret: &str, words: &[&str]) -> Run {
-        let mut command = device.command(words);
-        command.env("SYNCLINE_PASSPHRASE_FILE", self.secret(secret));
-        let output = command.output().unwrap();
-        Run {
-            code: output.status.code().unwrap(),
-            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
-            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
-            bytes: output.stdout,
-        }
-    }
-
     /// Makes a sealed workspace of a device's folder and syncs it. Returns its recovery key.
     fn init(&self, device: &Device, secret: &str) -> String {
         let words = ["init", "--workspace", WORKSPACE, "--backend", &self.backend(), "--json"];
-        let made = self.run(device, secret, &words).ok().json();
+        let made = device.run_with_passphrase(secret, &words).ok().json();
         assert_eq!(made["is_sealed"], true);
         device.sync().ok();
         made["recovery_key"].as_str().unwrap().to_owned()
@@ -72,8 +50,7 @@ impl Room {
 
     fn clone(&self, device: &Device, secret: &str) -> Run {
         let folder = device.folder.to_str().unwrap();
-        self.run(
-            device,
+        device.run_with_passphrase(
             secret,
             &["clone", WORKSPACE, folder, "--backend", &self.backend(), "--json"],
         )
@@ -136,7 +113,7 @@ fn wrong_passphrase_ends_with_12_and_the_same_words_whatever_is_wrong() {
     let by_id = fs::read_dir(room.store().join("workspaces")).unwrap().next().unwrap().unwrap();
     let id = by_id.file_name().into_string().unwrap();
     let clone = ["clone", &id, "there", "--backend", &room.backend(), "--json"];
-    words.push(room.run(&other, "wrong again", &clone).ends_with(12).json().to_string());
+    words.push(other.run_with_passphrase("wrong again", &clone).ends_with(12).json().to_string());
     // The right passphrase, and locked keys of which a bit is flipped.
     let keys =
         room.objects().into_iter().find(|(path, _)| path.to_string_lossy().contains("/keys/"));
@@ -156,10 +133,10 @@ fn passphrase_changes_without_asking_other_devices() {
     let recovery = room.init(&one, "correct horse");
     room.clone(&other, "correct horse").ok();
     let before = room.objects().len();
-    let next = room.secret("battery staple");
+    let next = one.passphrase_file("battery staple");
     let change = ["key", "change-passphrase", "--new-passphrase-file", &next];
-    room.run(&one, "wrong guess", &change).ends_with(12);
-    room.run(&one, "correct horse", &change).ok();
+    one.run_with_passphrase("wrong guess", &change).ends_with(12);
+    one.run_with_passphrase("correct horse", &change).ok();
     assert_eq!(room.objects().len(), before, "the old keys are gone, and no data is new");
     room.clone(&third, "correct horse").ends_with(12);
     room.clone(&third, "battery staple").ok();
@@ -168,7 +145,8 @@ fn passphrase_changes_without_asking_other_devices() {
         device.sync().ok();
     }
     assert_eq!(third.read("file"), b"y");
-    let shown = room.run(&third, "battery staple", &["key", "show-recovery", "--json"]).ok();
+    let shown =
+        third.run_with_passphrase("battery staple", &["key", "show-recovery", "--json"]).ok();
     assert_eq!(shown.json()["recovery_key"], recovery.as_str());
 }
 
@@ -180,8 +158,13 @@ fn recovery_key_opens_the_workspace_and_sets_a_new_passphrase() {
     let recovery = room.init(&one, "soon forgotten");
     room.clone(&other, &recovery.to_lowercase()).ok();
     assert_eq!(other.read("file"), b"x");
-    let next = room.secret("battery staple");
-    room.run(&other, &recovery, &["key", "change-passphrase", "--new-passphrase-file", &next]).ok();
+    let next = one.passphrase_file("battery staple");
+    other
+        .run_with_passphrase(
+            &recovery,
+            &["key", "change-passphrase", "--new-passphrase-file", &next],
+        )
+        .ok();
     room.clone(&third, "battery staple").ok();
     assert_eq!(third.read("file"), b"x");
 }
@@ -193,7 +176,7 @@ fn device_without_the_newest_key_waits_for_the_passphrase_and_loses_nothing() {
     one.write("file", "x");
     room.init(&one, "correct horse");
     room.clone(&other, "correct horse").ok();
-    room.run(&one, "correct horse", &["key", "rotate"]).ok();
+    one.run_with_passphrase("correct horse", &["key", "rotate"]).ok();
     one.write("file", "after the rotation");
     one.sync().ok();
     other.write("mine", "written meanwhile");
@@ -203,8 +186,8 @@ fn device_without_the_newest_key_waits_for_the_passphrase_and_loses_nothing() {
         (other.read("file"), other.read("mine")),
         (b"x".into(), b"written meanwhile".into())
     );
-    room.run(&other, "wrong guess", &["sync", "--json"]).ends_with(12);
-    room.run(&other, "correct horse", &["sync", "--json"]).ok();
+    other.run_with_passphrase("wrong guess", &["sync", "--json"]).ends_with(12);
+    other.run_with_passphrase("correct horse", &["sync", "--json"]).ok();
     one.sync().ok();
     assert_eq!(one.tree(), other.tree());
     assert_eq!(other.read("file"), b"after the rotation");
@@ -222,14 +205,17 @@ fn passphrase_changes_while_a_store_is_away_and_that_one_is_told_later() {
     let mut words = vec!["init".to_owned(), "--workspace".to_owned(), WORKSPACE.to_owned()];
     words.extend((0..3).flat_map(|number| ["--backend".to_owned(), backend(number)]));
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    room.run(&one, "correct horse", &words).ok();
+    one.run_with_passphrase("correct horse", &words).ok();
     one.sync().ok();
     let place = |number: u8| room.path().join(format!("s{number}"));
     let away = |number: u8| fs::rename(place(number), room.path().join("away")).unwrap();
     let back = |number: u8| fs::rename(room.path().join("away"), place(number)).unwrap();
     let clone = |secret: &str, device: &Device, number: u8| {
         let (folder, backend) = (device.folder.to_str().unwrap(), backend(number));
-        room.run(device, secret, &["clone", WORKSPACE, folder, "--backend", &backend, "--sealed"])
+        device.run_with_passphrase(
+            secret,
+            &["clone", WORKSPACE, folder, "--backend", &backend, "--sealed"],
+        )
     };
     let generations = |number: u8| {
         let workspaces = place(number).join("workspaces");
@@ -240,9 +226,9 @@ fn passphrase_changes_while_a_store_is_away_and_that_one_is_told_later() {
         names.iter().map(|name| name.to_str().unwrap().parse::<u64>().unwrap()).collect::<Vec<_>>()
     };
     away(1);
-    let next = room.secret("battery staple");
+    let next = one.passphrase_file("battery staple");
     let change = ["key", "change-passphrase", "--new-passphrase-file", &next];
-    room.run(&one, "correct horse", &change).ok();
+    one.run_with_passphrase("correct horse", &change).ok();
     back(1);
     assert_eq!([0, 1, 2].map(generations), [vec![2], vec![1], vec![2]]);
     // Whoever is led by the store that has missed it needs the new passphrase, too.
@@ -253,30 +239,18 @@ fn passphrase_changes_while_a_store_is_away_and_that_one_is_told_later() {
     // With most of them away nothing changes.
     away(1);
     fs::rename(place(2), room.path().join("away too")).unwrap();
-    let next = room.secret("third time");
+    let next = one.passphrase_file("third time");
     let change = ["key", "change-passphrase", "--new-passphrase-file", &next];
-    room.run(&one, "battery staple", &change).ends_with(6);
+    one.run_with_passphrase("battery staple", &change).ends_with(6);
     back(1);
     fs::rename(room.path().join("away too"), place(2)).unwrap();
     assert_eq!([0, 1, 2].map(generations), [vec![2], vec![2], vec![2]]);
     // Any device repairs what was missed.
     away(0);
-    room.run(&one, "battery staple", &change).ok();
+    one.run_with_passphrase("battery staple", &change).ok();
     back(0);
     other.run(&["check", "--repair"]).ok();
     assert_eq!([0, 1, 2].map(generations), [vec![3], vec![3], vec![3]]);
-}
-
-/// A device that shows a code, and the code.
-fn host(room: &Room, device: &Device, secret: &str) -> (Child, String) {
-    let mut command = device.command(&["pair", "--yes", "--json"]);
-    command.env("SYNCLINE_PASSPHRASE_FILE", room.secret(secret));
-    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-    let mut line = String::new();
-    let mut lines = BufReader::new(child.stdout.as_mut().unwrap());
-    lines.read_line(&mut line).unwrap();
-    let line: serde_json::Value = serde_json::from_str(&line).unwrap_or_default();
-    (child, line["code"].as_str().unwrap_or_default().to_owned())
 }
 
 #[test]
@@ -286,16 +260,16 @@ fn new_device_joins_by_a_code_that_serves_once() {
     fill(&one);
     room.init(&one, "correct horse");
     // Who does not know the passphrase lets nobody in.
-    let (mut refused, code) = host(&room, &one, "wrong guess");
+    let (mut refused, code) = one.pair("wrong guess");
     assert_eq!((refused.wait().unwrap().code(), code.as_str()), (Some(12), "E0601"));
     let before = room.objects().len();
-    let (mut child, code) = host(&room, &one, "correct horse");
+    let (mut child, code) = one.pair("correct horse");
     let backend = room.backend();
     let join = |device: &Device, code: &str| {
         let folder = device.folder.to_str().unwrap().to_owned();
         let words =
             ["clone", WORKSPACE, &folder, "--backend", &backend, "--pair", "--yes", "--json"];
-        room.run(device, code, &words)
+        device.run_with_passphrase(code, &words)
     };
     let mut slip = code.clone().into_bytes();
     slip[0] = if slip[0] == b'0' { b'1' } else { b'0' };
@@ -321,7 +295,7 @@ fn new_device_joins_by_a_code_that_serves_once() {
     join(&third, &code).ends_with(12);
     assert!(!third.has(".syncline"));
     // Whoever stops showing the code makes it void.
-    let (mut child, code) = host(&room, &one, "correct horse");
+    let (mut child, code) = one.pair("correct horse");
     crate::support::terminate(&mut child, rustix::process::Signal::INT);
     join(&third, &code).ends_with(12);
     assert_eq!(
@@ -342,7 +316,7 @@ fn clone_takes_no_plain_workspace_for_a_sealed_one() {
     one.run(&["init", "--workspace", WORKSPACE, "--plain", "--backend", &backend]).ok();
     let folder = other.folder.to_str().unwrap();
     let clone = ["clone", WORKSPACE, folder, "--backend", &backend, "--sealed", "--json"];
-    let refused = room.run(&other, "correct horse", &clone).ends_with(1).json();
+    let refused = other.run_with_passphrase("correct horse", &clone).ends_with(1).json();
     assert_eq!(refused["code"], "E0604");
     assert!(!other.has(".syncline") && !other.has("file"));
 }
@@ -446,7 +420,7 @@ fn keys_in_the_home_are_for_nobody_else() {
     fs::remove_file(&keys).unwrap();
     one.write("file", "x");
     assert_eq!(one.sync().ends_with(2).json()["code"], "E0102");
-    room.run(&one, "correct horse", &["sync"]).ok();
+    one.run_with_passphrase("correct horse", &["sync"]).ok();
     one.sync().ok();
 }
 
@@ -455,11 +429,11 @@ fn short_passphrase_and_keys_of_a_plain_workspace_are_refused() {
     let room = Room::new();
     let one = room.device("one");
     let words = ["init", "--backend", &room.backend(), "--json"];
-    let refused = room.run(&one, "short", &words).ends_with(2).json();
+    let refused = one.run_with_passphrase("short", &words).ends_with(2).json();
     assert!(refused["headline"].as_str().unwrap().contains("8 characters"), "{refused}");
     assert!(!room.store().exists());
     one.run(&["init", "--plain", "--backend", &room.backend()]).ok();
-    room.run(&one, "correct horse", &["key", "rotate"]).ends_with(2);
+    one.run_with_passphrase("correct horse", &["key", "rotate"]).ends_with(2);
 }
 
 #[test]
@@ -476,7 +450,7 @@ fn sealed_workspace_moves_to_another_store_with_its_keys() {
     one.sync().ok();
     let other = room.device("other");
     let (folder, backend) = (other.folder.to_str().unwrap(), format!("new={elsewhere}"));
-    room.run(&other, secret, &["clone", WORKSPACE, folder, "--backend", &backend]).ok();
+    other.run_with_passphrase(secret, &["clone", WORKSPACE, folder, "--backend", &backend]).ok();
     assert_eq!(other.tree(), one.tree());
     other.write("from the other", "small\n");
     other.sync().ok();

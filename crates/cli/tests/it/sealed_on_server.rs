@@ -1,9 +1,7 @@
 //! End-to-end encrypted workspaces on a server: two devices of one account, and whoever gets hold of what the server stores.
 
 use std::fs;
-use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::Stdio;
 
 use rusqlite::Connection;
 use rusqlite::types::ValueRef;
@@ -43,24 +41,10 @@ impl Room {
         device
     }
 
-    /// Writes a passphrase into a file and returns its path.
-    fn secret(&self, text: &str) -> String {
-        let path = self.path().join(format!("secret-{}", blake3::hash(text.as_bytes())));
-        fs::write(&path, format!("{text}\n")).unwrap();
-        path.to_str().unwrap().to_owned()
-    }
-
-    /// Runs a command that may read a passphrase.
-    fn run(&self, device: &Device, secret: &str, words: &[&str]) -> Run {
-        let mut command = device.command(words);
-        command.env("SYNCLINE_PASSPHRASE_FILE", self.secret(secret));
-        Run::of(command.output().unwrap())
-    }
-
     /// Makes a sealed workspace of a device's folder and syncs it. Returns its recovery key.
     fn init(&self, device: &Device) -> String {
         let words = ["init", "--sealed", "--workspace", WORKSPACE, "--json"];
-        let made = self.run(device, PASSPHRASE, &words).ok().json();
+        let made = device.run_with_passphrase(PASSPHRASE, &words).ok().json();
         assert_eq!(made["is_sealed"], true);
         device.sync().ok();
         made["recovery_key"].as_str().unwrap().to_owned()
@@ -68,7 +52,7 @@ impl Room {
 
     fn clone(&self, device: &Device, secret: &str) -> Run {
         let folder = device.folder.to_str().unwrap();
-        self.run(device, secret, &["clone", WORKSPACE, folder, "--sealed", "--json"])
+        device.run_with_passphrase(secret, &["clone", WORKSPACE, folder, "--sealed", "--json"])
     }
 
     /// Starts the server again at its address, after it was stopped.
@@ -151,7 +135,7 @@ fn without_the_passphrase_nobody_of_the_account_reads_a_sealed_workspace() {
         "E0102"
     );
     // The right passphrase opens it, and not under another name.
-    let named = room.run(&other, PASSPHRASE, &["clone", "another", "there", "--json"]);
+    let named = other.run_with_passphrase(PASSPHRASE, &["clone", "another", "there", "--json"]);
     let named = named.ends_with(10).json();
     assert!(named["cause"].as_str().unwrap().contains(WORKSPACE), "{named}");
     room.clone(&other, &recovery.to_lowercase()).ok();
@@ -174,8 +158,9 @@ fn keys_on_a_server_change_once_for_all_devices() {
     let (room, one, other) = pair(|one| one.write("file", "x"));
     let third = room.device("third");
     let change = |device: &Device, old: &str, new: &str| {
-        let file = room.secret(new);
-        room.run(device, old, &["key", "change-passphrase", "--new-passphrase-file", &file])
+        let file = device.passphrase_file(new);
+        device
+            .run_with_passphrase(old, &["key", "change-passphrase", "--new-passphrase-file", &file])
     };
     change(&one, "wrong guess", "battery staple").ends_with(12);
     change(&one, PASSPHRASE, "battery staple").ok();
@@ -188,7 +173,7 @@ fn keys_on_a_server_change_once_for_all_devices() {
     }
     assert_eq!(third.read("file"), b"y");
     // What is sealed with a newer key waits for the passphrase, and nothing is lost meanwhile.
-    room.run(&one, "battery staple", &["key", "rotate"]).ok();
+    one.run_with_passphrase("battery staple", &["key", "rotate"]).ok();
     one.write("file", "after the rotation");
     one.sync().ok();
     other.write("mine", "written meanwhile");
@@ -197,8 +182,8 @@ fn keys_on_a_server_change_once_for_all_devices() {
         (other.read("file"), other.read("mine")),
         (b"y".into(), b"written meanwhile".into())
     );
-    room.run(&other, "wrong guess", &["sync", "--json"]).ends_with(12);
-    room.run(&other, "battery staple", &["sync", "--json"]).ok();
+    other.run_with_passphrase("wrong guess", &["sync", "--json"]).ends_with(12);
+    other.run_with_passphrase("battery staple", &["sync", "--json"]).ok();
     one.sync().ok();
     assert_eq!(one.tree(), other.tree());
     let fourth = room.device("fourth");
@@ -213,21 +198,13 @@ fn a_new_device_joins_by_a_code_over_the_server() {
     let (one, other, third) = (room.device("one"), room.device("other"), room.device("third"));
     fill(&one);
     room.init(&one);
-    let host = |secret: &str| {
-        let mut command = one.command(&["pair", "--yes", "--json"]);
-        command.env("SYNCLINE_PASSPHRASE_FILE", room.secret(secret));
-        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
-        let line: serde_json::Value = serde_json::from_str(&line).unwrap_or_default();
-        (child, line["code"].as_str().unwrap_or_default().to_owned())
-    };
-    let (mut refused, code) = host("wrong guess");
+    let (mut refused, code) = one.pair("wrong guess");
     assert_eq!((refused.wait().unwrap().code(), code.as_str()), (Some(12), "E0601"));
-    let (mut child, code) = host(PASSPHRASE);
+    let (mut child, code) = one.pair(PASSPHRASE);
     let join = |device: &Device, code: &str| {
         let folder = device.folder.to_str().unwrap().to_owned();
-        room.run(device, code, &["clone", WORKSPACE, &folder, "--pair", "--yes", "--json"])
+        device
+            .run_with_passphrase(code, &["clone", WORKSPACE, &folder, "--pair", "--yes", "--json"])
     };
     let database = Connection::open(room.server.data.join("metadata.sqlite")).unwrap();
     let boxes = || -> i64 {

@@ -81,6 +81,35 @@ impl Device {
         finish(self.command(words))
     }
 
+    /// Writes a passphrase into a file beside the home, each into one of its own, and returns its path.
+    pub(crate) fn passphrase_file(&self, passphrase: &str) -> String {
+        let name = format!("secret-{}", blake3::hash(passphrase.as_bytes()));
+        let path = self.home.with_file_name(name);
+        fs::write(&path, format!("{passphrase}\n")).unwrap();
+        path.to_str().unwrap().to_owned()
+    }
+
+    fn command_with_passphrase(&self, passphrase: &str, words: &[&str]) -> Command {
+        let mut command = self.command(words);
+        command.env("SYNCLINE_PASSPHRASE_FILE", self.passphrase_file(passphrase));
+        command
+    }
+
+    /// Runs a command that may read a passphrase.
+    pub(crate) fn run_with_passphrase(&self, passphrase: &str, words: &[&str]) -> Run {
+        finish(self.command_with_passphrase(passphrase, words))
+    }
+
+    /// Lets this device wait for another one, and returns the code that it shows.
+    pub(crate) fn pair(&self, passphrase: &str) -> (Child, String) {
+        let mut command = self.command_with_passphrase(passphrase, &["pair", "--yes", "--json"]);
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+        let line: Value = serde_json::from_str(&line).unwrap_or_default();
+        (child, line["code"].as_str().unwrap_or_default().to_owned())
+    }
+
     pub(crate) fn run_with_input(&self, words: &[&str], input: &str) -> Run {
         let mut command = self.command(words);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());

@@ -13,6 +13,8 @@ use xtask::services::{Services, VARIABLE};
 
 use crate::support::{Device, Run, fill, noise, terminate};
 
+const PASSPHRASE: &str = "correct horse";
+
 /// The servers: SFTP, FTP, SMB, IMAP and WebDAV.
 pub(crate) const SERVERS: [&str; 5] = ["openssh", "vsftpd", "samba", "dovecot", "apache"];
 
@@ -84,7 +86,7 @@ impl Stage {
         words.extend(kept.words);
         let credentials = stage.credentials();
         words.extend(credentials.iter().map(String::as_str));
-        stage.with_passphrase(&stage.one, &words).ok();
+        stage.one.run_with_passphrase(PASSPHRASE, &words).ok();
         stage.one.sync().ok();
         stage.clone_into(&stage.other, SERVERS[3]);
         stage.assert_equal();
@@ -114,20 +116,13 @@ impl Stage {
         words.into_iter().flatten().collect()
     }
 
-    fn with_passphrase(&self, device: &Device, words: &[&str]) -> Run {
-        let path = self.room.path().join("passphrase");
-        fs::write(&path, "correct horse\n").unwrap();
-        let mut command = device.command(words);
-        Run::of(command.env("SYNCLINE_PASSPHRASE_FILE", path).output().unwrap())
-    }
-
     /// Brings the workspace to one more device, by what one store says.
     pub(crate) fn clone_into(&self, device: &Device, server: &str) {
         let (folder, backend) = (device.folder.to_str().unwrap(), self.backend(server));
         let mut words = vec!["clone", "Notes", folder, "--backend", &backend];
         let credentials = self.credentials();
         words.extend(credentials.iter().map(String::as_str));
-        self.with_passphrase(device, &words).ok();
+        device.run_with_passphrase(PASSPHRASE, &words).ok();
     }
 
     /// A device more.
