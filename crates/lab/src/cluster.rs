@@ -40,8 +40,7 @@ impl Ground {
     pub fn prepare(binary: &Path, place: &Path, file: &Path) -> Result<Self> {
         let services = Services::read(file)?;
         let service = services.service(DATABASE)?;
-        let secret = service.credentials.iter().find(|(name, _)| name == "password");
-        let password = secret.context("PostgreSQL has a password")?.1.clone();
+        let password = service.credential("password")?.to_owned();
         let setting = Setting::new(binary, place)?;
         let maintenance = service.url.clone();
         let (server, _) = maintenance.rsplit_once('/').context("an address names a database")?;

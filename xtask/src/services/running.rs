@@ -143,6 +143,13 @@ impl Services {
 }
 
 impl Service {
+    /// The credential of this name.
+    pub fn credential(&self, name: &str) -> Result<&str> {
+        let found = self.credentials.iter().find(|(known, _)| known == name);
+        let absent = || Failure::new(format!("the service '{}' has no '{name}'", self.name));
+        found.map(|(_, value)| value.as_str()).ok_or_else(absent)
+    }
+
     fn to_json(&self) -> Value {
         let credentials: Map<_, _> =
             self.credentials.iter().map(|(name, value)| (name.clone(), json!(value))).collect();

@@ -26,8 +26,7 @@ struct Operator {
 impl Operator {
     fn new(room: &Path, running: &Services) -> Self {
         let service = running.service(DATABASE).unwrap();
-        let password = service.credentials.iter().find(|(name, _)| name == "password").unwrap();
-        fs::write(room.join("password"), &password.1).unwrap();
+        fs::write(room.join("password"), service.credential("password").unwrap()).unwrap();
         let device = Device::new(room, "operator");
         Self { device, room: room.to_owned(), database: service.url.clone() }
     }
@@ -152,8 +151,7 @@ fn a_database_is_reached_over_tls_and_a_stranger_is_not() {
     let room = tempfile::tempdir().unwrap();
     let mut operator = Operator::new(room.path(), &running);
     let service = running.service(DATABASE).unwrap();
-    let certificate = service.credentials.iter().find(|(name, _)| name == "certificate_file");
-    let trusted = certificate.unwrap().1.clone();
+    let trusted = service.credential("certificate_file").unwrap().to_owned();
     let list = |operator: &Operator, trusted: &str| {
         let mut command = operator.command(&["user", "ls"], "server-1");
         Run::of(command.env("SSL_CERT_FILE", trusted).output().unwrap())

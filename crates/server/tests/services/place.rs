@@ -51,8 +51,7 @@ impl Place {
     pub(crate) fn config(&self) -> Config {
         let service = self.running.service(NAME).unwrap();
         let mut config: Config = service.url.parse().unwrap();
-        let password = service.credentials.iter().find(|(name, _)| name == "password");
-        config.password(&password.unwrap().1);
+        config.password(service.credential("password").unwrap());
         config
     }
 

@@ -66,7 +66,8 @@ impl Machines {
         let running = Services::read(Path::new(&path)).unwrap();
         let room = tempfile::tempdir().unwrap();
         let postgresql = running.service(DATABASE).unwrap();
-        std::fs::write(room.path().join("password"), password_of(postgresql)).unwrap();
+        std::fs::write(room.path().join("password"), postgresql.credential("password").unwrap())
+            .unwrap();
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let name = format!("scaled_{}_{number}", std::process::id());
         let disk = disk(&running);
@@ -91,9 +92,7 @@ impl Machines {
     }
 
     fn of_broker(&self, wanted: &str) -> &str {
-        let service = self.running.service(self.broker).unwrap();
-        let mut credentials = service.credentials.iter();
-        &credentials.find(|(name, _)| name == wanted).unwrap().1
+        self.running.service(self.broker).unwrap().credential(wanted).unwrap()
     }
 
     /// Shows the end of what each server has said.
@@ -269,15 +268,12 @@ impl Drop for Machine {
     }
 }
 
-fn password_of(postgresql: &Service) -> &str {
-    let password = postgresql.credentials.iter().find(|(name, _)| name == "password");
-    &password.unwrap().1
-}
-
 /// A program that comes with PostgreSQL, and speaks to the one of the tests.
 pub(crate) fn client(program: &str, postgresql: &Service) -> Command {
     let mut command = Command::new(program);
     let option = if program == "psql" { "--dbname" } else { "--maintenance-db" };
-    command.args([option, &postgresql.url]).env("PGPASSWORD", password_of(postgresql));
+    command
+        .args([option, &postgresql.url])
+        .env("PGPASSWORD", postgresql.credential("password").unwrap());
     command
 }
