@@ -237,10 +237,8 @@ impl Report {
         );
         for run in &self.runs {
             let figures = &run.figures;
-            let of = |delays: &Delays, percent| {
-                delays.percentile(percent).map_or_else(String::new, |ms| format!("{ms:.3}"))
-            };
-            let max = figures.answers.longest().map_or_else(String::new, |ms| format!("{ms:.3}"));
+            let of = |delays: &Delays, percent| column_ms(delays.percentile(percent));
+            let max = column_ms(figures.answers.longest());
             let columns = [
                 run.name.clone(),
                 run.devices.to_string(),
@@ -393,4 +391,9 @@ fn over_time(name: &str, moments: &[Moment]) -> String {
         ],
     };
     plot.lines()
+}
+
+/// Writes milliseconds into a column; nothing where there are none.
+fn column_ms(ms: Option<f64>) -> String {
+    ms.map_or_else(String::new, |ms| format!("{ms:.3}"))
 }

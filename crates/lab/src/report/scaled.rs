@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use anyhow::Result;
 
-use super::{FIGURE_7, Report, Run, STACKSYNC};
+use super::{FIGURE_7, Report, Run, STACKSYNC, column_ms};
 use crate::cluster::{BROKERS, DOORS, Shape, WORKERS};
 use crate::figures::{Delays, Figures};
 use crate::machine;
@@ -146,9 +146,7 @@ impl Report {
         );
         for ScaledRun { shape, group_size, run } in &self.scaled {
             let figures = &run.figures;
-            let of = |delays: &Delays, percent| {
-                delays.percentile(percent).map_or_else(String::new, |ms| format!("{ms:.3}"))
-            };
+            let of = |delays: &Delays, percent| column_ms(delays.percentile(percent));
             let part = |name: &str| {
                 let found = figures.parts.iter().find(|(part, _)| *part == name);
                 found.map_or_else(String::new, |(_, cores)| format!("{cores:.3}"))
