@@ -46,7 +46,9 @@ macro_rules! id_type {
 
         impl fmt::Display for $name {
             fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-                self.0.iter().try_for_each(|byte| write!(formatter, "{byte:02x}"))
+                let mut text = [0; $length * 2];
+                encode_hex(&self.0, &mut text);
+                formatter.write_str(std::str::from_utf8(&text).map_err(|_| fmt::Error)?)
             }
         }
 
@@ -67,6 +69,15 @@ macro_rules! id_type {
             }
         }
     };
+}
+
+/// Writes lower-case hexadecimal digits, two for each byte. Ids are keys of objects, so servers write them by the ten thousand.
+fn encode_hex(bytes: &[u8], text: &mut [u8]) {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    for (byte, pair) in bytes.iter().zip(text.chunks_exact_mut(2)) {
+        pair[0] = DIGITS[usize::from(byte >> 4)];
+        pair[1] = DIGITS[usize::from(byte & 15)];
+    }
 }
 
 /// Decodes lower-case hexadecimal digits that fill `bytes` exactly; upper case is refused, so that an id has

@@ -85,7 +85,7 @@ pub fn judge(standing: Standing, right: Right) -> Verdict {
 ///
 /// # Errors
 /// [`ServerError::NotFound`] for whom `workspace` is hidden, [`ServerError::Forbidden`] for who may not do this in it.
-pub fn require(standing: Standing, right: Right, workspace: &str) -> Result<()> {
+pub fn require(standing: Standing, right: Right, workspace: impl std::fmt::Display) -> Result<()> {
     match judge(standing, right) {
         Verdict::Allowed => Ok(()),
         Verdict::Hidden => Err(ServerError::NotFound { what: format!("workspace '{workspace}'") }),

@@ -215,7 +215,7 @@ impl Group {
         });
         let right = authorisation::right_of(&entry.commit);
         let standing = Standing::new(role, *workspace, welcome.limits.as_ref());
-        authorisation::require(standing, right, &workspace.to_string())?;
+        authorisation::require(standing, right, workspace)?;
         let found = found.ok_or_else(|| workspaces::not_found(&workspace.to_string()))?;
         if entry.commit.device != caller.device {
             return Err(ServerError::Forbidden { what: "committing as another device".to_owned() });
