@@ -20,6 +20,10 @@ const TAG_ZSTD: u8 = 1;
 /// Below this length in bytes compression gains nothing worth its time.
 const COMPRESS_FROM: usize = 512;
 
+/// Up to this length in bytes it is guessed whether compression pays: a commit of one file is mostly ids, and to find out by trying that they
+/// do not compress takes longer than everything else that is done with it.
+const GUESS_UP_TO: usize = 4 * 1024;
+
 /// Fast, and near the best level for small records.
 const ZSTD_LEVEL: i32 = 1;
 
@@ -36,12 +40,24 @@ thread_local! {
 pub fn wrap<T: Message>(message: &T) -> Vec<u8> {
     let plain = encode_message(message);
     if plain.len() >= COMPRESS_FROM
+        && (plain.len() > GUESS_UP_TO || may_compress(&plain))
         && let Ok(compressed) = compress(&plain)
         && compressed.len() < plain.len()
     {
         return tagged(TAG_ZSTD, &compressed);
     }
     tagged(TAG_RAW, &plain)
+}
+
+/// Guesses whether a message is made of more than ids: in random bytes, two places have the same byte once in 256 pairs.
+fn may_compress(plain: &[u8]) -> bool {
+    let mut counts = [0_u32; 256];
+    for byte in plain {
+        counts[usize::from(*byte)] += 1;
+    }
+    let pairs = |count: usize| count * count.saturating_sub(1);
+    let equal: usize = counts.iter().map(|&count| pairs(count as usize)).sum();
+    equal * 256 > 2 * pairs(plain.len())
 }
 
 fn compress(plain: &[u8]) -> io::Result<Vec<u8>> {
@@ -139,6 +155,19 @@ mod tests {
             assert_eq!(unwrap::<Entry>(&wrapped, 1 << 20), Ok(entry(changes)));
         }
         assert!(wrap(&entry(200)).len() < encode_message(&entry(200)).len() / 2);
+    }
+
+    #[test]
+    fn ids_are_not_compressed_and_text_is() {
+        let random: Vec<u8> =
+            (0..20_u32).flat_map(|n| *blake3::hash(&n.to_le_bytes()).as_bytes()).collect();
+        assert!(!may_compress(&random));
+        // A file of a few chunks: a quarter is names, lengths and numbers.
+        let mixed = [&random[..480], b"a file of mine.txt and the name of this device ".as_slice()]
+            .concat();
+        assert!(!may_compress(&mixed));
+        assert!(may_compress("The names of many files stand in it. ".repeat(20).as_bytes()));
+        assert!(may_compress(&[0; 600]));
     }
 
     #[test]
