@@ -251,8 +251,10 @@ impl Session {
     async fn commit(self: &Arc<Self>, number: u64, request: CommitRequest, under_way: UnderWay) {
         let (session, runtime) = (Arc::clone(self), tokio::runtime::Handle::current());
         let finish = move |reply| {
+            // Mostly there is room; a task for each answer would take longer than the answer.
+            let Err(frame) = session.outbox.give(encode(number, reply)) else { return };
             runtime.spawn(async move {
-                session.reply(number, reply).await;
+                session.outbox.send(frame).await;
                 drop(under_way);
             });
         };

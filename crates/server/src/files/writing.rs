@@ -31,7 +31,7 @@ use crate::error::{Result, ServerError};
 use crate::metadata::Metadata;
 use crate::services::files::changes::{self, NewFile};
 use crate::services::files::{Condition, FileNode, Plan, View};
-use crate::services::sync_service::{CommitRequest, Committed};
+use crate::services::sync_service::CommitRequest;
 
 /// How often something is planned anew because somebody else was first.
 const TRIES: usize = 5;
@@ -255,10 +255,8 @@ impl App {
         let Reading { caller, workspace } = reading;
         let stopping = ServerError::Unavailable { reason: "is stopping" };
         let (answer, answered) = oneshot::channel();
-        let finish = move |outcome: Result<Committed>| {
-            // Whoever asked may have gone; the entry stands.
-            let _ = answer.send(outcome.map(|committed| committed.head));
-        };
+        // Whoever asked may have gone; the entry stands.
+        let finish = move |head| drop(answer.send(head));
         self.committer.commit(CommitRequest { caller, workspace, commit }, finish).await?;
         let head = answered.await.unwrap_or(Err(stopping.clone()))?;
         let (guard, folded) = self.catch_up(caller, workspace, guard, head.seq).await?;

@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use model::wire::Reply;
-use model::{Clock, WorkspaceId};
+use model::{Clock, Head, WorkspaceId};
 
 use crate::error::Result;
 use crate::metrics::Metrics;
 use crate::services::events::Hub;
 use crate::services::news::{News, Told};
-use crate::services::sync_service::{self, CommitRequest, Committed};
+use crate::services::sync_service::{Answer, CommitRequest, Committed};
 use crate::services::writer::Writer;
 
 /// Commits by this server's own writer; cheap to clone.
@@ -34,8 +34,8 @@ impl Committer {
         Self { writer, hub, news, clock, metrics }
     }
 
-    /// Puts a commit into the queue of the writer, waiting only while that is full. `finish` hears the reply when it is
-    /// durable, on the writing thread, so it must be quick; everybody else is told then.
+    /// Puts a commit into the queue of the writer, waiting only while that is full. `finish` hears the reply when it is durable, and
+    /// whoever subscribed was told; it must be quick.
     ///
     /// # Errors
     /// [`crate::ServerError::Unavailable`] where the writer has ended.
@@ -44,26 +44,23 @@ impl Committer {
         request: CommitRequest,
         finish: impl FnOnce(Reply) + Send + 'static,
     ) -> Result<()> {
-        let workspace = request.workspace;
-        let answer = move |outcome| sync_service::answer_to_commit(workspace, outcome).reply;
-        self.commit(request, move |outcome| finish(answer(outcome))).await
+        let finish =
+            move |head: Result<Head>| finish(Answer::reply(head.map(Reply::Committed)).reply);
+        self.commit(request, finish).await
     }
 
-    /// Does the same; `finish` hears what became of it.
+    /// Does the same; `finish` hears where it stands.
     ///
     /// # Errors
     /// As [`Self::submit`].
     pub async fn commit(
         &self,
         request: CommitRequest,
-        finish: impl FnOnce(Result<Committed>) + Send + 'static,
+        finish: impl FnOnce(Result<Head>) + Send + 'static,
     ) -> Result<()> {
         let (committer, workspace) = (self.clone(), request.workspace);
         let start = self.clock.elapsed();
-        let told = move |outcome| {
-            committer.tell(workspace, &outcome, start);
-            finish(outcome);
-        };
+        let told = move |outcome| committer.tell(workspace, outcome, start, finish);
         self.writer.submit_commit(request, told).await
     }
 
@@ -76,15 +73,24 @@ impl Committer {
     }
 
     /// Tells everybody what became of a commit, and counts it.
-    fn tell(&self, workspace: WorkspaceId, outcome: &Result<Committed>, start: Duration) {
-        self.metrics.commit(outcome, self.clock.elapsed().saturating_sub(start));
+    fn tell(
+        &self,
+        workspace: WorkspaceId,
+        outcome: Result<Committed>,
+        start: Duration,
+        finish: impl FnOnce(Result<Head>) + Send + 'static,
+    ) {
+        self.metrics.commit(&outcome, self.clock.elapsed().saturating_sub(start));
         match outcome {
-            Ok(Committed { appended: Some(entry), .. }) => {
-                self.hub.publish(workspace, Arc::clone(entry));
+            Ok(Committed { head, appended: Some(entry) }) => {
+                self.hub.publish(workspace, entry, move || finish(Ok(head)));
             }
-            // Whoever appended it may have died before anybody was told.
-            Ok(_) => self.news.tell(Told::Moved(workspace)),
-            Err(_) => {}
+            Ok(Committed { head, appended: None }) => {
+                // Whoever appended it may have died before anybody was told.
+                self.news.tell(Told::Moved(workspace));
+                finish(Ok(head));
+            }
+            Err(error) => finish(Err(error)),
         }
     }
 }

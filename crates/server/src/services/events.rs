@@ -1,8 +1,8 @@
 //! Who is told of new entries.
 //!
 //! Events are hints: the log is the truth, and a device that misses one finds out by itself. So nothing here ever
-//! waits for a slow device; what does not fit into its outbox is left out. Servers that share the database are told by
-//! [`News`].
+//! waits for a slow device; what does not fit into its outbox is left out. Answers are no hints: they come with the entry that they
+//! confirm, so that a device which hears of both is woken once. Servers that share the database are told by [`News`].
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,13 +14,14 @@ use model::wire::ServerFrame;
 use model::{Entry, WorkspaceId};
 use parking_lot::Mutex;
 use tokio::sync::mpsc;
+use tokio::sync::mpsc::error::TrySendError;
 
 use crate::limits::{OUTBOX_FRAMES_MAX, OUTBOX_LENGTH_MAX};
 use crate::metrics::Counter;
 use crate::services::news::{News, Told};
 
-/// How many entries wait to be sent out at most.
-const ENTRIES_MAX: usize = 1024;
+/// How many entries wait to be sent out at most: those of some groups of commits.
+const ENTRIES_MAX: usize = 16 * 1024;
 
 /// What a live connection sends next.
 #[derive(Debug)]
@@ -51,6 +52,20 @@ impl Outbox {
         self.frames.send(Outgoing::Frame(frame)).await.is_ok()
     }
 
+    /// Adds an answer where there is room; else it is given back.
+    pub fn give(&self, frame: Bytes) -> Result<(), Bytes> {
+        let length = frame.len();
+        self.length.fetch_add(length, Ordering::Relaxed);
+        match self.frames.try_send(Outgoing::Frame(frame)) {
+            Err(TrySendError::Full(Outgoing::Frame(frame))) => {
+                self.length.fetch_sub(length, Ordering::Relaxed);
+                Err(frame)
+            }
+            // A connection that has ended wants no answers.
+            _ => Ok(()),
+        }
+    }
+
     /// Adds an event, or leaves it out where there is no room.
     /// Tells whether there was.
     fn offer(&self, frame: Bytes) -> bool {
@@ -79,11 +94,18 @@ impl Outbox {
 /// Who has subscribed to each workspace, by the numbers of their connections.
 type Subscribers = Arc<Mutex<HashMap<WorkspaceId, HashMap<u64, Outbox>>>>;
 
+/// An entry to be sent out, and what is to be done then.
+struct Published {
+    workspace: WorkspaceId,
+    entry: Arc<Entry>,
+    then: Box<dyn FnOnce() + Send>,
+}
+
 /// The subscribers of all workspaces; cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Hub {
     subscribers: Subscribers,
-    entries: mpsc::Sender<(WorkspaceId, Arc<Entry>)>,
+    entries: mpsc::Sender<Published>,
     news: News,
     counts: Arc<EventCounts>,
 }
@@ -111,31 +133,40 @@ impl EventCounts {
 impl Hub {
     /// Makes a hub and the task that sends entries out, which runs until the last clone is dropped.
     pub fn new(news: News) -> (Self, impl Future<Output = ()> + Send + 'static) {
-        let (entries, mut receiver) = mpsc::channel::<(WorkspaceId, Arc<Entry>)>(ENTRIES_MAX);
+        let (entries, mut receiver) = mpsc::channel::<Published>(ENTRIES_MAX);
         let subscribers = Subscribers::default();
         let (known, tell) = (Arc::clone(&subscribers), news.clone());
         let counts: Arc<EventCounts> = Arc::default();
         let counting = Arc::clone(&counts);
         let task = async move {
-            while let Some((workspace, entry)) = receiver.recv().await {
+            while let Some(Published { workspace, entry, then }) = receiver.recv().await {
                 let outboxes = outboxes(&known, workspace);
-                if outboxes.is_empty() && !tell.is_told() {
-                    continue;
+                if !outboxes.is_empty() || tell.is_told() {
+                    let frame = wrapped(workspace, entry);
+                    counting.offer(outboxes, &frame);
+                    tell.tell(Told::Entry { workspace, frame });
                 }
-                let frame = wrapped(workspace, entry);
-                counting.offer(outboxes, &frame);
-                tell.tell(Told::Entry { workspace, frame });
+                then();
             }
         };
         (Self { subscribers, entries, news, counts }, task)
     }
 
-    /// Sends an entry to everybody who has subscribed, some time soon. Never waits.
-    pub fn publish(&self, workspace: WorkspaceId, entry: Arc<Entry>) {
+    /// Sends an entry to everybody who has subscribed, some time soon, and does something `then`, which must be quick. Never waits: where too
+    /// much is to be sent, the entry is not, and what is to be done is done at once.
+    pub fn publish(
+        &self,
+        workspace: WorkspaceId,
+        entry: Arc<Entry>,
+        then: impl FnOnce() + Send + 'static,
+    ) {
+        let published = Published { workspace, entry, then: Box::new(then) };
         // The cursor of every device heals what is lost here.
-        if self.entries.try_send((workspace, entry)).is_err() {
+        if let Err(refused) = self.entries.try_send(published) {
             self.news.leave_out();
             self.counts.left_out.add(1);
+            let (TrySendError::Full(left_out) | TrySendError::Closed(left_out)) = refused;
+            (left_out.then)();
         }
     }
 
@@ -202,4 +233,71 @@ pub fn wrapped(workspace: WorkspaceId, entry: Arc<Entry>) -> Bytes {
 fn outboxes(subscribers: &Subscribers, workspace: WorkspaceId) -> Vec<Outbox> {
     let subscribers = subscribers.lock();
     subscribers.get(&workspace).into_iter().flat_map(HashMap::values).cloned().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicBool;
+
+    use model::EntryHash;
+    use model::testing::{commit, put};
+
+    use super::*;
+
+    const WORKSPACE: WorkspaceId = WorkspaceId::from_bytes([7; 16]);
+
+    fn entry() -> Arc<Entry> {
+        let commit = commit(1, vec![put(1, 0, "name")]);
+        Arc::new(Entry { seq: 1, previous: EntryHash::NONE, commit })
+    }
+
+    fn frame(outgoing: Option<Outgoing>) -> Bytes {
+        match outgoing {
+            Some(Outgoing::Frame(frame)) => frame,
+            other => panic!("a frame is expected, not {other:?}"),
+        }
+    }
+
+    #[tokio::test]
+    async fn an_answer_stands_behind_its_event_before_anything_is_sent() {
+        let (hub, sending) = Hub::new(News::default());
+        let (outbox, mut frames) = Outbox::new();
+        hub.subscribe(WORKSPACE, 1, outbox.clone());
+        let answer = Bytes::from_static(b"answer");
+        let given = answer.clone();
+        hub.publish(WORKSPACE, entry(), move || outbox.give(given).expect("there is room"));
+        assert!(frames.try_recv().is_err(), "nothing happens on the thread that writes");
+        drop(hub);
+        sending.await;
+        assert_eq!(frame(frames.recv().await), wrapped(WORKSPACE, entry()));
+        assert_eq!(frame(frames.recv().await), answer);
+    }
+
+    #[tokio::test]
+    async fn where_too_much_is_to_be_sent_events_are_left_out_and_answers_are_not() {
+        let (hub, _sending) = Hub::new(News::default());
+        for _ in 0..ENTRIES_MAX {
+            hub.publish(WORKSPACE, entry(), || panic!("nobody sends"));
+        }
+        assert_eq!((hub.waiting(), hub.counts().left_out.get()), (ENTRIES_MAX, 0));
+        let is_answered = Arc::new(AtomicBool::new(false));
+        let answered = Arc::clone(&is_answered);
+        hub.publish(WORKSPACE, entry(), move || answered.store(true, Ordering::Relaxed));
+        assert!(is_answered.load(Ordering::Relaxed));
+        assert_eq!(hub.counts().left_out.get(), 1);
+    }
+
+    #[tokio::test]
+    async fn a_full_outbox_gives_an_answer_back_and_one_that_nobody_reads_takes_it() {
+        let (outbox, frames) = Outbox::new();
+        let answer = Bytes::from_static(b"answer");
+        for _ in 0..OUTBOX_FRAMES_MAX {
+            assert_eq!(outbox.give(answer.clone()), Ok(()));
+        }
+        let waiting = outbox.length.load(Ordering::Relaxed);
+        assert_eq!(outbox.give(answer.clone()), Err(answer.clone()));
+        assert_eq!(outbox.length.load(Ordering::Relaxed), waiting);
+        drop(frames);
+        assert_eq!(outbox.give(answer), Ok(()));
+    }
 }
