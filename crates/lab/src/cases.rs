@@ -15,6 +15,7 @@ use crate::population::{DEVICES_PER_ACCOUNT, Enrolled, Population, account_names
 use crate::report::Report;
 
 mod disturbance;
+mod growth;
 mod idle;
 mod instances;
 mod limit;
@@ -28,6 +29,14 @@ pub const NAMES: [&str; 6] = ["rates", "saturation", "push", "pause", "kill", "i
 
 /// The cases of gateways and sync services over a database and a broker, in the order in which they run.
 pub const SCALED_NAMES: [&str; 4] = ["limit", "scaled", "instances", "million"];
+
+/// The case of one server that holds ever more.
+const GROWTH: &str = "growth";
+
+/// Returns the names of all cases.
+pub fn names() -> Vec<&'static str> {
+    [&NAMES[..], &[GROWTH], &SCALED_NAMES].concat()
+}
 
 /// How many violations are told one by one.
 const VIOLATIONS_TOLD_MAX: usize = 10;
@@ -101,6 +110,9 @@ pub async fn run(options: &Options, output: &Output) -> Result<Report> {
         let mut bench = Bench { options, cluster, population, report, verdict };
         run_alone(&mut bench, output).await?;
         (report, verdict) = (bench.report, bench.verdict);
+    }
+    if options.has(GROWTH) {
+        (report, verdict) = growth::run(options, (report, verdict), output).await?;
     }
     if SCALED_NAMES.iter().any(|name| options.has(name)) {
         (report, verdict) = scaled::run(options, (report, verdict), output).await?;

@@ -5,17 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use commit_log::served::websocket::WebSocketOptions;
-use commit_log::served::websocket::frames;
 use hdrhistogram::Histogram;
-use model::wire::{Reply, Request, RequestFrame, ServerFrame};
-use model::{Entry, WorkspaceId};
-use tokio::net::TcpStream;
-use tokio::time::timeout;
+use model::WorkspaceId;
+use model::wire::{Reply, Request};
 
 use crate::cluster::{DOORS, WORKERS};
-use crate::device::{incarnation, op_id};
+use crate::device::op_id;
 use crate::history::{Judge, Known, Offered, Verdict};
+use crate::line::Line;
 use crate::load::{Outcome, Seat};
 use crate::mix::Mix;
 use crate::notes::Noted;
@@ -26,12 +23,6 @@ const DELAY_MAX: u64 = 600_000_000;
 
 /// How many bytes of the log are read at once.
 const ENTRIES_LENGTH_MAX: u64 = 3 * 1024 * 1024;
-
-/// How long one page of the log may take.
-const PAGE_TIMEOUT: Duration = Duration::from_secs(60);
-
-/// How much one connection reads at once when the log is read again.
-const READ_BUFFER_SIZE: usize = 64 * 1024;
 
 /// Delays, counted in microseconds with three digits.
 #[derive(Debug, Clone)]
@@ -204,41 +195,20 @@ async fn judge_workspace(
 ) -> Result<Verdict> {
     let offered = noted.iter().flat_map(|noted| offered(noted, seed));
     let mut judge = Judge::new(seat.workspace.genesis, offered);
-    let address = server.strip_prefix("http://").context("the server has no http: address")?;
-    let stream = TcpStream::connect(address).await?;
-    stream.set_nodelay(true)?;
-    let incarnation = incarnation(seed, seat.device.number);
-    let options = WebSocketOptions::new(server, &seat.device.token, incarnation);
-    let (mut sink, mut stream) = frames::open(stream, &options, READ_BUFFER_SIZE).await?;
+    let mut line = Line::open(server, &seat.device, seed).await?;
     let (workspace, mut since) = (seat.workspace.id, 0);
     loop {
         let request = Request::Entries { since, length_max: ENTRIES_LENGTH_MAX };
-        sink.feed(frames::encode(&RequestFrame { number: since, workspace, request })).await?;
-        sink.flush().await?;
-        let entries =
-            timeout(PAGE_TIMEOUT, page(&mut stream)).await.context("no entries came")??;
+        let reply = line.ask(workspace, request).await.context("the log was not read")?;
+        let Reply::Entries(entries) = reply else { bail!("the log was not read: {reply:?}") };
         let Some(last) = entries.last() else { break };
         since = last.seq;
         for entry in &entries {
             judge.entry(entry);
         }
     }
-    let _ = sink.close().await;
+    line.close().await;
     Ok(judge.finish())
-}
-
-async fn page(stream: &mut frames::FrameStream<TcpStream>) -> Result<Vec<Entry>> {
-    loop {
-        match stream.next().await? {
-            Some(ServerFrame::Reply { reply: Reply::Entries(entries), .. }) => {
-                return Ok(entries);
-            }
-            Some(ServerFrame::Reply { reply, .. }) => {
-                bail!("the log was not read: {reply:?}");
-            }
-            Some(ServerFrame::Event { .. }) | None => {}
-        }
-    }
 }
 
 /// Returns what a device has sent, made again from the seed, with what it knows of it.

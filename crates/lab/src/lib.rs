@@ -12,6 +12,7 @@ pub mod cases;
 pub mod cluster;
 pub mod figures;
 pub mod history;
+pub mod line;
 pub mod load;
 pub mod machine;
 pub mod mix;

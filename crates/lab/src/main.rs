@@ -32,7 +32,7 @@ fn main() -> ExitCode {
 fn run() -> Result<()> {
     let mut words: Vec<String> = std::env::args().skip(1).collect();
     if words.is_empty() || words.remove(0) != "server" {
-        let names = [&cases::NAMES[..], &cases::SCALED_NAMES].concat().join(",");
+        let names = cases::names().join(",");
         bail!("usage: lab server --binary FILE [--out DIR] [--only {names}]");
     }
     let (options, out) = options(&mut words)?;
@@ -54,12 +54,14 @@ fn run() -> Result<()> {
 fn options(words: &mut Vec<String>) -> Result<(Options, PathBuf)> {
     let quick = flag(words, "--quick");
     let binary = value::<PathBuf>(words, "--binary")?.context("--binary FILE is needed")?;
-    let names = [&cases::NAMES[..], &cases::SCALED_NAMES].concat();
-    let only = value::<String>(words, "--only")?;
-    let only = only.map_or_else(
-        || cases::NAMES.map(str::to_owned).to_vec(),
-        |only| only.split(',').map(str::to_owned).collect(),
-    );
+    let names = cases::names();
+    let only = match value::<String>(words, "--only")? {
+        Some(only) => only.split(',').map(str::to_owned).collect(),
+        None => {
+            let alone = names.iter().filter(|name| !cases::SCALED_NAMES.contains(name));
+            alone.map(|name| (*name).to_owned()).collect::<Vec<_>>()
+        }
+    };
     if let Some(unknown) = only.iter().find(|name| !names.contains(&name.as_str())) {
         bail!("no case is called '{unknown}'; there are {}", names.join(", "));
     }

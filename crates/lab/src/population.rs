@@ -156,13 +156,24 @@ impl Population {
         Ok(Workspace { id, genesis: head, pack: PackRef { id: pack, length } })
     }
 
-    async fn ask(&self, owner: &Enrolled, method: Method, path: &str, body: Vec<u8>) -> Result<()> {
+    /// Asks for something in the name of a device, and waits for the whole answer.
+    ///
+    /// # Errors
+    /// Whatever the server says.
+    pub async fn ask(
+        &self,
+        owner: &Enrolled,
+        method: Method,
+        path: &str,
+        body: Vec<u8>,
+    ) -> Result<()> {
         let request = self.client.request(method, format!("{}/api/v1/{path}", self.server));
         let request = request.bearer_auth(&owner.token).body(body);
         let answer = request.send().await.context(format!("asking for {path}"))?;
-        if !answer.status().is_success() {
-            let status = answer.status();
-            bail!("{path}: {status}: {}", answer.text().await.unwrap_or_default());
+        let status = answer.status();
+        let said = answer.bytes().await.context(format!("asking for {path}"))?;
+        if !status.is_success() {
+            bail!("{path}: {status}: {}", String::from_utf8_lossy(&said));
         }
         Ok(())
     }

@@ -9,8 +9,10 @@ use crate::figures::{Delays, Figures};
 use crate::machine;
 use crate::output::Output;
 use crate::plot::{Plot, Series};
+use growth::Growth;
 use scaled::{Limit, Million, ScaledRun};
 
+pub mod growth;
 pub mod scaled;
 
 /// From here on a part of its own lateness makes the generator the limit, in milliseconds.
@@ -90,6 +92,8 @@ pub struct Report {
     pub series: Vec<(String, Vec<Moment>)>,
     /// What the judge found.
     pub verdict: String,
+    /// Requests to a server that holds ever more.
+    pub growth: Vec<Growth>,
     /// Runs of gateways and sync services.
     pub scaled: Vec<ScaledRun>,
     /// What PostgreSQL itself did.
@@ -224,6 +228,7 @@ impl Report {
             output.write_svg("delay-over-rate", &self.over_rate())?;
             output.write_svg("figure-7", &self.figure_7())?;
         }
+        self.write_growth(output)?;
         self.write_scaled(output)
     }
 

@@ -1,5 +1,5 @@
 //! The load lab over gateways and sync services, a PostgreSQL and real brokers: small, and with accidents. Each case takes one broker here, to
-//! be short; the other has its bad days among those of the servers.
+//! be short; the other has its bad days among those of the servers. One case is about a server by itself, and here because it takes half a minute.
 
 use std::path::PathBuf;
 use std::sync::PoisonError;
@@ -56,6 +56,19 @@ fn gateways_and_sync_services_are_measured_and_one_may_come_go_and_die_under_loa
     let drawn = folder.path().join("svg").join("figure-7-nats.svg");
     let drawn = std::fs::read_to_string(drawn).unwrap();
     assert!(drawn.contains("StackSync") && drawn.contains("2 services, p99"), "{drawn}");
+}
+
+#[test]
+fn requests_are_measured_while_files_and_workspaces_become_more() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let folder = tempfile::tempdir().unwrap();
+    let report = run(&["growth"], "nats", folder.path(), 0);
+    // Two sizes of each with a first look and nine requests, and the nine while others commit.
+    assert_eq!(report.growth.len(), 4 * 10 + 9);
+    assert!(report.growth.iter().all(|one| one.delays.percentile(50.0).is_some()));
+    assert_eq!(report.runs[0].figures.answered, report.runs[0].figures.sent);
+    let drawn = std::fs::read_to_string(folder.path().join("svg/growth-files.svg")).unwrap();
+    assert!(drawn.contains("commit a change") && drawn.contains("<polyline"), "{drawn}");
 }
 
 #[test]
