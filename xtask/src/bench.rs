@@ -69,6 +69,15 @@ pub struct Options {
 
 impl Options {
     fn take(what: &str, arguments: &mut Arguments) -> Result<Self> {
+        Self::take_with(what, arguments, demo::release_program)
+    }
+
+    /// Does the same; `build` makes our program, where none is named.
+    fn take_with(
+        what: &str,
+        arguments: &mut Arguments,
+        build: impl FnOnce() -> Result<PathBuf>,
+    ) -> Result<Self> {
         let quick = arguments.flag("--quick");
         let file_systems = match arguments.value("--fs")?.as_deref() {
             Some("tmpfs") | None => vec!["tmpfs"],
@@ -84,7 +93,7 @@ impl Options {
         let binary = match named {
             _ if without_ours => None,
             Some(binary) => Some(binary.canonicalize()?),
-            None => Some(demo::release_program()?),
+            None => Some(build()?),
         };
         Ok(Self {
             quick,

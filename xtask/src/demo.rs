@@ -20,7 +20,15 @@ pub fn release_program() -> Result<PathBuf> {
 
 /// Builds the program `syncline` by a profile that optimises, and says where it is.
 pub fn program(profile: &str) -> Result<PathBuf> {
-    process::run(test_run::cargo().args(["build", "--profile", profile, "--package", "cli"]))?;
+    Ok(build(profile, &["cli"])?.join("syncline"))
+}
+
+/// Builds packages together, so that what they share is built once for all of them, and says where their programs are.
+pub fn build(profile: &str, packages: &[&str]) -> Result<PathBuf> {
+    let mut command = test_run::cargo();
+    command.args(["build", "--profile", profile]);
+    command.args(packages.iter().flat_map(|package| ["--package", package]));
+    process::run(&mut command)?;
     let metadata = process::output(test_run::cargo().args([
         "metadata",
         "--no-deps",
@@ -31,5 +39,5 @@ pub fn program(profile: &str) -> Result<PathBuf> {
     let Some(target) = metadata["target_directory"].as_str() else {
         return fail("cargo metadata names no target directory");
     };
-    Ok(PathBuf::from(target).join(profile).join("syncline"))
+    Ok(PathBuf::from(target).join(profile))
 }

@@ -2,13 +2,14 @@
 //! services over a PostgreSQL and brokers that are started for it, unless they run.
 
 use std::path::Path;
+use std::process::Command;
 
 use super::place::WorkFolder;
 use super::{Options, environment};
 use crate::arguments::Arguments;
 use crate::failure::Result;
 use crate::services::{self, Services};
-use crate::{process, test_run};
+use crate::{demo, process};
 
 /// What is handed on to the lab as it is.
 const VALUES: [&str; 10] = [
@@ -46,12 +47,15 @@ pub(super) fn run(what: String, mut arguments: Arguments) -> Result<()> {
     }
     // A server that promises durability keeps its data on a disk, unless somebody asks what the disk costs.
     let file_system = arguments.value("--fs")?.unwrap_or_else(|| "disk".to_owned());
-    let options = Options::take(&what, &mut arguments)?;
+    let programs = demo::build("release", &["cli", "lab"])?;
+    let options = Options::take_with(&what, &mut arguments, || Ok(programs.join("syncline")))?;
     arguments.finish()?;
     let work = WorkFolder::new(&file_system, &options.work)?;
     let is_scaled = words.iter().flat_map(|word| word.split(',')).any(|one| SCALED.contains(&one));
-    let measure =
-        |services: Option<&Path>| measure(&options, work.path(), (&words, &file_system), services);
+    let lab = programs.join("lab");
+    let measure = |services: Option<&Path>| {
+        measure(&options, (&lab, work.path()), (&words, &file_system), services)
+    };
     if is_scaled {
         services::during(&SERVICES.map(str::to_owned), |state| measure(Some(state)))
     } else {
@@ -61,7 +65,7 @@ pub(super) fn run(what: String, mut arguments: Arguments) -> Result<()> {
 
 fn measure(
     options: &Options,
-    work: &Path,
+    (lab, work): (&Path, &Path),
     (words, file_system): (&[String], &str),
     services: Option<&Path>,
 ) -> Result<()> {
@@ -71,9 +75,8 @@ fn measure(
         running.map(|service| (service.name.clone(), service.version.clone())).collect();
     let notes = [format!("data on {file_system}"), format!("options: {}", words.join(" "))];
     environment::write(&options.out, &versions, &notes)?;
-    let mut command = test_run::cargo();
-    command.args(["run", "--release", "--package", "lab", "--", "server", "--binary"]);
-    command.arg(options.our_binary()?).arg("--out").arg(&options.out);
+    let mut command = Command::new(lab);
+    command.args(["server", "--binary"]).arg(options.our_binary()?).arg("--out").arg(&options.out);
     command.arg("--work").arg(work).args(words);
     if let Some(services) = services {
         command.arg("--services").arg(services);
