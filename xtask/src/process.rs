@@ -151,7 +151,7 @@ fn cpu_ticks(stat: &str) -> Result<u64> {
 }
 
 /// The processes that a process has started and that are its children still.
-pub(crate) fn children_of(process_id: u32) -> Vec<u32> {
+pub fn children_of(process_id: u32) -> Vec<u32> {
     let Ok(tasks) = fs::read_dir(format!("/proc/{process_id}/task")) else { return Vec::new() };
     tasks
         .flatten()

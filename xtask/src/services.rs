@@ -11,6 +11,7 @@ mod azurite;
 mod dovecot;
 mod fake_gcs;
 mod keeper;
+mod lanes;
 mod moto;
 mod nats;
 mod openssh;
@@ -31,7 +32,7 @@ use serde_json::json;
 
 use crate::arguments::Arguments;
 use crate::failure::{Context, Failure, Result, fail};
-use crate::{process, repository_root, test_run};
+use crate::{process, repository_root};
 use keeper::Keeper;
 use place::Place;
 
@@ -193,12 +194,7 @@ pub fn test(extent: Extent) -> Result<()> {
     refuse_a_second_start()?;
     let keeper = Keeper::start()?;
     let state = start(&extent.names())?;
-    let mut command = test_run::cargo();
-    // Every package is named, so that features and with them the build are those of the other tests.
-    // The conformance of messaging kills brokers, and so starts some of its own.
-    command.args(["test", "--workspace", "--test", "services", "--test", "brokers"]);
-    command.env(VARIABLE, &state);
-    let tested = process::run(&mut command);
+    let tested = lanes::run(&state);
     let stopped = stop();
     keeper.dismiss()?;
     tested.and(stopped)

@@ -11,6 +11,7 @@ use lab::population::{Population, account_names};
 use lab::server_process::ServerProcess;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
+use xtask::process::children_of;
 use xtask::services::VARIABLE;
 
 use crate::stage::ALONE;
@@ -92,15 +93,6 @@ impl Scene {
         let verdict = judge(&self.cluster.url(), &seats, &outcome).await.unwrap();
         assert_eq!(verdict.violations, [], "{label}: {}", verdict.describe());
     }
-}
-
-/// The processes that a process has started and that are its children still.
-fn children_of(process: u32) -> Vec<u32> {
-    let tasks = std::fs::read_dir(format!("/proc/{process}/task")).unwrap().flatten();
-    let lists = tasks.filter_map(|task| std::fs::read_to_string(task.path().join("children")).ok());
-    lists
-        .flat_map(|list| list.split_whitespace().flat_map(str::parse).collect::<Vec<_>>())
-        .collect()
 }
 
 /// Tells whether a process runs, and does not only wait for somebody to ask how it ended.

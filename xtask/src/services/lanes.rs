@@ -1,0 +1,118 @@
+//! The tests that need real servers, in two lanes side by side: most of them wait, for servers or for their own timers, and two cores have
+//! room for two.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+use super::VARIABLE;
+use crate::failure::{Context, Result, fail};
+use crate::{process, test_run};
+
+/// The test binaries of this name or that one are built, of whichever package.
+/// The conformance of messaging kills brokers, and so starts some of its own.
+const TESTS: [&str; 2] = ["services", "brokers"];
+
+/// The packages whose tests kill servers that others use, too: one of them at a time.
+const KILLING: [&str; 2] = ["cli", "server"];
+
+/// A test binary.
+#[derive(Debug, PartialEq, Eq)]
+struct Binary {
+    /// The folder of its package, in which it runs.
+    folder: PathBuf,
+    path: PathBuf,
+}
+
+/// Builds the tests and runs them, told where the servers are. All of them run, even if some fail.
+pub(super) fn run(state: &Path) -> Result<()> {
+    let binaries = build()?;
+    let kills = |binary: &&Binary| KILLING.iter().any(|name| binary.folder.ends_with(name));
+    let (killing, others): (Vec<_>, Vec<_>) = binaries.iter().partition(kills);
+    std::thread::scope(|scope| {
+        let beside =
+            scope.spawn(|| others.iter().map(|binary| binary.run_quietly(state)).collect());
+        let ours: Result<Vec<()>> = killing.iter().map(|binary| binary.run(state)).collect();
+        let theirs: Result<Vec<()>> = beside.join().unwrap_or_else(|_| fail("a lane panicked"));
+        ours.and(theirs).map(drop)
+    })
+}
+
+/// Every package is named, so that features and with them the build are those of the other tests.
+fn build() -> Result<Vec<Binary>> {
+    let mut command = test_run::cargo();
+    command.args([
+        "test",
+        "--workspace",
+        "--no-run",
+        "--message-format",
+        "json-render-diagnostics",
+    ]);
+    command.args(TESTS.iter().flat_map(|name| ["--test", name]));
+    command.stderr(std::process::Stdio::inherit());
+    let output = command.output().context("cargo test --no-run")?;
+    if !output.status.success() {
+        return fail("the tests of services do not build");
+    }
+    let said = String::from_utf8_lossy(&output.stdout);
+    let binaries: Vec<_> = said.lines().filter_map(read).collect();
+    if binaries.is_empty() { fail("cargo has built no tests of services") } else { Ok(binaries) }
+}
+
+/// Reads a line of cargo; nothing where it speaks of something else than a test that was asked for.
+fn read(line: &str) -> Option<Binary> {
+    let message: Value = serde_json::from_str(line).ok()?;
+    let path = message["executable"].as_str()?.into();
+    let target = &message["target"];
+    let is_wanted = target["kind"][0] == "test" && TESTS.contains(&target["name"].as_str()?);
+    let folder = Path::new(message["manifest_path"].as_str()?).parent()?.to_owned();
+    is_wanted.then_some(Binary { folder, path })
+}
+
+impl Binary {
+    fn command(&self, state: &Path) -> Command {
+        let mut command = Command::new(&self.path);
+        command.current_dir(&self.folder).env(VARIABLE, state);
+        command
+    }
+
+    fn run(&self, state: &Path) -> Result<()> {
+        process::run(&mut self.command(state))
+    }
+
+    /// Shows what the tests say when all of them have ended, so that it stands together.
+    fn run_quietly(&self, state: &Path) -> Result<()> {
+        let output = self.command(state).output().context(self.path.display())?;
+        let said =
+            [output.stdout, output.stderr].map(|said| String::from_utf8_lossy(&said).into_owned());
+        println!("{}:\n{}", self.path.display(), said.concat());
+        match output.status.success() {
+            true => Ok(()),
+            false => fail(format!("{}: {}", self.path.display(), output.status)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_tests_that_were_asked_for_are_taken_from_what_cargo_says() {
+        let line = |kind: &str, name: &str| {
+            let target = serde_json::json!({ "kind": [kind], "name": name });
+            serde_json::json!({
+                "reason": "compiler-artifact", "manifest_path": "/p/crates/cli/Cargo.toml",
+                "target": target, "executable": "/p/target/debug/deps/x",
+            })
+            .to_string()
+        };
+        let folder = PathBuf::from("/p/crates/cli");
+        let path = PathBuf::from("/p/target/debug/deps/x");
+        assert_eq!(read(&line("test", "services")), Some(Binary { folder, path }));
+        assert_eq!(read(&line("bin", "services")), None);
+        assert_eq!(read(&line("test", "it")), None);
+        assert_eq!(read("   Compiling cli v0.1.0"), None);
+    }
+}
