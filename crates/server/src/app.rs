@@ -204,7 +204,7 @@ pub fn router(app: Arc<App>, role: Role) -> Router {
         Role::All | Role::Gateway => {
             let devices = rest::routes().merge(packs::routes()).merge(live::routes());
             let files = files_door::routes().merge(public::routes());
-            (devices.merge(files), dav::routes().merge(page::routes()))
+            (devices.merge(files), dav::workspaces::routes().merge(page::routes()))
         }
         Role::SyncService => (Router::new(), Router::new()),
     };
@@ -244,7 +244,7 @@ async fn count(State(app): State<Arc<App>>, request: Request, next: Next) -> Res
 }
 
 /// Refuses requests whose address or headers are too long.
-async fn limit_head(request: Request, next: Next) -> Response {
+pub(crate) async fn limit_head(request: Request, next: Next) -> Response {
     let path = request.uri().path_and_query().map_or(0, |path| path.as_str().len());
     if path > URI_LENGTH_MAX {
         return StatusCode::URI_TOO_LONG.into_response();

@@ -16,6 +16,7 @@ pub mod problem;
 pub mod public;
 pub mod rest;
 pub mod tokens;
+pub mod tree;
 pub mod watch;
 
 use std::sync::Arc;

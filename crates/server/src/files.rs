@@ -21,20 +21,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use model::Content;
+use model::codec::{Encode, Encoder};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
-pub use checksums::{Algorithm, Checksum, Checksums};
+pub use checksums::{Algorithm, Checksum, Checksums, KnownChecksums};
 pub use history::VersionPage;
 pub use reading::FileReader;
-pub use spool::{Spool, Spooled};
+pub use spool::{Spool, Spooled, Spools};
 pub use uploads::{UPLOAD_LIFE, UploadState};
 pub use views::ViewGuard;
 pub use writing::{Applied, Put};
 
 use crate::services::locks::Locks;
-
-/// How many bodies are kept aside at once at most.
-const SPOOLS_MAX: usize = 64;
 
 /// How many clients listen to events without a live connection at most.
 const LISTENERS_MAX: usize = 1000;
@@ -47,10 +45,9 @@ const FIRST_LISTENER: u64 = 1 << 63;
 pub struct Files {
     views: views::Views,
     indexes: packs::Indexes,
-    checksums: checksums::KnownChecksums,
-    /// Where long bodies are kept until they are whole.
-    aside: PathBuf,
-    spools: Arc<Semaphore>,
+    checksums: KnownChecksums,
+    /// Where bodies are kept until they are whole.
+    pub spools: Spools,
     uploads: uploads::Uploads,
     /// Who has locked what.
     pub locks: Locks,
@@ -65,9 +62,8 @@ impl Files {
         Self {
             views: views::Views::default(),
             indexes: packs::Indexes::default(),
-            checksums: checksums::KnownChecksums::default(),
-            aside,
-            spools: Arc::new(Semaphore::new(SPOOLS_MAX)),
+            checksums: KnownChecksums::default(),
+            spools: Spools::new(aside),
             uploads: uploads::Uploads::default(),
             locks: Locks::default(),
             listeners: Arc::new(Semaphore::new(LISTENERS_MAX)),
@@ -98,6 +94,13 @@ impl Files {
 
     /// Returns the checksums of a content that came in lately.
     pub fn checksums(&self, content: &Content) -> Option<Checksums> {
-        self.checksums.get(content)
+        self.checksums.get(&content_key(content))
     }
+}
+
+/// The ids of chunks are keyed by workspace, so that no two workspaces share a key.
+fn content_key(content: &Content) -> [u8; 32] {
+    let mut encoder = Encoder::default();
+    content.encode(&mut encoder);
+    *blake3::hash(&encoder.into_bytes()).as_bytes()
 }

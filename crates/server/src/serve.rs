@@ -199,7 +199,7 @@ pub(crate) async fn bind(address: SocketAddr) -> Result<(TcpListener, SocketAddr
 }
 
 /// Looks again and again whether certificate and key were renewed, until it is dropped.
-async fn renew(identity: Identity, clock: Arc<dyn Clock>) {
+pub(crate) async fn renew(identity: Identity, clock: Arc<dyn Clock>) {
     loop {
         clock.sleep(RENEWAL_INTERVAL).await;
         let looking = identity.clone();

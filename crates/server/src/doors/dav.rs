@@ -1,43 +1,36 @@
-//! The door of WebDAV (RFC 4918, classes 1 and 2): plain workspaces as folders for programs that know nothing of Syncline.
+//! The door of WebDAV (RFC 4918, classes 1 and 2): trees of files as folders for programs that know nothing of Syncline.
 //!
-//! *Participants*: file managers and programs such as rclone, davfs2 and cadaver, under `/dav/WORKSPACE/`. *Goals*: files of any
-//! length and folders of any number, in bounded memory; times and checksums, so that copies are compared without being read.
-//! *Non-goals*: properties of others, which nothing here could keep; lists of everything at once. *Invariants*: what
-//! is written here goes the way of the door of files ([`crate::doors::files`]), and is refused where that refuses.
+//! *Participants*: file managers and programs such as rclone, davfs2 and cadaver; a tree of files
+//! ([`crate::doors::tree`]): a plain workspace of a server ([`workspaces`]). *Goals*:
+//! files of any length and folders of any number, in bounded memory; times and checksums, so that copies are compared
+//! without being read. *Non-goals*: properties of others, which nothing here could keep; lists of everything at once.
+//! *Invariants*: what is written here goes the way of the door of files ([`crate::doors::files`]), and is refused where that
+//! refuses.
 //!
 //! What works with which program stands in `docs/guide/webdav.md`.
 
-use std::sync::Arc;
-
-use axum::Router;
 use axum::body::Body;
-use axum::extract::{ConnectInfo, Request, State};
-use axum::http::header::{ALLOW, LOCATION, WWW_AUTHENTICATE};
+use axum::http::header::{ALLOW, ETAG, LOCATION, WWW_AUTHENTICATE};
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
-use axum::routing::any;
 use model::RelativePath;
 
-use crate::app::App;
-use crate::doors::files::content::{accept_time, describe, receive, send};
-use crate::doors::files::{Target, condition_of, etag_of, path};
+use crate::doors::files::content::{Shown, accept_time, etag_value, receive};
+use crate::doors::files::{condition_of, path};
+use crate::doors::tree::{Destination, FileTree, Item, ItemKind};
 use crate::error::{Result, ServerError};
 use crate::limits::BODY_WAIT_TIMEOUT;
-use crate::listener::PeerAddress;
-use crate::services::files::View;
-use crate::services::files::changes::{self, Destination};
 
 pub(crate) mod basic;
 mod if_header;
 mod locking;
 mod properties;
+pub mod workspaces;
 mod xml;
 
 use locking::{check, if_of};
 use properties::Depth;
-
-/// Where all of it begins.
-const ROOT: &str = "/dav/";
 
 /// The longest XML body, in bytes.
 const XML_LENGTH_MAX: usize = 64 * 1024;
@@ -45,16 +38,14 @@ const XML_LENGTH_MAX: usize = 64 * 1024;
 const METHODS: &str =
     "OPTIONS, GET, HEAD, PUT, DELETE, PROPFIND, PROPPATCH, MKCOL, COPY, MOVE, LOCK, UNLOCK";
 
-/// Returns the routes of this door.
-pub fn routes() -> Router<Arc<App>> {
-    Router::new().route("/dav/{*rest}", any(answer))
-}
-
 /// What a request is about.
-struct Dav {
-    target: Target,
-    /// The address of the workspace, without a slash at its end.
+struct Dav<T> {
+    tree: T,
+    path: RelativePath,
+    /// The address of the tree, without a slash at its end.
     root: String,
+    /// What the tree is called, for people.
+    title: String,
 }
 
 /// Why a request was not carried out.
@@ -89,17 +80,14 @@ impl IntoResponse for Refused {
     }
 }
 
-async fn answer(
-    State(app): State<Arc<App>>,
-    ConnectInfo(peer): ConnectInfo<PeerAddress>,
-    request: Request,
-) -> Response {
-    if *request.method() == Method::OPTIONS {
-        let headers = [("dav", "1, 2"), ("ms-author-via", "DAV"), ("allow", METHODS)];
-        return (StatusCode::OK, headers).into_response();
-    }
-    let (parts, body) = request.into_parts();
-    let dav = open(&app, &parts.headers, peer, parts.uri.path()).await;
+/// Says what there is, which everybody may know.
+fn options() -> Response {
+    let headers = [("dav", "1, 2"), ("ms-author-via", "DAV"), ("allow", METHODS)];
+    (StatusCode::OK, headers).into_response()
+}
+
+/// Answers a request about a tree; also one that was refused already, whose sender must be heard first.
+async fn respond<T: FileTree>(dav: Result<Dav<T>>, parts: &Parts, body: Body) -> Response {
     if parts.method == Method::PUT {
         return put(dav, &parts.headers, body).await.unwrap_or_else(Refused::into_response);
     }
@@ -110,23 +98,7 @@ async fn answer(
     done.unwrap_or_else(Refused::into_response)
 }
 
-/// Finds out who asks for what.
-async fn open(
-    app: &Arc<App>,
-    headers: &HeaderMap,
-    peer: PeerAddress,
-    address: &str,
-) -> Result<Dav> {
-    let caller = basic::caller_of(app, headers, peer).await?;
-    let rest = address.strip_prefix(ROOT).unwrap_or_default();
-    let (name, rest) = rest.split_once('/').unwrap_or((rest, ""));
-    let text = path::decode(name)?;
-    let workspace = path::workspace_of(app, caller, &String::from_utf8_lossy(&text)).await?;
-    let target = Target { app: Arc::clone(app), caller, workspace, path: path::parse(rest)? };
-    Ok(Dav { target, root: format!("{ROOT}{name}") })
-}
-
-/// Returns the address of something in a workspace; that of a folder ends with a slash.
+/// Returns the address of something in a tree; that of a folder ends with a slash.
 fn address(root: &str, path: &RelativePath, is_directory: bool) -> String {
     let slash = if is_directory && !path.is_root() { "/" } else { "" };
     format!("{root}/{}{slash}", path::encode(path.as_bytes()))
@@ -146,21 +118,23 @@ fn path_in(root: &str, address: &str) -> Result<RelativePath> {
     path::parse(&path::encode(rest))
 }
 
-async fn carry_out(
-    dav: Dav,
+async fn carry_out<T: FileTree>(
+    dav: Dav<T>,
     method: &Method,
     headers: &HeaderMap,
     body: Body,
 ) -> Result<Response, Refused> {
     match method.as_str() {
-        "GET" => Ok(send(file_of(dav).await?, None, headers).await?),
-        "HEAD" => Ok(describe(&file_of(dav).await?, None, headers).await?),
+        "GET" => Ok(get(&dav, headers).await?),
+        "HEAD" => {
+            let shown = file_of(&dav).await?.1;
+            Ok(shown.not_modified(headers).unwrap_or_else(|| shown.describe()))
+        }
         "DELETE" => delete(&dav, headers).await,
         "MKCOL" => make_folder(&dav, headers, body).await,
         "PROPFIND" => Ok(properties::find(dav, headers, read_xml(body).await?).await?),
         "PROPPATCH" => {
-            let path = dav.target.path.clone();
-            check(&dav, &if_of(headers)?, &[(&path, false, false)]).await?;
+            check(&dav, &if_of(headers)?, &[(&dav.path, false, false)]).await?;
             Ok(properties::patch(&dav, read_xml(body).await?).await?)
         }
         "MOVE" | "COPY" => relocate(&dav, method.as_str() == "MOVE", headers).await,
@@ -170,14 +144,34 @@ async fn carry_out(
     }
 }
 
-/// Refuses to send what is no file.
-async fn file_of(dav: Dav) -> Result<Target, ServerError> {
-    let Target { app, caller, workspace, path } = &dav.target;
-    let node = app.view(*caller, *workspace).await?.get(path)?;
-    match node.is_directory() {
-        true => Err(ServerError::Conflict { what: format!("'{path}'"), reason: "is a folder" }),
-        false => Ok(dav.target),
+/// Returns what stands at the path, which must be something.
+async fn item_of<T: FileTree>(dav: &Dav<T>) -> Result<Item<T::Handle>> {
+    let found = dav.tree.find(&dav.path).await?;
+    found.ok_or_else(|| ServerError::NotFound { what: format!("'{}'", dav.path) })
+}
+
+/// Returns the file at the path, and refuses to send what is none.
+async fn file_of<T: FileTree>(dav: &Dav<T>) -> Result<(Item<T::Handle>, Shown)> {
+    let item = item_of(dav).await?;
+    let conflict = |reason| ServerError::Conflict { what: format!("'{}'", dav.path), reason };
+    match item.kind {
+        ItemKind::File(length) => {
+            let shown = Shown { etag: item.etag.clone(), length, modified: item.modified };
+            Ok((item, shown))
+        }
+        ItemKind::Folder => Err(conflict("is a folder")),
+        ItemKind::Link => Err(conflict("is no file")),
     }
+}
+
+async fn get<T: FileTree>(dav: &Dav<T>, headers: &HeaderMap) -> Result<Response> {
+    let (item, shown) = file_of(dav).await?;
+    if let Some(known) = shown.not_modified(headers) {
+        return Ok(known);
+    }
+    let part = shown.part(headers)?;
+    let bytes = dav.tree.read(&dav.path, &item, part.bounds(shown.length)).await?;
+    Ok(shown.send(&part, Body::from_stream(bytes)))
 }
 
 async fn read_xml(body: Body) -> Result<Option<xml::Element>> {
@@ -190,59 +184,63 @@ async fn read_xml(body: Body) -> Result<Option<xml::Element>> {
     }
 }
 
-async fn put(dav: Result<Dav>, headers: &HeaderMap, body: Body) -> Result<Response, Refused> {
+async fn put<T: FileTree>(
+    dav: Result<Dav<T>>,
+    headers: &HeaderMap,
+    body: Body,
+) -> Result<Response, Refused> {
     let target = match dav {
-        Ok(dav) => {
-            let path = dav.target.path.clone();
-            let view = dav.target.app.view(dav.target.caller, dav.target.workspace).await;
-            let is_new = view.map(|view| view.find(&path).is_none());
-            let checked = match (is_new, if_of(headers)) {
-                (Ok(is_new), Ok(conditions)) => {
-                    check(&dav, &conditions, &[(&path, false, is_new)]).await
-                }
-                (Err(error), _) | (_, Err(error)) => Err(error.into()),
-            };
-            match checked {
-                Ok(()) => Ok(dav.target),
-                Err(Refused::Error(error)) => Err(error),
-                Err(Refused::Locked) => {
-                    let mut body = body.into_data_stream();
-                    let drained = crate::doors::packs::drain(&mut body);
-                    let _ = tokio::time::timeout(BODY_WAIT_TIMEOUT, drained).await;
-                    return Err(Refused::Locked);
-                }
+        Ok(dav) => match check_put(&dav, headers).await {
+            Ok(()) => Ok((dav.tree, dav.path)),
+            Err(Refused::Error(error)) => Err(error),
+            Err(Refused::Locked) => {
+                let mut body = body.into_data_stream();
+                let drained = crate::doors::packs::drain(&mut body);
+                let _ = tokio::time::timeout(BODY_WAIT_TIMEOUT, drained).await;
+                return Err(Refused::Locked);
             }
-        }
+        },
         Err(error) => Err(error),
     };
-    let (path, applied) = receive(target, headers, body).await?;
+    let (path, changed) = receive(target, headers, body).await?;
     let gone = || ServerError::NotFound { what: format!("'{path}' any more") };
-    let node = applied.node.as_ref().ok_or_else(gone)?;
-    let status = if applied.is_new { StatusCode::CREATED } else { StatusCode::NO_CONTENT };
-    let mut response = (status, [etag_of(node)]).into_response();
+    let item = changed.item.as_ref().ok_or_else(gone)?;
+    let status = if changed.is_new { StatusCode::CREATED } else { StatusCode::NO_CONTENT };
+    let mut response = (status, [(ETAG, etag_value(&item.etag))]).into_response();
     accept_time(headers, &mut response);
     Ok(response)
 }
 
-async fn delete(dav: &Dav, headers: &HeaderMap) -> Result<Response, Refused> {
-    let Target { app, caller, workspace, path } = &dav.target;
-    check(dav, &if_of(headers)?, &[(path, true, true)]).await?;
-    let condition = condition_of(headers)?;
-    app.apply(*caller, *workspace, |view| changes::delete(view, path, &condition)).await?;
-    app.files.locks.forget(*workspace, app.clock.elapsed(), path);
+async fn check_put<T: FileTree>(dav: &Dav<T>, headers: &HeaderMap) -> Result<(), Refused> {
+    let is_new = dav.tree.find(&dav.path).await?.is_none();
+    check(dav, &if_of(headers)?, &[(&dav.path, false, is_new)]).await
+}
+
+/// Ends the promises of what is gone.
+fn forget_locks<T: FileTree>(dav: &Dav<T>, path: &RelativePath) {
+    let promises = dav.tree.promises();
+    promises.locks.forget(promises.workspace, dav.tree.clock().elapsed(), path);
+}
+
+async fn delete<T: FileTree>(dav: &Dav<T>, headers: &HeaderMap) -> Result<Response, Refused> {
+    check(dav, &if_of(headers)?, &[(&dav.path, true, true)]).await?;
+    dav.tree.delete(&dav.path, &condition_of(headers)?).await?;
+    forget_locks(dav, &dav.path);
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
-async fn make_folder(dav: &Dav, headers: &HeaderMap, body: Body) -> Result<Response, Refused> {
-    let Target { app, caller, workspace, path } = &dav.target;
+async fn make_folder<T: FileTree>(
+    dav: &Dav<T>,
+    headers: &HeaderMap,
+    body: Body,
+) -> Result<Response, Refused> {
     let bytes = axum::body::to_bytes(body, XML_LENGTH_MAX).await;
     if bytes.is_ok_and(|bytes| !bytes.is_empty()) {
         return Ok(StatusCode::UNSUPPORTED_MEDIA_TYPE.into_response());
     }
-    check(dav, &if_of(headers)?, &[(path, false, true)]).await?;
-    let plan = |view: &View| changes::make_folder(view, path, app.new_node());
-    match app.apply(*caller, *workspace, plan).await {
-        Ok(_) => Ok(StatusCode::CREATED.into_response()),
+    check(dav, &if_of(headers)?, &[(&dav.path, false, true)]).await?;
+    match dav.tree.make_folder(&dav.path).await {
+        Ok(()) => Ok(StatusCode::CREATED.into_response()),
         Err(ServerError::Taken { .. }) => {
             Ok((StatusCode::METHOD_NOT_ALLOWED, [(ALLOW, METHODS)]).into_response())
         }
@@ -251,8 +249,12 @@ async fn make_folder(dav: &Dav, headers: &HeaderMap, body: Body) -> Result<Respo
 }
 
 /// Answers MOVE and COPY.
-async fn relocate(dav: &Dav, is_move: bool, headers: &HeaderMap) -> Result<Response, Refused> {
-    let Target { app, caller, workspace, path: from } = &dav.target;
+async fn relocate<T: FileTree>(
+    dav: &Dav<T>,
+    is_move: bool,
+    headers: &HeaderMap,
+) -> Result<Response, Refused> {
+    let from = &dav.path;
     let destination = headers.get("destination").and_then(|value| value.to_str().ok());
     let destination = destination.ok_or_else(|| ServerError::Invalid {
         what: "Destination",
@@ -269,18 +271,15 @@ async fn relocate(dav: &Dav, is_move: bool, headers: &HeaderMap) -> Result<Respo
     let is_deep = Depth::of(headers)? != Depth::Zero;
     let changed = [(&to.path, true, true), (from, true, true)];
     check(dav, &if_of(headers)?, if is_move { &changed } else { &changed[..1] }).await?;
-    let condition = condition_of(headers)?;
-    let plan = |view: &View| match is_move {
-        true => changes::move_node(view, from, &to, &condition),
-        false => changes::copy_node(view, from, &to, is_deep, &mut || app.new_node()),
+    let is_new = match is_move {
+        true => dav.tree.relocate(from, &to, &condition_of(headers)?).await?,
+        false => dav.tree.copy(from, &to, is_deep).await?,
     };
-    let applied = app.apply(*caller, *workspace, plan).await?;
-    let now = app.clock.elapsed();
     if is_move {
-        app.files.locks.forget(*workspace, now, from);
+        forget_locks(dav, from);
     }
-    if !applied.is_new {
-        app.files.locks.forget(*workspace, now, &to.path);
+    if !is_new {
+        forget_locks(dav, &to.path);
         return Ok(StatusCode::NO_CONTENT.into_response());
     }
     let mut response = StatusCode::CREATED.into_response();

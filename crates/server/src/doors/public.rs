@@ -176,33 +176,34 @@ pub(super) fn path_in(folder: &RelativePath, node: &FileNode) -> Option<Relative
 
 async fn wanted(visit: &Visit) -> Result<Wanted> {
     let (_, node) = visit.node().await?;
-    Wanted::new(node, visit.path())
+    Wanted::new(&node, visit.path())
 }
 
 /// Answers HEAD, which is no download.
 pub(super) async fn head(visit: Visit, headers: HeaderMap) -> Result<Response> {
     let wanted = wanted(&visit).await?;
-    Ok(wanted
+    let shown = wanted.shown();
+    Ok(shown
         .not_modified(&headers)
-        .unwrap_or_else(|| dress(&visit, wanted.describe(), &wanted.name())))
+        .unwrap_or_else(|| dress(&visit, shown.describe(), wanted.name())))
 }
 
 /// Sends a file or a part of it. Who gets its first byte has downloaded it; a link with a limit sends no parts, for who left
 /// the first byte out would not be counted.
 pub(super) async fn send(visit: Visit, headers: HeaderMap) -> Result<Response> {
     let wanted = wanted(&visit).await?;
-    if let Some(known) = wanted.not_modified(&headers) {
+    if let Some(known) = wanted.shown().not_modified(&headers) {
         return Ok(known);
     }
     let part = match visit.link().downloads_max {
         Some(_) => Part::Whole,
-        None => wanted.part(&headers)?,
+        None => wanted.shown().part(&headers)?,
     };
     let response = wanted.send(visit.reading(), &part).await.map_err(visit::gone)?;
     if !matches!(&part, Part::Range(range) if range.start > 0) {
         visit.admit().await?;
     }
-    Ok(dress(&visit, response, &wanted.name()))
+    Ok(dress(&visit, response, wanted.name()))
 }
 
 /// Says that a browser is to keep what it gets under a name, and show nothing of it.

@@ -4,8 +4,6 @@
 use std::collections::{HashMap, VecDeque};
 
 use md_5::{Digest, Md5};
-use model::Content;
-use model::codec::{Encode, Encoder};
 use parking_lot::Mutex;
 use ring::digest::{Context, SHA1_FOR_LEGACY_USE_ONLY, SHA256};
 
@@ -114,9 +112,9 @@ impl Checksums {
     }
 }
 
-/// What is remembered of contents that came in.
+/// What is remembered of contents that came in, by hashes that stand for them.
 #[derive(Debug, Default)]
-pub(super) struct KnownChecksums(Mutex<Remembered>);
+pub struct KnownChecksums(Mutex<Remembered>);
 
 #[derive(Debug, Default)]
 struct Remembered {
@@ -125,8 +123,9 @@ struct Remembered {
 }
 
 impl KnownChecksums {
-    pub(super) fn note(&self, content: &Content, checksums: Checksums) {
-        let (key, mut known) = (key(content), self.0.lock());
+    /// Remembers those of a content, and forgets the oldest where there are too many.
+    pub fn note(&self, key: [u8; 32], checksums: Checksums) {
+        let mut known = self.0.lock();
         if known.found.insert(key, checksums).is_none() {
             known.order.push_back(key);
         }
@@ -137,16 +136,10 @@ impl KnownChecksums {
         }
     }
 
-    pub(super) fn get(&self, content: &Content) -> Option<Checksums> {
-        self.0.lock().found.get(&key(content)).cloned()
+    /// Returns those of a content that came in lately.
+    pub fn get(&self, key: &[u8; 32]) -> Option<Checksums> {
+        self.0.lock().found.get(key).cloned()
     }
-}
-
-/// The ids of chunks are keyed by workspace, so that no two workspaces share a key.
-fn key(content: &Content) -> [u8; 32] {
-    let mut encoder = Encoder::default();
-    content.encode(&mut encoder);
-    *blake3::hash(&encoder.into_bytes()).as_bytes()
 }
 
 #[cfg(test)]

@@ -1,22 +1,41 @@
 //! Keeps a body aside until it is whole: how a file is cut depends on all of it, and its checksum is known at its end.
 
 use std::fs::File;
-use std::io::{Seek, SeekFrom, Write};
+use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use axum::body::BodyDataStream;
 use bytes::Bytes;
 use futures_util::StreamExt;
-use tokio::sync::OwnedSemaphorePermit;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::checksums::{Checksums, Summing};
-use crate::app::App;
 use crate::error::{Result, ServerError};
 use crate::limits::{BODY_WAIT_TIMEOUT, FILE_LENGTH_MAX};
 
 /// Bodies up to this many bytes stay in memory, and so much of a longer one is written at once.
 const MEMORY_MAX: usize = 1024 * 1024;
+
+/// How many bodies are kept aside at once at most.
+const SPOOLS_MAX: usize = 64;
+
+/// How much of a body is copied at once, in bytes.
+const COPY_LENGTH: usize = 256 * 1024;
+
+/// Where bodies are kept aside, and how many at once.
+#[derive(Debug, Clone)]
+pub struct Spools {
+    aside: PathBuf,
+    permits: Arc<Semaphore>,
+}
+
+impl Spools {
+    /// Keeps long bodies in a folder, under no name.
+    pub fn new(aside: PathBuf) -> Self {
+        Self { aside, permits: Arc::new(Semaphore::new(SPOOLS_MAX)) }
+    }
+}
 
 /// A body that is coming in.
 #[derive(Debug)]
@@ -30,15 +49,36 @@ pub struct Spool {
     permit: OwnedSemaphorePermit,
 }
 
-/// A body that is whole.
-#[derive(Debug)]
+/// A body that is whole. Cheap to clone.
+#[derive(Debug, Clone)]
 pub struct Spooled {
     pub(super) source: Source,
     /// Its length in bytes.
     pub length: u64,
     /// Its checksums.
     pub checksums: Checksums,
-    _permit: OwnedSemaphorePermit,
+    _permit: Arc<OwnedSemaphorePermit>,
+}
+
+impl Spooled {
+    /// Writes all of it, as often as it is asked to, but not twice at once. It blocks.
+    ///
+    /// # Errors
+    /// What the operating system says.
+    pub fn write_to(&self, target: &mut dyn Write) -> std::io::Result<()> {
+        let mut file = match &self.source {
+            Source::Memory(bytes) => return target.write_all(bytes),
+            Source::File(file) => &**file,
+        };
+        file.seek(SeekFrom::Start(0))?;
+        let mut buffer = vec![0; COPY_LENGTH];
+        loop {
+            match file.read(&mut buffer)? {
+                0 => return Ok(()),
+                read => target.write_all(&buffer[..read])?,
+            }
+        }
+    }
 }
 
 /// Where the bytes of a body are; cheap to clone.
@@ -53,13 +93,13 @@ impl Spool {
     ///
     /// # Errors
     /// [`ServerError::Unavailable`] where too many bodies are kept aside.
-    pub async fn begin(app: &App) -> Result<Self> {
-        let permit = Arc::clone(&app.files.spools).acquire_owned();
+    pub async fn begin(spools: &Spools) -> Result<Self> {
+        let permit = Arc::clone(&spools.permits).acquire_owned();
         let Ok(Ok(permit)) = tokio::time::timeout(BODY_WAIT_TIMEOUT, permit).await else {
             return Err(ServerError::Unavailable { reason: "receives too many files at once" });
         };
         Ok(Self {
-            aside: app.files.aside.clone(),
+            aside: spools.aside.clone(),
             memory: Vec::new(),
             file: None,
             length: 0,
@@ -124,7 +164,7 @@ impl Spool {
             None => Source::Memory(Arc::new(self.memory)),
         };
         let (length, checksums) = (self.length, self.summing.finish());
-        Ok(Spooled { source, length, checksums, _permit: self.permit })
+        Ok(Spooled { source, length, checksums, _permit: Arc::new(self.permit) })
     }
 }
 

@@ -86,7 +86,7 @@ impl App {
             account: caller.account,
             workspace,
             path: path.clone(),
-            spool: tokio::sync::Mutex::new(Some(Spool::begin(self).await?)),
+            spool: tokio::sync::Mutex::new(Some(Spool::begin(&self.files.spools).await?)),
             ends: Mutex::new(now + UPLOAD_LIFE),
         });
         let id = OpId::from_bytes(random_bytes(&*self.random));

@@ -22,6 +22,7 @@ use model::{
 use storage::ObjectKey;
 use tokio::sync::{RwLock, mpsc, oneshot};
 
+use super::content_key;
 use super::packs::Reading;
 use super::spool::{Source, Spooled, go_to};
 use super::views::ViewMut;
@@ -120,7 +121,7 @@ impl App {
                 self.index_packs(reading).await?;
             }
             let (content, packs) = self.pack(reading, &put.path, &body.source, body.length).await?;
-            self.files.checksums.note(&content, body.checksums.clone());
+            self.files.checksums.note(content_key(&content), body.checksums.clone());
             let plan = |view: &View| {
                 let file = NewFile { content: content.clone(), modified: put.modified };
                 changes::put_file(view, &put.path, &put.condition, &file, self.new_node())

@@ -29,7 +29,8 @@ fn routes() -> BTreeSet<String> {
             let path = entry.unwrap().path();
             if path.is_dir() {
                 waiting.push(path);
-            } else if !path.ends_with("doors/dav.rs") && !path.ends_with("doors/page.rs") {
+            } else if !path.ends_with("doors/dav/workspaces.rs") && !path.ends_with("doors/page.rs")
+            {
                 let text = read(&path);
                 let routes =
                     text.split(".route(").skip(1).filter_map(|rest| rest.split('"').nth(1));

@@ -83,6 +83,23 @@ impl KnownPasswords {
     }
 }
 
+/// Returns the name and the password that come with a request.
+///
+/// # Errors
+/// [`ServerError::NotSignedIn`] where there are none.
+pub(super) fn named(headers: &HeaderMap) -> Result<(String, String)> {
+    let header = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
+    let (scheme, text) =
+        header.and_then(|value| value.split_once(' ')).ok_or(ServerError::NotSignedIn)?;
+    if !scheme.eq_ignore_ascii_case("basic") {
+        return Err(ServerError::NotSignedIn);
+    }
+    let pair = STANDARD.decode(text.trim()).ok().and_then(|bytes| String::from_utf8(bytes).ok());
+    let pair = pair.ok_or(ServerError::NotSignedIn)?;
+    let (user, password) = pair.split_once(':').ok_or(ServerError::NotSignedIn)?;
+    Ok((user.to_owned(), password.to_owned()))
+}
+
 /// Returns who asks.
 ///
 /// # Errors
@@ -99,15 +116,10 @@ pub(super) async fn caller_of(
         let token = Token::from_text(text.trim()).ok_or(ServerError::NotSignedIn)?;
         return by_token(app, token, None).await;
     }
-    if !scheme.eq_ignore_ascii_case("basic") {
-        return Err(ServerError::NotSignedIn);
-    }
-    let pair = STANDARD.decode(text.trim()).ok().and_then(|bytes| String::from_utf8(bytes).ok());
-    let pair = pair.ok_or(ServerError::NotSignedIn)?;
-    let (user, password) = pair.split_once(':').ok_or(ServerError::NotSignedIn)?;
-    match Token::from_text(password) {
-        Some(token) => by_token(app, token, Some(user.to_owned())).await,
-        None => by_password(app, user, password, peer).await,
+    let (user, password) = named(headers)?;
+    match Token::from_text(&password) {
+        Some(token) => by_token(app, token, Some(user)).await,
+        None => by_password(app, &user, &password, peer).await,
     }
 }
 

@@ -73,6 +73,11 @@ impl IfHeader {
         terms.filter_map(token).collect()
     }
 
+    /// Returns the addresses of other resources that conditions are about.
+    pub(super) fn addresses(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().filter_map(|list| list.resource.as_deref())
+    }
+
     /// Tells whether the header holds: a list of which all conditions do, or no list at all. `path_of` reads an address,
     /// `has_lock` tells whether a path has a lock, and `etag_of` which version is there.
     pub(super) fn holds(

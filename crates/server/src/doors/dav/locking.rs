@@ -1,21 +1,22 @@
 //! `LOCK` and `UNLOCK`, and who may change what is locked.
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::time::Duration;
 
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
+use model::RelativePath;
 use model::environment::random_bytes;
-use model::{RelativePath, Timestamp};
 
 use super::if_header::IfHeader;
 use super::properties::{Depth, XML};
 use super::xml::{Element, escape, write};
 use super::{Dav, Refused, address};
-use crate::doors::files::Target;
+use crate::doors::tree::{Condition, FileTree, Promises, Put};
 use crate::error::{Result, ServerError};
-use crate::files::{Put, Spool};
-use crate::services::files::{Condition, FileNode};
+use crate::files::Spool;
 use crate::services::locks::{Lock, NoLock, TIMEOUT_MAX};
 
 /// The longest text about the owner of a lock, in bytes.
@@ -35,35 +36,59 @@ pub(super) fn if_of(headers: &HeaderMap) -> Result<IfHeader> {
 
 /// Checks the header `If`, and that nobody else has locked what is to be changed: a path, with everything below where
 /// `is_deep`, and the folder whose list changes where `changes_list`.
-pub(super) async fn check(
-    dav: &Dav,
+pub(super) async fn check<T: FileTree>(
+    dav: &Dav<T>,
     conditions: &IfHeader,
     paths: &[(&RelativePath, bool, bool)],
 ) -> Result<(), Refused> {
-    let Target { app, caller, workspace, path } = &dav.target;
-    let (locks, now) = (&app.files.locks, app.clock.elapsed());
-    let view = app.view(*caller, *workspace).await?;
-    let has_lock = |path: &RelativePath, token: &str| {
-        locks.of(*workspace, now, path).iter().any(|lock| lock.token == token)
-    };
-    let etag_of = |path: &RelativePath| view.find(path).as_ref().map(FileNode::etag);
-    let path_of = |address: &str| super::path_in(&dav.root, address).ok();
-    if !conditions.holds(path, path_of, has_lock, etag_of) {
-        let current = view.find(path).as_ref().map(FileNode::etag);
-        return Err(ServerError::PreconditionFailed { path: path.to_string(), current }.into());
-    }
-    drop(view);
+    check_conditions(dav, conditions).await?;
+    let Promises { locks, workspace, account } = dav.tree.promises();
+    let now = dav.tree.clock().elapsed();
     let tokens = conditions.tokens();
-    let own = (caller.account, tokens.as_slice());
+    let own = (account, tokens.as_slice());
     for (path, is_deep, changes_list) in paths {
         let parent = path.split_last().filter(|_| *changes_list).map(|(parent, _)| parent);
-        let is_free = locks.allow(*workspace, now, (path, *is_deep), own)
-            && parent.is_none_or(|parent| locks.allow(*workspace, now, (&parent, false), own));
+        let is_free = locks.allow(workspace, now, (path, *is_deep), own)
+            && parent.is_none_or(|parent| locks.allow(workspace, now, (&parent, false), own));
         if !is_free {
             return Err(Refused::Locked);
         }
     }
     Ok(())
+}
+
+async fn check_conditions<T: FileTree>(dav: &Dav<T>, conditions: &IfHeader) -> Result<()> {
+    // Who may not see the tree hears nothing of its locks, either.
+    let current = etag_at(dav, &dav.path).await?;
+    if conditions.is_empty() {
+        return Ok(());
+    }
+    let path_of = |address: &str| super::path_in(&dav.root, address).ok();
+    let mut etags = HashMap::from([(dav.path.clone(), current)]);
+    for path in conditions.addresses().filter_map(path_of) {
+        if let Entry::Vacant(unknown) = etags.entry(path) {
+            let etag = etag_at(dav, unknown.key()).await?;
+            unknown.insert(etag);
+        }
+    }
+    let Promises { locks, workspace, .. } = dav.tree.promises();
+    let now = dav.tree.clock().elapsed();
+    let has_lock = |path: &RelativePath, token: &str| {
+        locks.of(workspace, now, path).iter().any(|lock| lock.token == token)
+    };
+    let etag_of = |path: &RelativePath| etags.get(path).cloned().flatten();
+    match conditions.holds(&dav.path, path_of, has_lock, etag_of) {
+        true => Ok(()),
+        false => Err(precondition_failed(&dav.path, etag_of(&dav.path))),
+    }
+}
+
+async fn etag_at<T: FileTree>(dav: &Dav<T>, path: &RelativePath) -> Result<Option<String>> {
+    Ok(dav.tree.find(path).await?.map(|item| item.etag))
+}
+
+fn precondition_failed(path: &RelativePath, current: Option<String>) -> ServerError {
+    ServerError::PreconditionFailed { path: path.to_string(), current }
 }
 
 /// Returns how long a client wants to have a lock.
@@ -75,23 +100,22 @@ fn timeout_of(headers: &HeaderMap) -> Duration {
 }
 
 /// Answers LOCK.
-pub(super) async fn lock(
-    dav: &Dav,
+pub(super) async fn lock<T: FileTree>(
+    dav: &Dav<T>,
     headers: &HeaderMap,
     body: Option<Element>,
 ) -> Result<Response, Refused> {
-    let Target { app, caller, workspace, path } = &dav.target;
+    let (tree, path) = (&dav.tree, &dav.path);
+    let Promises { locks, workspace, account } = tree.promises();
     let (conditions, timeout) = (if_of(headers)?, timeout_of(headers));
     // Who may not change anything keeps nobody else from it.
-    app.check_may_write(*caller, *workspace).await?;
-    let found = app.view(*caller, *workspace).await?.find(path);
+    tree.check_may_write().await?;
+    let found = tree.find(path).await?;
     let Some(body) = body else {
-        let now = app.clock.elapsed();
-        let account = (caller.account, timeout);
+        let now = tree.clock().elapsed();
         let tokens = conditions.tokens();
-        let renew = |token: &String| app.files.locks.renew(*workspace, now, (token, path), account);
-        let current = found.as_ref().map(FileNode::etag);
-        let gone = || ServerError::PreconditionFailed { path: path.to_string(), current };
+        let renew = |token: &String| locks.renew(workspace, now, (token, path), (account, timeout));
+        let gone = || precondition_failed(path, found.map(|item| item.etag));
         let lock = tokens.iter().find_map(renew).ok_or_else(gone)?;
         return Ok(describe(&dav.root, StatusCode::OK, &lock));
     };
@@ -113,18 +137,18 @@ pub(super) async fn lock(
         check(dav, &conditions, changes).await?;
     }
     let owner = owner_of(&body)?;
-    let now = app.clock.elapsed();
+    let now = tree.clock().elapsed();
     let lock = Lock {
-        token: new_token(&*app.random),
+        token: new_token(tree.random()),
         path: path.clone(),
         is_deep,
         is_exclusive,
         owner,
-        account: caller.account,
+        account,
         timeout,
         ends: now + timeout,
     };
-    match app.files.locks.add(*workspace, now, lock.clone()) {
+    match locks.add(workspace, now, lock.clone()) {
         Ok(()) => {}
         Err(NoLock::Locked) => return Err(Refused::Locked),
         Err(NoLock::TooMany) => {
@@ -136,7 +160,7 @@ pub(super) async fn lock(
         None => match make_empty(dav).await {
             Ok(()) => StatusCode::CREATED,
             Err(error) => {
-                app.files.locks.remove(*workspace, now, (&lock.token, path), caller.account);
+                locks.remove(workspace, now, (&lock.token, path), account);
                 return Err(error.into());
             }
         },
@@ -158,12 +182,11 @@ fn owner_of(body: &Element) -> Result<String> {
 }
 
 /// Makes the empty file that a lock on nothing makes.
-async fn make_empty(dav: &Dav) -> Result<()> {
-    let Target { app, caller, workspace, path } = &dav.target;
-    let body = Spool::begin(app).await?.finish().await?;
-    let modified: Timestamp = app.clock.now();
-    let put = Put { path: path.clone(), condition: Condition::Absent, modified };
-    app.put_file(*caller, *workspace, &put, &body).await.map(drop)
+async fn make_empty<T: FileTree>(dav: &Dav<T>) -> Result<()> {
+    let body = Spool::begin(dav.tree.spools()).await?.finish().await?;
+    let modified = dav.tree.clock().now();
+    let put = Put { path: dav.path.clone(), condition: Condition::Absent, modified };
+    dav.tree.put(&put, &body).await.map(drop)
 }
 
 /// Tells whether a lock is to be exclusive.
@@ -193,17 +216,21 @@ fn new_token(random: &dyn model::Random) -> String {
 }
 
 /// Answers UNLOCK.
-pub(super) async fn unlock(dav: &Dav, headers: &HeaderMap) -> Result<Response, Refused> {
-    let Target { app, caller, workspace, path } = &dav.target;
-    app.check_may_write(*caller, *workspace).await?;
+pub(super) async fn unlock<T: FileTree>(
+    dav: &Dav<T>,
+    headers: &HeaderMap,
+) -> Result<Response, Refused> {
+    dav.tree.check_may_write().await?;
+    let path = &dav.path;
+    let Promises { locks, workspace, account } = dav.tree.promises();
     let text = headers.get("lock-token").and_then(|value| value.to_str().ok());
     let token = text.and_then(|text| text.trim().strip_prefix('<')?.strip_suffix('>'));
     let token = token.ok_or_else(|| ServerError::Invalid {
         what: "Lock-Token",
         reason: "a token in '<' and '>' is expected".to_owned(),
     })?;
-    let now = app.clock.elapsed();
-    match app.files.locks.remove(*workspace, now, (token, path), caller.account) {
+    let now = dav.tree.clock().elapsed();
+    match locks.remove(workspace, now, (token, path), account) {
         true => Ok(StatusCode::NO_CONTENT.into_response()),
         false => Err(ServerError::Conflict {
             what: format!("'{path}'"),

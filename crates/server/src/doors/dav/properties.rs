@@ -4,22 +4,17 @@ use axum::body::{Body, Bytes};
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
-use futures_util::stream::try_unfold;
-use model::{Name, NodeKind, RelativePath, Timestamp};
+use futures_util::{StreamExt, TryStreamExt, stream};
+use model::{RelativePath, Timestamp};
 
 use super::locking::describe_locks;
 use super::xml::{DAV, Element, ElementName, escape, write};
 use super::{Dav, address};
 use crate::doors::files::conditions::parse_time;
-use crate::doors::files::{Target, date};
+use crate::doors::files::date;
+use crate::doors::tree::{FileTree, Item, ItemKind, Promises, Room};
 use crate::error::{Result, ServerError};
 use crate::files::Algorithm;
-use crate::limits::LIST_MAX;
-use crate::metadata::Metadata;
-use crate::services::authorisation::Right;
-use crate::services::files::changes;
-use crate::services::files::{FileNode, View};
-use crate::services::workspaces;
 
 /// The namespace of ownCloud, whose checksums rclone asks for.
 const OWNCLOUD: &str = "http://owncloud.org/ns";
@@ -44,13 +39,6 @@ const ALL: [&str; 8] = [
 enum Wanted {
     Names,
     These(Vec<ElementName>),
-}
-
-/// What an account may hold and does.
-#[derive(Debug, Clone, Copy)]
-struct Quota {
-    left: Option<u64>,
-    used: u64,
 }
 
 fn wanted_of(body: Option<&Element>) -> Result<Wanted> {
@@ -95,51 +83,42 @@ impl Depth {
 }
 
 /// Answers PROPFIND. A folder is sent in pages, so that it takes little memory however many files it has.
-pub(super) async fn find(dav: Dav, headers: &HeaderMap, body: Option<Element>) -> Result<Response> {
+pub(super) async fn find<T: FileTree>(
+    dav: Dav<T>,
+    headers: &HeaderMap,
+    body: Option<Element>,
+) -> Result<Response> {
     let depth = Depth::of(headers)?;
     let wanted = wanted_of(body.as_ref())?;
-    let Target { app, caller, workspace, path } = &dav.target;
-    let view = app.view(*caller, *workspace).await?;
-    let node = view.get(path)?;
-    drop(view);
-    if depth == Depth::Infinity && node.is_directory() {
+    let item = super::item_of(&dav).await?;
+    if depth == Depth::Infinity && item.is_folder() {
         return Ok(infinite());
     }
-    let quota = quota_of(&dav).await?;
+    let room = dav.tree.room().await?;
     let mut first = String::from(HEAD);
-    let is_list = depth == Depth::One && node.is_directory();
-    let folder = node.id;
-    Answers { dav: &dav, wanted: &wanted, quota }.push(&mut first, &node, path);
-    let state = Some((dav, wanted, None::<Name>));
-    let pages = try_unfold((Some(first), state), move |(first, state)| async move {
-        if let Some(first) = first {
-            return Ok(Some((Bytes::from(first), (None, state.filter(|_| is_list)))));
-        }
-        let Some((dav, wanted, after)) = state else { return Ok(None) };
-        let Target { app, caller, workspace, path } = &dav.target;
-        let view = app.view(*caller, *workspace).await?;
-        let nodes = view.list(folder, after.as_ref(), LIST_MAX);
-        drop(view);
-        let answers = Answers { dav: &dav, wanted: &wanted, quota };
-        let (mut text, mut last) = (String::new(), None);
-        for node in &nodes {
-            let Some(record) = &node.record else { continue };
-            last = Some(record.name.clone());
+    Answers { dav: &dav, wanted: &wanted, room }.push(&mut first, &item, &dav.path);
+    let pages = match depth == Depth::One && item.is_folder() {
+        true => dav.tree.list(&dav.path, &item),
+        false => stream::empty().boxed(),
+    };
+    let pages = pages.map_ok(move |items| {
+        let answers = Answers { dav: &dav, wanted: &wanted, room };
+        let mut text = String::new();
+        for item in &items {
             // WebDAV knows no links, and programs would try to read them.
-            if matches!(record.kind, NodeKind::Symlink(_)) {
+            if item.kind == ItemKind::Link {
                 continue;
             }
-            if let Ok(path) = path.join(&record.name) {
-                answers.push(&mut text, node, &path);
+            let path = item.name.as_ref().and_then(|name| dav.path.join(name).ok());
+            if let Some(path) = path {
+                answers.push(&mut text, item, &path);
             }
         }
-        match nodes.len() == LIST_MAX {
-            true => Ok(Some((Bytes::from(text), (None, Some((dav, wanted, last)))))),
-            false => Ok(Some((Bytes::from(text), (None, None)))),
-        }
+        Bytes::from(text)
     });
-    let end = futures_util::stream::once(async { Ok::<_, ServerError>(Bytes::from(TAIL)) });
-    let body = Body::from_stream(futures_util::StreamExt::chain(pages, end));
+    let first = stream::once(async { Ok(Bytes::from(first)) });
+    let end = stream::once(async { Ok::<_, ServerError>(Bytes::from(TAIL)) });
+    let body = Body::from_stream(first.chain(pages).chain(end));
     Ok((StatusCode::MULTI_STATUS, [(CONTENT_TYPE, XML)], body).into_response())
 }
 
@@ -155,36 +134,25 @@ fn infinite() -> Response {
     (StatusCode::FORBIDDEN, [(CONTENT_TYPE, XML)], body).into_response()
 }
 
-async fn quota_of(dav: &Dav) -> Result<Quota> {
-    let (caller, workspace) = (dav.target.caller, dav.target.workspace);
-    let read = move |metadata: &dyn Metadata| {
-        let owner = workspaces::open(metadata, &caller, workspace, Right::Read)?.owner;
-        let account = metadata.account(owner)?.ok_or(ServerError::NotSignedIn)?;
-        let used = metadata.used_bytes(owner)?;
-        Ok(Quota { left: account.quota_bytes.map(|quota| quota.saturating_sub(used)), used })
-    };
-    dav.target.app.readers.read(read).await
-}
-
-/// Writes what is known of nodes.
-struct Answers<'a> {
-    dav: &'a Dav,
+/// Writes what is known of files and folders.
+struct Answers<'a, T> {
+    dav: &'a Dav<T>,
     wanted: &'a Wanted,
-    quota: Quota,
+    room: Room,
 }
 
-impl Answers<'_> {
-    fn push(&self, text: &mut String, node: &FileNode, path: &RelativePath) {
-        let href = escape(&address(&self.dav.root, path, node.is_directory()));
+impl<T: FileTree> Answers<'_, T> {
+    fn push(&self, text: &mut String, item: &Item<T::Handle>, path: &RelativePath) {
+        let href = escape(&address(&self.dav.root, path, item.is_folder()));
         let (mut found, mut missing) = (String::new(), String::new());
         match self.wanted {
             Wanted::Names => {
-                let names = ALL.iter().filter(|name| self.value(DAV, name, node, path).is_some());
+                let names = ALL.iter().filter(|name| self.value(DAV, name, item, path).is_some());
                 found.extend(names.map(|name| format!("<D:{name}/>")));
             }
             Wanted::These(names) => {
                 for (namespace, local) in names {
-                    match self.value(namespace, local, node, path) {
+                    match self.value(namespace, local, item, path) {
                         Some(value) => {
                             let prefix = if namespace == OWNCLOUD { "oc" } else { "D" };
                             found
@@ -205,44 +173,41 @@ impl Answers<'_> {
         text.push_str("</D:response>\n");
     }
 
-    /// Returns the content of a property as XML; nothing where the node has none.
+    /// Returns the content of a property as XML; nothing where there is none.
     fn value(
         &self,
         namespace: &str,
         local: &str,
-        node: &FileNode,
+        item: &Item<T::Handle>,
         path: &RelativePath,
     ) -> Option<String> {
-        let record = node.record.as_ref();
-        let file = record.filter(|record| !record.kind.is_directory());
-        let content = node.content();
+        let is_folder = item.is_folder();
+        let modified = (!is_folder).then_some(item.modified.seconds);
         Some(match (namespace, local) {
-            (DAV, "resourcetype") => match file {
-                Some(_) => String::new(),
-                None => "<D:collection/>".to_owned(),
-            },
+            (DAV, "resourcetype") if is_folder => "<D:collection/>".to_owned(),
+            (DAV, "resourcetype") => String::new(),
             (DAV, "displayname") => match path.split_last() {
                 Some((_, name)) => escape(&String::from_utf8_lossy(name.as_bytes())),
-                None => escape(self.dav.root.trim_start_matches("/dav/")),
+                None => escape(&self.dav.title),
             },
-            (DAV, "getcontentlength") => content?.size.to_string(),
-            (DAV, "getcontenttype") => {
-                file?;
-                "application/octet-stream".to_owned()
-            }
-            (DAV, "getetag") => escape(&node.etag()),
-            (DAV, "getlastmodified") => date::http_date(file?.modified.seconds),
-            (DAV, "creationdate") => date::internet_date(file?.modified.seconds),
+            (DAV, "getcontentlength") => match item.kind {
+                ItemKind::File(length) => length.to_string(),
+                ItemKind::Folder | ItemKind::Link => return None,
+            },
+            (DAV, "getcontenttype") if !is_folder => "application/octet-stream".to_owned(),
+            (DAV, "getetag") => escape(&item.etag),
+            (DAV, "getlastmodified") => date::http_date(modified?),
+            (DAV, "creationdate") => date::internet_date(modified?),
             (DAV, "supportedlock") => SUPPORTED_LOCKS.to_owned(),
             (DAV, "lockdiscovery") => {
-                let Target { app, workspace, .. } = &self.dav.target;
-                let locks = app.files.locks.of(*workspace, app.clock.elapsed(), path);
+                let Promises { locks, workspace, .. } = self.dav.tree.promises();
+                let locks = locks.of(workspace, self.dav.tree.clock().elapsed(), path);
                 describe_locks(&self.dav.root, &locks)
             }
-            (DAV, "quota-used-bytes") if file.is_none() => self.quota.used.to_string(),
-            (DAV, "quota-available-bytes") if file.is_none() => self.quota.left?.to_string(),
+            (DAV, "quota-used-bytes") if is_folder => self.room.used.to_string(),
+            (DAV, "quota-available-bytes") if is_folder => self.room.left?.to_string(),
             (OWNCLOUD, "checksums") => {
-                let sums = self.dav.target.app.files.checksums(content?)?;
+                let sums = self.dav.tree.checksums(item)?;
                 let one =
                     |algorithm: Algorithm| format!("{}:{}", algorithm.name(), sums.get(algorithm));
                 let all = [Algorithm::Sha1, Algorithm::Md5].map(one).join(" ");
@@ -270,14 +235,13 @@ fn propstat(properties: &str, status: &str) -> String {
 }
 
 /// Answers PROPPATCH: times of files may be set, everything else is refused, and of several all or none are set.
-pub(super) async fn patch(dav: &Dav, body: Option<Element>) -> Result<Response> {
+pub(super) async fn patch<T: FileTree>(dav: &Dav<T>, body: Option<Element>) -> Result<Response> {
     let body = body.filter(|body| body.is("propertyupdate"));
     let body = body.ok_or_else(|| ServerError::Invalid {
         what: "XML body",
         reason: "a 'propertyupdate' is expected".to_owned(),
     })?;
-    let Target { app, caller, workspace, path } = &dav.target;
-    let node = app.view(*caller, *workspace).await?.get(path)?;
+    let item = super::item_of(dav).await?;
     let steps = body.children.iter().flat_map(|step| {
         let is_set = step.is("set");
         let properties = step.child("prop").into_iter().flat_map(|prop| &prop.children);
@@ -285,12 +249,11 @@ pub(super) async fn patch(dav: &Dav, body: Option<Element>) -> Result<Response> 
     });
     let steps: Vec<(bool, &Element)> = steps.collect();
     let time = |(is_set, property): &(bool, &Element)| {
-        time_of(property).filter(|_| *is_set && !node.is_directory())
+        time_of(property).filter(|_| *is_set && !item.is_folder())
     };
     let is_allowed = steps.iter().all(|step| time(step).is_some());
     if let Some(modified) = steps.iter().rev().find_map(time).filter(|_| is_allowed) {
-        let plan = |view: &View| changes::set_modified(view, path, modified);
-        app.apply(*caller, *workspace, plan).await?;
+        dav.tree.set_modified(&dav.path, modified).await?;
     }
     let (mut done, mut refused, mut left) = (String::new(), String::new(), String::new());
     for step in &steps {
@@ -302,7 +265,7 @@ pub(super) async fn patch(dav: &Dav, body: Option<Element>) -> Result<Response> 
         };
         list.push_str(&empty(namespace, local));
     }
-    let href = escape(&address(&dav.root, path, node.is_directory()));
+    let href = escape(&address(&dav.root, &dav.path, item.is_folder()));
     let mut text = format!("{HEAD}<D:response><D:href>{href}</D:href>");
     for (list, status) in
         [(done, "200 OK"), (refused, "403 Forbidden"), (left, "424 Failed Dependency")]

@@ -6,7 +6,7 @@ use model::Timestamp;
 
 use crate::error::{Result, ServerError};
 use crate::files::Checksum;
-use crate::services::files::{Condition, FileNode};
+use crate::services::files::Condition;
 
 /// When a file was modified, as the client says: seconds since 1970, perhaps with a fraction.
 pub(crate) const MTIME_HEADER: HeaderName = HeaderName::from_static("x-oc-mtime");
@@ -40,9 +40,8 @@ pub(crate) fn condition_of(headers: &HeaderMap) -> Result<Condition> {
 }
 
 /// Tells whether a client has this version already.
-pub(crate) fn is_known(headers: &HeaderMap, node: &FileNode) -> bool {
+pub(crate) fn is_known(headers: &HeaderMap, etag: &str) -> bool {
     let Ok(Some(value)) = text(headers, &IF_NONE_MATCH) else { return false };
-    let etag = node.etag();
     let is_it = |one: &str| one == "*" || one.strip_prefix("W/").unwrap_or(one) == etag;
     value.split(',').map(str::trim).any(is_it)
 }

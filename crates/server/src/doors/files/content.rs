@@ -6,7 +6,7 @@ use axum::Json;
 use axum::body::{Body, BodyDataStream};
 use axum::extract::Query;
 use axum::http::header::{
-    ACCEPT_RANGES, CONTENT_LENGTH, CONTENT_TYPE, IF_RANGE, LAST_MODIFIED, RANGE,
+    ACCEPT_RANGES, CONTENT_LENGTH, CONTENT_TYPE, ETAG, IF_RANGE, LAST_MODIFIED, RANGE,
 };
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
@@ -20,8 +20,9 @@ use crate::app::App;
 use crate::auth::Caller;
 use crate::doors::packs::drain;
 use crate::doors::packs::range::Part;
+use crate::doors::tree::{Changed, FileTree};
 use crate::error::{Result, ServerError};
-use crate::files::{Applied, FileReader, Put, Spool, Spooled};
+use crate::files::{FileReader, Put, Spool, Spooled};
 use crate::limits::BODY_WAIT_TIMEOUT;
 use crate::services::files::FileNode;
 
@@ -31,11 +32,73 @@ pub(super) struct ContentQuery {
     version: Option<u64>,
 }
 
+/// What headers say of a file.
+pub(crate) struct Shown {
+    /// What names its version.
+    pub(crate) etag: String,
+    /// Its length in bytes.
+    pub(crate) length: u64,
+    /// When it was modified.
+    pub(crate) modified: Timestamp,
+}
+
+impl Shown {
+    /// Returns the answer to who has this version already.
+    pub(crate) fn not_modified(&self, headers: &HeaderMap) -> Option<Response> {
+        let etag = [(ETAG, etag_value(&self.etag))];
+        is_known(headers, &self.etag).then(|| (StatusCode::NOT_MODIFIED, etag).into_response())
+    }
+
+    /// Returns the part that the headers ask for.
+    pub(crate) fn part(&self, headers: &HeaderMap) -> Result<Part> {
+        let etag = self.etag.as_bytes();
+        // A part of another version than the client has would not fit to it.
+        let is_same = headers.get(IF_RANGE).is_none_or(|value| value.as_bytes() == etag);
+        match headers.get(RANGE).filter(|_| is_same) {
+            Some(value) => Part::parse(value, self.length),
+            None => Ok(Part::Whole),
+        }
+    }
+
+    /// Describes the file without its bytes.
+    pub(crate) fn describe(&self) -> Response {
+        // The body of an answer to HEAD is empty, but its length is that of the file.
+        self.headers(self.length).into_response()
+    }
+
+    /// Sends the bytes of a part.
+    pub(crate) fn send(&self, part: &Part, bytes: Body) -> Response {
+        let bounds = part.bounds(self.length);
+        let mut response = (self.headers(bounds.end - bounds.start), bytes).into_response();
+        if let Some(content_range) = part.content_range(self.length) {
+            *response.status_mut() = StatusCode::PARTIAL_CONTENT;
+            response.headers_mut().insert(content_range.0, content_range.1);
+        }
+        response
+    }
+
+    fn headers(&self, length: u64) -> [(HeaderName, HeaderValue); 5] {
+        let modified = date::http_date(self.modified.seconds);
+        [
+            (ETAG, etag_value(&self.etag)),
+            (CONTENT_LENGTH, length.into()),
+            (CONTENT_TYPE, HeaderValue::from_static("application/octet-stream")),
+            (ACCEPT_RANGES, HeaderValue::from_static("bytes")),
+            (LAST_MODIFIED, modified.parse().expect("a date fits into a header")),
+        ]
+    }
+}
+
+/// Writes what names a version as a header has it.
+pub(crate) fn etag_value(etag: &str) -> HeaderValue {
+    etag.parse().expect("an etag fits into a header")
+}
+
 /// A file as it was asked for.
 pub(crate) struct Wanted {
-    node: FileNode,
+    shown: Shown,
     content: Content,
-    modified: Timestamp,
+    name: String,
 }
 
 async fn find(target: &Target, version: Option<u64>) -> Result<Wanted> {
@@ -45,45 +108,31 @@ async fn find(target: &Target, version: Option<u64>) -> Result<Wanted> {
         node.record = app.version(*caller, *workspace, node.id, version).await?.record;
         node.version = version;
     }
-    Wanted::new(node, path)
+    Wanted::new(&node, path)
 }
 
 impl Wanted {
     /// Asks for the node at a path, which must be a file.
-    pub(crate) fn new(node: FileNode, path: &RelativePath) -> Result<Self> {
+    pub(crate) fn new(node: &FileNode, path: &RelativePath) -> Result<Self> {
         let no_file = || ServerError::Conflict { what: format!("'{path}'"), reason: "is no file" };
         let record = node.record.as_ref().ok_or_else(no_file)?;
         let NodeKind::File(content) = &record.kind else { return Err(no_file()) };
-        Ok(Self { content: content.clone(), modified: record.modified, node })
+        let (length, modified) = (content.size, record.modified);
+        Ok(Self {
+            shown: Shown { etag: node.etag(), length, modified },
+            content: content.clone(),
+            name: String::from_utf8_lossy(record.name.as_bytes()).into_owned(),
+        })
+    }
+
+    /// Returns what headers say of it.
+    pub(crate) fn shown(&self) -> &Shown {
+        &self.shown
     }
 
     /// Returns its name, for people.
-    pub(crate) fn name(&self) -> String {
-        let name = self.node.record.as_ref().map(|record| record.name.as_bytes());
-        String::from_utf8_lossy(name.unwrap_or_default()).into_owned()
-    }
-
-    /// Returns the answer to who has this version already.
-    pub(crate) fn not_modified(&self, headers: &HeaderMap) -> Option<Response> {
-        let etag = [etag_of(&self.node)];
-        is_known(headers, &self.node).then(|| (StatusCode::NOT_MODIFIED, etag).into_response())
-    }
-
-    /// Returns the part that the headers ask for.
-    pub(crate) fn part(&self, headers: &HeaderMap) -> Result<Part> {
-        let etag = self.node.etag();
-        // A part of another version than the client has would not fit to it.
-        let is_same = headers.get(IF_RANGE).is_none_or(|value| value.as_bytes() == etag.as_bytes());
-        match headers.get(RANGE).filter(|_| is_same) {
-            Some(value) => Part::parse(value, self.content.size),
-            None => Ok(Part::Whole),
-        }
-    }
-
-    /// Describes the file without its bytes.
-    pub(crate) fn describe(&self) -> Response {
-        // The body of an answer to HEAD is empty, but its length is that of the file.
-        self.headers(self.content.size).into_response()
+    pub(crate) fn name(&self) -> &str {
+        &self.name
     }
 
     /// Sends a part of the file, to who may read it as `caller`.
@@ -92,27 +141,9 @@ impl Wanted {
         (app, caller, workspace): (Arc<App>, Caller, WorkspaceId),
         part: &Part,
     ) -> Result<Response> {
-        let length = self.content.size;
-        let bounds = part.bounds(length);
-        let headers = self.headers(bounds.end - bounds.start);
+        let bounds = part.bounds(self.shown.length);
         let reader = FileReader::open(app, caller, workspace, &self.content, bounds).await?;
-        let mut response = (headers, Body::from_stream(reader.into_stream())).into_response();
-        if let Some(content_range) = part.content_range(length) {
-            *response.status_mut() = StatusCode::PARTIAL_CONTENT;
-            response.headers_mut().insert(content_range.0, content_range.1);
-        }
-        Ok(response)
-    }
-
-    fn headers(&self, length: u64) -> [(HeaderName, HeaderValue); 5] {
-        let modified = date::http_date(self.modified.seconds);
-        [
-            etag_of(&self.node),
-            (CONTENT_LENGTH, length.into()),
-            (CONTENT_TYPE, HeaderValue::from_static("application/octet-stream")),
-            (ACCEPT_RANGES, HeaderValue::from_static("bytes")),
-            (LAST_MODIFIED, modified.parse().expect("a date fits into a header")),
-        ]
+        Ok(self.shown.send(part, Body::from_stream(reader.into_stream())))
     }
 }
 
@@ -122,17 +153,8 @@ pub(super) async fn head(
     Query(query): Query<ContentQuery>,
     headers: HeaderMap,
 ) -> Result<Response> {
-    describe(&target, query.version, &headers).await
-}
-
-/// Describes a file without its bytes.
-pub(crate) async fn describe(
-    target: &Target,
-    version: Option<u64>,
-    headers: &HeaderMap,
-) -> Result<Response> {
-    let wanted = find(target, version).await?;
-    Ok(wanted.not_modified(headers).unwrap_or_else(|| wanted.describe()))
+    let shown = find(&target, query.version).await?.shown;
+    Ok(shown.not_modified(&headers).unwrap_or_else(|| shown.describe()))
 }
 
 /// Answers GET.
@@ -141,20 +163,11 @@ pub(super) async fn get(
     Query(query): Query<ContentQuery>,
     headers: HeaderMap,
 ) -> Result<Response> {
-    send(target, query.version, &headers).await
-}
-
-/// Sends a file or a part of it.
-pub(crate) async fn send(
-    target: Target,
-    version: Option<u64>,
-    headers: &HeaderMap,
-) -> Result<Response> {
-    let wanted = find(&target, version).await?;
-    if let Some(known) = wanted.not_modified(headers) {
+    let wanted = find(&target, query.version).await?;
+    if let Some(known) = wanted.shown.not_modified(&headers) {
         return Ok(known);
     }
-    let part = wanted.part(headers)?;
+    let part = wanted.shown.part(&headers)?;
     wanted.send((target.app, target.caller, target.workspace), &part).await
 }
 
@@ -164,10 +177,10 @@ pub(super) async fn put(
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response> {
-    let (path, applied) = receive(target, &headers, body).await?;
+    let (path, changed) = receive(target.map(Target::into_tree), &headers, body).await?;
     let gone = || ServerError::NotFound { what: format!("'{path}' any more") };
-    let node = applied.node.as_ref().ok_or_else(gone)?;
-    let status = if applied.is_new { StatusCode::CREATED } else { StatusCode::OK };
+    let node = &changed.item.as_ref().ok_or_else(gone)?.handle;
+    let status = if changed.is_new { StatusCode::CREATED } else { StatusCode::OK };
     let line = Json(NodeLine::new(node, &path));
     let mut response = (status, [etag_of(node)], line).into_response();
     accept_time(&headers, &mut response);
@@ -183,14 +196,16 @@ pub(crate) fn accept_time(headers: &HeaderMap, response: &mut Response) {
 
 /// Receives a file and puts it. A sender who is refused is listened to a little longer, because a connection that closes
 /// while it sends would not let it read the answer.
-pub(crate) async fn receive(
-    target: Result<Target, ServerError>,
+pub(crate) async fn receive<T: FileTree>(
+    target: Result<(T, RelativePath), ServerError>,
     headers: &HeaderMap,
     body: Body,
-) -> Result<(RelativePath, Applied)> {
+) -> Result<(RelativePath, Changed<T::Handle>)> {
     let mut body = body.into_data_stream();
     let received = match target {
-        Ok(target) => receive_into(&target, headers, &mut body).await.map(|it| (target.path, it)),
+        Ok((tree, path)) => {
+            receive_into(&tree, &path, headers, &mut body).await.map(|changed| (path, changed))
+        }
         Err(error) => Err(error),
     };
     if received.is_err() {
@@ -199,23 +214,23 @@ pub(crate) async fn receive(
     received
 }
 
-async fn receive_into(
-    target: &Target,
+async fn receive_into<T: FileTree>(
+    tree: &T,
+    path: &RelativePath,
     headers: &HeaderMap,
     body: &mut BodyDataStream,
-) -> Result<Applied> {
-    let Target { app, caller, workspace, path } = target;
-    let put = put_of(app, path.clone(), headers)?;
-    app.check_put(*caller, *workspace, &put).await?;
-    let mut spool = Spool::begin(app).await?;
+) -> Result<Changed<T::Handle>> {
+    let put = put_of(tree.clock().now(), path.clone(), headers)?;
+    tree.check_put(&put).await?;
+    let mut spool = Spool::begin(tree.spools()).await?;
     spool.take(body).await?;
     let spooled = spool.finish().await?;
     check_sum(headers, &spooled)?;
-    app.put_file(*caller, *workspace, &put, &spooled).await
+    tree.put(&put, &spooled).await
 }
 
-/// Returns what the headers say of a file that is to be put.
-pub(crate) fn put_of(app: &App, path: RelativePath, headers: &HeaderMap) -> Result<Put> {
+/// Returns what the headers say of a file that is to be put now.
+pub(crate) fn put_of(now: Timestamp, path: RelativePath, headers: &HeaderMap) -> Result<Put> {
     // A part of a file is no file, and whoever does not know that would lose the rest.
     if headers.contains_key(axum::http::header::CONTENT_RANGE) {
         return Err(ServerError::Invalid {
@@ -223,7 +238,7 @@ pub(crate) fn put_of(app: &App, path: RelativePath, headers: &HeaderMap) -> Resu
             reason: "a file is put as a whole".to_owned(),
         });
     }
-    let modified = modified_of(headers)?.unwrap_or_else(|| app.clock.now());
+    let modified = modified_of(headers)?.unwrap_or(now);
     Ok(Put { path, condition: condition_of(headers)?, modified })
 }
 

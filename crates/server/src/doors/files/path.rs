@@ -8,6 +8,7 @@ use model::{Name, RelativePath, WorkspaceId};
 
 use crate::app::App;
 use crate::auth::Caller;
+use crate::doors::tree::workspace::WorkspaceTree;
 use crate::error::{Result, ServerError};
 use crate::metadata::Metadata;
 use crate::services::workspaces;
@@ -25,6 +26,14 @@ pub(crate) struct Target {
     pub(crate) caller: Caller,
     pub(crate) workspace: WorkspaceId,
     pub(crate) path: RelativePath,
+}
+
+impl Target {
+    /// Returns the tree, and the path in it.
+    pub(crate) fn into_tree(self) -> (WorkspaceTree, RelativePath) {
+        let Self { app, caller, workspace, path } = self;
+        (WorkspaceTree { app, caller, workspace }, path)
+    }
 }
 
 impl FromRequestParts<Arc<App>> for Target {

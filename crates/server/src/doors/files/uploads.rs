@@ -117,7 +117,7 @@ async fn commit(
     headers: HeaderMap,
 ) -> Result<Response> {
     let (workspace, id) = named(&app, caller, names).await?;
-    let put_at = |path| put_of(&app, path, &headers);
+    let put_at = |path| put_of(app.clock.now(), path, &headers);
     let check = |spooled: &_| check_sum(&headers, spooled);
     let (path, applied) = app.commit_upload((caller, workspace), id, put_at, check).await?;
     let mut response = answer(&applied, &path)?;

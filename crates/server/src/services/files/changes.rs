@@ -59,7 +59,14 @@ impl Condition {
     /// # Errors
     /// [`ServerError::PreconditionFailed`], with what is there.
     pub fn check(&self, path: &RelativePath, found: Option<&FileNode>) -> Result<()> {
-        let current = found.map(FileNode::etag);
+        self.check_version(path, found.map(FileNode::etag))
+    }
+
+    /// Checks it by what names the version that is there.
+    ///
+    /// # Errors
+    /// As [`Self::check`].
+    pub fn check_version(&self, path: &RelativePath, current: Option<String>) -> Result<()> {
         let holds = match self {
             Self::Any => true,
             Self::Absent => current.is_none(),
