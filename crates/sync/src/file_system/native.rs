@@ -9,7 +9,7 @@
 //! Directories inside the folder may be other mounts. A file cannot be moved there atomically from the service
 //! directory, so `install`, `replace` and `trash` fail there with [`FileError::Other`]; the rest works.
 //!
-//! Reading order: `root` (how places are found), `install` (how an edit in between is kept), `trash`, `staged`,
+//! Reading order: `root` (how places are found), `install` (how an edit in between is kept), `moving`, `trash`, `staged`,
 //! `listing`, `attributes`, `identity`, `lock`, `facts` (stats and errors).
 
 use std::collections::BTreeMap;
@@ -37,6 +37,7 @@ mod identity;
 mod install;
 mod listing;
 mod lock;
+mod moving;
 mod root;
 mod staged;
 mod trash;
@@ -72,6 +73,21 @@ impl NativeFileSystem {
     /// [`FileError`].
     pub fn clear_staged(&self) -> Result<(), FileError> {
         staged::clear(&self.root)
+    }
+
+    /// Moves a file or link over another one that is still as expected, and what was there to the trash, below a folder
+    /// called `label`. At every moment there is the one or the other at the new place.
+    ///
+    /// # Errors
+    /// [`FileError::NotFound`]; [`FileError::Changed`] where something else is at the new place, or a directory is in it.
+    pub fn move_over(
+        &self,
+        from: &RelativePath,
+        to: &RelativePath,
+        expected: &Stat,
+        label: &str,
+    ) -> Result<(), FileError> {
+        moving::move_over(&self.root, from, to, expected, label)
     }
 
     /// Remembers that something was changed on a file system mounted inside the folder.

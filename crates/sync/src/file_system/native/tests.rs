@@ -15,6 +15,7 @@ use super::root::{Abilities, Root, is_service_name};
 use crate::file_system::conformance::{self, Fixture};
 use crate::file_system::{FileError, FileKind, FileSystem, Timestamp};
 
+mod moving;
 mod namespace;
 mod races;
 
