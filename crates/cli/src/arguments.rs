@@ -7,9 +7,11 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use model::VersionPolicy;
 
+mod gateway;
 mod serving;
 mod sharing;
 
+pub(crate) use gateway::{GatewayArguments, GatewayCommand};
 pub(crate) use serving::RoleArgument;
 use serving::instances;
 pub(crate) use sharing::{Grant, LinkArguments, ShareArguments, ShareCommand, TokenCommand};
@@ -144,6 +146,9 @@ pub(crate) enum Command {
     Check(CheckArguments),
     /// Remove old versions by policy, and what nothing refers to.
     Cleanup(CleanupArguments),
+    /// Open a synced folder to other programs on this computer.
+    #[command(subcommand)]
+    Gateway(GatewayCommand),
     /// Run a server.
     Serve(ServeArguments),
     /// Manage the accounts of a server.

@@ -17,6 +17,7 @@ pub(crate) mod daemon;
 mod demo;
 mod device;
 mod doctor;
+mod gateway;
 mod init;
 mod key;
 mod log;
@@ -71,6 +72,7 @@ pub(crate) fn run(context: &Context<'_>, command: &Command) -> Result<u8> {
         Command::Pair(arguments) => pair::run(context, arguments),
         Command::Check(arguments) => check::run(context, arguments),
         Command::Cleanup(arguments) => cleanup::run(context, arguments),
+        Command::Gateway(command) => gateway::run(context, command),
         Command::Serve(arguments) => serve::run(context, arguments),
         Command::Admin(command) => admin::run(context, command),
         Command::User(command) => user::run(context, command),

@@ -4,7 +4,7 @@
 //! equal (that is `sync`), nor what a server does (that is `server`): it puts the rooms together and tells what happened.
 //!
 //! Reading order: `arguments` (the words), `commands` (the verbs), `connect` (from a folder to an engine), `home` and
-//! `folder` (what is remembered), `claim` (who may change it), `stores` and `server_client` (where workspaces live),
+//! `folder` (what is remembered), `claim` (who may change it), `gateway` (a folder for other programs), `stores` and `server_client` (where workspaces live),
 //! `error`, `report`, `ui`, `progress`, `interrupt`, `text`, `context`, `system`.
 
 use std::process::ExitCode;
@@ -27,6 +27,7 @@ mod connect;
 mod context;
 mod error;
 mod folder;
+mod gateway;
 mod handover;
 mod hints;
 mod home;

@@ -50,6 +50,8 @@ mod exchanged;
 mod files;
 #[path = "it/flipped.rs"]
 mod flipped;
+#[path = "it/gateway.rs"]
+mod gateway;
 #[path = "it/half_open.rs"]
 mod half_open;
 #[path = "it/history.rs"]

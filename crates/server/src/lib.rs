@@ -42,6 +42,7 @@ pub use auth::Caller;
 pub use broker::Broker;
 pub use cluster::Role;
 pub use database::Database;
+pub use doors::dav::alone::{LoneDoor, serve_tree};
 pub use error::{Result, ServerError};
 pub use metadata::sqlite::Sqlite;
 pub use serve::{ServeOptions, serve};

@@ -52,7 +52,18 @@ pub(crate) fn run(context: &Context<'_>, arguments: &WatchArguments) -> Result<u
         // In a session of its own it outlives the terminal; where it has one already, nothing changes.
         let _ = rustix::process::setsid();
     }
-    let mut folder = Folder::locate(&context.home, &arguments.folder.folder)?;
+    let folder = Folder::locate(&context.home, &arguments.folder.folder)?;
+    let driver = Driver::start(context)?;
+    keep(context, &driver, &folder)?;
+    Ok(driver.interrupts().received().map_or(0, Code::exit))
+}
+
+/// Keeps a folder in sync until a signal comes.
+///
+/// # Errors
+/// [`Code::Locked`] where another process has the home or the folder; whatever keeps an engine from starting.
+pub(crate) fn keep(context: &Context<'_>, driver: &Driver, folder: &Folder) -> Result<()> {
+    let mut folder = folder.clone();
     let config = context.home.config()?;
     let (scrub, cleaning) = (scrub_options(&config), Cleaning::of(&config));
     let mut background = Background { scrub, config: &config, fills_first: false, cleaning };
@@ -63,11 +74,10 @@ pub(crate) fn run(context: &Context<'_>, arguments: &WatchArguments) -> Result<u
     // Held while it steps aside, too, so that nobody else takes the home meanwhile.
     let _claim = HomeClaim::beside_watches(&context.home)?;
     let teller = Arc::new(Teller::new(context, &folder));
-    let driver = Driver::start(context)?;
     // Whoever is refused at first is told so.
     let mut refusals_left = 0;
     loop {
-        let ended = match stretch(context, &driver, &folder, (options, &mut background), &teller) {
+        let ended = match stretch(context, driver, &folder, (options, &mut background), &teller) {
             // Another command was faster when this one came back; it may have been about to end.
             Err(error) if error.code == Code::Locked && refusals_left > 0 => {
                 refusals_left -= 1;
@@ -101,7 +111,7 @@ pub(crate) fn run(context: &Context<'_>, arguments: &WatchArguments) -> Result<u
             })?,
             Ended::OpensAnew | Ended::CleanupDue => {}
             Ended::OutOfReach => {
-                if let Some(place) = handover::newer_place(context, &driver, &folder) {
+                if let Some(place) = handover::newer_place(context, driver, &folder) {
                     folder.set_place(Place::Stored(place))?;
                 }
             }
@@ -110,7 +120,7 @@ pub(crate) fn run(context: &Context<'_>, arguments: &WatchArguments) -> Result<u
         folder = Folder::locate(&context.home, &folder.root)?;
     }
     teller.stopped();
-    Ok(driver.interrupts().received().map_or(0, Code::exit))
+    Ok(())
 }
 
 /// Watches, and cleans up where it is time.

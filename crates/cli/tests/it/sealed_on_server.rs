@@ -11,17 +11,17 @@ use crate::support::{Device, Run, Server, fill, noise};
 const PASSPHRASE: &str = "correct horse";
 
 /// Names and contents that must stand nowhere on a server.
-const NAME: &str = "canary-name-of-a-file";
-const CONTENT: &str = "canary-content-of-a-file";
+pub(crate) const NAME: &str = "canary-name-of-a-file";
+pub(crate) const CONTENT: &str = "canary-content-of-a-file";
 const WORKSPACE: &str = "canary-workspace";
 
 /// The size of a file that must not show.
 const SIZE: usize = 1_234_567;
 
 /// A server, and devices that are signed in to it as one account.
-struct Room {
+pub(crate) struct Room {
     room: tempfile::TempDir,
-    server: Server,
+    pub(crate) server: Server,
 }
 
 impl Room {
@@ -31,7 +31,7 @@ impl Room {
         Self { room, server }
     }
 
-    fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         self.room.path()
     }
 
@@ -56,7 +56,7 @@ impl Room {
     }
 
     /// Starts the server again at its address, after it was stopped.
-    fn restart(&mut self) {
+    pub(crate) fn restart(&mut self) {
         let listen = self.server.url.strip_prefix("http://").unwrap().to_owned();
         let operator = Device::new(self.path(), "operator");
         self.server = Server::start_at(&operator, self.server.data.clone(), &listen);
@@ -64,7 +64,7 @@ impl Room {
 }
 
 /// Two devices with one sealed workspace, of which the first has made and filled it.
-fn pair(fill: impl FnOnce(&Device)) -> (Room, Device, Device) {
+pub(crate) fn pair(fill: impl FnOnce(&Device)) -> (Room, Device, Device) {
     let room = Room::new();
     let (one, other) = (room.device("one"), room.device("other"));
     fill(&one);
@@ -303,12 +303,12 @@ fn a_stolen_server_tells_no_name_content_or_size() {
     }
 }
 
-fn has(bytes: &[u8], part: &[u8]) -> bool {
+pub(crate) fn has(bytes: &[u8], part: &[u8]) -> bool {
     bytes.windows(part.len()).any(|window| window == part)
 }
 
 /// Everything that a stopped server has stored, with its place: files as they are, and every value of its database, unpacked.
-fn stored_by(data: &Path) -> Vec<(String, Vec<u8>)> {
+pub(crate) fn stored_by(data: &Path) -> Vec<(String, Vec<u8>)> {
     let (mut found, mut waiting) = (Vec::new(), vec![data.to_owned()]);
     while let Some(path) = waiting.pop() {
         match path.is_dir() {

@@ -43,6 +43,7 @@ fn help_lists_exactly_the_commands_of_the_contract() {
         "pair",
         "check",
         "cleanup",
+        "gateway",
         "serve",
         "user",
         "admin",

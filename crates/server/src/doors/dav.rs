@@ -1,7 +1,7 @@
 //! The door of WebDAV (RFC 4918, classes 1 and 2): trees of files as folders for programs that know nothing of Syncline.
 //!
 //! *Participants*: file managers and programs such as rclone, davfs2 and cadaver; a tree of files
-//! ([`crate::doors::tree`]): a plain workspace of a server ([`workspaces`]). *Goals*:
+//! ([`crate::doors::tree`]): a plain workspace of a server ([`workspaces`]), or a folder of a device ([`alone`]). *Goals*:
 //! files of any length and folders of any number, in bounded memory; times and checksums, so that copies are compared
 //! without being read. *Non-goals*: properties of others, which nothing here could keep; lists of everything at once.
 //! *Invariants*: what is written here goes the way of the door of files ([`crate::doors::files`]), and is refused where that
@@ -22,6 +22,7 @@ use crate::doors::tree::{Destination, FileTree, Item, ItemKind};
 use crate::error::{Result, ServerError};
 use crate::limits::BODY_WAIT_TIMEOUT;
 
+pub(crate) mod alone;
 pub(crate) mod basic;
 mod if_header;
 mod locking;
