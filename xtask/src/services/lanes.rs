@@ -30,12 +30,17 @@ pub(super) fn run(state: &Path) -> Result<()> {
     let binaries = build()?;
     let kills = |binary: &&Binary| KILLING.iter().any(|name| binary.folder.ends_with(name));
     let (killing, others): (Vec<_>, Vec<_>) = binaries.iter().partition(kills);
+    run_lanes(&killing, &others, state)
+}
+
+/// Runs one lane here and the other beside it.
+fn run_lanes(killing: &[&Binary], others: &[&Binary], state: &Path) -> Result<()> {
     std::thread::scope(|scope| {
-        let beside =
-            scope.spawn(|| others.iter().map(|binary| binary.run_quietly(state)).collect());
-        let ours: Result<Vec<()>> = killing.iter().map(|binary| binary.run(state)).collect();
-        let theirs: Result<Vec<()>> = beside.join().unwrap_or_else(|_| fail("a lane panicked"));
-        ours.and(theirs).map(drop)
+        let run_others = || others.iter().map(|binary| binary.run_quietly(state)).collect();
+        let beside = scope.spawn(run_others);
+        let ours: Vec<Result<()>> = killing.iter().map(|binary| binary.run(state)).collect();
+        let theirs: Vec<_> = beside.join().unwrap_or_else(|_| vec![fail("a lane panicked")]);
+        ours.into_iter().chain(theirs).collect()
     })
 }
 
@@ -97,6 +102,25 @@ impl Binary {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn those_behind_one_that_fails_run_nevertheless_and_the_failure_is_told() {
+        let place = tempfile::tempdir().unwrap();
+        let binary = |name: &str, text: &str| {
+            use std::os::unix::fs::PermissionsExt;
+            let path = place.path().join(name);
+            std::fs::write(&path, format!("#!/bin/sh\n{text}\n")).unwrap();
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o700)).unwrap();
+            Binary { folder: place.path().to_owned(), path }
+        };
+        let (fails, here, beside) =
+            (binary("fails", "exit 1"), binary("here", "touch h"), binary("beside", "touch b"));
+        let state = place.path().join("state");
+        let told = run_lanes(&[&fails, &here], &[&fails, &beside], &state).unwrap_err();
+        assert!(told.to_string().contains("fails"), "{told}");
+        assert!(place.path().join("h").exists() && place.path().join("b").exists());
+        run_lanes(&[&here], &[&beside], &state).unwrap();
+    }
 
     #[test]
     fn only_the_tests_that_were_asked_for_are_taken_from_what_cargo_says() {
