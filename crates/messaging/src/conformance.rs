@@ -69,6 +69,7 @@ pub fn cases() -> Vec<Case> {
         casts::an_instance_that_stops_finishes_what_it_began,
         casts::what_waits_for_a_service_is_counted,
         events::an_event_reaches_all_who_listen_in_order,
+        events::events_that_one_sender_tells_at_once_are_all_heard,
         events::a_slow_listener_loses_the_oldest_and_hears_of_it,
         events::an_event_for_nobody_is_no_error,
         multis::all_instances_answer,

@@ -78,7 +78,7 @@ struct Core {
     options: MessengerOptions,
     waiting: Waiting,
     calls_room: Semaphore,
-    events: Mutex<Sequences>,
+    events: tokio::sync::Mutex<Sequences>,
 }
 
 /// The places of own events.
@@ -133,7 +133,7 @@ impl Messenger {
             options,
             waiting: Waiting::default(),
             calls_room: Semaphore::new(calls_max),
-            events: Mutex::default(),
+            events: tokio::sync::Mutex::default(),
         };
         let core = Arc::new(core);
         let reading = tokio::spawn(waiting::read(Arc::clone(&core), answers));
@@ -222,9 +222,15 @@ impl Calls for Messenger {
     async fn event(&self, request: Request) -> Result<(), MessagingError> {
         let core = &self.core;
         let mut envelope = core.envelope(Kind::Event, request, Duration::ZERO)?;
-        (envelope.sequence, envelope.previous) = core.events.lock().next(&envelope.target);
+        let route = Route::Event(envelope.target.clone());
         let until = core.clock.elapsed() + EVENT_PATIENCE;
-        core.send_until(&Route::Event(envelope.target.clone()), &envelope, until).await
+        // Who has a place in the order sends before the next one has: listeners take what comes after a later one for one that they know.
+        let Some(mut places) = core.within(until, core.events.lock()).await else {
+            let (operation, target) = (envelope.operation, route.target());
+            return Err(MessagingError::TimedOut { operation, target, attempts: 0 });
+        };
+        (envelope.sequence, envelope.previous) = places.next(&envelope.target);
+        core.send_until(&route, &envelope, until).await
     }
 
     async fn multi(

@@ -45,6 +45,31 @@ pub(super) async fn an_event_reaches_all_who_listen_in_order(fixture: &dyn Fixtu
     assert!(other_tally.done().order.is_empty());
 }
 
+/// As a sync service answers the groups that one transaction has made durable.
+pub(super) async fn events_that_one_sender_tells_at_once_are_all_heard(fixture: &dyn Fixture) {
+    const AT_ONCE: u64 = 8;
+    const ROUNDS: u64 = 100;
+    let topic = fresh_name("chorus");
+    let (_serving, _client, tally) = listen(fixture, &topic, 200, diligent).await;
+    let server = messenger(fixture.server().await, MessengerOptions::default()).await;
+    let proxy = Arc::new(LabourProxy::at(Arc::new(server), topic));
+    for round in 0..ROUNDS {
+        let numbers = round * AT_ONCE..(round + 1) * AT_ONCE;
+        let tellers = numbers.map(|number| {
+            let proxy = Arc::clone(&proxy);
+            tokio::spawn(async move { proxy.happened(number).await })
+        });
+        for teller in tellers.collect::<Vec<_>>() {
+            teller.await.unwrap().unwrap();
+        }
+        let told = (round + 1) * AT_ONCE;
+        tally.until("all events", |done| done.order.len() as u64 >= told).await;
+    }
+    let mut done = tally.done();
+    done.order.sort_unstable();
+    assert_eq!((done.order, done.missed), ((0..ROUNDS * AT_ONCE).collect(), 0));
+}
+
 pub(super) async fn a_slow_listener_loses_the_oldest_and_hears_of_it(fixture: &dyn Fixture) {
     const EVENTS: u64 = 6_000;
     let topic = fresh_name("flood");
