@@ -193,8 +193,10 @@ impl Extent {
 pub fn test(extent: Extent) -> Result<()> {
     refuse_a_second_start()?;
     let keeper = Keeper::start()?;
-    let state = start(&extent.names())?;
-    let tested = lanes::run(&state);
+    let states = state_paths();
+    let mut shares = states.iter().zip(lanes::shares(&extent.names()));
+    let started = shares.try_for_each(|(state, names)| start_at(state, &names));
+    let tested = started.and_then(|()| lanes::run(&states));
     let stopped = stop();
     keeper.dismiss()?;
     tested.and(stopped)
@@ -216,13 +218,26 @@ pub fn during(names: &[String], work: impl FnOnce(&Path) -> Result<()>) -> Resul
 
 /// Where the addresses stand while the services run.
 pub fn state_path() -> PathBuf {
-    repository_root().join("target").join("services.json")
+    let [state, _] = state_paths();
+    state
+}
+
+/// Where they stand while the tests run: those of each lane.
+fn state_paths() -> [PathBuf; 2] {
+    let target = repository_root().join("target");
+    ["services.json", "services-beside.json"].map(|name| target.join(name))
 }
 
 /// Starts the services of these names, or all, and returns the file with their addresses.
 pub fn start(names: &[String]) -> Result<PathBuf> {
-    let state = state_path();
     refuse_a_second_start()?;
+    let state = state_path();
+    start_at(&state, names)?;
+    Ok(state)
+}
+
+/// Starts services, which will stand in this file.
+fn start_at(state: &Path, names: &[String]) -> Result<()> {
     if let Some(name) = names.iter().find(|name| RECIPES.iter().all(|one| one.name != *name)) {
         return fail(format!("no service is called '{name}'"));
     }
@@ -231,7 +246,7 @@ pub fn start(names: &[String]) -> Result<PathBuf> {
         .filter(|recipe| names.is_empty() || names.iter().any(|name| name == recipe.name));
     let wanted: Vec<&Recipe> = wanted.collect();
     install(&wanted)?;
-    let mut running = Services::new(state.clone(), new_folder()?);
+    let mut running = Services::new(state.to_owned(), new_folder()?);
     let result = wanted.iter().try_for_each(|recipe| {
         let place = Place::new(running.folder(), recipe.name)?;
         let service = (recipe.start)(&place).context(recipe.name)?;
@@ -243,29 +258,37 @@ pub fn start(names: &[String]) -> Result<PathBuf> {
         running.stop()?;
         return fail(format!("{failure}\n{logs}"));
     }
-    Ok(state)
+    Ok(())
 }
 
 fn refuse_a_second_start() -> Result<()> {
-    if state_path().exists() {
+    if is_any_started() {
         return fail("services are running already; `cargo xtask services stop` ends them");
     }
     Ok(())
 }
 
+fn is_any_started() -> bool {
+    state_paths().iter().any(|state| state.exists())
+}
+
 /// Ends the services and removes their data.
 pub fn stop() -> Result<()> {
-    if !state_path().exists() {
+    if !is_any_started() {
         println!("no services are running");
-        return Ok(());
     }
-    Services::read(&state_path())?.stop()
+    // The second ones are stopped, too, where the first cannot be.
+    let stopped = state_paths().map(|state| match state.exists() {
+        true => Services::read(&state)?.stop(),
+        false => Ok(()),
+    });
+    stopped.into_iter().collect()
 }
 
 fn status() -> Result<()> {
     let mut lines = Vec::new();
-    if state_path().exists() {
-        let running = Services::read(&state_path())?;
+    for state in state_paths().iter().filter(|state| state.exists()) {
+        let running = Services::read(state)?;
         lines.extend(running.services().iter().map(|service| {
             let is_running = running.is_running(service);
             json!({ "name": service.name, "version": service.version, "running": is_running })
@@ -275,9 +298,11 @@ fn status() -> Result<()> {
     Ok(())
 }
 
-/// Makes the folder of all data. It lies where every user may go, because some servers give up their rights.
+/// Makes the folder of all data. It lies where every user may go, because some servers give up their rights. Its name is not the beginning of
+/// that of the folder beside it: a process is known by the folder in its command line.
 fn new_folder() -> Result<PathBuf> {
-    let name = format!("{}{}", place::FOLDER_PREFIX, std::process::id());
+    let beside = state_paths().iter().filter(|state| state.exists()).count();
+    let name = format!("{}{beside}-{}", place::FOLDER_PREFIX, std::process::id());
     let folder = std::env::temp_dir().join(name);
     fs::create_dir(&folder).context(folder.display())?;
     Ok(folder)

@@ -1,5 +1,6 @@
 //! The whole test run, section by section; the first failing section stops it by name.
 
+use std::ffi::OsStr;
 use std::process::Command;
 use std::time::Instant;
 
@@ -152,5 +153,15 @@ pub fn cargo() -> Command {
     let program = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(program);
     command.current_dir(repository_root());
+    // Cargo tells us of our own package. Build scripts that look at these variables, that of ring above all, would run again, and with
+    // them half of the build, whenever somebody calls now cargo and now us.
+    for (name, _) in std::env::vars_os().filter(|(name, _)| is_of_our_package(name)) {
+        command.env_remove(name);
+    }
     command
+}
+
+fn is_of_our_package(variable: &OsStr) -> bool {
+    let name = variable.to_string_lossy();
+    name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_")
 }

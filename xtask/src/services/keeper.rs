@@ -8,7 +8,7 @@ use std::io::Read;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 
-use super::{state_path, stop};
+use super::{is_any_started, stop};
 use crate::failure::{Context, Result};
 
 /// The word that makes `cargo xtask services` a keeper.
@@ -39,5 +39,5 @@ impl Keeper {
 pub(super) fn keep() -> Result<()> {
     let mut said = Vec::new();
     std::io::stdin().read_to_end(&mut said)?;
-    if state_path().exists() { stop() } else { Ok(()) }
+    if is_any_started() { stop() } else { Ok(()) }
 }

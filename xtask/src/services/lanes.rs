@@ -1,12 +1,12 @@
 //! The tests that need real servers, in two lanes side by side: most of them wait, for servers or for their own timers, and two cores have
-//! room for two.
+//! room for two. Each lane has servers of its own, because tests kill them.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
 
-use super::VARIABLE;
+use super::{VARIABLE, fake_gcs, postgresql};
 use crate::failure::{Context, Result, fail};
 use crate::{process, test_run};
 
@@ -14,8 +14,21 @@ use crate::{process, test_run};
 /// The conformance of messaging kills brokers, and so starts some of its own.
 const TESTS: [&str; 2] = ["services", "brokers"];
 
-/// The packages whose tests kill servers that others use, too: one of them at a time.
-const KILLING: [&str; 2] = ["cli", "server"];
+/// The packages of the first lane, one of them at a time: both kill the database and the brokers that they share.
+const FIRST: [&str; 2] = ["cli", "server"];
+
+/// Servers that only the tests of the first lane use.
+const OF_FIRST: [&str; 3] = [postgresql::NAME, "rabbitmq", "nats"];
+
+/// Servers that only the tests of the other lane use.
+const OF_OTHERS: [&str; 3] = ["azurite", fake_gcs::NAME, "swift"];
+
+/// Which of these servers each lane needs: the first, and the other.
+pub(super) fn shares(names: &[String]) -> [Vec<String>; 2] {
+    [OF_OTHERS, OF_FIRST].map(|not_used| {
+        names.iter().filter(|name| !not_used.contains(&name.as_str())).cloned().collect()
+    })
+}
 
 /// A test binary.
 #[derive(Debug, PartialEq, Eq)]
@@ -25,20 +38,21 @@ struct Binary {
     path: PathBuf,
 }
 
-/// Builds the tests and runs them, told where the servers are. All of them run, even if some fail.
-pub(super) fn run(state: &Path) -> Result<()> {
+/// Builds the tests and runs them, each lane told where its servers are. All of them run, even if some fail.
+pub(super) fn run(states: &[PathBuf; 2]) -> Result<()> {
     let binaries = build()?;
-    let kills = |binary: &&Binary| KILLING.iter().any(|name| binary.folder.ends_with(name));
-    let (killing, others): (Vec<_>, Vec<_>) = binaries.iter().partition(kills);
-    run_lanes(&killing, &others, state)
+    let is_first = |binary: &&Binary| FIRST.iter().any(|name| binary.folder.ends_with(name));
+    let (first, others): (Vec<_>, Vec<_>) = binaries.iter().partition(is_first);
+    run_lanes(&first, &others, states)
 }
 
 /// Runs one lane here and the other beside it.
-fn run_lanes(killing: &[&Binary], others: &[&Binary], state: &Path) -> Result<()> {
+fn run_lanes(first: &[&Binary], others: &[&Binary], states: &[PathBuf; 2]) -> Result<()> {
+    let [state, state_beside] = states;
     std::thread::scope(|scope| {
-        let run_others = || others.iter().map(|binary| binary.run_quietly(state)).collect();
+        let run_others = || others.iter().map(|binary| binary.run_quietly(state_beside)).collect();
         let beside = scope.spawn(run_others);
-        let ours: Vec<Result<()>> = killing.iter().map(|binary| binary.run(state)).collect();
+        let ours: Vec<Result<()>> = first.iter().map(|binary| binary.run(state)).collect();
         let theirs: Vec<_> = beside.join().unwrap_or_else(|_| vec![fail("a lane panicked")]);
         ours.into_iter().chain(theirs).collect()
     })
@@ -113,13 +127,27 @@ mod tests {
             std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o700)).unwrap();
             Binary { folder: place.path().to_owned(), path }
         };
-        let (fails, here, beside) =
-            (binary("fails", "exit 1"), binary("here", "touch h"), binary("beside", "touch b"));
-        let state = place.path().join("state");
-        let told = run_lanes(&[&fails, &here], &[&fails, &beside], &state).unwrap_err();
+        // Each leaves the place that it was told in a file.
+        let fails = binary("fails", "exit 1");
+        let here = binary("here", "echo $SYNCLINE_SERVICES > h");
+        let beside = binary("beside", "echo $SYNCLINE_SERVICES > b");
+        let states = ["one", "two"].map(PathBuf::from);
+        let told = run_lanes(&[&fails, &here], &[&fails, &beside], &states).unwrap_err();
         assert!(told.to_string().contains("fails"), "{told}");
-        assert!(place.path().join("h").exists() && place.path().join("b").exists());
-        run_lanes(&[&here], &[&beside], &state).unwrap();
+        let heard = |name: &str| std::fs::read_to_string(place.path().join(name)).unwrap();
+        assert_eq!((heard("h").as_str(), heard("b").as_str()), ("one\n", "two\n"));
+        run_lanes(&[&here], &[&beside], &states).unwrap();
+    }
+
+    #[test]
+    fn a_lane_has_the_servers_that_its_tests_use() {
+        let names = ["openssh", "azurite", "nats"].map(str::to_owned);
+        let [first, others] = shares(&names);
+        assert_eq!((first, others), (words(["openssh", "nats"]), words(["openssh", "azurite"])));
+    }
+
+    fn words<const N: usize>(words: [&str; N]) -> Vec<String> {
+        words.map(str::to_owned).to_vec()
     }
 
     #[test]

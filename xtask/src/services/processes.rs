@@ -73,6 +73,8 @@ impl Process {
         command.args(words).envs(&self.environment);
         let log = fs::File::options().append(true).create(true).open(&self.log)?;
         command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
+        // Not where we are: some leave files where they stand.
+        command.current_dir(Path::new(&self.log).parent().unwrap_or(Path::new("/")));
         self.id = command.process_group(0).spawn().context(program)?.id();
         self.wait_for_port()
     }
