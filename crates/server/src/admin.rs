@@ -49,6 +49,8 @@ pub struct AccountLine {
     pub quota_bytes: Option<u64>,
     /// When it was made, in seconds since 1970.
     pub created: i64,
+    /// Tells whether a sign-in wants a code beside the password.
+    pub has_second_factor: bool,
 }
 
 /// What became of an account that was to be removed.
@@ -118,6 +120,9 @@ impl Admin {
                 used_bytes: metadata.used_bytes(account.id)?,
                 quota_bytes: account.quota_bytes,
                 created: account.created,
+                has_second_factor: metadata
+                    .second_factor(account.id)?
+                    .is_some_and(|factor| factor.is_on),
                 name: account.name,
             })
         };
@@ -143,7 +148,7 @@ impl Admin {
         })
     }
 
-    /// Sets a password, and lets a disabled account sign in again. Devices that are signed in stay so.
+    /// Sets a password, and lets a disabled account sign in again. Devices that are signed in stay so, and so does a second factor.
     ///
     /// # Errors
     /// [`ServerError::NotFound`], [`ServerError::Invalid`].
@@ -165,6 +170,18 @@ impl Admin {
         self.write(|metadata| {
             let account = find(metadata, name)?;
             Ok(metadata.update_account(account.id, &account.password_hash, is_disabled)?)
+        })
+    }
+
+    /// Removes the second factor of an account, on or waiting, with its recovery codes: the password is enough from now on. Returns whether
+    /// there was one.
+    ///
+    /// # Errors
+    /// [`ServerError::NotFound`].
+    pub fn remove_second_factor(&mut self, name: &str) -> Result<bool> {
+        self.write(|metadata| {
+            let account = find(metadata, name)?;
+            Ok(metadata.delete_second_factor(account.id)?)
         })
     }
 

@@ -28,9 +28,9 @@ use crate::doors::{
 };
 use crate::files::Files;
 use crate::limits::{
-    BODIES_LENGTH_MAX, Buckets, DEAD_LINKS_PER_ADDRESS, HEADERS_LENGTH_MAX, LOGINS_AT_ONCE_MAX,
-    LOGINS_PER_ACCOUNT, LOGINS_PER_ADDRESS, PASSWORDS_PER_LINK, REQUESTS_LENGTH_MAX,
-    SHARES_PER_ACCOUNT, URI_LENGTH_MAX,
+    BODIES_LENGTH_MAX, Buckets, CODES_PER_ACCOUNT, DEAD_LINKS_PER_ADDRESS, HEADERS_LENGTH_MAX,
+    LOGINS_AT_ONCE_MAX, LOGINS_PER_ACCOUNT, LOGINS_PER_ADDRESS, PASSWORDS_PER_LINK,
+    PROOFS_PER_DEVICE, REQUESTS_LENGTH_MAX, SHARES_PER_ACCOUNT, URI_LENGTH_MAX,
 };
 use crate::metadata::AccountId;
 use crate::metrics::{Door, Fault, Metrics};
@@ -77,6 +77,10 @@ pub struct App {
     pub logins_per_account: Buckets<String>,
     /// Attempts to sign in, per address.
     pub logins_per_address: Buckets<IpAddr>,
+    /// Codes of a second factor that come with the right password, per account.
+    pub codes_per_account: Buckets<AccountId>,
+    /// Passwords and codes of its own account that are tried, per device that is signed in.
+    pub proofs_per_device: Buckets<DeviceId>,
     /// Members that are added or changed, per account that does it.
     pub shares_per_account: Buckets<AccountId>,
     /// Passwords that are tried, per link.
@@ -141,6 +145,8 @@ impl App {
             presence: Arc::default(),
             logins_per_account: Buckets::new(LOGINS_PER_ACCOUNT),
             logins_per_address: Buckets::new(LOGINS_PER_ADDRESS),
+            codes_per_account: Buckets::new(CODES_PER_ACCOUNT),
+            proofs_per_device: Buckets::new(PROOFS_PER_DEVICE),
             shares_per_account: Buckets::new(SHARES_PER_ACCOUNT),
             passwords_per_link: Buckets::new(PASSWORDS_PER_LINK),
             dead_links_per_address: Buckets::new(DEAD_LINKS_PER_ADDRESS),

@@ -23,6 +23,20 @@ pub enum Happened {
     SignedIn,
     /// A sign-in was refused: a wrong password, no such account, or too many attempts.
     SignInRefused,
+    /// A password was right, and a code was wanted beside it.
+    CodeWanted,
+    /// The code beside a right password, or at a device, was refused: it was wrong, or one of too many attempts.
+    CodeRefused,
+    /// A recovery code let in, and is used up.
+    RecoveryCodeUsed,
+    /// A device that is signed in did not know the password of its account, or tried too often.
+    PasswordRefused,
+    /// The second factor of an account was turned on by a device.
+    SecondFactorOn,
+    /// It was turned off by a device.
+    SecondFactorOff,
+    /// It was turned off by who runs the server.
+    SecondFactorRemoved,
     /// A device signed itself out.
     SignedOut,
     /// A device was revoked by another one.

@@ -3,7 +3,8 @@
 //! *Participants*: the login, which turns a password into a token once, and every other door, which turns a token
 //! into a [`Caller`]. *Invariants*: a password is kept as Argon2id only, a token as a hash only (it has 256 random
 //! bits, so a fast hash is enough, and looking the hash up tells nothing about how much of a guess was right);
-//! neither has a text form that a log could hold.
+//! neither has a text form that a log could hold. The secret of a second factor ([`totp`]) is the one thing that is kept as it
+//! is: who computes codes needs it.
 
 use std::fmt;
 
@@ -17,6 +18,10 @@ use model::{DeviceId, Random};
 
 use crate::error::{Result, ServerError};
 use crate::metadata::AccountId;
+
+mod base32;
+pub mod second_factor;
+pub mod totp;
 
 /// Memory of one password hash, in KiB: the least that OWASP advises.
 const MEMORY_KIB: u32 = 19 * 1024;

@@ -1,8 +1,9 @@
 //! Where requests come in. Doors parse and answer; what they let in, the services decide.
 //!
-//! The control door ([`rest`], [`members`], [`links`], [`tokens`], [`live`]) carries small messages, the data door ([`packs`]) carries bytes; a device may
+//! The control door ([`rest`], [`account`], [`members`], [`links`], [`tokens`], [`live`]) carries small messages, the data door ([`packs`]) carries bytes; a device may
 //! use both at once and neither waits for the other.
 
+pub mod account;
 pub mod dav;
 pub mod files;
 pub mod health;

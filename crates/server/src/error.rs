@@ -25,6 +25,17 @@ pub enum ServerError {
     /// Account or password are wrong; which of them, nobody is told.
     #[error("the name or the password is wrong")]
     WrongPassword,
+    /// The password is right, and the account wants a code of its second factor, too.
+    #[error("a code is wanted beside the password: that of the moment, or a recovery code")]
+    CodeNeeded,
+    /// The code of a second factor is wrong.
+    #[error("the code is wrong, is not that of the moment, or was used before")]
+    WrongCode,
+    /// The password is right, and the account has a second factor, for which there is no place here.
+    #[error(
+        "the account has a second factor, so its password opens nothing here; use a token of an application or of a device in its place"
+    )]
+    TokenNeeded,
     /// A link leads nowhere, or does not any more; which of them, only its makers are told.
     #[error("nothing is behind this link: it has ended, was taken back, or never was")]
     LinkGone,
@@ -225,6 +236,9 @@ impl ServerError {
         match self {
             Self::NotSignedIn
             | Self::WrongPassword
+            | Self::CodeNeeded
+            | Self::WrongCode
+            | Self::TokenNeeded
             | Self::LinkLocked
             | Self::WrongLinkPassword => RefusalKind::Forbidden,
             Self::Forbidden { .. } | Self::SealedNotShared => RefusalKind::NotAllowed,

@@ -96,6 +96,12 @@ pub const LOGINS_PER_ACCOUNT: Rate = Rate { burst: 10, interval: Duration::from_
 /// Attempts from one address.
 pub const LOGINS_PER_ADDRESS: Rate = Rate { burst: 50, interval: Duration::from_secs(2) };
 
+/// Codes of the moment that are tried with the right password of an account. Three of a million fit, so who knows the password has
+/// 0.07 % a day. Recovery codes do not count here: while somebody tries codes, their owner gets in by one.
+pub const CODES_PER_ACCOUNT: Rate = Rate { burst: 10, interval: Duration::from_secs(360) };
+/// Passwords and codes of its own account that a device tries. No other device is held up.
+pub const PROOFS_PER_DEVICE: Rate = Rate { burst: 10, interval: Duration::from_secs(360) };
+
 /// Passwords that are tried at a link.
 pub const PASSWORDS_PER_LINK: Rate = Rate { burst: 10, interval: Duration::from_secs(360) };
 /// Addresses of links that lead nowhere, from one address.

@@ -21,6 +21,7 @@ pub mod keys;
 pub mod links;
 #[cfg(feature = "postgres")]
 pub mod postgres;
+pub mod second_factors;
 pub mod sqlite;
 pub mod tables;
 
@@ -28,6 +29,7 @@ pub use commits::{CommitTables, Room};
 pub use copy::RowTables;
 pub use keys::{KeyTables, LockedKeys};
 pub use links::{LinkRecord, LinkTables};
+pub use second_factors::{SecondFactorRecord, SecondFactorTables};
 
 /// A result of the metadata.
 pub type Result<T, E = MetadataError> = std::result::Result<T, E>;
@@ -419,6 +421,7 @@ pub trait Metadata:
     + LogTables
     + MemberTables
     + LinkTables
+    + SecondFactorTables
     + ObjectTables
     + KeyTables
     + CommitTables

@@ -19,6 +19,7 @@ pub mod news;
 pub mod objects;
 pub mod presence;
 pub mod readers;
+pub mod second_factor;
 pub mod sync_service;
 pub mod tokens;
 pub mod workspaces;

@@ -44,6 +44,8 @@ mod page;
 mod restart;
 #[path = "it/sealed.rs"]
 mod sealed;
+#[path = "it/second_factor.rs"]
+mod second_factor;
 #[path = "it/shared.rs"]
 mod shared;
 #[path = "it/tls.rs"]

@@ -67,8 +67,12 @@ impl IntoResponse for Refused {
         match self {
             Self::Locked => StatusCode::LOCKED.into_response(),
             Self::Error(error) => {
-                let is_unknown =
-                    matches!(error, ServerError::NotSignedIn | ServerError::WrongPassword);
+                let is_unknown = matches!(
+                    error,
+                    ServerError::NotSignedIn
+                        | ServerError::WrongPassword
+                        | ServerError::TokenNeeded
+                );
                 let mut response = error.into_response();
                 if is_unknown {
                     let realm =

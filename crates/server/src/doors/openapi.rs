@@ -3,17 +3,19 @@
 
 use serde_json::{Map, Value, json};
 
+mod account;
 mod operations;
 mod public;
 mod schemas;
 
+use account::ACCOUNT;
 use operations::{ACCOUNTS, FILES, Matter, OBJECTS, Operation, SHARING};
 use public::PUBLIC;
 
 /// Returns the document.
 pub fn document() -> Value {
     let mut paths = Map::new();
-    let all = [ACCOUNTS, SHARING, PUBLIC, OBJECTS, FILES];
+    let all = [ACCOUNTS, ACCOUNT, SHARING, PUBLIC, OBJECTS, FILES];
     for operation in all.into_iter().flatten() {
         let path = paths.entry(operation.path).or_insert_with(|| json!({}));
         path[operation.method] = operation.describe();

@@ -41,6 +41,9 @@ fn classify(error: &ServerError) -> (StatusCode, &'static str) {
         ServerError::WrongPassword | ServerError::WrongLinkPassword => {
             (StatusCode::UNAUTHORIZED, "wrong_password")
         }
+        ServerError::CodeNeeded => (StatusCode::UNAUTHORIZED, "code_needed"),
+        ServerError::WrongCode => (StatusCode::UNAUTHORIZED, "wrong_code"),
+        ServerError::TokenNeeded => (StatusCode::UNAUTHORIZED, "token_needed"),
         ServerError::LinkGone => (StatusCode::NOT_FOUND, "link_gone"),
         ServerError::LinkLocked => (StatusCode::UNAUTHORIZED, "link_locked"),
         ServerError::RateLimited { .. } => (StatusCode::TOO_MANY_REQUESTS, "rate_limited"),

@@ -16,7 +16,7 @@ use model::{DeviceId, Genesis};
 use serde::{Deserialize, Serialize};
 
 use super::members::{self, role_name};
-use super::{links, tokens};
+use super::{account, links, tokens};
 use crate::app::App;
 use crate::audit::{Happened, Line};
 use crate::auth::{self, Caller};
@@ -37,6 +37,7 @@ pub fn routes() -> Router<Arc<App>> {
         .route("/devices/{device}", patch(rename_device).delete(revoke_device))
         .route("/workspaces", get(list_workspaces).post(create_workspace))
         .route("/workspaces/{workspace}", get(find_workspace))
+        .merge(account::routes())
         .merge(members::routes())
         .merge(links::routes())
         .merge(tokens::routes())
@@ -56,6 +57,8 @@ struct LoginRequest {
     user: String,
     password: String,
     device_name: String,
+    /// What the second factor wants, where the account has one.
+    code: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -70,12 +73,9 @@ async fn login(
     ConnectInfo(peer): ConnectInfo<PeerAddress>,
     Json(request): Json<LoginRequest>,
 ) -> Result<Json<LoginAnswer>> {
-    let account = check_password(&app, &request.user, request.password, peer).await?;
-    let (random, now, id) = (Arc::clone(&app.random), app.now(), account.id);
-    let enrol = move |metadata: &mut dyn crate::metadata::Metadata| {
-        accounts::enrol_device(metadata, &*random, id, &request.device_name, now)
-    };
-    let (caller, token) = app.writer.write(enrol).await?;
+    let LoginRequest { user, password, device_name, code } = request;
+    let account = check_password(&app, &user, password, peer).await?;
+    let (caller, token) = account::admit(&app, &account, code, device_name, peer).await?;
     tracing::info!(account = %account.name, device = %caller.device, "a device signed in");
     let line = Line::new(app.clock.now(), Happened::SignedIn).by(caller.device).from(peer.0.ip());
     app.audit.note(line.of_account(Some(account.name.clone()))).await;

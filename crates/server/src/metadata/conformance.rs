@@ -27,6 +27,7 @@ mod keys;
 mod links;
 mod logs;
 mod members;
+mod second_factors;
 mod several;
 
 /// A database of its own for one story.
@@ -75,6 +76,7 @@ pub fn stories() -> Vec<Story> {
     stories.extend(links::STORIES);
     stories.extend(logs::STORIES);
     stories.extend(members::STORIES);
+    stories.extend(second_factors::STORIES);
     stories.extend(several::STORIES);
     stories
 }

@@ -40,6 +40,7 @@ mod members;
 mod migrations;
 mod objects;
 mod rows;
+mod second_factors;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 mod tls;

@@ -18,6 +18,7 @@ mod members;
 mod migrations;
 mod objects;
 mod rows;
+mod second_factors;
 
 /// How long a connection waits for another process, for example an administrator's command.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);

@@ -28,7 +28,7 @@ pub struct Table {
 }
 
 /// Those that others refer to come first.
-pub const TABLES: [Table; 13] = [
+pub const TABLES: [Table; 15] = [
     Table {
         name: "accounts",
         columns: &[
@@ -65,6 +65,24 @@ pub const TABLES: [Table; 13] = [
             ("expires", Kind::Number),
         ],
         key_length: 1,
+        is_numbered: false,
+    },
+    Table {
+        name: "second_factors",
+        columns: &[
+            ("account", Kind::Number),
+            ("secret", Kind::Bytes),
+            ("is_on", Kind::Truth),
+            ("used_step", Kind::Number),
+            ("since", Kind::Number),
+        ],
+        key_length: 1,
+        is_numbered: false,
+    },
+    Table {
+        name: "recovery_codes",
+        columns: &[("account", Kind::Number), ("hash", Kind::Bytes)],
+        key_length: 2,
         is_numbered: false,
     },
     Table {

@@ -3,14 +3,24 @@
 //! People and rights are written into the database of the running server, as an administrator's command does it, so the server
 //! is not told what was taken away: it must find out in the call.
 
+use std::sync::LazyLock;
+
 use model::{DeviceId, Genesis};
-use server::auth::NO_PASSWORD;
+use server::auth::totp::TotpSecret;
+use server::auth::{NO_PASSWORD, hash_password};
 use server::metadata::{AccountId, MemberRole, Metadata, Scope};
 use server::services::tokens::{self, NewToken};
 use server::services::{accounts, batch, members, workspaces};
 use server::{Caller, Sqlite};
 
-use crate::support::{Device, SystemRandom, TestServer, genesis, http, random};
+use crate::support::{Device, PASSWORD, SystemRandom, TestServer, genesis, http, random};
+
+/// The hash of the password that everybody has; to make one takes a while.
+static PASSWORD_HASH: LazyLock<String> =
+    LazyLock::new(|| hash_password(PASSWORD, &SystemRandom).unwrap());
+
+/// What the second factor of a caller is made of, where there is one.
+pub(crate) const SECRET: TotpSecret = TotpSecret::from_bytes([7; 20]);
 
 /// Who makes a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -120,7 +130,7 @@ fn scene(
     let number = u64::from_le_bytes(random());
     let name = |part: &str| format!("{part}{number:x}");
     let account = |metadata: &mut dyn Metadata, part: &str| {
-        accounts::create_account(metadata, &name(part), NO_PASSWORD, 0)
+        accounts::create_account(metadata, &name(part), &PASSWORD_HASH, 0)
     };
     let owner_account = account(metadata, "owner")?;
     let guest = account(metadata, "guest")?;
@@ -178,6 +188,15 @@ fn enrol(
 }
 
 impl Scene {
+    /// Gives the account of the caller a second factor, which waits for its first code or is on.
+    pub(crate) fn add_second_factor(&self, server: &TestServer, is_on: bool) {
+        write(server, |metadata| {
+            assert!(metadata.offer_second_factor(self.account, &SECRET, 0)?);
+            assert!(!is_on || metadata.turn_on_second_factor(self.account, &SECRET, 1, 0)?);
+            Ok(())
+        });
+    }
+
     /// Takes away from the caller what it is to lose just before its call.
     pub(crate) fn take_away(&self, server: &TestServer) {
         let Self { who, caller, account, home, .. } = self;

@@ -3,7 +3,8 @@
 //! *Goals*: a password is stretched once, not with every request. *Invariants*: what is remembered of a right password is a
 //! keyed hash, whose key lives in this process only; it holds for some minutes, and only while the account has that password
 //! and may sign in. Wrong ones count against the limits of signing in. With the password all programs of an account are one
-//! device, which its owner sees and may revoke.
+//! device, which its owner sees and may revoke. Where an account has a second factor, there is no way in by its password: a program
+//! would have to ask for a code with every request.
 
 use std::collections::HashMap;
 
@@ -19,12 +20,13 @@ use model::environment::random_bytes;
 use parking_lot::Mutex;
 
 use crate::app::App;
+use crate::audit::{Happened, Line};
 use crate::auth::{Caller, Token};
 use crate::doors::rest::check_password;
 use crate::error::{Result, ServerError};
 use crate::listener::PeerAddress;
-use crate::metadata::{AccountRecord, Metadata};
-use crate::services::accounts;
+use crate::metadata::{AccountId, AccountRecord, Metadata};
+use crate::services::{accounts, second_factor};
 
 /// What the device of all programs is called that come with the password.
 const DEVICE_NAME: &str = "WebDAV";
@@ -46,7 +48,9 @@ pub struct KnownPasswords {
 
 #[derive(Debug, Clone)]
 struct Known {
-    caller: Caller,
+    account: AccountId,
+    /// The device of its programs; nothing where a second factor was in the way.
+    caller: Option<Caller>,
     password_hash: String,
     ends: Duration,
 }
@@ -103,7 +107,8 @@ pub(super) fn named(headers: &HeaderMap) -> Result<(String, String)> {
 /// Returns who asks.
 ///
 /// # Errors
-/// [`ServerError::NotSignedIn`] without a name; [`ServerError::WrongPassword`], [`ServerError::RateLimited`].
+/// [`ServerError::NotSignedIn`] without a name; [`ServerError::WrongPassword`], [`ServerError::TokenNeeded`],
+/// [`ServerError::RateLimited`].
 pub(super) async fn caller_of(
     app: &Arc<App>,
     headers: &HeaderMap,
@@ -160,30 +165,43 @@ async fn by_password(
     }
     let account = check_password(app, user, password.to_owned(), peer).await?;
     drop(turn);
-    let caller = device_of(app, &account).await?;
-    let now = app.clock.elapsed();
-    let ends = now + REMEMBERED_FOR;
-    known.note(name, Known { caller, password_hash: account.password_hash, ends }, now);
-    Ok(caller)
+    let caller = device_of(app, &account).await;
+    if let Err(ServerError::TokenNeeded) = &caller {
+        let line = Line::new(app.clock.now(), Happened::CodeWanted).from(peer.0.ip());
+        app.audit.note(line.of_account(Some(account.name))).await;
+    }
+    if let Ok(_) | Err(ServerError::TokenNeeded) = &caller {
+        let now = app.clock.elapsed();
+        let (id, password_hash) = (account.id, account.password_hash);
+        let (caller, ends) = (caller.clone().ok(), now + REMEMBERED_FOR);
+        known.note(name, Known { account: id, caller, password_hash, ends }, now);
+    }
+    caller
 }
 
 /// Returns who had this password lately, and has it still.
 async fn remembered(app: &App, name: &[u8; 32]) -> Result<Option<Caller>> {
     let Some(known) = app.known_passwords.get(name, app.clock.elapsed()) else { return Ok(None) };
     let look = move |metadata: &dyn Metadata| {
-        let account = match accounts::own_account(metadata, &known.caller) {
-            Err(ServerError::NotSignedIn) => return Ok(None),
-            account => account?,
-        };
-        Ok((account.password_hash == known.password_hash).then_some(known.caller))
+        let account = metadata.account(known.account)?.filter(|account| !account.is_disabled);
+        if account.is_none_or(|account| account.password_hash != known.password_hash) {
+            return Ok(None);
+        }
+        second_factor::check_password_is_enough(metadata, known.account)?;
+        let Some(caller) = known.caller else { return Ok(None) };
+        match accounts::check_caller(metadata, &caller) {
+            Err(ServerError::NotSignedIn) => Ok(None),
+            device => device.map(|_| Some(caller)),
+        }
     };
     app.readers.read(look).await
 }
 
-/// Returns the device of programs that come with the password.
+/// Returns the device of programs that come with the password, where that is enough.
 async fn device_of(app: &App, account: &AccountRecord) -> Result<Caller> {
     let (random, now, id) = (Arc::clone(&app.random), app.now(), account.id);
     let enrol = move |metadata: &mut dyn Metadata| {
+        second_factor::check_password_is_enough(metadata, id)?;
         let devices = metadata.devices(id)?;
         let found = devices.iter().find(|one| !one.is_revoked && one.name == DEVICE_NAME);
         match found {

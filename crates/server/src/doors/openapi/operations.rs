@@ -48,7 +48,7 @@ use Matter::{Bytes, Events, Json, List, None as Nothing};
 pub(super) const ACCOUNTS: &[Operation] = &[
     operation(
         ("post", "/login"),
-        ("login", "Sign in: makes a device and returns its token"),
+        ("login", "Sign in: makes a device and returns its token; some accounts want a code, too"),
         &[],
         Json("Login"),
         &[(200, Json("Session"))],

@@ -129,7 +129,23 @@ fn of_accounts() -> Value {
         "Problem": object(json!({
             "type": text(), "title": text(), "status": number(), "code": text(), "detail": text(),
         })),
-        "Login": object(json!({ "user": text(), "password": text(), "device_name": text() })),
+        "Login": {
+            "type": "object",
+            "required": ["user", "password", "device_name"],
+            "properties": {
+                "user": text(), "password": text(), "device_name": text(), "code": or_null("string"),
+            },
+        },
+        "SecondFactor": object(json!({
+            "state": { "enum": ["off", "waiting", "on"] }, "since": or_null("integer"),
+            "recovery_codes_left": number(),
+        })),
+        "OwnPassword": object(json!({ "password": text() })),
+        "TotpOffer": object(json!({ "secret": text(), "uri": text() })),
+        "Code": object(json!({ "code": text() })),
+        "RecoveryCodes": object(json!({
+            "recovery_codes": { "type": "array", "items": text() },
+        })),
         "Session": object(json!({ "token": text(), "device_id": text(), "account": text() })),
         "WhoAmI": object(json!({
             "account": text(), "device_id": text(), "device_name": text(),

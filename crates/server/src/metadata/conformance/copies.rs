@@ -8,6 +8,7 @@ use model::WorkspaceId;
 use model::testing::{node, put};
 
 use super::{Database, Numbers, Story, World, all_entries, write};
+use crate::auth::totp::TotpSecret;
 use crate::metadata::copy::{copy_all, sums};
 use crate::metadata::tables::TABLES;
 use crate::metadata::{
@@ -87,6 +88,10 @@ fn furnish(world: &mut World) {
         downloads_max: Some(3),
     };
     write(metadata, |metadata| links::add(metadata, &numbers, (&ada, home), &link, 0)).unwrap();
+    let secret = TotpSecret::from_bytes([7; 20]);
+    assert!(metadata.offer_second_factor(ada.account, &secret, 5).unwrap());
+    assert!(metadata.turn_on_second_factor(ada.account, &secret, 6, 7).unwrap());
+    metadata.insert_recovery_codes(ada.account, &[[1; 32], [2; 32]]).unwrap();
     metadata.update_quota(world.people.ada[0].account, Some(1 << 40)).unwrap();
     metadata.update_account(world.people.bob.account, "!", true).unwrap();
     metadata.revoke_device(world.people.ada[1].device).unwrap();

@@ -14,7 +14,8 @@ pub(super) const USERS_LOCK: i64 = LOCK + 1;
 
 /// What brings the tables from each version to the next. Text is ordered by its bytes, as everywhere in this program.
 /// What the writer changes with every group leaves room on its pages, so that no index is touched.
-const STEPS: [&str; 6] = [ACCOUNTS_AND_LOGS, RESERVATIONS, MEMBERS, TOKENS, KEYS, LINKS];
+const STEPS: [&str; 7] =
+    [ACCOUNTS_AND_LOGS, RESERVATIONS, MEMBERS, TOKENS, KEYS, LINKS, SECOND_FACTORS];
 
 const ACCOUNTS_AND_LOGS: &str = "
     CREATE TABLE accounts (
@@ -143,6 +144,23 @@ const LINKS: &str = "
         downloads     BIGINT NOT NULL
     );
     CREATE INDEX links_of_workspace ON links (workspace);
+";
+
+/// What accounts show beside their passwords, and what is left for who has lost it.
+const SECOND_FACTORS: &str = "
+    CREATE TABLE second_factors (
+        account   BIGINT PRIMARY KEY REFERENCES accounts (id) ON DELETE CASCADE,
+        secret    BYTEA NOT NULL,
+        is_on     BOOLEAN NOT NULL,
+        used_step BIGINT NOT NULL,
+        since     BIGINT NOT NULL
+    );
+
+    CREATE TABLE recovery_codes (
+        account BIGINT NOT NULL REFERENCES accounts (id) ON DELETE CASCADE,
+        hash    BYTEA NOT NULL,
+        PRIMARY KEY (account, hash)
+    );
 ";
 
 /// Brings the tables to the newest version. A database of a newer version or of another program is refused and left as

@@ -12,7 +12,8 @@ use crate::metadata::{MetadataError, Result};
 const APPLICATION_ID: i64 = 0x5379_6e63;
 
 /// What brings the tables from each version to the next.
-pub(super) const STEPS: [&str; 6] = [ACCOUNTS_AND_LOGS, RESERVATIONS, MEMBERS, TOKENS, KEYS, LINKS];
+pub(super) const STEPS: [&str; 7] =
+    [ACCOUNTS_AND_LOGS, RESERVATIONS, MEMBERS, TOKENS, KEYS, LINKS, SECOND_FACTORS];
 
 const ACCOUNTS_AND_LOGS: &str = "
     CREATE TABLE accounts (
@@ -140,6 +141,23 @@ const LINKS: &str = "
         downloads     INTEGER NOT NULL
     ) STRICT, WITHOUT ROWID;
     CREATE INDEX links_of_workspace ON links (workspace);
+";
+
+/// What accounts show beside their passwords, and what is left for who has lost it.
+const SECOND_FACTORS: &str = "
+    CREATE TABLE second_factors (
+        account   INTEGER PRIMARY KEY REFERENCES accounts (id) ON DELETE CASCADE,
+        secret    BLOB NOT NULL,
+        is_on     INTEGER NOT NULL,
+        used_step INTEGER NOT NULL,
+        since     INTEGER NOT NULL
+    ) STRICT;
+
+    CREATE TABLE recovery_codes (
+        account INTEGER NOT NULL REFERENCES accounts (id) ON DELETE CASCADE,
+        hash    BLOB NOT NULL,
+        PRIMARY KEY (account, hash)
+    ) STRICT, WITHOUT ROWID;
 ";
 
 /// Refuses a database of a newer version or of another program, without writing.

@@ -4,9 +4,10 @@ use model::codec::encode_message;
 use model::{Action, Change, Commit, Fence, Head, NodeId};
 use reqwest::{Method, RequestBuilder, StatusCode};
 use serde_json::Value;
+use server::auth::totp::step_at;
 
-use crate::scene::Scene;
-use crate::support::{Device, TestServer, genesis, noise, pack_id};
+use crate::scene::{SECRET, Scene};
+use crate::support::{Device, PASSWORD, SystemClock, TestServer, genesis, noise, pack_id};
 
 /// What addresses of files have in them.
 const FILES: [&str; 8] =
@@ -77,6 +78,9 @@ impl Made {
         if method.as_str() == "UNLOCK" {
             made.lock = lock_of(server, scene).await;
         }
+        if path == "/account/totp/confirm" || path == "/account/totp/disable" {
+            scene.add_second_factor(server, path.ends_with("/disable"));
+        }
         if path.contains("{link}") {
             made.link = link_of(scene).await;
         }
@@ -135,6 +139,11 @@ impl Made {
     pub(super) fn body(&self, method: &Method, path: &str) -> Vec<u8> {
         match (method.as_str(), path) {
             ("PATCH", "/devices/{device}") => br#"{"name": "new name"}"#.to_vec(),
+            ("POST", "/account/totp") => format!(r#"{{"password": "{PASSWORD}"}}"#).into_bytes(),
+            ("POST", "/account/totp/confirm" | "/account/totp/disable") => {
+                let code = SECRET.code(step_at(SystemClock::start().now().seconds)).to_text();
+                format!(r#"{{"code": "{code}"}}"#).into_bytes()
+            }
             ("POST", "/tokens") => br#"{"name": "program", "scope": "read"}"#.to_vec(),
             ("POST", "/workspaces") => encode_message(&genesis("new")),
             ("PUT", "/workspaces/{workspace}/members/{user}") => br#"{"role": "view"}"#.to_vec(),

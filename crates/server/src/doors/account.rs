@@ -1,0 +1,273 @@
+//! The control door over HTTP: the second factor of the caller's own account, and what it lets in at a sign-in.
+//!
+//! *Goals*: who knows the password tries few codes, and holds up nobody who is signed in. *Invariants*: whoever is refused is counted before
+//! anything is compared; what was right gives its attempt back; codes and passwords that a device tries count for that device alone.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::header::HOST;
+use axum::http::{HeaderMap, StatusCode};
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use serde::{Deserialize, Serialize};
+
+use super::files::path;
+use crate::app::App;
+use crate::audit::{Happened, Line};
+use crate::auth::second_factor::{Proof, RecoveryCode};
+use crate::auth::totp::TotpSecret;
+use crate::auth::{self, Caller, Token};
+use crate::error::{Result, ServerError};
+use crate::listener::PeerAddress;
+use crate::metadata::{AccountRecord, Metadata};
+use crate::services::accounts;
+use crate::services::second_factor::{self, Admission, State as FactorState};
+
+/// Returns the routes of this door.
+pub fn routes() -> Router<Arc<App>> {
+    Router::new()
+        .route("/account/totp", get(status).post(begin))
+        .route("/account/totp/confirm", post(confirm))
+        .route("/account/totp/disable", post(disable))
+}
+
+/// Makes a device of an account whose password was right, where what the second factor wants is right, too.
+///
+/// # Errors
+/// [`ServerError::CodeNeeded`], [`ServerError::WrongCode`], [`ServerError::RateLimited`]; as [`accounts::enrol_device`].
+pub(super) async fn admit(
+    app: &App,
+    account: &AccountRecord,
+    code: Option<String>,
+    device_name: String,
+    peer: PeerAddress,
+) -> Result<(Caller, Token)> {
+    let shown = code.map(|code| Proof::from_text(&code));
+    let admitted = try_to_admit(app, account, shown, device_name, peer.network()).await;
+    let event = match &admitted {
+        Ok((_, Admission::Recovery)) => Some(Happened::RecoveryCodeUsed),
+        Err(ServerError::CodeNeeded) => Some(Happened::CodeWanted),
+        Err(ServerError::WrongCode | ServerError::RateLimited { .. }) => {
+            app.metrics.logins_refused.add(1);
+            Some(Happened::CodeRefused)
+        }
+        _ => None,
+    };
+    if let Some(event) = event {
+        let line = Line::new(app.clock.now(), event).from(peer.0.ip());
+        app.audit.note(line.of_account(Some(account.name.clone()))).await;
+    }
+    admitted.map(|(made, _)| made)
+}
+
+async fn try_to_admit(
+    app: &App,
+    account: &AccountRecord,
+    shown: Option<Proof>,
+    device_name: String,
+    address: IpAddr,
+) -> Result<((Caller, Token), Admission)> {
+    let elapsed = app.clock.elapsed();
+    let (is_shown, is_code) = (shown.is_some(), matches!(shown, Some(Proof::Code(_))));
+    if is_shown {
+        app.logins_per_address.take(address, elapsed).map_err(ServerError::limited)?;
+        let taken = match is_code {
+            true => app.codes_per_account.take(account.id, elapsed),
+            false => app.logins_per_account.take(account.name.clone(), elapsed),
+        };
+        taken.map_err(ServerError::limited)?;
+    }
+    let (random, now, id) = (Arc::clone(&app.random), app.now(), account.id);
+    let enter = move |metadata: &mut dyn Metadata| {
+        let admission = second_factor::admit(metadata, id, shown.as_ref(), now)?;
+        let made = accounts::enrol_device(metadata, &*random, id, &device_name, now)?;
+        Ok((made, admission))
+    };
+    let entered = app.writer.write(enter).await?;
+    if is_shown {
+        app.logins_per_address.give_back(&address);
+        match is_code {
+            true => app.codes_per_account.give_back(&account.id),
+            false => app.logins_per_account.give_back(&account.name),
+        }
+    }
+    Ok(entered)
+}
+
+#[derive(Serialize)]
+struct TotpStatus {
+    state: &'static str,
+    since: Option<i64>,
+    recovery_codes_left: u64,
+}
+
+async fn status(State(app): State<Arc<App>>, caller: Caller) -> Result<Json<TotpStatus>> {
+    let found = app.readers.read(move |metadata| second_factor::status(metadata, &caller)).await?;
+    Ok(Json(TotpStatus {
+        state: match found.state {
+            FactorState::Off => "off",
+            FactorState::Waiting => "waiting",
+            FactorState::On => "on",
+        },
+        since: found.since,
+        recovery_codes_left: found.recovery_codes_left,
+    }))
+}
+
+#[derive(Deserialize)]
+struct PasswordRequest {
+    password: String,
+}
+
+#[derive(Serialize)]
+struct TotpOffer {
+    /// What the app is told, once.
+    secret: String,
+    /// The same as an address, which apps read from a picture.
+    uri: String,
+}
+
+async fn begin(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    headers: HeaderMap,
+    Json(request): Json<PasswordRequest>,
+) -> Result<(StatusCode, Json<TotpOffer>)> {
+    check_own_password(&app, caller, request.password).await?;
+    let (secret, now) = (TotpSecret::generate(&*app.random), app.now());
+    let offered = secret.clone();
+    let begin =
+        move |metadata: &mut dyn Metadata| second_factor::begin(metadata, &caller, &offered, now);
+    let account = app.writer.write(begin).await?;
+    let host = headers.get(HOST).and_then(|host| host.to_str().ok());
+    let uri = uri_of(&secret, &account.name, host.unwrap_or_default());
+    Ok((StatusCode::CREATED, Json(TotpOffer { secret: secret.to_text(), uri })))
+}
+
+/// Returns what apps read from a picture. Who has accounts at several servers tells them apart by the name of the host.
+fn uri_of(secret: &TotpSecret, account: &str, host: &str) -> String {
+    let host = host.split(':').next().unwrap_or_default();
+    let is_name = |letter: char| letter.is_ascii_alphanumeric() || ".-".contains(letter);
+    let issuer = match !host.is_empty() && host.chars().all(is_name) {
+        true => format!("Syncline%20{host}"),
+        false => "Syncline".to_owned(),
+    };
+    let (secret, account) = (secret.to_text(), path::encode(account.as_bytes()));
+    format!(
+        "otpauth://totp/{issuer}:{account}?secret={secret}&issuer={issuer}&algorithm=SHA1&digits=6&period=30"
+    )
+}
+
+#[derive(Deserialize)]
+struct CodeRequest {
+    code: String,
+}
+
+#[derive(Serialize)]
+struct RecoveryCodes {
+    /// This once.
+    recovery_codes: Vec<String>,
+}
+
+async fn confirm(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Json(request): Json<CodeRequest>,
+) -> Result<Json<RecoveryCodes>> {
+    let (random, now) = (Arc::clone(&app.random), app.now());
+    let shown = Proof::from_text(&request.code);
+    let confirm = move |metadata: &mut dyn Metadata| {
+        second_factor::confirm(metadata, &*random, &caller, &shown, now)
+    };
+    let codes = by_code(&app, caller, Happened::SecondFactorOn, confirm).await?;
+    let recovery_codes = codes.iter().map(RecoveryCode::to_text).collect();
+    Ok(Json(RecoveryCodes { recovery_codes }))
+}
+
+async fn disable(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Json(request): Json<CodeRequest>,
+) -> Result<StatusCode> {
+    let (shown, now) = (Proof::from_text(&request.code), app.now());
+    let end = move |metadata: &mut dyn Metadata| second_factor::end(metadata, &caller, &shown, now);
+    by_code(&app, caller, Happened::SecondFactorOff, end).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Does what a device shows a code for, and notes it. A device tries only so many.
+async fn by_code<T: Send + 'static>(
+    app: &App,
+    caller: Caller,
+    event: Happened,
+    work: impl FnMut(&mut dyn Metadata) -> Result<T> + Send + 'static,
+) -> Result<T> {
+    let done = match app.proofs_per_device.take(caller.device, app.clock.elapsed()) {
+        Ok(()) => app.writer.write(work).await,
+        Err(wait) => Err(ServerError::limited(wait)),
+    };
+    let is_refused = matches!(done, Err(ServerError::WrongCode | ServerError::RateLimited { .. }));
+    if !is_refused {
+        app.proofs_per_device.give_back(&caller.device);
+    }
+    if is_refused || done.is_ok() {
+        let event = if is_refused { Happened::CodeRefused } else { event };
+        app.audit.note(Line::new(app.clock.now(), event).by(caller.device)).await;
+    }
+    done
+}
+
+/// Returns the account of a device that knows its password. A device tries only so many.
+///
+/// # Errors
+/// [`ServerError::WrongPassword`], [`ServerError::RateLimited`]; as [`accounts::check_is_device`].
+async fn check_own_password(app: &App, caller: Caller, password: String) -> Result<AccountRecord> {
+    let find = move |metadata: &dyn Metadata| {
+        accounts::check_is_device(metadata, &caller)?;
+        accounts::own_account(metadata, &caller)
+    };
+    let account = app.readers.read(find).await?;
+    let taken = app.proofs_per_device.take(caller.device, app.clock.elapsed());
+    let fits = match taken {
+        Ok(()) => {
+            let hash = account.password_hash.clone();
+            let turn = app.password_turn().await?;
+            turn.stretch(move || auth::verify_password(&password, Some(&hash))).await?
+        }
+        Err(_) => false,
+    };
+    if fits {
+        app.proofs_per_device.give_back(&caller.device);
+        return Ok(account);
+    }
+    let line = Line::new(app.clock.now(), Happened::PasswordRefused).by(caller.device);
+    app.audit.note(line).await;
+    Err(taken.err().map_or(ServerError::WrongPassword, ServerError::limited))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn address_for_apps_names_the_server_and_breaks_nowhere() {
+        let secret = TotpSecret::from_bytes(*b"12345678901234567890");
+        let rest = "secret=GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ";
+        for (account, host, expected) in [
+            ("ada", "cloud.example.org:8470", "Syncline%20cloud.example.org:ada"),
+            ("ada@x.org+1", "127.0.0.1", "Syncline%20127.0.0.1:ada%40x.org%2B1"),
+            ("ada", "[::1]:8470", "Syncline:ada"),
+            ("ada", "evil&secret=AAAA", "Syncline:ada"),
+            ("ada", "", "Syncline:ada"),
+        ] {
+            let uri = uri_of(&secret, account, host);
+            let issuer = expected.split(':').next().unwrap();
+            let wanted = format!(
+                "otpauth://totp/{expected}?{rest}&issuer={issuer}&algorithm=SHA1&digits=6&period=30"
+            );
+            assert_eq!(uri, wanted);
+        }
+    }
+}

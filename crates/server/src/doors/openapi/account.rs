@@ -1,0 +1,35 @@
+//! The requests by which a person sees to the own account.
+
+use super::operations::Matter::{Json, None as Nothing};
+use super::operations::{Operation, operation};
+
+pub(super) const ACCOUNT: &[Operation] = &[
+    operation(
+        ("get", "/account/totp"),
+        ("describeSecondFactor", "Whether a sign-in wants a code beside the password"),
+        &[],
+        Nothing,
+        &[(200, Json("SecondFactor"))],
+    ),
+    operation(
+        ("post", "/account/totp"),
+        ("beginSecondFactor", "Make a secret for an app, which waits for its first code"),
+        &[],
+        Json("OwnPassword"),
+        &[(201, Json("TotpOffer"))],
+    ),
+    operation(
+        ("post", "/account/totp/confirm"),
+        ("turnOnSecondFactor", "Show the first code; the recovery codes are in this answer only"),
+        &[],
+        Json("Code"),
+        &[(200, Json("RecoveryCodes"))],
+    ),
+    operation(
+        ("post", "/account/totp/disable"),
+        ("turnOffSecondFactor", "Go back to the password alone, by a code or a recovery code"),
+        &[],
+        Json("Code"),
+        &[(204, Nothing)],
+    ),
+];
