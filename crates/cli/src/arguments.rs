@@ -7,10 +7,12 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use model::VersionPolicy;
 
+mod account;
 mod gateway;
 mod serving;
 mod sharing;
 
+pub(crate) use account::{AccountCommand, LoginArguments, TotpCommand};
 pub(crate) use gateway::{GatewayArguments, GatewayCommand};
 pub(crate) use serving::RoleArgument;
 use serving::instances;
@@ -126,6 +128,9 @@ pub(crate) enum Command {
     Logout,
     /// Say who is signed in where.
     Whoami,
+    /// See to the own account: a second factor.
+    #[command(subcommand)]
+    Account(AccountCommand),
     /// List, rename and revoke devices.
     #[command(subcommand)]
     Device(DeviceCommand),
@@ -378,23 +383,6 @@ pub(crate) enum KeepChoice {
     Theirs,
     /// Both, as two files.
     Both,
-}
-
-/// Arguments of `login`.
-#[derive(Debug, Args)]
-pub(crate) struct LoginArguments {
-    /// Address of the server, for example http://127.0.0.1:8470.
-    #[arg(value_name = "URL")]
-    pub(crate) server: String,
-    /// Name of the account.
-    #[arg(long, value_name = "NAME")]
-    pub(crate) user: String,
-    /// Read the password from stdin.
-    #[arg(long)]
-    pub(crate) password_stdin: bool,
-    /// How this device is called; the name of the computer by default.
-    #[arg(long, value_name = "NAME")]
-    pub(crate) device: Option<String>,
 }
 
 /// What to do with the devices of the account.
@@ -664,6 +652,17 @@ pub(crate) enum UserCommand {
         /// Read the password from stdin.
         #[arg(long)]
         password_stdin: bool,
+        /// Where the accounts are.
+        #[command(flatten)]
+        data: DataArgument,
+    },
+    /// Remove the second factor of somebody who has lost it: the password is enough from now on; wants --yes.
+    TotpOff {
+        /// The account.
+        name: String,
+        /// Write it down where `serve --audit-log` does.
+        #[arg(long, value_name = "FILE")]
+        audit_log: Option<PathBuf>,
         /// Where the accounts are.
         #[command(flatten)]
         data: DataArgument,

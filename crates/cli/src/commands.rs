@@ -4,6 +4,7 @@ use crate::arguments::Command;
 use crate::context::Context;
 use crate::error::Result;
 
+mod account;
 mod admin;
 mod backend;
 mod by_name;
@@ -64,6 +65,7 @@ pub(crate) fn run(context: &Context<'_>, command: &Command) -> Result<u8> {
         Command::Login(arguments) => login::run(context, arguments),
         Command::Logout => logout::run(context),
         Command::Whoami => whoami::run(context),
+        Command::Account(command) => account::run(context, command),
         Command::Device(command) => device::run(context, command),
         Command::Token(command) => token::run(context, command),
         Command::Share(arguments) => share::run(context, arguments),

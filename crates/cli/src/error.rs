@@ -109,6 +109,10 @@ codes! {
     Credentials = "E0409", 4;
     /// The account may read the workspace and not change it.
     MayOnlyRead = "E0410", 4;
+    /// The account has a second factor, and no code was given.
+    SecondFactorNeeded = "E0411", 4;
+    /// The code of a second factor is wrong.
+    WrongSecondFactor = "E0415", 4;
     /// The server cannot be reached.
     ServerUnreachable = "E0412", 6;
     /// The store cannot be reached.

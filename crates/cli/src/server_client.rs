@@ -17,6 +17,7 @@ use crate::error::{self, Code, CommandError, Result};
 use crate::home::Account;
 use crate::stores;
 
+pub(crate) mod account;
 pub(crate) mod links;
 
 /// The longest answer that is read, in bytes.
@@ -273,6 +274,20 @@ impl ServerClient {
             "wrong_password" => {
                 CommandError::new(Code::WrongPassword, "the name or the password is wrong")
             }
+            "code_needed" => CommandError::new(
+                Code::SecondFactorNeeded,
+                "the account has a second factor: a code is wanted beside the password",
+            )
+            .state("nothing was changed")
+            .help("--code-file FILE", "reads the code of the app, or a recovery code"),
+            "wrong_code" => CommandError::new(
+                Code::WrongSecondFactor,
+                "the code is wrong, or was used before",
+            )
+            .cause(
+                "each code counts once, for half a minute; app and server must have the same time",
+            )
+            .state("nothing was changed"),
             "rate_limited" | "unavailable" => error::busy(detail),
             "forbidden" => {
                 CommandError::new(Code::Refused, "the server does not allow it").cause(detail)
@@ -292,17 +307,20 @@ impl ServerClient {
         }
     }
 
-    /// Signs a new device in.
+    /// Signs a new device in; with a code, where the account has a second factor.
     ///
     /// # Errors
-    /// [`Code::WrongPassword`] and others.
+    /// [`Code::WrongPassword`], [`Code::SecondFactorNeeded`] where the password is right and a code is wanted, and others.
     pub(crate) async fn login(
         &self,
         user: &str,
         password: &str,
+        code: Option<&str>,
         device_name: &str,
     ) -> Result<SignedIn> {
-        let body = json!({"user": user, "password": password, "device_name": device_name});
+        let body = json!({
+            "user": user, "password": password, "code": code, "device_name": device_name,
+        });
         self.ask(self.request(Method::POST, &["login"]).json(&body)).await
     }
 

@@ -2,12 +2,17 @@
 
 use std::cell::RefCell;
 use std::io::{self, IsTerminal, Write};
+use std::path::Path;
 
 use serde_json::Value;
 
 use crate::arguments::{ColorChoice, GlobalFlags};
 use crate::error::{Code, CommandError, Result};
+use crate::home::file_error;
 use crate::system::{self, Variables};
+
+/// The question for what a second factor wants.
+pub(crate) const ANY_CODE: &str = "Code that the app shows, or a recovery code";
 
 /// A symbol, for terminals that have it and those that have not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -99,6 +104,11 @@ impl Ui {
     /// Tells whether progress is shown.
     pub(crate) fn shows_progress(&self) -> bool {
         self.shows_progress
+    }
+
+    /// Tells whether a picture of squares can be seen.
+    pub(crate) fn draws(&self) -> bool {
+        self.is_unicode && self.colors_out && !self.is_json
     }
 
     /// Prints a line of the answer.
@@ -217,6 +227,27 @@ impl Ui {
             return Err(CommandError::usage("the password is empty"));
         }
         Ok(password)
+    }
+
+    /// Gets a code of a second factor: from a file where one is named, else from the terminal.
+    pub(crate) fn code(&self, file: Option<&Path>, question: &str) -> Result<String> {
+        if let Some(file) = file {
+            let text = system::read_text(file).map_err(|error| file_error(file, &error))?;
+            return text.ok_or_else(|| {
+                CommandError::usage(format!("there is no file {} with a code", file.display()))
+            });
+        }
+        if !self.may_ask {
+            return Err(CommandError::new(
+                Code::WouldAsk,
+                "a code is needed, and nobody is there to type it",
+            )
+            .state("nothing was changed")
+            .help("--code-file FILE", "reads it from a file"));
+        }
+        eprint_part(&format!("{question}: "));
+        system::read_line(false)
+            .map_err(|error| CommandError::usage("the code cannot be read").cause(error))
     }
 }
 

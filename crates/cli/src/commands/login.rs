@@ -5,10 +5,10 @@ use serde_json::json;
 use crate::arguments::LoginArguments;
 use crate::claim::HomeClaim;
 use crate::context::Context;
-use crate::error::Result;
+use crate::error::{Code, Result};
 use crate::home::Account;
 use crate::server_client::ServerClient;
-use crate::ui::Symbol;
+use crate::ui::{ANY_CODE, Symbol};
 
 /// Runs the command.
 pub(crate) fn run(context: &Context<'_>, arguments: &LoginArguments) -> Result<u8> {
@@ -24,7 +24,18 @@ pub(crate) fn run(context: &Context<'_>, arguments: &LoginArguments) -> Result<u
     };
     let before = context.home.account()?.filter(|before| before.server == client.address());
     let runtime = context.runtime()?;
-    let signed_in = runtime.block_on(client.login(&arguments.user, &password, &device_name))?;
+    let login = |code: Option<&str>| {
+        runtime.block_on(client.login(&arguments.user, &password, code, &device_name))
+    };
+    let file = arguments.code.code_file.as_deref();
+    let given = file.map(|file| context.ui.code(Some(file), ANY_CODE)).transpose()?;
+    let signed_in = match login(given.as_deref()) {
+        // Who is there is asked when the server wants one, and not before.
+        Err(error) if error.code == Code::SecondFactorNeeded && context.ui.may_ask() => {
+            login(Some(&context.ui.code(None, ANY_CODE)?))?
+        }
+        signed_in => signed_in?,
+    };
     let account = Account {
         server: client.address(),
         user: signed_in.account,

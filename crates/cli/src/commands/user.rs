@@ -1,15 +1,17 @@
 //! `syncline user`: the accounts of a server, on its data folder, whether it runs or not.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use model::Timestamp;
+use model::{Clock, Timestamp};
 use serde_json::json;
 use server::Admin;
 use server::admin::Removal;
+use server::audit::{Audit, Happened, Line};
 
 use crate::arguments::{DataArgument, UserCommand};
 use crate::context::Context;
 use crate::error::{CommandError, Result};
+use crate::home::file_error;
 use crate::text::{counted, parse_size, rfc3339, size};
 use crate::ui::Symbol;
 
@@ -63,6 +65,9 @@ pub(crate) fn run(context: &Context<'_>, command: &UserCommand) -> Result<u8> {
             open(data)?.set_password(name, &password, &*context.random)?;
             (name, format!("{name} has a new password; devices that are signed in stay so"))
         }
+        UserCommand::TotpOff { name, audit_log, data } => {
+            return totp_off(context, || open(data), name, audit_log.as_deref());
+        }
         UserCommand::Quota { name, quota, data } => {
             context.no_dry_run("user quota")?;
             let bytes = match quota.as_str() {
@@ -77,8 +82,40 @@ pub(crate) fn run(context: &Context<'_>, command: &UserCommand) -> Result<u8> {
             (name, format!("{name} may store {words}"))
         }
     };
-    ui.json(&json!({"schema": "syncline.user/1", "type": "summary", "user": name, "done": done}));
-    ui.say(Symbol::Done, done);
+    say_done(context, name, &done);
+    Ok(0)
+}
+
+fn say_done(context: &Context<'_>, name: &str, done: &str) {
+    context
+        .ui
+        .json(&json!({"schema": "syncline.user/1", "type": "summary", "user": name, "done": done}));
+    context.ui.say(Symbol::Done, done);
+}
+
+fn totp_off(
+    context: &Context<'_>,
+    open: impl FnOnce() -> Result<Admin>,
+    name: &str,
+    audit_log: Option<&Path>,
+) -> Result<u8> {
+    if context.flags.dry_run {
+        context.ui.answer(format!("would let {name} sign in with the password alone"));
+        return Ok(0);
+    }
+    context.ui.confirm(&format!("Let {name} sign in with the password alone?"))?;
+    // Before anything is changed, so that nothing is that cannot be written down.
+    let audit = match audit_log {
+        Some(file) => Audit::to(file.to_owned()).map_err(|error| file_error(file, &error))?,
+        None => Audit::default(),
+    };
+    if !open()?.remove_second_factor(name)? {
+        say_done(context, name, &format!("{name} has no second factor"));
+        return Ok(0);
+    }
+    let line = Line::new(context.clock.now(), Happened::SecondFactorRemoved);
+    context.runtime()?.block_on(audit.note(line.of_account(Some(name.to_owned()))));
+    say_done(context, name, &format!("{name} signs in with the password alone from now on"));
     Ok(0)
 }
 
@@ -94,6 +131,7 @@ fn list(context: &Context<'_>, admin: &Admin) -> Result<u8> {
                 "workspaces": account.workspaces,
                 "used_bytes": account.used_bytes,
                 "quota_bytes": account.quota_bytes,
+                "has_second_factor": account.has_second_factor,
                 "created": rfc3339(Timestamp { seconds: account.created, nanoseconds: 0 }),
             })
         })
@@ -104,8 +142,9 @@ fn list(context: &Context<'_>, admin: &Admin) -> Result<u8> {
             .quota_bytes
             .map_or_else(|| "no quota".to_owned(), |quota| format!("of {}", size(quota)));
         let disabled = if account.is_disabled { "  (disabled)" } else { "" };
+        let second = if account.has_second_factor { ", second factor" } else { "" };
         context.ui.answer(format!(
-            "{:20}  {}, {}, {} {quota}{disabled}",
+            "{:20}  {}, {}, {} {quota}{second}{disabled}",
             account.name,
             counted(account.devices as u64, "device", "devices"),
             counted(account.workspaces as u64, "workspace", "workspaces"),

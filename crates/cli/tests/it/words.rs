@@ -35,6 +35,7 @@ fn help_lists_exactly_the_commands_of_the_contract() {
         "login",
         "logout",
         "whoami",
+        "account",
         "device",
         "token",
         "share",

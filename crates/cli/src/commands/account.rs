@@ -1,0 +1,15 @@
+//! `syncline account`: what a person does with the own account at a server.
+
+use crate::arguments::AccountCommand;
+use crate::context::Context;
+use crate::error::Result;
+
+mod picture;
+mod totp;
+
+/// Runs the command.
+pub(crate) fn run(context: &Context<'_>, command: &AccountCommand) -> Result<u8> {
+    match command {
+        AccountCommand::Totp(command) => totp::run(context, command),
+    }
+}
