@@ -1,11 +1,12 @@
 //! The ciphers of sealed workspaces, and nothing else: what is sealed with them, and under which key, others decide.
 //!
 //! AES-256-GCM seals what is large or many, under keys that serve for one pack, one commit or one page and count their
-//! nonces. XChaCha20-Poly1305 seals what is small and rests under one key for years, with random nonces. A build
-//! for WebAssembly has no AES-256-GCM yet: it needs a second body of [`BoxKey`], and nothing else.
+//! nonces. XChaCha20-Poly1305 seals what is small and rests under one key for years, with random nonces, and ChaCha20-Poly1305 what
+//! is small under a key that serves once. A build for WebAssembly has no AES-256-GCM yet: it needs a second body of [`BoxKey`], and
+//! nothing else.
 
 use chacha20poly1305::aead::{Aead, Payload};
-use chacha20poly1305::{KeyInit, XChaCha20Poly1305};
+use chacha20poly1305::{ChaCha20Poly1305, KeyInit, XChaCha20Poly1305};
 
 use crate::error::ContentError;
 use crate::keyring::SecretKey;
@@ -116,6 +117,30 @@ pub(crate) fn open_small(
     sealed: &[u8],
 ) -> Option<zeroize::Zeroizing<Vec<u8>>> {
     let cipher = XChaCha20Poly1305::new(key.as_bytes().into());
+    let plain = cipher.decrypt(&nonce.into(), Payload { msg: sealed, aad: associated });
+    plain.ok().map(zeroize::Zeroizing::new)
+}
+
+/// Seals something small with ChaCha20-Poly1305, under a key that never seals anything else.
+pub(crate) fn seal_once(
+    key: &SecretKey,
+    nonce: [u8; 12],
+    associated: &[u8],
+    plain: &[u8],
+) -> Vec<u8> {
+    let cipher = ChaCha20Poly1305::new(key.as_bytes().into());
+    let sealed = cipher.encrypt(&nonce.into(), Payload { msg: plain, aad: associated });
+    sealed.expect("what is small is shorter than the cipher's limit")
+}
+
+/// Opens what [`seal_once`] has sealed; nothing where it is not that.
+pub(crate) fn open_once(
+    key: &SecretKey,
+    nonce: [u8; 12],
+    associated: &[u8],
+    sealed: &[u8],
+) -> Option<zeroize::Zeroizing<Vec<u8>>> {
+    let cipher = ChaCha20Poly1305::new(key.as_bytes().into());
     let plain = cipher.decrypt(&nonce.into(), Payload { msg: sealed, aad: associated });
     plain.ok().map(zeroize::Zeroizing::new)
 }

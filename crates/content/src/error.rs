@@ -231,6 +231,21 @@ pub enum ContentError {
         /// The limit.
         max: usize,
     },
+    /// The public key of somebody is none.
+    #[error("the public key is none that anything can be sealed to")]
+    InvalidIdentity,
+    /// Somebody cannot be a member as they are.
+    #[error("'{name}' cannot be a member: the name is too long, or the identity is there already")]
+    InvalidMember {
+        /// The name.
+        name: String,
+    },
+    /// A sealed workspace had as many members as it can have.
+    #[error("an encrypted workspace has {max} members at most")]
+    TooManyMembers {
+        /// The limit.
+        max: usize,
+    },
     /// Something is plain that must be sealed.
     #[error("the {what} is not sealed")]
     NotSealed {
@@ -283,6 +298,9 @@ impl ContentError {
                 | Self::NoKeys
                 | Self::UnknownEpoch { .. }
                 | Self::TooManyEpochs { .. }
+                | Self::InvalidIdentity
+                | Self::InvalidMember { .. }
+                | Self::TooManyMembers { .. }
         )
     }
 }

@@ -9,6 +9,7 @@
 //!
 //! The formats in words: `docs/design/keys.md`.
 
+mod identity;
 mod lock;
 mod object;
 pub(crate) mod recovery;
@@ -19,6 +20,8 @@ use model::environment::{Random, random_bytes};
 use model::{DeviceId, WorkspaceId};
 use zeroize::Zeroizing;
 
+pub(crate) use identity::MEMBER_DEVICE_PURPOSE;
+pub use identity::{Fingerprint, Identity, InvalidFingerprint, LockedIdentity, PublicIdentity};
 pub use lock::{KeyCost, Passphrase};
 pub use object::{KEY_OBJECT_LENGTH_MAX, KeyObject, Unlocked};
 pub(crate) use object::{decode_data_keys, encode_data_keys};
@@ -97,7 +100,7 @@ impl fmt::Debug for SecretKey {
     }
 }
 
-/// The key of the account that owns a workspace. It opens the keyring and vouches for devices; no device keeps it.
+/// The key of the account that owns a workspace. It opens the keyring and vouches for devices and members; no device keeps it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AccountKey(SecretKey);
 

@@ -20,6 +20,7 @@
 pub mod chunker;
 mod cipher;
 pub mod error;
+mod hpke;
 pub mod keyring;
 pub mod manifest;
 pub mod naming;
@@ -39,12 +40,16 @@ pub use chunker::{
     chunk_reader,
 };
 pub use error::ContentError;
-pub use keyring::{KeyObject, Passphrase, RecoveryKey, Unlocked};
+pub use keyring::{
+    Identity, KeyObject, LockedIdentity, Passphrase, PublicIdentity, RecoveryKey, Unlocked,
+};
 pub use manifest::{ContentStep, ContentWalk, ManifestBuilder, expand, expand_each};
 pub use naming::{ChunkNamer, ContentKey, WorkspaceContentKeys};
 pub use pack::{
     FinishedPack, PackIndex, PackWriter, Record, TailOutcome, open_record, verify_whole,
 };
 pub use packing::{FilePacker, PackSettings, PackSink};
-pub use sealed::{DeviceKeys, NewWorkspace, PackGuard, WorkspaceKeys, check_hint};
+pub use sealed::{
+    DeviceKeys, Envelope, Member, MemberList, NewWorkspace, PackGuard, WorkspaceKeys, check_hint,
+};
 pub use transform::{Transform, TransformDecoder, TransformEncoder, looks_incompressible};

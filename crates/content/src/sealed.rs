@@ -10,8 +10,10 @@
 
 mod commit;
 mod device;
+mod envelope;
 mod genesis;
 mod hint;
+mod members;
 mod packs;
 mod page;
 
@@ -22,9 +24,11 @@ use std::sync::{Arc, Mutex};
 use model::{Genesis, Mode, Random, WorkspaceId};
 
 pub use device::DeviceKeys;
+pub use envelope::{ENVELOPE_LENGTH_MAX, Envelope};
 pub use genesis::NewWorkspace;
 pub(crate) use genesis::open_header;
 pub use hint::check_hint;
+pub use members::{MEMBER_NAME_LENGTH_MAX, MEMBERS_MAX, Member, MemberList, MemberRole};
 pub use packs::PackGuard;
 pub(crate) use packs::{PackBox, PackBoxes, PackSeal};
 
@@ -60,8 +64,8 @@ pub(crate) struct Sealer {
     pub(crate) device: DeviceKeys,
     epochs: Vec<Epoch>,
     random: Arc<dyn Random>,
-    /// Hashes of certificates that were verified already.
-    certified: Mutex<HashSet<[u8; 32]>>,
+    /// Hashes of certificates and lists that were verified already, with whose they are.
+    verified: Mutex<HashSet<[u8; 32]>>,
 }
 
 impl Sealer {
@@ -132,7 +136,7 @@ impl WorkspaceKeys {
             epochs: device.epochs.iter().map(Epoch::derive).collect(),
             device,
             random,
-            certified: Mutex::default(),
+            verified: Mutex::default(),
         };
         Ok(Self { content, sealer: Some(Arc::new(sealer)) })
     }

@@ -119,7 +119,8 @@ impl Condemned {
         }
         let previous = Head { seq: entry.seq - 1, hash: entry.previous };
         let Ok(outcomes) = decide(self, &previous, commit);
-        let is_void = opener.check(commit).is_err();
+        // A fence is for the owner, so it is no matter who else may write.
+        let is_void = opener.check(commit, None).is_err();
         for (number, (change, outcome)) in commit.changes.iter().zip(outcomes).enumerate() {
             if change.node != NodeId::FENCE || !matches!(outcome, Outcome::Accepted { .. }) {
                 continue;

@@ -16,15 +16,18 @@
 //! 5. A change whose payload cannot be opened or read, or that would change the kind, is void; so is every change of a commit
 //!    that nobody who may vouches for.
 //! 6. Settings of the workspace ([`NodeId::is_settings`]) are kept beside the tree as they were proposed. Of a fence only the
-//!    place is kept.
+//!    place is kept. A list of members for which the owner does not vouch is void; the one before the commit says who may write.
 //!
 //! A void change still counts as a version, because `decide` has accepted it.
 
-use std::borrow::Cow;
+mod opener;
+
 use std::collections::HashSet;
 
+pub use opener::{Opener, Payload, PlainOpener};
+
 use crate::codec::decode_message;
-use crate::commit::{Action, Commit, Head};
+use crate::commit::Head;
 use crate::decide::{Outcome, decide};
 use crate::entry::Entry;
 use crate::fence::Fence;
@@ -88,45 +91,6 @@ impl FoldNote {
     }
 }
 
-/// What a change puts; nothing for a deletion.
-pub type Payload<'a> = Option<Cow<'a, [u8]>>;
-
-/// Opens what the commits of a workspace carry. It is a pure function of the keys, so that all devices agree.
-pub trait Opener {
-    /// Tells why a commit counts for nothing, if it does: nobody who may vouches for it.
-    ///
-    /// # Errors
-    /// The reason, for people.
-    fn check(&self, commit: &Commit) -> Result<(), String>;
-
-    /// Returns what a change of the commit puts, by its number: the encoding of a record, or settings; nothing for a
-    /// deletion.
-    ///
-    /// # Errors
-    /// Why it cannot be opened, for people.
-    fn open<'a>(&self, commit: &'a Commit, number: usize) -> Result<Payload<'a>, String>;
-}
-
-/// Opens the commits of a plain workspace: their payloads are what they are.
-#[derive(Debug, Clone, Copy)]
-pub struct PlainOpener;
-
-impl Opener for PlainOpener {
-    fn check(&self, commit: &Commit) -> Result<(), String> {
-        match commit.seal {
-            None => Ok(()),
-            Some(_) => Err("it is sealed, and the workspace is not".to_owned()),
-        }
-    }
-
-    fn open<'a>(&self, commit: &'a Commit, number: usize) -> Result<Payload<'a>, String> {
-        Ok(match &commit.changes[number].action {
-            Action::Put(payload) => Some(Cow::Borrowed(payload)),
-            Action::Delete => None,
-        })
-    }
-}
-
 /// What an entry did.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Folded {
@@ -157,9 +121,14 @@ pub fn fold<T: TreeStore>(
     let previous = Head { seq: entry.seq - 1, hash: entry.previous };
     let outcomes = decide(tree, &previous, commit)?;
     let is_fenced = commit.seen.seq < tree.version(&NodeId::FENCE)?;
-    let void = opener.check(commit).err();
+    let members = match commit.seal {
+        Some(_) => members_of(tree)?,
+        None => None,
+    };
+    let void = opener.check(commit, members.as_deref()).err();
     let mut folder = Folder {
         tree,
+        opener,
         seq: entry.seq,
         folded: Folded::default(),
         refused: Vec::new(),
@@ -177,8 +146,21 @@ pub fn fold<T: TreeStore>(
     Ok(Folded { outcomes, void, is_fenced, ..folder.folded })
 }
 
+/// Returns who else may write in a sealed workspace, as the log before has it; nothing where it says nothing.
+///
+/// # Errors
+/// Only those of the store.
+pub fn members_of<T: TreeStore>(tree: &T) -> Result<Option<Vec<u8>>, T::Error> {
+    let node = tree.node(&NodeId::MEMBERS)?;
+    Ok(node.and_then(|node| match node.state {
+        NodeState::Settings(payload) => Some(payload),
+        _ => None,
+    }))
+}
+
 struct Folder<'a, T> {
     tree: &'a mut T,
+    opener: &'a dyn Opener,
     seq: u64,
     folded: Folded,
     refused: Vec<Refused>,
@@ -209,6 +191,7 @@ impl<T: TreeStore> Folder<'_, T> {
         match payload {
             Err(reason) => self.unreadable(id, version, old, &reason),
             Ok(payload) if id == NodeId::FENCE => self.fence(payload, version, old),
+            Ok(payload) if id == NodeId::MEMBERS => self.members(payload, version, old),
             Ok(payload) if id.is_settings() => self.settings(id, payload, version, old),
             Ok(None) => self.delete(id, version, old),
             Ok(Some(payload)) => match decode_message::<NodeRecord>(&payload) {
@@ -254,6 +237,24 @@ impl<T: TreeStore> Folder<'_, T> {
             }
             Some(_) => self.unreadable(id, version, old, &"they are too long"),
             None => self.unreadable(id, version, old, &"settings stay"),
+        }
+    }
+
+    /// Keeps who else may write, if the owner says so and has not said something else since.
+    fn members(
+        &mut self,
+        payload: Payload<'_>,
+        version: u64,
+        old: Option<TreeNode>,
+    ) -> Result<(), T::Error> {
+        let known = members_of(self.tree)?;
+        let checked = match &payload {
+            Some(payload) => self.opener.check_members(known.as_deref(), payload),
+            None => Ok(()),
+        };
+        match checked {
+            Ok(()) => self.settings(NodeId::MEMBERS, payload, version, old),
+            Err(reason) => self.unreadable(NodeId::MEMBERS, version, old, &reason),
         }
     }
 

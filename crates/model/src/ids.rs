@@ -152,9 +152,12 @@ impl NodeId {
     /// the last fence.
     pub const FENCE: Self = Self(*b"syncline/gone/v1");
 
+    /// Where the owner of a sealed workspace has written down who else may write in it (`docs/design/keys.md`, "Members").
+    pub const MEMBERS: Self = Self(*b"syncline/team/v1");
+
     /// Tells whether the node holds settings of the workspace, and nothing of a folder.
     pub fn is_settings(&self) -> bool {
-        *self == Self::POOL || *self == Self::TURN || self.is_of_cleanup()
+        [Self::POOL, Self::TURN, Self::MEMBERS].contains(self) || self.is_of_cleanup()
     }
 
     /// Tells whether the node means something only to programs that know cleanup (`docs/design/cleanup.md`).

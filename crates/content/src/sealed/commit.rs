@@ -26,8 +26,8 @@ const ASSOCIATED: &[u8] = b"syncline sealed v1: commit\0";
 const HEADER_KIND: u8 = 0;
 const PAYLOAD_KIND: u8 = 1;
 
-/// How many certificates are remembered as verified.
-const CERTIFIED_MAX: usize = 1024;
+/// How many certificates and lists are remembered as verified.
+const VERIFIED_MAX: usize = 1024;
 
 /// The length to which something is padded so that its box has the length of a class.
 fn boxed_length(length: usize) -> usize {
@@ -108,15 +108,15 @@ impl WorkspaceKeys {
         read().map_err(|_: model::codec::DecodeError| tampered)
     }
 
-    /// Checks that the keys of this device are new enough for a commit that a member has made: it must wait otherwise, and
-    /// not count for nothing.
+    /// Checks that the keys of this device are new enough for a commit that somebody has made who may: it must wait otherwise,
+    /// and not count for nothing. The list of members is that of the log before the commit.
     ///
     /// # Errors
     /// [`ContentError::UnknownEpoch`].
-    pub fn check_epoch(&self, commit: &Commit) -> Result<(), ContentError> {
+    pub fn check_epoch(&self, commit: &Commit, members: Option<&[u8]>) -> Result<(), ContentError> {
         match (&self.sealer, &commit.seal) {
             (Some(sealer), Some(seal)) => match sealer.epoch(seal.epoch) {
-                Err(error) if self.check(commit).is_ok() => Err(error),
+                Err(error) if self.check(commit, members).is_ok() => Err(error),
                 _ => Ok(()),
             },
             _ => Ok(()),
@@ -125,13 +125,13 @@ impl WorkspaceKeys {
 }
 
 impl Opener for WorkspaceKeys {
-    fn check(&self, commit: &Commit) -> Result<(), String> {
-        let Some(sealer) = &self.sealer else { return PlainOpener.check(commit) };
+    fn check(&self, commit: &Commit, members: Option<&[u8]>) -> Result<(), String> {
+        let Some(sealer) = &self.sealer else { return PlainOpener.check(commit, members) };
         let Some(seal) = &commit.seal else {
             return Err("it is not sealed, and the workspace is".to_owned());
         };
         if !sealer.is_certified(commit, seal) {
-            return Err("its device is none of this account's".to_owned());
+            sealer.check_member(commit, seal, members)?;
         }
         let message = sealer.signed_bytes(commit);
         if !verify(&seal.device_key, COMMIT_PURPOSE, &message, &seal.signature) {
@@ -152,6 +152,13 @@ impl Opener for WorkspaceKeys {
         let opened = key.open(nonce, &sealer.payload_associated(commit, change), &mut sealed);
         let plain = opened.and_then(|padded| unpad(padded, boxed_length)).ok_or_else(cannot)?;
         Ok(Some(Cow::Owned(plain.to_vec())))
+    }
+
+    fn check_members(&self, old: Option<&[u8]>, new: &[u8]) -> Result<(), String> {
+        match &self.sealer {
+            Some(sealer) => sealer.check_members(old, new),
+            None => PlainOpener.check_members(old, new),
+        }
     }
 }
 
@@ -185,22 +192,33 @@ impl Sealer {
         [&self.workspace.as_bytes()[..], hash.as_bytes()].concat()
     }
 
+    /// Tells whether the account has made the device of a commit one of its own.
     fn is_certified(&self, commit: &Commit, seal: &CommitSeal) -> bool {
         let message = certified_bytes(self.workspace, commit.device, &seal.device_key);
+        self.is_signed(&self.device.account, DEVICE_PURPOSE, &message, &seal.certificate)
+    }
+
+    /// Verifies what stands in every commit anew, and remembers what was right.
+    pub(super) fn is_signed(
+        &self,
+        public: &[u8; 32],
+        purpose: &str,
+        message: &[u8],
+        signature: &[u8; SIGNATURE_LENGTH],
+    ) -> bool {
         let mut hasher = blake3::Hasher::new();
-        let hash = *hasher.update(&message).update(&seal.certificate).finalize().as_bytes();
-        let known = |set: &std::collections::HashSet<_>| set.contains(&hash);
-        if self.certified.lock().is_ok_and(|certified| known(&certified)) {
+        hasher.update(public).update(signature).update(purpose.as_bytes()).update(&[0]);
+        let hash = *hasher.update(message).finalize().as_bytes();
+        if self.verified.lock().is_ok_and(|verified| verified.contains(&hash)) {
             return true;
         }
-        let account = &self.device.account;
-        let is_certified = verify(account, DEVICE_PURPOSE, &message, &seal.certificate);
-        if is_certified && let Ok(mut certified) = self.certified.lock() {
-            if certified.len() >= CERTIFIED_MAX {
-                certified.clear();
+        let is_signed = verify(public, purpose, message, signature);
+        if is_signed && let Ok(mut verified) = self.verified.lock() {
+            if verified.len() >= VERIFIED_MAX {
+                verified.clear();
             }
-            certified.insert(hash);
+            verified.insert(hash);
         }
-        is_certified
+        is_signed
     }
 }

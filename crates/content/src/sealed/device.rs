@@ -63,6 +63,11 @@ impl DeviceKeys {
         super::genesis::open_header(genesis, &unlocked.account).map(|(name, _)| name)
     }
 
+    /// Returns how many keys have sealed what is in the workspace.
+    pub fn epoch_count(&self) -> usize {
+        self.epochs.len()
+    }
+
     /// Returns the bytes to keep where nobody else reads them.
     pub fn to_bytes(&self) -> Zeroizing<Vec<u8>> {
         Zeroizing::new(encode_message(self))

@@ -218,7 +218,7 @@ fn sealed_commit_opens_for_members_and_tells_nobody_else_names() {
     let (writer, reader) = (keys(&workspace, 1, 1), keys(&workspace, 2, 2));
     let plain = plain_commit(1);
     let sealed = writer.seal_commit(plain.clone()).expect("seals");
-    assert_eq!(reader.check(&sealed), Ok(()));
+    assert_eq!(reader.check(&sealed, None), Ok(()));
     for (number, change) in plain.changes.iter().enumerate() {
         let opened = reader.open(&sealed, number).expect("opens");
         let expected = match &change.action {
@@ -248,7 +248,7 @@ fn every_flipped_bit_of_a_sealed_commit_is_refused() {
         let mut flipped = bytes.clone();
         flipped[bit / 8] ^= 1 << (bit % 8);
         if let Ok(commit) = model::codec::decode_message::<Commit>(&flipped) {
-            assert!(keys.check(&commit).is_err(), "bit {bit}");
+            assert!(keys.check(&commit, None).is_err(), "bit {bit}");
             decoded += 1;
         }
     }
@@ -260,18 +260,18 @@ fn commits_of_strangers_are_refused() {
     let (ours, theirs) = (workspace(12), workspace(13));
     let (reader, stranger) = (keys(&ours, 1, 1), keys(&theirs, 2, 1));
     let foreign = stranger.seal_commit(plain_commit(2)).expect("seals");
-    assert!(reader.check(&foreign).is_err(), "of another account");
-    assert!(reader.check(&plain_commit(1)).is_err(), "not sealed");
+    assert!(reader.check(&foreign, None).is_err(), "of another account");
+    assert!(reader.check(&plain_commit(1), None).is_err(), "not sealed");
     let sealed = keys(&ours, 2, 1).seal_commit(plain_commit(2)).expect("seals");
-    assert_eq!(reader.check(&sealed), Ok(()));
+    assert_eq!(reader.check(&sealed, None), Ok(()));
     // Another device's certificate and signature under this device's name, and the other way round.
     let mut renamed = sealed.clone();
     renamed.device = DeviceId::from_bytes([3; 16]);
-    assert!(reader.check(&renamed).is_err());
+    assert!(reader.check(&renamed, None).is_err());
     let mut mixed = sealed.clone();
     mixed.seal.as_mut().expect("sealed").certificate = foreign.seal.expect("sealed").certificate;
-    assert!(reader.check(&mixed).is_err());
-    assert!(plain_keys().check(&sealed).is_err(), "sealed, in a plain workspace");
+    assert!(reader.check(&mixed, None).is_err());
+    assert!(plain_keys().check(&sealed, None).is_err(), "sealed, in a plain workspace");
     assert!(matches!(reader.seal_commit(plain_commit(2)), Err(ContentError::NoKeys)));
 }
 
@@ -304,14 +304,17 @@ fn commit_of_a_newer_key_waits_and_does_not_count_for_nothing() {
     let new = (genesis, unlocked);
     let (behind, ahead) = (keys(&old, 1, 1), keys(&new, 2, 1));
     let newer = ahead.seal_commit(plain_commit(2)).expect("seals");
-    assert_eq!(behind.check(&newer), Ok(()));
-    assert!(matches!(behind.check_epoch(&newer), Err(ContentError::UnknownEpoch { epoch: 2 })));
+    assert_eq!(behind.check(&newer, None), Ok(()));
+    assert!(matches!(
+        behind.check_epoch(&newer, None),
+        Err(ContentError::UnknownEpoch { epoch: 2 })
+    ));
     let older = behind.seal_commit(plain_commit(1)).expect("seals");
-    assert!(ahead.check_epoch(&older).is_ok() && ahead.open(&older, 0).is_ok());
+    assert!(ahead.check_epoch(&older, None).is_ok() && ahead.open(&older, 0).is_ok());
     // A forger cannot make anybody wait.
     let mut forged = newer;
     forged.seal.as_mut().expect("sealed").epoch = 3;
-    assert!(behind.check_epoch(&forged).is_ok() && behind.check(&forged).is_err());
+    assert!(behind.check_epoch(&forged, None).is_ok() && behind.check(&forged, None).is_err());
     let newer = pack(&ahead, &few_chunks());
     assert!(matches!(read(&behind, &newer.bytes), Err(ContentError::UnknownEpoch { epoch: 2 })));
     assert_eq!(read(&ahead, &pack(&behind, &few_chunks()).bytes).expect("opens"), few_chunks());
@@ -390,7 +393,7 @@ proptest! {
         prop_assert_eq!(keys.open_page(&sealed).expect("opens").into_owned(), page.clone());
         let change = Change { node: node(1), base: 0, action: Action::Put(page.clone()) };
         let sealed = keys.seal_commit(commit(1, vec![change])).expect("seals");
-        prop_assert_eq!(keys.check(&sealed), Ok(()));
+        prop_assert_eq!(keys.check(&sealed, None), Ok(()));
         let opened = keys.open(&sealed, 0).expect("opens");
         prop_assert_eq!(opened.as_deref(), Some(&page[..]));
     }

@@ -2,7 +2,7 @@ use proptest::prelude::{Strategy, any, prop, proptest};
 
 use super::*;
 use crate::codec::encode_message;
-use crate::commit::{Change, Commit};
+use crate::commit::{Action, Change, Commit};
 use crate::ids::EntryHash;
 use crate::node::{NodeKind, Timestamp};
 use crate::path::Name;
@@ -287,7 +287,7 @@ fn nothing_comes_to_lie_in_settings() {
 struct Distrustful;
 
 impl Opener for Distrustful {
-    fn check(&self, commit: &Commit) -> Result<(), String> {
+    fn check(&self, commit: &Commit, _: Option<&[u8]>) -> Result<(), String> {
         match commit.device.as_bytes()[0] {
             1 => Ok(()),
             _ => Err("a stranger".to_owned()),
@@ -301,6 +301,37 @@ impl Opener for Distrustful {
             _ => Ok(opened),
         }
     }
+
+    /// A list is one byte, which grows.
+    fn check_members(&self, old: Option<&[u8]>, new: &[u8]) -> Result<(), String> {
+        if old < Some(new) { Ok(()) } else { Err("an older list".to_owned()) }
+    }
+}
+
+#[test]
+fn list_of_members_stays_until_a_later_one_that_the_owner_vouches_for() {
+    let mut tree = Tree::default();
+    let put = |base, list: u8| {
+        vec![Change { node: NodeId::MEMBERS, base, action: Action::Put(vec![list]) }]
+    };
+    let steps = [(put(0, 5), Some(5)), (put(1, 4), Some(5)), (put(2, 5), Some(5))];
+    let more = [(vec![delete_members(3)], Some(5)), (put(4, 0), Some(5)), (put(5, 6), Some(6))];
+    for (seq, (changes, expected)) in (1..).zip(steps.into_iter().chain(more)) {
+        let Ok(done) = fold(&mut tree, &entry(seq, commit(1, changes)), &Distrustful);
+        let is_taken = done.notes.is_empty();
+        let Ok(list) = members_of(&tree);
+        assert_eq!(list, expected.map(|list| vec![list]), "entry {seq}");
+        assert_eq!(is_taken, [1, 6].contains(&seq), "entry {seq}");
+    }
+    assert_eq!(tree.get(&NodeId::MEMBERS).map(|node| node.version), Some(6));
+    // In a plain workspace nobody vouches for any.
+    let mut plain = Tree::default();
+    let Ok(done) = fold(&mut plain, &entry(1, commit(1, put(0, 1))), &PlainOpener);
+    assert_eq!((done.notes.len(), members_of(&plain)), (1, Ok(None)));
+}
+
+fn delete_members(base: u64) -> Change {
+    Change { node: NodeId::MEMBERS, base, action: Action::Delete }
 }
 
 #[test]

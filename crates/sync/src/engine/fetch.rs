@@ -116,8 +116,9 @@ impl Engine {
             return Err(SyncError::HistoryDiverged { seq: entry.seq });
         }
         let keys = &self.keys;
-        keys.check_epoch(&entry.commit)?;
-        self.check_seen(entry, &head)?;
+        let members = self.members_payload()?;
+        keys.check_epoch(&entry.commit, members.as_deref())?;
+        self.check_seen(entry, &head, members.as_deref())?;
         let (mut has_settings, mut has_fence) = (false, false);
         let (settled, void) = self.state.transaction(|state| {
             let folded = fold(state, entry, keys)?;
@@ -164,7 +165,7 @@ impl Engine {
 
     /// Refuses what a device has signed that had seen another history, where whoever orders the log does not take such a commit: it
     /// was told to that device alone, and versions in it are not those that are meant here.
-    fn check_seen(&self, entry: &Entry, head: &Head) -> Result<()> {
+    fn check_seen(&self, entry: &Entry, head: &Head, members: Option<&[u8]>) -> Result<()> {
         let seen = &entry.commit.seen;
         let is_bound = self.keys.is_sealed() && self.environment.log.binds_what_was_seen();
         if !is_bound || seen.seq == 0 || seen == head {
@@ -173,7 +174,7 @@ impl Engine {
         // Of what lies before the checkpoint where this device has begun it cannot tell.
         let next = self.state.entry(seen.seq + 1)?;
         let is_other = seen.seq >= head.seq || next.is_some_and(|next| next.previous != seen.hash);
-        match is_other && self.keys.check(&entry.commit).is_ok() {
+        match is_other && self.keys.check(&entry.commit, members).is_ok() {
             true => Err(SyncError::HistoryForked { seq: entry.seq }),
             false => Ok(()),
         }

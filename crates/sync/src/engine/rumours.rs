@@ -90,7 +90,7 @@ impl Engine {
         let is_none = *seq <= hearing.head.seq || is_next && !entry.follows(&hearing.head);
         if is_none
             || commit.seen.seq < hearing.fence
-            || self.keys.check(commit).is_err()
+            || self.keys.check(commit, self.members_payload()?.as_deref()).is_err()
             || self.state.is_in_outbox(&commit.op_id)?
         {
             return Ok(Vec::new());

@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use commit_log::CommitLog;
+use content::MemberList;
 use model::codec::{decode_message, encode_message};
 use model::environment::random_bytes;
+use model::fold::members_of;
 use model::{
     Action, Change, Commit, Entry, Head, NodeId, NodeState, OpId, PoolConfig, TreeStore, Turn,
     VersionPolicy,
@@ -106,6 +108,35 @@ impl Engine {
         policy: &VersionPolicy,
     ) -> Result<u64> {
         self.propose_settings(NodeId::VERSION_POLICY, base, encode_message(policy)).await
+    }
+
+    /// Returns who else may write in a sealed workspace as the log has it, for whoever has the keys to read.
+    pub(super) fn members_payload(&self) -> Result<Option<Vec<u8>>> {
+        match self.keys.is_sealed() {
+            true => members_of(&self.state),
+            false => Ok(None),
+        }
+    }
+
+    /// Returns who else may write in a sealed workspace, and the version of that setting: 0 and nothing where nobody has ever been
+    /// let in.
+    ///
+    /// # Errors
+    /// [`SyncError::NotWhole`] where the setting cannot be read; [`SyncError::Database`].
+    pub fn members(&self) -> Result<(u64, Option<MemberList>)> {
+        let version = self.state.node(&NodeId::MEMBERS)?.map_or(0, |node| node.version);
+        let list = self.members_payload()?.map(|payload| MemberList::from_bytes(&payload));
+        let list = list.transpose();
+        let list = list.map_err(|error| SyncError::NotWhole(format!("the members: {error}")))?;
+        Ok((version, list))
+    }
+
+    /// Proposes who else may write, in place of the setting of version `base`, and returns its version.
+    ///
+    /// # Errors
+    /// As [`Self::propose_pool`].
+    pub async fn propose_members(&mut self, base: u64, list: &MemberList) -> Result<u64> {
+        self.propose_settings(NodeId::MEMBERS, base, list.to_bytes()).await
     }
 
     async fn propose_settings(&mut self, node: NodeId, base: u64, payload: Vec<u8>) -> Result<u64> {
