@@ -9,14 +9,18 @@ use model::VersionPolicy;
 
 mod account;
 mod gateway;
+mod keys;
 mod serving;
 mod sharing;
 
 pub(crate) use account::{AccountCommand, LoginArguments, TotpCommand};
 pub(crate) use gateway::{GatewayArguments, GatewayCommand};
+pub(crate) use keys::{ChangePassphraseArguments, KeyCommand};
 pub(crate) use serving::RoleArgument;
 use serving::instances;
-pub(crate) use sharing::{Grant, LinkArguments, ShareArguments, ShareCommand, TokenCommand};
+pub(crate) use sharing::{
+    Grant, GrantedRole, LinkArguments, ShareArguments, ShareCommand, TokenCommand,
+};
 
 /// Personal cloud: keeps folders equal across devices, through a server or a plain store.
 #[derive(Debug, Parser)]
@@ -212,30 +216,6 @@ pub(crate) struct InitArguments {
     /// Not encrypted, so that the server or store can read it.
     #[arg(long)]
     pub(crate) plain: bool,
-}
-
-/// What to do with the keys of a workspace.
-#[derive(Debug, Subcommand)]
-pub(crate) enum KeyCommand {
-    /// Show the recovery key; asks for the passphrase.
-    ShowRecovery(FolderArgument),
-    /// Set another passphrase. Devices that have the keys go on as before.
-    ChangePassphrase(ChangePassphraseArguments),
-    /// Make a new key, which seals everything from now on.
-    Rotate(FolderArgument),
-    /// Ask for the passphrase and keep the newest keys on this device.
-    Unlock(FolderArgument),
-}
-
-/// Arguments of `key change-passphrase`.
-#[derive(Debug, Args)]
-pub(crate) struct ChangePassphraseArguments {
-    /// The folder.
-    #[command(flatten)]
-    pub(crate) folder: FolderArgument,
-    /// Read the new passphrase from this file.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) new_passphrase_file: Option<PathBuf>,
 }
 
 /// Arguments of `clone`.

@@ -145,6 +145,10 @@ codes! {
     NotEncrypted = "E0604", 1;
     /// No device of the workspace has said which stores it has.
     HintRefused = "E0605", 8;
+    /// Somebody has no identity yet, to which the keys of an encrypted workspace could be sealed.
+    NoIdentity = "E0606", 1;
+    /// The identity of somebody is not the one that was confirmed, or not that of the fingerprint.
+    IdentityChanged = "E0607", 12;
     /// A defect of the program.
     Defect = "E0901", 1;
     /// Interrupted by the user.

@@ -6,6 +6,7 @@
 //! | `account.toml` (data) | the server that is signed in to, and the token of this device; mode 0600 |
 //! | `stores/<id>.toml` (data) | the secrets of a store of a pool; mode 0600 |
 //! | `sign-ins/<service>-<hash of the URL>.toml` (data) | what a person allowed at a service; mode 0600, kept by [`storage::sign_in`] |
+//! | `identities/<hash>.toml`, `people.toml` (data) | who this account is to others, and who others are; mode 0600, see [`crate::identity`] |
 //! | `device.toml` (data) | the id that this device uses in stores |
 //! | `lock` (state) | nothing; whoever changes anything here holds it, see [`crate::claim`] |
 //! | `folders/<identity>/` (state) | a synced folder: `folder.toml`, `state.sqlite`, `lock`, `watch.json`, `watch.log` |
@@ -212,6 +213,18 @@ impl Home {
     pub(crate) fn forget_sign_in(&self, url: &str) -> Result<()> {
         let path = self.sign_in_path(url);
         system::remove_file(&path).map_err(|error| file_error(&path, &error))
+    }
+
+    /// Returns the file with the identity of an account.
+    pub(crate) fn identity_path(&self, account: &Account) -> PathBuf {
+        let of = [account.server.as_bytes(), &[0], account.user.as_bytes()].concat();
+        let hash = blake3::hash(&of).to_hex();
+        self.data.join("identities").join(format!("{}.toml", &hash[..32]))
+    }
+
+    /// Returns the file with the identities of others.
+    pub(crate) fn people_path(&self) -> PathBuf {
+        self.data.join("people.toml")
     }
 
     /// Returns the file with the account.

@@ -14,7 +14,7 @@ pub(crate) async fn is_own(context: &Context<'_>, folder: &Folder) -> Result<boo
     let account = context.home.account()?.filter(|account| account.server == *server);
     let client = ServerClient::of_account(&account.ok_or_else(not_signed_in)?)?;
     let id = folder.genesis.workspace().to_string();
-    Ok(client.find_workspace(&id).await?.role == "owner")
+    Ok(client.find_workspace(&id).await?.is_own())
 }
 
 /// Refuses what is for the owner.

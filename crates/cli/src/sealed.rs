@@ -2,11 +2,13 @@
 //!
 //! | where | what |
 //! |---|---|
+//! | `envelopes/<name>` at a server | the keys of somebody else's workspace for this account ([`member`]) |
 //! | `keys/<generation>` in every store of the workspace, or at its server | its locked keys; whoever changes them writes the next generation |
 //! | `keys` beside `folder.toml` in the home, mode 0600 | what this device needs to read and write, and not the account key |
 //!
 //! A secret comes from the terminal, or from the file that `SYNCLINE_PASSPHRASE_FILE` names, and never from an argument.
 
+pub(crate) mod member;
 mod trying;
 
 use std::path::Path;
@@ -518,7 +520,7 @@ pub(crate) fn keys_of_device(
     }
 }
 
-/// Asks for the passphrase of a folder's workspace and keeps the newest keys.
+/// Asks for the passphrase of a folder's workspace and keeps the newest keys; of somebody else's takes those in the envelope.
 ///
 /// # Errors
 /// As [`keys_of_device`].
@@ -527,6 +529,9 @@ pub(crate) fn unlock_again(
     driver: &Driver,
     folder: &Folder,
 ) -> Result<DeviceKeys> {
+    if let Some(keys) = member::renew(context, driver, folder)? {
+        return Ok(keys);
+    }
     let (device, _) = connect::device(context, &folder.place)?;
     let secret = Secret::get(context, &format!("'{}'", folder.genesis.name))?;
     let stores = named_stores_of(&context.home, folder)?;

@@ -18,6 +18,7 @@ use crate::home::Account;
 use crate::stores;
 
 pub(crate) mod account;
+mod identities;
 pub(crate) mod links;
 
 /// The longest answer that is read, in bytes.
@@ -88,9 +89,14 @@ pub(crate) struct WorkspaceLine {
 }
 
 impl WorkspaceLine {
-    /// Tells whether it is encrypted: then the server calls it by its id.
+    /// Tells whether it is encrypted: then the server calls it by its id, of somebody else's behind the name of the owner.
     pub(crate) fn is_sealed(&self) -> bool {
-        self.name == self.id
+        self.name.rsplit('/').next() == Some(&self.id)
+    }
+
+    /// Tells whether this account has made it.
+    pub(crate) fn is_own(&self) -> bool {
+        self.role == "owner"
     }
 }
 

@@ -72,6 +72,8 @@ mod people;
 mod sealed;
 #[path = "it/sealed_on_server.rs"]
 mod sealed_on_server;
+#[path = "it/sealed_sharing.rs"]
+mod sealed_sharing;
 #[path = "it/second_factor.rs"]
 mod second_factor;
 #[path = "it/secure.rs"]

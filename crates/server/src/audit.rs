@@ -53,6 +53,8 @@ pub enum Happened {
     MemberRemoved,
     /// The locked keys of an encrypted workspace were changed.
     KeysChanged,
+    /// An account said who it is to others in encrypted workspaces.
+    IdentitySet,
     /// A link for people without an account was made.
     LinkMade,
     /// A link was taken back.

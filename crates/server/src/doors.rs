@@ -1,12 +1,13 @@
 //! Where requests come in. Doors parse and answer; what they let in, the services decide.
 //!
-//! The control door ([`rest`], [`account`], [`members`], [`links`], [`tokens`], [`live`]) carries small messages, the data door ([`packs`]) carries bytes; a device may
-//! use both at once and neither waits for the other.
+//! The control door ([`rest`], [`account`], [`members`], [`identities`], [`links`], [`tokens`], [`live`]) carries small messages, the data door
+//! ([`packs`]) carries bytes; a device may use both at once and neither waits for the other.
 
 pub mod account;
 pub mod dav;
 pub mod files;
 pub mod health;
+pub mod identities;
 pub mod links;
 pub mod live;
 pub mod members;

@@ -57,9 +57,9 @@ pub enum ServerError {
         /// What was attempted.
         what: String,
     },
-    /// The keys of a sealed workspace cannot be handed to another account.
+    /// A link cannot carry the keys of a sealed workspace.
     #[error(
-        "the workspace is end-to-end encrypted: its keys cannot be handed to other accounts yet, so nobody else could read it"
+        "the workspace is end-to-end encrypted: whoever had a link could read nothing; let accounts in instead"
     )]
     SealedNotShared,
     /// There is no such thing, or it belongs to somebody else.

@@ -27,7 +27,7 @@ pub mod tables;
 
 pub use commits::{CommitTables, Room};
 pub use copy::RowTables;
-pub use keys::{KeyTables, LockedKeys};
+pub use keys::{IdentityRecord, KeyTables, LockedKeys};
 pub use links::{LinkRecord, LinkTables};
 pub use second_factors::{SecondFactorRecord, SecondFactorTables};
 

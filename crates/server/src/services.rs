@@ -11,6 +11,7 @@ pub mod commits;
 pub mod condemned;
 pub mod events;
 pub mod files;
+pub mod identities;
 pub mod keys;
 pub mod links;
 pub mod locks;

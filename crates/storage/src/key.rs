@@ -14,6 +14,7 @@
 //! | `genesis` | the workspace's signed first entry | never |
 //! | `store` | the id of this store in the pool of the workspace, 32 hexadecimal digits | never |
 //! | `keys/<generation>` | the locked keys of a sealed workspace, 20 decimal digits; the newest counts, older ones are deleted | never |
+//! | `envelopes/<name>` | at a server: the keys of a sealed workspace for a member, whose name is in hexadecimal digits | yes |
 //! | `pairing/<name>/<kind>` | what two devices say to each other while one lets the other in; deleted at its end | never |
 //! | `pool/<version>` | the stores of the workspace after that version of its settings, 20 decimal digits | only which device has signed it |
 //! | `packs/ab/abcdef…` | a pack; `ab` are the first digits of its id, so that no folder gets huge | never |
@@ -52,6 +53,8 @@ impl ObjectKey {
     pub const POOL: &'static str = "pool/";
     /// What the keys of all generations of locked keys begin with.
     pub const KEYS: &'static str = "keys/";
+    /// What the keys of all envelopes for members begin with.
+    pub const ENVELOPES: &'static str = "envelopes/";
     /// What the keys of all boxes of pairings begin with.
     pub const PAIRING: &'static str = "pairing/";
     /// What the keys of all checkpoints begin with.
@@ -74,6 +77,15 @@ impl ObjectKey {
     /// The locked keys of a sealed workspace.
     pub fn keys(generation: u64) -> Self {
         Self(format!("{}{generation:020}", Self::KEYS).into())
+    }
+
+    /// The keys of a sealed workspace for the account of a name.
+    ///
+    /// # Errors
+    /// [`StorageError::InvalidKey`] where the name is empty, or longer than 64 bytes.
+    pub fn envelope(account: &str) -> Result<Self> {
+        let digits = account.bytes().map(|byte| format!("{byte:02x}"));
+        Self::new(&format!("{}{}", Self::ENVELOPES, digits.collect::<String>()))
     }
 
     /// What one side of a pairing says to the other.
@@ -142,6 +154,14 @@ impl ObjectKey {
     pub fn as_keys(&self) -> Option<u64> {
         let generation = self.0.strip_prefix(Self::KEYS)?.parse().ok()?;
         (Self::keys(generation) == *self).then_some(generation)
+    }
+
+    /// Returns the name of the account when the key is that of an envelope.
+    pub fn as_envelope(&self) -> Option<String> {
+        let digits = self.0.strip_prefix(Self::ENVELOPES)?.as_bytes().chunks(2);
+        let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
+        let name = String::from_utf8(digits.map(byte).collect::<Option<_>>()?).ok()?;
+        Self::envelope(&name).is_ok_and(|key| key == *self).then_some(name)
     }
 
     /// Returns whether the key is that of what one side of a pairing says to the other.
@@ -262,6 +282,7 @@ mod tests {
             ObjectKey::log_wish(u64::MAX, u32::MAX),
             ObjectKey::keys(3),
             ObjectKey::pairing("0a", "offer").unwrap(),
+            ObjectKey::envelope(&"Z".repeat(64)).unwrap(),
         ];
         for key in &keys {
             assert_eq!(ObjectKey::new(key.as_str()).unwrap(), *key);
@@ -273,6 +294,7 @@ mod tests {
         assert_eq!(keys[5].as_log_slot(), None, "a wish is not in the list of its slot");
         assert_eq!((keys[6].as_keys(), keys[6].is_pairing()), (Some(3), false));
         assert_eq!((keys[7].as_keys(), keys[7].is_pairing()), (None, true));
+        assert_eq!((keys[8].as_envelope(), keys[7].as_envelope()), (Some("Z".repeat(64)), None));
         assert!(keys[1].names_its_content() && keys[2].names_its_content());
         assert!(!keys[0].names_its_content() && !keys[3].names_its_content());
     }
@@ -289,6 +311,10 @@ mod tests {
             let key = ObjectKey::new(text).unwrap();
             assert_eq!((key.as_keys(), key.is_pairing()), (None, false), "{text}");
         }
+        for text in ["envelopes/a", "envelopes/6z", "envelopes/62/6f", "envelopes/ff"] {
+            assert_eq!(ObjectKey::new(text).unwrap().as_envelope(), None, "{text}");
+        }
+        assert!(ObjectKey::envelope("").is_err() && ObjectKey::envelope(&"z".repeat(65)).is_err());
         for text in ["log/7/r0", "log/00000000000000000007/r01", "log/00000000000000000007/x"] {
             assert_eq!(ObjectKey::new(text).unwrap().as_log_slot(), None, "{text}");
         }

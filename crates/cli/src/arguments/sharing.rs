@@ -1,6 +1,7 @@
 //! Words for who else may open a workspace: other people, and other programs.
 
 use clap::{Args, Subcommand, ValueEnum};
+use content::keyring::Fingerprint;
 
 /// What to do with the tokens of the account.
 #[derive(Debug, Subcommand)]
@@ -77,6 +78,9 @@ pub(crate) struct ShareArguments {
     /// Who may open it: the name of an account, and view or edit.
     #[arg(long, value_name = "USER:view|edit")]
     pub(crate) with: Vec<Grant>,
+    /// What `syncline key fingerprint` shows at the account, where the workspace is encrypted.
+    #[arg(long, value_name = "FINGERPRINT", requires = "with", value_parser = Fingerprint::from_text)]
+    pub(crate) fingerprint: Option<Fingerprint>,
     /// A link for people without an account.
     #[command(flatten)]
     pub(crate) link: LinkArguments,

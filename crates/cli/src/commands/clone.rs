@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use content::Unlocked;
 use model::{Genesis, StoreId};
 use std::sync::Arc;
 use storage::ObjectStore;
@@ -25,7 +24,7 @@ mod on_server;
 mod pair;
 mod unlock;
 
-use on_server::OnServer;
+use on_server::{Keys, OnServer};
 
 /// Runs the command.
 pub(crate) fn run(context: &Context<'_>, arguments: &CloneArguments) -> Result<u8> {
@@ -34,7 +33,7 @@ pub(crate) fn run(context: &Context<'_>, arguments: &CloneArguments) -> Result<u
     }
     let secrets = Secrets::of_flags(&arguments.credentials)?;
     let backends = Backend::of_flags(&arguments.backends, &secrets, &context.home)?;
-    let Source { genesis, place, named, unlocked } = match &backends[..] {
+    let Source { genesis, place, named, keys } = match &backends[..] {
         [] => on_server(context, arguments)?,
         [_, ..] => in_stores(context, arguments, &opened(&backends)?, &secrets)?,
     };
@@ -53,9 +52,17 @@ pub(crate) fn run(context: &Context<'_>, arguments: &CloneArguments) -> Result<u
             secrets.keep(&context.home, &stored.pool, &named)?;
         }
         let folder = bind(context, &root, genesis, place)?;
-        if let Some(unlocked) = &unlocked {
-            let (device, _) = connect::device(context, &folder.place)?;
-            sealed::enroll(context, &folder, unlocked, device)?;
+        let device = || connect::device(context, &folder.place).map(|(device, _)| device);
+        match &keys {
+            Keys::Plain => {}
+            Keys::Owner(opened) => {
+                sealed::enroll(context, &folder, &opened.unlocked, device()?)?;
+            }
+            Keys::Member(found) => {
+                let keys = found.enroll(context, &folder.genesis, device()?)?;
+                sealed::check_generation(&folder, keys.generation)?;
+                sealed::keep(&folder, &keys)?;
+            }
         }
         folder
     };
@@ -68,8 +75,8 @@ struct Source {
     place: Place,
     /// The stores that the user named, under which names.
     named: BTreeMap<String, StoreId>,
-    /// Its keys, where it is sealed. Whether the passphrase is right is known before anything is touched.
-    unlocked: Option<Unlocked>,
+    /// Its keys, where it is sealed. Whether they open it is known before anything is touched.
+    keys: Keys,
 }
 
 fn in_stores(
@@ -87,8 +94,8 @@ fn in_stores(
     hints::prefer_known(context, &mut found)?;
     hints::tell(context, &found);
     let Found { genesis, place, named, .. } = found;
-    let unlocked = unlocked.map(|opened| opened.unlocked);
-    Ok(Source { genesis, place: Place::Stored(place), named, unlocked })
+    let keys = unlocked.map_or(Keys::Plain, |opened| Keys::Owner(Box::new(opened)));
+    Ok(Source { genesis, place: Place::Stored(place), named, keys })
 }
 
 fn on_server(context: &Context<'_>, arguments: &CloneArguments) -> Result<Source> {
@@ -97,11 +104,10 @@ fn on_server(context: &Context<'_>, arguments: &CloneArguments) -> Result<Source
         let found = server.find(&arguments.workspace).await?;
         Ok::<_, CommandError>((server.account.server, found))
     });
-    let (server, (genesis, opened)) = found?;
+    let (server, (genesis, keys)) = found?;
     refuse_plain(arguments, &genesis)?;
     let place = Place::Served { server };
-    let unlocked = opened.map(|opened| opened.unlocked);
-    Ok(Source { genesis, place, named: BTreeMap::new(), unlocked })
+    Ok(Source { genesis, place, named: BTreeMap::new(), keys })
 }
 
 /// Refuses a workspace that is not encrypted where only one that is was wanted.

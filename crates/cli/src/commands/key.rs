@@ -1,4 +1,4 @@
-//! `syncline key`: the keys of an end-to-end encrypted workspace.
+//! `syncline key`: the keys of an end-to-end encrypted workspace, and who this account is to others in them.
 
 use content::{KeyObject, Passphrase, Unlocked};
 use serde_json::json;
@@ -6,13 +6,15 @@ use tokio::runtime::Runtime;
 
 use crate::arguments::{ChangePassphraseArguments, FolderArgument, KeyCommand};
 use crate::claim::HomeClaim;
-use crate::connect;
+use crate::connect::{self, Driver};
 use crate::context::Context;
 use crate::error::{Code, CommandError, Result};
 use crate::folder::Folder;
 use crate::sealed::{self, Secret, Stores, Trying};
+use crate::server_client::ServerClient;
 use crate::text::counted;
 use crate::ui::Symbol;
+use crate::{envelopes, identity};
 
 /// Runs the command.
 pub(crate) fn run(context: &Context<'_>, command: &KeyCommand) -> Result<u8> {
@@ -22,6 +24,7 @@ pub(crate) fn run(context: &Context<'_>, command: &KeyCommand) -> Result<u8> {
         KeyCommand::ChangePassphrase(arguments) => change_passphrase(context, arguments),
         KeyCommand::Rotate(argument) => rotate(context, argument),
         KeyCommand::Unlock(argument) => unlock(context, argument),
+        KeyCommand::Fingerprint => fingerprint(context),
     }?;
     Ok(0)
 }
@@ -54,6 +57,18 @@ impl Opened {
         opened.tell(context);
         let sealed::Opened { keys, unlocked, .. } = opened;
         Ok(Self { folder, runtime, stores, keys, unlocked, _claim })
+    }
+
+    /// Keeps the open keys on this device, where it has older ones.
+    pub(super) fn keep_newer(&self, context: &Context<'_>) -> Result<()> {
+        let known = sealed::kept_keys(&self.folder)?.map_or(0, |keys| keys.generation);
+        if known < self.unlocked.generation { self.keep(context) } else { Ok(()) }
+    }
+
+    /// Adds a key that seals from now on.
+    pub(super) fn rotate(&mut self, context: &Context<'_>) -> Result<()> {
+        self.unlocked.keyring.rotate(&*context.random)?;
+        self.store(context, None)
     }
 
     /// Keeps the open keys on this device.
@@ -108,30 +123,75 @@ fn change_passphrase(context: &Context<'_>, arguments: &ChangePassphraseArgument
 
 fn rotate(context: &Context<'_>, argument: &FolderArgument) -> Result<()> {
     let mut opened = Opened::ask(context, argument)?;
-    opened.unlocked.keyring.rotate(&*context.random)?;
-    opened.store(context, None)?;
+    opened.rotate(context)?;
+    let told = envelopes::renew(context, &opened.folder, &opened.unlocked).map_err(|error| {
+        error
+            .state("the new key is in force; members wait until they are given it")
+            .help("syncline key rotate", "makes one more, and gives it to them")
+    })?;
+    let members = match told {
+        0 => String::new(),
+        count => format!(
+            ", but for {}, who get it by themselves",
+            counted(count as u64, "member", "members")
+        ),
+    };
     tell(
         context,
         &opened,
-        "A new key seals what comes from this device from now on; others ask for the passphrase when \
-         they meet it. What is stored stays readable with the old keys",
+        &format!(
+            "A new key seals what comes from this device from now on; others ask for the passphrase when \
+             they meet it{members}. What is stored stays readable with the old keys"
+        ),
     );
     Ok(())
 }
 
 fn unlock(context: &Context<'_>, argument: &FolderArgument) -> Result<()> {
+    let folder = Folder::locate(&context.home, &argument.folder)?;
+    if folder.genesis.mode.sealed().is_some()
+        && let Some(keys) = sealed::member::renew(context, &Driver::start(context)?, &folder)?
+    {
+        show(context, &folder, keys.generation, keys.epoch_count());
+        context.ui.say(Symbol::Done, "The newest keys are on this device");
+        return Ok(());
+    }
     let opened = Opened::ask(context, argument)?;
     opened.keep(context)?;
     tell(context, &opened, "The newest keys are on this device");
     Ok(())
 }
 
+/// Shows who the account is to others; makes that the first time.
+fn fingerprint(context: &Context<'_>) -> Result<()> {
+    let account = connect::account_of_home(&context.home)?;
+    let client = ServerClient::of_account(&account)?;
+    let _claim = HomeClaim::beside_watches(&context.home)?;
+    let (identity, is_new) =
+        context.runtime()?.block_on(identity::own(context, &client, &account))?;
+    let text = identity.public().fingerprint().to_string();
+    context.ui.json(&json!({
+        "schema": "syncline.fingerprint/1",
+        "user": account.user,
+        "server": account.server,
+        "fingerprint": text,
+        "is_new": is_new,
+    }));
+    context.ui.answer(text);
+    Ok(())
+}
+
 fn tell(context: &Context<'_>, opened: &Opened, text: &str) {
+    let Opened { folder, unlocked, .. } = opened;
+    show(context, folder, unlocked.generation, unlocked.keyring.epochs.len());
+    context.ui.say(Symbol::Done, text);
+}
+
+fn show(context: &Context<'_>, folder: &Folder, generation: u64, keys: usize) {
     context.ui.json(&json!({
         "schema": "syncline.key/1",
-        "workspace": opened.folder.genesis.name,
-        "generation": opened.unlocked.generation,
-        "keys": opened.unlocked.keyring.epochs.len(),
+        "workspace": folder.genesis.name,
+        "generation": generation,
+        "keys": keys,
     }));
-    context.ui.say(Symbol::Done, text);
 }

@@ -7,13 +7,16 @@ use serde_json::json;
 
 use crate::arguments::{Grant, ShareArguments, ShareCommand};
 use crate::context::Context;
-use crate::error::{CommandError, Result, not_signed_in};
+use crate::error::{Code, CommandError, Result, not_signed_in};
 use crate::folder::{Folder, Place};
 use crate::server_client::{MemberLine, ServerClient, WorkspaceLine};
 use crate::text::quoted;
 use crate::ui::Symbol;
 
 mod link;
+mod sealed;
+
+use sealed::Sealed;
 
 /// Runs the command.
 pub(crate) fn run(context: &Context<'_>, arguments: &ShareArguments) -> Result<u8> {
@@ -24,7 +27,7 @@ pub(crate) fn run(context: &Context<'_>, arguments: &ShareArguments) -> Result<u
             let (target, inside) = find_place(context, arguments.target.as_deref())?;
             link::make(context, &target, &inside, &arguments.link)
         }
-        None => grant(context, &arguments.with, arguments.target.as_deref()),
+        None => grant(context, arguments),
     }
 }
 
@@ -103,14 +106,21 @@ fn without_server(folder: &Folder) -> CommandError {
         .help("syncline pair", "lets another device in")
 }
 
-fn grant(context: &Context<'_>, grants: &[Grant], target: Option<&str>) -> Result<u8> {
+fn grant(context: &Context<'_>, arguments: &ShareArguments) -> Result<u8> {
+    let (grants, text) = (&arguments.with[..], arguments.target.as_deref());
     if grants.is_empty() {
         return Err(CommandError::usage("nobody is named to share with")
             .help("syncline share --with USER:view", "lets USER read the workspace of this folder")
             .help("syncline share PATH --link", "makes a link for people without an account")
             .help("syncline share ls", "says who may open it"));
     }
-    let Target { client, workspace, .. } = find(context, target)?;
+    let target = find(context, text)?;
+    if target.workspace.is_sealed() {
+        let folder = sealed_folder(context, &target, text)?;
+        let sealed = Sealed { target: &target, folder: &folder };
+        return sealed.grant(context, grants, arguments.fingerprint.as_ref()).map(|()| 0);
+    }
+    let Target { client, workspace, .. } = target;
     let name = &workspace.name;
     for Grant { user, role } in grants {
         let (word, words) = (role.word(), role.words());
@@ -132,6 +142,19 @@ fn grant(context: &Context<'_>, grants: &[Grant], target: Option<&str>) -> Resul
         context.ui.say(Symbol::Done, format!("{user} may {words} '{name}': {clone}"));
     }
     Ok(0)
+}
+
+/// Returns the folder of this device that an encrypted workspace of this account is in.
+fn sealed_folder(context: &Context<'_>, target: &Target, text: Option<&str>) -> Result<Folder> {
+    let workspace = &target.workspace;
+    if !workspace.is_own() {
+        return Err(CommandError::new(Code::Refused, "only the owner says who may open it")
+            .cause(format!("it is a workspace of {}", workspace.owner))
+            .state("nothing was changed"));
+    }
+    let found = folder_of(context, text.unwrap_or("."))?.map(|(folder, _)| folder);
+    let found = found.filter(|folder| folder.genesis.workspace().to_string() == workspace.id);
+    found.ok_or_else(|| sealed::no_folder(&workspace.name))
 }
 
 fn list(context: &Context<'_>, target: Option<&str>) -> Result<u8> {
@@ -163,8 +186,12 @@ fn remove(context: &Context<'_>, user: &str, target: Option<&str>) -> Result<u8>
     if let Some(link) = link::find(context, &found, user)? {
         return link::remove(context, &found, &link);
     }
-    let name = &found.workspace.name;
     let is_self = found.user == user;
+    let folder = match found.workspace.is_sealed() && !is_self {
+        true => Some(sealed_folder(context, &found, target)?),
+        false => None,
+    };
+    let name = folder.as_ref().map_or(&found.workspace.name, |folder| &folder.genesis.name);
     if context.flags.dry_run {
         context.ui.answer(format!("would end what {user} may do in '{name}'"));
         return Ok(0);
@@ -174,7 +201,12 @@ fn remove(context: &Context<'_>, user: &str, target: Option<&str>) -> Result<u8>
         false => format!("Shut {user} out of '{name}'?"),
     };
     context.ui.confirm(&question)?;
-    context.runtime()?.block_on(found.client.remove_member(&found.workspace.id, user))?;
+    match &folder {
+        Some(folder) => Sealed { target: &found, folder }.remove(context, user)?,
+        None => {
+            context.runtime()?.block_on(found.client.remove_member(&found.workspace.id, user))?;
+        }
+    }
     context.ui.json(&json!({
         "schema": "syncline.share/1",
         "type": "summary",

@@ -16,7 +16,7 @@ use model::{DeviceId, Genesis};
 use serde::{Deserialize, Serialize};
 
 use super::members::{self, role_name};
-use super::{account, links, tokens};
+use super::{account, identities, links, tokens};
 use crate::app::App;
 use crate::audit::{Happened, Line};
 use crate::auth::{self, Caller};
@@ -39,6 +39,7 @@ pub fn routes() -> Router<Arc<App>> {
         .route("/workspaces/{workspace}", get(find_workspace))
         .merge(account::routes())
         .merge(members::routes())
+        .merge(identities::routes())
         .merge(links::routes())
         .merge(tokens::routes())
         .layer(DefaultBodyLimit::max(SMALL_BODY_LENGTH_MAX))

@@ -1,7 +1,7 @@
-//! What the devices of an encrypted workspace keep at the server for each other: its locked keys, and the boxes of pairings.
-//! Both are bytes that mean nothing here.
+//! What the devices of an encrypted workspace keep at the server for each other: its locked keys, the boxes of pairings, the
+//! identities of people and the envelopes for members. All are bytes that mean nothing here.
 
-use super::{Result, WorkspaceNumber};
+use super::{AccountId, Result, WorkspaceNumber};
 
 /// The locked keys of a workspace.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -12,7 +12,16 @@ pub struct LockedKeys {
     pub bytes: Vec<u8>,
 }
 
-/// Locked keys and boxes of pairings.
+/// Who an account is to others.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IdentityRecord {
+    /// What others may know.
+    pub public: Vec<u8>,
+    /// What only devices of the account can open.
+    pub locked: Vec<u8>,
+}
+
+/// Locked keys, boxes of pairings, identities and envelopes.
 pub trait KeyTables {
     /// Returns the locked keys of a workspace, if it has some.
     fn locked_keys(&self, workspace: WorkspaceNumber) -> Result<Option<LockedKeys>>;
@@ -40,4 +49,25 @@ pub trait KeyTables {
     fn delete_pairing_box(&mut self, workspace: WorkspaceNumber, key: &str) -> Result<()>;
     /// Removes the boxes of a workspace that were made before that time.
     fn delete_old_pairing_boxes(&mut self, workspace: WorkspaceNumber, before: i64) -> Result<()>;
+
+    /// Returns who an account is to others, if it has said so.
+    fn identity(&self, account: AccountId) -> Result<Option<IdentityRecord>>;
+    /// Puts an identity in the place of the one with that public part, or where there is none. Returns false, and changes nothing,
+    /// where another one is there.
+    fn replace_identity(
+        &mut self,
+        account: AccountId,
+        identity: &IdentityRecord,
+        replaced: Option<&[u8]>,
+    ) -> Result<bool>;
+
+    /// Returns the keys of a workspace as they are sealed to a member, if they are.
+    fn envelope(&self, workspace: WorkspaceNumber, account: AccountId) -> Result<Option<Vec<u8>>>;
+    /// Puts an envelope for a member in the place of the one before. It goes with the membership.
+    fn set_envelope(
+        &mut self,
+        workspace: WorkspaceNumber,
+        account: AccountId,
+        bytes: &[u8],
+    ) -> Result<()>;
 }

@@ -28,7 +28,7 @@ pub struct Table {
 }
 
 /// Those that others refer to come first.
-pub const TABLES: [Table; 15] = [
+pub const TABLES: [Table; 17] = [
     Table {
         name: "accounts",
         columns: &[
@@ -108,6 +108,22 @@ pub const TABLES: [Table; 15] = [
             ("role", Kind::Number),
             ("added", Kind::Number),
         ],
+        key_length: 2,
+        is_numbered: false,
+    },
+    Table {
+        name: "identities",
+        columns: &[
+            ("account", Kind::Number),
+            ("public_keys", Kind::Bytes),
+            ("locked", Kind::Bytes),
+        ],
+        key_length: 1,
+        is_numbered: false,
+    },
+    Table {
+        name: "envelopes",
+        columns: &[("workspace", Kind::Number), ("account", Kind::Number), ("bytes", Kind::Bytes)],
         key_length: 2,
         is_numbered: false,
     },

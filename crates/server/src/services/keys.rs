@@ -1,10 +1,10 @@
-//! What the devices of an encrypted workspace keep at the server for each other, which cannot read it: its locked keys, and the
-//! boxes of pairings (`docs/design/keys.md`, "On a server").
+//! What the devices of an encrypted workspace keep at the server for each other, which cannot read it: its locked keys, the boxes
+//! of pairings, and the envelopes for members (`docs/design/keys.md`, "On a server").
 //!
 //! *Goals*: of two devices that change the keys at the same moment one succeeds, and the other hears of it; who may keep these
 //! bytes may not fill the database with them. *Non-goals*: judging what is in them, which only devices can. *Invariants*: a
 //! generation of keys follows the one before, also where several servers write; the newest is never deleted; a box is never
-//! changed, and is gone a while after an hour at the latest.
+//! changed, and is gone a while after an hour at the latest; an envelope is for one member, and gone with the membership.
 
 use model::WorkspaceId;
 use storage::ObjectKey;
@@ -14,7 +14,7 @@ use crate::error::{Result, ServerError};
 use crate::limits::PAIRING_BOXES_MAX;
 use crate::metadata::{LockedKeys, Metadata};
 use crate::services::authorisation::Right;
-use crate::services::workspaces;
+use crate::services::{accounts, members, workspaces};
 
 /// After how many seconds a box is of no use: whoever waits for one does so for ten minutes.
 const PAIRING_BOX_SECONDS: i64 = 60 * 60;
@@ -25,15 +25,25 @@ enum Kept {
     Keys(u64),
     /// A box of a pairing.
     Box,
+    /// The keys for the member of this name.
+    Envelope(String),
 }
 
 impl Kept {
     fn of(key: &ObjectKey) -> Option<Self> {
-        match key.as_keys() {
-            Some(generation) => Some(Self::Keys(generation)),
+        if let Some(generation) = key.as_keys() {
+            return Some(Self::Keys(generation));
+        }
+        match key.as_envelope() {
+            Some(name) => Some(Self::Envelope(name)),
             None => key.is_pairing().then_some(Self::Box),
         }
     }
+}
+
+/// Tells whether what is kept under a key is put in the place of what was there.
+pub fn is_replaced(key: &ObjectKey) -> bool {
+    key.as_envelope().is_some()
 }
 
 /// Tells whether a key is that of something which is kept here, and not in the store.
@@ -46,11 +56,12 @@ pub fn is_kept_below(prefix: &str) -> bool {
     prefix.starts_with(ObjectKey::KEYS) || prefix.starts_with(ObjectKey::PAIRING)
 }
 
-/// Puts something where nothing is. Returns false, and changes nothing, where something is there, or newer keys are.
+/// Puts something where nothing is, and an envelope also where one is. Returns false, and changes nothing, where something is
+/// there, or newer keys are.
 ///
 /// # Errors
 /// [`ServerError::Conflict`] for keys that do not follow those that are there; [`ServerError::Forbidden`] where there are too many
-/// boxes; as [`workspaces::open`] for who manages.
+/// boxes; [`ServerError::NotFound`] for the envelope of who is no member; as [`workspaces::open`] for who manages.
 pub fn put(
     metadata: &mut dyn Metadata,
     caller: &Caller,
@@ -59,13 +70,20 @@ pub fn put(
     now: i64,
 ) -> Result<bool> {
     let found = workspaces::open(metadata, caller, workspace, Right::Manage)?.number;
-    let Some(Kept::Keys(generation)) = Kept::of(key) else {
-        metadata.delete_old_pairing_boxes(found, now - PAIRING_BOX_SECONDS)?;
-        if metadata.pairing_boxes(found)?.len() >= PAIRING_BOXES_MAX {
-            let what = format!("more than {PAIRING_BOXES_MAX} boxes of pairings");
-            return Err(ServerError::Forbidden { what });
+    let generation = match Kept::of(key) {
+        Some(Kept::Keys(generation)) => generation,
+        Some(Kept::Envelope(name)) => {
+            let member = members::find(metadata, found, &name)?;
+            return Ok(metadata.set_envelope(found, member.account, bytes).map(|()| true)?);
         }
-        return Ok(metadata.insert_pairing_box(found, key.as_str(), bytes, now)?);
+        _ => {
+            metadata.delete_old_pairing_boxes(found, now - PAIRING_BOX_SECONDS)?;
+            if metadata.pairing_boxes(found)?.len() >= PAIRING_BOXES_MAX {
+                let what = format!("more than {PAIRING_BOXES_MAX} boxes of pairings");
+                return Err(ServerError::Forbidden { what });
+            }
+            return Ok(metadata.insert_pairing_box(found, key.as_str(), bytes, now)?);
+        }
     };
     let newest = metadata.locked_keys(found)?.map_or(0, |keys| keys.generation);
     if generation == 0 || generation > newest + 1 {
@@ -79,7 +97,7 @@ pub fn put(
     Ok(metadata.replace_locked_keys(found, &LockedKeys { generation, bytes: bytes.to_vec() })?)
 }
 
-/// Returns what is kept under a key.
+/// Returns what is kept under a key. Envelopes are for the owner, and each for its member.
 ///
 /// # Errors
 /// [`ServerError::NotFound`]; as [`workspaces::open`] for who manages.
@@ -89,11 +107,23 @@ pub fn get(
     workspace: WorkspaceId,
     key: &ObjectKey,
 ) -> Result<Vec<u8>> {
-    let found = workspaces::open(metadata, caller, workspace, Right::Manage)?.number;
-    let bytes = match Kept::of(key) {
+    let kept = Kept::of(key);
+    let right = match &kept {
+        Some(Kept::Envelope(name)) if accounts::own_account(metadata, caller)?.name == *name => {
+            Right::Read
+        }
+        _ => Right::Manage,
+    };
+    let found = workspaces::open(metadata, caller, workspace, right)?.number;
+    accounts::check_is_device(metadata, caller)?;
+    let bytes = match kept {
         Some(Kept::Keys(generation)) => {
             let keys = metadata.locked_keys(found)?;
             keys.filter(|keys| keys.generation == generation).map(|keys| keys.bytes)
+        }
+        Some(Kept::Envelope(name)) => {
+            let member = members::find(metadata, found, &name)?;
+            metadata.envelope(found, member.account)?
         }
         _ => metadata.pairing_box(found, key.as_str())?,
     };
@@ -125,8 +155,8 @@ pub fn list(
 /// Removes a box.
 ///
 /// # Errors
-/// [`ServerError::Forbidden`] for the locked keys, without which nobody new opens the workspace; as [`workspaces::open`] for who
-/// manages.
+/// [`ServerError::Forbidden`] for the locked keys, without which nobody new opens the workspace, and for envelopes, which go with
+/// the membership; as [`workspaces::open`] for who manages.
 pub fn delete(
     metadata: &mut dyn Metadata,
     caller: &Caller,

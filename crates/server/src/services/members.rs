@@ -5,7 +5,9 @@ use model::WorkspaceId;
 use crate::auth::Caller;
 use crate::error::{Result, ServerError};
 use crate::limits::{MEMBERS_MAX, WORKSPACES_MAX};
-use crate::metadata::{AccountId, AccountRecord, MemberRecord, MemberRole, Metadata};
+use crate::metadata::{
+    AccountId, AccountRecord, MemberRecord, MemberRole, Metadata, WorkspaceNumber,
+};
 use crate::services::authorisation::{Right, Role};
 use crate::services::{accounts, links, workspaces};
 
@@ -43,10 +45,11 @@ pub fn list(
     Ok(std::iter::once(owner).chain(members.into_iter().map(Participant::from)).collect())
 }
 
-/// Makes an account a member of the caller's workspace, or gives a member another role; tells whether it is new.
+/// Makes an account a member of the caller's workspace, or gives a member another role; tells whether it is new. Into a sealed
+/// workspace that lets nobody see anything: the owner brings the keys in an envelope (`docs/design/keys.md`, "Members").
 ///
 /// # Errors
-/// [`ServerError::SealedNotShared`]; [`ServerError::NotFound`] for an account that is not there or disabled;
+/// [`ServerError::NotFound`] for an account that is not there or disabled;
 /// [`ServerError::Invalid`] for the owner; as [`workspaces::open`].
 pub fn set(
     metadata: &mut dyn Metadata,
@@ -57,9 +60,6 @@ pub fn set(
     now: i64,
 ) -> Result<(Participant, bool)> {
     let found = workspaces::open(metadata, caller, workspace, Right::Manage)?;
-    if workspaces::genesis(metadata, &found)?.mode.sealed().is_some() {
-        return Err(ServerError::SealedNotShared);
-    }
     let account = find_account(metadata, name)?;
     if account.id == found.owner {
         let reason = format!("'{name}' owns the workspace");
@@ -98,16 +98,26 @@ pub fn remove(
     let is_self = accounts::own_account(metadata, caller)?.name == name;
     let right = if is_self { Right::Leave } else { Right::Manage };
     let found = workspaces::open(metadata, caller, workspace, right)?;
-    let members = metadata.members(found.number)?;
-    let member = members.into_iter().find(|member| member.name == name);
-    let member =
-        member.ok_or_else(|| ServerError::NotFound { what: format!("member '{name}'") })?;
+    let member = find(metadata, found.number, name)?;
     links::end_all_of(metadata, &found, member.account)?;
     metadata.delete_member(found.number, member.account)?;
     Ok(member.account)
 }
 
-fn find_account(metadata: &dyn Metadata, name: &str) -> Result<AccountRecord> {
+/// Returns the member of a name.
+///
+/// # Errors
+/// [`ServerError::NotFound`].
+pub(crate) fn find(
+    metadata: &dyn Metadata,
+    workspace: WorkspaceNumber,
+    name: &str,
+) -> Result<MemberRecord> {
+    let member = metadata.members(workspace)?.into_iter().find(|member| member.name == name);
+    member.ok_or_else(|| ServerError::NotFound { what: format!("member '{name}'") })
+}
+
+pub(super) fn find_account(metadata: &dyn Metadata, name: &str) -> Result<AccountRecord> {
     let account = metadata.account_by_name(name)?.filter(|account| !account.is_disabled);
     account.ok_or_else(|| ServerError::NotFound { what: format!("account '{name}'") })
 }

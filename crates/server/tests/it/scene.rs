@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 use model::{DeviceId, Genesis};
 use server::auth::totp::TotpSecret;
 use server::auth::{NO_PASSWORD, hash_password};
-use server::metadata::{AccountId, MemberRole, Metadata, Scope};
+use server::metadata::{AccountId, IdentityRecord, MemberRole, Metadata, Scope};
 use server::services::tokens::{self, NewToken};
 use server::services::{accounts, batch, members, workspaces};
 use server::{Caller, Sqlite};
@@ -59,7 +59,7 @@ impl Who {
     }
 
     /// Tells whether it is a device or a token of the owner.
-    fn is_of_owner(self) -> bool {
+    pub(crate) fn is_of_owner(self) -> bool {
         !matches!(self, Self::Edit | Self::View | Self::Removed | Self::Stranger)
     }
 
@@ -134,6 +134,8 @@ fn scene(
     };
     let owner_account = account(metadata, "owner")?;
     let guest = account(metadata, "guest")?;
+    let identity = IdentityRecord { public: vec![1; 64], locked: vec![2] };
+    metadata.replace_identity(guest, &identity, None)?;
     let (owner, owner_device) = enrol(metadata, owner_account)?;
     let (victim, _) = enrol(metadata, owner_account)?;
     let home = genesis("home");

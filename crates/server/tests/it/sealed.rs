@@ -106,3 +106,29 @@ async fn keys_and_boxes_are_put_once_and_read_by_devices_of_the_owner() {
     assert!(one.put(&ObjectKey::keys(3), long.into(), PutMode::IfAbsent).await.is_err());
     assert!(one.get(&ObjectKey::keys(2)).await.unwrap().is_some());
 }
+
+#[tokio::test]
+async fn an_envelope_is_put_anew_at_will_and_read_by_its_member_only() {
+    let server = TestServer::start().await;
+    let (ada, bob, eve) =
+        (server.device("ada").await, server.device("bob").await, server.device("eve").await);
+    let genesis = make(&ada).await;
+    let key = ObjectKey::envelope("bob").unwrap();
+    let [of_ada, of_bob, of_eve] = [&ada, &bob, &eve].map(|device| door(device, &genesis));
+    let put = |text: &'static str| of_ada.put(&key, text.into(), PutMode::Overwrite);
+    assert!(put("early").await.is_err(), "he is no member yet");
+    for user in ["bob", "eve"] {
+        let path = format!("/workspaces/{}/members/{user}", genesis.workspace());
+        let body = br#"{"role": "edit"}"#.to_vec();
+        let request = ada.request(Method::PUT, &path).header("content-type", "application/json");
+        assert_eq!(request.body(body).send().await.unwrap().status(), StatusCode::CREATED);
+    }
+    for text in ["one", "two"] {
+        assert_eq!(put(text).await.unwrap(), PutOutcome::Written);
+        assert_eq!(of_bob.get(&key).await.unwrap().unwrap(), text);
+    }
+    assert!(of_eve.get(&key).await.is_err() && of_bob.delete(&key).await.is_err());
+    assert!(of_bob.put(&key, "mine".into(), PutMode::Overwrite).await.is_err());
+    assert!(of_ada.put(&key, vec![0; 512 * 1024 + 1].into(), PutMode::Overwrite).await.is_err());
+    assert_eq!(of_bob.get(&key).await.unwrap().unwrap(), "two");
+}

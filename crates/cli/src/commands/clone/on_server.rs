@@ -1,7 +1,9 @@
 //! Finds a workspace on the server that is signed in to, and opens it if it is encrypted.
 //!
 //! The server knows no name of an encrypted one, only its id. So the secret, or the code of a pairing, is tried on each that the
-//! account owns; what it opens was made by whoever has it, whatever the server says.
+//! account owns; what it opens was made by whoever has it, whatever the server says. Those of other people are opened by the
+//! envelopes for this account. Such a one may be the server's own, under a name that somebody has used: its id tells it apart,
+//! which covers the key of whoever has made it, so that is what two people compare.
 
 use std::sync::Arc;
 
@@ -15,8 +17,19 @@ use crate::connect::{account_of_home, live_connection};
 use crate::context::Context;
 use crate::error::{Code, CommandError, Result};
 use crate::home::Account;
+use crate::sealed::member::MemberKeys;
 use crate::sealed::{self, NamedStores, Opened, Secret, Trying};
 use crate::server_client::{ServerClient, WorkspaceLine};
+
+/// What opens a workspace that was found.
+pub(super) enum Keys {
+    /// Nobody needs any.
+    Plain,
+    /// What a person knows.
+    Owner(Box<Opened>),
+    /// What the owner has given to this account.
+    Member(Box<MemberKeys>),
+}
 
 /// The workspaces of the account that this device is signed in to.
 pub(super) struct OnServer<'a> {
@@ -36,17 +49,23 @@ impl<'a> OnServer<'a> {
     }
 
     /// Finds a workspace by its name or id, and opens it if it is sealed.
-    pub(super) async fn find(&self, text: &str) -> Result<(Genesis, Option<Opened>)> {
+    pub(super) async fn find(&self, text: &str) -> Result<(Genesis, Keys)> {
         let not_found = match self.client.find_workspace(text).await {
             Err(error) if error.code == Code::NoSuchWorkspace => error,
             found => {
-                let genesis = self.genesis(&found?).await?;
+                let line = found?;
+                let genesis = self.genesis(&line).await?;
+                check_id(text, &genesis)?;
                 return match genesis.mode.sealed() {
-                    None => Ok((genesis, None)),
+                    None => Ok((genesis, Keys::Plain)),
+                    Some(_) if !line.is_own() => self.open_as_member(genesis).await,
                     Some(_) => self.open(genesis, &self.ask(text)?).await,
                 };
             }
         };
+        if let Some((owner, name)) = text.split_once('/') {
+            return self.find_of(owner, name, not_found).await;
+        }
         let sealed = self.sealed().await?;
         let [_, ..] = &sealed[..] else { return Err(not_found) };
         let secret = self.ask(text)?;
@@ -61,25 +80,56 @@ impl<'a> OnServer<'a> {
         Err(search.in_vain(not_found))
     }
 
+    /// Finds the sealed workspace of somebody else by the name that the owner has given it.
+    async fn find_of(
+        &self,
+        owner: &str,
+        name: &str,
+        not_found: CommandError,
+    ) -> Result<(Genesis, Keys)> {
+        let lines = self.client.workspaces().await?;
+        let is_meant =
+            |line: &&WorkspaceLine| line.is_sealed() && !line.is_own() && line.owner == owner;
+        let mut failure = None;
+        for line in lines.iter().filter(is_meant) {
+            match self.open_as_member(self.genesis(line).await?).await {
+                Ok(found) if found.0.name == name => {
+                    let id = found.0.workspace();
+                    self.context.ui.confirm(&format!(
+                        "Ask {owner} for the id of '{name}', by another way than this server. Is it {id}?"
+                    ))?;
+                    return Ok(found);
+                }
+                Ok(_) => {}
+                Err(error) => failure = Some(error),
+            }
+        }
+        Err(failure.unwrap_or(not_found))
+    }
+
+    async fn open_as_member(&self, mut genesis: Genesis) -> Result<(Genesis, Keys)> {
+        let (client, account) = (&self.client, &self.account);
+        let keys = MemberKeys::get(self.context, client, account, genesis.workspace()).await?;
+        genesis.name = keys.name(&genesis)?;
+        Ok((genesis, Keys::Member(Box::new(keys))))
+    }
+
     fn ask(&self, text: &str) -> Result<Secret> {
         Secret::get(self.context, &format!("'{text}'"))
     }
 
-    async fn open(
-        &self,
-        mut genesis: Genesis,
-        secret: &Secret,
-    ) -> Result<(Genesis, Option<Opened>)> {
+    async fn open(&self, mut genesis: Genesis, secret: &Secret) -> Result<(Genesis, Keys)> {
         let stores = self.stores(genesis.workspace())?;
         let opened = Trying::new(&genesis, secret).open(&stores).await?;
         genesis.name = DeviceKeys::name_of(&genesis, &opened.unlocked)?;
-        Ok((genesis, Some(opened)))
+        Ok((genesis, Keys::Owner(Box::new(opened))))
     }
 
-    /// Returns the sealed workspaces of the account: nobody can tell which is which without opening them.
+    /// Returns the sealed workspaces that the account has made: nobody can tell which is which without opening them.
     pub(super) async fn sealed(&self) -> Result<Vec<Genesis>> {
         let mut found = Vec::new();
-        for line in self.client.workspaces().await?.iter().filter(|line| line.is_sealed()) {
+        let is_meant = |line: &&WorkspaceLine| line.is_sealed() && line.is_own();
+        for line in self.client.workspaces().await?.iter().filter(is_meant) {
             let genesis = self.genesis(line).await?;
             if genesis.mode.sealed().is_some() {
                 found.push(genesis);
@@ -101,5 +151,16 @@ impl<'a> OnServer<'a> {
         let clock: Arc<dyn Clock> = self.context.clock.clone();
         let log = ServedCommitLog::open(self.connection.clone(), clock, workspace).await?;
         Ok(log.genesis().clone())
+    }
+}
+
+/// Refuses another workspace than the one whose id was typed.
+fn check_id(text: &str, genesis: &Genesis) -> Result<()> {
+    let typed = text.rsplit('/').next().and_then(|id| id.parse::<WorkspaceId>().ok());
+    match typed.is_none_or(|typed| typed == genesis.workspace()) {
+        true => Ok(()),
+        false => Err(CommandError::new(Code::NoSuchWorkspace, "the server gave another workspace")
+            .cause(format!("its id is {}", genesis.workspace()))
+            .state("nothing was changed")),
     }
 }

@@ -141,6 +141,36 @@ pub(super) const SHARING: &[Operation] = &[
         &[(204, Nothing)],
     ),
     operation(
+        ("get", "/identity"),
+        (
+            "ownIdentity",
+            "Who the account is to others in encrypted workspaces, and what its devices open",
+        ),
+        &[],
+        Nothing,
+        &[(200, Json("Identity"))],
+    ),
+    operation(
+        ("put", "/identity"),
+        (
+            "setIdentity",
+            "Say once who the account is to others, or put another identity in place of that one",
+        ),
+        &[],
+        Json("NewIdentity"),
+        &[(204, Nothing)],
+    ),
+    operation(
+        ("get", "/users/{user}/identity"),
+        (
+            "identityOf",
+            "What others may know of the identity of an account; compare its fingerprint",
+        ),
+        &[],
+        Nothing,
+        &[(200, Json("Identity"))],
+    ),
+    operation(
         ("get", "/workspaces/{workspace}/links"),
         ("listLinks", "The links into a workspace; to who is not its owner the own ones"),
         &[],

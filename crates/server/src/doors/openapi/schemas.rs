@@ -163,6 +163,16 @@ fn of_accounts() -> Value {
             "user": text(), "role": { "enum": ["owner", "edit", "view"] }, "added": or_null("integer"),
         })),
         "MemberRole": object(json!({ "role": { "enum": ["edit", "view"] } })),
+        "Identity": {
+            "type": "object",
+            "required": ["public"],
+            "properties": { "public": text(), "locked": text() },
+        },
+        "NewIdentity": {
+            "type": "object",
+            "required": ["public", "locked"],
+            "properties": { "public": text(), "locked": text(), "replaces": or_null("string") },
+        },
         "Token": {
             "type": "object",
             "required": ["id", "name", "scope", "workspace", "created", "last_used", "expires"],

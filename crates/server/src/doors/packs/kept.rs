@@ -1,5 +1,5 @@
-//! Locked keys and boxes of pairings, at the same addresses as objects. They rest in the database, so that what of two of them
-//! counts is decided in a transaction, and are put only where there is nothing.
+//! Locked keys, boxes of pairings and envelopes, at the same addresses as objects. They rest in the database, so that what of two
+//! of them counts is decided in a transaction; all but envelopes are put only where there is nothing.
 
 use axum::body::{Body, BodyDataStream, Bytes};
 use axum::http::StatusCode;
@@ -27,7 +27,7 @@ impl Target {
         if announced.is_some_and(|length| length > KEPT_LENGTH_MAX) {
             return Err(too_large(KEPT_LENGTH_MAX));
         }
-        if !if_absent {
+        if !if_absent && !keys::is_replaced(&self.key) {
             let reason = format!("{} is put only where nothing is (If-None-Match: *)", self.key);
             return Err(ServerError::Invalid { what: "request", reason });
         }

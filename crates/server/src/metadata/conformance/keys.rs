@@ -9,16 +9,18 @@ use super::{Database, Story, World, genesis, write};
 use crate::auth::Caller;
 use crate::error::{Result, ServerError};
 use crate::limits::PAIRING_BOXES_MAX;
-use crate::metadata::{LockedKeys, MemberRole};
+use crate::metadata::{IdentityRecord, KeyTables, LockedKeys, LogTables, MemberRole};
 use crate::services::condemned::CondemnedPacks;
 use crate::services::sync_service::CommitRequest;
-use crate::services::{keys, members, workspaces};
+use crate::services::{identities, keys, members, workspaces};
 
 pub(super) const STORIES: &[Story] = &[
     Story { name: "of_two_who_change_locked_keys_one_succeeds", tell: compare_and_set },
     Story { name: "locked_keys_that_are_overtaken_never_come_back", tell: overtaken },
     Story { name: "boxes_of_pairings_are_few_and_short_lived", tell: boxes },
     Story { name: "keys_are_for_devices_of_the_owner", tell: strangers },
+    Story { name: "an_identity_is_made_once_and_replaced_by_who_knows_it", tell: identity },
+    Story { name: "an_envelope_is_for_one_member_and_gone_with_the_membership", tell: envelope },
     Story { name: "a_sealed_workspace_has_no_name_here", tell: nameless },
     Story { name: "what_a_sealed_log_names_behind_a_fence_stays", tell: condemned },
 ];
@@ -111,6 +113,81 @@ fn strangers(database: &Arc<dyn Database>) {
     assert!(matches!(look(&world), Err(ServerError::Forbidden { .. })), "{:?}", look(&world));
     let refused = put(&mut world, &bob, (&ObjectKey::keys(2), b"two"), 0);
     assert!(matches!(refused, Err(ServerError::Forbidden { .. })), "{refused:?}");
+}
+
+fn identity(database: &Arc<dyn Database>) {
+    let mut world = World::new(database);
+    let ([one, other], bob) = (world.ada, world.bob);
+    let none = identities::own(&*world.metadata, &one);
+    assert!(matches!(none, Err(ServerError::NotFound { .. })), "{none:?}");
+    let record = |n: u8| IdentityRecord { public: vec![n; 64], locked: vec![n, n] };
+    let mut set = |caller: &Caller, identity: &IdentityRecord, replaced: Option<&[u8]>| {
+        write(&mut *world.metadata, |metadata| {
+            identities::set(metadata, caller, identity, replaced)
+        })
+    };
+    let is_taken = |done| matches!(done, Err(ServerError::Taken { .. }));
+    assert!(is_taken(set(&one, &record(1), Some(&[1; 64]))), "there is none to replace");
+    set(&one, &record(1), None).unwrap();
+    assert!(is_taken(set(&other, &record(2), None)));
+    assert!(is_taken(set(&other, &record(2), Some(&[3; 64]))));
+    set(&other, &record(2), Some(&[1; 64])).unwrap();
+    set(&bob, &record(9), None).unwrap();
+    for (public, locked) in [(0, 1), (63, 1), (65, 1), (64, 0), (64, 5000)] {
+        let wrong = IdentityRecord { public: vec![1; public], locked: vec![1; locked] };
+        let refused = set(&bob, &wrong, Some(&[9; 64]));
+        assert!(matches!(refused, Err(ServerError::Invalid { .. })), "{refused:?}");
+    }
+    assert_eq!(identities::own(&*world.metadata, &one).unwrap(), record(2));
+    let seen = |caller, name| identities::public_of(&*world.metadata, caller, name);
+    assert_eq!(seen(&bob, "ada").unwrap(), [2; 64]);
+    assert_eq!(seen(&one, "bob").unwrap(), [9; 64]);
+    assert!(matches!(seen(&bob, "nobody"), Err(ServerError::NotFound { .. })));
+    // A copy has them, too.
+    let copied = crate::Sqlite::from_snapshot(&world.metadata.snapshot().unwrap()).unwrap();
+    assert_eq!(copied.identity(one.account).unwrap(), Some(record(2)));
+}
+
+fn envelope(database: &Arc<dyn Database>) {
+    let mut world = World::new(database);
+    let (ada, bob, home) = (world.ada[0], world.bob, world.home.workspace());
+    let key = ObjectKey::envelope("bob").unwrap();
+    let none = put(&mut world, &ada, (&key, b"early"), 0);
+    assert!(matches!(none, Err(ServerError::NotFound { .. })), "{none:?}");
+    let member = |world: &mut World, role| {
+        write(&mut *world.metadata, |metadata| members::set(metadata, &ada, home, "bob", role, 0))
+            .unwrap();
+    };
+    let look = |world: &World, caller: &Caller, key: &ObjectKey| {
+        keys::get(&*world.metadata, caller, home, key).ok()
+    };
+    member(&mut world, MemberRole::Edit);
+    assert_eq!(look(&world, &bob, &key), None);
+    for bytes in [b"one", b"two"] {
+        assert!(put(&mut world, &ada, (&key, bytes), 0).unwrap());
+        assert_eq!(look(&world, &bob, &key).as_deref(), Some(&bytes[..]));
+    }
+    let refused = put(&mut world, &bob, (&key, b"of bob"), 0);
+    assert!(matches!(refused, Err(ServerError::Forbidden { .. })), "{refused:?}");
+    // Another role changes nothing about it; another member has another one.
+    member(&mut world, MemberRole::View);
+    assert_eq!(look(&world, &bob, &key).as_deref(), Some(&b"two"[..]));
+    assert_eq!(look(&world, &ada, &key).as_deref(), Some(&b"two"[..]));
+    let of_ada = ObjectKey::envelope("ada").unwrap();
+    assert_eq!(look(&world, &bob, &of_ada), None);
+    let copied = crate::Sqlite::from_snapshot(&world.metadata.snapshot().unwrap()).unwrap();
+    let number = copied.workspace(home).unwrap().unwrap().number;
+    assert_eq!(copied.envelope(number, bob.account).unwrap().as_deref(), Some(&b"two"[..]));
+    for again in [false, true] {
+        write(&mut *world.metadata, |metadata| members::remove(metadata, &ada, home, "bob"))
+            .unwrap();
+        assert_eq!(look(&world, &ada, &key), None);
+        if !again {
+            // Who comes back finds no envelope of before.
+            member(&mut world, MemberRole::Edit);
+            assert_eq!(look(&world, &bob, &key), None);
+        }
+    }
 }
 
 fn sealed_genesis(number: u8) -> Genesis {

@@ -22,7 +22,7 @@ pub(super) const STORIES: &[Story] = &[
     Story { name: "who_may_edit_writes_on_the_quota_of_the_owner", tell: editor },
     Story { name: "who_is_removed_is_a_stranger_in_the_next_commit", tell: removed },
     Story { name: "members_find_a_workspace_under_the_name_of_its_owner", tell: names },
-    Story { name: "a_sealed_workspace_is_not_shared", tell: sealed },
+    Story { name: "a_sealed_workspace_is_shared_under_its_id", tell: sealed },
     Story { name: "a_token_keeps_its_limits_in_every_group_of_commits", tell: limited },
 ];
 
@@ -247,11 +247,13 @@ fn sealed(database: &Arc<dyn Database>) {
     let header = SealedGenesis { account: [1; 32], salt: [2; 32], header: vec![3; 60] };
     let secret = Genesis { mode: Mode::Sealed(header), ..genesis("secret") };
     write(&mut *world.metadata, |metadata| workspaces::create(metadata, &ada, &secret)).unwrap();
-    let share = |metadata: &mut dyn Metadata| {
+    write(&mut *world.metadata, |metadata| {
         members::set(metadata, &ada, secret.workspace(), "bob", MemberRole::View, 0)
-    };
-    let refused = write(&mut *world.metadata, share);
-    assert!(matches!(refused, Err(ServerError::SealedNotShared)), "{refused:?}");
+    })
+    .unwrap();
+    let seen = workspaces::list(&*world.metadata, &world.bob).unwrap();
+    let name = format!("ada/{}", secret.workspace());
+    assert_eq!(seen.iter().map(|one| one.name.as_str()).collect::<Vec<_>>(), [name]);
 }
 
 fn limited(database: &Arc<dyn Database>) {

@@ -1,7 +1,7 @@
-//! Rows of locked keys and of boxes of pairings.
+//! Rows of locked keys, of boxes of pairings, of identities and of envelopes.
 
 use super::{Postgres, signed, unsigned};
-use crate::metadata::{KeyTables, LockedKeys, Result, WorkspaceNumber};
+use crate::metadata::{AccountId, IdentityRecord, KeyTables, LockedKeys, Result, WorkspaceNumber};
 
 impl KeyTables for Postgres {
     fn locked_keys(&self, workspace: WorkspaceNumber) -> Result<Option<LockedKeys>> {
@@ -61,5 +61,51 @@ impl KeyTables for Postgres {
     fn delete_old_pairing_boxes(&mut self, workspace: WorkspaceNumber, before: i64) -> Result<()> {
         let sql = "DELETE FROM pairing_boxes WHERE workspace = $1 AND made < $2";
         self.execute(sql, &[&workspace.0, &before]).map(drop)
+    }
+
+    fn identity(&self, account: AccountId) -> Result<Option<IdentityRecord>> {
+        let sql = "SELECT public_keys, locked FROM identities WHERE account = $1";
+        self.first(sql, &[&account.0], |row| {
+            Ok(IdentityRecord { public: row.try_get(0)?, locked: row.try_get(1)? })
+        })
+    }
+
+    fn replace_identity(
+        &mut self,
+        account: AccountId,
+        identity: &IdentityRecord,
+        replaced: Option<&[u8]>,
+    ) -> Result<bool> {
+        let IdentityRecord { public, locked } = identity;
+        let count = match replaced {
+            None => {
+                let sql =
+                    "INSERT INTO identities (account, public_keys, locked) VALUES ($1, $2, $3)
+                           ON CONFLICT (account) DO NOTHING";
+                self.execute(sql, &[&account.0, public, locked])?
+            }
+            Some(replaced) => {
+                let sql = "UPDATE identities SET public_keys = $2, locked = $3
+                           WHERE account = $1 AND public_keys = $4";
+                self.execute(sql, &[&account.0, public, locked, &replaced])?
+            }
+        };
+        Ok(count > 0)
+    }
+
+    fn envelope(&self, workspace: WorkspaceNumber, account: AccountId) -> Result<Option<Vec<u8>>> {
+        let sql = "SELECT bytes FROM envelopes WHERE workspace = $1 AND account = $2";
+        self.first(sql, &[&workspace.0, &account.0], |row| row.try_get(0))
+    }
+
+    fn set_envelope(
+        &mut self,
+        workspace: WorkspaceNumber,
+        account: AccountId,
+        bytes: &[u8],
+    ) -> Result<()> {
+        let sql = "INSERT INTO envelopes (workspace, account, bytes) VALUES ($1, $2, $3)
+                   ON CONFLICT (workspace, account) DO UPDATE SET bytes = excluded.bytes";
+        self.execute(sql, &[&workspace.0, &account.0, &bytes]).map(drop)
     }
 }

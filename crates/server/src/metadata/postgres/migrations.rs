@@ -14,8 +14,8 @@ pub(super) const USERS_LOCK: i64 = LOCK + 1;
 
 /// What brings the tables from each version to the next. Text is ordered by its bytes, as everywhere in this program.
 /// What the writer changes with every group leaves room on its pages, so that no index is touched.
-const STEPS: [&str; 7] =
-    [ACCOUNTS_AND_LOGS, RESERVATIONS, MEMBERS, TOKENS, KEYS, LINKS, SECOND_FACTORS];
+const STEPS: [&str; 8] =
+    [ACCOUNTS_AND_LOGS, RESERVATIONS, MEMBERS, TOKENS, KEYS, LINKS, SECOND_FACTORS, IDENTITIES];
 
 const ACCOUNTS_AND_LOGS: &str = "
     CREATE TABLE accounts (
@@ -160,6 +160,23 @@ const SECOND_FACTORS: &str = "
         account BIGINT NOT NULL REFERENCES accounts (id) ON DELETE CASCADE,
         hash    BYTEA NOT NULL,
         PRIMARY KEY (account, hash)
+    );
+";
+
+/// Who accounts are to others, and the keys of encrypted workspaces as they are sealed to members.
+const IDENTITIES: &str = "
+    CREATE TABLE identities (
+        account     BIGINT PRIMARY KEY REFERENCES accounts (id) ON DELETE CASCADE,
+        public_keys BYTEA NOT NULL,
+        locked      BYTEA NOT NULL
+    );
+
+    CREATE TABLE envelopes (
+        workspace BIGINT NOT NULL,
+        account   BIGINT NOT NULL,
+        bytes     BYTEA NOT NULL,
+        PRIMARY KEY (workspace, account),
+        FOREIGN KEY (workspace, account) REFERENCES members (workspace, account) ON DELETE CASCADE
     );
 ";
 

@@ -12,8 +12,8 @@ use crate::metadata::{MetadataError, Result};
 const APPLICATION_ID: i64 = 0x5379_6e63;
 
 /// What brings the tables from each version to the next.
-pub(super) const STEPS: [&str; 7] =
-    [ACCOUNTS_AND_LOGS, RESERVATIONS, MEMBERS, TOKENS, KEYS, LINKS, SECOND_FACTORS];
+pub(super) const STEPS: [&str; 8] =
+    [ACCOUNTS_AND_LOGS, RESERVATIONS, MEMBERS, TOKENS, KEYS, LINKS, SECOND_FACTORS, IDENTITIES];
 
 const ACCOUNTS_AND_LOGS: &str = "
     CREATE TABLE accounts (
@@ -158,6 +158,23 @@ const SECOND_FACTORS: &str = "
         hash    BLOB NOT NULL,
         PRIMARY KEY (account, hash)
     ) STRICT, WITHOUT ROWID;
+";
+
+/// Who accounts are to others, and the keys of encrypted workspaces as they are sealed to members.
+const IDENTITIES: &str = "
+    CREATE TABLE identities (
+        account     INTEGER PRIMARY KEY REFERENCES accounts (id) ON DELETE CASCADE,
+        public_keys BLOB NOT NULL,
+        locked      BLOB NOT NULL
+    ) STRICT;
+
+    CREATE TABLE envelopes (
+        workspace INTEGER NOT NULL,
+        account   INTEGER NOT NULL,
+        bytes     BLOB NOT NULL,
+        PRIMARY KEY (workspace, account),
+        FOREIGN KEY (workspace, account) REFERENCES members (workspace, account) ON DELETE CASCADE
+    ) STRICT;
 ";
 
 /// Refuses a database of a newer version or of another program, without writing.

@@ -5,8 +5,9 @@ use model::{Action, Change, Commit, Fence, Head, NodeId};
 use reqwest::{Method, RequestBuilder, StatusCode};
 use serde_json::Value;
 use server::auth::totp::step_at;
+use storage::ObjectKey;
 
-use crate::scene::{SECRET, Scene};
+use crate::scene::{SECRET, Scene, Who};
 use crate::support::{Device, PASSWORD, SystemClock, TestServer, genesis, noise, pack_id};
 
 /// What addresses of files have in them.
@@ -29,6 +30,21 @@ fn kept_key(what: &str) -> Option<&'static str> {
         "of a box of a pairing" => Some("pairing/00112233445566778899aabbccddeeff/offer"),
         _ => None,
     }
+}
+
+/// Whose envelope a call means: who has one asks for the own one.
+fn envelope_key(scene: &Scene) -> String {
+    let name = match scene.who {
+        Who::Edit | Who::View | Who::Removed => &scene.caller_name,
+        _ => &scene.guest_name,
+    };
+    ObjectKey::envelope(name).unwrap().to_string()
+}
+
+/// An identity, as far as a server can tell.
+pub(crate) fn identity() -> Vec<u8> {
+    let public = "ab".repeat(64);
+    format!(r#"{{"public": "{public}", "locked": "cd"}}"#).into_bytes()
 }
 
 /// What was made for a call.
@@ -67,6 +83,17 @@ impl Made {
             let answer = request.body(b"sealed".to_vec()).send().await.unwrap();
             assert_eq!(answer.status(), StatusCode::CREATED);
         }
+        if what == "of an envelope" && method != Method::PUT {
+            let at = format!("/workspaces/{}/objects/{}", home.workspace(), envelope_key(scene));
+            let answer = owner.status(Method::PUT, &at, b"sealed".to_vec()).await;
+            assert_eq!(answer, StatusCode::CREATED);
+        }
+        if path == "/identity" && method == Method::GET {
+            let device = if scene.who.is_of_owner() { owner } else { &scene.caller };
+            let request = device.request(Method::PUT, "/identity").body(identity());
+            let answer = request.header("content-type", "application/json").send().await.unwrap();
+            assert_eq!(answer.status(), StatusCode::NO_CONTENT);
+        }
         if what == "that the log condemns" {
             let log = owner.log(home).await;
             let fence = fence(owner, home.head(), &made.pack);
@@ -95,7 +122,11 @@ impl Made {
         let user = if what == "of oneself" { &scene.caller_name } else { &scene.guest_name };
         let page_key = page_path(scene, &self.page);
         let (_, page_key) = page_key.split_once("/objects/").unwrap();
-        let key = kept_key(what).unwrap_or(page_key);
+        let envelope = envelope_key(scene);
+        let key = match what {
+            "of an envelope" => &envelope,
+            _ => kept_key(what).unwrap_or(page_key),
+        };
         let folder = if *method == Method::PUT { "folders/new" } else { "folders/folder" };
         path.replace("{device}", &scene.victim.to_string())
             .replace("{token}", &scene.token.to_string())
@@ -145,6 +176,7 @@ impl Made {
                 format!(r#"{{"code": "{code}"}}"#).into_bytes()
             }
             ("POST", "/tokens") => br#"{"name": "program", "scope": "read"}"#.to_vec(),
+            ("PUT", "/identity") => identity(),
             ("POST", "/workspaces") => encode_message(&genesis("new")),
             ("PUT", "/workspaces/{workspace}/members/{user}") => br#"{"role": "view"}"#.to_vec(),
             ("PUT", "/workspaces/{workspace}/packs/{pack}") => self.pack.clone(),

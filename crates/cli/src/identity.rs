@@ -1,0 +1,170 @@
+//! Who people are to each other in encrypted workspaces: the identity of this account, and what was seen of others.
+//!
+//! | file in the home, mode 0600 | holds |
+//! |---|---|
+//! | `identities/<hash of server and account>.toml` | the identity of an account that this device is or was signed in as |
+//! | `people.toml` | the public identities of others, each as it was confirmed |
+//!
+//! *Goals*: a server that says another identity than before is noticed, and nothing is sealed to it. *Non-goals*: to know whose
+//! an identity is: people compare fingerprints.
+
+use std::path::Path;
+
+use content::keyring::{Fingerprint, SecretKey};
+use content::{Identity, Passphrase, PublicIdentity};
+use serde::{Deserialize, Serialize};
+
+use crate::context::Context;
+use crate::error::{Code, CommandError, Result};
+use crate::folder::{hex, unhex};
+use crate::home::{Account, Home, file_error, read_toml, write_toml};
+use crate::sealed;
+use crate::server_client::ServerClient;
+
+/// An identity of an account of this home.
+#[derive(Serialize, Deserialize)]
+struct OwnRecord {
+    server: String,
+    user: String,
+    seed: String,
+}
+
+/// What was seen of others.
+#[derive(Default, Serialize, Deserialize)]
+struct People {
+    #[serde(default)]
+    person: Vec<Person>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Person {
+    server: String,
+    user: String,
+    public: String,
+}
+
+/// Returns the identity of the account that this device is signed in as, and whether it was made just now: the one that the
+/// device keeps, else the one that the passphrase opens, else a new one.
+///
+/// # Errors
+/// [`Code::IdentityChanged`] where the server has another one than this device; [`Code::WrongKey`], [`Code::WouldAsk`];
+/// [`CommandError`].
+pub(crate) async fn own(
+    context: &Context<'_>,
+    client: &ServerClient,
+    account: &Account,
+) -> Result<(Identity, bool)> {
+    let kept = kept(&context.home, account)?;
+    if let Some(locked) = client.own_identity().await? {
+        return match kept {
+            Some(identity) if identity.public() == locked.public() => Ok((identity, false)),
+            Some(_) => Err(own_changed(account)),
+            None => {
+                let question = format!("Passphrase of the identity of {}", account.user);
+                let passphrase = Passphrase::new(sealed::typed(context, &question)?);
+                let identity = locked.unlock(&passphrase)?;
+                keep(&context.home, account, &identity)?;
+                Ok((identity, false))
+            }
+        };
+    }
+    context.ui.note(format!(
+        "{} gets an identity, by which others let it into encrypted workspaces; a passphrase locks it for the other \
+         devices of the account",
+        account.user
+    ));
+    let passphrase = sealed::new_passphrase(context, None)?;
+    let identity = match kept {
+        Some(identity) => identity,
+        None => Identity::random(&*context.random)?,
+    };
+    client.set_identity(&identity.lock(&passphrase, &*context.random)?).await?;
+    keep(&context.home, account, &identity)?;
+    Ok((identity, true))
+}
+
+fn kept(home: &Home, account: &Account) -> Result<Option<Identity>> {
+    let path = home.identity_path(account);
+    let Some(record) = read_toml::<OwnRecord>(&path)? else { return Ok(None) };
+    let seed = unhex(&record.seed).and_then(|bytes| bytes.try_into().ok());
+    let seed = seed.ok_or_else(|| makes_no_sense(&path))?;
+    Ok(Some(Identity::from_seed(SecretKey::from_bytes(seed))?))
+}
+
+fn keep(home: &Home, account: &Account, identity: &Identity) -> Result<()> {
+    let record = OwnRecord {
+        server: account.server.clone(),
+        user: account.user.clone(),
+        seed: hex(identity.seed().as_bytes()),
+    };
+    write_toml(&home.identity_path(account), &record)
+}
+
+fn makes_no_sense(path: &Path) -> CommandError {
+    let error =
+        std::io::Error::new(std::io::ErrorKind::InvalidData, "what is in it makes no sense");
+    file_error(path, &error)
+}
+
+fn own_changed(account: &Account) -> CommandError {
+    let Account { server, user, .. } = account;
+    let headline = format!("{server} has another identity of {user} than this device");
+    CommandError::new(Code::IdentityChanged, headline)
+        .cause("it was exchanged at the server; nobody seals anything to this device by it")
+        .state("nothing was changed")
+        .help("syncline logout", "and another server, where nobody can explain this")
+}
+
+/// Checks that an identity is the one that the user means: that of the fingerprint that was read out, else the one that was
+/// confirmed before, else one that is confirmed now.
+///
+/// # Errors
+/// [`Code::IdentityChanged`]; [`Code::WouldAsk`] where nobody is there to compare.
+pub(crate) fn recognise(
+    context: &Context<'_>,
+    (server, user): (&str, &str),
+    public: &PublicIdentity,
+    read_out: Option<&Fingerprint>,
+) -> Result<()> {
+    let path = context.home.people_path();
+    let mut people: People = read_toml(&path)?.unwrap_or_default();
+    let (found, text) = (public.fingerprint(), hex(&public.to_bytes()));
+    let is_same = |person: &&mut Person| person.server == server && person.user == user;
+    let known = people.person.iter_mut().find(is_same);
+    match (read_out, &known) {
+        (Some(read_out), _) if *read_out != found => {
+            let headline = format!("the fingerprint is not that of the identity of {user}");
+            return Err(changed(headline, &found, user));
+        }
+        (Some(_), _) => {}
+        (None, Some(known)) if known.public == text => return Ok(()),
+        (None, Some(_)) => {
+            let headline = format!("the identity of {user} is not the one that it was");
+            return Err(changed(headline, &found, user));
+        }
+        (None, None) => context.ui.confirm(&format!(
+            "Let {user} read out what `syncline key fingerprint` shows there. Is it {found}?"
+        ))?,
+    }
+    if context.flags.dry_run {
+        return Ok(());
+    }
+    match known {
+        Some(known) => known.public = text,
+        None => {
+            let (server, user) = (server.to_owned(), user.to_owned());
+            people.person.push(Person { server, user, public: text });
+        }
+    }
+    write_toml(&path, &people)
+}
+
+fn changed(headline: String, found: &Fingerprint, user: &str) -> CommandError {
+    CommandError::new(Code::IdentityChanged, headline)
+        .cause(format!("the server says {found}; it may have put another one in place of it"))
+        .state("nothing was shared, and nothing was changed")
+        .help(
+            "syncline share --with USER:view --fingerprint FINGERPRINT",
+            format!("takes what {user} reads out from `syncline key fingerprint`, by another way than this server"),
+        )
+}
