@@ -13,7 +13,7 @@ mod keys;
 mod serving;
 mod sharing;
 
-pub(crate) use account::{AccountCommand, LoginArguments, TotpCommand};
+pub(crate) use account::{AccountCommand, LoginArguments, PasswdArguments, TotpCommand};
 pub(crate) use gateway::{GatewayArguments, GatewayCommand};
 pub(crate) use keys::{ChangePassphraseArguments, KeyCommand};
 pub(crate) use serving::RoleArgument;
@@ -132,7 +132,7 @@ pub(crate) enum Command {
     Logout,
     /// Say who is signed in where.
     Whoami,
-    /// See to the own account: a second factor.
+    /// See to the own account: its password, a second factor.
     #[command(subcommand)]
     Account(AccountCommand),
     /// List, rename and revoke devices.

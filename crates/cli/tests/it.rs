@@ -20,6 +20,8 @@ mod onedrive;
 #[expect(dead_code, reason = "the room itself uses the rest")]
 mod server;
 
+#[path = "it/account.rs"]
+mod account;
 #[path = "it/admin.rs"]
 mod admin;
 #[path = "it/backends.rs"]

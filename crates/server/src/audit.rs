@@ -31,6 +31,8 @@ pub enum Happened {
     RecoveryCodeUsed,
     /// A device that is signed in did not know the password of its account, or tried too often.
     PasswordRefused,
+    /// A device gave its account another password.
+    PasswordChanged,
     /// The second factor of an account was turned on by a device.
     SecondFactorOn,
     /// It was turned off by a device.

@@ -18,6 +18,7 @@ pub mod locks;
 pub mod members;
 pub mod news;
 pub mod objects;
+pub mod passwords;
 pub mod presence;
 pub mod readers;
 pub mod second_factor;

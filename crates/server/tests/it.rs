@@ -40,6 +40,8 @@ mod packaging;
 mod packs;
 #[path = "it/page.rs"]
 mod page;
+#[path = "it/passwords.rs"]
+mod passwords;
 #[path = "it/restart.rs"]
 mod restart;
 #[path = "it/sealed.rs"]

@@ -30,6 +30,22 @@ pub(crate) enum AccountCommand {
     /// Want a code from an app beside the password, whenever a device signs in.
     #[command(subcommand)]
     Totp(TotpCommand),
+    /// Change the password. Who is signed in stays so, unless --sign-out-others is given.
+    Passwd(PasswdArguments),
+}
+
+/// Arguments of `account passwd`.
+#[derive(Debug, Args)]
+pub(crate) struct PasswdArguments {
+    /// Read the password from stdin, as it is now.
+    #[arg(long)]
+    pub(crate) password_stdin: bool,
+    /// Read the new password from this file.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) new_password_file: Option<PathBuf>,
+    /// Sign out all other devices, and take back all tokens of other programs.
+    #[arg(long)]
+    pub(crate) sign_out_others: bool,
 }
 
 /// What to do with the second factor of the own account.

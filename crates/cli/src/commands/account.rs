@@ -4,6 +4,7 @@ use crate::arguments::AccountCommand;
 use crate::context::Context;
 use crate::error::Result;
 
+mod passwd;
 mod picture;
 mod totp;
 
@@ -11,5 +12,6 @@ mod totp;
 pub(crate) fn run(context: &Context<'_>, command: &AccountCommand) -> Result<u8> {
     match command {
         AccountCommand::Totp(command) => totp::run(context, command),
+        AccountCommand::Passwd(arguments) => passwd::run(context, arguments),
     }
 }

@@ -28,11 +28,33 @@ pub(crate) struct TotpOffer {
 }
 
 #[derive(Debug, Deserialize)]
+struct PasswordChanged {
+    signed_out: u64,
+}
+
+#[derive(Debug, Deserialize)]
 struct RecoveryCodes {
     recovery_codes: Vec<String>,
 }
 
 impl ServerClient {
+    /// Changes the password, and returns how many devices and tokens were signed out by it.
+    ///
+    /// # Errors
+    /// [`crate::error::Code::WrongPassword`] and others.
+    pub(crate) async fn change_password(
+        &self,
+        password: &str,
+        new_password: &str,
+        sign_out_others: bool,
+    ) -> Result<u64> {
+        let body = json!({
+            "password": password, "new_password": new_password, "sign_out_others": sign_out_others,
+        });
+        let request = self.request(Method::POST, &["account", "password"]).json(&body);
+        Ok(self.ask::<PasswordChanged>(request).await?.signed_out)
+    }
+
     /// Says how it is with the second factor.
     ///
     /// # Errors

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::App;
+use crate::auth;
 use crate::error::{Result, ServerError};
 
 const STOPPING: ServerError = ServerError::Unavailable { reason: "is stopping" };
@@ -21,6 +22,16 @@ impl App {
     pub(crate) async fn password_turn(&self) -> Result<PasswordTurn> {
         let permit = Arc::clone(&self.logins).acquire_owned().await;
         permit.map(PasswordTurn).map_err(|_| STOPPING)
+    }
+
+    /// Returns the hash of a new password, when it is its turn.
+    ///
+    /// # Errors
+    /// [`ServerError::Invalid`] for a password that is none, [`ServerError::Unavailable`].
+    pub(crate) async fn hash_password(&self, password: String) -> Result<String> {
+        let random = Arc::clone(&self.random);
+        let turn = self.password_turn().await?;
+        turn.stretch(move || auth::hash_password(&password, &*random)).await?
     }
 }
 

@@ -1,4 +1,4 @@
-//! The control door over HTTP: the second factor of the caller's own account, and what it lets in at a sign-in.
+//! The control door over HTTP: password and second factor of the caller's own account, and what the latter lets in at a sign-in.
 //!
 //! *Goals*: who knows the password tries few codes, and holds up nobody who is signed in. *Invariants*: whoever is refused is counted before
 //! anything is compared; what was right gives its attempt back; codes and passwords that a device tries count for that device alone.
@@ -14,20 +14,23 @@ use axum::{Json, Router};
 use serde::{Deserialize, Serialize};
 
 use super::files::path;
+use super::rest::signed_out;
 use crate::app::App;
 use crate::audit::{Happened, Line};
 use crate::auth::second_factor::{Proof, RecoveryCode};
 use crate::auth::totp::TotpSecret;
-use crate::auth::{self, Caller, Token};
+use crate::auth::{self, Caller};
 use crate::error::{Result, ServerError};
 use crate::listener::PeerAddress;
 use crate::metadata::{AccountRecord, Metadata};
 use crate::services::accounts;
+use crate::services::passwords::{self, SignedIn};
 use crate::services::second_factor::{self, Admission, State as FactorState};
 
 /// Returns the routes of this door.
 pub fn routes() -> Router<Arc<App>> {
     Router::new()
+        .route("/account/password", post(change_password))
         .route("/account/totp", get(status).post(begin))
         .route("/account/totp/confirm", post(confirm))
         .route("/account/totp/disable", post(disable))
@@ -36,18 +39,18 @@ pub fn routes() -> Router<Arc<App>> {
 /// Makes a device of an account whose password was right, where what the second factor wants is right, too.
 ///
 /// # Errors
-/// [`ServerError::CodeNeeded`], [`ServerError::WrongCode`], [`ServerError::RateLimited`]; as [`accounts::enrol_device`].
+/// [`ServerError::RateLimited`]; as [`passwords::sign_in`].
 pub(super) async fn admit(
     app: &App,
     account: &AccountRecord,
     code: Option<String>,
     device_name: String,
     peer: PeerAddress,
-) -> Result<(Caller, Token)> {
+) -> Result<SignedIn> {
     let shown = code.map(|code| Proof::from_text(&code));
     let admitted = try_to_admit(app, account, shown, device_name, peer.network()).await;
     let event = match &admitted {
-        Ok((_, Admission::Recovery)) => Some(Happened::RecoveryCodeUsed),
+        Ok(SignedIn { admission: Admission::Recovery, .. }) => Some(Happened::RecoveryCodeUsed),
         Err(ServerError::CodeNeeded) => Some(Happened::CodeWanted),
         Err(ServerError::WrongCode | ServerError::RateLimited { .. }) => {
             app.metrics.logins_refused.add(1);
@@ -59,7 +62,7 @@ pub(super) async fn admit(
         let line = Line::new(app.clock.now(), event).from(peer.0.ip());
         app.audit.note(line.of_account(Some(account.name.clone()))).await;
     }
-    admitted.map(|(made, _)| made)
+    admitted
 }
 
 async fn try_to_admit(
@@ -68,7 +71,7 @@ async fn try_to_admit(
     shown: Option<Proof>,
     device_name: String,
     address: IpAddr,
-) -> Result<((Caller, Token), Admission)> {
+) -> Result<SignedIn> {
     let elapsed = app.clock.elapsed();
     let (is_shown, is_code) = (shown.is_some(), matches!(shown, Some(Proof::Code(_))));
     if is_shown {
@@ -79,13 +82,11 @@ async fn try_to_admit(
         };
         taken.map_err(ServerError::limited)?;
     }
-    let (random, now, id) = (Arc::clone(&app.random), app.now(), account.id);
-    let enter = move |metadata: &mut dyn Metadata| {
-        let admission = second_factor::admit(metadata, id, shown.as_ref(), now)?;
-        let made = accounts::enrol_device(metadata, &*random, id, &device_name, now)?;
-        Ok((made, admission))
+    let (random, now, found) = (Arc::clone(&app.random), app.now(), account.clone());
+    let sign_in = move |metadata: &mut dyn Metadata| {
+        passwords::sign_in(metadata, &*random, &found, shown.as_ref(), (&device_name, now))
     };
-    let entered = app.writer.write(enter).await?;
+    let signed_in = app.writer.write(sign_in).await?;
     if is_shown {
         app.logins_per_address.give_back(&address);
         match is_code {
@@ -93,7 +94,45 @@ async fn try_to_admit(
             false => app.logins_per_account.give_back(&account.name),
         }
     }
-    Ok(entered)
+    Ok(signed_in)
+}
+
+#[derive(Deserialize)]
+struct NewPassword {
+    password: String,
+    new_password: String,
+    #[serde(default)]
+    sign_out_others: bool,
+}
+
+#[derive(Serialize)]
+struct PasswordChanged {
+    /// How many devices and tokens of applications.
+    signed_out: usize,
+}
+
+async fn change_password(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Json(request): Json<NewPassword>,
+) -> Result<Json<PasswordChanged>> {
+    let account = check_own_password(&app, caller, request.password).await?;
+    let new = app.hash_password(request.new_password).await?;
+    let change = move |metadata: &mut dyn Metadata| {
+        let hashes = (account.password_hash.as_str(), new.as_str());
+        passwords::change(metadata, &caller, hashes, request.sign_out_others)
+    };
+    let others = app.writer.write(change).await?;
+    let line = Line::new(app.clock.now(), Happened::PasswordChanged).by(caller.device);
+    app.audit.note(line).await;
+    for other in &others {
+        let event = match other.limits {
+            None => Happened::DeviceRevoked,
+            Some(_) => Happened::TokenRevoked,
+        };
+        signed_out(&app, (caller, other.id), event).await;
+    }
+    Ok(Json(PasswordChanged { signed_out: others.len() }))
 }
 
 #[derive(Serialize)]

@@ -13,7 +13,7 @@ use super::files::path;
 use super::members::take_share_attempt;
 use crate::app::App;
 use crate::audit::{Happened, Line};
-use crate::auth::{self, Caller};
+use crate::auth::Caller;
 use crate::error::{Result, ServerError};
 use crate::metadata::Metadata;
 use crate::services::authorisation::Right;
@@ -113,7 +113,7 @@ async fn add_link(
         node: node_at(&app, caller, workspace, &request.path).await?,
         expires: request.expires_in_seconds.map(|seconds| now.saturating_add(seconds)),
         password_hash: match request.password {
-            Some(password) => Some(hash_password(&app, password).await?),
+            Some(password) => Some(app.hash_password(password).await?),
             None => None,
         },
         downloads_max: request.downloads_max,
@@ -148,12 +148,6 @@ async fn node_at(
         }),
         _ => Ok(node.id),
     }
-}
-
-async fn hash_password(app: &App, password: String) -> Result<String> {
-    let random = Arc::clone(&app.random);
-    let turn = app.password_turn().await?;
-    turn.stretch(move || auth::hash_password(&password, &*random)).await?
 }
 
 async fn remove_link(

@@ -24,6 +24,7 @@ use crate::error::{Result, ServerError};
 use crate::limits::{ACCOUNT_NAME_LENGTH_MAX, REQUEST_TIMEOUT, SMALL_BODY_LENGTH_MAX};
 use crate::listener::PeerAddress;
 use crate::metadata::{AccountRecord, DeviceRecord};
+use crate::services::passwords::SignedIn;
 use crate::services::workspaces::SeenWorkspace;
 use crate::services::{accounts, workspaces};
 
@@ -76,7 +77,8 @@ async fn login(
 ) -> Result<Json<LoginAnswer>> {
     let LoginRequest { user, password, device_name, code } = request;
     let account = check_password(&app, &user, password, peer).await?;
-    let (caller, token) = account::admit(&app, &account, code, device_name, peer).await?;
+    let signed_in = account::admit(&app, &account, code, device_name, peer).await?;
+    let SignedIn { caller, token, .. } = signed_in;
     tracing::info!(account = %account.name, device = %caller.device, "a device signed in");
     let line = Line::new(app.clock.now(), Happened::SignedIn).by(caller.device).from(peer.0.ip());
     app.audit.note(line.of_account(Some(account.name.clone()))).await;

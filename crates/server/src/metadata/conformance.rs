@@ -27,6 +27,7 @@ mod keys;
 mod links;
 mod logs;
 mod members;
+mod passwords;
 mod second_factors;
 mod several;
 
@@ -76,6 +77,7 @@ pub fn stories() -> Vec<Story> {
     stories.extend(links::STORIES);
     stories.extend(logs::STORIES);
     stories.extend(members::STORIES);
+    stories.extend(passwords::STORIES);
     stories.extend(second_factors::STORIES);
     stories.extend(several::STORIES);
     stories

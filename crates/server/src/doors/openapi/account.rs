@@ -5,6 +5,13 @@ use super::operations::{Operation, operation};
 
 pub(super) const ACCOUNT: &[Operation] = &[
     operation(
+        ("post", "/account/password"),
+        ("changePassword", "Give the account another password; may sign out all others"),
+        &[],
+        Json("NewPassword"),
+        &[(200, Json("PasswordChanged"))],
+    ),
+    operation(
         ("get", "/account/totp"),
         ("describeSecondFactor", "Whether a sign-in wants a code beside the password"),
         &[],

@@ -81,7 +81,7 @@ fn boolean() -> Value {
 /// Returns the bodies.
 pub(super) fn schemas() -> Value {
     let mut all = of_accounts();
-    for more in [of_links(), of_files()] {
+    for more in [of_passwords(), of_links(), of_files()] {
         for (name, schema) in more.as_object().into_iter().flatten() {
             all[name.as_str()] = schema.clone();
         }
@@ -124,11 +124,8 @@ fn of_links() -> Value {
     })
 }
 
-fn of_accounts() -> Value {
+fn of_passwords() -> Value {
     json!({
-        "Problem": object(json!({
-            "type": text(), "title": text(), "status": number(), "code": text(), "detail": text(),
-        })),
         "Login": {
             "type": "object",
             "required": ["user", "password", "device_name"],
@@ -140,11 +137,27 @@ fn of_accounts() -> Value {
             "state": { "enum": ["off", "waiting", "on"] }, "since": or_null("integer"),
             "recovery_codes_left": number(),
         })),
+        "NewPassword": {
+            "type": "object",
+            "required": ["password", "new_password"],
+            "properties": {
+                "password": text(), "new_password": text(), "sign_out_others": boolean(),
+            },
+        },
+        "PasswordChanged": object(json!({ "signed_out": number() })),
         "OwnPassword": object(json!({ "password": text() })),
         "TotpOffer": object(json!({ "secret": text(), "uri": text() })),
         "Code": object(json!({ "code": text() })),
         "RecoveryCodes": object(json!({
             "recovery_codes": { "type": "array", "items": text() },
+        })),
+    })
+}
+
+fn of_accounts() -> Value {
+    json!({
+        "Problem": object(json!({
+            "type": text(), "title": text(), "status": number(), "code": text(), "detail": text(),
         })),
         "Session": object(json!({ "token": text(), "device_id": text(), "account": text() })),
         "WhoAmI": object(json!({

@@ -106,6 +106,19 @@ impl AccountTables for Postgres {
         self.execute(sql, &[&id.0, &password_hash, &disabled]).map(drop)
     }
 
+    fn replace_password(&mut self, id: AccountId, old_hash: &str, new_hash: &str) -> Result<bool> {
+        let sql = "UPDATE accounts SET password_hash = $3
+                   WHERE id = $1 AND password_hash = $2 AND NOT is_disabled";
+        Ok(self.execute(sql, &[&id.0, &old_hash, &new_hash])? > 0)
+    }
+
+    fn hold_password(&mut self, id: AccountId, password_hash: &str) -> Result<bool> {
+        let sql = "SELECT id FROM accounts
+                   WHERE id = $1 AND password_hash = $2 AND NOT is_disabled FOR SHARE";
+        let found = self.first(sql, &[&id.0, &password_hash], |row| row.try_get::<_, i64>(0))?;
+        Ok(found.is_some())
+    }
+
     fn update_quota(&mut self, id: AccountId, quota_bytes: Option<u64>) -> Result<()> {
         let sql = "UPDATE accounts SET quota_bytes = $2 WHERE id = $1";
         self.execute(sql, &[&id.0, &quota_bytes.map(signed)]).map(drop)

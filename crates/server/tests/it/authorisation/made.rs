@@ -170,6 +170,9 @@ impl Made {
     pub(super) fn body(&self, method: &Method, path: &str) -> Vec<u8> {
         match (method.as_str(), path) {
             ("PATCH", "/devices/{device}") => br#"{"name": "new name"}"#.to_vec(),
+            ("POST", "/account/password") => {
+                format!(r#"{{"password": "{PASSWORD}", "new_password": "new"}}"#).into_bytes()
+            }
             ("POST", "/account/totp") => format!(r#"{{"password": "{PASSWORD}"}}"#).into_bytes(),
             ("POST", "/account/totp/confirm" | "/account/totp/disable") => {
                 let code = SECRET.code(step_at(SystemClock::start().now().seconds)).to_text();

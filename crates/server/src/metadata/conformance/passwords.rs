@@ -1,0 +1,115 @@
+//! Passwords: who signs in by one while it is changed, and who goes on afterwards.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use super::several::at_once;
+use super::{Database, Numbers, Story, World, write};
+use crate::auth::{Caller, NO_PASSWORD};
+use crate::error::{Result, ServerError};
+use crate::metadata::{AccountRecord, DeviceRecord, Metadata, Scope};
+use crate::services::passwords::{self, SignedIn};
+use crate::services::tokens::{self, NewToken};
+
+pub(super) const STORIES: &[Story] = &[
+    Story { name: "a_password_is_replaced_where_it_is_the_one_that_counts", tell: replaced },
+    Story { name: "who_changes_the_password_stays_and_may_sign_out_the_others", tell: others },
+    Story { name: "nobody_slips_in_by_a_password_that_is_being_changed", tell: nobody_slips_in },
+];
+
+fn sign_in(
+    metadata: &mut dyn Metadata,
+    random: &Numbers,
+    account: &AccountRecord,
+) -> Result<SignedIn> {
+    write(metadata, |metadata| {
+        passwords::sign_in(metadata, random, account, None, ("new", 5))
+    })
+}
+
+fn change(
+    metadata: &mut dyn Metadata,
+    caller: Caller,
+    hashes: (&str, &str),
+    signs_out_others: bool,
+) -> Result<Vec<DeviceRecord>> {
+    write(metadata, |metadata| passwords::change(metadata, &caller, hashes, signs_out_others))
+}
+
+fn is_wrong<T>(outcome: &Result<T>) -> bool {
+    matches!(outcome, Err(ServerError::WrongPassword))
+}
+
+fn replaced(database: &Arc<dyn Database>) {
+    let mut world = World::new(database);
+    let (caller, account) = (world.ada[0], world.ada[0].account);
+    let metadata = &mut *world.metadata;
+    let before = metadata.account(account).unwrap().unwrap();
+    assert!(is_wrong(&change(metadata, caller, ("other", "new"), true)));
+    assert_eq!(metadata.account(account).unwrap().as_ref(), Some(&before));
+    assert!(change(metadata, caller, (NO_PASSWORD, "new"), false).unwrap().is_empty());
+    let after = metadata.account(account).unwrap().unwrap();
+    assert_eq!(after, AccountRecord { password_hash: "new".to_owned(), ..before.clone() });
+    let random = Numbers(AtomicU64::new(1 << 40));
+    assert!(is_wrong(&sign_in(metadata, &random, &before)), "it was changed since");
+    sign_in(metadata, &random, &after).unwrap();
+    // Who is shut out by the operator is not let in again by this.
+    metadata.update_account(account, "new", true).unwrap();
+    assert!(!metadata.replace_password(account, "new", "newer").unwrap());
+    assert!(!metadata.hold_password(account, "new").unwrap());
+    assert!(is_wrong(&sign_in(metadata, &random, &after)));
+    assert!(metadata.account(account).unwrap().unwrap().is_disabled);
+}
+
+fn others(database: &Arc<dyn Database>) {
+    let mut world = World::new(database);
+    let ([one, two], bob) = (world.ada, world.bob);
+    let metadata = &mut *world.metadata;
+    let new = NewToken {
+        name: "program".to_owned(),
+        scope: Scope::Read,
+        workspace: None,
+        expires: None,
+    };
+    let random = Numbers(AtomicU64::new(1 << 40));
+    let added = write(metadata, |metadata| tokens::add(metadata, &random, &one, &new, 0));
+    let token = added.unwrap().0.id;
+    let program = Caller { device: token, ..one };
+    let refused = change(metadata, program, (NO_PASSWORD, "new"), true);
+    assert!(matches!(refused, Err(ServerError::Forbidden { .. })), "{refused:?}");
+    metadata.revoke_device(two.device).unwrap();
+    let third = {
+        let account = metadata.account(one.account).unwrap().unwrap();
+        sign_in(metadata, &random, &account).unwrap().caller.device
+    };
+    let signed_out = change(metadata, one, (NO_PASSWORD, "new"), true).unwrap();
+    let mut signed_out: Vec<_> = signed_out.into_iter().map(|device| device.id).collect();
+    signed_out.sort();
+    let mut expected = vec![token, third];
+    expected.sort();
+    assert_eq!(signed_out, expected);
+    let is_revoked = |id| metadata.device(id).unwrap().unwrap().is_revoked;
+    assert_eq!([token, third, one.device, bob.device].map(is_revoked), [true, true, false, false]);
+}
+
+fn nobody_slips_in(database: &Arc<dyn Database>) {
+    let world = World::new(database);
+    let caller = world.ada[0];
+    for round in 0..20_u64 {
+        let account = world.metadata.account(caller.account).unwrap().unwrap();
+        let new = format!("password {round}");
+        at_once(database, 4, |server, metadata| {
+            if server == 0 {
+                let hashes = (account.password_hash.as_str(), new.as_str());
+                change(metadata, caller, hashes, true).unwrap();
+                return;
+            }
+            let salt = (((round + 1) << 8) | u64::from(server)) << 32;
+            let outcome = sign_in(metadata, &Numbers(AtomicU64::new(salt)), &account);
+            assert!(outcome.is_ok() || is_wrong(&outcome), "{outcome:?}");
+        });
+        let devices = world.metadata.devices(caller.account).unwrap();
+        let left: Vec<_> = devices.iter().filter(|device| !device.is_revoked).collect();
+        assert!(matches!(left[..], [only] if only.id == caller.device), "{round}: {left:?}");
+    }
+}

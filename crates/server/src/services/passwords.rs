@@ -1,0 +1,73 @@
+//! What rests on the password of an account: to sign a device in, and to change it.
+//!
+//! *Invariant*: the password by which a device is made is that of the account until the device is there, so that whoever changes it
+//! and signs the others out misses none.
+
+use model::Random;
+
+use crate::auth::second_factor::Proof;
+use crate::auth::{Caller, Token};
+use crate::error::{Result, ServerError};
+use crate::metadata::{AccountRecord, DeviceRecord, Metadata, Scope};
+use crate::services::accounts;
+use crate::services::second_factor::{self, Admission};
+
+/// A device that has signed in.
+#[derive(Debug)]
+pub struct SignedIn {
+    /// The device.
+    pub caller: Caller,
+    /// What it shows from now on.
+    pub token: Token,
+    /// By what it was let in.
+    pub admission: Admission,
+}
+
+/// Makes a device of an account whose password was shown, as the account was then, where what its second factor wants is shown, too.
+///
+/// # Errors
+/// [`ServerError::WrongPassword`] where it was changed or the account was disabled meanwhile; as [`second_factor::admit`] and
+/// [`accounts::enrol_device`].
+pub fn sign_in(
+    metadata: &mut dyn Metadata,
+    random: &dyn Random,
+    account: &AccountRecord,
+    shown: Option<&Proof>,
+    (device_name, now): (&str, i64),
+) -> Result<SignedIn> {
+    if !metadata.hold_password(account.id, &account.password_hash)? {
+        return Err(ServerError::WrongPassword);
+    }
+    let admission = second_factor::admit(metadata, account.id, shown, now)?;
+    let (caller, token) =
+        accounts::enrol_device(metadata, random, account.id, device_name, now)?;
+    Ok(SignedIn { caller, token, admission })
+}
+
+/// Gives the caller's account another password in the place of that with the hash `old`, by its hash; returns what is signed out, if that is
+/// wanted: all other devices, and all tokens of applications. Links stay: nobody signs in by one.
+///
+/// # Errors
+/// [`ServerError::WrongPassword`] where `old` is not the password any more; as [`accounts::check_is_device`].
+pub fn change(
+    metadata: &mut dyn Metadata,
+    caller: &Caller,
+    (old, new): (&str, &str),
+    signs_out_others: bool,
+) -> Result<Vec<DeviceRecord>> {
+    accounts::check_is_device(metadata, caller)?;
+    if !metadata.replace_password(caller.account, old, new)? {
+        return Err(ServerError::WrongPassword);
+    }
+    let mut others = Vec::new();
+    if signs_out_others {
+        for device in metadata.devices(caller.account)? {
+            let is_link = device.limits.is_some_and(|limits| limits.scope == Scope::Link);
+            if !is_link && !device.is_revoked && device.id != caller.device {
+                metadata.revoke_device(device.id)?;
+                others.push(device);
+            }
+        }
+    }
+    Ok(others)
+}
