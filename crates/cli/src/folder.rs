@@ -9,6 +9,7 @@ use std::path::{Component, Path, PathBuf};
 
 use commit_log::serverless::membership::{Earlier, Stand};
 use model::codec::{decode_message, encode_message};
+use model::hex;
 use model::{Genesis, PoolConfig, RelativePath, StoreId, StoreRecord};
 use serde::{Deserialize, Serialize};
 use sync::file_system::SERVICE_DIRECTORY;
@@ -135,11 +136,11 @@ impl PoolRecord {
         let address = |(id, url): (&StoreId, &String)| (id.to_string(), url.clone());
         Self {
             version: stored.version,
-            config: hex(&encode_message(&stored.pool)),
+            config: hex::encode(&encode_message(&stored.pool)),
             since: stored.since,
             addresses: stored.addresses.iter().map(address).collect(),
             earlier: stored.earlier.as_ref().map(|earlier| EarlierRecord {
-                config: hex(&encode_message(&earlier.pool)),
+                config: hex::encode(&encode_message(&earlier.pool)),
                 since: earlier.since,
             }),
         }
@@ -150,13 +151,13 @@ impl PoolRecord {
         let earlier = match self.earlier {
             None => None,
             Some(EarlierRecord { config, since }) => {
-                Some(Earlier { pool: decode_message(&unhex(&config)?).ok()?, since })
+                Some(Earlier { pool: decode_message(&hex::decode(&config)?).ok()?, since })
             }
         };
         Some(StoredPlace {
             since: self.since,
             earlier,
-            pool: decode_message(&unhex(&self.config)?).ok()?,
+            pool: decode_message(&hex::decode(&self.config)?).ok()?,
             version: self.version,
             addresses: self.addresses.into_iter().map(address).collect::<Option<_>>()?,
         })
@@ -209,7 +210,7 @@ impl Folder {
             Place::Stored(stored) => (None, Some(PoolRecord::of(stored))),
         };
         let path = path_text(&self.root)?;
-        let genesis = hex(&encode_message(&self.genesis));
+        let genesis = hex::encode(&encode_message(&self.genesis));
         let workspace = self.genesis.workspace().to_string();
         let name = self.genesis.mode.sealed().map(|_| self.genesis.name.clone());
         write_toml(
@@ -228,7 +229,7 @@ impl Folder {
             )
             .cause(format!("{} has format {}", file.display(), record.format)));
         }
-        let genesis = unhex(&record.genesis).and_then(|bytes| decode_message(&bytes).ok());
+        let genesis = hex::decode(&record.genesis).and_then(|bytes| decode_message(&bytes).ok());
         let place = match (record.server, record.pool) {
             (Some(server), None) => Some(Place::Served { server }),
             (None, Some(pool)) => pool.read().map(Place::Stored),
@@ -459,23 +460,6 @@ pub(crate) fn path_text(path: &Path) -> Result<String> {
     })
 }
 
-/// Returns bytes as hexadecimal digits.
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    use std::fmt::Write as _;
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
-}
-
-/// Returns the bytes of hexadecimal digits.
-pub(crate) fn unhex(text: &str) -> Option<Vec<u8>> {
-    if !text.len().is_multiple_of(2) || !text.is_ascii() {
-        return None;
-    }
-    (0..text.len()).step_by(2).map(|at| u8::from_str_radix(&text[at..at + 2], 16).ok()).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -484,12 +468,5 @@ mod tests {
     fn paths_lose_their_dots() {
         assert_eq!(absolute(Path::new("/a/./b/../c")).unwrap(), Path::new("/a/c"));
         assert_eq!(absolute(Path::new("/../a")).unwrap(), Path::new("/a"));
-    }
-
-    #[test]
-    fn hexadecimal_returns_the_same_bytes() {
-        assert_eq!(unhex(&hex(&[0, 15, 255])), Some(vec![0, 15, 255]));
-        assert_eq!(unhex("0"), None);
-        assert_eq!(unhex("zz"), None);
     }
 }

@@ -12,11 +12,11 @@ use std::path::Path;
 
 use content::keyring::{Fingerprint, SecretKey};
 use content::{Identity, Passphrase, PublicIdentity};
+use model::hex;
 use serde::{Deserialize, Serialize};
 
 use crate::context::Context;
 use crate::error::{Code, CommandError, Result};
-use crate::folder::{hex, unhex};
 use crate::home::{Account, Home, file_error, read_toml, write_toml};
 use crate::sealed;
 use crate::server_client::ServerClient;
@@ -86,7 +86,7 @@ pub(crate) async fn own(
 fn kept(home: &Home, account: &Account) -> Result<Option<Identity>> {
     let path = home.identity_path(account);
     let Some(record) = read_toml::<OwnRecord>(&path)? else { return Ok(None) };
-    let seed = unhex(&record.seed).and_then(|bytes| bytes.try_into().ok());
+    let seed = hex::decode(&record.seed).and_then(|bytes| bytes.try_into().ok());
     let seed = seed.ok_or_else(|| makes_no_sense(&path))?;
     Ok(Some(Identity::from_seed(SecretKey::from_bytes(seed))?))
 }
@@ -95,7 +95,7 @@ fn keep(home: &Home, account: &Account, identity: &Identity) -> Result<()> {
     let record = OwnRecord {
         server: account.server.clone(),
         user: account.user.clone(),
-        seed: hex(identity.seed().as_bytes()),
+        seed: hex::encode(identity.seed().as_bytes()),
     };
     write_toml(&home.identity_path(account), &record)
 }
@@ -128,7 +128,7 @@ pub(crate) fn recognise(
 ) -> Result<()> {
     let path = context.home.people_path();
     let mut people: People = read_toml(&path)?.unwrap_or_default();
-    let (found, text) = (public.fingerprint(), hex(&public.to_bytes()));
+    let (found, text) = (public.fingerprint(), hex::encode(&public.to_bytes()));
     let is_same = |person: &&mut Person| person.server == server && person.user == user;
     let known = people.person.iter_mut().find(is_same);
     match (read_out, &known) {

@@ -18,6 +18,7 @@ use bytes::Bytes;
 use content::keyring::{KEY_OBJECT_LENGTH_MAX, SecretKey};
 use content::{DeviceKeys, KeyObject, Passphrase, RecoveryKey, Unlocked};
 use futures_util::future::join_all;
+use model::hex;
 use model::{DeviceId, Genesis, StoreRecord, WorkspaceId};
 use storage::object_store::list_all;
 use storage::{ObjectKey, ObjectStore, PutMode, PutOutcome};
@@ -453,7 +454,7 @@ pub(crate) fn enroll(
 /// [`Code::File`].
 pub(crate) fn keep(folder: &Folder, keys: &DeviceKeys) -> Result<()> {
     let path = folder.memory_file(KEYS_FILE);
-    let text = Zeroizing::new(crate::folder::hex(&keys.to_bytes()));
+    let text = Zeroizing::new(hex::encode(&keys.to_bytes()));
     system::write_private(&path, &text).map_err(|error| file_error(&path, &error))
 }
 
@@ -478,7 +479,7 @@ const KEYS_FILE: &str = "keys";
 pub(crate) fn kept_keys(folder: &Folder) -> Result<Option<DeviceKeys>> {
     let path = folder.memory_file(KEYS_FILE);
     let text = system::read_text(&path).map_err(|error| file_error(&path, &error))?;
-    let bytes = text.map(Zeroizing::new).and_then(|text| crate::folder::unhex(text.trim()));
+    let bytes = text.map(Zeroizing::new).and_then(|text| hex::decode(text.trim()));
     Ok(bytes.map(Zeroizing::new).and_then(|bytes| DeviceKeys::from_bytes(&bytes).ok()))
 }
 

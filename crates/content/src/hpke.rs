@@ -105,15 +105,16 @@ fn expand(suite: &[u8], key: &SecretKey, label: &[u8], context: &[u8], output: &
 
 #[cfg(test)]
 mod tests {
+    use model::hex;
+
     use super::*;
 
-    fn bytes(hex: &str) -> Vec<u8> {
-        let digit = |byte: u8| char::from(byte).to_digit(16).expect("a digit") as u8;
-        hex.as_bytes().chunks(2).map(|pair| digit(pair[0]) << 4 | digit(pair[1])).collect()
+    fn bytes(digits: &str) -> Vec<u8> {
+        hex::decode(digits).expect("digits")
     }
 
-    fn key(hex: &str) -> [u8; 32] {
-        bytes(hex).try_into().expect("32 bytes")
+    fn key(digits: &str) -> [u8; 32] {
+        bytes(digits).try_into().expect("32 bytes")
     }
 
     const INFO: &str = "4f6465206f6e2061204772656369616e2055726e";

@@ -20,6 +20,7 @@
 use model::codec::{Decode, DecodeError, Decoder, Encode, Encoder};
 use model::entry::WORKSPACE_NAME_LENGTH_MAX;
 use model::environment::{Random, random_bytes};
+use model::hex;
 use model::{DeviceId, Genesis, Timestamp, WorkspaceId};
 use zeroize::Zeroizing;
 
@@ -103,7 +104,7 @@ impl PairingCode {
     /// Returns the name under which the boxes lie: 32 digits that tell nothing.
     pub fn name(&self) -> String {
         let name = self.0.derive(NAME_CONTEXT);
-        name.as_bytes()[..16].iter().map(|byte| format!("{byte:02x}")).collect()
+        hex::encode(&name.as_bytes()[..16])
     }
 }
 

@@ -6,6 +6,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::hex;
+
 /// Text that is not the hexadecimal form of an id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("'{text}' is not a {kind}: {length} hexadecimal digits are expected")]
@@ -47,7 +49,7 @@ macro_rules! id_type {
         impl fmt::Display for $name {
             fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
                 let mut text = [0; $length * 2];
-                encode_hex(&self.0, &mut text);
+                hex::encode_into(&self.0, &mut text);
                 formatter.write_str(std::str::from_utf8(&text).map_err(|_| fmt::Error)?)
             }
         }
@@ -64,37 +66,11 @@ macro_rules! id_type {
             fn from_str(text: &str) -> Result<Self, InvalidId> {
                 let invalid = || InvalidId { kind: $kind, length: $length * 2, text: text.to_owned() };
                 let mut bytes = [0; $length];
-                decode_hex(text.as_bytes(), &mut bytes).ok_or_else(invalid)?;
+                hex::decode_into(text.as_bytes(), &mut bytes).ok_or_else(invalid)?;
                 Ok(Self(bytes))
             }
         }
     };
-}
-
-/// Writes lower-case hexadecimal digits, two for each byte. Ids are keys of objects, so servers write them by the ten thousand.
-fn encode_hex(bytes: &[u8], text: &mut [u8]) {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    for (byte, pair) in bytes.iter().zip(text.chunks_exact_mut(2)) {
-        pair[0] = DIGITS[usize::from(byte >> 4)];
-        pair[1] = DIGITS[usize::from(byte & 15)];
-    }
-}
-
-/// Decodes lower-case hexadecimal digits that fill `bytes` exactly; upper case is refused, so that an id has
-/// one spelling.
-fn decode_hex(text: &[u8], bytes: &mut [u8]) -> Option<()> {
-    if text.len() != bytes.len() * 2 {
-        return None;
-    }
-    let digit = |byte: u8| match byte {
-        b'0'..=b'9' => Some(byte - b'0'),
-        b'a'..=b'f' => Some(byte - b'a' + 10),
-        _ => None,
-    };
-    for (byte, pair) in bytes.iter_mut().zip(text.chunks_exact(2)) {
-        *byte = digit(pair[0])? << 4 | digit(pair[1])?;
-    }
-    Some(())
 }
 
 id_type!(

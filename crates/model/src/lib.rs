@@ -17,6 +17,7 @@ pub mod entry;
 pub mod environment;
 pub mod fence;
 pub mod fold;
+pub mod hex;
 pub mod ids;
 pub mod node;
 pub mod path;

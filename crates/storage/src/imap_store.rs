@@ -27,6 +27,7 @@ use async_imap::error::Error;
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures_util::TryStreamExt;
+use model::hex;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::sync::{Mutex, OnceCell};
@@ -258,7 +259,7 @@ impl ImapStore {
             operation: "find a random name".to_owned(),
             source: Box::new(error),
         })?;
-        let token: String = token.iter().map(|byte| format!("{byte:02x}")).collect();
+        let token = hex::encode(&token);
         let text = message::encode(key, &token, bytes);
         let mut session = self.sessions.take(|| self.connect()).await?;
         match session.imap.append(&self.mailbox, Some("(\\Seen)"), None, text).await {

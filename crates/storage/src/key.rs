@@ -27,6 +27,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use model::hex;
 use model::ids::{PackId, PageId};
 
 use crate::error::{Result, StorageError};
@@ -84,8 +85,7 @@ impl ObjectKey {
     /// # Errors
     /// [`StorageError::InvalidKey`] where the name is empty, or longer than 64 bytes.
     pub fn envelope(account: &str) -> Result<Self> {
-        let digits = account.bytes().map(|byte| format!("{byte:02x}"));
-        Self::new(&format!("{}{}", Self::ENVELOPES, digits.collect::<String>()))
+        Self::new(&format!("{}{}", Self::ENVELOPES, hex::encode(account.as_bytes())))
     }
 
     /// What one side of a pairing says to the other.

@@ -21,6 +21,7 @@ use std::ops::Range;
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use model::hex;
 use tokio::sync::OnceCell;
 
 use crate::error::{Result, StorageError};
@@ -226,8 +227,7 @@ impl<T: RemoteTree> TreeStore<T> {
             operation: "find a random name".to_owned(),
             source: Box::new(error),
         })?;
-        let name: String = token.iter().map(|byte| format!("{byte:02x}")).collect();
-        Ok(format!("{}/{name}", self.layout().aside))
+        Ok(format!("{}/{}", self.layout().aside, hex::encode(&token)))
     }
 
     /// Returns the paths at which the object may lie, the likelier first.

@@ -29,6 +29,10 @@ pub(super) fn conflict(path: &RelativePath, reason: &'static str) -> ServerError
     ServerError::Conflict { what: format!("'{path}'"), reason }
 }
 
+fn absent(path: &RelativePath) -> ServerError {
+    refusal(FileError::NotFound(path.clone()))
+}
+
 fn busy(path: &RelativePath) -> ServerError {
     conflict(path, "was changed by others at the same moment, again and again; try again")
 }
@@ -200,7 +204,7 @@ impl OpenFolder {
 
     /// Returns what stands at a path, which must be something.
     pub(super) fn existing(&self, path: &RelativePath) -> Result<Stat> {
-        self.look(path)?.ok_or_else(|| ServerError::NotFound { what: format!("'{path}'") })
+        self.look(path)?.ok_or_else(|| absent(path))
     }
 
     /// Deletes a file, or a directory with everything in it, into the trash of the folder.
@@ -211,7 +215,7 @@ impl OpenFolder {
         if path.is_root() {
             return Err(conflict(path, "is the root"));
         }
-        let found = found.map_or_else(|| self.existing(path), Ok)?;
+        let found = found.ok_or_else(|| absent(path))?;
         self.remove(path, found)?;
         self.make_durable()
     }

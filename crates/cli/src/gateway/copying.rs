@@ -1,13 +1,15 @@
 //! Copies files and folders inside a folder: all contents aside, made durable together, then each to its place.
 
+use std::io::BufReader;
+
 use model::RelativePath;
 use server::doors::tree::Destination;
 use server::{Result, ServerError};
 use sync::file_system::{FileError, FileKind, FileSystem, StageToken, Stat};
 
-use super::OpenFolder;
 use super::changes::{conflict, is_file};
-use super::looking::{pour, refusal};
+use super::looking::refusal;
+use super::{OpenFolder, PIECE};
 
 /// Something that is to be copied.
 struct Copy {
@@ -93,7 +95,7 @@ impl OpenFolder {
         }
         let mut file = self.open(from, source, 0)?;
         self.stage_undurably(token, (source.mode, source.modified), |target| {
-            pour(&mut file, target)
+            std::io::copy(&mut BufReader::with_capacity(PIECE, &mut file), target).map(drop)
         })?;
         match file.stat().map_err(refusal)? == *source {
             true => Ok(()),

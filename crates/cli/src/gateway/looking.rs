@@ -1,7 +1,5 @@
 //! What is in a folder, as the door sees it: what is synced, and nothing else.
 
-use std::io::Read;
-
 use model::{Name, NodeId, RelativePath};
 use server::doors::tree::{Item, Room};
 use server::{Result, ServerError};
@@ -157,16 +155,5 @@ impl OpenFolder {
         let bytes = |blocks: u64| blocks.saturating_mul(found.f_frsize);
         let used = bytes(found.f_blocks.saturating_sub(found.f_bfree));
         Ok(Room { used, left: Some(bytes(found.f_bavail)) })
-    }
-}
-
-/// Reads a file to its end into another place.
-pub(super) fn pour(mut from: impl Read, to: &mut dyn std::io::Write) -> std::io::Result<()> {
-    let mut buffer = vec![0; super::PIECE];
-    loop {
-        match from.read(&mut buffer)? {
-            0 => return Ok(()),
-            read => to.write_all(&buffer[..read])?,
-        }
     }
 }

@@ -2,9 +2,10 @@
 
 use model::Random;
 use model::environment::random_bytes;
+use model::hex;
 
 use crate::error::{CommandError, Result};
-use crate::folder::{Folder, hex};
+use crate::folder::Folder;
 use crate::home::file_error;
 use crate::sealed::read_secret;
 use crate::system;
@@ -53,7 +54,7 @@ impl Password {
         if let Some(text) = known.filter(|_| !wants_new) {
             return Ok(Self { text, file, is_new: false });
         }
-        let text = hex(&random_bytes::<16>(random));
+        let text = hex::encode(&random_bytes::<16>(random));
         system::write_private(&file, &format!("{text}\n"))
             .map_err(|error| file_error(&file, &error))?;
         Ok(Self { text, file, is_new: true })

@@ -1,13 +1,13 @@
 //! Who accounts are to each other in encrypted workspaces, as the server hands it out.
 
 use content::{LockedIdentity, PublicIdentity};
+use model::hex;
 use reqwest::Method;
 use serde::Deserialize;
 use serde_json::json;
 
 use super::ServerClient;
 use crate::error::{Code, CommandError, Result};
-use crate::folder::{hex, unhex};
 
 #[derive(Debug, Deserialize)]
 struct IdentityLine {
@@ -25,7 +25,7 @@ impl ServerClient {
             Err(error) if error.code == Code::NoSuchThing => return Ok(None),
             line => line?,
         };
-        let bytes = line.locked.as_deref().and_then(unhex).unwrap_or_default();
+        let bytes = line.locked.as_deref().and_then(hex::decode).unwrap_or_default();
         Ok(Some(LockedIdentity::from_bytes(&bytes)?))
     }
 
@@ -34,7 +34,8 @@ impl ServerClient {
     /// # Errors
     /// [`Code::Taken`] where another device was faster; [`CommandError`].
     pub(crate) async fn set_identity(&self, locked: &LockedIdentity) -> Result<()> {
-        let (public, locked) = (hex(&locked.public().to_bytes()), hex(&locked.to_bytes()));
+        let (public, locked) =
+            (hex::encode(&locked.public().to_bytes()), hex::encode(&locked.to_bytes()));
         let body = json!({"public": public, "locked": locked});
         self.send(self.request(Method::PUT, &["identity"]).json(&body)).await.map(drop)
     }
@@ -58,7 +59,7 @@ impl ServerClient {
             }
             line => line?,
         };
-        let public = unhex(&line.public).and_then(|bytes| PublicIdentity::from_bytes(&bytes));
+        let public = hex::decode(&line.public).and_then(|bytes| PublicIdentity::from_bytes(&bytes));
         public.ok_or_else(|| self.nonsense("it gave an identity that is none"))
     }
 }

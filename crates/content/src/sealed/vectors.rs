@@ -6,6 +6,7 @@ use std::sync::Arc;
 use model::checkpoint::Checkpoint;
 use model::codec::encode_message;
 use model::content::ChunkRef;
+use model::hex;
 use model::testing::{commit, put};
 use model::{
     DeviceId, EntryHash, Head, PageId, PoolConfig, PoolHint, Redundancy, StoreId, StoreRecord,
@@ -21,13 +22,6 @@ use crate::transform::Transform;
 
 /// All random bytes are 7.
 const RANDOM: FixedRandom = FixedRandom(7);
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
-}
 
 fn hash(bytes: &[u8]) -> String {
     blake3::hash(bytes).to_hex().to_string()
@@ -45,17 +39,17 @@ fn key_lines(made: &NewWorkspace) -> Vec<(&'static str, String)> {
     let account = &made.unlocked.account;
     vec![
         ("recovery key", made.unlocked.keyring.recovery.to_text()),
-        ("account public key", hex(account.signing().expect("signs").public())),
+        ("account public key", hex::encode(account.signing().expect("signs").public())),
         ("hash of the genesis", hash(&genesis)),
         ("length of the genesis", genesis.len().to_string()),
         ("workspace id", made.genesis.workspace().to_string()),
         ("hash of the key object", hash(&made.keys.to_bytes())),
         ("length of the key object", made.keys.to_bytes().len().to_string()),
-        ("key for packs", hex(epoch.packs.as_bytes())),
-        ("key for commits", hex(epoch.commits.as_bytes())),
-        ("key for pages", hex(epoch.pages.as_bytes())),
-        ("key for checkpoints", hex(epoch.checkpoints.as_bytes())),
-        ("key for salts", hex(epoch.salts.as_bytes())),
+        ("key for packs", hex::encode(epoch.packs.as_bytes())),
+        ("key for commits", hex::encode(epoch.commits.as_bytes())),
+        ("key for pages", hex::encode(epoch.pages.as_bytes())),
+        ("key for checkpoints", hex::encode(epoch.checkpoints.as_bytes())),
+        ("key for salts", hex::encode(epoch.salts.as_bytes())),
     ]
 }
 
@@ -69,10 +63,10 @@ fn hint_lines(device: &DeviceKeys) -> Vec<(&'static str, String)> {
     );
     let pool = PoolConfig::new(Redundancy::Replicas(1), vec![store]).expect("a pool");
     let hint = device.sign_hint(3, PoolHint::plain(pool, 5)).expect("signs");
-    let signature = hex(&hint.seal.as_ref().expect("sealed").signature);
+    let signature = hex::encode(&hint.seal.as_ref().expect("sealed").signature);
     let bytes = encode_message(&hint);
     vec![
-        ("begin of the hint", hex(&bytes[..45])),
+        ("begin of the hint", hex::encode(&bytes[..45])),
         ("length of the hint", bytes.len().to_string()),
         ("hint, signature, first", signature[..64].to_owned()),
         ("hint, signature, second", signature[64..].to_owned()),
@@ -83,7 +77,7 @@ fn hint_lines(device: &DeviceKeys) -> Vec<(&'static str, String)> {
 fn sealed_lines(made: &NewWorkspace) -> Vec<(&'static str, String)> {
     let (device, seed) = (DeviceId::from_bytes([1; 16]), SecretKey::random(&RANDOM));
     let device = DeviceKeys::enroll(&made.genesis, &made.unlocked, device, seed).expect("enrolls");
-    let certificate = hex(&device.identity.certificate);
+    let certificate = hex::encode(&device.identity.certificate);
     let hint_lines = hint_lines(&device);
     let keys = WorkspaceKeys::open(&made.genesis, Some(device), Arc::new(RANDOM)).expect("opens");
     let agreement = keys.agreement_seed().expect("it is sealed");
@@ -104,22 +98,22 @@ fn sealed_lines(made: &NewWorkspace) -> Vec<(&'static str, String)> {
     let checkpoint = Checkpoint { head, nodes, node_count: 9, packs, fence: 0, seal: None };
     let checkpoint = keys.seal_checkpoint(checkpoint).seal.expect("sealed");
     let lines = vec![
-        ("seed for agreement", hex(agreement.as_bytes())),
+        ("seed for agreement", hex::encode(agreement.as_bytes())),
         ("certificate, first half", certificate[..64].to_owned()),
         ("certificate, second half", certificate[64..].to_owned()),
         ("chunk id of alpha", keys.content().namer().name(b"alpha").to_string()),
-        ("record", hex(&pack.bytes[record.start as usize..record.end as usize])),
-        ("salt of the pack", hex(&pack.bytes[pack.bytes.len() - 64..][..32])),
-        ("rest of the trailer", hex(&pack.bytes[pack.bytes.len() - 32..])),
+        ("record", hex::encode(&pack.bytes[record.start as usize..record.end as usize])),
+        ("salt of the pack", hex::encode(&pack.bytes[pack.bytes.len() - 64..][..32])),
+        ("rest of the trailer", hex::encode(&pack.bytes[pack.bytes.len() - 32..])),
         ("pack id", pack.id.to_string()),
         ("length of the pack", pack.bytes.len().to_string()),
-        ("salt of the commit", hex(&seal.salt)),
+        ("salt of the commit", hex::encode(&seal.salt)),
         ("hash of the header", hash(&seal.header)),
         ("hash of the signature", hash(&seal.signature)),
         ("hash of the commit", hash(&encode_message(&sealed))),
-        ("salt of the page", hex(&page[6..38])),
+        ("salt of the page", hex::encode(&page[6..38])),
         ("hash of the page", hash(&page)),
-        ("tag of the checkpoint", hex(&checkpoint.tag)),
+        ("tag of the checkpoint", hex::encode(&checkpoint.tag)),
     ];
     lines.into_iter().chain(hint_lines).collect()
 }

@@ -6,6 +6,7 @@ use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::routing::get;
 use axum::{Json, Router};
+use model::hex;
 use serde::{Deserialize, Serialize};
 
 use super::members::take_share_attempt;
@@ -39,28 +40,17 @@ struct NewIdentity {
     replaces: Option<String>,
 }
 
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
 fn unhex(text: &str) -> Result<Vec<u8>> {
-    let digit = |digit: u8| match digit {
-        b'0'..=b'9' => Some(digit - b'0'),
-        b'a'..=b'f' => Some(digit - b'a' + 10),
-        _ => None,
-    };
-    let byte = |pair: &[u8]| match pair {
-        [high, low] => Some(digit(*high)? << 4 | digit(*low)?),
-        _ => None,
-    };
-    let bytes = text.as_bytes().chunks(2).map(byte).collect::<Option<_>>();
     let reason = || "hexadecimal digits are expected".to_owned();
-    bytes.ok_or_else(|| ServerError::Invalid { what: "identity", reason: reason() })
+    hex::decode(text).ok_or_else(|| ServerError::Invalid { what: "identity", reason: reason() })
 }
 
 async fn own_identity(State(app): State<Arc<App>>, caller: Caller) -> Result<Json<IdentityLine>> {
     let found = app.readers.read(move |metadata| identities::own(metadata, &caller)).await?;
-    Ok(Json(IdentityLine { public: hex(&found.public), locked: Some(hex(&found.locked)) }))
+    Ok(Json(IdentityLine {
+        public: hex::encode(&found.public),
+        locked: Some(hex::encode(&found.locked)),
+    }))
 }
 
 async fn set_identity(
@@ -90,5 +80,5 @@ async fn identity_of(
     take_share_attempt(&app, caller.account)?;
     let find = move |metadata: &dyn Metadata| identities::public_of(metadata, &caller, &user);
     let public = app.readers.read(find).await?;
-    Ok(Json(IdentityLine { public: hex(&public), locked: None }))
+    Ok(Json(IdentityLine { public: hex::encode(&public), locked: None }))
 }

@@ -4,6 +4,7 @@
 use std::collections::{HashMap, VecDeque};
 
 use md_5::{Digest, Md5};
+use model::hex;
 use parking_lot::Mutex;
 use ring::digest::{Context, SHA1_FOR_LEGACY_USE_ONLY, SHA256};
 
@@ -87,11 +88,10 @@ impl Summing {
     }
 
     pub(super) fn finish(self) -> Checksums {
-        let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect();
         Checksums {
-            sha1: hex(self.sha1.finish().as_ref()),
-            sha256: hex(self.sha256.finish().as_ref()),
-            md5: hex(&self.md5.finalize()),
+            sha1: hex::encode(self.sha1.finish().as_ref()),
+            sha256: hex::encode(self.sha256.finish().as_ref()),
+            md5: hex::encode(&self.md5.finalize()),
         }
     }
 }

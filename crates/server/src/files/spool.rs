@@ -1,7 +1,7 @@
 //! Keeps a body aside until it is whole: how a file is cut depends on all of it, and its checksum is known at its end.
 
 use std::fs::File;
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::io::{BufReader, Seek, SeekFrom, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -71,13 +71,7 @@ impl Spooled {
             Source::File(file) => &**file,
         };
         file.seek(SeekFrom::Start(0))?;
-        let mut buffer = vec![0; COPY_LENGTH];
-        loop {
-            match file.read(&mut buffer)? {
-                0 => return Ok(()),
-                read => target.write_all(&buffer[..read])?,
-            }
-        }
+        std::io::copy(&mut BufReader::with_capacity(COPY_LENGTH, file), target).map(drop)
     }
 }
 

@@ -39,8 +39,7 @@ pub fn sign_in(
         return Err(ServerError::WrongPassword);
     }
     let admission = second_factor::admit(metadata, account.id, shown, now)?;
-    let (caller, token) =
-        accounts::enrol_device(metadata, random, account.id, device_name, now)?;
+    let (caller, token) = accounts::enrol_device(metadata, random, account.id, device_name, now)?;
     Ok(SignedIn { caller, token, admission })
 }
 

@@ -13,9 +13,13 @@ async fn post(device: &Device, path: &str, body: Value) -> (StatusCode, Value) {
     read_json(request.send().await.unwrap()).await
 }
 
-async fn change(device: &Device, old: &str, new: &str, sign_out_others: bool) -> (StatusCode, Value) {
-    let body =
-        json!({ "password": old, "new_password": new, "sign_out_others": sign_out_others });
+async fn change(
+    device: &Device,
+    old: &str,
+    new: &str,
+    sign_out_others: bool,
+) -> (StatusCode, Value) {
+    let body = json!({ "password": old, "new_password": new, "sign_out_others": sign_out_others });
     post(device, "/account/password", body).await
 }
 
@@ -72,10 +76,7 @@ async fn a_device_tries_passwords_only_so_often() {
         assert_eq!(change(&device, "wrong", "new", false).await.0, StatusCode::UNAUTHORIZED);
     }
     let (status, problem) = change(&device, PASSWORD, "new", false).await;
-    assert_eq!(
-        (status, &problem["code"]),
-        (StatusCode::TOO_MANY_REQUESTS, &json!("rate_limited"))
-    );
+    assert_eq!((status, &problem["code"]), (StatusCode::TOO_MANY_REQUESTS, &json!("rate_limited")));
     assert_eq!(device.get("/whoami").await.0, StatusCode::OK);
     assert_eq!(change(&other, PASSWORD, "new", false).await.0, StatusCode::OK);
 }

@@ -15,6 +15,8 @@
 
 use std::ops::Range;
 
+use model::hex;
+
 use crate::key::ObjectKey;
 use crate::object_store::{OBJECT_SIZE_MAX, clamp};
 
@@ -71,14 +73,9 @@ impl EntryName {
 
     /// The name of the file, and that of its folder.
     pub(super) fn file_name(&self) -> (String, String) {
-        use std::fmt::Write;
-        let mut name = String::with_capacity(70);
-        for byte in self.key {
-            let _ = write!(name, "{byte:02x}");
-        }
-        let folder = name[..2].to_owned();
-        let _ = write!(name, "-{:x}-{:x}", self.start, self.end);
-        (folder, name)
+        let digits = hex::encode(&self.key);
+        let folder = digits[..2].to_owned();
+        (folder, format!("{digits}-{:x}-{:x}", self.start, self.end))
     }
 
     /// Reads a file name back.

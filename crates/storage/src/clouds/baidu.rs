@@ -13,6 +13,7 @@ use std::ops::Range;
 use async_trait::async_trait;
 use bytes::Bytes;
 use md_5::{Digest, Md5};
+use model::hex;
 use parking_lot::Mutex;
 use reqwest::header::{CONTENT_TYPE, RANGE, USER_AGENT};
 use reqwest::{Client, RequestBuilder, Response, StatusCode, Url};
@@ -106,7 +107,7 @@ fn is_json(response: &Response) -> bool {
 }
 
 fn md5_of(bytes: &[u8]) -> String {
-    Md5::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+    hex::encode(&Md5::digest(bytes))
 }
 
 impl Baidu {

@@ -1,5 +1,6 @@
 //! Identities: what follows from the seed, what people compare, and what a server that keeps one can do with it.
 
+use model::hex;
 use zeroize::Zeroizing;
 
 use super::*;
@@ -105,10 +106,9 @@ fn identity_has_the_documented_vectors() {
     let random = FixedRandom(7);
     let identity = Identity::random(&random).expect("this build can sign");
     let locked = identity.lock(&passphrase("correct horse"), &random).expect("locks");
-    let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
     let lines = [
-        ("identity, signing", hex(&identity.public().signing)),
-        ("identity, opening", hex(&identity.public().opening)),
+        ("identity, signing", hex::encode(&identity.public().signing)),
+        ("identity, opening", hex::encode(&identity.public().opening)),
         ("fingerprint", identity.public().fingerprint().to_string()),
         ("length of the identity", locked.to_bytes().len().to_string()),
         ("hash of the identity", blake3::hash(&locked.to_bytes()).to_hex().to_string()),

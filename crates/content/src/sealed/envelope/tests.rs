@@ -1,5 +1,7 @@
 //! Envelopes: what the owner gives and the member takes, and what everybody else cannot do.
 
+use model::hex;
+
 use super::*;
 use crate::keyring::Keyring;
 use crate::samples::{FixedRandom, SeededRandom};
@@ -136,10 +138,9 @@ fn envelope_has_the_documented_vectors() {
     let member = Identity::random(&random).expect("this build can sign");
     let envelope = Envelope::seal(&genesis, &unlocked, member.public(), &random).expect("seals");
     let keys = take(&genesis, &member, &envelope).expect("opens");
-    let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-    let certificate = hex(&keys.identity.certificate);
+    let certificate = hex::encode(&keys.identity.certificate);
     let lines = [
-        ("envelope, encapsulated", hex(&envelope.encapsulated)),
+        ("envelope, encapsulated", hex::encode(&envelope.encapsulated)),
         ("length of the envelope", envelope.to_bytes().len().to_string()),
         ("hash of the envelope", blake3::hash(&envelope.to_bytes()).to_hex().to_string()),
         ("member device, first", certificate[..64].to_owned()),

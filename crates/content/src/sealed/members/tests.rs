@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use model::fold::{Folded, fold, members_of};
+use model::hex;
 use model::testing::{node, put};
 use model::tree::SETTINGS_LENGTH_MAX;
 use model::{Action, Change, DeviceId, Entry, Genesis, Head, NodeId, Opener, Timestamp, Tree};
@@ -332,12 +333,11 @@ fn list_has_the_documented_vectors() {
     let member = Member { name: "bob".to_owned(), identity: *bob.public(), role: Edit };
     let list = MemberList::sign(&unlocked.account, genesis.workspace(), None, vec![member]);
     let bytes = list.expect("signs").to_bytes();
-    let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
     let lines = [
-        ("begin of the list", hex(&bytes[..4])),
+        ("begin of the list", hex::encode(&bytes[..4])),
         ("length of the list", bytes.len().to_string()),
-        ("list, signature, first", hex(&bytes[bytes.len() - 64..][..32])),
-        ("list, signature, second", hex(&bytes[bytes.len() - 32..])),
+        ("list, signature, first", hex::encode(&bytes[bytes.len() - 64..][..32])),
+        ("list, signature, second", hex::encode(&bytes[bytes.len() - 32..])),
         ("hash of the list", blake3::hash(&bytes).to_hex().to_string()),
     ];
     let document = include_str!("../../../../../docs/design/keys.md");

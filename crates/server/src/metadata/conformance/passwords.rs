@@ -22,9 +22,7 @@ fn sign_in(
     random: &Numbers,
     account: &AccountRecord,
 ) -> Result<SignedIn> {
-    write(metadata, |metadata| {
-        passwords::sign_in(metadata, random, account, None, ("new", 5))
-    })
+    write(metadata, |metadata| passwords::sign_in(metadata, random, account, None, ("new", 5)))
 }
 
 fn change(
@@ -65,12 +63,8 @@ fn others(database: &Arc<dyn Database>) {
     let mut world = World::new(database);
     let ([one, two], bob) = (world.ada, world.bob);
     let metadata = &mut *world.metadata;
-    let new = NewToken {
-        name: "program".to_owned(),
-        scope: Scope::Read,
-        workspace: None,
-        expires: None,
-    };
+    let new =
+        NewToken { name: "program".to_owned(), scope: Scope::Read, workspace: None, expires: None };
     let random = Numbers(AtomicU64::new(1 << 40));
     let added = write(metadata, |metadata| tokens::add(metadata, &random, &one, &new, 0));
     let token = added.unwrap().0.id;

@@ -96,7 +96,8 @@ impl AccountTables for Sqlite {
 
     fn hold_password(&mut self, id: AccountId, password_hash: &str) -> Result<bool> {
         // Nobody else writes while a transaction is open.
-        let sql = "SELECT id FROM accounts WHERE id = ?1 AND password_hash = ?2 AND NOT is_disabled";
+        let sql =
+            "SELECT id FROM accounts WHERE id = ?1 AND password_hash = ?2 AND NOT is_disabled";
         let found = self.first(sql, params![id.0, password_hash], |row| row.get::<_, i64>(0))?;
         Ok(found.is_some())
     }

@@ -1,9 +1,9 @@
 //! The identity of a root: 32 hexadecimal digits in `.syncline/root`, so that an unmounted disk is no empty folder.
 
-use std::fmt::Write as _;
 use std::io::{Read, Write};
 
 use model::RelativePath;
+use model::hex;
 use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 
@@ -106,12 +106,7 @@ fn identity_path() -> RelativePath {
 }
 
 fn format(identity: [u8; 16]) -> String {
-    let mut text = identity.iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    });
-    text.push('\n');
-    text
+    hex::encode(&identity) + "\n"
 }
 
 fn parse(text: &str) -> Option<[u8; 16]> {
