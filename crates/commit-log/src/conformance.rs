@@ -193,6 +193,7 @@ async fn checkpoint(fixture: &dyn Fixture) {
             node_count: 1,
             packs: page,
             fence: 0,
+            has_mounts: false,
             seal: None,
         });
     }

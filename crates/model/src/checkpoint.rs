@@ -65,6 +65,8 @@ pub struct Checkpoint {
     pub packs: PageId,
     /// The sequence number of the last fence (see [`crate::fence`]), 0 before the first.
     pub fence: u64,
+    /// Whether the settings speak of mounted folders (see [`crate::mounts`]).
+    pub has_mounts: bool,
     /// What proves that a member made it, in a sealed workspace.
     pub seal: Option<CheckpointSeal>,
 }
@@ -307,7 +309,8 @@ impl Decode for Checkpoint {
             true => Some(CheckpointSeal { epoch: decoder.unsigned32()?, tag: decoder.array()? }),
             false => None,
         };
-        Ok(Self { head, nodes, node_count, packs, fence, seal })
+        let has_mounts = decoder.is_of_mounts();
+        Ok(Self { head, nodes, node_count, packs, fence, has_mounts, seal })
     }
 }
 
@@ -321,6 +324,10 @@ impl Message for Checkpoint {
 
     fn is_of_cleanup(&self) -> bool {
         self.fence > 0
+    }
+
+    fn is_of_mounts(&self) -> bool {
+        self.has_mounts
     }
 }
 

@@ -25,8 +25,12 @@ pub const SEALED_VERSION: u8 = 2;
 /// sealed one. A program that knows no cleanup refuses them by name, since it would lose bytes if it went on without.
 pub const CLEANUP_STEP: u8 = 2;
 
+/// What is added to the version of messages that speak of mounted folders (`docs/design/shared-folders.md`): 5 and, beside the others, up to
+/// 8. A program that knows none refuses them by name, since it would go on syncing what lies in such a folder.
+pub const MOUNTS_STEP: u8 = 4;
+
 /// The newest version that is read.
-pub const NEWEST_VERSION: u8 = SEALED_VERSION + CLEANUP_STEP;
+pub const NEWEST_VERSION: u8 = SEALED_VERSION + CLEANUP_STEP + MOUNTS_STEP;
 
 /// Bytes that are not the canonical encoding of the expected value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -160,12 +164,14 @@ pub struct Decoder<'a> {
     is_sealed: bool,
     /// Whether the message has a version for cleanup.
     is_of_cleanup: bool,
+    /// Whether the message has a version for mounted folders.
+    is_of_mounts: bool,
 }
 
 impl<'a> Decoder<'a> {
     /// Starts at the first byte.
     pub fn new(bytes: &'a [u8]) -> Self {
-        Self { bytes, offset: 0, is_sealed: false, is_of_cleanup: false }
+        Self { bytes, offset: 0, is_sealed: false, is_of_cleanup: false, is_of_mounts: false }
     }
 
     /// Tells whether the message has a version for sealed things, so that values have their sealed fields.
@@ -176,6 +182,11 @@ impl<'a> Decoder<'a> {
     /// Tells whether the message has a version for cleanup, so that values have what belongs to it.
     pub fn is_of_cleanup(&self) -> bool {
         self.is_of_cleanup
+    }
+
+    /// Tells whether the message has a version for mounted folders.
+    pub fn is_of_mounts(&self) -> bool {
+        self.is_of_mounts
     }
 
     /// Returns the number of bytes that are left.
@@ -316,6 +327,11 @@ pub trait Message: Encode + Decode {
     fn is_of_cleanup(&self) -> bool {
         false
     }
+
+    /// Tells whether it speaks of mounted folders, which gives it a version of its own.
+    fn is_of_mounts(&self) -> bool {
+        false
+    }
 }
 
 /// Encodes a message with its magic byte and version.
@@ -323,7 +339,9 @@ pub fn encode_message<T: Message>(message: &T) -> Vec<u8> {
     let (is_sealed, is_of_cleanup) = (message.is_sealed(), message.is_of_cleanup());
     let mut encoder = Encoder { is_sealed, is_of_cleanup, ..Encoder::default() };
     let version = if is_sealed { SEALED_VERSION } else { FORMAT_VERSION };
-    encoder.raw(&[T::MAGIC, version + CLEANUP_STEP * u8::from(is_of_cleanup)]);
+    let steps =
+        CLEANUP_STEP * u8::from(is_of_cleanup) + MOUNTS_STEP * u8::from(message.is_of_mounts());
+    encoder.raw(&[T::MAGIC, version + steps]);
     message.encode(&mut encoder);
     encoder.into_bytes()
 }
@@ -344,8 +362,10 @@ pub fn decode_message<T: Message>(bytes: &[u8]) -> Result<T, DecodeError> {
     if version == 0 {
         return Err(decoder.invalid("version", "zero"));
     }
-    decoder.is_of_cleanup = version > SEALED_VERSION;
-    decoder.is_sealed = version == SEALED_VERSION || version == NEWEST_VERSION;
+    let steps = version - FORMAT_VERSION;
+    decoder.is_of_mounts = steps & MOUNTS_STEP != 0;
+    decoder.is_of_cleanup = steps & CLEANUP_STEP != 0;
+    decoder.is_sealed = steps & (SEALED_VERSION - FORMAT_VERSION) != 0;
     let message = T::decode(&mut decoder)?;
     // One message has one encoding: nothing plain may be dressed up as sealed.
     if message.is_sealed() != decoder.is_sealed {
@@ -353,6 +373,9 @@ pub fn decode_message<T: Message>(bytes: &[u8]) -> Result<T, DecodeError> {
     }
     if message.is_of_cleanup() != decoder.is_of_cleanup {
         return Err(decoder.invalid("version", "it says the wrong thing about a cleanup"));
+    }
+    if message.is_of_mounts() != decoder.is_of_mounts {
+        return Err(decoder.invalid("version", "it says the wrong thing about mounted folders"));
     }
     decoder.finish()?;
     Ok(message)

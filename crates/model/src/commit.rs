@@ -239,4 +239,8 @@ impl Message for Commit {
     fn is_of_cleanup(&self) -> bool {
         self.changes.iter().any(|change| change.node.is_of_cleanup())
     }
+
+    fn is_of_mounts(&self) -> bool {
+        self.changes.iter().any(|change| change.node == NodeId::MOUNTS)
+    }
 }

@@ -7,6 +7,8 @@
 //!
 //! A *fence* ([`crate::fence`]) adds one rule: it stands only where its author has seen everything before it, and whoever
 //! proposes something without having seen it is rejected whole, because what was proposed may rest on packs that are gone.
+//! What says which folders are mounted ([`crate::mounts`]) stands only there, too: what others put into the folder must be in the
+//! workspace that takes its place.
 
 use std::collections::HashMap;
 
@@ -71,8 +73,11 @@ pub fn decide<V: Versions>(
             let is_first = !changed.contains_key(&NodeId::FENCE);
             (is_first && commit.seen == *previous).then_some(previous.seq + 1)
         } else {
-            let is_refused =
-                change.base != current || change.node == NodeId::ROOT || unknown_deleted;
+            let has_missed = change.node == NodeId::MOUNTS && commit.seen != *previous;
+            let is_refused = change.base != current
+                || change.node == NodeId::ROOT
+                || unknown_deleted
+                || has_missed;
             (!is_refused).then_some(current + 1)
         };
         outcomes.push(match accepted {
@@ -176,6 +181,25 @@ mod tests {
         assert_eq!(
             decided_after(3, (at(7), at(7)), vec![fence(), fence()])[1],
             Outcome::Rejected { current: 8 }
+        );
+    }
+
+    #[test]
+    fn folders_are_mounted_only_where_the_author_has_seen_everything_before() {
+        let mount = |base| crate::commit::Change {
+            node: NodeId::MOUNTS,
+            base,
+            action: Action::Put(Vec::new()),
+        };
+        let accepted = [Outcome::Accepted { version: 1 }];
+        assert_eq!(decided_after(0, (at(7), at(7)), vec![mount(0)]), accepted);
+        let rejected = [Outcome::Rejected { current: 0 }];
+        assert_eq!(decided_after(0, (at(7), at(6)), vec![mount(0)]), rejected);
+        assert_eq!(decided_after(0, (at(7), at(7)), vec![mount(1)]), rejected);
+        // Whatever else is in the commit counts by itself.
+        assert_eq!(
+            decided_after(0, (at(7), at(6)), vec![mount(0), put(1, 1, "a")])[1],
+            Outcome::Accepted { version: 2 }
         );
     }
 

@@ -204,4 +204,8 @@ impl Message for Entry {
     fn is_of_cleanup(&self) -> bool {
         self.commit.is_of_cleanup()
     }
+
+    fn is_of_mounts(&self) -> bool {
+        self.commit.is_of_mounts()
+    }
 }

@@ -12,7 +12,8 @@
 //!    unless the holder leaves the name in the same commit.
 //! 2. A node put into a deleted directory brings the directory back: an addition wins over a deletion.
 //! 3. Deleting a directory in which something lives is void.
-//! 4. A move that would close a cycle is void; the rest of the change counts.
+//! 4. A move that would close a cycle is void; the rest of the change counts. So is one into a mounted folder ([`crate::mounts`]) or out of
+//!    it; what is new or deleted and should go into one goes into the root. A mounted folder is not deleted.
 //! 5. A change whose payload cannot be opened or read, or that would change the kind, is void; so is every change of a commit
 //!    that nobody who may vouches for.
 //! 6. Settings of the workspace ([`NodeId::is_settings`]) are kept beside the tree as they were proposed. Of a fence only the
@@ -22,7 +23,8 @@
 
 mod opener;
 
-use std::collections::HashSet;
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
 
 pub use opener::{Opener, Payload, PlainOpener};
 
@@ -32,6 +34,7 @@ use crate::decide::{Outcome, decide};
 use crate::entry::Entry;
 use crate::fence::Fence;
 use crate::ids::NodeId;
+use crate::mounts::Mounts;
 use crate::node::{ConflictOrigin, NodeRecord};
 use crate::path::Name;
 use crate::tree::{NodeState, SETTINGS_LENGTH_MAX, TreeNode, TreeStore};
@@ -126,9 +129,12 @@ pub fn fold<T: TreeStore>(
         None => None,
     };
     let void = opener.check(commit, members.as_deref()).err();
+    let mounts = Mounts::of(tree)?;
     let mut folder = Folder {
         tree,
         opener,
+        mounts,
+        held: HashMap::new(),
         seq: entry.seq,
         folded: Folded::default(),
         refused: Vec::new(),
@@ -161,6 +167,10 @@ pub fn members_of<T: TreeStore>(tree: &T) -> Result<Option<Vec<u8>>, T::Error> {
 struct Folder<'a, T> {
     tree: &'a mut T,
     opener: &'a dyn Opener,
+    /// The folders that are workspaces of their own.
+    mounts: Mounts,
+    /// Directories that were looked up, and whether what lies in them is in a mounted folder, as long as none is moved.
+    held: HashMap<NodeId, bool>,
     seq: u64,
     folded: Folded,
     refused: Vec<Refused>,
@@ -233,6 +243,13 @@ impl<T: TreeStore> Folder<'_, T> {
     ) -> Result<(), T::Error> {
         match payload {
             Some(payload) if payload.len() <= SETTINGS_LENGTH_MAX => {
+                if id == NodeId::MOUNTS {
+                    match decode_message(&payload) {
+                        Ok(mounts) => self.mounts = mounts,
+                        Err(error) => return self.unreadable(id, version, old, &error),
+                    }
+                    self.held.clear();
+                }
                 self.set(id, TreeNode::settings(version, payload.into_owned()))
             }
             Some(_) => self.unreadable(id, version, old, &"they are too long"),
@@ -279,7 +296,7 @@ impl<T: TreeStore> Folder<'_, T> {
         let old = old.expect("decide accepts the deletion of known nodes only");
         self.good_parents.remove(&id);
         let state = match old.state {
-            NodeState::Alive if self.tree.has_children(&id)? => {
+            NodeState::Alive if self.mounts.contains(&id) || self.tree.has_children(&id)? => {
                 self.note(FoldNote::NotEmpty { node: id });
                 NodeState::Alive
             }
@@ -322,8 +339,8 @@ impl<T: TreeStore> Folder<'_, T> {
             false => self.usable_parent(id, record.parent)?,
         };
         match usable {
-            Some(parent) => record.parent = parent,
-            None => {
+            Some(parent) if !self.crosses_border(old.as_ref(), parent)? => record.parent = parent,
+            _ => {
                 self.note(FoldNote::MoveVoid { node: id });
                 match old.as_ref().filter(|old| old.is_alive()) {
                     Some(old) => {
@@ -337,8 +354,32 @@ impl<T: TreeStore> Folder<'_, T> {
         if !self.good_parents.contains(&record.parent) {
             self.revive_ancestors(record.parent)?;
         }
+        if record.kind.is_directory() && old.is_some() {
+            self.held.clear();
+        }
         let state = self.claim_name(id, &mut record, old.is_none())?;
         self.set(id, TreeNode { version, state, record })
+    }
+
+    /// Tells whether a node would come into a mounted folder or out of it.
+    fn crosses_border(&mut self, old: Option<&TreeNode>, parent: NodeId) -> Result<bool, T::Error> {
+        if self.mounts.is_empty() {
+            return Ok(false);
+        }
+        let was_inside = match old.filter(|old| old.is_alive()) {
+            Some(old) => self.is_held(old.record.parent)?,
+            None => false,
+        };
+        Ok(self.is_held(parent)? != was_inside)
+    }
+
+    fn is_held(&mut self, directory: NodeId) -> Result<bool, T::Error> {
+        if let Some(known) = self.held.get(&directory) {
+            return Ok(*known);
+        }
+        let is_held = self.mounts.hold(&*self.tree, &directory)?;
+        self.held.insert(directory, is_held);
+        Ok(is_held)
     }
 
     /// Tells whether a node is a living directory.

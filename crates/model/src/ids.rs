@@ -131,9 +131,12 @@ impl NodeId {
     /// Where the owner of a sealed workspace has written down who else may write in it (`docs/design/keys.md`, "Members").
     pub const MEMBERS: Self = Self(*b"syncline/team/v1");
 
+    /// Where it is written down which folders are workspaces of their own (see [`crate::mounts`]).
+    pub const MOUNTS: Self = Self(*b"syncline/mnts/v1");
+
     /// Tells whether the node holds settings of the workspace, and nothing of a folder.
     pub fn is_settings(&self) -> bool {
-        [Self::POOL, Self::TURN, Self::MEMBERS].contains(self) || self.is_of_cleanup()
+        [Self::POOL, Self::TURN, Self::MEMBERS, Self::MOUNTS].contains(self) || self.is_of_cleanup()
     }
 
     /// Tells whether the node means something only to programs that know cleanup (`docs/design/cleanup.md`).

@@ -5,7 +5,7 @@
 //! time it is: there is no I/O, no clock and no randomness here, and it builds for WebAssembly.
 //!
 //! Reading order: [`commit`] (what a device proposes), [`decide`] (what is accepted), [`fold`] (what tree
-//! results), [`entry`] (the log), [`fence`] and [`version_policy`] (what a cleanup removes), then [`node`], [`content`], [`path`], [`tree`], [`pool`], [`turn`], [`checkpoint`], [`wire`], [`environment`], and the
+//! results), [`entry`] (the log), [`fence`] and [`version_policy`] (what a cleanup removes), [`mounts`] (folders that are workspaces of their own), then [`node`], [`content`], [`path`], [`tree`], [`pool`], [`turn`], [`checkpoint`], [`wire`], [`environment`], and the
 //! groundwork [`codec`] and [`ids`].
 
 pub mod checkpoint;
@@ -19,6 +19,7 @@ pub mod fence;
 pub mod fold;
 pub mod hex;
 pub mod ids;
+pub mod mounts;
 pub mod node;
 pub mod path;
 pub mod pool;
@@ -37,6 +38,7 @@ pub use environment::{Clock, Random};
 pub use fence::Fence;
 pub use fold::{FoldNote, Folded, Opener, Payload, PlainOpener};
 pub use ids::{ChunkId, DeviceId, EntryHash, NodeId, OpId, PackId, PageId, StoreId, WorkspaceId};
+pub use mounts::{Mount, Mounts};
 pub use node::{ConflictOrigin, NodeKind, NodeRecord, Timestamp};
 pub use path::{InvalidPath, Name, RelativePath};
 pub use pool::{HintSeal, PoolConfig, PoolHint, Redundancy, StoreRecord, StoreState};

@@ -192,6 +192,14 @@ impl Message for RequestFrame {
             _ => false,
         }
     }
+
+    fn is_of_mounts(&self) -> bool {
+        match &self.request {
+            Request::Commit(commit) => commit.is_of_mounts(),
+            Request::PublishCheckpoint(checkpoint) => checkpoint.is_of_mounts(),
+            _ => false,
+        }
+    }
 }
 
 impl Encode for Reply {
@@ -330,6 +338,19 @@ impl Message for ServerFrame {
             }
             Self::Reply { reply: Reply::Checkpoint(Some(checkpoint)), .. } => {
                 checkpoint.is_of_cleanup()
+            }
+            Self::Reply { .. } => false,
+        }
+    }
+
+    fn is_of_mounts(&self) -> bool {
+        match self {
+            Self::Event { entry, .. } => entry.is_of_mounts(),
+            Self::Reply { reply: Reply::Entries(entries), .. } => {
+                entries.iter().any(Message::is_of_mounts)
+            }
+            Self::Reply { reply: Reply::Checkpoint(Some(checkpoint)), .. } => {
+                checkpoint.is_of_mounts()
             }
             Self::Reply { .. } => false,
         }

@@ -70,8 +70,15 @@ async fn history(stores: &Stores) -> Vec<Entry> {
         other.settle().await;
     }
     let page = PageId::from_bytes([4; 32]);
-    let checkpoint =
-        Checkpoint { head, nodes: page, node_count: 3, packs: page, fence: 0, seal: None };
+    let checkpoint = Checkpoint {
+        head,
+        nodes: page,
+        node_count: 3,
+        packs: page,
+        fence: 0,
+        has_mounts: false,
+        seal: None,
+    };
     log.publish_checkpoint(&checkpoint).await.expect("publishes");
     log.settle().await;
     let entries = stores.log().entries(0, u64::MAX).await.expect("reads");

@@ -351,6 +351,7 @@ fn checkpoint_that_no_member_made_is_refused() {
         node_count: 12_345,
         packs: page(2),
         fence: 0,
+        has_mounts: false,
         seal: None,
     };
     let sealed = keys.seal_checkpoint(plain.clone());

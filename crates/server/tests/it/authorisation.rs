@@ -242,6 +242,7 @@ async fn at_live_door(server: &TestServer, scene: &Scene, call: &str, what: &str
             node_count: 0,
             packs: PageId::from_bytes([2; 32]),
             fence: 0,
+            has_mounts: false,
             seal: None,
         }),
         ("genesis", _) => Request::Genesis,

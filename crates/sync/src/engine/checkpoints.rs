@@ -7,7 +7,7 @@ use futures_util::stream::{StreamExt, TryStreamExt, iter};
 use model::checkpoint::{
     Checkpoint, PageWalk, build_pages, decode_entry, decode_pack_entry, node_entry, pack_entry,
 };
-use model::{Head, NodeId, PackRef, PageId, TreeNode, TreeStore};
+use model::{Head, NodeId, PackRef, PageId, TreeNode, TreeStore, Versions};
 
 use super::{Engine, Event, VoidEntry};
 use crate::error::{Result, SyncError};
@@ -200,7 +200,9 @@ impl Engine {
         }
         let node_count = self.state.remote_count()?;
         let fence = self.state.last_fence()?;
-        let checkpoint = Checkpoint { head, nodes, node_count, packs, fence, seal: None };
+        let has_mounts = self.state.version(&NodeId::MOUNTS)? > 0;
+        let seal = None;
+        let checkpoint = Checkpoint { head, nodes, node_count, packs, fence, has_mounts, seal };
         Ok((self.keys.seal_checkpoint(checkpoint), pages))
     }
 

@@ -295,7 +295,15 @@ fn only_newer_checkpoints_of_this_log_are_kept() {
     }
     let checkpoint = |head, n| {
         let page = PageId::from_bytes([n; 32]);
-        Checkpoint { head, nodes: page, node_count: 1, packs: page, fence: 0, seal: None }
+        Checkpoint {
+            head,
+            nodes: page,
+            node_count: 1,
+            packs: page,
+            fence: 0,
+            has_mounts: false,
+            seal: None,
+        }
     };
     let mut publish = |checkpoint| world.ask(0, Request::PublishCheckpoint(checkpoint)).reply;
     assert_eq!(publish(checkpoint(heads[2], 1)), Reply::Published);
