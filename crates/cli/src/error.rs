@@ -77,6 +77,8 @@ codes! {
     ClockAhead = "E0214", 1;
     /// Other devices wrote whenever a cleanup was about to remove something.
     Overtaken = "E0215", 1;
+    /// The folder cannot be shared by itself.
+    NotShareable = "E0216", 1;
     /// No space is left on this computer.
     NoSpaceHere = "E0301", 7;
     /// No space is left in the store or the quota.

@@ -16,7 +16,7 @@ use std::time::Duration;
 use commit_log::CommitLog;
 use content::{DeviceKeys, Transform, WorkspaceKeys};
 use model::environment::random_bytes;
-use model::{Clock, DeviceId, Genesis, Head, NodeId, NodeRecord, Random, RelativePath};
+use model::{Clock, DeviceId, Genesis, Head, Mounts, NodeId, NodeRecord, Random, RelativePath};
 use storage::ContentStore;
 
 use crate::chunk_reader::ChunkFetcher;
@@ -45,6 +45,7 @@ mod interrupted;
 mod inventory;
 #[cfg(test)]
 mod mended;
+mod mounts;
 mod put_back;
 mod reading;
 mod receiving;
@@ -59,6 +60,7 @@ pub use cleanup::{AutomaticCleanup, CleanupOptions, CleanupReport, DroppedBy, Wo
 pub use conflicts::{Conflict, Keep};
 pub use history::{At, Listed, Restored, VersionInfo};
 pub use inventory::LostVersion;
+pub use mounts::{MountPoint, has_base, mount_points, take_base};
 pub use put_back::PutBack;
 pub use scrubbing::{ScrubStatus, scrub_status};
 pub use settings::TurnGuard;
@@ -146,6 +148,8 @@ pub enum Event {
     CleanupDue,
     /// The log has new settings of the workspace; what opened the log and the stores must look at them.
     SettingsChanged,
+    /// The log says anew which folders are workspaces of their own.
+    MountsChanged,
 }
 
 /// Takes events; the engine waits for it, so it must be quick.
@@ -204,6 +208,12 @@ pub struct Engine {
     upload: upload::Upload,
     /// The last fence that what was read and packed rests on. Another process may have folded a later one meanwhile.
     fence: u64,
+    /// The folders that are workspaces of their own, as far as this engine has let go of them.
+    mounts: Mounts,
+    /// Whether the log goes on with an entry that mounts a folder, and what stands before it is not merged yet.
+    is_before_mounts: bool,
+    /// Whether that entry may be folded, since what could be merged is.
+    may_pass_mounts: bool,
     /// Whether the last run came to its end, so that the overlay says how the folder was then.
     is_scanned: bool,
     /// Nodes that could not be brought to agreement in this run.
@@ -289,6 +299,9 @@ impl Engine {
             rules_text: Vec::new(),
             upload: upload::Upload::default(),
             fence: 0,
+            mounts: Mounts::default(),
+            is_before_mounts: false,
+            may_pass_mounts: false,
             is_scanned: false,
             skipped: BTreeSet::new(),
             missed: Vec::new(),
@@ -389,6 +402,7 @@ impl Engine {
             self.push().await?;
             self.fetch_unless_known().await?;
             self.check_pool()?;
+            self.pass_mounts().await?;
             let (merged, proposed) = match self.upload.end_ahead() {
                 Some(ahead) => {
                     self.forget_moving()?;
@@ -474,8 +488,10 @@ impl Engine {
         } else {
             self.state.set_fact(RUNNING, &[])?;
         }
+        self.leave_mounts()?;
         self.report = SyncReport::default();
         (self.has_fetched, self.looked) = (false, None);
+        (self.is_before_mounts, self.may_pass_mounts) = (false, false);
         self.skipped.clear();
         self.missed.clear();
         self.racy.clear();

@@ -106,6 +106,12 @@ pub enum SyncError {
     /// Another device changed the settings of the workspace first; the proposal has no effect.
     #[error("another device has changed the settings of the workspace meanwhile")]
     SettingsChanged,
+    /// As many folders as may be are workspaces of their own already.
+    #[error("{max} folders of the workspace are workspaces of their own already")]
+    TooManyMounts {
+        /// How many there may be.
+        max: usize,
+    },
     /// The workspace has other stores than those with which the engine was opened. What was done is in order; the engine is to
     /// be opened anew, with them.
     #[error("the workspace has other stores since version {version} of its settings")]

@@ -307,6 +307,10 @@ impl Trees for EngineTrees<'_> {
         self.state.child(&place.parent, &place.name)
     }
 
+    fn is_mounted(&self, node: &NodeId) -> Result<bool> {
+        Ok(self.state.mounts()?.contains(node))
+    }
+
     fn has_local_children(&self, directory: &NodeId) -> Result<bool> {
         if self.overlay.children.contains_key(directory) {
             return Ok(true);

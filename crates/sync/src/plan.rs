@@ -135,6 +135,14 @@ pub trait Trees {
     /// Whatever keeps the tree may fail.
     fn remote_holder(&self, place: &Place) -> Result<Option<NodeId>, Self::Error>;
 
+    /// Tells whether a node is a folder that is a workspace of its own.
+    ///
+    /// # Errors
+    /// Whatever keeps the tree may fail.
+    fn is_mounted(&self, _node: &NodeId) -> Result<bool, Self::Error> {
+        Ok(false)
+    }
+
     /// Tells whether a directory of the folder has anything in it that is synced.
     ///
     /// # Errors
@@ -289,7 +297,13 @@ fn next<T: Trees>(trees: &T, node: &NodeId) -> Result<Option<Operation>, T::Erro
                 operation => operation,
             },
         },
-        (NodeState::Alive, None) => Some(absent(synced.as_ref(), &remote)),
+        (NodeState::Alive, None) => match absent(synced.as_ref(), &remote) {
+            // To delete it here is no word about what others have in it.
+            Operation::ProposeDelete { .. } if trees.is_mounted(node)? => {
+                Some(Operation::Materialise)
+            }
+            operation => Some(operation),
+        },
         (_, None) => forget,
         (NodeState::MergedInto(id), Some(local)) => match (trees.local(id)?, trees.synced(id)?) {
             (None, Some(holder)) if holder.is_pending => None,

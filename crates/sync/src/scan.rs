@@ -8,11 +8,13 @@
 //! Identity: what stands under the same name and is of the same kind is the same node, unless its inode is that of
 //! another node that is not where it was. A file counts as moved only if size and modification time are the old ones,
 //! since inodes are reused.
+//!
+//! A folder that is a workspace of its own is seen, and what lies in it is not: it belongs to another merge base.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use model::environment::random_bytes;
-use model::{InvalidPath, Name, NodeId, Random, RelativePath, TreeNode, TreeStore};
+use model::{InvalidPath, Mounts, Name, NodeId, Random, RelativePath, TreeNode, TreeStore};
 
 use crate::error::Result;
 use crate::file_system::{DirectoryEntry, FileError, FileKind, FileSystem, Stat};
@@ -106,6 +108,7 @@ pub fn scan(
 ) -> Result<LocalChanges> {
     let mut scanner = Scanner {
         known,
+        mounts: state.mounts()?,
         parked: BTreeSet::new(),
         file_system,
         state,
@@ -195,6 +198,8 @@ struct Scanner<'a> {
     is_deep: bool,
     is_log_unknown: bool,
     known: &'a Overlay,
+    /// Folders that are workspaces of their own.
+    mounts: Mounts,
     /// Nodes that a run has parked in the root, by the names of the files there.
     parked: BTreeSet<NodeId>,
     found: LocalChanges,
@@ -294,6 +299,9 @@ impl Scanner<'_> {
 
     /// Compares one directory with its rows.
     fn directory(&mut self, path: &RelativePath, node: NodeId, inode: Option<u64>) -> Result<()> {
+        if self.mounts.contains(&node) {
+            return Ok(());
+        }
         let entries = match self.file_system.list(path) {
             Ok(entries) => entries,
             // It went away meanwhile; the next scan of its parent says how.
@@ -546,6 +554,9 @@ impl Scanner<'_> {
         let mut pending: Vec<NodeId> = self.missing_directories();
         let before = self.missing.len();
         while let Some(directory) = pending.pop() {
+            if self.mounts.contains(&directory) {
+                continue;
+            }
             for row in self.state.scan_rows(&directory)? {
                 let is_settled = self.found.present.contains_key(&row.node);
                 if is_settled || self.missing.contains_key(&row.node) {

@@ -36,8 +36,12 @@ pub mod synced;
 pub use packs::ChunkPlace;
 pub use synced::SyncedNode;
 
-/// The schema that this program writes, and the newest that it reads.
+/// The schema that this program writes.
 const SCHEMA_VERSION: i64 = 1;
+
+/// The version of the same schema where folders of the workspace are mounted, and the newest that is read: a program that knows no such
+/// folders would take what was let go of in them for new files.
+const MOUNTS_SCHEMA_VERSION: i64 = 2;
 
 const SCHEMA: &str = "
 CREATE TABLE meta (key TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
@@ -122,15 +126,21 @@ impl State {
                     format!("BEGIN; {SCHEMA} PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;");
                 state.database(state.connection.execute_batch(&make))?;
             }
-            SCHEMA_VERSION => {}
+            SCHEMA_VERSION | MOUNTS_SCHEMA_VERSION => {}
             version => {
-                let place = state.place.clone();
-                return Err(SyncError::NewerDatabase { place, version, newest: SCHEMA_VERSION });
+                let (place, newest) = (state.place.clone(), MOUNTS_SCHEMA_VERSION);
+                return Err(SyncError::NewerDatabase { place, version, newest });
             }
         }
         state.database(state.connection.execute_batch(spares::SCHEMA))?;
         state.connection.set_prepared_statement_cache_capacity(64);
         Ok(state)
+    }
+
+    /// Keeps programs out that know no mounted folders.
+    pub(crate) fn require_mounts(&self) -> Result<()> {
+        let sql = format!("PRAGMA user_version = {MOUNTS_SCHEMA_VERSION}");
+        self.database(self.connection.execute_batch(&sql))
     }
 
     /// Gives the connection back, for a world that outlives its engines.

@@ -77,7 +77,8 @@ pub(crate) fn printer(context: &Context<'_>) -> impl Fn(&Event) + Send + Sync + 
             | Event::Scrubbed { .. }
             | Event::Cleaned { .. }
             | Event::CleanupDue
-            | Event::SettingsChanged => return,
+            | Event::SettingsChanged
+            | Event::MountsChanged => return,
         };
         if !is_wanted {
             return;

@@ -197,7 +197,7 @@ fn watch(
     let observer = {
         let (teller, reason) = (teller.clone(), reason.clone());
         Arc::new(move |event: Event| match event {
-            Event::SettingsChanged => reason.give(Ended::OpensAnew),
+            Event::SettingsChanged | Event::MountsChanged => reason.give(Ended::OpensAnew),
             Event::CleanupDue => reason.give(Ended::CleanupDue),
             event => teller.change(&event),
         })

@@ -69,6 +69,9 @@ impl From<SyncError> for CommandError {
             SyncError::SettingsChanged => Self::new(Code::SettingsChanged, text)
                 .state("what it has decided is in force; nothing else was changed")
                 .help("syncline backend ls", "shows what is in force now"),
+            SyncError::TooManyMounts { .. } => {
+                Self::new(Code::NotShareable, text).state("nothing was shared")
+            }
             SyncError::StoresChanged { .. } => stores_changed(text),
             SyncError::NotOurTurn { device } => not_our_turn(text, device),
             SyncError::VersionDropped { .. }

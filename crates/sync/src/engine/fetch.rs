@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use content::WorkspaceKeys;
 use futures_util::future::join;
-use model::codec::{decode_message, encode_message};
+use model::codec::{Message, decode_message, encode_message};
 use model::commit::PackRef;
 use model::fold::{FoldNote, Folded, fold};
 use model::wire::RefusalKind;
@@ -58,6 +58,7 @@ impl Engine {
     async fn learn_up_to(&mut self, before: Head, newest: Head) -> Result<u64> {
         self.looked = None;
         self.has_fetched = true;
+        self.is_before_mounts = false;
         if newest.seq < before.seq || (newest.seq == before.seq && newest.hash != before.hash) {
             self.heal_history().await?;
         }
@@ -76,6 +77,9 @@ impl Engine {
                 continue;
             }
             for entry in &entries {
+                if entry.is_of_mounts() && self.stops_before_mounts()? {
+                    return Ok(entry.seq - 1 - before.seq.min(entry.seq - 1));
+                }
                 self.report.received_bytes += encode_message(entry).len() as u64;
                 self.fold_entry(entry)?;
             }
@@ -119,10 +123,11 @@ impl Engine {
         let members = self.members_payload()?;
         keys.check_epoch(&entry.commit, members.as_deref())?;
         self.check_seen(entry, &head, members.as_deref())?;
-        let (mut has_settings, mut has_fence) = (false, false);
+        let (mut has_settings, mut has_mounts, mut has_fence) = (false, false, false);
         let (settled, void) = self.state.transaction(|state| {
             let folded = fold(state, entry, keys)?;
             has_settings = folded.touched.contains(&NodeId::POOL);
+            has_mounts = folded.touched.contains(&NodeId::MOUNTS);
             has_fence = folded.touched.contains(&NodeId::FENCE);
             // What somebody proposed who had not seen the fence may rest in packs that it condemns.
             if !folded.is_fenced {
@@ -148,6 +153,9 @@ impl Engine {
         }
         if has_settings {
             (self.observer)(Event::SettingsChanged);
+        }
+        if has_mounts {
+            (self.observer)(Event::MountsChanged);
         }
         if let Some(reason) = void {
             self.report.void_entries.push(VoidEntry { seq: entry.seq, reason });

@@ -27,6 +27,7 @@ impl Engine {
         for _ in 0..ROUNDS_MAX {
             self.fetch_unless_known().await?;
             self.check_pool()?;
+            self.pass_mounts().await?;
             let merged = self.merge_round().await?;
             self.fetcher.forget_ahead();
             if !merged.any && !self.may_find_missed().await? {

@@ -10,6 +10,7 @@ use futures_util::StreamExt;
 use futures_util::future::{BoxFuture, Either, poll_fn, select};
 use futures_util::stream::BoxStream;
 use model::Entry;
+use model::codec::Message;
 
 use super::{Engine, SyncReport};
 use crate::error::{Result, SyncError};
@@ -158,9 +159,13 @@ impl Engine {
         }
     }
 
-    /// Folds an entry that was pushed; one that does not follow is left to the next fetch.
+    /// Folds an entry that was pushed; one that does not follow, or mounts a folder, is left to the next fetch.
     fn take_entry(&mut self, entry: &Entry) -> Result<()> {
-        if entry.follows(&self.head()?) { self.fold_entry(entry) } else { Ok(()) }
+        if entry.follows(&self.head()?) && !entry.is_of_mounts() {
+            self.fold_entry(entry)
+        } else {
+            Ok(())
+        }
     }
 
     /// Begins or ends a step of the scrub.

@@ -1,7 +1,7 @@
 //! The folded tree in the database.
 
 use model::codec::{Decode, Decoder, Encode, Encoder};
-use model::{Name, NodeId, NodeState, TreeNode, TreeStore, Versions};
+use model::{Mounts, Name, NodeId, NodeState, TreeNode, TreeStore, Versions};
 use rusqlite::params;
 
 use super::{State, id_column};
@@ -59,6 +59,14 @@ impl State {
         self.version(&NodeId::FENCE)
     }
 
+    /// Returns which folders are workspaces of their own.
+    ///
+    /// # Errors
+    /// [`SyncError::Database`], [`SyncError::Decode`].
+    pub fn mounts(&self) -> Result<Mounts> {
+        Mounts::of(self)
+    }
+
     fn set_remote(&mut self, id: &NodeId, node: &TreeNode) -> Result<()> {
         let mut encoder = Encoder::default();
         node.encode(&mut encoder);
@@ -80,12 +88,21 @@ impl State {
         )
     }
 
-    /// Returns the living nodes that are marked as one side of a conflict.
+    /// Returns the living nodes that are marked as one side of a conflict. In a folder that is a workspace of its own nobody decides
+    /// any.
     ///
     /// # Errors
     /// [`SyncError::Database`], [`SyncError::Decode`].
     pub fn remote_conflicts(&self) -> Result<Vec<(NodeId, TreeNode)>> {
-        self.remote_rows("SELECT node, body FROM remote WHERE conflict = 1", [])
+        let found = self.remote_rows("SELECT node, body FROM remote WHERE conflict = 1", [])?;
+        let mounts = self.mounts()?;
+        let mut open = Vec::with_capacity(found.len());
+        for (id, node) in found {
+            if !mounts.freeze(self, &id)? {
+                open.push((id, node));
+            }
+        }
+        Ok(open)
     }
 
     /// Returns up to `limit` nodes after `after` in the order of their ids.

@@ -103,7 +103,8 @@ impl Teller {
             | Event::Written { .. }
             | Event::Cleaned { .. }
             | Event::CleanupDue
-            | Event::SettingsChanged => return,
+            | Event::SettingsChanged
+            | Event::MountsChanged => return,
         };
         let now = self.clock.now();
         if self.is_json {

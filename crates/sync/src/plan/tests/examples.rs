@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use model::{NodeId, NodeState, TreeStore};
+use model::codec::encode_message;
+use model::{Mount, Mounts, NodeId, NodeState, TreeStore, WorkspaceId};
 
 use super::case::{Case, Nodes};
 use super::world::{Base, Device, File, Flag, content_of, directory, file, id, place, tree_node};
@@ -202,6 +203,32 @@ fn file_that_two_merged_nodes_claim_stays() {
     }
     let operations = crate::plan::plan(&device, &[one, other].into()).unwrap();
     assert_eq!(operations.into_iter().collect::<Vec<_>>(), [(other, Operation::Forget)]);
+}
+
+/// A directory of the merge base that is not in the folder, and is mounted or not.
+fn without(directory_of: u32, is_mounted: bool) -> Device {
+    let (node, at) = (id(1, directory_of), place(NodeId::ROOT, "shared"));
+    let mut device = Device::default();
+    let Ok(()) = device.remote.set(node, tree_node(&at, &directory(), 1, NodeState::Alive));
+    device.synced.insert(node, Base { place: at.clone(), matter: directory(), version: 1 });
+    if is_mounted {
+        let mount = Mount { workspace: WorkspaceId::from_bytes([1; 16]), since: 1 };
+        let payload = encode_message(&Mounts::from_iter([(node, mount)]));
+        let settings = tree_node(&at, &directory(), 1, NodeState::Settings(payload));
+        let Ok(()) = device.remote.set(NodeId::MOUNTS, settings);
+    }
+    device
+}
+
+#[test]
+fn mounted_folder_that_was_deleted_here_is_made_again() {
+    let planned = |device: &Device| {
+        let operations = crate::plan::plan(device, &[id(1, 10), NodeId::MOUNTS].into()).unwrap();
+        operations.into_iter().collect::<Vec<_>>()
+    };
+    assert_eq!(planned(&without(10, true)), [(id(1, 10), Operation::Materialise)]);
+    let delete = Operation::ProposeDelete { base: 1 };
+    assert_eq!(planned(&without(10, false)), [(id(1, 10), delete)]);
 }
 
 #[test]

@@ -7,8 +7,8 @@ use model::codec::encode_message;
 use model::fold::fold;
 use model::{
     Action, Change, ChunkId, ChunkRef, Commit, ConflictOrigin, Content, DeviceId, Entry, EntryHash,
-    Head, Name, NodeId, NodeKind, NodeRecord, NodeState, OpId, Outcome, Timestamp, Tree, TreeNode,
-    TreeStore,
+    Head, Mounts, Name, NodeId, NodeKind, NodeRecord, NodeState, OpId, Outcome, Timestamp, Tree,
+    TreeNode, TreeStore,
 };
 
 use super::case::{show, show_file};
@@ -215,6 +215,10 @@ impl Trees for Device {
 
     fn remote_holder(&self, place: &Place) -> Result<Option<NodeId>, Infallible> {
         self.remote.child(&place.parent, &place.name)
+    }
+
+    fn is_mounted(&self, node: &NodeId) -> Result<bool, Infallible> {
+        Mounts::of(&self.remote).map(|mounts| mounts.contains(node))
     }
 
     fn has_local_children(&self, directory: &NodeId) -> Result<bool, Infallible> {
