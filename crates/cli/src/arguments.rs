@@ -269,6 +269,9 @@ pub(crate) struct WatchArguments {
     /// Leave the terminal; used by `daemon start`.
     #[arg(long, hide = true)]
     pub(crate) detached: bool,
+    /// End when standard input does, and with it whoever started this.
+    #[arg(long, hide = true)]
+    pub(crate) end_with_stdin: bool,
 }
 
 /// What to do with the background process of a folder.

@@ -47,7 +47,7 @@ struct Person {
 /// device keeps, else the one that the passphrase opens, else a new one.
 ///
 /// # Errors
-/// [`Code::IdentityChanged`] where the server has another one than this device; [`Code::WrongKey`], [`Code::WouldAsk`];
+/// [`Code::IdentityChanged`] where the server has another one than this device, or tells others of another one; [`Code::WrongKey`], [`Code::WouldAsk`];
 /// [`CommandError`].
 pub(crate) async fn own(
     context: &Context<'_>,
@@ -55,7 +55,10 @@ pub(crate) async fn own(
     account: &Account,
 ) -> Result<(Identity, bool)> {
     let kept = kept(&context.home, account)?;
-    if let Some(locked) = client.own_identity().await? {
+    if let Some((public, locked)) = client.own_identity().await? {
+        if public != *locked.public() {
+            return Err(own_changed(account));
+        }
         return match kept {
             Some(identity) if identity.public() == locked.public() => Ok((identity, false)),
             Some(_) => Err(own_changed(account)),
@@ -108,9 +111,10 @@ fn makes_no_sense(path: &Path) -> CommandError {
 
 fn own_changed(account: &Account) -> CommandError {
     let Account { server, user, .. } = account;
-    let headline = format!("{server} has another identity of {user} than this device");
+    let headline =
+        format!("{server} hands out an identity of {user} that is not that of {user}'s devices");
     CommandError::new(Code::IdentityChanged, headline)
-        .cause("it was exchanged at the server; nobody seals anything to this device by it")
+        .cause("it was exchanged at the server; what others seal to it, nobody can open here")
         .state("nothing was changed")
         .help("syncline logout", "and another server, where nobody can explain this")
 }

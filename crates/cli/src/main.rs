@@ -35,6 +35,7 @@ mod home;
 mod identity;
 mod interrupt;
 mod membership;
+mod mounted;
 mod ownership;
 mod pairing;
 mod progress;

@@ -3,6 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 #![expect(clippy::disallowed_methods, reason = "tests play the user, who changes files in any way")]
 
+#[path = "it/shared_folders.rs"]
+mod shared_folders;
 #[path = "it/sharing.rs"]
 mod sharing;
 #[path = "it/support.rs"]

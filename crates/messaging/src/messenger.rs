@@ -11,8 +11,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use model::{Clock, Random};
-use parking_lot::Mutex;
-use tokio::sync::Semaphore;
+use tokio::sync::{Mutex, Semaphore};
 use tokio::task::JoinHandle;
 
 use crate::body::{Encoding, PackedBody};
@@ -78,7 +77,7 @@ struct Core {
     options: MessengerOptions,
     waiting: Waiting,
     calls_room: Semaphore,
-    events: tokio::sync::Mutex<Sequences>,
+    events: Mutex<Sequences>,
 }
 
 /// The places of own events.
@@ -133,7 +132,7 @@ impl Messenger {
             options,
             waiting: Waiting::default(),
             calls_room: Semaphore::new(calls_max),
-            events: tokio::sync::Mutex::default(),
+            events: Mutex::default(),
         };
         let core = Arc::new(core);
         let reading = tokio::spawn(waiting::read(Arc::clone(&core), answers));

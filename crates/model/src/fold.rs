@@ -23,7 +23,6 @@
 
 mod opener;
 
-use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 pub use opener::{Opener, Payload, PlainOpener};

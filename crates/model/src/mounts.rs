@@ -147,7 +147,7 @@ impl Decode for Mounts {
 }
 
 impl Message for Mounts {
-    const MAGIC: u8 = b'M';
+    const MAGIC: u8 = b'D';
     const KIND: &'static str = "list of mounted folders";
 }
 

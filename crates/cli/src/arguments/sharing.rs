@@ -72,7 +72,7 @@ pub(crate) struct ShareArguments {
     /// What to do instead of sharing.
     #[command(subcommand)]
     pub(crate) command: Option<ShareCommand>,
-    /// A workspace on the server or a synced folder; this one by default. A link may lead to a file or folder in it.
+    /// A workspace on the server or a synced folder; this one by default. Or a folder in it; a link may lead to a file, too.
     #[arg(value_name = "WORKSPACE|PATH")]
     pub(crate) target: Option<String>,
     /// Who may open it: the name of an account, and view or edit.
@@ -81,6 +81,9 @@ pub(crate) struct ShareArguments {
     /// What `syncline key fingerprint` shows at the account, where the workspace is encrypted.
     #[arg(long, value_name = "FINGERPRINT", requires = "with", value_parser = Fingerprint::from_text)]
     pub(crate) fingerprint: Option<Fingerprint>,
+    /// What a folder that is shared by itself is called as a workspace; like the folder by default.
+    #[arg(long, value_name = "NAME", requires = "with")]
+    pub(crate) workspace: Option<String>,
     /// A link for people without an account.
     #[command(flatten)]
     pub(crate) link: LinkArguments,

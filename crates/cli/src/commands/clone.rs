@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use model::{Genesis, StoreId};
+use model::{Genesis, StoreId, WorkspaceId};
 use std::sync::Arc;
 use storage::ObjectStore;
 
@@ -108,6 +108,23 @@ fn on_server(context: &Context<'_>, arguments: &CloneArguments) -> Result<Source
     refuse_plain(arguments, &genesis)?;
     let place = Place::Served { server };
     Ok(Source { genesis, place, named: BTreeMap::new(), keys })
+}
+
+/// Returns what a workspace on the server that is signed in to began with; never that of an encrypted one, for which somebody would have
+/// to be asked.
+///
+/// # Errors
+/// [`Code::NoSuchWorkspace`], also where this account may not open it; those of the server.
+pub(crate) fn genesis_on_server(context: &Context<'_>, workspace: WorkspaceId) -> Result<Genesis> {
+    let found = context
+        .runtime()?
+        .block_on(async { OnServer::new(context)?.genesis_of(workspace).await })?;
+    match found.workspace() == workspace && found.mode.sealed().is_none() {
+        true => Ok(found),
+        false => Err(CommandError::new(Code::NoSuchWorkspace, "the server gave another workspace")
+            .cause(format!("{workspace} was asked for"))
+            .state("nothing was changed")),
+    }
 }
 
 /// Refuses a workspace that is not encrypted where only one that is was wanted.

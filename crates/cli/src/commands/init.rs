@@ -256,7 +256,7 @@ fn folder_name(root: &Path) -> Result<String> {
     })
 }
 
-fn check_name(name: &str) -> Result<()> {
+pub(crate) fn check_name(name: &str) -> Result<()> {
     let refuse = |reason: &str| {
         Err(CommandError::usage(format!("'{name}' cannot be the name of a workspace: {reason}"))
             .help("--workspace NAME", "gives another one"))

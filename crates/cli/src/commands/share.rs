@@ -13,6 +13,7 @@ use crate::server_client::{MemberLine, ServerClient, WorkspaceLine};
 use crate::text::quoted;
 use crate::ui::Symbol;
 
+mod folder;
 mod link;
 mod sealed;
 
@@ -54,11 +55,13 @@ fn find(context: &Context<'_>, text: Option<&str>) -> Result<Target> {
     let (name, workspace) = (&target.workspace.name, quoted(&target.workspace.name));
     let path = quoted(text.unwrap_or("."));
     Err(CommandError::usage(format!("'{inside}' is a part of the workspace '{name}'"))
-        .cause("a workspace is shared as a whole; what is to be shared alone is a workspace of its own")
+        .cause("it is not shared by itself")
         .state("nothing was changed")
-        .help("syncline init DIR --workspace NAME", "makes another folder a workspace")
-        .help(format!("syncline share {workspace} --with USER:view"), "shares all of it")
-        .help(format!("syncline share {path} --link"), "lets whoever has the link look at this"))
+        .help(
+            format!("syncline share {path} --with USER:view"),
+            "shares it, as a workspace of its own",
+        )
+        .help(format!("syncline share ls {workspace}"), "says who may open all of the workspace"))
 }
 
 /// Finds the workspace, and the place in it that the text names.
@@ -111,8 +114,15 @@ fn grant(context: &Context<'_>, arguments: &ShareArguments) -> Result<u8> {
     if grants.is_empty() {
         return Err(CommandError::usage("nobody is named to share with")
             .help("syncline share --with USER:view", "lets USER read the workspace of this folder")
+            .help("syncline share FOLDER --with USER:edit", "shares a folder of it by itself")
             .help("syncline share PATH --link", "makes a link for people without an account")
             .help("syncline share ls", "says who may open it"));
+    }
+    if let Some(wanted) = folder::wanted(context, text)? {
+        wanted.make(context, arguments.workspace.as_deref())?;
+        if context.flags.dry_run {
+            return Ok(0);
+        }
     }
     let target = find(context, text)?;
     if target.workspace.is_sealed() {

@@ -1,7 +1,7 @@
 //! `syncline status`: what is new, waiting or in conflict. It looks at this device only.
 
 use model::tree::path_of;
-use serde_json::json;
+use serde_json::{Value, json};
 use sync::engine::scrub_status;
 use sync::file_system::native::NativeFileSystem;
 use sync::ignore_rules::IgnoreRules;
@@ -13,6 +13,7 @@ use crate::arguments::FolderArgument;
 use crate::context::Context;
 use crate::error::Result;
 use crate::folder::{Folder, path_text as os_path_text};
+use crate::mounted;
 use crate::report::{EXIT_CONFLICTS, problem_json, problem_line, scrub_json, scrub_line};
 use crate::text::{counted, path_text};
 use crate::ui::{Paint, Symbol};
@@ -31,6 +32,33 @@ struct Differences {
 /// Runs the command.
 pub(crate) fn run(context: &Context<'_>, arguments: &FolderArgument) -> Result<u8> {
     let folder = Folder::locate(&context.home, &arguments.folder)?;
+    let (mut status, mut code) = look(context, &folder)?;
+    let mut inner = Vec::new();
+    for mounted in mounted::of(&folder)? {
+        let path = path_text(&mounted.path);
+        let id = mounted.mount.workspace.to_string();
+        let found = match mounted.folder(context, &folder)? {
+            Some(found) => {
+                context.ui.answer(format!("{path} is a workspace of its own:"));
+                let (status, of_inner) = look(context, &found)?;
+                code = if code == 0 { of_inner } else { code };
+                status
+            }
+            None => {
+                let line = "is a workspace of its own, which the next sync connects";
+                context.ui.answer(format!("{path} {line}"));
+                json!(null)
+            }
+        };
+        inner.push(json!({"path": path, "workspace_id": id, "status": found}));
+    }
+    status["shared_folders"] = json!(inner);
+    context.ui.json(&status);
+    Ok(code)
+}
+
+/// Looks at one folder, and says what it finds. Returns it for programs, too, and the exit code.
+fn look(context: &Context<'_>, folder: &Folder) -> Result<(Value, u8)> {
     let state = folder.state()?;
     let file_system = NativeFileSystem::open(&folder.root)?;
     let text = read_rules(&file_system, &model::RelativePath::ROOT)?;
@@ -43,7 +71,7 @@ pub(crate) fn run(context: &Context<'_>, arguments: &FolderArgument) -> Result<u
     let head = state.head()?.map_or(0, |head| head.seq);
     let scrub = scrub_status(&state)?;
     let ui = context.ui;
-    ui.json(&json!({
+    let status = json!({
         "schema": "syncline.status/1",
         "workspace": folder.genesis.name,
         "workspace_id": folder.genesis.workspace().to_string(),
@@ -58,7 +86,7 @@ pub(crate) fn run(context: &Context<'_>, arguments: &FolderArgument) -> Result<u
         "conflicts": conflicts.len(),
         "problems": changes.problems.iter().map(problem_json).collect::<Vec<_>>(),
         "scrub": scrub_json(scrub.as_ref()),
-    }));
+    });
     ui.answer(format!(
         "{}  v{head}, {}",
         ui.paint(Paint::Word, &folder.genesis.name),
@@ -89,14 +117,14 @@ pub(crate) fn run(context: &Context<'_>, arguments: &FolderArgument) -> Result<u
         ui.note(scrub_line(context, &scrub));
     }
     if conflicts.is_empty() {
-        return Ok(0);
+        return Ok((status, 0));
     }
     let line = counted(conflicts.len() as u64, "conflict waits", "conflicts wait");
     ui.answer(format!(
         "{} {line} for a decision: syncline conflicts",
         ui.symbol(Symbol::Attention)
     ));
-    Ok(EXIT_CONFLICTS)
+    Ok((status, EXIT_CONFLICTS))
 }
 
 fn show(context: &Context<'_>, word: &str, paths: &[String]) {

@@ -11,6 +11,7 @@ use crate::connect::{SessionOptions, with_engine};
 use crate::context::Context;
 use crate::error::Result;
 use crate::folder::Folder;
+use crate::mounted;
 use crate::progress::Progress;
 use crate::report;
 use crate::sealed;
@@ -38,8 +39,20 @@ pub(crate) fn change_options(
     Ok(SessionOptions { allow_mass_delete, ..SessionOptions::CHANGE })
 }
 
-/// Exchanges everything and tells about it.
+/// Exchanges everything in a folder and in those in it that are workspaces of their own, and tells about it.
 pub(crate) fn exchange(
+    context: &Context<'_>,
+    command: &str,
+    folder: &Folder,
+    options: SessionOptions,
+) -> Result<u8> {
+    let code = exchange_one(context, command, folder, options)?;
+    let of_inner = mounted::exchange_all(context, command, folder)?;
+    Ok(if code == 0 { of_inner } else { code })
+}
+
+/// Exchanges everything in one folder and tells about it.
+pub(crate) fn exchange_one(
     context: &Context<'_>,
     command: &str,
     folder: &Folder,

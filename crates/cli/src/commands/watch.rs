@@ -27,12 +27,15 @@ use crate::error::{Code, CommandError, Result};
 use crate::folder::{Folder, Place};
 use crate::handover;
 use crate::home::Config;
+use crate::mounted::{self, Mounted};
 use crate::system;
 
 mod cleaning;
+mod inner;
 mod teller;
 
 use cleaning::Cleaning;
+use inner::InnerWatches;
 use teller::Teller;
 pub(crate) use teller::WatchState;
 
@@ -52,6 +55,9 @@ pub(crate) fn run(context: &Context<'_>, arguments: &WatchArguments) -> Result<u
         // In a session of its own it outlives the terminal; where it has one already, nothing changes.
         let _ = rustix::process::setsid();
     }
+    if arguments.end_with_stdin {
+        inner::end_with_stdin();
+    }
     let folder = Folder::locate(&context.home, &arguments.folder.folder)?;
     let driver = Driver::start(context)?;
     keep(context, &driver, &folder)?;
@@ -66,7 +72,9 @@ pub(crate) fn keep(context: &Context<'_>, driver: &Driver, folder: &Folder) -> R
     let mut folder = folder.clone();
     let config = context.home.config()?;
     let (scrub, cleaning) = (scrub_options(&config), Cleaning::of(&config));
-    let mut background = Background { scrub, config: &config, fills_first: false, cleaning };
+    let mounted = Vec::new();
+    let mut background =
+        Background { scrub, config: &config, fills_first: false, cleaning, mounted };
     let mut options = WatchOptions::default();
     if let Some(seconds) = config.rescan_after_s {
         options.rescan_after = Duration::from_secs(seconds.max(1));
@@ -74,9 +82,12 @@ pub(crate) fn keep(context: &Context<'_>, driver: &Driver, folder: &Folder) -> R
     // Held while it steps aside, too, so that nobody else takes the home meanwhile.
     let _claim = HomeClaim::beside_watches(&context.home)?;
     let teller = Arc::new(Teller::new(context, &folder));
+    let mut inner = InnerWatches::default();
     // Whoever is refused at first is told so.
     let mut refusals_left = 0;
     loop {
+        inner.keep_up(context, &folder, &teller);
+        background.mounted.clone_from(&inner.known);
         let ended = match stretch(context, driver, &folder, (options, &mut background), &teller) {
             // Another command was faster when this one came back; it may have been about to end.
             Err(error) if error.code == Code::Locked && refusals_left > 0 => {
@@ -164,6 +175,8 @@ struct Background<'a> {
     fills_first: bool,
     /// When it cleans up, if it does.
     cleaning: Option<Cleaning>,
+    /// The folders that are workspaces of their own, as they are watched.
+    mounted: Vec<Mounted>,
 }
 
 /// Why a stretch of watching is to end.
@@ -226,7 +239,11 @@ fn watch(
         let told = teller.clone();
         let is_stored = matches!(folder.place, Place::Stored(_));
         let (lost, count) = (reason.clone(), failures.clone());
+        let (moved, outer, known) = (reason.clone(), folder.clone(), background.mounted.clone());
         let watching = engine.watch(options, hints, move |done| {
+            if !known.is_empty() && mounted::of(&outer).is_ok_and(|found| found != known) {
+                moved.give(Ended::OpensAnew);
+            }
             if is_stored && is_time_to_look(&done, &count) {
                 lost.give(Ended::OutOfReach);
             }
@@ -305,7 +322,11 @@ fn scrub_options(config: &Config) -> Option<ScrubOptions> {
 
 /// Watches the folder, except what its rules leave out.
 fn start_watcher(folder: &Folder) -> Result<(FolderWatcher, sync::watch::Hints)> {
-    let filter = RulesOfFolder { root: folder.root.clone(), rules: IgnoreRules::default() };
+    // Where they cannot be told, the watch says too much, which costs needless looks and nothing else.
+    let mounted = mounted::of(folder).unwrap_or_default();
+    let mounted = mounted.into_iter().map(|mounted| mounted.path).collect();
+    let filter =
+        RulesOfFolder { root: folder.root.clone(), rules: IgnoreRules::default(), mounted };
     FolderWatcher::start(&folder.root, filter).map_err(|error| {
         CommandError::new(Code::File, "the folder cannot be watched")
             .cause(error)
@@ -318,6 +339,8 @@ fn start_watcher(folder: &Folder) -> Result<(FolderWatcher, sync::watch::Hints)>
 struct RulesOfFolder {
     root: PathBuf,
     rules: IgnoreRules,
+    /// The folders that are workspaces of their own: what lies in them another process watches.
+    mounted: Vec<RelativePath>,
 }
 
 impl WatchFilter for RulesOfFolder {
@@ -332,7 +355,8 @@ impl WatchFilter for RulesOfFolder {
     }
 
     fn passes_over(&self, path: &RelativePath, is_directory: bool) -> bool {
-        self.rules.is_entry_ignored(path, is_directory)
+        let lies_in = |mounted: &RelativePath| path != mounted && path.starts_with(mounted);
+        self.mounted.iter().any(lies_in) || self.rules.is_entry_ignored(path, is_directory)
     }
 }
 

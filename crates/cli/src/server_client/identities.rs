@@ -16,17 +16,17 @@ struct IdentityLine {
 }
 
 impl ServerClient {
-    /// Returns the locked identity of this account, if it has one.
+    /// Returns the identity of this account, if it has one: as the server tells others, and locked.
     ///
     /// # Errors
     /// [`Code::KeysDamaged`] where it is none; [`CommandError`].
-    pub(crate) async fn own_identity(&self) -> Result<Option<LockedIdentity>> {
+    pub(crate) async fn own_identity(&self) -> Result<Option<(PublicIdentity, LockedIdentity)>> {
         let line: IdentityLine = match self.ask(self.request(Method::GET, &["identity"])).await {
             Err(error) if error.code == Code::NoSuchThing => return Ok(None),
             line => line?,
         };
         let bytes = line.locked.as_deref().and_then(hex::decode).unwrap_or_default();
-        Ok(Some(LockedIdentity::from_bytes(&bytes)?))
+        Ok(Some((self.public_of(&line)?, LockedIdentity::from_bytes(&bytes)?)))
     }
 
     /// Makes the identity of this account, of which there is none.
@@ -59,6 +59,10 @@ impl ServerClient {
             }
             line => line?,
         };
+        self.public_of(&line)
+    }
+
+    fn public_of(&self, line: &IdentityLine) -> Result<PublicIdentity> {
         let public = hex::decode(&line.public).and_then(|bytes| PublicIdentity::from_bytes(&bytes));
         public.ok_or_else(|| self.nonsense("it gave an identity that is none"))
     }

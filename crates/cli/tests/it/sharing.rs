@@ -129,7 +129,7 @@ fn share_says_what_it_cannot_share_and_with_whom() {
         (&["share", "--with", "bob:owner"], 2, "E0201"),
         (&["share", "--with", "bob"], 2, "E0201"),
         (&["share"], 2, "E0201"),
-        (&["share", "folder", "--with", "bob:view"], 2, "E0201"),
+        (&["share", "ls", "folder"], 2, "E0201"),
         (&["share", "Nothing", "--with", "bob:view"], 10, "E0404"),
         (&["share", "rm", "bob", "--yes"], 1, "E0407"),
         (&["share", "rm", "ada", "--yes"], 4, "E0403"),
@@ -140,7 +140,7 @@ fn share_says_what_it_cannot_share_and_with_whom() {
             assert_eq!(run.json()["code"], code, "{words:?}");
         }
     }
-    let inside = ada.run(&["share", "folder", "--with", "bob:view"]).ends_with(2);
+    let inside = ada.run(&["share", "ls", "folder"]).ends_with(2);
     assert!(inside.stderr.contains("workspace of its own"), "{}", inside.stderr);
     ada.run(&["share", "Photos", "--with", "bob:view", "--dry-run"]).ok();
     bob.run(&["clone", "ada/Photos", "."]).ends_with(10);

@@ -151,7 +151,7 @@ fn finish(mut command: Command) -> Run {
     Run::of(command.output().unwrap())
 }
 
-/// Everything that is kept of a tree, as text.
+/// Everything that is kept of a tree, as text; nothing of what the program keeps for itself, in it or in a workspace inside.
 pub(crate) fn tree(root: &Path) -> BTreeMap<PathBuf, String> {
     let mut found = BTreeMap::new();
     let mut waiting = vec![PathBuf::new()];
@@ -159,7 +159,7 @@ pub(crate) fn tree(root: &Path) -> BTreeMap<PathBuf, String> {
         for entry in fs::read_dir(root.join(&directory)).unwrap() {
             let entry = entry.unwrap();
             let path = directory.join(entry.file_name());
-            if path.as_os_str() == ".syncline" {
+            if entry.file_name() == ".syncline" {
                 continue;
             }
             let data = entry.path().symlink_metadata().unwrap();

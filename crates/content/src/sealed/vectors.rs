@@ -1,6 +1,5 @@
 //! Test vectors for another implementation: every line that is computed here stands in `docs/design/keys.md`.
 
-use std::fmt::Write as _;
 use std::sync::Arc;
 
 use model::checkpoint::Checkpoint;

@@ -215,7 +215,7 @@ proptest! {
     #[test]
     fn versions_are_those_that_a_coordinator_counts(changes in changes(), unreadable in any::<u8>()) {
         let mut tree = Tree::default();
-        let mut counted = std::collections::HashMap::new();
+        let mut counted = HashMap::new();
         for (seq, spec) in (1..).zip(changes) {
             let mut change = change_for(&tree, spec);
             if seq % 5 == u64::from(unreadable % 5) && change.action != Action::Delete {

@@ -1,9 +1,10 @@
 use super::*;
+use crate::checkpoint::Checkpoint;
 use crate::codec::encode_message;
-use crate::commit::{Action, Change, Commit};
+use crate::commit::{Action, Change, Commit, Head};
 use crate::entry::Entry;
 use crate::fold::{FoldNote, PlainOpener, fold};
-use crate::ids::EntryHash;
+use crate::ids::{EntryHash, PageId};
 use crate::node::{NodeKind, NodeRecord, Timestamp};
 use crate::path::Name;
 use crate::testing::{self, commit, node};
@@ -75,7 +76,7 @@ fn path(tree: &Tree, id: u8) -> Option<String> {
 #[test]
 fn list_is_read_back_and_only_in_one_form() {
     let list = mounts(&[1, 7]);
-    let mut golden = vec![b'M', 1, 2];
+    let mut golden = vec![b'D', 1, 2];
     for number in [1, 7] {
         golden.extend_from_slice(node(number).as_bytes());
         golden.extend_from_slice(&[number; 17]);
@@ -120,6 +121,19 @@ fn programs_that_know_no_mounted_folders_refuse_their_entries() {
     let mut ordinary = encode_message(&commit(1, vec![link(1, 0, 0, "a")]));
     ordinary[1] = 5;
     assert!(decode_message::<Commit>(&ordinary).is_err());
+}
+
+#[test]
+fn checkpoints_of_such_a_log_are_refused_by_them_too() {
+    let page = PageId::from_bytes([1; 32]);
+    let head = Head { seq: 3, hash: EntryHash::NONE };
+    let (nodes, packs, node_count, seal) = (page, page, 1, None);
+    for (fence, has_mounts, version) in [(0, false, 1), (2, false, 3), (0, true, 5), (2, true, 7)] {
+        let checkpoint = Checkpoint { head, nodes, node_count, packs, fence, has_mounts, seal };
+        let bytes = encode_message(&checkpoint);
+        assert_eq!(bytes[1], version);
+        assert_eq!(decode_message(&bytes), Ok(checkpoint));
+    }
 }
 
 #[test]

@@ -3,10 +3,11 @@
 use model::codec::encode_message;
 use model::{Genesis, Mode, SealedGenesis};
 use reqwest::{Method, StatusCode};
+use server::Admin;
 use storage::server_door::ServerDoor;
 use storage::{ObjectKey, ObjectStore, PutMode, PutOutcome};
 
-use crate::support::{Device, TestServer, genesis, random};
+use crate::support::{Device, PASSWORD, SystemClock, SystemRandom, TestServer, genesis, random};
 
 fn sealed_genesis() -> Genesis {
     let (account, salt) = (random(), random());
@@ -110,6 +111,8 @@ async fn keys_and_boxes_are_put_once_and_read_by_devices_of_the_owner() {
 #[tokio::test]
 async fn an_envelope_is_put_anew_at_will_and_read_by_its_member_only() {
     let server = TestServer::start().await;
+    let mut admin = Admin::open_existing(server.data()).unwrap();
+    admin.add("eve", PASSWORD, &*SystemClock::start(), &SystemRandom).unwrap();
     let (ada, bob, eve) =
         (server.device("ada").await, server.device("bob").await, server.device("eve").await);
     let genesis = make(&ada).await;

@@ -114,6 +114,12 @@ impl<'a> OnServer<'a> {
         Ok((genesis, Keys::Member(Box::new(keys))))
     }
 
+    /// Returns what a workspace began with that this account may open.
+    pub(super) async fn genesis_of(&self, workspace: WorkspaceId) -> Result<Genesis> {
+        let line = self.client.find_workspace(&workspace.to_string()).await?;
+        self.genesis(&line).await
+    }
+
     fn ask(&self, text: &str) -> Result<Secret> {
         Secret::get(self.context, &format!("'{text}'"))
     }

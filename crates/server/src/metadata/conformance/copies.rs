@@ -12,7 +12,7 @@ use crate::auth::totp::TotpSecret;
 use crate::metadata::copy::{copy_all, sums};
 use crate::metadata::tables::TABLES;
 use crate::metadata::{
-    LockedKeys, MemberRole, Metadata, MetadataError, ObjectTables, RowTables, Scope,
+    IdentityRecord, LockedKeys, MemberRole, Metadata, MetadataError, ObjectTables, RowTables, Scope,
 };
 use crate::services::links::{self, NewLink};
 use crate::services::members;
@@ -92,6 +92,9 @@ fn furnish(world: &mut World) {
     assert!(metadata.offer_second_factor(ada.account, &secret, 5).unwrap());
     assert!(metadata.turn_on_second_factor(ada.account, &secret, 6, 7).unwrap());
     metadata.insert_recovery_codes(ada.account, &[[1; 32], [2; 32]]).unwrap();
+    let identity = IdentityRecord { public: vec![3; 64], locked: vec![4; 9] };
+    assert!(metadata.replace_identity(ada.account, &identity, None).unwrap());
+    metadata.set_envelope(number, world.people.bob.account, &[5; 9]).unwrap();
     metadata.update_quota(world.people.ada[0].account, Some(1 << 40)).unwrap();
     metadata.update_account(world.people.bob.account, "!", true).unwrap();
     metadata.revoke_device(world.people.ada[1].device).unwrap();

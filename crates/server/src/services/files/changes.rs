@@ -1,7 +1,8 @@
 //! What people ask for, as changes of nodes: put, make, move, copy, delete. Pure.
 //!
 //! *Invariants*: a plan says what it rests on, node by node, so that whoever was first wins; a directory stands before what
-//! is put into it, and a deleted one after what was in it; a node that moves keeps its id.
+//! is put into it, and a deleted one after what was in it; a node that moves keeps its id; a folder that is a workspace of its own is
+//! moved and otherwise let be, for what is in it is for the other log.
 
 use model::codec::encode_message;
 use model::path::PATH_DEPTH_MAX;
@@ -88,6 +89,7 @@ fn conflict(path: &RelativePath, reason: &'static str) -> ServerError {
 fn place(view: &View, path: &RelativePath) -> Result<(FileNode, Name)> {
     let (parent, name) = path.split_last().ok_or_else(|| conflict(path, "is the root"))?;
     match view.find(&parent) {
+        Some(node) if view.is_mounted(&node.id) => Err(conflict(&parent, SHARED)),
         Some(node) if node.is_directory() => Ok((node, name)),
         _ => Err(ServerError::Conflict {
             what: format!("'{parent}'"),
@@ -95,6 +97,9 @@ fn place(view: &View, path: &RelativePath) -> Result<(FileNode, Name)> {
         }),
     }
 }
+
+/// What is said of a folder that is a workspace of its own.
+const SHARED: &str = "is shared as a workspace of its own, and is changed there";
 
 fn put(node: NodeId, base: u64, record: &NodeRecord) -> Change {
     Change { node, base, action: Action::Put(encode_message(record)) }
@@ -182,6 +187,10 @@ pub fn restore(view: &View, node: NodeId, old: &NodeRecord) -> Result<Plan> {
         let reason = "is of another kind than that version";
         return Err(ServerError::Conflict { what: format!("node {node}"), reason });
     }
+    if view.is_frozen(&node) {
+        let reason = "lies in a folder that is a workspace of its own by now";
+        return Err(ServerError::Conflict { what: format!("node {node}"), reason });
+    }
     let record = match current.is_alive() {
         true => NodeRecord {
             mode: old.mode,
@@ -213,12 +222,26 @@ pub fn delete(view: &View, path: &RelativePath, condition: &Condition) -> Result
 
 /// Returns the deletion of a node after those of everything in it.
 pub(crate) fn deletions(view: &View, node: FileNode) -> Result<Vec<Change>> {
-    let mut changes: Vec<Change> = below(view, node)?
+    let below = below(view, node)?;
+    refuse_mounted(view, &below)?;
+    let mut changes: Vec<Change> = below
         .into_iter()
         .map(|(node, _)| Change { node: node.id, base: node.version, action: Action::Delete })
         .collect();
     changes.reverse();
     Ok(changes)
+}
+
+/// Refuses what would delete or copy a folder that is a workspace of its own.
+fn refuse_mounted(view: &View, nodes: &[(FileNode, usize)]) -> Result<()> {
+    let name = |node: &FileNode| node.record.as_ref().map(|record| record.name.to_string());
+    match nodes.iter().find(|(node, _)| view.is_mounted(&node.id)) {
+        Some((node, _)) => Err(ServerError::Conflict {
+            what: format!("'{}'", name(node).unwrap_or_default()),
+            reason: SHARED,
+        }),
+        None => Ok(()),
+    }
 }
 
 /// Returns a node and everything in it, each after its directory and with its depth below the first.
@@ -324,7 +347,8 @@ pub fn copy_node(
     let top = NodeRecord { parent: parent.id, name, conflict: None, ..record };
     changes.push(put(subject, 0, &top));
     let mut copies = std::collections::HashMap::from([(source.id, subject)]);
-    let inside = if is_deep { below(view, source)? } else { Vec::new() };
+    let inside = if is_deep { below(view, source)? } else { vec![(source, 0)] };
+    refuse_mounted(view, &inside)?;
     for (node, _) in inside.into_iter().skip(1) {
         let Some(record) = node.record else { continue };
         let Some(&parent) = copies.get(&record.parent) else { continue };

@@ -9,8 +9,8 @@ use model::codec::DecodeError;
 use model::fold::{Folded, fold};
 use model::tree::path_of;
 use model::{
-    Content, Entry, Genesis, Head, Mode, Name, NodeId, NodeKind, NodeRecord, NodeState, PackId,
-    PackRef, PlainOpener, Random, RelativePath, Tree, TreeNode, TreeStore, Versions,
+    Content, Entry, Genesis, Head, Mode, Mounts, Name, NodeId, NodeKind, NodeRecord, NodeState,
+    PackId, PackRef, PlainOpener, Random, RelativePath, Tree, TreeNode, TreeStore, Versions,
 };
 
 use super::ChunkPlaces;
@@ -26,6 +26,8 @@ pub struct View {
     keys: WorkspaceKeys,
     head: Head,
     tree: Tree,
+    /// Folders that are workspaces of their own: what this one has of them is what they were, and is not shown.
+    mounts: Mounts,
     places: ChunkPlaces,
 }
 
@@ -80,7 +82,7 @@ impl View {
         }
         let keys = WorkspaceKeys::open(genesis, None, random).map_err(|_| sealed())?;
         let (tree, places) = (Tree::default(), ChunkPlaces::default());
-        Ok(Self { keys, head: genesis.head(), tree, places })
+        Ok(Self { keys, head: genesis.head(), tree, mounts: Mounts::default(), places })
     }
 
     /// Returns the entry up to which it is folded.
@@ -163,6 +165,8 @@ impl View {
             good.extend(way);
         }
         self.head = head;
+        let Ok(mounts) = Mounts::of(&self.tree);
+        self.mounts = mounts;
         Ok(())
     }
 
@@ -183,6 +187,10 @@ impl View {
         }
         if let Some(fence) = &folded.fence {
             self.places.forget_packs(&fence.condemned);
+        }
+        if folded.touched.contains(&NodeId::MOUNTS) {
+            let Ok(mounts) = Mounts::of(&self.tree);
+            self.mounts = mounts;
         }
         self.head = entry.head();
         Ok(folded)
@@ -219,6 +227,9 @@ impl View {
     /// Returns the living node at a path that begins at a directory.
     pub fn find_below(&self, mut id: NodeId, path: &RelativePath) -> Option<FileNode> {
         for name in path.names() {
+            if self.mounts.contains(&id) {
+                return None;
+            }
             let Ok(child) = self.tree.child(&id, &name);
             id = child?;
         }
@@ -235,7 +246,8 @@ impl View {
                 _ => break,
             }
         }
-        Some((self.node(id)?, path_of(&self.tree, &id).ok()??))
+        let node = self.node(id).filter(|_| !self.is_frozen(&id))?;
+        Some((node, path_of(&self.tree, &id).ok()??))
     }
 
     /// Returns the living node at a path.
@@ -260,8 +272,23 @@ impl View {
         }
     }
 
-    /// Returns the first `limit` nodes of a directory after a name, in the order of their names.
+    /// Tells whether a directory is a workspace of its own.
+    pub fn is_mounted(&self, directory: &NodeId) -> bool {
+        self.mounts.contains(directory)
+    }
+
+    /// Tells whether a node lies in a directory that is a workspace of its own.
+    pub fn is_frozen(&self, node: &NodeId) -> bool {
+        let Ok(is_frozen) = self.mounts.freeze(&self.tree, node);
+        is_frozen
+    }
+
+    /// Returns the first `limit` nodes of a directory after a name, in the order of their names; none of one that is a workspace of
+    /// its own.
     pub fn list(&self, directory: NodeId, after: Option<&Name>, limit: usize) -> Vec<FileNode> {
+        if self.is_mounted(&directory) {
+            return Vec::new();
+        }
         let children = self.tree.children_after(&directory, after).take(limit);
         children.filter_map(|(_, id)| self.node(*id)).collect()
     }
@@ -315,22 +342,23 @@ mod tests {
         assert!(sound.begin_at(head).is_ok());
     }
 
+    /// Puts a directory.
+    fn folder(n: u8, base: u64, parent: u8, name: &str) -> model::Change {
+        let record = NodeRecord {
+            parent: model::testing::node(parent),
+            name: Name::new(name).unwrap(),
+            mode: 0o755,
+            modified: model::Timestamp::default(),
+            kind: NodeKind::Directory,
+            conflict: None,
+        };
+        model::testing::put_record(n, base, &record)
+    }
+
     #[test]
     fn node_is_followed_to_where_it_is_and_to_what_it_became() {
         let (created, node) = (genesis(Mode::Plain), model::testing::node);
         let mut view = View::new(&created, Arc::new(Counter::default())).unwrap();
-        let folder = |n: u8, base, parent: u8, name: &str| {
-            let record = NodeRecord {
-                parent: node(parent),
-                name: Name::new(name).unwrap(),
-                mode: 0o755,
-                modified: model::Timestamp::default(),
-                kind: NodeKind::Directory,
-                conflict: None,
-            };
-            let payload = model::codec::encode_message(&record);
-            model::Change { node: node(n), base, action: model::Action::Put(payload) }
-        };
         let mut take = |changes| {
             let head = view.head();
             let commit = model::Commit { seen: head, ..commit(head.seq as u8 + 1, changes) };
@@ -348,6 +376,28 @@ mod tests {
             model::Change { node, base, action }
         };
         assert_eq!(take(vec![delete(1, 2)]), [None, None]);
+    }
+
+    #[test]
+    fn folder_that_is_a_workspace_of_its_own_is_shown_empty() {
+        let node = model::testing::node;
+        let mut view = View::new(&genesis(Mode::Plain), Arc::new(Counter::default())).unwrap();
+        let mut take = |changes| {
+            let head = view.head();
+            let commit = model::Commit { seen: head, ..commit(head.seq as u8 + 1, changes) };
+            let entry = Entry { seq: head.seq + 1, previous: head.hash, commit };
+            view.fold(&entry).unwrap();
+            let path = |path: &str| RelativePath::new(path.as_bytes()).unwrap();
+            let found = ["a", "a/b", "a/b/c"].map(|at| view.find(&path(at)).is_some());
+            (found, view.list(node(1), None, 9).len(), view.follow(node(3)).is_some())
+        };
+        let files = vec![folder(1, 0, 0, "a"), folder(2, 0, 1, "b"), folder(3, 0, 2, "c")];
+        assert_eq!(take(files), ([true; 3], 1, true));
+        let mount = model::Mount { workspace: model::WorkspaceId::from_bytes([1; 16]), since: 1 };
+        let payload = model::codec::encode_message(&Mounts::from_iter([(node(1), mount)]));
+        let mount =
+            model::Change { node: NodeId::MOUNTS, base: 0, action: model::Action::Put(payload) };
+        assert_eq!(take(vec![mount]), ([true, false, false], 0, false));
     }
 
     #[test]
