@@ -1,6 +1,7 @@
 //! Names and paths: any bytes a file system may hold, and nothing that could lead out of the folder.
 
 use std::fmt;
+#[cfg(unix)]
 use std::path::{Path, PathBuf};
 
 use crate::codec::{Decode, DecodeError, Decoder, Encode, Encoder};
