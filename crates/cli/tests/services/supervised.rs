@@ -117,7 +117,7 @@ async fn instances_follow_the_load(broker: &'static str) {
     assert_eq!(scene.count().await, LEAST);
 
     // As much as they can do; then one of them dies, and comes back.
-    let much = Pace::Closed { in_flight: 4 };
+    let much = Pace::Closed { in_flight: 64 };
     let meanwhile = async {
         scene.until_count(MOST).await;
         let child = children_of(scene.supervisor.id())[0];

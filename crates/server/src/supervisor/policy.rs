@@ -172,7 +172,9 @@ impl Policy {
             (_, 0.0) => 0.0,
             (waiting, pace) => waiting as f64 / pace,
         };
-        estimate.response = estimate.service + wait;
+        // Who comes where nobody is finds an idle hand, however long a group took when there was much to do.
+        let is_idle = seen.done == 0 && seen.waiting == 0;
+        estimate.response = if is_idle { 0.0 } else { estimate.service + wait };
     }
 
     /// Returns how many instances of so many hands each will be needed when one that begins now is at work.

@@ -77,6 +77,16 @@ fn a_load_that_grows_steadily_is_met_before_anything_waits_long() {
 }
 
 #[test]
+fn after_a_load_of_slow_groups_silence_takes_instances_away() {
+    let (mut world, mut policy) = (World::new(0.5), Policy::new(aim(1, 4)));
+    assert_eq!(world.run(&mut policy, 60, 100.0).last(), Some(&4));
+    // Whatever waits is done.
+    world.run(&mut policy, 60, 1.0);
+    let silent = world.run(&mut policy, 100, 0.0);
+    assert_eq!(silent.last(), Some(&1), "{silent:?}");
+}
+
+#[test]
 fn groups_that_nobody_takes_bring_another_instance() {
     let mut policy = Policy::new(aim(1, 4));
     let stuck = |second| Seen {
