@@ -18,8 +18,9 @@ pub(crate) struct Line {
 }
 
 impl Line {
-    /// Cuts the first connection after the first number of bytes, the second after the second, and so on in a circle;
-    /// counted are the bytes of both directions.
+    /// Cuts each connection after one of these numbers of bytes of both directions. Which one follows no pattern, but is the same each
+    /// time: taken in turn, a store that opens as many connections at each attempt as there are numbers would meet the
+    /// same ones for ever.
     pub(crate) async fn to(server: SocketAddr, budgets: Vec<u64>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -27,7 +28,7 @@ impl Line {
         let count = Arc::clone(&connections);
         tokio::spawn(async move {
             while let Ok((near, _)) = listener.accept().await {
-                let budget = budgets[count.fetch_add(1, Ordering::Relaxed) % budgets.len()];
+                let budget = budgets[mixed(count.fetch_add(1, Ordering::Relaxed)) % budgets.len()];
                 if let Ok(far) = TcpStream::connect(server).await {
                     tokio::spawn(carry(near, far, budget));
                 }
@@ -40,6 +41,14 @@ impl Line {
     pub(crate) fn connections(&self) -> usize {
         self.connections.load(Ordering::Relaxed)
     }
+}
+
+/// Spreads a counter over all numbers, as splitmix64 does.
+fn mixed(number: usize) -> usize {
+    let mut mixed = (number as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    usize::try_from(mixed >> 33).expect("31 bits fit")
 }
 
 async fn carry(near: TcpStream, far: TcpStream, budget: u64) {
