@@ -10,7 +10,7 @@ const PASSPHRASE: &str = "correct horse";
 
 /// Flipped are the first bytes one by one, which are headers, and after that one in so many.
 const HEADER: usize = 16;
-const STEP: usize = 512;
+const STEP: usize = 4096;
 
 /// Three stores and a device that has synced a few small files into them.
 struct Small {
