@@ -1,5 +1,6 @@
 //! Other programs: run them, read what they print, and measure what they cost.
 
+use std::fmt::Display;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -11,6 +12,18 @@ use crate::failure::{Context, Failure, Result, fail};
 pub fn run(command: &mut Command) -> Result<()> {
     let status = command.status().context(name_of(command))?;
     if status.success() { Ok(()) } else { fail(format!("{}: {status}", name_of(command))) }
+}
+
+/// Runs a command and shows what it said when it has ended, under a title, so that it stands together; a non-zero exit is an error.
+pub fn run_quietly(command: &mut Command, title: impl Display) -> Result<()> {
+    let output = command.stdin(Stdio::null()).output().context(name_of(command))?;
+    let said =
+        [output.stdout, output.stderr].map(|said| String::from_utf8_lossy(&said).into_owned());
+    println!("{title}:\n{}", said.concat());
+    match output.status.success() {
+        true => Ok(()),
+        false => fail(format!("{}: {}", name_of(command), output.status)),
+    }
 }
 
 /// Runs a command quietly and gives its stdout; a non-zero exit is an error with its stderr.

@@ -1,6 +1,6 @@
 //! The whole test run, section by section; the first failing section stops it by name.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::process::Command;
 use std::time::Instant;
 
@@ -12,6 +12,8 @@ use crate::{process, repository_root, tidy};
 struct Section {
     name: &'static str,
     work: Work,
+    /// What runs meanwhile, with less priority.
+    behind: &'static [Section],
 }
 
 enum Work {
@@ -24,17 +26,17 @@ enum Work {
 /// What a browser runs.
 const WASM: &str = "wasm32-unknown-unknown";
 
-const SECTIONS: [Section; 9] = [
-    Section { name: "format", work: Work::Cargo(&["fmt", "--all", "--check"]) },
-    Section { name: "tidy", work: Work::Tidy },
-    Section {
-        name: "clippy",
-        work: Work::Cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]),
-    },
+const SECTIONS: [Section; 7] = [
+    Section::new("format", Work::Cargo(&["fmt", "--all", "--check"])),
+    Section::new("tidy", Work::Tidy),
+    Section::new(
+        "clippy",
+        Work::Cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]),
+    ),
     // Left out above, because a plain test run leaves them out.
-    Section {
-        name: "clippy of services",
-        work: Work::Cargo(&[
+    Section::new(
+        "clippy of services",
+        Work::Cargo(&[
             "clippy",
             "--workspace",
             "--test",
@@ -45,39 +47,28 @@ const SECTIONS: [Section; 9] = [
             "-D",
             "warnings",
         ]),
-    },
+    ),
     // The web app runs these two rooms; a dependency that cannot follow them there shows here.
-    Section { name: "wasm", work: Work::Wasm },
-    Section { name: "tests", work: Work::Cargo(&["test", "--workspace"]) },
-    // Stores and the program over real servers, which are installed where they are missing.
-    Section { name: SERVICES, work: Work::Services },
-    // Ten thousand simulated worlds, in which every accident must have happened. They run from what the tests have built:
-    // a release build takes longer than it saves. Naming no package keeps the features, so nothing is built again.
-    Section {
-        name: "worlds",
-        work: Work::Cargo(&[
-            "run",
-            "--example",
-            "simulate",
-            "--",
-            "--seeds",
-            "0..10000",
-            "--all-faults",
-        ]),
-    },
+    Section::new("wasm", Work::Wasm),
+    Section::new("tests", Work::Cargo(&["test", "--workspace"])),
+    // Stores and the program over real servers, which are installed where they are missing. Most of the time they wait, and worlds
+    // never do.
+    Section { name: SERVICES, work: Work::Services, behind: &WORLDS },
+];
+
+/// Simulated worlds. They run from what the tests have built: a release build takes longer than it saves. Naming no package keeps the
+/// features, so nothing is built again.
+const WORLDS: [Section; 2] = [
+    // Every accident must have happened in them.
+    Section::new(
+        "worlds",
+        Work::Cargo(&["run", "--example", "simulate", "--", "--seeds", "0..10000", "--all-faults"]),
+    ),
     // The same over three or five stores, of which some are gone, slow, full, restored or emptied.
-    Section {
-        name: "worlds over stores",
-        work: Work::Cargo(&[
-            "run",
-            "--example",
-            "simulate",
-            "--",
-            "--stores",
-            "--seeds",
-            "0..1000",
-        ]),
-    },
+    Section::new(
+        "worlds over stores",
+        Work::Cargo(&["run", "--example", "simulate", "--", "--stores", "--seeds", "0..1000"]),
+    ),
 ];
 
 /// The section that a machine without packages may have to leave out.
@@ -93,25 +84,56 @@ pub fn run(mut arguments: Arguments) -> Result<()> {
     }
     let start = Instant::now();
     let mut timings = Vec::new();
-    for section in SECTIONS {
-        if quick && section.name.starts_with("clippy") {
-            continue;
-        }
+    for section in SECTIONS.iter().filter(|one| !quick || !one.name.starts_with("clippy")) {
         println!("\n==== {} ====", section.name);
         if without.as_deref() == Some(section.name) {
-            println!("---- {}: NOT RUN, because --without {} was said", section.name, section.name);
+            println!("---- {0}: NOT RUN, because --without {0} was said", section.name);
             timings.push(format!("{} NOT RUN", section.name));
-            continue;
+            let instead = section.behind.iter().map(|one| one.run(run_section));
+            timings.extend(instead.collect::<Result<Vec<_>>>()?);
+        } else {
+            timings.extend(section.run_with_those_behind()?);
         }
-        let section_start = Instant::now();
-        run_section(&section).context(format!("section '{}' failed", section.name))?;
-        let seconds = section_start.elapsed().as_secs_f64();
-        println!("---- {}: passed in {seconds:.1} s", section.name);
-        timings.push(format!("{} {seconds:.1} s", section.name));
     }
     let seconds = start.elapsed().as_secs_f64();
     println!("\n==== all passed in {seconds:.1} s: {} ====", timings.join(", "));
     Ok(())
+}
+
+impl Section {
+    const fn new(name: &'static str, work: Work) -> Self {
+        Self { name, work, behind: &[] }
+    }
+
+    /// Runs it and says how long it took.
+    fn run(&self, run: fn(&Self) -> Result<()>) -> Result<String> {
+        let start = Instant::now();
+        run(self).context(format!("section '{}' failed", self.name))?;
+        let seconds = start.elapsed().as_secs_f64();
+        println!("---- {}: passed in {seconds:.1} s", self.name);
+        Ok(format!("{} {seconds:.1} s", self.name))
+    }
+
+    /// Runs it, and those behind it one after the other meanwhile; returns how long each took.
+    fn run_with_those_behind(&self) -> Result<Vec<String>> {
+        std::thread::scope(|scope| {
+            let behind = scope.spawn(|| {
+                let ran = self.behind.iter().map(|one| one.run(run_behind));
+                ran.collect::<Result<Vec<_>>>()
+            });
+            let ran = self.run(run_section);
+            let behind = behind.join().unwrap_or_else(|_| fail("the sections behind panicked"));
+            Ok(std::iter::once(ran?).chain(behind?).collect())
+        })
+    }
+}
+
+/// Runs a section of cargo with what others leave of the processors. What it says is shown when it has ended, so that it stands together.
+fn run_behind(section: &Section) -> Result<()> {
+    let Work::Cargo(words) = section.work else { return run_section(section) };
+    let mut command = Command::new("nice");
+    command.args(["-n", "19"]).arg(cargo_program()).args(words);
+    process::run_quietly(&mut outside_of_our_package(command), section.name)
 }
 
 fn run_section(section: &Section) -> Result<()> {
@@ -150,11 +172,17 @@ fn run_services() -> Result<()> {
 
 /// The cargo that started us, in the repository's root.
 pub fn cargo() -> Command {
-    let program = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut command = Command::new(program);
+    outside_of_our_package(Command::new(cargo_program()))
+}
+
+fn cargo_program() -> OsString {
+    std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
+}
+
+/// Cargo tells us of our own package. Build scripts that look at these variables, that of ring above all, would run again, and with them
+/// half of the build, whenever somebody calls now cargo and now us.
+fn outside_of_our_package(mut command: Command) -> Command {
     command.current_dir(repository_root());
-    // Cargo tells us of our own package. Build scripts that look at these variables, that of ring above all, would run again, and with
-    // them half of the build, whenever somebody calls now cargo and now us.
     for (name, _) in std::env::vars_os().filter(|(name, _)| is_of_our_package(name)) {
         command.env_remove(name);
     }

@@ -96,16 +96,8 @@ impl Binary {
         process::run(&mut self.command(state))
     }
 
-    /// Shows what the tests say when all of them have ended, so that it stands together.
     fn run_quietly(&self, state: &Path) -> Result<()> {
-        let output = self.command(state).output().context(self.path.display())?;
-        let said =
-            [output.stdout, output.stderr].map(|said| String::from_utf8_lossy(&said).into_owned());
-        println!("{}:\n{}", self.path.display(), said.concat());
-        match output.status.success() {
-            true => Ok(()),
-            false => fail(format!("{}: {}", self.path.display(), output.status)),
-        }
+        process::run_quietly(&mut self.command(state), self.path.display())
     }
 }
 
