@@ -114,6 +114,8 @@ pub struct Figures {
     pub parts: Vec<(&'static str, f64)>,
     /// Cores that the generator used, on average.
     pub generator_cores: f64,
+    /// Cores that others on the host of this machine had instead of it, on average.
+    pub stolen_cores: f64,
     /// CPU time of the server for each commit that it answered meanwhile, in microseconds: it says the same on a machine that others use.
     pub server_cpu_each: f64,
     /// CPU time of the generator for each.
@@ -160,6 +162,7 @@ impl Figures {
             server_cores: own_seconds / wall,
             parts: parts.iter().map(|(name, seconds)| (*name, seconds / wall)).collect(),
             generator_cores: outcome.cost.generator_cpu_seconds / wall,
+            stolen_cores: outcome.cost.stolen_seconds / wall,
             server_cpu_each: each(own_seconds),
             generator_cpu_each: each(outcome.cost.generator_cpu_seconds),
         }

@@ -17,7 +17,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep, sleep_until};
 
 use crate::device;
-use crate::machine::{Part, Usage};
+use crate::machine::{Part, Usage, stolen_seconds};
 use crate::notes::Noted;
 use crate::population::{Enrolled, Workspace};
 use crate::traffic::Traffic;
@@ -176,6 +176,8 @@ pub struct Cost {
     pub parts: Vec<(&'static str, f64)>,
     /// CPU seconds of the generator.
     pub generator_cpu_seconds: f64,
+    /// CPU seconds that others on the host had.
+    pub stolen_seconds: f64,
     /// Seconds on the clock.
     pub wall_seconds: f64,
 }
@@ -268,9 +270,9 @@ impl Connected {
     /// Where a process cannot be observed, or a device failed in a way that nobody thought of.
     pub async fn go(self, parts: Vec<Part>) -> Result<Outcome> {
         let Self { shared, phase, mut devices } = self;
-        let usage = || -> Result<(Vec<f64>, f64)> {
+        let usage = || -> Result<(Vec<f64>, f64, f64)> {
             let parts = parts.iter().map(Part::cpu_seconds).collect::<Result<_, _>>()?;
-            Ok((parts, Usage::own()?.cpu_seconds))
+            Ok((parts, Usage::own()?.cpu_seconds, stolen_seconds()))
         };
         let before = usage()?;
         let start = Instant::now();
@@ -290,6 +292,7 @@ impl Connected {
                 .map(|(part, (after, before))| (part.name, after - before))
                 .collect(),
             generator_cpu_seconds: after.1 - before.1,
+            stolen_seconds: after.2 - before.2,
             wall_seconds: start.elapsed().as_secs_f64(),
         };
         let last_answer = settle(&shared).await;

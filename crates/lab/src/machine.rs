@@ -64,6 +64,15 @@ impl Part {
     }
 }
 
+/// Returns the processor seconds that others on the host of this machine had instead of it, since it started; none where the kernel
+/// knows of no host.
+pub fn stolen_seconds() -> f64 {
+    let stat = std::fs::read_to_string("/proc/stat").unwrap_or_default();
+    // The first line is the sum of all cores: "cpu", user, nice, system, idle, iowait, irq, softirq, steal.
+    let ticks = stat.split_whitespace().nth(8).and_then(|ticks| ticks.parse::<u64>().ok());
+    ticks.unwrap_or(0) as f64 / rustix::param::clock_ticks_per_second() as f64
+}
+
 /// Returns how many cores there are.
 pub fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
@@ -89,5 +98,6 @@ mod tests {
         let part = |process| Part { name: "it", processes: vec![process] };
         assert!(part(std::process::id()).cpu_seconds().is_ok());
         assert!(part(u32::MAX).cpu_seconds().is_err());
+        assert!(stolen_seconds() >= 0.0);
     }
 }

@@ -136,12 +136,21 @@ impl Run {
         let figures = &self.figures;
         let of = |delays: &Delays, percent| delays.percentile(percent).unwrap_or(f64::NAN);
         let offered = self.offered.map_or_else(|| "all it can".to_owned(), |rate| rate.to_string());
+        let others = figures.other_events.percentile(99.0);
+        let others = others.map_or_else(String::new, |ms| format!("; others' p99 {ms:.2} ms"));
+        // Where processes come and go, what they cost is not known.
+        let server = match figures.parts.is_empty() {
+            true => String::new(),
+            false => format!(
+                "server {:.2} cores ({:.0} us each), ",
+                figures.server_cores, figures.server_cpu_each
+            ),
+        };
         let mut text = format!(
             "  {} devices, {offered} commits/s offered: {:.0} answered/s\n  \
-             answer p50 {:.2} ms, p99 {:.2} ms, max {:.1} ms; own event p50 {:.2} ms, p99 {:.2} ms; \
-             others' p99 {:.2} ms\n  \
-             server {:.2} cores ({:.0} us each), generator {:.2} cores ({:.0} us each), \
-             its lateness p99 {:.2} ms, its lag p99 {:.2} ms",
+             answer p50 {:.2} ms, p99 {:.2} ms, max {:.1} ms; own event p50 {:.2} ms, p99 {:.2} ms{others}\n  \
+             {server}generator {:.2} cores ({:.0} us each), its lateness p99 {:.2} ms, its lag p99 {:.2} ms; \
+             others on the host had {:.2} cores",
             self.devices,
             figures.answered_per_second,
             of(&figures.answers, 50.0),
@@ -149,13 +158,11 @@ impl Run {
             figures.answers.longest().unwrap_or(f64::NAN),
             of(&figures.own_events, 50.0),
             of(&figures.own_events, 99.0),
-            of(&figures.other_events, 99.0),
-            figures.server_cores,
-            figures.server_cpu_each,
             figures.generator_cores,
             figures.generator_cpu_each,
             of(&figures.lateness, 99.0),
             of(&figures.lags, 99.0),
+            figures.stolen_cores,
         );
         for (what, count) in [
             ("not answered", figures.sent - figures.answered),
@@ -238,7 +245,7 @@ impl Report {
              answer_p50_ms,answer_p90_ms,answer_p99_ms,answer_p999_ms,answer_max_ms,\
              own_event_p50_ms,own_event_p99_ms,other_event_p50_ms,other_event_p99_ms,\
              last_event_p50_ms,last_event_p99_ms,unheard,gaps,refused,losses,contradictions,\
-             server_cores,generator_cores,server_cpu_us_each,generator_cpu_us_each,lateness_p99_ms,lag_p99_ms,cores\n",
+             server_cores,generator_cores,server_cpu_us_each,generator_cpu_us_each,lateness_p99_ms,lag_p99_ms,stolen_cores,cores\n",
         );
         for run in &self.runs {
             let figures = &run.figures;
@@ -275,6 +282,7 @@ impl Report {
                 format!("{:.1}", figures.generator_cpu_each),
                 of(&figures.lateness, 99.0),
                 of(&figures.lags, 99.0),
+                format!("{:.3}", figures.stolen_cores),
                 machine::cores().to_string(),
             ];
             text.push_str(&columns.join(","));

@@ -142,7 +142,7 @@ impl Report {
             "run,broker,gateways,sync_services,offered_per_second,seconds,sent,unsent,answered,answered_per_second,\
              own_event_p50_ms,own_event_p99_ms,answer_p50_ms,answer_p99_ms,other_event_p99_ms,refused,losses,\
              commits_in_a_transaction,gateway_cores,sync_service_cores,database_cores,broker_cores,generator_cores,\
-             lateness_p99_ms,follows,cores,seed,database_version,broker_version\n",
+             lateness_p99_ms,follows,stolen_cores,cores,seed,database_version,broker_version\n",
         );
         for ScaledRun { shape, group_size, run } in &self.scaled {
             let figures = &run.figures;
@@ -177,6 +177,7 @@ impl Report {
                 format!("{:.3}", figures.generator_cores),
                 of(&figures.lateness, 99.0),
                 run.offered.map_or_else(String::new, |_| run.is_followed().to_string()),
+                format!("{:.3}", figures.stolen_cores),
                 machine::cores().to_string(),
                 self.seed.to_string(),
                 self.version(crate::cluster::DATABASE),
