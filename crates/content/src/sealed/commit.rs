@@ -75,11 +75,7 @@ impl WorkspaceKeys {
             signature: [0; SIGNATURE_LENGTH],
         };
         commit.seal = Some(Box::new(seal));
-        let signature = identity.signing.sign(COMMIT_PURPOSE, &sealer.signed_bytes(&commit))?;
-        if let Some(seal) = &mut commit.seal {
-            seal.signature = signature;
-        }
-        Ok(commit)
+        sealer.sign(commit)
     }
 
     /// Returns how the device of a commit calls itself, and its clock.
@@ -130,6 +126,10 @@ impl Opener for WorkspaceKeys {
         let Some(seal) = &commit.seal else {
             return Err("it is not sealed, and the workspace is".to_owned());
         };
+        // They count from 1, so nobody would ever have that key, and devices would wait for it for ever.
+        if seal.epoch == 0 {
+            return Err("it names a key that there cannot be".to_owned());
+        }
         if !sealer.is_certified(commit, seal) {
             sealer.check_member(commit, seal, members)?;
         }
@@ -163,6 +163,16 @@ impl Opener for WorkspaceKeys {
 }
 
 impl Sealer {
+    /// Puts the signature of this device under a commit, in place of any other.
+    pub(super) fn sign(&self, mut commit: Commit) -> Result<Commit, ContentError> {
+        let message = self.signed_bytes(&commit);
+        let signature = self.device.identity.signing.sign(COMMIT_PURPOSE, &message)?;
+        if let Some(seal) = &mut commit.seal {
+            seal.signature = signature;
+        }
+        Ok(commit)
+    }
+
     fn commit_key(&self, epoch: u32, salt: &[u8; 32]) -> Result<BoxKey, ContentError> {
         let key = self.epoch(epoch)?.commits.derive_for(&[self.workspace.as_bytes(), salt]);
         BoxKey::new(&key)

@@ -315,6 +315,10 @@ fn commit_of_a_newer_key_waits_and_does_not_count_for_nothing() {
     let mut forged = newer;
     forged.seal.as_mut().expect("sealed").epoch = 3;
     assert!(behind.check_epoch(&forged, None).is_ok() && behind.check(&forged, None).is_err());
+    // Nor can who may commit, by a key that nobody can ever have.
+    forged.seal.as_mut().expect("sealed").epoch = 0;
+    let forged = ahead.sealer.as_ref().expect("sealed").sign(forged).expect("signs");
+    assert!(behind.check_epoch(&forged, None).is_ok() && behind.check(&forged, None).is_err());
     let newer = pack(&ahead, &few_chunks());
     assert!(matches!(read(&behind, &newer.bytes), Err(ContentError::UnknownEpoch { epoch: 2 })));
     assert_eq!(read(&ahead, &pack(&behind, &few_chunks()).bytes).expect("opens"), few_chunks());
