@@ -150,6 +150,11 @@ pub(crate) fn machine_identity() -> String {
     read_text(Path::new("/etc/machine-id")).ok().flatten().unwrap_or_default()
 }
 
+/// Tells whether somebody reads what is printed.
+pub(crate) fn stdout_is_terminal() -> bool {
+    io::stdout().is_terminal()
+}
+
 /// Tells whether stdin is a terminal.
 pub(crate) fn stdin_is_terminal() -> bool {
     io::stdin().is_terminal()
@@ -179,17 +184,23 @@ pub(crate) fn read_line(is_secret: bool) -> io::Result<String> {
     Ok(line.trim_end_matches(['\n', '\r']).to_owned())
 }
 
-/// Reads a small text file; nothing where there is none.
-#[expect(clippy::disallowed_methods, reason = "files of our own have their home here")]
+/// Reads a small text file, up to a MiB; nothing where there is none.
 pub(crate) fn read_text(path: &Path) -> io::Result<Option<String>> {
+    let text = read_small(path)?.map(String::from_utf8).transpose();
+    text.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
+}
+
+/// Reads a small file, up to a MiB; nothing where there is none.
+#[expect(clippy::disallowed_methods, reason = "files of our own have their home here")]
+pub(crate) fn read_small(path: &Path) -> io::Result<Option<Vec<u8>>> {
     let file = match File::open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error),
     };
-    let mut text = String::new();
-    file.take(1024 * 1024).read_to_string(&mut text)?;
-    Ok(Some(text))
+    let mut bytes = Vec::new();
+    file.take(1024 * 1024).read_to_end(&mut bytes)?;
+    Ok(Some(bytes))
 }
 
 /// Writes a small file that only its user may read: whole or not at all, and durable.

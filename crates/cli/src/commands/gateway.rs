@@ -19,7 +19,7 @@ use crate::folder::Folder;
 use crate::gateway::password::Password;
 use crate::gateway::{FolderTree, GatewayOptions};
 use crate::text::quoted;
-use crate::ui;
+use crate::{system, ui};
 
 /// The name that programs give.
 const USER: &str = "syncline";
@@ -130,11 +130,12 @@ fn say_ready(
         return;
     }
     ui::print(&format!("listening on {url}"));
-    if password.is_new {
+    // What is no terminal may be a log, which others read.
+    if password.is_new && system::stdout_is_terminal() {
         ui::print(&format!("user {USER}, password {}", password.text));
         ui::print(&format!("  the password is shown this once; it is kept in {file}"));
     } else {
-        ui::print(&format!("user {USER}, password as in {file}"));
+        ui::print(&format!("user {USER}, password in {file}"));
     }
     if arguments.no_tls && !arguments.listen.ip().is_loopback() {
         context.ui.note("no TLS: whoever is on the way reads the password and all files");
