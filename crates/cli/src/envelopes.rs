@@ -47,7 +47,8 @@ pub(crate) fn change(
     })
 }
 
-/// Seals the keys to members, in place of what was sealed to them before.
+/// Seals the keys to those of the members that the server lets in, in place of what was sealed to them before; returns how many that are. Who
+/// has left has no place for an envelope there.
 ///
 /// # Errors
 /// Those of the server.
@@ -57,19 +58,24 @@ pub(crate) fn seal(
     folder: &Folder,
     unlocked: &Unlocked,
     members: &[Member],
-) -> Result<()> {
-    let store = client.store(folder.genesis.workspace())?;
+) -> Result<usize> {
+    let id = folder.genesis.workspace();
+    let store = client.store(id)?;
     let runtime = context.runtime()?;
-    for Member { name, identity, .. } in members {
+    let let_in = runtime.block_on(client.members(&id.to_string()))?;
+    let is_let_in = |member: &&Member| let_in.iter().any(|line| line.user == member.name);
+    let mut count = 0;
+    for Member { name, identity, .. } in members.iter().filter(is_let_in) {
         let key = ObjectKey::envelope(name)?;
         let envelope = Envelope::seal(&folder.genesis, unlocked, identity, &*context.random)?;
         let bytes = Bytes::from(envelope.to_bytes());
         runtime.block_on(store.put(&key, bytes, PutMode::Overwrite))?;
+        count += 1;
     }
-    Ok(())
+    Ok(count)
 }
 
-/// Seals keys that have changed to all members that the server lets in.
+/// Seals keys that have changed to all members that the server lets in; returns how many that are.
 ///
 /// # Errors
 /// As [`members`] and [`seal`].
@@ -78,12 +84,8 @@ pub(crate) fn renew(context: &Context<'_>, folder: &Folder, unlocked: &Unlocked)
     let account: Account = crate::connect::account_of(&context.home, server)?;
     let client = ServerClient::of_account(&account)?;
     let id = folder.genesis.workspace().to_string();
-    let let_in = context.runtime()?.block_on(client.members(&id))?;
-    let mut members = match let_in.len() {
-        0 | 1 => return Ok(0),
-        _ => members(context, folder)?,
-    };
-    members.retain(|member| let_in.iter().any(|line| line.user == member.name));
-    seal(context, &client, folder, unlocked, &members)?;
-    Ok(members.len())
+    match context.runtime()?.block_on(client.members(&id))?.len() {
+        0 | 1 => Ok(0),
+        _ => seal(context, &client, folder, unlocked, &members(context, folder)?),
+    }
 }

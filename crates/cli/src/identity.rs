@@ -119,8 +119,8 @@ fn own_changed(account: &Account) -> CommandError {
         .help("syncline logout", "and another server, where nobody can explain this")
 }
 
-/// Checks that an identity is the one that the user means: that of the fingerprint that was read out, else the one that was
-/// confirmed before, else one that is confirmed now.
+/// Checks that an identity is the one that the user means: that of the fingerprint that was read out, else the one that this account has
+/// signed as a member's already, else the one that was confirmed on this device, else one that is confirmed now.
 ///
 /// # Errors
 /// [`Code::IdentityChanged`]; [`Code::WouldAsk`] where nobody is there to compare.
@@ -128,27 +128,32 @@ pub(crate) fn recognise(
     context: &Context<'_>,
     (server, user): (&str, &str),
     public: &PublicIdentity,
-    read_out: Option<&Fingerprint>,
+    (signed, read_out): (Option<&PublicIdentity>, Option<&Fingerprint>),
 ) -> Result<()> {
     let path = context.home.people_path();
     let mut people: People = read_toml(&path)?.unwrap_or_default();
     let (found, text) = (public.fingerprint(), hex::encode(&public.to_bytes()));
     let is_same = |person: &&mut Person| person.server == server && person.user == user;
     let known = people.person.iter_mut().find(is_same);
-    match (read_out, &known) {
-        (Some(read_out), _) if *read_out != found => {
+    match (read_out, signed, &known) {
+        (Some(read_out), ..) if *read_out != found => {
             let headline = format!("the fingerprint is not that of the identity of {user}");
             return Err(changed(headline, &found, user));
         }
-        (Some(_), _) => {}
-        (None, Some(known)) if known.public == text => return Ok(()),
-        (None, Some(_)) => {
+        (Some(_), ..) => {}
+        (None, Some(signed), _) if signed == public => {}
+        (None, None, Some(known)) if known.public == text => return Ok(()),
+        (None, None, None) => {
+            let question = format!(
+                "Let {user} read out what `syncline key fingerprint` shows there. Is it {found}?"
+            );
+            let flag = ("--fingerprint FINGERPRINT", "takes what was read out");
+            context.ui.compare(&question, flag)?;
+        }
+        (None, ..) => {
             let headline = format!("the identity of {user} is not the one that it was");
             return Err(changed(headline, &found, user));
         }
-        (None, None) => context.ui.confirm(&format!(
-            "Let {user} read out what `syncline key fingerprint` shows there. Is it {found}?"
-        ))?,
     }
     if context.flags.dry_run {
         return Ok(());

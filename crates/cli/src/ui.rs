@@ -186,16 +186,22 @@ impl Ui {
 
     /// Asks for a yes. Without a terminal nobody is asked: the error names the flag.
     pub(crate) fn confirm(&self, question: &str) -> Result<()> {
-        if self.says_yes {
-            return Ok(());
+        match self.says_yes {
+            true => Ok(()),
+            false => self.compare(question, ("--yes", "answers yes")),
         }
+    }
+
+    /// Asks for a yes of somebody who has compared something, which a flag that was given before cannot have done. Without a terminal the
+    /// error names what says it.
+    pub(crate) fn compare(&self, question: &str, (command, what): (&str, &str)) -> Result<()> {
         if !self.may_ask {
             return Err(CommandError::new(
                 Code::WouldAsk,
                 format!("{question} Nobody is there to answer"),
             )
             .state("nothing was changed")
-            .help("--yes", "answers yes"));
+            .help(command, what));
         }
         eprint_part(&format!("{question} [y/N] "));
         let answer = system::read_line(false).unwrap_or_default();

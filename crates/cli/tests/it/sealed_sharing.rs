@@ -212,9 +212,12 @@ fn nobody_is_let_in_whose_fingerprint_was_not_compared() {
     let of_eve = room.fingerprint(&eve, "of eve, a long one");
     assert_ne!(fingerprint, of_eve);
     assert_eq!(code(&room.share("edit", &of_eve).ends_with(12)), "E0607");
-    // Nobody is there to compare.
-    let asked = room.run(ada, PASSPHRASE, &["share", "--with", "bob:edit", "--json"]).ends_with(2);
-    assert!(asked.stdout.contains(&fingerprint), "{}", asked.stdout);
+    // Nobody is there to compare, and a flag compares nothing.
+    for flags in [&["--json"][..], &["--json", "--yes"]] {
+        let words = [&["share", "--with", "bob:edit"], flags].concat();
+        let asked = room.run(ada, PASSPHRASE, &words).ends_with(2);
+        assert!(asked.stdout.contains(&fingerprint), "{}", asked.stdout);
+    }
     room.run(ada, PASSPHRASE, &["share", "--with", "bob:edit", "--fingerprint", "x"]).ends_with(2);
     let two = ["share", "--with", "bob:edit", "--with", "eve:edit", "--fingerprint", &of_eve];
     room.run(ada, PASSPHRASE, &two).ends_with(2);
@@ -226,7 +229,8 @@ fn nobody_is_let_in_whose_fingerprint_was_not_compared() {
     );
     let by_id = ["share", &room.id, "--with", "bob:edit", "--json"];
     room.run(ada, PASSPHRASE, &by_id).ends_with(2);
-    room.run(ada, "a wrong guess", &["share", "--with", "bob:view", "--yes"]).ends_with(12);
+    let wrong = ["share", "--with", "bob:view", "--fingerprint", &fingerprint];
+    room.run(ada, "a wrong guess", &wrong).ends_with(12);
     assert_eq!(ada.run(&["share", "ls", "--json"]).ok().json()["members"][1], json!(null));
 
     let shared = room.share("view", &fingerprint.to_lowercase()).ok().json();
@@ -234,11 +238,15 @@ fn nobody_is_let_in_whose_fingerprint_was_not_compared() {
     // By the name it is to be compared whose workspace it is.
     let folder = bob.folder.to_str().unwrap();
     let source = format!("ada/{WORKSPACE}");
-    let asked = room.run(bob, "x", &["clone", &source, folder, "--json"]).ends_with(2);
-    assert!(asked.stdout.contains(&room.id), "{}", asked.stdout);
-    assert!(!bob.has(".syncline"));
+    for flags in [&["--json"][..], &["--json", "--yes"]] {
+        let words = [&["clone", &source, folder], flags].concat();
+        let asked = room.run(bob, "x", &words).ends_with(2);
+        assert!(asked.stdout.contains(&room.id), "{}", asked.stdout);
+        assert!(!bob.has(".syncline"));
+    }
     room.run(bob, "x", &["clone", "ada/another", folder, "--json"]).ends_with(10);
-    room.run(bob, "x", &["clone", &source, folder, "--yes"]).ok();
+    let by_id = format!("ada/{}", room.id);
+    room.run(bob, "x", &["clone", &by_id, folder]).ok();
     assert_eq!(bob.tree().len(), ada.tree().len() - 1, "all but what was not sent yet");
     // Who may only view keeps what was changed here.
     bob.write("mine.txt", "of bob\n");
@@ -259,9 +267,14 @@ fn a_server_that_puts_another_identity_in_place_of_one_is_found_out() {
                    WHERE account = (SELECT id FROM accounts WHERE name = 'bob')";
         assert_eq!(database.execute(sql, []).unwrap(), 1);
     });
-    // It was seen before; nobody need compare anything.
+    // It was seen before; nobody need compare anything. On a device that has not seen it, the list of members says whose it is.
     let words = ["share", "--with", "bob:edit", "--yes", "--json"];
-    assert_eq!(code(&room.run(&room.ada, PASSPHRASE, &words).ends_with(12)), "E0607");
+    for has_seen in [true, false] {
+        if !has_seen {
+            fs::remove_file(room.ada.home.join("people.toml")).unwrap();
+        }
+        assert_eq!(code(&room.run(&room.ada, PASSPHRASE, &words).ends_with(12)), "E0607");
+    }
     // Whose it is notices, too: on a device that has it, and on one that gets it.
     let seen = room.run(&room.bob, OF_BOB, &["key", "fingerprint", "--json"]).ends_with(12);
     assert_eq!(code(&seen), "E0607");
@@ -274,6 +287,56 @@ fn a_server_that_puts_another_identity_in_place_of_one_is_found_out() {
 }
 
 #[test]
+fn a_server_that_has_a_workspace_of_its_own_under_the_name_is_found_out() {
+    let mut room = Room::new();
+    let eve = Device::new(room.room.path(), "eve");
+    room.add_account("eve", &[&eve]);
+    let words = ["init", "--sealed", "--workspace", WORKSPACE, "--json"];
+    let made = room.run(&eve, "of eve, a long one", &words).ok().json();
+    let of_eve = made["workspace_id"].as_str().unwrap().to_owned();
+    eve.sync().ok();
+    let fingerprint = room.fingerprint(&room.bob, OF_BOB);
+    let words = ["share", "--with", "bob:edit", "--fingerprint", &fingerprint];
+    room.run(&eve, "of eve, a long one", &words).ok();
+    // The server says that it is the one of ada's which has this name, as no honest one knows to.
+    room.meddle(|database| {
+        let of_ada = "(SELECT id FROM accounts WHERE name = 'ada')";
+        let of_eve = "(SELECT id FROM accounts WHERE name = 'eve')";
+        let sql =
+            format!("UPDATE workspaces SET owner = {of_ada}, name = ?1 WHERE owner = {of_eve}");
+        assert_eq!(database.execute(&sql, [WORKSPACE]).unwrap(), 1);
+    });
+    let folder = room.bob.folder.to_str().unwrap();
+    let source = format!("ada/{WORKSPACE}");
+    let words = ["clone", &source, folder, "--sealed", "--yes", "--json"];
+    let asked = room.run(&room.bob, "x", &words).ends_with(2);
+    assert!(asked.stdout.contains(&of_eve), "{}", asked.stdout);
+    assert!(!room.bob.has(".syncline"));
+}
+
+#[test]
+fn an_identity_that_is_exchanged_gets_no_later_keys() {
+    let mut room = Room::shared("edit");
+    // Whoever has bob's devices goes on with them; bob makes another identity, at a server that has forgotten the first.
+    room.meddle(|database| {
+        database.execute("DELETE FROM identities", []).unwrap();
+    });
+    fs::remove_dir_all(room.tablet.home.join("identities")).ok();
+    let fingerprint = room.fingerprint(&room.tablet, "another one of bob");
+    let epochs = |room: &Room| {
+        let shown = room.run(&room.ada, PASSPHRASE, &["key", "unlock", "--json"]).ok().json();
+        shown["keys"].as_u64().unwrap()
+    };
+    let before = epochs(&room);
+    room.share("edit", &fingerprint).ok();
+    assert_eq!(epochs(&room), before + 1);
+    room.ada.write("secret.txt", "for the new identity\n");
+    room.ada.sync().ok();
+    room.clone(&room.tablet, "x").ok();
+    assert_eq!(room.tablet.read("secret.txt"), b"for the new identity\n");
+}
+
+#[test]
 fn what_who_may_only_view_brings_past_the_server_counts_for_nothing() {
     let mut room = Room::shared("view");
     room.meddle(|database| {
@@ -283,15 +346,15 @@ fn what_who_may_only_view_brings_past_the_server_counts_for_nothing() {
     room.bob.write("planted", "by the server and bob\n");
     room.bob.write("a.txt", "by the server and bob\n");
     fs::remove_file(room.bob.folder.join("deep/er/b.txt")).unwrap();
+    let entries = || count(&database(&room.server.data), "entries");
+    let before_sync = entries();
     room.bob.run(&["sync", "--json"]);
-    let database = database(&room.server.data);
-    let entries = count(&database, "entries");
+    assert!(entries() > before_sync, "the server has taken it");
     let told = room.ada.sync();
     assert_eq!(room.ada.tree(), before, "{}\n{}", told.stdout, told.stderr);
     assert!(told.stdout.contains("bob may only read"), "{}\n{}", told.stdout, told.stderr);
     room.bob.sync();
     assert_eq!(room.bob.read("planted"), b"by the server and bob\n", "it stays where it is");
-    assert!(entries > 0);
     // The owner goes on, and so do others.
     room.ada.write("a.txt", "of ada\n");
     room.ada.sync().ok();

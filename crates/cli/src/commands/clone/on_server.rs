@@ -20,6 +20,7 @@ use crate::home::Account;
 use crate::sealed::member::MemberKeys;
 use crate::sealed::{self, NamedStores, Opened, Secret, Trying};
 use crate::server_client::{ServerClient, WorkspaceLine};
+use crate::text::quoted;
 
 /// What opens a workspace that was found.
 pub(super) enum Keys {
@@ -58,7 +59,7 @@ impl<'a> OnServer<'a> {
                 check_id(text, &genesis)?;
                 return match genesis.mode.sealed() {
                     None => Ok((genesis, Keys::Plain)),
-                    Some(_) if !line.is_own() => self.open_as_member(genesis).await,
+                    Some(_) if !line.is_own() => self.open_of_other(text, &line, genesis).await,
                     Some(_) => self.open(genesis, &self.ask(text)?).await,
                 };
             }
@@ -94,10 +95,7 @@ impl<'a> OnServer<'a> {
         for line in lines.iter().filter(is_meant) {
             match self.open_as_member(self.genesis(line).await?).await {
                 Ok(found) if found.0.name == name => {
-                    let id = found.0.workspace();
-                    self.context.ui.confirm(&format!(
-                        "Ask {owner} for the id of '{name}', by another way than this server. Is it {id}?"
-                    ))?;
+                    self.compare_id(owner, &found.0)?;
                     return Ok(found);
                 }
                 Ok(_) => {}
@@ -105,6 +103,35 @@ impl<'a> OnServer<'a> {
             }
         }
         Err(failure.unwrap_or(not_found))
+    }
+
+    /// Opens the sealed workspace of somebody else that the server has found. An honest one finds it by its id only, because it knows no
+    /// names; what another one has found by a name is compared as if it had found nothing.
+    async fn open_of_other(
+        &self,
+        text: &str,
+        line: &WorkspaceLine,
+        genesis: Genesis,
+    ) -> Result<(Genesis, Keys)> {
+        let found = self.open_as_member(genesis).await?;
+        if typed_id(text).is_some() {
+            return Ok(found);
+        }
+        let (owner, name) = text.split_once('/').unwrap_or((&line.owner, text));
+        if found.0.name != name {
+            return Err(another_workspace(&found.0));
+        }
+        self.compare_id(owner, &found.0)?;
+        Ok(found)
+    }
+
+    fn compare_id(&self, owner: &str, found: &Genesis) -> Result<()> {
+        let (name, id) = (&found.name, found.workspace());
+        let question = format!(
+            "Ask {owner} for the id of '{name}', by another way than this server. Is it {id}?"
+        );
+        let typed = format!("syncline clone {}", quoted(&format!("{owner}/ID")));
+        self.context.ui.compare(&question, (&typed, "opens the one with the id that was read out"))
     }
 
     async fn open_as_member(&self, mut genesis: Genesis) -> Result<(Genesis, Keys)> {
@@ -162,11 +189,18 @@ impl<'a> OnServer<'a> {
 
 /// Refuses another workspace than the one whose id was typed.
 fn check_id(text: &str, genesis: &Genesis) -> Result<()> {
-    let typed = text.rsplit('/').next().and_then(|id| id.parse::<WorkspaceId>().ok());
-    match typed.is_none_or(|typed| typed == genesis.workspace()) {
+    match typed_id(text).is_none_or(|typed| typed == genesis.workspace()) {
         true => Ok(()),
-        false => Err(CommandError::new(Code::NoSuchWorkspace, "the server gave another workspace")
-            .cause(format!("its id is {}", genesis.workspace()))
-            .state("nothing was changed")),
+        false => Err(another_workspace(genesis)),
     }
+}
+
+fn typed_id(text: &str) -> Option<WorkspaceId> {
+    text.rsplit('/').next().and_then(|id| id.parse().ok())
+}
+
+fn another_workspace(found: &Genesis) -> CommandError {
+    CommandError::new(Code::NoSuchWorkspace, "the server gave another workspace")
+        .cause(format!("its id is {}", found.workspace()))
+        .state("nothing was changed")
 }

@@ -37,7 +37,8 @@ impl Sealed<'_> {
             return Err(CommandError::usage("a fingerprint is that of one account")
                 .state("nothing was changed"));
         }
-        let members = self.recognised(context, grants, fingerprint)?;
+        let known = envelopes::members(context, self.folder)?;
+        let members = self.recognised(context, grants, (&known, fingerprint))?;
         let name = &self.folder.genesis.name;
         if context.flags.dry_run {
             for Grant { user, role } in grants {
@@ -45,8 +46,18 @@ impl Sealed<'_> {
             }
             return Ok(());
         }
-        let opened = self.open(context)?;
+        let mut opened = self.open(context)?;
         opened.keep_newer(context)?;
+        let has_another = |member: &Member| {
+            known.iter().any(|one| one.name == member.name && one.identity != member.identity)
+        };
+        // Whoever has the keys by the identity that goes gets no later ones.
+        if members.iter().any(has_another) {
+            let is_staying = |one: &&Member| members.iter().all(|member| member.name != one.name);
+            let staying: Vec<Member> = known.iter().filter(is_staying).cloned().collect();
+            opened.rotate(context)?;
+            envelopes::seal(context, &self.target.client, self.folder, &opened.unlocked, &staying)?;
+        }
         self.let_in(context, members.iter().filter(|member| member.role == MemberRole::View))?;
         envelopes::change(context, self.folder, &opened.unlocked, |all| {
             all.retain(|known| members.iter().all(|member| member.name != known.name));
@@ -71,22 +82,29 @@ impl Sealed<'_> {
         Ok(())
     }
 
-    /// Shuts an account out, and seals what comes with a key that it does not have.
+    /// Shuts an account out, and seals what comes with a key that it does not have. The server is told first: whatever the log holds, it
+    /// need not let anybody in any longer.
     pub(super) fn remove(&self, context: &Context<'_>, user: &str) -> Result<()> {
-        let mut members = envelopes::members(context, self.folder)?;
-        let has_keys = members.iter().any(|member| member.name == user);
+        let fetched = envelopes::members(context, self.folder);
+        let is_named = |members: &Vec<Member>| members.iter().any(|member| member.name == user);
         let mut opened = self.open(context)?;
         let Target { client, workspace, .. } = self.target;
         match context.runtime()?.block_on(client.remove_member(&workspace.id, user)) {
             // It has left, or this was begun before.
-            Err(error) if error.code == Code::NoSuchThing && has_keys => {}
+            Err(error)
+                if error.code == Code::NoSuchThing && fetched.as_ref().is_ok_and(is_named) => {}
             ended => ended?,
         }
-        if !has_keys {
-            return Ok(());
-        }
-        members.retain(|member| member.name != user);
-        self.exchange_keys(context, &mut opened, &members, user).map_err(|error| {
+        let exchanged = fetched.and_then(|mut members| {
+            if !is_named(&members) {
+                context.ui.note(format!(
+                    "the history that the server shows does not say that {user} was let in; the key changes nevertheless"
+                ));
+            }
+            members.retain(|member| member.name != user);
+            self.exchange_keys(context, &mut opened, &members, user)
+        });
+        exchanged.map_err(|error| {
             let rest = format!("syncline share rm {}", quoted(user));
             error
                 .state(format!(
@@ -121,13 +139,15 @@ impl Sealed<'_> {
         &self,
         context: &Context<'_>,
         grants: &[Grant],
-        fingerprint: Option<&Fingerprint>,
+        (known, fingerprint): (&[Member], Option<&Fingerprint>),
     ) -> Result<Vec<Member>> {
         let (client, server) = (&self.target.client, self.target.client.address());
         let runtime = context.runtime()?;
         let member = |Grant { user, role }: &Grant| {
             let public = runtime.block_on(client.identity_of(user))?;
-            identity::recognise(context, (&server, user), &public, fingerprint)?;
+            let signed = known.iter().find(|member| member.name == *user);
+            let signed = signed.map(|member| &member.identity);
+            identity::recognise(context, (&server, user), &public, (signed, fingerprint))?;
             let role = match role {
                 GrantedRole::View => MemberRole::View,
                 GrantedRole::Edit => MemberRole::Edit,
