@@ -2,14 +2,15 @@
 //! (`docs/design/shared-folders.md`).
 //!
 //! *Invariants*: where such a folder is not connected yet, the workspace is cloned over what lies there, so what was edited there and
-//! never sent is merged, and nothing is removed; one that this account may not open (any more) stays as it is, and is named.
+//! never sent is merged, and nothing is removed; one that this account may not open (any more) stays as it is, and is named; one of somebody
+//! else than the workspace around it is never connected: its owner would get what lies there.
 
 use model::{Mount, NodeId, RelativePath};
 use serde_json::{Value, json};
 use sync::engine::{MountPoint, has_base, mount_points, take_base};
 
 use crate::claim::HomeClaim;
-use crate::commands::clone::genesis_on_server;
+use crate::commands::clone::genesis_in_another;
 use crate::commands::init::bind;
 use crate::commands::sync::exchange_one;
 use crate::connect::{SessionOptions, with_engine};
@@ -17,6 +18,8 @@ use crate::context::Context;
 use crate::error::{Code, CommandError, Result};
 use crate::folder::{Folder, Place, read_identity};
 use crate::text::{path_text, quoted};
+
+pub(crate) mod rules;
 
 /// A folder that is here and is a workspace of its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,12 +64,15 @@ impl Mounted {
     /// Connects it, unless it is connected. What lies there is taken for what the workspace began with, as far as that was up to date.
     ///
     /// # Errors
-    /// As [`Self::folder`]; [`Code::NoSuchWorkspace`] where this account may not open it; those of the server.
+    /// As [`Self::folder`]; [`Code::NoSuchWorkspace`] where this account may not open it; [`Code::NotShareable`] where it belongs to somebody
+    /// else than the workspace around it, or rules of that matter in it; those of the server.
     pub(crate) fn connect(&self, context: &Context<'_>, outer: &Folder) -> Result<Folder> {
         let folder = match self.folder(context, outer)? {
             Some(folder) => folder,
             None => {
-                let genesis = genesis_on_server(context, self.mount.workspace)?;
+                let (outer_id, id) = (outer.genesis.workspace(), self.mount.workspace);
+                let genesis = genesis_in_another(context, id, outer_id)?;
+                rules::refuse_where_they_matter(&outer.root, &self.path)?;
                 let root = outer.root.join(self.path.to_os_path());
                 let _claim = HomeClaim::beside_watches(&context.home)?;
                 bind(context, &root, genesis, outer.place.clone())?

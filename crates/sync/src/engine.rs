@@ -60,7 +60,7 @@ pub use cleanup::{AutomaticCleanup, CleanupOptions, CleanupReport, DroppedBy, Wo
 pub use conflicts::{Conflict, Keep};
 pub use history::{At, Listed, Restored, VersionInfo};
 pub use inventory::LostVersion;
-pub use mounts::{MountPoint, has_base, mount_points, take_base};
+pub use mounts::{MountPoint, first_missing, has_base, mount_points, take_base};
 pub use put_back::PutBack;
 pub use scrubbing::{ScrubStatus, scrub_status};
 pub use settings::TurnGuard;

@@ -110,15 +110,20 @@ fn on_server(context: &Context<'_>, arguments: &CloneArguments) -> Result<Source
     Ok(Source { genesis, place, named: BTreeMap::new(), keys })
 }
 
-/// Returns what a workspace on the server that is signed in to began with; never that of an encrypted one, for which somebody would have
-/// to be asked.
+/// Returns what a workspace began with that a folder of the workspace `outer` is, on the server that is signed in to; never that of an encrypted
+/// one, for which somebody would have to be asked.
 ///
 /// # Errors
-/// [`Code::NoSuchWorkspace`], also where this account may not open it; those of the server.
-pub(crate) fn genesis_on_server(context: &Context<'_>, workspace: WorkspaceId) -> Result<Genesis> {
+/// [`Code::NoSuchWorkspace`], also where this account may not open it; [`Code::NotShareable`] where they belong to different people; those of
+/// the server.
+pub(crate) fn genesis_in_another(
+    context: &Context<'_>,
+    workspace: WorkspaceId,
+    outer: WorkspaceId,
+) -> Result<Genesis> {
     let found = context
         .runtime()?
-        .block_on(async { OnServer::new(context)?.genesis_of(workspace).await })?;
+        .block_on(async { OnServer::new(context)?.genesis_within(workspace, outer).await })?;
     match found.workspace() == workspace && found.mode.sealed().is_none() {
         true => Ok(found),
         false => Err(CommandError::new(Code::NoSuchWorkspace, "the server gave another workspace")

@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::arguments::{Grant, ShareArguments, ShareCommand};
 use crate::context::Context;
 use crate::error::{Code, CommandError, Result, not_signed_in};
-use crate::folder::{Folder, Place};
+use crate::folder::{Folder, Place, read_identity};
 use crate::server_client::{MemberLine, ServerClient, WorkspaceLine};
 use crate::text::quoted;
 use crate::ui::Symbol;
@@ -94,8 +94,8 @@ fn folder_of(context: &Context<'_>, text: &str) -> Result<Option<(Folder, Relati
     }
     match Folder::locate_path(&context.home, path) {
         Ok(found) => Ok(Some(found)),
-        // A name may be that of some file or folder by chance.
-        Err(_) if text != "." && !text.starts_with(['.', '/']) => Ok(None),
+        // A name may be that of some file or folder by chance, but never of one that is synced.
+        Err(_) if !text.starts_with(['.', '/']) && read_identity(path)?.is_none() => Ok(None),
         Err(error) => Err(error),
     }
 }

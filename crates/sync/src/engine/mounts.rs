@@ -53,6 +53,37 @@ pub fn mount_points(state: &State) -> Result<Vec<MountPoint>> {
     Ok(found)
 }
 
+/// Returns what lies in a folder by its log and not at the same place by the log of another workspace, which the folder is to become: the
+/// first that is found, by its path in the folder.
+///
+/// # Errors
+/// [`SyncError::Database`], [`SyncError::Decode`].
+pub fn first_missing(
+    outer: &State,
+    folder: &NodeId,
+    inner: &State,
+) -> Result<Option<RelativePath>> {
+    let mut waiting = vec![(*folder, NodeId::ROOT, RelativePath::ROOT)];
+    while let Some((directory, there, path)) = waiting.pop() {
+        for (node, found) in outer.remote_children(&directory)? {
+            let name = &found.record.name;
+            // The path of what the log has is never too long.
+            let Ok(path) = path.join(name) else { continue };
+            let twin = match inner.child(&there, name)? {
+                Some(twin) => inner.node(&twin)?.map(|found| (twin, found)),
+                None => None,
+            };
+            let is_directory = found.is_directory();
+            match twin.filter(|(_, twin)| twin.is_directory() == is_directory) {
+                Some((twin, _)) if is_directory => waiting.push((node, twin, path)),
+                Some(_) => {}
+                None => return Ok(Some(path)),
+            }
+        }
+    }
+    Ok(None)
+}
+
 /// What the engine has to let go of.
 struct Leaving {
     mounts: Mounts,

@@ -105,6 +105,15 @@ impl State {
         Ok(open)
     }
 
+    /// Returns the living nodes in a directory.
+    ///
+    /// # Errors
+    /// [`SyncError::Database`], [`SyncError::Decode`].
+    pub fn remote_children(&self, directory: &NodeId) -> Result<Vec<(NodeId, TreeNode)>> {
+        let sql = "SELECT node, body FROM remote WHERE parent = ? AND alive = 1";
+        self.remote_rows(sql, [directory.as_bytes()])
+    }
+
     /// Returns up to `limit` nodes after `after` in the order of their ids.
     ///
     /// # Errors

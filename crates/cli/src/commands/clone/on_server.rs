@@ -141,9 +141,23 @@ impl<'a> OnServer<'a> {
         Ok((genesis, Keys::Member(Box::new(keys))))
     }
 
-    /// Returns what a workspace began with that this account may open.
-    pub(super) async fn genesis_of(&self, workspace: WorkspaceId) -> Result<Genesis> {
+    /// Returns what a workspace began with that this account may open, and that has the same owner as another one.
+    pub(super) async fn genesis_within(
+        &self,
+        workspace: WorkspaceId,
+        outer: WorkspaceId,
+    ) -> Result<Genesis> {
         let line = self.client.find_workspace(&workspace.to_string()).await?;
+        let around = self.client.find_workspace(&outer.to_string()).await?;
+        if line.owner != around.owner {
+            let headline = format!("a folder of '{}' is the workspace {workspace}", around.name);
+            return Err(CommandError::new(Code::NotShareable, headline)
+                .cause(format!(
+                    "that one belongs to {}, and this one to {}: what lies in the folder would be given away",
+                    line.owner, around.owner
+                ))
+                .state("the folder stays as it is, and is not synced"));
+        }
         self.genesis(&line).await
     }
 

@@ -14,7 +14,7 @@ use model::environment::random_bytes;
 use model::hex;
 use model::{Clock, Genesis, Mode, Mount, NodeId, RelativePath};
 use serde::{Deserialize, Serialize};
-use sync::engine::SyncReport;
+use sync::engine::{SyncReport, first_missing};
 use sync::scan::Scope;
 
 use crate::claim::HomeClaim;
@@ -45,8 +45,14 @@ pub(super) struct Wanted {
 /// Returns the folder in a workspace that is to be shared by itself: one that is not yet, or with which this device was not done.
 /// Nothing where a whole workspace is meant.
 pub(super) fn wanted(context: &Context<'_>, text: Option<&str>) -> Result<Option<Wanted>> {
-    let Some((folder, inside)) = super::folder_of(context, text.unwrap_or("."))? else {
-        return Ok(None);
+    let text = text.unwrap_or(".");
+    let (folder, inside) = match super::folder_of(context, text) {
+        Ok(Some(found)) => found,
+        Ok(None) => return Ok(None),
+        Err(error) if error.code == Code::NotSynced => {
+            return half_bound(context, text)?.ok_or(error).map(Some);
+        }
+        Err(error) => return Err(error),
     };
     if !inside.is_root() {
         return Ok(Some(Wanted { outer: folder, path: inside }));
@@ -59,6 +65,17 @@ pub(super) fn wanted(context: &Context<'_>, text: Option<&str>) -> Result<Option
     let begun = Begun::all(&outer)?;
     let is_begun = |begun: &Begun| begun.genesis.workspace() == folder.genesis.workspace();
     Ok(begun.iter().any(is_begun).then_some(Wanted { outer, path }))
+}
+
+/// Returns a folder that has got its identity by a run that was cut off before the home knew of it.
+fn half_bound(context: &Context<'_>, text: &str) -> Result<Option<Wanted>> {
+    let path = Path::new(text).canonicalize().map_err(|error| file_error(text.as_ref(), &error))?;
+    let around = path.parent().map(|above| Folder::locate(&context.home, above));
+    let Some(Ok(outer)) = around else { return Ok(None) };
+    let below = path.strip_prefix(&outer.root).ok();
+    let path = below.and_then(|below| RelativePath::from_os_path(below).ok());
+    let is_begun = !Begun::all(&outer)?.is_empty();
+    Ok(path.filter(|_| is_begun).map(|path| Wanted { outer, path }))
 }
 
 impl Wanted {
@@ -74,11 +91,22 @@ impl Wanted {
             context.ui.answer(format!("would make '{}' the workspace '{name}'", self.path));
             return Ok(());
         }
+        let mut missing_before = None;
         for _ in 0..ATTEMPTS_MAX {
             let (folder, seen) = self.exchange_outer(context)?;
             let begun = self.begin(context, folder, name)?;
             begun.make_on(context, &server)?;
-            let since = self.fill(context, &begun)?;
+            let (inner, since) = self.fill(context, &begun)?;
+            // It may have been changed in between; what is missing twice stays away.
+            if let Some(missing) = self.missing(&begun, &inner)? {
+                if missing_before.as_ref() == Some(&missing) {
+                    return Err(self.not_all_sent(&format!(
+                        "'{missing}' is in its workspace now, and not in the folder"
+                    )));
+                }
+                missing_before = Some(missing);
+                continue;
+            }
             let mount = Mount { workspace: begun.genesis.workspace(), since };
             let mounting = with_engine(context, &self.outer, BESIDE_WATCH, None, async |engine| {
                 engine.mount(folder, mount, seen).await
@@ -95,6 +123,16 @@ impl Wanted {
         Err(CommandError::new(Code::SettingsChanged, headline)
             .state(STATE)
             .help("the same command again", "goes on"))
+    }
+
+    /// Returns what the outer log has in the folder and the inner one has not; nothing once it is mounted, because from then on only the inner one
+    /// says what is there.
+    fn missing(&self, begun: &Begun, inner: &Folder) -> Result<Option<RelativePath>> {
+        let outer = self.outer.state()?;
+        match outer.mounts()?.contains(&begun.folder) {
+            true => Ok(None),
+            false => Ok(first_missing(&outer, &begun.folder, &inner.state()?)?),
+        }
     }
 
     /// Refuses what cannot be a workspace of its own. Returns the server.
@@ -118,6 +156,7 @@ impl Wanted {
         if !is_folder {
             return refuse("it is no folder; a file is shared with a link");
         }
+        mounted::rules::refuse_where_they_matter(&self.outer.root, &self.path)?;
         let above = self.outer.root.parent();
         if above.is_some_and(|above| Folder::locate(&context.home, above).is_ok()) {
             return refuse("it lies in a folder that is shared by itself already");
@@ -158,7 +197,7 @@ impl Wanted {
         Ok(name)
     }
 
-    /// Brings the outer workspace up to date. Returns the node of the folder, and the entry up to which everything is here.
+    /// Brings the outer workspace up to date. Returns the node of the folder, and the entry up to which everything of the folder is here.
     fn exchange_outer(&self, context: &Context<'_>) -> Result<(NodeId, u64)> {
         let (report, folder) = exchange(context, &self.outer, async |engine| {
             let report = engine.sync(Scope::Everything).await?;
@@ -171,7 +210,12 @@ impl Wanted {
                 .state("nothing was changed")
                 .help("syncline status", "says why")
         };
-        Ok((folder.ok_or_else(missing)?, report.seq))
+        let folder = folder.ok_or_else(missing)?;
+        let mut problems = report.problems.iter();
+        match problems.find(|problem| problem.path.starts_with(&self.path)) {
+            Some(problem) => Err(self.not_all_sent(&problem_line(problem))),
+            None => Ok((folder, report.seq)),
+        }
     }
 
     /// Returns the workspace that the folder becomes: the one with which this device has begun, or a new one.
@@ -192,8 +236,9 @@ impl Wanted {
         Ok(begun)
     }
 
-    /// Gives the folder the identity of the new workspace, and sends everything that is in it. Returns up to which entry it has that.
-    fn fill(&self, context: &Context<'_>, begun: &Begun) -> Result<u64> {
+    /// Gives the folder the identity of the new workspace, and sends everything that is in it. Returns the folder, and up to which entry
+    /// its workspace has that.
+    fn fill(&self, context: &Context<'_>, begun: &Begun) -> Result<(Folder, u64)> {
         let root = self.outer.root.join(self.path.to_os_path());
         let inner = {
             let _claim = HomeClaim::beside_watches(&context.home)?;
@@ -202,20 +247,20 @@ impl Wanted {
         let (report, ()) = exchange(context, &inner, async |engine| {
             Ok((engine.sync(Scope::Everything).await?, ()))
         })?;
-        let Some(first) = report.problems.first() else { return Ok(report.seq) };
-        let rest = report.problems.len() as u64 - 1;
-        let others = match rest {
+        let Some(first) = report.problems.first() else { return Ok((inner, report.seq)) };
+        let others = match report.problems.len() as u64 - 1 {
             0 => String::new(),
             rest => format!(", and {}", counted(rest, "other", "others")),
         };
+        Err(self.not_all_sent(&format!("{}{others}", problem_line(first))))
+    }
+
+    fn not_all_sent(&self, cause: &str) -> CommandError {
         let headline = format!("'{}' is not shared: not all that is in it can be sent", self.path);
-        Err(CommandError::new(Code::NotShareable, headline)
-            .cause(format!("{}{others}", problem_line(first)))
-            .state(STATE)
-            .help(
-                format!("syncline share {} --with USER:view", quoted(&path_text(&self.path))),
-                "goes on, once that is mended",
-            ))
+        CommandError::new(Code::NotShareable, headline).cause(cause).state(STATE).help(
+            format!("syncline share {} --with USER:view", quoted(&path_text(&self.path))),
+            "goes on, once that is mended",
+        )
     }
 }
 

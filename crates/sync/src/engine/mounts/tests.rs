@@ -356,3 +356,25 @@ fn conflicts_in_a_mounted_folder_wait_for_nobody() {
     let resolved = scene.one.resolve(&path, Keep::Both).now_or_never().expect("at once");
     assert!(matches!(resolved, Err(SyncError::NoConflict(_))), "{resolved:?}");
 }
+
+#[test]
+fn what_a_log_lacks_of_a_folder_is_found() {
+    let mut scene = Scene::new();
+    let missing = |scene: &Scene| {
+        let (one, other) = (&scene.one.state, &scene.other.state);
+        let found = first_missing(one, &NodeId::ROOT, other).expect("read");
+        found.map(|path| path.to_string())
+    };
+    scene.sync(false);
+    assert_eq!(missing(&scene), None);
+    scene.write(true, "shared/sub/new", "of one");
+    scene.sync(true);
+    assert_eq!(missing(&scene).as_deref(), Some("shared/sub/new"));
+    scene.sync(false);
+    assert_eq!(missing(&scene), None);
+    // A folder in the place of a file is another thing, also where it is as empty.
+    std::fs::remove_file(scene.path(true, "beside")).expect("removed");
+    std::fs::create_dir(scene.path(true, "beside")).expect("made");
+    scene.sync(true);
+    assert_eq!(missing(&scene).as_deref(), Some("beside"));
+}
