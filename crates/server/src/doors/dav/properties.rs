@@ -1,5 +1,8 @@
 //! Properties of files and folders as WebDAV shows them: `PROPFIND`, `PROPPATCH`, and the list of answers.
 
+use std::collections::HashSet;
+use std::sync::Arc;
+
 use axum::body::{Body, Bytes};
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, StatusCode};
@@ -34,7 +37,10 @@ const ALL: [&str; 8] = [
     "lockdiscovery",
 ];
 
-/// What a client wants to know.
+/// After how many bytes of answers they are sent.
+const PIECE_LENGTH: usize = 64 * 1024;
+
+/// What a client wants to know, each once.
 #[derive(Debug, Clone)]
 enum Wanted {
     Names,
@@ -52,7 +58,9 @@ fn wanted_of(body: Option<&Element>) -> Result<Wanted> {
         return Err(invalid());
     }
     if let Some(prop) = body.child("prop") {
-        return Ok(Wanted::These(prop.children.iter().map(|one| one.name.clone()).collect()));
+        let mut known = HashSet::new();
+        let names = prop.children.iter().map(|one| &one.name);
+        return Ok(Wanted::These(names.filter(|name| known.insert(*name)).cloned().collect()));
     }
     if body.child("propname").is_some() {
         return Ok(Wanted::Names);
@@ -82,7 +90,7 @@ impl Depth {
     }
 }
 
-/// Answers PROPFIND. A folder is sent in pages, so that it takes little memory however many files it has.
+/// Answers PROPFIND. A folder is sent in pieces, so that it takes little memory however many files it has.
 pub(super) async fn find<T: FileTree>(
     dav: Dav<T>,
     headers: &HeaderMap,
@@ -95,31 +103,35 @@ pub(super) async fn find<T: FileTree>(
         return Ok(infinite());
     }
     let room = dav.tree.room().await?;
-    let mut first = String::from(HEAD);
-    Answers { dav: &dav, wanted: &wanted, room }.push(&mut first, &item, &dav.path);
     let pages = match depth == Depth::One && item.is_folder() {
         true => dav.tree.list(&dav.path, &item),
         false => stream::empty().boxed(),
     };
-    let pages = pages.map_ok(move |items| {
-        let answers = Answers { dav: &dav, wanted: &wanted, room };
-        let mut text = String::new();
-        for item in &items {
-            // WebDAV knows no links, and programs would try to read them.
-            if item.kind == ItemKind::Link {
-                continue;
-            }
-            let path = item.name.as_ref().and_then(|name| dav.path.join(name).ok());
-            if let Some(path) = path {
-                answers.push(&mut text, item, &path);
-            }
-        }
-        Bytes::from(text)
+    let mut first = String::from(HEAD);
+    let answers = Arc::new(Answers { dav, wanted, room });
+    answers.push(&mut first, &item, &answers.dav.path);
+    let lists = pages.map_ok(move |items| {
+        let answers = Arc::clone(&answers);
+        stream::iter(pieces(items, move |text, item| answers.push_child(text, &item)).map(Ok))
     });
     let first = stream::once(async { Ok(Bytes::from(first)) });
     let end = stream::once(async { Ok::<_, ServerError>(Bytes::from(TAIL)) });
-    let body = Body::from_stream(first.chain(pages).chain(end));
+    let body = Body::from_stream(first.chain(lists.try_flatten()).chain(end));
     Ok((StatusCode::MULTI_STATUS, [(CONTENT_TYPE, XML)], body).into_response())
+}
+
+/// Writes items, each piece only when it is asked for. None is much longer than [`PIECE_LENGTH`], however long a page of items is.
+fn pieces<I>(items: Vec<I>, write: impl Fn(&mut String, I)) -> impl Iterator<Item = Bytes> {
+    let mut items = items.into_iter();
+    std::iter::from_fn(move || {
+        let mut text = String::new();
+        while text.len() < PIECE_LENGTH
+            && let Some(item) = items.next()
+        {
+            write(&mut text, item);
+        }
+        (!text.is_empty()).then(|| Bytes::from(text))
+    })
 }
 
 pub(super) const XML: &str = "application/xml; charset=utf-8";
@@ -135,17 +147,25 @@ fn infinite() -> Response {
 }
 
 /// Writes what is known of files and folders.
-struct Answers<'a, T> {
-    dav: &'a Dav<T>,
-    wanted: &'a Wanted,
+struct Answers<T> {
+    dav: Dav<T>,
+    wanted: Wanted,
     room: Room,
 }
 
-impl<T: FileTree> Answers<'_, T> {
+impl<T: FileTree> Answers<T> {
+    /// Writes what is known of something in the folder. WebDAV knows no links, and programs would try to read them.
+    fn push_child(&self, text: &mut String, item: &Item<T::Handle>) {
+        let name = item.name.as_ref().filter(|_| item.kind != ItemKind::Link);
+        if let Some(path) = name.and_then(|name| self.dav.path.join(name).ok()) {
+            self.push(text, item, &path);
+        }
+    }
+
     fn push(&self, text: &mut String, item: &Item<T::Handle>, path: &RelativePath) {
         let href = escape(&address(&self.dav.root, path, item.is_folder()));
         let (mut found, mut missing) = (String::new(), String::new());
-        match self.wanted {
+        match &self.wanted {
             Wanted::Names => {
                 let names = ALL.iter().filter(|name| self.value(DAV, name, item, path).is_some());
                 found.extend(names.map(|name| format!("<D:{name}/>")));
@@ -288,5 +308,32 @@ fn time_of(property: &Element) -> Option<Timestamp> {
             date.or_else(|| parse_time(text).ok())
         }
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::doors::dav::xml;
+
+    #[test]
+    fn property_that_is_asked_for_again_is_answered_once() {
+        let body = "<propfind xmlns=\"DAV:\"><prop><getetag/><x xmlns=\"urn:x\"/><getetag/>\
+            <x xmlns=\"urn:x\"/><getetag xmlns=\"urn:x\"/></prop></propfind>";
+        let body = xml::parse(body.as_bytes()).unwrap();
+        let Ok(Wanted::These(names)) = wanted_of(body.as_ref()) else { panic!("they are named") };
+        let names: Vec<_> = names.iter().map(|(space, name)| (&**space, &**name)).collect();
+        assert_eq!(names, [(DAV, "getetag"), ("urn:x", "x"), ("urn:x", "getetag")]);
+    }
+
+    #[test]
+    fn long_page_is_written_in_pieces_of_which_none_is_long() {
+        let long = 10 * 1024;
+        let write = |text: &mut String, item: usize| text.push_str(&"x".repeat(item));
+        let items = [vec![0; 5], vec![long; 1000]].concat();
+        let lengths: Vec<usize> = pieces(items, write).map(|piece| piece.len()).collect();
+        assert_eq!(lengths.iter().sum::<usize>(), 1000 * long);
+        assert!(lengths.iter().all(|&length| length < PIECE_LENGTH + long), "{lengths:?}");
+        assert_eq!(pieces(vec![0; 5], write).count(), 0, "nothing is to be sent");
     }
 }

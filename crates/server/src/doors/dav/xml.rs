@@ -12,6 +12,12 @@ pub(super) const DAV: &str = "DAV:";
 /// The deepest element that is read.
 const DEPTH_MAX: usize = 32;
 
+/// How many elements a body has at most. File managers ask for some 30 properties.
+const ELEMENTS_MAX: usize = 1024;
+
+/// The longest namespace, in bytes. Every element has a copy of its own, and every answer repeats those that were asked for.
+const NAMESPACE_LENGTH_MAX: usize = 256;
+
 /// The name of an element: namespace and local name.
 pub(super) type ElementName = (String, String);
 
@@ -46,13 +52,14 @@ pub(super) fn parse(body: &[u8]) -> Result<Option<Element>> {
     }
     let mut reader = NsReader::from_reader(body);
     let (mut open, mut root): (Vec<Element>, Option<Element>) = (Vec::new(), None);
+    let mut count = 0;
     loop {
         let (namespace, event) = reader.read_resolved_event().map_err(invalid)?;
-        let namespace = match namespace {
-            ResolveResult::Bound(name) => Some(name.0.to_owned()),
-            ResolveResult::Unbound => Some(String::new()),
-            ResolveResult::Unknown(_) => None,
-        };
+        let namespace = name_of(namespace)?;
+        count += usize::from(matches!(event, Event::Start(_) | Event::Empty(_)));
+        if count > ELEMENTS_MAX {
+            return Err(invalid(format!("it has more than {ELEMENTS_MAX} elements")));
+        }
         match event {
             Event::Start(tag) => {
                 if open.len() == DEPTH_MAX || root.is_some() {
@@ -103,6 +110,19 @@ pub(super) fn parse(body: &[u8]) -> Result<Option<Element>> {
     match (open.is_empty(), root) {
         (true, Some(root)) => Ok(Some(root)),
         _ => Err(invalid("it ends too early")),
+    }
+}
+
+/// Returns a namespace; nothing where there is none for the prefix.
+fn name_of(found: ResolveResult<'_>) -> Result<Option<String>> {
+    match found {
+        ResolveResult::Bound(name) if name.0.len() > NAMESPACE_LENGTH_MAX => {
+            let max = NAMESPACE_LENGTH_MAX;
+            Err(invalid(format!("a namespace in it is longer than {max} bytes")))
+        }
+        ResolveResult::Bound(name) => Ok(Some(name.0.to_owned())),
+        ResolveResult::Unbound => Ok(Some(String::new())),
+        ResolveResult::Unknown(_) => Ok(None),
     }
 }
 
@@ -187,6 +207,23 @@ mod tests {
             &deep,
         ] {
             assert!(parse(body.as_bytes()).is_err(), "{body}");
+        }
+    }
+
+    #[test]
+    fn body_takes_little_more_memory_than_it_has_bytes() {
+        let body = |namespace: usize, elements: usize| {
+            let (name, inside) = ("n".repeat(namespace), "<n:a/>".repeat(elements - 1));
+            parse(format!("<n:x xmlns:n=\"{name}\">{inside}</n:x>").as_bytes())
+        };
+        let most = body(NAMESPACE_LENGTH_MAX, ELEMENTS_MAX).unwrap().unwrap();
+        assert_eq!(most.children.len(), ELEMENTS_MAX - 1);
+        for (namespace, elements, named) in [
+            (NAMESPACE_LENGTH_MAX + 1, 1, "longer than 256 bytes"),
+            (1, ELEMENTS_MAX + 1, "more than 1024 elements"),
+        ] {
+            let refused = body(namespace, elements).unwrap_err().to_string();
+            assert!(refused.contains(named), "{refused}");
         }
     }
 
