@@ -169,7 +169,7 @@ impl Admin {
     pub fn set_disabled(&mut self, name: &str, is_disabled: bool) -> Result<()> {
         self.write(|metadata| {
             let account = find(metadata, name)?;
-            Ok(metadata.update_account(account.id, &account.password_hash, is_disabled)?)
+            Ok(metadata.update_disabled(account.id, is_disabled)?)
         })
     }
 

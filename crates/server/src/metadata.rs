@@ -246,6 +246,8 @@ pub trait AccountTables {
     fn insert_account(&mut self, name: &str, password_hash: &str, now: i64) -> Result<AccountId>;
     /// Sets the hash of the password, and whether the account may sign in.
     fn update_account(&mut self, id: AccountId, password_hash: &str, disabled: bool) -> Result<()>;
+    /// Sets whether an account may sign in, and nothing else of it.
+    fn update_disabled(&mut self, id: AccountId, is_disabled: bool) -> Result<()>;
     /// Replaces a password by its hash. Returns false, and changes nothing, where the account has another one or may not sign in.
     fn replace_password(&mut self, id: AccountId, old_hash: &str, new_hash: &str) -> Result<bool>;
     /// Tells whether an account has this password and may sign in; until the end of the transaction that stays so.

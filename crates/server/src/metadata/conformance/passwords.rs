@@ -15,6 +15,7 @@ pub(super) const STORIES: &[Story] = &[
     Story { name: "a_password_is_replaced_where_it_is_the_one_that_counts", tell: replaced },
     Story { name: "who_changes_the_password_stays_and_may_sign_out_the_others", tell: others },
     Story { name: "nobody_slips_in_by_a_password_that_is_being_changed", tell: nobody_slips_in },
+    Story { name: "who_is_shut_out_comes_back_with_the_password_of_then", tell: shut_out },
 ];
 
 fn sign_in(
@@ -105,5 +106,20 @@ fn nobody_slips_in(database: &Arc<dyn Database>) {
         let devices = world.metadata.devices(caller.account).unwrap();
         let left: Vec<_> = devices.iter().filter(|device| !device.is_revoked).collect();
         assert!(matches!(left[..], [only] if only.id == caller.device), "{round}: {left:?}");
+    }
+}
+
+fn shut_out(database: &Arc<dyn Database>) {
+    let mut world = World::new(database);
+    let caller = world.ada[0];
+    let account = world.metadata.account(caller.account).unwrap().unwrap();
+    // Another server gives it another password after somebody has looked at it who shuts it out.
+    change(&mut *database.open(), caller, (&account.password_hash, "new"), false).unwrap();
+    for is_disabled in [true, false] {
+        world.metadata.update_disabled(caller.account, is_disabled).unwrap();
+        let password_hash = "new".to_owned();
+        let wanted = AccountRecord { password_hash, is_disabled, ..account.clone() };
+        assert_eq!(world.metadata.account(caller.account).unwrap(), Some(wanted));
+        assert_eq!(world.metadata.hold_password(caller.account, "new"), Ok(!is_disabled));
     }
 }

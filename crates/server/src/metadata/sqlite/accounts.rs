@@ -88,6 +88,11 @@ impl AccountTables for Sqlite {
         self.execute(sql, params![id.0, password_hash, disabled]).map(drop)
     }
 
+    fn update_disabled(&mut self, id: AccountId, is_disabled: bool) -> Result<()> {
+        let sql = "UPDATE accounts SET is_disabled = ?2 WHERE id = ?1";
+        self.execute(sql, params![id.0, is_disabled]).map(drop)
+    }
+
     fn replace_password(&mut self, id: AccountId, old_hash: &str, new_hash: &str) -> Result<bool> {
         let sql = "UPDATE accounts SET password_hash = ?3
                    WHERE id = ?1 AND password_hash = ?2 AND NOT is_disabled";
