@@ -35,12 +35,43 @@ pub fn sign_in(
     shown: Option<&Proof>,
     (device_name, now): (&str, i64),
 ) -> Result<SignedIn> {
-    if !metadata.hold_password(account.id, &account.password_hash)? {
-        return Err(ServerError::WrongPassword);
-    }
+    hold(metadata, account)?;
     let admission = second_factor::admit(metadata, account.id, shown, now)?;
     let (caller, token) = accounts::enrol_device(metadata, random, account.id, device_name, now)?;
     Ok(SignedIn { caller, token, admission })
+}
+
+/// Returns the device of that name, which all programs share that show the password of an account with every request; makes it where
+/// it is missing. The account is as it was when the password was shown.
+///
+/// # Errors
+/// [`ServerError::WrongPassword`] where it was changed or the account was disabled meanwhile; as
+/// [`second_factor::check_password_is_enough`] and [`accounts::enrol_device`].
+pub fn shared_device(
+    metadata: &mut dyn Metadata,
+    random: &dyn Random,
+    account: &AccountRecord,
+    (device_name, now): (&str, i64),
+) -> Result<Caller> {
+    hold(metadata, account)?;
+    second_factor::check_password_is_enough(metadata, account.id)?;
+    let devices = metadata.devices(account.id)?;
+    // A token of an application or a link may be called so, too.
+    let is_it =
+        |one: &&DeviceRecord| !one.is_revoked && one.limits.is_none() && one.name == device_name;
+    match devices.iter().find(is_it) {
+        Some(device) => Ok(Caller { account: account.id, device: device.id }),
+        // Nobody gets its token: the password leads to it.
+        None => Ok(accounts::enrol_device(metadata, random, account.id, device_name, now)?.0),
+    }
+}
+
+/// Keeps the password of an account as it was when it was shown, until the end of the transaction.
+fn hold(metadata: &mut dyn Metadata, account: &AccountRecord) -> Result<()> {
+    match metadata.hold_password(account.id, &account.password_hash)? {
+        true => Ok(()),
+        false => Err(ServerError::WrongPassword),
+    }
 }
 
 /// Gives the caller's account another password in the place of that with the hash `old`, by its hash; returns what is signed out, if that is

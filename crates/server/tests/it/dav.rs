@@ -1,7 +1,7 @@
 //! The door of WebDAV.
 
 use model::Genesis;
-use reqwest::StatusCode;
+use reqwest::{Method, StatusCode};
 use serde_json::json;
 use server::Admin;
 
@@ -111,4 +111,13 @@ async fn password_and_token_let_in_and_nothing_else_does() {
     }
     assert_eq!(status("ada", "guess").await, 429);
     assert_eq!(status("ada", "another one").await, 207, "who is known is let in nevertheless");
+}
+
+#[tokio::test]
+async fn token_of_that_name_is_not_taken_for_the_device_of_programs() {
+    let place = place().await;
+    let body = json!({ "name": "WebDAV", "scope": "read" });
+    let added = place.device.request(Method::POST, "/tokens").json(&body).send().await.unwrap();
+    assert_eq!(added.status(), StatusCode::CREATED);
+    assert_eq!(place.door.status("PUT", "a", &[], b"one").await, 201);
 }

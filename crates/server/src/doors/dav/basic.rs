@@ -26,7 +26,7 @@ use crate::doors::rest::check_password;
 use crate::error::{Result, ServerError};
 use crate::listener::PeerAddress;
 use crate::metadata::{AccountId, AccountRecord, Metadata};
-use crate::services::{accounts, second_factor};
+use crate::services::{accounts, passwords, second_factor};
 
 /// What the device of all programs is called that come with the password.
 const DEVICE_NAME: &str = "WebDAV";
@@ -199,16 +199,9 @@ async fn remembered(app: &App, name: &[u8; 32]) -> Result<Option<Caller>> {
 
 /// Returns the device of programs that come with the password, where that is enough.
 async fn device_of(app: &App, account: &AccountRecord) -> Result<Caller> {
-    let (random, now, id) = (Arc::clone(&app.random), app.now(), account.id);
-    let enrol = move |metadata: &mut dyn Metadata| {
-        second_factor::check_password_is_enough(metadata, id)?;
-        let devices = metadata.devices(id)?;
-        let found = devices.iter().find(|one| !one.is_revoked && one.name == DEVICE_NAME);
-        match found {
-            Some(device) => Ok(Caller { account: id, device: device.id }),
-            // Nobody gets its token: the password leads to it.
-            None => Ok(accounts::enrol_device(metadata, &*random, id, DEVICE_NAME, now)?.0),
-        }
+    let (random, now, found) = (Arc::clone(&app.random), app.now(), account.clone());
+    let find = move |metadata: &mut dyn Metadata| {
+        passwords::shared_device(metadata, &*random, &found, (DEVICE_NAME, now))
     };
-    app.writer.write(enrol).await
+    app.writer.write(find).await
 }

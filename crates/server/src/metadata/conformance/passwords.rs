@@ -15,6 +15,7 @@ pub(super) const STORIES: &[Story] = &[
     Story { name: "a_password_is_replaced_where_it_is_the_one_that_counts", tell: replaced },
     Story { name: "who_changes_the_password_stays_and_may_sign_out_the_others", tell: others },
     Story { name: "nobody_slips_in_by_a_password_that_is_being_changed", tell: nobody_slips_in },
+    Story { name: "programs_with_the_password_share_a_device_while_it_counts", tell: shared },
     Story { name: "who_is_shut_out_comes_back_with_the_password_of_then", tell: shut_out },
 ];
 
@@ -33,6 +34,18 @@ fn change(
     signs_out_others: bool,
 ) -> Result<Vec<DeviceRecord>> {
     write(metadata, |metadata| passwords::change(metadata, &caller, hashes, signs_out_others))
+}
+
+fn add_token(
+    metadata: &mut dyn Metadata,
+    random: &Numbers,
+    caller: Caller,
+    name: &str,
+) -> Result<DeviceRecord> {
+    let (name, scope) = (name.to_owned(), Scope::Read);
+    let new = NewToken { name, scope, workspace: None, expires: None };
+    let added = write(metadata, |metadata| tokens::add(metadata, random, &caller, &new, 0));
+    added.map(|(token, _)| token)
 }
 
 fn is_wrong<T>(outcome: &Result<T>) -> bool {
@@ -64,11 +77,8 @@ fn others(database: &Arc<dyn Database>) {
     let mut world = World::new(database);
     let ([one, two], bob) = (world.ada, world.bob);
     let metadata = &mut *world.metadata;
-    let new =
-        NewToken { name: "program".to_owned(), scope: Scope::Read, workspace: None, expires: None };
     let random = Numbers(AtomicU64::new(1 << 40));
-    let added = write(metadata, |metadata| tokens::add(metadata, &random, &one, &new, 0));
-    let token = added.unwrap().0.id;
+    let token = add_token(metadata, &random, one, "program").unwrap().id;
     let program = Caller { device: token, ..one };
     let refused = change(metadata, program, (NO_PASSWORD, "new"), true);
     assert!(matches!(refused, Err(ServerError::Forbidden { .. })), "{refused:?}");
@@ -107,6 +117,31 @@ fn nobody_slips_in(database: &Arc<dyn Database>) {
         let left: Vec<_> = devices.iter().filter(|device| !device.is_revoked).collect();
         assert!(matches!(left[..], [only] if only.id == caller.device), "{round}: {left:?}");
     }
+}
+
+fn shared(database: &Arc<dyn Database>) {
+    let mut world = World::new(database);
+    let (caller, random) = (world.ada[0], Numbers(AtomicU64::new(1 << 40)));
+    let metadata = &mut *world.metadata;
+    let account = metadata.account(caller.account).unwrap().unwrap();
+    let shared = |metadata: &mut dyn Metadata, account: &AccountRecord| {
+        write(metadata, |metadata| {
+            passwords::shared_device(metadata, &random, account, ("WebDAV", 5))
+        })
+    };
+    // What has less rights and the same name is not taken for it.
+    let token = add_token(metadata, &random, caller, "WebDAV").unwrap();
+    let device = shared(metadata, &account).unwrap();
+    assert_ne!(device.device, token.id);
+    assert_eq!(metadata.device(device.device).unwrap().unwrap().limits, None);
+    assert_eq!(shared(metadata, &account).unwrap(), device);
+    change(metadata, caller, (NO_PASSWORD, "new"), true).unwrap();
+    assert!(is_wrong(&shared(metadata, &account)), "it was changed since");
+    let account = metadata.account(caller.account).unwrap().unwrap();
+    let next = shared(metadata, &account).unwrap();
+    assert_ne!(next, device);
+    metadata.update_disabled(caller.account, true).unwrap();
+    assert!(is_wrong(&shared(metadata, &account)), "the account is disabled");
 }
 
 fn shut_out(database: &Arc<dyn Database>) {
