@@ -252,6 +252,8 @@ pub trait AccountTables {
     fn replace_password(&mut self, id: AccountId, old_hash: &str, new_hash: &str) -> Result<bool>;
     /// Tells whether an account has this password and may sign in; until the end of the transaction that stays so.
     fn hold_password(&mut self, id: AccountId, password_hash: &str) -> Result<bool>;
+    /// Tells whether an account may sign in; until the end of the transaction that stays so, and nobody changes its password.
+    fn hold_account(&mut self, id: AccountId) -> Result<bool>;
     /// Sets or removes the quota.
     fn update_quota(&mut self, id: AccountId, quota_bytes: Option<u64>) -> Result<()>;
     /// Removes an account, which owns no workspace, its devices and its memberships.

@@ -36,6 +36,10 @@ pub fn add(
     new: &NewToken,
     now: i64,
 ) -> Result<(DeviceRecord, Token)> {
+    // Who changes the password and signs the others out at this moment either signs out this token, too, or was first.
+    if !metadata.hold_account(caller.account)? {
+        return Err(ServerError::NotSignedIn);
+    }
     accounts::check_is_device(metadata, caller)?;
     accounts::check_device_name(&new.name)?;
     if new.expires.is_some_and(|expires| expires <= now) {

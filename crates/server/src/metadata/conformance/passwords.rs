@@ -15,6 +15,7 @@ pub(super) const STORIES: &[Story] = &[
     Story { name: "a_password_is_replaced_where_it_is_the_one_that_counts", tell: replaced },
     Story { name: "who_changes_the_password_stays_and_may_sign_out_the_others", tell: others },
     Story { name: "nobody_slips_in_by_a_password_that_is_being_changed", tell: nobody_slips_in },
+    Story { name: "no_token_slips_in_while_others_are_signed_out", tell: no_token_slips_in },
     Story { name: "programs_with_the_password_share_a_device_while_it_counts", tell: shared },
     Story { name: "who_is_shut_out_comes_back_with_the_password_of_then", tell: shut_out },
 ];
@@ -112,6 +113,33 @@ fn nobody_slips_in(database: &Arc<dyn Database>) {
             let salt = (((round + 1) << 8) | u64::from(server)) << 32;
             let outcome = sign_in(metadata, &Numbers(AtomicU64::new(salt)), &account);
             assert!(outcome.is_ok() || is_wrong(&outcome), "{outcome:?}");
+        });
+        let devices = world.metadata.devices(caller.account).unwrap();
+        let left: Vec<_> = devices.iter().filter(|device| !device.is_revoked).collect();
+        assert!(matches!(left[..], [only] if only.id == caller.device), "{round}: {left:?}");
+    }
+}
+
+fn no_token_slips_in(database: &Arc<dyn Database>) {
+    let mut world = World::new(database);
+    let caller = world.ada[0];
+    for round in 0..20_u64 {
+        let random = |server: u8| {
+            let salt = (((round + 1) << 8) | u64::from(server)) << 32;
+            Numbers(AtomicU64::new(salt))
+        };
+        let account = world.metadata.account(caller.account).unwrap().unwrap();
+        let lost = sign_in(&mut *world.metadata, &random(0), &account).unwrap().caller;
+        let new = format!("password {round}");
+        at_once(database, 4, |server, metadata| {
+            if server == 0 {
+                let hashes = (account.password_hash.as_str(), new.as_str());
+                change(metadata, caller, hashes, true).unwrap();
+                return;
+            }
+            let added = add_token(metadata, &random(server), lost, "program");
+            let is_late = matches!(added, Err(ServerError::NotSignedIn));
+            assert!(added.is_ok() || is_late, "{added:?}");
         });
         let devices = world.metadata.devices(caller.account).unwrap();
         let left: Vec<_> = devices.iter().filter(|device| !device.is_revoked).collect();

@@ -107,6 +107,12 @@ impl AccountTables for Sqlite {
         Ok(found.is_some())
     }
 
+    fn hold_account(&mut self, id: AccountId) -> Result<bool> {
+        // Nobody else writes while a transaction is open.
+        let sql = "SELECT id FROM accounts WHERE id = ?1 AND NOT is_disabled";
+        Ok(self.first(sql, [id.0], |row| row.get::<_, i64>(0))?.is_some())
+    }
+
     fn update_quota(&mut self, id: AccountId, quota_bytes: Option<u64>) -> Result<()> {
         let sql = "UPDATE accounts SET quota_bytes = ?2 WHERE id = ?1";
         self.execute(sql, params![id.0, quota_bytes.map(signed)]).map(drop)
