@@ -11,13 +11,19 @@ use storage::ObjectKey;
 
 use crate::auth::Caller;
 use crate::error::{Result, ServerError};
-use crate::limits::PAIRING_BOXES_MAX;
+use crate::limits::{KEPT_LENGTH_MAX, PAIRING_BOXES_MAX};
 use crate::metadata::{LockedKeys, Metadata};
 use crate::services::authorisation::Right;
 use crate::services::{accounts, members, workspaces};
 
 /// After how many seconds a box is of no use: whoever waits for one does so for ten minutes.
 const PAIRING_BOX_SECONDS: i64 = 60 * 60;
+
+/// How long an envelope is at most in a workspace whose keys were never changed, in bytes: 1,024 and some more (`docs/design/keys.md`, "Envelope").
+const ENVELOPE_LENGTH: u64 = 2048;
+
+/// How much longer each change of the keys may make it, in bytes: by 32, and lengths are powers of two.
+const ENVELOPE_LENGTH_PER_GENERATION: u64 = 64;
 
 /// What is kept under a key.
 enum Kept {
@@ -61,7 +67,8 @@ pub fn is_kept_below(prefix: &str) -> bool {
 ///
 /// # Errors
 /// [`ServerError::Conflict`] for keys that do not follow those that are there; [`ServerError::Forbidden`] where there are too many
-/// boxes; [`ServerError::NotFound`] for the envelope of who is no member; as [`workspaces::open`] for who manages.
+/// boxes; [`ServerError::NotFound`] for the envelope of who is no member; [`ServerError::TooLarge`] for one that holds more than the
+/// keys of the workspace; as [`workspaces::open`] for who manages.
 pub fn put(
     metadata: &mut dyn Metadata,
     caller: &Caller,
@@ -74,6 +81,8 @@ pub fn put(
         Some(Kept::Keys(generation)) => generation,
         Some(Kept::Envelope(name)) => {
             let member = members::find(metadata, found, &name)?;
+            let keys = metadata.locked_keys(found)?;
+            check_envelope(bytes, keys.map_or(0, |keys| keys.generation))?;
             return Ok(metadata.set_envelope(found, member.account, bytes).map(|()| true)?);
         }
         _ => {
@@ -95,6 +104,16 @@ pub fn put(
     }
     // The row itself says whether another server was faster.
     Ok(metadata.replace_locked_keys(found, &LockedKeys { generation, bytes: bytes.to_vec() })?)
+}
+
+/// Refuses an envelope that is longer than one with all keys of a workspace, of which each generation has one more at most.
+fn check_envelope(bytes: &[u8], generation: u64) -> Result<()> {
+    let more = generation.saturating_mul(ENVELOPE_LENGTH_PER_GENERATION);
+    let length_max = ENVELOPE_LENGTH.saturating_add(more).min(KEPT_LENGTH_MAX);
+    match bytes.len() as u64 > length_max {
+        true => Err(ServerError::TooLarge { what: "envelope", length_max }),
+        false => Ok(()),
+    }
 }
 
 /// Returns what is kept under a key. Envelopes are for the owner, and each for its member.

@@ -21,6 +21,7 @@ pub(super) const STORIES: &[Story] = &[
     Story { name: "keys_are_for_devices_of_the_owner", tell: strangers },
     Story { name: "an_identity_is_made_once_and_replaced_by_who_knows_it", tell: identity },
     Story { name: "an_envelope_is_for_one_member_and_gone_with_the_membership", tell: envelope },
+    Story { name: "an_envelope_is_as_long_as_the_keys_of_its_workspace", tell: long_envelope },
     Story { name: "a_sealed_workspace_has_no_name_here", tell: nameless },
     Story { name: "what_a_sealed_log_names_behind_a_fence_stays", tell: condemned },
 ];
@@ -187,6 +188,26 @@ fn envelope(database: &Arc<dyn Database>) {
             member(&mut world, MemberRole::Edit);
             assert_eq!(look(&world, &bob, &key), None);
         }
+    }
+}
+
+fn long_envelope(database: &Arc<dyn Database>) {
+    let mut world = World::new(database);
+    let (ada, home) = (world.ada[0], world.home.workspace());
+    write(&mut *world.metadata, |metadata| {
+        members::set(metadata, &ada, home, "bob", MemberRole::View, 0)
+    })
+    .unwrap();
+    let key = ObjectKey::envelope("bob").unwrap();
+    for generation in 0..3 {
+        if generation > 0 {
+            put(&mut world, &ada, (&ObjectKey::keys(generation), b"keys"), 0).unwrap();
+        }
+        let length = 2048 + 64 * generation as usize;
+        assert!(put(&mut world, &ada, (&key, &vec![1; length]), 0).unwrap());
+        let refused = put(&mut world, &ada, (&key, &vec![2; length + 1]), 0);
+        assert!(matches!(refused, Err(ServerError::TooLarge { .. })), "{refused:?}");
+        assert_eq!(get(&world, &key), Some(vec![1; length]));
     }
 }
 
