@@ -20,6 +20,7 @@ pub(super) const STORIES: &[Story] = &[
     Story { name: "a_recovery_code_lets_in_once_and_ends_a_second_factor", tell: recovery },
     Story { name: "of_several_servers_that_see_one_code_one_lets_in", tell: one_lets_in },
     Story { name: "a_secret_that_is_confirmed_is_not_replaced_meanwhile", tell: confirmed },
+    Story { name: "no_recovery_code_outlives_its_second_factor", tell: gone_with_it },
     Story { name: "applications_and_others_have_no_part_in_a_second_factor", tell: others },
 ];
 
@@ -301,4 +302,31 @@ fn others(database: &Arc<dyn Database>) {
     assert_eq!(second_factor::status(metadata, &bob).unwrap().state, State::Off);
     assert_eq!(admit(metadata, bob.account, None, NOW).unwrap(), Admission::Password);
     assert_eq!(admit(metadata, ada.account, Some(shown), NOW).unwrap(), Admission::Code);
+}
+
+/// The operator removes a second factor while its person turns it on.
+fn gone_with_it(database: &Arc<dyn Database>) {
+    let mut world = World::new(database);
+    let caller = world.ada[0];
+    for round in 0..20_u64 {
+        let metadata = &mut *world.metadata;
+        write(metadata, |metadata| second_factor::begin(metadata, &caller, &SECRET, NOW)).unwrap();
+        at_once(database, 2, |server, metadata| {
+            if server == 0 {
+                let delete = |metadata: &mut dyn Metadata| {
+                    Ok(metadata.delete_second_factor(caller.account)?)
+                };
+                assert!(write(metadata, delete).unwrap(), "it waits, or is on");
+                return;
+            }
+            let random = Numbers(AtomicU64::new((1 << 50) | (round << 32)));
+            let confirm = |metadata: &mut dyn Metadata| {
+                second_factor::confirm(metadata, &random, &caller, &code(STEP), NOW)
+            };
+            let confirmed = write(metadata, confirm).map(drop);
+            assert!(confirmed.is_ok() || is_conflict(&confirmed), "{confirmed:?}");
+        });
+        assert_eq!(world.metadata.second_factor(caller.account), Ok(None));
+        assert_eq!(world.metadata.recovery_code_count(caller.account), Ok(0), "{round}");
+    }
 }

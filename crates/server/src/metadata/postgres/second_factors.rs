@@ -51,8 +51,11 @@ impl SecondFactorTables for Postgres {
     }
 
     fn delete_second_factor(&mut self, account: AccountId) -> Result<bool> {
+        // In this order: who waits here for another server that turns it on finds its codes afterwards.
+        let sql = "DELETE FROM second_factors WHERE account = $1";
+        let is_deleted = self.execute(sql, &[&account.0])? > 0;
         self.execute("DELETE FROM recovery_codes WHERE account = $1", &[&account.0])?;
-        Ok(self.execute("DELETE FROM second_factors WHERE account = $1", &[&account.0])? > 0)
+        Ok(is_deleted)
     }
 
     fn insert_recovery_codes(&mut self, account: AccountId, hashes: &[[u8; 32]]) -> Result<()> {
