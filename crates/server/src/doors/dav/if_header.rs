@@ -1,9 +1,14 @@
 //! The header `If` (RFC 4918, section 10.4): lists of conditions, of which one must hold, and the locks that a client names
 //! with them.
 
+use std::collections::HashSet;
+
 use model::RelativePath;
 
 use crate::error::{Result, ServerError};
+
+/// How many addresses a header names at most; for each, the tree is asked what is there.
+const ADDRESSES_MAX: usize = 32;
 
 /// One condition.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,7 +60,12 @@ impl IfHeader {
             lists.push(List { resource: resource.clone(), terms: parse_terms(inside)? });
             rest = after.trim_start();
         }
-        Ok(Self(lists))
+        let header = Self(lists);
+        if header.addresses().collect::<HashSet<_>>().len() > ADDRESSES_MAX {
+            let reason = format!("it names more than {ADDRESSES_MAX} addresses");
+            return Err(ServerError::Invalid { what: "If", reason });
+        }
+        Ok(header)
     }
 
     /// Tells whether there is no list.
@@ -152,6 +162,17 @@ mod tests {
         }
         let header = IfHeader::parse("(<t:1> Not <t:2>) <x> (<t:3>)").unwrap();
         assert_eq!(header.tokens(), ["t:1", "t:3"]);
+    }
+
+    #[test]
+    fn only_so_many_addresses_are_looked_at() {
+        let header = |addresses: usize| {
+            let lists = (0..2 * addresses).map(|number| format!("<{}> (<t:1>)", number / 2));
+            IfHeader::parse(&lists.collect::<String>())
+        };
+        assert_eq!(header(ADDRESSES_MAX).unwrap().addresses().count(), 2 * ADDRESSES_MAX);
+        let refused = header(ADDRESSES_MAX + 1).unwrap_err().to_string();
+        assert!(refused.contains("more than 32 addresses"), "{refused}");
     }
 
     #[test]
