@@ -33,6 +33,18 @@ use crate::auth::{Caller, Token};
 use crate::error::ServerError;
 use crate::services::accounts;
 
+/// Does what must not end half-way where whoever asked closes the connection meanwhile: a change, what others are told of it, and its line
+/// of the audit log.
+///
+/// # Errors
+/// Those of `work`; [`ServerError::Unavailable`] where the server stops.
+async fn to_the_end<T: Send + 'static>(
+    work: impl Future<Output = Result<T, ServerError>> + Send + 'static,
+) -> Result<T, ServerError> {
+    let stopping = ServerError::Unavailable { reason: "is stopping" };
+    tokio::spawn(work).await.unwrap_or(Err(stopping))
+}
+
 fn parse_workspace(text: &str) -> Result<WorkspaceId, ServerError> {
     text.parse().map_err(|_| ServerError::NotFound { what: format!("workspace '{text}'") })
 }

@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use super::files::path;
 use super::rest::signed_out;
+use super::to_the_end;
 use crate::app::App;
 use crate::audit::{Happened, Line};
 use crate::auth::second_factor::{Proof, RecoveryCode};
@@ -122,17 +123,20 @@ async fn change_password(
         let hashes = (account.password_hash.as_str(), new.as_str());
         passwords::change(metadata, &caller, hashes, request.sign_out_others)
     };
-    let others = app.writer.write(change).await?;
-    let line = Line::new(app.clock.now(), Happened::PasswordChanged).by(caller.device);
-    app.audit.note(line).await;
-    for other in &others {
-        let event = match other.limits {
-            None => Happened::DeviceRevoked,
-            Some(_) => Happened::TokenRevoked,
-        };
-        signed_out(&app, (caller, other.id), event).await;
-    }
-    Ok(Json(PasswordChanged { signed_out: others.len() }))
+    let change = async move {
+        let others = app.writer.write(change).await?;
+        let line = Line::new(app.clock.now(), Happened::PasswordChanged).by(caller.device);
+        app.audit.note(line).await;
+        for other in &others {
+            let event = match other.limits {
+                None => Happened::DeviceRevoked,
+                Some(_) => Happened::TokenRevoked,
+            };
+            signed_out(&app, (caller, other.id), event).await;
+        }
+        Ok(Json(PasswordChanged { signed_out: others.len() }))
+    };
+    to_the_end(change).await
 }
 
 #[derive(Serialize)]
@@ -220,7 +224,7 @@ async fn confirm(
     let confirm = move |metadata: &mut dyn Metadata| {
         second_factor::confirm(metadata, &*random, &caller, &shown, now)
     };
-    let codes = by_code(&app, caller, Happened::SecondFactorOn, confirm).await?;
+    let codes = by_code(app, caller, Happened::SecondFactorOn, confirm).await?;
     let recovery_codes = codes.iter().map(RecoveryCode::to_text).collect();
     Ok(Json(RecoveryCodes { recovery_codes }))
 }
@@ -232,30 +236,34 @@ async fn disable(
 ) -> Result<StatusCode> {
     let (shown, now) = (Proof::from_text(&request.code), app.now());
     let end = move |metadata: &mut dyn Metadata| second_factor::end(metadata, &caller, &shown, now);
-    by_code(&app, caller, Happened::SecondFactorOff, end).await?;
+    by_code(app, caller, Happened::SecondFactorOff, end).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
 /// Does what a device shows a code for, and notes it. A device tries only so many.
 async fn by_code<T: Send + 'static>(
-    app: &App,
+    app: Arc<App>,
     caller: Caller,
     event: Happened,
     work: impl FnMut(&mut dyn Metadata) -> Result<T> + Send + 'static,
 ) -> Result<T> {
-    let done = match app.proofs_per_device.take(caller.device, app.clock.elapsed()) {
-        Ok(()) => app.writer.write(work).await,
-        Err(wait) => Err(ServerError::limited(wait)),
+    let prove = async move {
+        let done = match app.proofs_per_device.take(caller.device, app.clock.elapsed()) {
+            Ok(()) => app.writer.write(work).await,
+            Err(wait) => Err(ServerError::limited(wait)),
+        };
+        let is_refused =
+            matches!(done, Err(ServerError::WrongCode | ServerError::RateLimited { .. }));
+        if !is_refused {
+            app.proofs_per_device.give_back(&caller.device);
+        }
+        if is_refused || done.is_ok() {
+            let event = if is_refused { Happened::CodeRefused } else { event };
+            app.audit.note(Line::new(app.clock.now(), event).by(caller.device)).await;
+        }
+        done
     };
-    let is_refused = matches!(done, Err(ServerError::WrongCode | ServerError::RateLimited { .. }));
-    if !is_refused {
-        app.proofs_per_device.give_back(&caller.device);
-    }
-    if is_refused || done.is_ok() {
-        let event = if is_refused { Happened::CodeRefused } else { event };
-        app.audit.note(Line::new(app.clock.now(), event).by(caller.device)).await;
-    }
-    done
+    to_the_end(prove).await
 }
 
 /// Returns the account of a device that knows its password. A device tries only so many.
@@ -289,6 +297,27 @@ async fn check_own_password(app: &App, caller: Caller, password: String) -> Resu
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::{PASSWORD, TestApp};
+
+    #[tokio::test]
+    async fn what_was_changed_is_noted_and_told_where_nobody_waits_for_the_answer_any_more() {
+        let test = TestApp::start();
+        let [caller, other] = test.devices;
+        let writing = test.hold_writer().await;
+        let (password, new_password) = (PASSWORD.to_owned(), "another one".to_owned());
+        let request = NewPassword { password, new_password, sign_out_others: true };
+        let changing = change_password(State(Arc::clone(&test.app)), caller, Json(request));
+        tokio::select! {
+            _ = changing => panic!("nothing is written yet"),
+            () = test.until_waiting(1) => {}
+        }
+        drop(writing);
+        let lines = test.end().await;
+        let lines: Vec<&str> = lines.lines().collect();
+        assert!(lines[0].contains("password_changed"), "{lines:?}");
+        let gone = other.device.to_string();
+        assert!(lines[1].contains("device_revoked") && lines[1].contains(&gone), "{lines:?}");
+    }
 
     #[test]
     fn address_for_apps_names_the_server_and_breaks_nowhere() {

@@ -10,6 +10,7 @@ use model::hex;
 use serde::{Deserialize, Serialize};
 
 use super::members::take_share_attempt;
+use super::to_the_end;
 use crate::app::App;
 use crate::audit::{Happened, Line};
 use crate::auth::Caller;
@@ -64,11 +65,14 @@ async fn set_identity(
     let set = move |metadata: &mut dyn Metadata| {
         identities::set(metadata, &caller, &identity, replaced.as_deref())
     };
-    app.writer.write(set).await?;
-    tracing::info!(device = %caller.device, "an identity was put");
-    let line = Line::new(app.clock.now(), Happened::IdentitySet).by(caller.device);
-    app.audit.note(line).await;
-    Ok(StatusCode::NO_CONTENT)
+    let set = async move {
+        app.writer.write(set).await?;
+        tracing::info!(device = %caller.device, "an identity was put");
+        let line = Line::new(app.clock.now(), Happened::IdentitySet).by(caller.device);
+        app.audit.note(line).await;
+        Ok(StatusCode::NO_CONTENT)
+    };
+    to_the_end(set).await
 }
 
 /// Who could ask without end could find out which accounts there are.

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::files::path;
 use super::members::take_share_attempt;
+use super::to_the_end;
 use crate::app::App;
 use crate::audit::{Happened, Line};
 use crate::auth::Caller;
@@ -121,14 +122,17 @@ async fn add_link(
     let add = move |metadata: &mut dyn Metadata| {
         links::add(metadata, &*random, (&caller, workspace), &new, now)
     };
-    let (seen, secret) = app.writer.write(add).await?;
-    let id = seen.link.device.id;
-    tracing::info!(link = %id, %workspace, "a link was made");
-    let line = Line::new(app.clock.now(), Happened::LinkMade).by(caller.device).to(id);
-    app.audit.note(line).await;
-    let view = app.view(caller, workspace).await?;
-    let line = LinkLine { secret: Some(secret.to_text()), ..LinkLine::new(seen, &view) };
-    Ok((StatusCode::CREATED, Json(line)))
+    let add = async move {
+        let (seen, secret) = app.writer.write(add).await?;
+        let id = seen.link.device.id;
+        tracing::info!(link = %id, %workspace, "a link was made");
+        let line = Line::new(app.clock.now(), Happened::LinkMade).by(caller.device).to(id);
+        app.audit.note(line).await;
+        let view = app.view(caller, workspace).await?;
+        let line = LinkLine { secret: Some(secret.to_text()), ..LinkLine::new(seen, &view) };
+        Ok((StatusCode::CREATED, Json(line)))
+    };
+    to_the_end(add).await
 }
 
 /// Returns the node at a path to which a link may lead.
@@ -159,9 +163,12 @@ async fn remove_link(
     let id: DeviceId =
         link.parse().map_err(|_| ServerError::NotFound { what: format!("link '{link}'") })?;
     let remove = move |metadata: &mut dyn Metadata| links::remove(metadata, &caller, workspace, id);
-    app.writer.write(remove).await?;
-    tracing::info!(link = %id, %workspace, "a link was taken back");
-    let line = Line::new(app.clock.now(), Happened::LinkRevoked).by(caller.device).to(id);
-    app.audit.note(line).await;
-    Ok(StatusCode::NO_CONTENT)
+    let remove = async move {
+        app.writer.write(remove).await?;
+        tracing::info!(link = %id, %workspace, "a link was taken back");
+        let line = Line::new(app.clock.now(), Happened::LinkRevoked).by(caller.device).to(id);
+        app.audit.note(line).await;
+        Ok(StatusCode::NO_CONTENT)
+    };
+    to_the_end(remove).await
 }

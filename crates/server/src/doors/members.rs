@@ -9,7 +9,7 @@ use axum::{Json, Router};
 use serde::{Deserialize, Serialize};
 use tokio::sync::oneshot;
 
-use super::parse_workspace;
+use super::{parse_workspace, to_the_end};
 use crate::app::App;
 use crate::audit::{Happened, Line};
 use crate::auth::Caller;
@@ -87,13 +87,16 @@ async fn set_member(
     let set = move |metadata: &mut dyn Metadata| {
         members::set(metadata, &caller, workspace, &user, role, now)
     };
-    let (member, is_new) = app.writer.write(set).await?;
-    tracing::info!(%workspace, user = %member.name, role = role_name(member.role), "a workspace was shared");
-    let line = Line::new(app.clock.now(), Happened::MemberSet).by(caller.device).to(workspace);
-    let line = line.of_account(Some(member.name.clone())).with_role(role_name(member.role));
-    app.audit.note(line).await;
-    let status = if is_new { StatusCode::CREATED } else { StatusCode::OK };
-    Ok((status, Json(member.into())))
+    let set = async move {
+        let (member, is_new) = app.writer.write(set).await?;
+        tracing::info!(%workspace, user = %member.name, role = role_name(member.role), "a workspace was shared");
+        let line = Line::new(app.clock.now(), Happened::MemberSet).by(caller.device).to(workspace);
+        let line = line.of_account(Some(member.name.clone())).with_role(role_name(member.role));
+        app.audit.note(line).await;
+        let status = if is_new { StatusCode::CREATED } else { StatusCode::OK };
+        Ok((status, Json(member.into())))
+    };
+    to_the_end(set).await
 }
 
 /// Who could share without end could find out which accounts there are.
@@ -119,12 +122,15 @@ async fn remove_member(
         }
         let _ = answer.send(outcome);
     };
-    app.writer.submit(remove, finish).await?;
-    let stopping = ServerError::Unavailable { reason: "is stopping" };
-    answered.await.unwrap_or(Err(stopping))?;
-    tracing::info!(%workspace, "a membership ended");
-    // It was a member's, so it is a name.
-    let line = Line::new(app.clock.now(), Happened::MemberRemoved).by(caller.device).to(workspace);
-    app.audit.note(line.of_account(Some(name))).await;
-    Ok(StatusCode::NO_CONTENT)
+    let remove = async move {
+        app.writer.submit(remove, finish).await?;
+        let stopping = ServerError::Unavailable { reason: "is stopping" };
+        answered.await.unwrap_or(Err(stopping))?;
+        tracing::info!(%workspace, "a membership ended");
+        let line = Line::new(app.clock.now(), Happened::MemberRemoved).by(caller.device);
+        // It was a member's, so it is a name.
+        app.audit.note(line.to(workspace).of_account(Some(name))).await;
+        Ok(StatusCode::NO_CONTENT)
+    };
+    to_the_end(remove).await
 }

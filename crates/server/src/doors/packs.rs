@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use storage::{ObjectKey, ObjectStore};
 use tokio::sync::OwnedSemaphorePermit;
 
-use super::parse_workspace;
+use super::{parse_workspace, to_the_end};
 use crate::app::App;
 use crate::audit::{Happened, Line};
 use crate::auth::Caller;
@@ -149,7 +149,8 @@ async fn delete_pack(
     caller: Caller,
     names: Names,
 ) -> Result<StatusCode> {
-    Target::pack(app, caller, names)?.delete().await
+    let target = Target::pack(app, caller, names)?;
+    to_the_end(async move { target.delete().await }).await
 }
 
 async fn delete_object(
@@ -160,7 +161,7 @@ async fn delete_object(
     let target = Target::object(app, caller, names)?;
     match target.is_kept() {
         true => target.delete_kept().await,
-        false => target.delete().await,
+        false => to_the_end(async move { target.delete().await }).await,
     }
 }
 

@@ -16,7 +16,7 @@ use model::{DeviceId, Genesis};
 use serde::{Deserialize, Serialize};
 
 use super::members::{self, role_name};
-use super::{account, identities, links, tokens};
+use super::{account, identities, links, to_the_end, tokens};
 use crate::app::App;
 use crate::audit::{Happened, Line};
 use crate::auth::{self, Caller};
@@ -77,13 +77,17 @@ async fn login(
 ) -> Result<Json<LoginAnswer>> {
     let LoginRequest { user, password, device_name, code } = request;
     let account = check_password(&app, &user, password, peer).await?;
-    let signed_in = account::admit(&app, &account, code, device_name, peer).await?;
-    let SignedIn { caller, token, .. } = signed_in;
-    tracing::info!(account = %account.name, device = %caller.device, "a device signed in");
-    let line = Line::new(app.clock.now(), Happened::SignedIn).by(caller.device).from(peer.0.ip());
-    app.audit.note(line.of_account(Some(account.name.clone()))).await;
-    let device_id = caller.device.to_string();
-    Ok(Json(LoginAnswer { token: token.to_text(), device_id, account: account.name }))
+    let sign_in = async move {
+        let signed_in = account::admit(&app, &account, code, device_name, peer).await?;
+        let SignedIn { caller, token, .. } = signed_in;
+        tracing::info!(account = %account.name, device = %caller.device, "a device signed in");
+        let line = Line::new(app.clock.now(), Happened::SignedIn).by(caller.device);
+        let line = line.from(peer.0.ip()).of_account(Some(account.name.clone()));
+        app.audit.note(line).await;
+        let device_id = caller.device.to_string();
+        Ok(Json(LoginAnswer { token: token.to_text(), device_id, account: account.name }))
+    };
+    to_the_end(sign_in).await
 }
 
 /// Returns the account of a name and its password. Only so many attempts are listened to.
@@ -146,9 +150,12 @@ fn take_login_attempt(app: &App, user: &str, address: IpAddr) -> Result<()> {
 }
 
 async fn logout(State(app): State<Arc<App>>, caller: Caller) -> Result<StatusCode> {
-    app.writer.write(move |metadata| accounts::sign_out(metadata, &caller)).await?;
-    signed_out(&app, (caller, caller.device), Happened::SignedOut).await;
-    Ok(StatusCode::NO_CONTENT)
+    let sign_out = async move {
+        app.writer.write(move |metadata| accounts::sign_out(metadata, &caller)).await?;
+        signed_out(&app, (caller, caller.device), Happened::SignedOut).await;
+        Ok(StatusCode::NO_CONTENT)
+    };
+    to_the_end(sign_out).await
 }
 
 #[derive(Serialize)]
@@ -230,13 +237,18 @@ async fn revoke_device(
     Path(device): Path<String>,
 ) -> Result<StatusCode> {
     let device = parse_device(&device)?;
-    app.writer.write(move |metadata| accounts::revoke_device(metadata, &caller, device)).await?;
-    let event = match device == caller.device {
-        true => Happened::SignedOut,
-        false => Happened::DeviceRevoked,
+    let revoke = async move {
+        app.writer
+            .write(move |metadata| accounts::revoke_device(metadata, &caller, device))
+            .await?;
+        let event = match device == caller.device {
+            true => Happened::SignedOut,
+            false => Happened::DeviceRevoked,
+        };
+        signed_out(&app, (caller, device), event).await;
+        Ok(StatusCode::NO_CONTENT)
     };
-    signed_out(&app, (caller, device), event).await;
-    Ok(StatusCode::NO_CONTENT)
+    to_the_end(revoke).await
 }
 
 /// Closes the connections of a device, or of an application, whose token is worth nothing any more, here and elsewhere.
@@ -294,13 +306,16 @@ async fn create_workspace(
         let (workspace, is_new) = workspaces::create(metadata, &caller, &genesis)?;
         Ok((workspaces::find(metadata, &caller, &workspace.id.to_string())?, is_new))
     };
-    let (workspace, is_new) = app.writer.write(create).await?;
-    if is_new {
-        let line = Line::new(app.clock.now(), Happened::WorkspaceMade).by(caller.device);
-        app.audit.note(line.to(workspace.workspace.id)).await;
-    }
-    let status = if is_new { StatusCode::CREATED } else { StatusCode::OK };
-    Ok((status, Json(workspace.into())))
+    let create = async move {
+        let (workspace, is_new) = app.writer.write(create).await?;
+        if is_new {
+            let line = Line::new(app.clock.now(), Happened::WorkspaceMade).by(caller.device);
+            app.audit.note(line.to(workspace.workspace.id)).await;
+        }
+        let status = if is_new { StatusCode::CREATED } else { StatusCode::OK };
+        Ok((status, Json(workspace.into())))
+    };
+    to_the_end(create).await
 }
 
 async fn find_workspace(

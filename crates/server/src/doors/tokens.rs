@@ -10,6 +10,7 @@ use model::DeviceId;
 use serde::{Deserialize, Serialize};
 
 use super::rest::signed_out;
+use super::to_the_end;
 use crate::app::App;
 use crate::audit::{Happened, Line};
 use crate::auth::Caller;
@@ -92,12 +93,15 @@ async fn add_token(
     };
     let add =
         move |metadata: &mut dyn Metadata| tokens::add(metadata, &*random, &caller, &new, now);
-    let (record, token) = app.writer.write(add).await?;
-    tracing::info!(device = %record.id, "a token for an application was made");
-    let line = Line::new(app.clock.now(), Happened::TokenMade).by(caller.device).to(record.id);
-    app.audit.note(line).await;
-    let line = TokenLine { token: Some(token.to_text()), ..record.into() };
-    Ok((StatusCode::CREATED, Json(line)))
+    let add = async move {
+        let (record, token) = app.writer.write(add).await?;
+        tracing::info!(device = %record.id, "a token for an application was made");
+        let line = Line::new(app.clock.now(), Happened::TokenMade).by(caller.device).to(record.id);
+        app.audit.note(line).await;
+        let line = TokenLine { token: Some(token.to_text()), ..record.into() };
+        Ok((StatusCode::CREATED, Json(line)))
+    };
+    to_the_end(add).await
 }
 
 async fn remove_token(
@@ -107,7 +111,10 @@ async fn remove_token(
 ) -> Result<StatusCode> {
     let unknown = || ServerError::NotFound { what: format!("token '{token}'") };
     let id: DeviceId = token.parse().map_err(|_| unknown())?;
-    app.writer.write(move |metadata| tokens::remove(metadata, &caller, id)).await?;
-    signed_out(&app, (caller, id), Happened::TokenRevoked).await;
-    Ok(StatusCode::NO_CONTENT)
+    let remove = async move {
+        app.writer.write(move |metadata| tokens::remove(metadata, &caller, id)).await?;
+        signed_out(&app, (caller, id), Happened::TokenRevoked).await;
+        Ok(StatusCode::NO_CONTENT)
+    };
+    to_the_end(remove).await
 }

@@ -1,12 +1,15 @@
 //! Locked keys, boxes of pairings and envelopes, at the same addresses as objects. They rest in the database, so that what of two
 //! of them counts is decided in a transaction; all but envelopes are put only where there is nothing.
 
+use std::sync::Arc;
+
 use axum::body::{Body, BodyDataStream, Bytes};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 
 use super::{Target, too_large};
 use crate::audit::{Happened, Line};
+use crate::doors::to_the_end;
 use crate::error::{Result, ServerError};
 use crate::limits::KEPT_LENGTH_MAX;
 use crate::metadata::Metadata;
@@ -33,22 +36,22 @@ impl Target {
         }
         let memory = self.app.memory_for_body(announced.unwrap_or(KEPT_LENGTH_MAX)).await?;
         let (bytes, _) = self.receive(announced, KEPT_LENGTH_MAX, body).await?;
-        let (caller, workspace, key) = (self.caller, self.workspace, self.key.clone());
-        let now = self.app.now();
-        let put = move |metadata: &mut dyn Metadata| {
-            keys::put(metadata, &caller, workspace, (&key, &bytes), now)
+        let (app, caller) = (Arc::clone(&self.app), self.caller);
+        let (workspace, key) = (self.workspace, self.key.clone());
+        let put = async move {
+            let (target, now) = (key.clone(), app.now());
+            let put = move |metadata: &mut dyn Metadata| {
+                keys::put(metadata, &caller, workspace, (&target, &bytes), now)
+            };
+            let is_put = app.writer.write(put).await?;
+            drop(memory);
+            if is_put && key.as_keys().is_some() {
+                let line = Line::new(app.clock.now(), Happened::KeysChanged).by(caller.device);
+                app.audit.note(line.to_object(workspace, &key)).await;
+            }
+            Ok(if is_put { StatusCode::CREATED } else { StatusCode::PRECONDITION_FAILED })
         };
-        let is_put = self.app.writer.write(put).await?;
-        drop(memory);
-        if !is_put {
-            return Ok(StatusCode::PRECONDITION_FAILED);
-        }
-        if self.key.as_keys().is_some() {
-            let line = Line::new(self.app.clock.now(), Happened::KeysChanged);
-            let line = line.by(self.caller.device).to_object(self.workspace, &self.key);
-            self.app.audit.note(line).await;
-        }
-        Ok(StatusCode::CREATED)
+        to_the_end(put).await
     }
 
     async fn kept(&self) -> Result<Vec<u8>> {
