@@ -1,17 +1,20 @@
 //! What the devices of encrypted workspaces keep for each other.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use model::{Action, Change, Commit, Genesis, Mode, NodeId, PackId, PackRef, SealedGenesis};
 use storage::ObjectKey;
 
-use super::{Database, Story, World, genesis, write};
+use super::{Database, Numbers, Story, World, genesis, write};
 use crate::auth::Caller;
 use crate::error::{Result, ServerError};
 use crate::limits::PAIRING_BOXES_MAX;
-use crate::metadata::{IdentityRecord, KeyTables, LockedKeys, LogTables, MemberRole};
+use crate::metadata::{IdentityRecord, KeyTables, LockedKeys, LogTables, MemberRole, Scope};
+use crate::services::authorisation::Right;
 use crate::services::condemned::CondemnedPacks;
 use crate::services::sync_service::CommitRequest;
+use crate::services::tokens::{self, NewToken};
 use crate::services::{identities, keys, members, workspaces};
 
 pub(super) const STORIES: &[Story] = &[
@@ -176,6 +179,16 @@ fn envelope(database: &Arc<dyn Database>) {
     assert_eq!(look(&world, &ada, &key).as_deref(), Some(&b"two"[..]));
     let of_ada = ObjectKey::envelope("ada").unwrap();
     assert_eq!(look(&world, &bob, &of_ada), None);
+    // A token that reads everything a member reads gets no keys.
+    let new = NewToken { name: "p".to_owned(), scope: Scope::Read, workspace: None, expires: None };
+    let random = Numbers(AtomicU64::new(1 << 40));
+    let added = write(&mut *world.metadata, |metadata| {
+        let (token, _) = tokens::add(metadata, &random, &bob, &new, 0)?;
+        let program = Caller { device: token.id, ..bob };
+        workspaces::open(metadata, &program, home, Right::Read).map(|_| program)
+    });
+    let refused = keys::get(&*world.metadata, &added.unwrap(), home, &key);
+    assert!(matches!(refused, Err(ServerError::Forbidden { .. })), "{refused:?}");
     let copied = crate::Sqlite::from_snapshot(&world.metadata.snapshot().unwrap()).unwrap();
     let number = copied.workspace(home).unwrap().unwrap().number;
     assert_eq!(copied.envelope(number, bob.account).unwrap().as_deref(), Some(&b"two"[..]));
