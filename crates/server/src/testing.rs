@@ -61,6 +61,7 @@ impl Clock for TokioClock {
 pub(crate) struct TestApp {
     pub(crate) app: Arc<App>,
     pub(crate) devices: [Caller; 2],
+    pub(crate) home: Genesis,
     folder: TempDir,
     unused: mpsc::Receiver<()>,
 }
@@ -92,7 +93,7 @@ impl TestApp {
         let told = (hub, News::default());
         let mut app = App::new((clock, random), (readers, writer), store, told, files, in_use);
         app.audit = Audit::to(folder.path().join("audit.log")).unwrap();
-        Self { app: Arc::new(app), devices, folder, unused }
+        Self { app: Arc::new(app), devices, home, folder, unused }
     }
 
     /// Lets nothing be written until what this returns is dropped.

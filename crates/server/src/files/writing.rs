@@ -191,12 +191,13 @@ impl App {
             }
             for note in &folded.notes {
                 match note {
-                    FoldNote::NameTaken { node, .. } if *node == subject => {
+                    FoldNote::NameTaken { node, .. } | FoldNote::MoveVoid { node }
+                        if *node == subject =>
+                    {
                         self.undo(reading, guard, subject, before).await?;
                         return Ok(Attempt::Lost);
                     }
                     FoldNote::Merged { node, holder } if *node == subject => subject = *holder,
-                    FoldNote::MoveVoid { node } if *node == subject => return Ok(Attempt::Lost),
                     FoldNote::NotEmpty { .. } => return Ok(Attempt::Lost),
                     _ => {}
                 }
@@ -210,7 +211,8 @@ impl App {
         Ok(Attempt::Done(Applied { node: view_of(&guard).node(subject), is_new }))
     }
 
-    /// Puts a node back to where it was, or away where it was nowhere: somebody else took its name at the same moment.
+    /// Puts a node back to where it was, or away where it was nowhere: somebody else took its name at the same moment, or made its folder a
+    /// workspace of its own, so that it lies in the root.
     async fn undo(
         &self,
         reading: Reading,
@@ -219,8 +221,10 @@ impl App {
         before: Option<FileNode>,
     ) -> Result<()> {
         let view = view_of(&guard);
-        let Some(current) = view.node(subject) else { return Ok(()) };
-        let changes = match before.and_then(|before| before.record) {
+        let before = before.and_then(|before| before.record);
+        let current = view.node(subject).filter(|current| current.record != before);
+        let Some(current) = current else { return Ok(()) };
+        let changes = match before {
             Some(record) => {
                 let payload = model::codec::encode_message(&record);
                 vec![Change { node: subject, base: current.version, action: Action::Put(payload) }]
@@ -414,3 +418,6 @@ impl PackSink for Sink {
         self.sender.blocking_send(pack).map_err(gone)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,42 @@
+use model::{Change, Mount, Mounts};
+
+use super::*;
+use crate::files::spool::Spool;
+use crate::testing::TestApp;
+
+fn path(text: &str) -> RelativePath {
+    RelativePath::new(text.as_bytes()).unwrap()
+}
+
+#[tokio::test]
+async fn file_whose_folder_is_shared_at_the_same_moment_lies_nowhere_else() {
+    let test = TestApp::start();
+    let ([caller, other], workspace) = (test.devices, test.home.workspace());
+    let app = Arc::clone(&test.app);
+    let folder = app.new_node();
+    let make = |view: &View| changes::make_folder(view, &path("d"), folder);
+    app.apply(caller, workspace, make).await.unwrap();
+    let seen = app.view(caller, workspace).await.unwrap().head();
+
+    let writing = test.hold_writer().await;
+    let mount = Mount { workspace: WorkspaceId::from_bytes([1; 16]), since: 1 };
+    let payload = model::codec::encode_message(&Mounts::from_iter([(folder, mount)]));
+    let share = Change { node: NodeId::MOUNTS, base: 0, action: Action::Put(payload) };
+    let commit = Commit { device: other.device, seen, ..model::testing::commit(1, vec![share]) };
+    app.committer.commit(CommitRequest { caller: other, workspace, commit }, drop).await.unwrap();
+    let body = Spool::begin(&app.files.spools).await.unwrap().finish().await.unwrap();
+    let modified = Timestamp::default();
+    let put = Put { path: path("d/x"), condition: Condition::Any, modified };
+    let go = async {
+        test.until_waiting(2).await;
+        drop(writing);
+    };
+    let (refused, ()) = tokio::join!(app.put_file(caller, workspace, &put, &body), go);
+    assert!(matches!(refused, Err(ServerError::Conflict { .. })), "{refused:?}");
+    let view = app.view(caller, workspace).await.unwrap();
+    assert!(view.is_mounted(&folder), "it was shared before the file came");
+    assert_eq!(view.head().seq, 4, "the file came, and went again");
+    let left: Vec<NodeId> =
+        view.list(NodeId::ROOT, None, 9).into_iter().map(|node| node.id).collect();
+    assert_eq!(left, [folder]);
+}
