@@ -38,7 +38,7 @@ pub(crate) fn change(
 ) -> Result<()> {
     let workspace = folder.genesis.workspace();
     with_engine(context, folder, SESSION, None, async |engine| {
-        engine.fetch().await?;
+        engine.settle_proposals().await?;
         let (base, old) = engine.members()?;
         let mut members = old.as_ref().map(|list| list.members().to_vec()).unwrap_or_default();
         change(&mut members);

@@ -33,7 +33,7 @@ pub(crate) fn run(context: &Context<'_>, arguments: &CleanupArguments) -> Result
     let session = SessionOptions::CHANGE_BESIDE_WATCH;
     let report = with_engine(context, &folder, session, Some(observer), async |engine| {
         if let Some(policy) = arguments.keep.as_ref().filter(|_| !dry_run) {
-            engine.fetch().await?;
+            engine.settle_proposals().await?;
             let (base, known) = engine.version_policy()?;
             if base == 0 || known != *policy {
                 engine.propose_version_policy(base, policy).await?;

@@ -9,11 +9,8 @@
 use std::collections::{BTreeSet, HashMap};
 
 use model::codec::encode_message;
-use model::environment::random_bytes;
 use model::mounts::MOUNTS_MAX;
-use model::{
-    Action, Change, Mount, Mounts, NodeId, OpId, RelativePath, TreeNode, TreeStore, Versions,
-};
+use model::{Mount, Mounts, NodeId, RelativePath, TreeNode, TreeStore, Versions};
 
 use super::{Engine, ROUNDS_MAX};
 use crate::error::{Result, SyncError};
@@ -198,8 +195,7 @@ impl Engine {
     /// [`SyncError::SettingsChanged`] where the log has gone on meanwhile, or has as many such folders as may be; nothing is
     /// mounted then. As [`Self::push`], after which the proposal waits in the outbox and stands only if the log has not gone on.
     pub async fn mount(&mut self, folder: NodeId, mount: Mount, seen: u64) -> Result<()> {
-        self.push().await?;
-        self.fetch().await?;
+        self.settle_proposals().await?;
         let is_it = |found: Mount| found.workspace == mount.workspace;
         let mounts = self.state.mounts()?;
         if mounts.get(&folder).is_some_and(is_it) {
@@ -211,11 +207,7 @@ impl Engine {
         let with = mounts.with(folder, mount);
         let with = with.ok_or(SyncError::TooManyMounts { max: MOUNTS_MAX })?;
         let base = self.state.version(&NodeId::MOUNTS)?;
-        let change =
-            Change { node: NodeId::MOUNTS, base, action: Action::Put(encode_message(&with)) };
-        let op_id = OpId::from_bytes(random_bytes(&*self.environment.random));
-        let commit = self.commit_of(op_id, vec![change], Vec::new(), Vec::new())?;
-        self.in_transaction(|engine| engine.state.add_to_outbox(&commit))?;
+        self.put_into_outbox(NodeId::MOUNTS, base, encode_message(&with))?;
         self.push().await?;
         match self.state.mounts()?.get(&folder).is_some_and(is_it) {
             true => Ok(()),

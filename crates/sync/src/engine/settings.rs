@@ -139,18 +139,37 @@ impl Engine {
         self.propose_settings(NodeId::MEMBERS, base, list.to_bytes()).await
     }
 
+    /// Proposes what a run of this device that was cut off has left in the outbox, and fetches. Settings are read after that
+    /// and then proposed: otherwise the older proposal would come first, and be taken for that of another device.
+    ///
+    /// # Errors
+    /// As [`Self::push`].
+    pub async fn settle_proposals(&mut self) -> Result<()> {
+        self.push().await?;
+        self.fetch().await.map(drop)
+    }
+
     async fn propose_settings(&mut self, node: NodeId, base: u64, payload: Vec<u8>) -> Result<u64> {
         self.fetch().await?;
-        let change = Change { node, base, action: Action::Put(payload.clone()) };
-        let op_id = OpId::from_bytes(random_bytes(&*self.environment.random));
-        let commit = self.commit_of(op_id, vec![change], Vec::new(), Vec::new())?;
-        self.in_transaction(|engine| engine.state.add_to_outbox(&commit))?;
+        self.put_into_outbox(node, base, payload.clone())?;
         self.push().await?;
         let there = self.state.node(&node)?;
         match there {
             Some(node) if node.state == NodeState::Settings(payload) => Ok(node.version),
             _ => Err(SyncError::SettingsChanged),
         }
+    }
+
+    pub(super) fn put_into_outbox(
+        &mut self,
+        node: NodeId,
+        base: u64,
+        payload: Vec<u8>,
+    ) -> Result<()> {
+        let change = Change { node, base, action: Action::Put(payload) };
+        let op_id = OpId::from_bytes(random_bytes(&*self.environment.random));
+        let commit = self.commit_of(op_id, vec![change], Vec::new(), Vec::new())?;
+        self.in_transaction(|engine| engine.state.add_to_outbox(&commit))
     }
 
     /// Begins this device's turn to remove pieces from stores, while the pool of version `pool` is in force. One that an
@@ -160,7 +179,7 @@ impl Engine {
     /// # Errors
     /// [`SyncError::NotOurTurn`]; [`SyncError::SettingsChanged`]; as [`Self::push`].
     pub async fn begin_turn(&mut self, pool: u64, takes_over: bool) -> Result<TurnGuard> {
-        self.fetch().await?;
+        self.settle_proposals().await?;
         let device = self.options.device;
         let known = self.state.node(&NodeId::TURN)?;
         let base = known.as_ref().map_or(0, |node| node.version);
@@ -190,7 +209,7 @@ impl Engine {
     /// # Errors
     /// As [`Self::begin_turn`].
     pub async fn end_turn(&mut self) -> Result<()> {
-        self.fetch().await?;
+        self.settle_proposals().await?;
         let base = self.state.node(&NodeId::TURN)?.map_or(0, |node| node.version);
         let turn = Turn { device: self.options.device, is_over: true };
         self.propose_settings(NodeId::TURN, base, encode_message(&turn)).await.map(drop)
@@ -239,7 +258,7 @@ mod tests {
     use std::sync::Arc;
 
     use futures_util::FutureExt;
-    use model::{Redundancy, StoreId, StoreRecord};
+    use model::{Redundancy, StoreId, StoreRecord, Versions};
 
     use storage::{ObjectKey, PutMode};
 
@@ -247,6 +266,8 @@ mod tests {
     use crate::engine::fixture::{Counting, engine};
     use crate::scan::Scope;
     use crate::state::State;
+
+    const DEVICE: model::DeviceId = model::DeviceId::from_bytes([9; 16]);
 
     fn pool(name: &str) -> PoolConfig {
         let id = StoreId::from_bytes([4; 16]);
@@ -347,6 +368,28 @@ mod tests {
         assert!(!holds(&turn) && holds(&again));
         let taken = now(one.begin_turn(0, true)).expect("taken over");
         assert!(!holds(&again) && holds(&taken));
+    }
+
+    #[test]
+    fn what_was_proposed_before_a_crash_is_not_taken_for_the_word_of_another_device() {
+        let rooms = tempfile::tempdir().expect("a folder");
+        let [mut one, _] = two_engines(rooms.path());
+        let turn = |is_over| encode_message(&Turn { device: DEVICE, is_over });
+        one.options.device = DEVICE;
+        for is_over in [false, true] {
+            now(one.begin_turn(0, false)).expect("begun");
+            let base = one.state.version(&NodeId::TURN).expect("read");
+            one.put_into_outbox(NodeId::TURN, base, turn(is_over)).expect("waits");
+            now(one.begin_turn(0, false)).expect("begun again");
+            let base = one.state.version(&NodeId::TURN).expect("read");
+            one.put_into_outbox(NodeId::TURN, base, turn(is_over)).expect("waits");
+            now(one.end_turn()).expect("ended");
+        }
+        one.put_into_outbox(NodeId::POOL, 0, encode_message(&pool("first"))).expect("waits");
+        now(one.settle_proposals()).expect("accepted");
+        let (version, current) = one.pool().expect("read").expect("a pool");
+        assert_eq!((version, current), (1, pool("first")));
+        now(one.propose_pool(version, &pool("second"))).expect("accepted");
     }
 
     #[test]

@@ -313,7 +313,7 @@ fn propose(
     let mut refused = None;
     let options = SessionOptions { hands_over: false, ..SessionOptions::CHANGE_BESIDE_WATCH };
     let proposed = with_engine(context, folder, options, None, async |engine| {
-        engine.fetch().await?;
+        engine.settle_proposals().await?;
         let (version, current) = engine.pool()?.unwrap_or((0, known.clone()));
         if version != base {
             return Ok(false);

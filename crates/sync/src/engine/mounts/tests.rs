@@ -321,17 +321,8 @@ fn folder_is_not_mounted_where_others_have_gone_on() {
     assert!(matches!(refused, Err(SyncError::SettingsChanged)), "{refused:?}");
     assert_eq!(mount_points(&scene.one.state).expect("read"), []);
     // A proposal that was made before, and comes behind what others did, does not count.
-    let change = |scene: &Scene| {
-        let list = Mounts::default().with(folder, INNER).expect("one");
-        let action = Action::Put(encode_message(&list));
-        let (op_id, seen) = (OpId::from_bytes([8; 16]), scene.one.head().expect("read"));
-        let changes = vec![Change { node: NodeId::MOUNTS, base: 0, action }];
-        let commit = scene.one.commit_of(op_id, changes, Vec::new(), Vec::new()).expect("made");
-        assert_eq!(commit.seen, seen);
-        commit
-    };
-    let commit = change(&scene);
-    scene.one.in_transaction(|engine| engine.state.add_to_outbox(&commit)).expect("waits");
+    let list = encode_message(&Mounts::default().with(folder, INNER).expect("one"));
+    scene.one.put_into_outbox(NodeId::MOUNTS, 0, list).expect("waits");
     scene.write(!is_one, "shared/later", "later");
     scene.sync(!is_one);
     scene.sync(is_one);
