@@ -55,8 +55,7 @@ impl Sealed<'_> {
         if members.iter().any(has_another) {
             let is_staying = |one: &&Member| members.iter().all(|member| member.name != one.name);
             let staying: Vec<Member> = known.iter().filter(is_staying).cloned().collect();
-            opened.rotate(context)?;
-            envelopes::seal(context, &self.target.client, self.folder, &opened.unlocked, &staying)?;
+            self.next_key(context, &mut opened, &staying)?;
         }
         self.let_in(context, members.iter().filter(|member| member.role == MemberRole::View))?;
         envelopes::change(context, self.folder, &opened.unlocked, |all| {
@@ -123,11 +122,22 @@ impl Sealed<'_> {
         staying: &[Member],
         user: &str,
     ) -> Result<()> {
-        opened.rotate(context)?;
-        envelopes::seal(context, &self.target.client, self.folder, &opened.unlocked, staying)?;
+        self.next_key(context, opened, staying)?;
         envelopes::change(context, self.folder, &opened.unlocked, |all| {
             all.retain(|member| member.name != user);
         })
+    }
+
+    /// Makes the next key, and gives it to those who stay.
+    fn next_key(
+        &self,
+        context: &Context<'_>,
+        opened: &mut Opened,
+        staying: &[Member],
+    ) -> Result<()> {
+        opened.rotate(context)?;
+        let client = &self.target.client;
+        envelopes::seal(context, client, self.folder, &opened.unlocked, staying).map(drop)
     }
 
     fn open(&self, context: &Context<'_>) -> Result<Opened> {
