@@ -98,52 +98,50 @@ fn others(database: &Arc<dyn Database>) {
     assert_eq!([token, third, one.device, bob.device].map(is_revoked), [true, true, false, false]);
 }
 
+/// Changes the password at one server, which signs all others out, while three servers do something else by a randomness of their own: only the
+/// device that has changed it is left.
+fn change_beside(
+    database: &Arc<dyn Database>,
+    world: &World,
+    (account, round): (&AccountRecord, u64),
+    meanwhile: impl Fn(&mut dyn Metadata, &Numbers) + Sync,
+) {
+    let caller = world.ada[0];
+    let new = format!("password {round}");
+    at_once(database, 4, |server, metadata| match server {
+        0 => drop(change(metadata, caller, (&account.password_hash, &new), true).unwrap()),
+        _ => meanwhile(metadata, &salted(round, server)),
+    });
+    let devices = world.metadata.devices(caller.account).unwrap();
+    let left: Vec<_> = devices.iter().filter(|device| !device.is_revoked).collect();
+    assert!(matches!(left[..], [only] if only.id == caller.device), "{round}: {left:?}");
+}
+
+fn salted(round: u64, server: u8) -> Numbers {
+    Numbers(AtomicU64::new((((round + 1) << 8) | u64::from(server)) << 32))
+}
+
 fn nobody_slips_in(database: &Arc<dyn Database>) {
     let world = World::new(database);
-    let caller = world.ada[0];
-    for round in 0..20_u64 {
-        let account = world.metadata.account(caller.account).unwrap().unwrap();
-        let new = format!("password {round}");
-        at_once(database, 4, |server, metadata| {
-            if server == 0 {
-                let hashes = (account.password_hash.as_str(), new.as_str());
-                change(metadata, caller, hashes, true).unwrap();
-                return;
-            }
-            let salt = (((round + 1) << 8) | u64::from(server)) << 32;
-            let outcome = sign_in(metadata, &Numbers(AtomicU64::new(salt)), &account);
+    for round in 0..20 {
+        let account = world.metadata.account(world.ada[0].account).unwrap().unwrap();
+        change_beside(database, &world, (&account, round), |metadata, random| {
+            let outcome = sign_in(metadata, random, &account);
             assert!(outcome.is_ok() || is_wrong(&outcome), "{outcome:?}");
         });
-        let devices = world.metadata.devices(caller.account).unwrap();
-        let left: Vec<_> = devices.iter().filter(|device| !device.is_revoked).collect();
-        assert!(matches!(left[..], [only] if only.id == caller.device), "{round}: {left:?}");
     }
 }
 
 fn no_token_slips_in(database: &Arc<dyn Database>) {
     let mut world = World::new(database);
-    let caller = world.ada[0];
-    for round in 0..20_u64 {
-        let random = |server: u8| {
-            let salt = (((round + 1) << 8) | u64::from(server)) << 32;
-            Numbers(AtomicU64::new(salt))
-        };
-        let account = world.metadata.account(caller.account).unwrap().unwrap();
-        let lost = sign_in(&mut *world.metadata, &random(0), &account).unwrap().caller;
-        let new = format!("password {round}");
-        at_once(database, 4, |server, metadata| {
-            if server == 0 {
-                let hashes = (account.password_hash.as_str(), new.as_str());
-                change(metadata, caller, hashes, true).unwrap();
-                return;
-            }
-            let added = add_token(metadata, &random(server), lost, "program");
+    for round in 0..20 {
+        let account = world.metadata.account(world.ada[0].account).unwrap().unwrap();
+        let lost = sign_in(&mut *world.metadata, &salted(round, 0), &account).unwrap().caller;
+        change_beside(database, &world, (&account, round), |metadata, random| {
+            let added = add_token(metadata, random, lost, "program");
             let is_late = matches!(added, Err(ServerError::NotSignedIn));
             assert!(added.is_ok() || is_late, "{added:?}");
         });
-        let devices = world.metadata.devices(caller.account).unwrap();
-        let left: Vec<_> = devices.iter().filter(|device| !device.is_revoked).collect();
-        assert!(matches!(left[..], [only] if only.id == caller.device), "{round}: {left:?}");
     }
 }
 
