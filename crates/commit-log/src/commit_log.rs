@@ -20,7 +20,7 @@ pub enum Rumour {
     /// Somebody has proposed this entry. It may be signed by nobody.
     Entry(Arc<Entry>),
     /// This is the newest checkpoint, or there is none.
-    Checkpoint(Option<Checkpoint>),
+    Checkpoint(Option<Box<Checkpoint>>),
 }
 
 /// Rumours as they come. Some may be missing.

@@ -269,3 +269,42 @@ async fn stores_that_were_emptied_after_they_left_decide_nothing_for_a_device_th
     let (log, _) = room.open(after(head, &[4, 5, 6]));
     assert_eq!(log.commit(&file(52, seen)).await.expect("by the new stores").seq, 3);
 }
+
+/// A log that has just read that its stores were left. The third one does not answer, so that only two can tell what was decided.
+async fn log_that_knows_of_other_stores(room: &Room) -> SlotCommitLog {
+    let (sleeper, _) = room.without(&[3]).open(Stand::first(pool(&[1, 2, 3])));
+    let seen = sleeper.commit(&file(60, genesis().head())).await.expect("commit");
+    let log = room.log(&[1, 2, 3]);
+    log.commit(&exchange(61, seen, 0, &[4, 5, 6])).await.expect("the change");
+    log.settle().await;
+    assert_eq!(sleeper.head().await.expect("head").seq, 2);
+    sleeper.settle().await;
+    sleeper
+}
+
+#[tokio::test(start_paused = true)]
+async fn stores_that_were_emptied_a_moment_ago_are_not_taken_for_a_damaged_history() {
+    let room = Room::new("emptied just now").await;
+    let sleeper = log_that_knows_of_other_stores(&room).await;
+    for number in [1, 2] {
+        room.wipe(number).await;
+    }
+    let error = sleeper.commit(&file(62, genesis().head())).await.expect_err("two are gone");
+    assert!(matches!(error, CommitLogError::Unreachable { .. }), "{error}");
+    assert!(error.to_string().contains("was emptied"), "{error}");
+    sleeper.settle().await;
+    assert_eq!((room.count(1).await, room.count(2).await), (0, 0), "nothing was written there");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_history_that_is_gone_from_stores_that_are_themselves_is_damaged() {
+    let room = Room::new("lost entries").await;
+    let sleeper = log_that_knows_of_other_stores(&room).await;
+    for number in [1, 2] {
+        for entry in list_all(&*room.stores[&number], "log/").await.expect("a list") {
+            room.stores[&number].delete(&entry.key).await.expect("deletes");
+        }
+    }
+    let error = sleeper.commit(&file(62, genesis().head())).await.expect_err("it has gone");
+    assert!(matches!(error, CommitLogError::Damaged { seq: 1, .. }), "{error}");
+}

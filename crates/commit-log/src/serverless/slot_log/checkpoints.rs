@@ -27,7 +27,7 @@ pub(super) async fn newest(
         let rumours = slots.rumours.clone();
         async move {
             let newest = last_of(store, 1).await?.pop();
-            rumours.hear(Rumour::Checkpoint(newest.clone()));
+            rumours.hear(Rumour::Checkpoint(newest.clone().map(Box::new)));
             Ok(newest)
         }
         .boxed()

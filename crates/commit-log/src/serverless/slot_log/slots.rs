@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures_util::future::{BoxFuture, Either, FutureExt, join_all, pending, poll_fn, select};
 use model::{Entry, EntryHash, Genesis, Head};
 use parking_lot::Mutex;
-use storage::ObjectKey;
+use storage::{ObjectKey, StorageError};
 
 use super::background::Background;
 use super::bell::Bell;
@@ -254,9 +254,7 @@ impl Slots {
             Standing::Filled => {
                 return match self.read(slot, true).await? {
                     Found::Filled(candidate) => Ok(Filled::by(candidate)),
-                    Found::Nothing | Found::Perhaps => {
-                        Err(damaged(slot, "it was there, and its stores say that it is not"))
-                    }
+                    Found::Nothing | Found::Perhaps => Err(self.lost(slot).await),
                 };
             }
         }
@@ -289,6 +287,26 @@ impl Slots {
             };
         let seen = proposer.votes().cloned().collect();
         Ok(Filled { candidate, is_own, is_contested, seen })
+    }
+
+    /// Says why nothing stands where something stood: the stores are damaged, or others by now. What they say is believed for a while after
+    /// they were themselves; whoever is to mend something looks at once whether it still is.
+    async fn lost(&self, slot: u64) -> CommitLogError {
+        let group = match self.readers_group(slot) {
+            Ok((group, _)) => group,
+            Err(error) => return error,
+        };
+        let key = ObjectKey::log_slot(slot, 0);
+        let asked = join_all(group.stores().iter().map(|named| named.store.mend(&key))).await;
+        let replaced = |error: &StorageError| matches!(error, StorageError::Replaced { .. });
+        let failures: Vec<Option<Failure>> = asked
+            .into_iter()
+            .map(|answer| answer.err().filter(replaced).map(Failure::Storage))
+            .collect();
+        match failures.iter().any(Option::is_some) {
+            true => Self::too_few(&group, slot, failures),
+            false => damaged(slot, "it was there, and its stores say that it is not"),
+        }
     }
 
     /// Takes note that something is proposed for a slot; tells whether that is the first time, for sure.
