@@ -76,6 +76,8 @@ pub struct Policy {
     wanted: usize,
     last: Option<Seen>,
     estimate: Estimate,
+    /// Of the response, how long a group that comes now waits for a hand, in seconds.
+    wait: f64,
     has_rate: bool,
     changed_at: Option<Duration>,
     calm_since: Option<Duration>,
@@ -90,6 +92,7 @@ impl Policy {
             wanted,
             last: None,
             estimate: Estimate::default(),
+            wait: 0.0,
             has_rate: false,
             changed_at: None,
             calm_since: None,
@@ -164,7 +167,7 @@ impl Policy {
         }
         // What waits is served in its order, at the pace of just now.
         let pace = seen.done as f64 / passed;
-        let wait = match (seen.waiting, pace) {
+        self.wait = match (seen.waiting, pace) {
             (0, _) => 0.0,
             // Nobody does anything; what has waited since the look before has waited so long at least.
             (_, 0.0) if last.waiting > 0 => f64::INFINITY,
@@ -174,7 +177,7 @@ impl Policy {
         };
         // Who comes where nobody is finds an idle hand, however long a group took when there was much to do.
         let is_idle = seen.done == 0 && seen.waiting == 0;
-        estimate.response = if is_idle { 0.0 } else { estimate.service + wait };
+        estimate.response = if is_idle { 0.0 } else { estimate.service + self.wait };
     }
 
     /// Returns how many instances of so many hands each will be needed when one that begins now is at work.
@@ -185,15 +188,16 @@ impl Policy {
         (rate * service / hands).ceil() as usize
     }
 
-    /// Returns how many instances are needed because groups wait too long.
+    /// Returns how many instances are needed because groups wait too long. Where none waits, a group takes as long as it does, and more
+    /// hands change nothing.
     fn needed_at_once(&self) -> usize {
-        let is_late = self.estimate.response > self.aim.response.as_secs_f64();
+        let is_late = self.wait > 0.0 && self.estimate.response > self.aim.response.as_secs_f64();
         if is_late { self.wanted + (self.wanted / 2).max(1) } else { 0 }
     }
 
     /// Tells whether there is so little to do that one may go.
     fn is_quick(&self) -> bool {
-        self.estimate.response <= self.aim.response.as_secs_f64() / 2.0
+        self.wait == 0.0 || self.estimate.response <= self.aim.response.as_secs_f64() / 2.0
     }
 }
 

@@ -87,6 +87,17 @@ fn after_a_load_of_slow_groups_silence_takes_instances_away() {
 }
 
 #[test]
+fn groups_that_take_long_and_wait_for_nobody_bring_no_other_instance() {
+    let (mut world, mut policy) = (World::new(0.5), Policy::new(aim(1, 8)));
+    // One group in a minute, which takes longer than the aim by itself.
+    let wanted = world.run(&mut policy, 600, 1.0 / 60.0);
+    assert!(wanted.iter().all(|count| *count == 1), "{wanted:?}");
+    // What a larger load has brought goes again, though each group takes as long as before.
+    assert!(world.run(&mut policy, 60, 60.0).last() > Some(&1));
+    assert_eq!(world.run(&mut policy, 600, 1.0).last(), Some(&1));
+}
+
+#[test]
 fn groups_that_nobody_takes_bring_another_instance() {
     let mut policy = Policy::new(aim(1, 4));
     let stuck = |second| Seen {
