@@ -539,7 +539,7 @@ impl Engine {
         self.report.scanned += changes.scanned;
         self.overlay.absorb(changes);
         self.take_up_found()?;
-        let (deleted, total) = (self.overlay.absent_count(), self.state.synced_count()?);
+        let (deleted, total) = (self.count_vanished()?, self.state.synced_count()?);
         if deleted > MASS_DELETE_MIN.max(total * MASS_DELETE_PERCENT / 100)
             && !self.options.allow_mass_delete
         {
@@ -547,6 +547,20 @@ impl Engine {
             return Err(SyncError::MassDelete { deleted, total });
         }
         Ok(())
+    }
+
+    /// Returns how many nodes of the merge base are not in the folder. Those whose deletion is done are in neither: they are forgotten, or a
+    /// watch would take many small deletions for a large one.
+    fn count_vanished(&mut self) -> Result<u64> {
+        let absent: Vec<NodeId> = self.overlay.absent().copied().collect();
+        let mut count = 0;
+        for node in absent {
+            match self.state.synced(&node)? {
+                Some(_) => count += 1,
+                None => self.overlay.forget(&node),
+            }
+        }
+        Ok(count)
     }
 
     fn scan_folder(&mut self, scope: &Scope) -> Result<LocalChanges> {

@@ -170,9 +170,9 @@ impl Overlay {
         self.nodes.keys()
     }
 
-    /// Returns how many nodes of the merge base are not in the folder.
-    pub fn absent_count(&self) -> u64 {
-        self.nodes.values().filter(|found| found.is_none()).count() as u64
+    /// Returns the nodes that are not in the folder: of the merge base, or of one before, if nobody has forgotten them since.
+    pub fn absent(&self) -> impl Iterator<Item = &NodeId> {
+        self.nodes.iter().filter(|(_, found)| found.is_none()).map(|(node, _)| node)
     }
 }
 

@@ -14,7 +14,7 @@ use commit_log::serverless::slot_log::{Means, SlotCommitLog};
 use content::Transform;
 use futures_util::future::ready;
 use futures_util::stream::{once, unfold};
-use model::{Clock, DeviceId, StoreId};
+use model::{Clock, DeviceId, RelativePath, StoreId};
 use parking_lot::Mutex;
 use storage::file_store::Opening;
 use storage::layers::{Answer, Gate, Marked, Operation};
@@ -22,7 +22,7 @@ use storage::{ContentStore, ObjectKey, ObjectStore, PutMode};
 
 use super::*;
 use crate::engine::fixture::{Counting, Leaping, genesis};
-use crate::engine::{EngineOptions, Environment};
+use crate::engine::{EngineOptions, Environment, MASS_DELETE_MIN};
 use crate::file_system::native::NativeFileSystem;
 use crate::state::State;
 use crate::workers::Workers;
@@ -179,4 +179,34 @@ async fn look_for_news_that_is_under_way_takes_the_only_place_from_nobody() {
     let hour = Duration::from_secs(3600);
     tokio::time::timeout(hour, watch).await.expect("nobody waits for ever").expect("watches");
     assert!(device.log.head().await.expect("a head").seq > 10);
+}
+
+/// A watch looks only where something happened, and keeps what it knows of the rest.
+#[tokio::test(start_paused = true)]
+async fn many_small_deletions_are_not_taken_for_a_large_one() {
+    let mut device = Device::new(&[memory()]).await;
+    let (folder, many) = (device.room.path().to_owned(), 2 * MASS_DELETE_MIN);
+    let path = |number: u64| folder.join(format!("file {number}"));
+    let write = |numbers: std::ops::Range<u64>| {
+        numbers.for_each(|number| std::fs::write(path(number), "content").expect("written"));
+    };
+    let remove = |numbers: std::ops::Range<u64>| {
+        numbers.for_each(|number| std::fs::remove_file(path(number)).expect("removed"));
+    };
+    let root = || Scope::Directories([RelativePath::ROOT].into());
+    write(0..many);
+    device.engine.sync(Scope::Everything).await.expect("syncs");
+    for first in (0..many).step_by(10) {
+        remove(first..first + 10);
+        device.engine.sync(root()).await.expect("ten are no large deletion");
+    }
+
+    write(0..many);
+    device.engine.sync(root()).await.expect("syncs");
+    remove(0..many);
+    let stopped = device.engine.sync(root()).await;
+    assert!(
+        matches!(stopped, Err(SyncError::MassDelete { deleted, .. }) if deleted == many),
+        "{stopped:?}"
+    );
 }
