@@ -36,13 +36,47 @@ pub(crate) fn change(
     unlocked: &Unlocked,
     change: impl Fn(&mut Vec<Member>),
 ) -> Result<()> {
+    sign(context, folder, unlocked, |old| {
+        let mut members = old.map(|list| list.members().to_vec()).unwrap_or_default();
+        change(&mut members);
+        Some((members, unlocked.keyring.epochs.len()))
+    })
+}
+
+/// Writes into the log that there will be one more key, if there are members: from here on what they seal with it counts.
+///
+/// # Errors
+/// Those of the engine.
+pub(crate) fn announce_key(
+    context: &Context<'_>,
+    folder: &Folder,
+    unlocked: &Unlocked,
+) -> Result<()> {
+    if !matches!(folder.place, Place::Served { .. }) {
+        return Ok(());
+    }
+    let next = unlocked.keyring.epochs.len() + 1;
+    sign(context, folder, unlocked, |old| {
+        // One that was announced, and then not made, need not be announced again.
+        let old = old.filter(|list| (list.keys() as usize) < next)?;
+        Some((old.members().to_vec(), next))
+    })
+}
+
+/// Signs the list that follows, of members and number of keys, and writes it into the log, unless there is nothing to change.
+fn sign(
+    context: &Context<'_>,
+    folder: &Folder,
+    unlocked: &Unlocked,
+    next: impl Fn(Option<&MemberList>) -> Option<(Vec<Member>, usize)>,
+) -> Result<()> {
     let workspace = folder.genesis.workspace();
     with_engine(context, folder, SESSION, None, async |engine| {
         engine.settle_proposals().await?;
         let (base, old) = engine.members()?;
-        let mut members = old.as_ref().map(|list| list.members().to_vec()).unwrap_or_default();
-        change(&mut members);
-        let list = MemberList::sign(&unlocked.account, workspace, old.as_ref(), members)?;
+        let Some((members, keys)) = next(old.as_ref()) else { return Ok(()) };
+        let (account, keys) = (&unlocked.account, keys as u32);
+        let list = MemberList::sign(account, workspace, old.as_ref(), members, keys)?;
         engine.propose_members(base, &list).await.map(drop)
     })
 }

@@ -8,7 +8,7 @@ use crate::codec::{
     Decode, DecodeError, Decoder, Encode, Encoder, Message, decode_message, encode_message,
 };
 use crate::commit::{Head, PackRef};
-use crate::ids::{NodeId, PackId, PageId};
+use crate::ids::{DeviceId, NodeId, PackId, PageId};
 use crate::tree::TreeNode;
 
 /// How many entries a page has on average.
@@ -67,17 +67,49 @@ pub struct Checkpoint {
     pub fence: u64,
     /// Whether the settings speak of mounted folders (see [`crate::mounts`]).
     pub has_mounts: bool,
-    /// What proves that a member made it, in a sealed workspace.
+    /// What proves that a device of the owner made it, in a sealed workspace.
     pub seal: Option<CheckpointSeal>,
 }
 
-/// What proves that a member of a sealed workspace made a checkpoint (`docs/design/keys.md`, "Checkpoints").
+/// What proves that a device of the owner of a sealed workspace made a checkpoint (`docs/design/keys.md`, "Checkpoints").
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CheckpointSeal {
     /// The number of the key that made it.
     pub epoch: u32,
     /// The keyed hash of everything else in the checkpoint.
     pub tag: [u8; 32],
+    /// Which device made it.
+    pub device: DeviceId,
+    /// The public key of the device.
+    pub device_key: [u8; 32],
+    /// The account's signature that the key is this device's.
+    pub certificate: [u8; 64],
+    /// The device's signature of what the tag is of.
+    pub signature: [u8; 64],
+}
+
+impl Encode for CheckpointSeal {
+    fn encode(&self, encoder: &mut Encoder) {
+        encoder.unsigned(u64::from(self.epoch));
+        encoder.raw(&self.tag);
+        self.device.encode(encoder);
+        encoder.raw(&self.device_key);
+        encoder.raw(&self.certificate);
+        encoder.raw(&self.signature);
+    }
+}
+
+impl Decode for CheckpointSeal {
+    fn decode(decoder: &mut Decoder<'_>) -> Result<Self, DecodeError> {
+        Ok(Self {
+            epoch: decoder.unsigned32()?,
+            tag: decoder.array()?,
+            device: DeviceId::decode(decoder)?,
+            device_key: decoder.array()?,
+            certificate: decoder.array()?,
+            signature: decoder.array()?,
+        })
+    }
 }
 
 /// Where a pack of the workspace rests.
@@ -292,8 +324,7 @@ impl Encode for Checkpoint {
                 encoder.is_sealed(),
                 "a message with a sealed checkpoint has the sealed version"
             );
-            encoder.unsigned(u64::from(seal.epoch));
-            encoder.raw(&seal.tag);
+            seal.encode(encoder);
         }
     }
 }
@@ -306,7 +337,7 @@ impl Decode for Checkpoint {
         let packs = PageId::decode(decoder)?;
         let fence = if decoder.is_of_cleanup() { decoder.unsigned()? } else { 0 };
         let seal = match decoder.is_sealed() {
-            true => Some(CheckpointSeal { epoch: decoder.unsigned32()?, tag: decoder.array()? }),
+            true => Some(CheckpointSeal::decode(decoder)?),
             false => None,
         };
         let has_mounts = decoder.is_of_mounts();

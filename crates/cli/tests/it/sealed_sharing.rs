@@ -200,6 +200,25 @@ fn count(database: &Connection, table: &str) -> i64 {
 }
 
 #[test]
+fn members_leave_checkpoints_to_the_owner_and_begin_at_hers() {
+    let mut room = Room::shared("edit");
+    // More entries than lie between two checkpoints.
+    for number in 0..260 {
+        room.bob.write("counter", number.to_string());
+        room.bob.sync().ok();
+    }
+    let made = |database: &Connection| {
+        (count(database, "checkpoints"), count(database, "objects WHERE key LIKE 'pages/%'") > 0)
+    };
+    assert_eq!(room.meddle(|database| made(database)), (0, false));
+    room.ada.sync().ok();
+    assert_eq!(room.meddle(|database| made(database)), (1, true));
+    room.clone(&room.tablet, OF_BOB).ok();
+    assert_eq!(room.tablet.tree(), room.bob.tree());
+    assert_eq!(room.ada.tree(), room.bob.tree());
+}
+
+#[test]
 fn nobody_is_let_in_whose_fingerprint_was_not_compared() {
     let room = Room::new();
     let Room { ada, bob, .. } = &room;

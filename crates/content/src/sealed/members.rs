@@ -2,8 +2,9 @@
 //!
 //! *Participants*: the owner, who changes the list, with the passphrase; members, whose devices their identities vouch for; a
 //! server, which may collude with somebody who is a member no more. *Goals*: whether a commit counts follows from the log before
-//! it, so all devices agree: who is not in the list at that place, or may only read, has written nothing. *Invariants*: a list that
-//! the account has not signed is none; a later one has a greater number, so no device brings an older one back.
+//! it, so all devices agree: who is not in the list at that place, or may only read, has written nothing; nobody but the owner makes
+//! others wait for a key. *Invariants*: a list that the account has not signed is none; a later one has a greater number, so no device
+//! brings an older one back; a key is announced in the list before anybody has it.
 //!
 //! The format in words, with vectors: `docs/design/keys.md`, "Members".
 
@@ -14,7 +15,9 @@ use model::{Commit, CommitSeal, WorkspaceId};
 
 use super::Sealer;
 use crate::error::ContentError;
-use crate::keyring::{AccountKey, MEMBER_DEVICE_PURPOSE, PublicIdentity, certified_bytes};
+use crate::keyring::{
+    AccountKey, EPOCHS_MAX, MEMBER_DEVICE_PURPOSE, PublicIdentity, certified_bytes,
+};
 use crate::signing::SIGNATURE_LENGTH;
 
 /// What the account signs of a list.
@@ -50,12 +53,14 @@ pub struct Member {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MemberList {
     serial: u64,
+    keys: u32,
     members: Vec<Member>,
     signature: [u8; SIGNATURE_LENGTH],
 }
 
 impl MemberList {
-    /// Signs the list that follows another one, or the first. The order of the members is no matter.
+    /// Signs the list that follows another one, or the first, in a workspace that has so many `keys` or will have them next: never
+    /// fewer than the list before says. The order of the members is no matter.
     ///
     /// # Errors
     /// [`ContentError::TooManyMembers`]; [`ContentError::InvalidMember`] for a name that is too long or an identity that is there
@@ -65,6 +70,7 @@ impl MemberList {
         workspace: WorkspaceId,
         previous: Option<&Self>,
         mut members: Vec<Member>,
+        keys: u32,
     ) -> Result<Self, ContentError> {
         if members.len() > MEMBERS_MAX {
             return Err(ContentError::TooManyMembers { max: MEMBERS_MAX });
@@ -77,7 +83,8 @@ impl MemberList {
             return Err(ContentError::InvalidMember { name: member.name.clone() });
         }
         let serial = previous.map_or(0, |list| list.serial).saturating_add(1);
-        let mut list = Self { serial, members, signature: [0; SIGNATURE_LENGTH] };
+        let keys = previous.map_or(keys, |list| list.keys.max(keys));
+        let mut list = Self { serial, keys, members, signature: [0; SIGNATURE_LENGTH] };
         list.signature = account.signing()?.sign(MEMBERS_PURPOSE, &list.signed_bytes(workspace))?;
         Ok(list)
     }
@@ -85,6 +92,11 @@ impl MemberList {
     /// Returns the members, in the order of their identities.
     pub fn members(&self) -> &[Member] {
         &self.members
+    }
+
+    /// Returns the number of the newest key by which members may seal.
+    pub fn keys(&self) -> u32 {
+        self.keys
     }
 
     /// Returns the member of a name.
@@ -134,7 +146,8 @@ impl Sealer {
         }
     }
 
-    /// Checks that a commit was made by the device of a member who may write.
+    /// Checks that a commit was made by the device of a member who may write, with a key that there is: whoever names another one would
+    /// make everybody wait for it.
     pub(super) fn check_member(
         &self,
         commit: &Commit,
@@ -147,15 +160,19 @@ impl Sealer {
             let signer = &member.identity.signing;
             self.is_signed(signer, MEMBER_DEVICE_PURPOSE, &message, &seal.certificate)
         };
-        let member = list.as_ref().and_then(|list| list.members.iter().find(is_theirs));
+        let found =
+            list.as_ref().and_then(|list| Some((list, list.members.iter().find(is_theirs)?)));
         let is_settings = || commit.changes.iter().any(|change| change.node.is_settings());
-        match member {
+        match found {
             None => Err("its device is none of the owner's, and of no member's".to_owned()),
-            Some(Member { role: MemberRole::View, name, .. }) => {
+            Some((_, Member { role: MemberRole::View, name, .. })) => {
                 Err(format!("{name} may only read"))
             }
-            Some(Member { name, .. }) if is_settings() => {
+            Some((_, Member { name, .. })) if is_settings() => {
                 Err(format!("settings are for the owner, and not for {name}"))
+            }
+            Some((list, Member { name, .. })) if seal.epoch > list.keys => {
+                Err(format!("{name} names a key that there is not"))
             }
             Some(_) => Ok(()),
         }
@@ -189,6 +206,7 @@ impl Decode for Member {
 impl Encode for MemberList {
     fn encode(&self, encoder: &mut Encoder) {
         encoder.unsigned(self.serial);
+        encoder.unsigned(self.keys.into());
         encoder.list(&self.members);
         encoder.raw(&self.signature);
     }
@@ -197,6 +215,7 @@ impl Encode for MemberList {
 impl Decode for MemberList {
     fn decode(decoder: &mut Decoder<'_>) -> Result<Self, DecodeError> {
         let serial = decoder.unsigned()?;
+        let keys = decoder.unsigned_max(EPOCHS_MAX as u64)? as u32;
         let members: Vec<Member> = decoder.list()?;
         if members.len() > MEMBERS_MAX {
             return Err(decoder.invalid("members", "too many"));
@@ -206,7 +225,7 @@ impl Decode for MemberList {
         if !is_sorted {
             return Err(decoder.invalid("members", "they are not in order"));
         }
-        Ok(Self { serial, members, signature: decoder.array()? })
+        Ok(Self { serial, keys, members, signature: decoder.array()? })
     }
 }
 

@@ -1,4 +1,7 @@
-//! Pages of checkpoints, and what proves that a member made a checkpoint.
+//! Pages of checkpoints, and what proves that a device of the owner made a checkpoint.
+//!
+//! Whoever begins at a checkpoint has the files that it says, and does not read how they came about. So none counts that a member
+//! made, who has the keys, too, and may go; members read the log or begin where the owner's devices have been.
 //!
 //! Equal pages must stay equal, or every checkpoint would be stored whole. So the salt of a page is a keyed hash of it: what
 //! shows is that two pages are equal, which their ids show in a plain workspace, too.
@@ -12,7 +15,9 @@ use subtle::ConstantTimeEq;
 use super::{Sealer, WorkspaceKeys};
 use crate::cipher::{BoxKey, BoxNonce, TAG_LENGTH};
 use crate::error::ContentError;
+use crate::keyring::{DEVICE_PURPOSE, certified_bytes};
 use crate::padding::{object_length, pad, unpad};
+use crate::signing::verify;
 
 /// How a sealed page begins: what it is, and the version.
 const HEADER: [u8; 2] = [b'V', 1];
@@ -22,6 +27,9 @@ const SALT_PURPOSE: &[u8] = b"page\0";
 
 /// What is said with a page, before workspace and epoch.
 const ASSOCIATED: &[u8] = b"syncline sealed v1: page\0";
+
+/// What a device signs of a checkpoint.
+const CHECKPOINT_PURPOSE: &str = "syncline sealed v1: checkpoint";
 
 /// The box that a page is.
 const NONCE: BoxNonce = BoxNonce { kind: 0, number: 0 };
@@ -74,17 +82,29 @@ impl WorkspaceKeys {
         page.map(|page| Cow::Owned(page.to_vec())).ok_or(tampered)
     }
 
-    /// Adds to a checkpoint what proves that a member made it, and takes away what nobody else may know.
-    pub fn seal_checkpoint(&self, mut checkpoint: Checkpoint) -> Checkpoint {
-        let Some(sealer) = &self.sealer else { return checkpoint };
+    /// Adds to a checkpoint what proves that this device made it, and takes away what nobody else may know. It counts where the device is the
+    /// owner's.
+    ///
+    /// # Errors
+    /// [`ContentError::UnsupportedSeal`].
+    pub fn seal_checkpoint(&self, mut checkpoint: Checkpoint) -> Result<Checkpoint, ContentError> {
+        let Some(sealer) = &self.sealer else { return Ok(checkpoint) };
         let (number, epoch) = sealer.newest();
+        let identity = &sealer.device.identity;
         checkpoint.node_count = 0;
-        let tag = epoch.checkpoints.hash(&[&sealer.checkpoint_bytes(number, &checkpoint)]);
-        checkpoint.seal = Some(CheckpointSeal { epoch: number, tag });
-        checkpoint
+        let bytes = sealer.checkpoint_bytes(number, &checkpoint);
+        checkpoint.seal = Some(CheckpointSeal {
+            epoch: number,
+            tag: epoch.checkpoints.hash(&[&bytes]),
+            device: identity.device,
+            device_key: *identity.signing.public(),
+            certificate: identity.certificate,
+            signature: identity.signing.sign(CHECKPOINT_PURPOSE, &bytes)?,
+        });
+        Ok(checkpoint)
     }
 
-    /// Checks that a member made a checkpoint.
+    /// Checks that a device of the owner made a checkpoint.
     ///
     /// # Errors
     /// As [`Self::open_page`].
@@ -96,8 +116,13 @@ impl WorkspaceKeys {
             (Some(sealer), Some(seal)) => (sealer, seal),
         };
         let epoch = sealer.epoch(seal.epoch)?;
-        let tag = epoch.checkpoints.hash(&[&sealer.checkpoint_bytes(seal.epoch, checkpoint)]);
-        let is_ours: bool = tag.ct_eq(&seal.tag).into();
+        let bytes = sealer.checkpoint_bytes(seal.epoch, checkpoint);
+        let is_tag: bool = epoch.checkpoints.hash(&[&bytes]).ct_eq(&seal.tag).into();
+        let certified = certified_bytes(sealer.workspace, seal.device, &seal.device_key);
+        let account = &sealer.device.account;
+        let is_ours = is_tag
+            && sealer.is_signed(account, DEVICE_PURPOSE, &certified, &seal.certificate)
+            && verify(&seal.device_key, CHECKPOINT_PURPOSE, &bytes, &seal.signature);
         if is_ours { Ok(()) } else { Err(ContentError::Tampered { what: "checkpoint" }) }
     }
 }
@@ -118,6 +143,8 @@ impl Sealer {
         encoder.raw(&epoch.to_le_bytes());
         let plain = Checkpoint { seal: None, ..checkpoint.clone() };
         plain.encode(&mut encoder);
+        // The message says it by its version, which is not among the fields.
+        encoder.unsigned(u64::from(checkpoint.has_mounts));
         encoder.into_bytes()
     }
 }

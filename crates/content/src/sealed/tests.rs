@@ -1,4 +1,4 @@
-use model::checkpoint::Checkpoint;
+use model::checkpoint::{Checkpoint, CheckpointSeal};
 use model::codec::encode_message;
 use model::content::ChunkRef;
 use model::testing::{commit, node, put};
@@ -344,7 +344,7 @@ fn pages_are_sealed_alike_where_they_are_alike_and_every_flipped_bit_is_refused(
 }
 
 #[test]
-fn checkpoint_that_no_member_made_is_refused() {
+fn checkpoint_that_no_device_of_the_owner_made_is_refused() {
     let workspace = workspace(17);
     let keys = keys(&workspace, 1, 1);
     let page = |number| PageId::from_bytes([number; 32]);
@@ -358,22 +358,38 @@ fn checkpoint_that_no_member_made_is_refused() {
         has_mounts: false,
         seal: None,
     };
-    let sealed = keys.seal_checkpoint(plain.clone());
+    let sealed = keys.seal_checkpoint(plain.clone()).expect("seals");
     assert_eq!(sealed.node_count, 0, "nobody is told how many nodes there are");
     assert!(keys.check_checkpoint(&sealed).is_ok());
     let older = Head { seq: 6, ..head };
     for forged in [
-        plain,
+        plain.clone(),
         Checkpoint { head: older, ..sealed.clone() },
         Checkpoint { nodes: page(3), ..sealed.clone() },
         Checkpoint { packs: page(3), ..sealed.clone() },
         Checkpoint { node_count: 1, ..sealed.clone() },
         Checkpoint { fence: 5, ..sealed.clone() },
+        Checkpoint { has_mounts: true, ..sealed.clone() },
     ] {
         assert!(keys.check_checkpoint(&forged).is_err(), "{forged:?}");
     }
     let bytes = encode_message(&sealed);
-    assert_eq!(model::codec::decode_message(&bytes), Ok(sealed));
+    assert_eq!(model::codec::decode_message(&bytes), Ok(sealed.clone()));
+    // Whatever is exchanged in the seal, also by another of the owner's devices, is seen.
+    let seal = sealed.seal.expect("sealed");
+    let other = self::keys(&workspace, 2, 1).seal_checkpoint(plain).expect("seals");
+    assert!(keys.check_checkpoint(&other).is_ok());
+    let other = other.seal.expect("sealed");
+    for forged in [
+        CheckpointSeal { device: other.device, ..seal },
+        CheckpointSeal { device_key: other.device_key, ..seal },
+        CheckpointSeal { certificate: other.certificate, ..seal },
+        CheckpointSeal { signature: other.signature, ..seal },
+        CheckpointSeal { tag: [0; 32], ..seal },
+    ] {
+        let forged = Checkpoint { seal: Some(forged), ..sealed.clone() };
+        assert!(keys.check_checkpoint(&forged).is_err(), "{forged:?}");
+    }
 }
 
 proptest! {

@@ -96,7 +96,7 @@ fn sealed_lines(made: &NewWorkspace) -> Vec<(&'static str, String)> {
     let (nodes, packs) = (PageId::from_bytes([1; 32]), PageId::from_bytes([2; 32]));
     let checkpoint =
         Checkpoint { head, nodes, node_count: 9, packs, fence: 0, has_mounts: false, seal: None };
-    let checkpoint = keys.seal_checkpoint(checkpoint).seal.expect("sealed");
+    let checkpoint = keys.seal_checkpoint(checkpoint).expect("seals").seal.expect("sealed");
     let lines = vec![
         ("seed for agreement", hex::encode(agreement.as_bytes())),
         ("certificate, first half", certificate[..64].to_owned()),
@@ -114,6 +114,7 @@ fn sealed_lines(made: &NewWorkspace) -> Vec<(&'static str, String)> {
         ("salt of the page", hex::encode(&page[6..38])),
         ("hash of the page", hash(&page)),
         ("tag of the checkpoint", hex::encode(&checkpoint.tag)),
+        ("hash of its signature", hash(&checkpoint.signature)),
     ];
     lines.into_iter().chain(hint_lines).collect()
 }

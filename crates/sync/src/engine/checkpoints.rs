@@ -203,7 +203,7 @@ impl Engine {
         let has_mounts = self.state.version(&NodeId::MOUNTS)? > 0;
         let seal = None;
         let checkpoint = Checkpoint { head, nodes, node_count, packs, fence, has_mounts, seal };
-        Ok((self.keys.seal_checkpoint(checkpoint), pages))
+        Ok((self.keys.seal_checkpoint(checkpoint)?, pages))
     }
 
     /// Returns those of the pages that are not stored.

@@ -2,11 +2,14 @@
 
 use std::sync::Arc;
 
+use model::checkpoint::Checkpoint;
 use model::fold::{Folded, fold, members_of};
 use model::hex;
 use model::testing::{node, put};
 use model::tree::SETTINGS_LENGTH_MAX;
-use model::{Action, Change, DeviceId, Entry, Genesis, Head, NodeId, Opener, Timestamp, Tree};
+use model::{
+    Action, Change, DeviceId, Entry, Genesis, Head, NodeId, Opener, PageId, Timestamp, Tree,
+};
 
 use super::*;
 use crate::keyring::{Identity, SecretKey, Unlocked};
@@ -83,7 +86,9 @@ impl Room {
         };
         let members = members.iter().map(member).collect();
         let account = &self.unlocked.account;
-        MemberList::sign(account, self.workspace(), self.list.as_ref(), members).expect("signs")
+        let keys = self.unlocked.keyring.epochs.len() as u32;
+        let list = MemberList::sign(account, self.workspace(), self.list.as_ref(), members, keys);
+        list.expect("signs")
     }
 
     fn put_list(&mut self, keys: &WorkspaceKeys, bytes: Vec<u8>) -> Folded {
@@ -226,6 +231,7 @@ fn lists_that_the_owner_has_not_signed_or_has_replaced_count_as_versions_only() 
         WorkspaceId::from_bytes([1; 16]),
         Some(&none),
         Vec::new(),
+        1,
     );
     refuse(&mut room, elsewhere.expect("signs").to_bytes(), "of another workspace");
     let mut own = room.sign(&[("eve", &eve, Edit)]);
@@ -262,6 +268,25 @@ fn a_list_that_nobody_signed_makes_no_members_where_it_came_past_the_fold() {
 }
 
 #[test]
+fn checkpoints_of_members_count_for_nobody() {
+    let mut room = Room::new(12);
+    let bob = identity(10);
+    room.set(&[("bob", &bob, Edit)]);
+    let of_bob = room.member(&bob, 2);
+    let page = |number| PageId::from_bytes([number; 32]);
+    let (nodes, packs, head) = (page(1), page(2), room.head);
+    let plain =
+        Checkpoint { head, nodes, node_count: 1, packs, fence: 0, has_mounts: false, seal: None };
+    let [by_bob, by_owner] =
+        [&of_bob, &room.owner()].map(|keys| keys.seal_checkpoint(plain.clone()).expect("seals"));
+    for reader in [&of_bob, &room.owner()] {
+        let refused = reader.check_checkpoint(&by_bob);
+        assert!(matches!(refused, Err(ContentError::Tampered { .. })), "{refused:?}");
+        assert!(reader.check_checkpoint(&by_owner).is_ok());
+    }
+}
+
+#[test]
 fn what_is_sealed_after_a_rotation_does_not_open_for_whom_was_shut_out() {
     let mut room = Room::new(8);
     let (bob, eve) = (identity(10), identity(11));
@@ -282,6 +307,41 @@ fn what_is_sealed_after_a_rotation_does_not_open_for_whom_was_shut_out() {
     assert!(before.open_page(&page).is_err());
     let after = room.member(&eve, 3);
     assert!(after.open(&sealed, 0).is_ok() && after.open_page(&page).is_ok());
+}
+
+#[test]
+fn nobody_waits_for_a_key_that_the_owner_has_not_announced() {
+    let mut room = Room::new(11);
+    let bob = identity(10);
+    room.set(&[("bob", &bob, Edit)]);
+    let (owner, of_bob) = (room.owner(), room.member(&bob, 2));
+    let list = |room: &Room| room.list.as_ref().expect("there is one").to_bytes();
+    let first = list(&room);
+    let of_key = |number: u32| {
+        let device = DeviceId::from_bytes([2; 16]);
+        let commit = Commit { device, ..model::testing::commit(1, vec![put(1, 0, "x")]) };
+        let mut commit = of_bob.seal_commit(commit).expect("seals");
+        commit.seal.as_mut().expect("sealed").epoch = number;
+        of_bob.sealer.as_ref().expect("it is sealed").sign(commit).expect("signs")
+    };
+    for number in [0, 2, 3, u32::MAX] {
+        let (commit, members) = (of_key(number), Some(first.as_slice()));
+        assert!(owner.check_epoch(&commit, members).is_ok(), "{number} is not waited for");
+        assert!(owner.check(&commit, members).is_err(), "{number} counts for nothing");
+    }
+    // Announced, and not made yet: this one there will be.
+    let (account, workspace) = (&room.unlocked.account, room.workspace());
+    let members = room.list.as_ref().expect("there is one").members().to_vec();
+    let next = MemberList::sign(account, workspace, room.list.as_ref(), members, 2);
+    let next = next.expect("signs");
+    let bytes = next.to_bytes();
+    assert_eq!(owner.check(&of_key(2), Some(&bytes)), Ok(()));
+    let waits = owner.check_epoch(&of_key(2), Some(&bytes));
+    assert!(matches!(waits, Err(ContentError::UnknownEpoch { epoch: 2 })), "{waits:?}");
+    assert!(owner.check(&of_key(3), Some(&bytes)).is_err());
+    // A list that somebody signs who has not heard of it takes nothing back.
+    room.list = Some(next);
+    assert_eq!(room.sign(&[]).keys(), 2);
 }
 
 #[test]
@@ -310,7 +370,9 @@ fn as_many_members_as_may_be_fit_into_settings_and_no_more_are_signed() {
         role: Edit,
     };
     let longest = "n".repeat(MEMBER_NAME_LENGTH_MAX);
-    let sign = |members| MemberList::sign(&room.unlocked.account, room.workspace(), None, members);
+    let account = &room.unlocked.account;
+    let sign =
+        |members| MemberList::sign(account, room.workspace(), None, members, EPOCHS_MAX as u32);
     let list = sign((0..MEMBERS_MAX).map(|number| one(number, &longest)).collect());
     let bytes = list.expect("signs").to_bytes();
     assert!(bytes.len() <= SETTINGS_LENGTH_MAX, "{}", bytes.len());
@@ -331,7 +393,7 @@ fn list_has_the_documented_vectors() {
     let (genesis, unlocked) = made.expect("this build can seal");
     let bob = Identity::random(&random).expect("this build can sign");
     let member = Member { name: "bob".to_owned(), identity: *bob.public(), role: Edit };
-    let list = MemberList::sign(&unlocked.account, genesis.workspace(), None, vec![member]);
+    let list = MemberList::sign(&unlocked.account, genesis.workspace(), None, vec![member], 1);
     let bytes = list.expect("signs").to_bytes();
     let lines = [
         ("begin of the list", hex::encode(&bytes[..4])),
