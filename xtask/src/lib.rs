@@ -7,8 +7,7 @@
 //!
 //! Reading order: [`failure`], [`arguments`], [`process`], [`random`], then one module per task:
 //! [`test_run`], [`demo`], [`tidy`], [`syncline`] (our program as a child process), [`bench`],
-//! [`services`],
-//! [`crash`], [`deb`].
+//! [`install`], [`services`], [`doors`], [`crash`], [`deb`].
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 #![expect(
@@ -22,7 +21,9 @@ pub mod bench;
 pub mod crash;
 pub mod deb;
 pub mod demo;
+pub mod doors;
 pub mod failure;
+pub mod install;
 pub mod process;
 pub mod random;
 pub mod services;
@@ -50,6 +51,7 @@ usage: cargo xtask <task>
   bench idle          a watch with the source tree loaded and nothing to do
   bench server        thousands of devices against a server: commits a second, push, idle, bad moments
   services start      real servers on loopback for the tests of the stores  (test, stop, status, env)
+  doors               programs of others at WebDAV and REST: litmus, rclone, ...  (cargo xtask doors --help)
   crash [--kills N]   two devices and a server under kill -9, then every promise is checked";
 
 /// Runs the task that the words of a command line (without the program's own name) ask for.
@@ -62,6 +64,7 @@ pub fn run(words: Vec<String>) -> Result<()> {
         Some("tidy") => tidy::run(arguments),
         Some("bench") => bench::run(arguments),
         Some("services") => services::run(arguments),
+        Some("doors") => doors::run(arguments),
         Some("crash") => crash::run_command(arguments),
         Some("help" | "--help" | "-h") | None => {
             println!("{USAGE}");

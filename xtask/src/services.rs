@@ -1,4 +1,4 @@
-//! Real servers on loopback for the tests of stores and message calls: started with throw-away data, found by the tests, removed.
+//! Real servers on loopback for the tests of stores, message calls and sign-ins: started with throw-away data, found by the tests, removed.
 //!
 //! *Participants*: `cargo xtask services start|test|stop|status|env`, the tests that read the file named by the variable
 //! `SYNCLINE_SERVICES`, Debian's packages and PyPI. *Goals*: the programs that people really run, none of them written
@@ -14,6 +14,7 @@ mod keeper;
 mod lanes;
 mod moto;
 mod nats;
+mod oidc_provider;
 mod openssh;
 mod place;
 mod postgresql;
@@ -26,13 +27,12 @@ mod vsftpd;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use serde_json::json;
 
 use crate::arguments::Arguments;
-use crate::failure::{Context, Failure, Result, fail};
-use crate::{process, repository_root};
+use crate::failure::{Context, Result, fail};
+use crate::{install, process, repository_root};
 use keeper::Keeper;
 use place::Place;
 
@@ -61,7 +61,7 @@ struct Recipe {
     start: fn(&Place) -> Result<Service>,
 }
 
-const RECIPES: [Recipe; 12] = [
+const RECIPES: [Recipe; 13] = [
     Recipe {
         name: "openssh",
         programs: &["/usr/sbin/sshd", "ssh-keygen"],
@@ -95,7 +95,7 @@ const RECIPES: [Recipe; 12] = [
     Recipe {
         name: "moto",
         programs: &["python3"],
-        packages: &["python3-venv"],
+        packages: &[install::PYTHON_PACKAGE],
         start: moto::start,
     },
     Recipe {
@@ -134,6 +134,12 @@ const RECIPES: [Recipe; 12] = [
         packages: &["nats-server"],
         start: nats::start,
     },
+    Recipe {
+        name: oidc_provider::NAME,
+        programs: &["node", "npm"],
+        packages: &["nodejs", "npm"],
+        start: oidc_provider::start,
+    },
 ];
 
 /// Runs `cargo xtask services`.
@@ -162,7 +168,7 @@ pub fn run(mut arguments: Arguments) -> Result<()> {
 pub fn install_for_test_run() -> Result<()> {
     let names = Extent::TestRun.names();
     let is_wanted = |recipe: &&Recipe| names.iter().any(|name| name == recipe.name);
-    install(&RECIPES.iter().filter(is_wanted).collect::<Vec<_>>())?;
+    install_programs(&RECIPES.iter().filter(is_wanted).collect::<Vec<_>>())?;
     moto::install()
 }
 
@@ -245,7 +251,7 @@ fn start_at(state: &Path, names: &[String]) -> Result<()> {
         .iter()
         .filter(|recipe| names.is_empty() || names.iter().any(|name| name == recipe.name));
     let wanted: Vec<&Recipe> = wanted.collect();
-    install(&wanted)?;
+    install_programs(&wanted)?;
     let mut running = Services::new(state.to_owned(), new_folder()?);
     let result = wanted.iter().try_for_each(|recipe| {
         let place = Place::new(running.folder(), recipe.name)?;
@@ -308,10 +314,10 @@ fn new_folder() -> Result<PathBuf> {
     Ok(folder)
 }
 
-fn install(recipes: &[&Recipe]) -> Result<()> {
+fn install_programs(recipes: &[&Recipe]) -> Result<()> {
     let is_missing = |recipe: &&&Recipe| {
         recipe.programs.iter().any(|program| !process::is_installed(program))
-            || (recipe.name == moto::NAME && !moto::can_be_installed())
+            || (recipe.name == moto::NAME && !install::python_makes_environments())
             || (recipe.name == postgresql::NAME && !postgresql::is_installed())
     };
     let packages: Vec<&str> = recipes
@@ -319,20 +325,7 @@ fn install(recipes: &[&Recipe]) -> Result<()> {
         .filter(is_missing)
         .flat_map(|recipe| recipe.packages.iter().copied())
         .collect();
-    if packages.is_empty() {
-        return Ok(());
-    }
-    println!("installing {}", packages.join(" "));
-    let apt = |words: &[&str]| {
-        let mut command = Command::new("apt-get");
-        // Nothing that comes with a package is started by it.
-        command.args(words).env("DEBIAN_FRONTEND", "noninteractive").env("RUNLEVEL", "1");
-        process::output(&mut command).map(drop)
-    };
-    apt(&["update"])?;
-    let mut words = vec!["install", "--yes", "--no-install-recommends"];
-    words.extend(packages);
-    apt(&words).map_err(|failure| Failure::new(format!("{failure} (this wants root)")))
+    install::packages(&packages)
 }
 
 /// The last lines that the services wrote, for a failure that says little.

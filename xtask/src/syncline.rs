@@ -19,15 +19,19 @@
 //!   --json` ends with the same object. Exit 0, or 5 if conflicts wait for a decision, 3 if single
 //!   items were left out; 6 while the server cannot be reached.
 //! * `syncline watch DIR` runs until SIGTERM.
+//! * `syncline gateway webdav DIR --listen ADDR:PORT --password-file FILE` prints the same line as `serve`; the user is
+//!   `syncline`.
 //! * `syncline log PATH --json` (run in the folder) names the versions of every node that ever had
 //!   this path, deleted ones too, in fields called `version` (`"v12"` or `12`), and `syncline cat
 //!   PATH --at vN` prints the bytes of one.
 //! * In a synced folder only entries whose name starts with `.syncline` are the program's own; a
 //!   kept copy of a conflict has the word `conflict` between brackets in its name.
 
+mod gateway;
 mod server;
 
-pub use server::{Server, add_account};
+pub use gateway::{Gateway, USER as GATEWAY_USER};
+pub use server::{Server, add_account, add_account_of};
 
 use std::fs;
 use std::io::Write;

@@ -1,12 +1,12 @@
 //! moto: a server that speaks the protocol of S3, from PyPI.
 
-use std::path::Path;
+use std::path::PathBuf;
 use std::process::Command;
 
 use super::Service;
 use super::place::{Place, free_port};
 use crate::failure::Result;
-use crate::{process, repository_root};
+use crate::{install, process};
 
 /// The name of the service.
 pub(super) const NAME: &str = "moto";
@@ -57,31 +57,12 @@ pub(super) fn start(place: &Place) -> Result<Service> {
     })
 }
 
-/// Whether there is a Python that makes environments: Debian leaves that out of its package `python3`.
-pub(super) fn can_be_installed() -> bool {
-    process::output(Command::new("python3").args(["-m", "ensurepip", "--version"])).is_ok()
-}
-
 /// Installs moto where it is missing.
 pub(super) fn install() -> Result<()> {
     python().map(drop)
 }
 
-/// The Python that has moto; it stays from one start to the next, because installing takes a while.
-fn python() -> Result<String> {
-    let folder = repository_root().join("target").join(format!("moto-{RELEASE}"));
-    let python = folder.join("bin").join("python");
-    let text = python.display().to_string();
-    if has_moto(&python) {
-        return Ok(text);
-    }
-    println!("installing moto {RELEASE}");
-    process::output(Command::new("python3").args(["-m", "venv"]).arg(&folder))?;
-    let package = format!("moto[s3,server]=={RELEASE}");
-    process::output(Command::new(&python).args(["-m", "pip", "install", "--quiet", &package]))?;
-    Ok(text)
-}
-
-fn has_moto(python: &Path) -> bool {
-    process::output(Command::new(python).args(["-c", "import moto.server, boto3"])).is_ok()
+/// The Python that has moto.
+fn python() -> Result<PathBuf> {
+    install::python_with(NAME, RELEASE, "moto[s3,server]", "moto.server, boto3")
 }

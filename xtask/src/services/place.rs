@@ -79,12 +79,6 @@ pub(super) fn version(program: &str, word: &str) -> String {
     String::from_utf8_lossy(&said).lines().next().unwrap_or(program).trim().to_owned()
 }
 
-/// The version of an installed package of Debian.
-pub(super) fn package_version(package: &str) -> String {
-    let query = ["--show", "--showformat", "${Version}", package];
-    process::output(Command::new("dpkg-query").args(query)).unwrap_or_default()
-}
-
 /// Whether we may become other users.
 pub(super) fn is_root() -> bool {
     rustix::process::geteuid().is_root()

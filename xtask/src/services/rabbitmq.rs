@@ -4,8 +4,9 @@ use std::os::unix::fs::symlink;
 use std::process::Command;
 
 use super::Service;
-use super::place::{Place, free_port, package_version};
+use super::place::{Place, free_port};
 use crate::failure::{Context, Result};
+use crate::install::package_version;
 
 /// The program itself: what stands in the path changes to another user first, which owns another folder.
 pub(super) const PROGRAM: &str = "/usr/lib/rabbitmq/bin/rabbitmq-server";

@@ -3,9 +3,10 @@
 use std::process::Command;
 
 use super::Service;
-use super::place::{Place, free_port, is_root, package_version, user};
+use super::place::{Place, free_port, is_root, user};
 use super::processes::Process;
 use crate::failure::Result;
+use crate::install::package_version;
 use crate::process;
 
 const PASSWORD: &str = "a-password-for-loopback-only";

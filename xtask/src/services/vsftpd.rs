@@ -4,8 +4,9 @@
 use std::process::Command;
 
 use super::Service;
-use super::place::{Place, free_port, package_version};
+use super::place::{Place, free_port};
 use crate::failure::Result;
+use crate::install::package_version;
 
 const PASSWORD: &str = "a-password-for-loopback-only";
 

@@ -22,9 +22,14 @@ pub struct Server {
 
 /// Makes the account of benchmarks and rigs in a data folder.
 pub fn add_account(binary: &Path, data: &Path) -> Result<()> {
+    add_account_of(ACCOUNT, binary, data)
+}
+
+/// Makes an account of this name, with the password of all rigs.
+pub fn add_account_of(name: &str, binary: &Path, data: &Path) -> Result<()> {
     std::fs::create_dir_all(data)?;
     let mut command = Command::new(binary);
-    command.args(["user", "add", ACCOUNT, "--password-stdin", "--no-input", "--data"]).arg(data);
+    command.args(["user", "add", name, "--password-stdin", "--no-input", "--data"]).arg(data);
     // Without this the command would look at the home of whoever runs the benchmark.
     command.env("SYNCLINE_HOME", data.with_extension("home"));
     finish_with_input(&mut command, PASSWORD)
@@ -88,9 +93,15 @@ fn start_at(binary: &Path, data: &Path, listen: &str) -> Result<(Child, String)>
     let mut command = Command::new(binary);
     command.args(["serve", "--no-input", "--listen", listen, "--data"]).arg(data);
     command.env("SYNCLINE_HOME", data.with_extension("home"));
+    start_listening(&mut command)
+}
+
+/// Starts a command of our program that listens, waits until it says where, and returns that.
+pub(super) fn start_listening(command: &mut Command) -> Result<(Child, String)> {
+    let program = Path::new(command.get_program()).display().to_string();
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().context(binary.display())?;
-    let Some(stdout) = child.stdout.take() else { return fail("serve has no stdout") };
+    let mut child = command.spawn().context(&program)?;
+    let Some(stdout) = child.stdout.take() else { return fail(format!("{program} has no stdout")) };
     let mut lines = BufReader::new(stdout);
     let mut line = String::new();
     while lines.read_line(&mut line)? > 0 {
@@ -109,7 +120,7 @@ fn start_at(binary: &Path, data: &Path, listen: &str) -> Result<(Child, String)>
         stderr.read_to_string(&mut said)?;
     }
     let status = child.wait()?;
-    fail(format!("serve ended with {status} before it listened: {}", said.trim()))
+    fail(format!("{program} ended with {status} before it listened: {}", said.trim()))
 }
 
 /// Reads and forgets what a child prints, so that it never waits for a full pipe.
