@@ -13,11 +13,15 @@ mod keys;
 mod serving;
 mod sharing;
 
-pub(crate) use account::{AccountCommand, LoginArguments, PasswdArguments, TotpCommand};
+pub(crate) use account::{
+    AccountCommand, BrowserArguments, LoginArguments, OidcCommand, PasswdArguments, TotpCommand,
+};
 pub(crate) use gateway::{GatewayArguments, GatewayCommand};
 pub(crate) use keys::{ChangePassphraseArguments, KeyCommand};
-pub(crate) use serving::RoleArgument;
 use serving::instances;
+pub(crate) use serving::{
+    OidcAccounts, OidcArguments, RoleArgument, SubjectArguments, UserOidcCommand,
+};
 pub(crate) use sharing::{
     Grant, GrantedRole, LinkArguments, ShareArguments, ShareCommand, TokenCommand,
 };
@@ -159,7 +163,7 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Gateway(GatewayCommand),
     /// Run a server.
-    Serve(ServeArguments),
+    Serve(Box<ServeArguments>),
     /// Manage the accounts of a server.
     #[command(subcommand)]
     User(UserCommand),
@@ -556,6 +560,9 @@ pub(crate) struct ServeArguments {
     /// Write down who signed in, was refused or revoked, line by line.
     #[arg(long, value_name = "FILE")]
     pub(crate) audit_log: Option<PathBuf>,
+    /// A provider by which people sign in, too.
+    #[command(flatten)]
+    pub(crate) oidc: OidcArguments,
     /// What it does of the work; a part of it wants --broker and --database.
     #[arg(long, value_name = "ROLE", value_enum, default_value_t = RoleArgument::All)]
     pub(crate) role: RoleArgument,
@@ -650,6 +657,9 @@ pub(crate) enum UserCommand {
         #[command(flatten)]
         data: DataArgument,
     },
+    /// Let somebody sign in to an account by a provider (OpenID Connect).
+    #[command(subcommand)]
+    Oidc(UserOidcCommand),
     /// Limit what an account may store.
     Quota {
         /// The account.

@@ -115,6 +115,10 @@ codes! {
     SecondFactorNeeded = "E0411", 4;
     /// The code of a second factor is wrong.
     WrongSecondFactor = "E0415", 4;
+    /// What a provider of identities says proves nothing, or it says no.
+    ProviderRefused = "E0416", 4;
+    /// The provider names somebody who has no account at the server.
+    NotBound = "E0417", 4;
     /// The server cannot be reached.
     ServerUnreachable = "E0412", 6;
     /// The store cannot be reached.

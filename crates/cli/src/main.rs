@@ -4,7 +4,7 @@
 //! equal (that is `sync`), nor what a server does (that is `server`): it puts the rooms together and tells what happened.
 //!
 //! Reading order: `arguments` (the words), `commands` (the verbs), `connect` (from a folder to an engine), `home` and
-//! `folder` (what is remembered), `claim` (who may change it), `gateway` (a folder for other programs), `stores` and `server_client` (where workspaces live),
+//! `folder` (what is remembered), `claim` (who may change it), `gateway` (a folder for other programs), `stores` and `server_client` (where workspaces live), `provider` and `browser` (who somebody is elsewhere),
 //! `error`, `report`, `ui`, `progress`, `interrupt`, `text`, `context`, `system`.
 
 use std::process::ExitCode;
@@ -21,6 +21,7 @@ use crate::ui::Ui;
 mod arguments;
 mod attendance;
 mod away;
+mod browser;
 mod claim;
 mod commands;
 mod connect;
@@ -39,6 +40,7 @@ mod mounted;
 mod ownership;
 mod pairing;
 mod progress;
+mod provider;
 mod report;
 mod sealed;
 mod server_client;

@@ -15,6 +15,7 @@ use url::Url;
 
 use crate::error::{self, Code, CommandError, Result};
 use crate::home::Account;
+use crate::provider::{Grant, Offer};
 use crate::stores;
 
 pub(crate) mod account;
@@ -200,6 +201,11 @@ impl ServerClient {
         self.base.as_str().trim_end_matches('/').to_owned()
     }
 
+    /// Returns the same, to be taken apart.
+    pub(crate) fn base(&self) -> &Url {
+        &self.base
+    }
+
     /// Returns what the server keeps of a workspace beside its log, as a store.
     ///
     /// # Errors
@@ -294,6 +300,9 @@ impl ServerClient {
                 "each code counts once, for half a minute; app and server must have the same time",
             )
             .state("nothing was changed"),
+            "oidc_refused" | "oidc_unbound" | "provider_unavailable" => {
+                account::problem_with_provider(&problem.code, detail)
+            }
             "rate_limited" | "unavailable" => error::busy(detail),
             "forbidden" => {
                 CommandError::new(Code::Refused, "the server does not allow it").cause(detail)
@@ -328,6 +337,30 @@ impl ServerClient {
             "user": user, "password": password, "code": code, "device_name": device_name,
         });
         self.ask(self.request(Method::POST, &["login"]).json(&body)).await
+    }
+
+    /// Says where a browser goes to sign in by OpenID Connect.
+    ///
+    /// # Errors
+    /// [`Code::NoSuchThing`] where nobody does, and others.
+    pub(crate) async fn provider(&self) -> Result<Offer> {
+        self.ask(self.request(Method::GET, &["sign-in", "oidc"])).await
+    }
+
+    /// Signs a new device in by what a browser has brought back; with a code, where the account has a second factor.
+    ///
+    /// # Errors
+    /// [`Code::ProviderRefused`], [`Code::NotBound`], [`Code::SecondFactorNeeded`] and others.
+    pub(crate) async fn login_by_provider(
+        &self,
+        grant: &Grant,
+        code: Option<&str>,
+        device_name: &str,
+    ) -> Result<SignedIn> {
+        let mut body = json!(grant);
+        body["code"] = json!(code);
+        body["device_name"] = json!(device_name);
+        self.ask(self.request(Method::POST, &["sign-in", "oidc"]).json(&body)).await
     }
 
     /// Signs this device out.

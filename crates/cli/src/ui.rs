@@ -1,8 +1,10 @@
 //! What appears where: answers on stdout, everything else on stderr; colours and symbols where they are understood.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -114,14 +116,14 @@ impl Ui {
     /// Prints a line of the answer.
     pub(crate) fn answer(&self, line: impl AsRef<str>) {
         if !self.is_json {
-            print(line.as_ref());
+            print(&harmless(line.as_ref()));
         }
     }
 
     /// Prints a line that says what was done; not where only answers are wanted.
     pub(crate) fn say(&self, symbol: Symbol, line: impl AsRef<str>) {
         if !self.is_json && !self.is_quiet {
-            print(&format!("{} {}", self.symbol(symbol), line.as_ref()));
+            print(&harmless(&format!("{} {}", self.symbol(symbol), line.as_ref())));
         }
     }
 
@@ -136,7 +138,7 @@ impl Ui {
     pub(crate) fn note(&self, line: impl AsRef<str>) {
         if !self.is_quiet {
             let mark = if self.colors_err { "\u{1b}[33m!\u{1b}[0m" } else { "!" };
-            eprint(&format!("{mark} {}", line.as_ref()));
+            eprint(&harmless(&format!("{mark} {}", line.as_ref())));
         }
         self.notes.borrow_mut().push(line.as_ref().to_owned());
     }
@@ -153,6 +155,7 @@ impl Ui {
             return;
         }
         let text = error.text();
+        let text = harmless(&text);
         if !self.colors_err {
             eprint(text.trim_end());
             return;
@@ -235,6 +238,19 @@ impl Ui {
         Ok(password)
     }
 
+    /// Gets a line that somebody pastes, from the terminal or from stdin, but does not wait for it for ever.
+    pub(crate) fn pasted(&self, question: &str, wait_max: Duration) -> Result<String> {
+        eprint_part(&format!("{question}: "));
+        let (sender, pasted) = std::sync::mpsc::channel();
+        std::thread::spawn(move || sender.send(system::read_line(false)));
+        match pasted.recv_timeout(wait_max) {
+            Ok(Ok(line)) if !line.is_empty() => Ok(line),
+            Ok(Err(error)) => Err(CommandError::usage("nothing can be read").cause(error)),
+            _ => Err(CommandError::new(Code::WouldAsk, "nothing was pasted")
+                .state("nothing was changed")),
+        }
+    }
+
     /// Gets a code of a second factor: from a file where one is named, else from the terminal.
     pub(crate) fn code(&self, file: Option<&Path>, question: &str) -> Result<String> {
         if let Some(file) = file {
@@ -264,6 +280,27 @@ pub(crate) fn print(line: &str) {
     let _ = stdout.flush();
 }
 
+/// Takes out of a text what does something to a terminal, or turns letters round, but for colours: names and messages come from others, too.
+fn harmless(text: &str) -> Cow<'_, str> {
+    let is_harmful = |letter: char| {
+        (letter.is_control() && !"\n\t".contains(letter))
+            || matches!(letter, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    if !text.contains(is_harmful) {
+        return Cow::Borrowed(text);
+    }
+    let mut parts = text.split("\u{1b}[");
+    let shown = |part: &str| part.replace(is_harmful, "\u{fffd}");
+    let mut clean = shown(parts.next().unwrap_or_default());
+    for part in parts {
+        let end = part.find(|letter: char| !letter.is_ascii_digit() && letter != ';');
+        let is_color = end.is_some_and(|end| part[end..].starts_with('m'));
+        clean += if is_color { "\u{1b}[" } else { "\u{fffd}[" };
+        clean += &shown(part);
+    }
+    Cow::Owned(clean)
+}
+
 /// Prints a line on stderr.
 pub(crate) fn eprint(line: &str) {
     let _ = writeln!(io::stderr().lock(), "{line}");
@@ -273,4 +310,21 @@ fn eprint_part(text: &str) {
     let mut stderr = io::stderr().lock();
     let _ = write!(stderr, "{text}");
     let _ = stderr.flush();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_others_have_named_does_nothing_to_a_terminal() {
+        let title = "x\u{1b}]0;title\u{7}\u{1b}[2J\u{1b}[31mred\u{1b}[0m\u{1b}[";
+        let shown = "x\u{fffd}]0;title\u{fffd}\u{fffd}[2J\u{1b}[31mred\u{1b}[0m\u{fffd}[";
+        assert_eq!(harmless(title), shown);
+        assert_eq!(harmless("a\u{202e}b\u{9b}c\rd"), "a\u{fffd}b\u{fffd}c\u{fffd}d");
+        for text in ["", "two\nlines\tand \u{1b}[30;107mblack\u{1b}[0m", "ümläut ✓"] {
+            assert_eq!(harmless(text), text);
+        }
+        assert!(matches!(harmless("plain"), Cow::Borrowed(_)));
+    }
 }

@@ -22,6 +22,8 @@ mod direct;
 mod gone;
 #[path = "services/loaded.rs"]
 mod loaded;
+#[path = "services/oidc.rs"]
+mod oidc;
 #[path = "services/package.rs"]
 mod package;
 #[path = "services/scaled.rs"]

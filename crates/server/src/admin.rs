@@ -6,11 +6,12 @@ use std::path::Path;
 use model::{Clock, Random};
 
 use crate::auth;
+use crate::auth::subject::Subject;
 use crate::data_folder::DataFolder;
 use crate::database::Database;
 use crate::error::{Result, ServerError};
-use crate::metadata::{AccountRecord, Metadata};
-use crate::services::{accounts, batch};
+use crate::metadata::{AccountId, AccountRecord, Metadata, SubjectRecord};
+use crate::services::{accounts, batch, subjects};
 
 mod archive;
 mod backup;
@@ -136,27 +137,26 @@ impl Admin {
     pub fn remove(&mut self, name: &str) -> Result<Removal> {
         self.write(|metadata| {
             let account = find(metadata, name)?;
-            for device in metadata.devices(account.id)? {
-                metadata.revoke_device(device.id)?;
-            }
-            if metadata.workspaces(account.id)?.is_empty() {
-                metadata.delete_account(account.id)?;
-                return Ok(Removal::Deleted);
-            }
-            metadata.update_account(account.id, auth::NO_PASSWORD, true)?;
-            Ok(Removal::Disabled)
+            remove_account(metadata, account.id)
         })
     }
 
-    /// Sets a password, and lets a disabled account sign in again. Devices that are signed in stay so, and so does a second factor.
+    /// Sets a password, and lets a disabled account sign in again. Devices that are signed in stay so, and so does a second factor. Nobody
+    /// signs in by a provider of OpenID Connect any more: whoever knew the password before may have bound themselves. Returns who did.
     ///
     /// # Errors
     /// [`ServerError::NotFound`], [`ServerError::Invalid`].
-    pub fn set_password(&mut self, name: &str, password: &str, random: &dyn Random) -> Result<()> {
+    pub fn set_password(
+        &mut self,
+        name: &str,
+        password: &str,
+        random: &dyn Random,
+    ) -> Result<Vec<SubjectRecord>> {
         let hash = auth::hash_password(password, random)?;
         self.write(|metadata| {
             let account = find(metadata, name)?;
-            Ok(metadata.update_account(account.id, &hash, false)?)
+            metadata.update_account(account.id, &hash, false)?;
+            subjects::unbind_all(metadata, account.id)
         })
     }
 
@@ -185,6 +185,39 @@ impl Admin {
         })
     }
 
+    /// Binds a person at a provider of OpenID Connect to an account. It may be bound to it already.
+    ///
+    /// # Errors
+    /// [`ServerError::NotFound`]; [`ServerError::Taken`] where it is bound to another account.
+    pub fn bind_subject(&mut self, name: &str, subject: &Subject, clock: &dyn Clock) -> Result<()> {
+        let now = clock.now().seconds;
+        self.write(|metadata| {
+            let account = find(metadata, name)?;
+            subjects::bind_to(metadata, account.id, subject, now)
+        })
+    }
+
+    /// Ends what binds a person at a provider to an account, also where there is no other way in. Returns whether anything did. Devices
+    /// that are signed in stay so.
+    ///
+    /// # Errors
+    /// [`ServerError::NotFound`].
+    pub fn unbind_subject(&mut self, name: &str, subject: &Subject) -> Result<bool> {
+        self.write(|metadata| {
+            let account = find(metadata, name)?;
+            Ok(metadata.unbind_subject(subject, account.id)?)
+        })
+    }
+
+    /// Returns who an account is at providers of OpenID Connect.
+    ///
+    /// # Errors
+    /// [`ServerError::NotFound`].
+    pub fn subjects(&self, name: &str) -> Result<Vec<SubjectRecord>> {
+        let account = find(&*self.database, name)?;
+        Ok(self.database.subjects(account.id)?)
+    }
+
     /// Sets or removes the quota. Data that is there stays, however much it is.
     ///
     /// # Errors
@@ -206,6 +239,21 @@ impl Admin {
             other => other,
         })
     }
+}
+
+/// Shuts an account out before it ends its devices: another server may sign one in at this moment, and is waited for.
+pub(crate) fn remove_account(metadata: &mut dyn Metadata, account: AccountId) -> Result<Removal> {
+    metadata.update_account(account, auth::NO_PASSWORD, true)?;
+    for device in metadata.devices(account)? {
+        metadata.revoke_device(device.id)?;
+    }
+    if !metadata.workspaces(account)?.is_empty() {
+        // A new password gives the account to somebody, who may be another person.
+        subjects::unbind_all(metadata, account)?;
+        return Ok(Removal::Disabled);
+    }
+    metadata.delete_account(account)?;
+    Ok(Removal::Deleted)
 }
 
 fn find(metadata: &dyn Metadata, name: &str) -> Result<AccountRecord> {

@@ -30,10 +30,12 @@ use crate::files::Files;
 use crate::limits::{
     BODIES_LENGTH_MAX, Buckets, CODES_PER_ACCOUNT, DEAD_LINKS_PER_ADDRESS, HEADERS_LENGTH_MAX,
     LOGINS_AT_ONCE_MAX, LOGINS_PER_ACCOUNT, LOGINS_PER_ADDRESS, PASSWORDS_PER_LINK,
-    PROOFS_PER_DEVICE, REQUESTS_LENGTH_MAX, SHARES_PER_ACCOUNT, URI_LENGTH_MAX,
+    PROOFS_PER_DEVICE, PROVIDER_LOGINS_PER_ADDRESS, REQUESTS_LENGTH_MAX, SHARES_PER_ACCOUNT,
+    URI_LENGTH_MAX,
 };
 use crate::metadata::AccountId;
 use crate::metrics::{Door, Fault, Metrics};
+use crate::oidc::Provider;
 use crate::services::commits::Committer;
 use crate::services::condemned::CondemnedCache;
 use crate::services::events::Hub;
@@ -77,6 +79,8 @@ pub struct App {
     pub logins_per_account: Buckets<String>,
     /// Attempts to sign in, per address.
     pub logins_per_address: Buckets<IpAddr>,
+    /// Sign-ins by a provider, per address that tries.
+    pub provider_logins_per_address: Buckets<IpAddr>,
     /// Codes of a second factor that come with the right password, per account.
     pub codes_per_account: Buckets<AccountId>,
     /// Passwords and codes of its own account that are tried, per device that is signed in.
@@ -107,6 +111,8 @@ pub struct App {
     pub metrics: Arc<Metrics>,
     /// Where it is written down who was let in.
     pub audit: Audit,
+    /// The provider of OpenID Connect by which people may sign in, where the operator has named one.
+    pub oidc: Option<Provider>,
     /// When it began, by [`Clock::elapsed`].
     pub started: Duration,
     /// Whether the store replaces nothing by what is to create; known once somebody has asked.
@@ -145,6 +151,7 @@ impl App {
             presence: Arc::default(),
             logins_per_account: Buckets::new(LOGINS_PER_ACCOUNT),
             logins_per_address: Buckets::new(LOGINS_PER_ADDRESS),
+            provider_logins_per_address: Buckets::new(PROVIDER_LOGINS_PER_ADDRESS),
             codes_per_account: Buckets::new(CODES_PER_ACCOUNT),
             proofs_per_device: Buckets::new(PROOFS_PER_DEVICE),
             shares_per_account: Buckets::new(SHARES_PER_ACCOUNT),
@@ -158,6 +165,7 @@ impl App {
             in_use,
             health: health::Health::default(),
             audit: Audit::default(),
+            oidc: None,
             keeps_what_is_there: OnceCell::new(),
             object_locks: (0..OBJECT_LOCKS).map(|_| Arc::default()).collect(),
         }

@@ -39,6 +39,17 @@ pub enum Happened {
     SecondFactorOff,
     /// It was turned off by who runs the server.
     SecondFactorRemoved,
+    /// A device signed in by a provider of OpenID Connect.
+    OidcSignedIn,
+    /// A sign-in by it was refused, or the wish to bind a person there: the answer proves nothing or is for another server, nobody is bound to
+    /// it, the account is shut out or another one's, or it was one of too many attempts.
+    OidcRefused,
+    /// A device bound a person there to its account.
+    OidcBound,
+    /// It ended that.
+    OidcUnbound,
+    /// A person there who was unknown got an account.
+    AccountMade,
     /// A device signed itself out.
     SignedOut,
     /// A device was revoked by another one.

@@ -21,6 +21,7 @@ use crate::metadata::AccountId;
 
 mod base32;
 pub mod second_factor;
+pub mod subject;
 pub mod totp;
 
 /// Memory of one password hash, in KiB: the least that OWASP advises.

@@ -11,6 +11,7 @@ use messaging::{InProcessTransport, Transport};
 use model::Random;
 
 use crate::error::{Result, ServerError};
+use crate::loopback::is_loopback;
 
 /// What stands at the end of an address in a network, to do without TLS there.
 const WITHOUT_TLS: &str = "?sslmode=disable";
@@ -133,8 +134,7 @@ fn address(url: &str) -> Result<Address<'_>> {
     if name.is_empty() {
         return Err(invalid("it names no host"));
     }
-    let is_here =
-        name == "localhost" || name.parse().is_ok_and(|ip: std::net::IpAddr| ip.is_loopback());
+    let is_here = is_loopback(name);
     let wants_tls = matches!(scheme, "amqps" | "tls");
     if wants_tls && is_open {
         return Err(invalid(&format!("it asks for TLS, and {WITHOUT_TLS} for none")));

@@ -9,7 +9,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use messaging::{Messenger, MessengerOptions, Name, ServeOptions, Serving, Transport};
+use messaging::{
+    Calls, Context, Fault, Handler, Messenger, MessengerOptions, Name, ServeOptions, Serving,
+    Transport,
+};
 use model::{Clock, Random};
 use parking_lot::Mutex;
 use tokio::sync::watch;
@@ -17,11 +20,12 @@ use tokio::task::JoinHandle;
 
 use crate::app::App;
 use crate::error::Result;
+use crate::metrics::Counter;
 use crate::services::commits::Committer;
 use crate::services::news::Waiting;
 use crate::services::sync_service::CommitRequest;
 use desk::Desk;
-use interface::{ServersDispatcher, ServersProxy};
+use interface::{ServersDispatcher, ServersProxy, Signs, SignsDispatcher, SignsProxy};
 use queue::{Answers, Asked, CommitQueue, answers_topic};
 use work::{GatewayDispatcher, SyncServiceDispatcher};
 use worker::Worker;
@@ -97,21 +101,37 @@ impl Commits {
 pub struct Standing {
     clock: Arc<dyn Clock>,
     heard: Mutex<Option<Duration>>,
+    /// Bulletins that came through, its own, too.
+    pub bulletins: Counter,
+    /// Signs of life of sync services that came through, its own, too.
+    pub signs: Counter,
 }
 
 impl Standing {
     fn new(clock: Arc<dyn Clock>) -> Self {
-        Self { clock, heard: Mutex::default() }
+        let (bulletins, signs) = (Counter::default(), Counter::default());
+        Self { clock, heard: Mutex::default(), bulletins, signs }
     }
 
-    /// Notes that a bulletin came through.
-    fn hear(&self) {
+    /// Notes that something came through, and counts it.
+    fn hear(&self, kind: &Counter) {
+        kind.add(1);
         *self.heard.lock() = Some(self.clock.elapsed());
     }
 
     /// Says whether the broker has carried anything lately.
     pub fn is_reachable(&self) -> bool {
         self.heard.lock().is_some_and(|heard| self.clock.elapsed() < heard + SILENCE_MAX)
+    }
+}
+
+/// Where a sync service hears signs of life, its own, too.
+struct Ear(Arc<Standing>);
+
+impl Signs for Ear {
+    async fn alive(&self, _context: &Context) -> Result<(), Fault> {
+        self.0.hear(&self.0.signs);
+        Ok(())
     }
 }
 
@@ -160,6 +180,8 @@ impl Cluster {
             clock: Arc::clone(&app.clock),
             random: Arc::clone(&app.random),
             desk: Desk::new(app, Arc::clone(&standing)),
+            has_devices: role != Role::SyncService,
+            standing: Arc::clone(&standing),
             asked,
             worker,
             messengers,
@@ -188,6 +210,9 @@ struct Member {
     clock: Arc<dyn Clock>,
     random: Arc<dyn Random>,
     desk: Desk,
+    /// Whether news of others is of use here.
+    has_devices: bool,
+    standing: Arc<Standing>,
     /// The groups of a gateway.
     asked: Option<Arc<Asked>>,
     /// The work of a sync service.
@@ -208,23 +233,26 @@ impl Member {
                     Messenger::start(Arc::clone(&self.transport), clock, random, options)
                 })
                 .await;
-            let topic = topic();
-            let handler = Arc::new(ServersDispatcher(self.desk.at(messenger.instance())));
-            let _listening = self
-                .insist("news of other servers cannot be heard yet", || {
-                    messenger.listen(&topic, Arc::clone(&handler) as _, BULLETINS_MAX)
-                })
-                .await;
+            let _listening = match self.has_devices {
+                true => self.hear_news(&messenger).await,
+                false => self.hear_signs(&messenger).await,
+            };
             let _answers = match &self.asked {
                 Some(asked) => Some(self.hear_answers(&messenger, asked).await),
                 None => None,
             };
             self.messengers.send_replace(Some(messenger.clone()));
-            if let Some(worker) = &self.worker {
-                self.work(&messenger, worker, phases.clone()).await;
+            let work = async {
+                if let Some(worker) = &self.worker {
+                    self.work(&messenger, worker, phases.clone()).await;
+                }
+                // An error says that the server is gone.
+                let _ = phases.wait_for(|phase| *phase == Phase::Ends).await;
+            };
+            tokio::select! {
+                () = work => {}
+                () = self.give_signs(&messenger), if !self.has_devices => {}
             }
-            // An error says that the server is gone.
-            let _ = phases.wait_for(|phase| *phase == Phase::Ends).await;
         };
         tokio::select! {
             () = stay => {}
@@ -233,12 +261,46 @@ impl Member {
         }
     }
 
+    async fn hear_news(&self, messenger: &Messenger) -> Serving {
+        let handler = Arc::new(ServersDispatcher(self.desk.at(messenger.instance())));
+        let trouble = "news of other servers cannot be heard yet";
+        self.listen(messenger, &name_of(ServersProxy::NAME), (handler, BULLETINS_MAX), trouble)
+            .await
+    }
+
+    async fn hear_signs(&self, messenger: &Messenger) -> Serving {
+        let handler = Arc::new(SignsDispatcher(Ear(Arc::clone(&self.standing))));
+        let trouble = "other sync services cannot be heard yet";
+        self.listen(messenger, &name_of(SignsProxy::NAME), (handler, BULLETINS_MAX), trouble).await
+    }
+
+    /// Gives signs of life, for ever.
+    async fn give_signs(&self, messenger: &Messenger) {
+        let calls: Arc<dyn Calls> = Arc::new(messenger.clone());
+        let proxy = SignsProxy::new(calls);
+        loop {
+            if let Err(error) = proxy.alive().await {
+                tracing::debug!(%error, "no sign of life was given");
+            }
+            self.clock.sleep(BEAT).await;
+        }
+    }
+
     async fn hear_answers(&self, messenger: &Messenger, asked: &Arc<Asked>) -> Serving {
-        let topic = answers_topic(messenger);
         let handler = Arc::new(GatewayDispatcher(Answers(Arc::clone(asked))));
         let trouble = "answers of sync services cannot be heard yet";
-        self.insist(trouble, || messenger.listen(&topic, Arc::clone(&handler) as _, ANSWERS_MAX))
-            .await
+        self.listen(messenger, &answers_topic(messenger), (handler, ANSWERS_MAX), trouble).await
+    }
+
+    /// Listens to a topic, as soon as the broker lets it; so many words of it may wait.
+    async fn listen(
+        &self,
+        messenger: &Messenger,
+        topic: &Name,
+        (handler, waiting_max): (Arc<dyn Handler>, usize),
+        trouble: &str,
+    ) -> Serving {
+        self.insist(trouble, || messenger.listen(topic, Arc::clone(&handler), waiting_max)).await
     }
 
     /// Takes groups from the queue until it retires, and none while the database cannot be reached.
@@ -271,7 +333,7 @@ impl Member {
     }
 
     async fn serve(&self, messenger: &Messenger, worker: &Worker) -> Serving {
-        let name = Name::new(SyncServiceProxy::NAME).expect("interfaces have valid names");
+        let name = name_of(SyncServiceProxy::NAME);
         let handler = Arc::new(SyncServiceDispatcher(worker.of(messenger)));
         // What is done twice is found by its operation, in the database.
         let options = ServeOptions { concurrency: GROUPS_AT_ONCE, ..ServeOptions::default() };
@@ -298,7 +360,7 @@ impl Member {
     }
 }
 
-/// The topic of all news.
-fn topic() -> Name {
-    Name::new(ServersProxy::NAME).expect("interfaces have valid names")
+/// Returns the topic or queue of an interface.
+fn name_of(interface: &str) -> Name {
+    Name::new(interface).expect("interfaces have valid names")
 }

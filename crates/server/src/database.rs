@@ -4,6 +4,8 @@ use std::fmt;
 
 use crate::data_folder::DataFolder;
 use crate::error::{Result, ServerError};
+#[cfg(feature = "postgres")]
+use crate::loopback::is_loopback;
 use crate::metadata::Metadata;
 #[cfg(feature = "postgres")]
 use crate::metadata::postgres::{self, Postgres};
@@ -57,10 +59,7 @@ impl Database {
             return Err(invalid("a password in it could be read by everybody on this computer"));
         }
         let is_here = |host: &Host| match host {
-            Host::Tcp(name) => {
-                name == "localhost"
-                    || name.parse().is_ok_and(|ip: std::net::IpAddr| ip.is_loopback())
-            }
+            Host::Tcp(name) => is_loopback(name),
             #[cfg(unix)]
             Host::Unix(_) => true,
         };

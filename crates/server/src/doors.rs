@@ -1,6 +1,6 @@
 //! Where requests come in. Doors parse and answer; what they let in, the services decide.
 //!
-//! The control door ([`rest`], [`account`], [`members`], [`identities`], [`links`], [`tokens`], [`live`]) carries small messages, the data door
+//! The control door ([`rest`], [`account`], [`oidc`], [`members`], [`identities`], [`links`], [`tokens`], [`live`]) carries small messages, the data door
 //! ([`packs`]) carries bytes; a device may use both at once and neither waits for the other.
 
 pub mod account;
@@ -11,6 +11,7 @@ pub mod identities;
 pub mod links;
 pub mod live;
 pub mod members;
+pub mod oidc;
 pub mod openapi;
 pub mod packs;
 pub mod page;
@@ -26,7 +27,6 @@ use std::sync::Arc;
 use axum::extract::FromRequestParts;
 use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
-use model::WorkspaceId;
 
 use crate::app::App;
 use crate::auth::{Caller, Token};
@@ -43,10 +43,6 @@ async fn to_the_end<T: Send + 'static>(
 ) -> Result<T, ServerError> {
     let stopping = ServerError::Unavailable { reason: "is stopping" };
     tokio::spawn(work).await.unwrap_or(Err(stopping))
-}
-
-fn parse_workspace(text: &str) -> Result<WorkspaceId, ServerError> {
-    text.parse().map_err(|_| ServerError::NotFound { what: format!("workspace '{text}'") })
 }
 
 /// Every door but the login and the health check lets in only who shows the token of a device.

@@ -11,6 +11,7 @@ use model::wire::{Refusal, RefusalKind};
 use model::{PackId, WorkspaceId};
 use storage::StorageError;
 
+use crate::auth::subject::Subject;
 use crate::metadata::MetadataError;
 
 /// A result of this room.
@@ -36,6 +37,24 @@ pub enum ServerError {
         "the account has a second factor, so its password opens nothing here; use a token of an application or of a device in its place"
     )]
     TokenNeeded,
+    /// What a provider of OpenID Connect has said of somebody proves nothing.
+    #[error("the provider's answer is refused: {reason}")]
+    OidcRefused {
+        /// Why.
+        reason: String,
+    },
+    /// A provider of OpenID Connect has named somebody who has no account here.
+    #[error("no account belongs to the identity '{}' of {}", .subject.id(), .subject.issuer())]
+    NotBound {
+        /// Whom.
+        subject: Subject,
+    },
+    /// The provider of OpenID Connect cannot be asked.
+    #[error("the provider of identities cannot be used: {reason}")]
+    ProviderUnusable {
+        /// Why.
+        reason: String,
+    },
     /// A link leads nowhere, or does not any more; which of them, only its makers are told.
     #[error("nothing is behind this link: it has ended, was taken back, or never was")]
     LinkGone,
@@ -239,6 +258,8 @@ impl ServerError {
             | Self::CodeNeeded
             | Self::WrongCode
             | Self::TokenNeeded
+            | Self::OidcRefused { .. }
+            | Self::NotBound { .. }
             | Self::LinkLocked
             | Self::WrongLinkPassword => RefusalKind::Forbidden,
             Self::Forbidden { .. } | Self::SealedNotShared => RefusalKind::NotAllowed,
@@ -259,6 +280,7 @@ impl ServerError {
             Self::OperationReused { .. } => RefusalKind::OperationReused,
             Self::DeviceCloned => RefusalKind::DeviceCloned,
             Self::RateLimited { .. }
+            | Self::ProviderUnusable { .. }
             | Self::Unavailable { .. }
             | Self::Metadata(_)
             | Self::Storage { .. }

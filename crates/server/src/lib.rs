@@ -5,7 +5,7 @@
 //! is the engine's business on the devices.
 //!
 //! Reading order: [`app`] (the whole on one page), [`services::sync_service`] (what becomes of a commit),
-//! [`services`], [`metadata`], [`files`], [`doors`], [`auth`], [`audit`], [`metrics`], [`limits`], [`error`]; [`mod@serve`] and [`admin`] are what programs call,
+//! [`services`], [`metadata`], [`files`], [`doors`], [`auth`], [`oidc`], [`audit`], [`metrics`], [`limits`], [`error`]; [`mod@serve`] and [`admin`] are what programs call,
 //! [`listener`], [`data_folder`], [`database`] and [`broker`] are the ground they stand on, [`cluster`] is how several stand together, and
 //! [`supervisor`] sees to it that they are enough.
 
@@ -24,6 +24,7 @@ pub mod auth;
 pub mod error;
 pub mod limits;
 pub mod metrics;
+pub mod oidc;
 
 pub mod admin;
 pub mod broker;
@@ -31,8 +32,10 @@ pub mod cluster;
 pub mod data_folder;
 pub mod database;
 pub mod listener;
+pub mod loopback;
 pub mod serve;
 pub mod supervisor;
+mod tls;
 
 #[cfg(test)]
 mod testing;

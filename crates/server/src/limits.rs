@@ -22,6 +22,8 @@ pub const DEVICES_MAX: usize = 1000;
 pub const TOKENS_MAX: usize = 100;
 /// How many links lead into a workspace at most.
 pub const LINKS_MAX: usize = 1000;
+/// How many people at providers of OpenID Connect are bound to an account at most.
+pub const SUBJECTS_MAX: usize = 20;
 /// How many workspaces an account owns at most, and of how many others it is a member.
 pub const WORKSPACES_MAX: usize = 1000;
 /// How many members a workspace has at most.
@@ -53,6 +55,9 @@ pub const SUBSCRIPTIONS_MAX: usize = 1000;
 /// How many passwords are checked at once; each takes 19 MiB and a core.
 pub const LOGINS_AT_ONCE_MAX: usize = 2;
 
+/// How many sign-ins are taken to their provider of OpenID Connect at once.
+pub const EXCHANGES_AT_ONCE_MAX: usize = 16;
+
 /// Of how many plain workspaces the folded view is kept.
 pub const VIEWS_MAX: usize = 256;
 /// About how many bytes all views take, and one at most.
@@ -66,6 +71,13 @@ pub const WATCHERS_MAX: usize = 16;
 
 /// How long a request of the control door may take.
 pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long an answer of a provider of OpenID Connect may take.
+pub const PROVIDER_TIMEOUT: Duration = Duration::from_secs(7);
+/// How long a sign-in waits for the provider in all. It is less than [`REQUEST_TIMEOUT`], so that nothing is written for somebody who
+/// has heard that it took too long.
+pub const SIGN_IN_TIMEOUT: Duration = Duration::from_secs(25);
+/// For how long a provider that could not describe itself is not asked again, so that those who wait do not wait one after the other.
+pub const PROVIDER_PAUSE: Duration = Duration::from_secs(5);
 /// How long a request waits for memory for its body.
 pub const BODY_WAIT_TIMEOUT: Duration = Duration::from_secs(30);
 /// How often a live connection is pinged from which nothing has come since.
@@ -96,11 +108,17 @@ pub const LOGINS_PER_ACCOUNT: Rate = Rate { burst: 10, interval: Duration::from_
 /// Attempts from one address.
 pub const LOGINS_PER_ADDRESS: Rate = Rate { burst: 50, interval: Duration::from_secs(2) };
 
+/// Sign-ins by a provider of OpenID Connect from one address. While the provider fails they fail, and passwords are not held up.
+pub const PROVIDER_LOGINS_PER_ADDRESS: Rate = Rate { burst: 50, interval: Duration::from_secs(2) };
+
 /// Codes of the moment that are tried with the right password of an account. Three of a million fit, so who knows the password has
 /// 0.07 % a day. Recovery codes do not count here: while somebody tries codes, their owner gets in by one.
 pub const CODES_PER_ACCOUNT: Rate = Rate { burst: 10, interval: Duration::from_secs(360) };
 /// Passwords and codes of its own account that a device tries. No other device is held up.
 pub const PROOFS_PER_DEVICE: Rate = Rate { burst: 10, interval: Duration::from_secs(360) };
+
+/// Descriptions and keys that a provider of OpenID Connect is asked for.
+pub const PROVIDER_FETCHES: Rate = Rate { burst: 10, interval: Duration::from_secs(10) };
 
 /// Passwords that are tried at a link.
 pub const PASSWORDS_PER_LINK: Rate = Rate { burst: 10, interval: Duration::from_secs(360) };

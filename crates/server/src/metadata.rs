@@ -23,6 +23,7 @@ pub mod links;
 pub mod postgres;
 pub mod second_factors;
 pub mod sqlite;
+pub mod subjects;
 pub mod tables;
 
 pub use commits::{CommitTables, Room};
@@ -30,6 +31,7 @@ pub use copy::RowTables;
 pub use keys::{IdentityRecord, KeyTables, LockedKeys};
 pub use links::{LinkRecord, LinkTables};
 pub use second_factors::{SecondFactorRecord, SecondFactorTables};
+pub use subjects::{SubjectRecord, SubjectTables};
 
 /// A result of the metadata.
 pub type Result<T, E = MetadataError> = std::result::Result<T, E>;
@@ -254,6 +256,8 @@ pub trait AccountTables {
     fn hold_password(&mut self, id: AccountId, password_hash: &str) -> Result<bool>;
     /// Tells whether an account may sign in; until the end of the transaction that stays so, and nobody changes its password.
     fn hold_account(&mut self, id: AccountId) -> Result<bool>;
+    /// The same, and until then nobody else holds the account in any way.
+    fn lock_account(&mut self, id: AccountId) -> Result<bool>;
     /// Sets or removes the quota.
     fn update_quota(&mut self, id: AccountId, quota_bytes: Option<u64>) -> Result<()>;
     /// Removes an account, which owns no workspace, its devices and its memberships.
@@ -430,6 +434,7 @@ pub trait Metadata:
     + MemberTables
     + LinkTables
     + SecondFactorTables
+    + SubjectTables
     + ObjectTables
     + KeyTables
     + CommitTables

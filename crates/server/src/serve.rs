@@ -21,6 +21,7 @@ use crate::files::Files;
 use crate::limits::{RENEWAL_INTERVAL, STOP_TIMEOUT, WATCHERS_MAX};
 use crate::listener::{GuardedListener, Identity, PeerAddress, TlsFiles};
 use crate::metadata::Metadata;
+use crate::oidc::{OidcOptions, Provider};
 use crate::services::events::Hub;
 use crate::services::news::News;
 use crate::services::presence::Closing;
@@ -54,6 +55,8 @@ pub struct ServeOptions {
     pub metrics_listen: Option<SocketAddr>,
     /// The file of the audit log; none by default.
     pub audit_log: Option<PathBuf>,
+    /// The provider of OpenID Connect by which people may sign in, too; none by default.
+    pub oidc: Option<OidcOptions>,
     /// The time.
     pub clock: Arc<dyn Clock>,
     /// Randomness.
@@ -76,6 +79,7 @@ impl ServeOptions {
             tls: None,
             metrics_listen: None,
             audit_log: None,
+            oidc: None,
             clock,
             random,
         }
@@ -117,6 +121,7 @@ pub async fn serve(
     let cluster = meeting
         .map(|(transport, (_, waiting))| Cluster::join(transport, waiting, options.role, &mut app));
     app.audit = options.audit_log.map(open_audit).transpose()?.unwrap_or_default();
+    app.oidc = options.oidc.map(|oidc| Provider::new(oidc, app.clock.clone())).transpose()?;
     let app = Arc::new(app);
 
     let (listener, address) = bind(options.listen).await?;

@@ -22,6 +22,7 @@ pub mod passwords;
 pub mod presence;
 pub mod readers;
 pub mod second_factor;
+pub mod subjects;
 pub mod sync_service;
 pub mod tokens;
 pub mod workspaces;

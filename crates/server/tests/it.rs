@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+#[path = "it/provider.rs"]
+mod provider;
 #[path = "it/scene.rs"]
 mod scene;
 #[path = "it/support.rs"]
@@ -32,6 +34,8 @@ mod links;
 mod live;
 #[path = "it/members.rs"]
 mod members;
+#[path = "it/oidc.rs"]
+mod oidc;
 #[path = "it/openapi.rs"]
 mod openapi;
 #[path = "it/packaging.rs"]

@@ -11,11 +11,17 @@ pub(crate) struct LoginArguments {
     #[arg(value_name = "URL")]
     pub(crate) server: String,
     /// Name of the account.
-    #[arg(long, value_name = "NAME")]
-    pub(crate) user: String,
+    #[arg(long, value_name = "NAME", required_unless_present = "oidc", conflicts_with = "oidc")]
+    pub(crate) user: Option<String>,
     /// Read the password from stdin.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "oidc")]
     pub(crate) password_stdin: bool,
+    /// Sign in at the provider of the server (OpenID Connect), by a browser.
+    #[arg(long)]
+    pub(crate) oidc: bool,
+    /// How the browser comes back.
+    #[command(flatten)]
+    pub(crate) browser: BrowserArguments,
     /// What the second factor of the account wants, where it has one.
     #[command(flatten)]
     pub(crate) code: CodeArgument,
@@ -24,14 +30,49 @@ pub(crate) struct LoginArguments {
     pub(crate) device: Option<String>,
 }
 
+/// How a browser is sent to a provider and comes back.
+#[derive(Debug, Args)]
+pub(crate) struct BrowserArguments {
+    /// With a browser on another computer: open the address there, and paste here the one at which it ends.
+    #[arg(long)]
+    pub(crate) no_browser: bool,
+    /// Where the browser comes back to on this device, for providers that know one port only; a free one by default.
+    #[arg(long, value_name = "PORT", default_value_t = 0, hide_default_value = true)]
+    pub(crate) port: u16,
+}
+
 /// What to do with the own account.
 #[derive(Debug, Subcommand)]
 pub(crate) enum AccountCommand {
     /// Want a code from an app beside the password, whenever a device signs in.
     #[command(subcommand)]
     Totp(TotpCommand),
+    /// Sign in to this account by the provider of the server (OpenID Connect), too.
+    #[command(subcommand)]
+    Oidc(OidcCommand),
     /// Change the password. Who is signed in stays so, unless --sign-out-others is given.
     Passwd(PasswdArguments),
+}
+
+/// What to do with who the own account is at providers.
+#[derive(Debug, Subcommand)]
+pub(crate) enum OidcCommand {
+    /// Sign in at the provider, and let that sign in to this account from now on; wants the password.
+    Link {
+        /// Read the password from stdin.
+        #[arg(long, conflicts_with = "no_browser")]
+        password_stdin: bool,
+        /// How the browser comes back.
+        #[command(flatten)]
+        browser: BrowserArguments,
+    },
+    /// End that; devices that are signed in stay so.
+    Unlink {
+        /// What the provider calls you, as `ls` shows it.
+        subject: String,
+    },
+    /// List who signs in to this account by a provider.
+    Ls,
 }
 
 /// Arguments of `account passwd`.

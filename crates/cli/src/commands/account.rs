@@ -4,6 +4,7 @@ use crate::arguments::AccountCommand;
 use crate::context::Context;
 use crate::error::Result;
 
+pub(super) mod oidc;
 mod passwd;
 mod picture;
 mod totp;
@@ -12,6 +13,7 @@ mod totp;
 pub(crate) fn run(context: &Context<'_>, command: &AccountCommand) -> Result<u8> {
     match command {
         AccountCommand::Totp(command) => totp::run(context, command),
+        AccountCommand::Oidc(command) => oidc::run(context, command),
         AccountCommand::Passwd(arguments) => passwd::run(context, arguments),
     }
 }

@@ -65,8 +65,9 @@ impl Opened {
         if known < self.unlocked.generation { self.keep(context) } else { Ok(()) }
     }
 
-    /// Adds a key that seals from now on.
+    /// Adds a key that seals from now on. It is announced first: what members seal with a key that no list names counts for nothing.
     pub(super) fn rotate(&mut self, context: &Context<'_>) -> Result<()> {
+        envelopes::announce_key(context, &self.folder, &self.unlocked)?;
         self.unlocked.keyring.rotate(&*context.random)?;
         self.store(context, None)
     }

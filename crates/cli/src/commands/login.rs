@@ -1,13 +1,15 @@
 //! `syncline login`: makes this device a device of an account.
 
 use serde_json::json;
+use tokio::runtime::Runtime;
 
 use crate::arguments::LoginArguments;
 use crate::claim::HomeClaim;
 use crate::context::Context;
 use crate::error::{Code, Result};
 use crate::home::Account;
-use crate::server_client::ServerClient;
+use crate::provider;
+use crate::server_client::{ServerClient, SignedIn};
 use crate::ui::{ANY_CODE, Symbol};
 
 /// Runs the command.
@@ -15,27 +17,18 @@ pub(crate) fn run(context: &Context<'_>, arguments: &LoginArguments) -> Result<u
     context.no_dry_run("login")?;
     let _claim = HomeClaim::alone(&context.home)?;
     let client = ServerClient::new(&arguments.server)?;
-    let password = context
-        .ui
-        .password(arguments.password_stdin, &format!("Password of {}", arguments.user))?;
     let device_name = match &arguments.device {
         Some(name) => name.clone(),
         None => context.home.device_name()?,
     };
     let before = context.home.account()?.filter(|before| before.server == client.address());
     let runtime = context.runtime()?;
-    let login = |code: Option<&str>| {
-        runtime.block_on(client.login(&arguments.user, &password, code, &device_name))
+    let login = Login { context, arguments, client, runtime, device_name };
+    let signed_in = match &arguments.user {
+        Some(user) => login.by_password(user)?,
+        None => login.by_provider()?,
     };
-    let file = arguments.code.code_file.as_deref();
-    let given = file.map(|file| context.ui.code(Some(file), ANY_CODE)).transpose()?;
-    let signed_in = match login(given.as_deref()) {
-        // Who is there is asked when the server wants one, and not before.
-        Err(error) if error.code == Code::SecondFactorNeeded && context.ui.may_ask() => {
-            login(Some(&context.ui.code(None, ANY_CODE)?))?
-        }
-        signed_in => signed_in?,
-    };
+    let Login { client, runtime, device_name, .. } = login;
     let account = Account {
         server: client.address(),
         user: signed_in.account,
@@ -63,4 +56,56 @@ pub(crate) fn run(context: &Context<'_>, arguments: &LoginArguments) -> Result<u
         format!("Signed in as {} on device \"{}\"", account.user, account.device_name),
     );
     Ok(0)
+}
+
+struct Login<'a> {
+    context: &'a Context<'a>,
+    arguments: &'a LoginArguments,
+    client: ServerClient,
+    runtime: Runtime,
+    device_name: String,
+}
+
+impl Login<'_> {
+    fn by_password(&self, user: &str) -> Result<SignedIn> {
+        let ui = self.context.ui;
+        let question = format!("Password of {user}");
+        let password = ui.password(self.arguments.password_stdin, &question)?;
+        self.with_code(
+            || Ok(()),
+            |(), code| {
+                let login = self.client.login(user, &password, code, &self.device_name);
+                self.runtime.block_on(login)
+            },
+        )
+    }
+
+    fn by_provider(&self) -> Result<SignedIn> {
+        let Self { context, arguments, client, runtime, device_name } = self;
+        let offer = runtime.block_on(client.provider())?;
+        // What a browser brings back counts once, so it is sent out anew where a code is wanted, too.
+        let visit = || provider::visit(context, runtime, client.base(), &offer, &arguments.browser);
+        self.with_code(visit, |grant, code| {
+            runtime.block_on(client.login_by_provider(&grant, code, device_name))
+        })
+    }
+
+    /// Signs in by what is brought for each attempt; with the code that was given, or that is asked for where the server wants one, and not
+    /// before.
+    fn with_code<T>(
+        &self,
+        bring: impl Fn() -> Result<T>,
+        login: impl Fn(T, Option<&str>) -> Result<SignedIn>,
+    ) -> Result<SignedIn> {
+        let ui = self.context.ui;
+        let file = self.arguments.code.code_file.as_deref();
+        let given = file.map(|file| ui.code(Some(file), ANY_CODE)).transpose()?;
+        match login(bring()?, given.as_deref()) {
+            Err(error) if error.code == Code::SecondFactorNeeded && ui.may_ask() => {
+                let brought = bring()?;
+                login(brought, Some(&ui.code(None, ANY_CODE)?))
+            }
+            signed_in => signed_in,
+        }
+    }
 }

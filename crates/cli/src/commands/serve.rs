@@ -5,14 +5,16 @@ use std::net::SocketAddr;
 
 use serde_json::json;
 use server::listener::TlsFiles;
+use server::oidc::{Newcomers, OidcOptions};
 use server::{Broker, Database, Role, ServeOptions, serve};
 use storage::Credentials;
 use tokio::sync::oneshot;
 
-use crate::arguments::{DataArgument, RoleArgument, ServeArguments};
+use crate::arguments::{DataArgument, OidcAccounts, OidcArguments, RoleArgument, ServeArguments};
 use crate::context::Context;
 use crate::error::{Code, CommandError, Result};
 use crate::interrupt::Interrupts;
+use crate::text::parse_size;
 use crate::{sealed, ui};
 
 mod supervise;
@@ -25,6 +27,9 @@ const STORE_CREDENTIALS_FILE: &str = "SYNCLINE_STORE_CREDENTIALS_FILE";
 
 /// The variable that names the file with the password of the broker.
 const BROKER_PASSWORD_FILE: &str = "SYNCLINE_BROKER_PASSWORD_FILE";
+
+/// The variable that names the file with what proves this server to the provider by which people sign in.
+const OIDC_SECRET_FILE: &str = "SYNCLINE_OIDC_SECRET_FILE";
 
 /// Runs the command.
 pub(crate) fn run(context: &Context<'_>, arguments: &ServeArguments) -> Result<u8> {
@@ -56,6 +61,7 @@ pub(crate) fn run(context: &Context<'_>, arguments: &ServeArguments) -> Result<u
     };
     let scheme = if options.tls.is_some() { "https" } else { "http" };
     options.audit_log.clone_from(&arguments.audit_log);
+    options.oidc = oidc(context, &arguments.oidc)?;
     let (is_json, is_open) = (context.ui.is_json(), !arguments.listen.ip().is_loopback());
     if is_open && options.tls.is_none() {
         context.ui.note("no TLS: use it on a network that you trust, or through a tunnel");
@@ -88,6 +94,38 @@ fn store_credentials(context: &Context<'_>, arguments: &ServeArguments) -> Resul
     let named = arguments.store_credentials.clone();
     let named = named.or_else(|| context.variables.path(STORE_CREDENTIALS_FILE));
     Ok(named.map_or(Ok(Credentials::none()), |file| Credentials::read_file(&file))?)
+}
+
+/// Returns the provider by which people sign in, too, if there is one.
+fn oidc(context: &Context<'_>, arguments: &OidcArguments) -> Result<Option<OidcOptions>> {
+    let (Some(issuer), Some(client)) = (&arguments.oidc_issuer, &arguments.oidc_client) else {
+        return Ok(None);
+    };
+    let file = arguments.oidc_secret_file.clone();
+    let file = file.or_else(|| context.variables.path(OIDC_SECRET_FILE));
+    let secret = file.map(|file| sealed::read_secret(&file)).transpose()?;
+    let secret = secret.as_ref().map(|secret| secret.as_str());
+    let addresses = &arguments.oidc_address;
+    Ok(Some(OidcOptions::new(issuer, client, secret, addresses, newcomers(arguments)?)?))
+}
+
+/// Returns what becomes of people whom a provider knows, and nobody else.
+fn newcomers(arguments: &OidcArguments) -> Result<Newcomers> {
+    match (arguments.oidc_accounts, &arguments.oidc_quota) {
+        (OidcAccounts::Bound, None) => Ok(Newcomers::Refused),
+        (OidcAccounts::Bound, Some(_)) => {
+            Err(CommandError::usage("--oidc-quota is for accounts that are made")
+                .help("--oidc-accounts create", "makes some"))
+        }
+        (OidcAccounts::Create, quota) => {
+            let read = |text: &String| {
+                parse_size(text).ok_or_else(|| {
+                    CommandError::usage(format!("'{text}' is no size")).help("50GiB", "is one")
+                })
+            };
+            Ok(Newcomers::GetAccounts { quota_bytes: quota.as_ref().map(read).transpose()? })
+        }
+    }
 }
 
 /// Says that requests are answered.

@@ -7,11 +7,15 @@ use serde_json::json;
 use server::Admin;
 use server::admin::Removal;
 use server::audit::{Audit, Happened, Line};
+use server::auth::subject::Subject;
+use server::metadata::SubjectRecord;
 
-use crate::arguments::{DataArgument, UserCommand};
+use super::account::oidc::list as list_subjects;
+use crate::arguments::{DataArgument, SubjectArguments, UserCommand, UserOidcCommand};
 use crate::context::Context;
 use crate::error::{CommandError, Result};
 use crate::home::file_error;
+use crate::server_client::account::SubjectLine;
 use crate::text::{counted, parse_size, rfc3339, size};
 use crate::ui::Symbol;
 
@@ -62,12 +66,13 @@ pub(crate) fn run(context: &Context<'_>, command: &UserCommand) -> Result<u8> {
         UserCommand::Passwd { name, password_stdin, data } => {
             context.no_dry_run("user passwd")?;
             let password = ui.password(*password_stdin, &format!("New password for {name}"))?;
-            open(data)?.set_password(name, &password, &*context.random)?;
-            (name, format!("{name} has a new password; devices that are signed in stay so"))
+            let unbound = open(data)?.set_password(name, &password, &*context.random)?;
+            (name, new_password(name, &unbound))
         }
         UserCommand::TotpOff { name, audit_log, data } => {
             return totp_off(context, || open(data), name, audit_log.as_deref());
         }
+        UserCommand::Oidc(command) => return oidc(context, open, command),
         UserCommand::Quota { name, quota, data } => {
             context.no_dry_run("user quota")?;
             let bytes = match quota.as_str() {
@@ -84,6 +89,50 @@ pub(crate) fn run(context: &Context<'_>, command: &UserCommand) -> Result<u8> {
     };
     say_done(context, name, &done);
     Ok(0)
+}
+
+/// Says what ends with a password, and what does not.
+fn new_password(name: &str, unbound: &[SubjectRecord]) -> String {
+    let mut done = format!("{name} has a new password; devices that are signed in stay so");
+    for SubjectRecord { subject, .. } in unbound {
+        done += &format!("; {} at {} signs in no more", subject.id(), subject.issuer());
+    }
+    done
+}
+
+fn oidc(
+    context: &Context<'_>,
+    open: impl Fn(&DataArgument) -> Result<Admin>,
+    command: &UserOidcCommand,
+) -> Result<u8> {
+    match command {
+        UserOidcCommand::Link(SubjectArguments { name, subject, issuer, data }) => {
+            context.no_dry_run("user oidc link")?;
+            let subject = Subject::new(issuer, subject)?;
+            open(data)?.bind_subject(name, &subject, &*context.clock)?;
+            let done = format!("{} at {issuer} signs in to {name} from now on", subject.id());
+            say_done(context, name, &done);
+        }
+        UserOidcCommand::Unlink(SubjectArguments { name, subject, issuer, data }) => {
+            context.no_dry_run("user oidc unlink")?;
+            let subject = Subject::new(issuer, subject)?;
+            let words = match open(data)?.unbind_subject(name, &subject)? {
+                true => "signs in no more; devices that are signed in stay so",
+                false => "was not bound to this account",
+            };
+            say_done(context, name, &format!("{} at {issuer} {words}", subject.id()));
+        }
+        UserOidcCommand::Ls { name, data } => {
+            let found = open(data)?.subjects(name)?;
+            list_subjects(context, &found.into_iter().map(line_of).collect::<Vec<_>>());
+        }
+    }
+    Ok(0)
+}
+
+fn line_of(SubjectRecord { subject, since }: SubjectRecord) -> SubjectLine {
+    let (issuer, subject) = (subject.issuer().to_owned(), subject.id().to_owned());
+    SubjectLine { issuer, subject, since }
 }
 
 fn say_done(context: &Context<'_>, name: &str, done: &str) {

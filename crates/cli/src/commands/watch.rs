@@ -27,7 +27,7 @@ use crate::error::{Code, CommandError, Result};
 use crate::folder::{Folder, Place};
 use crate::handover;
 use crate::home::Config;
-use crate::mounted::{self, Mounted};
+use crate::mounted;
 use crate::system;
 
 mod cleaning;
@@ -72,9 +72,8 @@ pub(crate) fn keep(context: &Context<'_>, driver: &Driver, folder: &Folder) -> R
     let mut folder = folder.clone();
     let config = context.home.config()?;
     let (scrub, cleaning) = (scrub_options(&config), Cleaning::of(&config));
-    let mounted = Vec::new();
-    let mut background =
-        Background { scrub, config: &config, fills_first: false, cleaning, mounted };
+    let inner = InnerWatches::default();
+    let mut background = Background { scrub, config: &config, fills_first: false, cleaning, inner };
     let mut options = WatchOptions::default();
     if let Some(seconds) = config.rescan_after_s {
         options.rescan_after = Duration::from_secs(seconds.max(1));
@@ -82,12 +81,10 @@ pub(crate) fn keep(context: &Context<'_>, driver: &Driver, folder: &Folder) -> R
     // Held while it steps aside, too, so that nobody else takes the home meanwhile.
     let _claim = HomeClaim::beside_watches(&context.home)?;
     let teller = Arc::new(Teller::new(context, &folder));
-    let mut inner = InnerWatches::default();
     // Whoever is refused at first is told so.
     let mut refusals_left = 0;
     loop {
-        inner.keep_up(context, &folder, &teller);
-        background.mounted.clone_from(&inner.known);
+        background.inner.keep_up(context, &folder, &teller);
         let ended = match stretch(context, driver, &folder, (options, &mut background), &teller) {
             // Another command was faster when this one came back; it may have been about to end.
             Err(error) if error.code == Code::Locked && refusals_left > 0 => {
@@ -176,7 +173,7 @@ struct Background<'a> {
     /// When it cleans up, if it does.
     cleaning: Option<Cleaning>,
     /// The folders that are workspaces of their own, as they are watched.
-    mounted: Vec<Mounted>,
+    inner: InnerWatches,
 }
 
 /// Why a stretch of watching is to end.
@@ -227,11 +224,13 @@ fn watch(
         teller.started(folder);
         let keeper = begin_background(context, folder, engine, background);
         let (until, why) = (interrupts.clone(), reason.clone());
+        let retry = background.inner.wait_for_retry();
         let end = async move {
             tokio::select! {
                 _ = until.wait() => {}
                 () = until.wait_for_aside(asked_before) => {}
                 () = why.given.notified() => {}
+                () = retry => why.give(Ended::OpensAnew),
                 record = wait_of(keeper) => why.give(Ended::StoreEmptied(record)),
             }
         };
@@ -239,7 +238,8 @@ fn watch(
         let told = teller.clone();
         let is_stored = matches!(folder.place, Place::Stored(_));
         let (lost, count) = (reason.clone(), failures.clone());
-        let (moved, outer, known) = (reason.clone(), folder.clone(), background.mounted.clone());
+        let (moved, outer, known) =
+            (reason.clone(), folder.clone(), background.inner.known.clone());
         let watching = engine.watch(options, hints, move |done| {
             if !known.is_empty() && mounted::of(&outer).is_ok_and(|found| found != known) {
                 moved.give(Ended::OpensAnew);

@@ -5,7 +5,8 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::ServerClient;
-use crate::error::Result;
+use crate::error::{Code, CommandError, Result};
+use crate::provider::Grant;
 
 /// How it is with the second factor of the account.
 #[derive(Debug, Deserialize)]
@@ -27,9 +28,25 @@ pub(crate) struct TotpOffer {
     pub(crate) uri: String,
 }
 
+/// Who the account is at a provider of OpenID Connect.
 #[derive(Debug, Deserialize)]
-struct PasswordChanged {
-    signed_out: u64,
+pub(crate) struct SubjectLine {
+    /// The provider, as it calls itself.
+    pub(crate) issuer: String,
+    /// What it calls the person.
+    pub(crate) subject: String,
+    /// Since when, in seconds since 1970.
+    pub(crate) since: i64,
+}
+
+/// What ended with a password.
+#[derive(Debug, Deserialize)]
+pub(crate) struct PasswordChanged {
+    /// How many devices and tokens were signed out.
+    pub(crate) signed_out: u64,
+    /// How many people at providers sign in no more; a server that knows of none does not say it.
+    #[serde(default)]
+    pub(crate) identities: u64,
 }
 
 #[derive(Debug, Deserialize)]
@@ -37,8 +54,28 @@ struct RecoveryCodes {
     recovery_codes: Vec<String>,
 }
 
+/// Says what a server says of a sign-in by its provider.
+pub(super) fn problem_with_provider(code: &str, detail: String) -> CommandError {
+    let error = match code {
+        "oidc_refused" => {
+            CommandError::new(Code::ProviderRefused, "the sign-in at the provider does not count")
+        }
+        "oidc_unbound" => CommandError::new(
+            Code::NotBound,
+            "the provider knows you, and no account of this server is bound to that",
+        )
+        .help("syncline account oidc link", "binds it, on a device of the account")
+        .help("syncline user oidc link NAME SUBJECT --issuer URL", "at the server"),
+        _ => CommandError::new(
+            Code::ServerUnreachable,
+            "the server cannot ask the provider by which people sign in",
+        ),
+    };
+    error.cause(detail).state("nothing was changed")
+}
+
 impl ServerClient {
-    /// Changes the password, and returns how many devices and tokens were signed out by it.
+    /// Changes the password, and returns what ended by that.
     ///
     /// # Errors
     /// [`crate::error::Code::WrongPassword`] and others.
@@ -47,12 +84,38 @@ impl ServerClient {
         password: &str,
         new_password: &str,
         sign_out_others: bool,
-    ) -> Result<u64> {
+    ) -> Result<PasswordChanged> {
         let body = json!({
             "password": password, "new_password": new_password, "sign_out_others": sign_out_others,
         });
         let request = self.request(Method::POST, &["account", "password"]).json(&body);
-        Ok(self.ask::<PasswordChanged>(request).await?.signed_out)
+        self.ask(request).await
+    }
+
+    /// Returns who the account is at providers.
+    ///
+    /// # Errors
+    /// [`crate::error::CommandError`].
+    pub(crate) async fn subjects(&self) -> Result<Vec<SubjectLine>> {
+        self.ask(self.request(Method::GET, &["account", "oidc"])).await
+    }
+
+    /// Lets whom the provider has just named sign in to the account.
+    ///
+    /// # Errors
+    /// [`crate::error::Code::WrongPassword`] and others.
+    pub(crate) async fn bind_subject(&self, password: &str, grant: &Grant) -> Result<SubjectLine> {
+        let mut body = json!(grant);
+        body["password"] = json!(password);
+        self.ask(self.request(Method::POST, &["account", "oidc"]).json(&body)).await
+    }
+
+    /// Ends that somebody signs in to the account.
+    ///
+    /// # Errors
+    /// [`crate::error::CommandError`].
+    pub(crate) async fn unbind_subject(&self, subject: &str) -> Result<()> {
+        self.send(self.request(Method::DELETE, &["account", "oidc", subject])).await.map(drop)
     }
 
     /// Says how it is with the second factor.

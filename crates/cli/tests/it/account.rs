@@ -1,8 +1,41 @@
 //! A person changes the own password.
 
+use serde_json::json;
+
 use crate::support::{Device, PASSWORD, Server};
 
 const PASSWD: [&str; 4] = ["account", "passwd", "--password-stdin", "--json"];
+
+#[test]
+fn who_signs_in_by_a_provider_hears_where_there_is_none() {
+    let room = tempfile::tempdir().unwrap();
+    let server = Server::start(room.path());
+    let device = Device::new(room.path(), "one");
+    let none = device.run(&["login", &server.url, "--oidc", "--json"]).ends_with(1).json();
+    assert_eq!(none["code"], "E0407");
+    device.run(&["account", "oidc", "ls"]).ends_with(4);
+    server.login(&device, "one");
+    assert_eq!(device.run(&["account", "oidc", "ls", "--json"]).ok().json()["subjects"], json!([]));
+    let data = server.data.to_str().unwrap();
+    let user = |words: &[&str]| {
+        let operator = Device::new(room.path(), "operator");
+        operator.run(&[&["user", "oidc"], words, &["--data", data, "--json"]].concat())
+    };
+    let issuer = ["--issuer", "https://id.example.org"];
+    for (word, done) in [("link", "signs in"), ("unlink", "no more"), ("unlink", "was not bound")] {
+        let run = user(&[&[word, "ada", "1"][..], &issuer].concat()).ok().json();
+        assert!(run["done"].as_str().unwrap().contains(done), "{run}");
+    }
+    user(&[&["link", "eve", "1"][..], &issuer].concat()).ends_with(1);
+    user(&["link", "ada", "1", "--issuer", ""]).ends_with(2);
+    user(&[&["link", "ada", "a/1"][..], &issuer].concat()).ok();
+    let listed = user(&["ls", "ada"]).ok().json();
+    assert_eq!(listed["subjects"][0]["subject"], "a/1");
+    let own = device.run(&["account", "oidc", "ls", "--json"]).ok().json();
+    assert_eq!(own, listed);
+    device.run(&["account", "oidc", "unlink", "a/1"]).ok();
+    device.run(&["account", "oidc", "unlink", "a/1"]).ends_with(1);
+}
 
 #[test]
 fn a_password_is_changed_by_who_knows_it_and_signs_out_others_where_that_is_wanted() {

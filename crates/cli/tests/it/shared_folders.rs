@@ -6,7 +6,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use reqwest::Client;
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
@@ -478,6 +478,16 @@ fn a_watch_takes_the_folder_along_and_ends_with_it() {
     wait_until("a file after the move", || ada.has("other/trip/after"));
     desktop.write("diary.txt", "beside it\n");
     wait_until("a file beside it", || ada.read("diary.txt") == b"beside it\n");
+    // Where the process that watches the folder comes to an end, another one takes its place.
+    let watched = || {
+        let run = ada.run(&["daemon", "status", "other/trip", "--json"]);
+        (run.code == 0).then(|| run.json()["watch"]["pid"].as_i64().unwrap())
+    };
+    let first = watched().unwrap();
+    kill_process(Pid::from_raw(first as i32).unwrap(), Signal::KILL).unwrap();
+    wait_until("another watch", || watched().is_some_and(|pid| pid != first));
+    ada.write("other/trip/after the kill", "x");
+    wait_until("a file after the kill", || desktop.has("other/trip/after the kill"));
     // However the watch ends, that of the folder ends, too.
     assert_eq!(terminate(&mut watches[0], Signal::TERM), Some(143));
     watches[1].kill().unwrap();

@@ -60,6 +60,10 @@ fn help_lists_exactly_the_commands_of_the_contract() {
 
 #[test]
 fn usage_errors_end_with_2_and_name_what_is_right() {
+    let oidc = |issuer, address| {
+        let words = ["--oidc-issuer", issuer, "--oidc-client", "a", "--oidc-address", address];
+        [&["serve"], &words[..]].concat()
+    };
     let room = tempfile::tempdir().unwrap();
     let device = Device::new(room.path(), "device");
     let backend = |name: &str| format!("{name}=file:{}", room.path().join(name).display());
@@ -98,6 +102,11 @@ fn usage_errors_end_with_2_and_name_what_is_right() {
         (vec!["user", "ls", "--database", "postgres://a@db.example.org/c"], "sslmode=verify-full"),
         (vec!["login", "ftp://x", "--user", "a", "--password-stdin"], "https:"),
         (vec!["serve", "--tls-cert", "server.pem"], "--tls-key"),
+        (vec!["serve", "--oidc-issuer", "https://id.example.org"], "--oidc-client"),
+        (oidc("http://x.org", "https://cloud.example.org"), "https:"),
+        (oidc("https://x.org", "ftp://cloud.example.org"), "ftp:"),
+        (vec!["login", "http://127.0.0.1:1"], "--user"),
+        (vec!["login", "http://127.0.0.1:1", "--oidc", "--user", "a"], "--user"),
         (vec!["login", "http://127.0.0.1:1", "--user", "a"], "--password-stdin"),
         (vec!["resolve", "x", "--keep", "all"], "mine"),
     ] {

@@ -33,6 +33,15 @@ fn nothing_is_lost_or_doubled_on_bad_days(broker: &'static str) {
     let mut workers = ["worker-1", "worker-2"].map(|name| machines.start("sync-service", name));
     let crowd = Crowd::gather(&gateways.each_ref().map(Machine::url), 6);
     crowd.progress(PROGRESS);
+    // Who has devices hears of every commit, who has none of no commit.
+    let heard = |machine: &Machine, kind: &str| {
+        machine.metric(&format!("syncline_broker_messages_total{{kind=\"{kind}\"}}"))
+    };
+    for (gateway, worker) in gateways.iter().zip(&workers) {
+        assert!(heard(gateway, "bulletin") > 0);
+        assert_eq!((heard(gateway, "sign"), heard(worker, "bulletin")), (0, 0));
+        assert!(heard(worker, "sign") > 0);
+    }
 
     // A sync service dies; the other takes what it had.
     workers[0].kill();

@@ -151,7 +151,8 @@ pub(super) struct Seat {
 
 impl Servers for Seat {
     async fn news(&self, context: &Context, bulletin: Bulletin) -> Result<(), Fault> {
-        self.desk.standing.hear();
+        let standing = &self.desk.standing;
+        standing.hear(&standing.bulletins);
         let is_own = context.sender == self.own;
         for item in bulletin.items {
             self.desk.take(item, is_own)?;

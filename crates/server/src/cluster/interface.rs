@@ -17,6 +17,17 @@ messaging::interface! {
     }
 }
 
+messaging::interface! {
+    /// What sync services tell each other: that the broker carries their words. They have no devices, and so no use for what the
+    /// others tell of every commit.
+    #[interface(name = "sync-services-alive", version = 1, proxy = SignsProxy, dispatcher = SignsDispatcher)]
+    pub trait Signs {
+        /// A sign of life.
+        #[event]
+        async fn alive(&self);
+    }
+}
+
 /// Some news.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bulletin {

@@ -19,14 +19,16 @@ use super::to_the_end;
 use crate::app::App;
 use crate::audit::{Happened, Line};
 use crate::auth::second_factor::{Proof, RecoveryCode};
+use crate::auth::subject::Subject;
 use crate::auth::totp::TotpSecret;
-use crate::auth::{self, Caller};
+use crate::auth::{self, Caller, NO_PASSWORD};
 use crate::error::{Result, ServerError};
 use crate::listener::PeerAddress;
 use crate::metadata::{AccountRecord, Metadata};
 use crate::services::accounts;
 use crate::services::passwords::{self, SignedIn};
 use crate::services::second_factor::{self, Admission, State as FactorState};
+use crate::services::subjects;
 
 /// Returns the routes of this door.
 pub fn routes() -> Router<Arc<App>> {
@@ -37,19 +39,28 @@ pub fn routes() -> Router<Arc<App>> {
         .route("/account/totp/disable", post(disable))
 }
 
-/// Makes a device of an account whose password was right, where what the second factor wants is right, too.
+/// By what somebody has proved whose account it is.
+pub(super) enum Proved {
+    /// By its password.
+    Password,
+    /// By a provider of OpenID Connect.
+    Subject(Subject),
+}
+
+/// Makes a device of an account whose owner has proved who they are, where what the second factor wants is right, too.
 ///
 /// # Errors
-/// [`ServerError::RateLimited`]; as [`passwords::sign_in`].
+/// [`ServerError::RateLimited`]; as [`passwords::sign_in`] and [`subjects::sign_in`].
 pub(super) async fn admit(
     app: &App,
-    account: &AccountRecord,
+    (account, proved): (&AccountRecord, Proved),
     code: Option<String>,
     device_name: String,
     peer: PeerAddress,
 ) -> Result<SignedIn> {
     let shown = code.map(|code| Proof::from_text(&code));
-    let admitted = try_to_admit(app, account, shown, device_name, peer.network()).await;
+    let account_and_proof = (account, proved);
+    let admitted = try_to_admit(app, account_and_proof, shown, device_name, peer.network()).await;
     let event = match &admitted {
         Ok(SignedIn { admission: Admission::Recovery, .. }) => Some(Happened::RecoveryCodeUsed),
         Err(ServerError::CodeNeeded) => Some(Happened::CodeWanted),
@@ -68,7 +79,7 @@ pub(super) async fn admit(
 
 async fn try_to_admit(
     app: &App,
-    account: &AccountRecord,
+    (account, proved): (&AccountRecord, Proved),
     shown: Option<Proof>,
     device_name: String,
     address: IpAddr,
@@ -85,7 +96,13 @@ async fn try_to_admit(
     }
     let (random, now, found) = (Arc::clone(&app.random), app.now(), account.clone());
     let sign_in = move |metadata: &mut dyn Metadata| {
-        passwords::sign_in(metadata, &*random, &found, shown.as_ref(), (&device_name, now))
+        let (shown, device) = (shown.as_ref(), (device_name.as_str(), now));
+        match &proved {
+            Proved::Password => passwords::sign_in(metadata, &*random, &found, shown, device),
+            Proved::Subject(subject) => {
+                subjects::sign_in(metadata, &*random, (found.id, subject), shown, device)
+            }
+        }
     };
     let signed_in = app.writer.write(sign_in).await?;
     if is_shown {
@@ -110,6 +127,8 @@ struct NewPassword {
 struct PasswordChanged {
     /// How many devices and tokens of applications.
     signed_out: usize,
+    /// How many people at a provider sign in to the account no more.
+    identities: usize,
 }
 
 async fn change_password(
@@ -124,17 +143,22 @@ async fn change_password(
         passwords::change(metadata, &caller, hashes, request.sign_out_others)
     };
     let change = async move {
-        let others = app.writer.write(change).await?;
+        let ended = app.writer.write(change).await?;
         let line = Line::new(app.clock.now(), Happened::PasswordChanged).by(caller.device);
         app.audit.note(line).await;
-        for other in &others {
+        for other in &ended.signed_out {
             let event = match other.limits {
                 None => Happened::DeviceRevoked,
                 Some(_) => Happened::TokenRevoked,
             };
             signed_out(&app, (caller, other.id), event).await;
         }
-        Ok(Json(PasswordChanged { signed_out: others.len() }))
+        for one in &ended.unbound {
+            let line = Line::new(app.clock.now(), Happened::OidcUnbound).by(caller.device);
+            app.audit.note(line.to(one.subject.id())).await;
+        }
+        let (signed_out, identities) = (ended.signed_out.len(), ended.unbound.len());
+        Ok(Json(PasswordChanged { signed_out, identities }))
     };
     to_the_end(change).await
 }
@@ -269,13 +293,24 @@ async fn by_code<T: Send + 'static>(
 /// Returns the account of a device that knows its password. A device tries only so many.
 ///
 /// # Errors
-/// [`ServerError::WrongPassword`], [`ServerError::RateLimited`]; as [`accounts::check_is_device`].
-async fn check_own_password(app: &App, caller: Caller, password: String) -> Result<AccountRecord> {
+/// [`ServerError::WrongPassword`], [`ServerError::RateLimited`]; [`ServerError::Conflict`] where there is none; as
+/// [`accounts::check_is_device`].
+pub(super) async fn check_own_password(
+    app: &App,
+    caller: Caller,
+    password: String,
+) -> Result<AccountRecord> {
     let find = move |metadata: &dyn Metadata| {
         accounts::check_is_device(metadata, &caller)?;
         accounts::own_account(metadata, &caller)
     };
     let account = app.readers.read(find).await?;
+    if account.password_hash == NO_PASSWORD {
+        return Err(ServerError::Conflict {
+            what: "the account".to_owned(),
+            reason: "has no password; who runs the server can set one",
+        });
+    }
     let taken = app.proofs_per_device.take(caller.device, app.clock.elapsed());
     let fits = match taken {
         Ok(()) => {

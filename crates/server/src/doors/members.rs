@@ -9,7 +9,8 @@ use axum::{Json, Router};
 use serde::{Deserialize, Serialize};
 use tokio::sync::oneshot;
 
-use super::{parse_workspace, to_the_end};
+use super::files::path::workspace_of;
+use super::to_the_end;
 use crate::app::App;
 use crate::audit::{Happened, Line};
 use crate::auth::Caller;
@@ -52,7 +53,7 @@ async fn list_members(
     caller: Caller,
     Path(workspace): Path<String>,
 ) -> Result<Json<Vec<MemberLine>>> {
-    let workspace = parse_workspace(&workspace)?;
+    let workspace = workspace_of(&app, caller, &workspace).await?;
     let list = move |metadata: &dyn Metadata| members::list(metadata, &caller, workspace);
     let found = app.readers.read(list).await?;
     Ok(Json(found.into_iter().map(MemberLine::from).collect()))
@@ -77,7 +78,7 @@ async fn set_member(
     Path((workspace, user)): Path<(String, String)>,
     Json(request): Json<RoleRequest>,
 ) -> Result<(StatusCode, Json<MemberLine>)> {
-    let workspace = parse_workspace(&workspace)?;
+    let workspace = workspace_of(&app, caller, &workspace).await?;
     take_share_attempt(&app, caller.account)?;
     let role = match request.role {
         RoleWord::View => MemberRole::View,
@@ -109,7 +110,7 @@ async fn remove_member(
     caller: Caller,
     Path((workspace, user)): Path<(String, String)>,
 ) -> Result<StatusCode> {
-    let workspace = parse_workspace(&workspace)?;
+    let workspace = workspace_of(&app, caller, &workspace).await?;
     let name = user.clone();
     let remove =
         move |metadata: &mut dyn Metadata| members::remove(metadata, &caller, workspace, &user);

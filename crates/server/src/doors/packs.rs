@@ -20,7 +20,8 @@ use serde::{Deserialize, Serialize};
 use storage::{ObjectKey, ObjectStore};
 use tokio::sync::OwnedSemaphorePermit;
 
-use super::{parse_workspace, to_the_end};
+use super::files::path::workspace_of;
+use super::to_the_end;
 use crate::app::App;
 use crate::audit::{Happened, Line};
 use crate::auth::Caller;
@@ -69,13 +70,13 @@ fn pack_key(text: &str) -> Result<ObjectKey> {
 }
 
 impl Target {
-    fn pack(app: Arc<App>, caller: Caller, Path((workspace, pack)): Names) -> Result<Self> {
-        let workspace = parse_workspace(&workspace)?;
+    async fn pack(app: Arc<App>, caller: Caller, Path((workspace, pack)): Names) -> Result<Self> {
+        let workspace = workspace_of(&app, caller, &workspace).await?;
         Ok(Self { app, caller, workspace, key: pack_key(&pack)? })
     }
 
-    fn object(app: Arc<App>, caller: Caller, Path((workspace, key)): Names) -> Result<Self> {
-        let workspace = parse_workspace(&workspace)?;
+    async fn object(app: Arc<App>, caller: Caller, Path((workspace, key)): Names) -> Result<Self> {
+        let workspace = workspace_of(&app, caller, &workspace).await?;
         let key = match ObjectKey::new(&key) {
             Ok(key) if keys::is_kept(&key) => key,
             _ => objects::check_key(&key)?,
@@ -91,7 +92,7 @@ async fn put_pack(
     headers: HeaderMap,
     body: Body,
 ) -> Result<StatusCode> {
-    let target = caller.and_then(|caller| Target::pack(app, caller, names));
+    let target = async { Target::pack(app, caller?, names).await }.await;
     store(target, &headers, body).await
 }
 
@@ -102,7 +103,7 @@ async fn put_object(
     headers: HeaderMap,
     body: Body,
 ) -> Result<StatusCode> {
-    let target = caller.and_then(|caller| Target::object(app, caller, names));
+    let target = async { Target::object(app, caller?, names).await }.await;
     store(target, &headers, body).await
 }
 
@@ -112,7 +113,7 @@ async fn get_pack(
     names: Names,
     headers: HeaderMap,
 ) -> Result<Response> {
-    Target::pack(app, caller, names)?.send(&headers).await
+    Target::pack(app, caller, names).await?.send(&headers).await
 }
 
 async fn get_object(
@@ -121,7 +122,7 @@ async fn get_object(
     names: Names,
     headers: HeaderMap,
 ) -> Result<Response> {
-    let target = Target::object(app, caller, names)?;
+    let target = Target::object(app, caller, names).await?;
     match target.is_kept() {
         true => target.send_kept().await,
         false => target.send(&headers).await,
@@ -129,7 +130,7 @@ async fn get_object(
 }
 
 async fn head_pack(State(app): State<Arc<App>>, caller: Caller, names: Names) -> Result<Response> {
-    Target::pack(app, caller, names)?.describe().await
+    Target::pack(app, caller, names).await?.describe().await
 }
 
 async fn head_object(
@@ -137,7 +138,7 @@ async fn head_object(
     caller: Caller,
     names: Names,
 ) -> Result<Response> {
-    let target = Target::object(app, caller, names)?;
+    let target = Target::object(app, caller, names).await?;
     match target.is_kept() {
         true => target.describe_kept().await,
         false => target.describe().await,
@@ -149,7 +150,7 @@ async fn delete_pack(
     caller: Caller,
     names: Names,
 ) -> Result<StatusCode> {
-    let target = Target::pack(app, caller, names)?;
+    let target = Target::pack(app, caller, names).await?;
     to_the_end(async move { target.delete().await }).await
 }
 
@@ -158,7 +159,7 @@ async fn delete_object(
     caller: Caller,
     names: Names,
 ) -> Result<StatusCode> {
-    let target = Target::object(app, caller, names)?;
+    let target = Target::object(app, caller, names).await?;
     match target.is_kept() {
         true => target.delete_kept().await,
         false => to_the_end(async move { target.delete().await }).await,
@@ -394,7 +395,7 @@ async fn list_objects(
     Path(workspace): Path<String>,
     Query(query): Query<ListQuery>,
 ) -> Result<Json<Vec<ListLine>>> {
-    let workspace = parse_workspace(&workspace)?;
+    let workspace = workspace_of(&app, caller, &workspace).await?;
     let limit = query.limit.unwrap_or(LIST_MAX).min(LIST_MAX);
     let list = move |metadata: &dyn crate::metadata::Metadata| {
         let ListQuery { prefix, start_after, .. } = &query;

@@ -44,6 +44,11 @@ fn classify(error: &ServerError) -> (StatusCode, &'static str) {
         ServerError::CodeNeeded => (StatusCode::UNAUTHORIZED, "code_needed"),
         ServerError::WrongCode => (StatusCode::UNAUTHORIZED, "wrong_code"),
         ServerError::TokenNeeded => (StatusCode::UNAUTHORIZED, "token_needed"),
+        ServerError::OidcRefused { .. } => (StatusCode::UNAUTHORIZED, "oidc_refused"),
+        ServerError::NotBound { .. } => (StatusCode::FORBIDDEN, "oidc_unbound"),
+        ServerError::ProviderUnusable { .. } => {
+            (StatusCode::SERVICE_UNAVAILABLE, "provider_unavailable")
+        }
         ServerError::LinkGone => (StatusCode::NOT_FOUND, "link_gone"),
         ServerError::LinkLocked => (StatusCode::UNAUTHORIZED, "link_locked"),
         ServerError::RateLimited { .. } => (StatusCode::TOO_MANY_REQUESTS, "rate_limited"),

@@ -15,8 +15,9 @@ use model::codec::decode_message;
 use model::{DeviceId, Genesis};
 use serde::{Deserialize, Serialize};
 
+use super::account::Proved;
 use super::members::{self, role_name};
-use super::{account, identities, links, to_the_end, tokens};
+use super::{account, identities, links, oidc, to_the_end, tokens};
 use crate::app::App;
 use crate::audit::{Happened, Line};
 use crate::auth::{self, Caller};
@@ -39,6 +40,7 @@ pub fn routes() -> Router<Arc<App>> {
         .route("/workspaces", get(list_workspaces).post(create_workspace))
         .route("/workspaces/{workspace}", get(find_workspace))
         .merge(account::routes())
+        .merge(oidc::routes())
         .merge(members::routes())
         .merge(identities::routes())
         .merge(links::routes())
@@ -64,7 +66,7 @@ struct LoginRequest {
 }
 
 #[derive(Serialize)]
-struct LoginAnswer {
+pub(super) struct LoginAnswer {
     token: String,
     device_id: String,
     account: String,
@@ -78,16 +80,27 @@ async fn login(
     let LoginRequest { user, password, device_name, code } = request;
     let account = check_password(&app, &user, password, peer).await?;
     let sign_in = async move {
-        let signed_in = account::admit(&app, &account, code, device_name, peer).await?;
-        let SignedIn { caller, token, .. } = signed_in;
-        tracing::info!(account = %account.name, device = %caller.device, "a device signed in");
-        let line = Line::new(app.clock.now(), Happened::SignedIn).by(caller.device);
-        let line = line.from(peer.0.ip()).of_account(Some(account.name.clone()));
-        app.audit.note(line).await;
-        let device_id = caller.device.to_string();
-        Ok(Json(LoginAnswer { token: token.to_text(), device_id, account: account.name }))
+        let proved = (&account, Proved::Password);
+        let signed_in = account::admit(&app, proved, code, device_name, peer).await?;
+        Ok(welcome(&app, account, signed_in, Happened::SignedIn, peer).await)
     };
     to_the_end(sign_in).await
+}
+
+/// Answers a device that has signed in.
+pub(super) async fn welcome(
+    app: &App,
+    account: AccountRecord,
+    SignedIn { caller, token, .. }: SignedIn,
+    event: Happened,
+    peer: PeerAddress,
+) -> Json<LoginAnswer> {
+    tracing::info!(account = %account.name, device = %caller.device, "a device signed in");
+    let line = Line::new(app.clock.now(), event).by(caller.device);
+    let line = line.from(peer.0.ip()).of_account(Some(account.name.clone()));
+    app.audit.note(line).await;
+    let device_id = caller.device.to_string();
+    Json(LoginAnswer { token: token.to_text(), device_id, account: account.name })
 }
 
 /// Returns the account of a name and its password. Only so many attempts are listened to.

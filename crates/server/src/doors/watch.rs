@@ -41,6 +41,9 @@ async fn now(app: &App) -> Now {
         subscriptions: app.hub.subscriptions() as u64,
         accounts,
         sync_ages,
+        broker: app.standing.as_ref().map(|standing| {
+            (standing.bulletins.get(), standing.signs.get(), standing.is_reachable())
+        }),
         is_ready,
         uptime_seconds: app.clock.elapsed().saturating_sub(app.started).as_secs(),
     }

@@ -14,7 +14,6 @@ use std::task::{Context, Poll, ready};
 use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_rustls::rustls::ServerConfig;
-use tokio_rustls::rustls::crypto::ring::default_provider;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::server::TlsStream;
@@ -22,6 +21,7 @@ use tokio_rustls::{Accept, TlsAcceptor};
 
 use super::GuardedStream;
 use crate::error::{Result, ServerError};
+use crate::tls::use_ring;
 
 /// The longest file that is read.
 const FILE_LENGTH_MAX: u64 = 1024 * 1024;
@@ -99,8 +99,7 @@ fn read(files: &TlsFiles) -> Result<Current> {
         return Err(in_certificate(&"there is none in it"));
     }
     let private = PrivateKeyDer::from_pem_slice(&key).map_err(|error| in_key(&error))?;
-    // One may be installed already, and is then the right one: the program has only this.
-    let _already_installed = default_provider().install_default();
+    use_ring();
     let config = ServerConfig::builder().with_no_client_auth().with_single_cert(chain, private);
     let mut config = config.map_err(|error| in_key(&error))?;
     config.alpn_protocols = vec![b"http/1.1".to_vec()];

@@ -30,6 +30,7 @@ mod members;
 mod passwords;
 mod second_factors;
 mod several;
+mod subjects;
 
 /// A database of its own for one story.
 pub trait Database: Debug + Send + Sync {
@@ -80,6 +81,7 @@ pub fn stories() -> Vec<Story> {
     stories.extend(passwords::STORIES);
     stories.extend(second_factors::STORIES);
     stories.extend(several::STORIES);
+    stories.extend(subjects::STORIES);
     stories
 }
 

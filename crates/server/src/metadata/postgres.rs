@@ -41,6 +41,7 @@ mod migrations;
 mod objects;
 mod rows;
 mod second_factors;
+mod subjects;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 mod tls;

@@ -19,6 +19,7 @@ mod migrations;
 mod objects;
 mod rows;
 mod second_factors;
+mod subjects;
 
 /// How long a connection waits for another process, for example an administrator's command.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);

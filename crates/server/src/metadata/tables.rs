@@ -28,7 +28,7 @@ pub struct Table {
 }
 
 /// Those that others refer to come first.
-pub const TABLES: [Table; 17] = [
+pub const TABLES: [Table; 18] = [
     Table {
         name: "accounts",
         columns: &[
@@ -82,6 +82,17 @@ pub const TABLES: [Table; 17] = [
     Table {
         name: "recovery_codes",
         columns: &[("account", Kind::Number), ("hash", Kind::Bytes)],
+        key_length: 2,
+        is_numbered: false,
+    },
+    Table {
+        name: "subjects",
+        columns: &[
+            ("issuer", Kind::Text),
+            ("subject", Kind::Text),
+            ("account", Kind::Number),
+            ("since", Kind::Number),
+        ],
         key_length: 2,
         is_numbered: false,
     },

@@ -11,7 +11,7 @@ use super::{Counter, Door, Groups, Histogram, Metrics, STATUS_CLASSES};
 pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 /// The names of all metrics.
-pub const NAMES: [&str; 16] = [
+pub const NAMES: [&str; 18] = [
     "syncline_requests_total",
     "syncline_commits_total",
     "syncline_commit_seconds",
@@ -26,6 +26,8 @@ pub const NAMES: [&str; 16] = [
     "syncline_logins_refused_total",
     "syncline_accounts",
     "syncline_account_sync_age_seconds",
+    "syncline_broker_messages_total",
+    "syncline_broker_reachable",
     "syncline_ready",
     "syncline_uptime_seconds",
 ];
@@ -46,6 +48,9 @@ pub struct Now {
     /// Accounts with the longest time since any of their devices was heard of, in seconds, the longest first; those with a connected
     /// device have 0.
     pub sync_ages: Vec<(String, u64)>,
+    /// Bulletins of servers and signs of life of sync services that the broker has carried here, and whether it carries anything;
+    /// nothing where there is no broker.
+    pub broker: Option<(u64, u64, bool)>,
     /// Whether everything answers that the server stands on.
     pub is_ready: bool,
     /// How long it runs, in seconds.
@@ -119,6 +124,14 @@ pub fn write(parts: Parts<'_>, now: &Now) -> String {
         let labels = format!("account=\"{}\"", escape(account));
         page.line("syncline_account_sync_age_seconds", &labels, *seconds);
     }
+    let (bulletins, signs, is_reachable) = now.broker.unwrap_or_default();
+    page.by(
+        ("syncline_broker_messages_total", "Messages of servers that the broker has carried here."),
+        "kind",
+        [("bulletin", bulletins), ("sign", signs)],
+    );
+    let reachable = "1 where a broker carries messages, 0 where it does not or there is none.";
+    page.gauge("syncline_broker_reachable", reachable, u64::from(is_reachable));
     let ready = "1 where everything answers that the server stands on.";
     page.gauge("syncline_ready", ready, u64::from(now.is_ready));
     page.gauge("syncline_uptime_seconds", "How long the server runs.", now.uptime_seconds);
@@ -215,8 +228,12 @@ mod tests {
             events_sent: &sent,
             events_left_out: &left_out,
         };
-        let now =
-            Now { sync_ages: vec![("a\"d\\a".to_owned(), 7)], is_ready: true, ..Now::default() };
+        let now = Now {
+            sync_ages: vec![("a\"d\\a".to_owned(), 7)],
+            broker: Some((4, 5, true)),
+            is_ready: true,
+            ..Now::default()
+        };
         let text = write(parts, &now);
         let kinds: Vec<&str> =
             text.lines().filter_map(|line| line.strip_prefix("# TYPE ")).collect();
@@ -228,6 +245,8 @@ mod tests {
             "syncline_commit_seconds_bucket{le=\"0.001\"} 0",
             "syncline_commit_seconds_bucket{le=\"0.0025\"} 1",
             "syncline_commit_seconds_sum 0.002",
+            "syncline_broker_messages_total{kind=\"sign\"} 5",
+            "syncline_broker_reachable 1",
             "syncline_group_size_bucket{le=\"4\"} 1",
             "syncline_group_size_count 1",
             "syncline_account_sync_age_seconds{account=\"a\\\"d\\\\a\"} 7",

@@ -27,7 +27,8 @@ pub enum Right {
     Write,
     /// Make links for people without an account.
     Publish,
-    /// Say who is a member, what is kept, and remove what is not.
+    /// Say who is a member, what is kept, and remove what is not; say by a checkpoint what the history comes to, which whoever begins
+    /// there believes.
     Manage,
     /// Give up one's own membership.
     Leave,

@@ -10,10 +10,10 @@ use crate::metadata::{IdentityRecord, Metadata};
 use crate::services::{accounts, members};
 
 /// Length in bytes of what others may know of an account.
-const PUBLIC_LENGTH: usize = 64;
+pub(crate) const PUBLIC_LENGTH: usize = 64;
 
 /// The longest locked identity, in bytes.
-const LOCKED_LENGTH_MAX: usize = 4096;
+pub(crate) const LOCKED_LENGTH_MAX: usize = 4096;
 
 /// Returns the identity of the caller's account.
 ///

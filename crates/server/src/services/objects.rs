@@ -58,6 +58,14 @@ pub fn list(
     Ok(metadata.objects(found.number, prefix, start_after, limit)?)
 }
 
+/// Returns the right to add an object: pages are parts of checkpoints.
+fn right_to_add(key: &ObjectKey) -> Right {
+    match key.as_str().starts_with(ObjectKey::PAGES) {
+        true => Right::Manage,
+        false => Right::Write,
+    }
+}
+
 /// After how many seconds room that was taken for an object may be given to others: it did not come. No upload takes
 /// so long. That no clock is trusted with more than that is why [`record`] asks again.
 const RESERVATION_SECONDS: i64 = 24 * 60 * 60;
@@ -65,7 +73,7 @@ const RESERVATION_SECONDS: i64 = 24 * 60 * 60;
 /// Looks whether an object of that length may be added, and returns whether room must be taken for it ([`reserve`]).
 ///
 /// # Errors
-/// [`ServerError::OverQuota`], [`ServerError::Forbidden`] for who may only read, [`ServerError::NotFound`].
+/// [`ServerError::OverQuota`], [`ServerError::Forbidden`] for who may only read, or not make checkpoints, [`ServerError::NotFound`].
 pub fn check_room(
     metadata: &dyn Metadata,
     caller: &Caller,
@@ -73,7 +81,7 @@ pub fn check_room(
     key: &ObjectKey,
     length: u64,
 ) -> Result<bool> {
-    let found = workspaces::open(metadata, caller, workspace, Right::Write)?;
+    let found = workspaces::open(metadata, caller, workspace, right_to_add(key))?;
     if metadata.object_length(found.number, key.as_str())?.is_some() {
         return Ok(false);
     }
@@ -88,7 +96,7 @@ pub fn check_room(
 /// Taking it again changes nothing.
 ///
 /// # Errors
-/// [`ServerError::OverQuota`], [`ServerError::Forbidden`] for who may only read, [`ServerError::NotFound`].
+/// [`ServerError::OverQuota`], [`ServerError::Forbidden`] for who may only read, or not make checkpoints, [`ServerError::NotFound`].
 pub fn reserve(
     metadata: &mut dyn Metadata,
     caller: &Caller,
@@ -96,7 +104,7 @@ pub fn reserve(
     (key, length): (&ObjectKey, u64),
     now: i64,
 ) -> Result<()> {
-    let found = workspaces::open(metadata, caller, workspace, Right::Write)?;
+    let found = workspaces::open(metadata, caller, workspace, right_to_add(key))?;
     let is_there = metadata.object_length(found.number, key.as_str())?.is_some()
         || metadata.reservation(found.number, key.as_str())?.is_some();
     if is_there {
@@ -124,7 +132,7 @@ pub fn release(metadata: &mut dyn Metadata, workspace: WorkspaceId, key: &Object
 /// Notes that an object rests in the store; returns whether that is new. Its room is no longer reserved, but used.
 ///
 /// # Errors
-/// [`ServerError::OverQuota`], [`ServerError::Forbidden`] for who may only read, [`ServerError::NotFound`].
+/// [`ServerError::OverQuota`], [`ServerError::Forbidden`] for who may only read, or not make checkpoints, [`ServerError::NotFound`].
 pub fn record(
     metadata: &mut dyn Metadata,
     caller: &Caller,
@@ -132,7 +140,7 @@ pub fn record(
     key: &ObjectKey,
     length: u64,
 ) -> Result<bool> {
-    let found = workspaces::open(metadata, caller, workspace, Right::Write)?;
+    let found = workspaces::open(metadata, caller, workspace, right_to_add(key))?;
     let held = metadata.reservation(found.number, key.as_str())?;
     metadata.delete_reservation(found.number, key.as_str())?;
     if metadata.object_length(found.number, key.as_str())?.is_some() {

@@ -1,16 +1,16 @@
 //! What rests on the password of an account: to sign a device in, and to change it.
 //!
-//! *Invariant*: the password by which a device is made is that of the account until the device is there, so that whoever changes it
-//! and signs the others out misses none.
+//! *Invariant*: the password by which a device is made, or somebody is bound to the account, is that of the account until that is done, so
+//! that whoever changes it and signs the others out misses none.
 
 use model::Random;
 
 use crate::auth::second_factor::Proof;
 use crate::auth::{Caller, Token};
 use crate::error::{Result, ServerError};
-use crate::metadata::{AccountRecord, DeviceRecord, Metadata, Scope};
-use crate::services::accounts;
+use crate::metadata::{AccountId, AccountRecord, DeviceRecord, Metadata, Scope, SubjectRecord};
 use crate::services::second_factor::{self, Admission};
+use crate::services::{accounts, subjects};
 
 /// A device that has signed in.
 #[derive(Debug)]
@@ -36,8 +36,19 @@ pub fn sign_in(
     (device_name, now): (&str, i64),
 ) -> Result<SignedIn> {
     hold(metadata, account)?;
-    let admission = second_factor::admit(metadata, account.id, shown, now)?;
-    let (caller, token) = accounts::enrol_device(metadata, random, account.id, device_name, now)?;
+    let_in(metadata, random, account.id, shown, (device_name, now))
+}
+
+/// Makes a device of an account whose owner has proved who they are, but for the second factor.
+pub(super) fn let_in(
+    metadata: &mut dyn Metadata,
+    random: &dyn Random,
+    account: AccountId,
+    shown: Option<&Proof>,
+    (device_name, now): (&str, i64),
+) -> Result<SignedIn> {
+    let admission = second_factor::admit(metadata, account, shown, now)?;
+    let (caller, token) = accounts::enrol_device(metadata, random, account, device_name, now)?;
     Ok(SignedIn { caller, token, admission })
 }
 
@@ -74,8 +85,16 @@ fn hold(metadata: &mut dyn Metadata, account: &AccountRecord) -> Result<()> {
     }
 }
 
-/// Gives the caller's account another password in the place of that with the hash `old`, by its hash; returns what is signed out, if that is
-/// wanted: all other devices, and all tokens of applications. Links stay: nobody signs in by one.
+/// What ends with a password, if that is wanted.
+#[derive(Debug, Default)]
+pub struct Ended {
+    /// All other devices, and all tokens of applications. Links stay: nobody signs in by one.
+    pub signed_out: Vec<DeviceRecord>,
+    /// Who was bound to the account, by a provider of OpenID Connect: whoever knew the password may have bound themselves.
+    pub unbound: Vec<SubjectRecord>,
+}
+
+/// Gives the caller's account another password in the place of that with the hash `old`, by its hash; returns what ends with it.
 ///
 /// # Errors
 /// [`ServerError::WrongPassword`] where `old` is not the password any more; as [`accounts::check_is_device`].
@@ -84,20 +103,21 @@ pub fn change(
     caller: &Caller,
     (old, new): (&str, &str),
     signs_out_others: bool,
-) -> Result<Vec<DeviceRecord>> {
+) -> Result<Ended> {
     accounts::check_is_device(metadata, caller)?;
     if !metadata.replace_password(caller.account, old, new)? {
         return Err(ServerError::WrongPassword);
     }
-    let mut others = Vec::new();
+    let mut ended = Ended::default();
     if signs_out_others {
+        ended.unbound = subjects::unbind_all(metadata, caller.account)?;
         for device in metadata.devices(caller.account)? {
             let is_link = device.limits.is_some_and(|limits| limits.scope == Scope::Link);
             if !is_link && !device.is_revoked && device.id != caller.device {
                 metadata.revoke_device(device.id)?;
-                others.push(device);
+                ended.signed_out.push(device);
             }
         }
     }
-    Ok(others)
+    Ok(ended)
 }

@@ -42,7 +42,7 @@ pub struct Status {
 /// By what somebody was let in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Admission {
-    /// By the password, beside which nothing is wanted.
+    /// By the password or a provider, beside which nothing is wanted.
     Password,
     /// By a code of the moment.
     Code,

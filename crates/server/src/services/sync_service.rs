@@ -344,7 +344,7 @@ pub fn publish_checkpoint(
     workspace: WorkspaceId,
     checkpoint: &Checkpoint,
 ) -> Result<()> {
-    let found = workspaces::open(metadata, caller, workspace, Right::Write)?;
+    let found = workspaces::open(metadata, caller, workspace, Right::Manage)?;
     check_seen(metadata, &found, &checkpoint.head)?;
     let newest = metadata.checkpoint(found.number)?.map(|(seq, _)| seq);
     if newest.is_none_or(|newest| checkpoint.head.seq > newest) {

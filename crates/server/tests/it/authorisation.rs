@@ -10,7 +10,9 @@ use model::checkpoint::Checkpoint;
 use model::wire::{RefusalKind, Reply, Request};
 use reqwest::{Method, StatusCode};
 use serde_json::Value;
+use server::oidc::Newcomers;
 
+use crate::provider::{Provider, grant};
 use crate::scene::{Scene, Who, prepare};
 use crate::support::{Device, TestServer, genesis, http, read_json};
 
@@ -80,7 +82,8 @@ fn open_calls() -> Vec<&'static str> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_call_answers_everybody_as_the_table_says() {
-    let server = TestServer::start().await;
+    let provider = Provider::start().await;
+    let server = provider.server(Newcomers::Refused).await;
     let (mut cells, mut wrong) = (0, Vec::new());
     for row in table() {
         let who = row.cells.iter().map(|cell| cell.0).collect();
@@ -323,6 +326,24 @@ async fn only_what_must_be_is_open_to_everybody() {
                 assert_eq!(
                     (status, &problem["code"]),
                     (StatusCode::NOT_FOUND, &"link_gone".into())
+                );
+            }
+            "GET /sign-in/oidc" => {
+                let asked = http().get(server.url("/api/v1/sign-in/oidc")).send().await;
+                let (status, problem) = read_json(asked.unwrap()).await;
+                assert_eq!(
+                    (status, &problem["code"]),
+                    (StatusCode::NOT_FOUND, &"not_found".into())
+                );
+            }
+            "POST /sign-in/oidc" => {
+                let mut request = grant(serde_json::json!({ "sub": "1" }));
+                request["device_name"] = "laptop".into();
+                let asked = http().post(server.url("/api/v1/sign-in/oidc")).json(&request);
+                let (status, problem) = read_json(asked.send().await.unwrap()).await;
+                assert_eq!(
+                    (status, &problem["code"]),
+                    (StatusCode::NOT_FOUND, &"not_found".into())
                 );
             }
             "POST /login" => {

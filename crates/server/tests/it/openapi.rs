@@ -7,7 +7,7 @@ use reqwest::Method;
 use serde_json::Value;
 use server::doors::openapi;
 
-use crate::support::TestServer;
+use crate::support::{TestServer, noise, pack_id};
 
 fn read(path: &Path) -> String {
     std::fs::read_to_string(path).unwrap()
@@ -69,6 +69,34 @@ async fn document_has_every_method_and_no_other() {
         };
         assert_eq!(without_head(&described), without_head(&allowed), "{path}");
     }
+}
+
+#[tokio::test]
+async fn workspace_is_found_by_its_name_wherever_it_is_by_its_id() {
+    let server = TestServer::start().await;
+    let device = server.device("ada").await;
+    let genesis = device.create_workspace("home").await;
+    let pack = noise(1000);
+    device.put_pack(&genesis, &pack).await;
+    let (id, pack) = (genesis.workspace().to_string(), pack_id(&pack).to_string());
+    let key = format!("packs/{}/{pack}", &pack[..2]);
+    let document = openapi::document();
+    let mut found = 0;
+    for (path, methods) in document["paths"].as_object().unwrap() {
+        let is_asked = path.contains("{workspace}") && !path.ends_with("/events");
+        if !is_asked || methods.get("get").is_none() {
+            continue;
+        }
+        let ask = async |workspace: &str| {
+            let address = path.replace("{workspace}", workspace).replace("{pack}", &pack);
+            let address = address.replace("{key}", &key).replace(['{', '}'], "");
+            device.request(Method::GET, &address).send().await.unwrap().status()
+        };
+        let by_id = ask(&id).await;
+        assert_eq!(ask("home").await, by_id, "{path}");
+        found += usize::from(by_id.is_success());
+    }
+    assert!(found >= 7, "{found}");
 }
 
 #[test]

@@ -33,7 +33,7 @@ async fn who_knows_the_password_changes_it_and_nobody_is_signed_out() {
     server.device("ada").await;
     let body = json!({ "password": PASSWORD, "new_password": "a new one" });
     let changed = post(&device, "/account/password", body).await;
-    assert_eq!(changed, (StatusCode::OK, json!({ "signed_out": 0 })));
+    assert_eq!(changed, (StatusCode::OK, json!({ "signed_out": 0, "identities": 0 })));
     assert_eq!(server.login("ada", PASSWORD).await.0, StatusCode::UNAUTHORIZED);
     assert_eq!(server.login("ada", "a new one").await.0, StatusCode::OK);
     assert_eq!(server.login("bob", PASSWORD).await.0, StatusCode::OK);
@@ -56,7 +56,7 @@ async fn the_others_are_signed_out_at_once_where_that_is_wanted() {
     assert_eq!(program.get("/whoami").await.0, StatusCode::OK);
 
     let changed = change(&device, PASSWORD, "new", true).await;
-    assert_eq!(changed, (StatusCode::OK, json!({ "signed_out": 2 })));
+    assert_eq!(changed, (StatusCode::OK, json!({ "signed_out": 2, "identities": 0 })));
     for gone in [&lost, &program] {
         assert_eq!(gone.get("/whoami").await.0, StatusCode::UNAUTHORIZED);
     }

@@ -6,6 +6,7 @@
 use std::sync::LazyLock;
 
 use model::{DeviceId, Genesis};
+use server::auth::subject::Subject;
 use server::auth::totp::TotpSecret;
 use server::auth::{NO_PASSWORD, hash_password};
 use server::metadata::{AccountId, IdentityRecord, MemberRole, Metadata, Scope};
@@ -197,6 +198,12 @@ impl Scene {
             assert!(!is_on || metadata.turn_on_second_factor(self.account, &SECRET, 1, 0)?);
             Ok(())
         });
+    }
+
+    /// Binds a person at a provider to the account of the caller.
+    pub(crate) fn bind_subject(&self, server: &TestServer, id: &str) {
+        let subject = Subject::new("https://id.example.org", id).unwrap();
+        assert!(write(server, |metadata| Ok(metadata.bind_subject(&subject, self.account, 0)?)));
     }
 
     /// Takes away from the caller what it is to lose just before its call.

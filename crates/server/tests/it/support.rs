@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use commit_log::served::websocket::{WebSocketConnection, WebSocketOptions};
@@ -51,6 +52,30 @@ impl Clock for SystemClock {
 /// A clock that stands, so that no limit is lifted while a slow computer makes its attempts.
 #[derive(Debug)]
 struct StandingClock;
+
+/// A clock whose time passes when a test says so.
+#[derive(Debug, Default)]
+pub(crate) struct PushedClock(AtomicU64);
+
+impl PushedClock {
+    pub(crate) fn push(&self, by: Duration) {
+        self.0.fetch_add(by.as_secs(), Ordering::Relaxed);
+    }
+}
+
+impl Clock for PushedClock {
+    fn now(&self) -> Timestamp {
+        StandingClock.now()
+    }
+
+    fn elapsed(&self) -> Duration {
+        Duration::from_secs(self.0.load(Ordering::Relaxed))
+    }
+
+    fn sleep(&self, duration: Duration) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        StandingClock.sleep(duration)
+    }
+}
 
 impl Clock for StandingClock {
     fn now(&self) -> Timestamp {
@@ -138,9 +163,19 @@ impl TestServer {
     /// Starts a server whose clock stands.
     pub(crate) async fn start_while_time_stands() -> Self {
         let stopped = Self::start().await.stop().await;
-        Self::start_again(&stopped, |options| options.clock = Arc::new(StandingClock))
-            .await
-            .unwrap()
+        Self::start_again_while_time_stands(&stopped, |_| {}).await
+    }
+
+    /// The same, as `configure` wants it, on the folder of one that has ended.
+    pub(crate) async fn start_again_while_time_stands(
+        stopped: &Stopped,
+        configure: impl FnOnce(&mut ServeOptions),
+    ) -> Self {
+        let started = Self::start_again(stopped, |options| {
+            options.clock = Arc::new(StandingClock);
+            configure(options);
+        });
+        started.await.unwrap()
     }
 
     /// Starts a server on a folder that has accounts already.

@@ -1,5 +1,7 @@
 //! `syncline account passwd`: another password for the own account.
 
+use std::fmt::Write as _;
+
 use serde_json::json;
 
 use crate::arguments::PasswdArguments;
@@ -7,6 +9,7 @@ use crate::context::Context;
 use crate::error::{Code, CommandError, Result, not_signed_in};
 use crate::sealed::read_secret;
 use crate::server_client::ServerClient;
+use crate::server_client::account::PasswordChanged;
 use crate::text::counted;
 use crate::ui::Symbol;
 
@@ -23,17 +26,22 @@ pub(crate) fn run(context: &Context<'_>, arguments: &PasswdArguments) -> Result<
         None => typed_twice(context)?,
     };
     let changed = client.change_password(&password, &new, arguments.sign_out_others);
-    let signed_out = context.runtime()?.block_on(changed)?;
+    let PasswordChanged { signed_out, identities } = context.runtime()?.block_on(changed)?;
     ui.json(&json!({
         "schema": "syncline.account/1",
         "type": "summary",
         "user": account.user,
         "signed_out": signed_out,
+        "identities": identities,
     }));
-    let others = match arguments.sign_out_others {
+    let mut others = match arguments.sign_out_others {
         true => format!("{} signed out", counted(signed_out, "other is", "others are")),
         false => "who is signed in stays so".to_owned(),
     };
+    if identities > 0 {
+        let whose = counted(identities, "identity", "identities");
+        let _ = write!(others, ", and {whose} at a provider no longer let in (account oidc link)");
+    }
     ui.say(Symbol::Done, format!("{} has a new password; {others}", account.user));
     Ok(0)
 }

@@ -1,27 +1,19 @@
 //! `syncline backend login`: signs this device in to the service of a store.
 
-use std::time::Duration;
-
 use serde_json::json;
 use storage::Credentials;
 use storage::credentials::CLIENT_ID;
 use storage::sign_in::{BrowserVisit, Login, Way};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
 
 use crate::arguments::BackendLoginArguments;
+use crate::browser::{self, VISIT_MAX, Visitors};
 use crate::claim::HomeClaim;
 use crate::context::Context;
-use crate::error::{Code, CommandError, Result};
+use crate::error::{CommandError, Result};
 use crate::folder::Folder;
 use crate::system;
 use crate::ui::Symbol;
-
-/// How long a person has for the browser.
-const VISIT_MAX: Duration = Duration::from_secs(900);
-/// How long a browser has for one request, and how much it may say.
-const REQUEST_MAX: Duration = Duration::from_secs(10);
-const REQUEST_SIZE_MAX: usize = 16 << 10;
 
 /// Runs the command.
 pub(super) fn run(context: &Context<'_>, arguments: &BackendLoginArguments) -> Result<u8> {
@@ -50,12 +42,12 @@ pub(super) fn run(context: &Context<'_>, arguments: &BackendLoginArguments) -> R
                 Ok(login.wait_for_person(&visit, &*context.clock, &path).await?)
             }
             Way::Browser => {
-                let listener = listen(arguments.port).await?;
-                let port = listener.local_addr().map_or(arguments.port, |address| address.port());
+                let (listener, port) = browser::listen(arguments.port).await?;
                 let visit = login.visit(&format!("http://127.0.0.1:{port}/"), &*context.random)?;
                 tell(context, &visit.address, None);
-                let back = come_back(context, &login, &visit, &listener, &path);
-                tokio::time::timeout(VISIT_MAX, back).await.unwrap_or_else(|_| Err(too_late()))
+                let back = come_back(context, &login, &visit, listener, &path);
+                let back = tokio::time::timeout(VISIT_MAX, back).await;
+                back.unwrap_or_else(|_| Err(browser::too_late()))
             }
         }
     })?;
@@ -98,67 +90,27 @@ fn tell(context: &Context<'_>, address: &str, code: Option<&str>) {
     }
 }
 
-async fn listen(port: u16) -> Result<TcpListener> {
-    TcpListener::bind(("127.0.0.1", port)).await.map_err(|error| {
-        CommandError::usage(format!("port {port} of this device cannot be used"))
-            .cause(error)
-            .help("--port PORT", "another one; register it with the service, too")
-    })
-}
-
 /// Waits for the browser.
 async fn come_back(
     context: &Context<'_>,
     login: &Login,
     visit: &BrowserVisit,
-    listener: &TcpListener,
+    listener: TcpListener,
     path: &std::path::Path,
 ) -> Result<()> {
-    loop {
-        let Ok((mut stream, _)) = listener.accept().await else { continue };
-        let read = tokio::time::timeout(REQUEST_MAX, read_query(&mut stream));
+    let mut visitors = Visitors::listen(listener);
+    while let Some(visitor) = visitors.next().await {
         // Browsers also ask for icons.
-        let Ok(Some(query)) = read.await else {
-            reply(&mut stream, "404 Not Found", "There is nothing here.").await;
+        let Some(query) = visitor.target.strip_prefix("/?").map(str::to_owned) else {
+            visitor.answer("404 Not Found", "There is nothing here.").await;
             continue;
         };
         let outcome = login.come_back(visit, &query, &*context.clock, path).await;
         match &outcome {
-            Ok(()) => reply(&mut stream, "200 OK", "Signed in. You can close this page.").await,
-            Err(_) => reply(&mut stream, "400 Bad Request", "This did not work.").await,
+            Ok(()) => visitor.answer("200 OK", "Signed in. You can close this page.").await,
+            Err(_) => visitor.answer("400 Bad Request", "This did not work.").await,
         }
         return Ok(outcome?);
     }
-}
-
-/// Reads what a browser asks for; nothing where it is not the answer of the service.
-async fn read_query(stream: &mut TcpStream) -> Option<String> {
-    let mut head = Vec::new();
-    let mut part = [0; 1024];
-    while !head.windows(4).any(|end| end == b"\r\n\r\n") {
-        let length = stream.read(&mut part).await.ok().filter(|length| *length > 0)?;
-        head.extend_from_slice(&part[..length]);
-        if head.len() > REQUEST_SIZE_MAX {
-            return None;
-        }
-    }
-    let text = String::from_utf8(head).ok()?;
-    let target = text.strip_prefix("GET /?")?.split(' ').next()?;
-    Some(target.to_owned())
-}
-
-/// Says something in the browser; if it is gone, nobody misses it.
-async fn reply(stream: &mut TcpStream, status: &str, text: &str) {
-    let answer = format!(
-        "HTTP/1.1 {status}\r\ncontent-type: text/plain\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{text}",
-        text.len()
-    );
-    if stream.write_all(answer.as_bytes()).await.is_ok() {
-        let _already_gone = stream.shutdown().await;
-    }
-}
-
-fn too_late() -> CommandError {
-    CommandError::new(Code::Refused, "nobody came back from the browser in time")
-        .state("nothing was changed")
+    Err(browser::too_late())
 }

@@ -6,8 +6,10 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use rustix::process::{Pid, Signal, getpid, kill_process};
 
 use crate::commands::daemon::program;
@@ -24,25 +26,49 @@ const END_PATIENCE: Duration = Duration::from_secs(8);
 /// How often is looked whether it has.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
+/// How often is looked whether one has ended that nobody has told to.
+const LOOK_FOR_ENDED_EVERY: Duration = Duration::from_secs(2);
+
+/// How long is waited before what did not work is tried again: at first, and at most. Each time in a row it is twice as long.
+const RETRY_AFTER: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(600));
+
 /// The processes that watch folders in a folder.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct InnerWatches {
-    children: BTreeMap<PathBuf, Child>,
+    children: Arc<Mutex<BTreeMap<PathBuf, Child>>>,
     /// Which folders there were, when it was looked last.
     pub(super) known: Vec<Mounted>,
+    /// Whether something did not work then.
+    has_failed: bool,
+    retry_after: Duration,
+}
+
+impl Default for InnerWatches {
+    fn default() -> Self {
+        Self {
+            children: Arc::default(),
+            known: Vec::new(),
+            has_failed: false,
+            retry_after: RETRY_AFTER.0,
+        }
+    }
 }
 
 impl InnerWatches {
     /// Ends those whose folder is not there any more, and starts those that are missing. What does not work is told, and is tried
     /// again the next time.
     pub(super) fn keep_up(&mut self, context: &Context<'_>, outer: &Folder, teller: &Teller) {
-        let tell = |error: CommandError| {
+        self.has_failed = false;
+        let mut children = self.children.lock();
+        let has_ended = has_ended(&mut children);
+        let mut tell = |error: CommandError| {
+            self.has_failed = true;
             let cause = error.cause.map_or_else(String::new, |cause| format!(": {cause}"));
             teller.note(&format!("{}{cause}", error.headline));
         };
         match mounted::of(outer) {
             Ok(known) => self.known = known,
-            Err(error) => return tell(error),
+            Err(error) => tell(error),
         }
         let mut wanted = BTreeSet::new();
         for mounted in &self.known {
@@ -54,26 +80,49 @@ impl InnerWatches {
                 Err(error) => tell(error),
             }
         }
-        let is_wanted = |root: &PathBuf, child: &mut Child| {
-            wanted.contains(root) && matches!(child.try_wait(), Ok(None))
-        };
-        let leaving = self.children.extract_if(.., |root, child| !is_wanted(root, child));
+        let is_wanted =
+            |root: &PathBuf, child: &mut Child| wanted.contains(root) && is_running(child);
+        let leaving = children.extract_if(.., |root, child| !is_wanted(root, child));
         end_all(leaving.map(|(_, child)| child).collect());
         for root in wanted {
-            if let Entry::Vacant(place) = self.children.entry(root) {
+            if let Entry::Vacant(place) = children.entry(root) {
                 match start(context, place.key()) {
                     Ok(child) => drop(place.insert(child)),
                     Err(error) => tell(error),
                 }
             }
         }
+        self.retry_after = match has_ended || self.has_failed {
+            true => (self.retry_after * 2).min(RETRY_AFTER.1),
+            false => RETRY_AFTER.0,
+        };
+    }
+
+    /// Waits until it is time to keep up again, because one has ended or something did not work.
+    pub(super) fn wait_for_retry(&self) -> impl Future<Output = ()> + Send + 'static {
+        let (children, has_failed) = (self.children.clone(), self.has_failed);
+        let retry_after = self.retry_after;
+        async move {
+            while !has_failed && !has_ended(&mut children.lock()) {
+                tokio::time::sleep(LOOK_FOR_ENDED_EVERY).await;
+            }
+            tokio::time::sleep(retry_after).await;
+        }
     }
 }
 
 impl Drop for InnerWatches {
     fn drop(&mut self) {
-        end_all(std::mem::take(&mut self.children).into_values().collect());
+        end_all(std::mem::take(&mut *self.children.lock()).into_values().collect());
     }
+}
+
+fn is_running(child: &mut Child) -> bool {
+    matches!(child.try_wait(), Ok(None))
+}
+
+fn has_ended(children: &mut BTreeMap<PathBuf, Child>) -> bool {
+    children.values_mut().any(|child| !is_running(child))
 }
 
 fn start(context: &Context<'_>, root: &PathBuf) -> Result<Child> {
@@ -103,7 +152,7 @@ fn end_all(mut children: Vec<Child>) {
     }
     let looks = END_PATIENCE.as_millis() / LOOK_EVERY.as_millis();
     for _ in 0..looks {
-        children.retain_mut(|child| matches!(child.try_wait(), Ok(None)));
+        children.retain_mut(is_running);
         if children.is_empty() {
             return;
         }

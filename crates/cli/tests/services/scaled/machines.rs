@@ -1,6 +1,7 @@
 //! A database, a broker, and server processes of every role, which are killed, stopped and started again.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -139,6 +140,7 @@ impl Machines {
             database: database.to_owned(),
             data: self.room.path().join(name),
             address: "127.0.0.1:0".to_owned(),
+            metrics: format!("127.0.0.1:{}", free_port()),
             child: None,
         };
         machine.run(self);
@@ -204,12 +206,19 @@ impl Machines {
     }
 }
 
+/// Returns a port that nobody listened on just now.
+fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
 /// One server process.
 pub(crate) struct Machine {
     role: String,
     database: String,
     data: PathBuf,
     address: String,
+    /// Where it tells what it counts.
+    metrics: String,
     child: Option<Child>,
 }
 
@@ -224,7 +233,7 @@ impl Machine {
         let words = ["serve", "--no-input", "--role", &self.role];
         let mut command = machines.command_at(&self.database, &words);
         command.args(["--broker", broker, "--store", &store, "--listen", &self.address, "--data"]);
-        command.arg(&self.data);
+        command.arg(&self.data).args(["--metrics-listen", &self.metrics]);
         command.envs(machines.trusted.iter().map(|file| ("SSL_CERT_FILE", file)));
         let log = self.data.with_extension("log");
         let log = std::fs::File::options().create(true).append(true).open(log).unwrap();
@@ -240,6 +249,16 @@ impl Machine {
 
     pub(crate) fn url(&self) -> String {
         format!("http://{}", self.address)
+    }
+
+    /// Returns what it has counted of a metric with its labels.
+    pub(crate) fn metric(&self, name: &str) -> u64 {
+        let mut stream = TcpStream::connect(&self.metrics).unwrap();
+        stream.write_all(b"GET /metrics HTTP/1.0\r\n\r\n").unwrap();
+        let mut page = String::new();
+        stream.read_to_string(&mut page).unwrap();
+        let line = page.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+        line.trim().parse().unwrap()
     }
 
     /// Ends it without a word.

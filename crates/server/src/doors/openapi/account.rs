@@ -1,6 +1,6 @@
 //! The requests by which a person sees to the own account.
 
-use super::operations::Matter::{Json, None as Nothing};
+use super::operations::Matter::{Json, List, None as Nothing};
 use super::operations::{Operation, operation};
 
 pub(super) const ACCOUNT: &[Operation] = &[
@@ -37,6 +37,41 @@ pub(super) const ACCOUNT: &[Operation] = &[
         ("turnOffSecondFactor", "Go back to the password alone, by a code or a recovery code"),
         &[],
         Json("Code"),
+        &[(204, Nothing)],
+    ),
+    operation(
+        ("get", "/sign-in/oidc"),
+        ("describeProvider", "Where a browser goes to sign in by OpenID Connect, if it may"),
+        &[],
+        Nothing,
+        &[(200, Json("Provider"))],
+    ),
+    operation(
+        ("post", "/sign-in/oidc"),
+        ("signInByProvider", "Sign in by what a browser has brought back from the provider"),
+        &[],
+        Json("ProviderLogin"),
+        &[(200, Json("Session"))],
+    ),
+    operation(
+        ("get", "/account/oidc"),
+        ("listSubjects", "Who the account is at providers of OpenID Connect"),
+        &[],
+        Nothing,
+        &[(200, List("Subject"))],
+    ),
+    operation(
+        ("post", "/account/oidc"),
+        ("bindSubject", "Let a person at the provider sign in to the account"),
+        &[],
+        Json("NewSubject"),
+        &[(201, Json("Subject"))],
+    ),
+    operation(
+        ("delete", "/account/oidc/{subject}"),
+        ("unbindSubject", "End that; devices that are signed in stay so"),
+        &[],
+        Nothing,
         &[(204, Nothing)],
     ),
 ];

@@ -1,6 +1,10 @@
 //! Parameters and bodies by name.
 
+use model::commit::DEVICE_NAME_LENGTH_MAX;
 use serde_json::{Value, json};
+
+use crate::limits::OBJECT_LENGTH_MAX;
+use crate::services::identities::{LOCKED_LENGTH_MAX, PUBLIC_LENGTH};
 
 /// The largest number that every reader of JSON reads as it is.
 const INTEGER_MAX: u64 = (1 << 53) - 1;
@@ -20,6 +24,7 @@ pub(super) fn parameters() -> Value {
         "path": in_path("path", &text(), "A path; its slashes may be encoded or not"),
         "user": in_path("user", &text(), "The name of an account"),
         "token": in_path("token", &hex(32), "The id of a token"),
+        "subject": in_path("subject", &text(), "What the provider calls a person"),
         "link": in_path("link", &hex(32), "The id of a link"),
         "secret": in_path("secret", &like("^[A-Za-z0-9_-]{43}$"), "What stands in the address of a link"),
         "Syncline-Link-Pass": named("header", "Syncline-Link-Pass", &like(r"^[0-9]{1,15}\.[0-9a-f]{64}$"), "What the password of the link was turned into"),
@@ -78,10 +83,25 @@ fn boolean() -> Value {
     json!({ "type": "boolean" })
 }
 
+/// Returns a number of 1 and more, or null.
+fn count_or_null() -> Value {
+    json!({ "type": ["integer", "null"], "minimum": 1, "maximum": INTEGER_MAX })
+}
+
+/// Returns the name of a device, or of what counts as one. Its limit is in bytes, of which a letter may have four.
+fn device_name() -> Value {
+    json!({ "type": "string", "minLength": 1, "maxLength": DEVICE_NAME_LENGTH_MAX })
+}
+
+/// Returns what others may know of an account.
+fn hexadecimal(kind: impl Into<Value>) -> Value {
+    json!({ "type": kind.into(), "pattern": format!("^[0-9a-f]{{{}}}$", 2 * PUBLIC_LENGTH) })
+}
+
 /// Returns the bodies.
 pub(super) fn schemas() -> Value {
     let mut all = of_accounts();
-    for more in [of_passwords(), of_links(), of_files()] {
+    for more in [of_passwords(), of_providers(), of_links(), of_files()] {
         for (name, schema) in more.as_object().into_iter().flatten() {
             all[name.as_str()] = schema.clone();
         }
@@ -106,8 +126,9 @@ fn of_links() -> Value {
         "NewLink": {
             "type": "object",
             "properties": {
-                "path": text(), "expires_in_seconds": or_null("integer"), "password": or_null("string"),
-                "downloads_max": { "type": ["integer", "null"], "minimum": 1, "maximum": INTEGER_MAX },
+                "path": text(), "expires_in_seconds": count_or_null(),
+                "password": { "type": ["string", "null"], "minLength": 1 },
+                "downloads_max": count_or_null(),
             },
         },
         "PublicLink": object(json!({
@@ -130,7 +151,8 @@ fn of_passwords() -> Value {
             "type": "object",
             "required": ["user", "password", "device_name"],
             "properties": {
-                "user": text(), "password": text(), "device_name": text(), "code": or_null("string"),
+                "user": text(), "password": text(), "device_name": device_name(),
+                "code": or_null("string"),
             },
         },
         "SecondFactor": object(json!({
@@ -144,13 +166,35 @@ fn of_passwords() -> Value {
                 "password": text(), "new_password": text(), "sign_out_others": boolean(),
             },
         },
-        "PasswordChanged": object(json!({ "signed_out": number() })),
+        "PasswordChanged": object(json!({ "signed_out": number(), "identities": number() })),
         "OwnPassword": object(json!({ "password": text() })),
         "TotpOffer": object(json!({ "secret": text(), "uri": text() })),
         "Code": object(json!({ "code": text() })),
         "RecoveryCodes": object(json!({
             "recovery_codes": { "type": "array", "items": text() },
         })),
+    })
+}
+
+fn of_providers() -> Value {
+    let grant = || {
+        json!({
+            "authorization_code": text(), "redirect_uri": text(), "code_verifier": text(), "nonce": text(),
+        })
+    };
+    let mut login = object(grant());
+    login["required"].as_array_mut().into_iter().for_each(|names| names.push(json!("device_name")));
+    login["properties"]["device_name"] = text();
+    login["properties"]["code"] = or_null("string");
+    let mut bound = grant();
+    bound["password"] = text();
+    json!({
+        "Provider": object(json!({
+            "issuer": text(), "authorization_endpoint": text(), "client_id": text(), "scope": text(),
+        })),
+        "ProviderLogin": login,
+        "Subject": object(json!({ "issuer": text(), "subject": text(), "since": number() })),
+        "NewSubject": object(bound),
     })
 }
 
@@ -167,7 +211,7 @@ fn of_accounts() -> Value {
         "Device": object(json!({
             "id": text(), "name": text(), "created": number(), "last_seen": number(), "is_this": boolean(),
         })),
-        "Renaming": object(json!({ "name": text() })),
+        "Renaming": object(json!({ "name": device_name() })),
         "Workspace": object(json!({
             "id": text(), "name": text(), "owner": text(), "role": { "enum": ["owner", "edit", "view"] },
             "head_seq": number(), "used_bytes": number(),
@@ -184,7 +228,13 @@ fn of_accounts() -> Value {
         "NewIdentity": {
             "type": "object",
             "required": ["public", "locked"],
-            "properties": { "public": text(), "locked": text(), "replaces": or_null("string") },
+            "properties": {
+                "public": hexadecimal("string"),
+                "locked": {
+                    "type": "string", "pattern": "^([0-9a-f]{2})+$", "maxLength": 2 * LOCKED_LENGTH_MAX,
+                },
+                "replaces": hexadecimal(["string", "null"]),
+            },
         },
         "Token": {
             "type": "object",
@@ -199,8 +249,8 @@ fn of_accounts() -> Value {
             "type": "object",
             "required": ["name", "scope"],
             "properties": {
-                "name": text(), "scope": { "enum": ["read", "write"] }, "workspace": or_null("string"),
-                "expires_in_seconds": or_null("integer"),
+                "name": device_name(), "scope": { "enum": ["read", "write"] },
+                "workspace": or_null("string"), "expires_in_seconds": count_or_null(),
             },
         },
     })
@@ -215,7 +265,7 @@ fn of_files() -> Value {
     let list = |schema: &str| json!({ "type": "array", "items": super::reference(schema) });
     json!({
         "Object": object(json!({ "key": text(), "size": number() })),
-        "Announced": object(json!({ "length": { "type": "integer", "minimum": 0, "maximum": INTEGER_MAX } })),
+        "Announced": object(json!({ "length": { "type": "integer", "minimum": 0, "maximum": OBJECT_LENGTH_MAX } })),
         "Way": object(json!({
             "is_stored": boolean(),
             "request": { "anyOf": [{ "type": "null" }, object(json!({

@@ -74,7 +74,7 @@ async fn ask_to_read(
     caller: Caller,
     names: Names,
 ) -> Result<Json<Way>> {
-    let target = Target::pack(app, caller, names)?;
+    let target = Target::pack(app, caller, names).await?;
     target.noted_length().await?;
     target.way(Direct::Read, true).await
 }
@@ -85,7 +85,7 @@ async fn ask_to_bring(
     names: Names,
     announced: Result<Json<Announced>, JsonRejection>,
 ) -> Result<Json<Way>> {
-    let target = Target::pack(app, caller, names)?;
+    let target = Target::pack(app, caller, names).await?;
     let length = length_of(announced)?;
     let (whose, app) = ((target.caller, target.workspace), &target.app);
     let is_limited = app.check_room(whose, &target.key, length).await?;
@@ -107,7 +107,7 @@ async fn was_brought(
     names: Names,
     announced: Result<Json<Announced>, JsonRejection>,
 ) -> Result<StatusCode> {
-    let target = Target::pack(app, caller, names)?;
+    let target = Target::pack(app, caller, names).await?;
     let length = length_of(announced)?;
     let whose = (target.caller, target.workspace);
     let is_limited = target.app.check_room(whose, &target.key, length).await?;

@@ -8,6 +8,7 @@ use model::WorkspaceId;
 use model::testing::{node, put};
 
 use super::{Database, Numbers, Story, World, all_entries, write};
+use crate::auth::subject::Subject;
 use crate::auth::totp::TotpSecret;
 use crate::metadata::copy::{copy_all, sums};
 use crate::metadata::tables::TABLES;
@@ -92,6 +93,8 @@ fn furnish(world: &mut World) {
     assert!(metadata.offer_second_factor(ada.account, &secret, 5).unwrap());
     assert!(metadata.turn_on_second_factor(ada.account, &secret, 6, 7).unwrap());
     metadata.insert_recovery_codes(ada.account, &[[1; 32], [2; 32]]).unwrap();
+    let subject = Subject::new("https://id.example.org", "ada/1").unwrap();
+    assert!(metadata.bind_subject(&subject, ada.account, 8).unwrap());
     let identity = IdentityRecord { public: vec![3; 64], locked: vec![4; 9] };
     assert!(metadata.replace_identity(ada.account, &identity, None).unwrap());
     metadata.set_envelope(number, world.people.bob.account, &[5; 9]).unwrap();

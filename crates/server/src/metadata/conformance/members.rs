@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use model::testing::put;
-use model::{Action, Change, Commit, Genesis, Mode, NodeId, PackId, SealedGenesis};
+use model::{Action, Change, Commit, Genesis, Mode, NodeId, PackId, PageId, SealedGenesis};
 use storage::ObjectKey;
 
 use super::{Database, Numbers, Story, World, genesis, write};
@@ -156,15 +156,27 @@ fn editor(database: &Arc<dyn Database>) {
     assert!(matches!(full, Err(ServerError::OverQuota { .. })), "{full:?}");
     world.metadata.update_quota(ada.account, None).unwrap();
     world.metadata.update_quota(bob.account, Some(0)).unwrap();
-    let key = ObjectKey::page(model::PageId::from_bytes([1; 32]));
-    let keep = |metadata: &mut dyn Metadata| objects::record(metadata, &bob, home, &key, 5);
+    let (pack, page) = (PackId::from_bytes([1; 32]), PageId::from_bytes([1; 32]));
+    let (pack, page) = (ObjectKey::pack(pack), ObjectKey::page(page));
+    let keep = |metadata: &mut dyn Metadata| objects::record(metadata, &bob, home, &pack, 5);
     assert!(write(&mut *world.metadata, keep).unwrap());
 
-    // What removes history, and who shares, is for the owner.
+    // What the history comes to, what removes some of it, and who shares, is for the owner.
+    for room in [
+        objects::check_room(&*world.metadata, &bob, home, &page, 5).map(drop),
+        write(&mut *world.metadata, |metadata| {
+            objects::reserve(metadata, &bob, home, (&page, 5), 0)
+        }),
+        write(&mut *world.metadata, |metadata| {
+            objects::record(metadata, &bob, home, &page, 5).map(drop)
+        }),
+    ] {
+        assert!(matches!(room, Err(ServerError::Forbidden { .. })), "{room:?}");
+    }
     let change = Change { node: NodeId::FENCE, base: 0, action: Action::Put(Vec::new()) };
     let fence = world.commit_one(world.of_bob(3, vec![change]));
     assert!(matches!(fence, Err(ServerError::Forbidden { .. })), "{fence:?}");
-    let forget = |metadata: &mut dyn Metadata| objects::forget(metadata, &bob, home, &key, false);
+    let forget = |metadata: &mut dyn Metadata| objects::forget(metadata, &bob, home, &page, false);
     let forgotten = write(&mut *world.metadata, forget);
     assert!(matches!(forgotten, Err(ServerError::Forbidden { .. })), "{forgotten:?}");
     let role = MemberRole::Edit;

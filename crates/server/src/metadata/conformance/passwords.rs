@@ -5,10 +5,11 @@ use std::sync::atomic::AtomicU64;
 
 use super::several::at_once;
 use super::{Database, Numbers, Story, World, write};
+use crate::admin::{Removal, remove_account};
 use crate::auth::{Caller, NO_PASSWORD};
 use crate::error::{Result, ServerError};
 use crate::metadata::{AccountRecord, DeviceRecord, Metadata, Scope};
-use crate::services::passwords::{self, SignedIn};
+use crate::services::passwords::{self, Ended, SignedIn};
 use crate::services::tokens::{self, NewToken};
 
 pub(super) const STORIES: &[Story] = &[
@@ -16,6 +17,7 @@ pub(super) const STORIES: &[Story] = &[
     Story { name: "who_changes_the_password_stays_and_may_sign_out_the_others", tell: others },
     Story { name: "nobody_slips_in_by_a_password_that_is_being_changed", tell: nobody_slips_in },
     Story { name: "no_token_slips_in_while_others_are_signed_out", tell: no_token_slips_in },
+    Story { name: "no_device_slips_in_while_an_account_goes", tell: none_is_left },
     Story { name: "programs_with_the_password_share_a_device_while_it_counts", tell: shared },
     Story { name: "who_is_shut_out_comes_back_with_the_password_of_then", tell: shut_out },
 ];
@@ -33,7 +35,7 @@ fn change(
     caller: Caller,
     hashes: (&str, &str),
     signs_out_others: bool,
-) -> Result<Vec<DeviceRecord>> {
+) -> Result<Ended> {
     write(metadata, |metadata| passwords::change(metadata, &caller, hashes, signs_out_others))
 }
 
@@ -60,7 +62,8 @@ fn replaced(database: &Arc<dyn Database>) {
     let before = metadata.account(account).unwrap().unwrap();
     assert!(is_wrong(&change(metadata, caller, ("other", "new"), true)));
     assert_eq!(metadata.account(account).unwrap().as_ref(), Some(&before));
-    assert!(change(metadata, caller, (NO_PASSWORD, "new"), false).unwrap().is_empty());
+    let ended = change(metadata, caller, (NO_PASSWORD, "new"), false).unwrap();
+    assert!(ended.signed_out.is_empty() && ended.unbound.is_empty(), "{ended:?}");
     let after = metadata.account(account).unwrap().unwrap();
     assert_eq!(after, AccountRecord { password_hash: "new".to_owned(), ..before.clone() });
     let random = Numbers(AtomicU64::new(1 << 40));
@@ -88,7 +91,7 @@ fn others(database: &Arc<dyn Database>) {
         let account = metadata.account(one.account).unwrap().unwrap();
         sign_in(metadata, &random, &account).unwrap().caller.device
     };
-    let signed_out = change(metadata, one, (NO_PASSWORD, "new"), true).unwrap();
+    let signed_out = change(metadata, one, (NO_PASSWORD, "new"), true).unwrap().signed_out;
     let mut signed_out: Vec<_> = signed_out.into_iter().map(|device| device.id).collect();
     signed_out.sort();
     let mut expected = vec![token, third];
@@ -129,6 +132,26 @@ fn nobody_slips_in(database: &Arc<dyn Database>) {
             let outcome = sign_in(metadata, random, &account);
             assert!(outcome.is_ok() || is_wrong(&outcome), "{outcome:?}");
         });
+    }
+}
+
+fn none_is_left(database: &Arc<dyn Database>) {
+    let mut world = World::new(database);
+    for round in 0..20 {
+        let account = world.metadata.account(world.ada[0].account).unwrap().unwrap();
+        at_once(database, 4, |server, metadata| match server {
+            0 => {
+                let removed = write(metadata, |metadata| remove_account(metadata, account.id));
+                assert_eq!(removed.unwrap(), Removal::Disabled, "it has a workspace");
+            }
+            _ => {
+                let outcome = sign_in(metadata, &salted(round, server), &account);
+                assert!(outcome.is_ok() || is_wrong(&outcome), "{outcome:?}");
+            }
+        });
+        let devices = world.metadata.devices(account.id).unwrap();
+        assert!(devices.iter().all(|device| device.is_revoked), "{round}: {devices:?}");
+        world.metadata.update_account(account.id, "again", false).unwrap();
     }
 }
 

@@ -129,6 +129,11 @@ impl AccountTables for Postgres {
         Ok(self.first(sql, &[&id.0], |row| row.try_get::<_, i64>(0))?.is_some())
     }
 
+    fn lock_account(&mut self, id: AccountId) -> Result<bool> {
+        let sql = "SELECT id FROM accounts WHERE id = $1 AND NOT is_disabled FOR NO KEY UPDATE";
+        Ok(self.first(sql, &[&id.0], |row| row.try_get::<_, i64>(0))?.is_some())
+    }
+
     fn update_quota(&mut self, id: AccountId, quota_bytes: Option<u64>) -> Result<()> {
         let sql = "UPDATE accounts SET quota_bytes = $2 WHERE id = $1";
         self.execute(sql, &[&id.0, &quota_bytes.map(signed)]).map(drop)

@@ -14,8 +14,17 @@ pub(super) const USERS_LOCK: i64 = LOCK + 1;
 
 /// What brings the tables from each version to the next. Text is ordered by its bytes, as everywhere in this program.
 /// What the writer changes with every group leaves room on its pages, so that no index is touched.
-const STEPS: [&str; 8] =
-    [ACCOUNTS_AND_LOGS, RESERVATIONS, MEMBERS, TOKENS, KEYS, LINKS, SECOND_FACTORS, IDENTITIES];
+const STEPS: [&str; 9] = [
+    ACCOUNTS_AND_LOGS,
+    RESERVATIONS,
+    MEMBERS,
+    TOKENS,
+    KEYS,
+    LINKS,
+    SECOND_FACTORS,
+    IDENTITIES,
+    SUBJECTS,
+];
 
 const ACCOUNTS_AND_LOGS: &str = "
     CREATE TABLE accounts (
@@ -178,6 +187,18 @@ const IDENTITIES: &str = "
         PRIMARY KEY (workspace, account),
         FOREIGN KEY (workspace, account) REFERENCES members (workspace, account) ON DELETE CASCADE
     );
+";
+
+/// Who accounts are at providers of OpenID Connect.
+const SUBJECTS: &str = "
+    CREATE TABLE subjects (
+        issuer  TEXT COLLATE \"C\" NOT NULL,
+        subject TEXT COLLATE \"C\" NOT NULL,
+        account BIGINT NOT NULL REFERENCES accounts (id) ON DELETE CASCADE,
+        since   BIGINT NOT NULL,
+        PRIMARY KEY (issuer, subject)
+    );
+    CREATE INDEX subjects_of_account ON subjects (account);
 ";
 
 /// Brings the tables to the newest version. A database of a newer version or of another program is refused and left as

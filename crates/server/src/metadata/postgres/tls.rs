@@ -14,10 +14,10 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_postgres::tls::{ChannelBinding, MakeTlsConnect, TlsConnect, TlsStream};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::ClientConfig;
-use tokio_rustls::rustls::crypto::ring::default_provider;
 use tokio_rustls::rustls::pki_types::{InvalidDnsNameError, ServerName};
 
 use crate::metadata::MetadataError;
+use crate::tls::use_ring;
 
 /// Makes connections with TLS.
 #[derive(Clone)]
@@ -26,8 +26,7 @@ pub(super) struct Tls(TlsConnector);
 impl Tls {
     /// Trusts what the system trusts.
     pub(super) fn trusting_the_system() -> Result<Self, MetadataError> {
-        // One may be installed already, and is then the right one: the program has only this.
-        let _already_installed = default_provider().install_default();
+        use_ring();
         let config = ClientConfig::with_platform_verifier();
         let config = config.map_err(|error| MetadataError::Failed {
             operation: "start TLS".to_owned(),

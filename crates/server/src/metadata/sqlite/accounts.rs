@@ -113,6 +113,10 @@ impl AccountTables for Sqlite {
         Ok(self.first(sql, [id.0], |row| row.get::<_, i64>(0))?.is_some())
     }
 
+    fn lock_account(&mut self, id: AccountId) -> Result<bool> {
+        self.hold_account(id)
+    }
+
     fn update_quota(&mut self, id: AccountId, quota_bytes: Option<u64>) -> Result<()> {
         let sql = "UPDATE accounts SET quota_bytes = ?2 WHERE id = ?1";
         self.execute(sql, params![id.0, quota_bytes.map(signed)]).map(drop)

@@ -12,8 +12,17 @@ use crate::metadata::{MetadataError, Result};
 const APPLICATION_ID: i64 = 0x5379_6e63;
 
 /// What brings the tables from each version to the next.
-pub(super) const STEPS: [&str; 8] =
-    [ACCOUNTS_AND_LOGS, RESERVATIONS, MEMBERS, TOKENS, KEYS, LINKS, SECOND_FACTORS, IDENTITIES];
+pub(super) const STEPS: [&str; 9] = [
+    ACCOUNTS_AND_LOGS,
+    RESERVATIONS,
+    MEMBERS,
+    TOKENS,
+    KEYS,
+    LINKS,
+    SECOND_FACTORS,
+    IDENTITIES,
+    SUBJECTS,
+];
 
 const ACCOUNTS_AND_LOGS: &str = "
     CREATE TABLE accounts (
@@ -175,6 +184,18 @@ const IDENTITIES: &str = "
         PRIMARY KEY (workspace, account),
         FOREIGN KEY (workspace, account) REFERENCES members (workspace, account) ON DELETE CASCADE
     ) STRICT;
+";
+
+/// Who accounts are at providers of OpenID Connect.
+const SUBJECTS: &str = "
+    CREATE TABLE subjects (
+        issuer  TEXT NOT NULL,
+        subject TEXT NOT NULL,
+        account INTEGER NOT NULL REFERENCES accounts (id) ON DELETE CASCADE,
+        since   INTEGER NOT NULL,
+        PRIMARY KEY (issuer, subject)
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX subjects_of_account ON subjects (account);
 ";
 
 /// Refuses a database of a newer version or of another program, without writing.

@@ -3,10 +3,11 @@
 use model::codec::encode_message;
 use model::{Action, Change, Commit, Fence, Head, NodeId};
 use reqwest::{Method, RequestBuilder, StatusCode};
-use serde_json::Value;
+use serde_json::{Value, json};
 use server::auth::totp::step_at;
 use storage::ObjectKey;
 
+use crate::provider::grant;
 use crate::scene::{SECRET, Scene, Who};
 use crate::support::{Device, PASSWORD, SystemClock, TestServer, genesis, noise, pack_id};
 
@@ -108,6 +109,9 @@ impl Made {
         if path == "/account/totp/confirm" || path == "/account/totp/disable" {
             scene.add_second_factor(server, path.ends_with("/disable"));
         }
+        if path.contains("{subject}") {
+            scene.bind_subject(server, &scene.caller_name);
+        }
         if path.contains("{link}") {
             made.link = link_of(scene).await;
         }
@@ -131,6 +135,7 @@ impl Made {
         path.replace("{device}", &scene.victim.to_string())
             .replace("{token}", &scene.token.to_string())
             .replace("{user}", user)
+            .replace("{subject}", &scene.caller_name)
             .replace("{pack}", &pack_id(&self.pack).to_string())
             .replace("{*key}", key)
             .replace("{upload}", &self.upload)
@@ -177,6 +182,11 @@ impl Made {
             ("POST", "/account/totp/confirm" | "/account/totp/disable") => {
                 let code = SECRET.code(step_at(SystemClock::start().now().seconds)).to_text();
                 format!(r#"{{"code": "{code}"}}"#).into_bytes()
+            }
+            ("POST", "/account/oidc") => {
+                let mut grant = grant(json!({ "sub": pack_id(&noise(9)).to_string() }));
+                grant["password"] = json!(PASSWORD);
+                grant.to_string().into_bytes()
             }
             ("POST", "/tokens") => br#"{"name": "program", "scope": "read"}"#.to_vec(),
             ("PUT", "/identity") => identity(),
