@@ -79,11 +79,13 @@ impl Repository {
             let entry = entry?;
             let name = entry.file_name().to_string_lossy().into_owned();
             let path = format!("{prefix}{name}");
+            if SKIPPED_FOLDERS.contains(&name.as_str()) {
+                // A link to a folder elsewhere, too.
+                continue;
+            }
             if entry.file_type()?.is_dir() {
-                if !SKIPPED_FOLDERS.contains(&name.as_str()) {
-                    self.paths.insert(path.clone());
-                    self.load_folder(&entry.path(), &format!("{path}/"))?;
-                }
+                self.paths.insert(path.clone());
+                self.load_folder(&entry.path(), &format!("{path}/"))?;
             } else {
                 // What is not UTF-8 is not a text; only its path counts.
                 let bytes = fs::read(entry.path()).context(&path)?;
