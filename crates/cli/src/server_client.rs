@@ -72,6 +72,9 @@ pub(crate) struct DeviceLine {
     pub(crate) created: i64,
     /// When it was here last.
     pub(crate) last_seen: i64,
+    /// When it was last fully in sync, in seconds since 1970, if ever; a server of the days before does not say.
+    #[serde(default)]
+    pub(crate) last_in_sync: Option<i64>,
     /// Whether it is the one that asks.
     pub(crate) is_this: bool,
 }

@@ -156,6 +156,15 @@ pub trait CommitLog: Send + Sync + Debug {
     /// [`CommitLogError`].
     async fn publish_checkpoint(&self, checkpoint: &Checkpoint) -> Result<(), CommitLogError>;
 
+    /// Tells whoever keeps the log that this device has everything of it now, and that it has everything of the device. Where
+    /// nobody keeps it, nobody is told.
+    ///
+    /// # Errors
+    /// [`CommitLogError`].
+    async fn tell_in_sync(&self) -> Result<(), CommitLogError> {
+        Ok(())
+    }
+
     /// Returns the newest checkpoints that were published, the newest first: that of [`Self::checkpoint`], and the one before it
     /// as far as there is one. `None` where it is not for a device to say which pages nobody needs.
     ///

@@ -169,6 +169,13 @@ impl CommitLog for ServedCommitLog {
             other => Err(unexpected(&*self.connection, other)),
         }
     }
+
+    async fn tell_in_sync(&self) -> Result<(), CommitLogError> {
+        match self.call(Request::InSync).await? {
+            Reply::Noted => Ok(()),
+            other => Err(unexpected(&*self.connection, other)),
+        }
+    }
 }
 
 /// A cursor over the log that events move forward and that heals what they lose.

@@ -40,6 +40,8 @@ pub enum Request {
     PublishCheckpoint(Checkpoint),
     /// The genesis of the workspace.
     Genesis,
+    /// Note that this device has everything of the workspace now, and that the log has everything of the device.
+    InSync,
 }
 
 /// A request for one workspace.
@@ -72,6 +74,8 @@ pub enum Reply {
     Genesis(Genesis),
     /// The request was refused.
     Refused(Refusal),
+    /// It was noted.
+    Noted,
 }
 
 /// Why a request was refused.
@@ -152,6 +156,7 @@ impl Encode for RequestFrame {
                 checkpoint.encode(encoder);
             }
             Request::Genesis => encoder.unsigned(6),
+            Request::InSync => encoder.unsigned(7),
         }
     }
 }
@@ -160,14 +165,15 @@ impl Decode for RequestFrame {
     fn decode(decoder: &mut Decoder<'_>) -> Result<Self, DecodeError> {
         let number = decoder.unsigned()?;
         let workspace = WorkspaceId::decode(decoder)?;
-        let request = match decoder.unsigned_max(6)? {
+        let request = match decoder.unsigned_max(7)? {
             0 => Request::Commit(Commit::decode(decoder)?),
             1 => Request::Head,
             2 => Request::Entries { since: decoder.unsigned()?, length_max: decoder.unsigned()? },
             3 => Request::Subscribe { since: decoder.unsigned()? },
             4 => Request::Checkpoint,
             5 => Request::PublishCheckpoint(Checkpoint::decode(decoder)?),
-            _ => Request::Genesis,
+            6 => Request::Genesis,
+            _ => Request::InSync,
         };
         Ok(Self { number, workspace, request })
     }
@@ -232,13 +238,14 @@ impl Encode for Reply {
                 encoder.unsigned(refusal.kind as u64);
                 encoder.byte_string(refusal.message.as_bytes());
             }
+            Self::Noted => encoder.unsigned(8),
         }
     }
 }
 
 impl Decode for Reply {
     fn decode(decoder: &mut Decoder<'_>) -> Result<Self, DecodeError> {
-        Ok(match decoder.unsigned_max(7)? {
+        Ok(match decoder.unsigned_max(8)? {
             0 => Self::Committed(Head::decode(decoder)?),
             1 => Self::Head(Head::decode(decoder)?),
             2 => Self::Entries(decoder.list()?),
@@ -246,10 +253,11 @@ impl Decode for Reply {
             4 => Self::Checkpoint(decoder.option()?),
             5 => Self::Published,
             6 => Self::Genesis(Genesis::decode(decoder)?),
-            _ => {
+            7 => {
                 let kind = RefusalKind::decode(decoder)?;
                 Self::Refused(Refusal { kind, message: decode_text(decoder, ERROR_LENGTH_MAX)? })
             }
+            _ => Self::Noted,
         })
     }
 }
@@ -376,14 +384,15 @@ mod tests {
             Request::Subscribe { since: 0 },
             Request::Checkpoint,
             Request::Genesis,
+            Request::InSync,
         ];
         for (number, request) in (0..).zip(requests) {
             let frame = RequestFrame { number, workspace, request };
             assert_eq!(decode_message(&encode_message(&frame)), Ok(frame));
         }
         let refused = Reply::Refused(Refusal::new(RefusalKind::NotAllowed, "é".repeat(2000)));
-        for reply in [Reply::Committed(entry.head()), Reply::Entries(vec![entry.clone()]), refused]
-        {
+        let entries = Reply::Entries(vec![entry.clone()]);
+        for reply in [Reply::Committed(entry.head()), entries, refused, Reply::Noted] {
             let frame = ServerFrame::Reply { number: 7, reply };
             assert_eq!(decode_message(&encode_message(&frame)), Ok(frame));
         }

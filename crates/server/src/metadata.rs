@@ -17,6 +17,7 @@ pub mod commits;
 #[cfg(any(test, feature = "testing"))]
 pub mod conformance;
 pub mod copy;
+pub mod device_syncs;
 pub mod keys;
 pub mod links;
 #[cfg(feature = "postgres")]
@@ -28,6 +29,7 @@ pub mod tables;
 
 pub use commits::{CommitTables, Room};
 pub use copy::RowTables;
+pub use device_syncs::{DeviceSyncTables, UnsyncedDevice};
 pub use keys::{IdentityRecord, KeyTables, LockedKeys};
 pub use links::{LinkRecord, LinkTables};
 pub use second_factors::{SecondFactorRecord, SecondFactorTables};
@@ -128,17 +130,6 @@ pub struct AccountRecord {
     pub quota_bytes: Option<u64>,
     /// When it was made, in seconds since 1970.
     pub created: i64,
-}
-
-/// When an account was last heard of.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct QuietAccount {
-    /// Its number.
-    pub id: AccountId,
-    /// Its name.
-    pub name: String,
-    /// When any of its devices was last heard of, in seconds since 1970.
-    pub last_seen: i64,
 }
 
 /// One installation that has signed in.
@@ -242,8 +233,6 @@ pub trait AccountTables {
     fn accounts(&self) -> Result<Vec<AccountRecord>>;
     /// Returns how many accounts there are.
     fn account_count(&self) -> Result<u64>;
-    /// Returns those accounts with devices of which none was heard of for the longest time, the longest first; none that is disabled.
-    fn quietest_accounts(&self, limit: usize) -> Result<Vec<QuietAccount>>;
     /// Adds an account; [`MetadataError::Taken`] where the name is in use.
     fn insert_account(&mut self, name: &str, password_hash: &str, now: i64) -> Result<AccountId>;
     /// Sets the hash of the password, and whether the account may sign in.
@@ -435,6 +424,7 @@ pub trait Metadata:
     + LinkTables
     + SecondFactorTables
     + SubjectTables
+    + DeviceSyncTables
     + ObjectTables
     + KeyTables
     + CommitTables

@@ -41,6 +41,7 @@ mod fetch;
 mod fixture;
 mod heal;
 mod history;
+mod in_sync;
 mod interrupted;
 mod inventory;
 #[cfg(test)]
@@ -214,6 +215,10 @@ pub struct Engine {
     is_before_mounts: bool,
     /// Whether that entry may be folded, since what could be merged is.
     may_pass_mounts: bool,
+    /// Whether folder and log were equal at the end of the last run.
+    is_in_sync: bool,
+    /// When, on the clock, the log was last told so.
+    told_in_sync_at: Option<Duration>,
     /// Whether the last run came to its end, so that the overlay says how the folder was then.
     is_scanned: bool,
     /// Nodes that could not be brought to agreement in this run.
@@ -302,6 +307,8 @@ impl Engine {
             mounts: Mounts::default(),
             is_before_mounts: false,
             may_pass_mounts: false,
+            is_in_sync: false,
+            told_in_sync_at: None,
             is_scanned: false,
             skipped: BTreeSet::new(),
             missed: Vec::new(),
@@ -375,6 +382,7 @@ impl Engine {
     /// [`SyncError`]; what was done until then is in order, and the next run continues.
     pub async fn sync(&mut self, scope: Scope) -> Result<SyncReport> {
         self.begin()?;
+        let was_in_sync = std::mem::take(&mut self.is_in_sync);
         let done = self.sync_rounds(&scope).await;
         if done.is_err() {
             self.upload.stop();
@@ -388,7 +396,12 @@ impl Engine {
             published => published?,
         }
         self.tell_whether_cleanup_is_due()?;
-        self.finish()
+        let report = self.finish()?;
+        // Whoever looks at a part of the folder sees the problems of that part only.
+        let may_be = was_in_sync || matches!(scope, Scope::Everything);
+        self.is_in_sync = may_be && in_sync::leaves_nothing(&report);
+        self.tell_in_sync(in_sync::TELL_AFTER).await;
+        Ok(report)
     }
 
     async fn sync_rounds(&mut self, scope: &Scope) -> Result<()> {

@@ -147,6 +147,10 @@ impl CommitLog for WatchedLog {
         self.log.publish_checkpoint(checkpoint).await
     }
 
+    async fn tell_in_sync(&self) -> Result<(), CommitLogError> {
+        self.log.tell_in_sync().await
+    }
+
     async fn last_checkpoints(&self) -> Result<Option<Vec<Checkpoint>>, CommitLogError> {
         self.log.last_checkpoints().await
     }

@@ -65,6 +65,10 @@ impl CommitLog for AcceptsEverything {
         self.0.publish_checkpoint(checkpoint).await
     }
 
+    async fn tell_in_sync(&self) -> Result<(), CommitLogError> {
+        self.0.tell_in_sync().await
+    }
+
     async fn last_checkpoints(&self) -> Result<Option<Vec<Checkpoint>>, CommitLogError> {
         self.0.last_checkpoints().await
     }

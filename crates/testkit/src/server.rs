@@ -231,6 +231,7 @@ fn name_of(request: &Request) -> &'static str {
         Request::Checkpoint => "checkpoint",
         Request::PublishCheckpoint(_) => "publish checkpoint",
         Request::Genesis => "genesis",
+        Request::InSync => "in sync",
     }
 }
 

@@ -69,6 +69,7 @@ fn list(context: &Context<'_>, devices: &[DeviceLine]) {
                 "name": device.name,
                 "created": rfc3339(at(device.created)),
                 "last_seen": rfc3339(at(device.last_seen)),
+                "last_in_sync": device.last_in_sync.map(|seconds| rfc3339(at(seconds))),
                 "is_this": device.is_this,
             })
         })
@@ -76,8 +77,12 @@ fn list(context: &Context<'_>, devices: &[DeviceLine]) {
     context.ui.json(&json!({"schema": "syncline.devices/1", "devices": lines}));
     for device in devices {
         let this = if device.is_this { "  (this one)" } else { "" };
+        let in_sync = match device.last_in_sync {
+            Some(seconds) => format!("in sync {}", day_and_time(at(seconds), &context.zone)),
+            None => "never in sync".to_owned(),
+        };
         context.ui.answer(format!(
-            "{}  {:20}  last seen {}{this}",
+            "{}  {:20}  last seen {}, {in_sync}{this}",
             context.ui.paint(Paint::Dim, &device.id[..8.min(device.id.len())]),
             device.name,
             day_and_time(at(device.last_seen), &context.zone)

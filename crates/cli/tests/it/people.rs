@@ -13,7 +13,9 @@ fn a_wrong_password_is_refused_and_a_revoked_device_is_signed_out() {
     third.run(&["whoami"]).ends_with(4);
 
     let devices = pair.one.run(&["device", "ls", "--json"]).ok().json();
-    assert_eq!(devices["devices"].as_array().unwrap().len(), 2);
+    let devices = devices["devices"].as_array().unwrap();
+    assert_eq!(devices.len(), 2);
+    assert!(devices.iter().all(|device| device["last_in_sync"].is_string()), "{devices:?}");
     pair.one.run(&["device", "rename", "desktop", "old desktop"]).ok();
     let unconfirmed = pair.one.run(&["device", "revoke", "old desktop"]).ends_with(2);
     assert!(unconfirmed.stderr.contains("--yes"), "{}", unconfirmed.stderr);
@@ -21,6 +23,9 @@ fn a_wrong_password_is_refused_and_a_revoked_device_is_signed_out() {
     let before = pair.other.tree();
     let refused = pair.other.sync().ends_with(4).json();
     assert_eq!(refused["code"], "E0401");
+    server.login(&third, "third");
+    let listed = pair.one.run(&["device", "ls"]).ok().stdout;
+    assert!(listed.contains("never in sync") && listed.contains(", in sync "), "{listed}");
     assert_eq!(pair.other.tree(), before);
 }
 

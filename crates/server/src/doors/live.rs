@@ -228,13 +228,14 @@ impl Session {
                 let publish = move |metadata: &mut dyn Metadata| {
                     sync_service::publish_checkpoint(metadata, &caller, workspace, &checkpoint)
                 };
-                let session = Arc::clone(self);
-                tokio::spawn(async move {
-                    let published = session.app.writer.write(publish).await;
-                    let answer = Answer::reply(published.map(|()| Reply::Published));
-                    session.reply(number, answer.reply).await;
-                    drop(under_way);
-                });
+                self.write((number, Reply::Published), publish, under_way);
+            }
+            Asked::InSync => {
+                let (caller, now) = (self.caller, self.app.now());
+                let note = move |metadata: &mut dyn Metadata| {
+                    sync_service::note_in_sync(metadata, &caller, workspace, now)
+                };
+                self.write((number, Reply::Noted), note, under_way);
             }
             Asked::Subscribe { .. } => {
                 if let Err(error) = self.subscribe(workspace).await {
@@ -284,6 +285,22 @@ impl Session {
             self.app.hub.expel(workspace, self.connection.number);
         }
         checked
+    }
+
+    /// Writes what is no commit, and answers when it is durable.
+    fn write(
+        self: &Arc<Self>,
+        (number, done): (u64, Reply),
+        work: impl FnMut(&mut dyn Metadata) -> Result<()> + Send + 'static,
+        under_way: UnderWay,
+    ) {
+        let session = Arc::clone(self);
+        tokio::spawn(async move {
+            let written = session.app.writer.write(work).await;
+            let answer = Answer::reply(written.map(|()| done));
+            session.reply(number, answer.reply).await;
+            drop(under_way);
+        });
     }
 
     /// Answers a request that only reads.

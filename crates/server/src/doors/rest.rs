@@ -24,7 +24,8 @@ use crate::auth::{self, Caller};
 use crate::error::{Result, ServerError};
 use crate::limits::{ACCOUNT_NAME_LENGTH_MAX, REQUEST_TIMEOUT, SMALL_BODY_LENGTH_MAX};
 use crate::listener::PeerAddress;
-use crate::metadata::{AccountRecord, DeviceRecord};
+use crate::metadata::AccountRecord;
+use crate::services::accounts::KnownDevice;
 use crate::services::passwords::SignedIn;
 use crate::services::workspaces::SeenWorkspace;
 use crate::services::{accounts, workspaces};
@@ -201,17 +202,19 @@ struct DeviceLine {
     name: String,
     created: i64,
     last_seen: i64,
+    last_in_sync: Option<i64>,
     is_this: bool,
 }
 
 impl DeviceLine {
-    fn new(device: DeviceRecord, caller: &Caller) -> Self {
+    fn new((device, last_in_sync): KnownDevice, caller: &Caller) -> Self {
         Self {
             id: device.id.to_string(),
             is_this: device.id == caller.device,
             name: device.name,
             created: device.created,
             last_seen: device.last_seen,
+            last_in_sync,
         }
     }
 }

@@ -10,10 +10,10 @@ use crate::app::App;
 use crate::doors::health;
 use crate::error::Result;
 use crate::metadata::Metadata;
-use crate::metrics::text::{self, Now, Parts};
+use crate::metrics::text::{self, DeviceAge, Now, Parts};
 
-/// How many accounts are named at most.
-const ACCOUNTS_MAX: usize = 100;
+/// How many devices are named at most.
+const DEVICES_MAX: usize = 100;
 
 /// Answers with everything that is counted.
 pub async fn metrics(State(app): State<Arc<App>>) -> Response {
@@ -49,22 +49,18 @@ async fn now(app: &App) -> Now {
     }
 }
 
-async fn ages(app: &App) -> Result<(u64, Vec<(String, u64)>)> {
+async fn ages(app: &App) -> Result<(u64, Vec<DeviceAge>)> {
     let read = |metadata: &dyn Metadata| {
-        Ok((metadata.account_count()?, metadata.quietest_accounts(ACCOUNTS_MAX)?))
+        Ok((metadata.account_count()?, metadata.longest_unsynced(DEVICES_MAX)?))
     };
-    let (count, quietest) = app.readers.read(read).await?;
-    let (connected, now) = (app.presence.accounts(), app.now());
-    let mut ages: Vec<(String, u64)> = quietest
-        .into_iter()
-        .map(|account| {
-            let age = match connected.contains(&account.id) {
-                true => 0,
-                false => now.saturating_sub(account.last_seen),
-            };
-            (account.name, u64::try_from(age).unwrap_or(0))
-        })
-        .collect();
-    ages.sort_by(|one, other| other.1.cmp(&one.1).then_with(|| one.0.cmp(&other.0)));
-    Ok((count, ages))
+    let (count, unsynced) = app.readers.read(read).await?;
+    let now = app.now();
+    let age = |since: i64| u64::try_from(now.saturating_sub(since)).unwrap_or(0);
+    let ages = unsynced.into_iter().map(|device| DeviceAge {
+        seconds: age(device.since),
+        account: device.account,
+        id: device.id.to_string(),
+        name: device.name,
+    });
+    Ok((count, ages.collect()))
 }

@@ -23,6 +23,7 @@ use crate::services::{accounts, batch, sync_service, workspaces};
 
 mod accounts_and_objects;
 mod copies;
+mod device_syncs;
 mod keys;
 mod links;
 mod logs;
@@ -74,6 +75,7 @@ pub struct Story {
 pub fn stories() -> Vec<Story> {
     let mut stories = accounts_and_objects::STORIES.to_vec();
     stories.extend(copies::STORIES);
+    stories.extend(device_syncs::STORIES);
     stories.extend(keys::STORIES);
     stories.extend(links::STORIES);
     stories.extend(logs::STORIES);

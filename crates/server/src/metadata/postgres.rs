@@ -32,6 +32,7 @@ pub(crate) use tokio_postgres::config::{Host, SslMode};
 
 mod accounts;
 mod commits;
+mod device_syncs;
 mod errors;
 mod keys;
 mod links;

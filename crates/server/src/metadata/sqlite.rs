@@ -11,6 +11,7 @@ use super::{Metadata, MetadataError, Result};
 
 mod accounts;
 mod commits;
+mod device_syncs;
 mod keys;
 mod links;
 mod log;

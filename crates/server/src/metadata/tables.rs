@@ -28,7 +28,7 @@ pub struct Table {
 }
 
 /// Those that others refer to come first.
-pub const TABLES: [Table; 18] = [
+pub const TABLES: [Table; 19] = [
     Table {
         name: "accounts",
         columns: &[
@@ -119,6 +119,12 @@ pub const TABLES: [Table; 18] = [
             ("role", Kind::Number),
             ("added", Kind::Number),
         ],
+        key_length: 2,
+        is_numbered: false,
+    },
+    Table {
+        name: "device_syncs",
+        columns: &[("device", Kind::Bytes), ("workspace", Kind::Number), ("synced", Kind::Number)],
         key_length: 2,
         is_numbered: false,
     },

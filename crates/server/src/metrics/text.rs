@@ -25,7 +25,7 @@ pub const NAMES: [&str; 18] = [
     "syncline_faults_total",
     "syncline_logins_refused_total",
     "syncline_accounts",
-    "syncline_account_sync_age_seconds",
+    "syncline_device_sync_age_seconds",
     "syncline_broker_messages_total",
     "syncline_broker_reachable",
     "syncline_ready",
@@ -45,9 +45,8 @@ pub struct Now {
     pub subscriptions: u64,
     /// Accounts.
     pub accounts: u64,
-    /// Accounts with the longest time since any of their devices was heard of, in seconds, the longest first; those with a connected
-    /// device have 0.
-    pub sync_ages: Vec<(String, u64)>,
+    /// The devices that were fully in sync the longest time ago, the longest first.
+    pub sync_ages: Vec<DeviceAge>,
     /// Bulletins of servers and signs of life of sync services that the broker has carried here, and whether it carries anything;
     /// nothing where there is no broker.
     pub broker: Option<(u64, u64, bool)>,
@@ -55,6 +54,19 @@ pub struct Now {
     pub is_ready: bool,
     /// How long it runs, in seconds.
     pub uptime_seconds: u64,
+}
+
+/// How long ago a device was last fully in sync.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct DeviceAge {
+    /// The name of its account.
+    pub account: String,
+    /// Its id.
+    pub id: String,
+    /// Its name.
+    pub name: String,
+    /// How long ago, in seconds.
+    pub seconds: u64,
 }
 
 /// What the parts of a server have counted by themselves.
@@ -118,11 +130,12 @@ pub fn write(parts: Parts<'_>, now: &Now) -> String {
     page.line("syncline_logins_refused_total", "", metrics.logins_refused.get());
     page.gauge("syncline_accounts", "Accounts.", now.accounts);
     let ages =
-        "Seconds since any device of the account was heard of; only the accounts with the longest.";
-    page.head("syncline_account_sync_age_seconds", "gauge", ages);
-    for (account, seconds) in &now.sync_ages {
-        let labels = format!("account=\"{}\"", escape(account));
-        page.line("syncline_account_sync_age_seconds", &labels, *seconds);
+        "Seconds since the device was last fully in sync; only the devices with the longest.";
+    page.head("syncline_device_sync_age_seconds", "gauge", ages);
+    for DeviceAge { account, id, name, seconds } in &now.sync_ages {
+        let (account, name) = (escape(account), escape(name));
+        let labels = format!("account=\"{account}\",device=\"{id}\",name=\"{name}\"");
+        page.line("syncline_device_sync_age_seconds", &labels, *seconds);
     }
     let (bulletins, signs, is_reachable) = now.broker.unwrap_or_default();
     page.by(
@@ -229,7 +242,12 @@ mod tests {
             events_left_out: &left_out,
         };
         let now = Now {
-            sync_ages: vec![("a\"d\\a".to_owned(), 7)],
+            sync_ages: vec![DeviceAge {
+                account: "ada".to_owned(),
+                name: "a\"d\\a".to_owned(),
+                seconds: 7,
+                ..DeviceAge::default()
+            }],
             broker: Some((4, 5, true)),
             is_ready: true,
             ..Now::default()
@@ -249,7 +267,7 @@ mod tests {
             "syncline_broker_reachable 1",
             "syncline_group_size_bucket{le=\"4\"} 1",
             "syncline_group_size_count 1",
-            "syncline_account_sync_age_seconds{account=\"a\\\"d\\\\a\"} 7",
+            "syncline_device_sync_age_seconds{account=\"ada\",device=\"\",name=\"a\\\"d\\\\a\"} 7",
             "syncline_ready 1",
         ] {
             assert!(text.lines().any(|found| found == line), "{line}: {text}");

@@ -1,5 +1,7 @@
 //! Accounts and devices: signing in, signing out, revoking.
 
+use std::collections::HashMap;
+
 use model::commit::DEVICE_NAME_LENGTH_MAX;
 use model::environment::random_bytes;
 use model::{DeviceId, Random};
@@ -11,6 +13,9 @@ use crate::metadata::{AccountId, AccountRecord, DeviceRecord, Metadata, Scope};
 
 /// How often it is worth a write that a device was heard of, in seconds.
 const LAST_SEEN_PRECISION: i64 = 60;
+
+/// A device, and when it was last fully in sync, in seconds since 1970, if ever.
+pub type KnownDevice = (DeviceRecord, Option<i64>);
 
 /// Adds an account and returns its number. The hash is that of [`crate::auth::hash_password`].
 ///
@@ -120,11 +125,16 @@ pub fn own_account(metadata: &dyn Metadata, caller: &Caller) -> Result<AccountRe
 ///
 /// # Errors
 /// As [`check_is_device`].
-pub fn list_devices(metadata: &dyn Metadata, caller: &Caller) -> Result<Vec<DeviceRecord>> {
+pub fn list_devices(metadata: &dyn Metadata, caller: &Caller) -> Result<Vec<KnownDevice>> {
     check_is_device(metadata, caller)?;
+    let synced: HashMap<_, _> = metadata.device_syncs(caller.account)?.into_iter().collect();
     let mut devices = metadata.devices(caller.account)?;
     devices.retain(|device| !device.is_revoked && device.limits.is_none());
-    Ok(devices)
+    let with_sync = |device: DeviceRecord| {
+        let synced = synced.get(&device.id).copied();
+        (device, synced)
+    };
+    Ok(devices.into_iter().map(with_sync).collect())
 }
 
 /// Gives a device of the caller's account another name.
@@ -136,11 +146,12 @@ pub fn rename_device(
     caller: &Caller,
     id: DeviceId,
     name: &str,
-) -> Result<DeviceRecord> {
+) -> Result<KnownDevice> {
     check_device_name(name)?;
     let device = own_device(metadata, caller, id)?;
     metadata.rename_device(id, name)?;
-    Ok(DeviceRecord { name: name.to_owned(), ..device })
+    let synced = metadata.device_syncs(caller.account)?.into_iter().find(|(one, _)| *one == id);
+    Ok((DeviceRecord { name: name.to_owned(), ..device }, synced.map(|(_, at)| at)))
 }
 
 /// Revokes a device of the caller's account; its token is worth nothing from now on.

@@ -8,7 +8,7 @@
 //! signs in again. A computer that lost its network and comes back looks the same, but its older connection is dead:
 //! so the server asks the older one for a sign of life first, and lets the later one in when there is none.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -152,11 +152,6 @@ impl Presence {
     /// Returns how many connections there are.
     pub fn connections(&self) -> usize {
         self.connections.lock().len()
-    }
-
-    /// Returns the accounts of which a device is connected.
-    pub fn accounts(&self) -> HashSet<AccountId> {
-        self.connections.lock().values().map(|connection| connection.caller.account).collect()
     }
 
     /// Closes all connections of a device.

@@ -98,6 +98,13 @@ impl SyncService {
                 let published = self.publish_checkpoint(caller, workspace, &checkpoint);
                 Answer::reply(published.map(|()| Reply::Published))
             }
+            // Whoever has no time keeps none.
+            Request::InSync => {
+                let work: batch::Work<'_, ()> =
+                    Box::new(|metadata| note_in_sync(metadata, caller, workspace, 0));
+                let noted = batch::run(&mut *self.metadata, vec![work]).pop().unwrap_or(Ok(()));
+                Answer::reply(noted.map(|()| Reply::Noted))
+            }
             request => Answer::reply(read(self.metadata(), caller, workspace, &request)),
         }
     }
@@ -216,7 +223,7 @@ pub fn read(
             let found = workspaces::open(metadata, caller, workspace, Right::Read)?;
             Reply::Genesis(workspaces::genesis(metadata, &found)?)
         }
-        Request::Commit(_) | Request::PublishCheckpoint(_) => {
+        Request::Commit(_) | Request::PublishCheckpoint(_) | Request::InSync => {
             return Err(ServerError::Invalid { what: "request", reason: "it writes".to_owned() });
         }
     })
@@ -332,6 +339,20 @@ pub(crate) fn checkpoint(
         detail: error.to_string(),
     })?;
     Ok(Some(checkpoint))
+}
+
+/// Notes that the caller's device is in sync with a workspace now, in seconds since 1970.
+///
+/// # Errors
+/// [`ServerError::NotFound`] where the workspace is not the caller's.
+pub fn note_in_sync(
+    metadata: &mut dyn Metadata,
+    caller: &Caller,
+    workspace: WorkspaceId,
+    now: i64,
+) -> Result<()> {
+    let found = workspaces::open(metadata, caller, workspace, Right::Read)?;
+    Ok(metadata.note_sync(caller.device, found.number, now)?)
 }
 
 /// Keeps a checkpoint, inside a transaction.

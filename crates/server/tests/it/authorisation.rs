@@ -130,7 +130,7 @@ async fn every_call_has_a_row_and_every_row_a_call() {
         calls.extend(methods.map(|method| format!("{method} {path}")));
     }
     calls.extend(["commit", "head", "entries", "subscribe"].map(str::to_owned));
-    calls.extend(["checkpoint", "publish checkpoint", "genesis"].map(str::to_owned));
+    calls.extend(["checkpoint", "publish checkpoint", "genesis", "in sync"].map(str::to_owned));
     let rows = table().into_iter().map(|row| row.call).chain(open_calls());
     let rows = rows.filter(|call| !call.starts_with("HEAD ")).map(str::to_owned);
     assert_eq!(rows.collect::<BTreeSet<_>>(), calls);
@@ -249,6 +249,7 @@ async fn at_live_door(server: &TestServer, scene: &Scene, call: &str, what: &str
             seal: None,
         }),
         ("genesis", _) => Request::Genesis,
+        ("in sync", _) => Request::InSync,
         other => panic!("there is no call {other:?}"),
     };
     assert_eq!(name_of(&request), call);
@@ -287,6 +288,7 @@ fn name_of(request: &Request) -> &'static str {
         Request::Checkpoint => "checkpoint",
         Request::PublishCheckpoint(_) => "publish checkpoint",
         Request::Genesis => "genesis",
+        Request::InSync => "in sync",
     }
 }
 

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use commit_log::CommitLog;
+use model::DeviceId;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 use server::Sqlite;
@@ -47,6 +48,8 @@ async fn metrics_are_told_at_an_address_of_their_own() {
     let commit = device.commit(1, genesis.head());
     log.commit(&commit).await.unwrap();
     log.commit(&commit).await.unwrap();
+    let other = server.device("ada").await;
+    log.tell_in_sync().await.unwrap();
 
     let (status, metrics) = get(watch, "/metrics").await;
     assert_eq!(status, StatusCode::OK);
@@ -62,13 +65,23 @@ async fn metrics_are_told_at_an_address_of_their_own() {
         ("syncline_logins_refused_total", 1),
         ("syncline_live_connections", 1),
         ("syncline_accounts", 2),
-        ("syncline_account_sync_age_seconds{account=\"ada\"}", 0),
         ("syncline_faults_total{part=\"store\"}", 0),
         ("syncline_ready", 1),
     ] {
         assert_eq!(value(&metrics, name), Some(wanted), "{name}: {metrics}");
     }
     assert!(!metrics.contains("bob"), "nobody has ever heard of a device of his");
+    // Which of them was in sync and which never was is told to its owner.
+    for device in [&device, &other] {
+        let name =
+            format!("syncline_device_sync_age_seconds{{account=\"ada\",device=\"{}\",", device.id);
+        let line = metrics.lines().find(|line| line.starts_with(&name));
+        assert!(line.is_some(), "{name}: {metrics}");
+    }
+    let (_, devices) = other.get("/devices").await;
+    let devices = devices.as_array().unwrap();
+    let of = |id: DeviceId| devices.iter().find(|line| line["id"] == id.to_string()).unwrap();
+    assert!(of(device.id)["last_in_sync"].is_i64() && of(other.id)["last_in_sync"].is_null());
     // Strangers do not see them.
     assert_eq!(get(server.address, "/metrics").await.0, StatusCode::NOT_FOUND);
     assert_eq!(get(watch, "/api/v1/whoami").await.0, StatusCode::NOT_FOUND);

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::pin::pin;
+use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
@@ -12,6 +13,7 @@ use futures_util::stream::BoxStream;
 use model::Entry;
 use model::codec::Message;
 
+use super::in_sync::TELL_AGAIN_AFTER;
 use super::{Engine, SyncReport};
 use crate::error::{Result, SyncError};
 use crate::scan::Scope;
@@ -187,19 +189,23 @@ impl Engine {
 
     /// Waits for something that is not known yet: what this device has proposed comes back, and is folded long since.
     async fn wake_with_news(
-        &self,
+        &mut self,
         hints: &mut BoxStream<'static, Scope>,
         ear: &mut Ear,
         wait: Duration,
         scrubber: &mut Option<Scrubber>,
     ) -> Result<Wake> {
-        let clock = &*self.environment.clock;
+        let clock = Arc::clone(&self.environment.clock);
         let end = clock.elapsed() + wait;
         let head = self.head()?;
         loop {
             let rest = end.saturating_sub(clock.elapsed());
-            match self.wake(hints, ear, rest, scrubber).await {
+            let until_telling = self.until_telling(TELL_AGAIN_AFTER).unwrap_or(rest);
+            match self.wake(hints, ear, rest.min(until_telling), scrubber).await {
                 Wake::Log(entry) if entry.seq < head.seq || entry.head() == head => {}
+                Wake::Time if clock.elapsed() < end => {
+                    ear.beside(self.tell_in_sync(TELL_AGAIN_AFTER)).await;
+                }
                 wake => return Ok(wake),
             }
         }

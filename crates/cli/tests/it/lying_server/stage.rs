@@ -112,6 +112,7 @@ impl Door {
             }
             Request::Checkpoint => Reply::Checkpoint(None),
             Request::PublishCheckpoint(_) => Reply::Published,
+            Request::InSync => Reply::Noted,
             Request::Subscribe { .. } | Request::Genesis => return None,
         })
     }

@@ -209,7 +209,8 @@ fn of_accounts() -> Value {
             "quota_bytes": or_null("integer"), "used_bytes": number(),
         })),
         "Device": object(json!({
-            "id": text(), "name": text(), "created": number(), "last_seen": number(), "is_this": boolean(),
+            "id": text(), "name": text(), "created": number(), "last_seen": number(),
+            "last_in_sync": or_null("integer"), "is_this": boolean(),
         })),
         "Renaming": object(json!({ "name": device_name() })),
         "Workspace": object(json!({

@@ -13,7 +13,6 @@ use crate::services::{batch, objects, workspaces};
 pub(super) const STORIES: &[Story] = &[
     Story { name: "an_account_is_made_once_and_found_by_its_name", tell: account },
     Story { name: "devices_are_found_by_token_and_go_with_their_account", tell: devices },
-    Story { name: "accounts_are_listed_by_how_long_they_are_quiet", tell: quiet },
     Story { name: "a_name_of_a_workspace_is_taken_once_by_each_account", tell: names },
     Story { name: "text_that_a_database_cannot_hold_finds_nothing", tell: unstorable },
     Story { name: "objects_are_listed_by_prefix_in_the_order_of_keys", tell: listing },
@@ -71,28 +70,6 @@ fn devices(database: &Arc<dyn Database>) {
     assert_eq!(metadata.welcome_devices(&[expected.id, twin.id]).unwrap().len(), 0);
     metadata.delete_account(account).unwrap();
     assert_eq!(metadata.device(expected.id).unwrap(), None);
-}
-
-fn quiet(database: &Arc<dyn Database>) {
-    let mut world = World::new(database);
-    let [one, two] = world.ada;
-    let (ada, bob) = (one.account, world.bob);
-    let metadata = &mut *world.metadata;
-    metadata.insert_account("without devices", "!", 0).unwrap();
-    metadata.touch_device(one.device, 50).unwrap();
-    metadata.touch_device(two.device, 70).unwrap();
-    metadata.touch_device(bob.device, 60).unwrap();
-    let quiet = |metadata: &dyn Metadata, limit| {
-        let found = metadata.quietest_accounts(limit).unwrap().into_iter();
-        found.map(|account| (account.id, account.last_seen)).collect::<Vec<_>>()
-    };
-    assert_eq!(metadata.account_count().unwrap(), 3);
-    assert_eq!(quiet(metadata, 9), [(bob.account, 60), (ada, 70)]);
-    assert_eq!(quiet(metadata, 1), [(bob.account, 60)]);
-    metadata.revoke_device(two.device).unwrap();
-    assert_eq!(quiet(metadata, 9), [(ada, 50), (bob.account, 60)]);
-    metadata.update_account(ada, "!", true).unwrap();
-    assert_eq!(quiet(metadata, 9), [(bob.account, 60)]);
 }
 
 fn names(database: &Arc<dyn Database>) {

@@ -75,6 +75,7 @@ fn furnish(world: &mut World) {
     let (ada, home) = (world.people.ada[0], world.people.home.workspace());
     write(metadata, |metadata| members::set(metadata, &ada, home, "bob", MemberRole::Edit, 7))
         .unwrap();
+    metadata.note_sync(ada.device, number, 8).unwrap();
     let new = NewToken {
         name: "program".to_owned(),
         scope: Scope::Read,

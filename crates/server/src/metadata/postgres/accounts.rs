@@ -5,8 +5,7 @@ use tokio_postgres::Row;
 
 use super::{Fixed, Postgres, bytes, is_storable, signed, unsigned};
 use crate::metadata::{
-    AccountId, AccountRecord, AccountTables, DeviceRecord, MetadataError, QuietAccount, Result,
-    TokenLimits,
+    AccountId, AccountRecord, AccountTables, DeviceRecord, MetadataError, Result, TokenLimits,
 };
 
 const ACCOUNT: &str =
@@ -67,21 +66,6 @@ impl AccountTables for Postgres {
     fn account_count(&self) -> Result<u64> {
         let sql = "SELECT count(*) FROM accounts";
         Ok(self.first(sql, &[], |row| unsigned(row, 0))?.unwrap_or(0))
-    }
-
-    fn quietest_accounts(&self, limit: usize) -> Result<Vec<QuietAccount>> {
-        let sql = "SELECT accounts.id, accounts.name, max(devices.last_seen)
-                   FROM accounts JOIN devices ON devices.account = accounts.id
-                   WHERE NOT accounts.is_disabled AND NOT devices.is_revoked
-                   GROUP BY accounts.id, accounts.name
-                   ORDER BY 3, 2 LIMIT $1";
-        self.all(sql, &[&signed(limit as u64)], |row| {
-            Ok(QuietAccount {
-                id: AccountId(row.try_get(0)?),
-                name: row.try_get(1)?,
-                last_seen: row.try_get(2)?,
-            })
-        })
     }
 
     fn insert_account(&mut self, name: &str, password_hash: &str, now: i64) -> Result<AccountId> {

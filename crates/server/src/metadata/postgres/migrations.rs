@@ -14,7 +14,7 @@ pub(super) const USERS_LOCK: i64 = LOCK + 1;
 
 /// What brings the tables from each version to the next. Text is ordered by its bytes, as everywhere in this program.
 /// What the writer changes with every group leaves room on its pages, so that no index is touched.
-const STEPS: [&str; 9] = [
+const STEPS: [&str; 10] = [
     ACCOUNTS_AND_LOGS,
     RESERVATIONS,
     MEMBERS,
@@ -24,6 +24,7 @@ const STEPS: [&str; 9] = [
     SECOND_FACTORS,
     IDENTITIES,
     SUBJECTS,
+    DEVICE_SYNCS,
 ];
 
 const ACCOUNTS_AND_LOGS: &str = "
@@ -199,6 +200,16 @@ const SUBJECTS: &str = "
         PRIMARY KEY (issuer, subject)
     );
     CREATE INDEX subjects_of_account ON subjects (account);
+";
+
+/// When devices were last fully in sync.
+const DEVICE_SYNCS: &str = "
+    CREATE TABLE device_syncs (
+        device    BYTEA NOT NULL REFERENCES devices (id) ON DELETE CASCADE,
+        workspace BIGINT NOT NULL REFERENCES workspaces (number),
+        synced    BIGINT NOT NULL,
+        PRIMARY KEY (device, workspace)
+    ) WITH (fillfactor = 50);
 ";
 
 /// Brings the tables to the newest version. A database of a newer version or of another program is refused and left as

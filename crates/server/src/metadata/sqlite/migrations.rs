@@ -12,7 +12,7 @@ use crate::metadata::{MetadataError, Result};
 const APPLICATION_ID: i64 = 0x5379_6e63;
 
 /// What brings the tables from each version to the next.
-pub(super) const STEPS: [&str; 9] = [
+pub(super) const STEPS: [&str; 10] = [
     ACCOUNTS_AND_LOGS,
     RESERVATIONS,
     MEMBERS,
@@ -22,6 +22,7 @@ pub(super) const STEPS: [&str; 9] = [
     SECOND_FACTORS,
     IDENTITIES,
     SUBJECTS,
+    DEVICE_SYNCS,
 ];
 
 const ACCOUNTS_AND_LOGS: &str = "
@@ -196,6 +197,16 @@ const SUBJECTS: &str = "
         PRIMARY KEY (issuer, subject)
     ) STRICT, WITHOUT ROWID;
     CREATE INDEX subjects_of_account ON subjects (account);
+";
+
+/// When devices were last fully in sync.
+const DEVICE_SYNCS: &str = "
+    CREATE TABLE device_syncs (
+        device    BLOB NOT NULL REFERENCES devices (id) ON DELETE CASCADE,
+        workspace INTEGER NOT NULL REFERENCES workspaces (number),
+        synced    INTEGER NOT NULL,
+        PRIMARY KEY (device, workspace)
+    ) STRICT, WITHOUT ROWID;
 ";
 
 /// Refuses a database of a newer version or of another program, without writing.

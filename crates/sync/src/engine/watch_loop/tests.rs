@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use async_trait::async_trait;
 use bytes::Bytes;
 use commit_log::CommitLog;
 use commit_log::serverless::group::{ConstantMembership, Group, NamedStore};
@@ -14,7 +15,8 @@ use commit_log::serverless::slot_log::{Means, SlotCommitLog};
 use content::Transform;
 use futures_util::future::ready;
 use futures_util::stream::{once, unfold};
-use model::{Clock, DeviceId, RelativePath, StoreId};
+use model::checkpoint::Checkpoint;
+use model::{Clock, Commit, DeviceId, Genesis, Head, RelativePath, StoreId};
 use parking_lot::Mutex;
 use storage::file_store::Opening;
 use storage::layers::{Answer, Gate, Marked, Operation};
@@ -209,4 +211,131 @@ async fn many_small_deletions_are_not_taken_for_a_large_one() {
         matches!(stopped, Err(SyncError::MassDelete { deleted, .. }) if deleted == many),
         "{stopped:?}"
     );
+}
+
+/// A log that writes down when it was told that the device is in sync.
+#[derive(Debug)]
+struct Told {
+    log: Arc<SlotCommitLog>,
+    clock: Arc<Leaping>,
+    at: Mutex<Vec<u64>>,
+}
+
+#[async_trait]
+impl CommitLog for Told {
+    fn genesis(&self) -> &Genesis {
+        self.log.genesis()
+    }
+
+    async fn commit(&self, commit: &Commit) -> Result<Head, CommitLogError> {
+        self.log.commit(commit).await
+    }
+
+    async fn head(&self) -> Result<Head, CommitLogError> {
+        self.log.head().await
+    }
+
+    async fn entries(&self, since: u64, length_max: u64) -> Result<Vec<Entry>, CommitLogError> {
+        self.log.entries(since, length_max).await
+    }
+
+    async fn subscribe(&self, since: u64) -> Result<EntryStream, CommitLogError> {
+        self.log.subscribe(since).await
+    }
+
+    async fn checkpoint(&self) -> Result<Option<Checkpoint>, CommitLogError> {
+        self.log.checkpoint().await
+    }
+
+    async fn publish_checkpoint(&self, checkpoint: &Checkpoint) -> Result<(), CommitLogError> {
+        self.log.publish_checkpoint(checkpoint).await
+    }
+
+    /// Whoever tells it hears nothing, as where the server has gone.
+    async fn tell_in_sync(&self) -> Result<(), CommitLogError> {
+        self.at.lock().push(self.clock.elapsed().as_secs());
+        Err(CommitLogError::Unreachable {
+            place: "here".to_owned(),
+            reason: "it is gone".to_owned(),
+        })
+    }
+}
+
+impl Device {
+    /// Lets a log hear from now on when the device says that it is in sync.
+    fn heard(&mut self) -> Arc<Told> {
+        let (log, clock) = (self.log.clone(), self.clock.clone());
+        let told = Arc::new(Told { log, clock, at: Mutex::default() });
+        self.engine.environment.log = told.clone();
+        // As after a start.
+        self.engine.told_in_sync_at = None;
+        told
+    }
+
+    /// Watches for so many seconds, in each of which somebody may do something.
+    async fn watch(&mut self, seconds: u64, user: impl Fn(u64) -> Option<Scope> + Send + 'static) {
+        let clock = self.clock.clone();
+        let hints = unfold(0, move |second| {
+            let sleep = clock.sleep(Duration::from_secs(1));
+            async move {
+                sleep.await;
+                (second < seconds).then_some((second, second + 1))
+            }
+        });
+        let hints = hints.filter_map(move |second| ready(user(second))).boxed();
+        self.engine.watch(WatchOptions::default(), hints, |_| {}).await.expect("watches");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn watch_says_every_five_minutes_that_it_is_in_sync_though_nobody_hears() {
+    let mut device = Device::new(&[memory()]).await;
+    let told = device.heard();
+    let begun = device.clock.elapsed().as_secs();
+    device.watch(3600, |_| None).await;
+    let at = told.at.lock().clone();
+    assert_eq!(at.first(), Some(&begun), "{at:?}");
+    let pauses: Vec<u64> = at.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    assert!(pauses.len() >= 11 && pauses.iter().all(|pause| (299..=301).contains(pause)), "{at:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn busy_watch_says_once_a_minute_that_it_is_in_sync() {
+    let mut device = Device::new(&[memory()]).await;
+    let told = device.heard();
+    let file = device.room.path().join("busy");
+    device
+        .watch(600, move |second| {
+            std::fs::write(&file, format!("{second}")).expect("written");
+            Some(Scope::Everything)
+        })
+        .await;
+    let at = told.at.lock().clone();
+    let pauses: Vec<u64> = at.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    assert!(pauses.len() >= 8 && pauses.iter().all(|pause| (60..=65).contains(pause)), "{at:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_cannot_be_sent_is_not_called_in_sync_wherever_the_watch_looks() {
+    let mut device = Device::new(&[memory()]).await;
+    let socket = std::os::unix::net::UnixListener::bind(device.room.path().join("socket"));
+    let too_deep = device.room.path().join("d/".repeat(model::path::PATH_DEPTH_MAX + 1));
+    std::fs::create_dir_all(&too_deep).expect("made");
+    let told = device.heard();
+    let elsewhere = device.room.path().join("elsewhere");
+    std::fs::create_dir(&elsewhere).expect("made");
+    let file = elsewhere.join("file");
+    device
+        .watch(900, move |second| {
+            std::fs::write(&file, format!("{second}")).expect("written");
+            let scope = RelativePath::new(b"elsewhere").expect("a path");
+            (second % 100 == 50).then(|| Scope::Directories([scope].into()))
+        })
+        .await;
+    assert_eq!(*told.at.lock(), [0_u64; 0], "there is something that nobody else has");
+
+    std::fs::remove_dir(&too_deep).expect("removed");
+    device.watch(100, |_| None).await;
+    assert_eq!(told.at.lock().len(), 1, "a socket holds nothing");
+    drop(socket);
 }
