@@ -8,6 +8,7 @@
 //! | `sign-ins/<service>-<hash of the URL>.toml` (data) | what a person allowed at a service; mode 0600, kept by [`storage::sign_in`] |
 //! | `identities/<hash>.toml`, `people.toml` (data) | who this account is to others, and who others are; mode 0600, see [`crate::identity`] |
 //! | `device.toml` (data) | the id that this device uses in stores |
+//! | `people.lock` (data) | nothing; held while `people.toml` is written |
 //! | `lock` (state) | nothing; whoever changes anything here holds it, see [`crate::claim`] |
 //! | `folders/<identity>/` (state) | a synced folder: `folder.toml`, `state.sqlite`, `lock`, `watch.json`, `watch.log` |
 //! | `server/` (data) | the data of `serve`, where no other folder is named |
@@ -225,6 +226,11 @@ impl Home {
     /// Returns the file with the identities of others.
     pub(crate) fn people_path(&self) -> PathBuf {
         self.data.join("people.toml")
+    }
+
+    /// Returns the file that is held while those are written.
+    pub(crate) fn people_lock(&self) -> PathBuf {
+        self.data.join("people.lock")
     }
 
     /// Returns the file with the account.

@@ -20,6 +20,7 @@ use crate::error::{Code, CommandError, Result};
 use crate::home::{Account, Home, file_error, read_toml, write_toml};
 use crate::sealed;
 use crate::server_client::ServerClient;
+use crate::system::FileLock;
 
 /// An identity of an account of this home.
 #[derive(Serialize, Deserialize)]
@@ -131,11 +132,10 @@ pub(crate) fn recognise(
     (signed, read_out): (Option<&PublicIdentity>, Option<&Fingerprint>),
 ) -> Result<()> {
     let path = context.home.people_path();
-    let mut people: People = read_toml(&path)?.unwrap_or_default();
+    let people: People = read_toml(&path)?.unwrap_or_default();
     let (found, text) = (public.fingerprint(), hex::encode(&public.to_bytes()));
-    let is_same = |person: &&mut Person| person.server == server && person.user == user;
-    let known = people.person.iter_mut().find(is_same);
-    match (read_out, signed, &known) {
+    let known = people.person.iter().find(|one| one.server == server && one.user == user);
+    match (read_out, signed, known) {
         (Some(read_out), ..) if *read_out != found => {
             let headline = format!("the fingerprint is not that of the identity of {user}");
             return Err(changed(headline, &found, user));
@@ -158,13 +158,19 @@ pub(crate) fn recognise(
     if context.flags.dry_run {
         return Ok(());
     }
-    match known {
-        Some(known) => known.public = text,
-        None => {
-            let (server, user) = (server.to_owned(), user.to_owned());
-            people.person.push(Person { server, user, public: text });
-        }
-    }
+    remember(
+        &context.home,
+        Person { server: server.to_owned(), user: user.to_owned(), public: text },
+    )
+}
+
+/// Keeps what was seen of somebody, beside what other commands keep at the same moment.
+fn remember(home: &Home, seen: Person) -> Result<()> {
+    let (path, lock) = (home.people_path(), home.people_lock());
+    let _lock = FileLock::acquire(&lock).map_err(|error| file_error(&lock, &error))?;
+    let mut people: People = read_toml(&path)?.unwrap_or_default();
+    people.person.retain(|person| (&person.server, &person.user) != (&seen.server, &seen.user));
+    people.person.push(seen);
     write_toml(&path, &people)
 }
 
@@ -176,4 +182,36 @@ fn changed(headline: String, found: &Fingerprint, user: &str) -> CommandError {
             "syncline share --with USER:view --fingerprint FINGERPRINT",
             format!("takes what {user} reads out from `syncline key fingerprint`, by another way than this server"),
         )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn person(user: usize, public: &str) -> Person {
+        let server = "https://files.example.org".to_owned();
+        Person { server, user: format!("user{user}"), public: public.to_owned() }
+    }
+
+    #[test]
+    fn what_commands_see_of_people_at_the_same_moment_is_all_kept() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let home = Home::at(folder.path());
+        std::thread::scope(|scope| {
+            for user in 0..8 {
+                let home = &home;
+                scope.spawn(move || {
+                    for public in ["before", "now"] {
+                        remember(home, person(user, public)).expect("kept");
+                    }
+                });
+            }
+        });
+        let people: People = read_toml(&home.people_path()).expect("read").expect("is there");
+        let mut seen: Vec<_> =
+            people.person.into_iter().map(|one| (one.user, one.public)).collect();
+        seen.sort();
+        let all = (0..8).map(|user| (format!("user{user}"), "now".to_owned()));
+        assert_eq!(seen, all.collect::<Vec<_>>());
+    }
 }

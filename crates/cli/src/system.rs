@@ -276,6 +276,12 @@ impl FileLock {
         Self::take(path, File::try_lock)
     }
 
+    /// Takes the lock, after those who have it; nobody holds it for longer than a file takes.
+    pub(crate) fn acquire(path: &Path) -> io::Result<Self> {
+        let lock = Self::take(path, |file| file.lock().map_err(fs::TryLockError::Error))?;
+        lock.ok_or_else(|| io::ErrorKind::WouldBlock.into())
+    }
+
     /// Takes the lock at once, together with others who take it so; nothing where another process has it alone.
     pub(crate) fn try_acquire_shared(path: &Path) -> io::Result<Option<Self>> {
         Self::take(path, File::try_lock_shared)

@@ -84,17 +84,21 @@ fn token(device: &Device) -> String {
 }
 
 fn find(folder: &Path, name: &str) -> PathBuf {
+    seek(folder, name).unwrap_or_else(|| panic!("there is no {name}"))
+}
+
+fn seek(folder: &Path, name: &str) -> Option<PathBuf> {
     let mut waiting = vec![folder.to_owned()];
     while let Some(folder) = waiting.pop() {
         for entry in std::fs::read_dir(folder).unwrap().flatten() {
             match entry.path() {
-                path if path.ends_with(name) => return path,
+                path if path.ends_with(name) => return Some(path),
                 path if path.is_dir() => waiting.push(path),
                 _ => {}
             }
         }
     }
-    panic!("there is no {name}");
+    None
 }
 
 /// What a device has in a folder.
@@ -416,8 +420,10 @@ fn sharing_is_cut_off_at_any_moment_and_goes_on() {
         if !has_forgotten && is_begun(ada) && ada.has("trip/.syncline/root") {
             let identity = ada.read("trip/.syncline/root");
             let identity = String::from_utf8(identity).unwrap();
-            let memory = find(&ada.home, identity.trim());
-            std::fs::remove_dir_all(memory).unwrap();
+            // It may just have been killed there in truth.
+            if let Some(memory) = seek(&ada.home, identity.trim()) {
+                std::fs::remove_dir_all(memory).unwrap();
+            }
             has_forgotten = true;
         }
         // Until it is done nobody else gets in; the other device goes on with whatever it meets.
