@@ -1,0 +1,10 @@
+// The door to a server's `/api/v1`, with the types of docs/openapi.json. It knows no view and keeps no state but the token.
+
+export { SynclineClient } from './client.ts';
+export type { ClientOptions, Condition, FileAnswer } from './client.ts';
+export { listen } from './events.ts';
+export type { EntryEvent, Listening } from './events.ts';
+export { encodeName, joinPath, nameOf, parentOf, partsOf, ROOT } from './path.ts';
+export type { NodePath } from './path.ts';
+export { NoConnection, ProblemError } from './problem.ts';
+export type * from './schema.ts';
