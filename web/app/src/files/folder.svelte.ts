@@ -1,0 +1,102 @@
+// A folder as the server has it, kept up to date by its events.
+
+import { listen, type Node, type NodePath, type SynclineClient } from '@syncline/api';
+import { wait } from '../transfers/wait.ts';
+
+const RECONNECTING_AFTER_MS = 3_000;
+
+export class Folder {
+  nodes = $state.raw<Node[]>([]);
+  /** Whether all of it has been read once. */
+  isComplete = $state(false);
+  failure = $state.raw<unknown>();
+  /** Whether events have been missing for a while. */
+  isOffline = $state(false);
+  /** The newest entry of the log that was heard of. */
+  seq = $state(0);
+
+  #path: NodePath | null = null;
+  #reading = new AbortController();
+  #isStale = false;
+  #isReading = false;
+
+  constructor(
+    readonly client: SynclineClient,
+    readonly workspace: string,
+  ) {}
+
+  /** Shows another folder: its first page as soon as it is there. */
+  async open(path: NodePath): Promise<void> {
+    this.#reading.abort();
+    this.#reading = new AbortController();
+    this.#path = path;
+    this.#isReading = false;
+    this.nodes = [];
+    this.isComplete = false;
+    this.failure = undefined;
+    await this.refresh();
+  }
+
+  /** Reads the folder again. What is asked for meanwhile is done once, afterwards. */
+  async refresh(): Promise<void> {
+    if (this.#isReading) {
+      this.#isStale = true;
+      return;
+    }
+    const { signal } = this.#reading;
+    this.#isReading = true;
+    try {
+      do {
+        this.#isStale = false;
+        const began = performance.now();
+        await this.#read(signal);
+        // A long list is not read without a pause while somebody writes into the folder.
+        if (this.#needsAnotherLook()) await wait(2 * (performance.now() - began), signal);
+      } while (this.#needsAnotherLook() && !signal.aborted);
+    } catch (error) {
+      if (!signal.aborted) this.failure = error;
+    } finally {
+      if (!signal.aborted) this.#isReading = false;
+    }
+  }
+
+  /** Whether something has changed since the reading began; it does so while others wait. */
+  #needsAnotherLook(): boolean {
+    return this.#isStale;
+  }
+
+  async #read(signal: AbortSignal): Promise<void> {
+    const all: Node[] = [];
+    for await (const page of this.client.folder(this.workspace, this.#path ?? '', signal)) {
+      signal.throwIfAborted();
+      if (all.length === 0 && !this.isComplete) this.nodes = page;
+      all.push(...page);
+    }
+    this.nodes = all;
+    this.isComplete = true;
+    this.failure = undefined;
+  }
+
+  /** Follows the events of the workspace until the signal says stop. */
+  async follow(signal: AbortSignal): Promise<void> {
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    await listen(
+      this.client,
+      this.workspace,
+      {
+        onEvent: ({ seq }) => {
+          const isNews = this.seq !== 0 && seq !== this.seq;
+          this.seq = seq;
+          if (isNews) void this.refresh();
+        },
+        onState: (isConnected) => {
+          clearTimeout(timer);
+          if (isConnected) this.isOffline = false;
+          else timer = setTimeout(() => (this.isOffline = true), RECONNECTING_AFTER_MS);
+        },
+      },
+      signal,
+    );
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,27 @@
+import type { Node } from '@syncline/api';
+import type { Sorting } from '@syncline/file-grid';
+
+const collators = new Map<string, Intl.Collator>();
+
+function collatorOf(locale: string): Intl.Collator {
+  const found = collators.get(locale);
+  if (found) return found;
+  const made = new Intl.Collator(locale, { numeric: true });
+  collators.set(locale, made);
+  return made;
+}
+
+/** Sorts nodes: folders first, then by the column, and what is equal there by name. */
+export function sortNodes(nodes: readonly Node[], sorting: Sorting, locale: string): Node[] {
+  const { compare } = collatorOf(locale);
+  const sign = sorting.isDescending ? -1 : 1;
+  const byColumn = (a: Node, b: Node): number => {
+    if (sorting.column === 'size') return (a.size ?? 0) - (b.size ?? 0);
+    if (sorting.column === 'modified') return (a.modified ?? 0) - (b.modified ?? 0);
+    return compare(a.name, b.name);
+  };
+  return nodes.toSorted((a, b) => {
+    const folders = Number(b.kind === 'folder') - Number(a.kind === 'folder');
+    return folders || sign * byColumn(a, b) || compare(a.name, b.name);
+  });
+}

@@ -1,0 +1,69 @@
+// Who is signed in here. The token rests in the storage of the tab, or of the browser where somebody wants to stay signed in.
+
+import { SynclineClient } from '@syncline/api';
+import { deviceName } from './device-name.ts';
+
+const KEY = 'syncline.session';
+
+interface Kept {
+  token: string;
+  account: string;
+}
+
+function read(storage: Storage): Kept | null {
+  const text = storage.getItem(KEY);
+  return text === null ? null : (JSON.parse(text) as Kept);
+}
+
+export interface SigningIn {
+  user: string;
+  password: string;
+  code?: string | undefined;
+  /** Whether the browser keeps the token when the tab is closed. */
+  isKept: boolean;
+}
+
+class Session {
+  account = $state<string | null>(null);
+  /** Whether the server ended it, or another tab. */
+  hasEnded = $state(false);
+  readonly client: SynclineClient;
+
+  constructor() {
+    const kept = read(localStorage) ?? read(sessionStorage);
+    this.account = kept?.account ?? null;
+    this.client = new SynclineClient({
+      token: kept?.token ?? null,
+      onSignedOut: () => this.#forget(true),
+    });
+    addEventListener('storage', (event) => {
+      if (event.key === KEY && event.newValue === null) this.#forget(true);
+    });
+  }
+
+  async signIn({ user, password, code, isKept }: SigningIn): Promise<void> {
+    const device_name = deviceName(navigator.userAgent);
+    const found = await this.client.login({ user, password, device_name, ...(code && { code }) });
+    const kept: Kept = { token: found.token, account: found.account };
+    (isKept ? localStorage : sessionStorage).setItem(KEY, JSON.stringify(kept));
+    this.hasEnded = false;
+    this.account = found.account;
+  }
+
+  /** Ends the session at the server, and here also where the server is away. */
+  async signOut(): Promise<void> {
+    await this.client.logout().catch(() => undefined);
+    this.#forget(false);
+    location.hash = '#/';
+  }
+
+  #forget(hasEnded: boolean): void {
+    localStorage.removeItem(KEY);
+    sessionStorage.removeItem(KEY);
+    this.client.token = null;
+    this.hasEnded = hasEnded;
+    this.account = null;
+  }
+}
+
+export const session = new Session();

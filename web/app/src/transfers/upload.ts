@@ -1,0 +1,152 @@
+// One file on its way to the server. A small one goes in one request; a larger one in pieces, and after a broken connection from where the
+// server has it. Nothing that is there is replaced unless the job says what.
+
+import {
+  NoConnection,
+  ProblemError,
+  type Condition,
+  type Node,
+  type NodePath,
+  type SynclineClient,
+} from '@syncline/api';
+
+export const PIECE_LENGTH = 4 * 1024 * 1024;
+export const WHOLE_LENGTH_MAX = 1024 * 1024;
+const FAILURES_MAX = 6;
+
+export interface UploadJob {
+  workspace: string;
+  path: NodePath;
+  file: Blob;
+  modifiedMs: number;
+  condition: Condition;
+  /** The upload that the server knows, kept so that a retry goes on with it. */
+  upload: string | null;
+}
+
+export interface UploadHooks {
+  onProgress: (sent: number) => void;
+  onConnection: (isBack: boolean) => void;
+  wait: (ms: number, signal: AbortSignal) => Promise<void>;
+}
+
+/** Something is at the path that the job was not to replace. */
+export class NameClash extends Error {
+  override readonly name = 'NameClash';
+
+  constructor(readonly etag: string | null) {
+    super('something of this name is there already');
+  }
+}
+
+function isPassing(error: unknown): boolean {
+  return error instanceof NoConnection || (error instanceof ProblemError && error.isPassing);
+}
+
+function hasCode(error: unknown, code: string): error is ProblemError {
+  return error instanceof ProblemError && error.code === code;
+}
+
+/** Uploads a file and returns its node; throws [NameClash] where somebody has to decide. */
+export async function upload(
+  client: SynclineClient,
+  job: UploadJob,
+  hooks: UploadHooks,
+  signal: AbortSignal,
+): Promise<Node> {
+  const attempt = new Attempt(client, job, hooks, signal);
+  for (let failures = 1; ; failures++) {
+    const before = attempt.sent;
+    try {
+      const node = await attempt.run();
+      hooks.onProgress(job.file.size);
+      return node;
+    } catch (error) {
+      if (attempt.sent > before) failures = 1;
+      if (hasCode(error, 'precondition_failed')) {
+        const found = await attempt.foundAfterLostAnswer();
+        if (found) return found;
+        throw new NameClash(error.etag);
+      }
+      // The server does not know the upload any more: it has ended, or was put and the answer was lost.
+      if (hasCode(error, 'not_found') && job.upload !== null && failures < FAILURES_MAX) {
+        const found = await attempt.foundAfterLostAnswer();
+        if (found) return found;
+        job.upload = null;
+        continue;
+      }
+      if (!isPassing(error) || failures >= FAILURES_MAX) throw error;
+      attempt.hasLostAnswer = true;
+      hooks.onConnection(false);
+      const after = error instanceof ProblemError ? (error.retryAfter ?? 0) * 1000 : 0;
+      await hooks.wait(Math.max(after, 500 * 2 ** failures), signal);
+      signal.throwIfAborted();
+      hooks.onConnection(true);
+    }
+  }
+}
+
+class Attempt {
+  /** How much the server has confirmed. */
+  sent = 0;
+  hasLostAnswer = false;
+
+  constructor(
+    readonly client: SynclineClient,
+    readonly job: UploadJob,
+    readonly hooks: UploadHooks,
+    readonly signal: AbortSignal,
+  ) {}
+
+  run(): Promise<Node> {
+    const { client, job, signal } = this;
+    const { workspace, path, file, condition, modifiedMs } = job;
+    if (file.size > WHOLE_LENGTH_MAX) return this.#inPieces();
+    return client.putFile(workspace, path, file, { condition, modifiedMs, signal });
+  }
+
+  async #inPieces(): Promise<Node> {
+    const { client, job, signal } = this;
+    const { workspace, path, file, condition, modifiedMs } = job;
+    let state;
+    if (job.upload === null) {
+      await this.#checkAbsent();
+      state = await client.beginUpload(workspace, path, signal);
+      job.upload = state.id;
+    } else {
+      state = await client.describeUpload(workspace, job.upload, signal);
+    }
+    this.#confirm(state.offset);
+    while (state.offset < file.size) {
+      const piece = file.slice(state.offset, state.offset + PIECE_LENGTH);
+      state = await client.continueUpload(workspace, job.upload, state.offset, piece, signal);
+      this.#confirm(state.offset);
+    }
+    const node = await client.commitUpload(workspace, job.upload, { condition, modifiedMs, signal });
+    job.upload = null;
+    return node;
+  }
+
+  #confirm(offset: number): void {
+    this.sent = offset;
+    this.hooks.onProgress(offset);
+  }
+
+  /** Asks before a long way whether it would be in vain. */
+  async #checkAbsent(): Promise<void> {
+    const { client, job, signal } = this;
+    if (!job.condition || !('ifAbsent' in job.condition)) return;
+    const node = await client.node(job.workspace, job.path, signal);
+    if (node) throw new NameClash(node.etag);
+  }
+
+  /** After a lost answer: whether what is there now is what was sent. */
+  async foundAfterLostAnswer(): Promise<Node | null> {
+    if (!this.hasLostAnswer) return null;
+    const { client, job, signal } = this;
+    const node = await client.node(job.workspace, job.path, signal);
+    const isSame =
+      node?.size === job.file.size && node.modified === Math.floor(job.modifiedMs / 1000);
+    return isSame ? node : null;
+  }
+}

@@ -1,0 +1,125 @@
+// A real server of Syncline in a temporary folder, with accounts and workspaces that devices made.
+
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { SynclineClient } from '@syncline/api';
+import { serve } from '../scripts/serve.mjs';
+
+export const PASSWORD = 'correct horse battery staple';
+
+const dist = fileURLToPath(new URL('../dist', import.meta.url));
+
+function binary(): string {
+  const path = process.env['SYNCLINE_BINARY'];
+  if (!path) throw new Error('SYNCLINE_BINARY has to name the program `syncline`');
+  return path;
+}
+
+async function freePort(): Promise<number> {
+  const listener = createServer();
+  await new Promise<void>((resolve) => listener.listen(0, '127.0.0.1', resolve));
+  const address = listener.address();
+  await new Promise((resolve) => listener.close(resolve));
+  if (typeof address !== 'object' || !address) throw new Error('no port is free');
+  return address.port;
+}
+
+export class RealServer {
+  readonly #folder = mkdtempSync(join(tmpdir(), 'syncline-web-'));
+  #process: ChildProcess | undefined;
+  #port = 0;
+  #page: Awaited<ReturnType<typeof serve>> | undefined;
+
+  /** Starts the server, and what shows the app before it. */
+  static async start(): Promise<RealServer> {
+    const server = new RealServer();
+    server.#port = await freePort();
+    await server.run();
+    server.#page = await serve({ root: dist, server: server.api });
+    return server;
+  }
+
+  get api(): string {
+    return `http://127.0.0.1:${this.#port}`;
+  }
+
+  /** Where a browser finds the app. */
+  get url(): string {
+    return this.#page?.url ?? '';
+  }
+
+  /** Runs the server, also again after `halt`. */
+  async run(): Promise<void> {
+    const options = ['serve', '--listen', `127.0.0.1:${this.#port}`, '--data', this.#path('data')];
+    this.#process = spawn(binary(), options, { stdio: 'ignore', env: this.#environment('server') });
+    for (let attempt = 0; attempt < 200; attempt++) {
+      const answer = await fetch(`${this.api}/readyz`).catch(() => null);
+      if (answer?.ok) return;
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+    throw new Error('the server did not start');
+  }
+
+  async halt(): Promise<void> {
+    const ended = new Promise((resolve) => this.#process?.once('exit', resolve));
+    this.#process?.kill('SIGKILL');
+    await ended;
+  }
+
+  async end(): Promise<void> {
+    await this.#page?.close();
+    await this.halt();
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+
+  addUser(name: string): void {
+    this.#command('server', ['user', 'add', name, '--password-stdin', '--data', this.#path('data')]);
+  }
+
+  /** Makes a workspace with files, as a device of that person does. */
+  addWorkspace(user: string, name: string, files: Record<string, string> = {}, flags: string[] = []) {
+    const home = `${user}-device`;
+    const root = this.#path(join('folders', user, name));
+    mkdirSync(root, { recursive: true });
+    for (const [path, content] of Object.entries(files)) {
+      mkdirSync(dirname(join(root, path)), { recursive: true });
+      writeFileSync(join(root, path), content);
+    }
+    this.#command(home, ['login', this.api, '--user', user, '--password-stdin']);
+    this.#command(home, ['init', root, '--workspace', name, ...flags]);
+    this.#command(home, ['sync', root]);
+  }
+
+  share(owner: string, workspace: string, rule: string): void {
+    const root = this.#path(join('folders', owner, workspace));
+    this.#command(`${owner}-device`, ['share', root, '--with', rule]);
+  }
+
+  /** A client of its own, as another program of that person. */
+  async client(user: string): Promise<SynclineClient> {
+    const client = new SynclineClient({ base: this.api });
+    await client.login({ user, password: PASSWORD, device_name: 'test' });
+    return client;
+  }
+
+  #path(name: string): string {
+    return join(this.#folder, name);
+  }
+
+  #environment(home: string): NodeJS.ProcessEnv {
+    return { PATH: process.env['PATH'], HOME: this.#path(home), SYNCLINE_HOME: this.#path(home) };
+  }
+
+  #command(home: string, options: string[]): void {
+    const run = spawnSync(binary(), options, {
+      input: `${PASSWORD}\n`,
+      env: this.#environment(home),
+      encoding: 'utf8',
+    });
+    if (run.status !== 0) throw new Error(`syncline ${options.join(' ')}: ${run.stderr}`);
+  }
+}
