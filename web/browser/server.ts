@@ -65,8 +65,11 @@ export class RealServer {
   }
 
   async halt(): Promise<void> {
-    const ended = new Promise((resolve) => this.#process?.once('exit', resolve));
-    this.#process?.kill('SIGKILL');
+    const running = this.#process;
+    this.#process = undefined;
+    if (!running) return;
+    const ended = new Promise((resolve) => running.once('exit', resolve));
+    running.kill('SIGKILL');
     await ended;
   }
 

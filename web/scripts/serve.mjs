@@ -28,6 +28,8 @@ function passOn(incoming, outgoing, server) {
     (answer) => {
       outgoing.writeHead(answer.statusCode ?? 502, answer.headers);
       answer.pipe(outgoing);
+      // What broke off there breaks off here.
+      answer.on('close', () => answer.complete || outgoing.destroy());
     },
   );
   asked.on('error', () => {

@@ -18,7 +18,7 @@ export class Folder {
   #path: NodePath | null = null;
   #reading = new AbortController();
   #isStale = false;
-  #isReading = false;
+  #running: Promise<void> | null = null;
 
   constructor(
     readonly client: SynclineClient,
@@ -30,33 +30,38 @@ export class Folder {
     this.#reading.abort();
     this.#reading = new AbortController();
     this.#path = path;
-    this.#isReading = false;
+    this.#running = null;
     this.nodes = [];
     this.isComplete = false;
     this.failure = undefined;
     await this.refresh();
   }
 
-  /** Reads the folder again. What is asked for meanwhile is done once, afterwards. */
-  async refresh(): Promise<void> {
-    if (this.#isReading) {
+  /** Reads the folder again, and returns when all is seen that was there when it was called. */
+  refresh(): Promise<void> {
+    if (this.#running) {
       this.#isStale = true;
-      return;
+      return this.#running;
     }
     const { signal } = this.#reading;
-    this.#isReading = true;
+    const running = this.#readUntilFresh(signal).finally(() => {
+      if (this.#running === running) this.#running = null;
+    });
+    this.#running = running;
+    return running;
+  }
+
+  async #readUntilFresh(signal: AbortSignal): Promise<void> {
     try {
       do {
         this.#isStale = false;
         const began = performance.now();
         await this.#read(signal);
         // A long list is not read without a pause while somebody writes into the folder.
-        if (this.#needsAnotherLook()) await wait(2 * (performance.now() - began), signal);
+        if (this.#needsAnotherLook()) await wait(performance.now() - began, signal);
       } while (this.#needsAnotherLook() && !signal.aborted);
     } catch (error) {
       if (!signal.aborted) this.failure = error;
-    } finally {
-      if (!signal.aborted) this.#isReading = false;
     }
   }
 

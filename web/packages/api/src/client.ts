@@ -20,6 +20,9 @@ export interface FileAnswer {
   size: number | null;
 }
 
+/** Bad gateway, unavailable, timeout of a gateway. */
+const BETWEEN = [502, 503, 504];
+
 interface Asking<Body> {
   params?: Record<string, string>;
   query?: Record<string, string | number | undefined>;
@@ -73,6 +76,9 @@ export class SynclineClient {
     const address = `${this.#base}${path}${query.size > 0 ? `?${query}` : ''}`;
     const response = await this.#send(address, init);
     if (response.ok) return response;
+    // What stands before the server did not reach it.
+    const isProblem = response.headers.get('content-type')?.startsWith('application/problem+json');
+    if (BETWEEN.includes(response.status) && !isProblem) throw new NoConnection(response.status);
     const error = await ProblemError.of(response);
     if (error.code === 'not_signed_in' && this.token) this.#onSignedOut();
     throw error;

@@ -51,7 +51,7 @@ async function readProblem(response: Response): Promise<Problem> {
     type: 'about:blank',
     title,
     detail: title,
-    code: response.status === 503 ? 'unavailable' : 'unknown',
+    code: 'unknown',
     ...known,
     status: response.status,
   };

@@ -1,0 +1,224 @@
+import { readFileSync } from 'node:fs';
+import type { Page } from '@playwright/test';
+import type { SynclineClient } from '@syncline/api';
+import { expectAccessible } from '../axe.ts';
+import { PASSWORD, RealServer } from '../server.ts';
+import { expect, test } from '../test.ts';
+
+let server: RealServer;
+let ada: SynclineClient;
+let workspace: string;
+
+test.beforeAll(async () => {
+  server = await RealServer.start();
+  for (const name of ['ada', 'bob']) server.addUser(name);
+  server.addWorkspace('ada', 'Notes', {
+    'plan.txt': 'first',
+    'Letters/to bob.md': 'Dear Bob',
+    'Letters/2026/10 % off & more.txt': 'sale',
+    'größe.csv': '1;2',
+  });
+  server.addWorkspace('ada', 'Secrets', { 'a.txt': 'a' }, ['--plain']);
+  server.share('ada', 'Notes', 'bob:view');
+  ada = await server.client('ada');
+  workspace = (await ada.workspaces()).find(({ name }) => name === 'Notes')?.id ?? '';
+});
+
+test.afterAll(() => server.end());
+
+async function signIn(page: Page, user = 'ada'): Promise<void> {
+  await page.goto(server.url);
+  await page.getByLabel('User').fill(user);
+  await page.getByLabel('Password').fill(PASSWORD);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+}
+
+/** Opens the root of the workspace with the keyboard in the list. */
+async function openNotes(page: Page, user = 'ada'): Promise<void> {
+  await signIn(page, user);
+  await page.getByRole('link', { name: 'Notes' }).click();
+  await expect(page.getByRole('row', { name: /plan\.txt/ })).toBeVisible();
+  await page.getByRole('grid').focus();
+}
+
+const row = (page: Page, name: string) => page.getByRole('row').filter({ hasText: name });
+
+test('folders are entered by Enter, left by Alt+Up, and have addresses that a reload keeps', async ({
+  page,
+}) => {
+  await openNotes(page);
+  await page.keyboard.type('let');
+  await page.keyboard.press('Enter');
+  await expect(row(page, 'to bob.md')).toBeVisible();
+  await expect(page.getByRole('grid')).toBeFocused();
+  await page.keyboard.type('2026');
+  await page.keyboard.press('Enter');
+  await expect(row(page, '10 % off & more.txt')).toBeVisible();
+  await page.reload();
+  await expect(row(page, '10 % off & more.txt')).toBeVisible();
+  await expect(page).toHaveTitle('2026 – Syncline');
+  await page.keyboard.press('Alt+ArrowUp');
+  await expect(row(page, 'to bob.md')).toBeVisible();
+  await page.getByRole('navigation', { name: 'Path' }).getByRole('link', { name: 'Notes' }).click();
+  await expect(row(page, 'größe.csv')).toBeVisible();
+});
+
+test('names of files are never asked of the server as addresses of pages', async ({ page }) => {
+  const pages: string[] = [];
+  page.on('request', (request) => {
+    if (request.isNavigationRequest()) pages.push(new URL(request.url()).pathname);
+  });
+  await openNotes(page);
+  await row(page, 'Letters').dblclick();
+  await expect(row(page, 'to bob.md')).toBeVisible();
+  await page.reload();
+  await expect(row(page, 'to bob.md')).toBeVisible();
+  expect(new Set(pages)).toEqual(new Set(['/']));
+});
+
+test('a folder is made, renamed and brought back under its name by Undo, by keyboard alone', async ({
+  page,
+}) => {
+  await openNotes(page);
+  await page.keyboard.press('Alt+n');
+  await page.keyboard.type('plan.txt');
+  await page.keyboard.press('Enter');
+  await expect(page.getByRole('alert')).toContainText('“plan.txt” is there already.');
+  await page.getByLabel('Name', { exact: true }).fill('Sketches');
+  await page.keyboard.press('Enter');
+  await expect(row(page, 'Sketches')).toHaveAttribute('aria-selected', 'true');
+  await expect(page.getByRole('grid')).toBeFocused();
+  await page.keyboard.press('F2');
+  await page.keyboard.type('Drawings');
+  await page.keyboard.press('Enter');
+  await expect(row(page, 'Drawings')).toHaveAttribute('aria-selected', 'true');
+  await page.keyboard.press('Control+z');
+  await expect(row(page, 'Sketches')).toBeVisible();
+  expect((await ada.node(workspace, 'Sketches'))?.kind).toBe('folder');
+  await ada.delete(workspace, 'Sketches');
+});
+
+test('a folder that was deleted with everything in it comes back whole', async ({ page }) => {
+  await openNotes(page);
+  await row(page, 'Letters').click();
+  await page.keyboard.press('Delete');
+  await expect(page.getByText('“Letters” deleted')).toBeVisible();
+  await expect(row(page, 'Letters')).toHaveCount(0);
+  expect(await ada.node(workspace, 'Letters')).toBeNull();
+  await page.getByRole('button', { name: 'Undo' }).click();
+  await expect(row(page, 'Letters')).toBeVisible();
+  const found = await ada.node(workspace, 'Letters/2026/10%20%25%20off%20%26%20more.txt');
+  expect(found?.size).toBe(4);
+});
+
+test('what others change shows by itself, and the selection stays', async ({ page }) => {
+  await openNotes(page);
+  await row(page, 'plan.txt').click();
+  await ada.putFile(workspace, 'aaa.txt', new Blob(['new']));
+  await expect(row(page, 'aaa.txt')).toBeVisible();
+  await expect(row(page, 'plan.txt')).toHaveAttribute('aria-selected', 'true');
+  await ada.delete(workspace, 'aaa.txt');
+  await expect(row(page, 'aaa.txt')).toHaveCount(0);
+});
+
+test('a file is downloaded as it is, and so is an older version of it, which can be restored', async ({
+  page,
+}) => {
+  await ada.putFile(workspace, 'plan.txt', new Blob(['second']));
+  await openNotes(page);
+  const download = page.waitForEvent('download');
+  await row(page, 'plan.txt').dblclick();
+  expect(readFileSync(await (await download).path(), 'utf8')).toBe('second');
+  await row(page, 'plan.txt').click();
+  await page.keyboard.press('Alt+i');
+  const pane = page.getByRole('complementary');
+  await expect(pane.getByText('Version 2')).toBeVisible();
+  await expectAccessible(page);
+  const older = page.waitForEvent('download');
+  await pane.getByRole('button', { name: 'Download: Version 1' }).click();
+  expect(readFileSync(await (await older).path(), 'utf8')).toBe('first');
+  await pane.getByRole('button', { name: 'Restore: Version 1' }).click();
+  await expect(pane.getByText('Version 3')).toBeVisible();
+  const { body } = await ada.file(workspace, 'plan.txt');
+  expect(await new Response(body).text()).toBe('first');
+  await page.getByRole('button', { name: 'Undo' }).click();
+  await expect(pane.getByText('Version 4')).toBeVisible();
+  await pane.getByRole('button', { name: 'Close' }).click();
+  await expect(page.getByRole('grid')).toBeFocused();
+});
+
+test('who may only view sees no button that changes anything', async ({ page }) => {
+  await openNotes(page, 'bob');
+  await row(page, 'plan.txt').click();
+  await expect(page.getByRole('button', { name: 'Download' })).toBeVisible();
+  for (const name of ['Delete', 'Rename', 'Upload files', 'New folder']) {
+    await expect(page.getByRole('button', { name })).toHaveCount(0);
+  }
+  await page.keyboard.press('Delete');
+  await page.keyboard.press('F2');
+  await expect(page.getByRole('dialog')).toHaveCount(0);
+  expect(await ada.node(workspace, 'plan.txt')).not.toBeNull();
+});
+
+test('an encrypted workspace is named as such, and not opened', async ({ page }) => {
+  const sealed = page.getByText('Encrypted workspace');
+  await page.route('**/api/v1/workspaces', async (route) => {
+    const answer = await route.fetch();
+    const id = 'ab'.repeat(16);
+    const one = { id, name: id, owner: 'ada', role: 'owner', head_seq: 1, used_bytes: 1 };
+    await route.fulfill({ json: [...(await answer.json()), one] });
+  });
+  await signIn(page);
+  await expect(sealed).toBeVisible();
+  await expect(page.getByRole('link', { name: /Encrypted/ })).toHaveCount(0);
+});
+
+test('while the server is away this is said, and when it is back the list is, too', async ({ page }) => {
+  await openNotes(page);
+  await server.halt();
+  await expect(page.getByText('No live updates. Reconnecting …')).toBeVisible();
+  await row(page, 'Letters').dblclick();
+  await expect(page.getByRole('alert')).toContainText('The server cannot be reached');
+  await server.run();
+  await page.getByRole('button', { name: 'Try again' }).click();
+  await expect(row(page, 'to bob.md')).toBeVisible();
+  await expect(page.getByText('No live updates')).toHaveCount(0, { timeout: 30_000 });
+});
+
+test('a session that was ended elsewhere leads to the sign-in', async ({ page }) => {
+  await openNotes(page);
+  await page.evaluate(async () => {
+    const kept = JSON.parse(sessionStorage.getItem('syncline.session') ?? '{}') as { token: string };
+    await fetch('/api/v1/logout', {
+      method: 'POST',
+      headers: { authorization: `Bearer ${kept.token}` },
+    });
+  });
+  await row(page, 'Letters').dblclick();
+  await expect(page.getByText('This browser was signed out.')).toBeVisible();
+});
+
+test('axe-core finds nothing in the list, the dialogs and the sheets, in light and dark, wide and narrow', async ({
+  page,
+}) => {
+  await openNotes(page);
+  for (const colorScheme of ['light', 'dark'] as const) {
+    await page.emulateMedia({ colorScheme });
+    for (const width of [1280, 390]) {
+      await page.setViewportSize({ width, height: 800 });
+      await expectAccessible(page);
+      await page.getByRole('grid').focus();
+      await page.keyboard.press('?');
+      await expect(page.getByRole('dialog')).toContainText('Keyboard shortcuts');
+      await expectAccessible(page);
+      await page.keyboard.press('Escape');
+      await page.getByRole('button', { name: 'Settings' }).click();
+      await expectAccessible(page);
+      await page.keyboard.press('Escape');
+      await page.keyboard.press('Alt+n');
+      await expectAccessible(page);
+      await page.keyboard.press('Escape');
+      await expect(page.getByRole('dialog')).toHaveCount(0);
+    }
+  }
+});

@@ -1,0 +1,170 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import type { Page } from '@playwright/test';
+import type { SynclineClient } from '@syncline/api';
+import { expectAccessible } from '../axe.ts';
+import { PASSWORD, RealServer } from '../server.ts';
+import { expect, test } from '../test.ts';
+
+let server: RealServer;
+let ada: SynclineClient;
+let workspace: string;
+
+test.beforeAll(async () => {
+  server = await RealServer.start();
+  server.addUser('ada');
+  server.addWorkspace('ada', 'Box', { 'plan.txt': 'old' });
+  ada = await server.client('ada');
+  workspace = (await ada.workspaces())[0]?.id ?? '';
+});
+
+test.afterAll(() => server.end());
+
+async function openBox(page: Page): Promise<void> {
+  await page.goto(server.url);
+  await page.getByLabel('User').fill('ada');
+  await page.getByLabel('Password').fill(PASSWORD);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.getByRole('link', { name: 'Box' }).click();
+  await expect(page.getByRole('grid')).toBeVisible();
+}
+
+const tray = (page: Page) => page.getByRole('region', { name: 'Transfers' });
+const row = (page: Page, name: string) => page.getByRole('row').filter({ hasText: name });
+const picker = (page: Page) => page.locator('input[type=file]').first();
+
+async function content(path: string): Promise<Buffer> {
+  const { body } = await ada.file(workspace, path);
+  return Buffer.from(await new Response(body).arrayBuffer());
+}
+
+function file(name: string, buffer: Buffer) {
+  return { name, mimeType: 'application/octet-stream', buffer };
+}
+
+const sum = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex');
+
+test('small files and one in many pieces arrive as they are', async ({ page }) => {
+  const large = randomBytes(11_000_000);
+  await openBox(page);
+  await picker(page).setInputFiles([
+    file('empty.bin', Buffer.alloc(0)),
+    file('ünïcode & 100 %.txt', Buffer.from('hello')),
+    file('large.bin', large),
+  ]);
+  await expect(tray(page)).toContainText('3 of 3 files');
+  await expectAccessible(page);
+  await expect(row(page, 'large.bin')).toContainText('10.5 MiB');
+  expect(sum(await content('large.bin'))).toBe(sum(large));
+  expect((await content('%C3%BCn%C3%AFcode%20%26%20100%20%25.txt')).toString()).toBe('hello');
+  expect((await ada.node(workspace, 'empty.bin'))?.size).toBe(0);
+  await page.getByRole('button', { name: 'Clear finished' }).click();
+  await expect(tray(page)).toHaveCount(0);
+});
+
+test('a file of the same name replaces nothing before somebody says so', async ({ page }) => {
+  await openBox(page);
+  await picker(page).setInputFiles([file('plan.txt', Buffer.from('new'))]);
+  await expect(tray(page)).toContainText('A file of this name is there already.');
+  expect((await content('plan.txt')).toString()).toBe('old');
+  await expectAccessible(page);
+  await page.getByRole('button', { name: 'Keep both' }).click();
+  await expect(row(page, 'plan (2).txt')).toBeVisible();
+  expect((await content('plan.txt')).toString()).toBe('old');
+  await picker(page).setInputFiles([file('plan.txt', Buffer.from('newer'))]);
+  await page.getByRole('button', { name: 'Replace' }).click();
+  await expect(tray(page)).toContainText('2 of 2 files');
+  expect((await content('plan.txt')).toString()).toBe('newer');
+  expect((await ada.versions(workspace, 'plan.txt')).versions).toHaveLength(2);
+});
+
+test('a folder that is chosen arrives with its folders', async ({ page }) => {
+  const folder = join(mkdtempSync(join(tmpdir(), 'syncline-web-')), 'trip');
+  mkdirSync(join(folder, 'day 1'), { recursive: true });
+  for (const name of ['day 1/a.txt', 'day 1/b.txt', 'c.txt']) writeFileSync(join(folder, name), name);
+  await openBox(page);
+  await page.locator('input[webkitdirectory]').setInputFiles(folder);
+  await expect(tray(page)).toContainText('3 of 3 files');
+  expect((await content('trip/day%201/b.txt')).toString()).toBe('day 1/b.txt');
+  expect((await content('trip/c.txt')).toString()).toBe('c.txt');
+  rmSync(dirname(folder), { recursive: true });
+});
+
+test('a file that is dropped on the list is uploaded', async ({ page }) => {
+  await openBox(page);
+  const data = await page.evaluateHandle(() => {
+    const transfer = new DataTransfer();
+    transfer.items.add(new File(['dropped'], 'dropped.txt'));
+    return transfer;
+  });
+  await page.dispatchEvent('main', 'dragover', { dataTransfer: data });
+  await expect(page.getByText('Drop to upload here')).toBeVisible();
+  await page.dispatchEvent('main', 'drop', { dataTransfer: data });
+  await expect(row(page, 'dropped.txt')).toBeVisible();
+  expect((await content('dropped.txt')).toString()).toBe('dropped');
+});
+
+test('a transfer is cancelled, and one that failed is tried again', async ({ page }) => {
+  await openBox(page);
+  let isHeld = true;
+  await page.route('**/uploads/*', async (route) => {
+    if (route.request().method() === 'PATCH' && isHeld) return;
+    await route.continue();
+  });
+  await picker(page).setInputFiles([file('held.bin', randomBytes(6_000_000))]);
+  await expect(tray(page)).toContainText('0 %');
+  await page.getByRole('button', { name: 'Cancel: held.bin' }).click();
+  await expect(tray(page)).toContainText('Cancelled');
+  isHeld = false;
+  await page.route('**/files/refused.txt', (route) =>
+    route.fulfill({
+      status: 507,
+      contentType: 'application/problem+json',
+      body: JSON.stringify({ code: 'over_quota', title: 'full', detail: 'full' }),
+    }),
+  );
+  await picker(page).setInputFiles([file('refused.txt', Buffer.from('refused'))]);
+  await expect(tray(page)).toContainText('no room left');
+  await page.unroute('**/files/refused.txt');
+  await page.getByRole('button', { name: 'Retry: refused.txt' }).click();
+  await expect(row(page, 'refused.txt')).toBeVisible();
+  expect(await ada.node(workspace, 'held.bin')).toBeNull();
+});
+
+test('an upload goes on after the connection broke in the middle of it, and sends nothing twice', async ({
+  page,
+}) => {
+  const large = randomBytes(13_000_000);
+  await openBox(page);
+  let pieces = 0;
+  await page.route('**/uploads/*', async (route) => {
+    if (route.request().method() !== 'PATCH') return route.continue();
+    pieces += 1;
+    return pieces === 2 ? route.abort('connectionreset') : route.continue();
+  });
+  await picker(page).setInputFiles([file('broken.bin', large)]);
+  await expect(tray(page)).toContainText('Trying again');
+  await expect(row(page, 'broken.bin')).toBeVisible();
+  expect(sum(await content('broken.bin'))).toBe(sum(large));
+  expect(pieces).toBe(5);
+});
+
+test('an upload that the server forgot when it was started again begins anew', async ({ page }) => {
+  const large = randomBytes(9_000_000);
+  await openBox(page);
+  let pieces = 0;
+  await page.route('**/uploads/*', async (route) => {
+    if (route.request().method() !== 'PATCH') return route.continue();
+    pieces += 1;
+    if (pieces === 2) {
+      await server.halt();
+      await server.run();
+    }
+    return route.continue();
+  });
+  await picker(page).setInputFiles([file('again.bin', large)]);
+  await expect(row(page, 'again.bin')).toBeVisible();
+  expect(sum(await content('again.bin'))).toBe(sum(large));
+});
