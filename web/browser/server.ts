@@ -80,11 +80,23 @@ export class RealServer {
   }
 
   addUser(name: string): void {
-    this.#command('server', ['user', 'add', name, '--password-stdin', '--data', this.#path('data')]);
+    this.#command('server', [
+      'user',
+      'add',
+      name,
+      '--password-stdin',
+      '--data',
+      this.#path('data'),
+    ]);
   }
 
   /** Makes a workspace with files, as a device of that person does. */
-  addWorkspace(user: string, name: string, files: Record<string, string> = {}, flags: string[] = []) {
+  addWorkspace(
+    user: string,
+    name: string,
+    files: Record<string, string> = {},
+    flags: string[] = [],
+  ) {
     const home = `${user}-device`;
     const root = this.#path(join('folders', user, name));
     mkdirSync(root, { recursive: true });

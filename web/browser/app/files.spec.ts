@@ -173,7 +173,9 @@ test('an encrypted workspace is named as such, and not opened', async ({ page })
   await expect(page.getByRole('link', { name: /Encrypted/ })).toHaveCount(0);
 });
 
-test('while the server is away this is said, and when it is back the list is, too', async ({ page }) => {
+test('while the server is away this is said, and when it is back the list is, too', async ({
+  page,
+}) => {
   await openNotes(page);
   await server.halt();
   await expect(page.getByText('No live updates. Reconnecting …')).toBeVisible();
@@ -188,7 +190,9 @@ test('while the server is away this is said, and when it is back the list is, to
 test('a session that was ended elsewhere leads to the sign-in', async ({ page }) => {
   await openNotes(page);
   await page.evaluate(async () => {
-    const kept = JSON.parse(sessionStorage.getItem('syncline.session') ?? '{}') as { token: string };
+    const kept = JSON.parse(sessionStorage.getItem('syncline.session') ?? '{}') as {
+      token: string;
+    };
     await fetch('/api/v1/logout', {
       method: 'POST',
       headers: { authorization: `Bearer ${kept.token}` },

@@ -83,7 +83,8 @@ test('a file of the same name replaces nothing before somebody says so', async (
 test('a folder that is chosen arrives with its folders', async ({ page }) => {
   const folder = join(mkdtempSync(join(tmpdir(), 'syncline-web-')), 'trip');
   mkdirSync(join(folder, 'day 1'), { recursive: true });
-  for (const name of ['day 1/a.txt', 'day 1/b.txt', 'c.txt']) writeFileSync(join(folder, name), name);
+  for (const name of ['day 1/a.txt', 'day 1/b.txt', 'c.txt'])
+    writeFileSync(join(folder, name), name);
   await openBox(page);
   await page.locator('input[webkitdirectory]').setInputFiles(folder);
   await expect(tray(page)).toContainText('3 of 3 files');

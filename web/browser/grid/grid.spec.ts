@@ -46,7 +46,9 @@ test('arrows, Home, End and pages move the active row and show it', async ({ pag
   expect(await selected(page)).toBe('1');
 });
 
-test('a row that the keyboard moves to is never hidden by the titles or the edge', async ({ page }) => {
+test('a row that the keyboard moves to is never hidden by the titles or the edge', async ({
+  page,
+}) => {
   await open(page);
   await press(page, 'End');
   for (let step = 0; step < 40; step++) await page.keyboard.press('ArrowUp');
@@ -101,7 +103,9 @@ test('clicks select, with Ctrl one more, with Shift a range, and a double click 
   await expect(page.locator('#deed')).toHaveText('open fir 000005.txt');
 });
 
-test('Enter opens, F2 renames, and Delete leaves the keyboard at the next row', async ({ page }) => {
+test('Enter opens, F2 renames, and Delete leaves the keyboard at the next row', async ({
+  page,
+}) => {
   await open(page);
   await press(page, 'ArrowDown', 'Enter');
   await expect(page.locator('#deed')).toHaveText('open birch 000001.txt');
@@ -158,7 +162,10 @@ test('a screen reader is told how many rows there are, which one it is at, and i
   const { nodes } = await session.send('Accessibility.getFullAXTree');
   const grid = nodes.find((node) => node.role?.value === 'grid');
   const property = (name: string) =>
-    grid?.properties?.find((one) => one.name === name)?.value as { value?: unknown; relatedNodes?: { backendDOMNodeId: number }[] };
+    grid?.properties?.find((one) => one.name === name)?.value as {
+      value?: unknown;
+      relatedNodes?: { backendDOMNodeId: number }[];
+    };
   expect(grid?.name?.value).toBe('Trees');
   expect(property('multiselectable').value).toBe(true);
   expect(await page.getByRole('grid').getAttribute('aria-rowcount')).toBe('100001');
@@ -176,7 +183,8 @@ test('a screen reader is told how many rows there are, which one it is at, and i
     const node = byId.get(id);
     const name = String(node?.name?.value ?? '');
     const number = /^\w+ (\d{6})\.txt/.exec(name);
-    if (node?.role?.value === 'row' && number && name !== row?.name?.value) order.push(Number(number[1]));
+    if (node?.role?.value === 'row' && number && name !== row?.name?.value)
+      order.push(Number(number[1]));
     for (const child of node?.childIds ?? []) walk(child);
   };
   const top = later.find((node) => node.role?.value === 'grid');
@@ -196,7 +204,12 @@ test('the document stays small, and a scrolled row changes few nodes in it', asy
     });
     await frame();
     const body = grid.querySelector('.body') ?? grid;
-    observer.observe(body, { subtree: true, childList: true, attributes: true, characterData: true });
+    observer.observe(body, {
+      subtree: true,
+      childList: true,
+      attributes: true,
+      characterData: true,
+    });
     const frames: number[] = [];
     let last = await frame();
     for (let step = 0; step < 200; step++) {

@@ -10,7 +10,8 @@ function typeOf(schema) {
   if (schema?.$ref) return schema.$ref.split('/').at(-1);
   const union = schema?.anyOf ?? schema?.oneOf;
   if (union) return union.map(typeOf).join(' | ');
-  if (schema?.enum) return schema.enum.map((/** @type {string} */ value) => JSON.stringify(value)).join(' | ');
+  if (schema?.enum)
+    return schema.enum.map((/** @type {string} */ value) => JSON.stringify(value)).join(' | ');
   if (Array.isArray(schema?.type)) {
     return schema.type.map((/** @type {string} */ type) => typeOf({ ...schema, type })).join(' | ');
   }
@@ -35,7 +36,10 @@ function typeOf(schema) {
 function fieldsOf(schema) {
   const required = new Set(schema.required ?? []);
   return Object.entries(schema.properties)
-    .map(([name, field]) => `  ${JSON.stringify(name)}${required.has(name) ? '' : '?'}: ${typeOf(field)};\n`)
+    .map(
+      ([name, field]) =>
+        `  ${JSON.stringify(name)}${required.has(name) ? '' : '?'}: ${typeOf(field)};\n`,
+    )
     .join('');
 }
 
@@ -48,7 +52,8 @@ function bodyOf(content, none) {
 
 /** @param {any} operation */
 function answerOf(operation) {
-  const found = operation.responses['200'] ?? operation.responses['201'] ?? operation.responses['204'];
+  const found =
+    operation.responses['200'] ?? operation.responses['201'] ?? operation.responses['204'];
   const json = found?.content?.['application/json'];
   if (json) return typeOf(json.schema);
   return found?.content ? 'Response' : 'undefined';
@@ -60,7 +65,8 @@ function render(document) {
   for (const [name, schema] of Object.entries(document.components.schemas)) {
     text += `export type ${name} = ${typeOf(schema)};\n\n`;
   }
-  text += '/** What may be asked: method and path, what goes with it, and what comes back. */\nexport interface Operations {\n';
+  text +=
+    '/** What may be asked: method and path, what goes with it, and what comes back. */\nexport interface Operations {\n';
   for (const [path, item] of Object.entries(document.paths)) {
     for (const method of methods.filter((name) => name in item)) {
       const operation = /** @type {any} */ (item)[method];
@@ -74,7 +80,9 @@ function render(document) {
 const text = render(JSON.parse(readFileSync(source, 'utf8')));
 if (process.argv.includes('--check')) {
   if (readFileSync(target, 'utf8') !== text) {
-    console.error('packages/api/src/schema.ts differs from docs/openapi.json: run `npm run generate`');
+    console.error(
+      'packages/api/src/schema.ts differs from docs/openapi.json: run `npm run generate`',
+    );
     process.exit(1);
   }
 } else {

@@ -122,7 +122,11 @@ class Attempt {
       state = await client.continueUpload(workspace, job.upload, state.offset, piece, signal);
       this.#confirm(state.offset);
     }
-    const node = await client.commitUpload(workspace, job.upload, { condition, modifiedMs, signal });
+    const node = await client.commitUpload(workspace, job.upload, {
+      condition,
+      modifiedMs,
+      signal,
+    });
     job.upload = null;
     return node;
   }

@@ -193,7 +193,8 @@ export const de: Words = {
     too_large: 'Es ist zu groß für den Server.',
     over_quota: 'Der Eigentümer des Arbeitsbereichs hat keinen Platz mehr.',
     no_space: 'Der Server hat keinen Platz mehr.',
-    object_damaged: 'Der Server hat einen Teil dieser Datei verloren. Ein Gerät hat ihn vielleicht noch.',
+    object_damaged:
+      'Der Server hat einen Teil dieser Datei verloren. Ein Gerät hat ihn vielleicht noch.',
     unavailable: 'Der Server ist überlastet. Versuchen Sie es bald wieder.',
     other: (detail, code) => `${detail} (${code})`,
     local: 'Der Browser konnte die Datei nicht lesen oder schreiben.',

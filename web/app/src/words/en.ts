@@ -38,7 +38,8 @@ export const en = {
     sharedBy: (owner: string) => `shared by ${owner}`,
     mayView: 'view only',
     sealed: 'Encrypted workspace',
-    sealedHelp: 'Only your devices can open it: the server cannot read it, and this browser has no keys.',
+    sealedHelp:
+      'Only your devices can open it: the server cannot read it, and this browser has no keys.',
     used: (used: string) => `${used} stored`,
     usedOf: (used: string, quota: string) => `${used} of ${quota} stored`,
   },
@@ -96,7 +97,8 @@ export const en = {
   },
 
   done: {
-    deleted: (count: number, name: string) => (count === 1 ? `“${name}” deleted` : `${items(count)} deleted`),
+    deleted: (count: number, name: string) =>
+      count === 1 ? `“${name}” deleted` : `${items(count)} deleted`,
     renamed: (name: string) => `Renamed to “${name}”`,
     created: (name: string) => `Folder “${name}” created`,
     restored: (version: number) => `Version ${version} is the current content again`,
@@ -184,7 +186,8 @@ export const en = {
     not_found: 'It is not there any more.',
     forbidden: 'You may view this workspace, and not change it.',
     sealed_workspace: 'This workspace is encrypted. Only your devices can open it.',
-    precondition_failed: 'Somebody else changed it meanwhile. Nothing was changed; look at it again.',
+    precondition_failed:
+      'Somebody else changed it meanwhile. Nothing was changed; look at it again.',
     conflict: 'It does not fit to what is there now. Nothing was changed.',
     taken: 'Something of this name is there already. Nothing was changed.',
     too_large: 'It is too large for the server.',

@@ -43,7 +43,9 @@ export function formatAgo(seconds: number, nowMs: number, locale: string): strin
   const passed = Math.floor(nowMs / 1000) - seconds;
   if (passed < -60 || passed >= 7 * 86_400) {
     const options = { dateStyle: 'medium' } as const;
-    return keep(`d ${locale}`, () => new Intl.DateTimeFormat(locale, options)).format(seconds * 1000);
+    return keep(`d ${locale}`, () => new Intl.DateTimeFormat(locale, options)).format(
+      seconds * 1000,
+    );
   }
   const relative = keep(
     `r ${locale}`,

@@ -75,9 +75,7 @@ test('a token that the server does not know any more signs out, a wrong password
   const onSignedOut = vi.fn();
   const { fetch } = answering(problem(401, 'wrong_password'), problem(401, 'not_signed_in'));
   const client = new SynclineClient({ fetch, onSignedOut, token: 't' });
-  await expect(
-    client.login({ user: 'ada', password: 'x', device_name: 'test' }),
-  ).rejects.toThrow();
+  await expect(client.login({ user: 'ada', password: 'x', device_name: 'test' })).rejects.toThrow();
   expect(onSignedOut).not.toHaveBeenCalled();
   await expect(client.workspaces()).rejects.toThrow();
   expect(onSignedOut).toHaveBeenCalledOnce();

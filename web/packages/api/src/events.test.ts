@@ -22,7 +22,8 @@ test('events are found wherever the stream is cut', async () => {
   const text = `${event(1)}: still here\n\n${event(2)}`;
   for (let cut = 1; cut < text.length; cut += 7) {
     const found: string[] = [];
-    for await (const data of readEvents(slow(text.slice(0, cut), text.slice(cut)))) found.push(data);
+    for await (const data of readEvents(slow(text.slice(0, cut), text.slice(cut))))
+      found.push(data);
     expect(found.filter((data) => data !== '')).toHaveLength(2);
   }
 });

@@ -26,9 +26,8 @@ export function nameOf(path: NodePath): string {
   try {
     return decodeURIComponent(last);
   } catch {
-    const bytes = Uint8Array.from(
-      last.match(/%[0-9A-Fa-f]{2}|[^%]/g) ?? [],
-      (part) => (part.length === 3 ? parseInt(part.slice(1), 16) : part.charCodeAt(0)),
+    const bytes = Uint8Array.from(last.match(/%[0-9A-Fa-f]{2}|[^%]/g) ?? [], (part) =>
+      part.length === 3 ? parseInt(part.slice(1), 16) : part.charCodeAt(0),
     );
     return new TextDecoder().decode(bytes);
   }

@@ -8,7 +8,10 @@ function key(name: string, more: Partial<Key> = {}): Key {
 test('Shift selects a range, and Ctrl or Cmd moves without selecting', () => {
   const down = { kind: 'move', to: 'down' };
   expect(intentOf(key('ArrowDown'), false)).toEqual({ ...down, reach: 'only' });
-  expect(intentOf(key('ArrowDown', { shiftKey: true }), false)).toEqual({ ...down, reach: 'range' });
+  expect(intentOf(key('ArrowDown', { shiftKey: true }), false)).toEqual({
+    ...down,
+    reach: 'range',
+  });
   expect(intentOf(key('ArrowDown', { metaKey: true }), false)).toEqual({ ...down, reach: 'none' });
 });
 

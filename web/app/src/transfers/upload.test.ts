@@ -1,0 +1,169 @@
+import { NoConnection, ProblemError, type Node, type SynclineClient } from '@syncline/api';
+import { expect, test, vi } from 'vitest';
+import { NameClash, PIECE_LENGTH, upload, type UploadJob } from './upload.ts';
+
+const MODIFIED_MS = 1_700_000_000_500;
+const large = new Blob([new Uint8Array(2 * PIECE_LENGTH + 5)]);
+const small = new Blob(['small']);
+
+function problem(status: number, code: string, etag: string | null = null): ProblemError {
+  return new ProblemError({ type: '', title: '', detail: '', status, code }, etag);
+}
+
+function job(file: Blob, more: Partial<UploadJob> = {}): UploadJob {
+  const condition = { ifAbsent: true } as const;
+  return {
+    workspace: 'w',
+    path: 'a',
+    file,
+    modifiedMs: MODIFIED_MS,
+    condition,
+    upload: null,
+    ...more,
+  };
+}
+
+function nodeOf(file: Blob): Node {
+  const modified = Math.floor(MODIFIED_MS / 1000);
+  return { id: 'n', etag: '"n.1"', size: file.size, modified } as Node;
+}
+
+/** A server that keeps what arrives; each method may be made to fail before or after it does its work. */
+function fakeServer() {
+  const uploads = new Map<string, number>();
+  let files: Node | null = null;
+  let next = 0;
+  const failures: { at: string; error: Error; isAfter?: boolean }[] = [];
+  const pieces: number[] = [];
+  const maybe = <T>(at: string, work: () => T): Promise<T> => {
+    const found = failures.findIndex((failure) => failure.at === at);
+    const [failure] = found < 0 ? [] : failures.splice(found, 1);
+    if (failure && !failure.isAfter) return Promise.reject(failure.error);
+    try {
+      const done = work();
+      return failure ? Promise.reject(failure.error) : Promise.resolve(done);
+    } catch (error) {
+      return Promise.reject(error as Error);
+    }
+  };
+  const put = (size: number, ifAbsent: boolean): Node => {
+    if (files && ifAbsent) throw problem(412, 'precondition_failed', files.etag);
+    files = { ...nodeOf(large), size };
+    return files;
+  };
+  const offsetOf = (id: string) => {
+    const offset = uploads.get(id);
+    if (offset === undefined) throw problem(404, 'not_found');
+    return { id, path: 'a', offset, expires_in: 1 };
+  };
+  const client = {
+    node: () => maybe('node', () => files),
+    putFile: (_w: string, _p: string, body: Blob, options: UploadJob) =>
+      maybe('put', () => put(body.size, 'ifAbsent' in (options.condition ?? {}))),
+    beginUpload: () =>
+      maybe('begin', () => {
+        const id = `u${next++}`;
+        uploads.set(id, 0);
+        return offsetOf(id);
+      }),
+    describeUpload: (_w: string, id: string) => maybe('describe', () => offsetOf(id)),
+    continueUpload: (_w: string, id: string, offset: number, body: Blob) =>
+      maybe('piece', () => {
+        expect(offset).toBe(offsetOf(id).offset);
+        pieces.push(offset);
+        uploads.set(id, offset + body.size);
+        return offsetOf(id);
+      }),
+    commitUpload: (_w: string, id: string, options: UploadJob) =>
+      maybe('commit', () => {
+        const made = put(offsetOf(id).offset, 'ifAbsent' in (options.condition ?? {}));
+        uploads.delete(id);
+        return made;
+      }),
+  };
+  return {
+    client: client as unknown as SynclineClient,
+    pieces,
+    failures,
+    uploads,
+    has: (node: Node | null) => (files = node),
+  };
+}
+
+function hooks() {
+  const progress: number[] = [];
+  return {
+    progress,
+    onProgress: (sent: number) => progress.push(sent),
+    onConnection: vi.fn(),
+    wait: vi.fn(() => Promise.resolve()),
+  };
+}
+
+const signal = new AbortController().signal;
+const away = () => new NoConnection('away');
+
+test('a small file goes in one request, a large one in pieces', async () => {
+  const server = fakeServer();
+  const seen = hooks();
+  await upload(server.client, job(small), seen, signal);
+  expect(server.pieces).toEqual([]);
+  server.has(null);
+  await upload(server.client, job(large), seen, signal);
+  expect(server.pieces).toEqual([0, PIECE_LENGTH, 2 * PIECE_LENGTH]);
+  expect(seen.progress.at(-1)).toBe(large.size);
+});
+
+test('after a broken connection a large file goes on where the server has it', async () => {
+  const server = fakeServer();
+  server.failures.push({ at: 'piece', error: away() });
+  server.failures.push({ at: 'piece', error: away(), isAfter: true });
+  const seen = hooks();
+  await upload(server.client, job(large), seen, signal);
+  expect(server.pieces).toEqual([0, PIECE_LENGTH, 2 * PIECE_LENGTH]);
+  expect(seen.onConnection).toHaveBeenCalledWith(false);
+});
+
+test('a file whose last answer was lost is found, and no clash with itself', async () => {
+  for (const [at, file] of [
+    ['put', small],
+    ['commit', large],
+  ] as const) {
+    const server = fakeServer();
+    server.failures.push({ at, error: away(), isAfter: true });
+    const node = await upload(server.client, job(file), hooks(), signal);
+    expect(node.size).toBe(file.size);
+  }
+});
+
+test('another file of the same name is a clash, for a large file before anything is sent', async () => {
+  for (const file of [small, large]) {
+    const server = fakeServer();
+    server.has(nodeOf(new Blob(['other'])));
+    const error = await upload(server.client, job(file), hooks(), signal).catch((e: unknown) => e);
+    expect(error).toBeInstanceOf(NameClash);
+    expect(error).toMatchObject({ etag: '"n.1"' });
+    expect(server.pieces).toEqual([]);
+  }
+});
+
+test('an upload that the server does not know any more begins anew', async () => {
+  const server = fakeServer();
+  await upload(server.client, job(large, { upload: 'forgotten' }), hooks(), signal);
+  expect(server.pieces).toEqual([0, PIECE_LENGTH, 2 * PIECE_LENGTH]);
+});
+
+test('what cannot pass is not tried again, and what does not pass is given up', async () => {
+  const server = fakeServer();
+  server.failures.push({ at: 'put', error: problem(507, 'over_quota') });
+  const seen = hooks();
+  await expect(upload(server.client, job(small), seen, signal)).rejects.toMatchObject({
+    code: 'over_quota',
+  });
+  expect(seen.wait).not.toHaveBeenCalled();
+  for (let time = 0; time < 20; time++) server.failures.push({ at: 'put', error: away() });
+  await expect(upload(server.client, job(small), seen, signal)).rejects.toBeInstanceOf(
+    NoConnection,
+  );
+  expect(seen.wait).toHaveBeenCalledTimes(5);
+});

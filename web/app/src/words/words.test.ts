@@ -1,0 +1,62 @@
+import { NoConnection, ProblemError } from '@syncline/api';
+import { expect, test } from 'vitest';
+import { de } from './de.ts';
+import { en } from './en.ts';
+import { formatAgo, formatSize } from './format.ts';
+import { pluralOf } from './plural.ts';
+import { problemText } from './problem.ts';
+
+function leavesOf(value: object, before = ''): [string, unknown][] {
+  return Object.entries(value).flatMap(([key, one]) =>
+    typeof one === 'object' && one !== null
+      ? leavesOf(one as object, `${before}${key}.`)
+      : [[`${before}${key}`, one] as [string, unknown]],
+  );
+}
+
+test('both languages have the same entries, and none is empty', () => {
+  const [english, german] = [leavesOf(en), leavesOf(de)];
+  expect(german.map(([key]) => key)).toEqual(english.map(([key]) => key));
+  for (const [key, text] of [...english, ...german]) expect(text, key).not.toBe('');
+});
+
+test('words follow their number', () => {
+  expect(en.files.count(1)).toBe('1 item');
+  expect(en.files.count(1_200)).toBe('1,200 items');
+  expect(de.files.count(1_200)).toBe('1.200 Elemente');
+  const polish = pluralOf('pl', {
+    one: '# plik',
+    few: '# pliki',
+    many: '# plików',
+    other: '# pliku',
+  });
+  expect([1, 3, 5].map(polish)).toEqual(['1 plik', '3 pliki', '5 plików']);
+});
+
+test('sizes have three digits that count', () => {
+  expect(formatSize(0, 'en')).toBe('0 B');
+  expect(formatSize(1023, 'en')).toBe('1,023 B');
+  expect(formatSize(1536, 'en')).toBe('1.5 KiB');
+  expect(formatSize(11_000_000, 'de')).toBe('10,5 MiB');
+  expect(formatSize(432_932_782_080, 'en')).toBe('403 GiB');
+});
+
+test('moments of the last week are told by how long ago they were', () => {
+  const now = Date.UTC(2026, 10, 22, 12);
+  const ago = (seconds: number) => formatAgo(now / 1000 - seconds, now, 'en');
+  expect(ago(5)).toBe('now');
+  expect(ago(3 * 60)).toBe('3 minutes ago');
+  expect(ago(86_400)).toBe('yesterday');
+  expect(ago(30 * 86_400)).toBe('Oct 23, 2026');
+  expect(ago(-86_400)).toBe('Nov 23, 2026');
+  expect(formatAgo(now / 1000 - 7_200, now, 'de')).toBe('vor 2 Stunden');
+});
+
+test('a problem is told in words, and one without words with its code', () => {
+  const problem = (code: string) =>
+    new ProblemError({ type: '', title: '', detail: 'the moon is full', status: 400, code });
+  expect(problemText(problem('over_quota'), en)).toBe(en.errors.over_quota);
+  expect(problemText(problem('strange'), en)).toBe('the moon is full (strange)');
+  expect(problemText(problem('other'), en)).toBe('the moon is full (other)');
+  expect(problemText(new NoConnection('x'), de)).toBe(de.errors.unreachable);
+});
