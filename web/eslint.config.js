@@ -17,7 +17,7 @@ export default ts.config(
     rules: {
       // TypeScript knows which names there are.
       'no-undef': 'off',
-      'max-lines': ['error', 400],
+      'max-lines': ['error', 300],
       'max-lines-per-function': ['error', { max: 70, skipComments: true, skipBlankLines: true }],
       // Sets and maps here are replaced, not changed in place.
       'svelte/prefer-svelte-reactivity': 'off',
@@ -29,4 +29,5 @@ export default ts.config(
     files: ['**/*.test.ts', 'browser/**'],
     rules: { 'max-lines-per-function': 'off' },
   },
+  { files: ['packages/api/src/schema.ts'], rules: { 'max-lines': 'off' } },
 );

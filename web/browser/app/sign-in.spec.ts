@@ -1,25 +1,124 @@
-import { expect, test } from '@playwright/test';
+import { createHmac } from 'node:crypto';
+import { test as plain, type Page } from '@playwright/test';
 import { expectAccessible } from '../axe.ts';
 import { PASSWORD, RealServer } from '../server.ts';
+import { expect, test } from '../test.ts';
 
 let server: RealServer;
 
 test.beforeAll(async () => {
   server = await RealServer.start();
   server.addUser('ada');
+  server.addUser('bob');
 });
 
 test.afterAll(() => server.end());
 
-test('somebody signs in, sees that there are no workspaces, and signs out', async ({ page }) => {
+async function fill(page: Page, user: string, password = PASSWORD): Promise<void> {
   await page.goto(server.url);
+  await page.getByLabel('User').fill(user);
+  await page.getByLabel('Password').fill(password);
+}
+
+const submit = (page: Page) => page.getByRole('button', { name: 'Sign in' }).click();
+
+/** The six digits of a secret at this moment (RFC 6238). */
+function codeOf(secret: string): string {
+  const letters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567';
+  const bits = [...secret].map((letter) => letters.indexOf(letter).toString(2).padStart(5, '0'));
+  const bytes = bits.join('').match(/.{8}/g) ?? [];
+  const step = Buffer.alloc(8);
+  step.writeBigUInt64BE(BigInt(Math.floor(Date.now() / 30_000)));
+  const hash = createHmac('sha1', Buffer.from(bytes.map((byte) => parseInt(byte, 2))));
+  const sum = hash.update(step).digest();
+  const number = sum.readUInt32BE((sum.at(-1) ?? 0) & 15) & 0x7fffffff;
+  return String(number % 1_000_000).padStart(6, '0');
+}
+
+test('somebody signs in, sees that there are no workspaces, and signs out', async ({ page }) => {
+  await fill(page, 'ada');
   await expectAccessible(page);
-  await page.getByLabel('User').fill('ada');
-  await page.getByLabel('Password').fill(PASSWORD);
-  await page.getByRole('button', { name: 'Sign in' }).click();
+  await submit(page);
   await expect(page.getByText('No workspaces yet')).toBeVisible();
   await expectAccessible(page);
   await page.getByRole('button', { name: 'Sign out' }).click();
   await expect(page.getByRole('heading', { name: 'Sign in' })).toBeVisible();
   expect(await page.evaluate(() => sessionStorage.length + localStorage.length)).toBe(0);
+});
+
+test('a wrong password is said to be wrong, and what was typed stays', async ({ page }) => {
+  await fill(page, 'ada', 'wrong');
+  await submit(page);
+  await expect(page.getByRole('alert')).toContainText('User or password is wrong.');
+  await expect(page.getByLabel('User')).toHaveValue('ada');
+  await expectAccessible(page);
+});
+
+test('an account with a second factor is asked for a code', async ({ page }) => {
+  const bob = await server.client('bob');
+  const { secret } = await bob.beginSecondFactor(PASSWORD);
+  const { recovery_codes } = await bob.turnOnSecondFactor(codeOf(secret));
+  await fill(page, 'bob');
+  await submit(page);
+  await expect(page.getByLabel('Code')).toBeFocused();
+  await expectAccessible(page);
+  await page.keyboard.type('000000');
+  await page.keyboard.press('Enter');
+  await expect(page.getByRole('alert')).toContainText('The code is wrong');
+  await page.getByLabel('Code').fill(recovery_codes[0] ?? '');
+  await submit(page);
+  await expect(page.getByRole('heading', { name: 'Workspaces' })).toBeVisible();
+});
+
+test('who stays signed in is so in the next tab, and signs out of both', async ({
+  page,
+  context,
+}) => {
+  await fill(page, 'ada');
+  await page.getByLabel('Stay signed in on this browser').check();
+  await submit(page);
+  await expect(page.getByText('No workspaces yet')).toBeVisible();
+  const other = await context.newPage();
+  await other.goto(server.url);
+  await expect(other.getByText('No workspaces yet')).toBeVisible();
+  await page.getByRole('button', { name: 'Sign out' }).click();
+  await expect(other.getByText('This browser was signed out.')).toBeVisible();
+});
+
+test('language and appearance are chosen, and a reload keeps them', async ({ page }) => {
+  await page.goto(server.url);
+  await page.getByRole('button', { name: 'Deutsch' }).click();
+  await expect(page.getByRole('heading', { name: 'Anmelden' })).toBeVisible();
+  await page.getByLabel('Benutzer').fill('ada');
+  await page.getByLabel('Passwort').fill(PASSWORD);
+  await page.getByRole('button', { name: 'Anmelden' }).click();
+  await page.getByRole('button', { name: 'Einstellungen' }).click();
+  await page.getByLabel('Dunkel').check();
+  await page.keyboard.press('Escape');
+  await page.reload();
+  await expect(page.getByText('Noch keine Arbeitsbereiche')).toBeVisible();
+  await expect(page.locator('html')).toHaveAttribute('lang', 'de');
+  await expect(page.locator('body')).toHaveCSS('background-color', 'rgb(20, 23, 27)');
+  await expectAccessible(page);
+});
+
+// Without the fixture that takes a broken policy for a failure: here it is meant to be broken.
+plain('the page is served with a policy that lets in nothing from elsewhere', async ({ page }) => {
+  const hosts = new Set<string>();
+  page.on('request', (request) => hosts.add(new URL(request.url()).origin));
+  const answer = await page.goto(server.url);
+  const policy = (await answer?.allHeaders())?.['content-security-policy'] ?? '';
+  expect(policy).toContain("default-src 'none'");
+  expect(policy).not.toContain('unsafe');
+  await expect(page.getByLabel('User')).toBeVisible();
+  expect(hosts).toEqual(new Set([server.url]));
+  const inserted = await page.evaluate(() => {
+    try {
+      document.body.innerHTML = '<b>text</b>';
+      return true;
+    } catch {
+      return false;
+    }
+  });
+  expect(inserted).toBe(false);
 });

@@ -1,0 +1,85 @@
+// What somebody does to a folder: make, rename, delete, and take it back.
+
+import { joinPath, parentOf, type Node, type NodePath, type SynclineClient } from '@syncline/api';
+import { notices } from '../shell/notices.svelte.ts';
+import { problemText } from '../words/problem.ts';
+import { t } from '../words/words.svelte.ts';
+import { deleteAll, remember, restoreAll } from './deleting.ts';
+import type { Folder } from './folder.svelte.ts';
+
+export type Asked =
+  { kind: 'create' } | { kind: 'rename'; node: Node } | { kind: 'delete'; nodes: readonly Node[] };
+
+export class Changes {
+  /** What somebody is asked about in a dialog. */
+  asked = $state.raw<Asked>();
+
+  constructor(
+    readonly folder: Folder,
+    /** Shows a row and makes it the active one. */
+    readonly reveal: (id: string) => Promise<void> | undefined,
+  ) {}
+
+  get #client(): SynclineClient {
+    return this.folder.client;
+  }
+
+  get #workspace(): string {
+    return this.folder.workspace;
+  }
+
+  /** Makes a folder; the dialog tells what goes wrong. */
+  async createFolder(path: NodePath, name: string): Promise<void> {
+    const made = await this.#client.makeFolder(this.#workspace, joinPath(path, name));
+    await this.folder.refresh();
+    await this.reveal(made.id);
+    notices.say(t().done.created(name));
+  }
+
+  async rename(node: Node, name: string): Promise<void> {
+    const to = joinPath(parentOf(node.path), name);
+    const moved = await this.#client.move(this.#workspace, node.path, to, { ifMatch: node.etag });
+    await this.folder.refresh();
+    await this.reveal(node.id);
+    const back = async () => void (await this.#client.move(this.#workspace, moved.path, node.path));
+    notices.say(t().done.renamed(name), this.#undoable(back));
+  }
+
+  /** Deletes nodes so that it can be taken back; asks first where it cannot. */
+  async delete(nodes: readonly Node[]): Promise<void> {
+    await this.#attempt(async () => {
+      const remembered = await remember(this.#client, this.#workspace, nodes);
+      if (remembered === null) {
+        this.asked = { kind: 'delete', nodes };
+        return;
+      }
+      await deleteAll(this.#client, this.#workspace, nodes);
+      const back = () => restoreAll(this.#client, this.#workspace, remembered);
+      notices.say(t().done.deleted(nodes.length, nodes[0]?.name ?? ''), this.#undoable(back));
+    });
+  }
+
+  async deleteForGood(nodes: readonly Node[]): Promise<void> {
+    await this.#attempt(async () => {
+      await deleteAll(this.#client, this.#workspace, nodes);
+      notices.say(t().done.deleted(nodes.length, nodes[0]?.name ?? ''));
+    });
+  }
+
+  #undoable(deed: () => Promise<void>): () => Promise<void> {
+    return () =>
+      this.#attempt(async () => {
+        await deed();
+        notices.say(t().done.undone);
+      });
+  }
+
+  async #attempt(deed: () => Promise<void>): Promise<void> {
+    try {
+      await deed();
+    } catch (error) {
+      notices.fail(problemText(error, t()));
+    }
+    await this.folder.refresh();
+  }
+}
