@@ -24,6 +24,10 @@ class Notices {
     }
   }
 
+  clear(): void {
+    this.list = [];
+  }
+
   dismiss(id: number): void {
     this.list = this.list.filter((notice) => notice.id !== id);
   }

@@ -15,7 +15,7 @@ export const de: Words = {
     code: 'Code',
     codeHelp: 'Sechs Ziffern Ihrer App oder ein Wiederherstellungscode.',
     stay: 'In diesem Browser angemeldet bleiben',
-    stayHelp: 'Sonst endet die Anmeldung, wenn der Tab geschlossen wird.',
+    stayHelp: 'Sonst vergisst er Sie, wenn der Tab geschlossen wird.',
     submit: 'Anmelden',
     busy: 'Anmeldung läuft …',
     ended: 'Dieser Browser wurde abgemeldet. Melden Sie sich neu an.',
@@ -28,7 +28,6 @@ export const de: Words = {
     settings: 'Einstellungen',
     signOut: 'Abmelden',
     account: (name) => `Angemeldet als ${name}`,
-    skip: 'Zu den Dateien springen',
   },
 
   workspaces: {
@@ -71,7 +70,6 @@ export const de: Words = {
     delete: 'Löschen',
     offline: 'Keine Live-Aktualisierung. Verbindung wird hergestellt …',
     viewOnly: 'Nur ansehen',
-    selectAll: 'Alles auswählen',
     clear: 'Auswahl aufheben',
   },
 

@@ -14,7 +14,7 @@ export const en = {
     code: 'Code',
     codeHelp: 'Six digits of your app, or a recovery code.',
     stay: 'Stay signed in on this browser',
-    stayHelp: 'Otherwise you are signed out when the tab is closed.',
+    stayHelp: 'Otherwise it forgets you when the tab is closed.',
     submit: 'Sign in',
     busy: 'Signing in …',
     ended: 'This browser was signed out. Sign in again.',
@@ -27,7 +27,6 @@ export const en = {
     settings: 'Settings',
     signOut: 'Sign out',
     account: (name: string) => `Signed in as ${name}`,
-    skip: 'Skip to the files',
   },
 
   workspaces: {
@@ -70,7 +69,6 @@ export const en = {
     delete: 'Delete',
     offline: 'No live updates. Reconnecting …',
     viewOnly: 'View only',
-    selectAll: 'Select all',
     clear: 'Clear selection',
   },
 

@@ -1,3 +1,5 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { NoConnection, ProblemError } from '@syncline/api';
 import { expect, test } from 'vitest';
 import { de } from './de.ts';
@@ -18,6 +20,21 @@ test('both languages have the same entries, and none is empty', () => {
   const [english, german] = [leavesOf(en), leavesOf(de)];
   expect(german.map(([key]) => key)).toEqual(english.map(([key]) => key));
   for (const [key, text] of [...english, ...german]) expect(text, key).not.toBe('');
+});
+
+test('every entry is said somewhere', () => {
+  const source = join(import.meta.dirname, '..');
+  const files = readdirSync(source, { recursive: true, encoding: 'utf8' });
+  const users = files.filter(
+    (name) => /\.(svelte|ts)$/.test(name) && !/words.(en|de)\.ts$/.test(name),
+  );
+  const text = users.map((name) => readFileSync(join(source, name), 'utf8')).join('\n');
+  // Errors are found by their code, and themes by their name.
+  const isLookedUp = /^(errors\.|settings\.(system|light|dark)$)/;
+  const unused = leavesOf(en)
+    .map(([key]) => key)
+    .filter((key) => !isLookedUp.test(key) && !text.includes(`.${key.split('.').at(-1)}`));
+  expect(unused).toEqual([]);
 });
 
 test('words follow their number', () => {
