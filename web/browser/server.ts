@@ -38,6 +38,7 @@ export class RealServer {
   static async start(): Promise<RealServer> {
     const server = new RealServer();
     server.#port = await freePort();
+    writeFileSync(server.#path('passphrase'), PASSWORD, { mode: 0o600 });
     await server.run();
     server.#page = await serve({ root: dist, server: server.api });
     return server;
@@ -126,7 +127,12 @@ export class RealServer {
   }
 
   #environment(home: string): NodeJS.ProcessEnv {
-    return { PATH: process.env['PATH'], HOME: this.#path(home), SYNCLINE_HOME: this.#path(home) };
+    return {
+      PATH: process.env['PATH'],
+      HOME: this.#path(home),
+      SYNCLINE_HOME: this.#path(home),
+      SYNCLINE_PASSPHRASE_FILE: this.#path('passphrase'),
+    };
   }
 
   #command(home: string, options: string[]): void {

@@ -18,7 +18,9 @@ test.beforeAll(async () => {
     'Letters/2026/10 % off & more.txt': 'sale',
     'größe.csv': '1;2',
   });
-  server.addWorkspace('ada', 'Secrets', { 'a.txt': 'a' }, ['--plain']);
+  server.addWorkspace('ada', 'Secrets', { 'a.txt': 'a' }, ['--sealed']);
+  const many = Array.from({ length: 2_345 }, (_, at) => [`${at}.txt`, String(at)]);
+  server.addWorkspace('ada', 'Many', Object.fromEntries(many));
   server.share('ada', 'Notes', 'bob:view');
   ada = await server.client('ada');
   workspace = (await ada.workspaces()).find(({ name }) => name === 'Notes')?.id ?? '';
@@ -164,16 +166,35 @@ test('who may only view sees no button that changes anything', async ({ page }) 
 });
 
 test('an encrypted workspace is named as such, and not opened', async ({ page }) => {
-  const sealed = page.getByText('Encrypted workspace');
-  await page.route('**/api/v1/workspaces', async (route) => {
-    const answer = await route.fetch();
-    const id = 'ab'.repeat(16);
-    const one = { id, name: id, owner: 'ada', role: 'owner', head_seq: 1, used_bytes: 1 };
-    await route.fulfill({ json: [...(await answer.json()), one] });
-  });
+  const sealed = (await ada.workspaces()).find(({ id, name }) => id === name);
   await signIn(page);
-  await expect(sealed).toBeVisible();
-  await expect(page.getByRole('link', { name: /Encrypted/ })).toHaveCount(0);
+  await expect(page.getByText('Encrypted workspace')).toBeVisible();
+  await expect(page.getByRole('link', { name: /Encrypted|Secrets/ })).toHaveCount(0);
+  await page.goto(`${server.url}/#/w/${sealed?.id}`);
+  await expect(page.getByRole('alert')).toContainText('This workspace is encrypted.');
+});
+
+test('a folder of several pages is read to its end, in the order of the numbers in its names', async ({
+  page,
+}) => {
+  await signIn(page);
+  await page.getByRole('link', { name: 'Many' }).click();
+  await expect(page.getByText('2,345 items')).toBeVisible();
+  await page.getByRole('grid').focus();
+  await page.keyboard.press('End');
+  await expect(row(page, '2344.txt')).toBeVisible();
+  await expect(page.getByRole('grid')).toHaveAttribute('aria-rowcount', '2346');
+  await page.keyboard.type('999');
+  await expect(row(page, '999.txt')).toHaveAttribute('aria-selected', 'true');
+  await page.keyboard.press('Delete');
+  await expect(page.getByText('2,344 items')).toBeVisible();
+  await page.keyboard.press('Control+a');
+  await page.keyboard.press('Delete');
+  const dialog = page.getByRole('dialog');
+  await expect(dialog).toContainText('Delete 2,344 items?');
+  await expectAccessible(page);
+  await dialog.getByRole('button', { name: 'Keep' }).click();
+  await expect(page.getByText('2,344 items selected')).toBeVisible();
 });
 
 test('while the server is away this is said, and when it is back the list is, too', async ({

@@ -34,7 +34,7 @@ test('keys of the page and the browser are left to them', () => {
   }
 });
 
-const names = ['Alder', 'birch 1', 'Birch 2', 'cedar', 'Über'];
+const names = ['Alder', 'birch 1', 'Birch 2', 'cedar', 'Über', '9', '99'];
 const find = (text: string, active: number) =>
   findByName(text, names.length, active, (at) => names[at] ?? '');
 
@@ -46,6 +46,8 @@ test('names are found from the active row on, and around the end', () => {
   expect(find('birch 2', 1)).toBe(2);
   expect(find('ü', 0)).toBe(4);
   expect(find('x', 0)).toBeNull();
+  expect(find('9', 0)).toBe(5);
+  expect(find('99', 5)).toBe(6);
 });
 
 test('letters gather while somebody types, and a pause begins anew', () => {

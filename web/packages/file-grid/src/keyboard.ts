@@ -61,8 +61,8 @@ export class TypeAhead {
 }
 
 /**
- * Finds the next row whose name begins with the text, from the active row on and around the end. One letter, also when it is repeated,
- * goes on to the next such row.
+ * Finds the next row whose name begins with the text, from the active row on and around the end. One letter, also when it is repeated and
+ * no name begins so, goes on to the next row that begins with it.
  */
 export function findByName(
   text: string,
@@ -70,13 +70,16 @@ export function findByName(
   active: number,
   nameAt: (index: number) => string,
 ): number | null {
-  const letters = [...text.toLocaleLowerCase()];
-  const isRepeated = letters.every((letter) => letter === letters[0]);
-  const wanted = isRepeated ? (letters[0] ?? '') : letters.join('');
-  const first = isRepeated ? active + 1 : Math.max(0, active);
-  for (let step = 0; step < count; step++) {
-    const index = (first + step) % count;
-    if (nameAt(index).toLocaleLowerCase().startsWith(wanted)) return index;
-  }
-  return null;
+  const [letter = '', ...more] = text.toLocaleLowerCase();
+  const search = (wanted: string, first: number): number | null => {
+    for (let step = 0; step < count; step++) {
+      const index = (first + step) % count;
+      if (nameAt(index).toLocaleLowerCase().startsWith(wanted)) return index;
+    }
+    return null;
+  };
+  if (more.length === 0) return search(letter, active + 1);
+  const found = search(letter + more.join(''), Math.max(0, active));
+  if (found !== null || more.some((other) => other !== letter)) return found;
+  return search(letter, active + 1);
 }
