@@ -126,6 +126,17 @@ test('what others change shows by itself, and the selection stays', async ({ pag
   await expect(row(page, 'aaa.txt')).toHaveCount(0);
 });
 
+test('a folder that somebody deletes elsewhere is not shown any more', async ({ page }) => {
+  await ada.makeFolder(workspace, 'Gone');
+  await ada.putFile(workspace, 'Gone/inside.txt', new Blob(['x']));
+  await openNotes(page);
+  await row(page, 'Gone').dblclick();
+  await expect(row(page, 'inside.txt')).toBeVisible();
+  await ada.delete(workspace, 'Gone');
+  await expect(page.getByRole('alert')).toContainText('It is not there any more.');
+  await expect(row(page, 'inside.txt')).toHaveCount(0);
+});
+
 test('a file is downloaded as it is, and so is an older version of it, which can be restored', async ({
   page,
 }) => {
@@ -252,7 +263,7 @@ test('axe-core finds nothing in the list, the dialogs and the sheets, in light a
 });
 
 test.describe('on a phone', () => {
-  test.use({ viewport: { width: 390, height: 780 }, hasTouch: true, isMobile: true });
+  test.use({ viewport: { width: 320, height: 640 }, hasTouch: true, isMobile: true });
 
   test('a tap enters a folder, its box selects, and nothing is wider than the screen', async ({
     page,
@@ -266,7 +277,7 @@ test.describe('on a phone', () => {
     await expect(page.getByText('2 items selected')).toBeVisible();
     await expectAccessible(page);
     const width = await page.evaluate(() => document.documentElement.scrollWidth);
-    expect(width).toBeLessThanOrEqual(390);
+    expect(width).toBeLessThanOrEqual(320);
     const small = await page
       .getByRole('toolbar')
       .getByRole('button')

@@ -1,6 +1,6 @@
 // A folder as the server has it, kept up to date by its events.
 
-import { listen, type Node, type NodePath, type SynclineClient } from '@syncline/api';
+import { listen, ProblemError, type Node, type NodePath, type SynclineClient } from '@syncline/api';
 import { wait } from '../transfers/wait.ts';
 
 const RECONNECTING_AFTER_MS = 3_000;
@@ -61,7 +61,10 @@ export class Folder {
         if (this.#needsAnotherLook()) await wait(performance.now() - began, signal);
       } while (this.#needsAnotherLook() && !signal.aborted);
     } catch (error) {
-      if (!signal.aborted) this.failure = error;
+      if (signal.aborted) return;
+      this.failure = error;
+      // What the server refuses to show is not shown from memory; what it cannot be asked for is.
+      if (error instanceof ProblemError && !error.isPassing) this.nodes = [];
     }
   }
 
@@ -103,5 +106,7 @@ export class Folder {
       signal,
     );
     clearTimeout(timer);
+    // The server has nothing more to tell: say why.
+    if (!signal.aborted) await this.refresh();
   }
 }
