@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url';
-import type { Page } from '@playwright/test';
+import type { CDPSession, Page } from '@playwright/test';
 import { serve } from '../../scripts/serve.mjs';
 import { expectAccessible } from '../axe.ts';
 import { expect, test } from '../test.ts';
@@ -63,9 +63,12 @@ test('typing letters jumps to a name, and one letter again to the next', async (
   expect(await press(page, 'f')).toBe('fir 000005.txt');
   await page.waitForTimeout(800);
   expect(await press(page, 'f')).toBe('fir 000013.txt');
-  await page.waitForTimeout(800);
-  await page.keyboard.type('hazel 0012');
-  expect(await activeName(page)).toBe('hazel 001207.txt');
+  // A machine that stalls between two letters makes two names of one.
+  await expect(async () => {
+    await page.waitForTimeout(800);
+    await page.keyboard.type('hazel 0012');
+    expect(await activeName(page)).toBe('hazel 001207.txt');
+  }).toPass();
 });
 
 test('Shift extends the selection, Ctrl walks without it, Space toggles, Escape clears', async ({
@@ -149,6 +152,20 @@ test('axe-core finds nothing, at the top, in the middle and in the dark', async 
   await expectAccessible(page);
 });
 
+/** The numbers of the rows in the order in which a screen reader gets to them. */
+async function rowsRead(session: CDPSession): Promise<number[]> {
+  const { nodes } = await session.send('Accessibility.getFullAXTree');
+  const byId = new Map(nodes.map((node) => [node.nodeId, node]));
+  const numbersIn = (id: string): number[] => {
+    const node = byId.get(id);
+    const number = /^\w+ (\d{6})\.txt/.exec(String(node?.name?.value ?? ''))?.[1];
+    if (node?.role?.value === 'row' && number) return [Number(number)];
+    return (node?.childIds ?? []).flatMap(numbersIn);
+  };
+  const grid = nodes.find((node) => node.role?.value === 'grid');
+  return grid ? numbersIn(grid.nodeId) : [];
+}
+
 test('a screen reader is told how many rows there are, which one it is at, and in which order they stand', async ({
   page,
 }) => {
@@ -175,22 +192,12 @@ test('a screen reader is told how many rows there are, which one it is at, and i
   expect(row?.name?.value).toContain('cedar 000002.txt');
   // Rows are read as they stand on the screen, whatever their places in the document.
   await page.getByRole('grid').evaluate((element) => (element.scrollTop = 36 * 1_003));
-  await page.waitForTimeout(400);
-  const later = (await session.send('Accessibility.getFullAXTree')).nodes;
-  const byId = new Map(later.map((node) => [node.nodeId, node]));
-  const order: number[] = [];
-  const walk = (id: string): void => {
-    const node = byId.get(id);
-    const name = String(node?.name?.value ?? '');
-    const number = /^\w+ (\d{6})\.txt/.exec(name);
-    if (node?.role?.value === 'row' && number && name !== row?.name?.value)
-      order.push(Number(number[1]));
-    for (const child of node?.childIds ?? []) walk(child);
-  };
-  const top = later.find((node) => node.role?.value === 'grid');
-  if (top) walk(top.nodeId);
-  expect(order.length).toBeGreaterThan(20);
-  expect(order).toEqual(order.toSorted((a, b) => a - b));
+  await expect(async () => {
+    const read = await rowsRead(session);
+    const shown = read.filter((number) => number > 100);
+    expect(shown.length).toBeGreaterThan(20);
+    expect(shown).toEqual(shown.toSorted((a, b) => a - b));
+  }).toPass();
 });
 
 test('the document stays small, and a scrolled row changes few nodes in it', async ({ page }) => {

@@ -119,15 +119,6 @@ export class SynclineClient {
     this.token = null;
   }
 
-  /** Begins a second factor: what an app is told. */
-  beginSecondFactor(password: string) {
-    return this.#json('POST /account/totp', { body: { password } });
-  }
-
-  turnOnSecondFactor(code: string) {
-    return this.#json('POST /account/totp/confirm', { body: { code } });
-  }
-
   whoAmI() {
     return this.#json('GET /whoami');
   }
