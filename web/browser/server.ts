@@ -5,13 +5,9 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { SynclineClient } from '@syncline/api';
-import { serve } from '../scripts/serve.mjs';
 
 export const PASSWORD = 'correct horse battery staple';
-
-const dist = fileURLToPath(new URL('../dist', import.meta.url));
 
 function binary(): string {
   const path = process.env['SYNCLINE_BINARY'];
@@ -32,25 +28,19 @@ export class RealServer {
   readonly #folder = mkdtempSync(join(tmpdir(), 'syncline-web-'));
   #process: ChildProcess | undefined;
   #port = 0;
-  #page: Awaited<ReturnType<typeof serve>> | undefined;
 
-  /** Starts the server, and what shows the app before it. */
+  /** Starts the server. */
   static async start(): Promise<RealServer> {
     const server = new RealServer();
     server.#port = await freePort();
     writeFileSync(server.#path('passphrase'), PASSWORD, { mode: 0o600 });
     await server.run();
-    server.#page = await serve({ root: dist, server: server.api });
     return server;
   }
 
-  get api(): string {
-    return `http://127.0.0.1:${this.#port}`;
-  }
-
-  /** Where a browser finds the app. */
+  /** Where a browser finds the app, and other programs the API. */
   get url(): string {
-    return this.#page?.url ?? '';
+    return `http://127.0.0.1:${this.#port}`;
   }
 
   /** Runs the server, also again after `halt`. */
@@ -58,7 +48,7 @@ export class RealServer {
     const options = ['serve', '--listen', `127.0.0.1:${this.#port}`, '--data', this.#path('data')];
     this.#process = spawn(binary(), options, { stdio: 'ignore', env: this.#environment('server') });
     for (let attempt = 0; attempt < 200; attempt++) {
-      const answer = await fetch(`${this.api}/readyz`).catch(() => null);
+      const answer = await fetch(`${this.url}/readyz`).catch(() => null);
       if (answer?.ok) return;
       await new Promise((resolve) => setTimeout(resolve, 50));
     }
@@ -75,7 +65,6 @@ export class RealServer {
   }
 
   async end(): Promise<void> {
-    await this.#page?.close();
     await this.halt();
     rmSync(this.#folder, { recursive: true, force: true });
   }
@@ -105,7 +94,7 @@ export class RealServer {
       mkdirSync(dirname(join(root, path)), { recursive: true });
       writeFileSync(join(root, path), content);
     }
-    this.#command(home, ['login', this.api, '--user', user, '--password-stdin']);
+    this.#command(home, ['login', this.url, '--user', user, '--password-stdin']);
     this.#command(home, ['init', root, '--workspace', name, ...flags]);
     this.#command(home, ['sync', root]);
   }
@@ -117,7 +106,7 @@ export class RealServer {
 
   /** A client of its own, as another program of that person. */
   async client(user: string): Promise<SynclineClient> {
-    const client = new SynclineClient({ base: this.api });
+    const client = new SynclineClient({ base: this.url });
     await client.login({ user, password: PASSWORD, device_name: 'test' });
     return client;
   }

@@ -29,6 +29,11 @@ pub fn build(profile: &str, packages: &[&str]) -> Result<PathBuf> {
     command.args(["build", "--profile", profile]);
     command.args(packages.iter().flat_map(|package| ["--package", package]));
     process::run(&mut command)?;
+    Ok(target_folder()?.join(profile))
+}
+
+/// Where cargo builds.
+pub fn target_folder() -> Result<PathBuf> {
     let metadata = process::output(test_run::cargo().args([
         "metadata",
         "--no-deps",
@@ -36,8 +41,8 @@ pub fn build(profile: &str, packages: &[&str]) -> Result<PathBuf> {
         "1",
     ]))?;
     let metadata: serde_json::Value = serde_json::from_str(&metadata)?;
-    let Some(target) = metadata["target_directory"].as_str() else {
-        return fail("cargo metadata names no target directory");
-    };
-    Ok(PathBuf::from(target).join(profile))
+    match metadata["target_directory"].as_str() {
+        Some(target) => Ok(PathBuf::from(target)),
+        None => fail("cargo metadata names no target directory"),
+    }
 }

@@ -7,7 +7,7 @@
 //!
 //! Reading order: [`failure`], [`arguments`], [`process`], [`random`], then one module per task:
 //! [`test_run`], [`demo`], [`tidy`], [`syncline`] (our program as a child process), [`bench`],
-//! [`install`], [`services`], [`doors`], [`crash`], [`deb`].
+//! [`install`], [`services`], [`doors`], [`web`], [`crash`], [`deb`].
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 #![expect(
@@ -30,6 +30,7 @@ pub mod services;
 pub mod syncline;
 pub mod test_run;
 pub mod tidy;
+pub mod web;
 
 use std::path::PathBuf;
 
@@ -40,8 +41,9 @@ const USAGE: &str = "\
 usage: cargo xtask <task>
 
   test [--quick]      the whole test run; stops at the first failing section; --without services
-                      leaves out the real servers
+                      leaves out the real servers, --without web the web app, and services,web both
   demo [ARGS...]      builds the release program and runs `syncline demo ARGS`
+  web [test]          builds the web app, which programs built after it have in them; tries it
   deb                 builds a package for Debian  (cargo xtask deb --help)
   tidy                checks the repository itself: borders, named paths, sizes, words
   bench peers         other programs beside ours, one table     (cargo xtask bench --help)
@@ -65,6 +67,7 @@ pub fn run(words: Vec<String>) -> Result<()> {
         Some("bench") => bench::run(arguments),
         Some("services") => services::run(arguments),
         Some("doors") => doors::run(arguments),
+        Some("web") => web::run(arguments),
         Some("crash") => crash::run_command(arguments),
         Some("help" | "--help" | "-h") | None => {
             println!("{USAGE}");

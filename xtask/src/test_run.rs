@@ -7,7 +7,7 @@ use std::time::Instant;
 use crate::arguments::Arguments;
 use crate::failure::{Context, Failure, Result, fail};
 use crate::services::{self, Extent};
-use crate::{process, repository_root, tidy};
+use crate::{process, repository_root, tidy, web};
 
 struct Section {
     name: &'static str,
@@ -20,13 +20,14 @@ enum Work {
     Cargo(&'static [&'static str]),
     Tidy,
     Wasm,
+    Web,
     Services,
 }
 
 /// What a browser runs.
 const WASM: &str = "wasm32-unknown-unknown";
 
-const SECTIONS: [Section; 7] = [
+const SECTIONS: [Section; 8] = [
     Section::new("format", Work::Cargo(&["fmt", "--all", "--check"])),
     Section::new("tidy", Work::Tidy),
     Section::new(
@@ -51,6 +52,8 @@ const SECTIONS: [Section; 7] = [
     // The web app runs these two rooms; a dependency that cannot follow them there shows here.
     Section::new("wasm", Work::Wasm),
     Section::new("tests", Work::Cargo(&["test", "--workspace"])),
+    // The program that it tries is one of those that the tests have built.
+    Section::new(WEB, Work::Web),
     // Stores and the program over real servers, which are installed where they are missing. Most of the time they wait, and worlds
     // never do.
     Section { name: SERVICES, work: Work::Services, behind: &WORLDS },
@@ -71,22 +74,24 @@ const WORLDS: [Section; 2] = [
     ),
 ];
 
-/// The section that a machine without packages may have to leave out.
+/// The sections that a machine without packages, Node.js or a browser may have to leave out.
 const SERVICES: &str = "services";
+const WEB: &str = "web";
 
-/// Runs all sections; `--quick` leaves clippy out, `--without services` the real servers.
+/// Runs all sections; `--quick` leaves clippy out, `--without services,web` the real servers and the web app.
 pub fn run(mut arguments: Arguments) -> Result<()> {
     let quick = arguments.flag("--quick");
     let without = arguments.value("--without")?;
     arguments.finish()?;
-    if let Some(name) = without.as_deref().filter(|name| *name != SERVICES) {
-        return fail(format!("only '{SERVICES}' can be left out, not '{name}'"));
+    let without: Vec<&str> = without.iter().flat_map(|names| names.split(',')).collect();
+    if let Some(name) = without.iter().find(|name| ![SERVICES, WEB].contains(name)) {
+        return fail(format!("only '{SERVICES}' and '{WEB}' can be left out, not '{name}'"));
     }
     let start = Instant::now();
     let mut timings = Vec::new();
     for section in SECTIONS.iter().filter(|one| !quick || !one.name.starts_with("clippy")) {
         println!("\n==== {} ====", section.name);
-        if without.as_deref() == Some(section.name) {
+        if without.contains(&section.name) {
             println!("---- {0}: NOT RUN, because --without {0} was said", section.name);
             timings.push(format!("{} NOT RUN", section.name));
             let instead = section.behind.iter().map(|one| one.run(run_section));
@@ -140,6 +145,7 @@ fn run_section(section: &Section) -> Result<()> {
     match section.work {
         Work::Tidy => tidy::check_repository(),
         Work::Wasm => run_wasm(),
+        Work::Web => web::test(),
         Work::Services => run_services(),
         Work::Cargo(words) => process::run(cargo().args(words)),
     }

@@ -24,7 +24,7 @@ use crate::audit::Audit;
 use crate::cluster::{Commits, Role, Standing};
 use crate::doors::dav::basic::KnownPasswords;
 use crate::doors::{
-    dav, files as files_door, health, live, packs, page, problem, public, rest, watch,
+    dav, files as files_door, health, live, packs, page, problem, public, rest, watch, web,
 };
 use crate::files::Files;
 use crate::limits::{
@@ -218,7 +218,8 @@ pub fn router(app: Arc<App>, role: Role) -> Router {
         Role::All | Role::Gateway => {
             let devices = rest::routes().merge(packs::routes()).merge(live::routes());
             let files = files_door::routes().merge(public::routes());
-            (devices.merge(files), dav::workspaces::routes().merge(page::routes()))
+            let pages = page::routes().merge(web::routes());
+            (devices.merge(files), dav::workspaces::routes().merge(pages))
         }
         Role::SyncService => (Router::new(), Router::new()),
     };

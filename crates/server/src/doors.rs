@@ -21,6 +21,7 @@ pub mod rest;
 pub mod tokens;
 pub mod tree;
 pub mod watch;
+pub mod web;
 
 use std::sync::Arc;
 

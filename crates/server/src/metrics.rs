@@ -67,14 +67,17 @@ pub enum Door {
     Packs,
     /// Health and readiness.
     Health,
+    /// The web app itself; what it does comes in through the others.
+    Web,
 }
 
 impl Door {
-    const ALL: [(Self, &'static str); 4] = [
+    const ALL: [(Self, &'static str); 5] = [
         (Self::Rest, "rest"),
         (Self::Live, "live"),
         (Self::Packs, "packs"),
         (Self::Health, "health"),
+        (Self::Web, "web"),
     ];
 
     /// Returns the door that a path leads to.
@@ -82,6 +85,7 @@ impl Door {
         let mut parts = path.trim_start_matches('/').split('/');
         match parts.next() {
             Some("healthz" | "readyz") => return Self::Health,
+            Some("" | "icon.svg" | "assets") => return Self::Web,
             Some("api") => {}
             _ => return Self::Rest,
         }

@@ -7,7 +7,8 @@ use std::path::Path;
 use crate::failure::{Context, Result};
 
 /// Folders that hold nothing we wrote.
-const SKIPPED_FOLDERS: [&str; 4] = [".git", "target", "bench-results", "node_modules"];
+const SKIPPED_FOLDERS: [&str; 6] =
+    [".git", "target", "bench-results", "node_modules", "dist", "test-results"];
 
 /// All paths of a repository (relative, with `/`) and the texts of those that hold text.
 #[derive(Debug, Clone, Default)]

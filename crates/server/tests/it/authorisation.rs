@@ -114,7 +114,8 @@ async fn every_call_has_a_row_and_every_row_a_call() {
             path if path.starts_with("/s/") => {
                 server.url(&path.replace("{secret}", "secret").replace("{*path}", "path"))
             }
-            "/dav/{*rest}" | "/healthz" | "/livez" | "/readyz" => server.url(&path),
+            "/dav/{*rest}" | "/healthz" | "/livez" | "/readyz" | "/" | "/icon.svg"
+            | "/assets/{*path}" => server.url(&path.replace("{*path}", "path")),
             path => server.url(&format!("/api/v1{}", path.replace(['{', '}', '*'], ""))),
         };
         // WebDAV has one address for all methods, and says itself which they are.
@@ -301,6 +302,14 @@ async fn only_what_must_be_is_open_to_everybody() {
                 let health = http().get(server.url(&call[4..])).send().await.unwrap();
                 assert_eq!(health.status(), StatusCode::OK);
             }
+            "GET /" | "GET /icon.svg" | "GET /assets/{*path}" => {
+                // Whether the app was built or not.
+                let asked = http().get(server.url(&call[4..].replace("{*path}", "none.js")));
+                let answer = asked.send().await.unwrap();
+                let statuses = [StatusCode::OK, StatusCode::NOT_FOUND];
+                assert!(statuses.contains(&answer.status()), "{call}: {answer:?}");
+                assert!(answer.headers().contains_key("content-security-policy"), "{call}");
+            }
             "GET /metrics" => {
                 let metrics = http().get(server.url("/metrics")).send().await.unwrap();
                 assert_eq!(metrics.status(), StatusCode::NOT_FOUND);
@@ -361,7 +370,7 @@ async fn only_what_must_be_is_open_to_everybody() {
 #[tokio::test]
 async fn unknown_addresses_are_problems() {
     let server = TestServer::start().await;
-    for path in ["/", "/api/v1", "/api/v2/whoami", "/api/v1/workspaces/a/b/c"] {
+    for path in ["/nothing", "/api/v1", "/api/v2/whoami", "/api/v1/workspaces/a/b/c"] {
         let response = http().get(server.url(path)).send().await.unwrap();
         assert_eq!(response.status(), StatusCode::NOT_FOUND, "{path}");
         assert_eq!(response.headers()["content-type"], "application/problem+json");

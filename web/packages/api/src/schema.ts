@@ -16,6 +16,7 @@ export type Device = {
   "created": number;
   "id": string;
   "is_this": boolean;
+  "last_in_sync": number | null;
   "last_seen": number;
   "name": string;
 };

@@ -1,0 +1,90 @@
+//! The web app: builds it from its sources, and tries it in a real browser against the real program.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use crate::arguments::Arguments;
+use crate::failure::{Result, fail};
+use crate::{demo, install, process, repository_root, test_run};
+
+/// The oldest Node.js that the tools of the app run on.
+const NODE_MIN: (u32, u32) = (20, 19);
+
+/// The browser, a package of Debian; `CHROMIUM` names another one.
+const CHROMIUM: &str = "/usr/bin/chromium";
+
+/// Builds the app into `web/dist`, which programs built from then on have in them; with the word `test` it is checked and tried, too.
+pub fn run(mut arguments: Arguments) -> Result<()> {
+    match arguments.next_word().as_deref() {
+        None => build(),
+        Some("test") => {
+            arguments.finish()?;
+            test()
+        }
+        Some(other) => fail(format!("`cargo xtask web` has no '{other}', only `test`")),
+    }
+}
+
+/// Installs what the app is made of, and builds it.
+pub fn build() -> Result<()> {
+    check_node()?;
+    npm(&["ci", "--no-audit", "--no-fund"], &[])?;
+    npm(&["run", "build"], &[])
+}
+
+/// Checks the sources, tries their parts, and plays what people do in a browser with the program.
+pub fn test() -> Result<()> {
+    build()?;
+    for task in ["tidy", "test:unit"] {
+        npm(&["run", task], &[])?;
+    }
+    let chromium = std::env::var("CHROMIUM").unwrap_or_else(|_| CHROMIUM.to_owned());
+    if !process::is_installed(&chromium) {
+        install::packages(&["chromium"])?;
+    }
+    // Naming no package keeps the features that tests are built with, so nothing is built again.
+    process::run(test_run::cargo().args(["build", "--bin", "syncline"]))?;
+    let program = demo::target_folder()?.join("debug/syncline").display().to_string();
+    npm(&["run", "test:browser"], &[("SYNCLINE_BINARY", &program), ("CHROMIUM", &chromium)])
+}
+
+fn folder() -> PathBuf {
+    repository_root().join("web")
+}
+
+fn npm(words: &[&str], variables: &[(&str, &str)]) -> Result<()> {
+    let mut command = Command::new("npm");
+    process::run(command.args(words).envs(variables.iter().copied()).current_dir(folder()))
+}
+
+/// An older Node.js fails in the middle of a build, with words that help nobody.
+fn check_node() -> Result<()> {
+    let (major, minor) = NODE_MIN;
+    let wanted = format!("the web app is built with Node.js {major}.{minor} or newer");
+    let Ok(said) = process::output(Command::new("node").arg("--version")) else {
+        return fail(format!("{wanted}, and there is none here"));
+    };
+    match version(&said) {
+        Some(found) if found >= NODE_MIN => Ok(()),
+        _ => fail(format!("{wanted}; here is {}", said.trim())),
+    }
+}
+
+/// Reads `v20.19.1`.
+fn version(text: &str) -> Option<(u32, u32)> {
+    let mut numbers = text.trim().strip_prefix('v')?.split('.');
+    Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_of_node_are_compared_as_numbers() {
+        assert_eq!(version("v20.19.1\n"), Some((20, 19)));
+        assert!(version("v20.9.0") < Some(NODE_MIN) && version("v9.99.0") < Some(NODE_MIN));
+        assert!(version("v100.0.0") > Some(NODE_MIN));
+        assert_eq!(version("something else"), None);
+    }
+}
