@@ -12,13 +12,15 @@
 //! - [`pack`] writes and reads packs, the unit of storage and transfer;
 //! - [`manifest`] builds and expands the chunk list of a file version;
 //! - [`packing`] cuts files and packs what is new of them, as every writer does;
+//! - [`delta`] sends a new version of a file as what has changed in it;
 //! - [`keyring`] has the keys of sealed workspaces, and [`sealed`] what is done with them;
 //! - [`error`] names everything that can go wrong.
 //!
-//! The formats in words: `docs/design/pack-format.md` and `docs/design/keys.md`.
+//! The formats in words: `docs/design/pack-format.md`, `docs/design/delta.md` and `docs/design/keys.md`.
 
 pub mod chunker;
 mod cipher;
+pub mod delta;
 pub mod error;
 mod hpke;
 pub mod keyring;

@@ -1,0 +1,36 @@
+//! Deltas: sends a new version of a file as what has changed in it.
+//!
+//! *Participants*: a client that has the new version; whoever has the old one, a server or another device. *Goals*: few
+//! bytes, few round trips, bounded memory on both sides whatever the sizes; the same code natively and as WebAssembly.
+//! *Non-goals*: carrying messages; knowing names of files; storing. *Invariants*: what an exchange remembers belongs to its
+//! [`SessionId`]; nothing that was put together counts before it is verified as a whole; whatever comes from the other side
+//! gives an error at worst; sums and bytes of plain files leave only with a [`Plain`] witness.
+//!
+//! In reading order: [`RangedSource`] (versions are read in ranges), [`RsyncClient`] and [`RsyncServer`] (WebRsync),
+//! [`ReverseClient`] and [`ReverseServer`] (WebR2sync).
+//!
+//! The whole in words: `docs/design/delta.md`.
+
+mod assembly;
+mod error;
+mod message;
+mod plain;
+mod reverse;
+mod rsync;
+mod search;
+mod source;
+mod sums;
+mod tuning;
+
+pub use assembly::{Finished, Verified};
+pub use error::DeltaError;
+pub use message::MESSAGE_LENGTH_MAX;
+pub use plain::{Plain, SessionId};
+pub use reverse::{ReverseClient, ReverseServer};
+pub use rsync::{RsyncClient, RsyncServer};
+pub use source::RangedSource;
+pub use sums::{BLOCK_SIZE, BLOCKED_SIZE_MAX};
+pub use tuning::{Next, Tuning};
+
+#[cfg(test)]
+mod tests;
