@@ -7,25 +7,36 @@
 //! gives an error at worst; sums and bytes of plain files leave only with a [`Plain`] witness.
 //!
 //! In reading order: [`RangedSource`] (versions are read in ranges), [`RsyncClient`] and [`RsyncServer`] (WebRsync),
-//! [`ReverseClient`] and [`ReverseServer`] (WebR2sync).
+//! [`ReverseClient`] and [`ReverseServer`] (WebR2sync), [`ChunkClient`] and [`ChunkAssembler`] (ours, against a [`BaseVersion`]), and
+//! [`Reconciler`] for a client that has none.
 //!
 //! The whole in words: `docs/design/delta.md`.
 
+mod assemble;
 mod assembly;
+mod base;
+mod chunks;
 mod error;
 mod message;
+mod narrow;
 mod plain;
+mod reconcile;
 mod reverse;
 mod rsync;
 mod search;
+mod sketch;
 mod source;
 mod sums;
 mod tuning;
 
+pub use assemble::{Assembled, ChunkAssembler};
 pub use assembly::{Finished, Verified};
+pub use base::{BaseVersion, ChunkTable, SKETCHED_SIZE_MAX};
+pub use chunks::{ChunkClient, DeltaPart};
 pub use error::DeltaError;
 pub use message::MESSAGE_LENGTH_MAX;
 pub use plain::{Plain, SessionId};
+pub use reconcile::{Reconciled, Reconciler, answer_symbols};
 pub use reverse::{ReverseClient, ReverseServer};
 pub use rsync::{RsyncClient, RsyncServer};
 pub use source::RangedSource;

@@ -243,7 +243,9 @@ impl Encode for DeltaMessage {
     fn encode(&self, encoder: &mut Encoder) {
         let mut tagged = |tag: u8, parts: &[&dyn Encode]| {
             encoder.raw(&[tag]);
-            parts.iter().for_each(|part| part.encode(encoder));
+            for part in parts {
+                part.encode(encoder);
+            }
         };
         match self {
             Self::Open(opening) => tagged(0, &[opening]),
@@ -506,7 +508,9 @@ impl Encode for Answer {
             Self::Wanted(places) => {
                 encoder.unsigned(2);
                 encoder.unsigned(places.len() as u64);
-                places.iter().for_each(|&place| encoder.unsigned(place));
+                for &place in places {
+                    encoder.unsigned(place);
+                }
             }
         }
     }

@@ -23,6 +23,7 @@ use super::tuning::{Next, Tuning, check_session};
 pub struct ReverseClient {
     opening: Opening,
     layout: BlockLayout,
+    literal_length: u64,
 }
 
 impl ReverseClient {
@@ -39,12 +40,14 @@ impl ReverseClient {
         let opening = tuning.opening(plain, session);
         let mut hasher = blake3::Hasher::new();
         let fingerprinter = opening.fingerprinter();
-        let sums = BlockSums::read(new, &fingerprinter, |bytes| drop(hasher.update(bytes)))?;
+        let sums = BlockSums::read(new, &fingerprinter, |bytes| {
+            hasher.update(bytes);
+        })?;
         let (layout, hash) = (sums.layout, *hasher.finalize().as_bytes());
         let whole = WholeFile { size: layout.size(), hash };
         let sums = SessionSums { width: opening.strength.width(), sums };
         let message = DeltaMessage::NewSums(opening, whole, sums).encode();
-        Ok((Self { opening, layout }, message))
+        Ok((Self { opening, layout, literal_length: 0 }, message))
     }
 
     /// Takes the matches, and gives the messages with all other blocks to `send`.
@@ -70,6 +73,7 @@ impl ReverseClient {
                 let length = (end - offset).min((PART_LENGTH - bytes.len()) as u64) as usize;
                 bytes.extend_from_slice(window.exactly(offset, length)?);
                 offset += length as u64;
+                self.literal_length += length as u64;
                 if bytes.len() == PART_LENGTH {
                     let bytes = std::mem::take(&mut bytes);
                     let part = Literals { session, is_last: false, bytes };
@@ -78,6 +82,11 @@ impl ReverseClient {
             }
         }
         send(DeltaMessage::Literals(Literals { session, is_last: true, bytes }).encode())
+    }
+
+    /// Returns how many bytes of the file were sent.
+    pub fn literal_length(&self) -> u64 {
+        self.literal_length
     }
 
     /// Takes the answer to the literals.

@@ -21,13 +21,14 @@ use super::tuning::{Next, Tuning, check_session};
 #[derive(Debug)]
 pub struct RsyncClient {
     opening: Opening,
+    literal_length: u64,
 }
 
 impl RsyncClient {
     /// Begins a session; returns its first message.
     pub fn begin(plain: Plain, session: SessionId, tuning: Tuning) -> (Self, Vec<u8>) {
         let opening = tuning.opening(plain, session);
-        (Self { opening }, DeltaMessage::Open(opening).encode())
+        (Self { opening, literal_length: 0 }, DeltaMessage::Open(opening).encode())
     }
 
     /// Takes the sums of the old version, searches the blocks in the new one, and gives the messages that follow to
@@ -50,13 +51,20 @@ impl RsyncClient {
         let mut cursor = 0;
         while let Some(found) = search.next(&mut window)? {
             let length = sums.layout.length(found.block as usize) as u64;
+            self.literal_length += found.position - cursor;
             writer.literal(&mut window, cursor..found.position)?;
             writer.copy(&mut window, found.block, found.position..found.position + length)?;
             cursor = found.position + length;
         }
         let size = window.size();
+        self.literal_length += size - cursor;
         writer.literal(&mut window, cursor..size)?;
         writer.finish(size)
+    }
+
+    /// Returns how many bytes of the file were sent.
+    pub fn literal_length(&self) -> u64 {
+        self.literal_length
     }
 
     /// Takes the answer to the recipe.
@@ -137,7 +145,7 @@ impl<F> RecipeWriter<F> {
         self.hasher.update(bytes);
         match self.recipe.steps.last_mut() {
             Some(RecipeStep::Copy { block: first, count }) if *first + *count == block => {
-                *count += 1
+                *count += 1;
             }
             _ => self.recipe.steps.push(RecipeStep::Copy { block, count: 1 }),
         }

@@ -1,6 +1,7 @@
 //! Stories of versions that travel as deltas.
 
 mod blocks;
+mod chunks;
 mod hostile;
 
 use model::{Genesis, Mode, SealedGenesis, Timestamp};

@@ -7,7 +7,7 @@ use crate::delta::message::{
     DeltaMessage, Literals, MESSAGE_LENGTH_MAX, MatchRun, Recipe, RecipeStep, SessionSums,
     WholeFile,
 };
-use crate::delta::sums::{BlockSums, Strength};
+use crate::delta::sums::{BlockSums, Fingerprinter, Strength};
 
 /// Answers of the server to a client's first messages, to be damaged.
 fn messages() -> Vec<Vec<u8>> {
@@ -193,7 +193,7 @@ fn matches_of_other_blocks_are_refused() {
 fn fingerprints_of_another_width_are_refused() {
     let old = random_bytes(1, 30_000);
     let (mut client, _) = RsyncClient::begin(plain(), session(1), Tuning::Plus);
-    let fingerprinter = crate::delta::sums::Fingerprinter::new(Strength::Strong, [1; 32]);
+    let fingerprinter = Fingerprinter::new(Strength::Strong, [1; 32]);
     let sums = BlockSums::read(&mut &old[..], &fingerprinter, |_| ()).unwrap();
     let message = DeltaMessage::OldSums(session(1), SessionSums { width: 16, sums }).encode();
     let error = client.take_sums(&message, &mut &old[..], |_| Ok::<_, DeltaError>(())).unwrap_err();

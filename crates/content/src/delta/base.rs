@@ -1,0 +1,257 @@
+//! What is known of the old version of a file: its chunks, and at a client, which does not have the bytes, a sketch of them.
+
+use std::collections::HashMap;
+
+use model::codec::{Decode, DecodeError, Decoder, Encode, Encoder, Message};
+use model::codec::{decode_message, encode_message};
+use model::content::ChunkRef;
+use model::{ChunkId, Content};
+
+use super::error::DeltaError;
+use super::message::ListDigest;
+use super::sketch::{PieceSum, SketchKey, piece_count, piece_lengths};
+use crate::error::ContentError;
+use crate::manifest::{EXPANDED_CHUNKS_MAX, expand};
+
+/// What the digest of a chunk list is for.
+const LIST_DIGEST: &str = "syncline delta v1: chunk list";
+
+/// Files up to this size in bytes are sketched: the sums of a larger one would take more than 96 MiB.
+pub const SKETCHED_SIZE_MAX: u64 = 4 * 1024 * 1024 * 1024;
+
+/// The chunks of one version in order, and where they begin.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ChunkTable {
+    chunk_size: u32,
+    chunks: Vec<ChunkRef>,
+    /// Where each chunk begins in bytes, and where the last one ends.
+    starts: Vec<u64>,
+}
+
+impl ChunkTable {
+    /// Makes the table of a version that was cut with an average chunk size of `chunk_size` bytes.
+    ///
+    /// # Errors
+    /// [`ContentError::TooManyChunks`] above [`EXPANDED_CHUNKS_MAX`].
+    pub fn new(chunk_size: u32, chunks: Vec<ChunkRef>) -> Result<Self, ContentError> {
+        if chunks.len() > EXPANDED_CHUNKS_MAX {
+            return Err(ContentError::TooManyChunks { max: EXPANDED_CHUNKS_MAX as u64 });
+        }
+        let mut starts = vec![0];
+        let mut end = 0;
+        starts.extend(chunks.iter().map(|chunk| {
+            end += u64::from(chunk.length);
+            end
+        }));
+        Ok(Self { chunk_size, chunks, starts })
+    }
+
+    /// Makes the table of a content; `fetch` returns its lists, as for [`expand`].
+    ///
+    /// # Errors
+    /// As those of [`expand`].
+    pub fn of_content<E: From<ContentError>>(
+        content: &Content,
+        fetch: impl FnMut(&ChunkRef) -> Result<Vec<u8>, E>,
+    ) -> Result<Self, E> {
+        let chunks = expand(content, fetch)?;
+        Ok(Self::new(content.chunk_size, chunks)?)
+    }
+
+    /// Returns the average chunk size in bytes with which the version was cut.
+    pub fn chunk_size(&self) -> u32 {
+        self.chunk_size
+    }
+
+    /// Returns the chunks in order.
+    pub fn chunks(&self) -> &[ChunkRef] {
+        &self.chunks
+    }
+
+    /// Returns the size of the version in bytes.
+    pub fn size(&self) -> u64 {
+        self.starts.last().copied().unwrap_or(0)
+    }
+
+    /// Returns where a chunk begins in bytes; for the number of chunks, where the last one ends.
+    pub(super) fn start(&self, chunk: usize) -> u64 {
+        self.starts.get(chunk).copied().unwrap_or(0)
+    }
+
+    /// Returns what tells this list from others.
+    pub(super) fn digest(&self) -> ListDigest {
+        let mut hasher = blake3::Hasher::new_derive_key(LIST_DIGEST);
+        for chunk in &self.chunks {
+            hasher.update(chunk.id.as_bytes());
+            hasher.update(&chunk.length.to_le_bytes());
+        }
+        let hash = hasher.finalize();
+        hash.as_bytes()[..16].try_into().expect("a hash has 32 bytes")
+    }
+}
+
+/// Where the chunks of a table are, by id.
+pub(super) struct Places {
+    places: HashMap<ChunkId, Vec<u32>>,
+}
+
+impl Places {
+    pub(super) fn of(table: &ChunkTable) -> Self {
+        let mut places: HashMap<_, Vec<u32>> = HashMap::with_capacity(table.chunks.len());
+        for (place, chunk) in table.chunks.iter().enumerate() {
+            places.entry(chunk.id).or_default().push(place as u32);
+        }
+        Self { places }
+    }
+
+    /// Returns a place of a chunk: the first one that is not before `next`, or else the first.
+    pub(super) fn find(&self, chunk: &ChunkRef, next: usize) -> Option<usize> {
+        let places = self.places.get(&chunk.id)?;
+        let behind = places.partition_point(|&place| (place as usize) < next);
+        Some(*places.get(behind).unwrap_or(&places[0]) as usize)
+    }
+}
+
+/// What a client keeps of a version whose bytes it does not keep: the chunks, and a sum for each 256 bytes of them.
+///
+/// It takes about 2.5 % of the size of the file. With it the client finds out which bytes inside of a changed chunk are
+/// new. It is as secret as the chunk ids, and never leaves the client.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct BaseVersion {
+    table: ChunkTable,
+    /// The sums of all pieces of all chunks; none where the file was not sketched.
+    sums: Vec<PieceSum>,
+    /// Where the sums of each chunk begin.
+    firsts: Vec<u32>,
+}
+
+impl BaseVersion {
+    /// Takes a table without a sketch: whole chunks will be sent, unless the old bytes are at hand.
+    pub fn without_sketch(table: ChunkTable) -> Self {
+        Self { table, sums: Vec::new(), firsts: Vec::new() }
+    }
+
+    pub(super) fn sketched(table: ChunkTable, sums: Vec<PieceSum>) -> Self {
+        let mut first = 0;
+        let firsts = table.chunks.iter().map(|chunk| {
+            let here = first;
+            first += piece_count(chunk.length) as u32;
+            here
+        });
+        let firsts = firsts.collect();
+        assert_eq!(first as usize, sums.len(), "there is a sum for each piece");
+        Self { table, sums, firsts }
+    }
+
+    /// Returns the chunks.
+    pub fn table(&self) -> &ChunkTable {
+        &self.table
+    }
+
+    /// Returns the sums of the pieces of a chunk.
+    pub(super) fn sums(&self, chunk: usize) -> Option<&[PieceSum]> {
+        let first = *self.firsts.get(chunk)? as usize;
+        Some(&self.sums[first..first + piece_count(self.table.chunks[chunk].length)])
+    }
+
+    /// Returns it as bytes, to be kept by the client.
+    pub fn encode(&self) -> Vec<u8> {
+        encode_message(self)
+    }
+
+    /// Reads what [`Self::encode`] wrote.
+    ///
+    /// # Errors
+    /// [`DeltaError::Message`] where it is something else; then the client does as if it had kept nothing.
+    pub fn decode(bytes: &[u8]) -> Result<Self, DeltaError> {
+        decode_message(bytes).map_err(|source| DeltaError::Message { source })
+    }
+}
+
+impl Message for BaseVersion {
+    const MAGIC: u8 = b'V';
+    const KIND: &'static str = "base version";
+}
+
+impl Encode for BaseVersion {
+    fn encode(&self, encoder: &mut Encoder) {
+        encoder.unsigned(u64::from(self.table.chunk_size));
+        encoder.list(&self.table.chunks);
+        encoder.unsigned(u64::from(!self.sums.is_empty()));
+        for sum in &self.sums {
+            encoder.raw(sum);
+        }
+    }
+}
+
+impl Decode for BaseVersion {
+    fn decode(decoder: &mut Decoder<'_>) -> Result<Self, DecodeError> {
+        let (chunk_size, chunks) = (decoder.unsigned32()?, decoder.list()?);
+        let table = ChunkTable::new(chunk_size, chunks);
+        let table = table.map_err(|error| decoder.invalid("chunks", error))?;
+        if decoder.unsigned_max(1)? == 0 {
+            return Ok(Self::without_sketch(table));
+        }
+        if table.chunks.is_empty() || table.size() > SKETCHED_SIZE_MAX {
+            return Err(decoder.invalid("sketch", "there is none for this size"));
+        }
+        let count: usize = table.chunks.iter().map(|chunk| piece_count(chunk.length)).sum();
+        let sums = decoder.raw(count * size_of::<PieceSum>())?;
+        let (sums, _) = sums.as_chunks();
+        Ok(Self::sketched(table, sums.to_vec()))
+    }
+}
+
+/// Collects the table of a version, and a sketch of it, chunk by chunk.
+pub(super) struct BaseBuilder<'a> {
+    key: &'a SketchKey,
+    /// The version before, whose sums are still right for the chunks that are still there.
+    before: Option<(&'a BaseVersion, &'a Places)>,
+    is_sketched: bool,
+    chunks: Vec<ChunkRef>,
+    sums: Vec<PieceSum>,
+}
+
+impl<'a> BaseBuilder<'a> {
+    /// Begins with a file of `size` bytes.
+    pub(super) fn new(
+        key: &'a SketchKey,
+        size: u64,
+        before: Option<(&'a BaseVersion, &'a Places)>,
+    ) -> Self {
+        let is_sketched = size <= SKETCHED_SIZE_MAX;
+        Self { key, before, is_sketched, chunks: Vec::new(), sums: Vec::new() }
+    }
+
+    pub(super) fn push(&mut self, chunk: ChunkRef, bytes: &[u8]) -> Result<(), ContentError> {
+        if self.chunks.len() == EXPANDED_CHUNKS_MAX {
+            return Err(ContentError::TooManyChunks { max: EXPANDED_CHUNKS_MAX as u64 });
+        }
+        self.chunks.push(chunk);
+        if !self.is_sketched {
+            return Ok(());
+        }
+        let known = self.before.and_then(|(base, places)| {
+            let place = places.find(&chunk, 0)?;
+            base.sums(place).filter(|_| base.table.chunks[place] == chunk)
+        });
+        match known {
+            Some(sums) => self.sums.extend_from_slice(sums),
+            None => self.sums.extend(piece_lengths(chunk.length).scan(bytes, |rest, length| {
+                let (piece, behind) = rest.split_at(length);
+                *rest = behind;
+                Some(self.key.piece_sum(piece))
+            })),
+        }
+        Ok(())
+    }
+
+    pub(super) fn finish(self, chunk_size: u32) -> Result<BaseVersion, ContentError> {
+        let table = ChunkTable::new(chunk_size, self.chunks)?;
+        if self.is_sketched && table.size() <= SKETCHED_SIZE_MAX {
+            Ok(BaseVersion::sketched(table, self.sums))
+        } else {
+            Ok(BaseVersion::without_sketch(table))
+        }
+    }
+}

@@ -1,0 +1,334 @@
+//! Narrows a change down: which bytes of a changed stretch are still those of the old version.
+//!
+//! The pieces of the old stretch are looked for in the new bytes: first where the one behind the last match should be, then
+//! at any byte, at last backwards from the end. Where the old bytes are at hand, matches are then lengthened byte by byte.
+
+use super::error::DeltaError;
+use super::message::ByteStep;
+use super::sketch::{PIECE_LENGTH, SketchKey};
+use super::source::{RangedSource, read_at};
+
+/// A piece of the old version.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Piece {
+    /// Where it begins in the old version, in bytes.
+    pub(super) offset: u64,
+    pub(super) length: usize,
+    /// Its sum, 48 bits.
+    pub(super) sum: u64,
+}
+
+/// A part of the new bytes; the parts in order are all of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Segment {
+    pub(super) length: usize,
+    /// Where the old version has it, in bytes; or that it has not, as far as is known.
+    pub(super) offset: Option<u64>,
+}
+
+/// Adds a segment, as one with the last where they are neighbours.
+fn push(segments: &mut Vec<Segment>, length: usize, offset: Option<u64>) {
+    if length == 0 {
+        return;
+    }
+    if let Some(last) = segments.last_mut() {
+        let behind = last.offset.map(|offset| offset + last.length as u64);
+        if behind == offset {
+            last.length += length;
+            return;
+        }
+    }
+    segments.push(Segment { length, offset });
+}
+
+/// The full pieces of a stretch by their sums.
+struct PieceIndex {
+    /// A bit for each value of the lowest 16 bits.
+    filter: Vec<u64>,
+    /// Sums and numbers of pieces, sorted.
+    by_sum: Vec<(u64, u32)>,
+}
+
+impl PieceIndex {
+    fn of(pieces: &[Piece]) -> Self {
+        let full = pieces.iter().zip(0..).filter(|(piece, _)| piece.length == PIECE_LENGTH);
+        let mut by_sum: Vec<_> = full.map(|(piece, number)| (piece.sum, number)).collect();
+        by_sum.sort_unstable();
+        let mut filter = vec![0; 1024];
+        for (sum, _) in &by_sum {
+            filter[(sum & 0xffff) as usize / 64] |= 1 << (sum & 63);
+        }
+        Self { filter, by_sum }
+    }
+
+    fn find(&self, sum: u64) -> Option<usize> {
+        if self.filter[(sum & 0xffff) as usize / 64] >> (sum & 63) & 1 == 0 {
+            return None;
+        }
+        let place = self.by_sum.partition_point(|&(other, _)| other < sum);
+        let &(found, number) = self.by_sum.get(place)?;
+        (found == sum).then_some(number as usize)
+    }
+}
+
+/// Divides new bytes into what the old pieces have and what not. `ends_alike` says that what follows the new bytes follows the
+/// pieces, too.
+pub(super) fn narrow(
+    key: &SketchKey,
+    pieces: &[Piece],
+    new: &[u8],
+    ends_alike: bool,
+) -> Vec<Segment> {
+    let index = PieceIndex::of(pieces);
+    let mut segments = Vec::new();
+    let (mut cursor, mut next) = (0, 0);
+    loop {
+        if let Some(piece) = pieces.get(next)
+            && let Some(bytes) = new[cursor..].get(..piece.length)
+            && key.sum(bytes).value() == piece.sum
+        {
+            push(&mut segments, piece.length, Some(piece.offset));
+            (cursor, next) = (cursor + piece.length, next + 1);
+            continue;
+        }
+        let Some((start, number)) = scan(key, &index, new, cursor) else { break };
+        push(&mut segments, start - cursor, None);
+        push(&mut segments, PIECE_LENGTH, Some(pieces[number].offset));
+        (cursor, next) = (start + PIECE_LENGTH, number + 1);
+    }
+    let (mut end, mut last) = (new.len(), pieces.len());
+    while ends_alike && last > next {
+        let piece = pieces[last - 1];
+        let bytes = end
+            .checked_sub(piece.length)
+            .and_then(|start| new[cursor..].get(start.checked_sub(cursor)?..end - cursor));
+        if bytes.is_none_or(|bytes| key.sum(bytes).value() != piece.sum) {
+            break;
+        }
+        (end, last) = (end - piece.length, last - 1);
+    }
+    push(&mut segments, end - cursor, None);
+    for piece in &pieces[last..] {
+        push(&mut segments, piece.length, Some(piece.offset));
+    }
+    segments
+}
+
+/// Returns where the first full piece is from `from` on, and which it is.
+fn scan(key: &SketchKey, index: &PieceIndex, new: &[u8], from: usize) -> Option<(usize, usize)> {
+    let bytes = &new[from..];
+    let mut sum = key.sum(bytes.get(..PIECE_LENGTH)?);
+    for start in 0.. {
+        if let Some(number) = index.find(sum.value()) {
+            return Some((from + start, number));
+        }
+        let into = bytes.get(start + PIECE_LENGTH)?;
+        key.roll(&mut sum, bytes[start], *into);
+    }
+    None
+}
+
+/// Lengthens what the old version has by comparing bytes. `begin` and `end` are where the old stretch lies between its
+/// unchanged neighbours, in bytes; `end` only where it has a neighbour.
+pub(super) fn lengthen(
+    segments: &[Segment],
+    new: &[u8],
+    old: &mut dyn RangedSource,
+    (begin, end): (u64, Option<u64>),
+) -> Result<Vec<Segment>, DeltaError> {
+    let mut longer = Vec::new();
+    let (mut cursor, mut before) = (0, begin);
+    for (number, segment) in segments.iter().enumerate() {
+        let bytes = &new[cursor..cursor + segment.length];
+        cursor += segment.length;
+        if let Some(offset) = segment.offset {
+            push(&mut longer, segment.length, segment.offset);
+            before = offset + segment.length as u64;
+            continue;
+        }
+        let head = equal_from(old, before, bytes)?;
+        let bytes = &bytes[head..];
+        let behind = match segments.get(number + 1) {
+            Some(next) => next.offset,
+            None => end,
+        };
+        let tail = behind.map_or(Ok(0), |behind| equal_to(old, behind, bytes))?;
+        push(&mut longer, head, Some(before));
+        push(&mut longer, bytes.len() - tail, None);
+        push(&mut longer, tail, behind.map(|behind| behind - tail as u64));
+    }
+    Ok(longer)
+}
+
+/// How many bytes are compared at a time.
+const COMPARED_LENGTH: usize = 4096;
+
+/// Returns how many of the bytes from `offset` on are the first of `bytes`.
+fn equal_from(old: &mut dyn RangedSource, offset: u64, bytes: &[u8]) -> Result<usize, DeltaError> {
+    let rest = old.size().saturating_sub(offset);
+    let bytes = &bytes[..bytes.len().min(usize::try_from(rest).unwrap_or(usize::MAX))];
+    let mut buffer = [0; COMPARED_LENGTH];
+    let mut equal = 0;
+    for part in bytes.chunks(COMPARED_LENGTH) {
+        let buffer = &mut buffer[..part.len()];
+        read_at(old, offset + equal as u64, buffer)?;
+        let count = part.iter().zip(buffer.iter()).take_while(|(a, b)| a == b).count();
+        equal += count;
+        if count < part.len() {
+            break;
+        }
+    }
+    Ok(equal)
+}
+
+/// Returns how many of the bytes before `offset` are the last of `bytes`.
+fn equal_to(old: &mut dyn RangedSource, offset: u64, bytes: &[u8]) -> Result<usize, DeltaError> {
+    let bytes =
+        &bytes[bytes.len() - bytes.len().min(usize::try_from(offset).unwrap_or(usize::MAX))..];
+    let mut buffer = [0; COMPARED_LENGTH];
+    let mut equal = 0;
+    for part in bytes.rchunks(COMPARED_LENGTH) {
+        let buffer = &mut buffer[..part.len()];
+        read_at(old, offset - (equal + part.len()) as u64, buffer)?;
+        let count = part.iter().rev().zip(buffer.iter().rev()).take_while(|(a, b)| a == b).count();
+        equal += count;
+        if count < part.len() {
+            break;
+        }
+    }
+    Ok(equal)
+}
+
+/// Divides segments at the borders of chunks: gives the steps of a chunk of `length` bytes, and leaves the rest.
+pub(super) fn take_steps(
+    segments: &mut std::collections::VecDeque<Segment>,
+    mut bytes: &[u8],
+) -> Vec<ByteStep> {
+    let mut steps = Vec::new();
+    while !bytes.is_empty() {
+        let segment = segments.front_mut().expect("the segments are all of the bytes");
+        let length = segment.length.min(bytes.len());
+        let (now, rest) = bytes.split_at(length);
+        steps.push(match segment.offset {
+            Some(offset) => ByteStep::Copy { offset, length: length as u32 },
+            None => ByteStep::Literal(now.to_vec()),
+        });
+        segment.length -= length;
+        segment.offset = segment.offset.map(|offset| offset + length as u64);
+        if segment.length == 0 {
+            segments.pop_front();
+        }
+        bytes = rest;
+    }
+    steps
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::naming::WorkspaceContentKeys;
+    use crate::samples::random_bytes;
+
+    fn key() -> SketchKey {
+        SketchKey::of(&WorkspaceContentKeys::derive(&[7; 32]))
+    }
+
+    /// The pieces of bytes that are one chunk, 1000 bytes into a file.
+    fn pieces(old: &[u8]) -> Vec<Piece> {
+        let pieces = old.chunks(PIECE_LENGTH).zip(0..);
+        let piece = |(bytes, number): (&[u8], u64)| Piece {
+            offset: 1000 + number * PIECE_LENGTH as u64,
+            length: bytes.len(),
+            sum: key().sum(bytes).value(),
+        };
+        pieces.map(piece).collect()
+    }
+
+    /// Puts the new bytes together from segments, and returns how many of them are literal.
+    fn rebuilt(segments: &[Segment], file: &[u8], new: &[u8]) -> (Vec<u8>, usize) {
+        let (mut bytes, mut literal) = (Vec::new(), 0);
+        for segment in segments {
+            let (from, start) = match segment.offset {
+                Some(offset) => (file, offset as usize),
+                None => (new, bytes.len()),
+            };
+            literal += if segment.offset.is_none() { segment.length } else { 0 };
+            bytes.extend_from_slice(&from[start..start + segment.length]);
+        }
+        (bytes, literal)
+    }
+
+    fn check(old: &[u8], new: &[u8]) -> (usize, usize) {
+        let segments = narrow(&key(), &pieces(old), new, true);
+        let file = [&[0; 1000], old, &[1; 50]].concat();
+        let (bytes, literal) = rebuilt(&segments, &file, new);
+        assert_eq!(bytes, new);
+        let ends = (1000, Some(1000 + old.len() as u64));
+        let longer = lengthen(&segments, new, &mut &file[..], ends).unwrap();
+        let (bytes, exact) = rebuilt(&longer, &file, new);
+        assert_eq!(bytes, new);
+        (literal, exact)
+    }
+
+    #[test]
+    fn changed_byte_costs_its_piece_without_the_old_bytes_and_itself_with_them() {
+        let old = random_bytes(1, 10_000);
+        let mut new = old.clone();
+        new[5000] ^= 1;
+        assert_eq!(check(&old, &new), (256, 1));
+        // In the last piece, which is shorter.
+        let mut new = old.clone();
+        new[9999] ^= 1;
+        assert_eq!(check(&old, &new), (10_000 % 256, 1));
+    }
+
+    #[test]
+    fn inserted_byte_costs_its_piece_and_itself() {
+        let old = random_bytes(1, 10_000);
+        let new = [&old[..5000], b"!", &old[5000..]].concat();
+        assert_eq!(check(&old, &new), (257, 1));
+        assert_eq!(check(&old, &[&old[..], b"!"].concat()), (1, 1));
+        assert_eq!(check(&old, &[b"!", &old[..]].concat()), (1, 1));
+    }
+
+    #[test]
+    fn end_of_a_stretch_is_found_from_behind() {
+        // The last full piece is changed, and what is left behind it is too short to be found at any byte.
+        let old = random_bytes(1, 10_000);
+        let new = [&old[..9800], b"inserted", &old[9810..]].concat();
+        assert_eq!(check(&old, &new), (254, 8));
+    }
+
+    #[test]
+    fn cut_costs_the_pieces_that_it_goes_through() {
+        let old = random_bytes(1, 10_000);
+        let (literal, exact) = check(&old, &[&old[..3000], &old[7000..]].concat());
+        assert!(literal < 512 && exact == 0, "{literal} {exact}");
+    }
+
+    #[test]
+    fn nothing_in_common_is_all_literal() {
+        assert_eq!(check(&[], &[1; 300]).0, 300);
+        assert_eq!(check(&random_bytes(1, 3000), &[]), (0, 0));
+        assert_eq!(check(&random_bytes(1, 3000), &random_bytes(2, 3000)).0, 3000);
+    }
+
+    proptest! {
+        #[test]
+        fn segments_always_are_the_new_bytes(
+            old in prop::collection::vec(0_u8..3, 0..2000),
+            edits in prop::collection::vec((any::<prop::sample::Index>(), 0_usize..300, prop::collection::vec(0_u8..3, 0..300)), 0..4),
+        ) {
+            let mut new = old.clone();
+            for (at, removed, inserted) in edits {
+                let at = at.index(new.len() + 1);
+                let end = (at + removed).min(new.len());
+                new.splice(at..end, inserted);
+            }
+            let (literal, exact) = check(&old, &new);
+            prop_assert!(exact <= literal);
+        }
+    }
+}
