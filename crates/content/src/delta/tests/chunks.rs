@@ -452,7 +452,50 @@ fn made_up_symbols_give_errors_and_never_panics_or_endless_work() {
             _ => batch.chunk_count = u64::from(noise[1]),
         }
         let message = DeltaMessage::Symbols(batch).encode();
-        let _ = client.take(&message, &keys(), &mut &new[..]);
+        if let Ok(Reconciled::Base(base)) = client.take(&message, &keys(), &mut &new[..]) {
+            assert_eq!(&base, &BaseVersion::without_sketch(survey(&new).table().clone()));
+        }
+    }
+}
+
+#[test]
+fn list_that_is_not_the_one_of_the_digest_is_refused() {
+    let (old, new) = (random_bytes(1, 50_000), random_bytes(1, 40_000));
+    let (mut client, ask) = Reconciler::begin(plain().workspace(), &FixedRandom(1));
+    let answer = answer_symbols(plain().workspace(), survey(&old).table(), &ask).unwrap();
+    let Ok(DeltaMessage::Symbols(mut batch)) = DeltaMessage::decode(&answer) else { panic!() };
+    batch.digest[0] ^= 1;
+    let message = DeltaMessage::Symbols(batch).encode();
+    let error = client.take(&message, &keys(), &mut &new[..]).unwrap_err();
+    assert!(matches!(error, DeltaError::Unverified), "{error}");
+}
+
+#[test]
+fn kept_base_that_was_damaged_is_not_believed() {
+    let base = survey(&random_bytes(1, 50_000));
+    let bytes = base.encode();
+    for length in 0..bytes.len() {
+        assert!(BaseVersion::decode(&bytes[..length]).is_err());
+    }
+    assert!(BaseVersion::decode(&[&bytes[..], &[0]].concat()).is_err());
+    // Whatever else it says, a delta against it is refused, or repaired, and never wrong.
+    let old = random_bytes(1, 50_000);
+    let new = spliced(&old, 20_000, 1, b"changed");
+    for place in (2..bytes.len()).step_by(7) {
+        let mut bytes = bytes.clone();
+        bytes[place] ^= 0x10;
+        let Ok(base) = BaseVersion::decode(&bytes) else { continue };
+        let keys = keys();
+        let mut client = ChunkClient::new(&keys, plain().workspace(), session(1));
+        let mut assembler = assembler(&old);
+        let deliver = |part: DeltaPart| {
+            let sink = |chunk: model::ChunkRef, bytes: &[u8]| {
+                assert_eq!(keys.namer().name(bytes), chunk.id);
+                Ok::<_, DeltaError>(())
+            };
+            assembler.take(&part.into_message(plain())?, &mut &old[..], sink).map(drop)
+        };
+        let _ = client.send_delta(&base, None, &mut &new[..], deliver);
     }
 }
 
