@@ -18,7 +18,7 @@ use std::time::Instant;
 use content::delta::{
     BaseVersion, ChunkAssembler, ChunkClient, DeltaError, DeltaPart, Next, Plain, RangedSource,
     Reconciled, Reconciler, ReverseClient, ReverseServer, RsyncClient, RsyncServer, SessionId,
-    Tuning, answer_symbols,
+    Tuning, answer_sums, answer_symbols,
 };
 use content::keyring::SecretKey;
 use content::{
@@ -189,12 +189,21 @@ fn reverse(scene: &Scene<'_>, tuning: Tuning) -> Result<Cost, DeltaError> {
     Ok(cost)
 }
 
-/// Sends a delta against a base; `has_old` says that the client still has the old bytes.
-fn chunk_list(scene: &Scene<'_>, base: &BaseVersion, has_old: bool) -> Result<Cost, DeltaError> {
+/// Sends a delta against a base; `has_old` says that the client still has the old bytes, `survey` is what it knows of the new
+/// version already.
+fn chunk_list(
+    scene: &Scene<'_>,
+    base: &BaseVersion,
+    has_old: bool,
+    survey: Option<BaseVersion>,
+) -> Result<Cost, DeltaError> {
     let mut cost = Cost { rounds: 1, ..Cost::default() };
     let (mut old, mut new) = (scene.old, scene.new);
     let mut parts: Vec<DeltaPart> = Vec::new();
     let mut client = ChunkClient::new(&scene.keys, scene.workspace(), SESSION);
+    if let Some(survey) = survey {
+        client = client.with_survey(survey);
+    }
     timed(&mut cost.client_ms, || {
         let mut at_client = scene.old;
         let at_client = has_old.then_some(&mut at_client as &mut dyn RangedSource);
@@ -219,12 +228,12 @@ fn chunk_list(scene: &Scene<'_>, base: &BaseVersion, has_old: bool) -> Result<Co
     Ok(cost)
 }
 
-/// Learns the list of the old version first.
-fn reconciled(scene: &Scene<'_>) -> Result<Cost, DeltaError> {
+/// Learns the list of the old version first; `asks` says that it asks for sums, too.
+fn reconciled(scene: &Scene<'_>, asks: bool) -> Result<Cost, DeltaError> {
     let mut cost = Cost::default();
     let mut new = scene.new;
     let (mut client, mut ask) = Reconciler::begin(scene.workspace(), &Fixed);
-    let base = loop {
+    let mut base = loop {
         let symbols = timed(&mut cost.server_ms, || {
             answer_symbols(scene.workspace(), scene.base.table(), &ask)
         })?;
@@ -237,7 +246,17 @@ fn reconciled(scene: &Scene<'_>) -> Result<Cost, DeltaError> {
             Reconciled::More(more) => ask = more,
         }
     };
-    let sent = chunk_list(scene, &base, false)?;
+    if asks && let Some(ask) = client.ask_sums(scene.plain, &base) {
+        let mut old = scene.old;
+        let sums = timed(&mut cost.server_ms, || {
+            answer_sums(scene.plain, &scene.keys, scene.base.table(), &ask, &mut old)
+        })?;
+        cost.up += ask.len();
+        cost.down += sums.len();
+        cost.rounds += 1;
+        base = timed(&mut cost.client_ms, || client.take_sums(base, &sums))?;
+    }
+    let sent = chunk_list(scene, &base, false, client.into_survey())?;
     Ok(Cost {
         up: cost.up + sent.up,
         down: cost.down + sent.down,
@@ -268,7 +287,7 @@ fn sealed(scene: &Scene<'_>) -> Result<Cost, DeltaError> {
     Ok(cost)
 }
 
-const METHODS: [&str; 9] = [
+const METHODS: [&str; 10] = [
     "WebRsync",
     "WebRsync+",
     "WebR2sync",
@@ -277,6 +296,7 @@ const METHODS: [&str; 9] = [
     "ours, old bytes",
     "ours, whole chunks",
     "ours, nothing known",
+    "ours, sums asked for",
     "ours, sketch, sealed",
 ];
 
@@ -286,13 +306,14 @@ fn run(method: &str, scene: &Scene<'_>) -> Result<Cost, DeltaError> {
         "WebRsync+" => rsync(scene, Tuning::Plus),
         "WebR2sync" => reverse(scene, Tuning::Classic),
         "WebR2sync+" => reverse(scene, Tuning::Plus),
-        "ours, sketch" => chunk_list(scene, scene.base, false),
-        "ours, old bytes" => chunk_list(scene, scene.base, true),
+        "ours, sketch" => chunk_list(scene, scene.base, false, None),
+        "ours, old bytes" => chunk_list(scene, scene.base, true, None),
         "ours, whole chunks" => {
             let base = BaseVersion::without_sketch(scene.base.table().clone());
-            chunk_list(scene, &base, false)
+            chunk_list(scene, &base, false, None)
         }
-        "ours, nothing known" => reconciled(scene),
+        "ours, nothing known" => reconciled(scene, false),
+        "ours, sums asked for" => reconciled(scene, true),
         _ => sealed(scene),
     }
 }

@@ -12,6 +12,7 @@
 //!
 //! The whole in words: `docs/design/delta.md`.
 
+mod ask;
 mod assemble;
 mod assembly;
 mod base;
@@ -29,6 +30,7 @@ mod source;
 mod sums;
 mod tuning;
 
+pub use ask::answer_sums;
 pub use assemble::{Assembled, ChunkAssembler};
 pub use assembly::{Finished, Verified};
 pub use base::{BaseVersion, ChunkTable, SKETCHED_SIZE_MAX};

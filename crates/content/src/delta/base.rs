@@ -8,7 +8,7 @@ use model::content::ChunkRef;
 use model::{ChunkId, Content};
 
 use super::error::DeltaError;
-use super::message::ListDigest;
+use super::message::{ChunkRun, ListDigest};
 use super::sketch::{PieceSum, SketchKey, piece_count, piece_lengths};
 use crate::error::ContentError;
 use crate::manifest::{EXPANDED_CHUNKS_MAX, expand};
@@ -119,10 +119,10 @@ impl Places {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct BaseVersion {
     table: ChunkTable,
-    /// The sums of all pieces of all chunks; none where the file was not sketched.
+    /// The sums of pieces; none where the file was not sketched.
     sums: Vec<PieceSum>,
-    /// Where the sums of each chunk begin.
-    firsts: Vec<u32>,
+    /// Where the sums of each chunk begin, if they are there.
+    firsts: Vec<Option<u32>>,
 }
 
 impl BaseVersion {
@@ -136,11 +136,33 @@ impl BaseVersion {
         let firsts = table.chunks.iter().map(|chunk| {
             let here = first;
             first += piece_count(chunk.length) as u32;
-            here
+            Some(here)
         });
         let firsts = firsts.collect();
         assert_eq!(first as usize, sums.len(), "there is a sum for each piece");
         Self { table, sums, firsts }
+    }
+
+    /// Takes the sums of some chunks, in the order of the runs; before, there were none.
+    pub(super) fn with_sums(
+        mut self,
+        runs: &[ChunkRun],
+        sums: Vec<PieceSum>,
+    ) -> Result<Self, DeltaError> {
+        let mut firsts = vec![None; self.table.chunks.len()];
+        let mut first = 0;
+        for run in runs {
+            for chunk in run.chunks(&self.table)? {
+                firsts[chunk] = Some(first as u32);
+                first += piece_count(self.table.chunks[chunk].length);
+            }
+        }
+        let (expected, actual) = (first as u64, sums.len() as u64);
+        if expected != actual {
+            return Err(DeltaError::Length { what: "sums", expected, actual });
+        }
+        (self.sums, self.firsts) = (sums, firsts);
+        Ok(self)
     }
 
     /// Returns the chunks.
@@ -150,11 +172,17 @@ impl BaseVersion {
 
     /// Returns the sums of the pieces of a chunk.
     pub(super) fn sums(&self, chunk: usize) -> Option<&[PieceSum]> {
-        let first = *self.firsts.get(chunk)? as usize;
+        let first = (*self.firsts.get(chunk)?)? as usize;
         Some(&self.sums[first..first + piece_count(self.table.chunks[chunk].length)])
     }
 
-    /// Returns it as bytes, to be kept by the client.
+    /// Tells whether the sums of all chunks are there.
+    fn is_sketched(&self) -> bool {
+        !self.firsts.is_empty() && self.firsts.iter().all(Option::is_some)
+    }
+
+    /// Returns it as bytes, to be kept by the client. Sums of some chunks only, as a server tells them, are left out: they
+    /// serve one delta.
     pub fn encode(&self) -> Vec<u8> {
         encode_message(self)
     }
@@ -177,9 +205,9 @@ impl Encode for BaseVersion {
     fn encode(&self, encoder: &mut Encoder) {
         encoder.unsigned(u64::from(self.table.chunk_size));
         encoder.list(&self.table.chunks);
-        encoder.unsigned(u64::from(!self.sums.is_empty()));
-        for sum in &self.sums {
-            encoder.raw(sum);
+        encoder.unsigned(u64::from(self.is_sketched()));
+        if self.is_sketched() {
+            encoder.raw(self.sums.as_flattened());
         }
     }
 }

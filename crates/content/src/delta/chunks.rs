@@ -84,6 +84,8 @@ pub struct ChunkClient<'a> {
     /// How many parts were sent.
     parts: u32,
     version: BaseVersion,
+    /// Whether the version was cut before.
+    is_surveyed: bool,
     was_asked: bool,
 }
 
@@ -91,7 +93,15 @@ impl<'a> ChunkClient<'a> {
     /// Prepares a session.
     pub fn new(keys: &'a WorkspaceContentKeys, workspace: WorkspaceId, session: SessionId) -> Self {
         let (sketch_key, version) = (SketchKey::of(keys), BaseVersion::default());
-        Self { keys, sketch_key, workspace, session, parts: 0, version, was_asked: false }
+        let (is_surveyed, was_asked) = (false, false);
+        Self { keys, sketch_key, workspace, session, parts: 0, version, is_surveyed, was_asked }
+    }
+
+    /// Takes what a [`Reconciler`](super::Reconciler) has found out about the new version, so that it is not cut twice.
+    #[must_use]
+    pub fn with_survey(mut self, survey: BaseVersion) -> Self {
+        (self.version, self.is_surveyed) = (survey, true);
+        self
     }
 
     /// Cuts and names a version that is not known as a change of another; returns what a client keeps of it.
@@ -121,8 +131,13 @@ impl<'a> ChunkClient<'a> {
         send: impl FnMut(DeltaPart) -> Result<(), E>,
     ) -> Result<(), E> {
         let places = Places::of(base.table());
-        let builder = BaseBuilder::new(&self.sketch_key, new.size(), Some((base, &places)));
-        self.version = cut(self.keys, base.table().chunk_size(), new, builder)?;
+        let surveyed = self.version.table();
+        let is_fresh =
+            surveyed.size() == new.size() && surveyed.chunk_size() == base.table().chunk_size();
+        if !(self.is_surveyed && is_fresh) {
+            let builder = BaseBuilder::new(&self.sketch_key, new.size(), Some((base, &places)));
+            self.version = cut(self.keys, base.table().chunk_size(), new, builder)?;
+        }
         let table = self.version.table();
         let opening = ChunkOpening { workspace: self.workspace, base: base.table().digest() };
         let mut writer = PartWriter::new(self.workspace, self.session, Some(opening), send);
@@ -231,7 +246,7 @@ impl Read for SourceReader<'_> {
 
 /// Neighbouring chunks of the new version.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Section {
+pub(super) enum Section {
     /// The base has them, too.
     Keep { first: usize, count: usize },
     /// It has not.
@@ -240,15 +255,15 @@ enum Section {
 
 /// A stretch of new chunks, and the stretch of the base that they most likely stand for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Gap {
+pub(super) struct Gap {
     new: Range<usize>,
-    old: Range<usize>,
+    pub(super) old: Range<usize>,
     /// Whether what follows the one follows the other.
     ends_alike: bool,
 }
 
 /// Compares the chunks of two versions, in order: the chunk behind the last one that was kept comes first.
-fn sections(base: &ChunkTable, places: &Places, new: &[ChunkRef]) -> Vec<Section> {
+pub(super) fn sections(base: &ChunkTable, places: &Places, new: &[ChunkRef]) -> Vec<Section> {
     let mut sections = Vec::new();
     let (mut next, mut gap_start) = (0, None);
     let close = |sections: &mut Vec<Section>, start: Option<usize>, end, old: Range<usize>, at| {

@@ -15,6 +15,7 @@ use model::content::{CHUNK_SIZE_MAX, ChunkRef};
 
 use super::error::DeltaError;
 use super::plain::SessionId;
+use super::sketch::PieceSum;
 use super::sums::{BlockLayout, BlockSums, Strength};
 
 /// The longest message in bytes: a part with a chunk of the largest size, and what is around it.
@@ -52,6 +53,10 @@ pub(super) enum DeltaMessage {
     AskSymbols(AskSymbols),
     /// Ours, without a base: the symbols.
     Symbols(SymbolBatch),
+    /// Ours, without a sketch: the client wants the sums of some chunks.
+    AskSums(AskSums),
+    /// Ours, without a sketch: the sums of the pieces of these chunks, in order.
+    Sums(SessionId, Vec<PieceSum>),
 }
 
 /// How a session of the rsync family begins.
@@ -185,6 +190,22 @@ pub(super) struct SymbolBatch {
     pub(super) symbols: Vec<Symbol>,
 }
 
+/// Of which chunks of the old version the client wants the sums.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct AskSums {
+    pub(super) workspace: WorkspaceId,
+    pub(super) session: SessionId,
+    pub(super) base: ListDigest,
+    pub(super) runs: Vec<ChunkRun>,
+}
+
+/// Neighbouring chunks of the old version: `count`, at least one, from `first` on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct ChunkRun {
+    pub(super) first: u64,
+    pub(super) count: u64,
+}
+
 /// Length of a reconciled item in bytes.
 pub(super) const ITEM_LENGTH: usize = 48;
 
@@ -230,6 +251,8 @@ impl DeltaMessage {
             Self::Chunks(_) => "chunks",
             Self::AskSymbols(_) => "ask symbols",
             Self::Symbols(_) => "symbols",
+            Self::AskSums(_) => "ask sums",
+            Self::Sums(..) => "sums",
         }
     }
 }
@@ -261,6 +284,11 @@ impl Encode for DeltaMessage {
             Self::Chunks(part) => tagged(7, &[part]),
             Self::AskSymbols(ask) => tagged(8, &[ask]),
             Self::Symbols(batch) => tagged(9, &[batch]),
+            Self::AskSums(ask) => tagged(10, &[ask]),
+            Self::Sums(session, sums) => {
+                tagged(11, &[session]);
+                encoder.byte_string(sums.as_flattened());
+            }
         }
     }
 }
@@ -286,6 +314,15 @@ impl Decode for DeltaMessage {
             7 => Self::Chunks(ChunkPart::decode(decoder)?),
             8 => Self::AskSymbols(AskSymbols::decode(decoder)?),
             9 => Self::Symbols(SymbolBatch::decode(decoder)?),
+            10 => Self::AskSums(AskSums::decode(decoder)?),
+            11 => {
+                let session = SessionId::decode(decoder)?;
+                let (sums, rest) = decoder.byte_string(MESSAGE_LENGTH_MAX)?.as_chunks();
+                if !rest.is_empty() {
+                    return Err(decoder.invalid("sums", "the last one is not complete"));
+                }
+                Self::Sums(session, sums.to_vec())
+            }
             _ => return Err(decoder.invalid("delta message", format!("kind {tag}"))),
         })
     }
@@ -661,6 +698,39 @@ impl Decode for AskSymbols {
             first: decoder.unsigned_max(SYMBOLS_PER_MESSAGE)?,
             count: decoder.unsigned_max(SYMBOLS_PER_MESSAGE)?,
         })
+    }
+}
+
+impl Encode for AskSums {
+    fn encode(&self, encoder: &mut Encoder) {
+        self.workspace.encode(encoder);
+        self.session.encode(encoder);
+        encoder.raw(&self.base);
+        encoder.unsigned(self.runs.len() as u64);
+        let mut expected = 0;
+        for run in &self.runs {
+            encode_length(run.count as usize, false, encoder);
+            encode_place(run.first, expected, encoder);
+            expected = run.first + run.count;
+        }
+    }
+}
+
+impl Decode for AskSums {
+    fn decode(decoder: &mut Decoder<'_>) -> Result<Self, DecodeError> {
+        let (workspace, session) = (WorkspaceId::decode(decoder)?, SessionId::decode(decoder)?);
+        let (base, count) = (decoder.array()?, decoder.unsigned_max(STEPS_MAX)?);
+        let (mut runs, mut expected) = (Vec::new(), 0);
+        for _ in 0..count {
+            let (count, flag) = decode_length(u64::from(u32::MAX), decoder)?;
+            if flag {
+                return Err(decoder.invalid("run of chunks", "it is marked"));
+            }
+            let first = decode_place(expected, decoder)?;
+            expected = place_after(first, count, decoder)?;
+            runs.push(ChunkRun { first, count });
+        }
+        Ok(Self { workspace, session, base, runs })
     }
 }
 

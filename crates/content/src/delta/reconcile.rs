@@ -214,6 +214,19 @@ impl Reconciler {
         DeltaMessage::AskSymbols(AskSymbols { workspace, session, first, count }).encode()
     }
 
+    pub(super) fn session(&self) -> SessionId {
+        self.session
+    }
+
+    pub(super) fn own(&self) -> Option<&BaseVersion> {
+        self.own.as_ref()
+    }
+
+    /// Returns what was found out about the new version, for [`ChunkClient::with_survey`]. It is known after [`Self::take`].
+    pub fn into_survey(self) -> Option<BaseVersion> {
+        self.own
+    }
+
     /// Takes symbols of the old version's list. `new` is cut and named once.
     ///
     /// # Errors

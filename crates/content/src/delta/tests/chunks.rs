@@ -399,6 +399,70 @@ fn client_that_knows_nothing_learns_the_list_and_sends_what_is_new() {
 }
 
 #[test]
+fn client_that_asks_for_sums_sends_pieces_and_not_chunks() {
+    let old = random_bytes(1, 300_000);
+    let mut new = old.clone();
+    (0..3).for_each(|number| new[number * 90_000 + 77] ^= 1);
+    let table = survey(&old).table().clone();
+    let (mut client, ask) = Reconciler::begin(plain().workspace(), &FixedRandom(1));
+    let symbols = answer_symbols(plain().workspace(), &table, &ask).unwrap();
+    let Ok(Reconciled::Base(base)) = client.take(&symbols, &keys(), &mut &new[..]) else {
+        panic!()
+    };
+    let before = send(&base, false, &old, &new);
+    let ask = client.ask_sums(plain(), &base).unwrap();
+    let sums = answer_sums(plain(), &keys(), &table, &ask, &mut &old[..]).unwrap();
+    let base = client.take_sums(base, &sums).unwrap();
+    let after = send(&base, false, &old, &new);
+    assert!(after.new == new && (before.rounds, after.rounds) == (1, 1));
+    assert!(before.literal > 6000 && after.literal <= 3 * 256, "{}", after.literal);
+    assert!(ask.len() < 100 && sums.len() < 1000, "{} {}", ask.len(), sums.len());
+    // What was asked for serves one delta; what is kept is a whole sketch or none.
+    let kept = BaseVersion::decode(&base.encode()).unwrap();
+    assert_eq!(kept, BaseVersion::without_sketch(table));
+    assert_eq!(client.into_survey().unwrap(), survey(&new));
+}
+
+#[test]
+fn sums_are_told_of_the_base_only_and_of_no_more_than_a_question_may_ask() {
+    use crate::delta::message::{AskSums, ChunkRun};
+
+    let old = random_bytes(1, 50_000);
+    let table = survey(&old).table().clone();
+    let ask = |base, first, count| {
+        let runs = vec![ChunkRun { first, count }];
+        let ask = AskSums { workspace: plain().workspace(), session: session(1), base, runs };
+        let message = DeltaMessage::AskSums(ask).encode();
+        answer_sums(plain(), &keys(), &table, &message, &mut &old[..])
+    };
+    let count = table.chunks().len() as u64;
+    assert!(ask(table.digest(), 0, count).is_ok());
+    assert!(matches!(ask([0; 16], 0, count), Err(DeltaError::WrongBase)));
+    for (first, asked) in [(0, count + 1), (count, 1), (u64::MAX / 4, 1)] {
+        assert!(matches!(ask(table.digest(), first, asked), Err(DeltaError::NoSuch { .. })));
+    }
+    let runs = vec![ChunkRun { first: 0, count }; 2000];
+    let base = table.digest();
+    let many = AskSums { workspace: plain().workspace(), session: session(1), base, runs };
+    let many = DeltaMessage::AskSums(many).encode();
+    let refused = answer_sums(plain(), &keys(), &table, &many, &mut &old[..]);
+    assert!(matches!(refused, Err(DeltaError::TooLarge { .. })));
+    let (client, _) = Reconciler::begin(plain().workspace(), &FixedRandom(1));
+    let base = BaseVersion::without_sketch(table.clone());
+    assert!(client.ask_sums(plain(), &base).is_none(), "nothing is known of the new version");
+}
+
+#[test]
+fn survey_of_a_file_that_has_changed_since_is_not_used_for_another_length() {
+    let (old, new) = (random_bytes(1, 50_000), random_bytes(1, 60_000));
+    let (base, keys) = (survey(&old), keys());
+    let client = ChunkClient::new(&keys, plain().workspace(), session(1));
+    let mut client = client.with_survey(survey(&old));
+    client.send_delta(&base, None, &mut &new[..], |_| Ok::<_, DeltaError>(())).unwrap();
+    assert_eq!(client.into_base(), survey(&new));
+}
+
+#[test]
 fn list_costs_what_differs_and_not_what_it_has() {
     let old = random_bytes(1, 10_000_000);
     let new = spliced(&old, 5_000_000, 1, &[old[5_000_000] ^ 1]);
