@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto';
-import { test as plain, type Page } from '@playwright/test';
+import { test as plain, type Page, type Response } from '@playwright/test';
 import type { RecoveryCodes, TotpOffer } from '@syncline/api';
 import { expectAccessible } from '../axe.ts';
 import { PASSWORD, RealServer } from '../server.ts';
@@ -124,4 +124,18 @@ plain('the page is served with a policy that lets in nothing from elsewhere', as
     }
   });
   expect(inserted).toBe(false);
+});
+
+test('the first page comes packed, and is small', async ({ page }) => {
+  const answers: Response[] = [];
+  page.on('response', (answer) => answers.push(answer));
+  await page.goto(server.url, { waitUntil: 'networkidle' });
+  let sum = 0;
+  for (const answer of answers) {
+    expect(await answer.headerValue('content-encoding'), answer.url()).toBe('gzip');
+    sum += (await answer.request().sizes()).responseBodySize;
+  }
+  expect(answers.length).toBeGreaterThanOrEqual(3);
+  expect(sum).toBeGreaterThan(10 * 1024);
+  expect(sum).toBeLessThan(120 * 1024);
 });
