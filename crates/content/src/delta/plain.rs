@@ -22,18 +22,18 @@ use crate::error::ContentError;
 /// and no method of the rsync family begins without one:
 ///
 /// ```compile_fail
-/// use content::delta::{Method, RsyncClient, SessionId};
+/// use content::delta::{RsyncClient, SessionId, Tuning};
 /// fn leak(sealed: model::WorkspaceId, session: SessionId) {
-///     let _ = RsyncClient::begin(sealed, session, Method::WebRsync);
+///     let _ = RsyncClient::begin(sealed, session, Tuning::Classic);
 /// }
 /// ```
 ///
 /// With the witness the same lines are fine:
 ///
 /// ```
-/// use content::delta::{Method, Plain, RsyncClient, SessionId};
+/// use content::delta::{Plain, RsyncClient, SessionId, Tuning};
 /// fn allowed(plain: Plain, session: SessionId) {
-///     let _ = RsyncClient::begin(plain, session, Method::WebRsync);
+///     let _ = RsyncClient::begin(plain, session, Tuning::Classic);
 /// }
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
