@@ -232,7 +232,9 @@ mod tests {
             ("/api/v1/workspaces/00ff/objects/packs/00/00ff", Door::Packs),
             ("/api/v1/workspaces/packs", Door::Rest),
             ("/api/v1/login", Door::Rest),
-            ("/", Door::Rest),
+            ("/", Door::Web),
+            ("/icon.svg", Door::Web),
+            ("/assets/index-1.js", Door::Web),
             ("/anything/else", Door::Rest),
         ] {
             assert_eq!(Door::of(path), door, "{path}");
