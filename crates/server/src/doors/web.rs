@@ -119,7 +119,7 @@ fn send_file(file: File, asked: &HeaderMap) -> Response {
     });
     let mut response = match is_known {
         true => StatusCode::NOT_MODIFIED.into_response(),
-        false => Body::from(file.bytes.into_owned()).into_response(),
+        false => Body::from(file.bytes).into_response(),
     };
     response.headers_mut().insert(ETAG, header_value(&tag));
     response
