@@ -195,6 +195,10 @@ impl Group {
             wanted.objects.extend(keys.map(|key| (number, key)));
             wanted.versions.extend(commit.changes.iter().map(|change| (number, change.node)));
         }
+        wanted.operations.sort_unstable_by_key(|one| (one.workspace, one.device, one.op_id));
+        wanted.objects.sort_unstable();
+        wanted.versions.sort_unstable();
+        wanted.versions.dedup();
         wanted.geneses.sort_unstable();
         wanted.geneses.dedup();
         wanted.hashes.sort_unstable();
@@ -338,9 +342,12 @@ impl Group {
         };
         let mut heads: Vec<_> = changed.map(head).collect();
         heads.sort_unstable_by_key(|row| row.workspace);
+        // Rows that lie side by side in the indices are written one after the other. Those of a workspace keep their order.
+        let mut entries = self.entries;
+        entries.sort_by_key(|row| (row.workspace, row.head.seq));
         let versions = self.changed.into_iter();
         let versions = versions.map(|((workspace, node), version)| (workspace, node, version));
-        Some(Appended { entries: self.entries, heads, versions: versions.collect() })
+        Some(Appended { entries, heads, versions: versions.collect() })
     }
 }
 
