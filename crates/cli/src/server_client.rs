@@ -21,6 +21,7 @@ use crate::stores;
 pub(crate) mod account;
 mod identities;
 pub(crate) mod links;
+mod passwords;
 
 /// The longest answer that is read, in bytes.
 const ANSWER_LENGTH_MAX: usize = 16 << 20;
@@ -286,9 +287,7 @@ impl ServerClient {
         let detail = problem.detail;
         match problem.code.as_str() {
             "not_signed_in" => error::not_signed_in().cause(detail),
-            "wrong_password" => {
-                CommandError::new(Code::WrongPassword, "the name or the password is wrong")
-            }
+            "wrong_password" => passwords::wrong(),
             "code_needed" => CommandError::new(
                 Code::SecondFactorNeeded,
                 "the account has a second factor: a code is wanted beside the password",
@@ -323,23 +322,6 @@ impl ServerClient {
             code => CommandError::new(Code::Invalid, "the server does not take the request")
                 .cause(format!("{code}: {detail}")),
         }
-    }
-
-    /// Signs a new device in; with a code, where the account has a second factor.
-    ///
-    /// # Errors
-    /// [`Code::WrongPassword`], [`Code::SecondFactorNeeded`] where the password is right and a code is wanted, and others.
-    pub(crate) async fn login(
-        &self,
-        user: &str,
-        password: &str,
-        code: Option<&str>,
-        device_name: &str,
-    ) -> Result<SignedIn> {
-        let body = json!({
-            "user": user, "password": password, "code": code, "device_name": device_name,
-        });
-        self.ask(self.request(Method::POST, &["login"]).json(&body)).await
     }
 
     /// Says where a browser goes to sign in by OpenID Connect.

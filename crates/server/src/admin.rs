@@ -5,7 +5,8 @@ use std::path::Path;
 
 use model::{Clock, Random};
 
-use crate::auth;
+use crate::auth::NO_PASSWORD;
+use crate::auth::passwords::{Passwords, SECRET};
 use crate::auth::subject::Subject;
 use crate::data_folder::DataFolder;
 use crate::database::Database;
@@ -99,8 +100,16 @@ impl Admin {
         clock: &dyn Clock,
         random: &dyn Random,
     ) -> Result<()> {
-        let (hash, now) = (auth::hash_password(password, random)?, clock.now().seconds);
-        self.write(|metadata| accounts::create_account(metadata, name, &hash, now).map(drop))
+        let (kept, now) =
+            (self.passwords(random)?.keep(name, password, random)?, clock.now().seconds);
+        self.write(|metadata| accounts::create_account(metadata, name, &kept, now).map(drop))
+    }
+
+    /// Returns the secret behind the passwords, which is made where there is none yet.
+    fn passwords(&mut self, random: &dyn Random) -> Result<Passwords> {
+        let new = Passwords::generate(random);
+        let bytes = self.write(|metadata| Ok(metadata.keep_secret(SECRET, &new)?))?;
+        Passwords::from_bytes(&bytes)
     }
 
     /// Returns all accounts in the order of their names.
@@ -152,10 +161,10 @@ impl Admin {
         password: &str,
         random: &dyn Random,
     ) -> Result<Vec<SubjectRecord>> {
-        let hash = auth::hash_password(password, random)?;
+        let kept = self.passwords(random)?.keep(name, password, random)?;
         self.write(|metadata| {
             let account = find(metadata, name)?;
-            metadata.update_account(account.id, &hash, false)?;
+            metadata.update_account(account.id, &kept, false)?;
             subjects::unbind_all(metadata, account.id)
         })
     }
@@ -243,7 +252,7 @@ impl Admin {
 
 /// Shuts an account out before it ends its devices: another server may sign one in at this moment, and is waited for.
 pub(crate) fn remove_account(metadata: &mut dyn Metadata, account: AccountId) -> Result<Removal> {
-    metadata.update_account(account, auth::NO_PASSWORD, true)?;
+    metadata.update_account(account, NO_PASSWORD, true)?;
     for device in metadata.devices(account)? {
         metadata.revoke_device(device.id)?;
     }

@@ -21,6 +21,7 @@ use storage::{ObjectKey, ObjectStore};
 use tokio::sync::{Mutex, OnceCell, OwnedMutexGuard, Semaphore, mpsc};
 
 use crate::audit::Audit;
+use crate::auth::passwords::{Exchanges, Passwords};
 use crate::cluster::{Commits, Role, Standing};
 use crate::doors::dav::basic::KnownPasswords;
 use crate::doors::{
@@ -91,6 +92,10 @@ pub struct App {
     pub passwords_per_link: Buckets<DeviceId>,
     /// Links that lead nowhere, per address that asks.
     pub dead_links_per_address: Buckets<IpAddr>,
+    /// The secret behind the passwords of accounts; known once somebody has asked.
+    pub(crate) passwords: OnceCell<Arc<Passwords>>,
+    /// Exchanges about passwords that have taken an attempt each, which whoever proves the password gets back once.
+    pub(crate) exchanges: Exchanges,
     /// A permit per password that is being checked.
     pub logins: Arc<Semaphore>,
     /// Which packs may be deleted.
@@ -157,6 +162,8 @@ impl App {
             shares_per_account: Buckets::new(SHARES_PER_ACCOUNT),
             passwords_per_link: Buckets::new(PASSWORDS_PER_LINK),
             dead_links_per_address: Buckets::new(DEAD_LINKS_PER_ADDRESS),
+            passwords: OnceCell::new(),
+            exchanges: Exchanges::default(),
             logins: Arc::new(Semaphore::new(LOGINS_AT_ONCE_MAX)),
             condemned: CondemnedCache::default(),
             bodies: units(BODIES_LENGTH_MAX, packs::BODY_UNIT),

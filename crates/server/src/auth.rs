@@ -1,7 +1,7 @@
 //! Who is asking: passwords, tokens, and the caller that both lead to.
 //!
 //! *Participants*: the login, which turns a password into a token once, and every other door, which turns a token
-//! into a [`Caller`]. *Invariants*: a password is kept as Argon2id only, a token as a hash only (it has 256 random
+//! into a [`Caller`]. *Invariants*: a password is kept as what proves it only ([`passwords`]), a token as a hash only (it has 256 random
 //! bits, so a fast hash is enough, and looking the hash up tells nothing about how much of a guess was right);
 //! neither has a text form that a log could hold. The secret of a second factor ([`totp`]) is the one thing that is kept as it
 //! is: who computes codes needs it.
@@ -20,6 +20,7 @@ use crate::error::{Result, ServerError};
 use crate::metadata::AccountId;
 
 mod base32;
+pub mod passwords;
 pub mod second_factor;
 pub mod subject;
 pub mod totp;

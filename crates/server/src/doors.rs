@@ -5,6 +5,7 @@
 
 pub mod account;
 pub mod dav;
+pub mod exchange;
 pub mod files;
 pub mod health;
 pub mod identities;

@@ -23,6 +23,7 @@ pub mod links;
 #[cfg(feature = "postgres")]
 pub mod postgres;
 pub mod second_factors;
+pub mod secrets;
 pub mod sqlite;
 pub mod subjects;
 pub mod tables;
@@ -33,6 +34,7 @@ pub use device_syncs::{DeviceSyncTables, UnsyncedDevice};
 pub use keys::{IdentityRecord, KeyTables, LockedKeys};
 pub use links::{LinkRecord, LinkTables};
 pub use second_factors::{SecondFactorRecord, SecondFactorTables};
+pub use secrets::SecretTables;
 pub use subjects::{SubjectRecord, SubjectTables};
 
 /// A result of the metadata.
@@ -425,6 +427,7 @@ pub trait Metadata:
     + SecondFactorTables
     + SubjectTables
     + DeviceSyncTables
+    + SecretTables
     + ObjectTables
     + KeyTables
     + CommitTables

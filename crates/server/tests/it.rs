@@ -24,6 +24,8 @@ mod backup;
 mod conformance;
 #[path = "it/dav.rs"]
 mod dav;
+#[path = "it/exchange.rs"]
+mod exchange;
 #[path = "it/files.rs"]
 mod files;
 #[path = "it/link_limits.rs"]

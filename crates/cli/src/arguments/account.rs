@@ -16,6 +16,9 @@ pub(crate) struct LoginArguments {
     /// Read the password from stdin.
     #[arg(long, conflicts_with = "oidc")]
     pub(crate) password_stdin: bool,
+    /// Send the password to the server, which is wanted once where the server has kept it in an older form.
+    #[arg(long, conflicts_with = "oidc")]
+    pub(crate) send_password: bool,
     /// Sign in at the provider of the server (OpenID Connect), by a browser.
     #[arg(long)]
     pub(crate) oidc: bool,

@@ -74,8 +74,13 @@ impl Login<'_> {
         self.with_code(
             || Ok(()),
             |(), code| {
-                let login = self.client.login(user, &password, code, &self.device_name);
-                self.runtime.block_on(login)
+                let (client, device) = (&self.client, &self.device_name);
+                self.runtime.block_on(async {
+                    match self.arguments.send_password {
+                        false => client.login(user, &password, code, device).await,
+                        true => client.login_by_sending(user, &password, code, device).await,
+                    }
+                })
             },
         )
     }

@@ -75,23 +75,6 @@ pub(super) fn problem_with_provider(code: &str, detail: String) -> CommandError 
 }
 
 impl ServerClient {
-    /// Changes the password, and returns what ended by that.
-    ///
-    /// # Errors
-    /// [`crate::error::Code::WrongPassword`] and others.
-    pub(crate) async fn change_password(
-        &self,
-        password: &str,
-        new_password: &str,
-        sign_out_others: bool,
-    ) -> Result<PasswordChanged> {
-        let body = json!({
-            "password": password, "new_password": new_password, "sign_out_others": sign_out_others,
-        });
-        let request = self.request(Method::POST, &["account", "password"]).json(&body);
-        self.ask(request).await
-    }
-
     /// Returns who the account is at providers.
     ///
     /// # Errors

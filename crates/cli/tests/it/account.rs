@@ -66,3 +66,35 @@ fn a_password_is_changed_by_who_knows_it_and_signs_out_others_where_that_is_want
     other.run_with_input(&login, "the newest").ok();
     other.run(&["whoami"]).ok();
 }
+
+#[derive(Debug)]
+struct Zeros;
+
+impl model::Random for Zeros {
+    fn fill(&self, bytes: &mut [u8]) {
+        bytes.fill(0);
+    }
+}
+
+#[test]
+fn a_password_that_a_server_kept_before_is_sent_where_that_is_said_and_once() {
+    let room = tempfile::tempdir().unwrap();
+    let server = Server::start(room.path());
+    let database = rusqlite::Connection::open(server.data.join("metadata.sqlite")).unwrap();
+    let hash = server::auth::hash_password("an old one", &Zeros).unwrap();
+    database.execute("UPDATE accounts SET password_hash = ?1 WHERE name = 'ada'", [hash]).unwrap();
+    let device = Device::new(room.path(), "one");
+    let proved = ["login", &server.url, "--user", "ada", "--password-stdin", "--json"];
+    let sent = [&proved[..], &["--send-password"]].concat();
+
+    let refused = device.run_with_input(&proved, "an old one").ends_with(1).json();
+    assert_eq!(
+        (&refused["code"], &refused["help"][0]),
+        (&json!("E0408"), &json!("--send-password"))
+    );
+    device.run_with_input(&sent, "another").ends_with(4);
+    device.run_with_input(&sent, "an old one").ok();
+    device.run(&["logout"]).ok();
+    device.run_with_input(&proved, "an old one").ok();
+    device.run(&["whoami"]).ok();
+}

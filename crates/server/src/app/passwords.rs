@@ -6,7 +6,9 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use super::App;
 use crate::auth;
+use crate::auth::passwords::{Passwords, SECRET};
 use crate::error::{Result, ServerError};
+use crate::metadata::Metadata;
 
 const STOPPING: ServerError = ServerError::Unavailable { reason: "is stopping" };
 
@@ -24,7 +26,38 @@ impl App {
         permit.map(PasswordTurn).map_err(|_| STOPPING)
     }
 
-    /// Returns the hash of a new password, when it is its turn.
+    /// Returns the secret behind the passwords of accounts, which is made when it is wanted for the first time.
+    ///
+    /// # Errors
+    /// [`ServerError::Metadata`].
+    pub(crate) async fn passwords(&self) -> Result<Arc<Passwords>> {
+        let open = async || {
+            let kept = self.readers.read(|metadata| Ok(metadata.secret(SECRET)?)).await?;
+            let bytes = match kept {
+                Some(bytes) => bytes,
+                None => {
+                    let new = Passwords::generate(&*self.random);
+                    let keep =
+                        move |metadata: &mut dyn Metadata| Ok(metadata.keep_secret(SECRET, &new)?);
+                    self.writer.write(keep).await?
+                }
+            };
+            Passwords::from_bytes(&bytes).map(Arc::new)
+        };
+        self.passwords.get_or_try_init(open).await.cloned()
+    }
+
+    /// Returns what to keep of the new password of an account, when it is its turn.
+    ///
+    /// # Errors
+    /// As [`Passwords::keep`]; [`ServerError::Unavailable`].
+    pub(crate) async fn keep_password(&self, account: String, password: String) -> Result<String> {
+        let (passwords, random) = (self.passwords().await?, Arc::clone(&self.random));
+        let turn = self.password_turn().await?;
+        turn.stretch(move || passwords.keep(&account, &password, &*random)).await?
+    }
+
+    /// Returns the hash of the password of a link, when it is its turn.
     ///
     /// # Errors
     /// [`ServerError::Invalid`] for a password that is none, [`ServerError::Unavailable`].

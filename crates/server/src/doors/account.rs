@@ -21,7 +21,7 @@ use crate::audit::{Happened, Line};
 use crate::auth::second_factor::{Proof, RecoveryCode};
 use crate::auth::subject::Subject;
 use crate::auth::totp::TotpSecret;
-use crate::auth::{self, Caller, NO_PASSWORD};
+use crate::auth::{Caller, NO_PASSWORD};
 use crate::error::{Result, ServerError};
 use crate::listener::PeerAddress;
 use crate::metadata::{AccountRecord, Metadata};
@@ -124,7 +124,7 @@ struct NewPassword {
 }
 
 #[derive(Serialize)]
-struct PasswordChanged {
+pub(super) struct PasswordChanged {
     /// How many devices and tokens of applications.
     signed_out: usize,
     /// How many people at a provider sign in to the account no more.
@@ -137,10 +137,23 @@ async fn change_password(
     Json(request): Json<NewPassword>,
 ) -> Result<Json<PasswordChanged>> {
     let account = check_own_password(&app, caller, request.password).await?;
-    let new = app.hash_password(request.new_password).await?;
+    let new = app.keep_password(account.name.clone(), request.new_password).await?;
+    change(app, (caller, account), new, request.sign_out_others).await
+}
+
+/// Gives an account, whose password was proved as it was then, another one, by what is kept of it.
+///
+/// # Errors
+/// As [`passwords::change`].
+pub(super) async fn change(
+    app: Arc<App>,
+    (caller, account): (Caller, AccountRecord),
+    new: String,
+    signs_out_others: bool,
+) -> Result<Json<PasswordChanged>> {
     let change = move |metadata: &mut dyn Metadata| {
         let hashes = (account.password_hash.as_str(), new.as_str());
-        passwords::change(metadata, &caller, hashes, request.sign_out_others)
+        passwords::change(metadata, &caller, hashes, signs_out_others)
     };
     let change = async move {
         let ended = app.writer.write(change).await?;
@@ -290,6 +303,18 @@ async fn by_code<T: Send + 'static>(
     to_the_end(prove).await
 }
 
+/// Returns the account of a device; an application's token may not ask.
+///
+/// # Errors
+/// As [`accounts::check_is_device`].
+pub(super) async fn own_account(app: &App, caller: Caller) -> Result<AccountRecord> {
+    let find = move |metadata: &dyn Metadata| {
+        accounts::check_is_device(metadata, &caller)?;
+        accounts::own_account(metadata, &caller)
+    };
+    app.readers.read(find).await
+}
+
 /// Returns the account of a device that knows its password. A device tries only so many.
 ///
 /// # Errors
@@ -300,11 +325,7 @@ pub(super) async fn check_own_password(
     caller: Caller,
     password: String,
 ) -> Result<AccountRecord> {
-    let find = move |metadata: &dyn Metadata| {
-        accounts::check_is_device(metadata, &caller)?;
-        accounts::own_account(metadata, &caller)
-    };
-    let account = app.readers.read(find).await?;
+    let account = own_account(app, caller).await?;
     if account.password_hash == NO_PASSWORD {
         return Err(ServerError::Conflict {
             what: "the account".to_owned(),
@@ -314,9 +335,11 @@ pub(super) async fn check_own_password(
     let taken = app.proofs_per_device.take(caller.device, app.clock.elapsed());
     let fits = match taken {
         Ok(()) => {
-            let hash = account.password_hash.clone();
+            let (name, kept) = (account.name.clone(), account.password_hash.clone());
+            let (passwords, random) = (app.passwords().await?, Arc::clone(&app.random));
             let turn = app.password_turn().await?;
-            turn.stretch(move || auth::verify_password(&password, Some(&hash))).await?
+            let verify = move || passwords.verify(&name, Some(&kept), &password, &*random);
+            turn.stretch(verify).await?
         }
         Err(_) => false,
     };
@@ -338,6 +361,8 @@ mod tests {
     async fn what_was_changed_is_noted_and_told_where_nobody_waits_for_the_answer_any_more() {
         let test = TestApp::start();
         let [caller, other] = test.devices;
+        // Made once, and written before anything else.
+        test.app.passwords().await.unwrap();
         let writing = test.hold_writer().await;
         let (password, new_password) = (PASSWORD.to_owned(), "another one".to_owned());
         let request = NewPassword { password, new_password, sign_out_others: true };

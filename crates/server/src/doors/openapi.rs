@@ -110,7 +110,9 @@ impl Operation {
             let is_required = !matches!(self.body, Matter::Bytes);
             operation["requestBody"] = json!({ "required": is_required, "content": content });
         }
-        if ["/login", "/sign-in/oidc"].contains(&self.path) || self.path.starts_with("/public/") {
+        if ["/login", "/login/begin", "/login/finish", "/sign-in/oidc"].contains(&self.path)
+            || self.path.starts_with("/public/")
+        {
             operation["security"] = json!([]);
         }
         operation

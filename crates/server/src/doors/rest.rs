@@ -17,10 +17,11 @@ use serde::{Deserialize, Serialize};
 
 use super::account::Proved;
 use super::members::{self, role_name};
-use super::{account, identities, links, oidc, to_the_end, tokens};
+use super::{account, exchange, identities, links, oidc, to_the_end, tokens};
 use crate::app::App;
 use crate::audit::{Happened, Line};
-use crate::auth::{self, Caller};
+use crate::auth::Caller;
+use crate::auth::passwords::is_old;
 use crate::error::{Result, ServerError};
 use crate::limits::{ACCOUNT_NAME_LENGTH_MAX, REQUEST_TIMEOUT, SMALL_BODY_LENGTH_MAX};
 use crate::listener::PeerAddress;
@@ -41,6 +42,7 @@ pub fn routes() -> Router<Arc<App>> {
         .route("/workspaces", get(list_workspaces).post(create_workspace))
         .route("/workspaces/{workspace}", get(find_workspace))
         .merge(account::routes())
+        .merge(exchange::routes())
         .merge(oidc::routes())
         .merge(members::routes())
         .merge(identities::routes())
@@ -116,16 +118,19 @@ pub(crate) async fn check_password(
 ) -> Result<AccountRecord> {
     let checked = try_password(app, user, password, peer.network()).await;
     if let Err(ServerError::WrongPassword | ServerError::RateLimited { .. }) = &checked {
-        app.metrics.logins_refused.add(1);
-        // Who is refused costs no more than somebody wants to know.
-        if app.audit.is_on() {
-            note_refusal(app, user.to_owned(), peer).await;
-        }
+        refused(app, user, peer).await;
     }
     checked
 }
 
-async fn note_refusal(app: &App, name: String, peer: PeerAddress) {
+/// Counts a sign-in that is refused, and notes it.
+pub(super) async fn refused(app: &App, user: &str, peer: PeerAddress) {
+    app.metrics.logins_refused.add(1);
+    // Who is refused costs no more than somebody wants to know.
+    if !app.audit.is_on() {
+        return;
+    }
+    let name = user.to_owned();
     // What is no name of an account may be a password that was typed in its place.
     let find = move |metadata: &dyn crate::metadata::Metadata| {
         Ok(metadata.account_by_name(&name)?.map(|account| account.name))
@@ -145,19 +150,48 @@ async fn try_password(
         return Err(ServerError::WrongPassword);
     }
     take_login_attempt(app, user, address)?;
+    let passwords = app.passwords().await?;
     let turn = app.password_turn().await?;
-    let name = user.to_owned();
-    let account = app.readers.read(move |metadata| Ok(metadata.account_by_name(&name)?)).await?;
-    let account = account.filter(|account| !account.is_disabled);
-    let hash = account.as_ref().map(|account| account.password_hash.clone());
-    let fits = turn.stretch(move || auth::verify_password(&password, hash.as_deref())).await?;
-    let account = account.filter(|_| fits).ok_or(ServerError::WrongPassword)?;
+    let account = find_account(app, user).await?;
+    let kept = account.as_ref().map(|account| account.password_hash.clone());
+    let (name, random) = (user.to_owned(), Arc::clone(&app.random));
+    let verify = move || {
+        let fits = passwords.verify(&name, kept.as_deref(), &password, &*random);
+        // It is not asked for again: from now on it can be proved without being sent.
+        let is_outdated = fits && kept.as_deref().is_some_and(is_old);
+        let renewed = is_outdated.then(|| passwords.keep(&name, &password, &*random));
+        (fits, renewed.and_then(Result::ok))
+    };
+    let (fits, renewed) = turn.stretch(verify).await?;
+    let mut account = account.filter(|_| fits).ok_or(ServerError::WrongPassword)?;
+    if let Some(renewed) = renewed {
+        renew(app, &mut account, renewed).await?;
+    }
     app.logins_per_account.give_back(&user.to_owned());
     app.logins_per_address.give_back(&address);
     Ok(account)
 }
 
-fn take_login_attempt(app: &App, user: &str, address: IpAddr) -> Result<()> {
+/// Keeps a password that was right in another form, unless it was changed meanwhile.
+async fn renew(app: &App, account: &mut AccountRecord, renewed: String) -> Result<()> {
+    let (id, old, new) = (account.id, account.password_hash.clone(), renewed.clone());
+    let replace = move |metadata: &mut dyn crate::metadata::Metadata| {
+        Ok(metadata.replace_password(id, &old, &new)?)
+    };
+    if app.writer.write(replace).await? {
+        account.password_hash = renewed;
+    }
+    Ok(())
+}
+
+/// Returns the account of a name, unless it is disabled.
+pub(super) async fn find_account(app: &App, name: &str) -> Result<Option<AccountRecord>> {
+    let name = name.to_owned();
+    let account = app.readers.read(move |metadata| Ok(metadata.account_by_name(&name)?)).await?;
+    Ok(account.filter(|account| !account.is_disabled))
+}
+
+pub(super) fn take_login_attempt(app: &App, user: &str, address: IpAddr) -> Result<()> {
     let now = app.clock.elapsed();
     app.logins_per_address.take(address, now).map_err(ServerError::limited)?;
     app.logins_per_account.take(user.to_owned(), now).map_err(ServerError::limited)

@@ -30,6 +30,7 @@ mod logs;
 mod members;
 mod passwords;
 mod second_factors;
+mod secrets;
 mod several;
 mod subjects;
 
@@ -76,6 +77,7 @@ pub fn stories() -> Vec<Story> {
     let mut stories = accounts_and_objects::STORIES.to_vec();
     stories.extend(copies::STORIES);
     stories.extend(device_syncs::STORIES);
+    stories.extend(secrets::STORIES);
     stories.extend(keys::STORIES);
     stories.extend(links::STORIES);
     stories.extend(logs::STORIES);

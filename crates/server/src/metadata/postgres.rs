@@ -42,6 +42,7 @@ mod migrations;
 mod objects;
 mod rows;
 mod second_factors;
+mod secrets;
 mod subjects;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;

@@ -20,6 +20,7 @@ mod migrations;
 mod objects;
 mod rows;
 mod second_factors;
+mod secrets;
 mod subjects;
 
 /// How long a connection waits for another process, for example an administrator's command.

@@ -28,7 +28,7 @@ pub struct Table {
 }
 
 /// Those that others refer to come first.
-pub const TABLES: [Table; 19] = [
+pub const TABLES: [Table; 20] = [
     Table {
         name: "accounts",
         columns: &[
@@ -218,6 +218,12 @@ pub const TABLES: [Table; 19] = [
             ("made", Kind::Number),
         ],
         key_length: 2,
+        is_numbered: false,
+    },
+    Table {
+        name: "secrets",
+        columns: &[("name", Kind::Text), ("bytes", Kind::Bytes)],
+        key_length: 1,
         is_numbered: false,
     },
 ];

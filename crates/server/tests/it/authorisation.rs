@@ -12,9 +12,10 @@ use reqwest::{Method, StatusCode};
 use serde_json::Value;
 use server::oidc::Newcomers;
 
+use crate::exchange;
 use crate::provider::{Provider, grant};
 use crate::scene::{Scene, Who, prepare};
-use crate::support::{Device, TestServer, genesis, http, read_json};
+use crate::support::{Device, PASSWORD, TestServer, genesis, http, read_json};
 
 #[path = "authorisation/made.rs"]
 mod made;
@@ -362,9 +363,18 @@ async fn only_what_must_be_is_open_to_everybody() {
                 assert_eq!(status, StatusCode::UNAUTHORIZED);
                 assert_eq!(problem["code"], "wrong_password");
             }
+            "POST /login/begin" | "POST /login/finish" => check_exchange(&server, call).await,
             other => panic!("{other} is open to everybody"),
         }
     }
+}
+
+/// Who is unknown begins to sign in like who is known, and never ends it.
+async fn check_exchange(server: &TestServer, call: &str) {
+    let (status, _, _) = exchange::begin(server, "nobody", PASSWORD).await;
+    assert_eq!(status, StatusCode::OK, "{call}");
+    let (status, problem) = exchange::sign_in(server, "nobody", PASSWORD).await;
+    assert_eq!((status, &problem["code"]), (StatusCode::UNAUTHORIZED, &"wrong_password".into()));
 }
 
 #[tokio::test]

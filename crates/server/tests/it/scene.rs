@@ -6,6 +6,7 @@
 use std::sync::LazyLock;
 
 use model::{DeviceId, Genesis};
+use server::auth::passwords::{Passwords, SECRET as SECRET_OF_PASSWORDS};
 use server::auth::subject::Subject;
 use server::auth::totp::TotpSecret;
 use server::auth::{NO_PASSWORD, hash_password};
@@ -197,6 +198,17 @@ impl Scene {
             assert!(metadata.offer_second_factor(self.account, &SECRET, 0)?);
             assert!(!is_on || metadata.turn_on_second_factor(self.account, &SECRET, 1, 0)?);
             Ok(())
+        });
+    }
+
+    /// Keeps the password of the caller as it is kept where it was shown once, so that it can be proved without being sent.
+    pub(crate) fn renew_password(&self, server: &TestServer) {
+        let new = Passwords::generate(&SystemRandom);
+        write(server, |metadata| {
+            let passwords =
+                Passwords::from_bytes(&metadata.keep_secret(SECRET_OF_PASSWORDS, &new)?)?;
+            let kept = passwords.keep(&self.caller_name, PASSWORD, &SystemRandom)?;
+            Ok(metadata.update_account(self.account, &kept, false)?)
         });
     }
 

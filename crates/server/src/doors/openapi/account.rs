@@ -19,6 +19,23 @@ pub(super) const ACCOUNT: &[Operation] = &[
         &[(200, Json("SecondFactor"))],
     ),
     operation(
+        ("post", "/account/password/begin"),
+        (
+            "beginPasswordChange",
+            "Begin to prove the password and to set another one, without sending either (OPAQUE)",
+        ),
+        &[],
+        Json("PasswordBegin"),
+        &[(200, Json("PasswordBegun"))],
+    ),
+    operation(
+        ("post", "/account/password/finish"),
+        ("finishPasswordChange", "Show the proof, and set the other one"),
+        &[],
+        Json("PasswordProof"),
+        &[(200, Json("PasswordChanged"))],
+    ),
+    operation(
         ("post", "/account/totp"),
         ("beginSecondFactor", "Make a secret for an app, which waits for its first code"),
         &[],

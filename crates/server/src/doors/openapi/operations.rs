@@ -54,6 +54,23 @@ pub(super) const ACCOUNTS: &[Operation] = &[
         &[(200, Json("Session"))],
     ),
     operation(
+        ("post", "/login/begin"),
+        ("beginLogin", "Begin to sign in without sending the password (OPAQUE)"),
+        &[],
+        Json("LoginBegin"),
+        &[(200, Json("LoginBegun"))],
+    ),
+    operation(
+        ("post", "/login/finish"),
+        (
+            "finishLogin",
+            "Show the proof: makes a device and returns its token; some accounts want a code, too",
+        ),
+        &[],
+        Json("LoginProof"),
+        &[(200, Json("Session"))],
+    ),
+    operation(
         ("post", "/logout"),
         ("logout", "Sign this device out"),
         &[],

@@ -155,6 +155,28 @@ fn of_passwords() -> Value {
                 "code": or_null("string"),
             },
         },
+        "LoginBegin": object(json!({ "user": text(), "message": text() })),
+        "LoginBegun": object(json!({ "message": text(), "session": text() })),
+        "LoginProof": {
+            "type": "object",
+            "required": ["session", "message", "device_name"],
+            "properties": {
+                "session": text(), "message": text(), "device_name": device_name(),
+                "code": or_null("string"),
+            },
+        },
+        "PasswordBegin": object(json!({ "message": text(), "new_message": text() })),
+        "PasswordBegun": object(json!({
+            "message": text(), "new_message": text(), "session": text(),
+        })),
+        "PasswordProof": {
+            "type": "object",
+            "required": ["session", "message", "new_message"],
+            "properties": {
+                "session": text(), "message": text(), "new_message": text(),
+                "sign_out_others": boolean(),
+            },
+        },
         "SecondFactor": object(json!({
             "state": { "enum": ["off", "waiting", "on"] }, "since": or_null("integer"),
             "recovery_codes_left": number(),

@@ -94,6 +94,7 @@ fn furnish(world: &mut World) {
     assert!(metadata.offer_second_factor(ada.account, &secret, 5).unwrap());
     assert!(metadata.turn_on_second_factor(ada.account, &secret, 6, 7).unwrap());
     metadata.insert_recovery_codes(ada.account, &[[1; 32], [2; 32]]).unwrap();
+    assert_eq!(metadata.keep_secret("a secret", &[5; 3]).unwrap(), [5; 3]);
     let subject = Subject::new("https://id.example.org", "ada/1").unwrap();
     assert!(metadata.bind_subject(&subject, ada.account, 8).unwrap());
     let identity = IdentityRecord { public: vec![3; 64], locked: vec![4; 9] };

@@ -14,7 +14,7 @@ pub(super) const USERS_LOCK: i64 = LOCK + 1;
 
 /// What brings the tables from each version to the next. Text is ordered by its bytes, as everywhere in this program.
 /// What the writer changes with every group leaves room on its pages, so that no index is touched.
-const STEPS: [&str; 10] = [
+const STEPS: [&str; 11] = [
     ACCOUNTS_AND_LOGS,
     RESERVATIONS,
     MEMBERS,
@@ -25,6 +25,7 @@ const STEPS: [&str; 10] = [
     IDENTITIES,
     SUBJECTS,
     DEVICE_SYNCS,
+    SECRETS,
 ];
 
 const ACCOUNTS_AND_LOGS: &str = "
@@ -210,6 +211,14 @@ const DEVICE_SYNCS: &str = "
         synced    BIGINT NOT NULL,
         PRIMARY KEY (device, workspace)
     ) WITH (fillfactor = 50);
+";
+
+/// What a server keeps for itself, and shares with those on the same database.
+const SECRETS: &str = "
+    CREATE TABLE secrets (
+        name  TEXT COLLATE \"C\" PRIMARY KEY,
+        bytes BYTEA NOT NULL
+    );
 ";
 
 /// Brings the tables to the newest version. A database of a newer version or of another program is refused and left as

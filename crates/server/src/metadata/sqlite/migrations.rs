@@ -12,7 +12,7 @@ use crate::metadata::{MetadataError, Result};
 const APPLICATION_ID: i64 = 0x5379_6e63;
 
 /// What brings the tables from each version to the next.
-pub(super) const STEPS: [&str; 10] = [
+pub(super) const STEPS: [&str; 11] = [
     ACCOUNTS_AND_LOGS,
     RESERVATIONS,
     MEMBERS,
@@ -23,6 +23,7 @@ pub(super) const STEPS: [&str; 10] = [
     IDENTITIES,
     SUBJECTS,
     DEVICE_SYNCS,
+    SECRETS,
 ];
 
 const ACCOUNTS_AND_LOGS: &str = "
@@ -206,6 +207,14 @@ const DEVICE_SYNCS: &str = "
         workspace INTEGER NOT NULL REFERENCES workspaces (number),
         synced    INTEGER NOT NULL,
         PRIMARY KEY (device, workspace)
+    ) STRICT, WITHOUT ROWID;
+";
+
+/// What a server keeps for itself, and shares with those on the same database.
+const SECRETS: &str = "
+    CREATE TABLE secrets (
+        name  TEXT PRIMARY KEY NOT NULL,
+        bytes BLOB NOT NULL
     ) STRICT, WITHOUT ROWID;
 ";
 

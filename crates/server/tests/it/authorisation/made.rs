@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use server::auth::totp::step_at;
 use storage::ObjectKey;
 
+use crate::exchange;
 use crate::provider::grant;
 use crate::scene::{SECRET, Scene, Who};
 use crate::support::{Device, PASSWORD, SystemClock, TestServer, genesis, noise, pack_id};
@@ -57,6 +58,7 @@ pub(super) struct Made {
     lock: String,
     upload: String,
     link: String,
+    exchange: Value,
 }
 
 impl Made {
@@ -108,6 +110,13 @@ impl Made {
         }
         if path == "/account/totp/confirm" || path == "/account/totp/disable" {
             scene.add_second_factor(server, path.ends_with("/disable"));
+        }
+        if path.starts_with("/account/password/") {
+            scene.renew_password(server);
+            made.exchange = match path.ends_with("/finish") {
+                true => finish_of(&scene.caller).await,
+                false => exchange::begin_change(PASSWORD, "new").0,
+            };
         }
         if path.contains("{subject}") {
             scene.bind_subject(server, &scene.caller_name);
@@ -177,6 +186,9 @@ impl Made {
             ("PATCH", "/devices/{device}") => br#"{"name": "new name"}"#.to_vec(),
             ("POST", "/account/password") => {
                 format!(r#"{{"password": "{PASSWORD}", "new_password": "new"}}"#).into_bytes()
+            }
+            ("POST", "/account/password/begin" | "/account/password/finish") => {
+                self.exchange.to_string().into_bytes()
             }
             ("POST", "/account/totp") => format!(r#"{{"password": "{PASSWORD}"}}"#).into_bytes(),
             ("POST", "/account/totp/confirm" | "/account/totp/disable") => {
@@ -264,4 +276,14 @@ pub(super) fn fence(device: &Device, seen: Head, pack: &[u8]) -> Commit {
     let payload = encode_message(&Fence { condemned: vec![pack_id(pack)], dropped: vec![] });
     let change = Change { node: NodeId::FENCE, base: 0, action: Action::Put(payload) };
     Commit { changes: vec![change], ..device.commit(1, seen) }
+}
+
+/// What ends a change of the caller's password; something like it, where the caller may not even begin.
+async fn finish_of(caller: &Device) -> Value {
+    let (begin, change) = exchange::begin_change(PASSWORD, "new");
+    let (status, begun) = exchange::post(caller, "/account/password/begin", &begin).await;
+    match status.is_success() {
+        true => change.finish(&begun),
+        false => json!({ "session": "", "message": "", "new_message": "" }),
+    }
 }
