@@ -152,6 +152,29 @@ impl<'a, S: PackSink> FilePacker<'a, S> {
         manifest.finish(&mut |list, bytes| self.store_list(list, bytes))
     }
 
+    /// Packs a chunk that was cut and named elsewhere, unless it is in a pack already; `bytes` are what its id says.
+    ///
+    /// # Errors
+    /// Those of the sink; [`ContentError`].
+    pub fn pack_chunk(&mut self, chunk: ChunkRef, bytes: &[u8]) -> Result<(), S::Error> {
+        if self.sink.claim(&chunk)? {
+            push(&mut self.writer, chunk, bytes, &mut self.sink)?;
+        }
+        Ok(())
+    }
+
+    /// Returns the content of a file whose chunks are all in packs, cut with an average size of `chunk_size` bytes.
+    ///
+    /// # Errors
+    /// Those of the sink; [`ContentError`].
+    pub fn pack_list(&mut self, chunk_size: u32, chunks: &[ChunkRef]) -> Result<Content, S::Error> {
+        let mut manifest = ManifestBuilder::new(self.namer.clone(), chunk_size);
+        for chunk in chunks {
+            manifest.push(*chunk, &mut |list, bytes| self.store_list(list, bytes))?;
+        }
+        manifest.finish(&mut |list, bytes| self.store_list(list, bytes))
+    }
+
     /// Returns the chunk lists of the files since the last call, known ones among them.
     pub fn take_lists(&mut self) -> Vec<(ChunkId, Vec<u8>)> {
         std::mem::take(&mut self.lists)
@@ -179,9 +202,7 @@ impl<'a, S: PackSink> FilePacker<'a, S> {
 
     fn store(&mut self, bytes: &[u8]) -> Result<ChunkRef, S::Error> {
         let chunk = ChunkRef { id: self.namer.name(bytes), length: bytes.len() as u32 };
-        if self.sink.claim(&chunk)? {
-            push(&mut self.writer, chunk, bytes, &mut self.sink)?;
-        }
+        self.pack_chunk(chunk, bytes)?;
         Ok(chunk)
     }
 
@@ -300,6 +321,32 @@ mod tests {
             assert_eq!(one.chunk_size, if is_media { 256 << 10 } else { 16 << 10 });
             assert!(stored >= bytes.len().min(1) && stored <= bytes.len() + bytes.len() / 100);
         }
+    }
+
+    #[test]
+    fn chunks_that_were_cut_elsewhere_give_the_content_that_cutting_here_does() {
+        let keys = WorkspaceContentKeys::derive(&[7; 32]);
+        let (transform, guard) = (Transform::None, PackGuard::plain());
+        let settings = PackSettings { transform, guard, target: PACK_STORED_TARGET };
+        let bytes = random_bytes(3, 9 << 20);
+        let mut packs = Packs::default();
+        let mut packer = FilePacker::new(&keys, &settings, &mut packs).unwrap();
+        let cut = packer.pack_bytes(&bytes, Some(16 << 10)).unwrap();
+        assert!(cut.depth > 0);
+        packer.finish().unwrap();
+        let (chunker, namer) =
+            (keys.chunker(ChunkerKind::Minimum, 16 << 10).unwrap(), keys.namer());
+        let mut others = Packs::default();
+        let mut packer = FilePacker::new(&keys, &settings, &mut others).unwrap();
+        let mut chunks = Vec::new();
+        for bytes in Chunks::new(&*chunker, &bytes) {
+            let chunk = ChunkRef { id: namer.name(bytes), length: bytes.len() as u32 };
+            packer.pack_chunk(chunk, bytes).unwrap();
+            chunks.push(chunk);
+        }
+        assert_eq!(packer.pack_list(16 << 10, &chunks).unwrap(), cut);
+        packer.finish().unwrap();
+        assert_eq!(others.known, packs.known);
     }
 
     #[test]

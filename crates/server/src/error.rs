@@ -137,6 +137,21 @@ pub enum ServerError {
         /// Why it does not fit.
         reason: &'static str,
     },
+    /// A delta is against another version than the one that is there; nothing was changed.
+    #[error("the delta is against another version of '{path}' than the one that is there")]
+    WrongBase {
+        /// The path.
+        path: String,
+    },
+    /// What a delta makes is not what its sender has; nothing was changed.
+    #[error("the new version of '{path}' is not what the delta says that it is")]
+    Unverified {
+        /// The path.
+        path: String,
+    },
+    /// A delta belongs to a session that has ended, or never was.
+    #[error("there is no such session any more; begin again")]
+    SessionGone,
     /// The server cannot read the workspace.
     #[error("workspace {workspace} is encrypted; only its members' devices can read it")]
     Sealed {
@@ -270,6 +285,9 @@ impl ServerError {
             | Self::WrongContent { .. }
             | Self::PreconditionFailed { .. }
             | Self::Conflict { .. }
+            | Self::WrongBase { .. }
+            | Self::Unverified { .. }
+            | Self::SessionGone
             | Self::Sealed { .. }
             | Self::Taken { .. } => RefusalKind::Invalid,
             Self::PackMissing { .. } => RefusalKind::PackMissing,

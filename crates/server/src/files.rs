@@ -8,6 +8,7 @@
 //! other is told; nobody reads a byte that was not compared with the id of its chunk.
 
 mod checksums;
+mod delta;
 mod history;
 mod packs;
 mod reading;
@@ -25,6 +26,7 @@ use model::codec::{Encode, Encoder};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
 pub use checksums::{Algorithm, Checksum, Checksums, KnownChecksums};
+pub use delta::DeltaAnswer;
 pub use history::VersionPage;
 pub use reading::FileReader;
 pub use spool::{Spool, Spooled, Spools};
@@ -49,6 +51,7 @@ pub struct Files {
     /// Where bodies are kept until they are whole.
     pub spools: Spools,
     uploads: uploads::Uploads,
+    sessions: delta::Sessions,
     /// Who has locked what.
     pub locks: Locks,
     listeners: Arc<Semaphore>,
@@ -65,6 +68,7 @@ impl Files {
             checksums: KnownChecksums::default(),
             spools: Spools::new(aside),
             uploads: uploads::Uploads::default(),
+            sessions: delta::Sessions::default(),
             locks: Locks::default(),
             listeners: Arc::new(Semaphore::new(LISTENERS_MAX)),
             next_listener: AtomicU64::new(FIRST_LISTENER),

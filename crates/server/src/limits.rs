@@ -64,6 +64,14 @@ pub const VIEWS_MAX: usize = 256;
 pub const VIEW_WEIGHT_MAX: usize = 1024 * 1024 * 1024;
 /// The longest file that is put without a device, in bytes.
 pub const FILE_LENGTH_MAX: u64 = 256 * 1024 * 1024 * 1024;
+/// How many chunks a version has at most against which a delta is taken.
+pub const BASE_CHUNKS_MAX: usize = 1024 * 1024;
+/// How many deltas of the rsync family are under way at most, and how many of one account.
+pub const DELTA_SESSIONS_MAX: usize = 64;
+/// How many of them one account has.
+pub const DELTA_SESSIONS_OF_ACCOUNT_MAX: usize = 8;
+/// How long nobody need go on with one.
+pub const DELTA_SESSION_LIFE: Duration = Duration::from_secs(60);
 /// How often it is looked whether a certificate was renewed.
 pub const RENEWAL_INTERVAL: Duration = Duration::from_secs(10);
 /// How many connections of those who watch the server there are at most.

@@ -36,6 +36,7 @@ pub struct ChunkAssembler {
     namer: ChunkNamer,
     base: ChunkTable,
     size_max: u64,
+    chunks_max: usize,
     session: Option<SessionId>,
     /// How many parts have come.
     parts: u32,
@@ -56,6 +57,7 @@ impl ChunkAssembler {
             namer,
             base,
             size_max,
+            chunks_max: EXPANDED_CHUNKS_MAX,
             session: None,
             parts: 0,
             chunks: Vec::new(),
@@ -64,6 +66,13 @@ impl ChunkAssembler {
             is_complete: false,
             buffer: Vec::new(),
         }
+    }
+
+    /// Lets the new version have fewer chunks than the [`EXPANDED_CHUNKS_MAX`] of any, so that they take less memory.
+    #[must_use]
+    pub fn with_chunks_max(mut self, chunks_max: usize) -> Self {
+        self.chunks_max = chunks_max.min(EXPANDED_CHUNKS_MAX);
+        self
     }
 
     /// Takes a part, and gives the chunks that it makes, verified, to `sink`; returns the answer after the last part. `old`
@@ -217,7 +226,7 @@ impl ChunkAssembler {
         if size > self.size_max {
             return Err(DeltaError::TooLarge { size, max: self.size_max });
         }
-        let max = EXPANDED_CHUNKS_MAX as u64;
+        let max = self.chunks_max as u64;
         if self.chunks.len() as u64 + count > max {
             return Err(crate::error::ContentError::TooManyChunks { max }.into());
         }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use model::codec::{Decode, DecodeError, Decoder, Encode, Encoder, Message};
+use model::codec::{Decode, DecodeError, Decoder, Encode, Encoder, FORMAT_VERSION, Message};
 use model::codec::{decode_message, encode_message};
 use model::content::ChunkRef;
 use model::{ChunkId, Content};
@@ -73,8 +73,14 @@ impl ChunkTable {
         self.starts.last().copied().unwrap_or(0)
     }
 
+    /// Returns the place of the chunk that has the byte at `offset`; nothing behind the end.
+    pub fn chunk_at(&self, offset: u64) -> Option<usize> {
+        let begun = self.starts.partition_point(|&start| start <= offset);
+        (offset < self.size()).then(|| begun - 1)
+    }
+
     /// Returns where a chunk begins in bytes; for the number of chunks, where the last one ends.
-    pub(super) fn start(&self, chunk: usize) -> u64 {
+    pub fn start(&self, chunk: usize) -> u64 {
         self.starts.get(chunk).copied().unwrap_or(0)
     }
 
@@ -87,6 +93,33 @@ impl ChunkTable {
         }
         let hash = hasher.finalize();
         hash.as_bytes()[..16].try_into().expect("a hash has 32 bytes")
+    }
+}
+
+/// How many chunks are encoded at a time.
+const PIECE_CHUNKS: usize = 4096;
+
+impl ChunkTable {
+    /// Returns, piece by piece, the bytes of a [`BaseVersion`] that has these chunks and no sketch, in memory for a piece.
+    pub fn into_pieces(self) -> impl Iterator<Item = Vec<u8>> + Send {
+        let mut head = Encoder::default();
+        head.raw(&[BaseVersion::MAGIC, FORMAT_VERSION]);
+        head.unsigned(u64::from(self.chunk_size));
+        head.unsigned(self.chunks.len() as u64);
+        let mut place = 0;
+        let chunks = std::iter::from_fn(move || {
+            let rest = self.chunks.get(place..).filter(|rest| !rest.is_empty())?;
+            let mut piece = Encoder::default();
+            let now = &rest[..rest.len().min(PIECE_CHUNKS)];
+            for chunk in now {
+                chunk.encode(&mut piece);
+            }
+            place += now.len();
+            Some(piece.into_bytes())
+        });
+        let mut tail = Encoder::default();
+        tail.unsigned(0);
+        std::iter::once(head.into_bytes()).chain(chunks).chain([tail.into_bytes()])
     }
 }
 
@@ -281,5 +314,34 @@ impl<'a> BaseBuilder<'a> {
         } else {
             Ok(BaseVersion::without_sketch(table))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_of_a_table_are_the_bytes_of_a_version_without_a_sketch() {
+        for count in [0, 1, PIECE_CHUNKS, PIECE_CHUNKS + 1] {
+            let chunk = |number: usize| ChunkRef {
+                id: ChunkId::from_bytes([number as u8; 32]),
+                length: number as u32 + 1,
+            };
+            let table = ChunkTable::new(16 << 10, (0..count).map(chunk).collect()).unwrap();
+            let bytes: Vec<u8> = table.clone().into_pieces().flatten().collect();
+            assert_eq!(bytes, BaseVersion::without_sketch(table.clone()).encode());
+            assert_eq!(BaseVersion::decode(&bytes).unwrap().table(), &table);
+        }
+    }
+
+    #[test]
+    fn every_byte_of_a_version_is_in_one_chunk() {
+        let chunk = |length| ChunkRef { id: ChunkId::from_bytes([1; 32]), length };
+        let table = ChunkTable::new(16, vec![chunk(3), chunk(1), chunk(2)]).unwrap();
+        let places: Vec<_> = (0..7).map(|offset| table.chunk_at(offset)).collect();
+        let expected = [Some(0), Some(0), Some(0), Some(1), Some(2), Some(2), None];
+        assert_eq!(places, expected);
+        assert_eq!(ChunkTable::default().chunk_at(0), None);
     }
 }

@@ -25,6 +25,7 @@ use crate::services::files::{Condition, FileNode};
 pub(crate) mod conditions;
 pub(crate) mod content;
 pub(crate) mod date;
+mod delta;
 mod events;
 mod json;
 pub(crate) mod path;
@@ -49,6 +50,7 @@ pub fn routes() -> Router<Arc<App>> {
         .route("/workspaces/{workspace}/copy", post(copy_node))
         .route("/workspaces/{workspace}/restore", post(restore))
         .route("/workspaces/{workspace}/events", get(events::listen))
+        .merge(delta::routes())
         .merge(uploads::routes())
         .layer(DefaultBodyLimit::max(SMALL_BODY_LENGTH_MAX))
 }

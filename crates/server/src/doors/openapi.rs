@@ -123,6 +123,7 @@ fn description(status: u16) -> &'static str {
     match status {
         101 => "The connection is a WebSocket from here on",
         201 => "Made",
+        202 => "Nothing was changed yet: go on with this message",
         204 => "Done",
         206 => "A part",
         304 => "You have it",

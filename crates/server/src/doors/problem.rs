@@ -66,6 +66,9 @@ fn classify(error: &ServerError) -> (StatusCode, &'static str) {
             (StatusCode::PRECONDITION_FAILED, "precondition_failed")
         }
         ServerError::Conflict { .. } => (StatusCode::CONFLICT, "conflict"),
+        ServerError::WrongBase { .. } => (StatusCode::CONFLICT, "wrong_base"),
+        ServerError::Unverified { .. } => (StatusCode::UNPROCESSABLE_ENTITY, "unverified"),
+        ServerError::SessionGone => (StatusCode::GONE, "session_gone"),
         ServerError::Sealed { .. } => (StatusCode::FORBIDDEN, "sealed_workspace"),
         ServerError::OverQuota { .. } => (StatusCode::INSUFFICIENT_STORAGE, "over_quota"),
         ServerError::Metadata(MetadataError::NoSpace)

@@ -7,11 +7,12 @@ use axum::Json;
 use axum::Router;
 use axum::body::Bytes;
 use axum::extract::{ConnectInfo, DefaultBodyLimit, Path, Request, State};
-use axum::http::StatusCode;
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderValue, StatusCode};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, patch, post};
-use model::codec::decode_message;
+use model::codec::{decode_message, encode_message};
 use model::{DeviceId, Genesis};
 use serde::{Deserialize, Serialize};
 
@@ -41,6 +42,7 @@ pub fn routes() -> Router<Arc<App>> {
         .route("/devices/{device}", patch(rename_device).delete(revoke_device))
         .route("/workspaces", get(list_workspaces).post(create_workspace))
         .route("/workspaces/{workspace}", get(find_workspace))
+        .route("/workspaces/{workspace}/genesis", get(send_genesis))
         .merge(account::routes())
         .merge(exchange::routes())
         .merge(oidc::routes())
@@ -377,4 +379,19 @@ async fn find_workspace(
         workspaces::find(metadata, &caller, &workspace)
     };
     app.readers.read(find).await.map(|found| Json(found.into()))
+}
+
+/// Sends the encoded genesis: who cuts, names or seals for the workspace must have it.
+async fn send_genesis(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Path(workspace): Path<String>,
+) -> Result<Response> {
+    let read = move |metadata: &dyn crate::metadata::Metadata| {
+        let found = workspaces::find(metadata, &caller, &workspace)?;
+        workspaces::genesis(metadata, &found.workspace)
+    };
+    let genesis = app.readers.read(read).await?;
+    let bytes = HeaderValue::from_static("application/octet-stream");
+    Ok(([(CONTENT_TYPE, bytes)], encode_message(&genesis)).into_response())
 }

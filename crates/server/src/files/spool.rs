@@ -1,7 +1,7 @@
 //! Keeps a body aside until it is whole: how a file is cut depends on all of it, and its checksum is known at its end.
 
 use std::fs::File;
-use std::io::{BufReader, Seek, SeekFrom, Write};
+use std::io::{BufReader, Read, Seek, SeekFrom, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -66,12 +66,23 @@ impl Spooled {
     /// # Errors
     /// What the operating system says.
     pub fn write_to(&self, target: &mut dyn Write) -> std::io::Result<()> {
+        match &self.source {
+            Source::Memory(bytes) => target.write_all(bytes),
+            Source::File(_) => std::io::copy(&mut self.read()?, target).map(drop),
+        }
+    }
+
+    /// Returns what reads it from its beginning, as often as it is asked to, but not twice at once. It blocks.
+    ///
+    /// # Errors
+    /// What the operating system says.
+    pub(super) fn read(&self) -> std::io::Result<Box<dyn Read + '_>> {
         let mut file = match &self.source {
-            Source::Memory(bytes) => return target.write_all(bytes),
+            Source::Memory(bytes) => return Ok(Box::new(&bytes[..])),
             Source::File(file) => &**file,
         };
         file.seek(SeekFrom::Start(0))?;
-        std::io::copy(&mut BufReader::with_capacity(COPY_LENGTH, file), target).map(drop)
+        Ok(Box::new(BufReader::with_capacity(COPY_LENGTH, file)))
     }
 }
 
@@ -125,10 +136,15 @@ impl Spool {
         if self.length + bytes.len() as u64 > FILE_LENGTH_MAX {
             return Err(ServerError::TooLarge { what: "file", length_max: FILE_LENGTH_MAX });
         }
-        self.summing.update(&bytes);
-        self.memory.extend_from_slice(&bytes);
+        if self.keep(&bytes) { self.flush().await } else { Ok(()) }
+    }
+
+    /// Keeps bytes in memory; tells whether that is full.
+    fn keep(&mut self, bytes: &[u8]) -> bool {
+        self.summing.update(bytes);
+        self.memory.extend_from_slice(bytes);
         self.length += bytes.len() as u64;
-        if self.memory.len() > MEMORY_MAX { self.flush().await } else { Ok(()) }
+        self.memory.len() > MEMORY_MAX
     }
 
     async fn flush(&mut self) -> Result<()> {
@@ -162,7 +178,29 @@ impl Spool {
     }
 }
 
-fn failed(error: &std::io::Error) -> ServerError {
+/// Keeps what is made here instead of received. It blocks, and its length is for the writer to bound.
+impl Write for Spool {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        if self.keep(bytes) {
+            Write::flush(self)?;
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        if self.memory.len() > MEMORY_MAX {
+            let file = match &mut self.file {
+                Some(file) => file,
+                none => none.insert(tempfile::tempfile_in(&self.aside)?),
+            };
+            file.write_all(&self.memory)?;
+            self.memory.clear();
+        }
+        Ok(())
+    }
+}
+
+pub(super) fn failed(error: &std::io::Error) -> ServerError {
     ServerError::Storage {
         text: format!("a file that is being received cannot be kept aside: {error}"),
         is_full: error.kind() == std::io::ErrorKind::StorageFull,

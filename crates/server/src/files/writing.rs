@@ -25,7 +25,7 @@ use tokio::sync::{RwLock, mpsc, oneshot};
 use super::content_key;
 use super::packs::Reading;
 use super::spool::{Source, Spooled, go_to};
-use super::views::ViewMut;
+use super::views::{ViewGuard, ViewMut};
 use crate::app::App;
 use crate::auth::Caller;
 use crate::error::{Result, ServerError};
@@ -35,7 +35,7 @@ use crate::services::files::{Condition, FileNode, Plan, View};
 use crate::services::sync_service::CommitRequest;
 
 /// How often something is planned anew because somebody else was first.
-const TRIES: usize = 5;
+pub(super) const TRIES: usize = 5;
 
 /// How many changes go into one commit.
 const GROUP_CHANGES: usize = 8192;
@@ -54,7 +54,7 @@ pub struct Applied {
 
 /// Packs that a commit is to name, and what they rest on.
 #[derive(Debug, Default)]
-struct Packs {
+pub(super) struct Packs {
     named: Vec<PackRef>,
     inline: Vec<Vec<u8>>,
     indexes: Vec<(PackRef, PackIndex)>,
@@ -63,7 +63,7 @@ struct Packs {
 }
 
 /// How an attempt ended.
-enum Attempt {
+pub(super) enum Attempt {
     Done(Applied),
     /// Somebody else was first.
     Lost,
@@ -110,6 +110,21 @@ impl App {
         put: &Put,
         body: &Spooled,
     ) -> Result<Applied> {
+        self.put_file_after(caller, workspace, put, body, |_| Ok(())).await
+    }
+
+    /// Puts a file if `check` lets what is there then be replaced.
+    ///
+    /// # Errors
+    /// As [`Self::put_file`]; those of `check`.
+    pub(super) async fn put_file_after(
+        &self,
+        caller: Caller,
+        workspace: WorkspaceId,
+        put: &Put,
+        body: &Spooled,
+        check: impl Fn(Option<&FileNode>) -> Result<()>,
+    ) -> Result<Applied> {
         let reading = Reading { caller, workspace };
         for _ in 0..TRIES {
             // Nothing is stored for who is refused anyway.
@@ -123,6 +138,7 @@ impl App {
             let (content, packs) = self.pack(reading, &put.path, &body.source, body.length).await?;
             self.files.checksums.note(content_key(&content), body.checksums.clone());
             let plan = |view: &View| {
+                check(view.find(&put.path).as_ref())?;
                 let file = NewFile { content: content.clone(), modified: put.modified };
                 changes::put_file(view, &put.path, &put.condition, &file, self.new_node())
             };
@@ -156,7 +172,7 @@ impl App {
         Err(busy("the workspace"))
     }
 
-    async fn apply_with(
+    pub(super) async fn apply_with(
         &self,
         reading: Reading,
         mut packs: Packs,
@@ -286,23 +302,46 @@ impl App {
         let view = self.view(reading.caller, reading.workspace).await?;
         let kept = view.find(path).and_then(|node| node.content().map(|it| it.chunk_size));
         let kept = kept.filter(|average| *average > 0);
+        let source = source.clone();
+        let cut = move |packing: Packing| {
+            let mut packer = FilePacker::new(&packing.keys, &packing.settings, packing.sink)?;
+            let content = match &source {
+                Source::Memory(bytes) => packer.pack_bytes(bytes, kept)?,
+                Source::File(file) => packer.pack_reader(&mut &**file, length, kept, go_to)?,
+            };
+            packer.finish()?;
+            Ok::<_, ContentError>(content)
+        };
+        let (content, packs) = self.fill_packs(reading, view, cut).await?;
+        let content = content.map_err(|error| ServerError::Storage {
+            text: format!("a file that was received cannot be cut: {error}"),
+            is_full: false,
+            is_damage: false,
+        })?;
+        Ok((content, packs))
+    }
+
+    /// Runs a job that fills packs, on a thread of its own, and stores what it fills. It rests on `view`.
+    pub(super) async fn fill_packs<T: Send + 'static>(
+        &self,
+        reading: Reading,
+        view: ViewGuard,
+        job: impl FnOnce(Packing) -> T + Send + 'static,
+    ) -> Result<(T, Packs)> {
         let mut packs = Packs { seen: Some(view.head()), ..Packs::default() };
         let (sender, mut receiver) = mpsc::channel(1);
-        let job = Packing {
+        let known = self.files.views.slot(reading.workspace);
+        let packing = Packing {
             keys: view.content_keys().clone(),
             settings: PackSettings {
                 transform: Transform::default(),
                 guard: view.pack_guard(),
                 target: PACK_STORED_TARGET,
             },
-            source: source.clone(),
-            length,
-            kept,
-            known: self.files.views.slot(reading.workspace),
-            sender,
+            sink: Sink { known, claims: HashSet::new(), sender },
         };
         drop(view);
-        let job = tokio::task::spawn_blocking(move || job.run());
+        let job = tokio::task::spawn_blocking(move || job(packing));
         let (mut held, mut total) = (Vec::new(), 0);
         while let Some(pack) = receiver.recv().await {
             total += pack.bytes.len();
@@ -314,13 +353,8 @@ impl App {
             }
         }
         packs.inline.extend(held.into_iter().map(|pack| pack.bytes));
-        let content = job.await.map_err(|_| ServerError::Unavailable { reason: "is stopping" })?;
-        let content = content.map_err(|error| ServerError::Storage {
-            text: format!("a file that was received cannot be cut: {error}"),
-            is_full: false,
-            is_damage: false,
-        })?;
-        Ok((content, packs))
+        let done = job.await.map_err(|_| ServerError::Unavailable { reason: "is stopping" })?;
+        Ok((done, packs))
     }
 
     async fn keep_pack(
@@ -343,7 +377,7 @@ fn view_of(guard: &ViewMut) -> &View {
     guard.as_ref().expect("a view that was caught up is there")
 }
 
-fn busy(what: &str) -> ServerError {
+pub(super) fn busy(what: &str) -> ServerError {
     let reason = "was changed by others at the same moment, again and again; try again";
     ServerError::Conflict { what: what.to_owned(), reason }
 }
@@ -368,33 +402,15 @@ fn groups(changes: Vec<Change>) -> Vec<Vec<Change>> {
     groups
 }
 
-/// Cuts one file, on a thread of its own.
-struct Packing {
-    keys: WorkspaceContentKeys,
-    settings: PackSettings,
-    source: Source,
-    length: u64,
-    kept: Option<u32>,
-    known: Arc<RwLock<Option<View>>>,
-    sender: mpsc::Sender<FinishedPack>,
+/// What a job that fills packs works with.
+pub(super) struct Packing {
+    pub(super) keys: WorkspaceContentKeys,
+    pub(super) settings: PackSettings,
+    pub(super) sink: Sink,
 }
 
-impl Packing {
-    fn run(self) -> Result<Content, ContentError> {
-        let sink = Sink { known: self.known, claims: HashSet::new(), sender: self.sender };
-        let mut packer = FilePacker::new(&self.keys, &self.settings, sink)?;
-        let content = match &self.source {
-            Source::Memory(bytes) => packer.pack_bytes(bytes, self.kept)?,
-            Source::File(file) => {
-                packer.pack_reader(&mut &**file, self.length, self.kept, go_to)?
-            }
-        };
-        packer.finish()?;
-        Ok(content)
-    }
-}
-
-struct Sink {
+/// Knows what the workspace has, and takes full packs.
+pub(super) struct Sink {
     known: Arc<RwLock<Option<View>>>,
     claims: HashSet<ChunkId>,
     sender: mpsc::Sender<FinishedPack>,

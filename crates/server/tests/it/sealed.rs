@@ -46,6 +46,8 @@ async fn what_needs_plaintext_is_refused_by_name() {
         ("POST", "move", r#"{"from": "a", "to": "b"}"#),
         ("POST", "copy", r#"{"from": "a", "to": "b"}"#),
         ("POST", "restore", r#"{"node": "00000000000000000000000000000001", "version": 1}"#),
+        ("GET", "chunks/a", ""),
+        ("POST", "delta/a", "text"),
         ("POST", "uploads", r#"{"path": "a"}"#),
     ];
     for (method, path, body) in calls {

@@ -367,8 +367,12 @@ export interface Operations {
   "POST /workspaces": { body: BodyInit; answer: Workspace };
   /** A workspace, by id or name. */
   "GET /workspaces/{workspace}": { body: undefined; answer: Workspace };
+  /** The chunk list of a file, against which a delta is made. */
+  "GET /workspaces/{workspace}/chunks/{path}": { body: undefined; answer: Response };
   /** Copy. */
   "POST /workspaces/{workspace}/copy": { body: Relocation; answer: Node };
+  /** Put a new version of a file as what has changed in it. */
+  "POST /workspaces/{workspace}/delta/{path}": { body: BodyInit; answer: Node };
   /** Hear of every new entry of the log. */
   "GET /workspaces/{workspace}/events": { body: undefined; answer: Response };
   /** A file, a part of it, or an older version. */
@@ -385,6 +389,8 @@ export interface Operations {
   "GET /workspaces/{workspace}/folders/{path}": { body: undefined; answer: FolderPage };
   /** Make a folder. */
   "PUT /workspaces/{workspace}/folders/{path}": { body: undefined; answer: Node };
+  /** The encoded genesis of a workspace, which never changes. */
+  "GET /workspaces/{workspace}/genesis": { body: undefined; answer: Response };
   /** The links into a workspace; to who is not its owner the own ones. */
   "GET /workspaces/{workspace}/links": { body: undefined; answer: (Link)[] };
   /** Make a link for people without an account; its secret is in this answer only. */

@@ -29,7 +29,7 @@ use crate::services::files::FileNode;
 #[derive(Deserialize)]
 pub(super) struct ContentQuery {
     /// A version of the node that is at the path now; the newest where there is none.
-    version: Option<u64>,
+    pub(super) version: Option<u64>,
 }
 
 /// What headers say of a file.
@@ -101,7 +101,7 @@ pub(crate) struct Wanted {
     name: String,
 }
 
-async fn find(target: &Target, version: Option<u64>) -> Result<Wanted> {
+pub(super) async fn find(target: &Target, version: Option<u64>) -> Result<Wanted> {
     let Target { app, caller, workspace, path } = target;
     let mut node = app.view(*caller, *workspace).await?.get(path)?;
     if let Some(version) = version.filter(|version| *version != node.version) {
@@ -128,6 +128,11 @@ impl Wanted {
     /// Returns what headers say of it.
     pub(crate) fn shown(&self) -> &Shown {
         &self.shown
+    }
+
+    /// Returns what it is made of.
+    pub(super) fn content(&self) -> &Content {
+        &self.content
     }
 
     /// Returns its name, for people.

@@ -127,6 +127,13 @@ pub(super) const ACCOUNTS: &[Operation] = &[
         &[(200, Json("Workspace"))],
     ),
     operation(
+        ("get", "/workspaces/{workspace}/genesis"),
+        ("getGenesis", "The encoded genesis of a workspace, which never changes"),
+        &[],
+        Nothing,
+        &[(200, Bytes)],
+    ),
+    operation(
         ("get", "/live"),
         ("openLiveConnection", "Begin a WebSocket of binary frames, for devices"),
         &["syncline-incarnation"],
@@ -346,6 +353,20 @@ pub(super) const FILES: &[Operation] = &[
         CONDITIONS,
         Nothing,
         &[(204, Nothing)],
+    ),
+    operation(
+        ("get", "/workspaces/{workspace}/chunks/{path}"),
+        ("getChunks", "The chunk list of a file, against which a delta is made"),
+        &["version", "If-None-Match"],
+        Nothing,
+        &[(200, Bytes), (304, Nothing)],
+    ),
+    operation(
+        ("post", "/workspaces/{workspace}/delta/{path}"),
+        ("putDelta", "Put a new version of a file as what has changed in it"),
+        &["If-Match", "If-Absent", "X-OC-Mtime"],
+        Bytes,
+        &[(200, Json("Node")), (202, Bytes)],
     ),
     operation(
         ("get", "/workspaces/{workspace}/nodes"),

@@ -1,7 +1,11 @@
 //! What must be there for a call, and what the call brings along.
 
+use std::sync::Arc;
+
+use content::WorkspaceKeys;
+use content::delta::{ChunkClient, DeltaError, DeltaPart, Plain, SessionId};
 use model::codec::encode_message;
-use model::{Action, Change, Commit, Fence, Head, NodeId};
+use model::{Action, Change, Commit, Fence, Genesis, Head, NodeId};
 use reqwest::{Method, RequestBuilder, StatusCode};
 use serde_json::{Value, json};
 use server::auth::totp::step_at;
@@ -10,11 +14,23 @@ use storage::ObjectKey;
 use crate::exchange;
 use crate::provider::grant;
 use crate::scene::{SECRET, Scene, Who};
-use crate::support::{Device, PASSWORD, SystemClock, TestServer, genesis, noise, pack_id};
+use crate::support::{
+    Device, PASSWORD, SystemClock, SystemRandom, TestServer, genesis, noise, pack_id,
+};
 
 /// What addresses of files have in them.
-const FILES: [&str; 8] =
-    ["/files/", "/nodes", "/folders", "/versions/", "/move", "/copy", "/restore", "/links"];
+const FILES: [&str; 10] = [
+    "/files/",
+    "/nodes",
+    "/folders",
+    "/versions/",
+    "/move",
+    "/copy",
+    "/restore",
+    "/links",
+    "/chunks/",
+    "/delta/",
+];
 
 const DAV_FILE: &str = "/dav/{workspace}/file";
 const DAV_NEW: &str = "/dav/{workspace}/new";
@@ -59,6 +75,7 @@ pub(super) struct Made {
     upload: String,
     link: String,
     exchange: Value,
+    delta: Vec<u8>,
 }
 
 impl Made {
@@ -104,6 +121,9 @@ impl Made {
         }
         if path.starts_with("/dav") || FILES.iter().any(|part| path.contains(part)) {
             made.node = make_files(scene).await;
+        }
+        if path.contains("/delta/") {
+            made.delta = delta_of(home);
         }
         if method.as_str() == "UNLOCK" {
             made.lock = lock_of(server, scene).await;
@@ -218,6 +238,7 @@ impl Made {
                 let node = &self.node;
                 format!(r#"{{"node": "{node}", "version": 1}}"#).into_bytes()
             }
+            ("POST", "/workspaces/{workspace}/delta/{*path}") => self.delta.clone(),
             ("LOCK", "/dav/{*rest}") => LOCK.to_vec(),
             ("PROPPATCH", "/dav/{*rest}") => PROPPATCH.to_vec(),
             _ => Vec::new(),
@@ -235,6 +256,23 @@ async fn make_files(scene: &Scene) -> String {
     assert_eq!(owner.status(Method::PUT, &folder, Vec::new()).await, StatusCode::CREATED);
     let (_, node) = owner.get(&format!("{root}/nodes/file")).await;
     node["id"].as_str().expect("a node has an id").to_owned()
+}
+
+/// Makes a delta from the file to another content.
+fn delta_of(home: &Genesis) -> Vec<u8> {
+    let keys = WorkspaceKeys::open(home, None, Arc::new(SystemRandom)).unwrap();
+    let session = SessionId::from_bytes([1; 16]);
+    let base = ChunkClient::survey(keys.content(), 16 << 10, &mut &b"content"[..]).unwrap();
+    let mut client = ChunkClient::new(keys.content(), home.workspace(), session);
+    let mut body = Vec::new();
+    let frame = |part: DeltaPart| {
+        let message = part.into_message(Plain::of(home).unwrap())?;
+        body.extend((message.len() as u32).to_le_bytes());
+        body.extend(message);
+        Ok::<_, DeltaError>(())
+    };
+    client.send_delta(&base, None, &mut &b"another one"[..], frame).unwrap();
+    body
 }
 
 /// Lets the caller lock the file, and returns what the lock is called, or something else where it cannot.

@@ -1,0 +1,102 @@
+//! Deltas: the chunk list of a version out, what has changed in (`docs/design/delta.md`, "Over HTTP").
+
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::{Body, BodyDataStream};
+use axum::extract::Query;
+use axum::http::header::{CONTENT_TYPE, ETAG};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use futures_util::stream;
+
+use super::conditions::{CHECKSUM_HEADER, is_known};
+use super::content::{ContentQuery, accept_time, etag_value, find, put_of};
+use super::{Target, answer};
+use crate::app::App;
+use crate::doors::packs::drain;
+use crate::error::{Result, ServerError};
+use crate::files::{DeltaAnswer, Spool};
+use crate::limits::BODY_WAIT_TIMEOUT;
+
+const BYTES: HeaderValue = HeaderValue::from_static("application/octet-stream");
+
+/// Returns the routes of deltas.
+pub(super) fn routes() -> Router<Arc<App>> {
+    Router::new()
+        .route("/workspaces/{workspace}/chunks/{*path}", get(chunks))
+        .route("/workspaces/{workspace}/delta/{*path}", post(take))
+}
+
+/// Sends the chunk list of a version, in memory that its chunks take, and nothing beside.
+async fn chunks(
+    target: Target,
+    Query(query): Query<ContentQuery>,
+    headers: HeaderMap,
+) -> Result<Response> {
+    let wanted = find(&target, query.version).await?;
+    let etag = &wanted.shown().etag;
+    let named = [(ETAG, etag_value(etag)), (CONTENT_TYPE, BYTES)];
+    if is_known(&headers, etag) {
+        return Ok((StatusCode::NOT_MODIFIED, named).into_response());
+    }
+    let Target { app, caller, workspace, .. } = target;
+    let (table, memory) = app.chunk_table(caller, workspace, wanted.content()).await?;
+    let pieces = table.into_pieces().map(move |piece| {
+        // It is given back with the last piece.
+        let _held = &memory;
+        Ok::<_, Infallible>(piece)
+    });
+    Ok((named, Body::from_stream(stream::iter(pieces))).into_response())
+}
+
+/// Takes a delta. A sender who is refused is listened to a little longer, because a connection that closes while it sends would not
+/// let it read the answer.
+async fn take(
+    target: Result<Target, ServerError>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response> {
+    let mut body = body.into_data_stream();
+    let taken = match target {
+        Ok(target) => take_into(target, &headers, &mut body).await,
+        Err(error) => Err(error),
+    };
+    if taken.is_err() {
+        let _ = tokio::time::timeout(BODY_WAIT_TIMEOUT, drain(&mut body)).await;
+    }
+    taken
+}
+
+async fn take_into(
+    target: Target,
+    headers: &HeaderMap,
+    body: &mut BodyDataStream,
+) -> Result<Response> {
+    let Target { app, caller, workspace, path } = target;
+    // Nothing is received from who may not write, nor for what the server cannot read.
+    app.check_may_write(caller, workspace).await?;
+    drop(app.view(caller, workspace).await?);
+    if headers.contains_key(CHECKSUM_HEADER) {
+        return Err(ServerError::Invalid {
+            what: "OC-Checksum",
+            reason: "a delta has the digest of what it makes in it".to_owned(),
+        });
+    }
+    let put = put_of(app.clock.now(), path, headers)?;
+    let mut spool = Spool::begin(&app.files.spools).await?;
+    spool.take(body).await?;
+    let spooled = spool.finish().await?;
+    match app.take_delta(caller, workspace, &put, &spooled).await? {
+        DeltaAnswer::Message(message) => {
+            Ok((StatusCode::ACCEPTED, [(CONTENT_TYPE, BYTES)], message).into_response())
+        }
+        DeltaAnswer::Put(applied) => {
+            let mut response = answer(&applied, &put.path)?;
+            accept_time(headers, &mut response);
+            Ok(response)
+        }
+    }
+}

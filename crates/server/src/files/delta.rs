@@ -1,0 +1,363 @@
+//! Deltas: new versions of files that come as what has changed in them, by the methods of [`content::delta`].
+//!
+//! *Participants*: the door of deltas; the packs of the old version; the writer, which commits as for any file. *Goals*: one request
+//! for our own method, and nothing to remember between two; the old version is read in ranges, wherever it rests. *Non-goals*: sealed
+//! workspaces, of which there is neither a view nor a witness. *Invariants*: a version is committed only after every new chunk has its id
+//! and the list has its digest, or, of the rsync family, the whole has its hash; it takes the place of no other version than the
+//! one that the sender knows; memory is reserved before it is used, in proportion to the chunk lists.
+//!
+//! The whole in words: `docs/design/delta.md`, "Over HTTP".
+
+use std::sync::Arc;
+
+use content::ChunkSizes;
+use content::chunker::average_for;
+use content::delta::{
+    ChunkTable, DeltaError, Envelope, MESSAGE_LENGTH_MAX, MessageKind, Plain, answer_sums,
+    answer_symbols,
+};
+use content::{ContentError, ContentStep, ContentWalk};
+use model::{ChunkRef, Content, WorkspaceId};
+use tokio::sync::OwnedSemaphorePermit;
+
+use super::packs::{Reading, damaged_content};
+use super::views::ViewGuard;
+use super::writing::{Applied, Attempt, Put, TRIES, busy};
+use super::{Spool, Spooled};
+use crate::app::App;
+use crate::auth::Caller;
+use crate::error::{Result, ServerError};
+use crate::limits::{BASE_CHUNKS_MAX, FILE_LENGTH_MAX};
+use crate::metadata::Metadata;
+use crate::services::authorisation::Right;
+use crate::services::files::changes::{self, NewFile};
+use crate::services::files::{FileNode, View};
+use crate::services::workspaces;
+
+mod assembling;
+mod frames;
+mod old;
+mod sessions;
+
+use assembling::Assembling;
+use frames::Frames;
+use old::PackedVersion;
+pub(super) use sessions::Sessions;
+use sessions::{Session, Side};
+
+/// About how many bytes of memory a chunk of the old version takes: in two tables, and while its list is read.
+const BASE_CHUNK_WEIGHT: u64 = 128;
+
+/// How many bytes of memory work on a delta takes beside the chunk lists: a message, what was read of it, a record.
+const WORK_WEIGHT: u64 = 4 * 1024 * 1024;
+
+/// What became of a delta.
+#[derive(Debug)]
+pub enum DeltaAnswer {
+    /// The new version was verified and committed.
+    Put(Applied),
+    /// Nothing was committed; the client goes on with this message.
+    Message(Vec<u8>),
+}
+
+/// The version that a delta is against.
+#[derive(Debug, Clone)]
+struct Base {
+    content: Content,
+    plain: Plain,
+}
+
+impl Base {
+    /// Lets a version take the place of this one only.
+    fn check(&self, put: &Put, found: Option<&FileNode>) -> Result<()> {
+        put.condition.check(&put.path, found)?;
+        match found.and_then(FileNode::content) == Some(&self.content) {
+            true => Ok(()),
+            false => Err(wrong_base(put)),
+        }
+    }
+}
+
+fn wrong_base(put: &Put) -> ServerError {
+    ServerError::WrongBase { path: put.path.to_string() }
+}
+
+/// Says what is wrong with a delta against what is at a path.
+fn refused(error: DeltaError, put: &Put) -> ServerError {
+    match error {
+        DeltaError::WrongBase => wrong_base(put),
+        DeltaError::Unverified => ServerError::Unverified { path: put.path.to_string() },
+        DeltaError::TooLarge { max, .. } => {
+            ServerError::TooLarge { what: "the new version", length_max: max }
+        }
+        DeltaError::MessageLength { max, .. } => {
+            ServerError::TooLarge { what: "a message", length_max: max as u64 }
+        }
+        DeltaError::Write { source } => super::spool::failed(&source),
+        DeltaError::Message { source } => {
+            ServerError::Invalid { what: "delta", reason: source.to_string() }
+        }
+        DeltaError::Content { source: ContentError::TooManyChunks { max } } => too_many_chunks(max),
+        DeltaError::Content { source } => {
+            ServerError::Invalid { what: "delta", reason: source.to_string() }
+        }
+        error => ServerError::Invalid { what: "delta", reason: error.to_string() },
+    }
+}
+
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.map_err(|_| ServerError::Unavailable { reason: "is stopping" })
+}
+
+impl App {
+    /// Returns the chunk list of a content, and the memory that is reserved for it.
+    ///
+    /// # Errors
+    /// [`ServerError::TooLarge`] for too long a list; damage, and whatever the store says.
+    pub async fn chunk_table(
+        &self,
+        caller: Caller,
+        workspace: WorkspaceId,
+        content: &Content,
+    ) -> Result<(ChunkTable, OwnedSemaphorePermit)> {
+        let reading = Reading { caller, workspace };
+        let memory = self.memory_for_body(chunks_at_most(content) * BASE_CHUNK_WEIGHT).await?;
+        let namer = self.view(caller, workspace).await?.content_keys().namer();
+        let mut walk = ContentWalk::new(content).map_err(|error| damaged_content(&error))?;
+        let (mut chunks, mut last) = (Vec::new(), None);
+        loop {
+            match walk.step().map_err(|error| damaged_content(&error))? {
+                ContentStep::Chunk(_) if chunks.len() == BASE_CHUNKS_MAX => {
+                    return Err(too_many_chunks(BASE_CHUNKS_MAX as u64));
+                }
+                ContentStep::Chunk(chunk) => chunks.push(chunk),
+                ContentStep::List(list) => {
+                    let packs = self.locate(reading, std::slice::from_ref(&list)).await?;
+                    let packs = packs.first().map_or(&[][..], Vec::as_slice);
+                    let bytes = self.chunk(reading, (&list, packs), &namer, &mut last).await?;
+                    walk.take_list(&bytes).map_err(|error| damaged_content(&error))?;
+                }
+                ContentStep::End => break,
+            }
+        }
+        // An empty file may have been cut in no way; whoever adds to it must know one.
+        let chunk_size = match ChunkSizes::around(content.chunk_size) {
+            Ok(_) => content.chunk_size,
+            Err(_) => average_for(content.size, false),
+        };
+        let table = ChunkTable::new(chunk_size, chunks).map_err(|error| damaged_content(&error))?;
+        Ok((table, memory))
+    }
+
+    /// Takes what a client sends of a delta, and commits the new version once it is verified.
+    ///
+    /// # Errors
+    /// Those of [`Self::put_file`]; [`ServerError::NotFound`] where no file is at the path; [`ServerError::WrongBase`];
+    /// [`ServerError::Unverified`]; [`ServerError::SessionGone`]; [`ServerError::Invalid`] for messages that make no sense here.
+    pub async fn take_delta(
+        self: &Arc<Self>,
+        caller: Caller,
+        workspace: WorkspaceId,
+        put: &Put,
+        body: &Spooled,
+    ) -> Result<DeltaAnswer> {
+        self.check_may_write(caller, workspace).await?;
+        let reading = Reading { caller, workspace };
+        let first = body.clone();
+        let first = blocking(move || Frames::of(&first)?.only_first()).await??;
+        let envelope = Envelope::of(&first).map_err(|error| refused(error, put))?;
+        match envelope.kind {
+            MessageKind::Chunks => self.take_chunks(reading, put, body).await,
+            MessageKind::Recipe | MessageKind::Literals => {
+                self.go_on(reading, put, body, envelope).await
+            }
+            MessageKind::Open
+            | MessageKind::NewSums
+            | MessageKind::AskSymbols
+            | MessageKind::AskSums => {
+                let alone = body.clone();
+                blocking(move || Frames::of(&alone)?.check_alone()).await??;
+                self.answer_question(reading, put, first, envelope).await.map(DeltaAnswer::Message)
+            }
+        }
+    }
+
+    /// Returns the version that a delta is against: what is at the path now.
+    async fn base_of(&self, reading: Reading, put: &Put) -> Result<(Base, ViewGuard)> {
+        let Reading { caller, workspace } = reading;
+        let view = self.view(caller, workspace).await?;
+        let found = view.find(&put.path);
+        put.condition.check(&put.path, found.as_ref())?;
+        let node =
+            found.ok_or_else(|| ServerError::NotFound { what: format!("'{}'", put.path) })?;
+        let no_file =
+            || ServerError::Conflict { what: format!("'{}'", put.path), reason: "is no file" };
+        let content = node.content().ok_or_else(no_file)?.clone();
+        let read = move |metadata: &dyn Metadata| {
+            let found = workspaces::open(metadata, &caller, workspace, Right::Write)?;
+            workspaces::genesis(metadata, &found)
+        };
+        let genesis = self.readers.read(read).await?;
+        let plain = Plain::of(&genesis).map_err(|_| ServerError::Sealed { workspace })?;
+        Ok((Base { content, plain }, view))
+    }
+
+    /// Takes a delta of our own method.
+    async fn take_chunks(
+        self: &Arc<Self>,
+        reading: Reading,
+        put: &Put,
+        body: &Spooled,
+    ) -> Result<DeltaAnswer> {
+        for _ in 0..TRIES {
+            let (base, view) = self.base_of(reading, put).await?;
+            let is_indexed = view.places().unindexed().is_empty();
+            drop(view);
+            if !is_indexed {
+                self.index_packs(reading).await?;
+            }
+            let (table, _memory) =
+                self.chunk_table(reading.caller, reading.workspace, &base.content).await?;
+            let chunks_max = assembling::chunks_max(&table, body.length);
+            let chunks = chunks_max as u64 * assembling::CHUNK_WEIGHT;
+            let work = WORK_WEIGHT + chunks + body.length.min(MESSAGE_LENGTH_MAX as u64) * 2;
+            let _working = self.memory_for_body(work).await?;
+            let assembling = Assembling {
+                old: PackedVersion::new(Arc::clone(self), reading, table.clone()),
+                workspace: base.plain.workspace(),
+                table,
+                chunks_max,
+                body: body.clone(),
+            };
+            let view = self.view(reading.caller, reading.workspace).await?;
+            let assemble = move |packing| assembling.run(packing);
+            let (assembled, packs) = self.fill_packs(reading, view, assemble).await?;
+            let content = match assembled.map_err(|error| error.for_client(put))? {
+                Ok(content) => content,
+                Err(wanted) => return Ok(DeltaAnswer::Message(wanted)),
+            };
+            let plan = |view: &View| {
+                base.check(put, view.find(&put.path).as_ref())?;
+                let file = NewFile { content: content.clone(), modified: put.modified };
+                changes::put_file(view, &put.path, &put.condition, &file, self.new_node())
+            };
+            match self.apply_with(reading, packs, plan).await? {
+                Attempt::Done(applied) => return Ok(DeltaAnswer::Put(applied)),
+                Attempt::Lost | Attempt::Fenced => {}
+            }
+        }
+        Err(busy(&put.path.to_string()))
+    }
+
+    /// Answers a message that asks for something, or begins a session.
+    async fn answer_question(
+        self: &Arc<Self>,
+        reading: Reading,
+        put: &Put,
+        message: Vec<u8>,
+        envelope: Envelope,
+    ) -> Result<Vec<u8>> {
+        let (base, view) = self.base_of(reading, put).await?;
+        let keys = view.content_keys().clone();
+        drop(view);
+        let (table, _memory) =
+            self.chunk_table(reading.caller, reading.workspace, &base.content).await?;
+        // The items of a list, or the sums of a message in order.
+        let work = table.chunks().len() as u64 * BASE_CHUNK_WEIGHT + message.len() as u64 * 8;
+        let _working = self.memory_for_body(WORK_WEIGHT + work).await?;
+        let mut old = PackedVersion::new(Arc::clone(self), reading, table.clone());
+        let plain = base.plain;
+        let work = move || {
+            let answer = match envelope.kind {
+                MessageKind::AskSymbols => {
+                    answer_symbols(plain.workspace(), &table, &message).map(|it| (it, None))
+                }
+                MessageKind::AskSums => {
+                    answer_sums(plain, &keys, &table, &message, &mut old).map(|it| (it, None))
+                }
+                _ => Side::begin(plain, envelope.kind, &message, &mut old, FILE_LENGTH_MAX)
+                    .map(|(side, answer)| (answer, Some(side))),
+            };
+            answer.map_err(|error| old.failure(error))
+        };
+        let (answer, side) = blocking(work).await?.map_err(|error| error.for_client(put))?;
+        if let Some(side) = side {
+            let session = Session::new(put.path.clone(), base.content, side);
+            self.files.sessions.begin(reading, envelope.session, session, self.clock.elapsed())?;
+        }
+        Ok(answer)
+    }
+
+    /// Goes on with a session of the rsync family, to its end.
+    async fn go_on(
+        self: &Arc<Self>,
+        reading: Reading,
+        put: &Put,
+        body: &Spooled,
+        envelope: Envelope,
+    ) -> Result<DeltaAnswer> {
+        let now = self.clock.elapsed();
+        let session = self.files.sessions.take(reading, envelope.session, &put.path, now)?;
+        let (base, view) = self.base_of(reading, put).await?;
+        drop(view);
+        if base.content != session.content {
+            return Err(wrong_base(put));
+        }
+        let (table, _memory) =
+            self.chunk_table(reading.caller, reading.workspace, &base.content).await?;
+        let _working = self.memory_for_body(WORK_WEIGHT).await?;
+        let mut old = PackedVersion::new(Arc::clone(self), reading, table);
+        let (body, mut new) = (body.clone(), Spool::begin(&self.files.spools).await?);
+        let work = move || session.side.run(&body, &mut old, &mut new).map(|done| (done, new));
+        let (finished, new) = blocking(work).await?.map_err(|error| error.for_client(put))?;
+        if finished.verified.is_none() {
+            return Ok(DeltaAnswer::Message(finished.answer));
+        }
+        let new = new.finish().await?;
+        let check = |found: Option<&FileNode>| base.check(put, found);
+        let Reading { caller, workspace } = reading;
+        let applied = self.put_file_after(caller, workspace, put, &new, check).await?;
+        Ok(DeltaAnswer::Put(applied))
+    }
+}
+
+fn too_many_chunks(max: u64) -> ServerError {
+    let length_max = max * size_of::<ChunkRef>() as u64;
+    ServerError::TooLarge { what: "the chunk list of the file", length_max }
+}
+
+/// Returns how many chunks a content has at most, as far as one knows without its lists: a chunk has at least half of the average.
+fn chunks_at_most(content: &Content) -> u64 {
+    let by_size = content.size / u64::from(content.chunk_size / 2).max(1) + 1;
+    let known = if content.depth == 0 { content.chunks.len() as u64 } else { by_size };
+    known.min(BASE_CHUNKS_MAX as u64)
+}
+
+/// What went wrong while a delta was worked on: the delta, or something here.
+#[derive(Debug)]
+enum Failure {
+    Delta(DeltaError),
+    Here(ServerError),
+}
+
+impl Failure {
+    fn for_client(self, put: &Put) -> ServerError {
+        match self {
+            Self::Delta(error) => refused(error, put),
+            Self::Here(error) => error,
+        }
+    }
+}
+
+impl From<DeltaError> for Failure {
+    fn from(error: DeltaError) -> Self {
+        Self::Delta(error)
+    }
+}
+
+impl From<ServerError> for Failure {
+    fn from(error: ServerError) -> Self {
+        Self::Here(error)
+    }
+}

@@ -1,0 +1,128 @@
+//! The old version, read in ranges from the packs where it rests.
+
+use std::io;
+use std::ops::Range;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use content::ChunkNamer;
+use content::delta::{ChunkTable, DeltaError, RangedSource};
+use tokio::runtime::Handle;
+
+use super::Failure;
+use crate::app::App;
+use crate::error::{Result, ServerError};
+use crate::files::packs::{OpenRecord, Reading, damaged};
+use crate::services::files::places::KnownPack;
+
+/// How many chunks are looked for at once where one is read after the other.
+const CHUNKS_AT_ONCE: usize = 64;
+
+/// A version whose chunks lie in packs. It blocks, so it is read on a thread of its own.
+pub(super) struct PackedVersion {
+    app: Arc<App>,
+    runtime: Handle,
+    reading: Reading,
+    table: ChunkTable,
+    namer: Option<ChunkNamer>,
+    /// Where the chunks from a place on rest.
+    located: (usize, Vec<Vec<KnownPack>>),
+    /// The chunk that was read last.
+    current: Option<(usize, Bytes)>,
+    last: Option<OpenRecord>,
+    failure: Option<ServerError>,
+}
+
+impl PackedVersion {
+    pub(super) fn new(app: Arc<App>, reading: Reading, table: ChunkTable) -> Self {
+        Self {
+            app,
+            runtime: Handle::current(),
+            reading,
+            table,
+            namer: None,
+            located: (0, Vec::new()),
+            current: None,
+            last: None,
+            failure: None,
+        }
+    }
+
+    /// Returns what really went wrong where a delta says that the old version cannot be read.
+    pub(super) fn failure(&mut self, error: DeltaError) -> Failure {
+        match (error, self.failure.take()) {
+            (DeltaError::Read { .. }, Some(failure)) => Failure::Here(failure),
+            (error, _) => Failure::Delta(error),
+        }
+    }
+
+    fn chunk(&mut self, place: usize) -> Result<Bytes> {
+        if let Some((current, bytes)) = &self.current
+            && *current == place
+        {
+            return Ok(bytes.clone());
+        }
+        let is_next = self.current.as_ref().is_some_and(|(current, _)| current + 1 == place);
+        let runtime = self.runtime.clone();
+        let bytes = runtime.block_on(self.read_chunk(place, is_next))?;
+        self.current = Some((place, bytes.clone()));
+        Ok(bytes)
+    }
+
+    async fn read_chunk(&mut self, place: usize, is_next: bool) -> Result<Bytes> {
+        let chunk = self.table.chunks()[place];
+        let (first, found) = &self.located;
+        if !(*first..first + found.len()).contains(&place) {
+            let count = if is_next { CHUNKS_AT_ONCE } else { 1 };
+            let end = self.table.chunks().len().min(place + count);
+            let found = self.app.locate(self.reading, &self.table.chunks()[place..end]).await?;
+            self.located = (place, found);
+        }
+        let (first, found) = &self.located;
+        let packs = found.get(place - first).map_or(&[][..], Vec::as_slice);
+        let namer = match &self.namer {
+            Some(namer) => namer,
+            None => {
+                let Reading { caller, workspace } = self.reading;
+                let view = self.app.view(caller, workspace).await?;
+                self.namer.insert(view.content_keys().namer())
+            }
+        };
+        let bytes = self.app.chunk(self.reading, (&chunk, packs), namer, &mut self.last).await?;
+        match bytes.len() == chunk.length as usize {
+            true => Ok(bytes),
+            false => Err(damaged(format!("chunk {} has another length", chunk.id))),
+        }
+    }
+
+    fn copy(&mut self, range: Range<u64>, mut buffer: &mut [u8]) -> Result<()> {
+        let mut offset = range.start;
+        while !buffer.is_empty() {
+            let place = self.table.chunk_at(offset).expect("the range lies in the version");
+            let from = (offset - self.table.start(place)) as usize;
+            let bytes = self.chunk(place)?;
+            let length = buffer.len().min(bytes.len() - from);
+            let (now, rest) = buffer.split_at_mut(length);
+            now.copy_from_slice(&bytes[from..from + length]);
+            offset += length as u64;
+            buffer = rest;
+        }
+        Ok(())
+    }
+}
+
+impl RangedSource for PackedVersion {
+    fn size(&self) -> u64 {
+        self.table.size()
+    }
+
+    fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
+        let end = offset.checked_add(buffer.len() as u64).filter(|&end| end <= self.size());
+        let end = end.ok_or(io::ErrorKind::UnexpectedEof)?;
+        self.copy(offset..end, buffer).map_err(|error| {
+            let told = io::Error::other(error.to_string());
+            self.failure = Some(error);
+            told
+        })
+    }
+}
