@@ -77,6 +77,10 @@ impl Matter {
                 "schema": { "type": "array", "items": reference(schema) },
             } }),
             Self::Bytes => json!({ "application/octet-stream": {} }),
+            Self::BytesOr(schema) => json!({
+                "application/octet-stream": {},
+                "application/json": { "schema": reference(schema) },
+            }),
             Self::Zip => json!({ "application/zip": {} }),
             Self::Events => json!({ "text/event-stream": { "schema": { "type": "string" } } }),
         })

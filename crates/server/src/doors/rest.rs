@@ -13,7 +13,8 @@ use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, patch, post};
 use model::codec::{decode_message, encode_message};
-use model::{DeviceId, Genesis};
+use model::environment::random_bytes;
+use model::{DeviceId, Genesis, Mode};
 use serde::{Deserialize, Serialize};
 
 use super::account::Proved;
@@ -321,6 +322,8 @@ struct WorkspaceLine {
     name: String,
     owner: String,
     role: &'static str,
+    /// Whether the server can read it: `plain` or `sealed`.
+    mode: &'static str,
     head_seq: u64,
     used_bytes: u64,
 }
@@ -329,6 +332,7 @@ impl From<SeenWorkspace> for WorkspaceLine {
     fn from(seen: SeenWorkspace) -> Self {
         Self {
             id: seen.workspace.id.to_string(),
+            mode: if workspaces::is_sealed(&seen.workspace) { "sealed" } else { "plain" },
             name: seen.name,
             owner: seen.owner,
             role: role_name(seen.role),
@@ -346,13 +350,30 @@ async fn list_workspaces(
     Ok(Json(found.into_iter().map(WorkspaceLine::from).collect()))
 }
 
-/// The body is the encoded genesis; the id of the workspace is its hash, which the caller knows already.
+#[derive(Deserialize)]
+struct NewWorkspace {
+    name: String,
+}
+
+/// Makes the genesis of a plain workspace for who cannot. It has a key in it, which the server knows of every plain workspace; a sealed one
+/// is made by a device, whose keys the server must not see.
+fn encoded_genesis(app: &App, request: &[u8]) -> Result<Vec<u8>> {
+    let request: NewWorkspace = serde_json::from_slice(request)
+        .map_err(|error| ServerError::Invalid { what: "body", reason: error.to_string() })?;
+    let (created, content_key) = (app.clock.now(), random_bytes(&*app.random));
+    let genesis = Genesis { name: request.name, mode: Mode::Plain, created, content_key };
+    Ok(encode_message(&genesis))
+}
+
+/// The body is the encoded genesis; the id of the workspace is its hash, which the caller knows already. Or it is JSON with a name.
 async fn create_workspace(
     State(app): State<Arc<App>>,
     caller: Caller,
     body: Bytes,
 ) -> Result<(StatusCode, Json<WorkspaceLine>)> {
-    let genesis: Genesis = decode_message(&body)
+    // No genesis begins like this.
+    let made = body.starts_with(b"{").then(|| encoded_genesis(&app, &body)).transpose()?;
+    let genesis: Genesis = decode_message(made.as_deref().unwrap_or(&body))
         .map_err(|error| ServerError::Invalid { what: "genesis", reason: error.to_string() })?;
     let create = move |metadata: &mut dyn crate::metadata::Metadata| {
         let (workspace, is_new) = workspaces::create(metadata, &caller, &genesis)?;

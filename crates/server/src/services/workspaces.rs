@@ -168,6 +168,11 @@ pub fn create(
     Ok((open(metadata, caller, id, Right::Manage)?, true))
 }
 
+/// Tells whether the server cannot read a workspace. Its name is its id then, which no plain one has.
+pub fn is_sealed(workspace: &WorkspaceRecord) -> bool {
+    workspace.name == workspace.id.to_string()
+}
+
 /// Returns the genesis of a workspace.
 ///
 /// # Errors

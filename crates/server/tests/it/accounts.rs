@@ -1,6 +1,8 @@
 //! Signing in and out, devices, administration.
 
 use futures_util::StreamExt;
+use model::Genesis;
+use model::codec::decode_message;
 use model::wire::RefusalKind;
 use reqwest::{Method, StatusCode};
 use serde_json::json;
@@ -173,4 +175,34 @@ async fn workspaces_are_made_once_and_found_by_name_and_id() {
     }
     let garbage = vec![b'G', 1, 2, 3];
     assert_eq!(ada.status(Method::POST, "/workspaces", garbage).await, StatusCode::BAD_REQUEST);
+}
+
+#[tokio::test]
+async fn workspace_that_the_server_can_read_is_made_from_a_name() {
+    let server = TestServer::start().await;
+    let ada = server.device("ada").await;
+    let make = |name: &str| ada.request(Method::POST, "/workspaces").json(&json!({ "name": name }));
+    let (status, made) = read_json(make("Photos").send().await.unwrap()).await;
+    assert_eq!((status, &made["name"]), (StatusCode::CREATED, &json!("Photos")));
+    assert_eq!((&made["mode"], &made["role"]), (&json!("plain"), &json!("owner")));
+    let id = made["id"].as_str().unwrap();
+    let bytes =
+        ada.request(Method::GET, &format!("/workspaces/{id}/genesis")).send().await.unwrap();
+    let genesis: Genesis = decode_message(&bytes.bytes().await.unwrap()).unwrap();
+    assert_eq!((genesis.workspace().to_string(), &*genesis.name), (id.to_owned(), "Photos"));
+    assert_ne!(genesis.content_key, [0; 32]);
+    let file = format!("/workspaces/{id}/files/a");
+    assert_eq!(ada.status(Method::PUT, &file, b"text".to_vec()).await, StatusCode::CREATED);
+    // The name is the account's own, and it is asked for as by a device.
+    assert_eq!(make("Photos").send().await.unwrap().status(), StatusCode::CONFLICT);
+    for name in ["", "a/b", id, &"x".repeat(129)] {
+        assert_eq!(make(name).send().await.unwrap().status(), StatusCode::BAD_REQUEST, "{name}");
+    }
+    for body in ["{", "{}", r#"{"name": 1}"#] {
+        let status = ada.status(Method::POST, "/workspaces", body.into()).await;
+        assert_eq!(status, StatusCode::BAD_REQUEST, "{body}");
+    }
+    let (_, listed) = ada.get("/workspaces").await;
+    assert_eq!(listed.as_array().unwrap().len(), 1);
+    assert_eq!(listed[0]["mode"], json!("plain"));
 }

@@ -32,6 +32,7 @@ async fn what_needs_plaintext_is_refused_by_name() {
     let server = TestServer::start().await;
     let device = server.device("ada").await;
     let genesis = make(&device).await;
+    assert_eq!(device.get("/workspaces").await.1[0]["mode"], "sealed");
     let calls = [
         ("GET", "files/a", ""),
         ("HEAD", "files/a", ""),

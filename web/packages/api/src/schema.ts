@@ -104,6 +104,10 @@ export type NewToken = {
   "workspace"?: string | null;
 };
 
+export type NewWorkspace = {
+  "name": string;
+};
+
 export type Node = {
   "etag": string;
   "id": string;
@@ -283,6 +287,7 @@ export type WhoAmI = {
 export type Workspace = {
   "head_seq": number;
   "id": string;
+  "mode": "plain" | "sealed";
   "name": string;
   "owner": string;
   "role": "owner" | "edit" | "view";
@@ -363,8 +368,8 @@ export interface Operations {
   "GET /whoami": { body: undefined; answer: WhoAmI };
   /** The workspaces of the account. */
   "GET /workspaces": { body: undefined; answer: (Workspace)[] };
-  /** Make the workspace of an encoded genesis. */
-  "POST /workspaces": { body: BodyInit; answer: Workspace };
+  /** Make the workspace of an encoded genesis, or one of a name that the server can read. */
+  "POST /workspaces": { body: NewWorkspace; answer: Workspace };
   /** A workspace, by id or name. */
   "GET /workspaces/{workspace}": { body: undefined; answer: Workspace };
   /** The chunk list of a file, against which a delta is made. */

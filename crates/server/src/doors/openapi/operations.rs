@@ -11,6 +11,8 @@ pub(super) enum Matter {
     List(&'static str),
     /// Any bytes.
     Bytes,
+    /// Any bytes, or JSON of a schema.
+    BytesOr(&'static str),
     /// A ZIP file.
     Zip,
     /// Events.
@@ -114,9 +116,12 @@ pub(super) const ACCOUNTS: &[Operation] = &[
     ),
     operation(
         ("post", "/workspaces"),
-        ("createWorkspace", "Make the workspace of an encoded genesis"),
+        (
+            "createWorkspace",
+            "Make the workspace of an encoded genesis, or one of a name that the server can read",
+        ),
         &[],
-        Bytes,
+        Matter::BytesOr("NewWorkspace"),
         &[(200, Json("Workspace")), (201, Json("Workspace"))],
     ),
     operation(

@@ -1,6 +1,7 @@
 //! Parameters and bodies by name.
 
 use model::commit::DEVICE_NAME_LENGTH_MAX;
+use model::entry::WORKSPACE_NAME_LENGTH_MAX;
 use serde_json::{Value, json};
 
 use crate::limits::OBJECT_LENGTH_MAX;
@@ -237,8 +238,9 @@ fn of_accounts() -> Value {
         "Renaming": object(json!({ "name": device_name() })),
         "Workspace": object(json!({
             "id": text(), "name": text(), "owner": text(), "role": { "enum": ["owner", "edit", "view"] },
-            "head_seq": number(), "used_bytes": number(),
+            "mode": { "enum": ["plain", "sealed"] }, "head_seq": number(), "used_bytes": number(),
         })),
+        "NewWorkspace": object(json!({ "name": { "type": "string", "minLength": 1, "maxLength": WORKSPACE_NAME_LENGTH_MAX } })),
         "Member": object(json!({
             "user": text(), "role": { "enum": ["owner", "edit", "view"] }, "added": or_null("integer"),
         })),
