@@ -4,6 +4,7 @@
 //! ([`packs`]) carries bytes; a device may use both at once and neither waits for the other.
 
 pub mod account;
+mod archive;
 pub mod dav;
 pub mod exchange;
 pub mod files;

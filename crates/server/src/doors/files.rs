@@ -13,6 +13,7 @@ use axum::routing::{get, post};
 use axum::{Json, Router};
 use serde::Deserialize;
 
+use super::archive::Archive;
 use crate::app::App;
 use crate::auth::Caller;
 use crate::error::{Result, ServerError};
@@ -45,6 +46,8 @@ pub fn routes() -> Router<Arc<App>> {
         .route("/workspaces/{workspace}/nodes/{*path}", get(stat))
         .route("/workspaces/{workspace}/folders", get(list))
         .route("/workspaces/{workspace}/folders/{*path}", folder)
+        .route("/workspaces/{workspace}/archive", get(archive).head(head_archive))
+        .route("/workspaces/{workspace}/archive/{*path}", get(archive).head(head_archive))
         .route("/workspaces/{workspace}/versions/{*path}", get(list_versions))
         .route("/workspaces/{workspace}/move", post(move_node))
         .route("/workspaces/{workspace}/copy", post(copy_node))
@@ -85,6 +88,22 @@ async fn list(target: Target, Query(query): Query<ListQuery>) -> Result<Json<Fol
     let folder = view.directory(&path)?;
     let nodes = view.list(folder.id, after.as_ref(), limit);
     Ok(Json(FolderPage::new(&path, &nodes, limit)))
+}
+
+async fn lay_out(target: &Target) -> Result<Archive> {
+    let Target { app, caller, workspace, path } = target;
+    let view = app.view(*caller, *workspace).await?;
+    Archive::of(&view, &view.get(path)?, path)
+}
+
+async fn head_archive(target: Target) -> Result<Response> {
+    Ok(lay_out(&target).await?.describe())
+}
+
+/// Sends a folder with everything in it as a ZIP file.
+async fn archive(target: Target) -> Result<Response> {
+    let archive = lay_out(&target).await?;
+    archive.send((target.app, target.caller, target.workspace)).await
 }
 
 /// Answers a request that changed a node.

@@ -16,6 +16,7 @@ use axum::{Json, Router};
 use model::{NodeKind, RelativePath};
 use serde::{Deserialize, Serialize};
 
+use super::archive::Archive;
 use super::files::content::Wanted;
 use super::files::path;
 use super::packs::range::Part;
@@ -24,10 +25,8 @@ use crate::error::{Result, ServerError};
 use crate::limits::{LIST_MAX, SMALL_BODY_LENGTH_MAX};
 use crate::services::files::FileNode;
 
-mod archive;
 mod visit;
 
-pub(super) use archive::{head_archive, send_archive};
 pub(super) use visit::{PASS_COOKIE, PASS_LIFE_SECONDS, Visit};
 
 /// Returns the routes of this door.
@@ -204,6 +203,23 @@ pub(super) async fn send(visit: Visit, headers: HeaderMap) -> Result<Response> {
         visit.admit().await?;
     }
     Ok(dress(&visit, response, wanted.name()))
+}
+
+async fn archive(visit: &Visit) -> Result<Archive> {
+    let (view, node) = visit.node().await?;
+    Archive::of(&view, &node, visit.path())
+}
+
+/// Answers HEAD, which is no download.
+pub(super) async fn head_archive(visit: Visit) -> Result<Response> {
+    Ok(archive(&visit).await?.describe())
+}
+
+/// Sends a folder with everything in it, which is one download.
+pub(super) async fn send_archive(visit: Visit) -> Result<Response> {
+    let response = archive(&visit).await?.send(visit.reading()).await?;
+    visit.admit().await?;
+    Ok(response)
 }
 
 /// Says that a browser is to keep what it gets under a name, and show nothing of it.

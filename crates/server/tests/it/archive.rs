@@ -43,6 +43,42 @@ async fn a_folder_comes_as_an_archive_of_what_is_below_it_and_is_one_download() 
     assert_eq!(place.json(&format!("{file}/archive")).await.0, StatusCode::CONFLICT);
 }
 
+#[tokio::test]
+async fn who_is_signed_in_gets_any_folder_as_an_archive() {
+    let server = TestServer::start().await;
+    let device = server.device("ada").await;
+    let genesis = device.create_workspace("home").await;
+    let at = |rest: &str| format!("/workspaces/{}/{rest}", genesis.workspace());
+    for folder in ["folders/a", "folders/a/b"] {
+        assert_eq!(device.status(Method::PUT, &at(folder), vec![]).await, StatusCode::CREATED);
+    }
+    let long = noise(2 << 20);
+    for (path, body) in [("files/a/b/long", &long[..]), ("files/a/one", b"1"), ("files/top", b"2")]
+    {
+        assert_eq!(device.status(Method::PUT, &at(path), body.to_vec()).await, StatusCode::CREATED);
+    }
+    let get = async |path: &str| {
+        let head = device.request(Method::HEAD, &at(path)).send().await.unwrap();
+        let answer = device.request(Method::GET, &at(path)).send().await.unwrap();
+        assert_eq!(answer.status(), StatusCode::OK);
+        assert_eq!(head.headers()["content-length"], answer.headers()["content-length"]);
+        let name = answer.headers()["content-disposition"].to_str().unwrap().to_owned();
+        (name, unpack(&answer.bytes().await.unwrap()))
+    };
+    let (name, files) = get("archive/a").await;
+    assert_eq!(name, "attachment; filename*=UTF-8''a.zip");
+    let names: Vec<&str> = files.iter().map(|file| file.0.as_str()).collect();
+    assert_eq!(names, ["a/", "a/b/", "a/b/long", "a/one"]);
+    assert!(files[2].1 == long && files[3].1 == b"1");
+    let (name, files) = get("archive").await;
+    assert_eq!((&*name, files.len()), ("attachment; filename*=UTF-8''files.zip", 5));
+    let (status, problem) = device.get(&at("archive/top")).await;
+    assert_eq!((status, &problem["code"]), (StatusCode::CONFLICT, &json!("conflict")));
+    assert_eq!(device.get(&at("archive/none")).await.0, StatusCode::NOT_FOUND);
+    let bob = server.device("bob").await;
+    assert_eq!(bob.get(&at("archive/a")).await.0, StatusCode::NOT_FOUND);
+}
+
 /// Reads an archive by its directory, as programs do, and compares checksums.
 fn unpack(bytes: &[u8]) -> Vec<(String, Vec<u8>)> {
     let number = |at: usize, length: usize| {

@@ -47,6 +47,8 @@ async fn what_needs_plaintext_is_refused_by_name() {
         ("POST", "move", r#"{"from": "a", "to": "b"}"#),
         ("POST", "copy", r#"{"from": "a", "to": "b"}"#),
         ("POST", "restore", r#"{"node": "00000000000000000000000000000001", "version": 1}"#),
+        ("GET", "archive", ""),
+        ("GET", "archive/a", ""),
         ("GET", "chunks/a", ""),
         ("POST", "delta/a", "text"),
         ("POST", "uploads", r#"{"path": "a"}"#),

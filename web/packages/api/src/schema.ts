@@ -372,6 +372,14 @@ export interface Operations {
   "POST /workspaces": { body: NewWorkspace; answer: Workspace };
   /** A workspace, by id or name. */
   "GET /workspaces/{workspace}": { body: undefined; answer: Workspace };
+  /** All files and folders as a ZIP file. */
+  "GET /workspaces/{workspace}/archive": { body: undefined; answer: Response };
+  /** The length of that ZIP file. */
+  "HEAD /workspaces/{workspace}/archive": { body: undefined; answer: undefined };
+  /** A folder with everything in it, as a ZIP file. */
+  "GET /workspaces/{workspace}/archive/{path}": { body: undefined; answer: Response };
+  /** The length of that ZIP file. */
+  "HEAD /workspaces/{workspace}/archive/{path}": { body: undefined; answer: undefined };
   /** The chunk list of a file, against which a delta is made. */
   "GET /workspaces/{workspace}/chunks/{path}": { body: undefined; answer: Response };
   /** Copy. */

@@ -45,7 +45,7 @@ pub(super) const fn operation(
     Operation { method, path, name, summary, parameters, body, answers }
 }
 
-use Matter::{Bytes, Events, Json, List, None as Nothing};
+use Matter::{Bytes, Events, Json, List, None as Nothing, Zip};
 
 pub(super) const ACCOUNTS: &[Operation] = &[
     operation(
@@ -407,6 +407,34 @@ pub(super) const FILES: &[Operation] = &[
         &[],
         Nothing,
         &[(201, Json("Node"))],
+    ),
+    operation(
+        ("get", "/workspaces/{workspace}/archive"),
+        ("getWorkspaceArchive", "All files and folders as a ZIP file"),
+        &[],
+        Nothing,
+        &[(200, Zip)],
+    ),
+    operation(
+        ("head", "/workspaces/{workspace}/archive"),
+        ("headWorkspaceArchive", "The length of that ZIP file"),
+        &[],
+        Nothing,
+        &[(200, Nothing)],
+    ),
+    operation(
+        ("get", "/workspaces/{workspace}/archive/{path}"),
+        ("getFolderArchive", "A folder with everything in it, as a ZIP file"),
+        &[],
+        Nothing,
+        &[(200, Zip)],
+    ),
+    operation(
+        ("head", "/workspaces/{workspace}/archive/{path}"),
+        ("headFolderArchive", "The length of that ZIP file"),
+        &[],
+        Nothing,
+        &[(200, Nothing)],
     ),
     operation(
         ("get", "/workspaces/{workspace}/versions/{path}"),

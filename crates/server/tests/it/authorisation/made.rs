@@ -19,7 +19,7 @@ use crate::support::{
 };
 
 /// What addresses of files have in them.
-const FILES: [&str; 10] = [
+const FILES: [&str; 11] = [
     "/files/",
     "/nodes",
     "/folders",
@@ -30,6 +30,7 @@ const FILES: [&str; 10] = [
     "/links",
     "/chunks/",
     "/delta/",
+    "/archive",
 ];
 
 const DAV_FILE: &str = "/dav/{workspace}/file";
@@ -170,6 +171,7 @@ impl Made {
             .replace("{upload}", &self.upload)
             .replace("{link}", &self.link)
             .replace("folders/{*path}", folder)
+            .replace("archive/{*path}", "archive/folder")
             .replace("{*path}", "file")
             .replace("/dav/{*rest}", if method.as_str() == "MKCOL" { DAV_NEW } else { DAV_FILE })
     }

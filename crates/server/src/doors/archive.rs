@@ -12,15 +12,15 @@ use axum::http::{HeaderMap, HeaderValue};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use futures_util::stream::try_unfold;
-use model::WorkspaceId;
+use model::{RelativePath, WorkspaceId};
 use tokio::sync::OwnedSemaphorePermit;
 
-use super::{Visit, attachment, visit};
+use super::public::attachment;
 use crate::app::App;
 use crate::auth::Caller;
 use crate::error::{Result, ServerError};
 use crate::files::FileReader;
-use crate::services::files::FileNode;
+use crate::services::files::{FileNode, View};
 
 mod layout;
 
@@ -29,40 +29,48 @@ use layout::Layout;
 /// How many lines of the directory at the end are sent at once.
 const LINES_AT_ONCE: usize = 512;
 
-/// Answers HEAD, which is no download.
-pub(in crate::doors) async fn head_archive(visit: Visit) -> Result<Response> {
-    let (layout, name) = lay_out(&visit).await?;
-    Ok((headers(&layout, &name), Body::empty()).into_response())
+/// A folder as it is to be sent.
+pub(super) struct Archive {
+    layout: Layout,
+    name: String,
 }
 
-/// Sends a folder with everything in it, which is one download.
-pub(in crate::doors) async fn send_archive(visit: Visit) -> Result<Response> {
-    let (layout, name) = lay_out(&visit).await?;
-    let (app, caller, workspace) = visit.reading();
-    let memory = app.memory_for_body(layout.weight()).await?;
-    let headers = headers(&layout, &name);
-    visit.admit().await?;
-    let sending =
-        Sending { app, caller, workspace, layout, step: Step::Header(0), _memory: memory };
-    let pieces = try_unfold(sending, |mut sending| async move {
-        match sending.next().await {
-            Ok(piece) => Ok(piece.map(|piece| (piece, sending))),
-            Err(error) => {
-                tracing::error!(%error, "an archive that is being sent cannot be read to its end");
-                Err(std::io::Error::other(error))
-            }
+impl Archive {
+    /// Lays out a folder with everything in it.
+    pub(super) fn of(view: &View, node: &FileNode, path: &RelativePath) -> Result<Self> {
+        if !node.is_directory() {
+            let what = format!("'{path}'");
+            return Err(ServerError::Conflict { what, reason: "is not a folder" });
         }
-    });
-    Ok((headers, Body::from_stream(pieces)).into_response())
-}
-
-async fn lay_out(visit: &Visit) -> Result<(Layout, String)> {
-    let (view, node) = visit.node().await?;
-    if !node.is_directory() {
-        let what = format!("'{}'", visit.path());
-        return Err(ServerError::Conflict { what, reason: "is not a folder" });
+        Ok(Self { layout: Layout::of(view, node)?, name: name_of(node) })
     }
-    Ok((Layout::of(&view, &node)?, name_of(&node)))
+
+    /// Describes it without its bytes.
+    pub(super) fn describe(&self) -> Response {
+        (headers(&self.layout, &self.name), Body::empty()).into_response()
+    }
+
+    /// Sends it to who may read it as `caller`; the first byte is read when it is asked for.
+    pub(super) async fn send(
+        self,
+        (app, caller, workspace): (Arc<App>, Caller, WorkspaceId),
+    ) -> Result<Response> {
+        let Self { layout, name } = self;
+        let memory = app.memory_for_body(layout.weight()).await?;
+        let headers = headers(&layout, &name);
+        let sending =
+            Sending { app, caller, workspace, layout, step: Step::Header(0), _memory: memory };
+        let pieces = try_unfold(sending, |mut sending| async move {
+            match sending.next().await {
+                Ok(piece) => Ok(piece.map(|piece| (piece, sending))),
+                Err(error) => {
+                    tracing::error!(%error, "an archive that is being sent cannot be read to its end");
+                    Err(std::io::Error::other(error))
+                }
+            }
+        });
+        Ok((headers, Body::from_stream(pieces)).into_response())
+    }
 }
 
 fn name_of(node: &FileNode) -> String {
@@ -137,7 +145,6 @@ impl Sending {
         };
         let (app, range) = (Arc::clone(&self.app), 0..content.size);
         let reader = FileReader::open(app, self.caller, self.workspace, content, range).await;
-        let reader = reader.map_err(visit::gone)?;
-        Ok(Step::Content(index, Box::new(reader), crc32fast::Hasher::new()))
+        Ok(Step::Content(index, Box::new(reader?), crc32fast::Hasher::new()))
     }
 }
