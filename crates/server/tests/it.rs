@@ -24,6 +24,8 @@ mod backup;
 mod conformance;
 #[path = "it/dav.rs"]
 mod dav;
+#[path = "it/deleted.rs"]
+mod deleted;
 #[path = "it/delta.rs"]
 mod delta;
 #[path = "it/exchange.rs"]

@@ -26,6 +26,7 @@ use crate::services::files::{Condition, FileNode};
 pub(crate) mod conditions;
 pub(crate) mod content;
 pub(crate) mod date;
+mod deleted;
 mod delta;
 mod events;
 mod json;
@@ -49,6 +50,7 @@ pub fn routes() -> Router<Arc<App>> {
         .route("/workspaces/{workspace}/archive", get(archive).head(head_archive))
         .route("/workspaces/{workspace}/archive/{*path}", get(archive).head(head_archive))
         .route("/workspaces/{workspace}/versions/{*path}", get(list_versions))
+        .route("/workspaces/{workspace}/deleted", get(deleted::list))
         .route("/workspaces/{workspace}/move", post(move_node))
         .route("/workspaces/{workspace}/copy", post(copy_node))
         .route("/workspaces/{workspace}/restore", post(restore))
@@ -207,7 +209,8 @@ async fn list_versions(
 #[derive(Deserialize)]
 struct Restoration {
     node: String,
-    version: u64,
+    /// The last one before it was deleted where there is none.
+    version: Option<u64>,
 }
 
 /// Brings a version of a node back, also of one that was deleted since.
@@ -222,14 +225,18 @@ async fn restore(
     let workspace = path::workspace_of(&app, caller, &workspace).await?;
     // Who may not see the workspace hears nothing of its versions.
     drop(app.view(caller, workspace).await?);
-    let old = app.version(caller, workspace, node, request.version).await?;
-    let deleted = "is a deletion; there is nothing to bring back";
-    let record = old.record.ok_or_else(|| ServerError::Conflict {
-        what: format!("version {} of node {node}", request.version),
-        reason: deleted,
-    })?;
-    let applied =
-        app.apply(caller, workspace, |view| changes::restore(view, node, &record)).await?;
+    let applied = match request.version {
+        None => app.apply(caller, workspace, |view| changes::revive(view, node)).await?,
+        Some(version) => {
+            let old = app.version(caller, workspace, node, version).await?;
+            let deleted = "is a deletion; there is nothing to bring back";
+            let record = old.record.ok_or_else(|| ServerError::Conflict {
+                what: format!("version {version} of node {node}"),
+                reason: deleted,
+            })?;
+            app.apply(caller, workspace, |view| changes::restore(view, node, &record)).await?
+        }
+    };
     let view = app.view(caller, workspace).await?;
     let Ok(Some(path)) = model::tree::path_of(view.tree(), &node) else {
         return Err(unknown());

@@ -49,6 +49,7 @@ async fn what_needs_plaintext_is_refused_by_name() {
         ("POST", "restore", r#"{"node": "00000000000000000000000000000001", "version": 1}"#),
         ("GET", "archive", ""),
         ("GET", "archive/a", ""),
+        ("GET", "deleted", ""),
         ("GET", "chunks/a", ""),
         ("POST", "delta/a", "text"),
         ("POST", "uploads", r#"{"path": "a"}"#),

@@ -12,6 +12,30 @@ export type Code = {
   "code": string;
 };
 
+export type DeletedNode = {
+  "device_id": string | null;
+  "device_name": string | null;
+  "id": string;
+  "is_in_deleted": boolean;
+  "kind": "file" | "folder" | "link";
+  "last_version": number;
+  "mode": number | null;
+  "modified": number | null;
+  "modified_ns": number | null;
+  "name": string;
+  "path": string;
+  "seq": number | null;
+  "size": number | null;
+  "target": string | null;
+  "time": number | null;
+  "version": number;
+};
+
+export type DeletedPage = {
+  "next": string | null;
+  "nodes": (DeletedNode)[];
+};
+
 export type Device = {
   "created": number;
   "id": string;
@@ -199,7 +223,7 @@ export type Renaming = {
 
 export type Restoration = {
   "node": string;
-  "version": number;
+  "version"?: number | null;
 };
 
 export type SecondFactor = {
@@ -384,6 +408,8 @@ export interface Operations {
   "GET /workspaces/{workspace}/chunks/{path}": { body: undefined; answer: Response };
   /** Copy. */
   "POST /workspaces/{workspace}/copy": { body: Relocation; answer: Node };
+  /** What was deleted, the newest first. */
+  "GET /workspaces/{workspace}/deleted": { body: undefined; answer: DeletedPage };
   /** Put a new version of a file as what has changed in it. */
   "POST /workspaces/{workspace}/delta/{path}": { body: BodyInit; answer: Node };
   /** Hear of every new entry of the log. */
@@ -446,7 +472,7 @@ export interface Operations {
   "PUT /workspaces/{workspace}/packs/{pack}/direct": { body: Announced; answer: undefined };
   /** A request that brings a pack straight to the store. */
   "POST /workspaces/{workspace}/packs/{pack}/direct": { body: Announced; answer: Way };
-  /** Bring a version back. */
+  /** Bring a version back, or what was deleted. */
   "POST /workspaces/{workspace}/restore": { body: Restoration; answer: Node };
   /** Begin a file that comes in pieces. */
   "POST /workspaces/{workspace}/uploads": { body: Beginning; answer: Upload };

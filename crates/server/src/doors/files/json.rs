@@ -26,7 +26,7 @@ pub(super) struct NodeLine {
 
 /// What a node is, whatever its place.
 #[derive(Debug, Serialize)]
-struct Matter {
+pub(super) struct Matter {
     kind: &'static str,
     size: Option<u64>,
     /// Seconds since 1970.
@@ -48,7 +48,7 @@ impl Matter {
         target: None,
     };
 
-    fn new(record: &NodeRecord) -> Self {
+    pub(super) fn new(record: &NodeRecord) -> Self {
         let is_directory = record.kind.is_directory();
         let matter = Self {
             modified: (!is_directory).then_some(record.modified.seconds),

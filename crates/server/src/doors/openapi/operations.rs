@@ -444,6 +444,13 @@ pub(super) const FILES: &[Operation] = &[
         &[(200, Json("Versions"))],
     ),
     operation(
+        ("get", "/workspaces/{workspace}/deleted"),
+        ("listDeleted", "What was deleted, the newest first"),
+        &["deleted_cursor", "limit"],
+        Nothing,
+        &[(200, Json("DeletedPage"))],
+    ),
+    operation(
         ("post", "/workspaces/{workspace}/move"),
         ("moveNode", "Move or rename"),
         CONDITIONS,
@@ -459,7 +466,7 @@ pub(super) const FILES: &[Operation] = &[
     ),
     operation(
         ("post", "/workspaces/{workspace}/restore"),
-        ("restoreVersion", "Bring a version back"),
+        ("restoreVersion", "Bring a version back, or what was deleted"),
         &[],
         Json("Restoration"),
         &[(200, Json("Node")), (201, Json("Node"))],

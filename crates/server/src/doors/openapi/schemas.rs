@@ -34,6 +34,7 @@ pub(super) fn parameters() -> Value {
         "start_after": named("query", "start_after", &text(), "Where a list goes on: 'next' of the answer before"),
         "limit": named("query", "limit", &count(), "How long a list is at most, and 1,000 at most"),
         "version": named("query", "version", &count(), "A version of the node that is at the path now"),
+        "deleted_cursor": named("query", "cursor", &like("^[0-9]{1,15}-[0-9a-f]{32}$"), "Where a list goes on: 'next' of the answer before"),
         "cursor": named("query", "cursor", &like("^[0-9]{1,15}-[0-9]{1,15}-[0-9]{1,15}$"), "Where a list goes on: 'next' of the answer before"),
         "If-Match": named("header", "If-Match", &like(&format!(r"^(\*|{etag}(, ?{etag})*)$")), "Only if one of these versions is there, or anything"),
         "If-Absent": named("header", "If-None-Match", &like(r"^\*$"), "Only if nothing is there"),
@@ -318,9 +319,22 @@ fn of_files() -> Value {
         },
         "Versions": object(json!({ "node": text(), "versions": list("Version"), "next": or_null("string") })),
         "Relocation": relocation,
-        "Restoration": object(json!({
-            "node": text(), "version": { "type": "integer", "minimum": 0, "maximum": INTEGER_MAX },
+        "DeletedNode": object(json!({
+            "id": text(), "version": number(), "last_version": number(), "path": text(), "name": text(),
+            "kind": { "enum": ["file", "folder", "link"] }, "size": or_null("integer"),
+            "modified": or_null("integer"), "modified_ns": or_null("integer"), "mode": or_null("integer"),
+            "target": or_null("string"), "is_in_deleted": boolean(), "seq": or_null("integer"),
+            "time": or_null("integer"), "device_id": or_null("string"), "device_name": or_null("string"),
         })),
+        "DeletedPage": object(json!({ "nodes": list("DeletedNode"), "next": or_null("string") })),
+        "Restoration": {
+            "type": "object",
+            "required": ["node"],
+            "properties": {
+                "node": text(),
+                "version": { "type": ["integer", "null"], "minimum": 0, "maximum": INTEGER_MAX },
+            },
+        },
         "Beginning": object(json!({ "path": text() })),
         "Upload": object(json!({
             "id": text(), "path": text(), "offset": number(), "expires_in": number(),

@@ -205,6 +205,30 @@ pub fn restore(view: &View, node: NodeId, old: &NodeRecord) -> Result<Plan> {
     Ok(Plan { changes, subject: node, is_new: !current.is_alive() })
 }
 
+/// Plans to bring back a node that was deleted, as it was before, and of a folder what was deleted in the same entry, too. Folders above
+/// it that are deleted come back with it.
+///
+/// # Errors
+/// [`ServerError::NotFound`] for a node that never was; [`ServerError::Conflict`] for one that is there.
+pub fn revive(view: &View, node: NodeId) -> Result<Plan> {
+    let unknown = || ServerError::NotFound { what: format!("node {node}") };
+    let Some(first) = view.deleted_node(node) else {
+        view.tree().get(&node).ok_or_else(unknown)?;
+        let reason = "is not deleted; name the version that is to come back";
+        return Err(ServerError::Conflict { what: format!("node {node}"), reason });
+    };
+    let mut plan = restore(view, node, &first.record)?;
+    if let Some(deletion) = first.deletion.filter(|_| first.record.kind.is_directory()) {
+        let mut below: Vec<_> = view.deleted_by(&deletion, &first.path).collect();
+        // A folder stands before what is in it.
+        below.sort_by(|one, other| one.path.cmp(&other.path));
+        for found in below.iter().filter(|found| found.id != node) {
+            plan.changes.extend(restore(view, found.id, &found.record)?.changes);
+        }
+    }
+    Ok(plan)
+}
+
 /// Plans to delete a node and everything in it.
 ///
 /// # Errors

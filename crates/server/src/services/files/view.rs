@@ -7,13 +7,16 @@ use content::{PackGuard, WorkspaceContentKeys, WorkspaceKeys, verify_whole};
 use model::checkpoint::decode_pack_entry;
 use model::codec::DecodeError;
 use model::fold::{Folded, fold};
+use model::path::PATH_DEPTH_MAX;
 use model::tree::path_of;
 use model::{
-    Content, Entry, Genesis, Head, Mode, Mounts, Name, NodeId, NodeKind, NodeRecord, NodeState,
-    PackId, PackRef, PlainOpener, Random, RelativePath, Tree, TreeNode, TreeStore, Versions,
+    Commit, Content, Entry, Genesis, Head, Mode, Mounts, Name, NodeId, NodeKind, NodeRecord,
+    NodeState, PackId, PackRef, PlainOpener, Random, RelativePath, Tree, TreeNode, TreeStore,
+    Versions,
 };
 
 use super::ChunkPlaces;
+use super::deleted::{DeletedCursor, DeletedNode, Deletion, Deletions};
 use crate::error::{Result, ServerError};
 use crate::metadata::MetadataError;
 
@@ -29,6 +32,7 @@ pub struct View {
     /// Folders that are workspaces of their own: what this one has of them is what they were, and is not shown.
     mounts: Mounts,
     places: ChunkPlaces,
+    deletions: Deletions,
 }
 
 /// A living node of the tree, or the root.
@@ -82,7 +86,8 @@ impl View {
         }
         let keys = WorkspaceKeys::open(genesis, None, random).map_err(|_| sealed())?;
         let (tree, places) = (Tree::default(), ChunkPlaces::default());
-        Ok(Self { keys, head: genesis.head(), tree, mounts: Mounts::default(), places })
+        let (mounts, deletions) = (Mounts::default(), Deletions::default());
+        Ok(Self { keys, head: genesis.head(), tree, mounts, places, deletions })
     }
 
     /// Returns the entry up to which it is folded.
@@ -118,7 +123,7 @@ impl View {
 
     /// Returns about how many bytes of memory this takes.
     pub fn weight(&self) -> usize {
-        self.tree.node_count() * NODE_WEIGHT + self.places.weight()
+        self.tree.node_count() * NODE_WEIGHT + self.places.weight() + self.deletions.weight()
     }
 
     /// Takes over a node of a checkpoint, which somebody may have forged.
@@ -129,6 +134,9 @@ impl View {
         let Ok(holder) = self.tree.child(&node.record.parent, &node.record.name);
         if node.is_alive() && holder.is_some_and(|holder| holder != id) {
             return Err(forged("two nodes of one name"));
+        }
+        if node.state == NodeState::Deleted {
+            self.deletions.note(id, None);
         }
         let Ok(()) = self.tree.set(id, node);
         Ok(())
@@ -185,6 +193,7 @@ impl View {
         if !folded.is_fenced {
             self.note_packs(entry);
         }
+        self.note_deletions(entry, &folded.touched);
         if let Some(fence) = &folded.fence {
             self.places.forget_packs(&fence.condemned);
         }
@@ -194,6 +203,78 @@ impl View {
         }
         self.head = entry.head();
         Ok(folded)
+    }
+
+    fn note_deletions(&mut self, entry: &Entry, touched: &[NodeId]) {
+        let mut deletion = None;
+        for id in touched {
+            if self.tree.get(id).is_none_or(|node| node.state != NodeState::Deleted) {
+                self.deletions.forget(*id);
+                continue;
+            }
+            let deletion = deletion.get_or_insert_with(|| {
+                let Commit { time, device, device_name, .. } = &entry.commit;
+                let device_name = device_name.clone();
+                Arc::new(Deletion { seq: entry.seq, time: *time, device: *device, device_name })
+            });
+            self.deletions.note(*id, Some(deletion));
+        }
+    }
+
+    /// Returns up to `limit` nodes that are deleted, those that were deleted last first, behind a place of the list; and whether there
+    /// are more. What lay in folders that are workspaces of their own by now is left out.
+    pub fn deleted(&self, cursor: Option<DeletedCursor>, limit: usize) -> (Vec<DeletedNode>, bool) {
+        let mut nodes = self.deletions.after(cursor).filter_map(|id| self.deleted_node(id));
+        let found: Vec<_> = nodes.by_ref().take(limit).collect();
+        (found, nodes.next().is_some())
+    }
+
+    /// Returns what one entry has deleted below a path.
+    pub fn deleted_by<'a>(
+        &'a self,
+        deletion: &'a Deletion,
+        folder: &'a RelativePath,
+    ) -> impl Iterator<Item = DeletedNode> + 'a {
+        let ids = self.deletions.by(deletion.seq);
+        ids.filter_map(|id| self.deleted_node(id)).filter(|node| node.path.starts_with(folder))
+    }
+
+    /// Returns a node that is deleted.
+    pub fn deleted_node(&self, id: NodeId) -> Option<DeletedNode> {
+        let node = self.tree.get(&id).filter(|node| node.state == NodeState::Deleted)?;
+        let (path, is_in_deleted) = self.path_before(id).filter(|_| !self.is_frozen(&id))?;
+        let (version, record) = (node.version, node.record.clone());
+        Some(DeletedNode {
+            id,
+            version,
+            record,
+            path,
+            is_in_deleted,
+            deletion: self.deletions.of(&id),
+        })
+    }
+
+    /// Returns where a deleted node was, and whether a folder above it is deleted, too.
+    fn path_before(&self, id: NodeId) -> Option<(RelativePath, bool)> {
+        let (mut names, mut is_in_deleted, mut current) = (Vec::new(), false, id);
+        // One that is one with another is passed on to that; a path has so many names at most.
+        for _ in 0..2 * PATH_DEPTH_MAX {
+            if current == NodeId::ROOT {
+                names.reverse();
+                return RelativePath::new(&names.join(&b'/'))
+                    .ok()
+                    .map(|path| (path, is_in_deleted));
+            }
+            let node = self.tree.get(&current)?;
+            if let NodeState::MergedInto(holder) = node.state {
+                current = holder;
+                continue;
+            }
+            is_in_deleted |= current != id && !node.is_alive();
+            names.push(node.record.name.as_bytes().to_vec());
+            current = node.record.parent;
+        }
+        None
     }
 
     fn note_packs(&mut self, entry: &Entry) {
@@ -361,7 +442,7 @@ mod tests {
         let mut view = View::new(&created, Arc::new(Counter::default())).unwrap();
         let mut take = |changes| {
             let head = view.head();
-            let commit = model::Commit { seen: head, ..commit(head.seq as u8 + 1, changes) };
+            let commit = Commit { seen: head, ..commit(head.seq as u8 + 1, changes) };
             let entry = Entry { seq: head.seq + 1, previous: head.hash, commit };
             view.fold(&entry).unwrap();
             [1, 2].map(|n| view.follow(node(n)).map(|(found, path)| (found.id, path.to_string())))
@@ -384,7 +465,7 @@ mod tests {
         let mut view = View::new(&genesis(Mode::Plain), Arc::new(Counter::default())).unwrap();
         let mut take = |changes| {
             let head = view.head();
-            let commit = model::Commit { seen: head, ..commit(head.seq as u8 + 1, changes) };
+            let commit = Commit { seen: head, ..commit(head.seq as u8 + 1, changes) };
             let entry = Entry { seq: head.seq + 1, previous: head.hash, commit };
             view.fold(&entry).unwrap();
             let path = |path: &str| RelativePath::new(path.as_bytes()).unwrap();

@@ -19,7 +19,7 @@ use crate::support::{
 };
 
 /// What addresses of files have in them.
-const FILES: [&str; 11] = [
+const FILES: [&str; 12] = [
     "/files/",
     "/nodes",
     "/folders",
@@ -31,6 +31,7 @@ const FILES: [&str; 11] = [
     "/chunks/",
     "/delta/",
     "/archive",
+    "/deleted",
 ];
 
 const DAV_FILE: &str = "/dav/{workspace}/file";
