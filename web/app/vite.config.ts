@@ -4,6 +4,7 @@ import { defineConfig } from 'vite';
 export default defineConfig({
   root: import.meta.dirname,
   plugins: [svelte()],
+  worker: { format: 'es' },
   build: {
     outDir: '../dist',
     emptyOutDir: true,

@@ -43,7 +43,8 @@ usage: cargo xtask <task>
   test [--quick]      the whole test run; stops at the first failing section; --without services
                       leaves out the real servers, --without web the web app, and services,web both
   demo [ARGS...]      builds the release program and runs `syncline demo ARGS`
-  web [test]          builds the web app, which programs built after it have in them; tries it
+  web [core|test]     builds the web app, which programs built after it have in them; only what it runs
+                      of our rooms; tries it
   deb                 builds a package for Debian  (cargo xtask deb --help)
   tidy                checks the repository itself: borders, named paths, sizes, words
   bench peers         other programs beside ours, one table     (cargo xtask bench --help)

@@ -24,9 +24,6 @@ enum Work {
     Services,
 }
 
-/// What a browser runs.
-const WASM: &str = "wasm32-unknown-unknown";
-
 const SECTIONS: [Section; 8] = [
     Section::new("format", Work::Cargo(&["fmt", "--all", "--check"])),
     Section::new("tidy", Work::Tidy),
@@ -49,7 +46,7 @@ const SECTIONS: [Section; 8] = [
             "warnings",
         ]),
     ),
-    // The web app runs these two rooms; a dependency that cannot follow them there shows here.
+    // The web app runs these three rooms; a dependency that cannot follow them there shows here.
     Section::new("wasm", Work::Wasm),
     Section::new("tests", Work::Cargo(&["test", "--workspace"])),
     // The program that it tries is one of those that the tests have built.
@@ -151,18 +148,10 @@ fn run_section(section: &Section) -> Result<()> {
     }
 }
 
-/// Rustup fetches the target by itself unless it was told to fetch nothing unasked, so it is asked; without rustup cargo says what is
-/// missing.
 fn run_wasm() -> Result<()> {
-    let listed = Command::new("rustup").args(["target", "list", "--installed"]).output();
-    let is_missing = listed.is_ok_and(|listed| {
-        listed.status.success()
-            && !String::from_utf8_lossy(&listed.stdout).lines().any(|target| target == WASM)
-    });
-    if is_missing {
-        process::run(Command::new("rustup").args(["target", "add", WASM]))?;
-    }
-    process::run(cargo().args(["check", "-p", "model", "-p", "content", "--target", WASM]))
+    web::add_target()?;
+    let rooms = ["-p", "model", "-p", "content", "-p", "wasm"];
+    process::run(cargo().arg("check").args(rooms).args(["--target", web::WASM]))
 }
 
 /// Where the servers cannot be had, the section does not pass in silence: the run fails and says what leaves it out.

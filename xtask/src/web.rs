@@ -13,23 +13,64 @@ const NODE_MIN: (u32, u32) = (20, 19);
 /// The browser, a package of Debian; `CHROMIUM` names another one.
 const CHROMIUM: &str = "/usr/bin/chromium";
 
+/// What a browser runs.
+pub const WASM: &str = "wasm32-unknown-unknown";
+
 /// Builds the app into `web/dist`, which programs built from then on have in them; with the word `test` it is checked and tried, too.
 pub fn run(mut arguments: Arguments) -> Result<()> {
     match arguments.next_word().as_deref() {
         None => build(),
+        Some("core") => {
+            arguments.finish()?;
+            core()
+        }
         Some("test") => {
             arguments.finish()?;
             test()
         }
-        Some(other) => fail(format!("`cargo xtask web` has no '{other}', only `test`")),
+        Some(other) => fail(format!("`cargo xtask web` has no '{other}', only `core` and `test`")),
     }
 }
 
 /// Installs what the app is made of, and builds it.
 pub fn build() -> Result<()> {
     check_node()?;
+    core()?;
     npm(&["ci", "--no-audit", "--no-fund"], &[])?;
     npm(&["run", "build"], &[])
+}
+
+/// Builds what the app runs of our rooms: a module for WebAssembly, and the JavaScript beside it.
+pub fn core() -> Result<()> {
+    add_target()?;
+    let mut command = test_run::cargo();
+    command.args(["build", "--package", "wasm", "--profile", "wasm", "--target", WASM]);
+    process::run(command.env("CARGO_ENCODED_RUSTFLAGS", rust_flags().join("\x1f")))?;
+    let module = demo::target_folder()?.join(WASM).join("wasm/wasm.wasm");
+    let mut command = test_run::cargo();
+    command.args(["run", "--quiet", "--package", "glue", "--features", "write", "--"]);
+    process::run(command.arg(module).arg(folder().join("packages/core/dist")))
+}
+
+/// Vectors of 128 bits, which all browsers have; and no folder of whoever builds it, so that everybody builds the same.
+fn rust_flags() -> Vec<String> {
+    let cargo_home = std::env::var("CARGO_HOME")
+        .or_else(|_| std::env::var("HOME").map(|home| format!("{home}/.cargo")));
+    let root = repository_root().display().to_string();
+    let folders = cargo_home.into_iter().map(|home| (home, "cargo")).chain([(root, "syncline")]);
+    let remap = folders.map(|(folder, name)| format!("--remap-path-prefix={folder}={name}"));
+    std::iter::once("-Ctarget-feature=+simd128".to_owned()).chain(remap).collect()
+}
+
+/// Rustup fetches the target by itself unless it was told to fetch nothing unasked, so it is asked; without rustup cargo says what is
+/// missing.
+pub fn add_target() -> Result<()> {
+    let listed = process::output(Command::new("rustup").args(["target", "list", "--installed"]));
+    let is_missing = listed.is_ok_and(|listed| !listed.lines().any(|target| target == WASM));
+    match is_missing {
+        true => process::run(Command::new("rustup").args(["target", "add", WASM])),
+        false => Ok(()),
+    }
 }
 
 /// Checks the sources, tries their parts, and plays what people do in a browser with the program.

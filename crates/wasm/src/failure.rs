@@ -1,0 +1,117 @@
+//! Errors on their way to JavaScript: an `Error` with a stable `code`, and `isRetryable`.
+
+use std::error::Error;
+
+use content::ContentError;
+use content::delta::DeltaError;
+use wasm_bindgen::JsValue;
+use wasm_bindgen::prelude::wasm_bindgen;
+
+#[wasm_bindgen]
+extern "C" {
+    /// An `Error` of JavaScript.
+    #[wasm_bindgen(js_name = Error)]
+    type CodedError;
+
+    #[wasm_bindgen(constructor, js_class = "Error")]
+    fn new(message: &str) -> CodedError;
+
+    #[wasm_bindgen(method, setter)]
+    fn set_code(this: &CodedError, code: &str);
+
+    #[wasm_bindgen(method, setter, js_name = "isRetryable")]
+    fn set_is_retryable(this: &CodedError, is_retryable: bool);
+}
+
+/// What went wrong, for a caller in another language.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// What failed, a word that does not change. `web/packages/core/src/error.ts` has the list.
+    pub code: &'static str,
+    /// The same for people who look for the cause, with the causes behind it.
+    pub message: String,
+    /// Whether the same call may succeed later.
+    pub is_retryable: bool,
+}
+
+impl Failure {
+    fn new(code: &'static str, error: &dyn Error, is_retryable: bool) -> Self {
+        let mut message = error.to_string();
+        let mut cause = error.source();
+        while let Some(error) = cause {
+            message = format!("{message}: {error}");
+            cause = error.source();
+        }
+        Self { code, message, is_retryable }
+    }
+}
+
+impl From<ContentError> for Failure {
+    fn from(error: ContentError) -> Self {
+        Self::new(content_code(&error), &error, error.is_retryable())
+    }
+}
+
+impl From<DeltaError> for Failure {
+    fn from(error: DeltaError) -> Self {
+        Self::new(delta_code(&error), &error, error.is_retryable())
+    }
+}
+
+impl From<Failure> for JsValue {
+    fn from(failure: Failure) -> Self {
+        let error = CodedError::new(&failure.message);
+        error.set_code(failure.code);
+        error.set_is_retryable(failure.is_retryable);
+        error.into()
+    }
+}
+
+/// Returns the code of what can go wrong with chunks here. What only packs and keys can meet has one code.
+fn content_code(error: &ContentError) -> &'static str {
+    match error {
+        ContentError::Read { .. } => "read",
+        ContentError::InvalidChunkSize { .. } => "invalid_chunk_size",
+        ContentError::TooManyChunks { .. } => "too_many_chunks",
+        ContentError::ChunkHash { .. } => "chunk_hash",
+        ContentError::ContentSize { .. } => "content_size",
+        ContentError::IsSealed { .. } => "is_sealed",
+        _ => "content",
+    }
+}
+
+fn delta_code(error: &DeltaError) -> &'static str {
+    match error {
+        DeltaError::Read { .. } => "read",
+        DeltaError::Write { .. } => "write",
+        DeltaError::Message { .. } => "message",
+        DeltaError::MessageLength { .. } => "message_length",
+        DeltaError::UnexpectedMessage { .. } => "unexpected_message",
+        DeltaError::WrongSession => "wrong_session",
+        DeltaError::WrongWorkspace { .. } => "wrong_workspace",
+        DeltaError::TooLarge { .. } => "too_large",
+        DeltaError::OutOfRange { .. } => "out_of_range",
+        DeltaError::NoSuch { .. } => "no_such",
+        DeltaError::Length { .. } => "length",
+        DeltaError::Unverified => "unverified",
+        DeltaError::WrongBase => "wrong_base",
+        DeltaError::TooDifferent { .. } => "too_different",
+        DeltaError::Content { source } => content_code(source),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io;
+
+    #[test]
+    fn failure_has_the_code_of_what_failed_and_all_causes_in_its_text() {
+        let source = ContentError::Read { source: io::Error::other("the file was moved") };
+        let failure = Failure::from(DeltaError::from(source));
+        assert_eq!(failure.code, "read");
+        assert!(failure.message.ends_with("content cannot be read: the file was moved"));
+        let failure = Failure::from(DeltaError::WrongBase);
+        assert_eq!((failure.code, failure.is_retryable), ("wrong_base", true));
+    }
+}

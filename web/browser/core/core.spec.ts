@@ -1,0 +1,175 @@
+// The core in a real browser, under the headers of the server: the same bytes as natively, and a page that does not notice.
+
+import { createHash, randomBytes } from 'node:crypto';
+import { appendFileSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { JSHandle, Page } from '@playwright/test';
+import type { Demo } from '../../packages/core/demo/main.ts';
+import { serve } from '../../scripts/serve.mjs';
+import { rendererMemory } from '../memory.ts';
+import { expect, test } from '../test.ts';
+
+const root = fileURLToPath(new URL('../../packages/core/demo/dist', import.meta.url));
+let served: Awaited<ReturnType<typeof serve>>;
+
+test.beforeAll(async () => {
+  served = await serve({ root });
+});
+
+test.afterAll(() => served.close());
+
+declare const demo: Demo;
+
+const MIB = 1024 * 1024;
+
+interface Golden {
+  seed: number;
+  size: number;
+  mask: number;
+  average: number;
+  secret: number;
+  chunks: number;
+  lengths: string;
+  ids: string;
+}
+
+const goldenFile = new URL('../../../crates/wasm/golden/chunks.json', import.meta.url);
+const golden = JSON.parse(readFileSync(goldenFile, 'utf8')) as Golden[];
+
+const sum = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex');
+
+async function open(page: Page): Promise<void> {
+  await page.goto(served.url);
+  await page.waitForFunction(() => 'demo' in globalThis);
+}
+
+const folder = mkdtempSync(join(tmpdir(), 'syncline-core-'));
+test.afterAll(() => rmSync(folder, { recursive: true }));
+
+/** Makes a file on the disk and chooses it in the page, which does not have it in memory. */
+async function choose(page: Page, mebibytes: number): Promise<JSHandle<File>> {
+  const path = join(folder, `${mebibytes}.bin`);
+  rmSync(path, { force: true });
+  const bytes = randomBytes(16 * MIB);
+  for (let written = 0; written < mebibytes; written += 16) appendFileSync(path, bytes);
+  await page.locator('input').setInputFiles(path);
+  return page.evaluateHandle(() => {
+    const file = document.querySelector('input')?.files?.[0];
+    if (!file) throw new Error('no file was chosen');
+    return file;
+  });
+}
+
+test('golden files are cut and named as natively, to the byte', async ({ page }) => {
+  await open(page);
+  expect(golden.length).toBeGreaterThanOrEqual(8);
+  for (const { lengths, ids, chunks, ...made } of golden) {
+    const found = await page.evaluate(async ({ seed, size, mask, average, secret }) => {
+      const core = new demo.Core();
+      const file = new Blob([demo.bytesOf(seed, size, mask)]);
+      const list = await core.chunk(file, { average, secret: new Uint8Array(32).fill(secret) });
+      core.close();
+      return { lengths: [...new Uint8Array(list.lengths.buffer)], ids: [...list.ids] };
+    }, made);
+    const said = { chunks: found.lengths.length / 4, lengths: '', ids: '' };
+    said.lengths = sum(Uint8Array.from(found.lengths));
+    said.ids = sum(Uint8Array.from(found.ids));
+    expect(said, JSON.stringify(made)).toEqual({ chunks, lengths, ids });
+  }
+});
+
+test('a large file is named while the page goes on, in memory that does not grow with it', async ({
+  page,
+}) => {
+  await open(page);
+  const size = 256;
+  const file = await choose(page, size);
+  const memory = await rendererMemory(page);
+  const found = await page.evaluate(async (file) => {
+    const long: number[] = [];
+    const observer = new PerformanceObserver((list) => {
+      for (const entry of list.getEntries()) long.push(entry.duration);
+    });
+    observer.observe({ type: 'longtask' });
+    const meter = new demo.StagMeter();
+    const core = new demo.Core();
+    const progress: number[] = [];
+    meter.start();
+    const began = performance.now();
+    const list = await core.chunk(file, {
+      average: 16384,
+      secret: new Uint8Array(32),
+      onProgress: (done) => progress.push(done),
+    });
+    const took = performance.now() - began;
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    const stagnation = meter.stop();
+    observer.disconnect();
+    core.close();
+    const length = list.lengths.reduce((sum, length) => sum + length, 0);
+    return { took, long, stagnation, progress, length, memory: core.memory };
+  }, file);
+  const speed = (size * MIB) / 1e6 / (found.took / 1000);
+  const grown = memory.grown();
+  console.log(
+    `${size} MiB cut and named in one worker: ${speed.toFixed(0)} MB/s; longest gap between ticks of ` +
+      `100 ms: ${found.stagnation.longest.toFixed(0)} ms; ${found.long.length} long tasks; module ` +
+      `${(found.memory / MIB).toFixed(1)} MiB, process of the page at most ${(grown / MIB).toFixed(0)} MiB more`,
+  );
+  expect(found.length).toBe(size * MIB);
+  expect(found.progress.at(-1)).toBe(size * MIB);
+  expect(found.progress).toEqual(found.progress.toSorted((one, other) => one - other));
+  expect(found.long).toEqual([]);
+  expect(found.stagnation.ticks).toBeGreaterThan(3);
+  expect(found.memory).toBeLessThan(32 * MIB);
+  expect(grown).toBeLessThan(256 * MIB);
+});
+
+test('a job is given up in the middle of a file, and the next one is done', async ({ page }) => {
+  await open(page);
+  const file = await choose(page, 256);
+  const said = await page.evaluate(async (file) => {
+    const core = new demo.Core({ workers: 1 });
+    const stop = new AbortController();
+    const options = { average: 16384, secret: new Uint8Array(32) };
+    let seen = 0;
+    const onProgress = (done: number) => {
+      seen = done;
+      stop.abort(new Error('given up'));
+    };
+    const first = core.chunk(file, { ...options, signal: stop.signal, onProgress });
+    const failure = await first.catch((error: unknown) => String(error));
+    const next = await core.chunk(file.slice(0, 100), options);
+    core.close();
+    return { failure, isEarly: seen < file.size, lengths: [...next.lengths] };
+  }, file);
+  expect(said).toEqual({ failure: 'Error: given up', isEarly: true, lengths: [100] });
+});
+
+test('what the core cannot do is an error with a code', async ({ page }) => {
+  await open(page);
+  const file = await choose(page, 16);
+  appendFileSync(join(folder, '16.bin'), 'the file has changed since it was chosen');
+  const said = await page.evaluate(async (file) => {
+    const core = new demo.Core();
+    const secret = new Uint8Array(32);
+    const failures: unknown[] = [];
+    for (const [blob, average] of [
+      [file, 16384],
+      [new Blob(['text']), 1000],
+    ] as const) {
+      await core.chunk(blob, { secret, average }).catch((error: unknown) => {
+        if (!(error instanceof demo.CoreError)) throw error;
+        failures.push([error.code, error.isRetryable]);
+      });
+    }
+    core.close();
+    return failures;
+  }, file);
+  expect(said).toEqual([
+    ['read', true],
+    ['invalid_chunk_size', false],
+  ]);
+});

@@ -1,0 +1,144 @@
+import { readFileSync } from 'node:fs';
+import { expect, test, vi } from 'vitest';
+import { Core } from './core.ts';
+import { CODES, CoreError, failedOf } from './error.ts';
+import type { PoolWorker } from './pool.ts';
+import type { Call, Reply } from './protocol.ts';
+import { StagMeter } from './stag-meter.ts';
+
+/** A worker that says what it is told to say. */
+class FakeWorker implements PoolWorker {
+  onmessage: PoolWorker['onmessage'] = null;
+  onerror: PoolWorker['onerror'] = null;
+  calls: Call[] = [];
+  isEnded = false;
+
+  postMessage(call: Call): void {
+    this.calls.push(call);
+    if (call.name === 'end') queueMicrotask(() => this.say({ kind: 'answer', answer: 1000 }));
+  }
+
+  terminate(): void {
+    this.isEnded = true;
+  }
+
+  say(reply: Reply): void {
+    (this.onmessage as ((event: MessageEvent<Reply>) => void) | null)?.(
+      new MessageEvent('message', { data: reply }),
+    );
+  }
+}
+
+function started(workers = 2) {
+  const made: FakeWorker[] = [];
+  const start = () => {
+    const worker = new FakeWorker();
+    made.push(worker);
+    return worker;
+  };
+  return { core: new Core({ workers, start }), made };
+}
+
+const file = new Blob(['bytes']);
+const options = { secret: new Uint8Array(32), average: 1024 };
+const list = { lengths: new Uint32Array([5]), ids: new Uint8Array(32) };
+const turns = () => new Promise((resolve) => setTimeout(resolve));
+
+test('no more workers than there may be are at work, and one that is done gets the next file', async () => {
+  const { core, made } = started();
+  const jobs = [1, 2, 3].map(() => core.chunk(file, options));
+  await turns();
+  expect(made.map(({ calls }) => calls.length)).toEqual([1, 1]);
+  made[0]?.say({ kind: 'answer', answer: list });
+  expect(await jobs[0]).toBe(list);
+  await turns();
+  expect(made[0]?.calls.map(({ name }) => name)).toEqual(['chunk', 'end', 'chunk']);
+  for (const worker of made) worker.say({ kind: 'answer', answer: list });
+  await Promise.all(jobs);
+  expect(made.length).toBe(2);
+  expect(core.memory).toBe(1000);
+});
+
+test('a job that is given up ends its worker at once, and the next one gets another', async () => {
+  const { core, made } = started(1);
+  const stop = new AbortController();
+  const [running, waiting] = [stop.signal, stop.signal].map((signal) =>
+    core.chunk(file, { ...options, signal }),
+  );
+  const next = core.chunk(file, options);
+  await turns();
+  stop.abort(new Error('given up'));
+  await expect(running).rejects.toThrow('given up');
+  await expect(waiting).rejects.toThrow('given up');
+  await turns();
+  expect(made.map(({ isEnded }) => isEnded)).toEqual([true, false]);
+  made[1]?.say({ kind: 'answer', answer: list });
+  expect(await next).toBe(list);
+  await expect(core.chunk(file, { ...options, signal: stop.signal })).rejects.toThrow('given up');
+});
+
+test('a failure has a code, and a worker with a defect is not used again', async () => {
+  const { core, made } = started(1);
+  for (const code of ['read', 'broken'] as const) {
+    const job = core.chunk(file, options);
+    await turns();
+    const failed = { code, message: 'text', isRetryable: code === 'read' };
+    made.at(-1)?.say({ kind: 'failed', failed });
+    const error = await job.catch((error: unknown) => error);
+    expect(error).toBeInstanceOf(CoreError);
+    expect(error).toMatchObject(failed);
+    await turns();
+  }
+  expect(made.map(({ isEnded }) => isEnded)).toEqual([true]);
+  const job = core.chunk(file, options);
+  await turns();
+  made[1]?.onerror?.call(made[1] as unknown as Worker, new Event('error') as ErrorEvent);
+  await expect(job).rejects.toMatchObject({ code: 'broken' });
+});
+
+test('a closed core takes no more, and ends its workers', async () => {
+  const { core, made } = started(1);
+  const running = core.chunk(file, options);
+  const waiting = core.chunk(file, options);
+  await turns();
+  core.close();
+  await expect(waiting).rejects.toMatchObject({ code: 'broken' });
+  made[0]?.say({ kind: 'answer', answer: list });
+  await running;
+  await turns();
+  expect(made.map(({ isEnded }) => isEnded)).toEqual([true]);
+});
+
+test('codes are those of the Rust errors, and two of this side', () => {
+  const source = new URL('../../../../crates/wasm/src/failure.rs', import.meta.url);
+  const found = readFileSync(source, 'utf8').matchAll(/=> "([a-z_]+)",/g);
+  const codes = new Set([...found].map(([, code]) => code));
+  expect(codes.size).toBeGreaterThan(15);
+  expect(new Set(CODES)).toEqual(new Set([...codes, 'unsupported', 'broken']));
+});
+
+test('whatever is thrown in a worker gets a code', () => {
+  const coded = Object.assign(new Error('text'), { code: 'wrong_base', isRetryable: true });
+  expect(failedOf(coded)).toEqual({ code: 'wrong_base', message: 'text', isRetryable: true });
+  expect(failedOf(new DOMException('gone')).code).toBe('read');
+  expect(failedOf(new RangeError('a defect')).code).toBe('broken');
+  expect(failedOf(undefined).code).toBe('broken');
+});
+
+test('StagMeter measures the gaps between its ticks', () => {
+  vi.useFakeTimers();
+  const printed: number[] = [];
+  const meter = new StagMeter((timestamp) => printed.push(timestamp));
+  meter.start();
+  vi.advanceTimersByTime(500);
+  expect(meter.stop()).toEqual({ ticks: 5, longest: 100, missed: 0 });
+  expect(printed.map((time, index) => time - (printed[index - 1] ?? time))).toEqual([
+    0, 100, 100, 100, 100,
+  ]);
+  meter.start();
+  const now = performance.now();
+  vi.spyOn(performance, 'now').mockReturnValue(now + 730);
+  expect(meter.stop()).toEqual({ ticks: 0, longest: 730, missed: 1 });
+  vi.restoreAllMocks();
+  vi.useRealTimers();
+});

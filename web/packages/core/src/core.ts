@@ -1,0 +1,68 @@
+import { WorkerPool, type Lease, type PoolWorker } from './pool.ts';
+import type { ChunkList } from './protocol.ts';
+import { startWorker } from './start.ts';
+
+/** More workers than this wait for the disk and the network, and take memory. */
+const WORKERS_MAX = 4;
+
+export interface CoreOptions {
+  /** How many files are worked on at once; by default one for each processor, and four at most. */
+  workers?: number;
+  start?: () => PoolWorker;
+}
+
+export interface JobOptions {
+  /** Ends the job at once. */
+  signal?: AbortSignal | undefined;
+  /** Hears how many bytes of the file were gone through. */
+  onProgress?: ((done: number) => void) | undefined;
+}
+
+export interface ChunkOptions extends JobOptions {
+  /** The 32 bytes from which the keys of a workspace follow. */
+  secret: Uint8Array;
+  /** The average length of a chunk in bytes: a power of two. */
+  average: number;
+}
+
+/** Does in workers what the program does natively, to the byte. Every method throws [CoreError]. */
+export class Core {
+  readonly #pool: WorkerPool;
+
+  constructor(options: CoreOptions = {}) {
+    const workers = options.workers ?? Math.min(navigator.hardwareConcurrency || 1, WORKERS_MAX);
+    this.#pool = new WorkerPool(options.start ?? startWorker, workers);
+  }
+
+  /** Cuts a file into chunks and names them. */
+  async chunk(
+    file: Blob,
+    { secret, average, signal, onProgress }: ChunkOptions,
+  ): Promise<ChunkList> {
+    return this.#once(signal, (lease) =>
+      lease.call('chunk', { file, secret, average }, { onProgress }),
+    );
+  }
+
+  /** The most bytes of memory that the module of any worker has had. */
+  get memory(): number {
+    return this.#pool.memory;
+  }
+
+  /** Ends the workers. */
+  close(): void {
+    this.#pool.close();
+  }
+
+  async #once<Answer>(
+    signal: AbortSignal | undefined,
+    work: (lease: Lease) => Promise<Answer>,
+  ): Promise<Answer> {
+    const lease = await this.#pool.take(signal);
+    try {
+      return await work(lease);
+    } finally {
+      await lease.end();
+    }
+  }
+}

@@ -1,0 +1,61 @@
+/** What can fail: the codes of `crates/wasm/src/failure.rs`, and `unsupported` and `broken` of this side. */
+export const CODES = [
+  'read',
+  'write',
+  'invalid_chunk_size',
+  'too_many_chunks',
+  'chunk_hash',
+  'content_size',
+  'is_sealed',
+  'content',
+  'message',
+  'message_length',
+  'unexpected_message',
+  'wrong_session',
+  'wrong_workspace',
+  'too_large',
+  'out_of_range',
+  'no_such',
+  'length',
+  'unverified',
+  'wrong_base',
+  'too_different',
+  // This browser cannot run the core.
+  'unsupported',
+  // A defect: the worker that had it is gone, and the next job gets a new one.
+  'broken',
+] as const;
+
+export type CoreErrorCode = (typeof CODES)[number];
+
+/** How an error crosses from a worker to the page. */
+export interface Failed {
+  code: CoreErrorCode;
+  message: string;
+  isRetryable: boolean;
+}
+
+/** Something that the core could not do. */
+export class CoreError extends Error {
+  override readonly name = 'CoreError';
+  readonly code: CoreErrorCode;
+  /** Whether the same call may succeed later: after a failed read, or where the base has changed meanwhile. */
+  readonly isRetryable: boolean;
+
+  constructor({ code, message, isRetryable }: Failed) {
+    super(message);
+    this.code = code;
+    this.isRetryable = isRetryable;
+  }
+}
+
+/** Reads whatever was thrown in a worker. */
+export function failedOf(error: unknown): Failed {
+  const message = error instanceof Error ? error.message : String(error);
+  const { code, isRetryable } = (error ?? {}) as Partial<Failed>;
+  const known = CODES.find((one) => one === code);
+  if (known) return { code: known, message, isRetryable: isRetryable === true };
+  // A blob whose file was changed or taken away.
+  if (error instanceof DOMException) return { code: 'read', message, isRetryable: true };
+  return { code: 'broken', message, isRetryable: false };
+}

@@ -1,0 +1,10 @@
+// The core that the program has, too, in the browser: it cuts and names files in workers, in memory that does not grow with them.
+// Load it when it is wanted (`await import('@syncline/core')`): a page of files is there before.
+
+export { Core } from './core.ts';
+export type { ChunkOptions, CoreOptions, JobOptions } from './core.ts';
+export type { ChunkList } from './protocol.ts';
+export { CoreError } from './error.ts';
+export type { CoreErrorCode } from './error.ts';
+export { StagMeter } from './stag-meter.ts';
+export type { Stagnation } from './stag-meter.ts';

@@ -1,0 +1,30 @@
+// What a page and its workers say to each other. A worker has one session at a time, and in it one call.
+
+import type { Failed } from './error.ts';
+
+/** The chunks of a file, in order. */
+export interface ChunkList {
+  /** Their lengths in bytes. */
+  lengths: Uint32Array<ArrayBuffer>;
+  /** Their ids, 32 bytes each. */
+  ids: Uint8Array<ArrayBuffer>;
+}
+
+/** What can be called, with what goes there and what comes back. */
+export interface Calls {
+  chunk: { ask: { file: Blob; secret: Uint8Array; average: number }; answer: ChunkList };
+  /** Ends the session; says how many bytes of memory the module has. */
+  end: { ask: null; answer: number };
+}
+
+export type CallName = keyof Calls;
+
+/** A call on its way to a worker. */
+export type Call = { [Name in CallName]: { name: Name; ask: Calls[Name]['ask'] } }[CallName];
+
+/** What a worker says: how many bytes it has gone through, what it found so far, and once how the call ended. */
+export type Reply =
+  | { kind: 'progress'; done: number }
+  | { kind: 'part'; bytes: Uint8Array<ArrayBuffer> }
+  | { kind: 'answer'; answer: unknown }
+  | { kind: 'failed'; failed: Failed };
