@@ -1,20 +1,27 @@
 //! What a browser calls of the rooms that run in it: thin bindings, and nothing that is not in those rooms already.
 //!
 //! It knows [`content`] and how values cross the border to JavaScript. It does not know workers, pages or servers: those are
-//! `web/packages/core`, which is the only caller. Bytes of a file come in pieces ([`ChunkStream`]),
-//! so memory does not grow with a file. Whatever goes wrong comes out as an error with a code ([`failure`]); a panic is thrown with its text, and the caller throws the whole instance away.
+//! `web/packages/core`, which is the only caller. Bytes of a file come in pieces ([`ChunkStream`]) or are
+//! read where they are wanted ([`Source`]), so memory does not grow with a file. Whatever goes wrong comes out as an error with a
+//! code ([`failure`]); a panic is thrown with its text, and the caller throws the whole instance away.
 //!
 //! `cargo xtask web` builds it. Golden vectors in `crates/wasm/golden` hold the program and the browser to the same bytes.
 
+pub mod chunk_delta;
 pub mod chunk_stream;
 pub mod failure;
+#[cfg(test)]
+mod samples;
+pub mod source;
 
 // Named only for its feature: it hashes with vectors.
 #[cfg(all(target_family = "wasm", target_feature = "simd128"))]
 use blake3 as _;
 use wasm_bindgen::prelude::wasm_bindgen;
 
+pub use chunk_delta::ChunkDelta;
 pub use chunk_stream::ChunkStream;
+pub use source::{Sink, Source};
 
 /// Runs when the module is loaded: a panic shall say what happened, not only that something did.
 #[wasm_bindgen(start)]

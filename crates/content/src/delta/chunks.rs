@@ -76,8 +76,8 @@ impl DeltaPart {
 }
 
 /// The side that has the new version.
-pub struct ChunkClient<'a> {
-    keys: &'a WorkspaceContentKeys,
+pub struct ChunkClient {
+    keys: WorkspaceContentKeys,
     sketch_key: SketchKey,
     workspace: WorkspaceId,
     session: SessionId,
@@ -89,10 +89,11 @@ pub struct ChunkClient<'a> {
     was_asked: bool,
 }
 
-impl<'a> ChunkClient<'a> {
+impl ChunkClient {
     /// Prepares a session.
-    pub fn new(keys: &'a WorkspaceContentKeys, workspace: WorkspaceId, session: SessionId) -> Self {
+    pub fn new(keys: &WorkspaceContentKeys, workspace: WorkspaceId, session: SessionId) -> Self {
         let (sketch_key, version) = (SketchKey::of(keys), BaseVersion::default());
+        let keys = keys.clone();
         let (is_surveyed, was_asked) = (false, false);
         Self { keys, sketch_key, workspace, session, parts: 0, version, is_surveyed, was_asked }
     }
@@ -136,7 +137,7 @@ impl<'a> ChunkClient<'a> {
             surveyed.size() == new.size() && surveyed.chunk_size() == base.table().chunk_size();
         if !(self.is_surveyed && is_fresh) {
             let builder = BaseBuilder::new(&self.sketch_key, new.size(), Some((base, &places)));
-            self.version = cut(self.keys, base.table().chunk_size(), new, builder)?;
+            self.version = cut(&self.keys, base.table().chunk_size(), new, builder)?;
         }
         let table = self.version.table();
         let opening = ChunkOpening { workspace: self.workspace, base: base.table().digest() };

@@ -209,6 +209,11 @@ impl Reconciler {
         (reconciler, ask)
     }
 
+    /// Begins where the list of the old version is known already, and the new one is surveyed: then only sums are asked for.
+    pub fn of_survey(workspace: WorkspaceId, session: SessionId, survey: BaseVersion) -> Self {
+        Self { workspace, session, symbols: Vec::new(), own: Some(survey) }
+    }
+
     fn ask(&self, count: u64) -> Vec<u8> {
         let (workspace, session, first) = (self.workspace, self.session, self.symbols.len() as u64);
         DeltaMessage::AskSymbols(AskSymbols { workspace, session, first, count }).encode()

@@ -6,34 +6,12 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::*;
+use crate::samples::{bytes_of, hex};
 
 const GOLDEN: &str = include_str!("../../golden/chunks.json");
 
-/// Bytes of SplitMix64, as in `docs/design/pack-format.md`, each ANDed with a mask: fewer values make more repeats.
-fn bytes_of(seed: u64, length: usize, mask: u8) -> Vec<u8> {
-    let mut state = seed;
-    let next = || {
-        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut value = state;
-        value = (value ^ value >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        value = (value ^ value >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (value ^ value >> 31).to_le_bytes()
-    };
-    let mut bytes: Vec<u8> =
-        std::iter::repeat_with(next).take(length.div_ceil(8)).flatten().collect();
-    bytes.truncate(length);
-    for byte in &mut bytes {
-        *byte &= mask;
-    }
-    bytes
-}
-
 fn number(case: &Value, name: &str) -> u64 {
     case[name].as_u64().unwrap()
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Returns a case with what its file is cut into by the program's own reader.

@@ -1,3 +1,4 @@
+import { Delta, type DeltaOptions } from './delta.ts';
 import { WorkerPool, type Lease, type PoolWorker } from './pool.ts';
 import type { ChunkList } from './protocol.ts';
 import { startWorker } from './start.ts';
@@ -42,6 +43,11 @@ export class Core {
     return this.#once(signal, (lease) =>
       lease.call('chunk', { file, secret, average }, { onProgress }),
     );
+  }
+
+  /** Begins to send a new version of a file of a plain workspace as what has changed in it. Whoever begins one ends it. */
+  async delta(file: Blob, options: DeltaOptions): Promise<Delta> {
+    return Delta.begin(await this.#pool.take(options.signal), file, options);
   }
 
   /** The most bytes of memory that the module of any worker has had. */

@@ -10,9 +10,32 @@ export interface ChunkList {
   ids: Uint8Array<ArrayBuffer>;
 }
 
+/** How long something is in bytes, and how many of them are bytes of the file. */
+export interface DeltaLength {
+  length: number;
+  literal: number;
+}
+
 /** What can be called, with what goes there and what comes back. */
 export interface Calls {
   chunk: { ask: { file: Blob; secret: Uint8Array; average: number }; answer: ChunkList };
+  /** Begins a delta: cuts and names the file where `base` is a chunk list; asks for sums where those would help. */
+  deltaBegin: {
+    ask: {
+      file: Blob;
+      genesis: Uint8Array;
+      session: Uint8Array;
+      base: Uint8Array;
+      isKept: boolean;
+    };
+    answer: Uint8Array<ArrayBuffer> | null;
+  };
+  /** Makes the messages of the delta, which come as parts; takes the answer to what was asked. */
+  deltaSend: { ask: { sums: Uint8Array | null }; answer: DeltaLength };
+  /** Takes the answer to a delta; the messages with what is wanted come as parts. */
+  deltaWanted: { ask: { answer: Uint8Array }; answer: DeltaLength };
+  /** Returns what to keep of the new version. */
+  deltaKept: { ask: null; answer: Uint8Array<ArrayBuffer> | null };
   /** Ends the session; says how many bytes of memory the module has. */
   end: { ask: null; answer: number };
 }

@@ -3,6 +3,7 @@
 import load, { type InitOutput } from '../dist/core.js';
 import address from '../dist/core_bg.wasm?url';
 import { chunk } from './chunk.ts';
+import { DeltaWork } from './delta-work.ts';
 import { failedOf } from './error.ts';
 import type { Call, Calls, Reply } from './protocol.ts';
 
@@ -12,6 +13,8 @@ interface Scope {
 }
 
 const scope = globalThis as unknown as Scope;
+/** The delta of this session. */
+let work: DeltaWork | undefined;
 let loading: Promise<InitOutput> | undefined;
 
 /** Loads the module; a browser that lacks what it needs says so by an error of its own. */
@@ -26,16 +29,41 @@ async function loaded(): Promise<InitOutput> {
   }
 }
 
+function onProgress(done: number): void {
+  scope.postMessage({ kind: 'progress', done });
+}
+
+function onPart(bytes: Uint8Array<ArrayBuffer>): void {
+  scope.postMessage({ kind: 'part', bytes }, [bytes.buffer]);
+}
+
 async function answer(call: Call): Promise<[Calls[Call['name']]['answer'], Transferable[]]> {
   const { memory } = await loaded();
   switch (call.name) {
     case 'chunk': {
-      const list = await chunk(call.ask, (done) => scope.postMessage({ kind: 'progress', done }));
+      const list = await chunk(call.ask, onProgress);
       return [list, [list.lengths.buffer, list.ids.buffer]];
     }
+    case 'deltaBegin': {
+      work = new DeltaWork(call.ask, onProgress, onPart);
+      return [work.begin(), []];
+    }
+    case 'deltaSend':
+      return [begun().send(call.ask.sums), []];
+    case 'deltaWanted':
+      return [begun().wanted(call.ask.answer), []];
+    case 'deltaKept':
+      return [begun().kept(), []];
     case 'end':
+      work?.free();
+      work = undefined;
       return [memory.buffer.byteLength, []];
   }
+}
+
+function begun(): DeltaWork {
+  if (!work) throw new Error('no delta was begun');
+  return work;
 }
 
 scope.onmessage = ({ data }) => {

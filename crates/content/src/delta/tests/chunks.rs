@@ -417,6 +417,12 @@ fn client_that_asks_for_sums_sends_pieces_and_not_chunks() {
     assert!(after.new == new && (before.rounds, after.rounds) == (1, 1));
     assert!(before.literal > 6000 && after.literal <= 3 * 256, "{}", after.literal);
     assert!(ask.len() < 100 && sums.len() < 1000, "{} {}", ask.len(), sums.len());
+    // Who knows the list already asks for the same.
+    let known = Reconciler::of_survey(plain().workspace(), session(2), survey(&new));
+    let bare = BaseVersion::without_sketch(table.clone());
+    let ask = known.ask_sums(plain(), &bare).unwrap();
+    let sums = answer_sums(plain(), &keys(), &table, &ask, &mut &old[..]).unwrap();
+    assert_eq!(known.take_sums(bare, &sums).unwrap(), base);
     // What was asked for serves one delta; what is kept is a whole sketch or none.
     let kept = BaseVersion::decode(&base.encode()).unwrap();
     assert_eq!(kept, BaseVersion::without_sketch(table));

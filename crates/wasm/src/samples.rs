@@ -1,0 +1,25 @@
+//! Files for tests: always the same for the same seed.
+
+/// Bytes of SplitMix64, as in `docs/design/pack-format.md`, each ANDed with a mask: fewer values make more repeats.
+pub(crate) fn bytes_of(seed: u64, length: usize, mask: u8) -> Vec<u8> {
+    let mut state = seed;
+    let next = || {
+        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut value = state;
+        value = (value ^ value >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        value = (value ^ value >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (value ^ value >> 31).to_le_bytes()
+    };
+    let mut bytes: Vec<u8> =
+        std::iter::repeat_with(next).take(length.div_ceil(8)).flatten().collect();
+    bytes.truncate(length);
+    for byte in &mut bytes {
+        *byte &= mask;
+    }
+    bytes
+}
+
+/// Writes bytes as text.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

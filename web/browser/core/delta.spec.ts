@@ -1,0 +1,129 @@
+// Deltas of the core in a real browser: the messages that travel are those of the program, to the byte.
+
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import type { Demo } from '../../packages/core/demo/main.ts';
+import { serve } from '../../scripts/serve.mjs';
+import { expect, test } from '../test.ts';
+
+const root = fileURLToPath(new URL('../../packages/core/demo/dist', import.meta.url));
+let served: Awaited<ReturnType<typeof serve>>;
+
+test.beforeAll(async () => {
+  served = await serve({ root });
+});
+
+test.afterAll(() => served.close());
+
+declare const demo: Demo;
+
+interface Golden {
+  genesis: string;
+  session: string;
+  cases: {
+    seed: number;
+    size: number;
+    edits: [at: number, cut: number, seed: number, length: number][];
+    base: string;
+    ask: string | null;
+    sums: string | null;
+    literal: number;
+    messages: string;
+    kept: string;
+    back: string;
+  }[];
+}
+
+const goldenFile = new URL('../../../crates/wasm/golden/deltas.json', import.meta.url);
+const golden = JSON.parse(readFileSync(goldenFile, 'utf8')) as Golden;
+
+const sum = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex');
+
+/** Takes the messages from behind their lengths. */
+function unframed(body: number[]): Buffer {
+  const bytes = Buffer.from(body);
+  const messages: Buffer[] = [];
+  for (let start = 0; start < bytes.length;) {
+    const end = start + 4 + bytes.readUInt32LE(start);
+    messages.push(bytes.subarray(start + 4, end));
+    start = end;
+  }
+  return Buffer.concat(messages);
+}
+
+test('golden edits travel as natively, to the byte, there and back', async ({ page }) => {
+  await page.goto(served.url);
+  await page.waitForFunction(() => 'demo' in globalThis);
+  const { genesis, session, cases } = golden;
+  expect(cases.length).toBeGreaterThanOrEqual(8);
+  for (const one of cases) {
+    const { ask, literal, messages, kept, back, ...made } = one;
+    const found = await page.evaluate(
+      async ({ genesis, session, base, sums, seed, size, edits }) => {
+        const bytes = (hex: string) =>
+          Uint8Array.from(hex.match(/../g) ?? [], (byte) => parseInt(byte, 16));
+        const old = new Blob([demo.bytesOf(seed, size)]);
+        let file = old;
+        for (const [at, cut, seed, length] of edits) {
+          const put = demo.bytesOf(seed, length);
+          file = new Blob([file.slice(0, at), put, file.slice(at + cut)]);
+        }
+        const core = new demo.Core();
+        const options = { genesis: bytes(genesis), session: bytes(session) };
+        const delta = await core.delta(file, { ...options, base: bytes(base) });
+        const there = await delta.messages(sums === null ? null : bytes(sums));
+        const kept = await delta.kept();
+        await delta.end();
+        if (!kept) throw new Error('nothing was kept');
+        const next = await core.delta(old, { ...options, base: kept, isKept: true });
+        const back = await next.messages();
+        await next.end();
+        core.close();
+        const list = async (blob: Blob) => [...new Uint8Array(await blob.arrayBuffer())];
+        return {
+          question: delta.question && [...delta.question],
+          isWholeBody: there.length === there.body.size,
+          literal: there.literal,
+          there: await list(there.body),
+          kept: [...kept],
+          back: await list(back.body),
+        };
+      },
+      { genesis, session, ...made },
+    );
+    const said = {
+      ask: found.question && Buffer.from(found.question).toString('hex'),
+      literal: found.literal,
+      messages: sum(unframed(found.there)),
+      kept: sum(Uint8Array.from(found.kept)),
+      back: sum(unframed(found.back)),
+    };
+    expect(found.isWholeBody).toBe(true);
+    expect(said, JSON.stringify(made.edits)).toEqual({ ask, literal, messages, kept, back });
+  }
+});
+
+test('a delta against what is none is an error with a code, and leaves the worker to others', async ({
+  page,
+}) => {
+  await page.goto(served.url);
+  await page.waitForFunction(() => 'demo' in globalThis);
+  const genesis = [...Buffer.from(golden.genesis, 'hex')];
+  const codes = await page.evaluate(async (genesis) => {
+    const core = new demo.Core({ workers: 1 });
+    const codes: unknown[] = [];
+    const file = new Blob(['text']);
+    const base = new Uint8Array([1, 2, 3]);
+    for (const bytes of [genesis, [4, 5]]) {
+      const failed = core.delta(file, { genesis: new Uint8Array(bytes), base });
+      await failed.catch((error: unknown) => {
+        codes.push(error instanceof demo.CoreError && error.code);
+      });
+    }
+    const list = await core.chunk(file, { secret: new Uint8Array(32), average: 1024 });
+    core.close();
+    return [...codes, list.lengths.length];
+  }, genesis);
+  expect(codes).toEqual(['message', 'message', 1]);
+});

@@ -1,0 +1,79 @@
+import type { JobOptions } from './core.ts';
+import type { Lease } from './pool.ts';
+import type { DeltaLength } from './protocol.ts';
+
+export interface DeltaOptions extends JobOptions {
+  /** The encoded genesis of the workspace. */
+  genesis: Uint8Array;
+  /** The version that is there: the chunk list that the server tells, or what [Delta.kept] returned. */
+  base: Uint8Array;
+  /** Whether `base` was kept: then nothing need be asked. */
+  isKept?: boolean;
+  /** 16 random bytes; by default they are drawn. */
+  session?: Uint8Array;
+}
+
+const SESSION_LENGTH = 16;
+
+/** What is to be sent: a blob, so that it is not in the memory of the page. */
+export interface DeltaBody extends DeltaLength {
+  body: Blob;
+}
+
+/** A new version of a file as what has changed in it: one exchange, in a worker of its own until it is ended. */
+export class Delta {
+  readonly #lease: Lease;
+  readonly #options: JobOptions;
+  /** A question to the server whose answer makes the delta smaller, if there is one. */
+  readonly question: Uint8Array<ArrayBuffer> | null;
+
+  private constructor(lease: Lease, options: JobOptions, question: Uint8Array<ArrayBuffer> | null) {
+    this.#lease = lease;
+    this.#options = options;
+    this.question = question;
+  }
+
+  static async begin(lease: Lease, file: Blob, options: DeltaOptions): Promise<Delta> {
+    const { genesis, base, isKept = false, onProgress } = options;
+    const session = options.session ?? crypto.getRandomValues(new Uint8Array(SESSION_LENGTH));
+    try {
+      const ask = { file, genesis, session, base, isKept };
+      return new Delta(lease, options, await lease.call('deltaBegin', ask, { onProgress }));
+    } catch (error) {
+      await lease.end();
+      throw error;
+    }
+  }
+
+  /** Makes the delta; `sums` is the answer to the question, if it was asked. */
+  messages(sums: Uint8Array | null = null): Promise<DeltaBody> {
+    return this.#collect((options) => this.#lease.call('deltaSend', { sums }, options));
+  }
+
+  /** Makes what an answer wants besides: it goes behind the same messages. */
+  wanted(answer: Uint8Array): Promise<DeltaBody> {
+    return this.#collect((options) => this.#lease.call('deltaWanted', { answer }, options));
+  }
+
+  /** Returns what to keep of the new version, 2.5 % of it: the next delta against it needs one request. */
+  kept(): Promise<Uint8Array<ArrayBuffer> | null> {
+    return this.#lease.call('deltaKept', null);
+  }
+
+  end(): Promise<void> {
+    return this.#lease.end();
+  }
+
+  async #collect(
+    call: (options: {
+      onProgress: JobOptions['onProgress'];
+      onPart: (bytes: Uint8Array<ArrayBuffer>) => void;
+    }) => Promise<DeltaLength>,
+  ): Promise<DeltaBody> {
+    const parts: Blob[] = [];
+    const onPart = (bytes: Uint8Array<ArrayBuffer>) => parts.push(new Blob([bytes]));
+    const { onProgress } = this.#options;
+    const length = await call({ onProgress, onPart });
+    return { ...length, body: new Blob(parts, { type: 'application/octet-stream' }) };
+  }
+}
