@@ -1,3 +1,4 @@
+import { sharing } from './de/sharing.ts';
 import type { Words } from './en.ts';
 import { pluralOf } from './plural.ts';
 
@@ -7,6 +8,8 @@ const ofItems = pluralOf('de', { one: '# Element', other: '# Elementen' });
 
 export const de: Words = {
   language: 'Deutsch',
+
+  sharing,
 
   signIn: {
     title: 'Anmelden',
@@ -68,6 +71,7 @@ export const de: Words = {
     rename: 'Umbenennen',
     versions: 'Versionen',
     delete: 'Löschen',
+    share: 'Teilen',
     offline: 'Keine Live-Aktualisierung. Verbindung wird hergestellt …',
     viewOnly: 'Nur ansehen',
     clear: 'Auswahl aufheben',
@@ -172,6 +176,7 @@ export const de: Words = {
     newFolder: 'Neuer Ordner',
     upload: 'Dateien hochladen',
     versions: 'Versionen',
+    share: 'Teilen',
     help: 'Diese Übersicht',
   },
 

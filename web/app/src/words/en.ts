@@ -1,3 +1,4 @@
+import { sharing } from './en/sharing.ts';
 import { pluralOf } from './plural.ts';
 
 const files = pluralOf('en', { one: '# file', other: '# files' });
@@ -6,6 +7,8 @@ const items = pluralOf('en', { one: '# item', other: '# items' });
 /** All that people read, in English. Other languages have the same entries. */
 export const en = {
   language: 'English',
+
+  sharing,
 
   signIn: {
     title: 'Sign in',
@@ -67,6 +70,7 @@ export const en = {
     rename: 'Rename',
     versions: 'Versions',
     delete: 'Delete',
+    share: 'Share',
     offline: 'No live updates. Reconnecting …',
     viewOnly: 'View only',
     clear: 'Clear selection',
@@ -172,6 +176,7 @@ export const en = {
     newFolder: 'New folder',
     upload: 'Upload files',
     versions: 'Versions',
+    share: 'Share',
     help: 'This sheet',
   },
 

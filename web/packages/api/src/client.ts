@@ -107,6 +107,14 @@ export class SynclineClient {
     }
   }
 
+  /** Sends a request of the document and returns its answer, for what has no method of its own here. */
+  call<Name extends keyof Operations & string>(
+    name: Name,
+    asking: Asking<Operations[Name]['body']> = {},
+  ): Promise<Operations[Name]['answer']> {
+    return this.#json(name, asking);
+  }
+
   /** Signs in and keeps the token. */
   async login(login: Login): Promise<Session> {
     const session = await this.#json('POST /login', { body: login });

@@ -1,0 +1,105 @@
+// What can be done to what is selected, and the keys for it.
+
+import type { Node } from '@syncline/api';
+import type { IconName } from '../shell/icons.ts';
+import type { Words } from '../words/en.ts';
+
+/** A button. */
+export interface Deed {
+  icon: IconName;
+  label: string;
+  run: () => void;
+  isMain?: boolean;
+}
+
+/** What the list is asked to do. */
+export interface Doing {
+  upload(): void;
+  uploadFolder(): void;
+  create(): void;
+  open(node: Node): void;
+  download(nodes: Node[]): void;
+  rename(node: Node): void;
+  versions(node: Node): void;
+  /** Shares a node, or all of the workspace. */
+  share(node: Node | null): void;
+  delete(nodes: Node[]): void;
+  clear(): void;
+  /** Goes to the folder above. */
+  leave(): void;
+  undo(): void;
+  help(): void;
+}
+
+export interface Situation {
+  selected: Node[];
+  mayEdit: boolean;
+  doing: Doing;
+  words: Words['files'];
+  /** Whether the root of the workspace is shown. */
+  isRoot: boolean;
+}
+
+/** The buttons above the list. */
+export function deedsOf(situation: Situation): Deed[] {
+  return situation.selected.length === 0 ? forFolder(situation) : forSelection(situation);
+}
+
+function forFolder({ mayEdit, doing, words, isRoot }: Situation): Deed[] {
+  const share: Deed = { icon: 'share', label: words.share, run: () => doing.share(null) };
+  if (!mayEdit) return isRoot ? [share] : [];
+  return [
+    { icon: 'upload', label: words.upload, run: () => doing.upload(), isMain: true },
+    { icon: 'upload-folder', label: words.uploadFolder, run: () => doing.uploadFolder() },
+    { icon: 'new-folder', label: words.newFolder, run: () => doing.create() },
+    share,
+  ];
+}
+
+function forSelection({ selected, mayEdit, doing, words }: Situation): Deed[] {
+  const single = selected.length === 1 ? selected[0] : undefined;
+  const found: Deed[] = [];
+  const add = (icon: Deed['icon'], label: string, run: () => void, isMain = false) =>
+    found.push({ icon, label, run, isMain });
+  if (single?.kind === 'folder') add('folder', words.open, () => doing.open(single), true);
+  if (selected.every((node) => node.kind === 'file')) {
+    add('download', words.download, () => doing.download(selected), true);
+  }
+  if (single && mayEdit) {
+    if (single.kind !== 'link') add('share', words.share, () => doing.share(single));
+    add('rename', words.rename, () => doing.rename(single));
+  }
+  if (single?.kind === 'file') add('history', words.versions, () => doing.versions(single));
+  if (mayEdit) add('trash', words.delete, () => doing.delete(selected));
+  add('close', words.clear, () => doing.clear());
+  return found;
+}
+
+/** What a key is for. */
+export function shortcutOf(event: KeyboardEvent, situation: Situation): (() => void) | undefined {
+  const { doing } = situation;
+  const control = event.ctrlKey || event.metaKey;
+  if (event.altKey && !control && !event.shiftKey) return withAlt(event, situation);
+  // One letter alone is a shortcut in the list only, where nobody speaks or types texts.
+  const isInList = event.target instanceof Element && event.target.closest('[role="grid"]');
+  if (event.key === '?' && isInList) return () => doing.help();
+  if (control && event.key === 'z') return () => doing.undo();
+  return undefined;
+}
+
+function withAlt(
+  event: KeyboardEvent,
+  { selected, mayEdit, doing, isRoot }: Situation,
+): (() => void) | undefined {
+  const single = selected.length === 1 ? selected[0] : undefined;
+  if (event.key === 'ArrowUp') return () => doing.leave();
+  if (event.code === 'KeyI' && single?.kind === 'file') return () => doing.versions(single);
+  if (event.code === 'KeyS' && selected.length === 0 && (mayEdit || isRoot)) {
+    return () => doing.share(null);
+  }
+  if (!mayEdit) return undefined;
+  if (event.code === 'KeyS' && single && single.kind !== 'link') return () => doing.share(single);
+  if (event.code === 'KeyN') return () => doing.create();
+  if (event.code === 'KeyU') return () => doing.upload();
+  return undefined;
+}

@@ -1,0 +1,28 @@
+import { expect, test } from 'vitest';
+import { addressOf, addressOfLink, routeOf } from './route.ts';
+
+test('every address leads to the view that it is made for', () => {
+  expect(routeOf(addressOf('id', 'a/10%25'))).toEqual({
+    view: 'files',
+    workspace: 'id',
+    path: 'a/10%25',
+  });
+  expect(routeOf(addressOf('My notes'))).toEqual({
+    view: 'files',
+    workspace: 'My notes',
+    path: '',
+  });
+  expect(routeOf(addressOfLink('SECRET'))).toEqual({ view: 'link', secret: 'SECRET', path: '' });
+  expect(routeOf(addressOfLink('SECRET', 'sub/x'))).toEqual({
+    view: 'link',
+    secret: 'SECRET',
+    path: 'sub/x',
+  });
+});
+
+test('whatever is no address leads to the workspaces', () => {
+  for (const hash of ['', '#', '#/', '#/x/y', '#/s/', '#javascript:alert(1)']) {
+    expect(routeOf(hash), hash).toEqual({ view: 'workspaces' });
+  }
+  expect(routeOf('#/s/%zz')).toEqual({ view: 'link', secret: '%zz', path: '' });
+});

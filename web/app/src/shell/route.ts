@@ -1,0 +1,40 @@
+// Addresses of views. Where somebody is stands behind the `#`: that part of an address never leaves the browser, so no server and no proxy
+// hears names of files, or the secret of a link.
+
+import { ROOT, type NodePath } from '@syncline/api';
+
+export type Route =
+  | { view: 'workspaces' }
+  | { view: 'files'; workspace: string; path: NodePath }
+  | { view: 'link'; secret: string; path: NodePath };
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+/** The view of an address; the workspaces for whatever is none. */
+export function routeOf(hash: string): Route {
+  const [, kind, first, rest] = /^#\/([ws])\/([^/]+)(?:\/(.*))?$/.exec(hash) ?? [];
+  if (first === undefined) return { view: 'workspaces' };
+  const path: NodePath = rest ?? ROOT;
+  if (kind === 's') return { view: 'link', secret: decoded(first), path };
+  return { view: 'files', workspace: decoded(first), path };
+}
+
+function address(kind: string, first: string, path: NodePath): string {
+  return `#/${kind}/${encodeURIComponent(first)}${path === ROOT ? '' : `/${path}`}`;
+}
+
+/** Where the files of a workspace are shown. */
+export function addressOf(workspace: string, path: NodePath = ROOT): string {
+  return address('w', workspace, path);
+}
+
+/** Where the app shows what lies behind a link. */
+export function addressOfLink(secret: string, path: NodePath = ROOT): string {
+  return address('s', secret, path);
+}

@@ -1,0 +1,43 @@
+// Steps that many journeys take.
+
+import type { Page } from '@playwright/test';
+import { PASSWORD, type RealServer } from './server.ts';
+import { expect } from './test.ts';
+
+export async function signIn(page: Page, server: RealServer, user: string): Promise<void> {
+  await page.goto(server.url);
+  await page.getByLabel('User').fill(user);
+  await page.getByLabel('Password').fill(PASSWORD);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+}
+
+/** Opens the root of a workspace with the keyboard in the list. */
+export async function openWorkspace(
+  page: Page,
+  server: RealServer,
+  user: string,
+  name: string,
+): Promise<void> {
+  await signIn(page, server, user);
+  await page.getByRole('link', { name }).click();
+  await expect(page.getByRole('row').nth(1)).toBeVisible();
+  await page.getByRole('grid').focus();
+}
+
+export const row = (page: Page, name: string) => page.getByRole('row').filter({ hasText: name });
+
+/** Looks at a page in both themes, and at the width of a phone. */
+export async function inEveryLook(page: Page, look: () => Promise<void>): Promise<void> {
+  const before = page.viewportSize();
+  for (const colorScheme of ['light', 'dark'] as const) {
+    await page.emulateMedia({ colorScheme });
+    for (const width of [1280, 320]) {
+      await page.setViewportSize({ width, height: 720 });
+      await look();
+      const wide = await page.evaluate(() => document.documentElement.scrollWidth);
+      expect(wide).toBeLessThanOrEqual(width);
+    }
+  }
+  await page.emulateMedia({ colorScheme: null });
+  if (before) await page.setViewportSize(before);
+}
