@@ -1,5 +1,5 @@
-import type { Node } from '@syncline/api';
 import type { Sorting } from '@syncline/file-grid';
+import type { Listed } from './kinds.ts';
 
 const collators = new Map<string, Intl.Collator>();
 
@@ -12,10 +12,14 @@ function collatorOf(locale: string): Intl.Collator {
 }
 
 /** Sorts nodes: folders first, then by the column, and what is equal there by name. */
-export function sortNodes(nodes: readonly Node[], sorting: Sorting, locale: string): Node[] {
+export function sortNodes<Row extends Listed>(
+  nodes: readonly Row[],
+  sorting: Sorting,
+  locale: string,
+): Row[] {
   const { compare } = collatorOf(locale);
   const sign = sorting.isDescending ? -1 : 1;
-  const byColumn = (a: Node, b: Node): number => {
+  const byColumn = (a: Row, b: Row): number => {
     if (sorting.column === 'size') return (a.size ?? 0) - (b.size ?? 0);
     if (sorting.column === 'modified') return (a.modified ?? 0) - (b.modified ?? 0);
     return compare(a.name, b.name);

@@ -1,15 +1,14 @@
 // One file on its way to the disk. Where the browser can write to a file, a large one goes straight there; else it is gathered first, which
 // browsers do on disk, too.
 
-import { NoConnection, type NodePath, type SynclineClient } from '@syncline/api';
+import { NoConnection, type FileAnswer } from '@syncline/api';
 
 export const DIRECT_LENGTH_MIN = 64 * 1024 * 1024;
 
 export interface DownloadJob {
-  workspace: string;
-  path: NodePath;
   name: string;
-  version: number | undefined;
+  /** Asks for the content. */
+  read: (signal: AbortSignal) => Promise<FileAnswer>;
   /** Where it goes; the folder for downloads where there is none. */
   target: FileSystemFileHandle | null;
 }
@@ -26,14 +25,12 @@ export async function pickTarget(name: string, size: number): Promise<FileSystem
 
 /** Downloads a file; `save` gets what was gathered. */
 export async function download(
-  client: SynclineClient,
   job: DownloadJob,
   onProgress: (received: number) => void,
   signal: AbortSignal,
   save: (content: Blob, name: string) => void = saveAs,
 ): Promise<void> {
-  const { version } = job;
-  const { body, size } = await client.file(job.workspace, job.path, { version, signal });
+  const { body, size } = await job.read(signal);
   let received = 0;
   const counted = body.pipeThrough(
     new TransformStream<Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuffer>>({

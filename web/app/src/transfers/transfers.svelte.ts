@@ -69,17 +69,23 @@ class Transfers {
     this.#fill();
   }
 
-  /** Begins a download; nothing happens where somebody gives up choosing a place. */
-  async download(workspace: string, node: Node, version?: number, size = node.size): Promise<void> {
+  /** Begins a download of a file, or of an older version of it. */
+  download(workspace: string, node: Node, version?: number, size = node.size): Promise<void> {
+    const read = (signal: AbortSignal) =>
+      session.client.file(workspace, node.path, { version, signal });
+    return this.save(node.name, size ?? 0, read);
+  }
+
+  /** Begins to save what is read; nothing happens where somebody gives up choosing a place. */
+  async save(name: string, size: number, read: DownloadJob['read']): Promise<void> {
     let target;
     try {
-      target = await pickTarget(node.name, size ?? 0);
+      target = await pickTarget(name, size);
     } catch (error) {
       if (error instanceof DOMException && error.name === 'AbortError') return;
       throw error;
     }
-    const down: DownloadJob = { workspace, path: node.path, name: node.name, version, target };
-    this.list.push(new Transfer(this.#next++, size ?? 0, { down }));
+    this.list.push(new Transfer(this.#next++, size, { down: { name, read, target } }));
     this.#fill();
   }
 
@@ -172,7 +178,7 @@ class Transfers {
 
   #fetch(transfer: Transfer, job: DownloadJob): Promise<void> {
     const onProgress = (received: number) => (transfer.done = received);
-    return download(session.client, job, onProgress, transfer.stop.signal);
+    return download(job, onProgress, transfer.stop.signal);
   }
 
   /** Makes a folder once for all files in it. */

@@ -1,3 +1,4 @@
+import { linkPage } from './de/link-page.ts';
 import { sharing } from './de/sharing.ts';
 import type { Words } from './en.ts';
 import { pluralOf } from './plural.ts';
@@ -10,6 +11,7 @@ export const de: Words = {
   language: 'Deutsch',
 
   sharing,
+  linkPage,
 
   signIn: {
     title: 'Anmelden',
@@ -198,6 +200,8 @@ export const de: Words = {
     no_space: 'Der Server hat keinen Platz mehr.',
     object_damaged:
       'Der Server hat einen Teil dieser Datei verloren. Ein Gerät hat ihn vielleicht noch.',
+    link_gone: 'Dieser Link führt nirgends mehr hin.',
+    link_locked: 'Das Passwort des Links muss noch einmal eingegeben werden.',
     unavailable: 'Der Server ist überlastet. Versuchen Sie es bald wieder.',
     other: (detail, code) => `${detail} (${code})`,
     local: 'Der Browser konnte die Datei nicht lesen oder schreiben.',

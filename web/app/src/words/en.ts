@@ -1,3 +1,4 @@
+import { linkPage } from './en/link-page.ts';
 import { sharing } from './en/sharing.ts';
 import { pluralOf } from './plural.ts';
 
@@ -9,6 +10,7 @@ export const en = {
   language: 'English',
 
   sharing,
+  linkPage,
 
   signIn: {
     title: 'Sign in',
@@ -197,6 +199,8 @@ export const en = {
     over_quota: 'The owner of the workspace has no room left.',
     no_space: 'The server has no room left.',
     object_damaged: 'The server has lost a part of this file. A device may still have it.',
+    link_gone: 'This link leads nowhere any more.',
+    link_locked: 'The password of the link has to be typed again.',
     unavailable: 'The server is busy. Try again soon.',
     other: (detail: string, code: string) => `${detail} (${code})`,
     local: 'The browser could not read or write the file.',

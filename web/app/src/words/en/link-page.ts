@@ -1,0 +1,20 @@
+/** What people see who follow a link. */
+export const linkPage = {
+  title: 'Shared with you',
+  folder: 'Shared folder',
+  loading: 'Loading …',
+  goneTitle: 'This link leads nowhere',
+  gone: 'It was taken back, has ended, or was downloaded as often as it may be. Ask whoever gave it to you for a new one.',
+  lockedTitle: 'This link has a password',
+  locked: 'Whoever gave you the link knows it.',
+  password: 'Password',
+  unlock: 'Open',
+  wrong: 'That is not the password.',
+  again: 'The password has to be typed again.',
+  until: (moment: string) => `Available until ${moment}`,
+  download: 'Download',
+  archive: 'Download all as ZIP',
+  folderArchive: 'Download folder as ZIP',
+  empty: 'This folder is empty',
+  about: 'Sent with Syncline. You need no account.',
+};
