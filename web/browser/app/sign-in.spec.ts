@@ -1,9 +1,9 @@
-import { createHmac } from 'node:crypto';
 import { test as plain, type Page, type Response } from '@playwright/test';
 import type { RecoveryCodes, TotpOffer } from '@syncline/api';
 import { expectAccessible } from '../axe.ts';
 import { PASSWORD, RealServer } from '../server.ts';
 import { expect, test } from '../test.ts';
+import { codeOf } from '../totp.ts';
 
 let server: RealServer;
 
@@ -22,19 +22,6 @@ async function fill(page: Page, user: string, password = PASSWORD): Promise<void
 }
 
 const submit = (page: Page) => page.getByRole('button', { name: 'Sign in' }).click();
-
-/** The six digits of a secret at this moment (RFC 6238). */
-function codeOf(secret: string): string {
-  const letters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567';
-  const bits = [...secret].map((letter) => letters.indexOf(letter).toString(2).padStart(5, '0'));
-  const bytes = bits.join('').match(/.{8}/g) ?? [];
-  const step = Buffer.alloc(8);
-  step.writeBigUInt64BE(BigInt(Math.floor(Date.now() / 30_000)));
-  const hash = createHmac('sha1', Buffer.from(bytes.map((byte) => parseInt(byte, 2))));
-  const sum = hash.update(step).digest();
-  const number = sum.readUInt32BE((sum.at(-1) ?? 0) & 15) & 0x7fffffff;
-  return String(number % 1_000_000).padStart(6, '0');
-}
 
 test('somebody signs in, sees that there are no workspaces, and signs out', async ({ page }) => {
   await fill(page, 'ada');

@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
-import { addressOf, addressOfLink, routeOf } from './route.ts';
+import { ACCOUNT, addressOf, addressOfLink, routeOf } from './route.ts';
 
 test('every address leads to the view that it is made for', () => {
+  expect(routeOf(ACCOUNT)).toEqual({ view: 'account' });
   expect(routeOf(addressOf('id', 'a/10%25'))).toEqual({
     view: 'files',
     workspace: 'id',

@@ -5,8 +5,12 @@ import { ROOT, type NodePath } from '@syncline/api';
 
 export type Route =
   | { view: 'workspaces' }
+  | { view: 'account' }
   | { view: 'files'; workspace: string; path: NodePath }
   | { view: 'link'; secret: string; path: NodePath };
+
+/** Where the own account is shown. */
+export const ACCOUNT = '#/account';
 
 function decoded(text: string): string {
   try {
@@ -18,6 +22,7 @@ function decoded(text: string): string {
 
 /** The view of an address; the workspaces for whatever is none. */
 export function routeOf(hash: string): Route {
+  if (hash === ACCOUNT) return { view: 'account' };
   const [, kind, first, rest] = /^#\/([ws])\/([^/]+)(?:\/(.*))?$/.exec(hash) ?? [];
   if (first === undefined) return { view: 'workspaces' };
   const path: NodePath = rest ?? ROOT;

@@ -1,3 +1,4 @@
+import { account } from './de/account.ts';
 import { linkPage } from './de/link-page.ts';
 import { sharing } from './de/sharing.ts';
 import type { Words } from './en.ts';
@@ -10,6 +11,7 @@ const ofItems = pluralOf('de', { one: '# Element', other: '# Elementen' });
 export const de: Words = {
   language: 'Deutsch',
 
+  account,
   sharing,
   linkPage,
 

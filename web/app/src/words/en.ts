@@ -1,3 +1,4 @@
+import { account } from './en/account.ts';
 import { linkPage } from './en/link-page.ts';
 import { sharing } from './en/sharing.ts';
 import { pluralOf } from './plural.ts';
@@ -9,6 +10,7 @@ const items = pluralOf('en', { one: '# item', other: '# items' });
 export const en = {
   language: 'English',
 
+  account,
   sharing,
   linkPage,
 

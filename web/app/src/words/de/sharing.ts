@@ -45,9 +45,6 @@ export const sharing: Words['sharing'] = {
   address: 'Link',
   copy: 'Link kopieren',
   copyPassword: 'Passwort kopieren',
-  copied: 'Kopiert',
-  notCopied:
-    'Der Browser lässt Seiten hier nicht kopieren. Der Text ist ausgewählt: Drücken Sie Strg+C.',
   until: (moment) => `Wer den Link hat, kann bis ${moment} ansehen und herunterladen.`,
   forEver: 'Wer den Link hat, kann ansehen und herunterladen, bis Sie ihn widerrufen.',
   needsPassword: 'Dazu gehört das Passwort.',

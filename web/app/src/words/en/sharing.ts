@@ -43,8 +43,6 @@ export const sharing = {
   address: 'Link',
   copy: 'Copy link',
   copyPassword: 'Copy password',
-  copied: 'Copied',
-  notCopied: 'The browser does not let pages copy here. It is selected: press Ctrl+C.',
   until: (moment: string) => `Anyone with this link can view and download until ${moment}.`,
   forEver: 'Anyone with this link can view and download until you revoke it.',
   needsPassword: 'They need the password.',

@@ -1,0 +1,117 @@
+import type { Page } from '@playwright/test';
+import { SynclineClient } from '@syncline/api';
+import { expectAccessible } from '../axe.ts';
+import { PASSWORD, RealServer } from '../server.ts';
+import { inEveryLook, signIn } from '../steps.ts';
+import { expect, test } from '../test.ts';
+import { codeOf } from '../totp.ts';
+
+let server: RealServer;
+let ada: SynclineClient;
+
+test.beforeAll(async () => {
+  server = await RealServer.start();
+  for (const name of ['ada', 'bob', 'eve']) server.addUser(name);
+  server.addWorkspace('ada', 'Notes', { 'plan.txt': 'first' });
+  ada = await server.client('ada');
+});
+
+test.afterAll(() => server.end());
+
+async function openAccount(page: Page, user: string): Promise<void> {
+  await signIn(page, server, user);
+  await page.getByRole('link', { name: `Account of ${user}` }).click();
+  await expect(page.getByRole('heading', { name: `Account of ${user}` })).toBeVisible();
+}
+
+test('devices are listed with when they were seen and in sync, renamed and signed out', async ({
+  page,
+}) => {
+  const phone = new SynclineClient({ base: server.url });
+  await phone.login({ user: 'ada', password: PASSWORD, device_name: 'Old phone' });
+  await openAccount(page, 'ada');
+  const devices = page.getByRole('region', { name: 'Devices' }).getByRole('listitem');
+  await expect(devices.first()).toContainText('This browser · last seen now');
+  await expect(devices.filter({ hasText: 'last in sync' })).toHaveCount(1);
+  await inEveryLook(page, () => expectAccessible(page));
+  await page.getByRole('button', { name: 'Rename: Old phone' }).press('Enter');
+  await expect(page.getByLabel('New name of Old phone')).toBeFocused();
+  await page.keyboard.press('Control+a');
+  await page.keyboard.type('<b>Lost phone</b>');
+  await page.keyboard.press('Enter');
+  await expect(devices.filter({ hasText: '<b>Lost phone</b>' })).toHaveCount(1);
+  await page.getByRole('button', { name: 'Sign out: <b>Lost phone</b>' }).press('Enter');
+  const dialog = page.getByRole('dialog');
+  await expect(dialog).toContainText('It needs your password to come back.');
+  await expectAccessible(page);
+  await dialog.getByRole('button', { name: 'Sign out' }).click();
+  await expect(devices.filter({ hasText: 'Lost phone' })).toHaveCount(0);
+  await expect(phone.whoAmI()).rejects.toMatchObject({ code: 'not_signed_in' });
+});
+
+test('the own password is changed, and who else was signed in is so no more', async ({ page }) => {
+  const other = await server.client('bob');
+  await openAccount(page, 'bob');
+  await page.getByLabel('Current password').fill('wrong');
+  await page.getByLabel('New password').fill('another long password');
+  await page.getByRole('button', { name: 'Change password' }).click();
+  await expect(page.getByText('That is not your current password.')).toBeVisible();
+  await page.getByLabel('Current password').fill(PASSWORD);
+  await page.getByLabel('Show passwords').check();
+  await expect(page.getByLabel('New password')).toHaveAttribute('type', 'text');
+  await page.getByRole('button', { name: 'Change password' }).click();
+  await expect(page.getByText('1 other was signed out')).toBeVisible();
+  await expect(other.whoAmI()).rejects.toMatchObject({ code: 'not_signed_in' });
+  const again = new SynclineClient({ base: server.url });
+  await again.login({ user: 'bob', password: 'another long password', device_name: 'new' });
+});
+
+test('a second factor is turned on by a code, and off by a recovery code', async ({ page }) => {
+  await openAccount(page, 'eve');
+  const factor = page.getByRole('region', { name: 'Second factor' });
+  await factor.getByRole('button', { name: 'Turn on' }).press('Enter');
+  await expect(factor.getByLabel('Your password')).toBeFocused();
+  await page.keyboard.type('wrong');
+  await page.keyboard.press('Enter');
+  await expect(factor.getByRole('alert')).toContainText('That is not your current password.');
+  await factor.getByLabel('Your password').fill(PASSWORD);
+  await page.keyboard.press('Enter');
+  const secret = await factor.getByLabel('Secret').inputValue();
+  await expect(factor.getByRole('link')).toHaveAttribute('href', /^otpauth:\/\/totp\//);
+  await inEveryLook(page, () => expectAccessible(page));
+  await factor.getByLabel('Code').fill('000000');
+  await page.keyboard.press('Enter');
+  await expect(factor.getByRole('alert')).toContainText('The code is wrong');
+  await factor.getByLabel('Code').fill(codeOf(secret));
+  await page.keyboard.press('Enter');
+  const codes = (await factor.getByLabel('Recovery codes').inputValue()).split('\n');
+  expect(codes.length).toBeGreaterThan(5);
+  await inEveryLook(page, () => expectAccessible(page));
+  await factor.getByRole('button', { name: 'I have kept them' }).click();
+  await expect(factor).toContainText(`${codes.length} recovery codes are left`);
+  await factor.getByRole('button', { name: 'Turn off' }).click();
+  await factor.getByLabel('Code').fill(codes[0] ?? '');
+  await page.keyboard.press('Enter');
+  await expect(factor).toContainText('Signing in takes your password alone.');
+});
+
+test('a token of an application is made, shown once, listed and revoked', async ({ page }) => {
+  await openAccount(page, 'ada');
+  const tokens = page.getByRole('region', { name: 'Tokens of applications' });
+  await expect(tokens).toContainText('No tokens yet.');
+  await tokens.getByRole('button', { name: 'New token' }).click();
+  await tokens.getByLabel('What it is for').fill('backup <script>');
+  await tokens.getByLabel('Where').selectOption('Notes');
+  await inEveryLook(page, () => expectAccessible(page));
+  await tokens.getByRole('button', { name: 'Create token' }).click();
+  const token = await tokens.getByLabel('Token', { exact: true }).inputValue();
+  const program = new SynclineClient({ base: server.url, token });
+  expect((await program.workspaces()).map(({ name }) => name)).toEqual(['Notes']);
+  await tokens.getByRole('button', { name: 'Done' }).click();
+  await expect(tokens.getByRole('listitem')).toContainText('read · Notes');
+  await inEveryLook(page, () => expectAccessible(page));
+  await tokens.getByRole('button', { name: 'Revoke: backup <script>' }).click();
+  await expect(tokens).toContainText('No tokens yet.');
+  await expect(program.workspaces()).rejects.toMatchObject({ code: 'not_signed_in' });
+  expect(await ada.call('GET /tokens')).toEqual([]);
+});
