@@ -1,6 +1,7 @@
 // What can be done to what is selected, and the keys for it.
 
 import type { Node } from '@syncline/api';
+import { previewOf } from '../preview/kind.ts';
 import type { IconName } from '../shell/icons.ts';
 import type { Words } from '../words/en.ts';
 
@@ -18,6 +19,7 @@ export interface Doing {
   uploadFolder(): void;
   create(): void;
   open(node: Node): void;
+  preview(node: Node): void;
   download(nodes: Node[]): void;
   rename(node: Node): void;
   versions(node: Node): void;
@@ -62,8 +64,10 @@ function forSelection({ selected, mayEdit, doing, words }: Situation): Deed[] {
   const add = (icon: Deed['icon'], label: string, run: () => void, isMain = false) =>
     found.push({ icon, label, run, isMain });
   if (single?.kind === 'folder') add('folder', words.open, () => doing.open(single), true);
+  const isShown = single?.kind === 'file' && previewOf(single.name, single.size) !== null;
+  if (isShown) add('eye', words.preview, () => doing.preview(single), true);
   if (selected.every((node) => node.kind === 'file')) {
-    add('download', words.download, () => doing.download(selected), true);
+    add('download', words.download, () => doing.download(selected), !isShown);
   }
   if (single && mayEdit) {
     if (single.kind !== 'link') add('share', words.share, () => doing.share(single));

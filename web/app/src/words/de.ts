@@ -71,6 +71,7 @@ export const de: Words = {
     uploadFolder: 'Ordner hochladen',
     newFolder: 'Neuer Ordner',
     open: 'Öffnen',
+    preview: 'Vorschau',
     download: 'Herunterladen',
     rename: 'Umbenennen',
     versions: 'Versionen',
@@ -127,6 +128,21 @@ export const de: Words = {
     close: 'Schließen',
   },
 
+  preview: {
+    of: (name) => `Vorschau von „${name}“`,
+    place: (at, all) => `${at} von ${all}`,
+    previous: 'Vorige Datei',
+    next: 'Nächste Datei',
+    close: 'Schließen',
+    loading: (percent) => `Wird geladen, ${percent} %`,
+    none: 'Für diese Art von Datei gibt es keine Vorschau.',
+    broken:
+      'Diese Datei kann nicht gezeigt werden. Sie ist vielleicht beschädigt oder etwas anderes, als ihr Name sagt.',
+    cut: (size) =>
+      `Nur die ersten ${size} sind zu sehen. Laden Sie die Datei herunter, um alles zu sehen.`,
+    empty: 'Diese Datei ist leer.',
+  },
+
   transfers: {
     title: 'Übertragungen',
     summary: (done, all) => `${done} von ${files(all)}`,
@@ -172,7 +188,7 @@ export const de: Words = {
     toggle: 'Auswählen oder abwählen',
     all: 'Alles auswählen',
     clear: 'Auswahl aufheben',
-    open: 'Öffnen oder herunterladen',
+    open: 'Öffnen, zeigen oder herunterladen',
     parent: 'Übergeordneter Ordner',
     rename: 'Umbenennen',
     delete: 'Löschen',

@@ -70,6 +70,7 @@ export const en = {
     uploadFolder: 'Upload folder',
     newFolder: 'New folder',
     open: 'Open',
+    preview: 'Preview',
     download: 'Download',
     rename: 'Rename',
     versions: 'Versions',
@@ -127,6 +128,19 @@ export const en = {
     close: 'Close',
   },
 
+  preview: {
+    of: (name: string) => `Preview of “${name}”`,
+    place: (at: number, all: number) => `${at} of ${all}`,
+    previous: 'Previous file',
+    next: 'Next file',
+    close: 'Close',
+    loading: (percent: number) => `Loading, ${percent} %`,
+    none: 'There is no preview of this kind of file.',
+    broken: 'This file cannot be shown. It may be damaged, or something else than its name says.',
+    cut: (size: string) => `Only the first ${size} are shown. Download the file to see all of it.`,
+    empty: 'This file is empty.',
+  },
+
   transfers: {
     title: 'Transfers',
     summary: (done: number, all: number) => `${done} of ${files(all)}`,
@@ -172,7 +186,7 @@ export const en = {
     toggle: 'Select or unselect',
     all: 'Select all',
     clear: 'Clear the selection',
-    open: 'Open or download',
+    open: 'Open, show or download',
     parent: 'Folder above',
     rename: 'Rename',
     delete: 'Delete',
