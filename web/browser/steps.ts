@@ -34,8 +34,12 @@ export async function inEveryLook(page: Page, look: () => Promise<void>): Promis
     for (const width of [1280, 320]) {
       await page.setViewportSize({ width, height: 720 });
       await look();
-      const wide = await page.evaluate(() => document.documentElement.scrollWidth);
-      expect(wide).toBeLessThanOrEqual(width);
+      const tooWide = await page.evaluate(() =>
+        [document.documentElement, ...document.querySelectorAll('dialog, main')]
+          .filter((found) => found.scrollWidth > found.clientWidth)
+          .map((found) => `${found.nodeName} ${found.scrollWidth} > ${found.clientWidth}`),
+      );
+      expect(tooWide).toEqual([]);
     }
   }
   await page.emulateMedia({ colorScheme: null });

@@ -1,0 +1,159 @@
+// Every view in light and dark, and at the width of a phone.
+
+import { randomBytes } from 'node:crypto';
+import { fileURLToPath } from 'node:url';
+import type { Page } from '@playwright/test';
+import type { SynclineClient } from '@syncline/api';
+import { RealServer } from '../server.ts';
+import { row, signIn } from '../steps.ts';
+import { expect, test } from '../test.ts';
+import { landscape } from './landscape.ts';
+
+const FOLDER = fileURLToPath(new URL('../../../docs/guide/web', import.meta.url));
+const NOTES = `# Moving to Lisbon
+
+The flat is free from **1 December**. What is left to do:
+
+1. Call the movers, and ask for *Friday*
+2. Hand back the keys
+3. Say where the post goes: [the form](https://example.org/post)
+
+> Ada: the cat goes with me, by train.
+
+\`\`\`
+kitchen   12 boxes
+books     31 boxes
+\`\`\`
+`;
+
+/** Bytes that mean nothing. */
+const filling = (length: number) => new Blob([new Uint8Array(randomBytes(length))]);
+
+let server: RealServer;
+let ada: SynclineClient;
+let workspace: string;
+let secret: string;
+
+test.beforeAll(async () => {
+  server = await RealServer.start();
+  for (const name of ['ada', 'bob', 'carla']) server.addUser(name);
+  server.addWorkspace('ada', 'Home', {
+    'moving.md': NOTES,
+    'budget 2026.csv': 'month;rent\n1;900\n'.repeat(400),
+    'Letters/landlord.txt': 'Dear Mr Silva',
+    'Photos/readme.txt': 'from the summer',
+    'Recipes/soup.md': '# Soup',
+  });
+  server.addWorkspace('ada', 'Work', { 'report.txt': 'text' });
+  server.addWorkspace('ada', 'Diary', { 'a.txt': 'a' }, ['--sealed']);
+  server.share('ada', 'Home', 'bob:edit');
+  server.share('ada', 'Home', 'carla:view');
+  ada = await server.client('ada');
+  workspace = (await ada.workspaces()).find(({ name }) => name === 'Home')?.id ?? '';
+  await ada.putFile(workspace, 'harbour.png', landscape(960, 640));
+  await ada.putFile(workspace, 'contract.pdf', filling(412_000));
+  await ada.putFile(workspace, 'budget%202026.csv', new Blob(['month;rent\n1;950\n'.repeat(420)]));
+  await ada.putFile(workspace, 'Photos/harbour.png', landscape(960, 640));
+  await ada.putFile(workspace, 'Photos/summer.mp4', filling(2_400_000));
+  const params = { workspace };
+  const made = await ada.call('POST /workspaces/{workspace}/links', {
+    params,
+    body: { path: 'Photos', expires_in_seconds: 7 * 86_400, downloads_max: 20 },
+  });
+  secret = made.secret ?? '';
+  await ada.call('POST /workspaces/{workspace}/links', {
+    params,
+    body: { path: 'contract.pdf', expires_in_seconds: 86_400, password: 'x'.repeat(12) },
+  });
+  await ada.call('POST /tokens', { body: { name: 'Backup of the studio', scope: 'read' } });
+});
+
+test.afterAll(() => server.end());
+
+/** Takes a picture of what is shown, in each look. */
+async function shoot(page: Page, name: string): Promise<void> {
+  for (const [look, colorScheme, width, height] of [
+    ['light', 'light', 1100, 700],
+    ['dark', 'dark', 1100, 700],
+    ['phone', 'light', 390, 780],
+  ] as const) {
+    await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
+    await page.setViewportSize({ width, height });
+    // The list has as many rows as there is room for.
+    await page.waitForTimeout(250);
+    await page.screenshot({ path: `${FOLDER}/${name}-${look}.png`, animations: 'disabled' });
+  }
+  await page.setViewportSize({ width: 1100, height: 700 });
+}
+
+async function openHome(page: Page): Promise<void> {
+  await signIn(page, server, 'ada');
+  await page.getByRole('link', { name: 'Home' }).click();
+  await expect(row(page, 'moving.md')).toBeVisible();
+  await page.getByRole('grid').focus();
+}
+
+test('sign-in', async ({ page }) => {
+  await page.goto(server.url);
+  await shoot(page, 'sign-in');
+});
+
+test('workspaces and account', async ({ page }) => {
+  await signIn(page, server, 'ada');
+  await expect(page.getByRole('link', { name: 'Home' })).toBeVisible();
+  await shoot(page, 'workspaces');
+  await page.getByRole('link', { name: 'Account of ada' }).click();
+  await expect(page.getByText('Backup of the studio')).toBeVisible();
+  await shoot(page, 'account');
+});
+
+test('files, versions, sharing', async ({ page }) => {
+  await openHome(page);
+  await row(page, 'contract.pdf').click();
+  await shoot(page, 'files');
+  await row(page, 'budget 2026.csv').click();
+  await page.keyboard.press('Alt+i');
+  await expect(page.getByText('Version 2')).toBeVisible();
+  await shoot(page, 'versions');
+  await page.getByRole('complementary').getByRole('button', { name: 'Close' }).click();
+  await page.getByRole('button', { name: 'Clear selection' }).click();
+  await page.getByRole('button', { name: 'Share' }).click();
+  await expect(page.getByRole('dialog').getByText('contract.pdf')).toBeVisible();
+  await shoot(page, 'sharing');
+  await page.getByRole('button', { name: 'New link' }).click();
+  await page.getByRole('button', { name: 'Make one up' }).click();
+  await shoot(page, 'new-link');
+});
+
+test('previews', async ({ page }) => {
+  await openHome(page);
+  await row(page, 'moving.md').dblclick();
+  await expect(page.getByRole('heading', { name: 'Moving to Lisbon' })).toBeVisible();
+  await shoot(page, 'preview-text');
+  await page.keyboard.press('Escape');
+  await row(page, 'harbour.png').dblclick();
+  await expect(page.getByRole('img', { name: 'harbour.png' })).toBeVisible();
+  await shoot(page, 'preview-picture');
+});
+
+test('transfers', async ({ page }) => {
+  await openHome(page);
+  const file = (name: string, length: number) => ({
+    name,
+    mimeType: 'application/octet-stream',
+    buffer: randomBytes(length),
+  });
+  await page
+    .locator('input[type=file]')
+    .first()
+    .setInputFiles([file('plan of the flat.dwg', 812_000), file('contract.pdf', 400_000)]);
+  await expect(page.getByText('A file of this name is there already.')).toBeVisible();
+  await expect(row(page, 'plan of the flat.dwg')).toBeVisible();
+  await shoot(page, 'transfers');
+});
+
+test('behind a link', async ({ page }) => {
+  await page.goto(`${server.url}/#/s/${secret}`);
+  await expect(row(page, 'harbour.png')).toBeVisible();
+  await shoot(page, 'link');
+});
