@@ -169,3 +169,55 @@ test('an upload that the server forgot when it was started again begins anew', a
   await expect(row(page, 'again.bin')).toBeVisible();
   expect(sum(await content('again.bin'))).toBe(sum(large));
 });
+
+test('a changed file over the one that is there sends what has changed, and says so', async ({
+  page,
+}) => {
+  const old = randomBytes(24_000_000);
+  const put = await ada.putFile(workspace, 'film.bin', new Blob([new Uint8Array(old)]));
+  const changed = Buffer.concat([
+    old.subarray(0, 9_000_000),
+    randomBytes(500),
+    old.subarray(9_000_000),
+  ]);
+  changed[20_000_000] = (changed[20_000_000] ?? 0) ^ 1;
+  const lengths: Promise<string | null>[] = [];
+  page.on('requestfinished', (request) => {
+    if (request.url().includes('film.bin')) lengths.push(request.headerValue('content-length'));
+  });
+  await openBox(page);
+  await picker(page).setInputFiles([file('film.bin', changed)]);
+  await page.getByRole('button', { name: 'Replace' }).click();
+  await expect(tray(page)).toContainText(/[\d.]+ (B|KiB) of 22\.9 MiB sent/);
+  await expectAccessible(page);
+  expect(sum(await content('film.bin'))).toBe(sum(changed));
+  const sent = (await Promise.all(lengths)).reduce((sum, length) => sum + Number(length), 0);
+  console.log(`a changed file of ${changed.length} B: ${sent} B up`);
+  expect(sent).toBeGreaterThan(500);
+  expect(sent).toBeLessThan(4096);
+  const { versions } = await ada.versions(workspace, 'film.bin');
+  expect(versions.length).toBe(2);
+  expect((await ada.node(workspace, 'film.bin'))?.id).toBe(put.id);
+});
+
+test('where the core cannot be loaded a changed file is sent whole, and so is one of which everything has changed', async ({
+  page,
+}) => {
+  const old = randomBytes(5_000_000);
+  const more = Buffer.concat([old, Buffer.from('more')]);
+  const other = randomBytes(5_000_000);
+  await page.route('**/*.wasm', (route) => route.abort());
+  await openBox(page);
+  for (const [name, changed] of [
+    ['blocked.bin', more],
+    ['other.bin', other],
+  ] as const) {
+    await ada.putFile(workspace, name, new Blob([new Uint8Array(old)]));
+    await picker(page).setInputFiles([file(name, changed)]);
+    await page.getByRole('button', { name: 'Replace' }).click();
+    await expect(tray(page).getByText('4.77 MiB · Uploaded')).toBeVisible();
+    expect(sum(await content(name))).toBe(sum(changed));
+    await page.getByRole('button', { name: 'Clear finished' }).click();
+    await page.unroute('**/*.wasm');
+  }
+});

@@ -82,7 +82,7 @@ test('golden edits travel as natively, to the byte, there and back', async ({ pa
         core.close();
         const list = async (blob: Blob) => [...new Uint8Array(await blob.arrayBuffer())];
         return {
-          question: delta.question && [...delta.question],
+          question: delta.question && (await list(delta.question)),
           isWholeBody: there.length === there.body.size,
           literal: there.literal,
           there: await list(there.body),
@@ -93,7 +93,7 @@ test('golden edits travel as natively, to the byte, there and back', async ({ pa
       { genesis, session, ...made },
     );
     const said = {
-      ask: found.question && Buffer.from(found.question).toString('hex'),
+      ask: found.question && unframed(found.question).toString('hex'),
       literal: found.literal,
       messages: sum(unframed(found.there)),
       kept: sum(Uint8Array.from(found.kept)),

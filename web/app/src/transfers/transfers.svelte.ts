@@ -3,6 +3,7 @@
 import { joinPath, nameOf, parentOf, ProblemError, type Node, type NodePath } from '@syncline/api';
 import { freeName } from '../files/names.ts';
 import { session } from '../sign-in/session.svelte.ts';
+import { sendDelta } from './delta.ts';
 import { download, pickTarget, type DownloadJob } from './download.ts';
 import { NameClash, upload, type UploadJob } from './upload.ts';
 import { wait } from './wait.ts';
@@ -16,6 +17,8 @@ export class Transfer {
   state = $state<TransferState>('waiting');
   done = $state(0);
   isConnected = $state(true);
+  /** How many bytes went over the wire, where only what has changed was sent. */
+  sent = $state<number | null>(null);
   failure = $state.raw<unknown>();
   name = $state('');
   /** What is there, where somebody has to decide. */
@@ -173,7 +176,9 @@ class Transfers {
     for (const folder of folders) await this.#makeFolder(job.workspace, folder);
     const onProgress = (sent: number) => (transfer.done = sent);
     const onConnection = (isBack: boolean) => (transfer.isConnected = isBack);
-    await upload(session.client, job, { onProgress, onConnection, wait }, signal);
+    const onDelta = (sent: number) => (transfer.sent = sent);
+    const hooks = { onProgress, onConnection, wait, sendDelta, onDelta };
+    await upload(session.client, job, hooks, signal);
   }
 
   #fetch(transfer: Transfer, job: DownloadJob): Promise<void> {

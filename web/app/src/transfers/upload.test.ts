@@ -167,3 +167,21 @@ test('what cannot pass is not tried again, and what does not pass is given up', 
   );
   expect(seen.wait).toHaveBeenCalledTimes(5);
 });
+
+test('a large file that replaces another one is sent as what has changed, and whole where that is not less', async () => {
+  const over = { condition: { ifMatch: '"n.1"' } } as const;
+  for (const isSent of [true, false]) {
+    const server = fakeServer();
+    server.failures.push({ at: 'piece', error: away() });
+    const sendDelta = vi.fn(() => Promise.resolve(isSent ? nodeOf(large) : null));
+    const node = await upload(server.client, job(large, over), { ...hooks(), sendDelta }, signal);
+    expect(node.size).toBe(large.size);
+    expect(sendDelta).toHaveBeenCalledTimes(1);
+    expect(server.pieces.length).toBe(isSent ? 0 : 3);
+  }
+  const sendDelta = vi.fn();
+  for (const one of [job(large), job(small, over)]) {
+    await upload(fakeServer().client, one, { ...hooks(), sendDelta }, signal);
+  }
+  expect(sendDelta).not.toHaveBeenCalled();
+});

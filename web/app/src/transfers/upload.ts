@@ -28,6 +28,15 @@ export interface UploadHooks {
   onProgress: (sent: number) => void;
   onConnection: (isBack: boolean) => void;
   wait: (ms: number, signal: AbortSignal) => Promise<void>;
+  /** Sends a file as what has changed in it; nothing comes back where it is to be sent whole. */
+  sendDelta?: (
+    client: SynclineClient,
+    job: UploadJob,
+    hooks: UploadHooks,
+    signal: AbortSignal,
+  ) => Promise<Node | null>;
+  /** Hears how many bytes went over the wire for a file of which only what has changed was sent. */
+  onDelta?: (sent: number) => void;
 }
 
 /** Something is at the path that the job was not to replace. */
@@ -90,6 +99,7 @@ class Attempt {
   /** How much the server has confirmed. */
   sent = 0;
   hasLostAnswer = false;
+  #isWhole = false;
 
   constructor(
     readonly client: SynclineClient,
@@ -101,8 +111,20 @@ class Attempt {
   run(): Promise<Node> {
     const { client, job, signal } = this;
     const { workspace, path, file, condition, modifiedMs } = job;
-    if (file.size > WHOLE_LENGTH_MAX) return this.#inPieces();
+    if (file.size > WHOLE_LENGTH_MAX) return this.#large();
     return client.putFile(workspace, path, file, { condition, modifiedMs, signal });
+  }
+
+  /** A file that takes the place of another one is mostly the same: only what has changed is sent, where that is less. */
+  async #large(): Promise<Node> {
+    const { client, job, hooks, signal } = this;
+    const isReplacing = job.condition !== undefined && 'ifMatch' in job.condition;
+    if (hooks.sendDelta && isReplacing && job.upload === null && !this.#isWhole) {
+      const node = await hooks.sendDelta(client, job, hooks, signal);
+      if (node) return node;
+      this.#isWhole = true;
+    }
+    return this.#inPieces();
   }
 
   async #inPieces(): Promise<Node> {

@@ -150,6 +150,7 @@ export const de: Words = {
     sending: (percent) => `${percent} %`,
     connecting: 'Keine Verbindung. Neuer Versuch …',
     uploaded: 'Hochgeladen',
+    sent: (sent, size) => `${sent} von ${size} gesendet`,
     downloaded: 'Heruntergeladen',
     cancelled: 'Abgebrochen',
     clash: 'Eine Datei dieses Namens gibt es schon.',

@@ -148,6 +148,7 @@ export const en = {
     sending: (percent: number) => `${percent} %`,
     connecting: 'No connection. Trying again …',
     uploaded: 'Uploaded',
+    sent: (sent: string, size: string) => `${sent} of ${size} sent`,
     downloaded: 'Downloaded',
     cancelled: 'Cancelled',
     clash: 'A file of this name is there already.',

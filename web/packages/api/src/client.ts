@@ -31,12 +31,14 @@ interface Asking<Body> {
   signal?: AbortSignal | undefined;
 }
 
-function headersOf(condition: Condition): Record<string, string> {
+/** Says a condition in the words of HTTP. */
+export function headersOf(condition: Condition): Record<string, string> {
   if (!condition) return {};
   return 'ifMatch' in condition ? { 'if-match': condition.ifMatch } : { 'if-none-match': '*' };
 }
 
-function timeOf(modifiedMs: number | undefined): Record<string, string> {
+/** Says when a file was changed. */
+export function timeOf(modifiedMs: number | undefined): Record<string, string> {
   return modifiedMs === undefined ? {} : { 'x-oc-mtime': (modifiedMs / 1000).toFixed(3) };
 }
 

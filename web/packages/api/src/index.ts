@@ -2,6 +2,7 @@
 
 export { SynclineClient } from './client.ts';
 export type { ClientOptions, Condition, FileAnswer } from './client.ts';
+export { fetchChunkList, fetchGenesis, postDelta } from './delta.ts';
 export { listen } from './events.ts';
 export type { EntryEvent, Listening } from './events.ts';
 export { encodeName, joinPath, nameOf, parentOf, partsOf, ROOT } from './path.ts';

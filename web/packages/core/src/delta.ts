@@ -1,4 +1,5 @@
 import type { JobOptions } from './core.ts';
+import { frameOf } from './frames.ts';
 import type { Lease } from './pool.ts';
 import type { DeltaLength } from './protocol.ts';
 
@@ -14,6 +15,7 @@ export interface DeltaOptions extends JobOptions {
 }
 
 const SESSION_LENGTH = 16;
+const TYPE = 'application/octet-stream';
 
 /** What is to be sent: a blob, so that it is not in the memory of the page. */
 export interface DeltaBody extends DeltaLength {
@@ -24,13 +26,13 @@ export interface DeltaBody extends DeltaLength {
 export class Delta {
   readonly #lease: Lease;
   readonly #options: JobOptions;
-  /** A question to the server whose answer makes the delta smaller, if there is one. */
-  readonly question: Uint8Array<ArrayBuffer> | null;
+  /** A question to the server whose answer makes the delta smaller, if there is one: a body of one message. */
+  readonly question: Blob | null;
 
   private constructor(lease: Lease, options: JobOptions, question: Uint8Array<ArrayBuffer> | null) {
     this.#lease = lease;
     this.#options = options;
-    this.question = question;
+    this.question = question && new Blob([frameOf(question)], { type: TYPE });
   }
 
   static async begin(lease: Lease, file: Blob, options: DeltaOptions): Promise<Delta> {
@@ -74,6 +76,6 @@ export class Delta {
     const onPart = (bytes: Uint8Array<ArrayBuffer>) => parts.push(new Blob([bytes]));
     const { onProgress } = this.#options;
     const length = await call({ onProgress, onPart });
-    return { ...length, body: new Blob(parts, { type: 'application/octet-stream' }) };
+    return { ...length, body: new Blob(parts, { type: TYPE }) };
   }
 }

@@ -23,6 +23,8 @@ async function loaded(): Promise<InitOutput> {
     loading ??= load({ module_or_path: address });
     return await loading;
   } catch (error) {
+    // The next call tries again.
+    loading = undefined;
     const message = error instanceof Error ? error.message : String(error);
     const isUnable = typeof WebAssembly !== 'object' || error instanceof WebAssembly.CompileError;
     throw Object.assign(new Error(message), { code: isUnable ? 'unsupported' : 'read' });
