@@ -4,6 +4,7 @@ use std::error::Error;
 
 use content::ContentError;
 use content::delta::DeltaError;
+use passwords::PasswordError;
 use wasm_bindgen::JsValue;
 use wasm_bindgen::prelude::wasm_bindgen;
 
@@ -58,6 +59,12 @@ impl From<DeltaError> for Failure {
     }
 }
 
+impl From<PasswordError> for Failure {
+    fn from(error: PasswordError) -> Self {
+        Self::new(password_code(error), &error, error == PasswordError::Memory)
+    }
+}
+
 impl From<Failure> for JsValue {
     fn from(failure: Failure) -> Self {
         let error = CodedError::new(&failure.message);
@@ -77,6 +84,15 @@ fn content_code(error: &ContentError) -> &'static str {
         ContentError::ContentSize { .. } => "content_size",
         ContentError::IsSealed { .. } => "is_sealed",
         _ => "content",
+    }
+}
+
+fn password_code(error: PasswordError) -> &'static str {
+    match error {
+        PasswordError::Wrong => "wrong_password",
+        PasswordError::Message | PasswordError::Kept => "message",
+        PasswordError::Length => "password",
+        PasswordError::Memory => "memory",
     }
 }
 

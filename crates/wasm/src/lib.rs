@@ -10,6 +10,7 @@
 pub mod chunk_delta;
 pub mod chunk_stream;
 pub mod failure;
+pub mod password;
 #[cfg(test)]
 mod samples;
 pub mod source;
@@ -21,6 +22,7 @@ use wasm_bindgen::prelude::wasm_bindgen;
 
 pub use chunk_delta::ChunkDelta;
 pub use chunk_stream::ChunkStream;
+pub use password::PasswordProof;
 pub use source::{Sink, Source};
 
 /// Runs when the module is loaded: a panic shall say what happened, not only that something did.

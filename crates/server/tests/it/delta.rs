@@ -138,7 +138,7 @@ impl Place {
     }
 
     /// Makes a delta against a base.
-    fn delta(&self, base: &BaseVersion, new: &[u8]) -> (Delta, ChunkClient<'_>) {
+    fn delta(&self, base: &BaseVersion, new: &[u8]) -> (Delta, ChunkClient) {
         let session = SessionId::from_bytes(random());
         let mut client = ChunkClient::new(&self.keys, self.genesis.workspace(), session);
         let mut parts = Vec::new();

@@ -2,6 +2,7 @@
 
 import { SynclineClient } from '@syncline/api';
 import { deviceName } from './device-name.ts';
+import { proveLogin } from './prove.ts';
 
 const KEY = 'syncline.session';
 
@@ -43,7 +44,9 @@ class Session {
 
   async signIn({ user, password, code, isKept }: SigningIn): Promise<void> {
     const device_name = deviceName(navigator.userAgent);
-    const found = await this.client.login({ user, password, device_name, ...(code && { code }) });
+    const login = { user, password, device_name, ...(code && { code }) };
+    const found = await proveLogin(this.client, login);
+    this.client.token = found.token;
     const kept: Kept = { token: found.token, account: found.account };
     (isKept ? localStorage : sessionStorage).setItem(KEY, JSON.stringify(kept));
     this.hasEnded = false;

@@ -10,6 +10,7 @@ import {
   type SynclineClient,
 } from '@syncline/api';
 import type { Core } from '@syncline/core';
+import { loadCore } from '../core.ts';
 import type { UploadHooks, UploadJob } from './upload.ts';
 
 /** A larger delta is not sent: it could not go on after a broken connection, and the file in pieces can. */
@@ -17,19 +18,6 @@ const DELTA_LENGTH_MAX = 64 * 1024 * 1024;
 
 /** What a server says to a delta that the same file in pieces may do without. */
 const WHOLE_INSTEAD = ['not_found', 'invalid', 'wrong_base', 'too_large', 'unverified', 'unknown'];
-
-let loading: Promise<Core> | undefined;
-
-/** The core is loaded when it is wanted for the first time. */
-async function loadCore(): Promise<Core> {
-  loading ??= import('@syncline/core').then(({ Core }) => new Core());
-  try {
-    return await loading;
-  } catch (error) {
-    loading = undefined;
-    throw error;
-  }
-}
 
 /** Sends a file as a delta, and returns its node; nothing where it is to be sent whole. */
 export async function sendDelta(

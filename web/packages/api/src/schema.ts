@@ -84,6 +84,23 @@ export type Login = {
   "user": string;
 };
 
+export type LoginBegin = {
+  "message": string;
+  "user": string;
+};
+
+export type LoginBegun = {
+  "message": string;
+  "session": string;
+};
+
+export type LoginProof = {
+  "code"?: string | null;
+  "device_name": string;
+  "message": string;
+  "session": string;
+};
+
 export type Member = {
   "added": number | null;
   "role": "owner" | "edit" | "view";
@@ -156,9 +173,27 @@ export type OwnPassword = {
   "password": string;
 };
 
+export type PasswordBegin = {
+  "message": string;
+  "new_message": string;
+};
+
+export type PasswordBegun = {
+  "message": string;
+  "new_message": string;
+  "session": string;
+};
+
 export type PasswordChanged = {
   "identities": number;
   "signed_out": number;
+};
+
+export type PasswordProof = {
+  "message": string;
+  "new_message": string;
+  "session": string;
+  "sign_out_others"?: boolean;
 };
 
 export type Problem = {
@@ -328,6 +363,10 @@ export interface Operations {
   "DELETE /account/oidc/{subject}": { body: undefined; answer: undefined };
   /** Give the account another password; may sign out all others. */
   "POST /account/password": { body: NewPassword; answer: PasswordChanged };
+  /** Begin to prove the password and to set another one, without sending either (OPAQUE). */
+  "POST /account/password/begin": { body: PasswordBegin; answer: PasswordBegun };
+  /** Show the proof, and set the other one. */
+  "POST /account/password/finish": { body: PasswordProof; answer: PasswordChanged };
   /** Whether a sign-in wants a code beside the password. */
   "GET /account/totp": { body: undefined; answer: SecondFactor };
   /** Make a secret for an app, which waits for its first code. */
@@ -350,6 +389,10 @@ export interface Operations {
   "GET /live": { body: undefined; answer: undefined };
   /** Sign in: makes a device and returns its token; some accounts want a code, too. */
   "POST /login": { body: Login; answer: Session };
+  /** Begin to sign in without sending the password (OPAQUE). */
+  "POST /login/begin": { body: LoginBegin; answer: LoginBegun };
+  /** Show the proof: makes a device and returns its token; some accounts want a code, too. */
+  "POST /login/finish": { body: LoginProof; answer: Session };
   /** Sign this device out. */
   "POST /logout": { body: undefined; answer: undefined };
   /** What lies behind a link. */

@@ -1,10 +1,12 @@
 import { Delta, type DeltaOptions } from './delta.ts';
 import { WorkerPool, type Lease, type PoolWorker } from './pool.ts';
-import type { ChunkList } from './protocol.ts';
+import type { ChunkList, Proof } from './protocol.ts';
 import { startWorker } from './start.ts';
 
 /** More workers than this wait for the disk and the network, and take memory. */
 const WORKERS_MAX = 4;
+
+const SEED_LENGTH = 32;
 
 export interface CoreOptions {
   /** How many files are worked on at once; by default one for each processor, and four at most. */
@@ -48,6 +50,22 @@ export class Core {
   /** Begins to send a new version of a file of a plain workspace as what has changed in it. Whoever begins one ends it. */
   async delta(file: Blob, options: DeltaOptions): Promise<Delta> {
     return Delta.begin(await this.#pool.take(options.signal), file, options);
+  }
+
+  /**
+   * Proves a password to a server without sending it, and sets `newPassword` in its place so, where that is not null. `ask` brings
+   * the first messages to the server, and its answers back. Returns the last messages.
+   */
+  async prove(
+    password: string,
+    newPassword: string | null,
+    ask: (first: Proof) => Promise<Proof>,
+  ): Promise<Proof> {
+    return this.#once(undefined, async (lease) => {
+      const seed = crypto.getRandomValues(new Uint8Array(SEED_LENGTH));
+      const first = await lease.call('proofBegin', { password, newPassword, seed });
+      return lease.call('proofFinish', await ask(first));
+    });
   }
 
   /** The most bytes of memory that the module of any worker has had. */

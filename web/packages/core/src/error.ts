@@ -20,6 +20,9 @@ export const CODES = [
   'unverified',
   'wrong_base',
   'too_different',
+  'wrong_password',
+  'password',
+  'memory',
   // This browser cannot run the core.
   'unsupported',
   // A defect: the worker that had it is gone, and the next job gets a new one.

@@ -4,7 +4,7 @@
 export { Core } from './core.ts';
 export type { ChunkOptions, CoreOptions, JobOptions } from './core.ts';
 export type { Delta, DeltaBody, DeltaOptions } from './delta.ts';
-export type { ChunkList } from './protocol.ts';
+export type { ChunkList, Proof } from './protocol.ts';
 export { CoreError } from './error.ts';
 export type { CoreErrorCode } from './error.ts';
 export { StagMeter } from './stag-meter.ts';

@@ -16,6 +16,12 @@ export interface DeltaLength {
   literal: number;
 }
 
+/** A message about a password, and one about the password that is to take its place. */
+export interface Proof {
+  message: Uint8Array<ArrayBuffer>;
+  newMessage: Uint8Array<ArrayBuffer> | null;
+}
+
 /** What can be called, with what goes there and what comes back. */
 export interface Calls {
   chunk: { ask: { file: Blob; secret: Uint8Array; average: number }; answer: ChunkList };
@@ -36,6 +42,13 @@ export interface Calls {
   deltaWanted: { ask: { answer: Uint8Array }; answer: DeltaLength };
   /** Returns what to keep of the new version. */
   deltaKept: { ask: null; answer: Uint8Array<ArrayBuffer> | null };
+  /** Begins to prove a password, and to set another one where there is one. */
+  proofBegin: {
+    ask: { password: string; newPassword: string | null; seed: Uint8Array };
+    answer: Proof;
+  };
+  /** Takes the answers of the server; returns what to send then. */
+  proofFinish: { ask: Proof; answer: Proof };
   /** Ends the session; says how many bytes of memory the module has. */
   end: { ask: null; answer: number };
 }

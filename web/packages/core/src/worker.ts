@@ -5,6 +5,7 @@ import address from '../dist/core_bg.wasm?url';
 import { chunk } from './chunk.ts';
 import { DeltaWork } from './delta-work.ts';
 import { failedOf } from './error.ts';
+import { ProofWork } from './proof-work.ts';
 import type { Call, Calls, Reply } from './protocol.ts';
 
 interface Scope {
@@ -13,8 +14,9 @@ interface Scope {
 }
 
 const scope = globalThis as unknown as Scope;
-/** The delta of this session. */
+/** What this session is about. */
 let work: DeltaWork | undefined;
+let proof: ProofWork | undefined;
 let loading: Promise<InitOutput> | undefined;
 
 /** Loads the module; a browser that lacks what it needs says so by an error of its own. */
@@ -56,9 +58,16 @@ async function answer(call: Call): Promise<[Calls[Call['name']]['answer'], Trans
       return [begun().wanted(call.ask.answer), []];
     case 'deltaKept':
       return [begun().kept(), []];
+    case 'proofBegin':
+      proof = new ProofWork(call.ask);
+      return [proof.messages(), []];
+    case 'proofFinish':
+      if (!proof) throw new Error('no proof was begun');
+      return [proof.finish(call.ask), []];
     case 'end':
       work?.free();
-      work = undefined;
+      proof?.free();
+      work = proof = undefined;
       return [memory.buffer.byteLength, []];
   }
 }

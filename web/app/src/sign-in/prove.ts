@@ -1,0 +1,62 @@
+// Proves a password to the server, which is not told it; nor is it told the one that takes its place.
+
+import { ProblemError, type Operations, type SynclineClient } from '@syncline/api';
+import { loadCore } from '../core.ts';
+
+type Login = Operations['POST /login']['body'];
+type Session = Operations['POST /login']['answer'];
+type Change = Operations['POST /account/password']['body'];
+type Changed = Operations['POST /account/password']['answer'];
+
+export function toBase64(bytes: Uint8Array): string {
+  return btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(''));
+}
+
+export function fromBase64(text: string): Uint8Array<ArrayBuffer> {
+  return Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+}
+
+/** Signs in. A password that the server has kept since before it could be proved is sent, which the server wants once. */
+export async function proveLogin(client: SynclineClient, login: Login): Promise<Session> {
+  const { user, password, device_name, code } = login;
+  try {
+    const core = await loadCore();
+    let session = '';
+    const proof = await core.prove(password, null, async ({ message }) => {
+      const body = { user, message: toBase64(message) };
+      const begun = await client.call('POST /login/begin', { body });
+      session = begun.session;
+      return { message: fromBase64(begun.message), newMessage: null };
+    });
+    const body = { session, message: toBase64(proof.message), device_name, ...(code && { code }) };
+    return await client.call('POST /login/finish', { body });
+  } catch (error) {
+    if (error instanceof ProblemError && error.code === 'conflict') {
+      return client.call('POST /login', { body: login });
+    }
+    throw error;
+  }
+}
+
+/** Changes the password of the own account. */
+export async function proveChange(client: SynclineClient, change: Change): Promise<Changed> {
+  const { password, new_password, sign_out_others } = change;
+  const core = await loadCore();
+  let session = '';
+  const proof = await core.prove(password, new_password, async ({ message, newMessage }) => {
+    const body = {
+      message: toBase64(message),
+      new_message: toBase64(newMessage ?? new Uint8Array()),
+    };
+    const begun = await client.call('POST /account/password/begin', { body });
+    session = begun.session;
+    return { message: fromBase64(begun.message), newMessage: fromBase64(begun.new_message) };
+  });
+  const body = {
+    session,
+    message: toBase64(proof.message),
+    new_message: toBase64(proof.newMessage ?? new Uint8Array()),
+    ...(sign_out_others !== undefined && { sign_out_others }),
+  };
+  return client.call('POST /account/password/finish', { body });
+}

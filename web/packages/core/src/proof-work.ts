@@ -1,0 +1,26 @@
+import { PasswordProof } from '../dist/core.js';
+import type { Calls, Proof } from './protocol.ts';
+
+/** The side of a proof in the worker. */
+export class ProofWork {
+  readonly #proof: PasswordProof;
+
+  constructor({ password, newPassword, seed }: Calls['proofBegin']['ask']) {
+    this.#proof = new PasswordProof(password, newPassword, seed);
+  }
+
+  messages(): Proof {
+    const message = this.#proof.message() as Uint8Array<ArrayBuffer>;
+    const newMessage = this.#proof.newMessage() as Uint8Array<ArrayBuffer> | undefined;
+    return { message, newMessage: newMessage ?? null };
+  }
+
+  finish({ message, newMessage }: Proof): Proof {
+    this.#proof.finish(message, newMessage);
+    return this.messages();
+  }
+
+  free(): void {
+    this.#proof.free();
+  }
+}
