@@ -109,7 +109,7 @@ fn deliver(part: DeltaPart, plain: Plain, sink: &Sink) -> Result<(), Failure> {
 }
 
 /// A call that does not follow what was called before.
-fn out_of_turn() -> Failure {
+pub(crate) fn out_of_turn() -> Failure {
     DeltaError::NoSuch { what: "call before this one", index: 0, count: 0 }.into()
 }
 

@@ -7,6 +7,7 @@
 //!
 //! `cargo xtask web` builds it. Golden vectors in `crates/wasm/golden` hold the program and the browser to the same bytes.
 
+pub mod block_delta;
 pub mod chunk_delta;
 pub mod chunk_stream;
 pub mod failure;
@@ -20,6 +21,7 @@ pub mod source;
 use blake3 as _;
 use wasm_bindgen::prelude::wasm_bindgen;
 
+pub use block_delta::BlockDelta;
 pub use chunk_delta::ChunkDelta;
 pub use chunk_stream::ChunkStream;
 pub use password::PasswordProof;

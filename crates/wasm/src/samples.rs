@@ -1,5 +1,10 @@
 //! Files for tests: always the same for the same seed.
 
+use model::{Genesis, Mode, Timestamp};
+use serde_json::Value;
+
+pub(crate) const SESSION: [u8; 16] = [5; 16];
+
 /// Bytes of SplitMix64, as in `docs/design/pack-format.md`, each ANDed with a mask: fewer values make more repeats.
 pub(crate) fn bytes_of(seed: u64, length: usize, mask: u8) -> Vec<u8> {
     let mut state = seed;
@@ -22,4 +27,23 @@ pub(crate) fn bytes_of(seed: u64, length: usize, mask: u8) -> Vec<u8> {
 /// Writes bytes as text.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// A plain workspace.
+pub(crate) fn genesis() -> Genesis {
+    let (name, created) = ("files".to_owned(), Timestamp::default());
+    Genesis { name, mode: Mode::Plain, created, content_key: [7; 32] }
+}
+
+/// Returns the file of a case before and after its edits: where, how many bytes are cut, and seed and length of what is put in.
+pub(crate) fn versions(case: &Value) -> (Vec<u8>, Vec<u8>) {
+    let number = |value: &Value| value.as_u64().unwrap();
+    let old = bytes_of(number(&case["seed"]), number(&case["size"]) as usize, 255);
+    let mut new = old.clone();
+    for edit in case["edits"].as_array().unwrap() {
+        let [at, cut, seed, length] = [0, 1, 2, 3].map(|place| number(&edit[place]));
+        let range = at as usize..(at + cut) as usize;
+        new.splice(range, bytes_of(seed, length as usize, 255));
+    }
+    (old, new)
 }

@@ -38,6 +38,22 @@ interface Golden {
 const goldenFile = new URL('../../../crates/wasm/golden/deltas.json', import.meta.url);
 const golden = JSON.parse(readFileSync(goldenFile, 'utf8')) as Golden;
 
+interface GoldenBlocks {
+  seed: number;
+  size: number;
+  edits: [at: number, cut: number, seed: number, length: number][];
+  tuning: 'classic' | 'plus' | 'careful';
+  isReversed: boolean;
+  begun: string;
+  said: string;
+  messages: string;
+  literal: number;
+  answer: string;
+}
+
+const blocksFile = new URL('../../../crates/wasm/golden/blocks.json', import.meta.url);
+const blocks = JSON.parse(readFileSync(blocksFile, 'utf8')) as GoldenBlocks[];
+
 const sum = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex');
 
 /** Takes the messages from behind their lengths. */
@@ -101,6 +117,44 @@ test('golden edits travel as natively, to the byte, there and back', async ({ pa
     };
     expect(found.isWholeBody).toBe(true);
     expect(said, JSON.stringify(made.edits)).toEqual({ ask, literal, messages, kept, back });
+  }
+});
+
+test('the deltas of the paper travel as natively, to the byte', async ({ page }) => {
+  await page.goto(served.url);
+  await page.waitForFunction(() => 'demo' in globalThis);
+  const { genesis, session } = golden;
+  expect(blocks.length).toBeGreaterThanOrEqual(12);
+  for (const { begun, messages, literal, ...made } of blocks) {
+    const found = await page.evaluate(
+      async ({ genesis, session, said, answer, seed, size, edits, tuning, isReversed }) => {
+        const bytes = (hex: string) =>
+          Uint8Array.from(hex.match(/../g) ?? [], (byte) => parseInt(byte, 16));
+        let file = new Blob([demo.bytesOf(seed, size)]);
+        for (const [at, cut, seed, length] of edits) {
+          const put = demo.bytesOf(seed, length);
+          file = new Blob([file.slice(0, at), put, file.slice(at + cut)]);
+        }
+        const core = new demo.Core();
+        const options = { genesis: bytes(genesis), session: bytes(session), tuning, isReversed };
+        const delta = await core.blockDelta(file, options);
+        const { body, literal } = await delta.reply(bytes(said));
+        const isDone = await delta.takeAnswer(bytes(answer));
+        await delta.end();
+        core.close();
+        const list = async (blob: Blob) => [...new Uint8Array(await blob.arrayBuffer())];
+        return { opening: await list(delta.opening), body: await list(body), literal, isDone };
+      },
+      { genesis, session, ...made },
+    );
+    const said = {
+      begun: sum(unframed(found.opening)),
+      messages: sum(unframed(found.body)),
+      literal: found.literal,
+      isDone: found.isDone,
+    };
+    const what = `${made.tuning} ${made.isReversed} ${JSON.stringify(made.edits)}`;
+    expect(said, what).toEqual({ begun, messages, literal, isDone: true });
   }
 });
 

@@ -3,34 +3,14 @@
 
 use content::delta::{ChunkAssembler, answer_sums};
 use model::codec::encode_message;
-use model::{Mode, Timestamp};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::*;
-use crate::samples::{bytes_of, hex};
+use crate::samples::{SESSION, genesis, hex, versions};
 
 const GOLDEN: &str = include_str!("../../golden/deltas.json");
-const SESSION: [u8; 16] = [5; 16];
 const AVERAGE: u32 = 16 * 1024;
-
-fn genesis() -> Genesis {
-    let (name, created) = ("files".to_owned(), Timestamp::default());
-    Genesis { name, mode: Mode::Plain, created, content_key: [7; 32] }
-}
-
-/// Returns the file of a case before and after its edits: where, how many bytes are cut, and seed and length of what is put in.
-fn versions(case: &Value) -> (Vec<u8>, Vec<u8>) {
-    let number = |value: &Value| value.as_u64().unwrap();
-    let old = bytes_of(number(&case["seed"]), number(&case["size"]) as usize, 255);
-    let mut new = old.clone();
-    for edit in case["edits"].as_array().unwrap() {
-        let [at, cut, seed, length] = [0, 1, 2, 3].map(|place| number(&edit[place]));
-        let range = at as usize..(at + cut) as usize;
-        new.splice(range, bytes_of(seed, length as usize, 255));
-    }
-    (old, new)
-}
 
 /// What a client sends, given what it knows, and what it keeps.
 struct Sent {

@@ -1,3 +1,4 @@
+import { BlockDelta, type BlockDeltaOptions } from './block-delta.ts';
 import { Delta, type DeltaOptions } from './delta.ts';
 import { WorkerPool, type Lease, type PoolWorker } from './pool.ts';
 import type { ChunkList, Proof } from './protocol.ts';
@@ -66,6 +67,11 @@ export class Core {
       const first = await lease.call('proofBegin', { password, newPassword, seed });
       return lease.call('proofFinish', await ask(first));
     });
+  }
+
+  /** Begins a delta of the paper. Whoever begins one ends it. */
+  async blockDelta(file: Blob, options: BlockDeltaOptions): Promise<BlockDelta> {
+    return BlockDelta.begin(await this.#pool.take(options.signal), file, options);
   }
 
   /** The most bytes of memory that the module of any worker has had. */

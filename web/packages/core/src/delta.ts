@@ -1,6 +1,6 @@
 import type { JobOptions } from './core.ts';
 import { frameOf } from './frames.ts';
-import type { Lease } from './pool.ts';
+import type { CallOptions, Lease } from './pool.ts';
 import type { DeltaLength } from './protocol.ts';
 
 export interface DeltaOptions extends JobOptions {
@@ -32,12 +32,12 @@ export class Delta {
   private constructor(lease: Lease, options: JobOptions, question: Uint8Array<ArrayBuffer> | null) {
     this.#lease = lease;
     this.#options = options;
-    this.question = question && new Blob([frameOf(question)], { type: TYPE });
+    this.question = question && bodyOf(question);
   }
 
   static async begin(lease: Lease, file: Blob, options: DeltaOptions): Promise<Delta> {
     const { genesis, base, isKept = false, onProgress } = options;
-    const session = options.session ?? crypto.getRandomValues(new Uint8Array(SESSION_LENGTH));
+    const session = options.session ?? drawSession();
     try {
       const ask = { file, genesis, session, base, isKept };
       return new Delta(lease, options, await lease.call('deltaBegin', ask, { onProgress }));
@@ -49,12 +49,14 @@ export class Delta {
 
   /** Makes the delta; `sums` is the answer to the question, if it was asked. */
   messages(sums: Uint8Array | null = null): Promise<DeltaBody> {
-    return this.#collect((options) => this.#lease.call('deltaSend', { sums }, options));
+    return collect(this.#options, (options) => this.#lease.call('deltaSend', { sums }, options));
   }
 
   /** Makes what an answer wants besides: it goes behind the same messages. */
   wanted(answer: Uint8Array): Promise<DeltaBody> {
-    return this.#collect((options) => this.#lease.call('deltaWanted', { answer }, options));
+    return collect(this.#options, (options) =>
+      this.#lease.call('deltaWanted', { answer }, options),
+    );
   }
 
   /** Returns what to keep of the new version, 2.5 % of it: the next delta against it needs one request. */
@@ -65,17 +67,25 @@ export class Delta {
   end(): Promise<void> {
     return this.#lease.end();
   }
+}
 
-  async #collect(
-    call: (options: {
-      onProgress: JobOptions['onProgress'];
-      onPart: (bytes: Uint8Array<ArrayBuffer>) => void;
-    }) => Promise<DeltaLength>,
-  ): Promise<DeltaBody> {
-    const parts: Blob[] = [];
-    const onPart = (bytes: Uint8Array<ArrayBuffer>) => parts.push(new Blob([bytes]));
-    const { onProgress } = this.#options;
-    const length = await call({ onProgress, onPart });
-    return { ...length, body: new Blob(parts, { type: TYPE }) };
-  }
+/** Makes one body of what a call gives. */
+export async function collect(
+  { onProgress }: JobOptions,
+  call: (options: CallOptions) => Promise<DeltaLength>,
+): Promise<DeltaBody> {
+  const parts: Blob[] = [];
+  const onPart = (bytes: Uint8Array<ArrayBuffer>) => void parts.push(new Blob([bytes]));
+  const length = await call({ onProgress, onPart });
+  return { ...length, body: new Blob(parts, { type: TYPE }) };
+}
+
+/** Makes the body of one message. */
+export function bodyOf(message: Uint8Array): Blob {
+  return new Blob([frameOf(message)], { type: TYPE });
+}
+
+/** Draws the name and secret of an exchange. */
+export function drawSession(): Uint8Array {
+  return crypto.getRandomValues(new Uint8Array(SESSION_LENGTH));
 }

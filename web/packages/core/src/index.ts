@@ -1,10 +1,11 @@
 // The core that the program has, too, in the browser: it cuts and names files in workers, in memory that does not grow with them.
 // Load it when it is wanted (`await import('@syncline/core')`): a page of files is there before.
 
+export type { BlockDelta, BlockDeltaOptions } from './block-delta.ts';
 export { Core } from './core.ts';
 export type { ChunkOptions, CoreOptions, JobOptions } from './core.ts';
 export type { Delta, DeltaBody, DeltaOptions } from './delta.ts';
-export type { ChunkList, Proof } from './protocol.ts';
+export type { ChunkList, Proof, Tuning } from './protocol.ts';
 export { CoreError } from './error.ts';
 export type { CoreErrorCode } from './error.ts';
 export { StagMeter } from './stag-meter.ts';

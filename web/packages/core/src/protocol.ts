@@ -21,6 +21,8 @@ export interface Proof {
   message: Uint8Array<ArrayBuffer>;
   newMessage: Uint8Array<ArrayBuffer> | null;
 }
+/** How blocks are searched and compared: as at first, with what the paper adds, and with that after a check has failed. */
+export type Tuning = 'classic' | 'plus' | 'careful';
 
 /** What can be called, with what goes there and what comes back. */
 export interface Calls {
@@ -49,6 +51,21 @@ export interface Calls {
   };
   /** Takes the answers of the server; returns what to send then. */
   proofFinish: { ask: Proof; answer: Proof };
+  /** Begins a delta of the paper; returns its first message. */
+  blockBegin: {
+    ask: {
+      file: Blob;
+      genesis: Uint8Array;
+      session: Uint8Array;
+      tuning: Tuning;
+      isReversed: boolean;
+    };
+    answer: Uint8Array<ArrayBuffer>;
+  };
+  /** Takes what the server said; the messages that follow come as parts. */
+  blockReply: { ask: { message: Uint8Array }; answer: DeltaLength };
+  /** Takes an answer; returns whether the new version is there. */
+  blockAnswer: { ask: { message: Uint8Array }; answer: boolean };
   /** Ends the session; says how many bytes of memory the module has. */
   end: { ask: null; answer: number };
 }

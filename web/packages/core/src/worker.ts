@@ -2,6 +2,7 @@
 
 import load, { type InitOutput } from '../dist/core.js';
 import address from '../dist/core_bg.wasm?url';
+import { BlockWork } from './block-work.ts';
 import { chunk } from './chunk.ts';
 import { DeltaWork } from './delta-work.ts';
 import { failedOf } from './error.ts';
@@ -15,8 +16,7 @@ interface Scope {
 
 const scope = globalThis as unknown as Scope;
 /** What this session is about. */
-let work: DeltaWork | undefined;
-let proof: ProofWork | undefined;
+let work: DeltaWork | BlockWork | ProofWork | undefined;
 let loading: Promise<InitOutput> | undefined;
 
 /** Loads the module; a browser that lacks what it needs says so by an error of its own. */
@@ -53,27 +53,34 @@ async function answer(call: Call): Promise<[Calls[Call['name']]['answer'], Trans
       return [work.begin(), []];
     }
     case 'deltaSend':
-      return [begun().send(call.ask.sums), []];
+      return [begun(DeltaWork).send(call.ask.sums), []];
     case 'deltaWanted':
-      return [begun().wanted(call.ask.answer), []];
+      return [begun(DeltaWork).wanted(call.ask.answer), []];
     case 'deltaKept':
-      return [begun().kept(), []];
-    case 'proofBegin':
-      proof = new ProofWork(call.ask);
-      return [proof.messages(), []];
+      return [begun(DeltaWork).kept(), []];
+    case 'blockBegin': {
+      work = new BlockWork(call.ask, onProgress, onPart);
+      return [work.begin(), []];
+    }
+    case 'blockReply':
+      return [begun(BlockWork).reply(call.ask.message), []];
+    case 'blockAnswer':
+      return [begun(BlockWork).takeAnswer(call.ask.message), []];
+    case 'proofBegin': {
+      work = new ProofWork(call.ask);
+      return [work.messages(), []];
+    }
     case 'proofFinish':
-      if (!proof) throw new Error('no proof was begun');
-      return [proof.finish(call.ask), []];
+      return [begun(ProofWork).finish(call.ask), []];
     case 'end':
       work?.free();
-      proof?.free();
-      work = proof = undefined;
+      work = undefined;
       return [memory.buffer.byteLength, []];
   }
 }
 
-function begun(): DeltaWork {
-  if (!work) throw new Error('no delta was begun');
+function begun<Work>(kind: abstract new (...words: never[]) => Work): Work {
+  if (!(work instanceof kind)) throw new Error('nothing of the kind was begun');
   return work;
 }
 
