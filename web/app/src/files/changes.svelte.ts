@@ -1,14 +1,26 @@
 // What somebody does to a folder: make, rename, delete, and take it back.
 
-import { joinPath, parentOf, type Node, type NodePath, type SynclineClient } from '@syncline/api';
+import {
+  joinPath,
+  nameOf,
+  parentOf,
+  ROOT,
+  type Node,
+  type NodePath,
+  type SynclineClient,
+} from '@syncline/api';
 import { notices } from '../shell/notices.svelte.ts';
 import { problemText } from '../words/problem.ts';
 import { t } from '../words/words.svelte.ts';
 import { deleteAll, remember, restoreAll } from './deleting.ts';
 import type { Folder } from './folder.svelte.ts';
+import { copyAll, moveAll, moveBack, type Relocation } from './relocating.ts';
 
 export type Asked =
-  { kind: 'create' } | { kind: 'rename'; node: Node } | { kind: 'delete'; nodes: readonly Node[] };
+  | { kind: 'create' }
+  | { kind: 'rename'; node: Node }
+  | { kind: 'delete'; nodes: readonly Node[] }
+  | { kind: Relocation; nodes: readonly Node[] };
 
 export class Changes {
   /** What somebody is asked about in a dialog. */
@@ -43,6 +55,27 @@ export class Changes {
     await this.reveal(node.id);
     const back = async () => void (await this.#client.move(this.#workspace, moved.path, node.path));
     notices.say(t().done.renamed(name), this.#undoable(back));
+  }
+
+  /** Moves or copies nodes into a folder; the dialog tells what goes wrong. */
+  async relocate(
+    what: Relocation,
+    nodes: readonly Node[],
+    folder: NodePath,
+    title: string,
+  ): Promise<void> {
+    const [client, workspace] = [this.#client, this.#workspace];
+    const name = folder === ROOT ? title : nameOf(folder);
+    let back: () => Promise<void>;
+    if (what === 'move') {
+      const moved = await moveAll(client, workspace, nodes, folder);
+      back = () => moveBack(client, workspace, moved);
+    } else {
+      const copies = await copyAll(client, workspace, nodes, folder);
+      back = () => deleteAll(client, workspace, copies);
+    }
+    await this.folder.refresh();
+    notices.say(t().relocating.done[what](nodes.length, name), this.#undoable(back));
   }
 
   /** Deletes nodes so that it can be taken back; asks first where it cannot. */

@@ -4,6 +4,7 @@ import type { Node } from '@syncline/api';
 import { previewOf } from '../preview/kind.ts';
 import type { IconName } from '../shell/icons.ts';
 import type { Words } from '../words/en.ts';
+import type { Relocation } from './relocating.ts';
 
 /** A button. */
 export interface Deed {
@@ -22,6 +23,8 @@ export interface Doing {
   preview(node: Node): void;
   download(nodes: Node[]): void;
   rename(node: Node): void;
+  /** Moves or copies nodes into another folder. */
+  relocate(what: Relocation, nodes: Node[]): void;
   versions(node: Node): void;
   /** Shares a node, or all of the workspace. */
   share(node: Node | null): void;
@@ -73,6 +76,10 @@ function forSelection({ selected, mayEdit, doing, words }: Situation): Deed[] {
     if (single.kind !== 'link') add('share', words.share, () => doing.share(single));
     add('rename', words.rename, () => doing.rename(single));
   }
+  if (mayEdit) {
+    add('move', words.move, () => doing.relocate('move', selected));
+    add('copy', words.copy, () => doing.relocate('copy', selected));
+  }
   if (single?.kind === 'file') add('history', words.versions, () => doing.versions(single));
   if (mayEdit) add('trash', words.delete, () => doing.delete(selected));
   add('close', words.clear, () => doing.clear());
@@ -103,6 +110,8 @@ function withAlt(
   }
   if (!mayEdit) return undefined;
   if (event.code === 'KeyS' && single && single.kind !== 'link') return () => doing.share(single);
+  if (event.code === 'KeyM' && selected.length > 0) return () => doing.relocate('move', selected);
+  if (event.code === 'KeyC' && selected.length > 0) return () => doing.relocate('copy', selected);
   if (event.code === 'KeyN') return () => doing.create();
   if (event.code === 'KeyU') return () => doing.upload();
   return undefined;

@@ -76,6 +76,8 @@ export const de: Words = {
     rename: 'Umbenennen',
     versions: 'Versionen',
     delete: 'Löschen',
+    move: 'Verschieben',
+    copy: 'Kopieren',
     share: 'Teilen',
     offline: 'Keine Live-Aktualisierung. Verbindung wird hergestellt …',
     viewOnly: 'Nur ansehen',
@@ -95,6 +97,24 @@ export const de: Words = {
     long: 'Der Name ist zu lang: höchstens 255 Bytes.',
     service: 'Unter diesem Namen führen Geräte eigene Dateien. Wählen Sie einen anderen.',
     taken: (name) => `„${name}“ gibt es schon.`,
+  },
+
+  relocating: {
+    title: {
+      move: (count, name) => `${count === 1 ? `„${name}“` : items(count)} verschieben`,
+      copy: (count, name) => `${count === 1 ? `„${name}“` : items(count)} kopieren`,
+    },
+    verb: {
+      move: (folder) => `Nach „${folder}“ verschieben`,
+      copy: (folder) => `Nach „${folder}“ kopieren`,
+    },
+    done: {
+      move: (count, folder) => `${items(count)} nach „${folder}“ verschoben`,
+      copy: (count, folder) => `${items(count)} nach „${folder}“ kopiert`,
+    },
+    up: 'Übergeordneter Ordner',
+    folders: (name) => `Ordner in ${name}`,
+    none: 'Darin sind keine Ordner.',
   },
 
   deleting: {
@@ -198,6 +218,7 @@ export const de: Words = {
     upload: 'Dateien hochladen',
     versions: 'Versionen',
     share: 'Teilen',
+    relocate: 'Verschieben; kopieren',
     help: 'Diese Übersicht',
   },
 

@@ -75,6 +75,8 @@ export const en = {
     rename: 'Rename',
     versions: 'Versions',
     delete: 'Delete',
+    move: 'Move',
+    copy: 'Copy',
     share: 'Share',
     offline: 'No live updates. Reconnecting …',
     viewOnly: 'View only',
@@ -94,6 +96,24 @@ export const en = {
     long: 'The name is too long: 255 bytes is the limit.',
     service: 'Devices keep their own files under this name. Choose another one.',
     taken: (name: string) => `“${name}” is there already.`,
+  },
+
+  relocating: {
+    title: {
+      move: (count: number, name: string) => `Move ${count === 1 ? `“${name}”` : items(count)}`,
+      copy: (count: number, name: string) => `Copy ${count === 1 ? `“${name}”` : items(count)}`,
+    },
+    verb: {
+      move: (folder: string) => `Move to “${folder}”`,
+      copy: (folder: string) => `Copy to “${folder}”`,
+    },
+    done: {
+      move: (count: number, folder: string) => `${items(count)} moved to “${folder}”`,
+      copy: (count: number, folder: string) => `${items(count)} copied to “${folder}”`,
+    },
+    up: 'Folder above',
+    folders: (name: string) => `Folders in ${name}`,
+    none: 'There are no folders in it.',
   },
 
   deleting: {
@@ -196,6 +216,7 @@ export const en = {
     upload: 'Upload files',
     versions: 'Versions',
     share: 'Share',
+    relocate: 'Move; copy',
     help: 'This sheet',
   },
 

@@ -1,0 +1,61 @@
+// Moving and copying nodes into another folder of the workspace, and taking it back.
+
+import { joinPath, type Node, type NodePath, type SynclineClient } from '@syncline/api';
+import { freeName } from './names.ts';
+
+export type Relocation = 'move' | 'copy';
+
+/** Whether a node may go into a folder: not into itself, nor below, and not where it is. */
+export function fits(nodes: readonly Node[], folder: NodePath): boolean {
+  return nodes.every(({ path }) => folder !== path && !folder.startsWith(`${path}/`));
+}
+
+/** Moves nodes, each only in the version that was seen; what is in the way is never replaced. Returns where they were and are. */
+export async function moveAll(
+  client: SynclineClient,
+  workspace: string,
+  nodes: readonly Node[],
+  folder: NodePath,
+): Promise<{ from: NodePath; to: NodePath }[]> {
+  const moved: { from: NodePath; to: NodePath }[] = [];
+  try {
+    for (const { path, name, etag } of nodes) {
+      const condition = { ifMatch: etag };
+      const now = await client.move(workspace, path, joinPath(folder, name), condition);
+      moved.push({ from: path, to: now.path });
+    }
+  } catch (error) {
+    // All or nothing, as far as the server goes along.
+    await moveBack(client, workspace, moved).catch(() => undefined);
+    throw error;
+  }
+  return moved;
+}
+
+export async function moveBack(
+  client: SynclineClient,
+  workspace: string,
+  moved: readonly { from: NodePath; to: NodePath }[],
+): Promise<void> {
+  for (const { from, to } of moved.toReversed()) await client.move(workspace, to, from);
+}
+
+/** Copies nodes; beside something of that name under another one. Returns the copies. */
+export async function copyAll(
+  client: SynclineClient,
+  workspace: string,
+  nodes: readonly Node[],
+  folder: NodePath,
+): Promise<Node[]> {
+  const isTaken = async (name: string) =>
+    (await client.node(workspace, joinPath(folder, name))) !== null;
+  const copies: Node[] = [];
+  for (const { path: from, name } of nodes) {
+    // What comes there between the question and the copy is not replaced either: then the server refuses.
+    const as = (await isTaken(name)) ? await freeName(name, isTaken) : name;
+    const body = { from, to: joinPath(folder, as), overwrite: false };
+    const params = { workspace };
+    copies.push(await client.call('POST /workspaces/{workspace}/copy', { params, body }));
+  }
+  return copies;
+}
