@@ -17,7 +17,7 @@ use opaque_ke::key_exchange::tripledh::TripleDh;
 use opaque_ke::ksf::Ksf;
 use opaque_ke::rand::{self, CryptoRng, RngCore};
 use opaque_ke::{CipherSuite, Ristretto255};
-use sha2_0_10::Sha512;
+use sha2::Sha512;
 
 mod client;
 mod server;

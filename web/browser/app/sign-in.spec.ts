@@ -24,10 +24,15 @@ async function fill(page: Page, user: string, password = PASSWORD): Promise<void
 const submit = (page: Page) => page.getByRole('button', { name: 'Sign in' }).click();
 
 test('somebody signs in, sees that there are no workspaces, and signs out', async ({ page }) => {
+  const sent: string[] = [];
+  page.on('request', (request) => sent.push(`${request.url()} ${request.postData() ?? ''}`));
   await fill(page, 'ada');
   await expectAccessible(page);
   await submit(page);
   await expect(page.getByText('No workspaces yet')).toBeVisible();
+  // It is proved, and stays here.
+  expect(sent.some((request) => request.includes('/login/finish'))).toBe(true);
+  expect(sent.filter((request) => request.includes(PASSWORD))).toEqual([]);
   await expectAccessible(page);
   await page.getByRole('button', { name: 'Sign out' }).click();
   await expect(page.getByRole('heading', { name: 'Sign in' })).toBeVisible();
