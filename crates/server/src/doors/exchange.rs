@@ -10,6 +10,7 @@ use axum::routing::post;
 use axum::{Json, Router};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use model::DeviceId;
 use serde::{Deserialize, Serialize};
 
 use super::account::{self, PasswordChanged, Proved};
@@ -18,7 +19,7 @@ use super::to_the_end;
 use crate::app::App;
 use crate::audit::{Happened, Line};
 use crate::auth::Caller;
-use crate::auth::passwords::{Begun, Opened, Passwords};
+use crate::auth::passwords::{Begun, Passwords};
 use crate::error::{Result, ServerError};
 use crate::limits::ACCOUNT_NAME_LENGTH_MAX;
 use crate::listener::PeerAddress;
@@ -91,22 +92,11 @@ async fn finish(
     let FinishRequest { session, message, device_name, code } = request;
     let (session, proof) = (decode("session", &session)?, decode("message", &message)?);
     let sign_in = async move {
-        let opened = app.passwords().await?.open(&session, app.now());
-        let opened = opened.and_then(|opened| match opened.exchange.device {
-            None => Ok(opened),
-            Some(_) => Err(ServerError::WrongPassword),
-        });
-        let proved = match opened {
-            Ok(opened) => prove(&app, opened, &proof).await,
-            Err(error) => Err(error),
-        };
-        let (account, is_first) = match proved {
-            Ok(proved) => proved,
-            Err(error) => {
-                rest::refused(&app, "", peer).await;
-                return Err(error);
-            }
-        };
+        let proved = prove(&app, (&session, &proof), None).await;
+        if let Err(ServerError::WrongPassword) = &proved {
+            rest::refused(&app, "", peer).await;
+        }
+        let (account, is_first) = proved?;
         if is_first {
             app.logins_per_account.give_back(&account.name);
             app.logins_per_address.give_back(&peer.network());
@@ -118,10 +108,17 @@ async fn finish(
     to_the_end(sign_in).await
 }
 
-/// Returns the account whose password was proved, and whether this exchange has given its attempt back just now.
-async fn prove(app: &App, opened: Opened, proof: &[u8]) -> Result<(AccountRecord, bool)> {
+/// Returns the account whose password was proved, and whether this exchange has given its attempt back just now. It must have been begun by
+/// `device`, or by nobody.
+async fn prove(
+    app: &App,
+    (session, proof): (&[u8], &[u8]),
+    device: Option<DeviceId>,
+) -> Result<(AccountRecord, bool)> {
+    let opened = app.passwords().await?.open(session, app.now())?;
     let exchange = opened.exchange.clone();
-    let id = exchange.account.ok_or(ServerError::WrongPassword)?;
+    let id = exchange.account.filter(|_| exchange.device == device);
+    let id = id.ok_or(ServerError::WrongPassword)?;
     let account = app.readers.read(move |metadata| Ok(metadata.account(id)?)).await?;
     let account = account.filter(|account| !account.is_disabled);
     let account = account.ok_or(ServerError::WrongPassword)?;
@@ -184,22 +181,11 @@ async fn finish_change(
     let (session, proof) =
         (decode("session", &request.session)?, decode("message", &request.message)?);
     let new = Passwords::finish_new(&decode("new_message", &request.new_message)?)?;
-    let opened = app.passwords().await?.open(&session, app.now());
-    let opened = opened.and_then(|opened| match opened.exchange.device == Some(caller.device) {
-        true => Ok(opened),
-        false => Err(ServerError::WrongPassword),
-    });
-    let proved = match opened {
-        Ok(opened) => prove(&app, opened, &proof).await,
-        Err(error) => Err(error),
-    };
-    let (account, is_first) = match proved {
-        Ok(proved) => proved,
-        Err(error) => {
-            note_refusal(&app, caller).await;
-            return Err(error);
-        }
-    };
+    let proved = prove(&app, (&session, &proof), Some(caller.device)).await;
+    if let Err(ServerError::WrongPassword) = &proved {
+        note_refusal(&app, caller).await;
+    }
+    let (account, is_first) = proved?;
     if is_first {
         app.proofs_per_device.give_back(&caller.device);
     }
