@@ -30,6 +30,12 @@ proptest! {
     fn hostile_bytes_never_panic_and_never_outgrow_the_declared_length(
         stored in prop::collection::vec(any::<u8>(), 0..200), length in 0_usize..1000,
     ) {
+        let framed = [&[0x28, 0xb5, 0x2f, 0xfd][..], &stored].concat();
+        for stored in [&stored, &framed] {
+            let mut plain = Vec::new();
+            let _ = zstd::portable::Decoder::new().unwrap().decode(stored, length, &mut plain);
+            prop_assert!(plain.len() <= length);
+        }
         for tag in TransformTag::ALL {
             let mut plain = Vec::new();
             let _ = TransformDecoder::default().decode(tag, &stored, length, &mut plain);
@@ -132,4 +138,39 @@ fn tags_keep_their_numbers() {
     }
     assert_eq!(TransformTag::from_number(4), None);
     assert_eq!(TransformTag::from_number(u64::MAX), None);
+}
+
+#[test]
+fn browser_reads_the_frames_that_programs_make() {
+    let mut decoder = zstd::portable::Decoder::new().unwrap();
+    for level in [1, 3, 19] {
+        for length in [0, 1, 300, 5000, 131_072, 400_000, 3_000_000] {
+            let plain = [text(length as u64, length / 8), random_bytes(9, length / 50)].concat();
+            let mut stored = Vec::new();
+            zstd::Encoder::new(level).unwrap().encode(&plain, &mut stored).unwrap();
+            let mut read = Vec::new();
+            assert_eq!(decoder.decode(&stored, plain.len(), &mut read).unwrap(), 0);
+            assert_eq!(read, plain, "{level}, {length}");
+            // What follows is counted, what is longer than it should be is refused, and so is what ends too soon.
+            let followed = [&stored[..], b"more"].concat();
+            assert_eq!(decoder.decode(&followed, plain.len(), &mut read).unwrap(), 4);
+            if !plain.is_empty() {
+                assert!(decoder.decode(&stored, plain.len() - 1, &mut read).is_err());
+                assert!(
+                    decoder.decode(&stored[..stored.len() - 1], plain.len(), &mut read).is_err()
+                );
+            }
+            assert_eq!(decoder.decode(&stored, plain.len() + 9, &mut read).unwrap(), 0);
+            assert_eq!(read, plain, "its length is compared by who asks");
+        }
+    }
+}
+
+#[test]
+fn browser_refuses_a_window_that_is_larger_than_the_record() {
+    // A frame of one raw block of a byte, with a window of 64 MiB.
+    let frame = [0x28, 0xb5, 0x2f, 0xfd, 0x00, 0x80, 0x09, 0x00, 0x00, b'x'];
+    let mut plain = Vec::new();
+    let mut decoder = zstd::portable::Decoder::new().unwrap();
+    assert!(decoder.decode(&frame, 1, &mut plain).is_err());
 }

@@ -1,12 +1,12 @@
 //! One zstd frame, made and read in one call, so that the record itself is the window and no other is allocated.
 //!
-//! zstd is a C library. Where it cannot be built, on WebAssembly, both ends answer
-//! [`ContentError::UnsupportedTransform`].
+//! zstd is a C library. Where it cannot be built, on WebAssembly, another one reads frames, and to make them answers
+//! [`crate::ContentError::UnsupportedTransform`].
 
 #[cfg(not(target_family = "wasm"))]
 pub(super) use native::{Decoder, Encoder};
 #[cfg(target_family = "wasm")]
-pub(super) use unsupported::{Decoder, Encoder};
+pub(super) use portable::{Decoder, Encoder};
 
 #[cfg(not(target_family = "wasm"))]
 mod native {
@@ -72,23 +72,31 @@ mod native {
     }
 }
 
-#[cfg(target_family = "wasm")]
-mod unsupported {
-    use std::io;
+/// The same in Rust alone, for WebAssembly: it reads frames and makes none.
+#[cfg(any(target_family = "wasm", test))]
+pub(super) mod portable {
+    use std::io::{self, Read};
+
+    use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
     use crate::error::ContentError;
     use crate::transform::TransformTag;
 
-    const UNSUPPORTED: ContentError =
-        ContentError::UnsupportedTransform { transform: TransformTag::Zstd };
+    /// The largest window in bytes that a frame of a smaller record may name; ours have one as large as the record.
+    const WINDOW_LENGTH_MIN: u64 = 1024 * 1024;
+
+    /// How many bytes are decoded before they are moved to where they belong.
+    const STEP_LENGTH: usize = 128 * 1024;
 
     pub(in crate::transform) enum Encoder {}
 
     impl Encoder {
+        #[cfg_attr(test, expect(dead_code, reason = "tests make frames by the library in C"))]
         pub(in crate::transform) fn new(_level: i32) -> Result<Self, ContentError> {
-            Err(UNSUPPORTED)
+            Err(ContentError::UnsupportedTransform { transform: TransformTag::Zstd })
         }
 
+        #[cfg_attr(test, expect(dead_code, reason = "tests make frames by the library in C"))]
         pub(in crate::transform) fn encode(
             &mut self,
             _plain: &[u8],
@@ -98,20 +106,39 @@ mod unsupported {
         }
     }
 
-    pub(in crate::transform) enum Decoder {}
+    pub(in crate::transform) struct Decoder(FrameDecoder);
 
     impl Decoder {
+        #[cfg_attr(test, expect(clippy::unnecessary_wraps, reason = "as the other one has it"))]
         pub(in crate::transform) fn new() -> Result<Self, ContentError> {
-            Err(UNSUPPORTED)
+            Ok(Self(FrameDecoder::new()))
         }
 
+        /// Decodes the first frame only, and returns how many stored bytes follow it.
         pub(in crate::transform) fn decode(
             &mut self,
-            _stored: &[u8],
-            _plain_length: usize,
-            _plain: &mut Vec<u8>,
+            stored: &[u8],
+            plain_length: usize,
+            plain: &mut Vec<u8>,
         ) -> io::Result<usize> {
-            match *self {}
+            let Self(decoder) = self;
+            let mut rest = stored;
+            decoder.set_max_window_size(WINDOW_LENGTH_MIN.max(plain_length as u64));
+            decoder.init(&mut rest).map_err(io::Error::other)?;
+            plain.resize(plain_length, 0);
+            let mut length = 0;
+            loop {
+                let step = BlockDecodingStrategy::UptoBytes(STEP_LENGTH);
+                decoder.decode_blocks(&mut rest, step).map_err(io::Error::other)?;
+                length += decoder.read(&mut plain[length..])?;
+                if decoder.can_collect() > 0 {
+                    return Err(io::Error::other("the frame is longer than its record says"));
+                }
+                if decoder.is_finished() {
+                    plain.truncate(length);
+                    return Ok(rest.len());
+                }
+            }
         }
     }
 }
