@@ -47,6 +47,21 @@ test('a wrong password is said to be wrong, and what was typed stays', async ({ 
   await expectAccessible(page);
 });
 
+test('where the core does not come nobody signs in, nothing is sent, and the next try does it', async ({
+  page,
+}) => {
+  const sent: string[] = [];
+  page.on('request', (request) => sent.push(request.postData() ?? ''));
+  await page.route('**/*.wasm', (route) => route.abort());
+  await fill(page, 'ada');
+  await submit(page);
+  await expect(page.getByRole('alert')).toContainText('The server cannot be reached.');
+  expect(sent.filter((data) => data !== '')).toEqual([]);
+  await page.unroute('**/*.wasm');
+  await submit(page);
+  await expect(page.getByText('No workspaces yet')).toBeVisible();
+});
+
 test('an account with a second factor is asked for a code', async ({ page }) => {
   const bob = await server.client('bob');
   const begun = await bob.ask('POST /account/totp', { body: { password: PASSWORD } });

@@ -206,8 +206,11 @@ test('where the core cannot be loaded a changed file is sent whole, and so is on
   const old = randomBytes(5_000_000);
   const more = Buffer.concat([old, Buffer.from('more')]);
   const other = randomBytes(5_000_000);
-  await page.route('**/*.wasm', (route) => route.abort());
   await openBox(page);
+  // Whoever signs in needs it, and has it until the page is loaded anew.
+  await page.route('**/*.wasm', (route) => route.abort());
+  await page.reload();
+  await expect(page.getByRole('grid')).toBeVisible();
   for (const [name, changed] of [
     ['blocked.bin', more],
     ['other.bin', other],

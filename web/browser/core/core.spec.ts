@@ -90,7 +90,7 @@ test('a large file is named while the page goes on, in memory that does not grow
   page,
 }) => {
   await open(page);
-  const size = 256;
+  const size = 512;
   const file = await choose(page, size);
   const memory = await rendererMemory(page);
   const { genesis, cases } = deltas;
@@ -144,7 +144,8 @@ test('a large file is named while the page goes on, in memory that does not grow
   expect(found.long).toEqual([]);
   expect(found.stagnation.ticks).toBeGreaterThan(3);
   expect(found.memory).toBeLessThan(64 * MIB);
-  expect(grown).toBeLessThan(256 * MIB);
+  // It is read twice. What was read is given back when the collector comes, on a busy machine some hundred mebibytes later.
+  expect(grown).toBeLessThan(size * MIB);
 });
 
 test('a job is given up in the middle of a file, and the next one is done', async ({ page }) => {

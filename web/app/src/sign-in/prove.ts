@@ -1,7 +1,9 @@
 // Proves a password to the server, which is not told it; nor is it told the one that takes its place.
 
-import { ProblemError, type Operations, type SynclineClient } from '@syncline/api';
+import { NoConnection, ProblemError, type Operations, type SynclineClient } from '@syncline/api';
+import type { Proof } from '@syncline/core';
 import { loadCore } from '../core.ts';
+import { codeOf } from '../words/problem.ts';
 
 type Login = Operations['POST /login']['body'];
 type Session = Operations['POST /login']['answer'];
@@ -16,13 +18,28 @@ export function fromBase64(text: string): Uint8Array<ArrayBuffer> {
   return Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
 }
 
+/** Lets the core prove a password. What it is made of comes from the server, too: without that there is no connection. */
+async function prove(
+  password: string,
+  newPassword: string | null,
+  ask: (first: Proof) => Promise<Proof>,
+): Promise<Proof> {
+  const core = await loadCore().catch((error: unknown) => {
+    throw new NoConnection(error);
+  });
+  try {
+    return await core.prove(password, newPassword, ask);
+  } catch (error) {
+    throw codeOf(error) === 'read' ? new NoConnection(error) : error;
+  }
+}
+
 /** Signs in. A password that the server has kept since before it could be proved is sent, which the server wants once. */
 export async function proveLogin(client: SynclineClient, login: Login): Promise<Session> {
   const { user, password, device_name, code } = login;
   try {
-    const core = await loadCore();
     let session = '';
-    const proof = await core.prove(password, null, async ({ message }) => {
+    const proof = await prove(password, null, async ({ message }) => {
       const body = { user, message: toBase64(message) };
       const begun = await client.call('POST /login/begin', { body });
       session = begun.session;
@@ -41,9 +58,8 @@ export async function proveLogin(client: SynclineClient, login: Login): Promise<
 /** Changes the password of the own account. */
 export async function proveChange(client: SynclineClient, change: Change): Promise<Changed> {
   const { password, new_password, sign_out_others } = change;
-  const core = await loadCore();
   let session = '';
-  const proof = await core.prove(password, new_password, async ({ message, newMessage }) => {
+  const proof = await prove(password, new_password, async ({ message, newMessage }) => {
     const body = {
       message: toBase64(message),
       new_message: toBase64(newMessage ?? new Uint8Array()),
