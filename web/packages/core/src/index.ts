@@ -8,5 +8,6 @@ export type { Delta, DeltaBody, DeltaOptions } from './delta.ts';
 export type { ChunkList, Proof, Tuning } from './protocol.ts';
 export { CoreError } from './error.ts';
 export type { CoreErrorCode } from './error.ts';
+export { startBaseline } from './start.ts';
 export { StagMeter } from './stag-meter.ts';
 export type { Stagnation } from './stag-meter.ts';

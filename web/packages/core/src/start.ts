@@ -1,6 +1,7 @@
-// Starts workers. A page under Trusted Types may start none by a mere address, so one policy lets through the address of ours and
+// Starts workers. A page under Trusted Types may start none by a mere address, so one policy lets through the addresses of ours and
 // no other.
 
+import baseline from '@syncline/baseline/worker?worker&url';
 import type { PoolWorker } from './pool.ts';
 import address from './worker.ts?worker&url';
 
@@ -17,7 +18,7 @@ let policy: Policy | undefined;
 function policyOf(): Policy {
   const rules = {
     createScriptURL: (url: string) => {
-      if (url !== address) throw new TypeError('only the worker of the core is started');
+      if (url !== address && url !== baseline) throw new TypeError('only our workers are started');
       return url;
     },
   };
@@ -26,7 +27,16 @@ function policyOf(): Policy {
   return trustedTypes?.createPolicy('syncline-worker', rules) ?? rules;
 }
 
-export function startWorker(): PoolWorker {
+function start(address: string, name: string): Worker {
   policy ??= policyOf();
-  return new Worker(policy.createScriptURL(address), { type: 'module', name: 'syncline core' });
+  return new Worker(policy.createScriptURL(address), { type: 'module', name });
+}
+
+export function startWorker(): PoolWorker {
+  return start(address, 'syncline core');
+}
+
+/** Starts the worker of the plain JavaScript that the core is compared with. */
+export function startBaseline(): Worker {
+  return start(baseline, 'syncline baseline');
 }
