@@ -107,6 +107,16 @@ test('workspaces and account', async ({ page }) => {
   await shoot(page, 'account');
 });
 
+test('lab', async ({ page }) => {
+  await signIn(page, server, 'ada');
+  await expect(page.getByRole('link', { name: 'Home' })).toBeVisible();
+  await page.goto(`${server.url}/#/lab`);
+  await page.getByRole('button', { name: 'Run all methods' }).click();
+  await expect(page.getByText('Done. The scratch file was deleted.')).toBeVisible();
+  await page.getByRole('heading', { name: 'Results' }).evaluate((found) => found.scrollIntoView());
+  await shoot(page, 'lab');
+});
+
 test('files, versions, sharing', async ({ page }) => {
   await openHome(page);
   await row(page, 'contract.pdf').click();

@@ -1,8 +1,9 @@
 import { expect, test } from 'vitest';
-import { ACCOUNT, addressOf, addressOfLink, routeOf } from './route.ts';
+import { ACCOUNT, addressOf, addressOfLink, LAB, routeOf } from './route.ts';
 
 test('every address leads to the view that it is made for', () => {
   expect(routeOf(ACCOUNT)).toEqual({ view: 'account' });
+  expect(routeOf(LAB)).toEqual({ view: 'lab' });
   expect(routeOf(addressOf('id', 'a/10%25'))).toEqual({
     view: 'files',
     workspace: 'id',

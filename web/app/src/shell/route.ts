@@ -6,11 +6,15 @@ import { ROOT, type NodePath } from '@syncline/api';
 export type Route =
   | { view: 'workspaces' }
   | { view: 'account' }
+  | { view: 'lab' }
   | { view: 'files'; workspace: string; path: NodePath }
   | { view: 'link'; secret: string; path: NodePath };
 
 /** Where the own account is shown. */
 export const ACCOUNT = '#/account';
+
+/** Where the methods of sending are measured. */
+export const LAB = '#/lab';
 
 function decoded(text: string): string {
   try {
@@ -23,6 +27,7 @@ function decoded(text: string): string {
 /** The view of an address; the workspaces for whatever is none. */
 export function routeOf(hash: string): Route {
   if (hash === ACCOUNT) return { view: 'account' };
+  if (hash === LAB) return { view: 'lab' };
   const [, kind, first, rest] = /^#\/([ws])\/([^/]+)(?:\/(.*))?$/.exec(hash) ?? [];
   if (first === undefined) return { view: 'workspaces' };
   const path: NodePath = rest ?? ROOT;

@@ -195,6 +195,7 @@ export const de: Words = {
     dark: 'Dunkel',
     language: 'Sprache',
     close: 'Schließen',
+    lab: 'Labor: messen, wie Dateien gesendet werden',
   },
 
   help: {

@@ -193,6 +193,7 @@ export const en = {
     dark: 'Dark',
     language: 'Language',
     close: 'Close',
+    lab: 'Lab: measure how files are sent',
   },
 
   help: {

@@ -2,7 +2,9 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { NoConnection, ProblemError } from '@syncline/api';
 import { expect, test } from 'vitest';
+import { lab as germanLab } from './de/lab.ts';
 import { de } from './de.ts';
+import { lab as englishLab } from './en/lab.ts';
 import { en } from './en.ts';
 import { formatAgo, formatSize } from './format.ts';
 import { pluralOf } from './plural.ts';
@@ -17,7 +19,10 @@ function leavesOf(value: object, before = ''): [string, unknown][] {
 }
 
 test('both languages have the same entries, and none is empty', () => {
-  const [english, german] = [leavesOf(en), leavesOf(de)];
+  const [english, german] = [
+    leavesOf({ ...en, lab: englishLab }),
+    leavesOf({ ...de, lab: germanLab }),
+  ];
   expect(german.map(([key]) => key)).toEqual(english.map(([key]) => key));
   for (const [key, text] of [...english, ...german]) expect(text, key).not.toBe('');
 });
@@ -31,8 +36,8 @@ test('every entry is said somewhere', () => {
   const text = users.map((name) => readFileSync(join(source, name), 'utf8')).join('\n');
   // Errors are found by their code, and themes, rights and states of links by their name.
   const isLookedUp =
-    /^(errors\.|account\.(read|write)$|relocating\.\w+\.|settings\.(system|light|dark)$|sharing\.(owner|edit|view|open|expired|used_up|suspended)$)/;
-  const unused = leavesOf(en)
+    /^(errors\.|lab\.(methods|edits|notes)\.|account\.(read|write)$|relocating\.\w+\.|settings\.(system|light|dark)$|sharing\.(owner|edit|view|open|expired|used_up|suspended)$)/;
+  const unused = leavesOf({ ...en, lab: englishLab })
     .map(([key]) => key)
     .filter((key) => !isLookedUp.test(key) && !text.includes(`.${key.split('.').at(-1)}`));
   expect(unused).toEqual([]);

@@ -1,0 +1,136 @@
+// Runs all methods one after the other on a scratch file, and looks after each whether the server has the new version.
+
+import { fetchChunkList, fetchGenesis, ProblemError, SynclineClient } from '@syncline/api';
+import { RecipeWorker } from '@syncline/baseline';
+import type { Core } from '@syncline/core';
+import { loadCore } from '../core.ts';
+import { measure, type Measured } from './measure.ts';
+import { METHOD_NAMES, METHODS, type Exchange, type MethodName } from './methods.ts';
+import { Wire, type Traffic } from './wire.ts';
+
+export interface Plan {
+  workspace: string;
+  base: Uint8Array<ArrayBuffer>;
+  file: Uint8Array<ArrayBuffer>;
+  /** How often each method is run. */
+  runs: number;
+}
+
+export interface Row extends Measured, Traffic {
+  method: MethodName;
+  /** From 1 on. */
+  run: number;
+  /** Whether the server has the new version, byte by byte. */
+  isSame: boolean;
+  /** Why the method gave up; then its figures say nothing. */
+  failure: unknown;
+}
+
+export interface BenchHooks {
+  onBegin: (method: MethodName, run: number) => void;
+  onTick: (timestamp: number) => void;
+  onRow: (row: Row) => void;
+}
+
+/** The scratch file could not be deleted. */
+export class ScratchLeft extends Error {
+  override readonly name = 'ScratchLeft';
+}
+
+const TYPE = 'application/octet-stream';
+
+function scratchName(): string {
+  const random = crypto.getRandomValues(new Uint8Array(6));
+  return `syncline-lab-${[...random].map((byte) => byte.toString(16).padStart(2, '0')).join('')}.bin`;
+}
+
+function isEqual(one: Uint8Array, other: Uint8Array): boolean {
+  return one.length === other.length && one.every((byte, index) => byte === other[index]);
+}
+
+/** Returns what a client keeps of a version that it has sent. */
+async function keptOf(core: Core, file: Blob, genesis: Uint8Array, list: Uint8Array) {
+  const delta = await core.delta(file, { genesis, base: list });
+  try {
+    await delta.messages();
+    const kept = await delta.kept();
+    if (!kept) throw new Error('nothing can be kept of this version');
+    return kept;
+  } finally {
+    await delta.end();
+  }
+}
+
+/** Runs a plan. The scratch file is deleted in the end; what fails in a method is in its row, anything else is thrown. */
+export async function runAll(
+  token: string | null,
+  { workspace, base, file, runs }: Plan,
+  hooks: BenchHooks,
+  signal: AbortSignal,
+): Promise<void> {
+  const wire = new Wire();
+  const client = new SynclineClient({ token, fetch: wire.fetch });
+  const { startBaseline } = await import('@syncline/core');
+  const core = await loadCore();
+  const worker = new RecipeWorker(startBaseline());
+  const path = scratchName();
+  const old = new Blob([base], { type: TYPE });
+  try {
+    const put = { condition: { ifAbsent: true } as const, signal };
+    const node = await client.putFile(workspace, path, old, put);
+    const [genesis, list] = await Promise.all([
+      fetchGenesis(client, workspace, signal),
+      fetchChunkList(client, workspace, path, signal),
+    ]);
+    const kept = await keptOf(core, old, genesis, list);
+    const known = { client, core, worker, workspace, path, genesis, list, kept, signal };
+    const content = new Blob([file], { type: TYPE });
+    for (let run = 1; run <= runs; run++) {
+      for (const method of METHOD_NAMES) {
+        hooks.onBegin(method, run);
+        const { etag } = await client.restore(workspace, node.id, node.version);
+        const exchange = { ...known, etag, file: content };
+        const found = await attempt(method, exchange, wire, hooks.onTick);
+        const { body } = await client.file(workspace, path, { signal });
+        const bytes = new Uint8Array(await new Response(body).arrayBuffer());
+        hooks.onRow({ method, run, ...found, isSame: isEqual(bytes, file) });
+      }
+    }
+  } finally {
+    worker.end();
+    await cleanUp(client, workspace, path);
+  }
+}
+
+async function attempt(
+  method: MethodName,
+  exchange: Exchange,
+  wire: Wire,
+  onTick: (timestamp: number) => void,
+): Promise<Omit<Row, 'method' | 'run' | 'isSame'>> {
+  const { signal } = exchange;
+  let failure: unknown;
+  let traffic = wire.take();
+  const deed = async () => {
+    try {
+      wire.take();
+      await METHODS[method](exchange);
+    } catch (error) {
+      signal.throwIfAborted();
+      failure = error;
+    }
+    traffic = wire.take();
+  };
+  const measured = await measure(deed, onTick, signal);
+  return { ...measured, ...traffic, failure };
+}
+
+/** Deletes the scratch file, where it was made. */
+async function cleanUp(client: SynclineClient, workspace: string, path: string): Promise<void> {
+  try {
+    await client.delete(workspace, path);
+  } catch (error) {
+    if (error instanceof ProblemError && error.code === 'not_found') return;
+    throw new ScratchLeft(path, { cause: error });
+  }
+}

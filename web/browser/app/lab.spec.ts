@@ -1,0 +1,152 @@
+import { readFileSync } from 'node:fs';
+import type { Page } from '@playwright/test';
+import type { SynclineClient } from '@syncline/api';
+import { expectAccessible } from '../axe.ts';
+import { RealServer } from '../server.ts';
+import { inEveryLook, signIn } from '../steps.ts';
+import { expect, test } from '../test.ts';
+
+let server: RealServer;
+let ada: SynclineClient;
+let workspace: string;
+
+const METHODS = [
+  'Ours, with what was kept',
+  'Ours, with the list of chunks',
+  'WebR2sync+',
+  'WebR2sync',
+  'WebRsync+',
+  'WebRsync',
+  'WebRsync in JavaScript, in a worker',
+  'WebRsync in JavaScript, on the page',
+  'The whole file',
+];
+
+test.beforeAll(async () => {
+  server = await RealServer.start();
+  for (const name of ['ada', 'bob']) server.addUser(name);
+  server.addWorkspace('ada', 'Bench', { 'a.txt': 'a' });
+  server.addWorkspace('ada', 'Diary', { 'a.txt': 'a' }, ['--sealed']);
+  ada = await server.client('ada');
+  workspace = (await ada.workspaces()).find(({ name }) => name === 'Bench')?.id ?? '';
+});
+
+test.afterAll(() => server.end());
+
+const box = (page: Page, name: RegExp) => page.getByRole('combobox', { name });
+
+async function openLab(page: Page, user: string): Promise<void> {
+  await signIn(page, server, user);
+  await page.getByRole('button', { name: 'Settings' }).click();
+  await page.getByRole('link', { name: 'Lab' }).click();
+  await expect(page.getByRole('heading', { name: 'Lab', level: 1 })).toBeVisible();
+}
+
+async function rest(): Promise<string[]> {
+  const names: string[] = [];
+  for await (const nodes of ada.folder(workspace, '')) names.push(...nodes.map(({ name }) => name));
+  return names;
+}
+
+/** Takes the CSV that the page gives, a record for each line. */
+async function figures(page: Page): Promise<Record<string, string>[]> {
+  const [download] = await Promise.all([
+    page.waitForEvent('download'),
+    page.getByRole('button', { name: 'Download as CSV' }).click(),
+  ]);
+  expect(download.suggestedFilename()).toBe('syncline-lab.csv');
+  const [head = '', ...lines] = readFileSync(await download.path(), 'utf8')
+    .trimEnd()
+    .split('\r\n');
+  const fields = head.split(',');
+  return lines.map((line) =>
+    Object.fromEntries(line.split(',').map((value, index) => [fields[index] ?? '', value])),
+  );
+}
+
+test('all methods send an edit of one byte, and the server has the new version after each', async ({
+  page,
+}) => {
+  await openLab(page, 'ada');
+  await expect(page.getByRole('option', { name: 'Bench' })).toBeAttached();
+  await expect(page.getByRole('option', { name: /Diary/ })).toHaveCount(0);
+  // All by keyboard.
+  await box(page, /^Workspace/).focus();
+  await page.keyboard.press('Tab');
+  await expect(box(page, /^File/)).toBeFocused();
+  await box(page, /^File/).selectOption({ label: 'Random bytes, 97.7 KiB' });
+  await box(page, /^Bytes/).selectOption('1');
+  await box(page, /^Runs of each method/).selectOption('1');
+  await page.getByRole('button', { name: 'Run all methods' }).focus();
+  await page.keyboard.press('Enter');
+  await expect(page.getByText('Done. The scratch file was deleted.')).toBeVisible();
+  await expect(page.getByRole('rowheader')).toHaveText(METHODS);
+  await expect(page.getByRole('cell', { name: 'the same', exact: true })).toHaveCount(
+    METHODS.length,
+  );
+  const rows = await figures(page);
+  console.log(
+    rows
+      .map(
+        (row) =>
+          `${row['method']}: ${row['time_ms']} ms, ${row['up_bytes']} B up, ${row['down_bytes']} B down, ` +
+          `${row['round_trips']} round trips, longest gap ${row['longest_gap_ms']} ms, ${row['long_tasks']} long tasks`,
+      )
+      .join('\n'),
+  );
+  expect(rows.length).toBe(METHODS.length);
+  const of = (method: string) => rows.find((row) => row['method'] === method) ?? {};
+  for (const row of rows) {
+    expect(row['result']).toBe('same');
+    expect(row['after_bytes']).toBe('100001');
+    expect(Number(row['ticks'])).toBeGreaterThanOrEqual(2);
+    expect(Number(row['longest_gap_ms'])).toBeGreaterThan(50);
+    expect(Number(row['time_ms'])).toBeGreaterThan(Number(row['waited_ms']));
+  }
+  for (const method of ['oursKept', 'oursList']) {
+    expect(Number(of(method)['up_bytes'])).toBeLessThan(1_500);
+  }
+  expect(of('oursKept')['round_trips']).toBe('1');
+  // The list alone says nothing of what is in a chunk: the server is asked first.
+  expect(Number(of('oursList')['round_trips'])).toBeLessThanOrEqual(2);
+  for (const method of ['webR2sync', 'webRsync', 'scriptPage', 'scriptWorker']) {
+    expect(of(method)['round_trips'], method).toBe('2');
+  }
+  // The same messages, whatever runs them.
+  for (const method of ['scriptPage', 'scriptWorker']) {
+    expect(of(method)['up_bytes']).toBe(of('webRsync')['up_bytes']);
+  }
+  expect(of('whole')['up_bytes']).toBe('100001');
+  await inEveryLook(page, () => expectAccessible(page));
+  await page.getByRole('button', { name: 'Settings' }).click();
+  await page.getByRole('dialog').getByRole('combobox').selectOption('de');
+  await page.keyboard.press('Escape');
+  await expect(page.getByText('Fertig. Die Probedatei wurde gelöscht.')).toBeVisible();
+  await expect(page.getByRole('rowheader').first()).toHaveText('Unseres, mit Behaltenem');
+  expect(await rest()).toEqual(['a.txt']);
+});
+
+test('somebody stops, and the scratch file is gone; a server that is away is said', async ({
+  page,
+}) => {
+  await openLab(page, 'ada');
+  await box(page, /^Runs of each method/).selectOption('5');
+  await page.getByRole('button', { name: 'Run all methods' }).click();
+  await expect(page.getByRole('rowheader').first()).toBeVisible();
+  await page.getByRole('button', { name: 'Stop' }).click();
+  await expect(page.getByText('Stopped. What was measured stands below.')).toBeVisible();
+  expect(await rest()).toEqual(['a.txt']);
+  await box(page, /^File/).selectOption('A file of yours');
+  await page.getByRole('button', { name: 'Run all methods' }).click();
+  await expect(page.getByText('Choose a file first.')).toBeVisible();
+  await box(page, /^File/).selectOption({ index: 0 });
+  await page.route('**/api/v1/**', (route) => route.abort());
+  await page.getByRole('button', { name: 'Run all methods' }).click();
+  await expect(page.getByRole('alert')).toBeVisible();
+});
+
+test('whoever has no workspace to write to is told so', async ({ page }) => {
+  await openLab(page, 'bob');
+  await expect(page.getByText('There is no workspace that you may write to')).toBeVisible();
+  await inEveryLook(page, () => expectAccessible(page));
+});
