@@ -1,5 +1,6 @@
 import { account } from './de/account.ts';
 import { linkPage } from './de/link-page.ts';
+import { making } from './de/making.ts';
 import { sharing } from './de/sharing.ts';
 import type { Words } from './en.ts';
 import { pluralOf } from './plural.ts';
@@ -12,6 +13,7 @@ export const de: Words = {
   language: 'Deutsch',
 
   account,
+  making,
   sharing,
   linkPage,
 
@@ -40,7 +42,6 @@ export const de: Words = {
   workspaces: {
     title: 'Arbeitsbereiche',
     none: 'Noch keine Arbeitsbereiche',
-    noneHelp: 'Ein Arbeitsbereich beginnt als Ordner auf einem Gerät. Dort ausführen:',
     yours: 'eigener',
     sharedBy: (owner) => `geteilt von ${owner}`,
     mayView: 'nur ansehen',

@@ -1,5 +1,6 @@
 import { account } from './en/account.ts';
 import { linkPage } from './en/link-page.ts';
+import { making } from './en/making.ts';
 import { sharing } from './en/sharing.ts';
 import { pluralOf } from './plural.ts';
 
@@ -11,6 +12,7 @@ export const en = {
   language: 'English',
 
   account,
+  making,
   sharing,
   linkPage,
 
@@ -39,7 +41,6 @@ export const en = {
   workspaces: {
     title: 'Workspaces',
     none: 'No workspaces yet',
-    noneHelp: 'A workspace begins as a folder on a device. There, run:',
     yours: 'yours',
     sharedBy: (owner: string) => `shared by ${owner}`,
     mayView: 'view only',

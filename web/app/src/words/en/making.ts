@@ -1,0 +1,21 @@
+/** Making a workspace, and the first steps in one. */
+export const making = {
+  open: 'New workspace',
+  title: 'New workspace',
+  label: 'Name of the workspace',
+  create: 'Create workspace',
+  readable: 'It is not encrypted: the server, and whoever runs it, can read what is in it.',
+  sealed: 'Only a device makes an encrypted one, which nobody but your devices can read:',
+  device: 'A folder of a device becomes a workspace, too. There, run:',
+  first: 'Name your first workspace. Your files come next.',
+  made: (name: string) => `Workspace “${name}” created`,
+  fill: (name: string) => `“${name}” is ready`,
+  fillHelp: 'Drop files or folders here, or choose them.',
+  files: 'Choose files',
+  folder: 'Choose a folder',
+  later: 'Open it empty',
+  plain: 'Not encrypted',
+  control: 'A name has neither a slash nor a line break.',
+  long: 'The name is too long: 128 bytes is the limit.',
+  taken: (name: string) => `You have a workspace “${name}” already.`,
+};
