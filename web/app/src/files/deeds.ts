@@ -28,6 +28,8 @@ export interface Doing {
   versions(node: Node): void;
   /** Shares a node, or all of the workspace. */
   share(node: Node | null): void;
+  /** Shows what was deleted. */
+  trash(): void;
   delete(nodes: Node[]): void;
   clear(): void;
   /** Goes to the folder above. */
@@ -41,6 +43,8 @@ export interface Situation {
   mayEdit: boolean;
   doing: Doing;
   words: Words['files'];
+  /** What the trash is called. */
+  trash: string;
   /** Whether the root of the workspace is shown. */
   isRoot: boolean;
 }
@@ -50,14 +54,16 @@ export function deedsOf(situation: Situation): Deed[] {
   return situation.selected.length === 0 ? forFolder(situation) : forSelection(situation);
 }
 
-function forFolder({ mayEdit, doing, words, isRoot }: Situation): Deed[] {
+function forFolder({ mayEdit, doing, words, isRoot, trash: label }: Situation): Deed[] {
   const share: Deed = { icon: 'share', label: words.share, run: () => doing.share(null) };
-  if (!mayEdit) return isRoot ? [share] : [];
+  const trash: Deed = { icon: 'trash', label, run: () => doing.trash() };
+  if (!mayEdit) return isRoot ? [share, trash] : [trash];
   return [
     { icon: 'upload', label: words.upload, run: () => doing.upload(), isMain: true },
     { icon: 'upload-folder', label: words.uploadFolder, run: () => doing.uploadFolder() },
     { icon: 'new-folder', label: words.newFolder, run: () => doing.create() },
     share,
+    trash,
   ];
 }
 
@@ -104,6 +110,7 @@ function withAlt(
 ): (() => void) | undefined {
   const single = selected.length === 1 ? selected[0] : undefined;
   if (event.key === 'ArrowUp') return () => doing.leave();
+  if (event.code === 'KeyT') return () => doing.trash();
   if (event.code === 'KeyI' && single?.kind === 'file') return () => doing.versions(single);
   if (event.code === 'KeyS' && selected.length === 0 && (mayEdit || isRoot)) {
     return () => doing.share(null);

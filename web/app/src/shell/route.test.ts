@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { ACCOUNT, addressOf, addressOfLink, LAB, routeOf } from './route.ts';
+import { ACCOUNT, addressOf, addressOfLink, addressOfTrash, LAB, routeOf } from './route.ts';
 
 test('every address leads to the view that it is made for', () => {
   expect(routeOf(ACCOUNT)).toEqual({ view: 'account' });
@@ -14,6 +14,7 @@ test('every address leads to the view that it is made for', () => {
     workspace: 'My notes',
     path: '',
   });
+  expect(routeOf(addressOfTrash('My notes'))).toEqual({ view: 'trash', workspace: 'My notes' });
   expect(routeOf(addressOfLink('SECRET'))).toEqual({ view: 'link', secret: 'SECRET', path: '' });
   expect(routeOf(addressOfLink('SECRET', 'sub/x'))).toEqual({
     view: 'link',

@@ -8,6 +8,7 @@ export type Route =
   | { view: 'account' }
   | { view: 'lab' }
   | { view: 'files'; workspace: string; path: NodePath }
+  | { view: 'trash'; workspace: string }
   | { view: 'link'; secret: string; path: NodePath };
 
 /** Where the own account is shown. */
@@ -28,10 +29,11 @@ function decoded(text: string): string {
 export function routeOf(hash: string): Route {
   if (hash === ACCOUNT) return { view: 'account' };
   if (hash === LAB) return { view: 'lab' };
-  const [, kind, first, rest] = /^#\/([ws])\/([^/]+)(?:\/(.*))?$/.exec(hash) ?? [];
+  const [, kind, first, rest] = /^#\/([wst])\/([^/]+)(?:\/(.*))?$/.exec(hash) ?? [];
   if (first === undefined) return { view: 'workspaces' };
   const path: NodePath = rest ?? ROOT;
   if (kind === 's') return { view: 'link', secret: decoded(first), path };
+  if (kind === 't') return { view: 'trash', workspace: decoded(first) };
   return { view: 'files', workspace: decoded(first), path };
 }
 
@@ -42,6 +44,11 @@ function address(kind: string, first: string, path: NodePath): string {
 /** Where the files of a workspace are shown. */
 export function addressOf(workspace: string, path: NodePath = ROOT): string {
   return address('w', workspace, path);
+}
+
+/** Where it is shown what was deleted in a workspace. */
+export function addressOfTrash(workspace: string): string {
+  return address('t', workspace, ROOT);
 }
 
 /** Where the app shows what lies behind a link. */

@@ -2,6 +2,7 @@ import { account } from './de/account.ts';
 import { linkPage } from './de/link-page.ts';
 import { making } from './de/making.ts';
 import { sharing } from './de/sharing.ts';
+import { trash } from './de/trash.ts';
 import type { Words } from './en.ts';
 import { pluralOf } from './plural.ts';
 
@@ -16,6 +17,7 @@ export const de: Words = {
   making,
   sharing,
   linkPage,
+  trash,
 
   signIn: {
     title: 'Anmelden',
@@ -120,7 +122,7 @@ export const de: Words = {
 
   deleting: {
     title: (count) => `${items(count)} löschen?`,
-    text: 'Der Inhalt ist zu groß, um von hier aus zurückgeholt zu werden. Die Versionen bleiben, ein Gerät kann sie wiederherstellen.',
+    text: 'Für „Rückgängig“ ist es zu viel. Es bleibt im Papierkorb und kommt von dort zurück.',
     confirm: 'Löschen',
     cancel: 'Behalten',
   },

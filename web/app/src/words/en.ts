@@ -2,6 +2,7 @@ import { account } from './en/account.ts';
 import { linkPage } from './en/link-page.ts';
 import { making } from './en/making.ts';
 import { sharing } from './en/sharing.ts';
+import { trash } from './en/trash.ts';
 import { pluralOf } from './plural.ts';
 
 const files = pluralOf('en', { one: '# file', other: '# files' });
@@ -15,6 +16,7 @@ export const en = {
   making,
   sharing,
   linkPage,
+  trash,
 
   signIn: {
     title: 'Sign in',
@@ -119,7 +121,7 @@ export const en = {
 
   deleting: {
     title: (count: number) => `Delete ${items(count)}?`,
-    text: 'There is too much in it to be brought back from here. Its versions stay, and a device can restore them.',
+    text: 'There is too much in it for Undo. It stays in the trash, and comes back from there.',
     confirm: 'Delete',
     cancel: 'Keep',
   },
