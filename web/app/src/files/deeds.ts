@@ -22,6 +22,8 @@ export interface Doing {
   open(node: Node): void;
   preview(node: Node): void;
   download(nodes: Node[]): void;
+  /** Downloads a folder with everything in it; the one that is open where there is none. */
+  archive(folder: Node | null): void;
   rename(node: Node): void;
   /** Moves or copies nodes into another folder. */
   relocate(what: Relocation, nodes: Node[]): void;
@@ -57,11 +59,13 @@ export function deedsOf(situation: Situation): Deed[] {
 function forFolder({ mayEdit, doing, words, isRoot, trash: label }: Situation): Deed[] {
   const share: Deed = { icon: 'share', label: words.share, run: () => doing.share(null) };
   const trash: Deed = { icon: 'trash', label, run: () => doing.trash() };
-  if (!mayEdit) return isRoot ? [share, trash] : [trash];
+  const archive: Deed = { icon: 'archive', label: words.archive, run: () => doing.archive(null) };
+  if (!mayEdit) return isRoot ? [archive, share, trash] : [archive, trash];
   return [
     { icon: 'upload', label: words.upload, run: () => doing.upload(), isMain: true },
     { icon: 'upload-folder', label: words.uploadFolder, run: () => doing.uploadFolder() },
     { icon: 'new-folder', label: words.newFolder, run: () => doing.create() },
+    archive,
     share,
     trash,
   ];
@@ -78,6 +82,7 @@ function forSelection({ selected, mayEdit, doing, words }: Situation): Deed[] {
   if (selected.every((node) => node.kind === 'file')) {
     add('download', words.download, () => doing.download(selected), !isShown);
   }
+  if (single?.kind === 'folder') add('archive', words.archive, () => doing.archive(single));
   if (single && mayEdit) {
     if (single.kind !== 'link') add('share', words.share, () => doing.share(single));
     add('rename', words.rename, () => doing.rename(single));

@@ -13,24 +13,40 @@ export interface DownloadJob {
   target: FileSystemFileHandle | null;
 }
 
+export interface DownloadHooks {
+  onProgress: (received: number) => void;
+  /** Hears how much there is in all, where the answer says so. */
+  onSize?: (size: number) => void;
+}
+
 interface SavePicker {
   showSaveFilePicker(options: { suggestedName: string }): Promise<FileSystemFileHandle>;
 }
 
 /** Asks where a large file shall go, if the browser can; throws an `AbortError` where the person gives up. */
-export async function pickTarget(name: string, size: number): Promise<FileSystemFileHandle | null> {
-  if (size < DIRECT_LENGTH_MIN || !('showSaveFilePicker' in window)) return null;
-  return (window as Window & SavePicker).showSaveFilePicker({ suggestedName: name });
+export async function pickTarget(
+  name: string,
+  size: number | null,
+): Promise<FileSystemFileHandle | null> {
+  if (size === null || size < DIRECT_LENGTH_MIN || !('showSaveFilePicker' in window)) return null;
+  try {
+    return await (window as Window & SavePicker).showSaveFilePicker({ suggestedName: name });
+  } catch (error) {
+    if (error instanceof DOMException && error.name === 'AbortError') throw error;
+    // It asks only right after somebody did something, and the server was asked in between.
+    return null;
+  }
 }
 
 /** Downloads a file; `save` gets what was gathered. */
 export async function download(
   job: DownloadJob,
-  onProgress: (received: number) => void,
+  { onProgress, onSize }: DownloadHooks,
   signal: AbortSignal,
   save: (content: Blob, name: string) => void = saveAs,
 ): Promise<void> {
   const { body, size } = await job.read(signal);
+  if (size !== null) onSize?.(size);
   let received = 0;
   const counted = body.pipeThrough(
     new TransformStream<Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuffer>>({

@@ -1,6 +1,15 @@
 // All files on their way, three at a time.
 
-import { joinPath, nameOf, parentOf, ProblemError, type Node, type NodePath } from '@syncline/api';
+import {
+  fetchArchive,
+  fetchArchiveLength,
+  joinPath,
+  nameOf,
+  parentOf,
+  ProblemError,
+  type Node,
+  type NodePath,
+} from '@syncline/api';
 import { freeName } from '../files/names.ts';
 import { session } from '../sign-in/session.svelte.ts';
 import { sendDelta } from './delta.ts';
@@ -19,6 +28,8 @@ export class Transfer {
   isConnected = $state(true);
   /** How many bytes went over the wire, where only what has changed was sent. */
   sent = $state<number | null>(null);
+  /** How much it is in all; nothing while nobody knows. */
+  size = $state<number | null>(null);
   failure = $state.raw<unknown>();
   name = $state('');
   /** What is there, where somebody has to decide. */
@@ -27,9 +38,10 @@ export class Transfer {
 
   constructor(
     readonly id: number,
-    readonly size: number,
+    size: number | null,
     readonly job: { up: UploadJob; folders: NodePath[] } | { down: DownloadJob },
   ) {
+    this.size = size;
     this.name = 'up' in job ? nameOf(job.up.path) : job.down.name;
   }
 
@@ -79,8 +91,16 @@ class Transfers {
     return this.save(node.name, size ?? 0, read);
   }
 
+  /** Begins a download of a folder with everything in it, as a ZIP file. */
+  async archive(workspace: string, folder: NodePath, name: string): Promise<void> {
+    const size = await fetchArchiveLength(session.client, workspace, folder);
+    const read = (signal: AbortSignal) => fetchArchive(session.client, workspace, folder, signal);
+    // What others share is called after them, with a slash.
+    await this.save(`${name.replaceAll('/', '_')}.zip`, size, read);
+  }
+
   /** Begins to save what is read; nothing happens where somebody gives up choosing a place. */
-  async save(name: string, size: number, read: DownloadJob['read']): Promise<void> {
+  async save(name: string, size: number | null, read: DownloadJob['read']): Promise<void> {
     let target;
     try {
       target = await pickTarget(name, size);
@@ -160,6 +180,7 @@ class Transfers {
     try {
       if ('up' in transfer.job) await this.#send(transfer, transfer.job.up, transfer.job.folders);
       else await this.#fetch(transfer, transfer.job.down);
+      transfer.size ??= transfer.done;
       transfer.done = transfer.size;
       transfer.state = 'done';
     } catch (error) {
@@ -183,7 +204,8 @@ class Transfers {
 
   #fetch(transfer: Transfer, job: DownloadJob): Promise<void> {
     const onProgress = (received: number) => (transfer.done = received);
-    return download(job, onProgress, transfer.stop.signal);
+    const onSize = (size: number) => (transfer.size = size);
+    return download(job, { onProgress, onSize }, transfer.stop.signal);
   }
 
   /** Makes a folder once for all files in it. */

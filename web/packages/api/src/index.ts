@@ -1,5 +1,6 @@
 // The door to a server's `/api/v1`, with the types of docs/openapi.json. It knows no view and keeps no state but the token.
 
+export { fetchArchive, fetchArchiveLength } from './archive.ts';
 export { SynclineClient } from './client.ts';
 export type { ClientOptions, Condition, FileAnswer } from './client.ts';
 export { fetchChunkList, fetchGenesis, postDelta } from './delta.ts';

@@ -1,0 +1,72 @@
+import { fetchArchive, fetchArchiveLength, SynclineClient } from '@syncline/api';
+import { expect, test, vi } from 'vitest';
+import { download, pickTarget } from './download.ts';
+
+const signal = new AbortController().signal;
+
+function bodyOf(...pieces: string[]): ReadableStream<Uint8Array<ArrayBuffer>> {
+  return new ReadableStream({
+    start(controller) {
+      for (const piece of pieces) controller.enqueue(new TextEncoder().encode(piece));
+      controller.close();
+    },
+  });
+}
+
+async function run(size: number | null) {
+  const [onProgress, onSize, save] = [vi.fn(), vi.fn(), vi.fn()];
+  const read = () => Promise.resolve({ body: bodyOf('abc', 'de'), size });
+  const job = { name: 'x.zip', read, target: null };
+  const running = download(job, { onProgress, onSize }, signal, save);
+  return { running, onProgress, onSize, save };
+}
+
+test('what comes is counted, and how much there is in all is told where the answer says so', async () => {
+  const known = await run(5);
+  await known.running;
+  expect(known.onSize.mock.calls).toEqual([[5]]);
+  expect(known.onProgress.mock.calls).toEqual([[3], [5]]);
+  const unknown = await run(null);
+  await unknown.running;
+  expect(unknown.onSize).not.toHaveBeenCalled();
+  expect(unknown.onProgress.mock.calls).toEqual([[3], [5]]);
+  const [content, name] = unknown.save.mock.calls[0] as [Blob, string];
+  expect([await content.text(), name]).toEqual(['abcde', 'x.zip']);
+});
+
+test('an answer that broke off is not saved', async () => {
+  const { running, save } = await run(6);
+  await expect(running).rejects.toThrow('the server was not reached');
+  expect(save).not.toHaveBeenCalled();
+});
+
+test('nobody is asked for a place where it is not known how much comes', async () => {
+  expect(await pickTarget('x.zip', null)).toBeNull();
+});
+
+function clientOf(answer: () => Response) {
+  const asked: string[] = [];
+  const ask: typeof fetch = (address, init) => {
+    asked.push(`${init?.method} ${address as string}`);
+    return Promise.resolve(answer());
+  };
+  return { asked, client: new SynclineClient({ fetch: ask }) };
+}
+
+test('a folder is asked for as an archive, the root without a path, and its length before', async () => {
+  const headers = { 'content-length': '3' };
+  const { asked, client } = clientOf(() => new Response('zip', { headers }));
+  expect(await fetchArchiveLength(client, 'w', 'a/b%20c')).toBe(3);
+  const { body, size } = await fetchArchive(client, 'w', '', signal);
+  expect([await new Response(body).text(), size]).toEqual(['zip', 3]);
+  expect(asked).toEqual([
+    'HEAD /api/v1/workspaces/w/archive/a/b%20c',
+    'GET /api/v1/workspaces/w/archive',
+  ]);
+});
+
+test('a length that is refused or not said is no length', async () => {
+  const refused = clientOf(() => new Response(null, { status: 400 }));
+  expect(await fetchArchiveLength(refused.client, 'w', 'a')).toBeNull();
+  expect(await fetchArchiveLength(clientOf(() => new Response('')).client, 'w', 'a')).toBeNull();
+});
