@@ -30,11 +30,16 @@ pub(super) fn piece_lengths(length: u32) -> impl Iterator<Item = usize> {
     (0..length).step_by(PIECE_LENGTH).map(move |start| PIECE_LENGTH.min(length - start))
 }
 
+/// How many bytes go into a sum at a time.
+const STRIDE: usize = 32;
+
 /// The point at which a workspace's sums are taken.
 pub(super) struct SketchKey {
     point: u64,
-    /// The powers 7 to 0 of the point, for eight bytes at a time, and the power 8.
-    powers: [u64; 8],
+    /// The lower 32 and the upper 29 bits of the powers 31 to 0 of the point, for as many bytes at a time, and the power
+    /// 32.
+    lower: [u32; STRIDE],
+    upper: [u32; STRIDE],
     step: u64,
     /// What each byte has become when it leaves a piece.
     leaving: Vec<u64>,
@@ -62,23 +67,24 @@ impl SketchKey {
         let power = (0..PIECE_LENGTH).fold(1, |power, _| multiply(power, point));
         let leaving = (1..=256).map(|byte| multiply(power, byte)).collect();
         let raised = |exponent| (0..exponent).fold(1, |power, _| multiply(power, point));
-        let powers = std::array::from_fn(|place| raised(7 - place));
-        Self { point, powers, step: raised(8), leaving }
+        let powers: [u64; STRIDE] = std::array::from_fn(|place| raised(STRIDE - 1 - place));
+        let lower = powers.map(|power| power as u32);
+        let upper = powers.map(|power| (power >> 32) as u32);
+        Self { point, lower, upper, step: raised(STRIDE), leaving }
     }
 
     /// Sums bytes up. A byte counts as itself and one, so that zeros count, too.
     ///
-    /// Eight bytes go into the sum at a time: their products do not wait for each other, and there is one reduction.
+    /// 32 bytes go into the sum at a time: their products do not wait for each other, fit into 64 bits, which processors
+    /// and browsers multiply several of at once, and there is one reduction.
     pub(super) fn sum(&self, bytes: &[u8]) -> RollingPiece {
-        let (head, words) = bytes.split_at(bytes.len() % 8);
+        let (head, strides) = bytes.split_at(bytes.len() % STRIDE);
         let add = |sum, &byte: &u8| reduce(multiply(sum, self.point) + u64::from(byte) + 1);
         let head = head.iter().fold(0, add);
-        let (words, _) = words.as_chunks::<8>();
-        RollingPiece(words.iter().fold(head, |sum, word| {
-            let products = word.iter().zip(&self.powers);
-            let products =
-                products.map(|(&byte, &power)| (u128::from(byte) + 1) * u128::from(power));
-            reduce_wide(u128::from(sum) * u128::from(self.step) + products.sum::<u128>())
+        let (strides, _) = strides.as_chunks::<STRIDE>();
+        RollingPiece(strides.iter().fold(head, |sum, stride| {
+            let added = fold_upper(products(stride, &self.lower), products(stride, &self.upper));
+            reduce(multiply(sum, self.step) + added)
         }))
     }
 
@@ -101,6 +107,17 @@ pub(super) fn sum_value(sum: &PieceSum) -> u64 {
     let mut bytes = [0; 8];
     bytes[..6].copy_from_slice(sum);
     u64::from_le_bytes(bytes)
+}
+
+/// Adds up the products of bytes, each counted as itself and one, and parts of powers: below 2^45.
+fn products(bytes: &[u8; STRIDE], parts: &[u32; STRIDE]) -> u64 {
+    let products = bytes.iter().zip(parts);
+    products.map(|(&byte, &part)| (u64::from(byte) + 1) * u64::from(part)).sum()
+}
+
+/// Returns `lower + upper * 2^32` below 2^62, for numbers below 2^45: 2^61 is one in the field.
+fn fold_upper(lower: u64, upper: u64) -> u64 {
+    lower + (upper >> 29) + ((upper & ((1 << 29) - 1)) << 32)
 }
 
 /// Brings a number below 4 times the prime into the field.
@@ -145,7 +162,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn eight_bytes_at_a_time_give_the_sum_of_single_ones(
+        fn many_bytes_at_a_time_give_the_sum_of_single_ones(
             bytes in prop::collection::vec(any::<u8>(), 0..300),
             point in prop_oneof![256..PRIME, PRIME - 5..PRIME],
         ) {
