@@ -5,6 +5,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Params, Row};
 
 use super::{Metadata, MetadataError, Result};
@@ -96,6 +97,10 @@ impl Sqlite {
 
     fn prepare(connection: Connection) -> Result<Self> {
         connection.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
+        // A plan may not depend on what is bound: otherwise some statements are prepared anew each time, which takes
+        // longer than to run them.
+        let is_stable = connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true);
+        is_stable.map_err(|error| failed("open", &error))?;
         let opened = Self { connection };
         opened.run(&format!(
             "PRAGMA journal_mode = WAL;
