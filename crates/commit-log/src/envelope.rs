@@ -38,15 +38,19 @@ thread_local! {
 
 /// Wraps a message.
 pub fn wrap<T: Message>(message: &T) -> Vec<u8> {
-    let plain = encode_message(message);
+    wrap_encoded(&encode_message(message))
+}
+
+/// Wraps a message that [`encode_message`] has encoded.
+pub fn wrap_encoded(plain: &[u8]) -> Vec<u8> {
     if plain.len() >= COMPRESS_FROM
-        && (plain.len() > GUESS_UP_TO || may_compress(&plain))
-        && let Ok(compressed) = compress(&plain)
+        && (plain.len() > GUESS_UP_TO || may_compress(plain))
+        && let Ok(compressed) = compress(plain)
         && compressed.len() < plain.len()
     {
         return tagged(TAG_ZSTD, &compressed);
     }
-    tagged(TAG_RAW, &plain)
+    tagged(TAG_RAW, plain)
 }
 
 /// Guesses whether a message is made of more than ids: in random bytes, two places have the same byte once in 256 pairs.

@@ -112,7 +112,14 @@ impl Entry {
 }
 
 fn hash_of(message: &impl Message) -> EntryHash {
-    EntryHash::from_bytes(*blake3::hash(&encode_message(message)).as_bytes())
+    EntryHash::of_encoded(&encode_message(message))
+}
+
+impl EntryHash {
+    /// Returns the hash of an entry or a genesis that [`encode_message`] has encoded.
+    pub fn of_encoded(message: &[u8]) -> Self {
+        Self::from_bytes(*blake3::hash(message).as_bytes())
+    }
 }
 
 impl Encode for Genesis {

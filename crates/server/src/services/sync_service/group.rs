@@ -11,6 +11,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 
 use commit_log::envelope;
+use model::codec::encode_message;
 use model::{
     Commit, DeviceId, Entry, EntryHash, Genesis, Head, NodeId, OpId, Outcome, Versions, WorkspaceId,
 };
@@ -248,12 +249,14 @@ impl Group {
         let proposal = &mut proposals[index];
         proposal.entry.seq = previous.seq + 1;
         proposal.entry.previous = previous.hash;
-        let bytes = envelope::wrap(&proposal.entry);
+        let encoded = encode_message(&proposal.entry);
+        let head = Head { seq: proposal.entry.seq, hash: EntryHash::of_encoded(&encoded) };
+        let bytes = envelope::wrap_encoded(&encoded);
         let length = bytes.len() as u64;
         if let Some(room) = self.rooms.get_mut(&owner) {
             room.take(length)?;
         }
-        let (commit, head) = (&proposal.entry.commit, proposal.entry.head());
+        let commit = &proposal.entry.commit;
         let known = KnownVersions(&self.found.versions, number);
         let Ok(outcomes) = model::decide::decide(&known, &previous, commit);
         for (change, outcome) in commit.changes.iter().zip(outcomes) {
