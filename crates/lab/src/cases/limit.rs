@@ -24,6 +24,12 @@ const GROUPS: [usize; 4] = [1, 16, 64, 256];
 const LENGTH: Duration = Duration::from_secs(5);
 const LENGTH_QUICK: Duration = Duration::from_secs(1);
 
+/// How long it takes at most where nothing was done in less.
+const LENGTH_MAX: Duration = Duration::from_secs(30);
+
+/// What `pgbench` says where no transaction was done, and it has no rate to tell.
+const NOTHING_DONE: &str = "transactions actually processed: 0\n";
+
 const PREPARE: &str = include_str!("limit/prepare.sql");
 const GROUP: &str = include_str!("limit/group.sql");
 
@@ -60,14 +66,21 @@ pub(super) fn run(bench: &mut Bench<'_>, services: &Path) -> Result<()> {
 /// Runs `pgbench` and notes what it says.
 fn note(bench: &mut Bench<'_>, mut limit: Limit, ground: &Ground, words: &[&str]) -> Result<()> {
     let Options { seed, quick, .. } = bench.options;
-    let length = if *quick { LENGTH_QUICK } else { LENGTH };
-    let (clients, seconds) = (limit.clients.to_string(), length.as_secs().to_string());
-    let seed = (*seed as u32).to_string();
-    let mut all = vec!["--protocol", "prepared", "--jobs", "1", "--client", &clients];
-    all.extend(["--time", &seconds, "--random-seed", &seed]);
-    all.extend(words);
-    all.push(&ground.database);
-    let said = ground.run("pgbench", &all)?;
+    let mut length = if *quick { LENGTH_QUICK } else { LENGTH };
+    let (clients, seed) = (limit.clients.to_string(), (*seed as u32).to_string());
+    let said = loop {
+        let seconds = length.as_secs().to_string();
+        let mut all = vec!["--protocol", "prepared", "--jobs", "1", "--client", &clients];
+        all.extend(["--time", &seconds, "--random-seed", &seed]);
+        all.extend(words);
+        all.push(&ground.database);
+        let said = ground.run("pgbench", &all)?;
+        // A machine may stall for a second.
+        if !said.contains(NOTHING_DONE) || length >= LENGTH_MAX {
+            break said;
+        }
+        length *= 2;
+    };
     let number = |start: &str| {
         let line = said.lines().find_map(|line| line.strip_prefix(start));
         let word = line.and_then(|rest| rest.split_whitespace().next());
