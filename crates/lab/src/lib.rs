@@ -3,7 +3,7 @@
 //! It knows the server from outside only: its doors, and what the kernel counts for its process. It does not know how the server
 //! works. Read in this order: [`mix`] and [`schedule`] (what is sent, and when), [`load`] (a run), `device` (one of
 //! thousands), [`history`] (the judge), [`figures`],
-//! [`cases`].
+//! [`cases`]. [`proxy`] makes the way to a server long, narrow or broken.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
@@ -20,6 +20,7 @@ pub mod notes;
 pub mod output;
 pub mod plot;
 pub mod population;
+pub mod proxy;
 pub mod report;
 pub mod schedule;
 pub mod server_process;

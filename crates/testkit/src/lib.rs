@@ -8,7 +8,7 @@
 //! [`executor`], [`clock`], [`random`], [`record`], [`coverage`], [`watcher`], [`mutants`], [`batch`] (many worlds).
 //!
 //! Beside the worlds stand [`clouds`], stores that are as slow as known services, to measure over them in virtual time, and
-//! [`proxy`], which does the like to real connections; and [`interrupted`], where a device dies after each single request.
+//! [`interrupted`], where a device dies after each single request.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
@@ -26,7 +26,6 @@ pub mod file_system;
 pub mod interrupted;
 pub mod mutants;
 pub mod options;
-pub mod proxy;
 pub mod random;
 pub mod record;
 pub mod server;

@@ -6,7 +6,6 @@ mod it {
     mod interrupted;
     mod mutants;
     mod outage;
-    mod proxy;
     mod replacing;
     mod seeds;
     mod several;

@@ -20,6 +20,10 @@ const PIECE_LENGTH: usize = 16 << 10;
 /// How many pieces may be under way: a second of 100 MB/s.
 const PIECES_UNDER_WAY: usize = 6400;
 
+/// How long the queue before a narrow way may become until nothing more is taken in. Timers wake up a millisecond or two late: for so long
+/// the way goes on with what waits, so that it is as wide as it says.
+const QUEUE: Duration = Duration::from_millis(10);
+
 /// How a connection ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ended {
@@ -36,9 +40,8 @@ pub(super) enum Ended {
 pub(super) struct Pace(Mutex<Option<Instant>>);
 
 impl Pace {
-    /// Returns when a piece of this length has passed.
-    fn pass(&self, length: usize, way: &Way) -> Instant {
-        let now = Instant::now();
+    /// Returns when a piece of this length has passed that came at `now`, behind all that came before it.
+    fn pass(&self, now: Instant, length: usize, way: &Way) -> Instant {
         let Some(rate) = way.bytes_per_second else { return now };
         let takes = Duration::from_secs_f64(length as f64 / rate.max(1) as f64);
         let mut busy_until = self.0.lock();
@@ -133,8 +136,10 @@ impl Flow<'_> {
                 Direction::Up => conditions.up,
                 Direction::Down => conditions.down,
             };
-            let passed = self.lane.pace.pass(length, &way);
-            sleep_until(passed).await;
+            let passed = self.lane.pace.pass(Instant::now(), length, &way);
+            if let Some(room) = passed.checked_sub(QUEUE) {
+                sleep_until(room).await;
+            }
             let piece = Piece { arrives: passed + way.latency, bytes: bytes.freeze() };
             // The writer is gone only where the connection has ended.
             sender.send(piece).await.map_err(|_| Ended::Finished)?;
@@ -174,4 +179,43 @@ async fn write(
 /// A side that fails resets the other one, as it would without a proxy.
 fn broken(_: io::Error) -> Ended {
     Ended::Reset
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 100 Mb/s.
+    const WAY: Way = Way { latency: Duration::from_millis(15), bytes_per_second: Some(12_500_000) };
+
+    #[test]
+    fn a_narrow_way_is_as_wide_as_it_says_though_timers_are_late() {
+        let (pace, began) = (Pace::default(), Instant::now());
+        let (mut now, mut passed) = (began, began);
+        for _ in 0..1000 {
+            passed = pace.pass(now, 12_500, &WAY);
+            // Whoever takes bytes in waits for room, and wakes up too late.
+            if passed - QUEUE > now {
+                now = passed - QUEUE + Duration::from_millis(2);
+            }
+        }
+        // A thousand times a millisecond: not less, and not more.
+        assert_eq!(passed - began, Duration::from_secs(1));
+    }
+
+    #[test]
+    fn what_was_not_used_is_not_saved_up() {
+        let (pace, began) = (Pace::default(), Instant::now());
+        let takes = Duration::from_millis(1);
+        assert_eq!(pace.pass(began, 12_500, &WAY), began + takes);
+        let later = began + Duration::from_secs(5);
+        assert_eq!(pace.pass(later, 12_500, &WAY), later + takes);
+        assert_eq!(pace.pass(later, 12_500, &WAY), later + 2 * takes);
+    }
+
+    #[test]
+    fn a_wide_way_takes_no_time() {
+        let (pace, now) = (Pace::default(), Instant::now());
+        assert_eq!(pace.pass(now, 1 << 30, &Way::default()), now);
+    }
 }

@@ -3,7 +3,7 @@
 //! *Participants*: a client that connects to [`Proxy::address`], a server behind it, and a test that changes
 //! [`Conditions`] while both talk. *Goals*: latency and rate for each direction, and the ways in which connections break,
 //! for any program that speaks TCP, ours or not. *Non-goals*: loss of packets, which TCP hides; virtual time, which
-//! sockets do not keep (`crate::clouds` does). *Invariants*: bytes arrive in order and unchanged unless a fault says
+//! sockets do not keep (`crates/testkit/src/clouds.rs` does). *Invariants*: bytes arrive in order and unchanged unless a fault says
 //! otherwise; all connections share the rate of a direction; latency delays bytes and does not thin them out.
 //!
 //! Connections are set up at once; their first byte is delayed like every other. Reading order: this module, `pump`.
@@ -72,6 +72,14 @@ pub struct Conditions {
     pub down: Way,
     /// What is broken, if anything.
     pub fault: Option<Fault>,
+}
+
+impl Conditions {
+    /// A line that is the same both ways: half of the round trip each, and a rate in bytes a second for each.
+    pub fn line(round_trip: Duration, bytes_per_second: u64) -> Self {
+        let way = Way { latency: round_trip / 2, bytes_per_second: Some(bytes_per_second) };
+        Self { up: way, down: way, fault: None }
+    }
 }
 
 /// What has passed.

@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
-use testkit::proxy::{Conditions, Direction, Fault, Proxy, Way};
+use lab::proxy::{Conditions, Direction, Fault, Proxy, Way};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::{Instant, timeout};
@@ -103,6 +103,22 @@ async fn all_connections_share_the_rate() {
     assert_eq!((first.expect("passes"), second.expect("passes")), (bytes.clone(), bytes));
     // 200,000 bytes at 2 MB/s.
     assert!(began.elapsed() >= Duration::from_millis(100), "{:?}", began.elapsed());
+}
+
+/// What measurements of the browser go over.
+#[tokio::test]
+async fn a_line_of_30_ms_and_100_mb_a_second_takes_both_and_hardly_more() {
+    let proxy = proxy(Conditions::line(Duration::from_millis(30), 12_500_000)).await;
+    let mut stream = connect(&proxy).await;
+    // What the machine adds is told, and fails nothing: others may be busy on it.
+    for (bytes, at_least) in [(1, 30), (1_250_000, 130)] {
+        let sent = some_bytes(bytes);
+        let began = Instant::now();
+        assert_eq!(echo(&mut stream, &sent).await.expect("it passes"), sent);
+        let took = began.elapsed();
+        assert!(took >= Duration::from_millis(at_least), "{bytes} bytes took {took:?}");
+        println!("{bytes} bytes there and back: {took:?}, at least {at_least} ms");
+    }
 }
 
 #[tokio::test]
