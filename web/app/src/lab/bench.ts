@@ -14,6 +14,10 @@ export interface Plan {
   file: Uint8Array<ArrayBuffer>;
   /** How often each method is run. */
   runs: number;
+  /** Which ones; all of them where nothing is said. */
+  methods?: MethodName[];
+  /** For how long the meter ticks before and after each, in milliseconds. */
+  calm?: number;
 }
 
 export interface Row extends Measured, Traffic {
@@ -30,6 +34,8 @@ export interface BenchHooks {
   onBegin: (method: MethodName, run: number) => void;
   onTick: (timestamp: number) => void;
   onRow: (row: Row) => void;
+  /** Is there before and after each measurement. */
+  around?: <T>(deed: () => Promise<T>) => Promise<T>;
 }
 
 /** The scratch file could not be deleted. */
@@ -64,12 +70,13 @@ async function keptOf(core: Core, file: Blob, genesis: Uint8Array, list: Uint8Ar
 /** Runs a plan. The scratch file is deleted in the end; what fails in a method is in its row, anything else is thrown. */
 export async function runAll(
   token: string | null,
-  { workspace, base, file, runs }: Plan,
+  { workspace, base, file, runs, calm, methods = METHOD_NAMES }: Plan,
   hooks: BenchHooks,
   signal: AbortSignal,
 ): Promise<void> {
   const wire = new Wire();
   const client = new SynclineClient({ token, fetch: wire.fetch });
+  const around = hooks.around ?? ((deed) => deed());
   const { startBaseline } = await import('@syncline/core');
   const core = await loadCore();
   const worker = new RecipeWorker(startBaseline());
@@ -86,11 +93,12 @@ export async function runAll(
     const known = { client, core, worker, workspace, path, genesis, list, kept, signal };
     const content = new Blob([file], { type: TYPE });
     for (let run = 1; run <= runs; run++) {
-      for (const method of METHOD_NAMES) {
+      for (const method of METHOD_NAMES.filter((one) => methods.includes(one))) {
         hooks.onBegin(method, run);
         const { etag } = await client.restore(workspace, node.id, node.version);
         const exchange = { ...known, etag, file: content };
-        const found = await attempt(method, exchange, wire, hooks.onTick);
+        const { onTick } = hooks;
+        const found = await around(() => attempt(method, exchange, wire, { onTick, calm }));
         const { body } = await client.file(workspace, path, { signal });
         const bytes = new Uint8Array(await new Response(body).arrayBuffer());
         hooks.onRow({ method, run, ...found, isSame: isEqual(bytes, file) });
@@ -106,7 +114,7 @@ async function attempt(
   method: MethodName,
   exchange: Exchange,
   wire: Wire,
-  onTick: (timestamp: number) => void,
+  { onTick, calm }: { onTick: (timestamp: number) => void; calm: number | undefined },
 ): Promise<Omit<Row, 'method' | 'run' | 'isSame'>> {
   const { signal } = exchange;
   let failure: unknown;
@@ -121,7 +129,7 @@ async function attempt(
     }
     traffic = wire.take();
   };
-  const measured = await measure(deed, onTick, signal);
+  const measured = await measure(deed, onTick, signal, calm);
   return { ...measured, ...traffic, failure };
 }
 

@@ -1,8 +1,17 @@
 import { expect, test } from 'vitest';
+import { hash } from '../../../packages/baseline/src/blake3.ts';
 import type { Row } from './bench.ts';
 import { barOf, csvOf, middleOf } from './results.ts';
 import { bytesOf, edited, type Edit } from './sample.ts';
+import golden from './sample.golden.json' with { type: 'json' };
 import { Wire } from './wire.ts';
+
+/** A file, and the BLAKE3 of its old and new version. */
+interface Golden extends Edit {
+  length: number;
+  old: string;
+  new: string;
+}
 
 const edit = (more: Partial<Edit>): Edit => ({
   kind: 'insert',
@@ -26,6 +35,15 @@ test('a seed gives the same file and the same edit, and another one others', () 
   const [one, other] = [edit({ seed: 3, places: 5 }), edit({ seed: 4, places: 5 })];
   expect(edited(old, one)).toEqual(edited(old, one));
   expect(edited(old, one)).not.toEqual(edited(old, other));
+});
+
+test('the bytes are those that programs outside of the browser make of the same seed', () => {
+  const hex = (bytes: Uint8Array) => Buffer.from(hash(bytes)).toString('hex');
+  for (const { seed, length, old, new: edit, ...how } of golden as Golden[]) {
+    const base = bytesOf(seed, length);
+    expect(hex(base)).toBe(old);
+    expect(hex(edited(base, { ...how, seed }))).toBe(edit);
+  }
 });
 
 test('an edit is as long as it says, in as many places, and the rest stays', () => {

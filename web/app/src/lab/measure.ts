@@ -16,11 +16,12 @@ export interface Measured {
   longTasks: number[] | null;
 }
 
-/** Measures a deed; `onTick` hears each timestamp. */
+/** Measures a deed; `onTick` hears each timestamp. The page is left alone for `calm` milliseconds before and after. */
 export async function measure(
   deed: () => Promise<void>,
   onTick: (timestamp: number) => void,
   signal: AbortSignal,
+  calm = CALM,
 ): Promise<Measured> {
   const isTold = PerformanceObserver.supportedEntryTypes.includes('longtask');
   const tasks: PerformanceEntry[] = [];
@@ -33,12 +34,12 @@ export async function measure(
   });
   meter.start();
   try {
-    await wait(CALM, signal);
+    await wait(calm, signal);
     signal.throwIfAborted();
     const began = performance.now();
     await deed();
     const ended = performance.now();
-    await wait(CALM, signal);
+    await wait(calm, signal);
     const stagnation = meter.stop();
     tasks.push(...observer.takeRecords());
     const longTasks = tasks
