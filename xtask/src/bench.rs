@@ -18,6 +18,7 @@ mod rescan;
 pub mod sample;
 mod sequence;
 mod server;
+mod web;
 
 use std::path::PathBuf;
 
@@ -42,6 +43,7 @@ usage: cargo xtask bench <what> [options]
                --scaled          over PostgreSQL and brokers: --only limit,scaled,instances
                --million         the same under accidents: --only million  --commits N (1000000)
                --brokers rabbitmq,nats --sync-services N,... (1,2,4) --gateways N (1)
+  web          --seed N --length N (1000000)  all methods in a browser, and rsync; --fs disk (usual) or tmpfs
 
   for all:     --quick                 small inputs, to try the harness
                --fs tmpfs|disk|both    where everything lies
@@ -124,6 +126,7 @@ pub fn run(mut arguments: Arguments) -> Result<()> {
         "idle" => idle::run,
         "metasync" => metasync::run,
         "server" => server::run,
+        "web" => web::run,
         "help" | "--help" | "-h" => {
             println!("{USAGE}");
             return Ok(());

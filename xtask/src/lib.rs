@@ -53,6 +53,7 @@ usage: cargo xtask <task>
   bench rescan        a sync that has nothing to do in a tree of 1,000,000 files
   bench idle          a watch with the source tree loaded and nothing to do
   bench server        thousands of devices against a server: commits a second, push, idle, bad moments
+  bench web           every way of sending what has changed in a real browser, beside native rsync
   services start      real servers on loopback for the tests of the stores  (test, stop, status, env)
   doors               programs of others at WebDAV and REST: litmus, rclone, ...  (cargo xtask doors --help)
   crash [--kills N]   two devices and a server under kill -9, then every promise is checked";

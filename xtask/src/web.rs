@@ -79,17 +79,24 @@ pub fn test() -> Result<()> {
     for task in ["tidy", "test:unit"] {
         npm(&["run", task], &[])?;
     }
-    let chromium = std::env::var("CHROMIUM").unwrap_or_else(|_| CHROMIUM.to_owned());
-    if !process::is_installed(&chromium) {
-        install::packages(&["chromium"])?;
-    }
+    let chromium = chromium()?;
     // Naming no package keeps the features that tests are built with, so nothing is built again.
     process::run(test_run::cargo().args(["build", "--bin", "syncline"]))?;
     let program = demo::target_folder()?.join("debug/syncline").display().to_string();
     npm(&["run", "test:browser"], &[("SYNCLINE_BINARY", &program), ("CHROMIUM", &chromium)])
 }
 
-fn folder() -> PathBuf {
+/// Says where the browser is, and installs it where there is none.
+pub fn chromium() -> Result<String> {
+    let chromium = std::env::var("CHROMIUM").unwrap_or_else(|_| CHROMIUM.to_owned());
+    if !process::is_installed(&chromium) {
+        install::packages(&["chromium"])?;
+    }
+    Ok(chromium)
+}
+
+/// Where the sources of the app are.
+pub fn folder() -> PathBuf {
     repository_root().join("web")
 }
 

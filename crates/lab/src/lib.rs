@@ -3,7 +3,7 @@
 //! It knows the server from outside only: its doors, and what the kernel counts for its process. It does not know how the server
 //! works. Read in this order: [`mix`] and [`schedule`] (what is sent, and when), [`load`] (a run), `device` (one of
 //! thousands), [`history`] (the judge), [`figures`],
-//! [`cases`]. [`proxy`] makes the way to a server long, narrow or broken.
+//! [`cases`]. Beside it stands [`web`], the figures of the browser, over a line that [`proxy`] makes long and narrow.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
@@ -25,5 +25,6 @@ pub mod report;
 pub mod schedule;
 pub mod server_process;
 pub mod traffic;
+pub mod web;
 
 mod device;

@@ -1,6 +1,9 @@
 //! `lab server --binary FILE [--out DIR] [--work DIR] [--only CASE,...] [--quick] [--seed N] [--devices N] [--seconds N]
 //! [--rates N,...] [--idle N,...] [--services FILE] [--brokers NAME,...] [--sync-services N,...] [--gateways N] [--commits N]`: puts load on a
 //! server and measures it; `cargo xtask bench server` builds and calls it.
+//!
+//! `lab web --binary FILE --web DIR [--out DIR] [--work DIR] [--quick] [--runs N] [--seed N] [--length N]`: measures the app in a browser beside
+//! rsync; `cargo xtask bench web` builds and calls it.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -14,9 +17,13 @@ use lab::cluster::BROKERS;
 use lab::machine;
 use lab::output::{Output, say};
 use lab::server_process::version;
+use lab::web;
 
 /// The usual seed: the day on which StackSync was published.
 const SEED: u64 = 20_140_714;
+
+/// The same for the browser: the day on which WebR2sync+ was published.
+const SEED_WEB: u64 = 20_180_212;
 
 fn main() -> ExitCode {
     match run() {
@@ -31,14 +38,51 @@ fn main() -> ExitCode {
 
 fn run() -> Result<()> {
     let mut words: Vec<String> = std::env::args().skip(1).collect();
-    if words.is_empty() || words.remove(0) != "server" {
-        let names = cases::names().join(",");
-        bail!("usage: lab server --binary FILE [--out DIR] [--only {names}]");
+    match (!words.is_empty()).then(|| words.remove(0)).as_deref() {
+        Some("server") => run_server(words),
+        Some("web") => run_web(words),
+        _ => {
+            let names = cases::names().join(",");
+            bail!("usage: lab server --binary FILE [--out DIR] [--only {names}], or lab web");
+        }
     }
+}
+
+/// Measures the app in a browser.
+fn run_web(mut words: Vec<String>) -> Result<()> {
+    let words = &mut words;
+    let quick = flag(words, "--quick");
+    let out: Option<PathBuf> = value(words, "--out")?;
+    let options = web::Options {
+        binary: value(words, "--binary")?.context("--binary FILE is needed")?,
+        web: value(words, "--web")?.context("--web DIR is needed: the sources of the app")?,
+        work: value(words, "--work")?.unwrap_or_else(std::env::temp_dir),
+        quick,
+        runs: value(words, "--runs")?.unwrap_or(if quick { 1 } else { 3 }).max(1),
+        seed: value(words, "--seed")?.unwrap_or(SEED_WEB),
+        length: value(words, "--length")?.unwrap_or(1_000_000),
+    };
+    demand_nothing_left(words)?;
+    let out = out.unwrap_or_else(|| PathBuf::from("bench-results/web"));
+    let output = Output::new(out.clone(), out)?;
+    say(&version(&options.binary)?);
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    runtime.block_on(web::run(&options, &output))?;
+    say(&format!("figures: {}", output.csv.display()));
+    Ok(())
+}
+
+fn demand_nothing_left(words: &[String]) -> Result<()> {
+    match words.first() {
+        Some(word) => bail!("'{word}' is not understood here"),
+        None => Ok(()),
+    }
+}
+
+/// Puts load on a server.
+fn run_server(mut words: Vec<String>) -> Result<()> {
     let (options, out) = options(&mut words)?;
-    if let Some(word) = words.first() {
-        bail!("'{word}' is not understood here");
-    }
+    demand_nothing_left(&words)?;
     let output = Output::new(out.clone(), out)?;
     say(&format!(
         "{}; {} files may be open",

@@ -25,6 +25,11 @@ impl Output {
         write(self.csv.join(format!("{name}.csv")), text)
     }
 
+    /// Writes what people read.
+    pub fn write_report(&self, name: &str, text: &str) -> io::Result<()> {
+        write(self.csv.join(format!("{name}.md")), text)
+    }
+
     /// Writes a drawing.
     pub fn write_svg(&self, name: &str, text: &str) -> io::Result<()> {
         write(self.svg.join(format!("{name}.svg")), text)
