@@ -16,10 +16,10 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use content::keyring::{KEY_OBJECT_LENGTH_MAX, SecretKey};
-use content::{DeviceKeys, KeyObject, Passphrase, RecoveryKey, Unlocked};
+use content::{DeviceKeys, KeyObject, Passphrase, Secret, Unlocked};
 use futures_util::future::join_all;
 use model::hex;
-use model::{DeviceId, Genesis, StoreRecord, WorkspaceId};
+use model::{DeviceId, StoreRecord, WorkspaceId};
 use storage::object_store::list_all;
 use storage::{ObjectKey, ObjectStore, PutMode, PutOutcome};
 use zeroize::Zeroizing;
@@ -41,39 +41,13 @@ pub(crate) const PASSPHRASE_FILE: &str = "SYNCLINE_PASSPHRASE_FILE";
 /// The shortest passphrase that a workspace is made with, in characters.
 const PASSPHRASE_LENGTH_MIN: usize = 8;
 
-/// What opens a workspace.
-#[derive(Debug)]
-pub(crate) enum Secret {
-    /// What a person remembers.
-    Passphrase(Passphrase),
-    /// What a person has written down.
-    Recovery(RecoveryKey),
-}
-
-impl Secret {
-    /// Gets it: the passphrase, or the recovery key, which nobody takes for one.
-    ///
-    /// # Errors
-    /// [`Code::WouldAsk`] where nobody is there to type it.
-    pub(crate) fn get(context: &Context<'_>, workspace: &str) -> Result<Self> {
-        let question = format!("Passphrase or recovery key of {workspace}");
-        let text = typed(context, &question)?;
-        Ok(match RecoveryKey::from_text(&text) {
-            Ok(recovery) => Self::Recovery(recovery),
-            Err(_) => Self::Passphrase(Passphrase::new(text)),
-        })
-    }
-
-    /// Opens the locked keys of a workspace.
-    ///
-    /// # Errors
-    /// [`Code::WrongKey`], whatever does not fit.
-    pub(crate) fn unlock(&self, keys: &KeyObject, genesis: &Genesis) -> Result<Unlocked> {
-        Ok(match self {
-            Self::Passphrase(passphrase) => keys.unlock(genesis, passphrase)?,
-            Self::Recovery(recovery) => keys.recover(genesis, recovery)?,
-        })
-    }
+/// Gets what opens a workspace: the passphrase, or the recovery key.
+///
+/// # Errors
+/// [`Code::WouldAsk`] where nobody is there to type it.
+pub(crate) fn secret(context: &Context<'_>, workspace: &str) -> Result<Secret> {
+    let question = format!("Passphrase or recovery key of {workspace}");
+    typed(context, &question).map(Secret::from_text)
 }
 
 /// Gets a passphrase that is to be: from a file, or typed twice.
@@ -534,7 +508,7 @@ pub(crate) fn unlock_again(
         return Ok(keys);
     }
     let (device, _) = connect::device(context, &folder.place)?;
-    let secret = Secret::get(context, &format!("'{}'", folder.genesis.name))?;
+    let secret = secret(context, &format!("'{}'", folder.genesis.name))?;
     let stores = named_stores_of(&context.home, folder)?;
     let opened = driver.run(Trying::new(&folder.genesis, &secret).open(&stores))?;
     opened.tell(context);

@@ -264,6 +264,30 @@ pub enum ContentError {
         /// What.
         what: &'static str,
     },
+    /// An entry does not follow the one before it: the log has forgotten or changed something, or lies.
+    #[error("entry {seq} of the log does not continue the one before it")]
+    NotNext {
+        /// The entry.
+        seq: u64,
+    },
+    /// The device that made an entry had seen another history.
+    #[error("the device that made entry {seq} had seen another history than this one")]
+    Forked {
+        /// The entry.
+        seq: u64,
+    },
+    /// A chunk is in no pack that the log names.
+    #[error("chunk {id} is in no pack")]
+    ChunkMissing {
+        /// The chunk.
+        id: ChunkId,
+    },
+    /// Something is not, or is shorter than, the pack that it is taken for.
+    #[error("pack {id} is not there as a whole")]
+    PackMissing {
+        /// The pack.
+        id: PackId,
+    },
     /// A content has more levels of lists than allowed.
     #[error("a file has {depth} levels of chunk lists where {max} are allowed")]
     TooDeep {
@@ -301,6 +325,8 @@ impl ContentError {
                 | Self::InvalidIdentity
                 | Self::InvalidMember { .. }
                 | Self::TooManyMembers { .. }
+                | Self::NotNext { .. }
+                | Self::Forked { .. }
         )
     }
 }

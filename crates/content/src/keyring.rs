@@ -13,6 +13,7 @@ mod identity;
 mod lock;
 mod object;
 pub(crate) mod recovery;
+mod secret;
 
 use std::fmt;
 
@@ -26,6 +27,7 @@ pub use lock::{KeyCost, Passphrase};
 pub use object::{KEY_OBJECT_LENGTH_MAX, KeyObject, Unlocked};
 pub(crate) use object::{decode_data_keys, encode_data_keys};
 pub use recovery::{InvalidRecoveryKey, RecoveryKey};
+pub use secret::Secret;
 
 use crate::error::ContentError;
 use crate::signing::{SIGNATURE_LENGTH, SigningKey};

@@ -12,8 +12,10 @@
 //! - [`pack`] writes and reads packs, the unit of storage and transfer;
 //! - [`manifest`] builds and expands the chunk list of a file version;
 //! - [`packing`] cuts files and packs what is new of them, as every writer does;
+//! - [`places`] knows in which packs chunks rest;
 //! - [`delta`] sends a new version of a file as what has changed in it;
 //! - [`keyring`] has the keys of sealed workspaces, and [`sealed`] what is done with them;
+//! - [`replay`] folds the log of a workspace for a reader that keeps nothing, and [`reading`] puts its files together;
 //! - [`error`] names everything that can go wrong.
 //!
 //! The formats in words: `docs/design/pack-format.md`, `docs/design/delta.md` and `docs/design/keys.md`.
@@ -30,6 +32,9 @@ pub mod pack;
 pub mod packing;
 mod padding;
 pub mod pairing;
+pub mod places;
+pub mod reading;
+pub mod replay;
 pub mod sealed;
 pub mod signing;
 pub mod transform;
@@ -43,7 +48,7 @@ pub use chunker::{
 };
 pub use error::ContentError;
 pub use keyring::{
-    Identity, KeyObject, LockedIdentity, Passphrase, PublicIdentity, RecoveryKey, Unlocked,
+    Identity, KeyObject, LockedIdentity, Passphrase, PublicIdentity, RecoveryKey, Secret, Unlocked,
 };
 pub use manifest::{ContentStep, ContentWalk, ManifestBuilder, expand, expand_each};
 pub use naming::{ChunkNamer, ContentKey, WorkspaceContentKeys};
@@ -51,6 +56,8 @@ pub use pack::{
     FinishedPack, PackIndex, PackWriter, Record, TailOutcome, open_record, verify_whole,
 };
 pub use packing::{FilePacker, PackSettings, PackSink};
+pub use places::ChunkPlaces;
+pub use replay::Replay;
 pub use sealed::{
     DeviceKeys, Envelope, Member, MemberList, NewWorkspace, PackGuard, WorkspaceKeys, check_hint,
 };

@@ -27,6 +27,8 @@ pub use device::DeviceKeys;
 pub use envelope::{ENVELOPE_LENGTH_MAX, Envelope};
 pub use genesis::NewWorkspace;
 pub(crate) use genesis::open_header;
+#[cfg(test)]
+pub(crate) use genesis::unlocked;
 pub use hint::check_hint;
 pub use members::{MEMBER_NAME_LENGTH_MAX, MEMBERS_MAX, Member, MemberList, MemberRole};
 pub use packs::PackGuard;

@@ -10,7 +10,7 @@ use crate::connect::{self, Driver};
 use crate::context::Context;
 use crate::error::{Code, CommandError, Result};
 use crate::folder::Folder;
-use crate::sealed::{self, Secret, Stores, Trying};
+use crate::sealed::{self, Stores, Trying};
 use crate::server_client::ServerClient;
 use crate::text::counted;
 use crate::ui::Symbol;
@@ -50,7 +50,7 @@ impl Opened {
         }
         let _claim = HomeClaim::beside_watches(&context.home)?;
         let stores = sealed::stores_of(&context.home, &folder)?;
-        let secret = Secret::get(context, &format!("'{name}'"))?;
+        let secret = sealed::secret(context, &format!("'{name}'"))?;
         let runtime = context.runtime()?;
         let named = sealed::named_stores_of(&context.home, &folder)?;
         let opened = runtime.block_on(Trying::new(&folder.genesis, &secret).open(&named))?;

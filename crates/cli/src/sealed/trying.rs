@@ -5,13 +5,13 @@
 //! store has that was away. Where no version has so many, one of two stores may have damaged or invented its own, so all are
 //! tried before a passphrase is called wrong.
 
-use content::{KeyObject, Unlocked};
+use content::{KeyObject, Secret, Unlocked};
 use model::{Genesis, StoreRecord};
 use storage::ObjectStore;
 
 use std::sync::Arc;
 
-use super::{Found, Secret, Stores, look, ranked};
+use super::{Found, Stores, look, ranked};
 use crate::context::Context;
 use crate::error::{Code, CommandError, Result};
 
@@ -97,7 +97,7 @@ impl<'a> Trying<'a> {
         if let Some((_, outcome)) = self.tried.iter().find(|(tried, _)| tried == keys) {
             return outcome.clone();
         }
-        let outcome = self.secret.unlock(keys, self.genesis);
+        let outcome = self.secret.unlock(keys, self.genesis).map_err(CommandError::from);
         self.tried.push((keys.clone(), outcome.clone()));
         outcome
     }

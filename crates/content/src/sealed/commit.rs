@@ -4,7 +4,10 @@ use std::borrow::Cow;
 
 use model::codec::{Decode, Decoder, Encode, Encoder, encode_message};
 use model::commit::DEVICE_NAME_LENGTH_MAX;
-use model::{Action, Change, Commit, CommitSeal, Opener, Payload, PlainOpener, Timestamp};
+use model::{
+    Action, Change, Commit, CommitSeal, Entry, EntryHash, Head, Opener, Payload, PlainOpener,
+    Timestamp,
+};
 
 use super::{Sealer, WorkspaceKeys};
 use crate::cipher::{BoxKey, BoxNonce, TAG_LENGTH};
@@ -117,6 +120,25 @@ impl WorkspaceKeys {
             },
             _ => Ok(()),
         }
+    }
+
+    /// Tells whether a device that may has signed an entry and had seen another history than the one before it, which ends at
+    /// `head`: it was told to that device alone, and versions in it are not those that are meant here. `known` is the hash of
+    /// the entry that it names as seen, nothing where that lies before what the caller knows. To be asked where whoever orders
+    /// the log takes no such commit.
+    pub fn is_forked(
+        &self,
+        entry: &Entry,
+        head: &Head,
+        known: Option<EntryHash>,
+        members: Option<&[u8]>,
+    ) -> bool {
+        let seen = &entry.commit.seen;
+        if !self.is_sealed() || seen.seq == 0 || seen == head {
+            return false;
+        }
+        let is_other = seen.seq >= head.seq || known.is_some_and(|known| known != seen.hash);
+        is_other && self.check(&entry.commit, members).is_ok()
     }
 }
 

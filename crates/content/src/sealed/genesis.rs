@@ -63,7 +63,7 @@ impl NewWorkspace {
 }
 
 /// Makes genesis and keys of a workspace.
-pub(super) fn unlocked(
+pub(crate) fn unlocked(
     name: &str,
     created: Timestamp,
     random: &dyn Random,

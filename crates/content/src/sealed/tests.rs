@@ -14,7 +14,7 @@ use crate::transform::Transform;
 /// A sealed workspace whose locks nobody opens, so that no passphrase need be stretched.
 fn workspace(seed: u64) -> (Genesis, Unlocked) {
     let random = SeededRandom::new(seed);
-    genesis::unlocked("Letters", Timestamp::default(), &random).expect("this build can seal")
+    unlocked("Letters", Timestamp::default(), &random).expect("this build can seal")
 }
 
 fn device_keys((genesis, unlocked): &(Genesis, Unlocked), device: u8) -> DeviceKeys {

@@ -19,8 +19,8 @@ use crate::auth::Caller;
 use crate::error::{Result, ServerError};
 use crate::metadata::Metadata;
 use crate::services::files::View;
-use crate::services::files::places::KnownPack;
 use crate::services::sync_service;
+use content::places::KnownPack;
 
 /// How many indexes of packs are kept, of 600 KB at most and some 10 KB mostly.
 const INDEXES_MAX: usize = 256;

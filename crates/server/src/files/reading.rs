@@ -15,7 +15,7 @@ use super::packs::{OpenRecord, Reading, damaged_content};
 use crate::app::App;
 use crate::auth::Caller;
 use crate::error::Result;
-use crate::services::files::places::KnownPack;
+use content::places::KnownPack;
 
 /// How many chunks are looked for at once.
 const CHUNKS_AT_ONCE: usize = 64;

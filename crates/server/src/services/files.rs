@@ -5,12 +5,10 @@
 
 pub mod changes;
 pub mod deleted;
-pub mod places;
 pub mod versions;
 pub mod view;
 
 pub use changes::{Condition, Plan};
 pub use deleted::{DeletedCursor, DeletedNode};
-pub use places::ChunkPlaces;
 pub use versions::Version;
 pub use view::{FileNode, View};

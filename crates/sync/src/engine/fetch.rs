@@ -180,9 +180,8 @@ impl Engine {
             return Ok(());
         }
         // Of what lies before the checkpoint where this device has begun it cannot tell.
-        let next = self.state.entry(seen.seq + 1)?;
-        let is_other = seen.seq >= head.seq || next.is_some_and(|next| next.previous != seen.hash);
-        match is_other && self.keys.check(&entry.commit, members).is_ok() {
+        let known = self.state.entry(seen.seq + 1)?.map(|next| next.previous);
+        match self.keys.is_forked(entry, head, known, members) {
             true => Err(SyncError::HistoryForked { seq: entry.seq }),
             false => Ok(()),
         }

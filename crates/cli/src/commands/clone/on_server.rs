@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use commit_log::served::websocket::WebSocketConnection;
 use commit_log::{CommitLog, ServedCommitLog};
-use content::DeviceKeys;
+use content::{DeviceKeys, Secret};
 use model::{Clock, Genesis, WorkspaceId};
 
 use super::unlock::Search;
@@ -18,7 +18,7 @@ use crate::context::Context;
 use crate::error::{Code, CommandError, Result};
 use crate::home::Account;
 use crate::sealed::member::MemberKeys;
-use crate::sealed::{self, NamedStores, Opened, Secret, Trying};
+use crate::sealed::{self, NamedStores, Opened, Trying};
 use crate::server_client::{ServerClient, WorkspaceLine};
 use crate::text::quoted;
 
@@ -162,7 +162,7 @@ impl<'a> OnServer<'a> {
     }
 
     fn ask(&self, text: &str) -> Result<Secret> {
-        Secret::get(self.context, &format!("'{text}'"))
+        sealed::secret(self.context, &format!("'{text}'"))
     }
 
     async fn open(&self, mut genesis: Genesis, secret: &Secret) -> Result<(Genesis, Keys)> {

@@ -17,7 +17,7 @@ use storage::ObjectStore;
 use crate::context::Context;
 use crate::error::{Code, CommandError, Result};
 use crate::hints;
-use crate::sealed::{self, NamedStores, Opened, Secret, Trying};
+use crate::sealed::{self, NamedStores, Opened, Trying};
 use crate::stores::{self, Backend};
 use crate::workspaces::{self, Found};
 
@@ -38,7 +38,7 @@ pub(super) async fn find(
             if found.genesis.mode.sealed().is_none() {
                 return Ok((found, None));
             }
-            let secret = Secret::get(context, &question)?;
+            let secret = sealed::secret(context, &question)?;
             let genesis = found.genesis.clone();
             let mut trying = Trying::new(&genesis, &secret);
             recognise(opened, &found, &mut trying).await?;
@@ -47,7 +47,7 @@ pub(super) async fn find(
     };
     let sealed = workspaces::sealed_workspaces(opened).await?;
     let [_, ..] = &sealed[..] else { return Err(not_found) };
-    let secret = Secret::get(context, &question)?;
+    let secret = sealed::secret(context, &question)?;
     let mut search = Search::default();
     for genesis in &sealed {
         let id = genesis.workspace().to_string();

@@ -13,7 +13,7 @@ use super::Failure;
 use crate::app::App;
 use crate::error::{Result, ServerError};
 use crate::files::packs::{OpenRecord, Reading, damaged};
-use crate::services::files::places::KnownPack;
+use content::places::KnownPack;
 
 /// How many chunks are looked for at once where one is read after the other.
 const CHUNKS_AT_ONCE: usize = 64;

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use content::{PackGuard, WorkspaceContentKeys, WorkspaceKeys, verify_whole};
+use content::{ChunkPlaces, PackGuard, WorkspaceContentKeys, WorkspaceKeys, verify_whole};
 use model::checkpoint::decode_pack_entry;
 use model::codec::DecodeError;
 use model::fold::{Folded, fold};
@@ -15,7 +15,6 @@ use model::{
     Versions,
 };
 
-use super::ChunkPlaces;
 use super::deleted::{DeletedCursor, DeletedNode, Deletion, Deletions};
 use crate::error::{Result, ServerError};
 use crate::metadata::MetadataError;

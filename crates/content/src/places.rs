@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use content::PackIndex;
+use crate::pack::PackIndex;
 use model::checkpoint::PackPlace;
 use model::{ChunkId, PackId, PackRef};
 

@@ -1,0 +1,356 @@
+//! Puts a file together from parts of packs, for whoever fetches them.
+//!
+//! *Participants*: whoever fetches, from a server or store that may lie; the [`Packs`] of a [`Replay`]. *Goals*: memory that does
+//! not grow with the file; several parts are asked for at once. *Non-goals*: fetching. *Invariants*: no byte leaves here that was not
+//! verified against the id of its chunk; that the file is whole is known at its end, so what came before an error must not be
+//! kept as the file.
+//!
+//! [`Replay`]: crate::Replay
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::ops::Range;
+use std::sync::Arc;
+
+use model::{ChunkRef, Content, Entry, PackId};
+
+use crate::error::ContentError;
+use crate::manifest::{ContentStep, ContentWalk};
+use crate::pack::{
+    PackIndex, Record, RecordOpener, TAIL_LENGTH_GUESS, TailOutcome, tail_length_guess,
+};
+use crate::places::KnownPack;
+use crate::replay::{Packs, pack_id};
+
+/// How many bytes of the file are looked for ahead.
+const AHEAD_LENGTH: u64 = 4 * 1024 * 1024;
+
+/// How many records are asked for at once.
+const RECORDS_AT_ONCE: usize = 4;
+
+/// How many indexes of packs are asked for at once: they are small.
+const INDEXES_AT_ONCE: usize = 16;
+
+/// How many opened records are kept, of 1 MiB each, or of one chunk.
+const RECORDS_MAX: usize = 8;
+
+/// A pack of at most this many bytes is fetched whole when its index is wanted: what is wanted next is mostly its chunks.
+const SMALL_PACK_LENGTH_MAX: u64 = 2 * TAIL_LENGTH_GUESS;
+
+/// A part of a pack that is to be fetched.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PackPart {
+    /// The pack. One that travelled in the log is in the entry that it names, and wanted whole.
+    pub pack: KnownPack,
+    /// Which of its bytes.
+    pub range: Range<u64>,
+    what: Wanted,
+}
+
+/// Why a part is wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Wanted {
+    Whole,
+    Index,
+    Record(u32),
+}
+
+impl PackPart {
+    fn whole(pack: KnownPack) -> Self {
+        Self { pack, range: 0..pack.place.length, what: Wanted::Whole }
+    }
+
+    fn tail(pack: KnownPack, length: u64) -> Self {
+        let end = pack.place.length;
+        Self { pack, range: end.saturating_sub(length)..end, what: Wanted::Index }
+    }
+
+    /// Returns where the index of a pack is, as far as that can be guessed.
+    fn index(pack: KnownPack) -> Self {
+        let length = pack.place.length;
+        match pack.place.inline_seq.is_some() || length <= SMALL_PACK_LENGTH_MAX {
+            true => Self::whole(pack),
+            false => Self::tail(pack, tail_length_guess(length)),
+        }
+    }
+}
+
+/// Where a chunk is to be had.
+enum Found {
+    /// In a record that is open, or in a pack that is here as a whole: which record, the place of the chunk in it, and the bytes of the
+    /// record where it is not open.
+    Here((PackId, u32), usize, Option<(Arc<[u8]>, Range<u64>)>),
+    /// In a record that is not open.
+    Record(PackPart),
+    /// In a pack whose index is not here.
+    Index(PackPart),
+    /// In no pack that was looked into.
+    Nowhere,
+}
+
+/// One file on its way.
+pub struct FileReading {
+    walk: ContentWalk,
+    /// Chunks of the file that come next.
+    ahead: VecDeque<ChunkRef>,
+    /// A list of chunks that is needed to know what comes after these.
+    list: Option<ChunkRef>,
+    /// Whether nothing comes after the chunks that are known.
+    is_walked: bool,
+    records: VecDeque<((PackId, u32), Record)>,
+    opener: RecordOpener,
+    /// Parts that were asked for, in the order in which they were told.
+    asked: Vec<PackPart>,
+    /// Packs that could not be looked into, and why not, for the last of them.
+    damaged: (HashSet<PackId>, Option<ContentError>),
+    /// How many bytes from the end hold the index of a pack, where more than the usual are needed.
+    longer: HashMap<PackId, u64>,
+}
+
+impl std::fmt::Debug for FileReading {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("FileReading").field("walk", &self.walk).finish_non_exhaustive()
+    }
+}
+
+impl FileReading {
+    /// Begins at the first byte.
+    ///
+    /// # Errors
+    /// [`ContentError::TooDeep`].
+    pub fn new(content: &Content) -> Result<Self, ContentError> {
+        Ok(Self {
+            walk: ContentWalk::new(content)?,
+            ahead: VecDeque::new(),
+            list: None,
+            is_walked: false,
+            records: VecDeque::new(),
+            opener: RecordOpener::default(),
+            asked: Vec::new(),
+            damaged: (HashSet::new(), None),
+            longer: HashMap::new(),
+        })
+    }
+
+    /// Returns what is to be fetched now, and given to [`Self::take`] in this order; nothing where there is something to
+    /// [`read`](Self::read), or the file has ended.
+    ///
+    /// # Errors
+    /// [`ContentError::ChunkMissing`], or what was wrong with the pack that may have it; those of lists that are none.
+    pub fn wanted(&mut self, packs: &Packs) -> Result<&[PackPart], ContentError> {
+        self.look_ahead(packs)?;
+        let chunks: Vec<ChunkRef> = self.ahead.iter().chain(&self.list).copied().collect();
+        let mut parts: Vec<PackPart> = Vec::new();
+        for chunk in chunks {
+            match self.find(packs, &chunk)? {
+                Found::Here(..) => {}
+                Found::Record(part) if parts.contains(&part) => {}
+                Found::Record(_) if parts.len() == RECORDS_AT_ONCE => break,
+                Found::Record(part) => parts.push(part),
+                // What is known to be needed comes first: it makes room.
+                _ if !parts.is_empty() => break,
+                Found::Index(part) => {
+                    parts.push(part);
+                    break;
+                }
+                Found::Nowhere => {
+                    parts = self.unindexed(packs);
+                    if parts.is_empty() {
+                        let missing = ContentError::ChunkMissing { id: chunk.id };
+                        return Err(self.damaged.1.take().unwrap_or(missing));
+                    }
+                    break;
+                }
+            }
+        }
+        self.asked = parts;
+        Ok(&self.asked)
+    }
+
+    /// Takes the bytes of parts, in the order in which they were asked for.
+    ///
+    /// # Errors
+    /// [`ContentError`] where they are not what was stored.
+    pub fn take(
+        &mut self,
+        packs: &mut Packs,
+        number: usize,
+        bytes: &[u8],
+    ) -> Result<(), ContentError> {
+        let count = self.asked.len();
+        let no_such = ContentError::NoSuchRecord { record: number, count };
+        let PackPart { pack, range, what } = self.asked.get(number).ok_or(no_such)?.clone();
+        let id = pack.id;
+        let taken = match what {
+            _ if bytes.len() as u64 != range.end - range.start => {
+                Err(ContentError::PackMissing { id })
+            }
+            Wanted::Whole => packs.learn_whole(id, bytes),
+            Wanted::Index => self.take_tail(packs, pack, bytes),
+            Wanted::Record(record) => return self.open(packs, (id, record), bytes),
+        };
+        match taken {
+            // Its chunks are in no pack; who needs one hears why.
+            Err(error) if error.is_damage() => {
+                self.damaged.0.insert(id);
+                self.damaged.1 = Some(error);
+                Ok(())
+            }
+            taken => taken,
+        }
+    }
+
+    /// Takes an entry with a pack that travelled in it.
+    ///
+    /// # Errors
+    /// As [`Self::take`]; [`ContentError::PackMissing`] where the entry does not have it.
+    pub fn take_entry(
+        &mut self,
+        packs: &mut Packs,
+        number: usize,
+        entry: &Entry,
+    ) -> Result<(), ContentError> {
+        let count = self.asked.len();
+        let no_such = ContentError::NoSuchRecord { record: number, count };
+        let id = self.asked.get(number).ok_or(no_such)?.pack.id;
+        let found = entry.commit.inline_packs.iter().find(|bytes| pack_id(bytes) == id);
+        self.take(packs, number, found.map_or(&[][..], Vec::as_slice))
+    }
+
+    /// Returns bytes of the file that follow; nothing where something is wanted first, or where the file has ended.
+    ///
+    /// # Errors
+    /// [`ContentError::ChunkHash`]; [`ContentError::ContentSize`] at the end.
+    pub fn read(&mut self, packs: &Packs) -> Result<Vec<u8>, ContentError> {
+        self.look_ahead(packs)?;
+        let mut bytes = Vec::new();
+        while let Some(chunk) = self.ahead.front().copied() {
+            let Some(plain) = self.chunk(packs, &chunk)? else { break };
+            bytes.extend_from_slice(plain);
+            self.ahead.pop_front();
+        }
+        Ok(bytes)
+    }
+
+    /// Tells whether all of the file was read.
+    ///
+    /// # Errors
+    /// [`ContentError::ContentSize`] where the chunks do not add up to its size.
+    pub fn is_over(&mut self, packs: &Packs) -> Result<bool, ContentError> {
+        self.look_ahead(packs)?;
+        Ok(self.is_walked && self.ahead.is_empty())
+    }
+
+    /// Looks for the chunks that follow.
+    fn look_ahead(&mut self, packs: &Packs) -> Result<(), ContentError> {
+        let mut length: u64 = self.ahead.iter().map(|chunk| u64::from(chunk.length)).sum();
+        while length < AHEAD_LENGTH {
+            match self.walk.step()? {
+                ContentStep::Chunk(chunk) => {
+                    length += u64::from(chunk.length);
+                    self.ahead.push_back(chunk);
+                }
+                ContentStep::List(list) => {
+                    self.list = Some(list);
+                    let Some(plain) = self.chunk(packs, &list)?.map(<[u8]>::to_vec) else { break };
+                    self.walk.take_list(&plain)?;
+                    self.list = None;
+                }
+                ContentStep::End => {
+                    self.is_walked = true;
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the bytes of a chunk, compared with its id, where its record is here.
+    fn chunk(&mut self, packs: &Packs, chunk: &ChunkRef) -> Result<Option<&[u8]>, ContentError> {
+        let Found::Here(key, position, stored) = self.find(packs, chunk)? else { return Ok(None) };
+        if let Some((whole, range)) = stored {
+            let stored = whole.get(range.start as usize..range.end as usize);
+            self.open(packs, key, stored.unwrap_or_default())?;
+        }
+        let record = self.records.iter().find(|(open, _)| *open == key);
+        record.map(|(_, record)| record.chunk(position)).transpose()
+    }
+
+    fn find(&self, packs: &Packs, chunk: &ChunkRef) -> Result<Found, ContentError> {
+        for pack in packs.places.packs_of(&chunk.id) {
+            if self.damaged.0.contains(&pack.id) {
+                continue;
+            }
+            let Some(index) = packs.index(&pack.id) else {
+                return Ok(Found::Index(self.index_of(pack)));
+            };
+            let Some(packed) = index.packed_chunks().find(|packed| packed.chunk == *chunk) else {
+                continue;
+            };
+            let (key, position) = ((pack.id, packed.record), packed.position as usize);
+            if self.records.iter().any(|(open, _)| *open == key) {
+                return Ok(Found::Here(key, position, None));
+            }
+            let range = index.record(packed.record as usize)?.stored_range();
+            return Ok(match (packs.whole(&pack.id), pack.place.inline_seq) {
+                (Some(whole), _) => Found::Here(key, position, Some((whole, range))),
+                (None, Some(_)) => Found::Index(PackPart::whole(pack)),
+                (None, None) => {
+                    Found::Record(PackPart { pack, range, what: Wanted::Record(packed.record) })
+                }
+            });
+        }
+        Ok(Found::Nowhere)
+    }
+
+    fn index_of(&self, pack: KnownPack) -> PackPart {
+        match self.longer.get(&pack.id) {
+            Some(length) => PackPart::tail(pack, *length),
+            None => PackPart::index(pack),
+        }
+    }
+
+    /// Returns packs that nobody has looked into, the newest first.
+    fn unindexed(&self, packs: &Packs) -> Vec<PackPart> {
+        let unindexed = packs.places.unindexed();
+        let mut parts = Vec::new();
+        for pack in unindexed.into_iter().rev() {
+            if !self.damaged.0.contains(&pack.id) && parts.len() < INDEXES_AT_ONCE {
+                parts.push(self.index_of(pack));
+            }
+        }
+        parts
+    }
+
+    fn take_tail(
+        &mut self,
+        packs: &mut Packs,
+        pack: KnownPack,
+        tail: &[u8],
+    ) -> Result<(), ContentError> {
+        match PackIndex::from_tail(tail, pack.place.length, &packs.guard)? {
+            TailOutcome::Complete(index) => packs.learn(pack.id, index),
+            TailOutcome::NeedMore { bytes } if bytes > tail.len() as u64 => {
+                self.longer.insert(pack.id, bytes);
+            }
+            TailOutcome::NeedMore { .. } => return Err(ContentError::PackMissing { id: pack.id }),
+        }
+        Ok(())
+    }
+
+    fn open(
+        &mut self,
+        packs: &Packs,
+        key: (PackId, u32),
+        stored: &[u8],
+    ) -> Result<(), ContentError> {
+        let index = packs.index(&key.0).ok_or(ContentError::PackMissing { id: key.0 })?;
+        let record = self.opener.open(&index, key.1 as usize, stored, &packs.namer)?;
+        if self.records.len() >= RECORDS_MAX
+            && let Some((_, oldest)) = self.records.pop_front()
+        {
+            self.opener.recycle(oldest);
+        }
+        self.records.push_back((key, record));
+        Ok(())
+    }
+}

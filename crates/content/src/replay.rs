@@ -1,0 +1,225 @@
+//! The log of a workspace as somebody reads it who keeps nothing, such as a page in a browser: folded into a tree in memory.
+//!
+//! *Participants*: whoever fetches genesis, locked keys and entries, from a server that may lie. *Goals*: exactly what a device
+//! refuses is refused here, by the same functions. *Non-goals*: writing; keeping anything. A reader that keeps nothing cannot
+//! tell an older log from the newest one. *Invariants*: an entry is folded after it was checked, and never half of it; what could
+//! not be folded ends the replay.
+
+use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::sync::Arc;
+
+use model::fold::{fold, members_of};
+use model::{Action, DeviceId, Entry, EntryHash, Genesis, Head, NodeId, PackId, PackRef, Tree};
+
+use crate::error::ContentError;
+use crate::naming::ChunkNamer;
+use crate::pack::{PackIndex, verify_whole};
+use crate::places::ChunkPlaces;
+use crate::sealed::{PackGuard, WorkspaceKeys};
+
+/// How many indexes of packs are kept, of 600 KB at most and some 10 KB mostly.
+const INDEXES_MAX: usize = 128;
+
+/// How many bytes of whole packs are kept: small ones, and those that travel in the log.
+const WHOLE_LENGTH_MAX: usize = 4 * 1024 * 1024;
+
+/// What a log shows to whoever has no keys, counted (`docs/design/keys.md`, "What a store learns").
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Shown {
+    /// Commits.
+    pub commits: u64,
+    /// Changes in them.
+    pub changes: u64,
+    /// Changes that delete.
+    pub deletions: u64,
+    /// Nodes that were ever changed, by ids that say nothing.
+    pub nodes: BTreeSet<NodeId>,
+    /// Devices that have made commits.
+    pub devices: BTreeSet<DeviceId>,
+    /// Packs.
+    pub packs: u64,
+    /// Bytes of packs, padding included.
+    pub pack_bytes: u64,
+}
+
+/// A workspace up to one entry of its log.
+#[derive(Debug)]
+pub struct Replay {
+    keys: WorkspaceKeys,
+    /// The hash of the genesis, then that of each entry.
+    hashes: Vec<EntryHash>,
+    tree: Tree,
+    packs: Packs,
+    shown: Shown,
+    void: Vec<(u64, String)>,
+}
+
+impl Replay {
+    /// Begins before the first entry.
+    pub fn new(genesis: &Genesis, keys: WorkspaceKeys) -> Self {
+        let packs = Packs::new(&keys);
+        let hashes = vec![genesis.head().hash];
+        Self {
+            keys,
+            hashes,
+            tree: Tree::default(),
+            packs,
+            shown: Shown::default(),
+            void: Vec::new(),
+        }
+    }
+
+    /// Returns the entry up to which the log is folded.
+    pub fn head(&self) -> Head {
+        let hash = *self.hashes.last().expect("the hash of the genesis is there");
+        Head { seq: self.hashes.len() as u64 - 1, hash }
+    }
+
+    /// Returns the tree.
+    pub fn tree(&self) -> &Tree {
+        &self.tree
+    }
+
+    /// Returns what the log shows to whoever has no keys.
+    pub fn shown(&self) -> &Shown {
+        &self.shown
+    }
+
+    /// Returns the entries that counted for nothing, since nobody who may has made them, and why.
+    pub fn void(&self) -> &[(u64, String)] {
+        &self.void
+    }
+
+    /// Returns where chunks rest.
+    pub fn packs_mut(&mut self) -> &mut Packs {
+        &mut self.packs
+    }
+
+    /// Folds the next entry.
+    ///
+    /// # Errors
+    /// [`ContentError::NotNext`]; [`ContentError::Forked`]; [`ContentError::UnknownEpoch`] where newer keys are needed. Nothing was
+    /// folded then.
+    pub fn fold(&mut self, entry: &Entry) -> Result<(), ContentError> {
+        let head = self.head();
+        if !entry.follows(&head) {
+            return Err(ContentError::NotNext { seq: entry.seq });
+        }
+        let Ok(members) = members_of(&self.tree);
+        self.keys.check_epoch(&entry.commit, members.as_deref())?;
+        let known = usize::try_from(entry.commit.seen.seq).ok();
+        let known = known.and_then(|seq| self.hashes.get(seq)).copied();
+        if self.keys.is_forked(entry, &head, known, members.as_deref()) {
+            return Err(ContentError::Forked { seq: entry.seq });
+        }
+        let Ok(folded) = fold(&mut self.tree, entry, &self.keys);
+        self.note_shown(entry);
+        // What somebody proposed who had not seen the fence may rest in packs that it condemns.
+        if !folded.is_fenced {
+            self.packs.note(entry);
+        }
+        if let Some(fence) = &folded.fence {
+            self.packs.places.forget_packs(&fence.condemned);
+        }
+        if let Some(reason) = folded.void {
+            self.void.push((entry.seq, reason));
+        }
+        self.hashes.push(entry.hash());
+        Ok(())
+    }
+
+    fn note_shown(&mut self, entry: &Entry) {
+        let (shown, commit) = (&mut self.shown, &entry.commit);
+        shown.commits += 1;
+        shown.changes += commit.changes.len() as u64;
+        let deletions = commit.changes.iter().filter(|change| change.action == Action::Delete);
+        shown.deletions += deletions.count() as u64;
+        shown.nodes.extend(commit.changes.iter().map(|change| change.node));
+        shown.devices.insert(commit.device);
+        shown.packs += (commit.packs.len() + commit.inline_packs.len()) as u64;
+        shown.pack_bytes += commit.packs.iter().map(|pack| pack.length).sum::<u64>();
+        shown.pack_bytes += commit.inline_packs.iter().map(|pack| pack.len() as u64).sum::<u64>();
+    }
+}
+
+/// The packs of a workspace, as far as they are known: where chunks rest, and what was read of packs lately.
+#[derive(Debug)]
+pub struct Packs {
+    pub(crate) guard: PackGuard,
+    pub(crate) namer: ChunkNamer,
+    pub(crate) places: ChunkPlaces,
+    indexes: HashMap<PackId, Arc<PackIndex>>,
+    index_order: VecDeque<PackId>,
+    whole: VecDeque<(PackId, Arc<[u8]>)>,
+}
+
+impl Packs {
+    fn new(keys: &WorkspaceKeys) -> Self {
+        Self {
+            guard: keys.packs(),
+            namer: keys.content().namer(),
+            places: ChunkPlaces::default(),
+            indexes: HashMap::new(),
+            index_order: VecDeque::new(),
+            whole: VecDeque::new(),
+        }
+    }
+
+    fn note(&mut self, entry: &Entry) {
+        for pack in &entry.commit.packs {
+            self.places.add_pack(pack, None);
+        }
+        for bytes in &entry.commit.inline_packs {
+            let id = pack_id(bytes);
+            let length = bytes.len() as u64;
+            self.places.add_pack(&PackRef { id, length }, Some(entry.seq));
+            // The chunks of one that is damaged are in no pack, and who reads them hears it.
+            let _ = self.learn_whole(id, bytes);
+        }
+    }
+
+    /// Takes a whole pack, and keeps it for a while.
+    pub(crate) fn learn_whole(&mut self, id: PackId, bytes: &[u8]) -> Result<(), ContentError> {
+        let index = verify_whole(id, bytes, &self.guard)?;
+        self.learn(id, index);
+        self.whole.retain(|(kept, _)| *kept != id);
+        self.whole.push_back((id, bytes.into()));
+        let mut length: usize = self.whole.iter().map(|(_, bytes)| bytes.len()).sum();
+        while length > WHOLE_LENGTH_MAX
+            && self.whole.len() > 1
+            && let Some((_, oldest)) = self.whole.pop_front()
+        {
+            length -= oldest.len();
+        }
+        Ok(())
+    }
+
+    /// Takes the index of a pack, and keeps it for a while.
+    pub(crate) fn learn(&mut self, id: PackId, index: PackIndex) {
+        self.places.learn(&id, &index);
+        if self.indexes.insert(id, Arc::new(index)).is_none() {
+            self.index_order.push_back(id);
+        }
+        if self.index_order.len() > INDEXES_MAX
+            && let Some(oldest) = self.index_order.pop_front()
+        {
+            self.indexes.remove(&oldest);
+        }
+    }
+
+    pub(crate) fn index(&self, id: &PackId) -> Option<Arc<PackIndex>> {
+        self.indexes.get(id).cloned()
+    }
+
+    pub(crate) fn whole(&self, id: &PackId) -> Option<Arc<[u8]>> {
+        self.whole.iter().find(|(kept, _)| kept == id).map(|(_, bytes)| bytes.clone())
+    }
+}
+
+/// Returns the id of a pack.
+pub(crate) fn pack_id(bytes: &[u8]) -> PackId {
+    PackId::from_bytes(*blake3::hash(bytes).as_bytes())
+}
+
+#[cfg(test)]
+mod tests;
