@@ -12,6 +12,7 @@ pub mod health;
 pub mod identities;
 pub mod links;
 pub mod live;
+pub mod log;
 pub mod members;
 pub mod oidc;
 pub mod openapi;

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use super::account::Proved;
 use super::members::{self, role_name};
-use super::{account, exchange, identities, links, oidc, to_the_end, tokens};
+use super::{account, exchange, identities, links, log, oidc, to_the_end, tokens};
 use crate::app::App;
 use crate::audit::{Happened, Line};
 use crate::auth::Caller;
@@ -50,6 +50,7 @@ pub fn routes() -> Router<Arc<App>> {
         .merge(members::routes())
         .merge(identities::routes())
         .merge(links::routes())
+        .merge(log::routes())
         .merge(tokens::routes())
         .layer(DefaultBodyLimit::max(SMALL_BODY_LENGTH_MAX))
         .layer(middleware::from_fn(limit_time))

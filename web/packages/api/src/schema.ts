@@ -479,6 +479,8 @@ export interface Operations {
   "POST /workspaces/{workspace}/links": { body: NewLink; answer: Link };
   /** Take a link back. */
   "DELETE /workspaces/{workspace}/links/{link}": { body: undefined; answer: undefined };
+  /** Entries of the log, oldest first, as a server frame. */
+  "GET /workspaces/{workspace}/log": { body: undefined; answer: Response };
   /** Who may use a workspace; members are told of its owner and themselves. */
   "GET /workspaces/{workspace}/members": { body: undefined; answer: (Member)[] };
   /** Let an account into a workspace, or change what it may do. */

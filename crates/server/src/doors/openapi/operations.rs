@@ -139,6 +139,13 @@ pub(super) const ACCOUNTS: &[Operation] = &[
         &[(200, Bytes)],
     ),
     operation(
+        ("get", "/workspaces/{workspace}/log"),
+        ("getEntries", "Entries of the log, oldest first, as a server frame"),
+        &["since", "length_max"],
+        Nothing,
+        &[(200, Bytes)],
+    ),
+    operation(
         ("get", "/live"),
         ("openLiveConnection", "Begin a WebSocket of binary frames, for devices"),
         &["syncline-incarnation"],

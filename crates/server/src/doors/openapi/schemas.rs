@@ -32,6 +32,8 @@ pub(super) fn parameters() -> Value {
         "upload": in_path("upload", &hex(32), "The id of an upload"),
         "prefix": named("query", "prefix", &text(), "How keys begin"),
         "start_after": named("query", "start_after", &text(), "Where a list goes on: 'next' of the answer before"),
+        "since": named("query", "since", &count(), "The last entry that you have; 0 for none"),
+        "length_max": named("query", "length_max", &count(), "How many bytes of entries to send at most; one entry is sent in any case"),
         "limit": named("query", "limit", &count(), "How long a list is at most, and 1,000 at most"),
         "version": named("query", "version", &count(), "A version of the node that is at the path now"),
         "deleted_cursor": named("query", "cursor", &like("^[0-9]{1,15}-[0-9a-f]{32}$"), "Where a list goes on: 'next' of the answer before"),
