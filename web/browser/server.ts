@@ -84,7 +84,7 @@ export class RealServer {
   addWorkspace(
     user: string,
     name: string,
-    files: Record<string, string> = {},
+    files: Record<string, string | Uint8Array> = {},
     flags: string[] = [],
   ) {
     const home = `${user}-device`;
@@ -97,6 +97,20 @@ export class RealServer {
     this.#command(home, ['login', this.url, '--user', user, '--password-stdin']);
     this.#command(home, ['init', root, '--workspace', name, ...flags]);
     this.#command(home, ['sync', root]);
+  }
+
+  /** Puts a file into the folder of a device, and brings it to the server. */
+  write(user: string, workspace: string, path: string, content: string): void {
+    const root = this.#path(join('folders', user, workspace));
+    writeFileSync(join(root, path), content);
+    this.#command(`${user}-device`, ['sync', root]);
+  }
+
+  /** Returns the recovery key of an encrypted workspace. */
+  recoveryKey(user: string, workspace: string): string {
+    const root = this.#path(join('folders', user, workspace));
+    const said = this.#command(`${user}-device`, ['key', 'show-recovery', root, '--json']);
+    return (JSON.parse(said) as { recovery_key: string }).recovery_key;
   }
 
   share(owner: string, workspace: string, rule: string): void {
@@ -124,12 +138,13 @@ export class RealServer {
     };
   }
 
-  #command(home: string, options: string[]): void {
+  #command(home: string, options: string[]): string {
     const run = spawnSync(binary(), options, {
       input: `${PASSWORD}\n`,
       env: this.#environment(home),
       encoding: 'utf8',
     });
     if (run.status !== 0) throw new Error(`syncline ${options.join(' ')}: ${run.stderr}`);
+    return run.stdout;
   }
 }

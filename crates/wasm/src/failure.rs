@@ -36,6 +36,11 @@ pub struct Failure {
 }
 
 impl Failure {
+    /// Makes one that no room has met.
+    pub(crate) fn of(code: &'static str, message: &str) -> Self {
+        Self { code, message: message.to_owned(), is_retryable: false }
+    }
+
     fn new(code: &'static str, error: &dyn Error, is_retryable: bool) -> Self {
         let mut message = error.to_string();
         let mut cause = error.source();
@@ -74,7 +79,7 @@ impl From<Failure> for JsValue {
     }
 }
 
-/// Returns the code of what can go wrong with chunks here. What only packs and keys can meet has one code.
+/// Returns the code of what can go wrong with content here. All that is not what was stored has one code.
 fn content_code(error: &ContentError) -> &'static str {
     match error {
         ContentError::Read { .. } => "read",
@@ -83,6 +88,14 @@ fn content_code(error: &ContentError) -> &'static str {
         ContentError::ChunkHash { .. } => "chunk_hash",
         ContentError::ContentSize { .. } => "content_size",
         ContentError::IsSealed { .. } => "is_sealed",
+        ContentError::NotSealed { .. } => "not_sealed",
+        ContentError::WrongKey | ContentError::NoKeys => "wrong_key",
+        ContentError::KeyCost { .. } => "key_cost",
+        ContentError::UnknownEpoch { .. } => "unknown_epoch",
+        ContentError::NotNext { .. } => "not_next",
+        ContentError::Forked { .. } => "forked",
+        ContentError::ChunkMissing { .. } | ContentError::PackMissing { .. } => "missing",
+        error if error.is_damage() => "tampered",
         _ => "content",
     }
 }

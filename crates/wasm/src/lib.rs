@@ -14,6 +14,8 @@ pub mod failure;
 pub mod password;
 #[cfg(test)]
 mod samples;
+pub mod sealed_workspace;
+mod seeded;
 pub mod source;
 
 // Named only for its feature: it hashes with vectors.
@@ -25,6 +27,7 @@ pub use block_delta::BlockDelta;
 pub use chunk_delta::ChunkDelta;
 pub use chunk_stream::ChunkStream;
 pub use password::PasswordProof;
+pub use sealed_workspace::{SealedNode, SealedPart, SealedShown, SealedWorkspace};
 pub use source::{Sink, Source};
 
 /// Runs when the module is loaded: a panic shall say what happened, not only that something did.

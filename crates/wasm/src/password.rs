@@ -1,33 +1,13 @@
 //! Proves a password to a server without sending it, and sets another one so.
 
-use model::Random;
 use passwords::{Login, PasswordError, Registration};
 use wasm_bindgen::prelude::wasm_bindgen;
 
 use crate::failure::Failure;
+use crate::seeded::Seeded;
 
-/// Random bytes that follow from 32 of them that the browser has drawn. Made for one exchange.
-#[derive(Debug)]
-struct Seeded(std::sync::Mutex<blake3::OutputReader>);
-
-impl Seeded {
-    fn new(seed: &[u8]) -> Result<Self, Failure> {
-        let seed = <[u8; 32]>::try_from(seed).map_err(|_| Failure {
-            code: "length",
-            message: format!("a seed has 32 bytes, not {}", seed.len()),
-            is_retryable: false,
-        })?;
-        let hasher = blake3::Hasher::new_derive_key("syncline 2026 password proof in a browser");
-        Ok(Self(std::sync::Mutex::new({ hasher }.update(&seed).finalize_xof())))
-    }
-}
-
-impl Random for Seeded {
-    fn fill(&self, bytes: &mut [u8]) {
-        // Nobody panics while it is held: a browser has one thread here.
-        self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner).fill(bytes);
-    }
-}
+/// What the random bytes of a proof are for.
+const CONTEXT: &str = "syncline 2026 password proof in a browser";
 
 /// One proof of a password, and another one that takes its place, if one is given.
 #[wasm_bindgen]
@@ -47,7 +27,7 @@ impl PasswordProof {
     /// `password` for one of no or too many bytes; `length` for another length of the seed.
     #[wasm_bindgen(constructor)]
     pub fn new(password: &str, new_password: Option<String>, seed: &[u8]) -> Result<Self, Failure> {
-        let random = Seeded::new(seed)?;
+        let random = Seeded::new(CONTEXT, seed)?;
         let (old, message) = Login::start(password, &random)?;
         let (new, new_message) = match new_password {
             Some(new_password) => Some(Registration::start(&new_password, &random)?).unzip(),
@@ -89,7 +69,7 @@ mod tests {
 
     #[test]
     fn password_is_proved_and_changed_as_the_program_does_it() {
-        let random = Seeded::new(&[7; 32]).unwrap();
+        let random = Seeded::new(CONTEXT, &[7; 32]).unwrap();
         let setup = Setup::generate(&random);
         let record = setup.register("ada", "old", &random).unwrap();
         let begin = |record: &Record, message: &[u8]| {

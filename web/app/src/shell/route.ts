@@ -9,7 +9,11 @@ export type Route =
   | { view: 'lab' }
   | { view: 'files'; workspace: string; path: NodePath }
   | { view: 'trash'; workspace: string }
+  | { view: 'sealed'; workspace: string; folder: string }
   | { view: 'link'; secret: string; path: NodePath };
+
+/** The id of the folder that all others are in. */
+export const SEALED_ROOT = '0'.repeat(32);
 
 /** Where the own account is shown. */
 export const ACCOUNT = '#/account';
@@ -29,10 +33,13 @@ function decoded(text: string): string {
 export function routeOf(hash: string): Route {
   if (hash === ACCOUNT) return { view: 'account' };
   if (hash === LAB) return { view: 'lab' };
-  const [, kind, first, rest] = /^#\/([wst])\/([^/]+)(?:\/(.*))?$/.exec(hash) ?? [];
+  const [, kind, first, rest] = /^#\/([wste])\/([^/]+)(?:\/(.*))?$/.exec(hash) ?? [];
   if (first === undefined) return { view: 'workspaces' };
   const path: NodePath = rest ?? ROOT;
   if (kind === 's') return { view: 'link', secret: decoded(first), path };
+  if (kind === 'e') {
+    return { view: 'sealed', workspace: decoded(first), folder: rest ?? SEALED_ROOT };
+  }
   if (kind === 't') return { view: 'trash', workspace: decoded(first) };
   return { view: 'files', workspace: decoded(first), path };
 }
@@ -44,6 +51,11 @@ function address(kind: string, first: string, path: NodePath): string {
 /** Where the files of a workspace are shown. */
 export function addressOf(workspace: string, path: NodePath = ROOT): string {
   return address('w', workspace, path);
+}
+
+/** Where an encrypted workspace is shown: a folder of it has its id in the address, and no name. */
+export function addressOfSealed(workspace: string, folder = SEALED_ROOT): string {
+  return address('e', workspace, folder === SEALED_ROOT ? ROOT : folder);
 }
 
 /** Where it is shown what was deleted in a workspace. */

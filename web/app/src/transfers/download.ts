@@ -48,15 +48,24 @@ export async function download(
   const { body, size } = await job.read(signal);
   if (size !== null) onSize?.(size);
   let received = 0;
-  const counted = body.pipeThrough(
-    new TransformStream<Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuffer>>({
-      transform(chunk, controller) {
-        received += chunk.length;
+  // What went wrong in the stream: who gathers it hears a mere `TypeError`.
+  let failure: unknown;
+  const reader = body.getReader();
+  const counted = new ReadableStream<Uint8Array<ArrayBuffer>>({
+    async pull(controller) {
+      try {
+        const { done, value } = await reader.read();
+        if (done) return controller.close();
+        received += value.length;
         onProgress(received);
-        controller.enqueue(chunk);
-      },
-    }),
-  );
+        controller.enqueue(value);
+      } catch (error) {
+        failure = error;
+        throw error;
+      }
+    },
+    cancel: (reason) => reader.cancel(reason),
+  });
   try {
     if (job.target) {
       await counted.pipeTo(await job.target.createWritable(), { signal });
@@ -66,8 +75,9 @@ export async function download(
       if (size === null || content.size === size) save(content, job.name);
     }
   } catch (error) {
-    if (signal.aborted || !(error instanceof TypeError)) throw error;
-    throw new NoConnection(error);
+    const reason = failure ?? error;
+    if (signal.aborted || !(reason instanceof TypeError)) throw reason;
+    throw new NoConnection(reason);
   }
   if (size !== null && received !== size) throw new NoConnection('the answer broke off');
 }

@@ -1,6 +1,7 @@
 import { account } from './de/account.ts';
 import { linkPage } from './de/link-page.ts';
 import { making } from './de/making.ts';
+import { sealed, sealedErrors } from './de/sealed.ts';
 import { sharing } from './de/sharing.ts';
 import { trash } from './de/trash.ts';
 import type { Words } from './en.ts';
@@ -15,6 +16,7 @@ export const de: Words = {
 
   account,
   making,
+  sealed,
   sharing,
   linkPage,
   trash,
@@ -48,8 +50,6 @@ export const de: Words = {
     sharedBy: (owner) => `geteilt von ${owner}`,
     mayView: 'nur ansehen',
     sealed: 'Verschlüsselter Arbeitsbereich',
-    sealedHelp:
-      'Nur Ihre Geräte können ihn öffnen: Der Server kann ihn nicht lesen, und dieser Browser hat keine Schlüssel.',
     used: (used) => `${used} belegt`,
     usedOf: (used, quota) => `${used} von ${quota} belegt`,
   },
@@ -229,6 +229,7 @@ export const de: Words = {
   },
 
   errors: {
+    ...sealedErrors,
     retry: 'Erneut versuchen',
     unreachable: 'Der Server ist nicht erreichbar. Nichts wurde geändert.',
     wrong_password: 'Benutzer oder Passwort ist falsch.',
@@ -236,7 +237,8 @@ export const de: Words = {
     rate_limited: 'Zu viele Versuche. Warten Sie eine Weile.',
     not_found: 'Es ist nicht mehr da.',
     forbidden: 'Sie dürfen diesen Arbeitsbereich ansehen, aber nicht ändern.',
-    sealed_workspace: 'Dieser Arbeitsbereich ist verschlüsselt. Nur Ihre Geräte können ihn öffnen.',
+    sealed_workspace:
+      'Dieser Arbeitsbereich ist verschlüsselt. Der Server kann ihn nicht lesen; hier öffnen Sie ihn aus der Liste der Arbeitsbereiche.',
     precondition_failed:
       'Jemand anderes hat es inzwischen geändert. Nichts wurde geändert; sehen Sie es neu an.',
     conflict: 'Es passt nicht zu dem, was jetzt da ist. Nichts wurde geändert.',

@@ -1,6 +1,7 @@
 import { account } from './en/account.ts';
 import { linkPage } from './en/link-page.ts';
 import { making } from './en/making.ts';
+import { sealed, sealedErrors } from './en/sealed.ts';
 import { sharing } from './en/sharing.ts';
 import { trash } from './en/trash.ts';
 import { pluralOf } from './plural.ts';
@@ -14,6 +15,7 @@ export const en = {
 
   account,
   making,
+  sealed,
   sharing,
   linkPage,
   trash,
@@ -47,8 +49,6 @@ export const en = {
     sharedBy: (owner: string) => `shared by ${owner}`,
     mayView: 'view only',
     sealed: 'Encrypted workspace',
-    sealedHelp:
-      'Only your devices can open it: the server cannot read it, and this browser has no keys.',
     used: (used: string) => `${used} stored`,
     usedOf: (used: string, quota: string) => `${used} of ${quota} stored`,
   },
@@ -227,6 +227,7 @@ export const en = {
   },
 
   errors: {
+    ...sealedErrors,
     retry: 'Try again',
     unreachable: 'The server cannot be reached. Nothing was changed.',
     wrong_password: 'User or password is wrong.',
@@ -234,7 +235,8 @@ export const en = {
     rate_limited: 'Too many attempts. Wait a while, then try again.',
     not_found: 'It is not there any more.',
     forbidden: 'You may view this workspace, and not change it.',
-    sealed_workspace: 'This workspace is encrypted. Only your devices can open it.',
+    sealed_workspace:
+      'This workspace is encrypted. The server cannot read it; here it is opened from the list of workspaces.',
     precondition_failed:
       'Somebody else changed it meanwhile. Nothing was changed; look at it again.',
     conflict: 'It does not fit to what is there now. Nothing was changed.',

@@ -2,19 +2,10 @@
 
 import { headersOf, timeOf, type Condition, type SynclineClient } from './client.ts';
 import type { NodePath } from './path.ts';
-import { NoConnection } from './problem.ts';
 import type { Node } from './schema.ts';
+import { bytesOf } from './sealed.ts';
 
 type Bytes = Uint8Array<ArrayBuffer>;
-
-async function bytesOf(response: Response, signal: AbortSignal | undefined): Promise<Bytes> {
-  try {
-    return new Uint8Array(await response.arrayBuffer());
-  } catch (error) {
-    if (signal?.aborted) throw error;
-    throw new NoConnection(error);
-  }
-}
 
 /** Returns the encoded genesis of a workspace: what its content is cut and named by. It never changes. */
 export async function fetchGenesis(

@@ -114,7 +114,7 @@ test('codes are those of the Rust errors, and two of this side', () => {
   const found = readFileSync(source, 'utf8').matchAll(/=> "([a-z_]+)",/g);
   const codes = new Set([...found].map(([, code]) => code));
   expect(codes.size).toBeGreaterThan(15);
-  expect(new Set(CODES)).toEqual(new Set([...codes, 'unsupported', 'broken']));
+  expect(new Set(CODES)).toEqual(new Set([...codes, 'locked', 'unsupported', 'broken']));
 });
 
 test('whatever is thrown in a worker gets a code', () => {

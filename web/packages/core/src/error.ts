@@ -1,4 +1,4 @@
-/** What can fail: the codes of `crates/wasm/src/failure.rs`, and `unsupported` and `broken` of this side. */
+/** What can fail: the codes of `crates/wasm/src/failure.rs`, and `locked`, `unsupported` and `broken` of this side. */
 export const CODES = [
   'read',
   'write',
@@ -7,6 +7,14 @@ export const CODES = [
   'chunk_hash',
   'content_size',
   'is_sealed',
+  'not_sealed',
+  'wrong_key',
+  'key_cost',
+  'unknown_epoch',
+  'not_next',
+  'forked',
+  'missing',
+  'tampered',
   'content',
   'message',
   'message_length',
@@ -23,6 +31,8 @@ export const CODES = [
   'wrong_password',
   'password',
   'memory',
+  // The keys were overwritten, and somebody has to unlock the workspace again.
+  'locked',
   // This browser cannot run the core.
   'unsupported',
   // A defect: the worker that had it is gone, and the next job gets a new one.

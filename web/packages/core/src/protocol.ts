@@ -24,6 +24,48 @@ export interface Proof {
 /** How blocks are searched and compared: as at first, with what the paper adds, and with that after a check has failed. */
 export type Tuning = 'classic' | 'plus' | 'careful';
 
+/** A file, folder or link of a sealed workspace. */
+export interface SealedNode {
+  /** Its id; the server knows it, too, and it says nothing. */
+  id: string;
+  name: string;
+  kind: 'folder' | 'file' | 'link';
+  /** Its length in bytes, where it is a file. */
+  size: number | null;
+  /** When it was modified, in milliseconds since 1970. */
+  modifiedMs: number;
+  version: number;
+  isConflict: boolean;
+}
+
+/** A part of a pack that is wanted: of the entry in which it travelled, where that is given. */
+export interface SealedPart {
+  pack: string;
+  start: number;
+  end: number;
+  inlineSeq: number | null;
+}
+
+/** What the log of a sealed workspace shows to whoever has no keys. */
+export interface SealedShown {
+  commits: number;
+  changes: number;
+  deletions: number;
+  nodes: number;
+  devices: number;
+  packs: number;
+  packBytes: number;
+  /** Entries that counted for nothing, since nobody who may has made them. */
+  voidEntries: number;
+}
+
+/** What can be read of a file now, and what is wanted next. */
+export interface SealedStep {
+  bytes: Uint8Array<ArrayBuffer>;
+  isOver: boolean;
+  wanted: SealedPart[];
+}
+
 /** What can be called, with what goes there and what comes back. */
 export interface Calls {
   chunk: { ask: { file: Blob; secret: Uint8Array; average: number }; answer: ChunkList };
@@ -66,6 +108,31 @@ export interface Calls {
   blockReply: { ask: { message: Uint8Array }; answer: DeltaLength };
   /** Takes an answer; returns whether the new version is there. */
   blockAnswer: { ask: { message: Uint8Array }; answer: boolean };
+  /** Unlocks a sealed workspace; returns its name. */
+  sealedOpen: {
+    ask: {
+      id: string;
+      genesis: Uint8Array;
+      generation: number;
+      keys: Uint8Array;
+      secret: string;
+      seed: Uint8Array;
+    };
+    answer: string;
+  };
+  /** Checks and folds entries; says how many there were, and which was the last of all. */
+  sealedFold: { ask: { frame: Uint8Array }; answer: { count: number; head: number } };
+  sealedList: { ask: { folder: string }; answer: SealedNode[] };
+  sealedWay: { ask: { folder: string }; answer: SealedNode[] };
+  sealedShown: { ask: null; answer: SealedShown };
+  /** Begins to read a file; returns by which number. */
+  sealedBegin: { ask: { file: string }; answer: number };
+  /** Takes what was wanted, in that order. */
+  sealedStep: {
+    ask: { reading: number; given: { bytes: Uint8Array; isEntry: boolean }[] };
+    answer: SealedStep;
+  };
+  sealedEnd: { ask: { reading: number }; answer: null };
   /** Ends the session; says how many bytes of memory the module has. */
   end: { ask: null; answer: number };
 }

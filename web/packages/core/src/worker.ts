@@ -8,6 +8,7 @@ import { DeltaWork } from './delta-work.ts';
 import { failedOf } from './error.ts';
 import { ProofWork } from './proof-work.ts';
 import type { Call, Calls, Reply } from './protocol.ts';
+import { SealedWork } from './sealed-work.ts';
 
 interface Scope {
   onmessage: ((event: MessageEvent<Call>) => void) | null;
@@ -16,7 +17,7 @@ interface Scope {
 
 const scope = globalThis as unknown as Scope;
 /** What this session is about. */
-let work: DeltaWork | BlockWork | ProofWork | undefined;
+let work: DeltaWork | BlockWork | ProofWork | SealedWork | undefined;
 let loading: Promise<InitOutput> | undefined;
 
 /** Loads the module; a browser that lacks what it needs says so by an error of its own. */
@@ -72,6 +73,27 @@ async function answer(call: Call): Promise<[Calls[Call['name']]['answer'], Trans
     }
     case 'proofFinish':
       return [begun(ProofWork).finish(call.ask), []];
+    case 'sealedOpen': {
+      work = new SealedWork(call.ask);
+      return [work.name(), []];
+    }
+    case 'sealedFold':
+      return [begun(SealedWork).fold(call.ask.frame), []];
+    case 'sealedList':
+      return [begun(SealedWork).list(call.ask.folder), []];
+    case 'sealedWay':
+      return [begun(SealedWork).way(call.ask.folder), []];
+    case 'sealedShown':
+      return [begun(SealedWork).shown(), []];
+    case 'sealedBegin':
+      return [begun(SealedWork).begin(call.ask.file), []];
+    case 'sealedStep': {
+      const step = begun(SealedWork).step(call.ask);
+      return [step, [step.bytes.buffer]];
+    }
+    case 'sealedEnd':
+      begun(SealedWork).endReading(call.ask.reading);
+      return [null, []];
     case 'end':
       work?.free();
       work = undefined;

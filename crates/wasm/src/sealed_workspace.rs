@@ -1,0 +1,321 @@
+//! A sealed workspace, opened for reading: its keys are in the memory of the module and nowhere else, and overwritten when it is freed.
+
+use std::collections::HashMap;
+
+use content::reading::FileReading;
+use content::{DeviceKeys, KeyObject, Replay, Secret, WorkspaceKeys};
+use model::codec::{DecodeError, decode_message};
+use model::environment::random_bytes;
+use model::wire::{Reply, ServerFrame};
+use model::{DeviceId, Entry, Genesis, Mounts, NodeId, NodeKind, Random, TreeNode};
+use std::sync::Arc;
+use wasm_bindgen::prelude::wasm_bindgen;
+use zeroize::Zeroizing;
+
+use crate::failure::Failure;
+use crate::seeded::Seeded;
+
+/// What the random bytes of a session are for.
+const CONTEXT: &str = "syncline 2026 sealed workspace in a browser";
+
+/// A file, folder or link of a sealed workspace.
+#[wasm_bindgen(getter_with_clone)]
+pub struct SealedNode {
+    /// Its id, which the server knows, too, and which says nothing.
+    pub id: String,
+    /// Its name, for people.
+    pub name: String,
+    /// `folder`, `file` or `link`.
+    pub kind: String,
+    /// Its length in bytes, where it is a file.
+    pub size: Option<f64>,
+    /// When it was modified, in milliseconds since 1970.
+    #[wasm_bindgen(js_name = "modifiedMs")]
+    pub modified_ms: f64,
+    /// Its version.
+    pub version: f64,
+    /// Whether it is the later one of two that were made under one name, or changed at once.
+    #[wasm_bindgen(js_name = "isConflict")]
+    pub is_conflict: bool,
+}
+
+impl SealedNode {
+    fn new(id: &NodeId, node: &TreeNode) -> Self {
+        let record = &node.record;
+        let (kind, size) = match &record.kind {
+            NodeKind::Directory => ("folder", None),
+            NodeKind::File(content) => ("file", Some(content.size as f64)),
+            NodeKind::Symlink(_) => ("link", None),
+        };
+        let modified = record.modified;
+        Self {
+            id: id.to_string(),
+            name: String::from_utf8_lossy(record.name.as_bytes()).into_owned(),
+            kind: kind.to_owned(),
+            size,
+            modified_ms: modified.seconds as f64 * 1e3
+                + f64::from(modified.nanoseconds / 1_000_000),
+            version: node.version as f64,
+            is_conflict: record.conflict.is_some(),
+        }
+    }
+}
+
+/// A part of a pack that is to be fetched.
+#[wasm_bindgen(getter_with_clone)]
+pub struct SealedPart {
+    /// The pack.
+    pub pack: String,
+    /// Its first byte in the pack.
+    pub start: f64,
+    /// The byte behind its last one.
+    pub end: f64,
+    /// The entry in which the pack travelled: where that is given, the entry is to be fetched, and not the pack.
+    #[wasm_bindgen(js_name = "inlineSeq")]
+    pub inline_seq: Option<f64>,
+}
+
+/// What the log shows to whoever has no keys.
+#[wasm_bindgen]
+#[derive(Debug, Clone, Copy)]
+pub struct SealedShown {
+    /// Commits.
+    pub commits: f64,
+    /// Changes in them.
+    pub changes: f64,
+    /// Changes that delete.
+    pub deletions: f64,
+    /// Files, folders and links that there ever were, by ids that say nothing.
+    pub nodes: f64,
+    /// Devices that have made commits.
+    pub devices: f64,
+    /// Packs.
+    pub packs: f64,
+    /// Bytes of packs, padding included.
+    #[wasm_bindgen(js_name = "packBytes")]
+    pub pack_bytes: f64,
+    /// Entries that counted for nothing, since nobody who may has made them.
+    #[wasm_bindgen(js_name = "voidEntries")]
+    pub void_entries: f64,
+}
+
+/// A sealed workspace that is open. The order of calls: [`fold`](Self::fold) until nothing is left, then the others, in any order.
+#[wasm_bindgen]
+pub struct SealedWorkspace {
+    name: String,
+    replay: Replay,
+    readings: HashMap<u32, FileReading>,
+    next_reading: u32,
+}
+
+#[wasm_bindgen]
+impl SealedWorkspace {
+    /// Unlocks a workspace: `id` is that which is to be opened, `genesis` and `keys` are what the server gave of it, the keys of
+    /// that `generation`; `secret` is the passphrase or the recovery key, `seed` are 32 random bytes for this session. Takes as long as
+    /// one Argon2id of 64 MiB or more, where it is the passphrase.
+    ///
+    /// # Errors
+    /// `wrong_workspace`, `message`, `not_sealed`, `wrong_key`, `key_cost`, `length`.
+    #[wasm_bindgen(constructor)]
+    pub fn new(
+        id: &str,
+        genesis: &[u8],
+        generation: f64,
+        keys: &[u8],
+        secret: String,
+        seed: &[u8],
+    ) -> Result<Self, Failure> {
+        let secret = Secret::from_text(Zeroizing::new(secret));
+        let random: Arc<dyn Random> = Arc::new(Seeded::new(CONTEXT, seed)?);
+        let genesis: Genesis = decode_message(genesis).map_err(message)?;
+        if genesis.workspace().to_string() != id {
+            return Err(Failure::of("wrong_workspace", "the genesis belongs to another workspace"));
+        }
+        let keys = KeyObject::from_bytes(keys)?;
+        if keys.generation() as f64 != generation {
+            return Err(Failure::of("tampered", "the locked keys lie under the name of others"));
+        }
+        let unlocked = secret.unlock(&keys, &genesis)?;
+        // It signs nothing: it is a device for the time of the session, of which nobody hears.
+        let device = DeviceId::from_bytes(random_bytes(&*random));
+        let signing = content::keyring::SecretKey::random(&*random);
+        let device = DeviceKeys::enroll(&genesis, &unlocked, device, signing)?;
+        let name = device.name.clone();
+        let keys = WorkspaceKeys::open(&genesis, Some(device), random)?;
+        let replay = Replay::new(&genesis, keys);
+        Ok(Self { name, replay, readings: HashMap::new(), next_reading: 1 })
+    }
+
+    /// Returns the name of the workspace, which its server does not know.
+    pub fn name(&self) -> String {
+        self.name.clone()
+    }
+
+    /// Returns the number of the last entry that was folded.
+    pub fn head(&self) -> f64 {
+        self.replay.head().seq as f64
+    }
+
+    /// Checks and folds the entries of a server frame; returns how many there were.
+    ///
+    /// # Errors
+    /// `not_next`, `forked`, `unknown_epoch`, `message`.
+    pub fn fold(&mut self, frame: &[u8]) -> Result<u32, Failure> {
+        let entries = entries_of(frame)?;
+        for entry in &entries {
+            self.replay.fold(entry)?;
+        }
+        Ok(entries.len() as u32)
+    }
+
+    /// Returns what lies in a folder, in the order of the bytes of the names; the root has the id of zeros. A folder that is a workspace of
+    /// its own has nothing here.
+    ///
+    /// # Errors
+    /// `no_such` where no such folder is there.
+    pub fn list(&self, folder: &str) -> Result<Vec<SealedNode>, Failure> {
+        let id = self.folder(folder)?;
+        let tree = self.replay.tree();
+        let Ok(mounts) = Mounts::of(tree);
+        if mounts.contains(&id) {
+            return Ok(Vec::new());
+        }
+        let nodes = tree.children(&id).filter_map(|(_, id)| Some((id, tree.get(id)?)));
+        Ok(nodes.map(|(id, node)| SealedNode::new(id, node)).collect())
+    }
+
+    /// Returns a folder and those above it, the topmost first, without the root.
+    ///
+    /// # Errors
+    /// `no_such`.
+    pub fn way(&self, folder: &str) -> Result<Vec<SealedNode>, Failure> {
+        let (mut id, mut way) = (self.folder(folder)?, Vec::new());
+        while let Some(node) = self.replay.tree().get(&id).filter(|_| id != NodeId::ROOT) {
+            way.push(SealedNode::new(&id, node));
+            id = node.record.parent;
+        }
+        way.reverse();
+        Ok(way)
+    }
+
+    /// Returns what the log shows to whoever has no keys.
+    pub fn shown(&self) -> SealedShown {
+        let shown = self.replay.shown();
+        SealedShown {
+            commits: shown.commits as f64,
+            changes: shown.changes as f64,
+            deletions: shown.deletions as f64,
+            nodes: shown.nodes.len() as f64,
+            devices: shown.devices.len() as f64,
+            packs: shown.packs as f64,
+            pack_bytes: shown.pack_bytes as f64,
+            void_entries: self.replay.void().len() as f64,
+        }
+    }
+
+    /// Begins to read a file; returns a number by which the reading is called until [`end`](Self::end).
+    ///
+    /// # Errors
+    /// `no_such` where no such file is there.
+    pub fn begin(&mut self, file: &str) -> Result<u32, Failure> {
+        let node = file.parse().ok().and_then(|id: NodeId| self.replay.tree().get(&id));
+        let kind = node.filter(|node| node.is_alive()).map(|node| &node.record.kind);
+        let Some(NodeKind::File(content)) = kind else {
+            return Err(Failure::of("no_such", "there is no such file"));
+        };
+        let number = self.next_reading;
+        self.readings.insert(number, FileReading::new(content)?);
+        self.next_reading += 1;
+        Ok(number)
+    }
+
+    /// Returns what is to be fetched now, and given to [`take`](Self::take) or [`takeEntry`](Self::take_entry) in this order.
+    ///
+    /// # Errors
+    /// `missing`, `tampered`, `no_such`.
+    pub fn wanted(&mut self, reading: u32) -> Result<Vec<SealedPart>, Failure> {
+        let parts = reading_of(&mut self.readings, reading)?.wanted(self.replay.packs_mut())?;
+        let part = |part: &content::reading::PackPart| SealedPart {
+            pack: part.pack.id.to_string(),
+            start: part.range.start as f64,
+            end: part.range.end as f64,
+            inline_seq: part.pack.place.inline_seq.map(|seq| seq as f64),
+        };
+        Ok(parts.iter().map(part).collect())
+    }
+
+    /// Takes the bytes of a part that was wanted.
+    ///
+    /// # Errors
+    /// `tampered`, `missing`, `no_such`.
+    pub fn take(&mut self, reading: u32, number: u32, bytes: &[u8]) -> Result<(), Failure> {
+        let reading = reading_of(&mut self.readings, reading)?;
+        Ok(reading.take(self.replay.packs_mut(), number as usize, bytes)?)
+    }
+
+    /// Takes a server frame with the entry in which a pack that was wanted has travelled.
+    ///
+    /// # Errors
+    /// As [`take`](Self::take); `message`.
+    #[wasm_bindgen(js_name = "takeEntry")]
+    pub fn take_entry(&mut self, reading: u32, number: u32, frame: &[u8]) -> Result<(), Failure> {
+        let entries = entries_of(frame)?;
+        let reading = reading_of(&mut self.readings, reading)?;
+        let entry = entries.first().ok_or_else(|| Failure::of("missing", "the entry is gone"))?;
+        Ok(reading.take_entry(self.replay.packs_mut(), number as usize, entry)?)
+    }
+
+    /// Returns the bytes of the file that follow and are here, each chunk compared with its id; none where something is wanted first, or
+    /// at the end.
+    ///
+    /// # Errors
+    /// `chunk_hash`, `content_size`, `no_such`.
+    pub fn read(&mut self, reading: u32) -> Result<Vec<u8>, Failure> {
+        let reading = reading_of(&mut self.readings, reading)?;
+        Ok(reading.read(self.replay.packs_mut())?)
+    }
+
+    /// Tells whether all of the file was read.
+    ///
+    /// # Errors
+    /// `content_size`, `no_such`.
+    #[wasm_bindgen(js_name = "isOver")]
+    pub fn is_over(&mut self, reading: u32) -> Result<bool, Failure> {
+        Ok(reading_of(&mut self.readings, reading)?.is_over(self.replay.packs_mut())?)
+    }
+
+    /// Ends a reading.
+    pub fn end(&mut self, reading: u32) {
+        self.readings.remove(&reading);
+    }
+}
+
+impl SealedWorkspace {
+    fn folder(&self, text: &str) -> Result<NodeId, Failure> {
+        let no_such = || Failure::of("no_such", "there is no such folder");
+        let id: NodeId = text.parse().map_err(|_| no_such())?;
+        let node = self.replay.tree().get(&id);
+        let is_folder = node.is_some_and(|node| node.is_alive() && node.is_directory());
+        if id == NodeId::ROOT || is_folder { Ok(id) } else { Err(no_such()) }
+    }
+}
+
+fn reading_of(
+    readings: &mut HashMap<u32, FileReading>,
+    number: u32,
+) -> Result<&mut FileReading, Failure> {
+    readings
+        .get_mut(&number)
+        .ok_or_else(|| Failure::of("no_such", "nothing is read by that number"))
+}
+
+fn message(error: DecodeError) -> Failure {
+    Failure::of("message", &error.to_string())
+}
+
+fn entries_of(frame: &[u8]) -> Result<Vec<Entry>, Failure> {
+    match decode_message(frame).map_err(message)? {
+        ServerFrame::Reply { reply: Reply::Entries(entries), .. } => Ok(entries),
+        _ => Err(Failure::of("message", "the server answered another question")),
+    }
+}

@@ -1,0 +1,91 @@
+// The encrypted workspaces that are open in this tab. Their keys are in workers, in memory only, and overwritten when nobody has used
+// the page for a while.
+
+import {
+  fetchEntries,
+  fetchGenesis,
+  fetchLockedKeys,
+  fetchPackPart,
+  type FileAnswer,
+  type SynclineClient,
+} from '@syncline/api';
+import type { SealedSource, SealedWorkspace } from '@syncline/core';
+
+/** After so many minutes without use a workspace is locked. */
+export const IDLE_MINUTES = 10;
+
+const CHECKED_EVERY_MS = 15_000;
+
+export function sourceOf(client: SynclineClient, workspace: string): SealedSource {
+  return {
+    genesis: () => fetchGenesis(client, workspace),
+    lockedKeys: () => fetchLockedKeys(client, workspace),
+    entries: (since, one, signal) =>
+      fetchEntries(client, workspace, { since, lengthMax: one ? 1 : undefined, signal }),
+    pack: (id, start, end, signal) => fetchPackPart(client, workspace, id, [start, end], signal),
+  };
+}
+
+class Unlocked {
+  /** By the ids of the workspaces. */
+  open = $state.raw<ReadonlyMap<string, SealedWorkspace>>(new Map());
+  #used = Date.now();
+  #timer: ReturnType<typeof setInterval> | undefined;
+
+  /** Unlocks a workspace; nothing of it is read yet. */
+  async unlock(client: SynclineClient, id: string, secret: string): Promise<void> {
+    const { SealedWorkspace } = await import('@syncline/core');
+    const source = sourceOf(client, id);
+    const workspace = await SealedWorkspace.open({ id, secret, source });
+    const before = this.open.get(id);
+    this.open = new Map(this.open).set(id, workspace);
+    void before?.lock();
+    this.#watch();
+  }
+
+  lock(id: string): void {
+    const workspace = this.open.get(id);
+    const rest = new Map(this.open);
+    rest.delete(id);
+    this.open = rest;
+    if (rest.size === 0) clearInterval(this.#timer);
+    void workspace?.lock();
+  }
+
+  lockAll(): void {
+    for (const id of this.open.keys()) this.lock(id);
+  }
+
+  /** Somebody is there. */
+  use(): void {
+    this.#used = Date.now();
+  }
+
+  /** Reads a file; as long as it is read, somebody is there. */
+  read(workspace: SealedWorkspace, file: string, size: number, signal: AbortSignal): FileAnswer {
+    const body = workspace.read(file, signal).pipeThrough(
+      new TransformStream<Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuffer>>({
+        transform: (bytes, controller) => {
+          this.use();
+          controller.enqueue(bytes);
+        },
+      }),
+    );
+    return { body, size };
+  }
+
+  #watch(): void {
+    this.use();
+    clearInterval(this.#timer);
+    // A computer that slept has not counted: what time it is decides.
+    this.#timer = setInterval(() => {
+      if (Date.now() - this.#used >= IDLE_MINUTES * 60_000) this.lockAll();
+    }, CHECKED_EVERY_MS);
+  }
+}
+
+export const unlocked = new Unlocked();
+
+for (const name of ['pointerdown', 'keydown', 'wheel']) {
+  addEventListener(name, () => unlocked.use(), { capture: true, passive: true });
+}

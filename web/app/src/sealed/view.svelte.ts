@@ -1,0 +1,73 @@
+// A folder of an encrypted workspace that is open, kept up to date by the events of the server.
+
+import { listen, type Node, type SynclineClient } from '@syncline/api';
+import type { SealedNode, SealedShown, SealedWorkspace } from '@syncline/core';
+
+/** Says a node as the lists of the app know nodes; its address is its id, so that no name stands in the history of the browser. */
+export function listedOf(node: SealedNode): Node {
+  return {
+    etag: '',
+    id: node.id,
+    is_conflict: node.isConflict,
+    kind: node.kind,
+    mode: null,
+    modified: node.modifiedMs / 1000,
+    modified_ns: null,
+    name: node.name,
+    path: node.id,
+    size: node.size,
+    target: null,
+    version: node.version,
+  };
+}
+
+export class SealedFolder {
+  nodes = $state.raw<Node[]>([]);
+  /** The folders from the top down to this one. */
+  way = $state.raw<Node[]>([]);
+  shown = $state.raw<SealedShown>();
+  isComplete = $state(false);
+  /** How many entries were checked, while they are. */
+  checked = $state(0);
+  failure = $state.raw<unknown>();
+  #folder = '';
+
+  constructor(readonly open: SealedWorkspace) {}
+
+  /** Shows another folder. */
+  async show(folder: string): Promise<void> {
+    this.#folder = folder;
+    this.failure = undefined;
+    await this.refresh();
+  }
+
+  /** Reads on in the log, and the folder again. */
+  async refresh(): Promise<void> {
+    const folder = this.#folder;
+    try {
+      await this.open.catchUp((head) => (this.checked = head));
+      const [nodes, way, shown] = [
+        await this.open.list(folder),
+        await this.open.way(folder),
+        await this.open.shown(),
+      ];
+      if (folder !== this.#folder) return;
+      this.nodes = nodes.map(listedOf);
+      this.way = way.map(listedOf);
+      this.shown = shown;
+      this.isComplete = true;
+      this.failure = undefined;
+    } catch (error) {
+      if (this.open.isLocked || folder !== this.#folder) return;
+      this.failure = error;
+    }
+  }
+
+  /** Reads on whenever the server says that there is something, until the signal says stop. */
+  async follow(client: SynclineClient, workspace: string, signal: AbortSignal): Promise<void> {
+    const onEvent = ({ seq }: { seq: number }) => {
+      if (seq > this.open.head) void this.refresh();
+    };
+    await listen(client, workspace, { onEvent }, signal);
+  }
+}

@@ -1,0 +1,69 @@
+// What is read of a sealed workspace: all of it means nothing without the keys, which no server has.
+
+import type { SynclineClient } from './client.ts';
+import { NoConnection } from './problem.ts';
+
+type Bytes = Uint8Array<ArrayBuffer>;
+
+/** How keys of the objects begin that hold locked keys, the generation in 20 digits behind it. */
+const KEYS = 'keys/';
+
+/** Reads all of an answer. */
+export async function bytesOf(response: Response, signal: AbortSignal | undefined): Promise<Bytes> {
+  try {
+    return new Uint8Array(await response.arrayBuffer());
+  } catch (error) {
+    if (signal?.aborted) throw error;
+    throw new NoConnection(error);
+  }
+}
+
+/** Returns entries of the log after one, as a server frame; at least one, where there is one. */
+export async function fetchEntries(
+  client: SynclineClient,
+  workspace: string,
+  options: { since: number; lengthMax?: number | undefined; signal?: AbortSignal | undefined },
+): Promise<Bytes> {
+  const { since, lengthMax, signal } = options;
+  const response = await client.ask('GET /workspaces/{workspace}/log', {
+    params: { workspace },
+    query: { since, length_max: lengthMax },
+    signal,
+  });
+  return bytesOf(response, signal);
+}
+
+/** Returns bytes of a pack, from the first to before the second place. */
+export async function fetchPackPart(
+  client: SynclineClient,
+  workspace: string,
+  pack: string,
+  [start, end]: [number, number],
+  signal?: AbortSignal,
+): Promise<Bytes> {
+  const response = await client.ask('GET /workspaces/{workspace}/packs/{pack}', {
+    params: { workspace, pack },
+    headers: { range: `bytes=${start}-${end - 1}` },
+    signal,
+  });
+  return bytesOf(response, signal);
+}
+
+/** Returns the locked keys of a workspace of one's own, the newest first. */
+export async function* fetchLockedKeys(
+  client: SynclineClient,
+  workspace: string,
+): AsyncGenerator<{ generation: number; bytes: Bytes }> {
+  const params = { workspace };
+  const found = await client.call('GET /workspaces/{workspace}/objects', {
+    params,
+    query: { prefix: KEYS },
+  });
+  for (const { key } of found.toSorted((a, b) => (a.key < b.key ? 1 : -1))) {
+    const response = await client.ask('GET /workspaces/{workspace}/objects/{key}', {
+      params: { workspace, key },
+    });
+    const bytes = await bytesOf(response, undefined);
+    yield { generation: Number(key.slice(KEYS.length)), bytes };
+  }
+}

@@ -1,0 +1,77 @@
+import {
+  SealedWorkspace,
+  type SealedNode as Found,
+  type SealedPart as Part,
+} from '../dist/core.js';
+import type { Calls, SealedNode, SealedPart, SealedShown, SealedStep } from './protocol.ts';
+
+/** A sealed workspace in the worker: the keys are here and nowhere else, and overwritten at the end. */
+export class SealedWork {
+  readonly #workspace: SealedWorkspace;
+
+  constructor({ id, genesis, generation, keys, secret, seed }: Calls['sealedOpen']['ask']) {
+    this.#workspace = new SealedWorkspace(id, genesis, generation, keys, secret, seed);
+  }
+
+  name(): string {
+    return this.#workspace.name();
+  }
+
+  /** Folds entries; says how many there were, and up to which the log is folded. */
+  fold(frame: Uint8Array): Calls['sealedFold']['answer'] {
+    const count = this.#workspace.fold(frame);
+    return { count, head: this.#workspace.head() };
+  }
+
+  list(folder: string): SealedNode[] {
+    return this.#workspace.list(folder).map(nodeOf);
+  }
+
+  way(folder: string): SealedNode[] {
+    return this.#workspace.way(folder).map(nodeOf);
+  }
+
+  shown(): SealedShown {
+    const found = this.#workspace.shown();
+    const { commits, changes, deletions, nodes, devices, packs, packBytes, voidEntries } = found;
+    found.free();
+    return { commits, changes, deletions, nodes, devices, packs, packBytes, voidEntries };
+  }
+
+  begin(file: string): number {
+    return this.#workspace.begin(file);
+  }
+
+  /** Takes what was wanted, and gives what can be read now and what is wanted next. */
+  step({ reading, given }: Calls['sealedStep']['ask']): SealedStep {
+    const workspace = this.#workspace;
+    given.forEach(({ bytes, isEntry }, number) => {
+      if (isEntry) workspace.takeEntry(reading, number, bytes);
+      else workspace.take(reading, number, bytes);
+    });
+    const bytes = workspace.read(reading) as Uint8Array<ArrayBuffer>;
+    const isOver = workspace.isOver(reading);
+    return { bytes, isOver, wanted: isOver ? [] : workspace.wanted(reading).map(partOf) };
+  }
+
+  endReading(reading: number): void {
+    this.#workspace.end(reading);
+  }
+
+  free(): void {
+    this.#workspace.free();
+  }
+}
+
+function nodeOf(found: Found): SealedNode {
+  const { id, name, size, modifiedMs, version, isConflict } = found;
+  const kind = found.kind as SealedNode['kind'];
+  found.free();
+  return { id, name, kind, size: size ?? null, modifiedMs, version, isConflict };
+}
+
+function partOf(found: Part): SealedPart {
+  const { pack, start, end, inlineSeq } = found;
+  found.free();
+  return { pack, start, end, inlineSeq: inlineSeq ?? null };
+}

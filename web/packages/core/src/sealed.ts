@@ -1,0 +1,201 @@
+// A sealed workspace, open for reading in a worker of its own. The page fetches what is wanted and hands it in as it came: what it is
+// worth, the worker says.
+
+import { CoreError } from './error.ts';
+import { WorkerPool, type Lease, type PoolWorker } from './pool.ts';
+import type { CallName, Calls, SealedNode, SealedPart, SealedShown } from './protocol.ts';
+import { startWorker } from './start.ts';
+
+const SEED_LENGTH = 32;
+
+type Bytes = Uint8Array<ArrayBuffer>;
+
+/** Where a sealed workspace comes from: a server that has no keys to it. */
+export interface SealedSource {
+  /** The encoded genesis. */
+  genesis(): Promise<Bytes>;
+  /** The locked keys, those that count first, with their generations. */
+  lockedKeys(): AsyncIterable<{ generation: number; bytes: Bytes }>;
+  /** Entries of the log after one, as a server frame; `one` where no more than the first is wanted. */
+  entries(since: number, one: boolean, signal?: AbortSignal): Promise<Bytes>;
+  /** Bytes of a pack, from the first to before the second place. */
+  pack(id: string, start: number, end: number, signal?: AbortSignal): Promise<Bytes>;
+}
+
+export interface SealedOptions {
+  /** The id of the workspace that is to be opened. */
+  id: string;
+  /** The passphrase, or the recovery key. */
+  secret: string;
+  source: SealedSource;
+  start?: () => PoolWorker;
+}
+
+export class SealedWorkspace {
+  readonly #pool: WorkerPool;
+  readonly #lease: Lease;
+  readonly #source: SealedSource;
+  #last: Promise<unknown> = Promise.resolve();
+  #isLocked = false;
+  #head = 0;
+  #catching: Promise<boolean> | undefined;
+  /** Its name, which the server does not know. */
+  name = '';
+
+  private constructor(pool: WorkerPool, lease: Lease, source: SealedSource) {
+    this.#pool = pool;
+    this.#lease = lease;
+    this.#source = source;
+  }
+
+  /** Unlocks a workspace; its log is not read yet. Throws a [CoreError], `wrong_key` where the secret is another. */
+  static async open({ id, secret, source, start }: SealedOptions): Promise<SealedWorkspace> {
+    const pool = new WorkerPool(start ?? startWorker, 1);
+    const workspace = new SealedWorkspace(pool, await pool.take(), source);
+    try {
+      await workspace.#unlock(id, secret);
+      return workspace;
+    } catch (error) {
+      await workspace.lock();
+      throw error;
+    }
+  }
+
+  async #unlock(id: string, secret: string): Promise<void> {
+    const genesis = await this.#source.genesis();
+    let failure: unknown = new CoreError({
+      code: 'missing',
+      message: 'the locked keys are not stored',
+      isRetryable: false,
+    });
+    for await (const { generation, bytes: keys } of this.#source.lockedKeys()) {
+      const seed = crypto.getRandomValues(new Uint8Array(SEED_LENGTH));
+      const ask = { id, genesis, generation, keys, secret, seed };
+      try {
+        this.name = await this.#call('sealedOpen', ask);
+        return;
+      } catch (error) {
+        failure = error;
+        // As a device does: what cannot be read as locked keys is passed over, and no older ones are tried by their secret.
+        if (!(error instanceof CoreError) || error.code !== 'tampered') throw error;
+      }
+    }
+    throw failure;
+  }
+
+  /** The number of the last entry that was folded. */
+  get head(): number {
+    return this.#head;
+  }
+
+  get isLocked(): boolean {
+    return this.#isLocked;
+  }
+
+  /** Reads what is new in the log, and checks it; says whether there was anything. Who asks while it is read waits for the same. */
+  catchUp(onProgress?: (head: number) => void): Promise<boolean> {
+    this.#catching ??= this.#readOn(onProgress).finally(() => (this.#catching = undefined));
+    return this.#catching;
+  }
+
+  async #readOn(onProgress: ((head: number) => void) | undefined): Promise<boolean> {
+    const before = this.#head;
+    for (;;) {
+      const frame = await this.#source.entries(this.#head, false);
+      const { count, head } = await this.#call('sealedFold', { frame });
+      this.#head = head;
+      if (count === 0) return head !== before;
+      onProgress?.(head);
+    }
+  }
+
+  /** What lies in a folder; that of 32 zeros is the root. */
+  list(folder: string): Promise<SealedNode[]> {
+    return this.#call('sealedList', { folder });
+  }
+
+  /** A folder and those above it, the topmost first, without the root. */
+  way(folder: string): Promise<SealedNode[]> {
+    return this.#call('sealedWay', { folder });
+  }
+
+  /** What the log shows to whoever has no keys. */
+  shown(): Promise<SealedShown> {
+    return this.#call('sealedShown', null);
+  }
+
+  /** Reads a file: parts of packs are fetched as somebody takes what was in them. An error comes out of the stream, and what came before it is not the file. */
+  read(file: string, signal?: AbortSignal): ReadableStream<Bytes> {
+    let reading: number | undefined;
+    let fetching: Promise<Calls['sealedStep']['ask']['given']> = Promise.resolve([]);
+    const end = async () => {
+      if (reading !== undefined && !this.#isLocked) await this.#call('sealedEnd', { reading });
+    };
+    const pull = async (controller: ReadableStreamDefaultController<Bytes>) => {
+      reading ??= await this.#call('sealedBegin', { file });
+      for (;;) {
+        signal?.throwIfAborted();
+        const given = await fetching;
+        const step = await this.#call('sealedStep', { reading, given });
+        fetching = this.#fetch(step.wanted, signal);
+        // Who reads slowly hears of what failed when it is due.
+        fetching.catch(() => undefined);
+        if (step.bytes.length > 0) controller.enqueue(step.bytes);
+        if (step.isOver) {
+          await end();
+          return controller.close();
+        }
+        if (step.bytes.length > 0) return;
+      }
+    };
+    return new ReadableStream<Bytes>({
+      pull: async (controller) => {
+        try {
+          await pull(controller);
+        } catch (error) {
+          await end().catch(() => undefined);
+          throw error;
+        }
+      },
+      cancel: end,
+    });
+  }
+
+  /** Overwrites the keys and ends the worker; nothing can be read from then on. */
+  async lock(): Promise<void> {
+    if (this.#isLocked) return;
+    this.#isLocked = true;
+    this.name = '';
+    await this.#last.catch(() => undefined);
+    await this.#lease.end();
+    this.#pool.close();
+  }
+
+  async #fetch(
+    wanted: readonly SealedPart[],
+    signal: AbortSignal | undefined,
+  ): Promise<Calls['sealedStep']['ask']['given']> {
+    const one = async ({ pack, start, end, inlineSeq }: SealedPart) => {
+      const isEntry = inlineSeq !== null;
+      const bytes = isEntry
+        ? await this.#source.entries(inlineSeq - 1, true, signal)
+        : await this.#source.pack(pack, start, end, signal);
+      return { bytes, isEntry };
+    };
+    return Promise.all(wanted.map(one));
+  }
+
+  /** One call after the other: a worker answers them in turn. */
+  #call<Name extends CallName>(
+    name: Name,
+    ask: Calls[Name]['ask'],
+  ): Promise<Calls[Name]['answer']> {
+    if (this.#isLocked) {
+      const message = 'the workspace is locked';
+      return Promise.reject(new CoreError({ code: 'locked', message, isRetryable: false }));
+    }
+    const called = this.#last.then(() => this.#lease.call(name, ask));
+    this.#last = called.catch(() => undefined);
+    return called;
+  }
+}
