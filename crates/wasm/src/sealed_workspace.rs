@@ -319,3 +319,6 @@ fn entries_of(frame: &[u8]) -> Result<Vec<Entry>, Failure> {
         _ => Err(Failure::of("message", "the server answered another question")),
     }
 }
+
+#[cfg(test)]
+mod tests;
