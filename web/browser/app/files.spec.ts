@@ -102,6 +102,26 @@ test('a folder is made, renamed and brought back under its name by Undo, by keyb
   await ada.delete(workspace, 'Sketches');
 });
 
+test('a key that is pressed before it is known what somebody may do is no less obeyed', async ({
+  page,
+}) => {
+  let release = () => {};
+  const held = new Promise<void>((resolve) => (release = resolve));
+  await page.route(`**/api/v1/workspaces/${workspace}`, async (route) => {
+    await held;
+    await route.continue();
+  });
+  await openNotes(page, 'bob');
+  await expect(page.getByRole('button', { name: 'New folder' })).toHaveCount(0);
+  await page.keyboard.press('Alt+n');
+  await page.keyboard.type('Not mine');
+  await page.keyboard.press('Enter');
+  await expect(page.getByRole('alert')).toContainText('You may view this workspace');
+  release();
+  await expect(page.getByText('View only')).toBeVisible();
+  expect(await ada.node(workspace, 'Not%20mine')).toBeNull();
+});
+
 test('a folder that was deleted with everything in it comes back whole', async ({ page }) => {
   await openNotes(page);
   await row(page, 'Letters').click();

@@ -48,7 +48,17 @@ test('somebody is let in, may then more, and is removed, by keyboard alone', asy
   await page.keyboard.press('Enter');
   await expect(right).toHaveCount(0);
   expect(await members()).toHaveLength(1);
+  // What is said stands in the dialog, where it can be heard and pressed.
+  const said = dialog.getByRole('region', { name: 'Notices' });
+  await expect(said).toContainText('bob');
+  expect(await said.getAttribute('aria-live')).toBe('polite');
+  await said.getByRole('button', { name: 'Undo' }).focus();
+  await page.keyboard.press('Enter');
+  await expect(right).toHaveValue('edit');
+  await dialog.getByRole('button', { name: 'Remove bob' }).click();
+  await expect(right).toHaveCount(0);
   await page.keyboard.press('Escape');
+  await expect(page.getByRole('region', { name: 'Notices' })).toContainText('bob');
   await expect(dialog).toHaveCount(0);
   await expect(page.getByRole('grid')).toBeFocused();
 });
