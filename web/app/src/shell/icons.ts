@@ -33,6 +33,8 @@ export const ICONS = {
   settings: 'M3 6h8M15 6h2M13 4v4M3 14h2M9 14h8M7 12v4',
   'sign-out': 'M8 3.5h-4.5v13h4.5M8 10h9M13.5 6.5l3.5 3.5-3.5 3.5',
   retry: 'M16.5 6v3.5h-3.5M16.3 9.3a6.5 6.5 0 1 0-.3 3',
+  pause: 'M7 4.5v11M13 4.5v11',
+  play: 'M6.5 4l9 6-9 6z',
   up: 'M10 16v-12M5.5 8.5l4.5-4.5 4.5 4.5',
   down: 'M5 8l5 5 5-5',
 } as const;

@@ -40,6 +40,32 @@ test('an answer that broke off is not saved', async () => {
   expect(save).not.toHaveBeenCalled();
 });
 
+test('a download that broke off goes on where it was, and begins anew where it is another version', async () => {
+  for (const [isSame, expected] of [
+    [true, 'abcdef'],
+    [false, 'xyz'],
+  ] as const) {
+    const save = vi.fn<(content: Blob, name: string) => void>();
+    const asked: unknown[] = [];
+    const read = (_: AbortSignal, from?: { offset: number; etag: string }) => {
+      asked.push(from);
+      if (!from) return Promise.resolve({ body: bodyOf('abc'), size: 6, from: 0, etag: '"1"' });
+      return Promise.resolve(
+        isSame
+          ? { body: bodyOf('def'), size: 3, from: from.offset, etag: '"1"' }
+          : { body: bodyOf('xyz'), size: 3, from: 0, etag: '"2"' },
+      );
+    };
+    const job = { name: 'x', read, target: null, isResumable: true };
+    const hooks = { onProgress: vi.fn() };
+    await expect(download(job, hooks, signal, save)).rejects.toThrow('the server was not reached');
+    await download(job, hooks, signal, save);
+    expect(asked).toEqual([undefined, { offset: 3, etag: '"1"' }]);
+    expect(save).toHaveBeenCalledTimes(1);
+    expect(await save.mock.calls[0]?.[0].text()).toBe(expected);
+  }
+});
+
 test('nobody is asked for a place where it is not known how much comes', async () => {
   expect(await pickTarget('x.zip', null)).toBeNull();
 });

@@ -1,16 +1,31 @@
 // One file on its way to the disk. Where the browser can write to a file, a large one goes straight there; else it is gathered first, which
 // browsers do on disk, too.
 
-import { NoConnection, type FileAnswer } from '@syncline/api';
+import { NoConnection, type FileAnswer, type Place } from '@syncline/api';
 
 export const DIRECT_LENGTH_MIN = 64 * 1024 * 1024;
+/** What is gathered is handed to the browser in such parts. */
+const PART_LENGTH = 8 * 1024 * 1024;
 
 export interface DownloadJob {
   name: string;
-  /** Asks for the content. */
-  read: (signal: AbortSignal) => Promise<FileAnswer>;
+  /** Asks for the content; from a place in the middle where it has come that far. */
+  read: (signal: AbortSignal, from?: Place) => Promise<FileAnswer>;
   /** Where it goes; the folder for downloads where there is none. */
   target: FileSystemFileHandle | null;
+  /** Whether `read` can begin in the middle. */
+  isResumable?: boolean;
+  /** What has come already. */
+  kept?: Kept;
+}
+
+/** What has come of a file, on the disk or gathered. */
+interface Kept {
+  length: number;
+  /** Of which version it is. */
+  etag: string | null;
+  parts: Blob[];
+  writable: FileSystemWritableFileStream | null;
 }
 
 export interface DownloadHooks {
@@ -38,48 +53,79 @@ export async function pickTarget(
   }
 }
 
-/** Downloads a file; `save` gets what was gathered. */
+/** Downloads a file, or what is missing of it; `save` gets what was gathered. */
 export async function download(
   job: DownloadJob,
   { onProgress, onSize }: DownloadHooks,
   signal: AbortSignal,
   save: (content: Blob, name: string) => void = saveAs,
 ): Promise<void> {
-  const { body, size } = await job.read(signal);
-  if (size !== null) onSize?.(size);
-  let received = 0;
-  // What went wrong in the stream: who gathers it hears a mere `TypeError`.
-  let failure: unknown;
-  const reader = body.getReader();
-  const counted = new ReadableStream<Uint8Array<ArrayBuffer>>({
-    async pull(controller) {
-      try {
-        const { done, value } = await reader.read();
-        if (done) return controller.close();
-        received += value.length;
-        onProgress(received);
-        controller.enqueue(value);
-      } catch (error) {
-        failure = error;
-        throw error;
-      }
-    },
-    cancel: (reason) => reader.cancel(reason),
-  });
+  const kept = (job.kept ??= { length: 0, etag: null, parts: [], writable: null });
+  const mayGoOn = job.isResumable === true && kept.length > 0 && kept.etag !== null;
+  const place = mayGoOn ? { offset: kept.length, etag: kept.etag ?? '' } : undefined;
+  const { body, size, from = 0, etag = null } = await job.read(signal, place);
+  if (from !== kept.length) await empty(kept);
+  kept.etag = etag;
+  const all = size === null ? null : from + size;
+  if (all !== null) onSize?.(all);
+  if (job.target) kept.writable ??= await job.target.createWritable();
   try {
-    if (job.target) {
-      await counted.pipeTo(await job.target.createWritable(), { signal });
-    } else {
-      const content = await new Response(counted).blob();
-      signal.throwIfAborted();
-      if (size === null || content.size === size) save(content, job.name);
-    }
+    await receive(body, kept, onProgress, signal);
   } catch (error) {
-    const reason = failure ?? error;
-    if (signal.aborted || !(reason instanceof TypeError)) throw reason;
-    throw new NoConnection(reason);
+    if (signal.aborted || !(error instanceof TypeError)) throw error;
+    throw new NoConnection(error);
   }
-  if (size !== null && received !== size) throw new NoConnection('the answer broke off');
+  if (all !== null && kept.length !== all) throw new NoConnection('the answer broke off');
+  await kept.writable?.close();
+  if (!job.target) save(new Blob(kept.parts), job.name);
+  delete job.kept;
+}
+
+/** Throws away what has come of a file. */
+export async function discard(job: DownloadJob): Promise<void> {
+  await job.kept?.writable?.abort().catch(() => undefined);
+  delete job.kept;
+}
+
+async function empty(kept: Kept): Promise<void> {
+  await kept.writable?.truncate(0);
+  [kept.length, kept.parts] = [0, []];
+}
+
+/** Takes in what comes, and keeps it also where it breaks off. */
+async function receive(
+  body: FileAnswer['body'],
+  kept: Kept,
+  onProgress: (received: number) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  let gathered: Uint8Array<ArrayBuffer>[] = [];
+  let length = 0;
+  const settle = () => {
+    if (length > 0) kept.parts.push(new Blob(gathered));
+    kept.length += length;
+    [gathered, length] = [[], 0];
+  };
+  const reader = body.getReader();
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      signal.throwIfAborted();
+      if (done) return;
+      if (kept.writable) {
+        await kept.writable.write(value);
+        kept.length += value.length;
+      } else {
+        gathered.push(value);
+        length += value.length;
+        if (length >= PART_LENGTH) settle();
+      }
+      onProgress(kept.length + length);
+    }
+  } finally {
+    settle();
+    await reader.cancel().catch(() => undefined);
+  }
 }
 
 function saveAs(content: Blob, name: string): void {

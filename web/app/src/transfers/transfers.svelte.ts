@@ -6,89 +6,121 @@ import {
   joinPath,
   nameOf,
   parentOf,
-  ProblemError,
   type Node,
   type NodePath,
 } from '@syncline/api';
 import { freeName } from '../files/names.ts';
+import { notices } from '../shell/notices.svelte.ts';
 import { session } from '../sign-in/session.svelte.ts';
+import { problemText } from '../words/problem.ts';
+import { t } from '../words/words.svelte.ts';
 import { sendDelta } from './delta.ts';
-import { download, pickTarget, type DownloadJob } from './download.ts';
+import { discard, download, pickTarget, type DownloadJob } from './download.ts';
+import type { Chosen } from './dropped.ts';
+import { FolderMaker } from './folders.ts';
+import type { Found } from './matching.ts';
+import { Pace } from './pace.ts';
+import { amend, forget, forgetAll, newKey, remember, type Unsent } from './remembered.ts';
+import { Transfer, type UploadTask } from './transfer.svelte.ts';
+import { unfinished } from './unfinished.svelte.ts';
 import { NameClash, upload, type UploadJob } from './upload.ts';
 import { wait } from './wait.ts';
 
 const AT_ONCE = 3;
+/** What a file costs beside its bytes, as bytes: of a thousand small ones most. */
+const FILE_COST = 64 * 1024;
 
-export type TransferState = 'waiting' | 'sending' | 'clash' | 'failed' | 'done' | 'cancelled';
-
-/** A file on its way. */
-export class Transfer {
-  state = $state<TransferState>('waiting');
-  done = $state(0);
-  isConnected = $state(true);
-  /** How many bytes went over the wire, where only what has changed was sent. */
-  sent = $state<number | null>(null);
-  /** How much it is in all; nothing while nobody knows. */
-  size = $state<number | null>(null);
-  failure = $state.raw<unknown>();
-  name = $state('');
-  /** What is there, where somebody has to decide. */
-  etag: string | null = null;
-  stop = new AbortController();
-
-  constructor(
-    readonly id: number,
-    size: number | null,
-    readonly job: { up: UploadJob; folders: NodePath[] } | { down: DownloadJob },
-  ) {
-    this.size = size;
-    this.name = 'up' in job ? nameOf(job.up.path) : job.down.name;
-  }
-
-  get isUpload(): boolean {
-    return 'up' in this.job;
-  }
-
-  get isOver(): boolean {
-    return this.state === 'done' || this.state === 'cancelled';
-  }
-}
-
-/** A file that somebody chose, with the folders that it was in. */
-export interface Chosen {
-  file: File;
-  folders: string[];
+function fail(error: unknown): void {
+  notices.fail(problemText(error, t()));
 }
 
 class Transfers {
   list = $state<Transfer[]>([]);
+  /** Bytes in a second of all together; nothing while nobody knows. */
+  rate = $state<number | null>(null);
+  readonly #pace = new Pace();
+  /** How fast all goes together, with what each file costs beside its bytes. */
+  readonly #work = new Pace();
+  #moved = 0;
+  #ended = 0;
   #next = 0;
-  #folders = new Map<string, Promise<void>>();
+  readonly #folders = new FolderMaker((workspace, folder) =>
+    session.client.makeFolder(workspace, folder),
+  );
 
   get unfinished(): number {
     return this.list.filter((transfer) => !transfer.isOver && transfer.state !== 'failed').length;
   }
 
+  /** How many would be lost, or would have to be picked again, if the page went away now. */
+  get running(): number {
+    return this.list.filter((transfer) => transfer.isRunning).length;
+  }
+
+  /** How long it takes until nothing runs any more; nothing while nobody knows. */
+  get secondsLeft(): number | null {
+    const running = this.list.filter((transfer) => transfer.isRunning);
+    if (running.length === 0 || running.some(({ size }) => size === null)) return null;
+    const work = running.reduce((sum, { size, done }) => sum + (size ?? 0) - done + FILE_COST, 0);
+    return this.#work.secondsFor(work);
+  }
+
+  /** Sends what somebody has chosen; folders are made, also those with nothing in them. */
   upload(workspace: string, folder: NodePath, chosen: Chosen[]): void {
-    this.#folders.clear();
-    const made = chosen.map(({ file, folders }) => {
+    this.#folders.forget();
+    const made: Transfer[] = [];
+    const records: Unsent[] = [];
+    for (const { file, folders, handle = null, root = null } of chosen) {
       const paths: NodePath[] = [];
       for (const name of folders) paths.push(joinPath(paths.at(-1) ?? folder, name));
+      if (!file) {
+        this.#folders.make(workspace, paths).catch(fail);
+        continue;
+      }
       const path = joinPath(paths.at(-1) ?? folder, file.name);
-      const condition = { ifAbsent: true } as const;
-      const modifiedMs = file.lastModified;
-      const up: UploadJob = { workspace, path, file, modifiedMs, condition, upload: null };
-      return new Transfer(this.#next++, file.size, { up, folders: paths });
-    });
+      const record = {
+        ...{ workspace, path, folders: paths, handle, root, upload: null, isPaused: false },
+        ...{
+          key: newKey(),
+          account: session.account ?? '',
+          condition: { ifAbsent: true } as const,
+        },
+        ...{ name: file.name, size: file.size, modifiedMs: file.lastModified },
+      };
+      // What is dropped again goes on where it was.
+      const before = unfinished.claim(record);
+      records.push(before ?? record);
+      made.push(this.#make(before ?? record, file, before !== undefined));
+    }
+    void remember(records);
     this.list.push(...made);
     this.#fill();
   }
 
+  /** Goes on with what was on its way when the page went away. */
+  takeUpAll(found: readonly Found[]): void {
+    const made = found.map(({ record, file }) => {
+      const transfer = this.#make(record, file, true);
+      if (record.isPaused) transfer.state = 'paused';
+      return transfer;
+    });
+    void remember(found.map(({ record }) => record));
+    this.list.push(...made);
+    this.#fill();
+  }
+
+  #make(record: Unsent, file: File, wasInterrupted: boolean): Transfer {
+    const { workspace, path, folders, key, condition, upload: id, modifiedMs } = record;
+    const up: UploadJob = { workspace, path, file, modifiedMs, condition, upload: id };
+    const task = { up: { ...up, wasInterrupted }, folders, key };
+    return new Transfer(this.#next++, file.size, task);
+  }
+
   /** Begins a download of a file, or of an older version of it. */
   download(workspace: string, node: Node, version?: number, size = node.size): Promise<void> {
-    const read = (signal: AbortSignal) =>
-      session.client.file(workspace, node.path, { version, signal });
-    return this.save(node.name, size ?? 0, read);
+    const read: DownloadJob['read'] = (signal, from) =>
+      session.client.file(workspace, node.path, { version, signal, from });
+    return this.save(node.name, size ?? 0, read, true);
   }
 
   /** Begins a download of a folder with everything in it, as a ZIP file. */
@@ -100,7 +132,12 @@ class Transfers {
   }
 
   /** Begins to save what is read; nothing happens where somebody gives up choosing a place. */
-  async save(name: string, size: number | null, read: DownloadJob['read']): Promise<void> {
+  async save(
+    name: string,
+    size: number | null,
+    read: DownloadJob['read'],
+    isResumable = false,
+  ): Promise<void> {
     let target;
     try {
       target = await pickTarget(name, size);
@@ -108,23 +145,43 @@ class Transfers {
       if (error instanceof DOMException && error.name === 'AbortError') return;
       throw error;
     }
-    this.list.push(new Transfer(this.#next++, size, { down: { name, read, target } }));
+    const down = { name, read, target, isResumable };
+    this.list.push(new Transfer(this.#next++, size, { down }));
     this.#fill();
   }
 
   cancel(transfer: Transfer): void {
-    transfer.stop.abort();
-    transfer.state = 'cancelled';
-    if ('up' in transfer.job && transfer.job.up.upload !== null) {
-      const { workspace, upload: id } = transfer.job.up;
-      void session.client.endUpload(workspace, id).catch(() => undefined);
+    transfer.halt('cancelled');
+    const { job } = transfer;
+    if ('down' in job) {
+      void discard(job.down);
+    } else {
+      void forget([job.key]);
+      const { workspace, upload: id } = job.up;
+      if (id !== null) void session.client.endUpload(workspace, id).catch(() => undefined);
     }
+    this.#fill();
   }
 
+  /** Stops for a while: what has come there stays there. */
+  pause(transfer: Transfer): void {
+    if (!transfer.isRunning || !transfer.isPausable) return;
+    transfer.halt('paused');
+    if ('up' in transfer.job) {
+      transfer.job.up.wasInterrupted = true;
+      void amend(transfer.job.key, { isPaused: true });
+    }
+    this.#fill();
+  }
+
+  /** Goes on with what failed, was paused, or is decided now. */
   retry(transfer: Transfer): void {
-    transfer.stop = new AbortController();
+    transfer.halt('waiting');
     transfer.failure = undefined;
-    transfer.state = 'waiting';
+    if ('up' in transfer.job) {
+      const { path, condition, upload: id } = transfer.job.up;
+      void amend(transfer.job.key, { isPaused: false, path, condition, upload: id });
+    }
     this.#fill();
   }
 
@@ -158,14 +215,19 @@ class Transfers {
     this.list = this.list.filter((transfer) => !transfer.isOver);
   }
 
-  /** Ends all, as when somebody signs out. */
-  end(): void {
-    for (const transfer of this.list) if (!transfer.isOver) this.cancel(transfer);
+  /** Ends all: for good where somebody signs out; else it is remembered until the same person is back. */
+  end(account: string | null): void {
+    for (const transfer of this.list) {
+      if (account !== null && !transfer.isOver) this.cancel(transfer);
+      else transfer.stop.abort();
+    }
     this.list = [];
+    if (account !== null) void forgetAll(account);
   }
 
   #fill(): void {
     let running = this.list.filter((transfer) => transfer.state === 'sending').length;
+    if (this.running === 0) this.#rest();
     for (const transfer of this.list) {
       if (running >= AT_ONCE) return;
       if (transfer.state !== 'waiting') continue;
@@ -175,60 +237,63 @@ class Transfers {
     }
   }
 
+  #rest(): void {
+    this.#pace.rest();
+    this.#work.rest();
+    [this.rate, this.#moved, this.#ended] = [null, 0, 0];
+  }
+
   async #run(transfer: Transfer): Promise<void> {
     const { signal } = transfer.stop;
     try {
-      if ('up' in transfer.job) await this.#send(transfer, transfer.job.up, transfer.job.folders);
+      if ('up' in transfer.job) await this.#send(transfer, transfer.job);
       else await this.#fetch(transfer, transfer.job.down);
+      if (signal.aborted && transfer.isOver) return;
       transfer.size ??= transfer.done;
-      transfer.done = transfer.size;
-      transfer.state = 'done';
+      this.#note(transfer, transfer.size);
+      transfer.halt('done');
+      if ('up' in transfer.job) void forget([transfer.job.key]);
     } catch (error) {
       if (signal.aborted) return;
       transfer.isConnected = true;
       transfer.failure = error;
       if (error instanceof NameClash) transfer.etag = error.etag;
-      transfer.state = error instanceof NameClash ? 'clash' : 'failed';
+      transfer.halt(error instanceof NameClash ? 'clash' : 'failed');
     }
   }
 
-  async #send(transfer: Transfer, job: UploadJob, folders: NodePath[]): Promise<void> {
+  #note(transfer: Transfer, done: number): void {
+    this.#moved += Math.max(0, done - transfer.done);
+    if (done === transfer.size) this.#ended += FILE_COST;
+    this.#pace.note(this.#moved, performance.now());
+    this.#work.note(this.#moved + this.#ended, performance.now());
+    this.rate = this.#pace.rate;
+    transfer.progress(done);
+  }
+
+  async #send(transfer: Transfer, { up, folders, key }: UploadTask): Promise<void> {
     const { signal } = transfer.stop;
-    for (const folder of folders) await this.#makeFolder(job.workspace, folder);
-    const onProgress = (sent: number) => (transfer.done = sent);
-    const onConnection = (isBack: boolean) => (transfer.isConnected = isBack);
+    await this.#folders.make(up.workspace, folders);
+    // What is heard after a pause is not about what goes on then.
+    const isCurrent = () => !signal.aborted;
+    const onProgress = (sent: number) => isCurrent() && this.#note(transfer, sent);
+    const onConnection = (isBack: boolean) => (transfer.isConnected = isBack || !isCurrent());
     const onDelta = (sent: number) => (transfer.sent = sent);
-    const hooks = { onProgress, onConnection, wait, sendDelta, onDelta };
-    await upload(session.client, job, hooks, signal);
+    const onBegun = (id: string) => void amend(key, { upload: id });
+    const hooks = { onProgress, onConnection, onDelta, onBegun, wait, sendDelta };
+    await upload(session.client, up, hooks, signal);
   }
 
   #fetch(transfer: Transfer, job: DownloadJob): Promise<void> {
-    const onProgress = (received: number) => (transfer.done = received);
+    const onProgress = (received: number) => this.#note(transfer, received);
     const onSize = (size: number) => (transfer.size = size);
     return download(job, { onProgress, onSize }, transfer.stop.signal);
-  }
-
-  /** Makes a folder once for all files in it. */
-  #makeFolder(workspace: string, folder: NodePath): Promise<void> {
-    const key = `${workspace}/${folder}`;
-    const found = this.#folders.get(key);
-    if (found) return found;
-    const making = session.client.makeFolder(workspace, folder).then(
-      () => undefined,
-      (error: unknown) => {
-        if (error instanceof ProblemError && error.code === 'taken') return;
-        this.#folders.delete(key);
-        throw error;
-      },
-    );
-    this.#folders.set(key, making);
-    return making;
   }
 }
 
 export const transfers = new Transfers();
 
-// What has not been sent would be lost with the page.
+// What is running stands still without the page.
 addEventListener('beforeunload', (event) => {
-  if (transfers.unfinished > 0) event.preventDefault();
+  if (transfers.running > 0) event.preventDefault();
 });

@@ -168,6 +168,28 @@ test('what cannot pass is not tried again, and what does not pass is given up', 
   expect(seen.wait).toHaveBeenCalledTimes(5);
 });
 
+test('an upload that was cut off here waits until the server has taken in what was on its way', async () => {
+  const server = fakeServer();
+  const begun = vi.fn();
+  const paused = new AbortController();
+  server.failures.push({ at: 'piece', error: away(), isAfter: true });
+  const one = job(large);
+  const cut = { ...hooks(), onBegun: begun, wait: () => Promise.resolve(paused.abort()) };
+  await expect(upload(server.client, one, cut, paused.signal)).rejects.toThrow('abort');
+  expect(begun.mock.calls).toEqual([['u0']]);
+  server.failures.push({ at: 'describe', error: problem(409, 'conflict') });
+  await upload(server.client, { ...one, wasInterrupted: true }, hooks(), signal);
+  expect(server.pieces).toEqual([0, PIECE_LENGTH, 2 * PIECE_LENGTH]);
+});
+
+test('an upload that was cut off while it was put is found to be there', async () => {
+  const server = fakeServer();
+  server.has(nodeOf(large));
+  const lost = job(large, { upload: 'gone', wasInterrupted: true });
+  expect((await upload(server.client, lost, hooks(), signal)).size).toBe(large.size);
+  expect(server.pieces).toEqual([]);
+});
+
 test('a large file that replaces another one is sent as what has changed, and whole where that is not less', async () => {
   const over = { condition: { ifMatch: '"n.1"' } } as const;
   for (const isSent of [true, false]) {

@@ -8,6 +8,7 @@ import {
   type Node,
   type NodePath,
   type SynclineClient,
+  type Upload,
 } from '@syncline/api';
 
 export const PIECE_LENGTH = 4 * 1024 * 1024;
@@ -22,11 +23,15 @@ export interface UploadJob {
   condition: Condition;
   /** The upload that the server knows, kept so that a retry goes on with it. */
   upload: string | null;
+  /** Whether it was paused, or the page was loaded anew: the server may have more of it than was heard. */
+  wasInterrupted?: boolean;
 }
 
 export interface UploadHooks {
   onProgress: (sent: number) => void;
   onConnection: (isBack: boolean) => void;
+  /** Hears what the server calls the upload, once it has begun. */
+  onBegun?: (upload: string) => void;
   wait: (ms: number, signal: AbortSignal) => Promise<void>;
   /** Sends a file as what has changed in it; nothing comes back where it is to be sent whole. */
   sendDelta?: (
@@ -48,7 +53,13 @@ export class NameClash extends Error {
   }
 }
 
+/** The server is still taking in a piece that was cut off here. */
+class StillComing extends Error {
+  override readonly name = 'StillComing';
+}
+
 function isPassing(error: unknown): boolean {
+  if (error instanceof StillComing) return true;
   return error instanceof NoConnection || (error instanceof ProblemError && error.isPassing);
 }
 
@@ -95,10 +106,18 @@ export async function upload(
   }
 }
 
+async function unlessComing(asking: Promise<Upload>): Promise<Upload> {
+  try {
+    return await asking;
+  } catch (error) {
+    throw hasCode(error, 'conflict') ? new StillComing('a piece is still coming') : error;
+  }
+}
+
 class Attempt {
   /** How much the server has confirmed. */
   sent = 0;
-  hasLostAnswer = false;
+  hasLostAnswer: boolean;
   #isWhole = false;
 
   constructor(
@@ -106,7 +125,9 @@ class Attempt {
     readonly job: UploadJob,
     readonly hooks: UploadHooks,
     readonly signal: AbortSignal,
-  ) {}
+  ) {
+    this.hasLostAnswer = job.wasInterrupted ?? false;
+  }
 
   run(): Promise<Node> {
     const { client, job, signal } = this;
@@ -135,13 +156,17 @@ class Attempt {
       await this.#checkAbsent();
       state = await client.beginUpload(workspace, path, signal);
       job.upload = state.id;
+      this.hooks.onBegun?.(state.id);
     } else {
-      state = await client.describeUpload(workspace, job.upload, signal);
+      state = await unlessComing(client.describeUpload(workspace, job.upload, signal));
     }
     this.#confirm(state.offset);
     while (state.offset < file.size) {
       const piece = file.slice(state.offset, state.offset + PIECE_LENGTH);
-      state = await client.continueUpload(workspace, job.upload, state.offset, piece, signal);
+      const { offset } = state;
+      state = await unlessComing(
+        client.continueUpload(workspace, job.upload, offset, piece, signal),
+      );
       this.#confirm(state.offset);
     }
     const node = await client.commitUpload(workspace, job.upload, {

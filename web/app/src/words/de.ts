@@ -4,6 +4,7 @@ import { making } from './de/making.ts';
 import { sealed, sealedErrors } from './de/sealed.ts';
 import { sharing } from './de/sharing.ts';
 import { trash } from './de/trash.ts';
+import { tray } from './de/tray.ts';
 import type { Words } from './en.ts';
 import { pluralOf } from './plural.ts';
 
@@ -20,6 +21,7 @@ export const de: Words = {
   sharing,
   linkPage,
   trash,
+  tray,
 
   signIn: {
     title: 'Anmelden',

@@ -4,6 +4,7 @@ import { making } from './en/making.ts';
 import { sealed, sealedErrors } from './en/sealed.ts';
 import { sharing } from './en/sharing.ts';
 import { trash } from './en/trash.ts';
+import { tray } from './en/tray.ts';
 import { pluralOf } from './plural.ts';
 
 const files = pluralOf('en', { one: '# file', other: '# files' });
@@ -19,6 +20,7 @@ export const en = {
   sharing,
   linkPage,
   trash,
+  tray,
 
   signIn: {
     title: 'Sign in',

@@ -25,6 +25,22 @@ export function formatSize(bytes: number, locale: string): string {
   return `${numbers.format(value)} ${UNITS[unit]}`;
 }
 
+/** How long something takes, as people say it: roughly. */
+export function formatDuration(seconds: number, locale: string): string {
+  const say = (count: number, unit: 'second' | 'minute' | 'hour') => {
+    const options = { style: 'unit', unit, unitDisplay: 'long' } as const;
+    return keep(`u ${locale} ${unit}`, () => new Intl.NumberFormat(locale, options)).format(count);
+  };
+  if (seconds <= 55) return say(Math.max(5, Math.ceil(seconds / 5) * 5), 'second');
+  const minutes = Math.max(1, Math.round(seconds / 60));
+  if (minutes < 60) return say(minutes, 'minute');
+  const hours = Math.floor(minutes / 60);
+  const rest = minutes % 60;
+  return hours >= 10 || rest === 0
+    ? say(Math.round(minutes / 60), 'hour')
+    : `${say(hours, 'hour')} ${say(rest, 'minute')}`;
+}
+
 /** A moment, in full. */
 export function formatMoment(seconds: number, locale: string): string {
   const options = { dateStyle: 'medium', timeStyle: 'medium' } as const;

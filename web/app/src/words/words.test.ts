@@ -6,7 +6,7 @@ import { lab as germanLab } from './de/lab.ts';
 import { de } from './de.ts';
 import { lab as englishLab } from './en/lab.ts';
 import { en } from './en.ts';
-import { formatAgo, formatSize } from './format.ts';
+import { formatAgo, formatDuration, formatSize } from './format.ts';
 import { pluralOf } from './plural.ts';
 import { problemText } from './problem.ts';
 
@@ -73,6 +73,19 @@ test('moments of the last week are told by how long ago they were', () => {
   expect(ago(30 * 86_400)).toBe('Oct 23, 2026');
   expect(ago(-86_400)).toBe('Nov 23, 2026');
   expect(formatAgo(now / 1000 - 7_200, now, 'de')).toBe('vor 2 Stunden');
+});
+
+test('how long something takes is said as people say it', () => {
+  expect([1, 12, 55, 58, 200, 3_599].map((seconds) => formatDuration(seconds, 'en'))).toEqual([
+    '5 seconds',
+    '15 seconds',
+    '55 seconds',
+    '1 minute',
+    '3 minutes',
+    '1 hour',
+  ]);
+  expect(formatDuration(5_400, 'de')).toBe('1 Stunde 30 Minuten');
+  expect(formatDuration(100_000, 'de')).toBe('28 Stunden');
 });
 
 test('a problem is told in words, and one without words with its code', () => {

@@ -1,6 +1,7 @@
 // A folder with everything in it, as one ZIP file.
 
-import type { FileAnswer, SynclineClient } from './client.ts';
+import type { SynclineClient } from './client.ts';
+import type { FileAnswer } from './content.ts';
 import { ROOT, type NodePath } from './path.ts';
 import { ProblemError } from './problem.ts';
 

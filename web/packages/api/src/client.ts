@@ -1,3 +1,4 @@
+import { answerOf, rangeOf, type FileAnswer, type Reading } from './content.ts';
 import { NoConnection, ProblemError } from './problem.ts';
 import type { NodePath } from './path.ts';
 import type { FolderPage, Login, Node, Operations, Session, Upload, Versions } from './schema.ts';
@@ -12,12 +13,6 @@ export interface ClientOptions {
   /** Is told when the server does not know the token any more. */
   onSignedOut?: () => void;
   fetch?: typeof fetch;
-}
-
-/** The content of a file, as it comes in. */
-export interface FileAnswer {
-  body: ReadableStream<Uint8Array<ArrayBuffer>>;
-  size: number | null;
 }
 
 /** Bad gateway, unavailable, timeout of a gateway. */
@@ -215,20 +210,15 @@ export class SynclineClient {
     return all;
   }
 
-  /** Asks for the content of a file, or of an older version of it. */
-  async file(
-    workspace: string,
-    path: NodePath,
-    options: { version?: number | undefined; signal?: AbortSignal } = {},
-  ): Promise<FileAnswer> {
+  /** Asks for the content of a file, or of an older version of it; from a place on, where it is still the same version. */
+  async file(workspace: string, path: NodePath, options: Reading = {}): Promise<FileAnswer> {
     const response = await this.ask('GET /workspaces/{workspace}/files/{path}', {
       params: { workspace, path },
       query: { version: options.version },
+      headers: rangeOf(options.from),
       signal: options.signal,
     });
-    const length = response.headers.get('content-length');
-    const body = response.body ?? new Blob([]).stream();
-    return { body, size: length === null ? null : Number(length) };
+    return answerOf(response, options.from);
   }
 
   /** Puts a file in one request. */

@@ -2,7 +2,8 @@
 
 export { fetchArchive, fetchArchiveLength } from './archive.ts';
 export { SynclineClient } from './client.ts';
-export type { ClientOptions, Condition, FileAnswer } from './client.ts';
+export type { ClientOptions, Condition } from './client.ts';
+export type { FileAnswer, Place } from './content.ts';
 export { fetchChunkList, fetchGenesis, postDelta } from './delta.ts';
 export { listen } from './events.ts';
 export type { EntryEvent, Listening } from './events.ts';

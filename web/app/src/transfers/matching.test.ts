@@ -1,0 +1,44 @@
+import { expect, test } from 'vitest';
+import type { Chosen } from './dropped.ts';
+import { isSame, match } from './matching.ts';
+import type { Unsent } from './remembered.ts';
+
+const MODIFIED_MS = 1_700_000_000_000;
+
+function record(path: string, text = 'abc'): Unsent {
+  return {
+    ...{ key: path, account: 'ada', workspace: 'w', path, folders: [], condition: undefined },
+    ...{ name: decodeURIComponent(path.split('/').at(-1) ?? ''), size: text.length },
+    ...{ modifiedMs: MODIFIED_MS, upload: 'u', isPaused: false, handle: null, root: null },
+  };
+}
+
+function chosen(path: string, text = 'abc', lastModified = MODIFIED_MS): Chosen {
+  const folders = path.split('/');
+  const name = folders.pop() ?? '';
+  return { file: new File([text], name, { lastModified }), folders };
+}
+
+const pairs = (list: Unsent[], files: Chosen[]) =>
+  match(list, files).map(({ record: { key } }) => key);
+
+test('a file is known again by name, size and time', () => {
+  const one = record('in/a.txt');
+  expect(pairs([one], [chosen('a.txt')])).toEqual(['in/a.txt']);
+  for (const other of [chosen('b.txt'), chosen('a.txt', 'ab'), chosen('a.txt', 'abc', 1)]) {
+    expect(pairs([one], [other])).toEqual([]);
+    expect(other.file && isSame(one, other.file)).toBe(false);
+  }
+});
+
+test('of files that look the same each is found once, and where it was', () => {
+  const list = [record('in/x/%C3%BC.txt'), record('in/y/%C3%BC.txt')];
+  expect(pairs(list, [chosen('y/ü.txt'), chosen('x/ü.txt'), chosen('z/ü.txt')])).toEqual([
+    'in/y/%C3%BC.txt',
+    'in/x/%C3%BC.txt',
+  ]);
+});
+
+test('a folder with nothing in it is no file', () => {
+  expect(match([record('a.txt')], [{ file: null, folders: ['a.txt'] }])).toEqual([]);
+});
