@@ -112,13 +112,13 @@ test('a key that is pressed before it is known what somebody may do is no less o
     await route.continue();
   });
   await openNotes(page, 'bob');
-  await expect(page.getByRole('button', { name: 'New folder' })).toHaveCount(0);
   await page.keyboard.press('Alt+n');
   await page.keyboard.type('Not mine');
   await page.keyboard.press('Enter');
   await expect(page.getByRole('alert')).toContainText('You may view this workspace');
   release();
   await expect(page.getByText('View only')).toBeVisible();
+  await expect(page.getByRole('button', { name: 'New folder' })).toHaveCount(0);
   expect(await ada.node(workspace, 'Not%20mine')).toBeNull();
 });
 
