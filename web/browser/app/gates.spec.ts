@@ -138,8 +138,9 @@ const VIEWS: [string, () => Promise<void>][] = [
     async () => {
       await page.keyboard.press('Escape');
       await expect(dialog()).toHaveCount(0);
-      await row(page, 'moving.md').dblclick();
-      await expect(dialog().getByRole('heading', { name: 'Moving' })).toBeVisible();
+      await row(page, 'moving.md').click();
+      await button('Preview').click();
+      await expect(dialog().getByText('Call', { exact: true })).toBeVisible();
     },
   ],
   [
