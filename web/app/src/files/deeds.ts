@@ -30,6 +30,8 @@ export interface Doing {
   versions(node: Node): void;
   /** Shares a node, or all of the workspace. */
   share(node: Node | null): void;
+  /** Keeps the folder in sync with one of this computer. */
+  sync(): void;
   /** Shows what was deleted. */
   trash(): void;
   delete(nodes: Node[]): void;
@@ -65,6 +67,7 @@ function forFolder({ mayEdit, doing, words, isRoot, trash: label }: Situation): 
     { icon: 'upload', label: words.upload, run: () => doing.upload(), isMain: true },
     { icon: 'upload-folder', label: words.uploadFolder, run: () => doing.uploadFolder() },
     { icon: 'new-folder', label: words.newFolder, run: () => doing.create() },
+    { icon: 'sync', label: words.sync, run: () => doing.sync() },
     archive,
     share,
     trash,

@@ -1,9 +1,21 @@
 import { expect, test } from 'vitest';
-import { ACCOUNT, addressOf, addressOfLink, addressOfTrash, LAB, routeOf } from './route.ts';
+import {
+  ACCOUNT,
+  addressOf,
+  addressOfLink,
+  addressOfSync,
+  addressOfTrash,
+  LAB,
+  routeOf,
+  SYNC,
+} from './route.ts';
 
 test('every address leads to the view that it is made for', () => {
   expect(routeOf(ACCOUNT)).toEqual({ view: 'account' });
   expect(routeOf(LAB)).toEqual({ view: 'lab' });
+  expect(routeOf(SYNC)).toEqual({ view: 'sync', workspace: null, path: '' });
+  const synced = addressOfSync('ada/Notes', 'a/b%20c');
+  expect(routeOf(synced)).toEqual({ view: 'sync', workspace: 'ada/Notes', path: 'a/b%20c' });
   expect(routeOf(addressOf('id', 'a/10%25'))).toEqual({
     view: 'files',
     workspace: 'id',

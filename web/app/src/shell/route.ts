@@ -7,6 +7,7 @@ export type Route =
   | { view: 'workspaces' }
   | { view: 'account' }
   | { view: 'lab' }
+  | { view: 'sync'; workspace: string | null; path: NodePath }
   | { view: 'files'; workspace: string; path: NodePath }
   | { view: 'trash'; workspace: string }
   | { view: 'sealed'; workspace: string; folder: string }
@@ -17,6 +18,9 @@ export const SEALED_ROOT = '0'.repeat(32);
 
 /** Where the own account is shown. */
 export const ACCOUNT = '#/account';
+
+/** Where the folders are that this browser keeps in sync. */
+export const SYNC = '#/sync';
 
 /** Where the methods of sending are measured. */
 export const LAB = '#/lab';
@@ -33,9 +37,11 @@ function decoded(text: string): string {
 export function routeOf(hash: string): Route {
   if (hash === ACCOUNT) return { view: 'account' };
   if (hash === LAB) return { view: 'lab' };
-  const [, kind, first, rest] = /^#\/([wste])\/([^/]+)(?:\/(.*))?$/.exec(hash) ?? [];
+  if (hash === SYNC) return { view: 'sync', workspace: null, path: ROOT };
+  const [, kind, first, rest] = /^#\/([fwste])\/([^/]+)(?:\/(.*))?$/.exec(hash) ?? [];
   if (first === undefined) return { view: 'workspaces' };
   const path: NodePath = rest ?? ROOT;
+  if (kind === 'f') return { view: 'sync', workspace: decoded(first), path };
   if (kind === 's') return { view: 'link', secret: decoded(first), path };
   if (kind === 'e') {
     return { view: 'sealed', workspace: decoded(first), folder: rest ?? SEALED_ROOT };
@@ -56,6 +62,11 @@ export function addressOf(workspace: string, path: NodePath = ROOT): string {
 /** Where an encrypted workspace is shown: a folder of it has its id in the address, and no name. */
 export function addressOfSealed(workspace: string, folder = SEALED_ROOT): string {
   return address('e', workspace, folder === SEALED_ROOT ? ROOT : folder);
+}
+
+/** Where a folder of a workspace is kept in sync with one of this computer. */
+export function addressOfSync(workspace: string, path: NodePath): string {
+  return address('f', workspace, path);
 }
 
 /** Where it is shown what was deleted in a workspace. */

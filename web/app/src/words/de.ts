@@ -3,6 +3,7 @@ import { linkPage } from './de/link-page.ts';
 import { making } from './de/making.ts';
 import { sealed, sealedErrors } from './de/sealed.ts';
 import { sharing } from './de/sharing.ts';
+import { syncing } from './de/syncing.ts';
 import { trash } from './de/trash.ts';
 import { tray } from './de/tray.ts';
 import type { Words } from './en.ts';
@@ -22,6 +23,7 @@ export const de: Words = {
   linkPage,
   trash,
   tray,
+  syncing,
 
   signIn: {
     title: 'Anmelden',
@@ -75,6 +77,7 @@ export const de: Words = {
     upload: 'Dateien hochladen',
     uploadFolder: 'Ordner hochladen',
     newFolder: 'Neuer Ordner',
+    sync: 'Im Gleichstand halten',
     open: 'Öffnen',
     preview: 'Vorschau',
     download: 'Herunterladen',

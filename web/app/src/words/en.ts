@@ -3,6 +3,7 @@ import { linkPage } from './en/link-page.ts';
 import { making } from './en/making.ts';
 import { sealed, sealedErrors } from './en/sealed.ts';
 import { sharing } from './en/sharing.ts';
+import { syncing } from './en/syncing.ts';
 import { trash } from './en/trash.ts';
 import { tray } from './en/tray.ts';
 import { pluralOf } from './plural.ts';
@@ -21,6 +22,7 @@ export const en = {
   linkPage,
   trash,
   tray,
+  syncing,
 
   signIn: {
     title: 'Sign in',
@@ -74,6 +76,7 @@ export const en = {
     upload: 'Upload files',
     uploadFolder: 'Upload folder',
     newFolder: 'New folder',
+    sync: 'Keep in sync',
     open: 'Open',
     preview: 'Preview',
     download: 'Download',

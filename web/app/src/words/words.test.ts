@@ -2,8 +2,10 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { NoConnection, ProblemError } from '@syncline/api';
 import { expect, test } from 'vitest';
+import { folderSync as germanSync } from './de/folder-sync.ts';
 import { lab as germanLab } from './de/lab.ts';
 import { de } from './de.ts';
+import { folderSync as englishSync } from './en/folder-sync.ts';
 import { lab as englishLab } from './en/lab.ts';
 import { en } from './en.ts';
 import { formatAgo, formatDuration, formatSize } from './format.ts';
@@ -20,8 +22,8 @@ function leavesOf(value: object, before = ''): [string, unknown][] {
 
 test('both languages have the same entries, and none is empty', () => {
   const [english, german] = [
-    leavesOf({ ...en, lab: englishLab }),
-    leavesOf({ ...de, lab: germanLab }),
+    leavesOf({ ...en, lab: englishLab, folderSync: englishSync }),
+    leavesOf({ ...de, lab: germanLab, folderSync: germanSync }),
   ];
   expect(german.map(([key]) => key)).toEqual(english.map(([key]) => key));
   for (const [key, text] of [...english, ...german]) expect(text, key).not.toBe('');
@@ -36,8 +38,8 @@ test('every entry is said somewhere', () => {
   const text = users.map((name) => readFileSync(join(source, name), 'utf8')).join('\n');
   // Errors are found by their code, and themes, rights and states of links by their name.
   const isLookedUp =
-    /^(errors\.|lab\.(methods|edits|notes)\.|account\.(read|write)$|relocating\.\w+\.|settings\.(system|light|dark)$|sharing\.(owner|edit|view|open|expired|used_up|suspended)$)/;
-  const unused = leavesOf({ ...en, lab: englishLab })
+    /^(errors\.|lab\.(methods|edits|notes)\.|account\.(read|write)$|folderSync\.(states|reasons)\.|folderSync\.(device|twice)$|relocating\.\w+\.|settings\.(system|light|dark)$|sharing\.(owner|edit|view|open|expired|used_up|suspended)$)/;
+  const unused = leavesOf({ ...en, lab: englishLab, folderSync: englishSync })
     .map(([key]) => key)
     .filter((key) => !isLookedUp.test(key) && !text.includes(`.${key.split('.').at(-1)}`));
   expect(unused).toEqual([]);

@@ -1,0 +1,204 @@
+// The moments that no test in a browser can hit: somebody writes to a file right before it is replaced, moved or removed.
+
+import { expect, test } from 'vitest';
+import { DirectoryDisk } from './disk.ts';
+import { Changed, Refused, RootGone } from './ports.ts';
+
+function missing(): DOMException {
+  return new DOMException('it is not there', 'NotFoundError');
+}
+
+/** What happens right before a step of the file system. */
+type Meanwhile = (step: string) => void;
+
+class MemoryFile {
+  readonly kind = 'file';
+  file: File;
+
+  constructor(
+    public name: string,
+    public parent: MemoryFolder,
+    content = '',
+    lastModified = 1,
+  ) {
+    this.file = new File([content], name, { lastModified });
+  }
+
+  getFile(): Promise<File> {
+    this.parent.meanwhile('look');
+    return Promise.resolve(this.file);
+  }
+
+  edit(content: string): void {
+    this.file = new File([content], this.name, { lastModified: this.file.lastModified + 1 });
+  }
+
+  createWritable(): Promise<WritableStream<Uint8Array>> {
+    const parts: Uint8Array[] = [];
+    const stream = new WritableStream<Uint8Array>({
+      write: (part) => void parts.push(part),
+      close: () => {
+        const lastModified = this.file.lastModified + 1_000;
+        this.file = new File(parts as BlobPart[], this.name, { lastModified });
+      },
+    });
+    const close = () => stream.getWriter().close();
+    return Promise.resolve(Object.assign(stream, { close }));
+  }
+
+  move?: (folder: MemoryFolder, name: string) => Promise<void> = (folder, name) => {
+    this.parent.meanwhile('move');
+    this.parent.children.delete(this.name);
+    folder.children.set(name, this);
+    [this.name, this.parent] = [name, folder];
+    return Promise.resolve();
+  };
+}
+
+class MemoryFolder {
+  readonly kind = 'directory';
+  children = new Map<string, MemoryFile | MemoryFolder>();
+  isGone = false;
+
+  constructor(
+    readonly canMove: boolean,
+    public meanwhile: Meanwhile = () => undefined,
+  ) {}
+
+  put(name: string, content: string): MemoryFile {
+    const file = new MemoryFile(name, this, content);
+    if (!this.canMove) delete file.move;
+    this.children.set(name, file);
+    return file;
+  }
+
+  #find<Kind>(name: string, kind: string, make?: () => Kind): Promise<Kind> {
+    const found = this.children.get(name) ?? make?.();
+    if (!found) return Promise.reject(missing());
+    const isIt = (found as { kind: string }).kind === kind;
+    if (!isIt) return Promise.reject(new DOMException('another kind', 'TypeMismatchError'));
+    return Promise.resolve(found as Kind);
+  }
+
+  getFileHandle(name: string, { create = false } = {}): Promise<MemoryFile> {
+    return this.#find(name, 'file', create ? () => this.put(name, '') : undefined);
+  }
+
+  getDirectoryHandle(name: string, { create = false } = {}): Promise<MemoryFolder> {
+    const make = () => {
+      const made = new MemoryFolder(this.canMove, this.meanwhile);
+      this.children.set(name, made);
+      return made;
+    };
+    return this.#find(name, 'directory', create ? make : undefined);
+  }
+
+  removeEntry(name: string): Promise<void> {
+    return this.children.delete(name) ? Promise.resolve() : Promise.reject(missing());
+  }
+
+  async *entries() {
+    if (this.isGone) throw missing();
+    yield* this.children.entries();
+  }
+
+  async *keys() {
+    yield* this.children.keys();
+  }
+
+  /** All contents, wherever they lie. */
+  async texts(): Promise<string[]> {
+    const all: string[] = [];
+    for (const child of this.children.values()) {
+      all.push(...(child.kind === 'file' ? [await child.file.text()] : await child.texts()));
+    }
+    return all.sort();
+  }
+}
+
+const signal = new AbortController().signal;
+const stat = { size: 3, modifiedMs: 1 };
+
+function diskOf(canMove: boolean) {
+  const root = new MemoryFolder(canMove);
+  const disk = new DirectoryDisk(root as unknown as FileSystemDirectoryHandle, () => 0);
+  const receive = () =>
+    disk.receive(new Blob(['theirs']).stream() as ReadableStream<Uint8Array<ArrayBuffer>>, signal);
+  return { root, disk, receive };
+}
+
+/** Edits a file at a certain look at it, or right before it is moved. */
+function editAt(root: MemoryFolder, file: MemoryFile, step: string, count: number): void {
+  let seen = 0;
+  const before = (one: string) => {
+    if (one === step && ++seen === count) file.edit('edited');
+  };
+  root.meanwhile = before;
+}
+
+test.each([true, false])(
+  'a file is replaced, moved aside and removed (can move: %s)',
+  async (canMove) => {
+    const { root, disk, receive } = diskOf(canMove);
+    root.put('f', 'old');
+    await disk.place(await receive(), 'f', stat);
+    expect(await root.texts()).toEqual(['theirs']);
+    root.put('g', 'old');
+    await disk.rename('g', 'g (conflict x)', stat);
+    await disk.remove('g (conflict x)', { size: 3, modifiedMs: canMove ? 1 : 1_001 });
+    expect(await root.texts()).toEqual(['old', 'theirs']);
+    expect(root.children.has('g')).toBe(false);
+    expect(root.children.has('g (conflict x)')).toBe(false);
+    await disk.place(await receive(), 'new', null);
+    expect(await root.texts()).toEqual(['old', 'theirs', 'theirs']);
+  },
+);
+
+test.each([
+  [true, 'look', 1],
+  [true, 'move', 1],
+  [false, 'look', 1],
+  [false, 'look', 2],
+] as const)(
+  'an edit at the last moment is kept (can move: %s, %s %i)',
+  async (canMove, step, at) => {
+    for (const deed of ['place', 'remove', 'rename'] as const) {
+      const { root, disk, receive } = diskOf(canMove);
+      const part = await receive();
+      editAt(root, root.put('f', 'old'), step, at);
+      const doing = {
+        place: () => disk.place(part, 'f', stat),
+        remove: () => disk.remove('f', stat),
+        rename: () => disk.rename('f', 'copy', stat),
+      }[deed];
+      await doing().catch((error: unknown) => expect(error).toBeInstanceOf(Changed));
+      expect(await root.texts(), deed).toContain('edited');
+      // What was edited is no copy and no rubbish: it is looked at anew where it was.
+      if (deed !== 'rename') expect(root.children.has('f'), deed).toBe(true);
+    }
+  },
+);
+
+test('nothing that is there is replaced by what is new', async () => {
+  const { root, disk, receive } = diskOf(true);
+  root.put('f', 'old');
+  await expect(disk.place(await receive(), 'f', null)).rejects.toThrow(Refused);
+  await expect(disk.rename('f', 'f', stat)).rejects.toThrow(Refused);
+  await expect(disk.makeFolder('f')).rejects.toThrow(Refused);
+  expect(await root.texts()).toEqual(['old', 'theirs']);
+  await disk.clear();
+  expect(await root.texts()).toEqual(['old']);
+});
+
+test('a folder that is gone has no files that are absent, and one that cannot be read is left out', async () => {
+  const { root, disk } = diskOf(true);
+  root.put('f', 'old');
+  const inside = await root.getDirectoryHandle('d', { create: true });
+  inside.put('g', 'x');
+  inside.isGone = true;
+  const { found, skipped } = await disk.scan(signal);
+  expect([...found.keys()]).toEqual(['f']);
+  expect([...skipped]).toEqual([['d', 'unreadable']]);
+  root.isGone = true;
+  await expect(disk.scan(signal)).rejects.toThrow(RootGone);
+});

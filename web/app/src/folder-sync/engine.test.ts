@@ -1,0 +1,342 @@
+import { NoConnection } from '@syncline/api';
+import { expect, test } from 'vitest';
+import { Engine, folderOf, type Report } from './engine.ts';
+import {
+  Cut,
+  Dice,
+  ModelDisk,
+  ModelRows,
+  ModelServer,
+  World,
+  type Entry,
+} from './world.testing.ts';
+
+const LABEL = 'conflict browser';
+
+function engineOf(world: World): Engine {
+  return new Engine({
+    disk: new ModelDisk(world),
+    server: new ModelServer(world),
+    rows: new ModelRows(world),
+    digest: async (file) => `content ${await file.text()}`,
+    now: () => world.nowMs,
+    label: LABEL,
+  });
+}
+
+const signal = new AbortController().signal;
+
+/** Runs rounds until nothing is left to do; returns what the last one said. */
+async function settle(world: World): Promise<Report> {
+  for (let round = 0; round < 20; round++) {
+    const engine = engineOf(world);
+    const before = JSON.stringify([...world.here, ...world.there]);
+    const report = await engine.round({ signal, isConfirmed: true });
+    const isQuiet = before === JSON.stringify([...world.here, ...world.there]);
+    if (isQuiet && !report.isStale) return report;
+  }
+  throw new Error('it never ends');
+}
+
+const file = (content: string) => ({ kind: 'file', content }) as const;
+const folder = { kind: 'folder', content: '' } as const;
+
+type Side = Record<string, string>;
+
+function fill(put: (path: string, entry: Omit<Entry, 'modifiedMs'>) => void, side: Side): void {
+  for (const [path, content] of Object.entries(side)) {
+    put(path, content === '/' ? folder : file(content));
+  }
+}
+
+/** A folder and a server that had `synced` in common, and were changed since to what is said. */
+async function worldOf(synced: Side, here: Side, there: Side): Promise<World> {
+  const world = new World();
+  fill((path, entry) => world.putThere(path, entry), synced);
+  await settle(world);
+  for (const [side, now] of [
+    [world.here, here],
+    [world.there, there],
+  ] as const) {
+    for (const path of [...side.keys()]) {
+      const kind = now[path] === '/' ? 'folder' : 'file';
+      if (!(path in now) || side.get(path)?.kind !== kind) side.delete(path);
+    }
+  }
+  const changed = (side: Map<string, Entry>, now: Side) =>
+    Object.fromEntries(
+      Object.entries(now).filter(
+        ([path, content]) => content !== (side.get(path)?.content || (side.has(path) ? '/' : null)),
+      ),
+    );
+  fill((path, entry) => world.putHere(path, entry), changed(world.here, here));
+  fill((path, entry) => world.putThere(path, entry), changed(world.there, there));
+  return world;
+}
+
+const shown = (side: Map<string, Entry>) =>
+  Object.fromEntries(
+    [...side].map(([path, { kind, content }]) => [path, kind === 'folder' ? '/' : content]),
+  );
+
+// The named cases of crates/sync/src/plan/tests/examples.rs, as far as they need no identity of a moved file.
+test.each<[string, Side, Side, Side, Side]>([
+  ['new here', {}, { a: '/', 'a/f': '1' }, {}, { a: '/', 'a/f': '1' }],
+  ['new there', {}, {}, { a: '/', 'a/f': '1' }, { a: '/', 'a/f': '1' }],
+  [
+    'file replaced by directory here',
+    { a: '1' },
+    { a: '/', 'a/f': '1' },
+    { a: '1' },
+    { a: '/', 'a/f': '1' },
+  ],
+  [
+    'file replaced by directory there',
+    { a: '1' },
+    { a: '1' },
+    { a: '/', 'a/f': '1' },
+    { a: '/', 'a/f': '1' },
+  ],
+  [
+    'directory replaced by file here',
+    { a: '/', 'a/f': '1' },
+    { a: '2' },
+    { a: '/', 'a/f': '1' },
+    { a: '2' },
+  ],
+  [
+    'directory replaced by file there',
+    { a: '/', 'a/f': '1' },
+    { a: '/', 'a/f': '1' },
+    { a: '2' },
+    { a: '2' },
+  ],
+  ['edit wins against deletion there', { a: '1' }, { a: '2' }, {}, { a: '2' }],
+  ['edit wins against deletion here', { a: '1' }, {}, { a: '2' }, { a: '2' }],
+  [
+    'both edits are kept',
+    { 'a.txt': '1' },
+    { 'a.txt': '2' },
+    { 'a.txt': '3' },
+    { 'a.txt': '3', 'a (conflict browser).txt': '2' },
+  ],
+  ['equal edits are no conflict', { a: '1' }, { a: '2' }, { a: '2' }, { a: '2' }],
+  ['what both delete is gone', { a: '/', 'a/f': '1' }, {}, {}, {}],
+  [
+    'same new name on both sides',
+    {},
+    { 'a.txt': '1' },
+    { 'a.txt': '2' },
+    { 'a.txt': '2', 'a (conflict browser).txt': '1' },
+  ],
+  ['same new file on both sides', {}, { a: '1' }, { a: '1' }, { a: '1' }],
+  [
+    'same new directory',
+    {},
+    { a: '/', 'a/h': '1' },
+    { a: '/', 'a/t': '2' },
+    { a: '/', 'a/h': '1', 'a/t': '2' },
+  ],
+  [
+    'a new file and a new directory there',
+    {},
+    { a: '1' },
+    { a: '/', 'a/f': '2' },
+    { a: '/', 'a/f': '2', 'a (conflict browser)': '1' },
+  ],
+  [
+    'addition here wins against deletion of its directory',
+    { a: '/', 'a/f': '1' },
+    { a: '/', 'a/f': '1', 'a/g': '2' },
+    {},
+    { a: '/', 'a/g': '2' },
+  ],
+  [
+    'addition there wins against deletion of its directory',
+    { a: '/', 'a/f': '1' },
+    {},
+    { a: '/', 'a/f': '1', 'a/g': '2' },
+    { a: '/', 'a/g': '2' },
+  ],
+  ['a move is a deletion and a new file', { a: '1' }, { b: '1' }, { a: '1' }, { b: '1' }],
+  ['a move wins against a deletion', { a: '1' }, { b: '1' }, {}, { b: '1' }],
+  [
+    'a directory is deleted with all that is in it',
+    { a: '/', 'a/b': '/', 'a/b/f': '1' },
+    {},
+    { a: '/', 'a/b': '/', 'a/b/f': '1' },
+    {},
+  ],
+])('%s', async (_, synced, here, there, expected) => {
+  const world = await worldOf(synced, here, there);
+  await settle(world);
+  expect(shown(world.here)).toEqual(expected);
+  expect(shown(world.there)).toEqual(expected);
+});
+
+test('a new folder here and a new file of its name there stay, and somebody is told', async () => {
+  const world = await worldOf({}, { a: '/', 'a/f': '1', b: '3' }, { a: '2' });
+  const report = await engineOf(world).round({ signal });
+  expect(report.problems).toEqual([
+    { path: 'a', reason: 'clash' },
+    { path: 'a/f', reason: 'clash' },
+  ]);
+  expect(shown(world.here)).toEqual({ a: '/', 'a/f': '1', b: '3' });
+  expect(shown(world.there)).toEqual({ a: '2', b: '3' });
+});
+
+test('what is removed here can be found in the trash, and a folder that is empty at once is asked about', async () => {
+  const world = await worldOf({ a: '1', b: '2' }, { a: '1', b: '2' }, { a: '1' });
+  await settle(world);
+  expect(world.trash).toEqual(['2']);
+  world.here.clear();
+  world.putThere('c', file('3'));
+  await settle(await worldOf({}, {}, {}));
+  const two = await worldOf({ a: '1', b: '2' }, {}, { a: '1', b: '2' });
+  const report = await engineOf(two).round({ signal });
+  expect(report.asks).toEqual({ absent: 2, all: 2 });
+  expect(shown(two.there)).toEqual({ a: '1', b: '2' });
+});
+
+test('a second round has nothing to do and asks for nothing', async () => {
+  const world = await worldOf(
+    { a: '/', 'a/f': '1' },
+    { a: '/', 'a/f': '1' },
+    { a: '/', 'a/f': '1' },
+  );
+  world.tick();
+  const engine = engineOf(world);
+  await engine.round({ signal });
+  const calls: string[] = [];
+  world.before = (name) => void calls.push(name);
+  const report = await engine.round({ signal });
+  expect(calls).toEqual(['scan', 'rows']);
+  expect([report.up, report.down]).toEqual([0, 0]);
+});
+
+test('a file that cannot be sent is named, and the others go on; without a connection nothing does', async () => {
+  const world = await worldOf({}, { a: '1', b: '2', c: '3' }, {});
+  const engine = engineOf(world);
+  const { put } = ModelServer.prototype;
+  const server = engine.ports.server;
+  server.put = (path, content, over) => {
+    if (path === 'b') return Promise.reject(new TypeError('not readable'));
+    return put.call(server as ModelServer, path, content, over);
+  };
+  const report = await engine.round({ signal });
+  expect(report.problems).toMatchObject([{ path: 'b', reason: 'failed' }]);
+  expect(shown(world.there)).toEqual({ a: '1', c: '3' });
+  server.put = () => Promise.reject(new NoConnection('x'));
+  await expect(engine.round({ signal })).rejects.toThrow(NoConnection);
+});
+
+const NAMES = ['a', 'b', 'c', 'd'];
+
+/** People who edit both sides. Every content is written once. */
+class People {
+  readonly written: string[] = [];
+  /** What somebody replaced or deleted knowingly. */
+  readonly superseded = new Set<string>();
+  #next = 0;
+
+  constructor(
+    readonly world: World,
+    readonly dice: Dice,
+  ) {}
+
+  edit(): void {
+    const { world, dice } = this;
+    const isHere = dice.hits(2);
+    const side: Map<string, Entry> = isHere ? world.here : world.there;
+    const folders = [
+      '',
+      ...[...side].filter(([, { kind }]) => kind === 'folder').map(([path]) => path),
+    ];
+    const parent = dice.pick(folders) ?? '';
+    const name = dice.pick(NAMES) ?? 'a';
+    const path = parent === '' ? name : `${parent}/${name}`;
+    const put = (entry: Omit<Entry, 'modifiedMs'>) =>
+      isHere ? world.putHere(path, entry) : world.putThere(path, entry);
+    const found = side.get(path);
+    const [isDeleting, isFolder] = [dice.hits(4), dice.hits(4)];
+    if (isDeleting || path.split('/').length > 3) this.#delete(side, path);
+    else if (isFolder && !found) put(folder);
+    else if (found?.kind !== 'folder') this.#write(found, put);
+  }
+
+  #write(found: Entry | undefined, put: (entry: Omit<Entry, 'modifiedMs'>) => void): void {
+    if (found) this.superseded.add(found.content);
+    const content = `${this.dice.hits(3) ? 'long ' : ''}${this.#next++}`;
+    this.written.push(content);
+    put(file(content));
+  }
+
+  #delete(side: Map<string, Entry>, path: string): void {
+    for (const [one, { content }] of [...side]) {
+      if (one !== path && !one.startsWith(`${path}/`)) continue;
+      this.superseded.add(content);
+      side.delete(one);
+    }
+  }
+}
+
+/** Settles all, and gives another name to each file there that stands in the way of a folder here, as somebody would. */
+async function settleAll(world: World): Promise<void> {
+  for (;;) {
+    const { problems } = await settle(world);
+    let hasClash = false;
+    for (let { path } of problems) {
+      while (path !== '' && world.there.get(path)?.kind !== 'file') path = folderOf(path);
+      const found = world.there.get(path);
+      if (!found || world.here.get(path)?.kind !== 'folder') continue;
+      hasClash = true;
+      world.there.delete(path);
+      world.there.set(`${path}!`, found);
+    }
+    if (!hasClash) return;
+  }
+}
+
+/** One story: edits, rounds that are cut off, and at last peace. Throws where anything is lost, or both sides differ. */
+async function tell(seed: number): Promise<number> {
+  const [world, dice] = [new World(), new Dice(seed)];
+  const people = new People(world, dice);
+  let cuts = 0;
+  let engine = engineOf(world);
+  for (let step = 0; step < 12; step++) {
+    for (let edits = dice.below(4); edits > 0; edits--) people.edit();
+    const cutIn = 5 + dice.below(20);
+    const editIn = 4 + dice.below(20);
+    const disturb = () => {
+      if (dice.hits(editIn)) people.edit();
+      if (dice.hits(cutIn)) throw new Cut();
+    };
+    [world.before, world.after] = [disturb, disturb];
+    try {
+      await engine.round({ signal, isConfirmed: true });
+    } catch (error) {
+      if (!(error instanceof Cut)) throw error;
+      cuts++;
+      engine = engineOf(world);
+    }
+    // Events say when the server has news; they may be late.
+    if (dice.hits(2)) engine.forgetRemote();
+  }
+  [world.before, world.after] = [() => undefined, () => undefined];
+  await settleAll(world);
+  expect(World.show(world.here), `seed ${seed}`).toEqual(World.show(world.there));
+  const alive = new Set([...world.here.values()].map(({ content }) => content));
+  const kept = new Set([...alive, ...world.trash, ...world.history]);
+  for (const content of people.written) {
+    const isLost = !alive.has(content) && !people.superseded.has(content);
+    expect(isLost, `seed ${seed}: '${content}' is gone, and nobody said so`).toBe(false);
+    expect(kept.has(content) || people.superseded.has(content), `seed ${seed}`).toBe(true);
+  }
+  return cuts;
+}
+
+test('whatever both sides do, and wherever it is cut off, nothing is lost and both agree in the end', async () => {
+  let cuts = 0;
+  for (let seed = 0; seed < 300; seed++) cuts += await tell(seed);
+  expect(cuts).toBeGreaterThan(1_000);
+}, 120_000);

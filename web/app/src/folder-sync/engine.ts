@@ -1,0 +1,250 @@
+// One round: look at both sides, plan, and do what is planned, each step checked at the moment it is done. A row of the merge base is
+// written after what it speaks of has happened: cut off in between, the next round finds both sides equal, and remembers that.
+
+import { NoConnection, ProblemError } from '@syncline/api';
+import { NameClash } from '../transfers/upload.ts';
+import { isCopy } from './names.ts';
+import { decide, isMassDeletion, isRemoval, type Base, type Local, type Remote } from './plan.ts';
+import { Changed, Refused, RootGone, type Ports, type Reason, type Tree } from './ports.ts';
+import { Steps } from './steps.ts';
+
+/** How many files are on their way at once. */
+const AT_ONCE = 3;
+/** What is made may ask for something to go, and that for something to be made. */
+const PASSES_MAX = 8;
+/** Reading, comparing, keeping a copy and the rest: no place needs more steps in one pass. */
+const STEPS_MAX = 8;
+
+export interface Problem {
+  path: string;
+  reason: Reason;
+  error?: unknown;
+}
+
+/** What a round did. */
+export interface Report {
+  up: number;
+  down: number;
+  deletedHere: number;
+  deletedThere: number;
+  /** Bytes on the wire. */
+  sent: number;
+  received: number;
+  /** How many bytes the files had that went up. */
+  uploaded: number;
+  /** Names of the copies that were kept. */
+  conflicts: string[];
+  /** All copies of conflicts in the folder, until somebody has decided. */
+  copies: string[];
+  problems: Problem[];
+  /** How much is absent, where somebody is asked before it is deleted on the server. */
+  asks: { absent: number; all: number } | null;
+  /** Whether something changed meanwhile, so that another round is needed. */
+  isStale: boolean;
+}
+
+/** What a round would do: how many files and folders. */
+export interface Outlook {
+  up: number;
+  down: number;
+  /** Both sides have them: they are compared, and where they differ both are kept. */
+  both: number;
+}
+
+/** What is known while a round goes on. */
+export interface Trees {
+  local: Map<string, Local>;
+  remote: Map<string, Remote>;
+  rows: Map<string, Base>;
+}
+
+export interface RoundOptions {
+  signal: AbortSignal;
+  /** Whether somebody has said that what is absent shall go. */
+  isConfirmed?: boolean;
+  onProgress?: (report: Report) => void;
+}
+
+export const folderOf = (path: string) => path.slice(0, Math.max(0, path.lastIndexOf('/')));
+export const lastOf = (path: string) => path.slice(path.lastIndexOf('/') + 1);
+export const below = (folder: string, name: string) => (folder === '' ? name : `${folder}/${name}`);
+const depthOf = (path: string) => path.split('/').length;
+
+/** Keeps a folder and one of a workspace equal. */
+export class Engine {
+  #remote: Tree<Remote> | null = null;
+
+  constructor(readonly ports: Ports) {}
+
+  /** Has the server listed anew in the next round. */
+  forgetRemote(): void {
+    this.#remote = null;
+  }
+
+  async round(options: RoundOptions): Promise<Report> {
+    const { signal } = options;
+    const report = emptyReport();
+    const scan = await this.ports.disk.scan(signal);
+    const listed = (this.#remote ??= await this.ports.server.list(signal));
+    const rows = await this.ports.rows.all();
+    const skipped = new Map([...listed.skipped, ...scan.skipped]);
+    report.problems = [...skipped].map(([path, reason]) => ({ path, reason }));
+    const isLeftOut = leavesOut(skipped);
+    const absent = [...rows.keys()].filter((path) => !scan.found.has(path) && !isLeftOut(path));
+    const isEmpty = scan.found.size === 0 && scan.skipped.size === 0;
+    if (!options.isConfirmed && isMassDeletion(absent.length, rows.size, isEmpty)) {
+      report.asks = { absent: absent.length, all: rows.size };
+      return report;
+    }
+    const trees = { local: scan.found, remote: listed.found, rows };
+    try {
+      await new Round(this.ports, trees, report, options, isLeftOut).run();
+    } catch (error) {
+      // What was on its way may have arrived.
+      this.#remote = null;
+      throw error;
+    }
+    if (report.isStale) this.#remote = null;
+    report.copies = [...scan.found.keys()].filter((path) => isCopy(lastOf(path))).sort();
+    return report;
+  }
+
+  /** What a first round would do. Nothing is changed. */
+  async outlook(signal: AbortSignal): Promise<Outlook> {
+    const scan = await this.ports.disk.scan(signal);
+    const listed = (this.#remote ??= await this.ports.server.list(signal));
+    const isLeftOut = leavesOut(new Map([...listed.skipped, ...scan.skipped]));
+    const outlook = { up: 0, down: 0, both: 0 };
+    for (const path of new Set([...scan.found.keys(), ...listed.found.keys()])) {
+      if (isLeftOut(path)) continue;
+      const [here, there] = [scan.found.get(path), listed.found.get(path)];
+      if (!there) outlook.up++;
+      else if (!here) outlook.down++;
+      else if (here.kind === 'file') outlook.both++;
+    }
+    return outlook;
+  }
+
+  /** Forgets what is absent from the folder, so that it comes back. */
+  async forgetAbsent(signal: AbortSignal): Promise<void> {
+    const scan = await this.ports.disk.scan(signal);
+    for (const path of (await this.ports.rows.all()).keys()) {
+      if (!scan.found.has(path)) await this.ports.rows.delete(path);
+    }
+  }
+}
+
+export function emptyReport(): Report {
+  const counts = { up: 0, down: 0, deletedHere: 0, deletedThere: 0 };
+  const bytes = { sent: 0, received: 0, uploaded: 0 };
+  return {
+    ...counts,
+    ...bytes,
+    conflicts: [],
+    copies: [],
+    problems: [],
+    asks: null,
+    isStale: false,
+  };
+}
+
+/** Tells what is skipped, or lies in something that is. */
+function leavesOut(skipped: Map<string, unknown>): (path: string) => boolean {
+  if (skipped.size === 0) return () => false;
+  return (path) => {
+    for (let at = path; at !== ''; at = folderOf(at)) if (skipped.has(at)) return true;
+    return false;
+  };
+}
+
+/** Whether the round cannot go on: nobody is there, or somebody said stop. */
+export function endsRound(error: unknown, signal: AbortSignal): boolean {
+  if (signal.aborted || error instanceof NoConnection || error instanceof RootGone) return true;
+  if (error instanceof DOMException && error.name === 'NotAllowedError') return true;
+  return error instanceof ProblemError && (error.isPassing || error.code === 'not_signed_in');
+}
+
+/** Whether the plan was made of what is not so any more. */
+function isOutdated(error: unknown): boolean {
+  if (error instanceof Changed || error instanceof NameClash) return true;
+  const codes = ['precondition_failed', 'taken', 'conflict', 'not_found', 'wrong_base'];
+  return error instanceof ProblemError && codes.includes(error.code);
+}
+
+class Round {
+  readonly #steps: Steps;
+  /** What has failed is left alone until the next round. */
+  readonly #failed = new Set<string>();
+  #hasProgress = false;
+
+  constructor(
+    ports: Ports,
+    readonly trees: Trees,
+    readonly report: Report,
+    readonly options: RoundOptions,
+    readonly isLeftOut: (path: string) => boolean,
+  ) {
+    this.#steps = new Steps(ports, trees, report, options.signal);
+  }
+
+  async run(): Promise<void> {
+    for (let pass = 0; pass < PASSES_MAX; pass++) {
+      this.#hasProgress = false;
+      const paths = this.#paths();
+      const isFolder = (path: string) =>
+        (this.trees.local.get(path) ?? this.trees.remote.get(path))?.kind === 'folder';
+      for (const path of paths.filter(isFolder)) await this.#settle(path, false);
+      await this.#allAtOnce(paths.filter((path) => !isFolder(path)));
+      for (const path of paths.toReversed()) await this.#settle(path, true);
+      if (!this.#hasProgress) return;
+    }
+  }
+
+  /** All places that anybody knows, a folder before what is in it. */
+  #paths(): string[] {
+    const { local, remote, rows } = this.trees;
+    const all = new Set([...local.keys(), ...remote.keys(), ...rows.keys()]);
+    const known = [...all].filter((path) => !this.isLeftOut(path));
+    return known.sort((a, b) => depthOf(a) - depthOf(b) || (a < b ? -1 : Number(a > b)));
+  }
+
+  async #allAtOnce(paths: string[]): Promise<void> {
+    const waiting = paths.values();
+    const work = async () => {
+      for (const path of waiting) await this.#settle(path, false);
+    };
+    // The first failure ends the round when the others have ended, too: nothing goes on behind its back.
+    const ends = await Promise.allSettled(Array.from({ length: AT_ONCE }, work));
+    const failed = ends.find((end) => end.status === 'rejected');
+    if (failed) throw failed.reason;
+  }
+
+  async #settle(path: string, isRemoving: boolean): Promise<void> {
+    for (let step = 0; step < STEPS_MAX && !this.#failed.has(path); step++) {
+      this.options.signal.throwIfAborted();
+      const { local, remote, rows } = this.trees;
+      const operation = decide(local.get(path), remote.get(path), rows.get(path));
+      if (operation === null || (isRemoval(operation) && !isRemoving)) return;
+      try {
+        const isDone = await this.#steps.run(operation, path);
+        if (!isDone) return;
+        this.#hasProgress = true;
+        this.options.onProgress?.(this.report);
+      } catch (error) {
+        if (endsRound(error, this.options.signal)) throw error;
+        this.#fail(path, error);
+      }
+    }
+  }
+
+  #fail(path: string, error: unknown): void {
+    this.#failed.add(path);
+    if (isOutdated(error)) this.report.isStale = true;
+    // What does not fit now may never fit.
+    const isLasting =
+      !isOutdated(error) || (error instanceof ProblemError && error.code === 'conflict');
+    if (!isLasting) return;
+    if (error instanceof Refused) this.report.problems.push({ path, reason: error.reason });
+    else this.report.problems.push({ path, reason: 'failed', error });
+  }
+}

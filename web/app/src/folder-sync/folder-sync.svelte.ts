@@ -1,0 +1,275 @@
+// A folder that is kept in sync while the page is open: when it is looked at, and how that goes.
+
+import { listen, NoConnection, ProblemError, type SynclineClient } from '@syncline/api';
+import { loadCore } from '../core.ts';
+import { wait } from '../transfers/wait.ts';
+import { digestOf } from './content.ts';
+import { DirectoryDisk } from './disk.ts';
+import { emptyReport, Engine, type Outlook, type Report } from './engine.ts';
+import { askPermission, isPermitted, observe } from './handles.ts';
+import { labelOf } from './names.ts';
+import { RootGone } from './ports.ts';
+import { savePair, StoredRows, type Pair } from './store.ts';
+import { WorkspaceFolder } from './workspace-folder.ts';
+
+/** How often the folder is looked at, at least; less often where that takes long. */
+const LOOK_MS = 4_000;
+/** How often the server is asked where its log ends: events are hints, and one may be left out. */
+const HEAD_MS = 60_000;
+const RETRY_MIN_MS = 2_000;
+const RETRY_MAX_MS = 60_000;
+/** What changes all the time is looked at again later. */
+const STALE_MAX = 3;
+
+export type State =
+  /** Another tab keeps this folder. */
+  | 'elsewhere'
+  /** The browser wants somebody to allow it again. */
+  | 'permission'
+  /** Looked at for the first time: somebody is told what would happen. */
+  | 'ready'
+  | 'working'
+  | 'watching'
+  /** So much is absent that somebody is asked. */
+  | 'asking'
+  | 'offline'
+  | 'gone-here'
+  | 'gone-there'
+  | 'failed'
+  | 'paused';
+
+export class FolderSync {
+  state = $state<State>('paused');
+  pair = $state.raw<Pair>() as Pair;
+  /** What the last round said. */
+  report = $state.raw<Report>(emptyReport());
+  /** What was done since the page was opened. */
+  total = $state.raw<Report>(emptyReport());
+  /** What a first round would do. */
+  outlook = $state.raw<Outlook>();
+  failure = $state.raw<unknown>();
+
+  readonly #engine: Engine;
+  #stop = new AbortController();
+  #answer: { isConfirmed: boolean; isRestoring: boolean } | null = null;
+  #seq = 0;
+  #hasNews = false;
+  #ring: () => void = () => undefined;
+
+  constructor(
+    readonly client: SynclineClient,
+    pair: Pair,
+    readonly handle: FileSystemDirectoryHandle,
+  ) {
+    this.pair = pair;
+    this.#engine = new Engine({
+      disk: new DirectoryDisk(handle),
+      server: new WorkspaceFolder(client, loadCore, pair),
+      rows: new StoredRows(pair.id),
+      digest: async (file, signal) => digestOf(await loadCore(), file, signal),
+      now: Date.now,
+      label: labelOf(pair.device),
+    });
+  }
+
+  start(): void {
+    this.#stop.abort();
+    this.#stop = new AbortController();
+    const { signal } = this.#stop;
+    void this.#keep(signal).catch((error: unknown) => {
+      if (signal.aborted) return;
+      this.failure = error;
+      this.state = 'failed';
+    });
+  }
+
+  stop(): void {
+    this.#stop.abort();
+    this.state = 'paused';
+  }
+
+  async pause(isPaused: boolean): Promise<void> {
+    await this.#save({ isPaused });
+    if (isPaused) this.stop();
+    else this.start();
+  }
+
+  /** Looks at once, also where it has given up. */
+  look(): void {
+    if (['working', 'watching', 'offline'].includes(this.state)) this.#wake();
+    else this.start();
+  }
+
+  /** Asks the browser for leave, right after a click. */
+  async allow(): Promise<void> {
+    if (await askPermission(this.handle)) this.start();
+  }
+
+  /** Begins after the outlook, or says that what is absent may go. */
+  confirm(): void {
+    this.#reply({ isConfirmed: true, isRestoring: false });
+  }
+
+  /** What is absent comes back from the server. */
+  bringBack(): void {
+    this.#reply({ isConfirmed: false, isRestoring: true });
+  }
+
+  #reply(answer: { isConfirmed: boolean; isRestoring: boolean }): void {
+    this.#answer = answer;
+    this.#ring();
+  }
+
+  #wake(): void {
+    this.#hasNews = true;
+    this.#ring();
+  }
+
+  async #save(change: Partial<Pair>): Promise<void> {
+    this.pair = { ...this.pair, ...change };
+    await savePair(this.pair);
+  }
+
+  /** One tab keeps a folder; another one waits until it is closed. */
+  async #keep(signal: AbortSignal): Promise<void> {
+    const name = `syncline folder sync ${this.pair.id}`;
+    const isFree = await navigator.locks.request(name, { ifAvailable: true }, async (lock) => {
+      if (!lock) return false;
+      await this.#keepAlone(signal);
+      return true;
+    });
+    if (isFree || signal.aborted) return;
+    this.state = 'elsewhere';
+    await navigator.locks.request(name, { signal }, () => this.#keepAlone(signal));
+  }
+
+  async #keepAlone(signal: AbortSignal): Promise<void> {
+    if (signal.aborted) return;
+    if (!(await isPermitted(this.handle))) {
+      this.state = 'permission';
+      return;
+    }
+    // What an earlier page had on its way; a folder that is gone says so in the round.
+    await new DirectoryDisk(this.handle).clear().catch(() => undefined);
+    const hear = () => this.#wake();
+    const unobserve = await observe(this.handle, hear);
+    addEventListener('focus', hear);
+    try {
+      void this.#listen(signal);
+      if (this.pair.lastSyncMs === null) await this.#first(signal);
+      await this.#rounds(signal);
+    } finally {
+      unobserve();
+      removeEventListener('focus', hear);
+    }
+  }
+
+  /** Says what would happen, and waits for somebody to want it. */
+  async #first(signal: AbortSignal): Promise<void> {
+    this.state = 'working';
+    this.outlook = await this.#engine.outlook(signal);
+    this.state = 'ready';
+    this.#answer = null;
+    while (this.#answer === null && !signal.aborted) await this.#sleep(HEAD_MS, signal);
+    this.#answer = null;
+    this.outlook = undefined;
+  }
+
+  async #listen(signal: AbortSignal): Promise<void> {
+    const onEvent = ({ seq }: { seq: number }) => this.#hear(seq);
+    await listen(this.client, this.pair.workspace, { onEvent }, signal);
+    if (!signal.aborted) this.#wake();
+  }
+
+  #hear(seq: number): void {
+    if (seq === this.#seq) return;
+    this.#seq = seq;
+    this.#engine.forgetRemote();
+    this.#wake();
+  }
+
+  async #rounds(signal: AbortSignal): Promise<void> {
+    let [retryMs, stale, askedMs] = [RETRY_MIN_MS, 0, Date.now()];
+    while (!signal.aborted) {
+      const began = Date.now();
+      let pauseMs: number;
+      try {
+        await this.#round(signal);
+        retryMs = RETRY_MIN_MS;
+        const took = Date.now() - began;
+        pauseMs = Math.max(LOOK_MS, 5 * took);
+        stale = this.report.isStale ? stale + 1 : 0;
+        if (this.report.isStale && stale <= STALE_MAX) pauseMs = 0;
+      } catch (error) {
+        if (signal.aborted || !this.#isPassing(error)) return;
+        this.#engine.forgetRemote();
+        pauseMs = retryMs;
+        retryMs = Math.min(retryMs * 2, RETRY_MAX_MS);
+      }
+      if (this.state === 'asking') pauseMs = RETRY_MAX_MS;
+      if (pauseMs > 0) await this.#sleep(pauseMs, signal);
+      if (Date.now() - askedMs < HEAD_MS || signal.aborted) continue;
+      askedMs = Date.now();
+      const head = await this.client.workspace(this.pair.workspace).catch(() => null);
+      if (head) this.#hear(head.head_seq);
+    }
+  }
+
+  async #round(signal: AbortSignal): Promise<void> {
+    const answer = this.#answer;
+    this.#answer = null;
+    if (this.state === 'asking' && answer === null) return;
+    if (answer?.isRestoring) await this.#engine.forgetAbsent(signal);
+    if (this.state !== 'watching') this.state = 'working';
+    const onProgress = (report: Report) => {
+      this.state = 'working';
+      this.report = { ...report };
+    };
+    const isConfirmed = answer?.isConfirmed ?? false;
+    const report = await this.#engine.round({ signal, isConfirmed, onProgress });
+    this.report = report;
+    this.total = sumOf(this.total, report);
+    this.failure = undefined;
+    if (report.asks) {
+      this.state = 'asking';
+      return;
+    }
+    this.state = 'watching';
+    await this.#save({ lastSyncMs: Date.now() });
+  }
+
+  /** Whether it is tried again by itself. */
+  #isPassing(error: unknown): boolean {
+    this.failure = error;
+    if (error instanceof RootGone) {
+      this.state = error.side === 'here' ? 'gone-here' : 'gone-there';
+      return false;
+    }
+    if (error instanceof DOMException && error.name === 'NotAllowedError') {
+      this.state = 'permission';
+      return false;
+    }
+    const isAway = error instanceof NoConnection;
+    this.state = isAway ? 'offline' : 'failed';
+    return isAway || (error instanceof ProblemError && error.isPassing);
+  }
+
+  /** Waits, or less where something has happened. */
+  async #sleep(ms: number, signal: AbortSignal): Promise<void> {
+    if (this.#hasNews) {
+      this.#hasNews = false;
+      return;
+    }
+    const awake = new AbortController();
+    this.#ring = () => awake.abort();
+    await wait(ms, AbortSignal.any([signal, awake.signal]));
+    this.#hasNews = false;
+  }
+}
+
+function sumOf(one: Report, other: Report): Report {
+  const sum = { ...other, conflicts: [...one.conflicts, ...other.conflicts] };
+  const counts = ['up', 'down', 'deletedHere', 'deletedThere', 'sent', 'received', 'uploaded'];
+  for (const key of counts as ['up']) sum[key] += one[key];
+  return sum;
+}

@@ -1,0 +1,107 @@
+// What the browser remembers of the folders that it keeps in sync, in IndexedDB: the handle of each, and its merge base row by row.
+
+import type { NodePath } from '@syncline/api';
+import type { Base } from './plan.ts';
+import type { Rows } from './ports.ts';
+
+/** A folder that is kept in sync, or was dropped before. */
+export interface Pair {
+  id: string;
+  account: string;
+  workspace: string;
+  /** What the folder of the workspace is called, for people. */
+  title: string;
+  path: NodePath;
+  node: string | null;
+  /** What this browser is called; it stands in the names of copies. */
+  device: string;
+  /** What the folder of the disk is called. */
+  name: string;
+  /** Nothing where the browser gives none: then it was dropped. */
+  handle: FileSystemDirectoryHandle | null;
+  isPaused: boolean;
+  lastSyncMs: number | null;
+}
+
+const NAME = 'syncline-folder-sync';
+
+let opening: Promise<IDBDatabase> | undefined;
+
+function answerOf<Answer>(request: IDBRequest<Answer>): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    request.onsuccess = () => resolve(request.result);
+    request.onerror = () => reject(request.error ?? new Error('the browser cannot remember'));
+  });
+}
+
+function open(): Promise<IDBDatabase> {
+  const request = indexedDB.open(NAME, 1);
+  request.onupgradeneeded = () => {
+    request.result.createObjectStore('pairs', { keyPath: 'id' });
+    request.result.createObjectStore('rows');
+  };
+  return answerOf(request);
+}
+
+async function inStore<Answer>(
+  store: 'pairs' | 'rows',
+  mode: IDBTransactionMode,
+  ask: (store: IDBObjectStore) => IDBRequest<Answer>,
+): Promise<Answer> {
+  opening ??= open();
+  let database;
+  try {
+    database = await opening;
+  } catch (error) {
+    opening = undefined;
+    throw error;
+  }
+  // What the merge base says has happened: it may not be forgotten with the power.
+  const transaction = database.transaction(store, mode, { durability: 'strict' });
+  const ended = new Promise<void>((resolve, reject) => {
+    transaction.oncomplete = () => resolve();
+    transaction.onabort = () =>
+      reject(transaction.error ?? new Error('the browser cannot remember'));
+  });
+  const answer = answerOf(ask(transaction.objectStore(store)));
+  const [found] = await Promise.all([answer, ended]);
+  return found;
+}
+
+/** All keys of the rows of a folder. */
+const rangeOf = (pair: string) => IDBKeyRange.bound([pair, ''], [pair, []]);
+
+export async function pairsOf(account: string): Promise<Pair[]> {
+  const all = (await inStore('pairs', 'readonly', (store) => store.getAll())) as Pair[];
+  return all.filter((pair) => pair.account === account);
+}
+
+export async function savePair(pair: Pair): Promise<void> {
+  await inStore('pairs', 'readwrite', (store) => store.put(pair));
+}
+
+/** Forgets a folder. Neither side is touched. */
+export async function forgetPair(id: string): Promise<void> {
+  await inStore('pairs', 'readwrite', (store) => store.delete(id));
+  await inStore('rows', 'readwrite', (store) => store.delete(rangeOf(id)));
+}
+
+export class StoredRows implements Rows {
+  constructor(readonly pair: string) {}
+
+  async all(): Promise<Map<string, Base>> {
+    const range = rangeOf(this.pair);
+    const keys = await inStore('rows', 'readonly', (store) => store.getAllKeys(range));
+    const rows = (await inStore('rows', 'readonly', (store) => store.getAll(range))) as Base[];
+    const paths = (keys as [string, string][]).map(([, path]) => path);
+    return new Map(rows.map((row, at) => [paths[at] ?? '', row]));
+  }
+
+  async set(path: string, row: Base): Promise<void> {
+    await inStore('rows', 'readwrite', (store) => store.put(row, [this.pair, path]));
+  }
+
+  async delete(path: string): Promise<void> {
+    await inStore('rows', 'readwrite', (store) => store.delete([this.pair, path]));
+  }
+}

@@ -1,0 +1,282 @@
+// A folder, a server and a memory of the browser, all three in memory, for tests: every call may be the last one, and meanwhile people
+// edit on both sides.
+
+import { below, folderOf } from './engine.ts';
+import type { Base, Local, Remote, Stat } from './plan.ts';
+import {
+  Changed,
+  Refused,
+  type Disk,
+  type Part,
+  type Rows,
+  type Server,
+  type Tree,
+} from './ports.ts';
+import { isSameStat } from './steps.ts';
+
+/** The page is gone. */
+export class Cut extends Error {}
+
+/** Random numbers that are the same for the same seed. */
+export class Dice {
+  #state: number;
+
+  constructor(seed: number) {
+    this.#state = (seed * 2654435761 + 12345) >>> 0;
+  }
+
+  below(count: number): number {
+    this.#state = (Math.imul(this.#state, 1664525) + 1013904223) >>> 0;
+    return Math.floor((this.#state / 2 ** 32) * count);
+  }
+
+  hits(oneIn: number): boolean {
+    return this.below(oneIn) === 0;
+  }
+
+  pick<One>(from: readonly One[]): One | undefined {
+    return from[this.below(from.length)];
+  }
+}
+
+export interface Entry {
+  kind: 'file' | 'folder';
+  content: string;
+  modifiedMs: number;
+}
+
+interface There extends Entry {
+  node: string;
+  version: number;
+}
+
+/** What happens at each call: nothing, an edit, or the end. */
+export type Happening = (name: string) => void;
+
+export class World {
+  nowMs = 1_000_000;
+  here = new Map<string, Entry>();
+  there = new Map<string, There>();
+  rows = new Map<string, Base>();
+  /** All that was ever put into the trash of the folder, or on the server. */
+  trash: string[] = [];
+  history: string[] = [];
+  before: Happening = () => undefined;
+  after: Happening = () => undefined;
+  #nodes = 0;
+
+  tick(): number {
+    return (this.nowMs += 5_000);
+  }
+
+  /** Does what a call does, between what may happen before and after it. */
+  call<Answer>(name: string, deed: () => Answer): Promise<Answer> {
+    return Promise.resolve().then(() => {
+      this.before(name);
+      const answer = deed();
+      this.after(name);
+      return answer;
+    });
+  }
+
+  putHere(path: string, entry: Omit<Entry, 'modifiedMs'>): void {
+    this.here.set(path, { ...entry, modifiedMs: this.tick() });
+  }
+
+  putThere(path: string, entry: Omit<Entry, 'modifiedMs'>): void {
+    const old = this.there.get(path);
+    const node = old?.kind === entry.kind ? old.node : `n${this.#nodes++}`;
+    const version = old?.kind === entry.kind ? old.version + 1 : 1;
+    this.there.set(path, { ...entry, node, version, modifiedMs: this.tick() });
+    if (entry.kind === 'file') this.history.push(entry.content);
+  }
+
+  /** What a side shows, path by path. */
+  static show(side: Map<string, Entry>): string[] {
+    return [...side].map(([path, { kind, content }]) => `${path} ${kind} ${content}`).sort();
+  }
+}
+
+function isEmpty(side: Map<string, unknown>, folder: string): boolean {
+  return ![...side.keys()].some((path) => path.startsWith(`${folder}/`));
+}
+
+function stands(side: Map<string, Entry>, folder: string): boolean {
+  return folder === '' || side.get(folder)?.kind === 'folder';
+}
+
+export class ModelDisk implements Disk {
+  constructor(readonly world: World) {}
+
+  #file(path: string, expected: Stat | null): Entry | undefined {
+    const found = this.world.here.get(path);
+    if (!expected && found) throw new Changed('here');
+    if (expected && (found?.kind !== 'file' || !isSameStat(statOf(found), expected))) {
+      throw new Changed('here');
+    }
+    return found;
+  }
+
+  scan(): Promise<Tree<Local>> {
+    return this.world.call('scan', () => {
+      const found = new Map<string, Local>();
+      for (const [path, entry] of this.world.here) {
+        const stat = entry.kind === 'file' ? statOf(entry) : { size: 0, modifiedMs: 0 };
+        const more = { digest: null, compared: null, readMs: this.world.nowMs };
+        found.set(path, { kind: entry.kind, ...stat, ...more });
+      }
+      return { found, skipped: new Map() };
+    });
+  }
+
+  file(path: string): Promise<File | null> {
+    return this.world.call('file', () => {
+      const found = this.world.here.get(path);
+      return found?.kind === 'file' ? fileOf(found) : null;
+    });
+  }
+
+  makeFolder(path: string): Promise<void> {
+    return this.world.call('makeFolder', () => {
+      const { here } = this.world;
+      if (!stands(here, folderOf(path)) || here.get(path)?.kind === 'file')
+        throw new Changed('here');
+      here.set(path, { kind: 'folder', content: '', modifiedMs: 0 });
+    });
+  }
+
+  async receive(content: ReadableStream<Uint8Array<ArrayBuffer>>): Promise<Part> {
+    const text = await new Response(content).text();
+    const entry = { kind: 'file', content: text, modifiedMs: this.world.tick() } as const;
+    return this.world.call('receive', () => ({
+      file: fileOf(entry),
+      drop: () => Promise.resolve(),
+    }));
+  }
+
+  async place(part: Part, path: string, expected: Stat | null): Promise<Stat> {
+    const content = await part.file.text();
+    const modifiedMs = part.file.lastModified;
+    return this.world.call('place', () => {
+      this.#file(path, expected);
+      if (!stands(this.world.here, folderOf(path))) throw new Changed('here');
+      this.world.here.set(path, { kind: 'file', content, modifiedMs });
+      return { size: part.file.size, modifiedMs };
+    });
+  }
+
+  rename(path: string, name: string, expected: Stat): Promise<void> {
+    return this.world.call('rename', () => {
+      const to = below(folderOf(path), name);
+      if (this.world.here.has(to)) throw new Refused('taken');
+      const found = this.#file(path, expected);
+      this.world.here.delete(path);
+      if (found) this.world.here.set(to, found);
+    });
+  }
+
+  remove(path: string, expected: Stat): Promise<void> {
+    return this.world.call('remove', () => {
+      const found = this.#file(path, expected);
+      if (found) this.world.trash.push(found.content);
+      this.world.here.delete(path);
+    });
+  }
+
+  removeFolder(path: string): Promise<void> {
+    return this.world.call('removeFolder', () => {
+      if (!isEmpty(this.world.here, path)) throw new Refused('not-empty');
+      this.world.here.delete(path);
+    });
+  }
+}
+
+export class ModelServer implements Server {
+  constructor(readonly world: World) {}
+
+  #remote(path: string): Remote {
+    const found = this.world.there.get(path);
+    if (!found) throw new Changed('there');
+    const { kind, node, version, content, modifiedMs } = found;
+    const etag = `${node}-${version}`;
+    return { kind, node, version, etag, size: content.length, modifiedMs };
+  }
+
+  #check(path: string, over: Remote | null): void {
+    if (over && this.#remote(path).etag !== over.etag) throw new Changed('there');
+    if (!over && this.world.there.has(path)) throw new Changed('there');
+    if (!stands(this.world.there, folderOf(path))) throw new Changed('there');
+  }
+
+  list(): Promise<Tree<Remote>> {
+    return this.world.call('list', () => ({
+      found: new Map([...this.world.there.keys()].map((path) => [path, this.#remote(path)])),
+      skipped: new Map(),
+    }));
+  }
+
+  async has(path: string, remote: Remote, file: File): Promise<boolean> {
+    const text = await file.text();
+    return this.world.call('has', () => {
+      this.#check(path, remote);
+      return this.world.there.get(path)?.content === text;
+    });
+  }
+
+  read(path: string, remote: Remote): Promise<ReadableStream<Uint8Array<ArrayBuffer>>> {
+    return this.world.call('get', () => {
+      this.#check(path, remote);
+      const content = this.world.there.get(path)?.content ?? '';
+      return new Blob([content]).stream() as ReadableStream<Uint8Array<ArrayBuffer>>;
+    });
+  }
+
+  async put(path: string, file: File, over: Remote | null) {
+    const content = await file.text();
+    return this.world.call('put', () => {
+      this.#check(path, over);
+      this.world.putThere(path, { kind: 'file', content });
+      return { remote: this.#remote(path), sent: file.size };
+    });
+  }
+
+  makeFolder(path: string): Promise<Remote> {
+    return this.world.call('makeFolder there', () => {
+      this.#check(path, null);
+      this.world.putThere(path, { kind: 'folder', content: '' });
+      return this.#remote(path);
+    });
+  }
+
+  delete(path: string, remote: Remote): Promise<void> {
+    return this.world.call('delete', () => {
+      this.#check(path, remote);
+      if (!isEmpty(this.world.there, path)) throw new Changed('there');
+      this.world.there.delete(path);
+    });
+  }
+}
+
+export class ModelRows implements Rows {
+  constructor(readonly world: World) {}
+
+  all(): Promise<Map<string, Base>> {
+    return this.world.call('rows', () => new Map(this.world.rows));
+  }
+
+  set(path: string, row: Base): Promise<void> {
+    return this.world.call('set', () => void this.world.rows.set(path, row));
+  }
+
+  delete(path: string): Promise<void> {
+    return this.world.call('forget', () => void this.world.rows.delete(path));
+  }
+}
+
+function fileOf({ content, modifiedMs }: Entry): File {
+  return new File([content], 'file', { lastModified: modifiedMs });
+}
+
+function statOf({ content, modifiedMs }: Entry): Stat {
+  return { size: content.length, modifiedMs };
+}

@@ -1,0 +1,317 @@
+// A folder of the browser's own file system stands for a picked one: its handles are those of any folder.
+
+import { randomBytes } from 'node:crypto';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Page } from '@playwright/test';
+import type { SynclineClient } from '@syncline/api';
+import { expectAccessible } from '../axe.ts';
+import { RealServer } from '../server.ts';
+import { inEveryLook, openWorkspace, signIn } from '../steps.ts';
+import { expect, test } from '../test.ts';
+
+let server: RealServer;
+let ada: SynclineClient;
+let count = 0;
+/** The workspace of a test, and the name of its folder. */
+let workspace: string;
+let name: string;
+
+test.beforeAll(async () => {
+  server = await RealServer.start();
+  server.addUser('ada');
+  ada = await server.client('ada');
+});
+
+test.afterAll(() => server.end());
+
+test.beforeEach(async ({ page }) => {
+  name = `Box${++count}`;
+  server.addWorkspace('ada', name, { 'plan.txt': 'first', 'Letters/to bob.md': 'Dear Bob' });
+  workspace = (await ada.workspaces()).find((found) => found.name === name)?.id ?? '';
+  await page.addInitScript(() => {
+    Object.assign(window, {
+      showDirectoryPicker: async () =>
+        (await navigator.storage.getDirectory()).getDirectoryHandle('picked', { create: true }),
+    });
+  });
+});
+
+/** Writes a file of the picked folder, as a program would, or deletes it. */
+async function edit(page: Page, path: string, content: string | number[] | null): Promise<void> {
+  await page.evaluate(
+    async ([path, content]) => {
+      const root = await navigator.storage.getDirectory();
+      let folder = await root.getDirectoryHandle('picked', { create: true });
+      const names = path.split('/');
+      const last = names.pop() ?? '';
+      for (const one of names) folder = await folder.getDirectoryHandle(one, { create: true });
+      if (content === null) return folder.removeEntry(last, { recursive: true });
+      const writable = await (await folder.getFileHandle(last, { create: true })).createWritable();
+      await writable.write(typeof content === 'string' ? content : new Uint8Array(content));
+      await writable.close();
+    },
+    [path, content] as const,
+  );
+}
+
+/** What is in the picked folder: paths and texts. */
+function look(page: Page): Promise<Record<string, string>> {
+  return page.evaluate(async () => {
+    const found: Record<string, string> = {};
+    const walk = async (folder: FileSystemDirectoryHandle, before: string): Promise<void> => {
+      for await (const [name, handle] of folder.entries()) {
+        if (handle.kind === 'directory') await walk(handle, `${before}${name}/`);
+        // What is on its way may be in its place by now.
+        else if (name.startsWith('part-')) found[before + name] = '';
+        else found[before + name] = (await (await handle.getFile()).text()).slice(0, 100);
+      }
+    };
+    const root = await navigator.storage.getDirectory();
+    // It is looked at while it is written to.
+    await walk(await root.getDirectoryHandle('picked'), '').catch(() => (found['?'] = ''));
+    return found;
+  });
+}
+
+async function there(path: string): Promise<string | null> {
+  const node = await ada.node(workspace, path);
+  if (!node) return null;
+  const { body } = await ada.file(workspace, path);
+  return (await new Response(body).text()).slice(0, 100);
+}
+
+const put = (path: string, content: string) => ada.putFile(workspace, path, new Blob([content]));
+const card = (page: Page) => page.getByRole('region', { name: 'picked ↔' });
+
+/** Signs in, and picks the folder for the root of the workspace. */
+async function begin(page: Page): Promise<void> {
+  await openWorkspace(page, server, 'ada', name);
+  await page.getByRole('button', { name: 'Keep in sync' }).click();
+  await page.getByRole('button', { name: 'Choose a folder of this computer' }).click();
+  await page.getByRole('button', { name: 'Begin' }).click();
+  await expect(card(page)).toContainText('In sync, watching');
+}
+
+test('a folder is picked by keyboard, what would happen is said, and both sides have everything then', async ({
+  page,
+}) => {
+  await openWorkspace(page, server, 'ada', name);
+  await edit(page, 'new/here.txt', 'here');
+  await edit(page, 'plan.txt', 'first');
+  await page.getByRole('button', { name: 'Keep in sync' }).press('Enter');
+  await expect(page.getByRole('heading', { name: `Keep “${name}” in sync` })).toBeVisible();
+  await inEveryLook(page, () => expectAccessible(page));
+  await page.getByRole('button', { name: 'Choose a folder of this computer' }).press('Enter');
+  await expect(card(page)).toContainText('2 items go up, 2 items come here, 1 item');
+  expect(await there('new/here.txt')).toBeNull();
+  expect(Object.keys(await look(page))).toHaveLength(2);
+  await inEveryLook(page, () => expectAccessible(page));
+  await page.getByRole('button', { name: 'Begin' }).press('Enter');
+  await expect(card(page)).toContainText('In sync, watching');
+  await expect(card(page)).toContainText('1 file sent, 1 file received');
+  expect(await look(page)).toEqual({
+    'Letters/to bob.md': 'Dear Bob',
+    'new/here.txt': 'here',
+    'plan.txt': 'first',
+  });
+  expect(await there('new/here.txt')).toBe('here');
+  expect((await ada.versions(workspace, 'plan.txt')).versions).toHaveLength(1);
+  await inEveryLook(page, () => expectAccessible(page));
+});
+
+test('what is edited, made and deleted on one side is so on the other, and goes on after a reload', async ({
+  page,
+}) => {
+  await begin(page);
+  await edit(page, 'plan.txt', 'second');
+  await expect.poll(() => there('plan.txt')).toBe('second');
+  expect((await ada.versions(workspace, 'plan.txt')).versions).toHaveLength(2);
+  await put('plan.txt', 'third, from elsewhere');
+  await put('Letters/new.txt', 'new there');
+  await expect
+    .poll(() => look(page))
+    .toMatchObject({
+      'plan.txt': 'third, from elsewhere',
+      'Letters/new.txt': 'new there',
+    });
+  await ada.delete(workspace, 'Letters/new.txt');
+  await expect.poll(async () => 'Letters/new.txt' in (await look(page))).toBe(false);
+  const day = new Date().toISOString().slice(0, 10);
+  expect((await look(page))[`.syncline-trash/${day}/Letters/new.txt`]).toBe('new there');
+  await edit(page, 'Letters', null);
+  await expect.poll(() => ada.node(workspace, 'Letters')).toBeNull();
+  expect(Object.keys(await look(page)).filter((path) => path.includes('part-'))).toEqual([]);
+  await page.reload();
+  // Nobody opens the page of synced folders: they are kept wherever in the app somebody is.
+  await edit(page, 'plan.txt', 'after the reload');
+  await expect.poll(() => there('plan.txt')).toBe('after the reload');
+  await page.goto(`${server.url}/#/sync`);
+  await expect(card(page)).toContainText('In sync, watching');
+  await expect(card(page)).toContainText('1 file sent');
+});
+
+test('where both sides edit, both are kept, and the copy is named and listed', async ({ page }) => {
+  await begin(page);
+  await card(page).getByRole('button', { name: 'Pause' }).click();
+  await edit(page, 'plan.txt', 'mine');
+  await put('plan.txt', 'theirs');
+  await card(page).getByRole('button', { name: 'Resume' }).click();
+  const copy = /^plan \(conflict .+\)\.txt$/;
+  await expect(card(page)).toContainText('1 conflicts, both kept');
+  await expect(card(page).getByRole('listitem')).toHaveText(copy);
+  const found = await look(page);
+  expect(found['plan.txt']).toBe('theirs');
+  const path = Object.keys(found).find((one) => copy.test(one)) ?? '';
+  expect(found[path]).toBe('mine');
+  await expect.poll(() => there(encodeURIComponent(path))).toBe('mine');
+  await inEveryLook(page, () => expectAccessible(page));
+});
+
+test('of a large file only what has changed is sent, where the browser can move files and where it cannot', async ({
+  page,
+}) => {
+  for (const canMove of [true, false]) {
+    if (!canMove) {
+      await page.addInitScript(() => {
+        delete (FileSystemFileHandle.prototype as { move?: unknown }).move;
+      });
+      await page.reload();
+      await page.goto(`${server.url}/#/sync`);
+    } else {
+      await begin(page);
+    }
+    const large = randomBytes(3_000_000);
+    await put('large.bin', '');
+    await ada.putFile(workspace, 'large.bin', new Blob([new Uint8Array(large)]));
+    const size = () =>
+      page.evaluate(async () => {
+        const root = await (await navigator.storage.getDirectory()).getDirectoryHandle('picked');
+        const file = await (await root.getFileHandle('large.bin')).getFile();
+        return [file.size, new Uint8Array(await file.slice(-4).arrayBuffer()).join()];
+      });
+    await expect.poll(size).toEqual([3_000_000, large.subarray(-4).join()]);
+    await expect(card(page)).toContainText('In sync, watching');
+    const sent = page.waitForRequest((request) => request.url().includes('/delta/large.bin'));
+    await page.evaluate(async () => {
+      const root = await (await navigator.storage.getDirectory()).getDirectoryHandle('picked');
+      const handle = await root.getFileHandle('large.bin');
+      const writable = await handle.createWritable({ keepExistingData: true });
+      await writable.write({ type: 'write', position: 1_000_000, data: 'changed here' });
+      await writable.close();
+    });
+    await sent;
+    const expected = Buffer.from(large);
+    expected.write('changed here', 1_000_000);
+    const now = async () => {
+      const { body } = await ada.file(workspace, 'large.bin');
+      return Buffer.from(await new Response(body).arrayBuffer()).equals(expected);
+    };
+    await expect.poll(now).toBe(true);
+    await expect(card(page)).toContainText(/\d[\d.]* (B|KiB) on the wire for 2\.86 MiB/);
+    await put('plan.txt', canMove ? 'moved' : 'copied');
+    await expect
+      .poll(async () => (await look(page))['plan.txt'])
+      .toBe(canMove ? 'moved' : 'copied');
+    await ada.delete(workspace, 'large.bin');
+    await expect.poll(async () => 'large.bin' in (await look(page))).toBe(false);
+  }
+});
+
+test('a folder that is empty at once deletes nothing before somebody says so', async ({ page }) => {
+  await begin(page);
+  await edit(page, 'plan.txt', null);
+  await expect.poll(() => there('plan.txt')).toBeNull();
+  await edit(page, 'Letters/a.txt', 'a');
+  await expect.poll(() => there('Letters/a.txt')).toBe('a');
+  await edit(page, 'Letters', null);
+  await edit(page, '.syncline-trash', null).catch(() => undefined);
+  await expect(page.getByRole('alert')).toContainText(
+    '3 items of 3 are not in the folder any more',
+  );
+  expect(await there('Letters/a.txt')).toBe('a');
+  await inEveryLook(page, () => expectAccessible(page));
+  await page.getByRole('button', { name: 'Bring them back here' }).press('Enter');
+  await expect.poll(async () => (await look(page))['Letters/a.txt']).toBe('a');
+  await expect(card(page)).toContainText('In sync, watching');
+  expect((await look(page))['Letters/to bob.md']).toBe('Dear Bob');
+  await edit(page, 'Letters', null);
+  await page.getByRole('button', { name: 'Delete there, too' }).click();
+  await expect.poll(() => ada.node(workspace, 'Letters')).toBeNull();
+});
+
+test('what cannot be synced is named, and a folder of a device, or one that is kept already, is refused', async ({
+  page,
+}) => {
+  await begin(page);
+  const fold = encodeURIComponent('.syncline-trash');
+  await ada.makeFolder(workspace, fold);
+  await put('after.txt', 'after');
+  await expect.poll(async () => (await look(page))['after.txt']).toBe('after');
+  await expect(card(page)).toContainText('1 not synced');
+  await expect(card(page)).toContainText('.syncline-trash: has a name');
+  await page.getByRole('button', { name: 'Choose a folder of this computer' }).click();
+  await expect(page.getByRole('alert')).toContainText('is kept in sync already');
+  await card(page).getByRole('button', { name: 'Stop syncing' }).click();
+  await expect(card(page)).toHaveCount(0);
+  await edit(page, '.syncline/root', 'x');
+  await page.getByRole('button', { name: 'Choose a folder of this computer' }).click();
+  await expect(page.getByRole('alert')).toContainText('A program of Syncline keeps this folder');
+  expect(await there('after.txt')).toBe('after');
+});
+
+test('a second tab waits for the first, and goes on when that is closed', async ({
+  page,
+  context,
+}) => {
+  await begin(page);
+  const other = await context.newPage();
+  await signIn(other, server, 'ada');
+  await expect(other.getByRole('link', { name })).toBeVisible();
+  await other.goto(`${server.url}/#/sync`);
+  await expect(card(other)).toContainText('Another tab keeps it in sync');
+  await page.goto('about:blank');
+  await expect(card(other)).toContainText('In sync, watching');
+  await put('plan.txt', 'for the second tab');
+  await expect.poll(async () => (await look(other))['plan.txt']).toBe('for the second tab');
+});
+
+test('where the browser gives no handles, a folder is dropped again, and only what has changed is sent', async ({
+  page,
+}) => {
+  await page.addInitScript(() => {
+    delete (window as { showDirectoryPicker?: unknown }).showDirectoryPicker;
+  });
+  await openWorkspace(page, server, 'ada', name);
+  await page.getByRole('button', { name: 'Keep in sync' }).press('Enter');
+  await expect(page.getByText('This browser cannot watch folders')).toBeVisible();
+  await expect(page.getByRole('button', { name: 'Choose a folder of' })).toHaveCount(0);
+  await inEveryLook(page, () => expectAccessible(page));
+  const folder = mkdtempSync(join(tmpdir(), 'syncline-web-'));
+  try {
+    const large = randomBytes(3_000_000);
+    mkdirSync(join(folder, 'sub'));
+    writeFileSync(join(folder, 'sub/large.bin'), large);
+    writeFileSync(join(folder, 'plan.txt'), 'first');
+    const drop = () => page.locator('input[type=file]').setInputFiles(folder);
+    await drop();
+    await expect(page.getByText('1 file sent, 1 file unchanged')).toBeVisible();
+    await drop();
+    await expect(page.getByText('0 files sent, 2 files unchanged')).toBeVisible();
+    large.write('changed here', 1_000_000);
+    writeFileSync(join(folder, 'sub/large.bin'), large);
+    await put('plan.txt', 'theirs');
+    writeFileSync(join(folder, 'plan.txt'), 'mine');
+    await drop();
+    await expect(page.getByText('2 files sent, 0 files unchanged')).toBeVisible();
+    await expect(page.getByText(/\d[\d.]* (B|KiB) on the wire for 2\.86 MiB/)).toBeVisible();
+    await expect(page.getByRole('listitem').first()).toHaveText(/^plan \(conflict .+\)\.txt$/);
+    await inEveryLook(page, () => expectAccessible(page));
+    const { body } = await ada.file(workspace, 'sub/large.bin');
+    expect(Buffer.from(await new Response(body).arrayBuffer()).equals(large)).toBe(true);
+    expect(await there('plan.txt')).toBe('theirs');
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
