@@ -230,6 +230,34 @@ test('a file that cannot be sent is named, and the others go on; without a conne
   await expect(engine.round({ signal })).rejects.toThrow(NoConnection);
 });
 
+test('a file that changes right after it was read, and looks the same, is read again', async () => {
+  const world = await worldOf({}, { a: '1' }, {});
+  const engine = engineOf(world);
+  const modifiedMs = world.nowMs;
+  world.here.set('a', { ...file('1'), modifiedMs });
+  await engine.round({ signal });
+  world.here.set('a', { ...file('2'), modifiedMs });
+  world.tick();
+  await engine.round({ signal });
+  expect(shown(world.there)).toEqual({ a: '2' });
+});
+
+test('a file that is written to while it is sent is sent again, and is no conflict', async () => {
+  const world = await worldOf({ a: '1' }, { a: '2' }, { a: '1' });
+  const engine = engineOf(world);
+  world.after = (name) => {
+    if (name !== 'put') return;
+    world.after = () => undefined;
+    world.putHere('a', file('3'));
+  };
+  const report = await engine.round({ signal });
+  expect(report.isStale).toBe(true);
+  const last = await engine.round({ signal });
+  expect(last.conflicts).toEqual([]);
+  expect(shown(world.there)).toEqual({ a: '3' });
+  expect(world.history).toEqual(['1', '2', '3']);
+});
+
 const NAMES = ['a', 'b', 'c', 'd'];
 
 /** People who edit both sides. Every content is written once. */
