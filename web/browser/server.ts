@@ -103,7 +103,7 @@ export class RealServer {
   write(user: string, workspace: string, path: string, content: string): void {
     const root = this.#path(join('folders', user, workspace));
     writeFileSync(join(root, path), content);
-    this.#command(`${user}-device`, ['sync', root]);
+    this.sync(user, workspace);
   }
 
   /** Returns the recovery key of an encrypted workspace. */
@@ -111,6 +111,13 @@ export class RealServer {
     const root = this.#path(join('folders', user, workspace));
     const said = this.#command(`${user}-device`, ['key', 'show-recovery', root, '--json']);
     return (JSON.parse(said) as { recovery_key: string }).recovery_key;
+  }
+
+  /** Lets the device that made a workspace sync it; returns where its folder is. */
+  sync(user: string, workspace: string): string {
+    const root = this.#path(join('folders', user, workspace));
+    this.#command(`${user}-device`, ['sync', root]);
+    return root;
   }
 
   share(owner: string, workspace: string, rule: string): void {

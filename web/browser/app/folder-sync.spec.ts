@@ -1,7 +1,15 @@
 // A folder of the browser's own file system stands for a picked one: its handles are those of any folder.
 
 import { randomBytes } from 'node:crypto';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Page } from '@playwright/test';
@@ -169,6 +177,43 @@ test('where both sides edit, both are kept, and the copy is named and listed', a
   await inEveryLook(page, () => expectAccessible(page));
 });
 
+test('a folder of the browser and one of a device agree on what both edit, make and delete', async ({
+  page,
+}) => {
+  await begin(page);
+  await edit(page, 'from/browser.txt', 'browser');
+  await edit(page, 'plan.txt', null);
+  await expect.poll(() => there('from/browser.txt')).toBe('browser');
+  await expect.poll(() => there('plan.txt')).toBeNull();
+  const root = server.sync('ada', name);
+  expect(readFileSync(join(root, 'from/browser.txt'), 'utf8')).toBe('browser');
+  expect(existsSync(join(root, 'plan.txt'))).toBe(false);
+  writeFileSync(join(root, 'from/device.txt'), 'device');
+  rmSync(join(root, 'Letters'), { recursive: true });
+  server.sync('ada', name);
+  await expect.poll(async () => (await look(page))['from/device.txt']).toBe('device');
+  await expect
+    .poll(async () => Object.keys(await look(page)).some((path) => path.startsWith('Letters')))
+    .toBe(false);
+  // Both edit the same file, and the device is first.
+  await card(page).getByRole('button', { name: 'Pause' }).click();
+  await edit(page, 'from/browser.txt', 'of the browser');
+  writeFileSync(join(root, 'from/browser.txt'), 'of the device');
+  server.sync('ada', name);
+  await card(page).getByRole('button', { name: 'Resume' }).click();
+  await expect(card(page)).toContainText('1 conflicts, both kept');
+  await expect(card(page)).toContainText('In sync, watching');
+  server.sync('ada', name);
+  const names = readdirSync(join(root, 'from')).sort();
+  expect(names).toEqual([
+    expect.stringMatching(/^browser \(conflict .+\)\.txt$/),
+    'browser.txt',
+    'device.txt',
+  ]);
+  const texts = names.map((one) => readFileSync(join(root, 'from', one), 'utf8'));
+  expect(texts).toEqual(['of the browser', 'of the device', 'device']);
+});
+
 test('of a large file only what has changed is sent, where the browser can move files and where it cannot', async ({
   page,
 }) => {
@@ -275,6 +320,12 @@ test('a second tab waits for the first, and goes on when that is closed', async 
   await expect(card(other)).toContainText('In sync, watching');
   await put('plan.txt', 'for the second tab');
   await expect.poll(async () => (await look(other))['plan.txt']).toBe('for the second tab');
+  // What a tab forgets, another one does not bring back.
+  await page.goto(`${server.url}/#/sync`);
+  await card(page).getByRole('button', { name: 'Stop syncing' }).click();
+  await expect(card(other)).toContainText('Paused');
+  await page.reload();
+  await expect(page.getByText('No folder is kept in sync')).toBeVisible();
 });
 
 test('where the browser gives no handles, a folder is dropped again, and only what has changed is sent', async ({

@@ -9,7 +9,7 @@ import { emptyReport, Engine, type Outlook, type Report } from './engine.ts';
 import { askPermission, isPermitted, observe } from './handles.ts';
 import { labelOf } from './names.ts';
 import { RootGone } from './ports.ts';
-import { savePair, StoredRows, type Pair } from './store.ts';
+import { StoredRows, updatePair, type Pair } from './store.ts';
 import { WorkspaceFolder } from './workspace-folder.ts';
 
 /** How often the folder is looked at, at least; less often where that takes long. */
@@ -127,7 +127,7 @@ export class FolderSync {
 
   async #save(change: Partial<Pair>): Promise<void> {
     this.pair = { ...this.pair, ...change };
-    await savePair(this.pair);
+    if (!(await updatePair(this.pair))) this.stop();
   }
 
   /** One tab keeps a folder; another one waits until it is closed. */
@@ -145,7 +145,9 @@ export class FolderSync {
 
   async #keepAlone(signal: AbortSignal): Promise<void> {
     if (signal.aborted) return;
-    if (!(await isPermitted(this.handle))) {
+    const isAllowed = await isPermitted(this.handle);
+    signal.throwIfAborted();
+    if (!isAllowed) {
       this.state = 'permission';
       return;
     }
@@ -168,6 +170,7 @@ export class FolderSync {
   async #first(signal: AbortSignal): Promise<void> {
     this.state = 'working';
     this.outlook = await this.#engine.outlook(signal);
+    signal.throwIfAborted();
     this.state = 'ready';
     this.#answer = null;
     while (this.#answer === null && !signal.aborted) await this.#sleep(HEAD_MS, signal);
@@ -218,15 +221,18 @@ export class FolderSync {
   async #round(signal: AbortSignal): Promise<void> {
     const answer = this.#answer;
     this.#answer = null;
-    if (this.state === 'asking' && answer === null) return;
     if (answer?.isRestoring) await this.#engine.forgetAbsent(signal);
-    if (this.state !== 'watching') this.state = 'working';
+    // A question stays until it is answered, or what was absent is there again.
+    if (answer || !['watching', 'asking'].includes(this.state)) this.state = 'working';
     const onProgress = (report: Report) => {
+      if (signal.aborted) return;
       this.state = 'working';
       this.report = { ...report };
     };
     const isConfirmed = answer?.isConfirmed ?? false;
     const report = await this.#engine.round({ signal, isConfirmed, onProgress });
+    // Somebody may have paused it while the last step went on.
+    signal.throwIfAborted();
     this.report = report;
     this.total = sumOf(this.total, report);
     this.failure = undefined;

@@ -80,6 +80,14 @@ export async function savePair(pair: Pair): Promise<void> {
   await inStore('pairs', 'readwrite', (store) => store.put(pair));
 }
 
+/** Saves what is new of a folder; says whether it is still one, for another tab may have forgotten it. */
+export async function updatePair(pair: Pair): Promise<boolean> {
+  const known = await inStore('pairs', 'readonly', (store) => store.getKey(pair.id));
+  if (known === undefined) return false;
+  await savePair(pair);
+  return true;
+}
+
 /** Forgets a folder. Neither side is touched. */
 export async function forgetPair(id: string): Promise<void> {
   await inStore('pairs', 'readwrite', (store) => store.delete(id));
