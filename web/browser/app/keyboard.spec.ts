@@ -65,6 +65,8 @@ test('signing in, files, undo, upload, a link and the settings are done without 
   await page.keyboard.type('Drawings');
   await page.keyboard.press('Enter');
   await expect(row(page, 'Drawings')).toHaveAttribute('aria-selected', 'true');
+  // The list may hear of the new name before the dialog does.
+  await expect(grid).toBeFocused();
   await page.keyboard.press('Delete');
   await expect(row(page, 'Drawings')).toHaveCount(0);
   await expect(page.getByText('“Drawings” deleted')).toBeVisible();
