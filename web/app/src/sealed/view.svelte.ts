@@ -11,7 +11,8 @@ export function listedOf(node: SealedNode): Node {
     is_conflict: node.isConflict,
     kind: node.kind,
     mode: null,
-    modified: node.modifiedMs / 1000,
+    // Of folders devices keep no time.
+    modified: node.kind === 'folder' ? null : node.modifiedMs / 1000,
     modified_ns: null,
     name: node.name,
     path: node.id,
