@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
 import type { Page } from '@playwright/test';
 import type { SynclineClient } from '@syncline/api';
-import { RealServer } from '../server.ts';
+import { PASSWORD, RealServer } from '../server.ts';
 import { row, signIn } from '../steps.ts';
 import { expect, test } from '../test.ts';
 import { landscape } from './landscape.ts';
@@ -45,7 +45,13 @@ test.beforeAll(async () => {
     'Recipes/soup.md': '# Soup',
   });
   server.addWorkspace('ada', 'Work', { 'report.txt': 'text' });
-  server.addWorkspace('ada', 'Diary', { 'a.txt': 'a' }, ['--sealed']);
+  const diary = {
+    'Years/2025.md': '# 2025',
+    'accounts.kdbx': randomBytes(90_000),
+    'harbour.png': new Uint8Array(await landscape(960, 640).arrayBuffer()),
+    'letter to the lawyer.txt': 'Dear Ms Costa',
+  };
+  server.addWorkspace('ada', 'Diary', diary, ['--sealed']);
   server.share('ada', 'Home', 'bob:edit');
   server.share('ada', 'Home', 'carla:view');
   ada = await server.client('ada');
@@ -133,6 +139,42 @@ test('files, versions, sharing', async ({ page }) => {
   await page.getByRole('button', { name: 'New link' }).click();
   await page.getByRole('button', { name: 'Make one up' }).click();
   await shoot(page, 'new-link');
+});
+
+test('an encrypted workspace', async ({ page }) => {
+  await signIn(page, server, 'ada');
+  await page.getByRole('link', { name: /Encrypted workspace/ }).click();
+  await page.getByLabel('Passphrase or recovery key').fill(PASSWORD);
+  await page.keyboard.press('Enter');
+  await row(page, 'accounts.kdbx').click();
+  await shoot(page, 'sealed');
+  await page.getByRole('button', { name: 'What the server can see' }).click();
+  await expect(page.getByText('Devices that have changed something')).toBeVisible();
+  await shoot(page, 'server-can-see');
+});
+
+test('a folder in sync', async ({ page }) => {
+  // The folder of the browser's own file system, since nobody is there to choose one of the disk.
+  await page.addInitScript(() => {
+    Object.assign(window, {
+      showDirectoryPicker: async () =>
+        (await navigator.storage.getDirectory()).getDirectoryHandle('Home', { create: true }),
+    });
+  });
+  await openHome(page);
+  await page.getByRole('button', { name: 'Keep in sync' }).click();
+  await page.getByRole('button', { name: 'Choose a folder of this computer' }).click();
+  await page.getByRole('button', { name: 'Begin' }).click();
+  await expect(page.getByText('In sync, watching')).toBeVisible();
+  await shoot(page, 'folder-sync');
+});
+
+test('trash', async ({ page }) => {
+  for (const path of ['Letters/landlord.txt', 'Recipes']) await ada.delete(workspace, path);
+  await openHome(page);
+  await page.keyboard.press('Alt+t');
+  await expect(row(page, 'Recipes')).toBeVisible();
+  await shoot(page, 'trash');
 });
 
 test('previews', async ({ page }) => {
