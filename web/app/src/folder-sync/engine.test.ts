@@ -13,10 +13,10 @@ import {
 
 const LABEL = 'conflict browser';
 
-function engineOf(world: World): Engine {
+function engineOf(world: World, server = new ModelServer(world)): Engine {
   return new Engine({
     disk: new ModelDisk(world),
-    server: new ModelServer(world),
+    server,
     rows: new ModelRows(world),
     digest: async (file) => `content ${await file.text()}`,
     now: () => world.nowMs,
@@ -78,6 +78,24 @@ const shown = (side: Map<string, Entry>) =>
   Object.fromEntries(
     [...side].map(([path, { kind, content }]) => [path, kind === 'folder' ? '/' : content]),
   );
+
+test('what happens while the server is listed is seen in the next round', async () => {
+  const world = await worldOf({ a: 'one' }, { a: 'one' }, { a: 'one' });
+  const server = new ModelServer(world);
+  const engine = engineOf(world, server);
+  const list = server.list.bind(server);
+  server.list = async () => {
+    const listed = await list();
+    world.putThere('b', file('two'));
+    engine.forgetRemote();
+    return listed;
+  };
+  await engine.round({ signal });
+  expect(shown(world.here)).toEqual({ a: 'one' });
+  server.list = list;
+  await engine.round({ signal });
+  expect(shown(world.here)).toEqual({ a: 'one', b: 'two' });
+});
 
 // The named cases of crates/sync/src/plan/tests/examples.rs, as far as they need no identity of a moved file.
 test.each<[string, Side, Side, Side, Side]>([

@@ -73,19 +73,31 @@ const depthOf = (path: string) => path.split('/').length;
 /** Keeps a folder and one of a workspace equal. */
 export class Engine {
   #remote: Tree<Remote> | null = null;
+  /** How often the server had news. */
+  #news = 0;
 
   constructor(readonly ports: Ports) {}
 
   /** Has the server listed anew in the next round. */
   forgetRemote(): void {
+    this.#news++;
     this.#remote = null;
+  }
+
+  async #list(signal: AbortSignal): Promise<Tree<Remote>> {
+    if (this.#remote) return this.#remote;
+    const news = this.#news;
+    const listed = await this.ports.server.list(signal);
+    // What came while it was listed may not be in it: the next round lists it anew.
+    if (news === this.#news) this.#remote = listed;
+    return listed;
   }
 
   async round(options: RoundOptions): Promise<Report> {
     const { signal } = options;
     const report = emptyReport();
     const scan = await this.ports.disk.scan(signal);
-    const listed = (this.#remote ??= await this.ports.server.list(signal));
+    const listed = await this.#list(signal);
     const rows = await this.ports.rows.all();
     const skipped = new Map([...listed.skipped, ...scan.skipped]);
     report.problems = [...skipped].map(([path, reason]) => ({ path, reason }));
@@ -112,7 +124,7 @@ export class Engine {
   /** What a first round would do. Nothing is changed. */
   async outlook(signal: AbortSignal): Promise<Outlook> {
     const scan = await this.ports.disk.scan(signal);
-    const listed = (this.#remote ??= await this.ports.server.list(signal));
+    const listed = await this.#list(signal);
     const isLeftOut = leavesOut(new Map([...listed.skipped, ...scan.skipped]));
     const outlook = { up: 0, down: 0, both: 0 };
     for (const path of new Set([...scan.found.keys(), ...listed.found.keys()])) {
