@@ -8,6 +8,8 @@ export default defineConfig({
   // Servers and browsers may share a busy machine: how long something takes fails no test.
   timeout: 180_000,
   expect: { timeout: 60_000 },
+  // What fails once and passes then is named as flaky at the end: it is a fault, of a test or of the app, that waits for somebody.
+  retries: 1,
   reporter: [['list']],
   use: {
     browserName: 'chromium',
