@@ -200,6 +200,87 @@ test('a changed file over the one that is there sends what has changed, and says
   expect((await ada.node(workspace, 'film.bin'))?.id).toBe(put.id);
 });
 
+/** What a page asks of a server about a file, and how many bytes go there. */
+function watched(page: Page, name: string) {
+  const asked: { what: string; length: Promise<string | null> }[] = [];
+  page.on('requestfinished', (request) => {
+    const { pathname } = new URL(request.url());
+    if (!pathname.endsWith(name) && !pathname.endsWith('genesis')) return;
+    const what = `${request.method()} ${pathname.split('/').at(-2) ?? ''}`;
+    asked.push({ what, length: request.headerValue('content-length') });
+  });
+  return {
+    whats: () => asked.splice(0).map(({ what }) => what),
+    sum: async () =>
+      (await Promise.all(asked.map(({ length }) => length))).reduce(
+        (sum, length) => sum + Number(length),
+        0,
+      ),
+  };
+}
+
+/** The versions of which the browser has a sketch. */
+function sketches(page: Page): Promise<unknown[]> {
+  return page.evaluate(async () => {
+    const of = <Answer>(request: IDBRequest<Answer>) =>
+      new Promise<Answer>((resolve) => (request.onsuccess = () => resolve(request.result)));
+    const database = await of(indexedDB.open('syncline-sketches'));
+    const keys = await of(database.transaction('sketches').objectStore('sketches').getAllKeys());
+    database.close();
+    return keys;
+  });
+}
+
+function spoilSketches(page: Page): Promise<void> {
+  return page.evaluate(async () => {
+    const of = <Answer>(request: IDBRequest<Answer>) =>
+      new Promise<Answer>((resolve) => (request.onsuccess = () => resolve(request.result)));
+    const database = await of(indexedDB.open('syncline-sketches'));
+    const transaction = database.transaction('sketches', 'readwrite');
+    const store = transaction.objectStore('sketches');
+    for (const key of await of(store.getAllKeys())) {
+      const sketch = (await of(store.get(key))) as { bytes: Uint8Array };
+      sketch.bytes.fill(7, 8, 4000);
+      await of(store.put(sketch, key));
+    }
+    database.close();
+  });
+}
+
+test('a file that was sent from here before goes as what has changed in one request, also after a reload, and signing out forgets it', async ({
+  page,
+}) => {
+  const bytes = randomBytes(3_000_000);
+  await ada.putFile(workspace, 'diary.bin', new Blob([new Uint8Array(bytes)]));
+  await openBox(page);
+  const change = async (at: number) => {
+    bytes.write('changed', at);
+    await picker(page).setInputFiles([file('diary.bin', bytes)]);
+    await page.getByRole('button', { name: 'Replace' }).click();
+    await expect.poll(async () => sum(await content('diary.bin'))).toBe(sum(bytes));
+    const { etag } = (await ada.node(workspace, 'diary.bin')) ?? {};
+    await expect.poll(() => sketches(page)).toEqual([`${workspace} ${etag}`]);
+  };
+  const seen = watched(page, 'diary.bin');
+  const deltas = () => seen.whats().filter((what) => / (delta|chunks|files)$/.test(what));
+  await change(1_000_000);
+  expect(deltas()).toContain('GET chunks');
+  await change(2_000_000);
+  expect(await seen.sum()).toBeLessThan(1000);
+  expect(deltas()).toEqual(['POST delta']);
+  await page.reload();
+  await expect(page.getByRole('grid')).toBeVisible();
+  await change(500_000);
+  expect(deltas()).toEqual(['POST delta']);
+  // What is damaged is found out: the list of the server counts.
+  await spoilSketches(page);
+  await change(700_000);
+  expect(deltas()).toContain('GET chunks');
+  await page.getByRole('button', { name: 'Sign out' }).click();
+  await expect(page.getByLabel('Password')).toBeVisible();
+  await expect.poll(() => sketches(page)).toEqual([]);
+});
+
 test('where the core cannot be loaded a changed file is sent whole, and so is one of which everything has changed', async ({
   page,
 }) => {

@@ -96,12 +96,15 @@ test('golden edits travel as natively, to the byte, there and back', async ({ pa
         const back = await next.messages();
         await next.end();
         core.close();
-        const list = async (blob: Blob) => [...new Uint8Array(await blob.arrayBuffer())];
+        const list = async (body: Blob | Uint8Array<ArrayBuffer>) => [
+          ...new Uint8Array(await new Response(body).arrayBuffer()),
+        ];
+        const sent = await list(there.body);
         return {
           question: delta.question && (await list(delta.question)),
-          isWholeBody: there.length === there.body.size,
+          isWholeBody: there.length === sent.length,
           literal: there.literal,
-          there: await list(there.body),
+          there: sent,
           kept: [...kept],
           back: await list(back.body),
         };
@@ -142,7 +145,9 @@ test('the deltas of the paper travel as natively, to the byte', async ({ page })
         const isDone = await delta.takeAnswer(bytes(answer));
         await delta.end();
         core.close();
-        const list = async (blob: Blob) => [...new Uint8Array(await blob.arrayBuffer())];
+        const list = async (body: Blob | Uint8Array<ArrayBuffer>) => [
+          ...new Uint8Array(await new Response(body).arrayBuffer()),
+        ];
         return { opening: await list(delta.opening), body: await list(body), literal, isDone };
       },
       { genesis, session, ...made },

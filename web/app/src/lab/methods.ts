@@ -2,7 +2,7 @@
 
 import { postDelta, type Node, type NodePath, type SynclineClient } from '@syncline/api';
 import { WebRsync, type RecipeWorker } from '@syncline/baseline';
-import type { Core, Tuning } from '@syncline/core';
+import type { Core, Sendable, Tuning } from '@syncline/core';
 
 /** One exchange: what is known before, and what is to be sent. */
 export interface Exchange {
@@ -29,12 +29,15 @@ export class NotTaken extends Error {
 
 type Answer = { node: Node } | { message: Uint8Array<ArrayBuffer> };
 
-function post({ client, workspace, path, etag, signal }: Exchange, body: Blob): Promise<Answer> {
+function post(
+  { client, workspace, path, etag, signal }: Exchange,
+  body: Sendable,
+): Promise<Answer> {
   return postDelta(client, workspace, path, body, { condition: { ifMatch: etag }, signal });
 }
 
 /** Posts what has to be answered by a message. */
-async function ask(exchange: Exchange, body: Blob): Promise<Uint8Array<ArrayBuffer>> {
+async function ask(exchange: Exchange, body: Sendable): Promise<Uint8Array<ArrayBuffer>> {
   const answer = await post(exchange, body);
   if (!('message' in answer)) throw new NotTaken('the server asks for nothing');
   return answer.message;
@@ -55,7 +58,7 @@ async function ours(exchange: Exchange, isKept: boolean): Promise<void> {
     let answer = await post(exchange, body);
     if ('message' in answer) {
       const { body: wanted } = await delta.wanted(answer.message);
-      answer = await post(exchange, new Blob([body, wanted], { type: body.type }));
+      answer = await post(exchange, new Blob([body, wanted]));
     }
     if ('message' in answer) throw new NotTaken('the server wants chunks again');
   } finally {
@@ -77,16 +80,14 @@ async function blocks(exchange: Exchange, tuning: Tuning, isReversed: boolean): 
   await blocks(exchange, 'careful', isReversed);
 }
 
-const TYPE = 'application/octet-stream';
-
 async function baseline(exchange: Exchange, isOnPage: boolean): Promise<void> {
   const { genesis, file, worker } = exchange;
   const delta = new WebRsync({ genesis });
-  const sums = await ask(exchange, new Blob([delta.opening], { type: TYPE }));
+  const sums = await ask(exchange, delta.opening);
   const { body } = isOnPage
     ? delta.recipe(sums, new Uint8Array(await file.arrayBuffer()))
     : await worker.recipe({ genesis, session: delta.session, sums, file });
-  const answer = await post(exchange, new Blob([body], { type: TYPE }));
+  const answer = await post(exchange, body);
   if ('message' in answer) throw new NotTaken('the server put together something else');
 }
 

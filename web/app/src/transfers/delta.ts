@@ -6,11 +6,13 @@ import {
   NoConnection,
   postDelta,
   ProblemError,
+  type Condition,
   type Node,
   type SynclineClient,
 } from '@syncline/api';
-import type { Core } from '@syncline/core';
+import type { Core, Sendable } from '@syncline/core';
 import { loadCore } from '../core.ts';
+import { forgetSketch, keepSketch, sketchOf, type Sketch } from './sketches.ts';
 import type { UploadHooks, UploadJob } from './upload.ts';
 
 /** A larger delta is not sent: it could not go on after a broken connection, and the file in pieces can. */
@@ -31,47 +33,90 @@ export async function sendDelta(
     return await send(core, client, job, hooks, signal);
   } catch (error) {
     signal.throwIfAborted();
-    // Whatever the core cannot do, the file can be sent without it. Only a passing failure of the way there is tried again.
-    const isWhole =
-      error instanceof ProblemError
-        ? WHOLE_INSTEAD.includes(error.code)
-        : !(error instanceof NoConnection);
-    if (isWhole) return null;
+    if (canDoWithout(error)) return null;
     throw error;
   } finally {
     hooks.onProgress(0);
   }
 }
 
+/** Whatever the core cannot do, the file can be sent without it. Only a passing failure of the way there is tried again. */
+function canDoWithout(error: unknown): boolean {
+  return error instanceof ProblemError
+    ? WHOLE_INSTEAD.includes(error.code)
+    : !(error instanceof NoConnection);
+}
+
+/** The version that is there, and what is known of it. */
+interface Old extends Sketch {
+  isKept: boolean;
+}
+
 async function send(
   core: Core,
   client: SynclineClient,
-  { workspace, path, file, modifiedMs, condition }: UploadJob,
+  job: UploadJob,
   hooks: UploadHooks,
   signal: AbortSignal,
 ): Promise<Node | null> {
-  const [genesis, base] = await Promise.all([
+  const { workspace, path, condition } = job;
+  const etag = replacedBy(condition);
+  const sketch = etag === null ? null : await sketchOf(workspace, etag);
+  if (etag !== null && sketch) {
+    try {
+      return await sendAgainst(core, client, job, { ...sketch, isKept: true }, hooks, signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      if (!canDoWithout(error)) throw error;
+      // The server has something else at this version, as after it was restored, or the browser has damaged what it kept.
+      await forgetSketch(workspace, etag);
+    }
+  }
+  const [genesis, bytes] = await Promise.all([
     fetchGenesis(client, workspace, signal),
     fetchChunkList(client, workspace, path, signal),
   ]);
-  const options = { genesis, base, signal, onProgress: hooks.onProgress };
+  return sendAgainst(core, client, job, { genesis, bytes, isKept: false }, hooks, signal);
+}
+
+/** Returns the version in whose place the new one is to be. */
+function replacedBy(condition: Condition): string | null {
+  return condition && 'ifMatch' in condition ? condition.ifMatch : null;
+}
+
+async function sendAgainst(
+  core: Core,
+  client: SynclineClient,
+  { workspace, path, file, modifiedMs, condition }: UploadJob,
+  { genesis, bytes: base, isKept }: Old,
+  hooks: UploadHooks,
+  signal: AbortSignal,
+): Promise<Node | null> {
+  const options = { genesis, base, isKept, signal, onProgress: hooks.onProgress };
   const delta = await core.delta(file, options);
   try {
     let sent = 0;
-    const post = (body: Blob) => {
-      sent += body.size;
+    const post = (body: Sendable, length: number) => {
+      sent += length;
       return postDelta(client, workspace, path, body, { condition, modifiedMs, signal });
     };
-    const told = delta.question && (await post(delta.question));
+    const { question } = delta;
+    const told = question && (await post(question, question.length));
     const { body, length } = await delta.messages(told && 'message' in told ? told.message : null);
     if (length > Math.min(file.size / 2, DELTA_LENGTH_MAX)) return null;
-    let answer = await post(body);
+    let answer = await post(body, length);
     if ('message' in answer) {
-      const { body: wanted } = await delta.wanted(answer.message);
-      answer = await post(new Blob([body, wanted], { type: body.type }));
+      const wanted = await delta.wanted(answer.message);
+      answer = await post(new Blob([body, wanted.body]), length + wanted.length);
     }
     if ('message' in answer) return null;
     hooks.onDelta?.(sent);
+    // The new version is there, whatever becomes of its sketch.
+    const kept = await delta.kept().catch(() => null);
+    const before = replacedBy(condition);
+    if (kept && before !== null) {
+      void keepSketch(workspace, answer.node.etag, before, { genesis, bytes: kept });
+    }
     return answer.node;
   } finally {
     await delta.end();

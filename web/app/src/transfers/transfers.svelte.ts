@@ -21,6 +21,7 @@ import { FolderMaker } from './folders.ts';
 import type { Found } from './matching.ts';
 import { Pace } from './pace.ts';
 import { amend, forget, forgetAll, newKey, remember, type Unsent } from './remembered.ts';
+import { forgetSketches } from './sketches.ts';
 import { Transfer, type UploadTask } from './transfer.svelte.ts';
 import { unfinished } from './unfinished.svelte.ts';
 import { NameClash, upload, type UploadJob } from './upload.ts';
@@ -222,7 +223,7 @@ class Transfers {
       else transfer.stop.abort();
     }
     this.list = [];
-    if (account !== null) void forgetAll(account);
+    if (account !== null) void Promise.all([forgetAll(account), forgetSketches()]);
   }
 
   #fill(): void {

@@ -65,10 +65,10 @@ export class SynclineClient {
     }
     const headers = new Headers(asking.headers);
     if (this.token) headers.set('authorization', `Bearer ${this.token}`);
-    const isRaw = asking.body instanceof Blob;
+    const isRaw = asking.body instanceof Blob || asking.body instanceof Uint8Array;
     if (asking.body && !isRaw) headers.set('content-type', 'application/json');
     const init: RequestInit = { method, headers, cache: 'no-store', credentials: 'omit' };
-    if (asking.body) init.body = isRaw ? (asking.body as Blob) : JSON.stringify(asking.body);
+    if (asking.body) init.body = isRaw ? (asking.body as BodyInit) : JSON.stringify(asking.body);
     if (asking.signal) init.signal = asking.signal;
     const address = `${this.#base}${path}${query.size > 0 ? `?${query}` : ''}`;
     const response = await this.#send(address, init);

@@ -7,6 +7,8 @@ import { bytesOf } from './sealed.ts';
 
 type Bytes = Uint8Array<ArrayBuffer>;
 
+const TYPE = 'application/octet-stream';
+
 /** Returns the encoded genesis of a workspace: what its content is cut and named by. It never changes. */
 export async function fetchGenesis(
   client: SynclineClient,
@@ -35,13 +37,13 @@ export async function postDelta(
   client: SynclineClient,
   workspace: string,
   path: NodePath,
-  body: Blob,
+  body: Blob | Bytes,
   options: { condition?: Condition; modifiedMs?: number; signal?: AbortSignal } = {},
 ): Promise<{ node: Node } | { message: Bytes }> {
   const { condition, modifiedMs, signal } = options;
   const response = await client.ask('POST /workspaces/{workspace}/delta/{path}', {
     params: { workspace, path },
-    headers: { ...headersOf(condition), ...timeOf(modifiedMs) },
+    headers: { ...headersOf(condition), ...timeOf(modifiedMs), 'content-type': TYPE },
     body,
     signal,
   });

@@ -15,11 +15,16 @@ export interface DeltaOptions extends JobOptions {
 }
 
 const SESSION_LENGTH = 16;
-const TYPE = 'application/octet-stream';
 
-/** What is to be sent: a blob, so that it is not in the memory of the page. */
+/** What is longer than this goes into a blob. */
+const BYTES_MAX = 64 * 1024;
+
+/** Bytes to send: in a blob, so that they are not in the memory of the page, but for a few, which leave sooner as they are. */
+export type Sendable = Blob | Uint8Array<ArrayBuffer>;
+
+/** What is to be sent. */
 export interface DeltaBody extends DeltaLength {
-  body: Blob;
+  body: Sendable;
 }
 
 /** A new version of a file as what has changed in it: one exchange, in a worker of its own until it is ended. */
@@ -27,12 +32,12 @@ export class Delta {
   readonly #lease: Lease;
   readonly #options: JobOptions;
   /** A question to the server whose answer makes the delta smaller, if there is one: a body of one message. */
-  readonly question: Blob | null;
+  readonly question: Uint8Array<ArrayBuffer> | null;
 
   private constructor(lease: Lease, options: JobOptions, question: Uint8Array<ArrayBuffer> | null) {
     this.#lease = lease;
     this.#options = options;
-    this.question = question && bodyOf(question);
+    this.question = question && frameOf(question);
   }
 
   static async begin(lease: Lease, file: Blob, options: DeltaOptions): Promise<Delta> {
@@ -74,15 +79,12 @@ export async function collect(
   { onProgress }: JobOptions,
   call: (options: CallOptions) => Promise<DeltaLength>,
 ): Promise<DeltaBody> {
-  const parts: Blob[] = [];
-  const onPart = (bytes: Uint8Array<ArrayBuffer>) => void parts.push(new Blob([bytes]));
+  const parts: Sendable[] = [];
+  const onPart = (bytes: Uint8Array<ArrayBuffer>) =>
+    void parts.push(bytes.length > BYTES_MAX ? new Blob([bytes]) : bytes);
   const length = await call({ onProgress, onPart });
-  return { ...length, body: new Blob(parts, { type: TYPE }) };
-}
-
-/** Makes the body of one message. */
-export function bodyOf(message: Uint8Array): Blob {
-  return new Blob([frameOf(message)], { type: TYPE });
+  const [first, ...rest] = parts;
+  return { ...length, body: first && rest.length === 0 ? first : new Blob(parts) };
 }
 
 /** Draws the name and secret of an exchange. */

@@ -4,7 +4,7 @@
 export type { BlockDelta, BlockDeltaOptions } from './block-delta.ts';
 export { Core } from './core.ts';
 export type { ChunkOptions, CoreOptions, JobOptions } from './core.ts';
-export type { Delta, DeltaBody, DeltaOptions } from './delta.ts';
+export type { Delta, DeltaBody, DeltaOptions, Sendable } from './delta.ts';
 export type { ChunkList, Proof, SealedNode, SealedShown, Tuning } from './protocol.ts';
 export { SealedWorkspace } from './sealed.ts';
 export type { SealedOptions, SealedSource } from './sealed.ts';
