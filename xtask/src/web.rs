@@ -80,8 +80,9 @@ pub fn test() -> Result<()> {
         npm(&["run", task], &[])?;
     }
     let chromium = chromium()?;
-    // Naming no package keeps the features that tests are built with, so nothing is built again.
-    process::run(test_run::cargo().args(["build", "--bin", "syncline"]))?;
+    // The example makes cargo build the program with the features that tests have, so after them nothing is built again.
+    let words = ["build", "--bin", "syncline", "--example", "simulate"];
+    process::run(test_run::cargo().args(words))?;
     let program = demo::target_folder()?.join("debug/syncline").display().to_string();
     npm(&["run", "test:browser"], &[("SYNCLINE_BINARY", &program), ("CHROMIUM", &chromium)])
 }
