@@ -1,6 +1,7 @@
 import { deflateSync } from 'node:zlib';
 import type { SynclineClient } from '@syncline/api';
 import { expectAccessible } from '../axe.ts';
+import { pdfOf } from '../pdf.ts';
 import { RealServer } from '../server.ts';
 import { inEveryLook, openWorkspace, row } from '../steps.ts';
 import { expect, test } from '../test.ts';
@@ -163,4 +164,46 @@ test('a file that is deleted while it is shown is shown no more', async ({ page 
   await ada.delete(workspace, 'gone.txt');
   await expect(preview).toHaveCount(0);
   await expect(row(page, 'gone.txt')).toHaveCount(0);
+});
+
+test('a PDF file is drawn and read, runs nothing, and one with a password says so', async ({
+  page,
+}) => {
+  const script = '/OpenAction << /S /JavaScript /JS (window.broken = true; app.alert\\(1\\)) >>';
+  const texts = ['First page', ...Array.from({ length: 40 }, (_, at) => `Page ${at + 2}`)];
+  await ada.putFile(workspace, 'p.pdf', pdfOf(texts, { catalog: script }));
+  const locked = '/ID [<00> <00>] /Encrypt << /Filter /Standard /V 1 /R 2 /P -4';
+  const sums = `/O <${'12'.repeat(32)}> /U <${'34'.repeat(32)}>`;
+  const trailer = `${locked} ${sums} >>`;
+  await ada.putFile(workspace, 'q.pdf', pdfOf(['Locked'], { trailer }));
+  await ada.putFile(workspace, 'r.pdf', new Blob(['%PDF-1.7 and nothing else']));
+  await openWorkspace(page, server, 'ada', 'Notes');
+  await row(page, 'p.pdf').dblclick();
+  const preview = page.getByRole('dialog');
+  const first = preview.getByRole('figure', { name: 'Page 1 of 41' });
+  await expect(first).toContainText('First page');
+  /** The colour of a canvas at a place of the page, from its left and lower edge; none where it is not drawn. */
+  const colour = (figure: typeof first, left: number, up: number) =>
+    figure.locator('canvas').evaluate(
+      (canvas: HTMLCanvasElement, [left, up]) => {
+        const pixel = [canvas.width * left, canvas.height * (1 - up)].map(Math.floor);
+        const context = canvas.width > 0 ? canvas.getContext('2d') : null;
+        return context ? [...context.getImageData(pixel[0] ?? 0, pixel[1] ?? 0, 1, 1).data] : null;
+      },
+      [left, up] as const,
+    );
+  await expect.poll(() => colour(first, 0.5, 0.2)).toEqual([26, 102, 230, 255]);
+  await expect.poll(() => colour(first, 0.5, 0.9)).toEqual([255, 255, 255, 255]);
+  await inEveryLook(page, () => expectAccessible(page));
+  // What is far away is not kept.
+  const last = preview.getByRole('figure', { name: 'Page 41 of 41' });
+  expect(await colour(last, 0.5, 0.2)).toBeNull();
+  await preview.getByRole('region', { name: 'p.pdf' }).press('End');
+  await expect.poll(() => colour(last, 0.5, 0.2)).toEqual([26, 102, 230, 255]);
+  await expect.poll(() => colour(first, 0.5, 0.2)).toBeNull();
+  await page.keyboard.press('ArrowRight');
+  await expect(preview.getByText('This file wants a password of its own.')).toBeVisible();
+  await page.keyboard.press('ArrowRight');
+  await expect(preview.getByText('This file cannot be shown.')).toBeVisible();
+  expect(await page.evaluate(() => 'broken' in window)).toBe(false);
 });

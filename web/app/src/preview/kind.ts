@@ -3,7 +3,7 @@
 
 const MIB = 1024 * 1024;
 
-export type PreviewKind = 'image' | 'video' | 'audio' | 'text' | 'markdown';
+export type PreviewKind = 'image' | 'video' | 'audio' | 'pdf' | 'text' | 'markdown';
 
 export interface Previewed {
   kind: PreviewKind;
@@ -44,6 +44,7 @@ const TYPES: [PreviewKind, number, Record<string, string>][] = [
       wav: 'audio/wav',
     },
   ],
+  ['pdf', 64 * MIB, { pdf: 'application/pdf' }],
   ['markdown', Infinity, { md: '', markdown: '' }],
 ];
 

@@ -22,7 +22,7 @@ test('what may carry a script is shown as text, and what is not known not at all
   for (const name of ['a.svg', 'a.HTML', 'a.htm', 'a.xhtml', 'a.xml', 'a.js', 'x.png.svg']) {
     expect(previewOf(name, 1), name).toMatchObject({ kind: 'text', type: '' });
   }
-  for (const name of ['a', 'png', 'a.exe', 'a.pdf', 'a.', '.']) {
+  for (const name of ['a', 'png', 'a.exe', 'a.', '.']) {
     expect(previewOf(name, 1), name).toBeNull();
   }
   expect(previewOf('A.PNG', 1)).toMatchObject({ kind: 'image', type: 'image/png' });

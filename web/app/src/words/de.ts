@@ -170,6 +170,8 @@ export const de: Words = {
     cut: (size) =>
       `Nur die ersten ${size} sind zu sehen. Laden Sie die Datei herunter, um alles zu sehen.`,
     empty: 'Diese Datei ist leer.',
+    locked: 'Diese Datei verlangt ein eigenes Passwort. Laden Sie sie herunter, um sie zu öffnen.',
+    page: (at, all) => `Seite ${at} von ${all}`,
   },
 
   transfers: {

@@ -168,6 +168,8 @@ export const en = {
     broken: 'This file cannot be shown. It may be damaged, or something else than its name says.',
     cut: (size: string) => `Only the first ${size} are shown. Download the file to see all of it.`,
     empty: 'This file is empty.',
+    locked: 'This file wants a password of its own. Download it to open it.',
+    page: (at: number, all: number) => `Page ${at} of ${all}`,
   },
 
   transfers: {
