@@ -80,6 +80,11 @@ export class RealServer {
     ]);
   }
 
+  /** Limits what somebody may store, as in `5 MB`, or with `none` no longer. */
+  limit(user: string, quota: string): void {
+    this.#command('server', ['user', 'quota', user, quota, '--data', this.#path('data')]);
+  }
+
   /** Makes a workspace with files, as a device of that person does. */
   addWorkspace(
     user: string,

@@ -2,7 +2,7 @@
 // written after what it speaks of has happened: cut off in between, the next round finds both sides equal, and remembers that.
 
 import { NoConnection, ProblemError } from '@syncline/api';
-import { NameClash } from '../transfers/upload.ts';
+import { FileChanged, NameClash } from '../transfers/upload.ts';
 import { isCopy } from './names.ts';
 import { decide, isMassDeletion, isRemoval, type Base, type Local, type Remote } from './plan.ts';
 import { Changed, Refused, RootGone, type Ports, type Reason, type Tree } from './ports.ts';
@@ -178,7 +178,8 @@ export function endsRound(error: unknown, signal: AbortSignal): boolean {
 
 /** Whether the plan was made of what is not so any more. */
 function isOutdated(error: unknown): boolean {
-  if (error instanceof Changed || error instanceof NameClash) return true;
+  const meanwhile = [Changed, NameClash, FileChanged];
+  if (meanwhile.some((kind) => error instanceof kind)) return true;
   const codes = ['precondition_failed', 'taken', 'conflict', 'not_found', 'wrong_base'];
   return error instanceof ProblemError && codes.includes(error.code);
 }

@@ -34,13 +34,16 @@ function answerOf<Answer>(request: IDBRequest<Answer>): Promise<Answer> {
   });
 }
 
-function open(): Promise<IDBDatabase> {
+async function open(): Promise<IDBDatabase> {
   const request = indexedDB.open(NAME, 1);
   request.onupgradeneeded = () => {
     request.result.createObjectStore('pairs', { keyPath: 'id' });
     request.result.createObjectStore('rows');
   };
-  return answerOf(request);
+  const database = await answerOf(request);
+  // Somebody has wiped what the browser keeps: from now on it keeps anew.
+  database.onclose = () => (opening = undefined);
+  return database;
 }
 
 async function inStore<Answer>(

@@ -56,7 +56,11 @@ function open(): Promise<IDBDatabase> {
   opening ??= new Promise<IDBDatabase>((resolve, reject) => {
     const request = indexedDB.open(DATABASE, 1);
     request.onupgradeneeded = () => request.result.createObjectStore(STORE, { keyPath: 'key' });
-    request.onsuccess = () => resolve(request.result);
+    request.onsuccess = () => {
+      // Somebody has wiped what the browser keeps: from now on it keeps anew.
+      request.result.onclose = () => (opening = undefined);
+      resolve(request.result);
+    };
     request.onerror = () => reject(request.error ?? new Error('the browser keeps nothing'));
   });
   return opening;

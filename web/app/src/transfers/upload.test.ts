@@ -1,6 +1,6 @@
 import { NoConnection, ProblemError, type Node, type SynclineClient } from '@syncline/api';
 import { expect, test, vi } from 'vitest';
-import { NameClash, PIECE_LENGTH, upload, type UploadJob } from './upload.ts';
+import { FileChanged, NameClash, PIECE_LENGTH, upload, type UploadJob } from './upload.ts';
 
 const MODIFIED_MS = 1_700_000_000_500;
 const large = new Blob([new Uint8Array(2 * PIECE_LENGTH + 5)]);
@@ -206,4 +206,34 @@ test('a large file that replaces another one is sent as what has changed, and wh
     await upload(fakeServer().client, one, { ...hooks(), sendDelta }, signal);
   }
   expect(sendDelta).not.toHaveBeenCalled();
+});
+
+test('a file that has changed since it was chosen is not tried again, and no failure of the network', async () => {
+  const server = fakeServer();
+  server.failures.push({ at: 'piece', error: away() });
+  const changed = new Blob([new Uint8Array(2 * PIECE_LENGTH)]);
+  const refuse = () => Promise.reject(new DOMException('it has changed', 'NotReadableError'));
+  const slice = changed.slice.bind(changed);
+  changed.slice = (...range) => Object.assign(slice(...range), { arrayBuffer: refuse });
+  const called = hooks();
+  await expect(upload(server.client, job(changed), called, signal)).rejects.toThrow(FileChanged);
+  expect(called.wait).not.toHaveBeenCalled();
+});
+
+test('behind four gibibytes an upload goes on where the server has it', async () => {
+  const [size, offset] = [2 ** 32 + PIECE_LENGTH + 7, 2 ** 32 + 5];
+  const cut: [number, number][] = [];
+  const slice = (start = 0, end = 0) => {
+    cut.push([start, Math.min(end, size)]);
+    return { size: Math.min(end, size) - start } as Blob;
+  };
+  const server = fakeServer();
+  server.uploads.set('u', offset);
+  const file = { size, slice } as Blob;
+  const node = await upload(server.client, job(file, { upload: 'u' }), hooks(), signal);
+  expect(cut).toEqual([
+    [offset, offset + PIECE_LENGTH],
+    [offset + PIECE_LENGTH, size],
+  ]);
+  expect(node.size).toBe(size);
 });

@@ -53,6 +53,26 @@ export class NameClash extends Error {
   }
 }
 
+/** The file is not what it was when it was chosen, or is gone: what is on the disk by now may be half of one and half of another. */
+export class FileChanged extends Error {
+  override readonly name = 'FileChanged';
+  readonly code = 'file_changed';
+
+  constructor() {
+    super('the file has changed since it was chosen');
+  }
+}
+
+/** Whether a file still is what it was: a browser refuses to read one that has changed. */
+async function isAsChosen(file: Blob): Promise<boolean> {
+  try {
+    await file.slice(0, 1).arrayBuffer();
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 /** The server is still taking in a piece that was cut off here. */
 class StillComing extends Error {
   override readonly name = 'StillComing';
@@ -67,7 +87,7 @@ function hasCode(error: unknown, code: string): error is ProblemError {
   return error instanceof ProblemError && error.code === code;
 }
 
-/** Uploads a file and returns its node; throws [NameClash] where somebody has to decide. */
+/** Uploads a file and returns its node; throws [NameClash] where somebody has to decide, [FileChanged]. */
 export async function upload(
   client: SynclineClient,
   job: UploadJob,
@@ -95,6 +115,8 @@ export async function upload(
         job.upload = null;
         continue;
       }
+      // To a request it is as if there were no connection.
+      if (error instanceof NoConnection && !(await isAsChosen(job.file))) throw new FileChanged();
       if (!isPassing(error) || failures >= FAILURES_MAX) throw error;
       attempt.hasLostAnswer = true;
       hooks.onConnection(false);

@@ -258,6 +258,9 @@ export const de: Words = {
     link_gone: 'Dieser Link führt nirgends mehr hin.',
     link_locked: 'Das Passwort des Links muss noch einmal eingegeben werden.',
     unavailable: 'Der Server ist überlastet. Versuchen Sie es bald wieder.',
+    browser_full: 'Der Browser hat dafür keinen Platz mehr.',
+    file_changed:
+      'Die Datei hat sich geändert, seit sie gewählt wurde, oder ist weg. Bitte noch einmal wählen.',
     password: 'Ein Passwort hat 1 bis 1024 Zeichen.',
     memory: 'Der Browser hat dafür nicht genug Speicher.',
     unsupported: 'Dieser Browser ist zu alt: ihm fehlt WebAssembly mit Vektoren.',

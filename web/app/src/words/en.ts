@@ -255,6 +255,8 @@ export const en = {
     link_gone: 'This link leads nowhere any more.',
     link_locked: 'The password of the link has to be typed again.',
     unavailable: 'The server is busy. Try again soon.',
+    browser_full: 'The browser has no room left for it.',
+    file_changed: 'The file has changed since it was chosen, or is gone. Choose it again.',
     password: 'A password has 1 to 1024 letters.',
     memory: 'The browser has not enough memory for this.',
     unsupported: 'This browser is too old: it has no WebAssembly with vectors.',

@@ -97,4 +97,6 @@ test('a problem is told in words, and one without words with its code', () => {
   expect(problemText(problem('strange'), en)).toBe('the moon is full (strange)');
   expect(problemText(problem('other'), en)).toBe('the moon is full (other)');
   expect(problemText(new NoConnection('x'), de)).toBe(de.errors.unreachable);
+  const full = new DOMException('full', 'QuotaExceededError');
+  expect(problemText(full, en)).toBe(en.errors.browser_full);
 });
