@@ -45,6 +45,8 @@ class FolderSyncs {
       this.list = pairs.flatMap((pair) =>
         pair.handle ? [new FolderSync(session.client, pair, pair.handle)] : [],
       );
+      // Where only a part of what the browser keeps was wiped.
+      if (this.list.length > 0) setHasFolders();
       for (const sync of this.list) if (!sync.pair.isPaused) sync.start();
     } catch (error) {
       this.failure = error;

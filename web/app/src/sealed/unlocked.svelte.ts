@@ -10,6 +10,7 @@ import {
   type SynclineClient,
 } from '@syncline/api';
 import type { SealedSource, SealedWorkspace } from '@syncline/core';
+import { seenOf } from './seen.ts';
 
 /** After so many minutes without use a workspace is locked. */
 export const IDLE_MINUTES = 10;
@@ -36,7 +37,7 @@ class Unlocked {
   async unlock(client: SynclineClient, id: string, secret: string): Promise<void> {
     const { SealedWorkspace } = await import('@syncline/core');
     const source = sourceOf(client, id);
-    const workspace = await SealedWorkspace.open({ id, secret, source });
+    const workspace = await SealedWorkspace.open({ id, secret, source, seen: seenOf(id) });
     const before = this.open.get(id);
     this.open = new Map(this.open).set(id, workspace);
     void before?.lock();

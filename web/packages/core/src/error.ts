@@ -1,4 +1,4 @@
-/** What can fail: the codes of `crates/wasm/src/failure.rs`, and `locked`, `unsupported` and `broken` of this side. */
+/** What can fail: the codes of `crates/wasm/src/failure.rs`, and `locked`, `older_history`, `unsupported` and `broken` of this side. */
 export const CODES = [
   'read',
   'write',
@@ -33,6 +33,8 @@ export const CODES = [
   'memory',
   // The keys were overwritten, and somebody has to unlock the workspace again.
   'locked',
+  // The server shows an older history than it has shown here before.
+  'older_history',
   // This browser cannot run the core.
   'unsupported',
   // A defect: the worker that had it is gone, and the next job gets a new one.

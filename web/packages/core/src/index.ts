@@ -7,7 +7,7 @@ export type { ChunkOptions, CoreOptions, JobOptions } from './core.ts';
 export type { Delta, DeltaBody, DeltaOptions, Sendable } from './delta.ts';
 export type { ChunkList, Proof, SealedNode, SealedShown, Tuning } from './protocol.ts';
 export { SealedWorkspace } from './sealed.ts';
-export type { SealedOptions, SealedSource } from './sealed.ts';
+export type { SealedOptions, SealedSource, SeenHead } from './sealed.ts';
 export { CoreError } from './error.ts';
 export type { CoreErrorCode } from './error.ts';
 export { startBaseline } from './start.ts';

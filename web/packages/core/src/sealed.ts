@@ -22,12 +22,20 @@ export interface SealedSource {
   pack(id: string, start: number, end: number, signal?: AbortSignal): Promise<Bytes>;
 }
 
+/** How far the history of the workspace went when it was read here last, which outlives the page. */
+export interface SeenHead {
+  get(): number;
+  set(head: number): void;
+}
+
 export interface SealedOptions {
   /** The id of the workspace that is to be opened. */
   id: string;
   /** The passphrase, or the recovery key. */
   secret: string;
   source: SealedSource;
+  /** What was seen before; without it an older history is not known as one. */
+  seen?: SeenHead;
   start?: () => PoolWorker;
 }
 
@@ -35,6 +43,7 @@ export class SealedWorkspace {
   readonly #pool: WorkerPool;
   readonly #lease: Lease;
   readonly #source: SealedSource;
+  readonly #seen: SeenHead | undefined;
   #last: Promise<unknown> = Promise.resolve();
   #isLocked = false;
   #head = 0;
@@ -42,16 +51,21 @@ export class SealedWorkspace {
   /** Its name, which the server does not know. */
   name = '';
 
-  private constructor(pool: WorkerPool, lease: Lease, source: SealedSource) {
+  private constructor(
+    pool: WorkerPool,
+    lease: Lease,
+    { source, seen }: Pick<SealedOptions, 'source' | 'seen'>,
+  ) {
     this.#pool = pool;
     this.#lease = lease;
     this.#source = source;
+    this.#seen = seen;
   }
 
   /** Unlocks a workspace; its log is not read yet. Throws a [CoreError], `wrong_key` where the secret is another. */
-  static async open({ id, secret, source, start }: SealedOptions): Promise<SealedWorkspace> {
+  static async open({ id, secret, start, ...from }: SealedOptions): Promise<SealedWorkspace> {
     const pool = new WorkerPool(start ?? startWorker, 1);
-    const workspace = new SealedWorkspace(pool, await pool.take(), source);
+    const workspace = new SealedWorkspace(pool, await pool.take(), from);
     try {
       await workspace.#unlock(id, secret);
       return workspace;
@@ -104,9 +118,21 @@ export class SealedWorkspace {
       const frame = await this.#source.entries(this.#head, false);
       const { count, head } = await this.#call('sealedFold', { frame });
       this.#head = head;
-      if (count === 0) return head !== before;
+      if (count === 0) {
+        this.#compareWithSeen();
+        return head !== before;
+      }
       onProgress?.(head);
     }
+  }
+
+  /** Refuses a history that ends before where one ended that was read here: the server keeps something back that it had. */
+  #compareWithSeen(): void {
+    const seen = this.#seen?.get() ?? 0;
+    if (this.#head > seen) this.#seen?.set(this.#head);
+    if (this.#head >= seen) return;
+    const message = `the history ends at entry ${this.#head}, and went to ${seen} before`;
+    throw new CoreError({ code: 'older_history', message, isRetryable: true });
   }
 
   /** What lies in a folder; that of 32 zeros is the root. */

@@ -42,6 +42,8 @@ export const sealedErrors: typeof englishErrors = {
     'Die Geschichte des Servers passt nicht zusammen: etwas wurde geändert oder ausgelassen. Ab dort wird nichts gezeigt.',
   forked:
     'Der Server hat Ihren Geräten verschiedene Geschichten gezeigt. Ab dort wird nichts gezeigt.',
+  older_history:
+    'Der Server zeigt eine ältere Geschichte, als dieser Browser schon gelesen hat: er hat etwas verloren oder hält es zurück. Nichts davon wird gezeigt.',
   missing: 'Ein Teil dieser Datei fehlt auf dem Server. Ein Gerät hat ihn vielleicht noch.',
   tampered:
     'Was der Server gab, ist nicht, was Ihre Geräte gespeichert haben. Es wurde zurückgewiesen.',

@@ -39,6 +39,8 @@ export const sealedErrors = {
     'The server’s history does not fit together: something in it was changed or left out. Nothing of it is shown from there on.',
   forked:
     'The server has shown different histories to your devices. Nothing is shown from there on.',
+  older_history:
+    'The server shows an older history than this browser has read before: it has lost something, or keeps it back. Nothing of it is shown.',
   missing: 'A part of this file is missing at the server. A device may still have it.',
   tampered: 'What the server gave is not what your devices have stored. It was refused.',
   message: 'The server gave something that cannot be read. It was refused.',

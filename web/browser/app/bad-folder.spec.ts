@@ -1,0 +1,213 @@
+// Bad days of a folder that is kept in sync: leave is taken back, what the browser keeps is wiped, its storage is full, a file changes under it.
+
+import type { Page } from '@playwright/test';
+import type { SynclineClient } from '@syncline/api';
+import { expectAccessible } from '../axe.ts';
+import { RealServer } from '../server.ts';
+import { openWorkspace, signIn } from '../steps.ts';
+import { expect, test } from '../test.ts';
+
+let server: RealServer;
+let ada: SynclineClient;
+let count = 0;
+let workspace: string;
+let name: string;
+
+test.beforeAll(async () => {
+  server = await RealServer.start();
+  server.addUser('ada');
+  ada = await server.client('ada');
+});
+
+test.afterAll(() => server.end());
+
+test.beforeEach(async ({ page }) => {
+  name = `Box${++count}`;
+  server.addWorkspace('ada', name, { 'plan.txt': 'first', 'Letters/to bob.md': 'Dear Bob' });
+  workspace = (await ada.workspaces()).find((found) => found.name === name)?.id ?? '';
+  // A folder of the browser's own file system stands for a picked one: its handles are those of any folder.
+  await page.addInitScript(() => {
+    Object.assign(window, {
+      showDirectoryPicker: async () =>
+        (await navigator.storage.getDirectory()).getDirectoryHandle('picked', { create: true }),
+    });
+  });
+});
+
+/** Writes a file of the picked folder, as a program would. */
+async function edit(page: Page, name: string, content: string): Promise<void> {
+  await page.evaluate(
+    async ([name, content]) => {
+      const root = await navigator.storage.getDirectory();
+      const folder = await root.getDirectoryHandle('picked', { create: true });
+      const file = await folder.getFileHandle(name, { create: true });
+      const writable = await file.createWritable();
+      await writable.write(content);
+      await writable.close();
+    },
+    [name, content] as const,
+  );
+}
+
+/** What is in the picked folder: paths and the beginnings of texts. */
+function look(page: Page): Promise<Record<string, string>> {
+  return page.evaluate(async () => {
+    const found: Record<string, string> = {};
+    const walk = async (folder: FileSystemDirectoryHandle, before: string): Promise<void> => {
+      for await (const [name, handle] of folder.entries()) {
+        if (handle.kind === 'directory') await walk(handle, `${before}${name}/`);
+        else found[before + name] = (await (await handle.getFile()).text()).slice(0, 100);
+      }
+    };
+    const root = await navigator.storage.getDirectory();
+    await walk(await root.getDirectoryHandle('picked'), '').catch(() => (found['?'] = ''));
+    return found;
+  });
+}
+
+async function there(path: string): Promise<string | null> {
+  if (!(await ada.node(workspace, path))) return null;
+  const { body } = await ada.file(workspace, path);
+  return (await new Response(body).text()).slice(0, 100);
+}
+
+const put = (path: string, content: string) => ada.putFile(workspace, path, new Blob([content]));
+const card = (page: Page) => page.getByRole('region', { name: 'picked ↔' });
+const versions = async (path: string) => (await ada.versions(workspace, path)).versions.length;
+
+async function begin(page: Page): Promise<void> {
+  await page.getByRole('button', { name: 'Keep in sync' }).click();
+  await page.getByRole('button', { name: 'Choose a folder of this computer' }).click();
+  await page.getByRole('button', { name: 'Begin' }).click();
+  await expect(card(page)).toContainText('In sync, watching');
+}
+
+/** Takes back the leave that the browser has for the folder. */
+const takeBack = (page: Page) =>
+  page.evaluate(() => void Object.assign(window, { isAllowed: false }));
+
+test('where leave is taken back nothing is deleted, it is said, and goes on when it is given again', async ({
+  page,
+}) => {
+  await page.addInitScript(() => {
+    const now = window as { isAllowed?: boolean };
+    now.isAllowed = true;
+    const check = () => {
+      if (!now.isAllowed) throw new DOMException('no leave', 'NotAllowedError');
+    };
+    const { entries, getFileHandle, getDirectoryHandle } = FileSystemDirectoryHandle.prototype;
+    const { getFile } = FileSystemFileHandle.prototype;
+    Object.assign(FileSystemDirectoryHandle.prototype, {
+      async *entries(this: FileSystemDirectoryHandle) {
+        check();
+        for await (const one of entries.call(this)) {
+          check();
+          yield one;
+        }
+      },
+      async getFileHandle(this: FileSystemDirectoryHandle, ...how: [string]) {
+        check();
+        return getFileHandle.apply(this, how);
+      },
+      async getDirectoryHandle(this: FileSystemDirectoryHandle, ...how: [string]) {
+        check();
+        return getDirectoryHandle.apply(this, how);
+      },
+    });
+    Object.assign(FileSystemFileHandle.prototype, {
+      async getFile(this: FileSystemFileHandle) {
+        check();
+        return getFile.call(this);
+      },
+    });
+    Object.assign(FileSystemHandle.prototype, {
+      queryPermission: async () => (now.isAllowed ? 'granted' : 'prompt'),
+      requestPermission: async () => {
+        now.isAllowed = true;
+        return 'granted';
+      },
+    });
+  });
+  await openWorkspace(page, server, 'ada', name);
+  await begin(page);
+  await takeBack(page);
+  await put('plan.txt', 'second, meanwhile');
+  await expect(card(page)).toContainText('Needs your permission');
+  await expectAccessible(page);
+  expect(await there('plan.txt')).toBe('second, meanwhile');
+  expect(await there('Letters/to%20bob.md')).toBe('Dear Bob');
+  await card(page).getByRole('button', { name: 'Allow' }).press('Enter');
+  await expect(card(page)).toContainText('In sync, watching');
+  expect(await look(page)).toMatchObject({
+    'plan.txt': 'second, meanwhile',
+    'Letters/to bob.md': 'Dear Bob',
+  });
+  await edit(page, 'plan.txt', 'third');
+  await expect.poll(() => there('plan.txt')).toBe('third');
+});
+
+async function wipe(page: Page): Promise<void> {
+  const session = await page.context().newCDPSession(page);
+  const storageTypes = 'indexeddb,local_storage,cookies,cache_storage';
+  await session.send('Storage.clearDataForOrigin', { origin: server.url, storageTypes });
+}
+
+test('what the browser keeps is wiped under a synced folder: nothing is lost, twice there or sent again', async ({
+  page,
+}) => {
+  await openWorkspace(page, server, 'ada', name);
+  await begin(page);
+  await edit(page, 'new.txt', 'new here');
+  await expect.poll(() => there('new.txt')).toBe('new here');
+  await wipe(page);
+  // The page goes on without what it knew.
+  await edit(page, 'plan.txt', 'edited here');
+  await put('new.txt', 'edited there');
+  await expect(card(page)).toContainText(/Paused|Stopped|In sync/);
+  // So is who is signed in.
+  await signIn(page, server, 'ada');
+  await expect(page.getByRole('link', { name })).toBeVisible();
+  await page.goto(`${server.url}/#/sync`);
+  await expect(page.getByText('No folder is kept in sync')).toBeVisible();
+  expect(await look(page)).toMatchObject({ 'Letters/to bob.md': 'Dear Bob' });
+  // The same folder is picked anew.
+  await page.goto(`${server.url}/#/w/${workspace}`);
+  await begin(page);
+  const here = await look(page);
+  const names = Object.keys(here).filter((path) => !path.startsWith('.syncline-trash'));
+  const contents = names.map((path) => here[path]);
+  for (const content of ['edited here', 'edited there', 'Dear Bob'])
+    expect(contents).toContain(content);
+  for (const path of names)
+    expect(await there(encodeURIComponent(path).replaceAll('%2F', '/'))).toBe(here[path]);
+  // Where nobody knows what both had in common, each version is kept once.
+  expect(new Set(contents).size).toBeGreaterThanOrEqual(4);
+  expect(await versions('Letters/to%20bob.md')).toBe(1);
+});
+
+test('where the storage of the browser is full this is named, the rest goes on, and it comes when there is room', async ({
+  page,
+}) => {
+  await openWorkspace(page, server, 'ada', name);
+  await begin(page);
+  const session = await page.context().newCDPSession(page);
+  const quota = (quotaSize?: number) =>
+    session.send('Storage.overrideQuotaForOrigin', {
+      origin: server.url,
+      ...(quotaSize === undefined ? {} : { quotaSize }),
+    });
+  const { usage } = await session.send('Storage.getUsageAndQuota', { origin: server.url });
+  await quota(Math.ceil(usage) + 300_000);
+  await ada.putFile(workspace, 'large.bin', new Blob([new Uint8Array(3_000_000).fill(7)]));
+  await put('small.txt', 'small');
+  await expect(card(page)).toContainText('large.bin: The browser has no room left for it.');
+  await expect.poll(async () => (await look(page))['small.txt']).toBe('small');
+  await expectAccessible(page);
+  const found = Object.keys(await look(page));
+  expect(found.filter((path) => /large|part-/.test(path))).toEqual([]);
+  expect((await ada.node(workspace, 'large.bin'))?.size).toBe(3_000_000);
+  await quota();
+  await card(page).getByRole('button', { name: 'Sync now' }).click();
+  await expect.poll(async () => 'large.bin' in (await look(page))).toBe(true);
+  expect(await versions('large.bin')).toBe(1);
+});

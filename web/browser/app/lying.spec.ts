@@ -1,0 +1,114 @@
+// A server that lies about the history of an encrypted workspace: it leaves entries out, says them twice, in another order or changed, or shows
+// an older history than before. Each lie is refused and said, nothing of it is shown, and the truth is read again when it is told.
+
+import type { Page } from '@playwright/test';
+import type { SynclineClient } from '@syncline/api';
+import { LyingProxy, type Lie } from '../proxy.ts';
+import { PASSWORD, RealServer } from '../server.ts';
+import { row, signIn } from '../steps.ts';
+import { expect, test } from '../test.ts';
+
+let server: RealServer;
+let proxy: LyingProxy;
+let ada: SynclineClient;
+let workspace: string;
+
+test.beforeAll(async () => {
+  server = await RealServer.start();
+  proxy = await LyingProxy.start(server.url);
+  server.addUser('ada');
+  server.addWorkspace('ada', 'Diary', { 'letter.txt': 'first' }, ['--sealed']);
+  for (const text of ['second', 'third', 'fourth']) {
+    server.write('ada', 'Diary', 'letter.txt', `${text} version`);
+  }
+  ada = await server.client('ada');
+  workspace = (await ada.workspaces())[0]?.id ?? '';
+});
+
+test.afterAll(async () => {
+  await proxy.end();
+  await server.end();
+});
+
+test.beforeEach(() => proxy.lie());
+
+const head = async () => (await ada.workspace(workspace)).head_seq;
+
+/** Answers each question for entries by one that the server has: `shown` says which, by the number after which was asked. */
+function entries(shown: (since: number) => number, change = (bytes: Buffer) => bytes): Lie {
+  return ({ pathname, searchParams }, ask) => {
+    if (!pathname.endsWith('/log')) return null;
+    const since = shown(Number(searchParams.get('since') ?? 0));
+    return ask(`${pathname}?since=${since}&length_max=1`).then(change);
+  };
+}
+
+async function open(page: Page): Promise<void> {
+  await signIn(page, { url: proxy.url } as RealServer, 'ada');
+  await page.getByRole('link', { name: /Encrypted workspace/ }).click();
+  await unlock(page);
+}
+
+async function unlock(page: Page): Promise<void> {
+  await page.getByLabel('Passphrase or recovery key').fill(PASSWORD);
+  await page.keyboard.press('Enter');
+}
+
+/** What is refused is said, nothing of it is shown, and the truth is read when it is told. */
+async function expectRefused(page: Page, text: string | RegExp): Promise<void> {
+  await expect(page.getByRole('alert')).toContainText(text);
+  await expect(page.getByText('letter.txt')).toHaveCount(0);
+  proxy.lie();
+  await page.getByRole('button', { name: 'Lock now' }).click();
+  await unlock(page);
+  await expect(row(page, 'letter.txt')).toContainText('14 B');
+}
+
+test('through the proxy all is as without it', async ({ page }) => {
+  await open(page);
+  await expect(row(page, 'letter.txt')).toContainText('14 B');
+  expect(await head()).toBeGreaterThanOrEqual(4);
+});
+
+for (const [what, shown] of [
+  ['that is left out', (since: number) => (since >= 2 ? since + 1 : since)],
+  ['at the beginning that is left out', (since: number) => since + 1],
+  ['that is said twice', (since: number) => Math.min(since, 2)],
+  ['said before the one it follows', (since: number) => [0, 2, 1, 3][since] ?? since],
+] as const) {
+  test(`an entry ${what} is refused`, async ({ page }) => {
+    proxy.lie(entries(shown));
+    await open(page);
+    await expectRefused(page, 'history');
+  });
+}
+
+test('an entry with a byte changed is refused, wherever that is', async ({ page }) => {
+  const change = (bytes: Buffer) => {
+    bytes[bytes.length - 3] = (bytes[bytes.length - 3] ?? 0) ^ 1;
+    return bytes;
+  };
+  proxy.lie(entries((since) => since, change));
+  await open(page);
+  await expectRefused(page, /made by nobody who may write|history/);
+});
+
+test('an older history than was read before is refused, also after the page was loaded anew', async ({
+  page,
+}) => {
+  await open(page);
+  await expect(row(page, 'letter.txt')).toContainText('14 B');
+  const last = await head();
+  // The server goes back to what it was two versions before: nobody can tell by what it shows, only by what it has shown.
+  const older = entries((since) => (since >= last - 2 ? last : since));
+  for (const again of [false, true]) {
+    proxy.lie(older);
+    if (again) {
+      await page.reload();
+    } else {
+      await page.getByRole('button', { name: 'Lock now' }).click();
+    }
+    await unlock(page);
+    await expectRefused(page, 'older');
+  }
+});
