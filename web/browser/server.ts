@@ -104,6 +104,15 @@ export class RealServer {
     this.#command(home, ['sync', root]);
   }
 
+  /** Gets a workspace that was made elsewhere onto a device; returns where its folder is. */
+  clone(user: string, workspace: string): string {
+    const root = this.#path(join('folders', user, workspace));
+    mkdirSync(dirname(root), { recursive: true });
+    this.#command(`${user}-device`, ['login', this.url, '--user', user, '--password-stdin']);
+    this.#command(`${user}-device`, ['clone', workspace, root]);
+    return root;
+  }
+
   /** Puts a file into the folder of a device, and brings it to the server. */
   write(user: string, workspace: string, path: string, content: string): void {
     const root = this.#path(join('folders', user, workspace));

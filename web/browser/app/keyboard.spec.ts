@@ -1,12 +1,10 @@
 // A whole day by keys alone: no mouse, and no focus that a test sets. Whatever cannot be reached fails here.
 
-import type { Locator, Page } from '@playwright/test';
 import type { SynclineClient } from '@syncline/api';
+import { press, tabTo } from '../hands.ts';
 import { PASSWORD, RealServer } from '../server.ts';
 import { row } from '../steps.ts';
 import { expect, test } from '../test.ts';
-
-const STOPS_MAX = 60;
 
 let server: RealServer;
 let ada: SynclineClient;
@@ -21,24 +19,6 @@ test.beforeAll(async () => {
 });
 
 test.afterAll(() => server.end());
-
-/** Goes to something by Tab, which has to be seen when it has the keyboard. */
-async function tabTo(page: Page, target: Locator): Promise<void> {
-  await expect(target).toBeVisible();
-  for (let stop = 0; stop < STOPS_MAX; stop++) {
-    if (await target.evaluate((element) => element === document.activeElement)) {
-      await expect(target).toBeInViewport();
-      return;
-    }
-    await page.keyboard.press('Tab');
-  }
-  throw new Error(`Tab does not lead to ${String(target)}`);
-}
-
-async function press(page: Page, target: Locator): Promise<void> {
-  await tabTo(page, target);
-  await page.keyboard.press('Enter');
-}
 
 test('signing in, files, undo, upload, a link and the settings are done without a mouse', async ({
   page,
