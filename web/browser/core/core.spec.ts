@@ -1,7 +1,14 @@
 // The core in a real browser, under the headers of the server: the same bytes as natively, and a page that does not notice.
 
 import { createHash, randomBytes } from 'node:crypto';
-import { appendFileSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import {
+  appendFileSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -146,6 +153,35 @@ test('a large file is named while the page goes on, in memory that does not grow
   expect(found.memory).toBeLessThan(64 * MIB);
   // It is read twice. What was read is given back when the collector comes, on a busy machine some hundred mebibytes later.
   expect(grown).toBeLessThan(size * MIB);
+});
+
+test('behind four gibibytes a file is read where it is', async ({ page }) => {
+  await open(page);
+  const [path, tail] = [join(folder, 'sparse.bin'), randomBytes(3 * MIB)];
+  writeFileSync(path, '');
+  truncateSync(path, 2 ** 32 - MIB);
+  appendFileSync(path, tail);
+  await page.locator('input').setInputFiles(path);
+  const found = await page.evaluate(async () => {
+    const file = document.querySelector('input')?.files?.[0];
+    if (!file) throw new Error('no file was chosen');
+    const core = new demo.Core();
+    const options = { average: 65536, secret: new Uint8Array(32) };
+    const whole = await core.chunk(file, options);
+    // From a border on, a part of a file is cut as in the whole.
+    let [first, start] = [0, 0];
+    while (start < 2 ** 32 - 3 * 2 ** 20) start += whole.lengths[first++] ?? 0;
+    const part = await core.chunk(file.slice(start), options);
+    core.close();
+    const length = whole.lengths.reduce((sum, length) => sum + length, 0);
+    const ids = [...whole.ids.subarray(first * 32)];
+    return { size: file.size, length, ids, part: [...part.ids], start };
+  });
+  expect(found.size).toBe(2 ** 32 + 2 * MIB);
+  expect(found.length).toBe(found.size);
+  expect(found.start).toBeLessThan(2 ** 32 - MIB);
+  expect(found.ids.length / 32).toBeGreaterThan(20);
+  expect(found.ids).toEqual(found.part);
 });
 
 test('a job is given up in the middle of a file, and the next one is done', async ({ page }) => {
