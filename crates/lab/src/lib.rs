@@ -3,12 +3,14 @@
 //! It knows the server from outside only: its doors, and what the kernel counts for its process. It does not know how the server
 //! works. Read in this order: [`mix`] and [`schedule`] (what is sent, and when), [`load`] (a run), `device` (one of
 //! thousands), [`history`] (the judge), [`figures`],
-//! [`cases`]. Beside it stands [`web`], the figures of the browser, over a line that [`proxy`] makes long and narrow.
+//! [`cases`]. Beside it stand [`web`], the figures of the browser, over a line that [`proxy`] makes long and narrow, and [`clients`], how many
+//! browsers a core of a server bears.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
 pub mod cases;
+pub mod clients;
 pub mod cluster;
 pub mod figures;
 pub mod history;

@@ -4,6 +4,10 @@
 //!
 //! `lab web --binary FILE --web DIR [--out DIR] [--work DIR] [--quick] [--runs N] [--seed N] [--length N]`: measures the app in a browser beside
 //! rsync; `cargo xtask bench web` builds and calls it.
+//!
+//! `lab clients --binary FILE [--out DIR] [--work DIR] [--quick] [--seed N] [--seconds N] [--length N] [--workloads NAME,...] [--methods NAME,...]
+//! [--contents NAME,...] [--sizes N,...] [--clients N] [--line-ms N] [--releases FILE]`: measures how many clients in browsers a core of a server
+//! bears; `cargo xtask bench web --only clients` builds and calls it.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -13,6 +17,10 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use lab::cases::{self, Options, Scaled};
+use lab::clients;
+use lab::clients::exchange::Method;
+use lab::clients::files::Content;
+use lab::clients::report::Workload;
 use lab::cluster::BROKERS;
 use lab::machine;
 use lab::output::{Output, say};
@@ -41,9 +49,12 @@ fn run() -> Result<()> {
     match (!words.is_empty()).then(|| words.remove(0)).as_deref() {
         Some("server") => run_server(words),
         Some("web") => run_web(words),
+        Some("clients") => run_clients(words),
         _ => {
             let names = cases::names().join(",");
-            bail!("usage: lab server --binary FILE [--out DIR] [--only {names}], or lab web");
+            bail!(
+                "usage: lab server --binary FILE [--out DIR] [--only {names}], lab web, lab clients"
+            );
         }
     }
 }
@@ -70,6 +81,51 @@ fn run_web(mut words: Vec<String>) -> Result<()> {
     runtime.block_on(web::run(&options, &output))?;
     say(&format!("figures: {}", output.csv.display()));
     Ok(())
+}
+
+/// Measures how many clients in browsers a core bears.
+fn run_clients(mut words: Vec<String>) -> Result<()> {
+    let words = &mut words;
+    let quick = flag(words, "--quick");
+    let out: Option<PathBuf> = value(words, "--out")?;
+    let seconds = value(words, "--seconds")?.unwrap_or(if quick { 2 } else { 20 });
+    let options = clients::Options {
+        binary: value(words, "--binary")?.context("--binary FILE is needed")?,
+        work: value(words, "--work")?.unwrap_or_else(std::env::temp_dir),
+        quick,
+        seed: value(words, "--seed")?.unwrap_or(SEED_WEB),
+        length: Duration::from_secs(seconds),
+        intensive_length: Duration::from_secs(seconds.min(10)),
+        workloads: named(words, "--workloads", &Workload::ALL, Workload::name)?,
+        methods: named(words, "--methods", &Method::ALL, Method::name)?,
+        contents: named(words, "--contents", &Content::ALL, Content::name)?,
+        sizes: list(words, "--sizes")?.unwrap_or_else(|| vec![1000]),
+        file_length: value(words, "--length")?.unwrap_or(if quick { 100_000 } else { 1_000_000 }),
+        clients_max: value(words, "--clients")?.unwrap_or(if quick { 8 } else { 40_000 }).max(1),
+        line: Duration::from_millis(value(words, "--line-ms")?.unwrap_or(30)),
+        releases: value(words, "--releases")?,
+    };
+    demand_nothing_left(words)?;
+    let out = out.unwrap_or_else(|| PathBuf::from("bench-results/web"));
+    let output = Output::new(out.clone(), out)?;
+    say(&version(&options.binary)?);
+    clients::run(&options, &output)?;
+    say(&format!("figures: {}", output.csv.display()));
+    Ok(())
+}
+
+/// Takes a list of names, or all there are.
+fn named<T: Copy>(
+    words: &mut Vec<String>,
+    name: &str,
+    all: &[T],
+    name_of: impl Fn(T) -> &'static str,
+) -> Result<Vec<T>> {
+    let Some(wanted) = list::<String>(words, name)? else { return Ok(all.to_vec()) };
+    let find = |word: &String| all.iter().copied().find(|one| name_of(*one) == word);
+    let found: Option<Vec<T>> = wanted.iter().map(find).collect();
+    let known: Vec<_> = all.iter().map(|one| name_of(*one)).collect();
+    found.with_context(|| format!("{name}: there are {}", known.join(", ")))
 }
 
 fn demand_nothing_left(words: &[String]) -> Result<()> {

@@ -22,6 +22,8 @@ pub struct Setting {
     /// For all commands: where the accounts and logs are, if not in the folder.
     database: Vec<String>,
     variables: Vec<(&'static str, PathBuf)>,
+    /// The only core that the processes have.
+    core: Option<usize>,
 }
 
 impl Setting {
@@ -31,8 +33,8 @@ impl Setting {
     /// Where there can be none.
     pub fn new(binary: &Path, place: &Path) -> Result<Self> {
         let folder = tempfile::Builder::new().prefix("syncline-lab").tempdir_in(place)?;
-        let (database, variables) = (Vec::new(), Vec::new());
-        Ok(Self { binary: binary.to_owned(), folder: Arc::new(folder), database, variables })
+        let (database, variables, core) = (Vec::new(), Vec::new(), None);
+        Ok(Self { binary: binary.to_owned(), folder: Arc::new(folder), database, variables, core })
     }
 
     /// Puts accounts and logs into a database in a network; `password` names a file.
@@ -40,6 +42,13 @@ impl Setting {
     pub fn with_database(mut self, url: &str, password: PathBuf) -> Self {
         self.database = vec!["--database".to_owned(), url.to_owned()];
         self.variables.push(("SYNCLINE_DATABASE_PASSWORD_FILE", password));
+        self
+    }
+
+    /// Gives the processes one core and no other, where one is named.
+    #[must_use]
+    pub fn on_core(mut self, core: Option<usize>) -> Self {
+        self.core = core;
         self
     }
 
@@ -72,7 +81,15 @@ impl Setting {
     }
 
     fn command(&self, name: &str) -> Command {
-        let mut command = Command::new(&self.binary);
+        let mut command = match self.core {
+            None => Command::new(&self.binary),
+            Some(core) => {
+                // It becomes the program, so the number of the process stays.
+                let mut command = Command::new("taskset");
+                command.args(["--cpu-list", &core.to_string()]).arg(&self.binary);
+                command
+            }
+        };
         // Without this it would look at the home of whoever runs the lab.
         command.env("SYNCLINE_HOME", self.folder().join(format!("home-{name}")));
         command.envs(self.variables.iter().map(|(name, path)| (name, path)));

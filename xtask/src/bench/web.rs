@@ -1,27 +1,74 @@
 //! `bench web`: the figures of the browser, in a real Chromium against a release program with the app in it, with native rsync beside it in
-//! the same run; measured and drawn by the lab.
+//! the same run; measured and drawn by the lab. `--only clients` asks instead how many browsers one core of a server bears.
 
 use std::process::Command;
 
 use super::place::WorkFolder;
 use super::{Options, environment};
 use crate::arguments::Arguments;
-use crate::failure::Result;
+use crate::failure::{Result, fail};
 use crate::{demo, install, process, web};
 
 /// What is handed on to the lab as it is.
 const VALUES: [&str; 2] = ["--seed", "--length"];
 
+/// The same where clients are counted.
+const VALUES_CLIENTS: [&str; 10] = [
+    "--seed",
+    "--seconds",
+    "--length",
+    "--workloads",
+    "--methods",
+    "--contents",
+    "--sizes",
+    "--clients",
+    "--line-ms",
+    "--releases",
+];
+
 /// The other program.
 const RSYNC: &str = "rsync";
 
 pub(super) fn run(what: String, mut arguments: Arguments) -> Result<()> {
+    match arguments.value("--only")?.as_deref() {
+        None | Some("grid") => grid(&what, arguments),
+        Some("clients") => clients(&what, arguments),
+        Some(other) => fail(format!("--only is grid or clients, not '{other}'")),
+    }
+}
+
+/// Takes the words that the lab understands.
+fn words_for_lab(arguments: &mut Arguments, names: &[&str]) -> Result<Vec<String>> {
     let mut words = Vec::new();
-    for name in VALUES {
+    for name in names {
         if let Some(value) = arguments.value(name)? {
-            words.extend([name.to_owned(), value]);
+            words.extend([(*name).to_owned(), value]);
         }
     }
+    Ok(words)
+}
+
+/// Counts how many clients in browsers one core of a server bears. No browser takes part: the lab plays them.
+fn clients(what: &str, mut arguments: Arguments) -> Result<()> {
+    let words = words_for_lab(&mut arguments, &VALUES_CLIENTS)?;
+    let file_system = arguments.value("--fs")?.unwrap_or_else(|| "disk".to_owned());
+    let programs = demo::build("release", &["cli", "lab"])?;
+    let options = Options::take_with(what, &mut arguments, || Ok(programs.join("syncline")))?;
+    arguments.finish()?;
+    let work = WorkFolder::new(&file_system, &options.work)?;
+    let notes = [format!("data on {file_system}"), format!("options: {}", words.join(" "))];
+    environment::write(&options.out, &[], &notes)?;
+    let mut command = Command::new(programs.join("lab"));
+    command.args(["clients", "--binary"]).arg(options.our_binary()?).arg("--out").arg(&options.out);
+    command.arg("--work").arg(work.path()).args(words);
+    if options.quick {
+        command.arg("--quick");
+    }
+    process::run(&mut command)
+}
+
+fn grid(what: &str, mut arguments: Arguments) -> Result<()> {
+    let words = words_for_lab(&mut arguments, &VALUES)?;
     // A server that promises durability keeps its data on a disk, unless somebody asks what the disk costs.
     let file_system = arguments.value("--fs")?.unwrap_or_else(|| "disk".to_owned());
     let build = || {
@@ -29,7 +76,7 @@ pub(super) fn run(what: String, mut arguments: Arguments) -> Result<()> {
         web::build()?;
         Ok(demo::build("release", &["cli", "lab"])?.join("syncline"))
     };
-    let options = Options::take_with(&what, &mut arguments, build)?;
+    let options = Options::take_with(what, &mut arguments, build)?;
     arguments.finish()?;
     let chromium = web::chromium()?;
     if !process::is_installed(RSYNC) {
