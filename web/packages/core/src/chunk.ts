@@ -1,24 +1,6 @@
 import { ChunkStream } from '../dist/core.js';
+import { piecesOf } from './pieces.ts';
 import type { Calls, ChunkList } from './protocol.ts';
-
-/** How many bytes are read at a time; while one piece is gone through, the next one is read. */
-const PIECE_LENGTH = 4 * 1024 * 1024;
-
-/** Gives the pieces of a file, in order. */
-async function* piecesOf(file: Blob): AsyncGenerator<Uint8Array> {
-  const read = (start: number) => {
-    const piece = file.slice(start, start + PIECE_LENGTH).arrayBuffer();
-    // Whoever waits for it hears of it; until then nobody does.
-    piece.catch(() => undefined);
-    return piece;
-  };
-  let next = read(0);
-  for (let start = 0; start < file.size; start += PIECE_LENGTH) {
-    const piece = await next;
-    if (start + PIECE_LENGTH < file.size) next = read(start + PIECE_LENGTH);
-    yield new Uint8Array(piece);
-  }
-}
 
 /** Cuts and names a file, a piece at a time. */
 export async function chunk(
@@ -35,6 +17,7 @@ export async function chunk(
     };
     let done = 0;
     for await (const piece of piecesOf(file)) {
+      // The module copies it: its bytes become the next piece.
       stream.push(piece);
       collect();
       done += piece.length;
