@@ -20,6 +20,8 @@ mod archive;
 mod authorisation;
 #[path = "it/backup.rs"]
 mod backup;
+#[path = "it/conflicts.rs"]
+mod conflicts;
 #[path = "it/conformance.rs"]
 mod conformance;
 #[path = "it/dav.rs"]

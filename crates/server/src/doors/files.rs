@@ -24,6 +24,7 @@ use crate::services::files::versions::VersionScan;
 use crate::services::files::{Condition, FileNode};
 
 pub(crate) mod conditions;
+mod conflicts;
 pub(crate) mod content;
 pub(crate) mod date;
 mod deleted;
@@ -51,6 +52,8 @@ pub fn routes() -> Router<Arc<App>> {
         .route("/workspaces/{workspace}/archive/{*path}", get(archive).head(head_archive))
         .route("/workspaces/{workspace}/versions/{*path}", get(list_versions))
         .route("/workspaces/{workspace}/deleted", get(deleted::list))
+        .route("/workspaces/{workspace}/conflicts", get(conflicts::list).post(conflicts::mark))
+        .route("/workspaces/{workspace}/resolve", post(conflicts::resolve))
         .route("/workspaces/{workspace}/move", post(move_node))
         .route("/workspaces/{workspace}/copy", post(copy_node))
         .route("/workspaces/{workspace}/restore", post(restore))

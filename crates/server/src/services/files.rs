@@ -4,11 +4,14 @@
 //! network is [`crate::files`].
 
 pub mod changes;
+pub mod conflicts;
 pub mod deleted;
+pub mod noted;
 pub mod versions;
 pub mod view;
 
 pub use changes::{Condition, Plan};
-pub use deleted::{DeletedCursor, DeletedNode};
+pub use deleted::DeletedNode;
+pub use noted::NoteCursor;
 pub use versions::Version;
 pub use view::{FileNode, View};

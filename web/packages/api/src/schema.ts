@@ -12,6 +12,23 @@ export type Code = {
   "code": string;
 };
 
+export type Conflict = {
+  "base": number;
+  "copy": Node;
+  "device_id": string | null;
+  "device_name": string | null;
+  "original": null | Node;
+  "original_id": string;
+  "seq": number | null;
+  "time": number | null;
+};
+
+export type ConflictPage = {
+  "conflicts": (Conflict)[];
+  "count": number;
+  "next": string | null;
+};
+
 export type DeletedNode = {
   "device_id": string | null;
   "device_name": string | null;
@@ -99,6 +116,13 @@ export type LoginProof = {
   "device_name": string;
   "message": string;
   "session": string;
+};
+
+export type Marking = {
+  "base": number;
+  "node": string;
+  "original": string;
+  "version": number;
 };
 
 export type Member = {
@@ -254,6 +278,14 @@ export type Relocation = {
 
 export type Renaming = {
   "name": string;
+};
+
+export type Resolution = {
+  "keep": "copy" | "original" | "both";
+  "name"?: string | null;
+  "node": string;
+  "original_version"?: number | null;
+  "version": number;
 };
 
 export type Restoration = {
@@ -449,6 +481,10 @@ export interface Operations {
   "HEAD /workspaces/{workspace}/archive/{path}": { body: undefined; answer: undefined };
   /** The chunk list of a file, against which a delta is made. */
   "GET /workspaces/{workspace}/chunks/{path}": { body: undefined; answer: Response };
+  /** What was kept beside each other and waits for a decision, the newest first. */
+  "GET /workspaces/{workspace}/conflicts": { body: undefined; answer: ConflictPage };
+  /** Mark a file that was kept beside another one. */
+  "POST /workspaces/{workspace}/conflicts": { body: Marking; answer: Node };
   /** Copy. */
   "POST /workspaces/{workspace}/copy": { body: Relocation; answer: Node };
   /** What was deleted, the newest first. */
@@ -517,6 +553,8 @@ export interface Operations {
   "PUT /workspaces/{workspace}/packs/{pack}/direct": { body: Announced; answer: undefined };
   /** A request that brings a pack straight to the store. */
   "POST /workspaces/{workspace}/packs/{pack}/direct": { body: Announced; answer: Way };
+  /** Decide a conflict: keep the copy, the original or both. */
+  "POST /workspaces/{workspace}/resolve": { body: Resolution; answer: Node };
   /** Bring a version back, or what was deleted. */
   "POST /workspaces/{workspace}/restore": { body: Restoration; answer: Node };
   /** Begin a file that comes in pieces. */

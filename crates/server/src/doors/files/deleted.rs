@@ -10,7 +10,7 @@ use super::json::Matter;
 use super::path;
 use crate::error::{Result, ServerError};
 use crate::limits::LIST_MAX;
-use crate::services::files::{DeletedCursor, DeletedNode};
+use crate::services::files::{DeletedNode, NoteCursor};
 
 #[derive(Deserialize)]
 pub(super) struct DeletedQuery {
@@ -88,7 +88,7 @@ pub(super) async fn list(
     }))
 }
 
-fn read_cursor(text: &str) -> Result<DeletedCursor> {
+pub(super) fn read_cursor(text: &str) -> Result<NoteCursor> {
     let parsed = text.split_once('-').and_then(|(seq, id)| {
         let id: NodeId = id.parse().ok()?;
         Some((seq.parse().ok()?, id))

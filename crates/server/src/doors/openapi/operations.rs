@@ -458,6 +458,30 @@ pub(super) const FILES: &[Operation] = &[
         &[(200, Json("DeletedPage"))],
     ),
     operation(
+        ("get", "/workspaces/{workspace}/conflicts"),
+        (
+            "listConflicts",
+            "What was kept beside each other and waits for a decision, the newest first",
+        ),
+        &["deleted_cursor", "limit"],
+        Nothing,
+        &[(200, Json("ConflictPage"))],
+    ),
+    operation(
+        ("post", "/workspaces/{workspace}/conflicts"),
+        ("markConflict", "Mark a file that was kept beside another one"),
+        &[],
+        Json("Marking"),
+        &[(200, Json("Node"))],
+    ),
+    operation(
+        ("post", "/workspaces/{workspace}/resolve"),
+        ("resolveConflict", "Decide a conflict: keep the copy, the original or both"),
+        &[],
+        Json("Resolution"),
+        &[(200, Json("Node"))],
+    ),
+    operation(
         ("post", "/workspaces/{workspace}/move"),
         ("moveNode", "Move or rename"),
         CONDITIONS,

@@ -105,7 +105,8 @@ fn hexadecimal(kind: impl Into<Value>) -> Value {
 /// Returns the bodies.
 pub(super) fn schemas() -> Value {
     let mut all = of_accounts();
-    for more in [of_passwords(), of_providers(), of_links(), of_files()] {
+    let more = [of_passwords(), of_providers(), of_links(), of_files(), of_conflicts()];
+    for more in more {
         for (name, schema) in more.as_object().into_iter().flatten() {
             all[name.as_str()] = schema.clone();
         }
@@ -146,6 +147,34 @@ fn of_links() -> Value {
             "modified": or_null("integer"),
         })),
         "PublicPage": object(json!({ "nodes": list("PublicLine"), "next": or_null("string") })),
+    })
+}
+
+fn of_conflicts() -> Value {
+    let node = || super::reference("Node");
+    let version = || json!({ "type": "integer", "minimum": 0, "maximum": INTEGER_MAX });
+    json!({
+        "Conflict": object(json!({
+            "copy": node(), "original_id": text(),
+            "original": { "anyOf": [{ "type": "null" }, node()] }, "base": number(), "seq": or_null("integer"), "time": or_null("integer"), "device_id": or_null("string"),
+            "device_name": or_null("string"),
+        })),
+        "ConflictPage": object(json!({
+            "conflicts": { "type": "array", "items": super::reference("Conflict") },
+            "count": number(), "next": or_null("string"),
+        })),
+        "Marking": object(json!({
+            "node": text(), "version": version(), "original": text(), "base": version(),
+        })),
+        "Resolution": {
+            "type": "object",
+            "required": ["node", "version", "keep"],
+            "properties": {
+                "node": text(), "version": version(),
+                "original_version": { "type": ["integer", "null"], "minimum": 0, "maximum": INTEGER_MAX },
+                "keep": { "enum": ["copy", "original", "both"] }, "name": or_null("string"),
+            },
+        },
     })
 }
 

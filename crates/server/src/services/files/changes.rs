@@ -101,7 +101,7 @@ fn place(view: &View, path: &RelativePath) -> Result<(FileNode, Name)> {
 /// What is said of a folder that is a workspace of its own.
 const SHARED: &str = "is shared as a workspace of its own, and is changed there";
 
-fn put(node: NodeId, base: u64, record: &NodeRecord) -> Change {
+pub(super) fn put(node: NodeId, base: u64, record: &NodeRecord) -> Change {
     Change { node, base, action: Action::Put(encode_message(record)) }
 }
 

@@ -15,7 +15,9 @@ use model::{
     Versions,
 };
 
-use super::deleted::{DeletedCursor, DeletedNode, Deletion, Deletions};
+use super::conflicts::ConflictNode;
+use super::deleted::DeletedNode;
+use super::noted::{Deed, NoteCursor, NotedNodes};
 use crate::error::{Result, ServerError};
 use crate::metadata::MetadataError;
 
@@ -31,7 +33,8 @@ pub struct View {
     /// Folders that are workspaces of their own: what this one has of them is what they were, and is not shown.
     mounts: Mounts,
     places: ChunkPlaces,
-    deletions: Deletions,
+    deletions: NotedNodes,
+    conflicts: NotedNodes,
 }
 
 /// A living node of the tree, or the root.
@@ -73,6 +76,10 @@ fn forged(what: &str) -> ServerError {
     ServerError::Storage { text, is_full: false, is_damage: true }
 }
 
+fn is_in_conflict(node: &TreeNode) -> bool {
+    node.is_alive() && node.record.conflict.is_some()
+}
+
 impl View {
     /// Begins before the first entry.
     ///
@@ -85,8 +92,9 @@ impl View {
         }
         let keys = WorkspaceKeys::open(genesis, None, random).map_err(|_| sealed())?;
         let (tree, places) = (Tree::default(), ChunkPlaces::default());
-        let (mounts, deletions) = (Mounts::default(), Deletions::default());
-        Ok(Self { keys, head: genesis.head(), tree, mounts, places, deletions })
+        let (mounts, head) = (Mounts::default(), genesis.head());
+        let (deletions, conflicts) = (NotedNodes::default(), NotedNodes::default());
+        Ok(Self { keys, head, tree, mounts, places, deletions, conflicts })
     }
 
     /// Returns the entry up to which it is folded.
@@ -122,7 +130,8 @@ impl View {
 
     /// Returns about how many bytes of memory this takes.
     pub fn weight(&self) -> usize {
-        self.tree.node_count() * NODE_WEIGHT + self.places.weight() + self.deletions.weight()
+        let notes = self.deletions.weight() + self.conflicts.weight();
+        self.tree.node_count() * NODE_WEIGHT + self.places.weight() + notes
     }
 
     /// Takes over a node of a checkpoint, which somebody may have forged.
@@ -136,6 +145,8 @@ impl View {
         }
         if node.state == NodeState::Deleted {
             self.deletions.note(id, None);
+        } else if is_in_conflict(&node) {
+            self.conflicts.note(id, None);
         }
         let Ok(()) = self.tree.set(id, node);
         Ok(())
@@ -192,7 +203,7 @@ impl View {
         if !folded.is_fenced {
             self.note_packs(entry);
         }
-        self.note_deletions(entry, &folded.touched);
+        self.note_deeds(entry, &folded.touched);
         if let Some(fence) = &folded.fence {
             self.places.forget_packs(&fence.condemned);
         }
@@ -204,25 +215,53 @@ impl View {
         Ok(folded)
     }
 
-    fn note_deletions(&mut self, entry: &Entry, touched: &[NodeId]) {
-        let mut deletion = None;
+    /// Notes what is deleted and what is in a conflict from this entry on.
+    fn note_deeds(&mut self, entry: &Entry, touched: &[NodeId]) {
+        let Commit { time, device, device_name, .. } = &entry.commit;
+        let (seq, device_name) = (entry.seq, device_name.clone());
+        let deed = Arc::new(Deed { seq, time: *time, device: *device, device_name });
         for id in touched {
-            if self.tree.get(id).is_none_or(|node| node.state != NodeState::Deleted) {
-                self.deletions.forget(*id);
-                continue;
+            let node = self.tree.get(id);
+            let is_deleted = node.is_some_and(|node| node.state == NodeState::Deleted);
+            let is_in_conflict = node.is_some_and(is_in_conflict);
+            for (noted, is_so) in
+                [(&mut self.deletions, is_deleted), (&mut self.conflicts, is_in_conflict)]
+            {
+                match is_so {
+                    true => noted.note(*id, Some(&deed)),
+                    false => noted.forget(*id),
+                }
             }
-            let deletion = deletion.get_or_insert_with(|| {
-                let Commit { time, device, device_name, .. } = &entry.commit;
-                let device_name = device_name.clone();
-                Arc::new(Deletion { seq: entry.seq, time: *time, device: *device, device_name })
-            });
-            self.deletions.note(*id, Some(deletion));
         }
+    }
+
+    /// Returns up to `limit` conflicts that nobody has decided, the newest first, behind a place of the list; and whether there are
+    /// more. What lies in folders that are workspaces of their own is decided there.
+    pub fn conflicts(&self, cursor: Option<NoteCursor>, limit: usize) -> (Vec<ConflictNode>, bool) {
+        let mut nodes = self.conflicts.after(cursor).filter_map(|id| self.conflict(id));
+        let found: Vec<_> = nodes.by_ref().take(limit).collect();
+        (found, nodes.next().is_some())
+    }
+
+    /// Returns how many conflicts nobody has decided.
+    pub fn conflict_count(&self) -> usize {
+        let is_shown = |id: &NodeId| self.follow(*id).is_some();
+        self.conflicts.after(None).filter(is_shown).count()
+    }
+
+    /// Returns the conflict of a node that is one side of it.
+    pub fn conflict(&self, id: NodeId) -> Option<ConflictNode> {
+        let (copy, path) = self.follow(id).filter(|(copy, _)| copy.id == id)?;
+        let origin = copy.record.as_ref()?.conflict?;
+        let original = self.follow(origin.node).filter(|(original, _)| original.id != id);
+        let deed = self.conflicts.of(&id);
+        let (origin, base) = (origin.node, origin.base);
+        Some(ConflictNode { copy, path, origin, original, base, deed })
     }
 
     /// Returns up to `limit` nodes that are deleted, those that were deleted last first, behind a place of the list; and whether there
     /// are more. What lay in folders that are workspaces of their own by now is left out.
-    pub fn deleted(&self, cursor: Option<DeletedCursor>, limit: usize) -> (Vec<DeletedNode>, bool) {
+    pub fn deleted(&self, cursor: Option<NoteCursor>, limit: usize) -> (Vec<DeletedNode>, bool) {
         let mut nodes = self.deletions.after(cursor).filter_map(|id| self.deleted_node(id));
         let found: Vec<_> = nodes.by_ref().take(limit).collect();
         (found, nodes.next().is_some())
@@ -231,7 +270,7 @@ impl View {
     /// Returns what one entry has deleted below a path.
     pub fn deleted_by<'a>(
         &'a self,
-        deletion: &'a Deletion,
+        deletion: &'a Deed,
         folder: &'a RelativePath,
     ) -> impl Iterator<Item = DeletedNode> + 'a {
         let ids = self.deletions.by(deletion.seq);

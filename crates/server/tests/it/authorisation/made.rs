@@ -19,7 +19,7 @@ use crate::support::{
 };
 
 /// What addresses of files have in them.
-const FILES: [&str; 12] = [
+const FILES: [&str; 14] = [
     "/files/",
     "/nodes",
     "/folders",
@@ -32,6 +32,8 @@ const FILES: [&str; 12] = [
     "/delta/",
     "/archive",
     "/deleted",
+    "/conflicts",
+    "/resolve",
 ];
 
 const DAV_FILE: &str = "/dav/{workspace}/file";
@@ -73,6 +75,7 @@ pub(super) struct Made {
     pack: Vec<u8>,
     page: Vec<u8>,
     node: String,
+    other: String,
     lock: String,
     upload: String,
     link: String,
@@ -81,6 +84,14 @@ pub(super) struct Made {
 }
 
 impl Made {
+    /// What marks the file as one side of a conflict.
+    fn conflict(&self) -> Vec<u8> {
+        let (node, original) = (&self.node, &self.other);
+        json!({ "node": node, "version": 1, "original": original, "base": 0 })
+            .to_string()
+            .into_bytes()
+    }
+
     /// Makes what a call wants to find.
     pub(super) async fn of(
         server: &TestServer,
@@ -122,7 +133,13 @@ impl Made {
             commit_log::CommitLog::commit(&log, &fence).await.unwrap();
         }
         if path.starts_with("/dav") || FILES.iter().any(|part| path.contains(part)) {
-            made.node = make_files(scene).await;
+            [made.node, made.other] = make_files(scene).await;
+        }
+        if path.ends_with("/resolve") {
+            let at = format!("/workspaces/{}/conflicts", home.workspace());
+            let request = owner.request(Method::POST, &at).body(made.conflict());
+            let answer = request.header("content-type", "application/json").send().await.unwrap();
+            assert_eq!(answer.status(), StatusCode::OK);
         }
         if path.contains("/delta/") {
             made.delta = delta_of(home);
@@ -241,6 +258,11 @@ impl Made {
                 let node = &self.node;
                 format!(r#"{{"node": "{node}", "version": 1}}"#).into_bytes()
             }
+            ("POST", "/workspaces/{workspace}/conflicts") => self.conflict(),
+            ("POST", "/workspaces/{workspace}/resolve") => {
+                let node = &self.node;
+                format!(r#"{{"node": "{node}", "version": 2, "keep": "both"}}"#).into_bytes()
+            }
             ("POST", "/workspaces/{workspace}/delta/{*path}") => self.delta.clone(),
             ("LOCK", "/dav/{*rest}") => LOCK.to_vec(),
             ("PROPPATCH", "/dav/{*rest}") => PROPPATCH.to_vec(),
@@ -249,16 +271,20 @@ impl Made {
     }
 }
 
-/// Makes a file and a folder, and returns the file's node.
-async fn make_files(scene: &Scene) -> String {
+/// Makes a file and a folder, and returns which nodes they are.
+async fn make_files(scene: &Scene) -> [String; 2] {
     let Scene { owner, home, .. } = scene;
     let root = format!("/workspaces/{}", home.workspace());
     let (file, folder) = (format!("{root}/files/file"), format!("{root}/folders/folder"));
     let made = owner.status(Method::PUT, &file, b"content".to_vec()).await;
     assert_eq!(made, StatusCode::CREATED);
     assert_eq!(owner.status(Method::PUT, &folder, Vec::new()).await, StatusCode::CREATED);
-    let (_, node) = owner.get(&format!("{root}/nodes/file")).await;
-    node["id"].as_str().expect("a node has an id").to_owned()
+    let mut nodes = [const { String::new() }; 2];
+    for (node, name) in nodes.iter_mut().zip(["file", "folder"]) {
+        let (_, found) = owner.get(&format!("{root}/nodes/{name}")).await;
+        *node = found["id"].as_str().expect("a node has an id").to_owned();
+    }
+    nodes
 }
 
 /// Makes a delta from the file to another content.
