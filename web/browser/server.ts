@@ -9,6 +9,9 @@ import { SynclineClient } from '@syncline/api';
 
 export const PASSWORD = 'correct horse battery staple';
 
+/** How the program ends where both sides have changed something and both is kept. */
+const CONFLICTS = 5;
+
 function binary(): string {
   const path = process.env['SYNCLINE_BINARY'];
   if (!path) throw new Error('SYNCLINE_BINARY has to name the program `syncline`');
@@ -130,7 +133,7 @@ export class RealServer {
   /** Lets the device that made a workspace sync it; returns where its folder is. */
   sync(user: string, workspace: string): string {
     const root = this.#path(join('folders', user, workspace));
-    this.#command(`${user}-device`, ['sync', root]);
+    this.#command(`${user}-device`, ['sync', root], [0, CONFLICTS]);
     return root;
   }
 
@@ -159,13 +162,14 @@ export class RealServer {
     };
   }
 
-  #command(home: string, options: string[]): string {
+  #command(home: string, options: string[], good = [0]): string {
     const run = spawnSync(binary(), options, {
       input: `${PASSWORD}\n`,
       env: this.#environment(home),
       encoding: 'utf8',
     });
-    if (run.status !== 0) throw new Error(`syncline ${options.join(' ')}: ${run.stderr}`);
+    if (!good.includes(run.status ?? -1))
+      throw new Error(`syncline ${options.join(' ')}: ${run.stderr}`);
     return run.stdout;
   }
 }

@@ -167,6 +167,24 @@ const VIEWS: [string, () => Promise<void>][] = [
     },
   ],
   [
+    'conflicts',
+    async () => {
+      await go(`c/${workspace}`);
+      await expect(page.getByText('No conflicts')).toBeVisible();
+      await ada.putFile(workspace, 'plan.txt', new Blob(['here']));
+      server.write('ada', 'Home', 'plan.txt', 'there');
+      await expect(page.getByText('Kept beside it')).toBeVisible();
+      await expect(page.getByText(/by you, on/)).toHaveCount(2);
+    },
+  ],
+  [
+    'keeping both',
+    async () => {
+      await page.getByRole('button', { name: /^Keep both: / }).click();
+      await expect(page.getByLabel('Keep both, this one as')).toBeFocused();
+    },
+  ],
+  [
     'account',
     async () => {
       await go('account');

@@ -177,6 +177,18 @@ test('trash', async ({ page }) => {
   await shoot(page, 'trash');
 });
 
+test('conflicts', async ({ page }) => {
+  const changed = 'month;rent\n1;950\n'.repeat(430);
+  await ada.putFile(workspace, 'budget%202026.csv', new Blob([changed]));
+  server.write('ada', 'Home', 'budget 2026.csv', 'month;rent\n1;980\n'.repeat(410));
+  await ada.putFile(workspace, 'moving.md', new Blob([`${NOTES}\nKeys: done.`]));
+  server.write('ada', 'Home', 'moving.md', `${NOTES}\nThe cat has a ticket.`);
+  await openHome(page);
+  await page.keyboard.press('Alt+k');
+  await expect(page.getByText(/by you, on/)).toHaveCount(4);
+  await shoot(page, 'conflicts');
+});
+
 test('previews', async ({ page }) => {
   await openHome(page);
   await row(page, 'moving.md').dblclick();

@@ -34,6 +34,8 @@ export interface Doing {
   sync(): void;
   /** Shows what was deleted. */
   trash(): void;
+  /** Shows what waits for a decision. */
+  conflicts(): void;
   delete(nodes: Node[]): void;
   clear(): void;
   /** Goes to the folder above. */
@@ -119,6 +121,7 @@ function withAlt(
   const single = selected.length === 1 ? selected[0] : undefined;
   if (event.key === 'ArrowUp') return () => doing.leave();
   if (event.code === 'KeyT') return () => doing.trash();
+  if (event.code === 'KeyK') return () => doing.conflicts();
   if (event.code === 'KeyI' && single?.kind === 'file') return () => doing.versions(single);
   if (event.code === 'KeyS' && selected.length === 0 && (mayEdit || isRoot)) {
     return () => doing.share(null);

@@ -10,6 +10,7 @@ export type Route =
   | { view: 'sync'; workspace: string | null; path: NodePath }
   | { view: 'files'; workspace: string; path: NodePath }
   | { view: 'trash'; workspace: string }
+  | { view: 'conflicts'; workspace: string }
   | { view: 'sealed'; workspace: string; folder: string }
   | { view: 'link'; secret: string; path: NodePath };
 
@@ -38,7 +39,7 @@ export function routeOf(hash: string): Route {
   if (hash === ACCOUNT) return { view: 'account' };
   if (hash === LAB) return { view: 'lab' };
   if (hash === SYNC) return { view: 'sync', workspace: null, path: ROOT };
-  const [, kind, first, rest] = /^#\/([fwste])\/([^/]+)(?:\/(.*))?$/.exec(hash) ?? [];
+  const [, kind, first, rest] = /^#\/([cfwste])\/([^/]+)(?:\/(.*))?$/.exec(hash) ?? [];
   if (first === undefined) return { view: 'workspaces' };
   const path: NodePath = rest ?? ROOT;
   if (kind === 'f') return { view: 'sync', workspace: decoded(first), path };
@@ -47,6 +48,7 @@ export function routeOf(hash: string): Route {
     return { view: 'sealed', workspace: decoded(first), folder: rest ?? SEALED_ROOT };
   }
   if (kind === 't') return { view: 'trash', workspace: decoded(first) };
+  if (kind === 'c') return { view: 'conflicts', workspace: decoded(first) };
   return { view: 'files', workspace: decoded(first), path };
 }
 
@@ -72,6 +74,11 @@ export function addressOfSync(workspace: string, path: NodePath): string {
 /** Where it is shown what was deleted in a workspace. */
 export function addressOfTrash(workspace: string): string {
   return address('t', workspace, ROOT);
+}
+
+/** Where somebody decides what becomes of what two sides changed. */
+export function addressOfConflicts(workspace: string): string {
+  return address('c', workspace, ROOT);
 }
 
 /** Where the app shows what lies behind a link. */

@@ -1,4 +1,5 @@
 import { account } from './de/account.ts';
+import { conflicts } from './de/conflicts.ts';
 import { linkPage } from './de/link-page.ts';
 import { making } from './de/making.ts';
 import { sealed, sealedErrors } from './de/sealed.ts';
@@ -21,6 +22,7 @@ export const de: Words = {
   sealed,
   sharing,
   linkPage,
+  conflicts,
   trash,
   tray,
   syncing,

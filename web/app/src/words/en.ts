@@ -1,4 +1,5 @@
 import { account } from './en/account.ts';
+import { conflicts } from './en/conflicts.ts';
 import { linkPage } from './en/link-page.ts';
 import { making } from './en/making.ts';
 import { sealed, sealedErrors } from './en/sealed.ts';
@@ -20,6 +21,7 @@ export const en = {
   sealed,
   sharing,
   linkPage,
+  conflicts,
   trash,
   tray,
   syncing,

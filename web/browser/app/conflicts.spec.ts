@@ -1,0 +1,192 @@
+// What a device and a browser change at the same time: seen, decided, and taken back, with every byte still there.
+
+import type { Page } from '@playwright/test';
+import type { SynclineClient } from '@syncline/api';
+import { expectAccessible } from '../axe.ts';
+import { RealServer } from '../server.ts';
+import { inEveryLook, openWorkspace, row, signIn } from '../steps.ts';
+import { expect, test } from '../test.ts';
+
+let server: RealServer;
+let ada: SynclineClient;
+let workspace: string;
+let name: string;
+let count = 0;
+
+test.beforeAll(async () => {
+  server = await RealServer.start();
+  for (const user of ['ada', 'bob']) server.addUser(user);
+  ada = await server.client('ada');
+});
+
+test.afterAll(() => server.end());
+
+test.beforeEach(async () => {
+  name = `Desk${++count}`;
+  server.addWorkspace('ada', name, { 'plan.txt': 'first', 'notes.md': 'one' });
+  server.share('ada', name, 'bob:view');
+  workspace = (await ada.workspaces()).find((found) => found.name === name)?.id ?? '';
+});
+
+/** Changes a file here, and on a device that has not heard of it. */
+async function quarrel(path: string, here: string, there: string): Promise<void> {
+  await ada.putFile(workspace, path, new Blob([here]));
+  server.write('ada', name, path, there);
+}
+
+async function content(path: string, version?: number): Promise<string> {
+  const { body } = await ada.file(workspace, path, { version });
+  return new Response(body).text();
+}
+
+/** Names and texts of the workspace. */
+async function everything(): Promise<Record<string, string>> {
+  const found: Record<string, string> = {};
+  for await (const nodes of ada.folder(workspace, '')) {
+    for (const { name, path } of nodes) found[name] = await content(path);
+  }
+  return found;
+}
+
+const COPY = /^plan \(conflict .+\)\.txt$/;
+const card = (page: Page, text: string) => page.getByRole('listitem').filter({ hasText: text });
+const badge = (page: Page, text: string) => page.getByRole('link', { name: text, exact: true });
+
+test('a conflict is seen as it happens, and the copy of the device is kept with the mouse; undo brings both back', async ({
+  page,
+}) => {
+  await openWorkspace(page, server, 'ada', name);
+  await expect(row(page, 'plan.txt')).toBeVisible();
+  await expect(page.getByRole('link', { name: /to decide/ })).toHaveCount(0);
+  await quarrel('plan.txt', 'of the browser', 'of the device');
+  await badge(page, '1 conflict to decide').click();
+  await expect(page).toHaveTitle(`Conflicts – ${name} – Syncline`);
+  const one = card(page, 'plan.txt');
+  await expect(one).toContainText('14 B');
+  await expect(one).toContainText('13 B');
+  await expect(one.getByText(/by you, on test/)).toBeVisible();
+  await expect(one.getByText(/by you, on/)).toHaveCount(2);
+  await inEveryLook(page, () => expectAccessible(page));
+
+  await one.getByRole('button', { name: /^Preview: plan \(conflict/ }).click();
+  await expect(page.getByText('of the device', { exact: true })).toBeVisible();
+  await page.keyboard.press('ArrowLeft');
+  await expect(page.getByText('of the browser', { exact: true })).toBeVisible();
+  await page.keyboard.press('Escape');
+
+  await one.getByRole('button', { name: /^Keep this one: plan \(conflict/ }).click();
+  await expect(page.getByText('“plan.txt” is kept.')).toBeVisible();
+  await expect(page.getByText('No conflicts')).toBeVisible();
+  await expect(page.getByRole('link', { name: /to decide/ })).toHaveCount(0);
+  expect(await everything()).toEqual({ 'notes.md': 'one', 'plan.txt': 'of the device' });
+  expect(await content('plan.txt', 2)).toBe('of the browser');
+  server.sync('ada', name);
+
+  await page.getByRole('button', { name: 'Undo' }).click();
+  await expect(page.getByText('“plan.txt” is a conflict again')).toBeVisible();
+  await expect(card(page, 'plan.txt')).toBeVisible();
+  await expect(badge(page, '1 conflict to decide')).toBeVisible();
+  expect(await everything()).toEqual({
+    'notes.md': 'one',
+    'plan.txt': 'of the browser',
+    [Object.keys(await everything()).find((one) => COPY.test(one)) ?? '']: 'of the device',
+  });
+  // The device has heard of all of it, and agrees.
+  server.sync('ada', name);
+});
+
+test('by keys alone: one is decided for the file, the other for both under a name of its own, and nothing is lost', async ({
+  page,
+}) => {
+  await quarrel('plan.txt', 'plan here', 'plan there');
+  await quarrel('notes.md', 'notes here', 'notes there');
+  await openWorkspace(page, server, 'ada', name);
+  await expect(badge(page, '2 conflicts to decide')).toBeVisible();
+  await page.keyboard.press('Alt+k');
+  await expect(page.getByRole('listitem').filter({ hasText: 'Kept beside it' })).toHaveCount(2);
+  await expect(page.getByRole('heading', { level: 1 })).toBeFocused();
+
+  const tabTo = async (label: RegExp) => {
+    const target = page.getByRole('button', { name: label });
+    for (let stop = 0; stop < 40; stop++) {
+      if (await target.evaluate((element) => element === document.activeElement)) return;
+      await page.keyboard.press('Tab');
+    }
+    throw new Error(`Tab does not lead to ${label}`);
+  };
+  await tabTo(/^Keep this one: plan\.txt$/);
+  await page.keyboard.press('Enter');
+  await expect(page.getByText('“plan.txt” is kept.')).toBeVisible();
+  await expect(card(page, 'plan.txt')).toHaveCount(0);
+  await expect(page.getByRole('heading', { name: /^notes\.md/ })).toBeFocused();
+
+  await tabTo(/^Keep both: notes/);
+  await page.keyboard.press('Enter');
+  await page.keyboard.press('ControlOrMeta+a');
+  await page.keyboard.type('plan.txt');
+  await page.keyboard.press('Enter');
+  await expect(card(page, 'notes.md').getByRole('alert')).not.toBeEmpty();
+  await page.keyboard.press('ControlOrMeta+a');
+  await page.keyboard.type('notes of the device.md');
+  await page.keyboard.press('Enter');
+  await expect(page.getByText('Both are kept, one as “notes of the device.md”')).toBeVisible();
+  await expect(page.getByText('No conflicts')).toBeVisible();
+  await expect(page.getByRole('heading', { level: 1 })).toBeFocused();
+  expect(await everything()).toEqual({
+    'notes.md': 'notes here',
+    'notes of the device.md': 'notes there',
+    'plan.txt': 'plan here',
+  });
+  const { nodes } = await ada.call('GET /workspaces/{workspace}/deleted', {
+    params: { workspace },
+  });
+  expect(nodes.map((node) => node.name)).toEqual([expect.stringMatching(COPY)]);
+  const back = await ada.restore(workspace, nodes[0]?.id ?? '', nodes[0]?.last_version ?? 0);
+  expect(await content(back.path)).toBe('plan there');
+  await ada.delete(workspace, back.path);
+
+  await page.keyboard.press('Control+z');
+  await expect(page.getByText('“notes.md” is a conflict again')).toBeVisible();
+  await page.keyboard.press('Control+z');
+  await expect(page.getByText('“plan.txt” is a conflict again')).toBeVisible();
+  await expect(badge(page, '2 conflicts to decide')).toBeVisible();
+  const texts = Object.values(await everything()).sort();
+  expect(texts).toEqual(['notes here', 'notes there', 'plan here', 'plan there']);
+  await page.keyboard.press('Alt+ArrowUp');
+  await expect(row(page, 'notes.md').first()).toBeVisible();
+});
+
+test('what somebody else decided or changed meanwhile is not decided again, and who may only look sees it', async ({
+  page,
+}) => {
+  await quarrel('plan.txt', 'here', 'there');
+  await signIn(page, server, 'bob');
+  await page.getByRole('link', { name }).click();
+  await badge(page, '1 conflict to decide').click();
+  await expect(card(page, 'plan.txt')).toContainText('Kept beside it');
+  await expect(page.getByText('View only')).toBeVisible();
+  await expect(page.getByRole('button', { name: /^Keep/ })).toHaveCount(0);
+  await expect(card(page, 'plan.txt').getByText(/by test/)).toBeVisible();
+  await page.getByRole('button', { name: 'Sign out' }).click();
+
+  await signIn(page, server, 'ada');
+  await expect(page.getByRole('link', { name })).toBeVisible();
+  // The page hears of nothing, and decides about what it knows.
+  await page.route('**/events', (route) => route.abort());
+  await page.goto(`${server.url}/#/c/${workspace}`);
+  await expect(card(page, 'plan.txt')).toBeVisible();
+  await ada.putFile(workspace, 'plan.txt', new Blob(['newer']));
+  await page.getByRole('button', { name: /^Keep this one: plan \(conflict/ }).click();
+  await expect(card(page, 'plan.txt').getByRole('alert')).not.toBeEmpty();
+  expect(Object.values(await everything()).sort()).toEqual(['newer', 'one', 'there']);
+  await page.unroute('**/events');
+  await page.reload();
+  await ada.delete(workspace, 'plan.txt');
+  await expect(page.getByText('The file that it was kept beside is deleted.')).toBeVisible();
+  await inEveryLook(page, () => expectAccessible(page));
+  await page.getByRole('button', { name: /^Keep both/ }).click();
+  await page.getByRole('button', { name: 'Keep both', exact: true }).click();
+  await expect(page.getByText('No conflicts')).toBeVisible();
+  await inEveryLook(page, () => expectAccessible(page));
+  expect(Object.values(await everything()).sort()).toEqual(['one', 'there']);
+});
