@@ -167,13 +167,18 @@ test('where both sides edit, both are kept, and the copy is named and listed', a
   await put('plan.txt', 'theirs');
   await card(page).getByRole('button', { name: 'Resume' }).click();
   const copy = /^plan \(conflict .+\)\.txt$/;
-  await expect(card(page)).toContainText('1 conflicts, both kept');
+  await expect(card(page)).toContainText('1 conflict, both kept');
   await expect(card(page).getByRole('listitem')).toHaveText(copy);
   const found = await look(page);
   expect(found['plan.txt']).toBe('theirs');
   const path = Object.keys(found).find((one) => copy.test(one)) ?? '';
   expect(found[path]).toBe('mine');
   await expect.poll(() => there(encodeURIComponent(path))).toBe('mine');
+  // The server knows what it is, and beside which version.
+  const { conflicts } = await ada.call('GET /workspaces/{workspace}/conflicts', {
+    params: { workspace },
+  });
+  expect(conflicts.map(({ original, base }) => [original?.name, base])).toEqual([['plan.txt', 1]]);
   await inEveryLook(page, () => expectAccessible(page));
 });
 
@@ -201,7 +206,7 @@ test('a folder of the browser and one of a device agree on what both edit, make 
   writeFileSync(join(root, 'from/browser.txt'), 'of the device');
   server.sync('ada', name);
   await card(page).getByRole('button', { name: 'Resume' }).click();
-  await expect(card(page)).toContainText('1 conflicts, both kept');
+  await expect(card(page)).toContainText('1 conflict, both kept');
   await expect(card(page)).toContainText('In sync, watching');
   server.sync('ada', name);
   const names = readdirSync(join(root, 'from')).sort();

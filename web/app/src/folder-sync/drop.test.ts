@@ -60,6 +60,7 @@ test('a file that was changed on both sides goes up beside it, and once', async 
   expect(await drop(world, edited)).toEqual({ ...nothing, unchanged: 1 });
   expect(content(world, 'f.txt')).toBe('theirs');
   expect(content(world, 'f (conflict browser).txt')).toBe('mine');
+  expect(world.marks).toEqual(['f (conflict browser).txt beside n0.1']);
 });
 
 test('what the server has newer, or has deleted since, is not sent, and named', async () => {

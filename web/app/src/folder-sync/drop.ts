@@ -3,6 +3,7 @@
 
 import type { Chosen } from '../transfers/dropped.ts';
 import { below, emptyReport, endsRound, folderOf, lastOf, type Report } from './engine.ts';
+import { Marks } from './marks.ts';
 import { conflictName, isName, isOwn } from './names.ts';
 import { decide, type Base, type Local, type Remote } from './plan.ts';
 import { Refused, type Ports, type Reason, type Tree } from './ports.ts';
@@ -60,6 +61,7 @@ export async function sendDropped(
 
 class Drop {
   readonly #folders = new Map<string, Promise<void>>();
+  readonly #marks: Marks;
 
   constructor(
     readonly ports: Omit<Ports, 'disk'>,
@@ -67,7 +69,9 @@ class Drop {
     readonly rows: Map<string, Base>,
     readonly report: DropReport,
     readonly signal: AbortSignal,
-  ) {}
+  ) {
+    this.#marks = new Marks(ports, signal);
+  }
 
   async send(path: string, file: File): Promise<void> {
     try {
@@ -130,8 +134,10 @@ class Drop {
 
   async #put(path: string, local: Local, file: File, over: Remote | null): Promise<void> {
     await this.#ensure(folderOf(path));
-    const { remote, sent } = await this.ports.server.put(path, file, over, this.signal);
-    this.tree.found.set(path, remote);
+    const put = await this.ports.server.put(path, file, over, this.signal);
+    const [{ sent }, known] = [put, this.tree.found];
+    const remote = over ? put.remote : await this.#marks.mark(path, put.remote, known);
+    known.set(path, remote);
     await this.#remember(path, local, file, remote);
     this.report.up++;
     this.report.sent += sent;
@@ -144,6 +150,7 @@ class Drop {
       const copy = below(folderOf(path), conflictName(lastOf(path), this.ports.label, attempt));
       const there = this.tree.found.get(copy);
       if (!there) {
+        this.#marks.note(copy, this.tree.found.get(path), this.rows.get(path));
         await this.#put(copy, local, file, null);
         this.report.conflicts.push(copy);
         return;

@@ -45,6 +45,15 @@ export function conflictName(name: string, label: string, attempt: number): stri
   return cut(stem, room) + suffix + ending;
 }
 
+/** The name that a copy with this label was made from; nothing for what is no such copy. */
+export function originalName(name: string, label: string): string | null {
+  const at = endingAt(name);
+  const stem = name.slice(0, at);
+  const start = stem.lastIndexOf(` (${label}`);
+  const rest = start > 0 ? stem.slice(start + 2 + label.length) : '';
+  return /^( [2-9]| [1-9]\d+)?\)$/.test(rest) ? stem.slice(0, start) + name.slice(at) : null;
+}
+
 /** The label of the copies that this browser keeps. A name has no slash, and room for more than its label. */
 export function labelOf(device: string): string {
   return `conflict ${cut(device.replace(/[/\\:*?"<>|\p{Cc}]/gu, '_'), 64)}`;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { conflictName, isName, isOwn, labelOf } from './names.ts';
+import { conflictName, isName, isOwn, labelOf, originalName } from './names.ts';
 import { decide, isMassDeletion, type Base, type Local, type Remote } from './plan.ts';
 
 const file = (digest: string | null, more: Partial<Local> = {}): Local => ({
@@ -156,4 +156,22 @@ test('much that is absent at once is asked about, and an empty folder in any cas
   expect(isMassDeletion(2, 2, true)).toBe(true);
   expect(isMassDeletion(1, 1, true)).toBe(false);
   expect(isMassDeletion(0, 0, true)).toBe(false);
+});
+
+test('a copy is known by its name, and nothing else is taken for one', () => {
+  const original = (text: string) => originalName(text, 'conflict laptop');
+  for (const name of ['report.odt', 'README', '.profile', 'a (b).tar.gz']) {
+    for (const attempt of [0, 1, 9, 41]) {
+      expect(original(conflictName(name, 'conflict laptop', attempt))).toBe(name);
+    }
+  }
+  for (const name of [
+    'a.txt',
+    'a (conflict laptop 1).txt',
+    'a (conflict laptops).txt',
+    'a (conflict x).txt',
+    ' (conflict laptop)',
+  ]) {
+    expect(original(name)).toBeNull();
+  }
 });

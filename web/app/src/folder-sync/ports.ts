@@ -94,6 +94,14 @@ export interface Server {
     over: Remote | null,
     signal: AbortSignal,
   ): Promise<{ remote: Remote; sent: number }>;
+  /** Marks a version as a copy that was kept beside another file, made from version `base` of that. */
+  mark(
+    path: string,
+    copy: Remote,
+    original: Remote,
+    base: number,
+    signal: AbortSignal,
+  ): Promise<Remote>;
   makeFolder(path: string, signal: AbortSignal): Promise<Remote>;
   /** Deletes a version; a folder only with nothing in it. */
   delete(path: string, remote: Remote, signal: AbortSignal): Promise<void>;

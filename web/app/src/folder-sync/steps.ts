@@ -1,6 +1,7 @@
 // How each operation of a plan is carried out. Every step leaves the trees as they are after it, so that the next decision sees them.
 
 import { below, folderOf, lastOf, type Report, type Trees } from './engine.ts';
+import { Marks } from './marks.ts';
 import { conflictName } from './names.ts';
 import { decide, type Base, type Local, type Operation, type Remote, type Stat } from './plan.ts';
 import { Changed, Refused, type Part, type Ports } from './ports.ts';
@@ -25,13 +26,16 @@ export function statOfRow({ size, modifiedMs }: Stat, readMs: number): Stat {
 
 export class Steps {
   readonly #folders = new Map<string, Promise<void>>();
+  readonly #marks: Marks;
 
   constructor(
     readonly ports: Ports,
     readonly trees: Trees,
     readonly report: Report,
     readonly signal: AbortSignal,
-  ) {}
+  ) {
+    this.#marks = new Marks(ports, signal);
+  }
 
   /** Carries an operation out; says whether anything was done. */
   async run(operation: Operation, path: string): Promise<boolean> {
@@ -129,8 +133,10 @@ export class Steps {
     }
     const file = await this.#file(path, here);
     const digest = here.digest ?? (await this.#read(path, here));
-    const { remote, sent } = await this.ports.server.put(path, file, there ?? null, this.signal);
-    this.trees.remote.set(path, remote);
+    const put = await this.ports.server.put(path, file, there ?? null, this.signal);
+    const [{ sent }, known] = [put, this.trees.remote];
+    const remote = there ? put.remote : await this.#marks.mark(path, put.remote, known);
+    known.set(path, remote);
     // Where it was written to while it was sent, nobody knows what arrived: it will be sent again.
     const isSame = isSameStat(await this.ports.disk.file(path), here);
     await this.#remember(path, rowOf(remote, this.#statOf(here), isSame ? digest : ''));
@@ -195,6 +201,7 @@ export class Steps {
       }
       local.delete(path);
       local.set(to, { ...here, compared: null });
+      this.#marks.note(to, remote.get(path), this.trees.rows.get(path));
       this.report.conflicts.push(to);
       return true;
     }

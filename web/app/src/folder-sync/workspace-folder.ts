@@ -148,6 +148,14 @@ export class WorkspaceFolder implements Server {
     return { remote: remoteOf(node), sent };
   }
 
+  async mark(_: string, copy: Remote, original: Remote, base: number, signal: AbortSignal) {
+    const { node, version } = copy;
+    const body = { node, version, original: original.node, base };
+    const params = { workspace: this.place.workspace };
+    const name = 'POST /workspaces/{workspace}/conflicts';
+    return remoteOf(await this.client.call(name, { params, body, signal }));
+  }
+
   async makeFolder(path: string, signal: AbortSignal): Promise<Remote> {
     return remoteOf(await this.client.makeFolder(this.place.workspace, this.pathOf(path), signal));
   }

@@ -61,6 +61,8 @@ export class World {
   /** All that was ever put into the trash of the folder, or on the server. */
   trash: string[] = [];
   history: string[] = [];
+  /** Which copies were marked, and beside which version of what. */
+  marks: string[] = [];
   before: Happening = () => undefined;
   after: Happening = () => undefined;
   #nodes = 0;
@@ -237,6 +239,17 @@ export class ModelServer implements Server {
       this.#check(path, over);
       this.world.putThere(path, { kind: 'file', content });
       return { remote: this.#remote(path), sent: file.size };
+    });
+  }
+
+  mark(path: string, copy: Remote, original: Remote, base: number): Promise<Remote> {
+    return this.world.call('mark', () => {
+      this.#check(path, copy);
+      const found = this.world.there.get(path);
+      if (!found) throw new Changed('there');
+      this.world.there.set(path, { ...found, version: found.version + 1 });
+      this.world.marks.push(`${path} beside ${original.node}.${base}`);
+      return this.#remote(path);
     });
   }
 

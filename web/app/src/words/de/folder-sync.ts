@@ -3,6 +3,10 @@ import { pluralOf } from '../plural.ts';
 
 const items = pluralOf('de', { one: '# Element', other: '# Elemente' });
 const files = pluralOf('de', { one: '# Datei', other: '# Dateien' });
+const copies = pluralOf('de', {
+  one: '# Konflikt, beides ist da',
+  other: '# Konflikte, beides ist da',
+});
 
 /** Ordner, die der Browser im Gleichstand hält. */
 export const folderSync: typeof english = {
@@ -54,7 +58,7 @@ export const folderSync: typeof english = {
   total: (up, down) => `${up} gesendet, ${down} empfangen`,
   sent: (sent, all) => `${sent} übertragen für ${all}`,
   deleted: (here, there) => `${here} hier entfernt, ${there} dort gelöscht`,
-  copies: (count) => `${count} Konflikte, beides ist da`,
+  copies,
   problems: (count) => `${count} nicht abgeglichen`,
   reasons: {
     name: 'hat einen Namen, den die andere Seite nicht nimmt',

@@ -2,6 +2,10 @@ import { pluralOf } from '../plural.ts';
 
 const items = pluralOf('en', { one: '# item', other: '# items' });
 const files = pluralOf('en', { one: '# file', other: '# files' });
+const copies = pluralOf('en', {
+  one: '# conflict, both kept',
+  other: '# conflicts, both kept',
+});
 
 /** Folders that the browser keeps in sync. */
 export const folderSync = {
@@ -52,7 +56,7 @@ export const folderSync = {
   total: (up: string, down: string) => `${up} sent, ${down} received`,
   sent: (sent: string, all: string) => `${sent} on the wire for ${all}`,
   deleted: (here: number, there: number) => `${here} removed here, ${there} deleted there`,
-  copies: (count: number) => `${count} conflicts, both kept`,
+  copies,
   problems: (count: number) => `${count} not synced`,
   reasons: {
     name: 'has a name that the other side does not take',
