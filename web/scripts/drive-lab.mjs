@@ -77,14 +77,32 @@ async function openLab({ url, user, password, server }) {
   return { browser: `Chromium ${browser.version()}` };
 }
 
-/** @param {{ open?: Open, run?: import('../app/src/lab/driven.ts').Order }} order */
+/** Chooses a file of the disk in the page, which does not have it in memory.
+ * @param {import('@playwright/test').Page} page @param {string} path */
+async function choose(page, path) {
+  const input = await page.evaluateHandle(() => {
+    const input = document.createElement('input');
+    input.type = 'file';
+    return input;
+  });
+  await input.setInputFiles(path);
+  return page.evaluateHandle((input) => input.files?.[0] ?? null, input);
+}
+
+/** @param {{ open?: Open, run?: import('../app/src/lab/driven.ts').Order & { path: string | null } }} order `path` names the old version, where it
+ * is not made in the page. */
 async function answer({ open, run }) {
   if (open) return openLab(open);
   if (!page || !run) throw new Error('open first, then run');
-  const rows = await page.evaluate((order) => {
-    if (!window.synclineLab) throw new Error('the page offers no lab');
-    return window.synclineLab(order);
-  }, run);
+  const file = run.path === null ? null : await choose(page, run.path);
+  const rows = await page.evaluate(
+    ({ order, file }) => {
+      if (!window.synclineLab) throw new Error('the page offers no lab');
+      return window.synclineLab(order, file);
+    },
+    { order: run, file },
+  );
+  await file?.dispose();
   return { rows };
 }
 

@@ -2,8 +2,8 @@
 //! [--rates N,...] [--idle N,...] [--services FILE] [--brokers NAME,...] [--sync-services N,...] [--gateways N] [--commits N]`: puts load on a
 //! server and measures it; `cargo xtask bench server` builds and calls it.
 //!
-//! `lab web --binary FILE --web DIR [--out DIR] [--work DIR] [--quick] [--runs N] [--seed N] [--length N]`: measures the app in a browser beside
-//! rsync; `cargo xtask bench web` builds and calls it.
+//! `lab web --binary FILE --web DIR [--out DIR] [--work DIR] [--only grid,large] [--quick] [--runs N] [--seed N] [--length N] [--large-length N]`:
+//! measures the app in a browser beside rsync; `cargo xtask bench web` builds and calls it.
 //!
 //! `lab clients --binary FILE [--out DIR] [--work DIR] [--quick] [--seed N] [--seconds N] [--length N] [--workloads NAME,...] [--methods NAME,...]
 //! [--contents NAME,...] [--sizes N,...] [--clients N] [--line-ms N] [--releases FILE]`: measures how many clients in browsers a core of a server
@@ -72,6 +72,12 @@ fn run_web(mut words: Vec<String>) -> Result<()> {
         runs: value(words, "--runs")?.unwrap_or(if quick { 1 } else { 3 }).max(1),
         seed: value(words, "--seed")?.unwrap_or(SEED_WEB),
         length: value(words, "--length")?.unwrap_or(1_000_000),
+        only: named(words, "--only", &web::Part::ALL, web::Part::name)?,
+        large_length: value(words, "--large-length")?.unwrap_or(if quick {
+            16 << 20
+        } else {
+            1 << 30
+        }),
     };
     demand_nothing_left(words)?;
     let out = out.unwrap_or_else(|| PathBuf::from("bench-results/web"));

@@ -2,7 +2,7 @@
 //! beside it, over the same line and the same pairs of files.
 //!
 //! Read in this order: [`cells`] (what is measured), [`sample`] (the files), [`driver`] (the browser), [`native`] (rsync), [`row`] (what
-//! came of a run), [`report`], [`figures`].
+//! came of a run), [`report`], [`figures`]. A large file is measured by itself (`large`).
 
 use std::fmt::Write;
 use std::net::SocketAddr;
@@ -26,6 +26,7 @@ use row::Row;
 pub mod cells;
 pub mod driver;
 pub mod figures;
+mod large;
 pub mod line;
 pub mod native;
 pub mod report;
@@ -94,6 +95,32 @@ pub struct Options {
     pub seed: u64,
     /// Bytes of the old version in the grid.
     pub length: usize,
+    /// Which parts are measured.
+    pub only: Vec<Part>,
+    /// Bytes of the large file.
+    pub large_length: u64,
+}
+
+/// What can be measured by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// The cells of the paper, and whether the page stands still on a file of 10 MB.
+    Grid,
+    /// Whether the page stands still on a large file of the disk.
+    Large,
+}
+
+impl Part {
+    /// All parts.
+    pub const ALL: [Self; 2] = [Self::Grid, Self::Large];
+
+    /// The name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Grid => "grid",
+            Self::Large => "large",
+        }
+    }
 }
 
 impl Options {
@@ -108,6 +135,16 @@ impl Options {
 /// Where the server, the browser or rsync cannot be run.
 pub async fn run(options: &Options, output: &Output) -> Result<()> {
     let bench = Bench::start(options).await?;
+    for part in &options.only {
+        match part {
+            Part::Grid => grid(&bench, options, output).await?,
+            Part::Large => large::run(&bench, output)?,
+        }
+    }
+    Ok(())
+}
+
+async fn grid(bench: &Bench, options: &Options, output: &Output) -> Result<()> {
     let mut driver = Driver::start(&options.web)?;
     let mut rows = Vec::new();
     let mut lines = Vec::new();
@@ -168,7 +205,7 @@ struct Bench {
     account: String,
     workspace: String,
     /// Goes last: everything lies in it.
-    _setting: Setting,
+    setting: Setting,
 }
 
 impl Bench {
@@ -191,7 +228,7 @@ impl Bench {
             server,
             daemon,
             workspace,
-            _setting: setting,
+            setting,
         })
     }
 
@@ -213,7 +250,8 @@ impl Bench {
 
     fn order(&self, edit: Edit, seed: u64) -> Order<'_> {
         let (workspace, length) = (self.workspace.as_str(), self.options.length);
-        Order { workspace, length, edit, seed, methods: &row::METHODS, calm_ms: CALM_MS }
+        let (methods, calm_ms) = (&row::METHODS[..], CALM_MS);
+        Order { workspace, length, file: None, edit, seed, methods, calm_ms }
     }
 
     /// Seeds of cells do not meet, however many runs there are; an edit takes the one behind that of its file, too.

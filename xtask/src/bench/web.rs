@@ -10,7 +10,7 @@ use crate::failure::{Result, fail};
 use crate::{demo, install, process, web};
 
 /// What is handed on to the lab as it is.
-const VALUES: [&str; 2] = ["--seed", "--length"];
+const VALUES: [&str; 3] = ["--seed", "--length", "--large-length"];
 
 /// The same where clients are counted.
 const VALUES_CLIENTS: [&str; 10] = [
@@ -31,9 +31,10 @@ const RSYNC: &str = "rsync";
 
 pub(super) fn run(what: String, mut arguments: Arguments) -> Result<()> {
     match arguments.value("--only")?.as_deref() {
-        None | Some("grid") => grid(&what, arguments),
+        None => in_browser(&what, "grid", arguments),
+        Some(part @ ("grid" | "large")) => in_browser(&what, part, arguments),
         Some("clients") => clients(&what, arguments),
-        Some(other) => fail(format!("--only is grid or clients, not '{other}'")),
+        Some(other) => fail(format!("--only is grid, large or clients, not '{other}'")),
     }
 }
 
@@ -67,8 +68,10 @@ fn clients(what: &str, mut arguments: Arguments) -> Result<()> {
     process::run(&mut command)
 }
 
-fn grid(what: &str, mut arguments: Arguments) -> Result<()> {
-    let words = words_for_lab(&mut arguments, &VALUES)?;
+/// Measures the app in a real browser.
+fn in_browser(what: &str, part: &str, mut arguments: Arguments) -> Result<()> {
+    let mut words = words_for_lab(&mut arguments, &VALUES)?;
+    words.extend(["--only".to_owned(), part.to_owned()]);
     // A server that promises durability keeps its data on a disk, unless somebody asks what the disk costs.
     let file_system = arguments.value("--fs")?.unwrap_or_else(|| "disk".to_owned());
     let build = || {

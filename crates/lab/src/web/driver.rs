@@ -21,6 +21,8 @@ pub struct Order<'bench> {
     pub workspace: &'bench str,
     /// Bytes of the old version.
     pub length: usize,
+    /// Where the old version lies, where the page does not make it.
+    pub file: Option<&'bench Path>,
     /// What is done to it.
     pub edit: Edit,
     /// Whence the bytes and the places come.
@@ -77,6 +79,7 @@ impl Driver {
             "seed": order.seed,
             "methods": order.methods,
             "calm": order.calm_ms,
+            "path": order.file,
         } }));
         let answer = answer.with_context(|| format!("{} was not measured", order.edit))?;
         let rows = answer["rows"].as_array().context("the page sent no rows")?;

@@ -34,7 +34,8 @@ pub fn all(rows: &[Row], standing: &[Row]) -> Vec<(String, String)> {
     drawn.push(("web-figure-18".to_owned(), client));
     let server = cost(all, "Figure 19: processor time of the server", |row| row.server_cpu_ms);
     drawn.push(("web-figure-19".to_owned(), server));
-    drawn.push(("web-stagnation".to_owned(), stagnation(standing)));
+    let methods = &super::row::METHODS_STAGNATION;
+    drawn.push(("web-stagnation".to_owned(), stagnation(standing, methods)));
     drawn
 }
 
@@ -151,7 +152,7 @@ fn cost(rows: Rows<'_>, heading: &str, figure: fn(&Row) -> Option<f64>) -> Strin
 }
 
 /// Figures 4 and 7: how long the page has not ticked, at each tick.
-fn stagnation(rows: &[Row]) -> String {
+pub(super) fn stagnation(rows: &[Row], methods: &[&str]) -> String {
     let mut series: Vec<Series> = Vec::new();
     let worst = |method: &str| {
         let runs = rows.iter().filter(|row| row.method == method);
@@ -159,7 +160,7 @@ fn stagnation(rows: &[Row]) -> String {
             one.longest_gap_ms.unwrap_or(0.0).total_cmp(&other.longest_gap_ms.unwrap_or(0.0))
         })
     };
-    for row in super::row::METHODS_STAGNATION.iter().filter_map(|method| worst(method)) {
+    for row in methods.iter().filter_map(|method| worst(method)) {
         let gaps = row.ticks_ms.windows(2).map(|pair| (pair[1].round(), pair[1] - pair[0]));
         series.push(Series::ours(title(&row.method), gaps.collect()));
     }

@@ -27,6 +27,10 @@ pub const METHODS: [&str; 9] = [
 pub const METHODS_STAGNATION: [&str; 5] =
     ["oursKept", "webR2syncPlus", "webRsync", "scriptWorker", "scriptPage"];
 
+/// Those on whose account the page is never to stand still, however large the file.
+pub const METHODS_LARGE: [&str; 7] =
+    ["oursKept", "oursList", "webR2syncPlus", "webR2sync", "webRsyncPlus", "webRsync", "whole"];
+
 /// rsync itself.
 pub const NATIVE: &str = "rsync";
 

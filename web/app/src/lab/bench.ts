@@ -10,8 +10,8 @@ import { Wire, type Traffic } from './wire.ts';
 
 export interface Plan {
   workspace: string;
-  base: Uint8Array<ArrayBuffer>;
-  file: Uint8Array<ArrayBuffer>;
+  base: Blob;
+  file: Blob;
   /** How often each method is run. */
   runs: number;
   /** Which ones; all of them where nothing is said. */
@@ -50,8 +50,20 @@ function scratchName(): string {
   return `syncline-lab-${[...random].map((byte) => byte.toString(16).padStart(2, '0')).join('')}.bin`;
 }
 
-function isEqual(one: Uint8Array, other: Uint8Array): boolean {
-  return one.length === other.length && one.every((byte, index) => byte === other[index]);
+/** Compares what comes with a file, a piece at a time. */
+async function isSame(body: ReadableStream<Uint8Array>, file: Blob): Promise<boolean> {
+  const reader = body.getReader();
+  let at = 0;
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return at === file.size;
+    const own = new Uint8Array(await file.slice(at, at + value.length).arrayBuffer());
+    if (own.length !== value.length || !value.every((byte, index) => byte === own[index])) {
+      await reader.cancel();
+      return false;
+    }
+    at += value.length;
+  }
 }
 
 /** Returns what a client keeps of a version that it has sent. */
@@ -76,12 +88,14 @@ export async function runAll(
 ): Promise<void> {
   const wire = new Wire();
   const client = new SynclineClient({ token, fetch: wire.fetch });
+  // What is only looked at is not counted, nor kept until it is all there.
+  const reader = new SynclineClient({ token });
   const around = hooks.around ?? ((deed) => deed());
   const { startBaseline } = await import('@syncline/core');
   const core = await loadCore();
   const worker = new RecipeWorker(startBaseline());
   const path = scratchName();
-  const old = new Blob([base], { type: TYPE });
+  const old = base.slice(0, base.size, TYPE);
   try {
     const put = { condition: { ifAbsent: true } as const, signal };
     const node = await client.putFile(workspace, path, old, put);
@@ -91,7 +105,7 @@ export async function runAll(
     ]);
     const kept = await keptOf(core, old, genesis, list);
     const known = { client, core, worker, workspace, path, genesis, list, kept, signal };
-    const content = new Blob([file], { type: TYPE });
+    const content = file.slice(0, file.size, TYPE);
     for (let run = 1; run <= runs; run++) {
       for (const method of METHOD_NAMES.filter((one) => methods.includes(one))) {
         hooks.onBegin(method, run);
@@ -99,9 +113,8 @@ export async function runAll(
         const exchange = { ...known, etag, file: content };
         const { onTick } = hooks;
         const found = await around(() => attempt(method, exchange, wire, { onTick, calm }));
-        const { body } = await client.file(workspace, path, { signal });
-        const bytes = new Uint8Array(await new Response(body).arrayBuffer());
-        hooks.onRow({ method, run, ...found, isSame: isEqual(bytes, file) });
+        const { body } = await reader.file(workspace, path, { signal });
+        hooks.onRow({ method, run, ...found, isSame: await isSame(body, file) });
       }
     }
   } finally {

@@ -3,7 +3,7 @@
 
 import { runAll, type Row } from './bench.ts';
 import { METHOD_NAMES, type MethodName } from './methods.ts';
-import { bytesOf, edited, type Edit } from './sample.ts';
+import { bytesOf, edited, spliced, type Edit } from './sample.ts';
 
 export interface Order extends Edit {
   workspace: string;
@@ -29,17 +29,23 @@ export interface DrivenRow extends Omit<Row, 'failure'> {
 
 declare global {
   interface Window {
-    /** Runs each method of an order once. */
-    synclineLab?: ((order: Order) => Promise<DrivenRow[]>) | undefined;
+    /** Runs each method of an order once, on a file of the disk where there is one, which is then never in memory as a whole. */
+    synclineLab?: ((order: Order, file?: File | null) => Promise<DrivenRow[]>) | undefined;
     /** What the program that drives counts. */
     synclineCost?: () => Promise<Cost>;
   }
 }
 
-async function run(token: string | null, order: Order): Promise<DrivenRow[]> {
-  const { workspace, length, seed, calm, methods } = order;
-  const base = bytesOf(seed, length);
-  const plan = { workspace, base, file: edited(base, order), runs: 1, methods, calm };
+/** The old and the new version. */
+function versionsOf(order: Order, file: File | null): { base: Blob; file: Blob } {
+  if (file) return { base: file, file: spliced(file, order) };
+  const old = bytesOf(order.seed, order.length);
+  return { base: new Blob([old]), file: new Blob([edited(old, order)]) };
+}
+
+async function run(token: string | null, order: Order, file: File | null): Promise<DrivenRow[]> {
+  const { workspace, calm, methods } = order;
+  const plan = { workspace, ...versionsOf(order, file), runs: 1, methods, calm };
   const count = async () => (await window.synclineCost?.()) ?? null;
   const rows: DrivenRow[] = [];
   let cost: Cost | null = null;
@@ -64,10 +70,10 @@ async function run(token: string | null, order: Order): Promise<DrivenRow[]> {
 
 /** Offers the lab to whoever drives this browser, until the function that is returned is called. */
 export function offer(token: () => string | null): () => void {
-  window.synclineLab = (order) => {
+  window.synclineLab = (order, file = null) => {
     const unknown = order.methods.find((method) => !METHOD_NAMES.includes(method));
     if (unknown !== undefined) return Promise.reject(new RangeError(`no method is '${unknown}'`));
-    return run(token(), order);
+    return run(token(), order, file);
   };
   return () => (window.synclineLab = undefined);
 }

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { hash } from '../../../packages/baseline/src/blake3.ts';
 import type { Row } from './bench.ts';
 import { barOf, csvOf, middleOf } from './results.ts';
-import { bytesOf, edited, type Edit } from './sample.ts';
+import { bytesOf, edited, EDIT_KINDS, spliced, type Edit } from './sample.ts';
 import golden from './sample.golden.json' with { type: 'json' };
 import { Wire } from './wire.ts';
 
@@ -35,6 +35,17 @@ test('a seed gives the same file and the same edit, and another one others', () 
   const [one, other] = [edit({ seed: 3, places: 5 }), edit({ seed: 4, places: 5 })];
   expect(edited(old, one)).toEqual(edited(old, one));
   expect(edited(old, one)).not.toEqual(edited(old, other));
+});
+
+test('a file on the disk is edited as one in memory', async () => {
+  const old = bytesOf(1, 5_000);
+  for (const kind of EDIT_KINDS) {
+    for (const places of [1, 7]) {
+      const made = edit({ kind, places, size: 100, seed: 3 });
+      const found = new Uint8Array(await spliced(new Blob([old]), made).arrayBuffer());
+      expect(found).toEqual(edited(old, made));
+    }
+  }
 });
 
 test('the bytes are those that programs outside of the browser make of the same seed', () => {
