@@ -219,6 +219,38 @@ test('a folder of the browser and one of a device agree on what both edit, make 
   expect(texts).toEqual(['of the browser', 'of the device', 'device']);
 });
 
+test('a file that is moved on one side is moved on the other: it keeps its versions, and is not sent', async ({
+  page,
+}) => {
+  await begin(page);
+  await put('plan.txt', 'second');
+  await expect.poll(async () => (await look(page))['plan.txt']).toBe('second');
+  await expect(card(page)).toContainText('In sync, watching');
+  const { id } = (await ada.node(workspace, 'plan.txt')) ?? {};
+  const sent: string[] = [];
+  page.on('request', (request) => {
+    const isBody = ['PUT', 'PATCH'].includes(request.method()) || request.url().includes('/delta/');
+    if (isBody && !request.url().includes('/folders/')) sent.push(request.url());
+  });
+  await page.evaluate(async () => {
+    const root = await (await navigator.storage.getDirectory()).getDirectoryHandle('picked');
+    const folder = await root.getDirectoryHandle('Plans', { create: true });
+    const file = await root.getFileHandle('plan.txt');
+    const movable = file as unknown as { move(to: object, name: string): Promise<void> };
+    await movable.move(folder, 'of today.txt');
+  });
+  await expect.poll(async () => (await ada.node(workspace, 'Plans/of%20today.txt'))?.id).toBe(id);
+  expect(await ada.node(workspace, 'plan.txt')).toBeNull();
+  expect(sent).toEqual([]);
+  await expect(card(page)).toContainText('1 moved');
+  await ada.move(workspace, 'Plans/of%20today.txt', 'plan.txt');
+  await expect.poll(async () => (await look(page))['plan.txt']).toBe('second');
+  await expect(card(page)).toContainText('2 moved');
+  const found = Object.keys(await look(page));
+  expect(found.filter((path) => path.startsWith('.syncline-trash'))).toEqual([]);
+  expect(found).not.toContain('Plans/of today.txt');
+});
+
 test('of a large file only what has changed is sent, where the browser can move files and where it cannot', async ({
   page,
 }) => {

@@ -144,7 +144,7 @@ test.each([true, false])(
     await disk.place(await receive(), 'f', stat);
     expect(await root.texts()).toEqual(['theirs']);
     root.put('g', 'old');
-    await disk.rename('g', 'g (conflict x)', stat);
+    await disk.move('g', 'g (conflict x)', stat);
     await disk.remove('g (conflict x)', { size: 3, modifiedMs: canMove ? 1 : 1_001 });
     expect(await root.texts()).toEqual(['old', 'theirs']);
     expect(root.children.has('g')).toBe(false);
@@ -162,19 +162,19 @@ test.each([
 ] as const)(
   'an edit at the last moment is kept (can move: %s, %s %i)',
   async (canMove, step, at) => {
-    for (const deed of ['place', 'remove', 'rename'] as const) {
+    for (const deed of ['place', 'remove', 'move'] as const) {
       const { root, disk, receive } = diskOf(canMove);
       const part = await receive();
       editAt(root, root.put('f', 'old'), step, at);
       const doing = {
         place: () => disk.place(part, 'f', stat),
         remove: () => disk.remove('f', stat),
-        rename: () => disk.rename('f', 'copy', stat),
+        move: () => disk.move('f', 'copy', stat),
       }[deed];
       await doing().catch((error: unknown) => expect(error).toBeInstanceOf(Changed));
       expect(await root.texts(), deed).toContain('edited');
       // What was edited is no copy and no rubbish: it is looked at anew where it was.
-      if (deed !== 'rename') expect(root.children.has('f'), deed).toBe(true);
+      if (deed !== 'move') expect(root.children.has('f'), deed).toBe(true);
     }
   },
 );
@@ -183,11 +183,32 @@ test('nothing that is there is replaced by what is new', async () => {
   const { root, disk, receive } = diskOf(true);
   root.put('f', 'old');
   await expect(disk.place(await receive(), 'f', null)).rejects.toThrow(Refused);
-  await expect(disk.rename('f', 'f', stat)).rejects.toThrow(Refused);
+  await expect(disk.move('f', 'f', stat)).rejects.toThrow(Refused);
   await expect(disk.makeFolder('f')).rejects.toThrow(Refused);
   expect(await root.texts()).toEqual(['old', 'theirs']);
   await disk.clear();
   expect(await root.texts()).toEqual(['old']);
+});
+
+test('a file that has taken the name of an empty folder is not removed for one', async () => {
+  const { root, disk } = diskOf(true);
+  root.put('d', 'written meanwhile');
+  await expect(disk.removeFolder('d')).rejects.toThrow(Changed);
+  expect(await root.texts()).toEqual(['written meanwhile']);
+});
+
+test('a file is moved into another folder, and not over what is there', async () => {
+  for (const canMove of [true, false]) {
+    const { root, disk } = diskOf(canMove);
+    const inside = await root.getDirectoryHandle('d', { create: true });
+    root.put('f', 'old');
+    inside.put('taken', 'other');
+    await expect(disk.move('f', 'd/taken', stat)).rejects.toThrow(Refused);
+    await expect(disk.move('f', 'nowhere/f', stat)).rejects.toThrow(Changed);
+    await disk.move('f', 'd/g', stat);
+    expect([...root.children.keys(), ...inside.children.keys()]).toEqual(['d', 'taken', 'g']);
+    expect(await root.texts()).toEqual(['old', 'other']);
+  }
 });
 
 test('a folder that is gone has no files that are absent, and one that cannot be read is left out', async () => {

@@ -190,10 +190,11 @@ export class DirectoryDisk implements Disk {
     throw new Changed('here');
   }
 
-  async rename(path: string, name: string, expected: Stat): Promise<void> {
+  async move(path: string, to: string, expected: Stat): Promise<void> {
     const { folder, handle } = await this.#expected(path, expected);
-    await this.#refuseTaken(folder, name);
-    await this.#relocate(handle, folder, lastOf(path), folder, name, expected);
+    const target = await this.#folder(folderOf(to));
+    await this.#refuseTaken(target, lastOf(to));
+    await this.#relocate(handle, folder, lastOf(path), target, lastOf(to), expected);
   }
 
   /** Moves a file, or copies it and removes it then, if it is still the same. */
@@ -235,10 +236,13 @@ export class DirectoryDisk implements Disk {
   async removeFolder(path: string): Promise<void> {
     const folder = await this.#folder(folderOf(path));
     try {
+      // A file that has its name by now would go as an empty folder does.
+      await folder.getDirectoryHandle(lastOf(path));
       await folder.removeEntry(lastOf(path));
     } catch (error) {
       const isFull = error instanceof DOMException && error.name === 'InvalidModificationError';
       if (isFull) throw new Refused('not-empty');
+      if (isMismatch(error)) throw new Changed('here');
       if (!isMissing(error)) throw error;
     }
   }

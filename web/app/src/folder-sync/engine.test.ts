@@ -1,83 +1,17 @@
 import { NoConnection } from '@syncline/api';
 import { expect, test } from 'vitest';
-import { Engine, folderOf, type Report } from './engine.ts';
+import { folderOf } from './engine.ts';
 import {
-  Cut,
-  Dice,
-  ModelDisk,
-  ModelRows,
-  ModelServer,
-  World,
-  type Entry,
-} from './world.testing.ts';
-
-const LABEL = 'conflict browser';
-
-function engineOf(world: World, server = new ModelServer(world)): Engine {
-  return new Engine({
-    disk: new ModelDisk(world),
-    server,
-    rows: new ModelRows(world),
-    digest: async (file) => `content ${await file.text()}`,
-    now: () => world.nowMs,
-    label: LABEL,
-  });
-}
-
-const signal = new AbortController().signal;
-
-/** Runs rounds until nothing is left to do; returns what the last one said. */
-async function settle(world: World): Promise<Report> {
-  for (let round = 0; round < 20; round++) {
-    const engine = engineOf(world);
-    const before = JSON.stringify([...world.here, ...world.there]);
-    const report = await engine.round({ signal, isConfirmed: true });
-    const isQuiet = before === JSON.stringify([...world.here, ...world.there]);
-    if (isQuiet && !report.isStale) return report;
-  }
-  throw new Error('it never ends');
-}
-
-const file = (content: string) => ({ kind: 'file', content }) as const;
-const folder = { kind: 'folder', content: '' } as const;
-
-type Side = Record<string, string>;
-
-function fill(put: (path: string, entry: Omit<Entry, 'modifiedMs'>) => void, side: Side): void {
-  for (const [path, content] of Object.entries(side)) {
-    put(path, content === '/' ? folder : file(content));
-  }
-}
-
-/** A folder and a server that had `synced` in common, and were changed since to what is said. */
-async function worldOf(synced: Side, here: Side, there: Side): Promise<World> {
-  const world = new World();
-  fill((path, entry) => world.putThere(path, entry), synced);
-  await settle(world);
-  for (const [side, now] of [
-    [world.here, here],
-    [world.there, there],
-  ] as const) {
-    for (const path of [...side.keys()]) {
-      const kind = now[path] === '/' ? 'folder' : 'file';
-      if (!(path in now) || side.get(path)?.kind !== kind) side.delete(path);
-    }
-  }
-  const changed = (side: Map<string, Entry>, now: Side) =>
-    Object.fromEntries(
-      Object.entries(now).filter(
-        ([path, content]) => content !== (side.get(path)?.content || (side.has(path) ? '/' : null)),
-      ),
-    );
-  fill((path, entry) => world.putHere(path, entry), changed(world.here, here));
-  fill((path, entry) => world.putThere(path, entry), changed(world.there, there));
-  return world;
-}
-
-const shown = (side: Map<string, Entry>) =>
-  Object.fromEntries(
-    [...side].map(([path, { kind, content }]) => [path, kind === 'folder' ? '/' : content]),
-  );
+  engineOf,
+  file,
+  folder,
+  settle,
+  shown,
+  signal,
+  worldOf,
+  type Side,
+} from './engine.testing.ts';
+import { Cut, Dice, ModelServer, World, type Entry } from './world.testing.ts';
 
 test('what happens while the server is listed is seen in the next round', async () => {
   const world = await worldOf({ a: 'one' }, { a: 'one' }, { a: 'one' });
@@ -176,7 +110,7 @@ test.each<[string, Side, Side, Side, Side]>([
     { a: '/', 'a/f': '1', 'a/g': '2' },
     { a: '/', 'a/g': '2' },
   ],
-  ['a move is a deletion and a new file', { a: '1' }, { b: '1' }, { a: '1' }, { b: '1' }],
+  ['a file that was moved', { a: '1' }, { b: '1' }, { a: '1' }, { b: '1' }],
   ['a move wins against a deletion', { a: '1' }, { b: '1' }, {}, { b: '1' }],
   [
     'a directory is deleted with all that is in it',
@@ -283,6 +217,7 @@ class People {
   readonly written: string[] = [];
   /** What somebody replaced or deleted knowingly. */
   readonly superseded = new Set<string>();
+  moves = 0;
   #next = 0;
 
   constructor(
@@ -304,10 +239,27 @@ class People {
     const put = (entry: Omit<Entry, 'modifiedMs'>) =>
       isHere ? world.putHere(path, entry) : world.putThere(path, entry);
     const found = side.get(path);
+    if (dice.hits(5)) return this.#move(isHere, parent, name);
     const [isDeleting, isFolder] = [dice.hits(4), dice.hits(4)];
     if (isDeleting || path.split('/').length > 3) this.#delete(side, path);
     else if (isFolder && !found) put(folder);
     else if (found?.kind !== 'folder') this.#write(found, put);
+  }
+
+  /** Gives a file or a folder another place, where nothing is: as file systems and servers do, with all that is in it. */
+  #move(isHere: boolean, parent: string, name: string): void {
+    const { world, dice } = this;
+    const side: Map<string, Entry> = isHere ? world.here : world.there;
+    const from = dice.pick([...side.keys()]);
+    const to = parent === '' ? name : `${parent}/${name}`;
+    if (from === undefined || side.has(to) || `${to}/`.startsWith(`${from}/`)) return;
+    for (const [one, entry] of [...side]) {
+      if (one !== from && !one.startsWith(`${from}/`)) continue;
+      const place = to + one.slice(from.length);
+      if (!isHere) world.moveThere(one, place);
+      else if (world.here.delete(one)) world.here.set(place, entry);
+    }
+    this.moves++;
   }
 
   #write(found: Entry | undefined, put: (entry: Omit<Entry, 'modifiedMs'>) => void): void {
@@ -344,10 +296,10 @@ async function settleAll(world: World): Promise<void> {
 }
 
 /** One story: edits, rounds that are cut off, and at last peace. Throws where anything is lost, or both sides differ. */
-async function tell(seed: number): Promise<number> {
+async function tell(seed: number): Promise<{ cuts: number; moves: number; moved: number }> {
   const [world, dice] = [new World(), new Dice(seed)];
   const people = new People(world, dice);
-  let cuts = 0;
+  let [cuts, moved] = [0, 0];
   let engine = engineOf(world);
   for (let step = 0; step < 12; step++) {
     for (let edits = dice.below(4); edits > 0; edits--) people.edit();
@@ -359,7 +311,7 @@ async function tell(seed: number): Promise<number> {
     };
     [world.before, world.after] = [disturb, disturb];
     try {
-      await engine.round({ signal, isConfirmed: true });
+      moved += (await engine.round({ signal, isConfirmed: true })).moved;
     } catch (error) {
       if (!(error instanceof Cut)) throw error;
       cuts++;
@@ -378,11 +330,16 @@ async function tell(seed: number): Promise<number> {
     expect(isLost, `seed ${seed}: '${content}' is gone, and nobody said so`).toBe(false);
     expect(kept.has(content) || people.superseded.has(content), `seed ${seed}`).toBe(true);
   }
-  return cuts;
+  return { cuts, moves: people.moves, moved };
 }
 
 test('whatever both sides do, and wherever it is cut off, nothing is lost and both agree in the end', async () => {
-  let cuts = 0;
-  for (let seed = 0; seed < 300; seed++) cuts += await tell(seed);
-  expect(cuts).toBeGreaterThan(1_000);
+  const all = { cuts: 0, moves: 0, moved: 0 };
+  for (let seed = 0; seed < 300; seed++) {
+    const told = await tell(seed);
+    for (const key of ['cuts', 'moves', 'moved'] as const) all[key] += told[key];
+  }
+  expect(all.cuts).toBeGreaterThan(1_000);
+  expect(all.moves).toBeGreaterThan(800);
+  expect(all.moved).toBeGreaterThan(30);
 }, 120_000);

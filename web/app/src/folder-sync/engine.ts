@@ -3,6 +3,7 @@
 
 import { NoConnection, ProblemError } from '@syncline/api';
 import { FileChanged, NameClash } from '../transfers/upload.ts';
+import { candidatesHere, movedThere, Moves } from './moves.ts';
 import { isCopy } from './names.ts';
 import { decide, isMassDeletion, isRemoval, type Base, type Local, type Remote } from './plan.ts';
 import { Changed, Refused, RootGone, type Ports, type Reason, type Tree } from './ports.ts';
@@ -27,6 +28,8 @@ export interface Report {
   down: number;
   deletedHere: number;
   deletedThere: number;
+  /** How many files have another place, and were not sent again. */
+  moved: number;
   /** Bytes on the wire. */
   sent: number;
   received: number;
@@ -102,15 +105,16 @@ export class Engine {
     const skipped = new Map([...listed.skipped, ...scan.skipped]);
     report.problems = [...skipped].map(([path, reason]) => ({ path, reason }));
     const isLeftOut = leavesOut(skipped);
-    const absent = [...rows.keys()].filter((path) => !scan.found.has(path) && !isLeftOut(path));
-    const isEmpty = scan.found.size === 0 && scan.skipped.size === 0;
-    if (!options.isConfirmed && isMassDeletion(absent.length, rows.size, isEmpty)) {
-      report.asks = { absent: absent.length, all: rows.size };
-      return report;
-    }
     const trees = { local: scan.found, remote: listed.found, rows };
+    const round = new Round(this.ports, trees, report, options, isLeftOut);
     try {
-      await new Round(this.ports, trees, report, options, isLeftOut).run();
+      // What was moved is not absent.
+      await round.move();
+      const absent = [...rows.keys()].filter((path) => !scan.found.has(path) && !isLeftOut(path));
+      const isEmpty = scan.found.size === 0 && scan.skipped.size === 0;
+      const isAsked = isMassDeletion(absent.length, rows.size, isEmpty) && !options.isConfirmed;
+      if (isAsked) report.asks = { absent: absent.length, all: rows.size };
+      else await round.run();
     } catch (error) {
       // What was on its way may have arrived.
       this.#remote = null;
@@ -147,7 +151,7 @@ export class Engine {
 }
 
 export function emptyReport(): Report {
-  const counts = { up: 0, down: 0, deletedHere: 0, deletedThere: 0 };
+  const counts = { up: 0, down: 0, deletedHere: 0, deletedThere: 0, moved: 0 };
   const bytes = { sent: 0, received: 0, uploaded: 0 };
   return {
     ...counts,
@@ -210,6 +214,30 @@ class Round {
       await this.#allAtOnce(paths.filter((path) => !isFolder(path)));
       for (const path of paths.toReversed()) await this.#settle(path, true);
       if (!this.#hasProgress) return;
+    }
+  }
+
+  /** Moves first what was moved on one side: the rest would take it for a deletion and a new file. */
+  async move(): Promise<void> {
+    const { trees, report, isLeftOut, options } = this;
+    const moves = new Moves(this.#steps.ports, trees, report, options.signal, this.#steps);
+    for (const move of movedThere(trees, isLeftOut)) await this.#try(() => moves.here(move));
+    for (const candidates of candidatesHere(trees, isLeftOut)) {
+      await this.#try(async () => {
+        for (const move of await moves.certain(candidates)) await moves.there(move);
+      });
+    }
+  }
+
+  /** Where a move does not come about, the rest does what is to be done. */
+  async #try(deed: () => Promise<unknown>): Promise<void> {
+    this.options.signal.throwIfAborted();
+    try {
+      await deed();
+      this.options.onProgress?.(this.report);
+    } catch (error) {
+      if (endsRound(error, this.options.signal)) throw error;
+      if (isOutdated(error)) this.report.isStale = true;
     }
   }
 

@@ -275,7 +275,8 @@ export class FolderSync {
 
 function sumOf(one: Report, other: Report): Report {
   const sum = { ...other, conflicts: [...one.conflicts, ...other.conflicts] };
-  const counts = ['up', 'down', 'deletedHere', 'deletedThere', 'sent', 'received', 'uploaded'];
-  for (const key of counts as ['up']) sum[key] += one[key];
+  const counts = ['up', 'down', 'deletedHere', 'deletedThere', 'moved'];
+  const bytes = ['sent', 'received', 'uploaded'];
+  for (const key of [...counts, ...bytes] as ['up']) sum[key] += one[key];
   return sum;
 }

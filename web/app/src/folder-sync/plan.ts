@@ -1,8 +1,8 @@
 // The pure planner: what a file or folder needs next, from what is in the folder, what the server has, and what both had in common last.
 //
 // The rules and their words are those of the programs: `docs/design/sync.md`, "Plan", and `crates/sync/src/plan.rs`. What is kept by its
-// place here and by its node there: a browser cannot see that a file was moved, so a move is a deletion and a new file, and `Move`,
-// `Park` and `Adopt` are not among the operations. `compare` is a `Read` of what the server has, and `blocked` stands for what the
+// place here and by its node there: a move is a deletion and a new file to it, and `Move`, `Park` and `Adopt` are not among the operations;
+// moves of files that are certain are carried out before (`moves.ts`). `compare` is a `Read` of what the server has, and `blocked` stands for what the
 // programs can do and a browser cannot: a folder of the disk has no other name until somebody gives it one.
 
 export type Kind = 'file' | 'folder';

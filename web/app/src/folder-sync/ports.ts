@@ -69,8 +69,8 @@ export interface Disk {
   receive(content: ReadableStream<Uint8Array<ArrayBuffer>>, signal: AbortSignal): Promise<Part>;
   /** Puts it in its place, over what is expected there; over nothing where that is null. */
   place(part: Part, path: string, expected: Stat | null): Promise<Stat>;
-  /** Gives a file another name in its folder, where nothing is. */
-  rename(path: string, name: string, expected: Stat): Promise<void>;
+  /** Gives a file another place in the folder, where nothing is. */
+  move(path: string, to: string, expected: Stat): Promise<void>;
   /** Removes a file into the trash. */
   remove(path: string, expected: Stat): Promise<void>;
   /** Removes a folder with nothing in it. */
@@ -103,6 +103,8 @@ export interface Server {
     signal: AbortSignal,
   ): Promise<Remote>;
   makeFolder(path: string, signal: AbortSignal): Promise<Remote>;
+  /** Gives a file another place, where nothing is. */
+  move(path: string, to: string, remote: Remote, signal: AbortSignal): Promise<Remote>;
   /** Deletes a version; a folder only with nothing in it. */
   delete(path: string, remote: Remote, signal: AbortSignal): Promise<void>;
 }

@@ -43,7 +43,7 @@ export class Steps {
     const [here, there, base] = [local.get(path), remote.get(path), rows.get(path)];
     switch (operation) {
       case 'forget':
-        await this.#forget(path);
+        await this.forget(path);
         return true;
       case 'blocked':
         throw new Refused('clash');
@@ -56,12 +56,12 @@ export class Steps {
       case 'propose-delete':
         return there !== undefined && this.#proposeDelete(path, there);
       case 'refresh':
-        if (here && base) await this.#remember(path, { ...base, ...this.#statOf(here) });
+        if (here && base) await this.remember(path, { ...base, ...this.statOf(here) });
         return true;
       case 'keep-copy':
         return here !== undefined && this.#keepCopy(path, here);
       case 'read':
-        if (here) await this.#read(path, here);
+        if (here) await this.read(path, here);
         return true;
       default:
         return (
@@ -72,7 +72,7 @@ export class Steps {
 
   async #both(operation: Operation, path: string, here: Local, there: Remote): Promise<boolean> {
     if (operation === 'compare') {
-      const file = await this.#file(path, here);
+      const file = await this.file(path, here);
       const isEqual = await this.ports.server.has(path, there, file, this.signal);
       here.compared = { etag: there.etag, isEqual };
     } else if (operation === 'accept') {
@@ -84,28 +84,31 @@ export class Steps {
   }
 
   /** A file, as the scan has found it. */
-  async #file(path: string, expected: Stat): Promise<File> {
+  async file(path: string, expected: Stat): Promise<File> {
     const file = await this.ports.disk.file(path);
     if (!file || !isSameStat(file, expected)) throw new Changed('here');
     return file;
   }
 
-  async #read(path: string, here: Local): Promise<string> {
+  /** Reads a file that the scan has found, to learn what its content is. */
+  async read(path: string, here: Local): Promise<string> {
     here.readMs = this.ports.now();
-    here.digest = await this.ports.digest(await this.#file(path, here), this.signal);
+    here.digest = await this.ports.digest(await this.file(path, here), this.signal);
     return here.digest;
   }
 
-  #statOf(here: Local): Stat {
+  /** What a row remembers of it. */
+  statOf(here: Local): Stat {
     return statOfRow(here, here.readMs);
   }
 
-  async #remember(path: string, row: Base): Promise<void> {
+  /** Writes a row of the merge base. */
+  async remember(path: string, row: Base): Promise<void> {
     await this.ports.rows.set(path, row);
     this.trees.rows.set(path, row);
   }
 
-  async #forget(path: string): Promise<void> {
+  async forget(path: string): Promise<void> {
     await this.ports.rows.delete(path);
     this.trees.rows.delete(path);
   }
@@ -115,31 +118,31 @@ export class Steps {
     const isAsBefore = base?.kind === here.kind && isSameStat(here, base);
     let digest = here.digest ?? '';
     if (here.kind === 'file' && here.digest === null) {
-      digest = isAsBefore ? base.digest : await this.#read(path, here);
+      digest = isAsBefore ? base.digest : await this.read(path, here);
     }
-    await this.#remember(
+    await this.remember(
       path,
-      rowOf(there, here.kind === 'file' ? this.#statOf(here) : here, digest),
+      rowOf(there, here.kind === 'file' ? this.statOf(here) : here, digest),
     );
   }
 
   async #propose(path: string, here: Local, there: Remote | undefined): Promise<boolean> {
-    await this.#ensureThere(folderOf(path));
+    await this.ensureThere(folderOf(path));
     if (here.kind === 'folder') {
       if (!this.trees.remote.has(path)) await this.#makeThere(path);
       const made = this.trees.remote.get(path);
-      if (made) await this.#remember(path, rowOf(made, here, ''));
+      if (made) await this.remember(path, rowOf(made, here, ''));
       return true;
     }
-    const file = await this.#file(path, here);
-    const digest = here.digest ?? (await this.#read(path, here));
+    const file = await this.file(path, here);
+    const digest = here.digest ?? (await this.read(path, here));
     const put = await this.ports.server.put(path, file, there ?? null, this.signal);
     const [{ sent }, known] = [put, this.trees.remote];
     const remote = there ? put.remote : await this.#marks.mark(path, put.remote, known);
     known.set(path, remote);
     // Where it was written to while it was sent, nobody knows what arrived: it will be sent again.
     const isSame = isSameStat(await this.ports.disk.file(path), here);
-    await this.#remember(path, rowOf(remote, this.#statOf(here), isSame ? digest : ''));
+    await this.remember(path, rowOf(remote, this.statOf(here), isSame ? digest : ''));
     if (!isSame) throw new Changed('here');
     this.report.up++;
     this.report.sent += sent;
@@ -148,10 +151,10 @@ export class Steps {
   }
 
   async #materialise(path: string, there: Remote): Promise<boolean> {
-    await this.#ensureHere(folderOf(path));
+    await this.ensureHere(folderOf(path));
     if (there.kind === 'folder') {
       await this.#makeHere(path);
-      await this.#remember(path, rowOf(there, FOLDER, ''));
+      await this.remember(path, rowOf(there, FOLDER, ''));
     } else {
       await this.#receive(path, there, null);
     }
@@ -174,7 +177,7 @@ export class Steps {
       throw error;
     }
     this.trees.local.set(path, { kind: 'file', ...stat, digest, compared: null, readMs });
-    await this.#remember(path, rowOf(there, statOfRow(stat, readMs), digest));
+    await this.remember(path, rowOf(there, statOfRow(stat, readMs), digest));
     this.report.down++;
     this.report.received += there.size;
   }
@@ -193,7 +196,7 @@ export class Steps {
       const to = below(folder, copy);
       if (local.has(to) || remote.has(to)) continue;
       try {
-        await this.ports.disk.rename(path, copy, here);
+        await this.ports.disk.move(path, to, here);
       } catch (error) {
         // Something stands there that is not synced.
         if (error instanceof Refused && error.reason === 'taken') continue;
@@ -215,7 +218,7 @@ export class Steps {
       await this.ports.disk.remove(path, here);
     }
     this.trees.local.delete(path);
-    await this.#forget(path);
+    await this.forget(path);
     this.report.deletedHere++;
     return true;
   }
@@ -224,25 +227,25 @@ export class Steps {
     if (there.kind === 'folder' && hasAnythingBelow(this.trees.remote, path)) return false;
     await this.ports.server.delete(path, there, this.signal);
     this.trees.remote.delete(path);
-    await this.#forget(path);
+    await this.forget(path);
     this.report.deletedThere++;
     return true;
   }
 
   /** What is put into a folder that was deleted on the other side brings it back. */
-  #ensureThere(folder: string): Promise<void> {
+  ensureThere(folder: string): Promise<void> {
     if (folder === '' || this.trees.remote.get(folder)?.kind === 'folder') return DONE;
     return this.#once(`there ${folder}`, async () => {
-      await this.#ensureThere(folderOf(folder));
+      await this.ensureThere(folderOf(folder));
       if (this.trees.remote.has(folder)) throw new Refused('clash');
       await this.#makeThere(folder);
     });
   }
 
-  #ensureHere(folder: string): Promise<void> {
+  ensureHere(folder: string): Promise<void> {
     if (folder === '' || this.trees.local.get(folder)?.kind === 'folder') return DONE;
     return this.#once(`here ${folder}`, async () => {
-      await this.#ensureHere(folderOf(folder));
+      await this.ensureHere(folderOf(folder));
       const inTheWay = this.trees.local.get(folder);
       if (inTheWay) await this.#clear(folder, inTheWay);
       await this.#makeHere(folder);
@@ -253,7 +256,7 @@ export class Steps {
   async #clear(path: string, here: Local): Promise<void> {
     const { remote, rows } = this.trees;
     const wanted = () => decide(here, remote.get(path), rows.get(path));
-    if (wanted() === 'read') await this.#read(path, here);
+    if (wanted() === 'read') await this.read(path, here);
     await (wanted() === 'remove' ? this.#remove(path, here) : this.#keepCopy(path, here));
   }
 
@@ -285,7 +288,12 @@ const FOLDER: Local = {
   readMs: 0,
 };
 
-function rowOf({ kind, node, version }: Remote, { size, modifiedMs }: Stat, digest: string): Base {
+/** What both agree on, with what the file system says of it. */
+export function rowOf(
+  { kind, node, version }: Remote,
+  { size, modifiedMs }: Stat,
+  digest: string,
+): Base {
   return { kind, node, version, size, modifiedMs, digest };
 }
 

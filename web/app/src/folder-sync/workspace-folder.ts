@@ -160,6 +160,13 @@ export class WorkspaceFolder implements Server {
     return remoteOf(await this.client.makeFolder(this.place.workspace, this.pathOf(path), signal));
   }
 
+  async move(path: string, to: string, remote: Remote, signal: AbortSignal): Promise<Remote> {
+    signal.throwIfAborted();
+    const [from, at] = [this.pathOf(path), this.pathOf(to)];
+    const condition = { ifMatch: remote.etag };
+    return remoteOf(await this.client.move(this.place.workspace, from, at, condition));
+  }
+
   async delete(path: string, remote: Remote, signal: AbortSignal): Promise<void> {
     const [{ workspace }, at] = [this.place, this.pathOf(path)];
     if (remote.kind === 'folder') {

@@ -1,7 +1,7 @@
 // A folder, a server and a memory of the browser, all three in memory, for tests: every call may be the last one, and meanwhile people
 // edit on both sides.
 
-import { below, folderOf } from './engine.ts';
+import { folderOf } from './engine.ts';
 import type { Base, Local, Remote, Stat } from './plan.ts';
 import {
   Changed,
@@ -93,6 +93,14 @@ export class World {
     if (entry.kind === 'file') this.history.push(entry.content);
   }
 
+  /** Gives a file another place: it keeps its node, and has another version. */
+  moveThere(from: string, to: string): void {
+    const found = this.there.get(from);
+    if (!found) return;
+    this.there.delete(from);
+    this.there.set(to, { ...found, version: found.version + 1 });
+  }
+
   /** What a side shows, path by path. */
   static show(side: Map<string, Entry>): string[] {
     return [...side].map(([path, { kind, content }]) => `${path} ${kind} ${content}`).sort();
@@ -167,9 +175,9 @@ export class ModelDisk implements Disk {
     });
   }
 
-  rename(path: string, name: string, expected: Stat): Promise<void> {
-    return this.world.call('rename', () => {
-      const to = below(folderOf(path), name);
+  move(path: string, to: string, expected: Stat): Promise<void> {
+    return this.world.call('move', () => {
+      if (!stands(this.world.here, folderOf(to))) throw new Changed('here');
       if (this.world.here.has(to)) throw new Refused('taken');
       const found = this.#file(path, expected);
       this.world.here.delete(path);
@@ -187,6 +195,7 @@ export class ModelDisk implements Disk {
 
   removeFolder(path: string): Promise<void> {
     return this.world.call('removeFolder', () => {
+      if (this.world.here.get(path)?.kind === 'file') throw new Changed('here');
       if (!isEmpty(this.world.here, path)) throw new Refused('not-empty');
       this.world.here.delete(path);
     });
@@ -258,6 +267,15 @@ export class ModelServer implements Server {
       this.#check(path, null);
       this.world.putThere(path, { kind: 'folder', content: '' });
       return this.#remote(path);
+    });
+  }
+
+  move(path: string, to: string, remote: Remote): Promise<Remote> {
+    return this.world.call('move there', () => {
+      this.#check(path, remote);
+      this.#check(to, null);
+      this.world.moveThere(path, to);
+      return this.#remote(to);
     });
   }
 

@@ -58,6 +58,7 @@ export const folderSync: typeof english = {
   total: (up, down) => `${up} gesendet, ${down} empfangen`,
   sent: (sent, all) => `${sent} übertragen für ${all}`,
   deleted: (here, there) => `${here} hier entfernt, ${there} dort gelöscht`,
+  moved: (count: number) => `${count} verschoben`,
   copies,
   problems: (count) => `${count} nicht abgeglichen`,
   reasons: {

@@ -56,6 +56,7 @@ export const folderSync = {
   total: (up: string, down: string) => `${up} sent, ${down} received`,
   sent: (sent: string, all: string) => `${sent} on the wire for ${all}`,
   deleted: (here: number, there: number) => `${here} removed here, ${there} deleted there`,
+  moved: (count: number) => `${count} moved`,
   copies,
   problems: (count: number) => `${count} not synced`,
   reasons: {
