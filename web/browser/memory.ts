@@ -1,4 +1,4 @@
-// How much memory the process of a page takes, as the system counts it.
+// How much memory the process of a page takes, or all those of the browser, as the system counts it.
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import type { Page } from '@playwright/test';
@@ -10,17 +10,34 @@ function read(id: number, field: 'VmRSS' | 'VmHWM'): number {
 
 /** Begins to watch; `grown` says how many bytes more the process had at its highest since then. */
 export async function rendererMemory(page: Page): Promise<{ grown: () => number }> {
+  const processes = await processesOf(page);
+  const renderers = processes.filter(({ type }) => type === 'renderer').map(({ id }) => id);
+  if (renderers.length === 0) throw new Error('the page has no process');
+  const growths = watch(renderers);
+  return { grown: () => Math.max(...growths()) };
+}
+
+/**
+ * The same for all processes of the browser together: the sum of what each had more at its own highest, so rather too much than too
+ * little.
+ */
+export async function browserMemory(page: Page): Promise<{ grown: () => number }> {
+  const growths = watch((await processesOf(page)).map(({ id }) => id));
+  return { grown: () => growths().reduce((sum, one) => sum + one, 0) };
+}
+
+async function processesOf(page: Page): Promise<{ type: string; id: number }[]> {
   const session = await page.context().browser()?.newBrowserCDPSession();
   const { processInfo = [] } = (await session?.send('SystemInfo.getProcessInfo')) ?? {};
   await session?.detach();
-  const renderers = processInfo.filter(({ type }) => type === 'renderer').map(({ id }) => id);
-  if (renderers.length === 0) throw new Error('the page has no process');
-  const before = renderers.map((id) => {
+  return processInfo;
+}
+
+function watch(ids: number[]): () => number[] {
+  const before = ids.map((id) => {
     // From here on the highest is counted anew.
     writeFileSync(`/proc/${id}/clear_refs`, '5');
     return read(id, 'VmRSS');
   });
-  const grown = () =>
-    Math.max(...renderers.map((id, index) => read(id, 'VmHWM') - (before[index] ?? 0)));
-  return { grown };
+  return () => ids.map((id, index) => read(id, 'VmHWM') - (before[index] ?? 0));
 }

@@ -2,6 +2,7 @@
 
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { open as openFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -121,6 +122,22 @@ export class RealServer {
     const root = this.#path(join('folders', user, workspace));
     writeFileSync(join(root, path), content);
     this.sync(user, workspace);
+  }
+
+  /** Puts a file of so many pieces there, which is never in memory as a whole; returns where it lies. */
+  async writeLarge(
+    user: string,
+    workspace: string,
+    path: string,
+    pieces: number,
+    piece: () => Uint8Array,
+  ): Promise<string> {
+    const file = this.#path(join('folders', user, workspace, path));
+    const open = await openFile(file, 'w');
+    for (let number = 0; number < pieces; number++) await open.writeFile(piece());
+    await open.close();
+    this.sync(user, workspace);
+    return file;
   }
 
   /** Returns the recovery key of an encrypted workspace. */
