@@ -14,6 +14,8 @@ mod two_servers;
 
 #[path = "it/accounts.rs"]
 mod accounts;
+#[path = "it/activity.rs"]
+mod activity;
 #[path = "it/archive.rs"]
 mod archive;
 #[path = "it/authorisation.rs"]

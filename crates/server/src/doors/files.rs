@@ -23,6 +23,7 @@ use crate::services::files::changes::{self, Destination};
 use crate::services::files::versions::VersionScan;
 use crate::services::files::{Condition, FileNode};
 
+mod activity;
 pub(crate) mod conditions;
 mod conflicts;
 pub(crate) mod content;
@@ -52,6 +53,7 @@ pub fn routes() -> Router<Arc<App>> {
         .route("/workspaces/{workspace}/archive/{*path}", get(archive).head(head_archive))
         .route("/workspaces/{workspace}/versions/{*path}", get(list_versions))
         .route("/workspaces/{workspace}/deleted", get(deleted::list))
+        .route("/workspaces/{workspace}/activity", get(activity::list))
         .route("/workspaces/{workspace}/conflicts", get(conflicts::list).post(conflicts::mark))
         .route("/workspaces/{workspace}/resolve", post(conflicts::resolve))
         .route("/workspaces/{workspace}/move", post(move_node))

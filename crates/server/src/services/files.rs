@@ -3,6 +3,7 @@
 //! Pure: a [`View`] is folded from entries by whoever has them, and plans are values. What reads the log, the store and the
 //! network is [`crate::files`].
 
+pub mod activity;
 pub mod changes;
 pub mod conflicts;
 pub mod deleted;

@@ -1,5 +1,34 @@
 // Made from docs/openapi.json by `npm run generate`; changes here are lost.
 
+export type Activity = {
+  "changes": (ActivityChange)[];
+  "count": number;
+  "device_id": string;
+  "device_name": string;
+  "seq": number;
+  "time": number;
+};
+
+export type ActivityChange = {
+  "happened": "made" | "changed" | "renamed" | "moved" | "deleted" | "restored" | "kept_beside" | "decided";
+  "id": string;
+  "kind"?: "file" | "folder" | "link";
+  "mode"?: number | null;
+  "modified"?: number | null;
+  "modified_ns"?: number | null;
+  "name": string;
+  "old_name": string | null;
+  "path": string | null;
+  "size"?: number | null;
+  "target"?: string | null;
+  "version": number;
+};
+
+export type ActivityPage = {
+  "activity": (Activity)[];
+  "next": string | null;
+};
+
 export type Announced = {
   "length": number;
 };
@@ -471,6 +500,8 @@ export interface Operations {
   "POST /workspaces": { body: NewWorkspace; answer: Workspace };
   /** A workspace, by id or name. */
   "GET /workspaces/{workspace}": { body: undefined; answer: Workspace };
+  /** What happened, the newest first. */
+  "GET /workspaces/{workspace}/activity": { body: undefined; answer: ActivityPage };
   /** All files and folders as a ZIP file. */
   "GET /workspaces/{workspace}/archive": { body: undefined; answer: Response };
   /** The length of that ZIP file. */

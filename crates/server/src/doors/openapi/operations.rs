@@ -458,6 +458,13 @@ pub(super) const FILES: &[Operation] = &[
         &[(200, Json("DeletedPage"))],
     ),
     operation(
+        ("get", "/workspaces/{workspace}/activity"),
+        ("listActivity", "What happened, the newest first"),
+        &["activity_cursor", "limit"],
+        Nothing,
+        &[(200, Json("ActivityPage"))],
+    ),
+    operation(
         ("get", "/workspaces/{workspace}/conflicts"),
         (
             "listConflicts",

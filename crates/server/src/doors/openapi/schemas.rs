@@ -37,6 +37,7 @@ pub(super) fn parameters() -> Value {
         "limit": named("query", "limit", &count(), "How long a list is at most, and 1,000 at most"),
         "version": named("query", "version", &count(), "A version of the node that is at the path now"),
         "deleted_cursor": named("query", "cursor", &like("^[0-9]{1,15}-[0-9a-f]{32}$"), "Where a list goes on: 'next' of the answer before"),
+        "activity_cursor": named("query", "cursor", &like("^[0-9]{1,9}$"), "Only what is older: 'next' of the answer before"),
         "cursor": named("query", "cursor", &like("^[0-9]{1,15}-[0-9]{1,15}-[0-9]{1,15}$"), "Where a list goes on: 'next' of the answer before"),
         "If-Match": named("header", "If-Match", &like(&format!(r"^(\*|{etag}(, ?{etag})*)$")), "Only if one of these versions is there, or anything"),
         "If-Absent": named("header", "If-None-Match", &like(r"^\*$"), "Only if nothing is there"),
@@ -105,7 +106,8 @@ fn hexadecimal(kind: impl Into<Value>) -> Value {
 /// Returns the bodies.
 pub(super) fn schemas() -> Value {
     let mut all = of_accounts();
-    let more = [of_passwords(), of_providers(), of_links(), of_files(), of_conflicts()];
+    let more =
+        [of_passwords(), of_providers(), of_links(), of_files(), of_conflicts(), of_activity()];
     for more in more {
         for (name, schema) in more.as_object().into_iter().flatten() {
             all[name.as_str()] = schema.clone();
@@ -175,6 +177,30 @@ fn of_conflicts() -> Value {
                 "keep": { "enum": ["copy", "original", "both"] }, "name": or_null("string"),
             },
         },
+    })
+}
+
+fn of_activity() -> Value {
+    let happened =
+        ["made", "changed", "renamed", "moved", "deleted", "restored", "kept_beside", "decided"];
+    let list = |schema: &str| json!({ "type": "array", "items": super::reference(schema) });
+    json!({
+        "ActivityChange": {
+            "type": "object",
+            "required": ["id", "version", "happened", "name", "old_name", "path"],
+            "properties": {
+                "id": text(), "version": number(), "happened": { "enum": happened }, "name": text(),
+                "old_name": or_null("string"), "path": or_null("string"),
+                "kind": { "enum": ["file", "folder", "link"] }, "size": or_null("integer"),
+                "modified": or_null("integer"), "modified_ns": or_null("integer"),
+                "mode": or_null("integer"), "target": or_null("string"),
+            },
+        },
+        "Activity": object(json!({
+            "seq": number(), "time": number(), "device_id": text(), "device_name": text(),
+            "count": number(), "changes": list("ActivityChange"),
+        })),
+        "ActivityPage": object(json!({ "activity": list("Activity"), "next": or_null("string") })),
     })
 }
 

@@ -19,7 +19,7 @@ use crate::support::{
 };
 
 /// What addresses of files have in them.
-const FILES: [&str; 14] = [
+const FILES: [&str; 15] = [
     "/files/",
     "/nodes",
     "/folders",
@@ -33,6 +33,7 @@ const FILES: [&str; 14] = [
     "/archive",
     "/deleted",
     "/conflicts",
+    "/activity",
     "/resolve",
 ];
 
