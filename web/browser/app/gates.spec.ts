@@ -185,6 +185,13 @@ const VIEWS: [string, () => Promise<void>][] = [
     },
   ],
   [
+    'activity',
+    async () => {
+      await go(`a/${workspace}`);
+      await expect(page.getByRole('heading', { name: 'Today' })).toBeVisible();
+    },
+  ],
+  [
     'account',
     async () => {
       await go('account');

@@ -189,6 +189,16 @@ test('conflicts', async ({ page }) => {
   await shoot(page, 'conflicts');
 });
 
+test('activity', async ({ page }) => {
+  await ada.move(workspace, 'contract.pdf', 'Letters/contract.pdf');
+  await ada.delete(workspace, 'Photos/readme.txt');
+  server.write('ada', 'Home', 'Letters/landlord.txt', 'Dear Mr Silva, the keys are on their way.');
+  await openHome(page);
+  await page.keyboard.press('Alt+a');
+  await expect(page.getByRole('heading', { name: 'Today' })).toBeVisible();
+  await shoot(page, 'activity');
+});
+
 test('previews', async ({ page }) => {
   await openHome(page);
   await row(page, 'moving.md').dblclick();

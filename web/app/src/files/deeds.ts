@@ -34,6 +34,8 @@ export interface Doing {
   sync(): void;
   /** Shows what was deleted. */
   trash(): void;
+  /** Shows what happened. */
+  activity(): void;
   /** Shows what waits for a decision. */
   conflicts(): void;
   delete(nodes: Node[]): void;
@@ -49,8 +51,8 @@ export interface Situation {
   mayEdit: boolean;
   doing: Doing;
   words: Words['files'];
-  /** What the trash is called. */
-  trash: string;
+  /** What the trash is called, and what happened. */
+  labels: { trash: string; activity: string };
   /** Whether the root of the workspace is shown. */
   isRoot: boolean;
 }
@@ -60,11 +62,12 @@ export function deedsOf(situation: Situation): Deed[] {
   return situation.selected.length === 0 ? forFolder(situation) : forSelection(situation);
 }
 
-function forFolder({ mayEdit, doing, words, isRoot, trash: label }: Situation): Deed[] {
+function forFolder({ mayEdit, doing, words, isRoot, labels }: Situation): Deed[] {
   const share: Deed = { icon: 'share', label: words.share, run: () => doing.share(null) };
-  const trash: Deed = { icon: 'trash', label, run: () => doing.trash() };
+  const trash: Deed = { icon: 'trash', label: labels.trash, run: () => doing.trash() };
+  const activity: Deed = { icon: 'activity', label: labels.activity, run: () => doing.activity() };
   const archive: Deed = { icon: 'archive', label: words.archive, run: () => doing.archive(null) };
-  if (!mayEdit) return isRoot ? [archive, share, trash] : [archive, trash];
+  if (!mayEdit) return isRoot ? [archive, share, activity, trash] : [archive, activity, trash];
   return [
     { icon: 'upload', label: words.upload, run: () => doing.upload(), isMain: true },
     { icon: 'upload-folder', label: words.uploadFolder, run: () => doing.uploadFolder() },
@@ -72,6 +75,7 @@ function forFolder({ mayEdit, doing, words, isRoot, trash: label }: Situation): 
     { icon: 'sync', label: words.sync, run: () => doing.sync() },
     archive,
     share,
+    activity,
     trash,
   ];
 }
@@ -121,6 +125,7 @@ function withAlt(
   const single = selected.length === 1 ? selected[0] : undefined;
   if (event.key === 'ArrowUp') return () => doing.leave();
   if (event.code === 'KeyT') return () => doing.trash();
+  if (event.code === 'KeyA') return () => doing.activity();
   if (event.code === 'KeyK') return () => doing.conflicts();
   if (event.code === 'KeyI' && single?.kind === 'file') return () => doing.versions(single);
   if (event.code === 'KeyS' && selected.length === 0 && (mayEdit || isRoot)) {

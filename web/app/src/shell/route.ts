@@ -11,6 +11,7 @@ export type Route =
   | { view: 'files'; workspace: string; path: NodePath }
   | { view: 'trash'; workspace: string }
   | { view: 'conflicts'; workspace: string }
+  | { view: 'activity'; workspace: string }
   | { view: 'sealed'; workspace: string; folder: string }
   | { view: 'link'; secret: string; path: NodePath };
 
@@ -39,7 +40,7 @@ export function routeOf(hash: string): Route {
   if (hash === ACCOUNT) return { view: 'account' };
   if (hash === LAB) return { view: 'lab' };
   if (hash === SYNC) return { view: 'sync', workspace: null, path: ROOT };
-  const [, kind, first, rest] = /^#\/([cfwste])\/([^/]+)(?:\/(.*))?$/.exec(hash) ?? [];
+  const [, kind, first, rest] = /^#\/([acfwste])\/([^/]+)(?:\/(.*))?$/.exec(hash) ?? [];
   if (first === undefined) return { view: 'workspaces' };
   const path: NodePath = rest ?? ROOT;
   if (kind === 'f') return { view: 'sync', workspace: decoded(first), path };
@@ -48,6 +49,7 @@ export function routeOf(hash: string): Route {
     return { view: 'sealed', workspace: decoded(first), folder: rest ?? SEALED_ROOT };
   }
   if (kind === 't') return { view: 'trash', workspace: decoded(first) };
+  if (kind === 'a') return { view: 'activity', workspace: decoded(first) };
   if (kind === 'c') return { view: 'conflicts', workspace: decoded(first) };
   return { view: 'files', workspace: decoded(first), path };
 }
@@ -79,6 +81,11 @@ export function addressOfTrash(workspace: string): string {
 /** Where somebody decides what becomes of what two sides changed. */
 export function addressOfConflicts(workspace: string): string {
   return address('c', workspace, ROOT);
+}
+
+/** Where it is shown what happened in a workspace. */
+export function addressOfActivity(workspace: string): string {
+  return address('a', workspace, ROOT);
 }
 
 /** Where the app shows what lies behind a link. */

@@ -1,4 +1,5 @@
 import { account } from './de/account.ts';
+import { activity } from './de/activity.ts';
 import { conflicts } from './de/conflicts.ts';
 import { linkPage } from './de/link-page.ts';
 import { making } from './de/making.ts';
@@ -22,6 +23,7 @@ export const de: Words = {
   sealed,
   sharing,
   linkPage,
+  activity,
   conflicts,
   trash,
   tray,

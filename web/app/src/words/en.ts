@@ -1,4 +1,5 @@
 import { account } from './en/account.ts';
+import { activity } from './en/activity.ts';
 import { conflicts } from './en/conflicts.ts';
 import { linkPage } from './en/link-page.ts';
 import { making } from './en/making.ts';
@@ -21,6 +22,7 @@ export const en = {
   sealed,
   sharing,
   linkPage,
+  activity,
   conflicts,
   trash,
   tray,

@@ -38,7 +38,7 @@ test('every entry is said somewhere', () => {
   const text = users.map((name) => readFileSync(join(source, name), 'utf8')).join('\n');
   // Errors are found by their code, and themes, rights and states of links by their name.
   const isLookedUp =
-    /^(errors\.|lab\.(methods|edits|notes)\.|account\.(read|write)$|folderSync\.(states|reasons)\.|folderSync\.(device|twice)$|relocating\.\w+\.|settings\.(system|light|dark)$|sharing\.(owner|edit|view|open|expired|used_up|suspended)$)/;
+    /^(errors\.|activity\.happened\.|lab\.(methods|edits|notes)\.|account\.(read|write)$|folderSync\.(states|reasons)\.|folderSync\.(device|twice)$|relocating\.\w+\.|settings\.(system|light|dark)$|sharing\.(owner|edit|view|open|expired|used_up|suspended)$)/;
   const unused = leavesOf({ ...en, lab: englishLab, folderSync: englishSync })
     .map(([key]) => key)
     .filter((key) => !isLookedUp.test(key) && !text.includes(`.${key.split('.').at(-1)}`));
