@@ -188,6 +188,12 @@ pub enum ServerError {
         /// Where the other commit stands.
         seq: u64,
     },
+    /// Whoever puts commits into the log has refused one, perhaps in another server.
+    #[error("{}", .refusal.message)]
+    Refused {
+        /// What was said.
+        refusal: Refusal,
+    },
     /// Two installations use one device.
     #[error(
         "another installation is connected as this device; sign in again to become a device of your own"
@@ -297,6 +303,7 @@ impl ServerError {
             | Self::Storage { is_full: true, .. } => RefusalKind::NoSpace,
             Self::OperationReused { .. } => RefusalKind::OperationReused,
             Self::DeviceCloned => RefusalKind::DeviceCloned,
+            Self::Refused { refusal } => refusal.kind,
             Self::RateLimited { .. }
             | Self::ProviderUnusable { .. }
             | Self::Unavailable { .. }

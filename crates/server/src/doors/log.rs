@@ -1,31 +1,42 @@
-//! The log of a workspace for readers that can open no live connection, such as pages in a browser: the same replies, as bodies.
+//! The log of a workspace for those who can open no live connection, such as pages in a browser: the same requests and replies, as
+//! bodies.
 //!
-//! A body is a server frame (`docs/design/commit-log.md`, "Served") with the number 0, as a message without envelope: what is sealed does
-//! not compress.
+//! A commit comes as the message that it is, and goes the way of those of the live door: with the same checks, and exactly once by its
+//! operation id. An answer is a server frame (`docs/design/commit-log.md`, "Served") with the number 0. Both are messages without
+//! envelope: what is sealed does not compress.
 
 use std::sync::Arc;
 
 use axum::Router;
+use axum::body::{Body, BodyDataStream};
 use axum::extract::{Path, Query, State};
-use axum::http::HeaderValue;
-use axum::http::header::CONTENT_TYPE;
+use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
+use axum::http::{HeaderMap, HeaderValue};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use model::codec::encode_message;
-use model::wire::{Request, ServerFrame};
+use futures_util::StreamExt;
+use model::codec::{decode_message, encode_message};
+use model::commit::COMMIT_LENGTH_MAX;
+use model::wire::{Reply, Request, ServerFrame};
+use model::{Commit, WorkspaceId};
 use serde::Deserialize;
+use tokio::sync::oneshot;
 
 use super::files::path::workspace_of;
+use super::packs::drain;
 use crate::app::App;
 use crate::auth::Caller;
-use crate::error::Result;
-use crate::limits::ENTRIES_LENGTH_MAX;
+use crate::error::{Result, ServerError};
+use crate::limits::{BODY_WAIT_TIMEOUT, ENTRIES_LENGTH_MAX};
 use crate::metadata::Metadata;
-use crate::services::sync_service;
+use crate::services::sync_service::{self, CommitRequest};
+
+/// How many bytes a commit has at most as a message.
+const LENGTH_MAX: u64 = COMMIT_LENGTH_MAX as u64;
 
 /// Returns the route of this door.
 pub fn routes() -> Router<Arc<App>> {
-    Router::new().route("/workspaces/{workspace}/log", get(send_entries))
+    Router::new().route("/workspaces/{workspace}/log", get(send_entries).post(take_commit))
 }
 
 #[derive(Deserialize)]
@@ -57,7 +68,82 @@ async fn send_entries(
         let reply = sync_service::read(metadata, &caller, workspace, &request)?;
         Ok(encode_message(&ServerFrame::Reply { number: 0, reply }))
     };
-    let frame = app.readers.read(read).await?;
+    Ok(sent(app.readers.read(read).await?))
+}
+
+fn sent(frame: Vec<u8>) -> Response {
     let bytes = HeaderValue::from_static("application/octet-stream");
-    Ok(([(CONTENT_TYPE, bytes)], frame).into_response())
+    ([(CONTENT_TYPE, bytes)], frame).into_response()
+}
+
+/// Takes a commit. A sender who is refused is listened to a little longer, because a connection that closes while it sends would not let
+/// it read the answer.
+async fn take_commit(
+    State(app): State<Arc<App>>,
+    caller: Result<Caller, ServerError>,
+    Path(workspace): Path<String>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response> {
+    let mut body = body.into_data_stream();
+    let announced = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
+    let taken = async {
+        let caller = caller?;
+        let workspace = workspace_of(&app, caller, &workspace).await?;
+        propose(&app, (caller, workspace), announced, &mut body).await
+    };
+    let taken = taken.await;
+    if taken.is_err() {
+        let _ = tokio::time::timeout(BODY_WAIT_TIMEOUT, drain(&mut body)).await;
+    }
+    taken
+}
+
+/// Receives a commit and puts it into the log, as the live door does.
+async fn propose(
+    app: &App,
+    (caller, workspace): (Caller, WorkspaceId),
+    announced: Option<u64>,
+    body: &mut BodyDataStream,
+) -> Result<Response> {
+    // Nothing is received for who is refused anyway.
+    app.check_may_write(caller, workspace).await?;
+    // It is here twice for a moment: as it came, and as what was read of it.
+    let memory = app.memory_for_body(2 * announced.unwrap_or(LENGTH_MAX).min(LENGTH_MAX)).await?;
+    let commit = decode(receive(body).await?).await?;
+    let (answer, answered) = oneshot::channel();
+    let finish = move |reply| drop(answer.send(reply));
+    app.commits.submit(CommitRequest { caller, workspace, commit }, finish).await?;
+    let stopping = ServerError::Unavailable { reason: "is stopping" };
+    let reply = answered.await.map_err(|_| stopping)?;
+    drop(memory);
+    match reply {
+        Reply::Refused(refusal) => Err(ServerError::Refused { refusal }),
+        reply => Ok(sent(encode_message(&ServerFrame::Reply { number: 0, reply }))),
+    }
+}
+
+async fn receive(body: &mut BodyDataStream) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    while let Some(piece) = body.next().await {
+        let broken = |_| ServerError::Invalid { what: "body", reason: "it broke off".to_owned() };
+        let piece = piece.map_err(broken)?;
+        if (bytes.len() + piece.len()) as u64 > LENGTH_MAX {
+            return Err(too_large());
+        }
+        bytes.extend_from_slice(&piece);
+    }
+    Ok(bytes)
+}
+
+/// Reading a long one would hold up other connections.
+async fn decode(bytes: Vec<u8>) -> Result<Commit> {
+    let decode = move || decode_message(&bytes);
+    let decoded = tokio::task::spawn_blocking(decode).await;
+    let decoded = decoded.map_err(|_| ServerError::Unavailable { reason: "is stopping" })?;
+    decoded.map_err(|error| ServerError::Invalid { what: "commit", reason: error.to_string() })
+}
+
+fn too_large() -> ServerError {
+    ServerError::TooLarge { what: "commit", length_max: LENGTH_MAX }
 }

@@ -6,6 +6,7 @@ use axum::http::header::{ALLOW, CACHE_CONTROL, CONTENT_RANGE, CONTENT_TYPE, ETAG
 use axum::http::{HeaderValue, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use model::wire::RefusalKind;
 use serde::Serialize;
 
 use crate::error::ServerError;
@@ -81,12 +82,29 @@ fn classify(error: &ServerError) -> (StatusCode, &'static str) {
         ServerError::HistoryLost { .. } => (StatusCode::CONFLICT, "history_lost"),
         ServerError::OperationReused { .. } => (StatusCode::CONFLICT, "operation_reused"),
         ServerError::DeviceCloned => (StatusCode::CONFLICT, "device_cloned"),
+        ServerError::Refused { refusal } => classify_refusal(refusal.kind),
         ServerError::Unavailable { .. }
         | ServerError::Metadata(_)
         | ServerError::Storage { .. }
         | ServerError::DataFolder { .. }
         | ServerError::Locked { .. }
         | ServerError::Listen { .. } => (StatusCode::SERVICE_UNAVAILABLE, "unavailable"),
+    }
+}
+
+/// Returns the same for what a live connection hears.
+fn classify_refusal(kind: RefusalKind) -> (StatusCode, &'static str) {
+    match kind {
+        RefusalKind::Forbidden => (StatusCode::UNAUTHORIZED, "not_signed_in"),
+        RefusalKind::NotAllowed => (StatusCode::FORBIDDEN, "forbidden"),
+        RefusalKind::NotFound => (StatusCode::NOT_FOUND, "not_found"),
+        RefusalKind::Invalid => (StatusCode::BAD_REQUEST, "invalid"),
+        RefusalKind::PackMissing => (StatusCode::UNPROCESSABLE_ENTITY, "pack_missing"),
+        RefusalKind::HistoryLost => (StatusCode::CONFLICT, "history_lost"),
+        RefusalKind::OperationReused => (StatusCode::CONFLICT, "operation_reused"),
+        RefusalKind::DeviceCloned => (StatusCode::CONFLICT, "device_cloned"),
+        RefusalKind::NoSpace => (StatusCode::INSUFFICIENT_STORAGE, "no_space"),
+        RefusalKind::Unavailable => (StatusCode::SERVICE_UNAVAILABLE, "unavailable"),
     }
 }
 

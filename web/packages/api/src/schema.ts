@@ -548,6 +548,8 @@ export interface Operations {
   "DELETE /workspaces/{workspace}/links/{link}": { body: undefined; answer: undefined };
   /** Entries of the log, oldest first, as a server frame. */
   "GET /workspaces/{workspace}/log": { body: undefined; answer: Response };
+  /** Put an encoded commit into the log, as devices do; once, however often it is sent. */
+  "POST /workspaces/{workspace}/log": { body: BodyInit; answer: Response };
   /** Who may use a workspace; members are told of its owner and themselves. */
   "GET /workspaces/{workspace}/members": { body: undefined; answer: (Member)[] };
   /** Let an account into a workspace, or change what it may do. */

@@ -146,6 +146,16 @@ pub(super) const ACCOUNTS: &[Operation] = &[
         &[(200, Bytes)],
     ),
     operation(
+        ("post", "/workspaces/{workspace}/log"),
+        (
+            "commit",
+            "Put an encoded commit into the log, as devices do; once, however often it is sent",
+        ),
+        &[],
+        Bytes,
+        &[(200, Bytes)],
+    ),
+    operation(
         ("get", "/live"),
         ("openLiveConnection", "Begin a WebSocket of binary frames, for devices"),
         &["syncline-incarnation"],

@@ -82,6 +82,8 @@ pub(super) struct Made {
     link: String,
     exchange: Value,
     delta: Vec<u8>,
+    /// A commit of the caller.
+    commit: Vec<u8>,
 }
 
 impl Made {
@@ -144,6 +146,12 @@ impl Made {
         }
         if path.contains("/delta/") {
             made.delta = delta_of(home);
+        }
+        if path.ends_with("/log") {
+            made.commit = encode_message(&match what {
+                "of settings" => fence(&scene.caller, home.head(), b"nothing"),
+                _ => scene.caller.commit(1, home.head()),
+            });
         }
         if method.as_str() == "UNLOCK" {
             made.lock = lock_of(server, scene).await;
@@ -265,6 +273,7 @@ impl Made {
                 format!(r#"{{"node": "{node}", "version": 2, "keep": "both"}}"#).into_bytes()
             }
             ("POST", "/workspaces/{workspace}/delta/{*path}") => self.delta.clone(),
+            ("POST", "/workspaces/{workspace}/log") => self.commit.clone(),
             ("LOCK", "/dav/{*rest}") => LOCK.to_vec(),
             ("PROPPATCH", "/dav/{*rest}") => PROPPATCH.to_vec(),
             _ => Vec::new(),
