@@ -15,11 +15,13 @@
 //! - [`places`] knows in which packs chunks rest;
 //! - [`delta`] sends a new version of a file as what has changed in it;
 //! - [`keyring`] has the keys of sealed workspaces, and [`sealed`] what is done with them;
-//! - [`replay`] folds the log of a workspace for a reader that keeps nothing, and [`reading`] puts its files together;
+//! - [`replay`] folds the log of a workspace for whoever keeps nothing, [`reading`] puts its files together, [`writing`] packs new ones,
+//!   and [`changing`] says what is to change;
 //! - [`error`] names everything that can go wrong.
 //!
 //! The formats in words: `docs/design/pack-format.md`, `docs/design/delta.md` and `docs/design/keys.md`.
 
+pub mod changing;
 pub mod chunker;
 mod cipher;
 pub mod delta;
@@ -38,6 +40,7 @@ pub mod replay;
 pub mod sealed;
 pub mod signing;
 pub mod transform;
+pub mod writing;
 
 #[cfg(test)]
 mod samples;

@@ -24,7 +24,7 @@ use crate::transform::{Transform, looks_incompressible};
 const SAMPLES: u64 = 8;
 
 /// How many bytes are looked at in each place.
-const SAMPLE_LENGTH: usize = 16 * 1024;
+pub const SAMPLE_LENGTH: usize = 16 * 1024;
 
 /// Files below this size in bytes are cut the same whatever they contain.
 const MEDIA_SIZE_MIN: u64 = 512 * 1024;
@@ -65,9 +65,9 @@ impl PackSettings {
 }
 
 /// Cuts one file after the other, and fills packs with what is new.
-pub struct FilePacker<'a, S> {
-    keys: &'a WorkspaceContentKeys,
-    settings: &'a PackSettings,
+pub struct FilePacker<S> {
+    keys: WorkspaceContentKeys,
+    settings: PackSettings,
     namer: ChunkNamer,
     writer: PackWriter,
     /// Lists have packs of their own: whoever wants to know of what a file is made need not fetch what it is made of.
@@ -78,19 +78,27 @@ pub struct FilePacker<'a, S> {
     sink: S,
 }
 
-impl<'a, S: PackSink> FilePacker<'a, S> {
+/// A file that is cut while its bytes come in pieces.
+pub struct FileCut {
+    chunker: Box<dyn Chunker>,
+    manifest: ManifestBuilder,
+    /// Bytes whose chunk is not complete.
+    rest: Vec<u8>,
+}
+
+impl<S: PackSink> FilePacker<S> {
     /// Prepares to write into a workspace with these keys.
     ///
     /// # Errors
     /// [`ContentError::UnsupportedTransform`].
     pub fn new(
-        keys: &'a WorkspaceContentKeys,
-        settings: &'a PackSettings,
+        keys: &WorkspaceContentKeys,
+        settings: &PackSettings,
         sink: S,
     ) -> Result<Self, ContentError> {
         Ok(Self {
-            keys,
-            settings,
+            keys: keys.clone(),
+            settings: settings.clone(),
             namer: keys.namer(),
             writer: settings.writer()?,
             list_writer: None,
@@ -150,6 +158,50 @@ impl<'a, S: PackSink> FilePacker<'a, S> {
         self.chunker = Some((average, chunker));
         read?;
         manifest.finish(&mut |list, bytes| self.store_list(list, bytes))
+    }
+
+    /// Begins a file whose bytes come in pieces, to be cut into chunks of this average size in bytes.
+    ///
+    /// # Errors
+    /// [`ContentError::InvalidChunkSize`].
+    pub fn begin(&self, average: u32) -> Result<FileCut, ContentError> {
+        let chunker = self.keys.chunker(ChunkerKind::Minimum, average)?;
+        let manifest = ManifestBuilder::new(self.namer.clone(), average);
+        Ok(FileCut { chunker, manifest, rest: Vec::new() })
+    }
+
+    /// Takes the next piece of a file, of any length.
+    ///
+    /// # Errors
+    /// Those of the sink; [`ContentError`].
+    pub fn push(&mut self, cut: &mut FileCut, piece: &[u8]) -> Result<(), S::Error> {
+        cut.rest.extend_from_slice(piece);
+        self.pack_rest(cut, false)
+    }
+
+    /// Ends a file all of whose pieces have come.
+    ///
+    /// # Errors
+    /// Those of the sink; [`ContentError`].
+    pub fn end(&mut self, mut cut: FileCut) -> Result<Content, S::Error> {
+        self.pack_rest(&mut cut, true)?;
+        cut.manifest.finish(&mut |list, bytes| self.store_list(list, bytes))
+    }
+
+    fn pack_rest(&mut self, cut: &mut FileCut, end_of_input: bool) -> Result<(), S::Error> {
+        let mut start = 0;
+        while let Some(length) = cut.chunker.cut(&cut.rest[start..], end_of_input) {
+            let chunk = self.store(&cut.rest[start..start + length])?;
+            cut.manifest.push(chunk, &mut |list, bytes| self.store_list(list, bytes))?;
+            start += length;
+        }
+        cut.rest.drain(..start);
+        Ok(())
+    }
+
+    /// Returns the sink.
+    pub fn sink_mut(&mut self) -> &mut S {
+        &mut self.sink
     }
 
     /// Packs a chunk that was cut and named elsewhere, unless it is in a pack already; `bytes` are what its id says.
@@ -239,18 +291,44 @@ fn average(
     size: u64,
     mut sample: impl FnMut(u64) -> std::io::Result<Vec<u8>>,
 ) -> Result<u32, ContentError> {
-    if let Some(kept) = kept.filter(|&average| ChunkSizes::around(average).is_ok()) {
-        return Ok(kept);
+    let mut choice = AverageChoice::new(kept, size);
+    while let Some(place) = choice.place() {
+        choice.take(&sample(place).map_err(|source| ContentError::Read { source })?);
     }
-    let mut is_media = size >= MEDIA_SIZE_MIN;
-    for number in 0..SAMPLES {
-        if !is_media {
-            break;
-        }
-        let bytes = sample(sample_place(size, number));
-        is_media = looks_incompressible(&bytes.map_err(|source| ContentError::Read { source })?);
+    Ok(choice.average())
+}
+
+/// How the average chunk size of a file is found, for whoever reads samples of it.
+#[derive(Debug)]
+pub(crate) struct AverageChoice {
+    kept: Option<u32>,
+    size: u64,
+    is_media: bool,
+    sampled: u64,
+}
+
+impl AverageChoice {
+    /// Begins for a file of `size` bytes; `kept` is the average chunk size of its version before.
+    pub(crate) fn new(kept: Option<u32>, size: u64) -> Self {
+        let kept = kept.filter(|&average| ChunkSizes::around(average).is_ok());
+        Self { kept, size, is_media: size >= MEDIA_SIZE_MIN, sampled: 0 }
     }
-    Ok(average_for(size, is_media))
+
+    /// Returns the place of the next sample of [`SAMPLE_LENGTH`] bytes; nothing where the size is known.
+    pub(crate) fn place(&self) -> Option<u64> {
+        let wants_more = self.kept.is_none() && self.is_media && self.sampled < SAMPLES;
+        wants_more.then(|| sample_place(self.size, self.sampled))
+    }
+
+    /// Takes the sample of that place.
+    pub(crate) fn take(&mut self, sample: &[u8]) {
+        self.is_media = looks_incompressible(sample);
+        self.sampled += 1;
+    }
+
+    pub(crate) fn average(&self) -> u32 {
+        self.kept.unwrap_or_else(|| average_for(self.size, self.is_media))
+    }
 }
 
 /// Returns where a sample of a file is taken: somewhere in each stretch of it, and never in step with what the file
@@ -345,6 +423,13 @@ mod tests {
             chunks.push(chunk);
         }
         assert_eq!(packer.pack_list(16 << 10, &chunks).unwrap(), cut);
+        for length in [1 << 20, 70_001, bytes.len()] {
+            let mut file = packer.begin(16 << 10).unwrap();
+            for piece in bytes.chunks(length) {
+                packer.push(&mut file, piece).unwrap();
+            }
+            assert_eq!(packer.end(file).unwrap(), cut, "pieces of {length} bytes");
+        }
         packer.finish().unwrap();
         assert_eq!(others.known, packs.known);
     }

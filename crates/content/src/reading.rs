@@ -104,6 +104,8 @@ pub struct FileReading {
     damaged: (HashSet<PackId>, Option<ContentError>),
     /// How many bytes from the end hold the index of a pack, where more than the usual are needed.
     longer: HashMap<PackId, u64>,
+    /// The chunks of the file, where only its lists are read.
+    listed: Option<Vec<ChunkRef>>,
 }
 
 impl std::fmt::Debug for FileReading {
@@ -128,7 +130,41 @@ impl FileReading {
             asked: Vec::new(),
             damaged: (HashSet::new(), None),
             longer: HashMap::new(),
+            listed: None,
         })
+    }
+
+    /// Begins to read nothing of a file but of which chunks it is.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub(crate) fn of_lists(content: &Content) -> Result<Self, ContentError> {
+        Ok(Self { listed: Some(Vec::new()), ..Self::new(content)? })
+    }
+
+    /// Returns packs to be looked into until those of all chunks of the file are known, and so many more, the largest first. Nothing where
+    /// all that can be known is known. For a file of which only lists are read.
+    ///
+    /// # Errors
+    /// As [`Self::wanted`].
+    pub(crate) fn sought(
+        &mut self,
+        packs: &Packs,
+        more: &mut usize,
+    ) -> Result<&[PackPart], ContentError> {
+        self.wanted(packs)?;
+        if self.asked.is_empty()
+            && let Some(listed) = &mut self.listed
+        {
+            listed.retain(|chunk| !packs.places.contains(&chunk.id));
+            let is_needed = !listed.is_empty();
+            self.asked = if is_needed { self.unindexed(packs) } else { self.begun(packs) };
+            if !is_needed && self.asked.is_empty() {
+                self.asked = self.largest(packs, (*more).min(INDEXES_AT_ONCE));
+                *more -= self.asked.len();
+            }
+        }
+        Ok(&self.asked)
     }
 
     /// Returns what is to be fetched now, and given to [`Self::take`] in this order; nothing where there is something to
@@ -164,6 +200,11 @@ impl FileReading {
         }
         self.asked = parts;
         Ok(&self.asked)
+    }
+
+    /// Returns the parts that were asked for last.
+    pub(crate) fn asked(&self) -> &[PackPart] {
+        &self.asked
     }
 
     /// Takes the bytes of parts, in the order in which they were asked for.
@@ -245,10 +286,13 @@ impl FileReading {
         let mut length: u64 = self.ahead.iter().map(|chunk| u64::from(chunk.length)).sum();
         while length < AHEAD_LENGTH {
             match self.walk.step()? {
-                ContentStep::Chunk(chunk) => {
-                    length += u64::from(chunk.length);
-                    self.ahead.push_back(chunk);
-                }
+                ContentStep::Chunk(chunk) => match &mut self.listed {
+                    Some(listed) => listed.push(chunk),
+                    None => {
+                        length += u64::from(chunk.length);
+                        self.ahead.push_back(chunk);
+                    }
+                },
                 ContentStep::List(list) => {
                     self.list = Some(list);
                     let Some(plain) = self.chunk(packs, &list)?.map(<[u8]>::to_vec) else { break };
@@ -319,6 +363,23 @@ impl FileReading {
             }
         }
         parts
+    }
+
+    /// Returns packs whose indices were longer than what was fetched of them.
+    fn begun(&self, packs: &Packs) -> Vec<PackPart> {
+        let mut begun = packs.places.unindexed();
+        begun.retain(|pack| {
+            self.longer.contains_key(&pack.id) && !self.damaged.0.contains(&pack.id)
+        });
+        begun.into_iter().take(INDEXES_AT_ONCE).map(|pack| self.index_of(pack)).collect()
+    }
+
+    /// Returns packs that nobody has looked into, the largest first: they say most for what it costs.
+    fn largest(&self, packs: &Packs, count: usize) -> Vec<PackPart> {
+        let mut unindexed = packs.places.unindexed();
+        unindexed.retain(|pack| !self.damaged.0.contains(&pack.id));
+        unindexed.sort_by_key(|pack| std::cmp::Reverse(pack.place.length));
+        unindexed.into_iter().take(count).map(|pack| self.index_of(pack)).collect()
     }
 
     fn take_tail(

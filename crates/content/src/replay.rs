@@ -1,15 +1,17 @@
 //! The log of a workspace as somebody reads it who keeps nothing, such as a page in a browser: folded into a tree in memory.
 //!
 //! *Participants*: whoever fetches genesis, locked keys and entries, from a server that may lie. *Goals*: exactly what a device
-//! refuses is refused here, by the same functions. *Non-goals*: writing; keeping anything. A reader that keeps nothing cannot
-//! tell an older log from the newest one. *Invariants*: an entry is folded after it was checked, and never half of it; what could
-//! not be folded ends the replay.
+//! refuses is refused here, by the same functions. *Non-goals*: keeping anything; writing, which [`writing`](crate::writing) does. A
+//! reader that keeps nothing cannot tell an older log from the newest one. *Invariants*: an entry is folded after it was checked, and
+//! never half of it; what could not be folded ends the replay.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
-use model::fold::{fold, members_of};
-use model::{Action, DeviceId, Entry, EntryHash, Genesis, Head, NodeId, PackId, PackRef, Tree};
+use model::fold::{Folded, fold, members_of};
+use model::{
+    Action, Commit, DeviceId, Entry, EntryHash, Genesis, Head, NodeId, PackId, PackRef, Tree,
+};
 
 use crate::error::ContentError;
 use crate::naming::ChunkNamer;
@@ -95,12 +97,25 @@ impl Replay {
         &mut self.packs
     }
 
-    /// Folds the next entry.
+    /// Returns how whoever keeps nothing puts something into packs: their guard, and the keys that cut and name.
+    pub(crate) fn keys(&self) -> &WorkspaceKeys {
+        &self.keys
+    }
+
+    /// Makes a commit of the workspace from one whose payloads are plain, as the device that the keys are of.
+    ///
+    /// # Errors
+    /// [`ContentError::NoKeys`] where the commit is another device's; [`ContentError::UnsupportedSeal`].
+    pub fn seal(&self, commit: Commit) -> Result<Commit, ContentError> {
+        self.keys.seal_commit(commit)
+    }
+
+    /// Folds the next entry; returns what became of it.
     ///
     /// # Errors
     /// [`ContentError::NotNext`]; [`ContentError::Forked`]; [`ContentError::UnknownEpoch`] where newer keys are needed. Nothing was
     /// folded then.
-    pub fn fold(&mut self, entry: &Entry) -> Result<(), ContentError> {
+    pub fn fold(&mut self, entry: &Entry) -> Result<Folded, ContentError> {
         let head = self.head();
         if !entry.follows(&head) {
             return Err(ContentError::NotNext { seq: entry.seq });
@@ -121,11 +136,11 @@ impl Replay {
         if let Some(fence) = &folded.fence {
             self.packs.places.forget_packs(&fence.condemned);
         }
-        if let Some(reason) = folded.void {
-            self.void.push((entry.seq, reason));
+        if let Some(reason) = &folded.void {
+            self.void.push((entry.seq, reason.clone()));
         }
         self.hashes.push(entry.hash());
-        Ok(())
+        Ok(folded)
     }
 
     fn note_shown(&mut self, entry: &Entry) {
@@ -222,4 +237,4 @@ pub(crate) fn pack_id(bytes: &[u8]) -> PackId {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

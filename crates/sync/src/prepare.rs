@@ -147,7 +147,7 @@ impl PackSink for Sink<'_> {
 
 struct Reader<'a> {
     shared: &'a Preparation,
-    packer: FilePacker<'a, Sink<'a>>,
+    packer: FilePacker<Sink<'a>>,
     whole: Vec<u8>,
 }
 

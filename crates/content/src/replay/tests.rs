@@ -16,11 +16,11 @@ use crate::sealed::DeviceKeys;
 use crate::transform::Transform;
 
 /// A sealed workspace and a log that a device of its owner writes.
-struct Scene {
-    genesis: Genesis,
-    keys: WorkspaceKeys,
-    log: Vec<Entry>,
-    stored: HashMap<PackId, Vec<u8>>,
+pub(crate) struct Scene {
+    pub(crate) genesis: Genesis,
+    pub(crate) keys: WorkspaceKeys,
+    pub(crate) log: Vec<Entry>,
+    pub(crate) stored: HashMap<PackId, Vec<u8>>,
 }
 
 /// Takes packs as a device does: small ones travel in the commit.
@@ -44,7 +44,7 @@ impl PackSink for &mut Sink {
 }
 
 impl Scene {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let random = SeededRandom::new(1);
         let (genesis, unlocked) =
             crate::sealed::unlocked("Letters", Timestamp::default(), &random).unwrap();
@@ -55,17 +55,17 @@ impl Scene {
         Self { genesis, keys, log: Vec::new(), stored: HashMap::new() }
     }
 
-    fn head(&self) -> Head {
+    pub(crate) fn head(&self) -> Head {
         self.log.last().map_or(self.genesis.head(), Entry::head)
     }
 
-    fn append(&mut self, commit: Commit) {
+    pub(crate) fn append(&mut self, commit: Commit) {
         let Head { seq, hash } = self.head();
         let commit = self.keys.seal_commit(Commit { seen: self.head(), ..commit }).unwrap();
         self.log.push(Entry { seq: seq + 1, previous: hash, commit });
     }
 
-    fn put(&mut self, id: u8, name: &str, bytes: &[u8]) -> Content {
+    pub(crate) fn put(&mut self, id: u8, name: &str, bytes: &[u8]) -> Content {
         let (transform, target) = (Transform::default(), crate::pack::PACK_STORED_TARGET);
         let settings = PackSettings { transform, guard: self.keys.packs(), target };
         let mut sink = Sink::default();
@@ -95,14 +95,18 @@ impl Scene {
         content
     }
 
-    fn replay(&self) -> Replay {
+    pub(crate) fn replay(&self) -> Replay {
         let mut replay = Replay::new(&self.genesis, self.keys.clone());
-        self.log.iter().for_each(|entry| replay.fold(entry).unwrap());
+        self.log.iter().for_each(|entry| drop(replay.fold(entry).unwrap()));
         replay
     }
 
     /// Reads a file as a page does that fetches parts of packs. Returns it with how many bytes were asked for at once at most.
-    fn read(&self, replay: &mut Replay, content: &Content) -> Result<(Vec<u8>, u64), ContentError> {
+    pub(crate) fn read(
+        &self,
+        replay: &mut Replay,
+        content: &Content,
+    ) -> Result<(Vec<u8>, u64), ContentError> {
         let mut reading = FileReading::new(content)?;
         let (mut bytes, mut at_once) = (Vec::new(), 0);
         loop {

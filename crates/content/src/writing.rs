@@ -1,0 +1,267 @@
+//! Packs a file for whoever keeps nothing, such as a page in a browser: piece by piece, and only what the workspace lacks.
+//!
+//! *Participants*: whoever reads a file and sends packs; the [`Packs`] of a [`Replay`]. *Goals*: the chunks and packs that a device
+//! makes, by the same [`FilePacker`]; memory that does not grow with the file's bytes; a small change of a large file sends little.
+//! *Non-goals*: sending; deciding what the file becomes ([`changing`](crate::changing)). *Invariants*: a chunk that is left out is in a pack
+//! that the log names, up to the entry that the writing has [`seen`](FileWriting::seen), and whose index was read; a commit that names
+//! that entry as seen counts for nothing where a fence has come since.
+//!
+//! The order of calls: samples, until none is wanted; parts of packs, until none is wanted; pieces of the file, with the packs that are
+//! full after each; the end, with the packs that are left.
+
+use std::collections::HashSet;
+
+use model::commit::INLINE_PACKS_LENGTH_MAX;
+use model::{ChunkId, ChunkRef, Content, Entry, Head, PackId, PackRef};
+
+use crate::error::ContentError;
+use crate::pack::{FinishedPack, PACK_STORED_TARGET, PackIndex};
+use crate::packing::{AverageChoice, FileCut, FilePacker, PackSettings, PackSink};
+use crate::places::ChunkPlaces;
+use crate::reading::{FileReading, PackPart};
+use crate::replay::{Packs, Replay};
+use crate::transform::Transform;
+
+/// For so many bytes of a file the index of one more pack is looked into: it has mostly 64 KiB at most, so a sixteenth is fetched to
+/// find what need not be sent.
+const LENGTH_PER_INDEX: u64 = 1024 * 1024;
+
+/// Knows what the workspace has, and keeps packs until somebody takes them.
+#[derive(Default)]
+struct Sink {
+    /// Lent for the time of a call.
+    places: ChunkPlaces,
+    claims: HashSet<ChunkId>,
+    full: Vec<FinishedPack>,
+}
+
+impl PackSink for Sink {
+    type Error = ContentError;
+
+    fn claim(&mut self, chunk: &ChunkRef) -> Result<bool, ContentError> {
+        Ok(!self.claims.contains(&chunk.id)
+            && !self.places.contains(&chunk.id)
+            && self.claims.insert(chunk.id))
+    }
+
+    fn emit(&mut self, pack: FinishedPack) -> Result<(), ContentError> {
+        self.full.push(pack);
+        Ok(())
+    }
+}
+
+/// A file on its way into packs.
+pub struct FileWriting {
+    seen: Head,
+    size: u64,
+    taken: u64,
+    average: AverageChoice,
+    /// The version before, while it is looked for its chunks.
+    base: Option<FileReading>,
+    /// How many more packs may be looked into.
+    more: usize,
+    packer: FilePacker<Sink>,
+    cut: Option<FileCut>,
+    sent: Sent,
+}
+
+/// The id of a pack, and its bytes.
+pub type NamedPack = (PackId, Vec<u8>);
+
+/// Packs that were given away to be stored.
+#[derive(Debug, Default)]
+struct Sent {
+    named: Vec<PackRef>,
+    indexes: Vec<(PackId, PackIndex)>,
+}
+
+/// A file that is all in packs.
+#[derive(Debug)]
+pub struct Written {
+    /// Its content.
+    pub content: Content,
+    /// What had been seen when chunks were left out; the commit must name it.
+    pub seen: Head,
+    /// The packs that are stored when the commit is proposed.
+    pub packs: Vec<PackRef>,
+    /// Those that travel in it.
+    pub inline_packs: Vec<Vec<u8>>,
+    indexes: Vec<(PackId, PackIndex)>,
+}
+
+impl Written {
+    /// Notes what is in the packs, once their commit is folded, so that it need not be fetched.
+    pub fn learn(&mut self, packs: &mut Packs) {
+        for (id, index) in self.indexes.drain(..) {
+            packs.learn(id, index);
+        }
+    }
+}
+
+impl FileWriting {
+    /// Begins a file of `size` bytes; `base` is the version before it, which shares chunks with it.
+    ///
+    /// # Errors
+    /// [`ContentError::UnsupportedTransform`].
+    pub fn new(replay: &Replay, base: Option<&Content>, size: u64) -> Result<Self, ContentError> {
+        let settings = PackSettings {
+            transform: Transform::default(),
+            guard: replay.keys().packs(),
+            target: PACK_STORED_TARGET,
+        };
+        // A version that cannot be read shares nothing.
+        let lists = FileReading::of_lists(base.unwrap_or(&Content::default())).ok();
+        Ok(Self {
+            seen: replay.head(),
+            size,
+            taken: 0,
+            average: AverageChoice::new(base.map(|base| base.chunk_size), size),
+            base: lists.filter(|_| size > 0),
+            more: usize::try_from(size / LENGTH_PER_INDEX).unwrap_or(usize::MAX),
+            packer: FilePacker::new(replay.keys().content(), &settings, Sink::default())?,
+            cut: None,
+            sent: Sent::default(),
+        })
+    }
+
+    /// Returns the entry up to which the log was folded when the writing began.
+    pub fn seen(&self) -> Head {
+        self.seen
+    }
+
+    /// Returns from where [`SAMPLE_LENGTH`](crate::packing::SAMPLE_LENGTH) bytes, or those up to the end, are wanted before the first piece.
+    pub fn sample_place(&self) -> Option<u64> {
+        self.average.place()
+    }
+
+    /// Takes the sample that was wanted.
+    pub fn take_sample(&mut self, sample: &[u8]) {
+        self.average.take(sample);
+    }
+
+    /// Returns which parts of packs are to be fetched before the first piece, to be given to [`Self::take`] in this order; none where it is
+    /// known what need not be sent. What of the version before is damaged or gone is sent again.
+    pub fn wanted(&mut self, packs: &Packs) -> &[PackPart] {
+        let is_over = match &mut self.base {
+            None => true,
+            Some(base) => !base.sought(packs, &mut self.more).is_ok_and(|parts| !parts.is_empty()),
+        };
+        if is_over {
+            self.base = None;
+        }
+        self.base.as_ref().map_or(&[], FileReading::asked)
+    }
+
+    /// Takes the bytes of a part that was wanted.
+    ///
+    /// # Errors
+    /// As [`FileReading::take`].
+    pub fn take(
+        &mut self,
+        packs: &mut Packs,
+        number: usize,
+        bytes: &[u8],
+    ) -> Result<(), ContentError> {
+        self.base.as_mut().map_or(Ok(()), |base| base.take(packs, number, bytes))
+    }
+
+    /// Takes an entry with a pack that travelled in it.
+    ///
+    /// # Errors
+    /// As [`FileReading::take_entry`].
+    pub fn take_entry(
+        &mut self,
+        packs: &mut Packs,
+        number: usize,
+        entry: &Entry,
+    ) -> Result<(), ContentError> {
+        self.base.as_mut().map_or(Ok(()), |base| base.take_entry(packs, number, entry))
+    }
+
+    /// Takes the next piece of the file.
+    ///
+    /// # Errors
+    /// [`ContentError`]; nothing can be done with the file then but to begin again.
+    pub fn push(&mut self, packs: &mut Packs, piece: &[u8]) -> Result<(), ContentError> {
+        self.taken += piece.len() as u64;
+        if self.taken > self.size {
+            return Err(has_changed());
+        }
+        let average = self.average.average();
+        self.with_places(packs, |writing| {
+            let mut cut = match writing.cut.take() {
+                Some(cut) => cut,
+                None => writing.packer.begin(average)?,
+            };
+            writing.packer.push(&mut cut, piece)?;
+            // Nobody asks for them here.
+            drop(writing.packer.take_lists());
+            writing.cut = Some(cut);
+            Ok(())
+        })
+    }
+
+    /// Returns a pack that is full, to be stored before the commit is proposed.
+    pub fn take_pack(&mut self) -> Option<NamedPack> {
+        let full = &mut self.packer.sink_mut().full;
+        let pack = (!full.is_empty()).then(|| full.remove(0))?;
+        Some(self.sent.give(pack))
+    }
+
+    /// Ends the file; returns it with the packs that are to be stored yet. Small ones travel in the commit.
+    ///
+    /// # Errors
+    /// [`ContentError::Read`] where the file is not as long as it was; [`ContentError`].
+    pub fn finish(mut self, packs: &mut Packs) -> Result<(Written, Vec<NamedPack>), ContentError> {
+        let content = self.with_places(packs, |writing| match writing.cut.take() {
+            Some(cut) => writing.packer.end(cut),
+            None => {
+                let cut = writing.packer.begin(writing.average.average())?;
+                writing.packer.end(cut)
+            }
+        })?;
+        if content.size != self.size {
+            return Err(has_changed());
+        }
+        let Self { seen, mut sent, packer, .. } = self;
+        let left = packer.finish()?.full;
+        let length: usize = left.iter().map(|pack| pack.bytes.len()).sum();
+        let (mut inline_packs, mut to_store) = (Vec::new(), Vec::new());
+        for pack in left {
+            if length <= INLINE_PACKS_LENGTH_MAX {
+                sent.indexes.push((pack.id, pack.index));
+                inline_packs.push(pack.bytes);
+            } else {
+                to_store.push(sent.give(pack));
+            }
+        }
+        let Sent { named, indexes } = sent;
+        Ok((Written { content, seen, packs: named, inline_packs, indexes }, to_store))
+    }
+
+    fn with_places<T>(
+        &mut self,
+        packs: &mut Packs,
+        work: impl FnOnce(&mut Self) -> Result<T, ContentError>,
+    ) -> Result<T, ContentError> {
+        std::mem::swap(&mut packs.places, &mut self.packer.sink_mut().places);
+        let done = work(self);
+        std::mem::swap(&mut packs.places, &mut self.packer.sink_mut().places);
+        done
+    }
+}
+
+impl Sent {
+    fn give(&mut self, pack: FinishedPack) -> NamedPack {
+        self.named.push(PackRef { id: pack.id, length: pack.bytes.len() as u64 });
+        self.indexes.push((pack.id, pack.index));
+        (pack.id, pack.bytes)
+    }
+}
+
+fn has_changed() -> ContentError {
+    ContentError::Read { source: std::io::Error::other("the file has changed while it was read") }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,213 @@
+use model::testing::{commit, node, put_record};
+use model::{
+    Action, Change, Commit, Entry, Fence, Name, NodeId, NodeKind, NodeRecord, Timestamp,
+    codec::encode_message,
+};
+
+use super::*;
+use crate::packing::SAMPLE_LENGTH;
+use crate::replay::tests::Scene;
+use crate::samples::{random_bytes, text};
+
+/// How a page writes: what was sent, and what was fetched for it.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Cost {
+    sent: usize,
+    fetched: usize,
+    packs_at_once: usize,
+}
+
+fn pieces(scene: &mut Scene, writing: &mut FileWriting, replay: &mut Replay, bytes: &[u8]) -> Cost {
+    let mut cost = Cost::default();
+    while let Some(place) = writing.sample_place() {
+        let rest = &bytes[place as usize..];
+        writing.take_sample(&rest[..rest.len().min(SAMPLE_LENGTH)]);
+    }
+    loop {
+        let wanted = writing.wanted(replay.packs_mut()).to_vec();
+        if wanted.is_empty() {
+            break;
+        }
+        for (number, part) in wanted.into_iter().enumerate() {
+            cost.fetched += (part.range.end - part.range.start) as usize;
+            match part.pack.place.inline_seq {
+                Some(seq) => {
+                    let entry = &scene.log[seq as usize - 1];
+                    writing.take_entry(replay.packs_mut(), number, entry).unwrap();
+                }
+                None => {
+                    let range = part.range.start as usize..part.range.end as usize;
+                    let stored = &scene.stored[&part.pack.id][range];
+                    writing.take(replay.packs_mut(), number, stored).unwrap();
+                }
+            }
+        }
+    }
+    for piece in bytes.chunks(1 << 20) {
+        writing.push(replay.packs_mut(), piece).unwrap();
+        let mut at_once = 0;
+        while let Some((id, bytes)) = writing.take_pack() {
+            at_once += 1;
+            cost.sent += bytes.len();
+            scene.stored.insert(id, bytes);
+        }
+        cost.packs_at_once = cost.packs_at_once.max(at_once);
+    }
+    cost
+}
+
+/// Writes a file as a page does that has read the log and nothing else.
+fn write(
+    scene: &mut Scene,
+    replay: &mut Replay,
+    base: Option<&Content>,
+    bytes: &[u8],
+) -> (Written, Cost) {
+    let mut writing = FileWriting::new(replay, base, bytes.len() as u64).unwrap();
+    let mut cost = pieces(scene, &mut writing, replay, bytes);
+    let (written, left) = writing.finish(replay.packs_mut()).unwrap();
+    for (id, bytes) in left {
+        cost.sent += bytes.len();
+        scene.stored.insert(id, bytes);
+    }
+    cost.sent += written.inline_packs.iter().map(Vec::len).sum::<usize>();
+    (written, cost)
+}
+
+fn file(content: &Content, name: &str) -> NodeRecord {
+    NodeRecord {
+        parent: NodeId::ROOT,
+        name: Name::new(name).unwrap(),
+        mode: 0o644,
+        modified: Timestamp::default(),
+        kind: NodeKind::File(content.clone()),
+        conflict: None,
+    }
+}
+
+/// Proposes it as the next version of a node.
+fn propose(scene: &mut Scene, id: u8, base: u64, written: &Written) {
+    let change = put_record(id, base, &file(&written.content, &format!("file {id}")));
+    let (packs, inline_packs) = (written.packs.clone(), written.inline_packs.clone());
+    let number = scene.log.len() as u8 + 100;
+    scene.append(Commit { packs, inline_packs, ..commit(number, vec![change]) });
+}
+
+#[test]
+fn what_a_page_writes_is_what_a_device_makes_and_every_device_reads_it() {
+    let files = [
+        Vec::new(),
+        vec![7],
+        text(1, 30_000),
+        text(2, 3_000_000),
+        random_bytes(3, 9_000_000),
+        vec![0; 5 << 20],
+    ];
+    let mut scene = Scene::new();
+    for (bytes, id) in files.iter().zip(1..) {
+        let mut replay = scene.replay();
+        let (written, cost) = write(&mut scene, &mut replay, None, bytes);
+        assert!(cost.packs_at_once <= 2, "{cost:?}");
+        assert!(cost.sent <= bytes.len() + bytes.len() / 16 + 16 * 1024, "{cost:?}");
+        assert!(bytes.len() > 40_000 || written.packs.is_empty(), "small ones travel in the log");
+        propose(&mut scene, id, 0, &written);
+        let mut device = scene.replay();
+        assert_eq!(device.void(), []);
+        let (read, _) = scene.read(&mut device, &written.content).unwrap();
+        assert!(read == *bytes, "{} bytes", bytes.len());
+    }
+    // Cut and named as a device does it.
+    let mut other = Scene::new();
+    let bytes = &files[3];
+    let content = other.put(1, "file", bytes);
+    let mut replay = other.replay();
+    let (written, _) = write(&mut other, &mut replay, Some(&content), bytes);
+    assert_eq!(written.content, content);
+    assert_eq!((written.packs.len(), written.inline_packs.len()), (0, 0));
+}
+
+#[test]
+fn a_small_change_of_a_large_file_sends_little_and_what_is_there_under_another_name_nothing() {
+    let mut scene = Scene::new();
+    for id in 1..20 {
+        scene.put(id, &format!("other {id}"), &text(u64::from(id), 150_000));
+    }
+    let mut bytes = text(50, 12_000_000);
+    let content = scene.put(50, "large", &bytes);
+    assert!(content.depth > 0);
+    for id in 20..30 {
+        scene.put(id, &format!("other {id}"), &text(u64::from(id), 150_000));
+    }
+    bytes.splice(7_000_000..7_000_003, *b"a few other bytes");
+    let mut replay = scene.replay();
+    let (written, cost) = write(&mut scene, &mut replay, Some(&content), &bytes);
+    assert!(cost.sent < 60_000 && cost.fetched < 2_000_000, "{cost:?}");
+    propose(&mut scene, 50, 1, &written);
+    let mut device = scene.replay();
+    assert!(scene.read(&mut device, &written.content).unwrap().0 == bytes);
+
+    // Nothing is known of a file that is new, but that its chunks are those of others, where they are cut alike.
+    let alike = Content { chunk_size: content.chunk_size, ..Content::default() };
+    let mut replay = scene.replay();
+    let (mut again, cost) = write(&mut scene, &mut replay, Some(&alike), &bytes);
+    assert!(cost.sent < 60_000, "most of it was found: {cost:?}");
+    // Whoever has committed knows what is in the packs, and fetches nothing for the next change.
+    propose(&mut scene, 51, 0, &again);
+    replay.fold(scene.log.last().unwrap()).unwrap();
+    again.learn(replay.packs_mut());
+    let (_, cost) = write(&mut scene, &mut replay, Some(&again.content), &bytes);
+    assert_eq!((cost.sent, cost.packs_at_once), (0, 0));
+}
+
+#[test]
+fn what_is_damaged_or_gone_of_the_version_before_is_sent_again() {
+    let mut scene = Scene::new();
+    let bytes = text(1, 4_000_000);
+    let content = scene.put(1, "file", &bytes);
+    let whole: usize = scene.stored.values().map(Vec::len).sum();
+    for stored in scene.stored.values_mut() {
+        let at = stored.len() - 70;
+        stored[at] ^= 1;
+    }
+    let mut replay = scene.replay();
+    let (written, cost) = write(&mut scene, &mut replay, Some(&content), &bytes);
+    assert!(cost.sent > whole / 2, "{cost:?} of {whole}");
+    propose(&mut scene, 1, 1, &written);
+    let mut device = scene.replay();
+    assert!(scene.read(&mut device, &written.content).unwrap().0 == bytes);
+}
+
+#[test]
+fn file_that_changes_while_it_is_read_is_refused() {
+    let mut scene = Scene::new();
+    let bytes = text(1, 100_000);
+    let mut replay = scene.replay();
+    let longer = FileWriting::new(&replay, None, 99_999).unwrap().push(replay.packs_mut(), &bytes);
+    assert!(matches!(longer, Err(ContentError::Read { .. })));
+    let mut writing = FileWriting::new(&replay, None, 100_001).unwrap();
+    pieces(&mut scene, &mut writing, &mut replay, &bytes);
+    assert!(matches!(writing.finish(replay.packs_mut()), Err(ContentError::Read { .. })));
+}
+
+#[test]
+fn what_rests_on_packs_from_before_a_fence_counts_for_nothing_behind_it() {
+    let mut scene = Scene::new();
+    let bytes = text(1, 200_000);
+    let content = scene.put(1, "file", &bytes);
+    let mut replay = scene.replay();
+    let (written, cost) = write(&mut scene, &mut replay, Some(&content), &bytes);
+    assert_eq!(cost.sent, 0);
+    let condemned = scene.stored.keys().copied().collect();
+    let fence = encode_message(&Fence { condemned, dropped: Vec::new() });
+    let change = Change { node: NodeId::FENCE, base: 0, action: Action::Put(fence) };
+    scene.append(commit(90, vec![change]));
+    let change = put_record(2, 0, &file(&written.content, "copy"));
+    let late = Commit { seen: written.seen, ..commit(91, vec![change]) };
+    let late = scene.keys.seal_commit(late).unwrap();
+    let Head { seq, hash } = scene.head();
+    scene.log.push(Entry { seq: seq + 1, previous: hash, commit: late });
+    let mut replay = scene.replay();
+    assert!(replay.tree().get(&node(2)).is_none(), "it was planned before the fence");
+    let (_, cost) = write(&mut scene, &mut replay, Some(&content), &bytes);
+    assert!(cost.sent > 20_000, "what is condemned is sent again: {cost:?}");
+}
