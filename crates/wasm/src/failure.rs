@@ -3,6 +3,7 @@
 use std::error::Error;
 
 use content::ContentError;
+use content::changing::ChangeError;
 use content::delta::DeltaError;
 use passwords::PasswordError;
 use wasm_bindgen::JsValue;
@@ -41,6 +42,11 @@ impl Failure {
         Self { code, message: message.to_owned(), is_retryable: false }
     }
 
+    /// The same, where the call may succeed later.
+    pub(crate) fn retryable(code: &'static str, message: &str) -> Self {
+        Self { is_retryable: true, ..Self::of(code, message) }
+    }
+
     fn new(code: &'static str, error: &dyn Error, is_retryable: bool) -> Self {
         let mut message = error.to_string();
         let mut cause = error.source();
@@ -61,6 +67,12 @@ impl From<ContentError> for Failure {
 impl From<DeltaError> for Failure {
     fn from(error: DeltaError) -> Self {
         Self::new(delta_code(&error), &error, error.is_retryable())
+    }
+}
+
+impl From<ChangeError> for Failure {
+    fn from(error: ChangeError) -> Self {
+        Self::new(change_code(&error), &error, false)
     }
 }
 
@@ -97,6 +109,17 @@ fn content_code(error: &ContentError) -> &'static str {
         ContentError::ChunkMissing { .. } | ContentError::PackMissing { .. } => "missing",
         error if error.is_damage() => "tampered",
         _ => "content",
+    }
+}
+
+fn change_code(error: &ChangeError) -> &'static str {
+    match error {
+        ChangeError::NoSuch { .. } => "no_such",
+        ChangeError::Changed { .. } => "changed",
+        ChangeError::Taken { .. } => "taken",
+        ChangeError::Name { .. } => "name",
+        ChangeError::Mounted { .. } => "mounted",
+        ChangeError::IntoItself { .. } => "into_itself",
     }
 }
 

@@ -15,6 +15,7 @@ pub mod password;
 #[cfg(test)]
 mod samples;
 pub mod sealed_workspace;
+pub mod sealed_writing;
 mod seeded;
 pub mod source;
 
@@ -28,6 +29,7 @@ pub use chunk_delta::ChunkDelta;
 pub use chunk_stream::ChunkStream;
 pub use password::PasswordProof;
 pub use sealed_workspace::{SealedNode, SealedPart, SealedShown, SealedWorkspace};
+pub use sealed_writing::{SealedDone, SealedPack};
 pub use source::{Sink, Source};
 
 /// Runs when the module is loaded: a panic shall say what happened, not only that something did.

@@ -1,11 +1,12 @@
-//! A sealed workspace, opened for reading: its keys are in the memory of the module and nowhere else, and overwritten when it is freed.
+//! A sealed workspace that is open: its keys are in the memory of the module and nowhere else, and overwritten when it is freed. What is
+//! changed in it: [`sealed_writing`](crate::sealed_writing).
 
 use std::collections::HashMap;
 
-use content::reading::FileReading;
+use content::reading::{FileReading, PackPart};
 use content::{DeviceKeys, KeyObject, Replay, Secret, WorkspaceKeys};
 use model::codec::{DecodeError, decode_message};
-use model::environment::random_bytes;
+use model::commit::DEVICE_NAME_LENGTH_MAX;
 use model::wire::{Reply, ServerFrame};
 use model::{DeviceId, Entry, Genesis, Mounts, NodeId, NodeKind, Random, TreeNode};
 use std::sync::Arc;
@@ -13,6 +14,7 @@ use wasm_bindgen::prelude::wasm_bindgen;
 use zeroize::Zeroizing;
 
 use crate::failure::Failure;
+use crate::sealed_writing::Deed;
 use crate::seeded::Seeded;
 
 /// What the random bytes of a session are for.
@@ -103,7 +105,14 @@ pub struct SealedShown {
 #[wasm_bindgen]
 pub struct SealedWorkspace {
     name: String,
-    replay: Replay,
+    pub(crate) device: DeviceId,
+    pub(crate) device_name: String,
+    pub(crate) random: Arc<dyn Random>,
+    pub(crate) replay: Replay,
+    /// What could not be folded, as long as it was not.
+    pub(crate) trouble: Option<Failure>,
+    pub(crate) deeds: HashMap<u32, Deed>,
+    pub(crate) next_deed: u32,
     readings: HashMap<u32, FileReading>,
     next_reading: u32,
 }
@@ -111,18 +120,22 @@ pub struct SealedWorkspace {
 #[wasm_bindgen]
 impl SealedWorkspace {
     /// Unlocks a workspace: `id` is that which is to be opened, `genesis` and `keys` are what the server gave of it, the keys of
-    /// that `generation`; `secret` is the passphrase or the recovery key, `seed` are 32 random bytes for this session. Takes as long as
-    /// one Argon2id of 64 MiB or more, where it is the passphrase.
+    /// that `generation`; `secret` is the passphrase or the recovery key, `device` is the device that the server knows this browser as, with
+    /// its name for people, and `seed` are 32 random bytes for this session. Takes as long as one Argon2id of 64 MiB or more, where it is
+    /// the passphrase.
     ///
     /// # Errors
     /// `wrong_workspace`, `message`, `not_sealed`, `wrong_key`, `key_cost`, `length`.
     #[wasm_bindgen(constructor)]
+    #[expect(clippy::too_many_arguments, reason = "JavaScript gives them one by one")]
     pub fn new(
         id: &str,
         genesis: &[u8],
         generation: f64,
         keys: &[u8],
         secret: String,
+        device: &str,
+        device_name: &str,
         seed: &[u8],
     ) -> Result<Self, Failure> {
         let secret = Secret::from_text(Zeroizing::new(secret));
@@ -136,14 +149,27 @@ impl SealedWorkspace {
             return Err(Failure::of("tampered", "the locked keys lie under the name of others"));
         }
         let unlocked = secret.unlock(&keys, &genesis)?;
-        // It signs nothing: it is a device for the time of the session, of which nobody hears.
-        let device = DeviceId::from_bytes(random_bytes(&*random));
+        let device: DeviceId = device
+            .parse()
+            .map_err(|_| Failure::of("length", "the id of a device has 32 hexadecimal digits"))?;
+        // The key with which it signs is made here and ends with the session; the account's is dropped with what was unlocked.
         let signing = content::keyring::SecretKey::random(&*random);
-        let device = DeviceKeys::enroll(&genesis, &unlocked, device, signing)?;
-        let name = device.name.clone();
-        let keys = WorkspaceKeys::open(&genesis, Some(device), random)?;
-        let replay = Replay::new(&genesis, keys);
-        Ok(Self { name, replay, readings: HashMap::new(), next_reading: 1 })
+        let keys = DeviceKeys::enroll(&genesis, &unlocked, device, signing)?;
+        drop(unlocked);
+        let name = keys.name.clone();
+        let keys = WorkspaceKeys::open(&genesis, Some(keys), Arc::clone(&random))?;
+        Ok(Self {
+            name,
+            device,
+            device_name: shortened(device_name).to_owned(),
+            random,
+            replay: Replay::new(&genesis, keys),
+            trouble: None,
+            deeds: HashMap::new(),
+            next_deed: 1,
+            readings: HashMap::new(),
+            next_reading: 1,
+        })
     }
 
     /// Returns the name of the workspace, which its server does not know.
@@ -161,11 +187,14 @@ impl SealedWorkspace {
     /// # Errors
     /// `not_next`, `forked`, `unknown_epoch`, `message`.
     pub fn fold(&mut self, frame: &[u8]) -> Result<u32, Failure> {
-        let entries = entries_of(frame)?;
-        for entry in &entries {
-            self.replay.fold(entry)?;
+        let folded = self.fold_all(frame);
+        // Whoever cannot read what stands in the log writes nothing behind it.
+        match &folded {
+            Ok(0) => {}
+            Ok(_) => self.trouble = None,
+            Err(failure) => self.trouble = Some(failure.clone()),
         }
-        Ok(entries.len() as u32)
+        folded
     }
 
     /// Returns what lies in a folder, in the order of the bytes of the names; the root has the id of zeros. A folder that is a workspace of
@@ -235,13 +264,7 @@ impl SealedWorkspace {
     /// `missing`, `tampered`, `no_such`.
     pub fn wanted(&mut self, reading: u32) -> Result<Vec<SealedPart>, Failure> {
         let parts = reading_of(&mut self.readings, reading)?.wanted(self.replay.packs_mut())?;
-        let part = |part: &content::reading::PackPart| SealedPart {
-            pack: part.pack.id.to_string(),
-            start: part.range.start as f64,
-            end: part.range.end as f64,
-            inline_seq: part.pack.place.inline_seq.map(|seq| seq as f64),
-        };
-        Ok(parts.iter().map(part).collect())
+        Ok(parts.iter().map(part_of).collect())
     }
 
     /// Takes the bytes of a part that was wanted.
@@ -291,7 +314,18 @@ impl SealedWorkspace {
 }
 
 impl SealedWorkspace {
-    fn folder(&self, text: &str) -> Result<NodeId, Failure> {
+    fn fold_all(&mut self, frame: &[u8]) -> Result<u32, Failure> {
+        let entries = entries_of(frame)?;
+        for entry in &entries {
+            let folded = self.replay.fold(entry)?;
+            if entry.commit.device == self.device {
+                self.deeds.values_mut().for_each(|deed| deed.note(entry.commit.op_id, &folded));
+            }
+        }
+        Ok(entries.len() as u32)
+    }
+
+    pub(crate) fn folder(&self, text: &str) -> Result<NodeId, Failure> {
         let no_such = || Failure::of("no_such", "there is no such folder");
         let id: NodeId = text.parse().map_err(|_| no_such())?;
         let node = self.replay.tree().get(&id);
@@ -313,7 +347,25 @@ fn message(error: DecodeError) -> Failure {
     Failure::of("message", &error.to_string())
 }
 
-fn entries_of(frame: &[u8]) -> Result<Vec<Entry>, Failure> {
+pub(crate) fn part_of(part: &PackPart) -> SealedPart {
+    SealedPart {
+        pack: part.pack.id.to_string(),
+        start: part.range.start as f64,
+        end: part.range.end as f64,
+        inline_seq: part.pack.place.inline_seq.map(|seq| seq as f64),
+    }
+}
+
+/// Cuts the name of a device to what a commit holds.
+fn shortened(name: &str) -> &str {
+    let mut end = name.len().min(DEVICE_NAME_LENGTH_MAX);
+    while !name.is_char_boundary(end) {
+        end -= 1;
+    }
+    &name[..end]
+}
+
+pub(crate) fn entries_of(frame: &[u8]) -> Result<Vec<Entry>, Failure> {
     match decode_message(frame).map_err(message)? {
         ServerFrame::Reply { reply: Reply::Entries(entries), .. } => Ok(entries),
         _ => Err(Failure::of("message", "the server answered another question")),

@@ -7,6 +7,7 @@ use super::*;
 
 const SEED: [u8; 32] = [3; 32];
 const BYTES: &[u8] = b"Dear Bob, nobody else reads this.";
+const DEVICE: &str = "0000000000000000000000000000000a";
 const ROOT: &str = "00000000000000000000000000000000";
 
 /// A workspace with one file in its log, as a device has made it: id, genesis, locked keys, and a frame with its entry.
@@ -46,7 +47,16 @@ fn made(passphrase: &str) -> (String, Vec<u8>, Vec<u8>, Vec<u8>) {
 fn workspace_is_unlocked_listed_and_read_and_whatever_does_not_fit_has_its_code() {
     let (id, genesis, keys, frame) = made("correct horse");
     let open = |id: &str, generation: f64, secret: &str, seed: &[u8]| {
-        SealedWorkspace::new(id, &genesis, generation, &keys, secret.to_owned(), seed)
+        SealedWorkspace::new(
+            id,
+            &genesis,
+            generation,
+            &keys,
+            secret.to_owned(),
+            DEVICE,
+            "page",
+            seed,
+        )
     };
     let code = |opened: Result<SealedWorkspace, Failure>| opened.err().unwrap().code;
     assert_eq!(code(open(&"0".repeat(32), 1.0, "correct horse", &SEED)), "wrong_workspace");

@@ -6,10 +6,13 @@ import {
   fetchGenesis,
   fetchLockedKeys,
   fetchPackPart,
+  sendCommit,
+  storePack,
   type FileAnswer,
   type SynclineClient,
 } from '@syncline/api';
 import type { SealedSource, SealedWorkspace } from '@syncline/core';
+import { persistently } from './persistently.ts';
 import { seenOf } from './seen.ts';
 
 /** After so many minutes without use a workspace is locked. */
@@ -24,6 +27,9 @@ export function sourceOf(client: SynclineClient, workspace: string): SealedSourc
     entries: (since, one, signal) =>
       fetchEntries(client, workspace, { since, lengthMax: one ? 1 : undefined, signal }),
     pack: (id, start, end, signal) => fetchPackPart(client, workspace, id, [start, end], signal),
+    putPack: (id, bytes, signal) =>
+      persistently(() => storePack(client, workspace, id, bytes, signal), signal),
+    commit: (message) => persistently(() => sendCommit(client, workspace, message)),
   };
 }
 
@@ -37,7 +43,9 @@ class Unlocked {
   async unlock(client: SynclineClient, id: string, secret: string): Promise<void> {
     const { SealedWorkspace } = await import('@syncline/core');
     const source = sourceOf(client, id);
-    const workspace = await SealedWorkspace.open({ id, secret, source, seen: seenOf(id) });
+    const { device_id, device_name } = await client.whoAmI();
+    const device = { id: device_id, name: device_name };
+    const workspace = await SealedWorkspace.open({ id, secret, device, source, seen: seenOf(id) });
     const before = this.open.get(id);
     this.open = new Map(this.open).set(id, workspace);
     void before?.lock();

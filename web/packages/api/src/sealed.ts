@@ -1,4 +1,4 @@
-// What is read of a sealed workspace: all of it means nothing without the keys, which no server has.
+// What is read of a sealed workspace, and put into it: all of it means nothing without the keys, which no server has.
 
 import type { SynclineClient } from './client.ts';
 import { NoConnection } from './problem.ts';
@@ -66,4 +66,27 @@ export async function* fetchLockedKeys(
     const bytes = await bytesOf(response, undefined);
     yield { generation: Number(key.slice(KEYS.length)), bytes };
   }
+}
+
+/** Stores a pack, whose id is the hash of its bytes. */
+export async function storePack(
+  client: SynclineClient,
+  workspace: string,
+  pack: string,
+  bytes: Bytes,
+  signal?: AbortSignal,
+): Promise<void> {
+  const params = { workspace, pack };
+  const body = new Blob([bytes]);
+  await client.ask('PUT /workspaces/{workspace}/packs/{pack}', { params, body, signal });
+}
+
+/** Puts an encoded commit into the log; once, however often it is sent. */
+export async function sendCommit(
+  client: SynclineClient,
+  workspace: string,
+  message: Bytes,
+): Promise<void> {
+  const body = new Blob([message]);
+  await client.ask('POST /workspaces/{workspace}/log', { params: { workspace }, body });
 }

@@ -110,9 +110,13 @@ test('a closed core takes no more, and ends its workers', async () => {
 });
 
 test('codes are those of the Rust errors, and some of this side', () => {
-  const source = new URL('../../../../crates/wasm/src/failure.rs', import.meta.url);
-  const found = readFileSync(source, 'utf8').matchAll(/=> "([a-z_]+)",/g);
-  const codes = new Set([...found].map(([, code]) => code));
+  const sourceOf = (name: string) =>
+    readFileSync(new URL(`../../../../crates/wasm/src/${name}.rs`, import.meta.url), 'utf8');
+  const found = [
+    ...sourceOf('failure').matchAll(/=> "([a-z_]+)",/g),
+    ...sourceOf('sealed_writing').matchAll(/Failure::(?:of|retryable)\(\s*"([a-z_]+)"/g),
+  ];
+  const codes = new Set(found.map(([, code]) => code));
   expect(codes.size).toBeGreaterThan(15);
   const ours = ['locked', 'older_history', 'unsupported', 'broken'];
   expect(new Set(CODES)).toEqual(new Set([...codes, ...ours]));

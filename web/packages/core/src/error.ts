@@ -31,6 +31,17 @@ export const CODES = [
   'wrong_password',
   'password',
   'memory',
+  // What is there is not what somebody has seen, has the name, or belongs to a workspace of its own.
+  'changed',
+  'taken',
+  'name',
+  'mounted',
+  'into_itself',
+  // A commit was taken by the server, and is not in the log; counts for nothing; or has to be made anew.
+  'not_kept',
+  'void',
+  'fenced',
+  'busy',
   // The keys were overwritten, and somebody has to unlock the workspace again.
   'locked',
   // The server shows an older history than it has shown here before.

@@ -66,6 +66,31 @@ export interface SealedStep {
   wanted: SealedPart[];
 }
 
+/** A change of a sealed workspace that is one commit, or a few. */
+export type SealedChange =
+  | { kind: 'folder'; folder: string; name: string }
+  | { kind: 'relocate'; node: string; folder: string; name: string }
+  | { kind: 'remove'; nodes: { id: string; version: number }[] }
+  /** Takes a removal back, by its number. */
+  | { kind: 'restore'; removal: number };
+
+/** A pack that is to be stored. */
+export interface SealedPack {
+  id: string;
+  bytes: Uint8Array<ArrayBuffer>;
+}
+
+/** What became of a change. */
+export interface SealedDone {
+  isOver: boolean;
+  /** What it was about: the folder that was made, what was moved, the file that was put. */
+  node: string | null;
+  /** Whether a file lies beside the one that somebody else has changed at the same moment. */
+  isBeside: boolean;
+  /** Whether something was let be, or has another name, because of what others have done at the same moment. */
+  isPartial: boolean;
+}
+
 /** What can be called, with what goes there and what comes back. */
 export interface Calls {
   chunk: { ask: { file: Blob; secret: Uint8Array; average: number }; answer: ChunkList };
@@ -116,6 +141,8 @@ export interface Calls {
       generation: number;
       keys: Uint8Array;
       secret: string;
+      device: string;
+      deviceName: string;
       seed: Uint8Array;
     };
     answer: string;
@@ -133,6 +160,28 @@ export interface Calls {
     answer: SealedStep;
   };
   sealedEnd: { ask: { reading: number }; answer: null };
+  /** Begins a change; returns by which number. */
+  sealedChange: { ask: SealedChange; answer: number };
+  /** Begins to put a file, over the version that somebody has seen or where nothing is there; returns by which number. */
+  sealedPut: {
+    ask: { folder: string; name: string; over: number | null; file: File };
+    answer: number;
+  };
+  /** Takes what was wanted, in that order, and says what is wanted next to know what need not be sent. */
+  sealedKnown: {
+    ask: { deed: number; given: { bytes: Uint8Array; isEntry: boolean }[] };
+    answer: SealedPart[];
+  };
+  /** Reads on in the file that is put; says how far it is, and gives packs that are full. */
+  sealedPack: {
+    ask: { deed: number };
+    answer: { packs: SealedPack[]; done: number; isOver: boolean };
+  };
+  /** Returns the commit that is to be sent, the same until it is settled; nothing where there is nothing to change. */
+  sealedPropose: { ask: { deed: number }; answer: Uint8Array<ArrayBuffer> | null };
+  /** Says what became of it, once the log was read. */
+  sealedSettle: { ask: { deed: number }; answer: SealedDone };
+  sealedForget: { ask: { deed: number }; answer: null };
   /** Ends the session; says how many bytes of memory the module has. */
   end: { ask: null; answer: number };
 }

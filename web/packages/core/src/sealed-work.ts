@@ -1,16 +1,17 @@
-import {
-  SealedWorkspace,
-  type SealedNode as Found,
-  type SealedPart as Part,
-} from '../dist/core.js';
-import type { Calls, SealedNode, SealedPart, SealedShown, SealedStep } from './protocol.ts';
+import { SealedWorkspace, type SealedNode as Found } from '../dist/core.js';
+import type { Calls, SealedNode, SealedShown, SealedStep } from './protocol.ts';
+import { partOf, SealedChanging } from './sealed-changing.ts';
 
 /** A sealed workspace in the worker: the keys are here and nowhere else, and overwritten at the end. */
 export class SealedWork {
   readonly #workspace: SealedWorkspace;
+  readonly changes: SealedChanging;
 
-  constructor({ id, genesis, generation, keys, secret, seed }: Calls['sealedOpen']['ask']) {
-    this.#workspace = new SealedWorkspace(id, genesis, generation, keys, secret, seed);
+  constructor(ask: Calls['sealedOpen']['ask']) {
+    const { id, genesis, generation, keys, secret, device, deviceName, seed } = ask;
+    const words = [secret, device, deviceName] as const;
+    this.#workspace = new SealedWorkspace(id, genesis, generation, keys, ...words, seed);
+    this.changes = new SealedChanging(this.#workspace);
   }
 
   name(): string {
@@ -68,10 +69,4 @@ function nodeOf(found: Found): SealedNode {
   const kind = found.kind as SealedNode['kind'];
   found.free();
   return { id, name, kind, size: size ?? null, modifiedMs, version, isConflict };
-}
-
-function partOf(found: Part): SealedPart {
-  const { pack, start, end, inlineSeq } = found;
-  found.free();
-  return { pack, start, end, inlineSeq: inlineSeq ?? null };
 }

@@ -1,9 +1,10 @@
-// A sealed workspace, open for reading in a worker of its own. The page fetches what is wanted and hands it in as it came: what it is
+// A sealed workspace, open in a worker of its own. The page fetches what is wanted and hands it in as it came: what it is
 // worth, the worker says.
 
 import { CoreError } from './error.ts';
 import { WorkerPool, type Lease, type PoolWorker } from './pool.ts';
 import type { CallName, Calls, SealedNode, SealedPart, SealedShown } from './protocol.ts';
+import { SealedChanges } from './sealed-changes.ts';
 import { startWorker } from './start.ts';
 
 const SEED_LENGTH = 32;
@@ -20,6 +21,16 @@ export interface SealedSource {
   entries(since: number, one: boolean, signal?: AbortSignal): Promise<Bytes>;
   /** Bytes of a pack, from the first to before the second place. */
   pack(id: string, start: number, end: number, signal?: AbortSignal): Promise<Bytes>;
+  /** Stores a pack. */
+  putPack(id: string, bytes: Bytes, signal?: AbortSignal): Promise<void>;
+  /** Sends a commit, again where nobody knows whether it has come: it counts once. */
+  commit(message: Bytes): Promise<void>;
+}
+
+/** Who changes something: this browser, as its server knows it. */
+export interface SealedDevice {
+  id: string;
+  name: string;
 }
 
 /** How far the history of the workspace went when it was read here last, which outlives the page. */
@@ -33,6 +44,7 @@ export interface SealedOptions {
   id: string;
   /** The passphrase, or the recovery key. */
   secret: string;
+  device: SealedDevice;
   source: SealedSource;
   /** What was seen before; without it an older history is not known as one. */
   seen?: SeenHead;
@@ -50,6 +62,8 @@ export class SealedWorkspace {
   #catching: Promise<boolean> | undefined;
   /** Its name, which the server does not know. */
   name = '';
+  /** What changes in it. */
+  readonly changes: SealedChanges;
 
   private constructor(
     pool: WorkerPool,
@@ -60,14 +74,26 @@ export class SealedWorkspace {
     this.#lease = lease;
     this.#source = source;
     this.#seen = seen;
+    this.changes = new SealedChanges({
+      source,
+      call: (name, ask) => this.#call(name, ask),
+      fetch: (wanted, signal) => this.#fetch(wanted, signal),
+      readLog: () => this.#readLog(),
+    });
   }
 
   /** Unlocks a workspace; its log is not read yet. Throws a [CoreError], `wrong_key` where the secret is another. */
-  static async open({ id, secret, start, ...from }: SealedOptions): Promise<SealedWorkspace> {
+  static async open({
+    id,
+    secret,
+    device,
+    start,
+    ...from
+  }: SealedOptions): Promise<SealedWorkspace> {
     const pool = new WorkerPool(start ?? startWorker, 1);
     const workspace = new SealedWorkspace(pool, await pool.take(), from);
     try {
-      await workspace.#unlock(id, secret);
+      await workspace.#unlock(id, secret, device);
       return workspace;
     } catch (error) {
       await workspace.lock();
@@ -75,7 +101,8 @@ export class SealedWorkspace {
     }
   }
 
-  async #unlock(id: string, secret: string): Promise<void> {
+  async #unlock(id: string, secret: string, device: SealedDevice): Promise<void> {
+    const who = { device: device.id, deviceName: device.name };
     const genesis = await this.#source.genesis();
     let failure: unknown = new CoreError({
       code: 'missing',
@@ -84,7 +111,7 @@ export class SealedWorkspace {
     });
     for await (const { generation, bytes: keys } of this.#source.lockedKeys()) {
       const seed = crypto.getRandomValues(new Uint8Array(SEED_LENGTH));
-      const ask = { id, genesis, generation, keys, secret, seed };
+      const ask = { id, genesis, generation, keys, secret, ...who, seed };
       try {
         this.name = await this.#call('sealedOpen', ask);
         return;
@@ -110,6 +137,12 @@ export class SealedWorkspace {
   catchUp(onProgress?: (head: number) => void): Promise<boolean> {
     this.#catching ??= this.#readOn(onProgress).finally(() => (this.#catching = undefined));
     return this.#catching;
+  }
+
+  /** Reads all that stands in the log now: what is being read may have been asked for before. */
+  async #readLog(): Promise<void> {
+    await this.#catching;
+    await this.catchUp();
   }
 
   async #readOn(onProgress: ((head: number) => void) | undefined): Promise<boolean> {

@@ -73,10 +73,25 @@ async function answer(call: Call): Promise<[Calls[Call['name']]['answer'], Trans
     }
     case 'proofFinish':
       return [begun(ProofWork).finish(call.ask), []];
-    case 'sealedOpen': {
+    case 'sealedOpen':
       work = new SealedWork(call.ask);
       return [work.name(), []];
-    }
+    case 'end':
+      work?.free();
+      work = undefined;
+      return [memory.buffer.byteLength, []];
+    default:
+      return answerSealed(call);
+  }
+}
+
+/** Answers a call about the sealed workspace that is open. */
+function answerSealed(
+  call: Extract<Call, { name: `sealed${string}` }>,
+): [Calls[Call['name']]['answer'], Transferable[]] {
+  switch (call.name) {
+    case 'sealedOpen':
+      throw new Error('it is open already');
     case 'sealedFold':
       return [begun(SealedWork).fold(call.ask.frame), []];
     case 'sealedList':
@@ -94,10 +109,23 @@ async function answer(call: Call): Promise<[Calls[Call['name']]['answer'], Trans
     case 'sealedEnd':
       begun(SealedWork).endReading(call.ask.reading);
       return [null, []];
-    case 'end':
-      work?.free();
-      work = undefined;
-      return [memory.buffer.byteLength, []];
+    case 'sealedChange':
+      return [begun(SealedWork).changes.begin(call.ask), []];
+    case 'sealedPut':
+      return [begun(SealedWork).changes.put(call.ask), []];
+    case 'sealedKnown':
+      return [begun(SealedWork).changes.known(call.ask), []];
+    case 'sealedPack': {
+      const step = begun(SealedWork).changes.pack(call.ask.deed);
+      return [step, step.packs.map(({ bytes }) => bytes.buffer)];
+    }
+    case 'sealedPropose':
+      return [begun(SealedWork).changes.propose(call.ask.deed), []];
+    case 'sealedSettle':
+      return [begun(SealedWork).changes.settle(call.ask.deed), []];
+    case 'sealedForget':
+      begun(SealedWork).changes.forget(call.ask.deed);
+      return [null, []];
   }
 }
 

@@ -13,9 +13,8 @@ export const sealed: typeof english = {
   reading: (entries: string) => `${entries} Änderungen geprüft …`,
   lock: 'Jetzt sperren',
   autoLock: (minutes: number) => `Sperrt sich nach ${minutes} Minuten ohne Benutzung`,
-  readOnly: 'Hier nur lesbar',
   empty: 'Dieser Ordner ist leer',
-  emptyHelp: 'Dateien kommen von Ihren Geräten hinein.',
+  emptyHelp: 'Legen Sie Dateien hier ab, oder nehmen Sie sie von einem Ihrer Geräte.',
   refused: (count: number) =>
     `${count === 1 ? 'Eine Änderung stammt' : `${count} Änderungen stammen`} von niemandem, der schreiben darf. Sie zählen nicht.`,
   shown: 'Was der Server sieht',
@@ -28,8 +27,20 @@ export const sealed: typeof english = {
   devices: 'Geräte, die etwas geändert haben',
   packs: 'Pakete',
   bytes: 'Darin gespeichert, mit Füllung',
-  ranges: 'Er sieht auch, dass Sie gerade lesen, und welche Teile welcher Pakete.',
+  ranges: 'Er sieht auch, dass Sie gerade lesen oder schreiben, und welche Teile welcher Pakete.',
   close: 'Schließen',
+  uploads: 'Dateien unterwegs',
+  waiting: 'Wartet',
+  going: (done: string, size: string) => `${done} von ${size}`,
+  sent: (size: string) => `Fertig, ${size} gesendet`,
+  beside: 'Jemand hat sie im selben Moment geändert. Ihre liegt daneben.',
+  cancelled: 'Abgebrochen',
+  replace: 'Ersetzen',
+  keepBoth: 'Beide behalten',
+  cancel: 'Abbrechen',
+  clear: 'Erledigtes ausblenden',
+  partial:
+    'Andere haben im selben Moment etwas geändert. Es blieb, wie es ist, oder heißt anders; verloren ist nichts.',
 };
 
 export const sealedErrors: typeof englishErrors = {
@@ -51,6 +62,18 @@ export const sealedErrors: typeof englishErrors = {
   wrong_workspace: 'Der Server gab einen anderen Arbeitsbereich. Er wurde zurückgewiesen.',
   locked: 'Der Arbeitsbereich wurde gesperrt. Entsperren Sie ihn, um fortzufahren.',
   no_such: 'Es ist nicht mehr da.',
+  changed: 'Jemand hat es inzwischen geändert. Es wurde nichts geändert; sehen Sie es neu an.',
+  name: 'Der Name, oder der Pfad mit ihm, darf nicht sein.',
+  mounted: 'Es gehört zu einem eigenen Arbeitsbereich und wird dort geändert.',
+  into_itself: 'Ein Ordner kann nicht in sich selbst liegen.',
+  not_kept:
+    'Der Server sagte, er habe die Änderung angenommen, und sie steht nicht in der Geschichte. Trauen Sie diesem Server nicht; Ihre Geräte haben alles, was sie hatten.',
+  void: 'Ihre Geräte würden dieser Änderung nicht glauben, also zählt sie nicht. Sperren und entsperren Sie den Arbeitsbereich erneut.',
+  fenced: 'Eine Bereinigung kam immer wieder dazwischen. Versuchen Sie es erneut.',
+  busy: 'Andere waren immer wieder schneller. Versuchen Sie es erneut.',
+  history_lost:
+    'Der Server hat eine ältere Geschichte, als diese Seite gesehen hat; er wurde zurückgesetzt. Es wurde nichts geändert. Lassen Sie ein Gerät abgleichen und entsperren Sie den Arbeitsbereich dann erneut.',
+  pack_missing: 'Der Server hat unterwegs etwas davon verloren. Versuchen Sie es erneut.',
   chunk_hash:
     'Was der Server gab, ist nicht, was Ihre Geräte gespeichert haben. Es wurde zurückgewiesen.',
 };

@@ -1,4 +1,4 @@
-/** Encrypted workspaces, opened for reading. */
+/** Encrypted workspaces, opened in the browser. */
 export const sealed = {
   locked: 'Encrypted workspace',
   lockedHelp: 'The server cannot read it. Open it with its passphrase or recovery key.',
@@ -11,9 +11,8 @@ export const sealed = {
   reading: (entries: string) => `${entries} changes checked …`,
   lock: 'Lock now',
   autoLock: (minutes: number) => `Locks after ${minutes} minutes without use`,
-  readOnly: 'Read only here',
   empty: 'This folder is empty',
-  emptyHelp: 'Files come into it from your devices.',
+  emptyHelp: 'Drop files here, or take them from one of your devices.',
   refused: (count: number) =>
     `${count === 1 ? 'One change was' : `${count} changes were`} made by nobody who may write. They are left out.`,
   shown: 'What the server can see',
@@ -26,8 +25,20 @@ export const sealed = {
   devices: 'Devices that have changed something',
   packs: 'Packs',
   bytes: 'Stored in them, padding included',
-  ranges: 'It also sees that you are reading now, and which parts of which packs.',
+  ranges: 'It also sees that you are reading or writing now, and which parts of which packs.',
   close: 'Close',
+  uploads: 'Files on their way',
+  waiting: 'Waiting',
+  going: (done: string, size: string) => `${done} of ${size}`,
+  sent: (size: string) => `Done, ${size} sent`,
+  beside: 'Somebody else changed it at the same moment. Yours lies beside it.',
+  cancelled: 'Cancelled',
+  replace: 'Replace',
+  keepBoth: 'Keep both',
+  cancel: 'Cancel',
+  clear: 'Clear what is over',
+  partial:
+    'Others have changed something at the same moment. It was let be, or has another name; nothing was lost.',
 };
 
 /** What can be wrong with an encrypted workspace, by the codes of the core. */
@@ -47,5 +58,17 @@ export const sealedErrors = {
   wrong_workspace: 'The server gave another workspace. It was refused.',
   locked: 'The workspace was locked. Unlock it to go on.',
   no_such: 'It is not there any more.',
+  changed: 'Somebody else changed it meanwhile. Nothing was changed; look at it again.',
+  name: 'The name, or the path with it, cannot be.',
+  mounted: 'It belongs to a workspace of its own, and is changed there.',
+  into_itself: 'A folder cannot go into itself.',
+  not_kept:
+    'The server said that it has taken the change, and it is not in the history. Do not trust this server; your devices have everything that they had.',
+  void: 'Your devices would not believe this change, so it counts for nothing. Lock the workspace and unlock it again.',
+  fenced: 'A cleanup came in between again and again. Try again.',
+  busy: 'Others were faster again and again. Try again.',
+  history_lost:
+    'The server has an older history than this page has seen; it was put back. Nothing was changed. Let a device sync, then unlock the workspace again.',
+  pack_missing: 'The server has lost something of it on the way. Try again.',
   chunk_hash: 'What the server gave is not what your devices have stored. It was refused.',
 };

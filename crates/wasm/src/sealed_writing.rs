@@ -1,0 +1,493 @@
+//! What a browser changes in a sealed workspace that is open: commits that only members can read, and that only this device has made.
+
+use std::collections::VecDeque;
+
+use content::ContentError;
+use content::changing::{self, FilePut};
+use content::packing::SAMPLE_LENGTH;
+use content::writing::{FileWriting, Written};
+use model::codec::encode_message;
+use model::environment::random_bytes;
+use model::fold::{FoldNote, Folded};
+use model::{Change, Commit, Head, NodeId, OpId, Outcome, Timestamp};
+use wasm_bindgen::prelude::wasm_bindgen;
+
+use crate::failure::Failure;
+use crate::sealed_workspace::{SealedPart, SealedWorkspace, entries_of, part_of};
+
+/// How often something is planned anew because somebody else was first.
+const TRIES: u32 = 5;
+
+/// A pack that is to be stored before the commit is sent.
+#[wasm_bindgen(getter_with_clone)]
+pub struct SealedPack {
+    /// Its id.
+    pub id: String,
+    /// Its bytes, which mean nothing without the keys.
+    pub bytes: Vec<u8>,
+}
+
+/// What became of a deed.
+#[wasm_bindgen(getter_with_clone)]
+pub struct SealedDone {
+    /// Whether there is nothing more to propose.
+    #[wasm_bindgen(js_name = "isOver")]
+    pub is_over: bool,
+    /// What it is about: a new folder, what was moved, the file that was put.
+    pub node: Option<String>,
+    /// Whether somebody else was first, so that a file is kept beside theirs.
+    #[wasm_bindgen(js_name = "isBeside")]
+    pub is_beside: bool,
+    /// Whether something was let be, or got another name, since others have changed it at the same moment.
+    #[wasm_bindgen(js_name = "isPartial")]
+    pub is_partial: bool,
+}
+
+/// Something that is to be changed, until it stands in the log.
+pub(crate) struct Deed {
+    what: What,
+    /// What was proposed and is not in the log yet, as far as is known.
+    proposed: Option<Proposed>,
+    /// What became of it.
+    folded: Option<Folded>,
+    tries: u32,
+    is_beside: bool,
+    is_partial: bool,
+    node: Option<NodeId>,
+    /// What was deleted, to be taken back, and what had been seen then.
+    deleted: (Vec<Change>, Option<Head>),
+}
+
+struct Proposed {
+    op_id: OpId,
+    changes: Vec<Change>,
+    message: Vec<u8>,
+}
+
+enum What {
+    Folder { folder: NodeId, name: model::Name, id: NodeId },
+    Relocate { node: NodeId, folder: NodeId, name: model::Name },
+    Groups { waiting: VecDeque<Vec<Change>>, seen: Option<Head> },
+    Put { put: FilePut, file: Box<File> },
+}
+
+/// A file on its way.
+enum File {
+    Writing(Box<FileWriting>),
+    Written {
+        written: Written,
+        is_named: bool,
+    },
+    /// Something failed half-way.
+    Broken,
+}
+
+impl Deed {
+    fn new(what: What) -> Self {
+        Self {
+            what,
+            proposed: None,
+            folded: None,
+            tries: 0,
+            is_beside: false,
+            is_partial: false,
+            node: None,
+            deleted: (Vec::new(), None),
+        }
+    }
+
+    /// Looks whether an entry is the one that was proposed.
+    pub(crate) fn note(&mut self, op_id: OpId, folded: &Folded) {
+        if self.proposed.as_ref().is_some_and(|proposed| proposed.op_id == op_id) {
+            self.folded = Some(folded.clone());
+        }
+    }
+
+    fn writing(&mut self) -> Result<&mut FileWriting, Failure> {
+        match &mut self.what {
+            What::Put { file, .. } => match &mut **file {
+                File::Writing(writing) => Ok(writing),
+                _ => Err(out_of_turn()),
+            },
+            _ => Err(out_of_turn()),
+        }
+    }
+
+    /// Returns the changes of the next commit, as things are now; none where nothing is left to do.
+    fn plan(&mut self, tree: &model::Tree) -> Result<Vec<Change>, Failure> {
+        match &mut self.what {
+            What::Folder { folder, name, id } => {
+                self.node = Some(*id);
+                Ok(changing::make_folder(tree, *folder, name.clone(), *id)?)
+            }
+            What::Relocate { node, folder, name } => {
+                self.node = Some(*node);
+                Ok(changing::relocate(tree, *node, *folder, name.clone())?)
+            }
+            What::Groups { waiting, .. } => Ok(waiting.front().cloned().unwrap_or_default()),
+            What::Put { put, file } => {
+                let File::Written { written, .. } = &**file else { return Err(out_of_turn()) };
+                let planned = put.plan(tree, &written.content)?;
+                (self.node, self.is_beside) = (Some(planned.node), planned.is_beside);
+                Ok(planned.change.into_iter().collect())
+            }
+        }
+    }
+}
+
+#[wasm_bindgen]
+impl SealedWorkspace {
+    /// Begins to make a folder; returns a number by which the deed is called until [`forget`](Self::forget).
+    ///
+    /// # Errors
+    /// `name`; those of [`propose`](Self::propose).
+    #[wasm_bindgen(js_name = "makeFolder")]
+    pub fn make_folder(&mut self, folder: &str, name: &str) -> Result<u32, Failure> {
+        let (folder, name) = (self.folder(folder)?, changing::name_of(name)?);
+        let id = NodeId::from_bytes(random_bytes(&*self.random));
+        changing::make_folder(self.replay.tree(), folder, name.clone(), id)?;
+        self.begin_deed(What::Folder { folder, name, id })
+    }
+
+    /// Begins to move or rename a file, folder or link.
+    ///
+    /// # Errors
+    /// `name`, `no_such`; those of [`propose`](Self::propose).
+    pub fn relocate(&mut self, node: &str, folder: &str, name: &str) -> Result<u32, Failure> {
+        let (node, folder) = (node_of(node)?, self.folder(folder)?);
+        let name = changing::name_of(name)?;
+        changing::relocate(self.replay.tree(), node, folder, name.clone())?;
+        self.begin_deed(What::Relocate { node, folder, name })
+    }
+
+    /// Begins to delete nodes, as somebody has seen them in these versions, with all that is in them.
+    ///
+    /// # Errors
+    /// `no_such`, `changed`, `mounted`.
+    pub fn remove(&mut self, nodes: Vec<String>, versions: &[f64]) -> Result<u32, Failure> {
+        let mut changes = Vec::new();
+        for (node, version) in nodes.iter().zip(versions) {
+            let deletions = changing::delete(self.replay.tree(), node_of(node)?, *version as u64)?;
+            changes.extend(deletions);
+        }
+        let waiting = changing::groups(changes).into();
+        self.begin_deed(What::Groups { waiting, seen: None })
+    }
+
+    /// Begins to take a deletion back.
+    ///
+    /// # Errors
+    /// `no_such`, `changed`.
+    pub fn restore(&mut self, deletion: u32) -> Result<u32, Failure> {
+        let (deletions, seen) = &self.deed(deletion)?.deleted;
+        let (deletions, seen) = (deletions.clone(), *seen);
+        let waiting = changing::groups(changing::restore(self.replay.tree(), &deletions)?).into();
+        // What a cleanup has condemned since is not brought back: then it counts for nothing.
+        self.begin_deed(What::Groups { waiting, seen })
+    }
+
+    /// Begins to put a file of `size` bytes: over the file of that name in the version that somebody has seen, or where none is there. The
+    /// order of calls then: samples, parts, pieces and packs, [`endPut`](Self::end_put) and packs, and as with every deed
+    /// [`propose`](Self::propose).
+    ///
+    /// # Errors
+    /// `name`, `no_such`, `mounted`; `taken` and `changed` where something else is there.
+    pub fn put(
+        &mut self,
+        folder: &str,
+        name: &str,
+        over: Option<f64>,
+        size: f64,
+        modified_ms: f64,
+    ) -> Result<u32, Failure> {
+        let place = (self.folder(folder)?, changing::name_of(name)?);
+        let id = NodeId::from_bytes(random_bytes(&*self.random));
+        let label = format!("conflict {}", self.device_name);
+        let put = FilePut::new(self.replay.tree(), place, (id, time_of(modified_ms)), label)?;
+        match (put.over.as_ref().map(|base| base.version), over) {
+            (Some(_), None) => {
+                return Err(Failure::of("taken", "there is a file of that name already"));
+            }
+            (there, Some(seen)) if there != Some(seen as u64) => {
+                return Err(Failure::of("changed", "the file is not as somebody has seen it"));
+            }
+            _ => {}
+        }
+        let base = put.over.as_ref().map(|base| &base.content);
+        let writing = FileWriting::new(&self.replay, base, size as u64)?;
+        self.begin_deed(What::Put { put, file: Box::new(File::Writing(Box::new(writing))) })
+    }
+
+    /// Returns from which byte a sample is wanted, of [`sampleLength`](Self::sample_length) bytes or up to the end, if one is.
+    ///
+    /// # Errors
+    /// `no_such`.
+    #[wasm_bindgen(js_name = "samplePlace")]
+    pub fn sample_place(&mut self, deed: u32) -> Result<Option<f64>, Failure> {
+        Ok(self.deed_mut(deed)?.writing()?.sample_place().map(|place| place as f64))
+    }
+
+    /// Returns how long a sample is, in bytes.
+    #[wasm_bindgen(js_name = "sampleLength")]
+    pub fn sample_length() -> u32 {
+        SAMPLE_LENGTH as u32
+    }
+
+    /// Takes the sample that was wanted.
+    ///
+    /// # Errors
+    /// `no_such`.
+    #[wasm_bindgen(js_name = "takeSample")]
+    pub fn take_sample(&mut self, deed: u32, bytes: &[u8]) -> Result<(), Failure> {
+        self.deed_mut(deed)?.writing()?.take_sample(bytes);
+        Ok(())
+    }
+
+    /// Returns what is to be fetched before the first piece, and given to [`takeKnown`](Self::take_known) in this order, to learn what need
+    /// not be sent.
+    ///
+    /// # Errors
+    /// `no_such`.
+    #[wasm_bindgen(js_name = "wantedKnown")]
+    pub fn wanted_known(&mut self, deed: u32) -> Result<Vec<SealedPart>, Failure> {
+        let deed = self.deeds.get_mut(&deed).ok_or_else(no_deed)?;
+        Ok(deed.writing()?.wanted(self.replay.packs_mut()).iter().map(part_of).collect())
+    }
+
+    /// Takes the bytes of a part that was wanted, or a server frame with the entry in which it has travelled.
+    ///
+    /// # Errors
+    /// `no_such`, `tampered`, `message`.
+    #[wasm_bindgen(js_name = "takeKnown")]
+    pub fn take_known(
+        &mut self,
+        deed: u32,
+        number: u32,
+        bytes: &[u8],
+        is_entry: bool,
+    ) -> Result<(), Failure> {
+        let writing = self.deeds.get_mut(&deed).ok_or_else(no_deed)?.writing()?;
+        let (packs, number) = (self.replay.packs_mut(), number as usize);
+        if !is_entry {
+            return Ok(writing.take(packs, number, bytes)?);
+        }
+        match entries_of(bytes)?.first() {
+            Some(entry) => Ok(writing.take_entry(packs, number, entry)?),
+            None => Ok(writing.take(packs, number, &[])?),
+        }
+    }
+
+    /// Takes the next piece of the file.
+    ///
+    /// # Errors
+    /// `no_such`; `read` where the file is longer than it was.
+    pub fn push(&mut self, deed: u32, piece: &[u8]) -> Result<(), Failure> {
+        let deed = self.deeds.get_mut(&deed).ok_or_else(no_deed)?;
+        let pushed = deed.writing()?.push(self.replay.packs_mut(), piece);
+        if pushed.is_err()
+            && let What::Put { file, .. } = &mut deed.what
+        {
+            **file = File::Broken;
+        }
+        Ok(pushed?)
+    }
+
+    /// Returns a pack that is full, if one is.
+    ///
+    /// # Errors
+    /// `no_such`.
+    #[wasm_bindgen(js_name = "takePack")]
+    pub fn take_pack(&mut self, deed: u32) -> Result<Option<SealedPack>, Failure> {
+        Ok(self.deed_mut(deed)?.writing()?.take_pack().map(pack_of))
+    }
+
+    /// Says that the last piece has come; returns the packs that are left to be stored.
+    ///
+    /// # Errors
+    /// `no_such`; `read` where the file is shorter than it was.
+    #[wasm_bindgen(js_name = "endPut")]
+    pub fn end_put(&mut self, deed: u32) -> Result<Vec<SealedPack>, Failure> {
+        let deed = self.deeds.get_mut(&deed).ok_or_else(no_deed)?;
+        let What::Put { file, .. } = &mut deed.what else { return Err(out_of_turn()) };
+        let File::Writing(writing) = std::mem::replace(&mut **file, File::Broken) else {
+            return Err(out_of_turn());
+        };
+        let (written, packs) = writing.finish(self.replay.packs_mut())?;
+        **file = File::Written { written, is_named: false };
+        Ok(packs.into_iter().map(pack_of).collect())
+    }
+
+    /// Returns the commit that is to be sent, as things are now; none where there is nothing to change. The same commit comes back until
+    /// [`settle`](Self::settle), so that sending it again is sending the same.
+    ///
+    /// # Errors
+    /// Those of what could not be folded, which forbid to write; `no_such`, `changed`, `taken`, `mounted`, `into_itself`, `name`, `busy`.
+    pub fn propose(&mut self, deed: u32, now_ms: f64) -> Result<Option<Vec<u8>>, Failure> {
+        if let Some(trouble) = &self.trouble {
+            return Err(trouble.clone());
+        }
+        let op_id = OpId::from_bytes(random_bytes(&*self.random));
+        let (device, head) = (self.device, self.replay.head());
+        let deed = self.deeds.get_mut(&deed).ok_or_else(no_deed)?;
+        if let Some(proposed) = &deed.proposed {
+            return Ok(Some(proposed.message.clone()));
+        }
+        if deed.tries == TRIES {
+            return Err(Failure::retryable("busy", "others were faster again and again"));
+        }
+        let changes = deed.plan(self.replay.tree())?;
+        if changes.is_empty() {
+            return Ok(None);
+        }
+        deed.tries += 1;
+        let mut commit = Commit {
+            op_id,
+            device,
+            device_name: self.device_name.clone(),
+            time: time_of(now_ms),
+            seen: head,
+            changes,
+            packs: Vec::new(),
+            inline_packs: Vec::new(),
+            seal: None,
+        };
+        match &mut deed.what {
+            What::Put { file, .. } => {
+                let File::Written { written, is_named } = &mut **file else {
+                    return Err(out_of_turn());
+                };
+                // Chunks were left out of the packs by what was known then.
+                commit.seen = written.seen;
+                if !*is_named {
+                    commit.packs.clone_from(&written.packs);
+                    commit.inline_packs.clone_from(&written.inline_packs);
+                }
+            }
+            What::Groups { seen: Some(seen), .. } => commit.seen = *seen,
+            _ => {}
+        }
+        let changes = commit.changes.clone();
+        let message = encode_message(&self.replay.seal(commit)?);
+        deed.proposed = Some(Proposed { op_id, changes, message: message.clone() });
+        deed.folded = None;
+        Ok(Some(message))
+    }
+
+    /// Says what became of the commit that was proposed, after it was answered and the log was folded.
+    ///
+    /// # Errors
+    /// `not_kept` where the server has answered that it stands in the log, and it does not; `fenced` where a cleanup came in between, and
+    /// all is to be done again; `void` where no device believes this one.
+    pub fn settle(&mut self, deed: u32) -> Result<SealedDone, Failure> {
+        let head = self.replay.head();
+        let deed = self.deeds.get_mut(&deed).ok_or_else(no_deed)?;
+        let Some(proposed) = deed.proposed.take() else { return Ok(done(deed, true)) };
+        let Some(folded) = deed.folded.take() else {
+            deed.proposed = Some(proposed);
+            return Err(Failure::of("not_kept", "what the server has taken is not in the log"));
+        };
+        if folded.void.is_some() {
+            return Err(Failure::of("void", "this device is not believed by others"));
+        }
+        if folded.is_fenced {
+            return match &deed.what {
+                // These rest on nothing that a cleanup removes.
+                What::Folder { .. } | What::Relocate { .. } | What::Groups { seen: None, .. } => {
+                    Ok(done(deed, false))
+                }
+                _ => Err(Failure::retryable("fenced", "a cleanup came in between")),
+            };
+        }
+        if let What::Put { file, .. } = &mut deed.what
+            && let File::Written { written, is_named } = &mut **file
+        {
+            *is_named = true;
+            written.learn(self.replay.packs_mut());
+        }
+        let is_lost = |outcome: &Outcome| matches!(outcome, Outcome::Rejected { .. });
+        let lost = folded.outcomes.iter().filter(|outcome| is_lost(outcome)).count();
+        deed.is_partial |= folded.notes.iter().any(|note| match note {
+            FoldNote::Merged { .. } | FoldNote::Revived { .. } => false,
+            FoldNote::NotEmpty { .. }
+            | FoldNote::NameTaken { .. }
+            | FoldNote::MoveVoid { .. }
+            | FoldNote::Unreadable { .. } => true,
+        });
+        let merged = folded.notes.iter().find_map(|note| match note {
+            FoldNote::Merged { node, holder } if deed.node == Some(*node) => Some(*holder),
+            _ => None,
+        });
+        deed.node = merged.or(deed.node);
+        if let What::Groups { waiting, .. } = &mut deed.what {
+            waiting.pop_front();
+            let stood = proposed.changes.into_iter().zip(&folded.outcomes);
+            let stood = stood.filter(|(_, outcome)| !is_lost(outcome)).map(|(change, _)| change);
+            deed.deleted.0.extend(stood);
+            deed.deleted.1.get_or_insert(head);
+            // What others have changed meanwhile is let be.
+            deed.is_partial |= lost > 0;
+            deed.tries = 0;
+            let is_over = waiting.is_empty();
+            return Ok(done(deed, is_over));
+        }
+        Ok(done(deed, lost == 0))
+    }
+
+    /// Ends a deed: what it would need to be taken back, too, is forgotten.
+    pub fn forget(&mut self, deed: u32) {
+        self.deeds.remove(&deed);
+    }
+}
+
+impl SealedWorkspace {
+    fn begin_deed(&mut self, what: What) -> Result<u32, Failure> {
+        if let Some(trouble) = &self.trouble {
+            return Err(trouble.clone());
+        }
+        let number = self.next_deed;
+        self.deeds.insert(number, Deed::new(what));
+        self.next_deed += 1;
+        Ok(number)
+    }
+
+    fn deed(&self, number: u32) -> Result<&Deed, Failure> {
+        self.deeds.get(&number).ok_or_else(no_deed)
+    }
+
+    fn deed_mut(&mut self, number: u32) -> Result<&mut Deed, Failure> {
+        self.deeds.get_mut(&number).ok_or_else(no_deed)
+    }
+}
+
+fn done(deed: &Deed, is_over: bool) -> SealedDone {
+    let Deed { is_beside, is_partial, node, .. } = deed;
+    let (is_beside, is_partial) = (*is_beside, *is_partial);
+    SealedDone { is_over, node: node.map(|node| node.to_string()), is_beside, is_partial }
+}
+
+fn pack_of((id, bytes): (model::PackId, Vec<u8>)) -> SealedPack {
+    SealedPack { id: id.to_string(), bytes }
+}
+
+fn node_of(text: &str) -> Result<NodeId, Failure> {
+    text.parse().map_err(|_| Failure::of("no_such", "there is no such node"))
+}
+
+/// Reads a time of JavaScript, in milliseconds since 1970.
+fn time_of(ms: f64) -> Timestamp {
+    let seconds = (ms / 1e3).floor();
+    let nanoseconds = (ms - seconds * 1e3) * 1e6;
+    let nanoseconds = (nanoseconds as u32).min(999_999_999);
+    Timestamp { seconds: seconds as i64, nanoseconds }
+}
+
+fn no_deed() -> Failure {
+    Failure::of("no_such", "nothing is changed by that number")
+}
+
+fn out_of_turn() -> Failure {
+    ContentError::Read { source: std::io::Error::other("nothing of the kind is due now") }.into()
+}
+
+#[cfg(test)]
+mod tests;

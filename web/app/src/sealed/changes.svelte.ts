@@ -1,0 +1,69 @@
+// What somebody does to a folder of an encrypted workspace: make, rename, delete, and take it back.
+
+import type { Node } from '@syncline/api';
+import type { SealedDone } from '@syncline/core';
+import { notices } from '../shell/notices.svelte.ts';
+import { problemText } from '../words/problem.ts';
+import { t } from '../words/words.svelte.ts';
+import type { SealedFolder } from './view.svelte.ts';
+
+export type Asked = { kind: 'create' } | { kind: 'rename'; node: Node };
+
+export class SealedActs {
+  /** What somebody is asked about in a dialog. */
+  asked = $state.raw<Asked>();
+
+  constructor(
+    readonly view: SealedFolder,
+    /** Shows a row and makes it the active one. */
+    readonly reveal: (id: string) => Promise<void> | undefined,
+  ) {}
+
+  /** Makes a folder; the dialog tells what goes wrong. */
+  async createFolder(folder: string, name: string): Promise<void> {
+    const done = await this.view.open.changes.makeFolder(folder, name);
+    await this.#show(done);
+    notices.say(t().done.created(name));
+  }
+
+  async rename(folder: string, node: Node, name: string): Promise<void> {
+    const { changes } = this.view.open;
+    const done = await changes.relocate(node.id, folder, name);
+    await this.#show(done);
+    const back = () => changes.relocate(node.id, folder, node.name);
+    notices.say(t().done.renamed(name), this.#undoable(back));
+  }
+
+  async delete(nodes: readonly Node[]): Promise<void> {
+    await this.#attempt(async () => {
+      const removal = await this.view.open.changes.remove(nodes);
+      if (removal.isPartial) notices.fail(t().sealed.partial);
+      const text = t().done.deleted(nodes.length, nodes[0]?.name ?? '');
+      notices.say(text, this.#undoable(removal.undo));
+    });
+  }
+
+  async #show({ node, isPartial }: SealedDone): Promise<void> {
+    if (isPartial) notices.fail(t().sealed.partial);
+    await this.view.refresh();
+    if (node !== null) await this.reveal(node);
+  }
+
+  #undoable(deed: () => Promise<SealedDone>): () => Promise<void> {
+    return () =>
+      this.#attempt(async () => {
+        const { isPartial } = await deed();
+        if (isPartial) notices.fail(t().sealed.partial);
+        notices.say(t().done.undone);
+      });
+  }
+
+  async #attempt(deed: () => Promise<void>): Promise<void> {
+    try {
+      await deed();
+    } catch (error) {
+      notices.fail(problemText(error, t()));
+    }
+    await this.view.refresh();
+  }
+}

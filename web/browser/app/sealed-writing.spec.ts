@@ -1,0 +1,243 @@
+import { randomBytes } from 'node:crypto';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Page } from '@playwright/test';
+import type { SynclineClient } from '@syncline/api';
+import { expectAccessible } from '../axe.ts';
+import { PASSWORD, RealServer } from '../server.ts';
+import { inEveryLook, row, signIn } from '../steps.ts';
+import { expect, test } from '../test.ts';
+
+const LETTER = 'Dear Bob, nobody else reads this letter.\n';
+const DIARY = 'Diary';
+
+let server: RealServer;
+let ada: SynclineClient;
+let workspace: string;
+let folder = '';
+
+test.beforeAll(async () => {
+  server = await RealServer.start();
+  server.addUser('ada');
+  server.addWorkspace('ada', DIARY, { 'from-device.txt': 'from a device\n' }, ['--sealed']);
+  ada = await server.client('ada');
+  workspace = (await ada.workspaces())[0]?.id ?? '';
+});
+
+test.afterAll(() => server.end());
+
+async function open(page: Page): Promise<void> {
+  await signIn(page, server, 'ada');
+  await page.getByRole('link', { name: /Encrypted workspace/ }).click();
+  await unlock(page);
+}
+
+async function unlock(page: Page): Promise<void> {
+  await page.getByLabel('Passphrase or recovery key').fill(PASSWORD);
+  await page.keyboard.press('Enter');
+  await expect(row(page, 'from-device.txt')).toBeVisible();
+}
+
+async function choose(page: Page, name: string, buffer: Buffer): Promise<void> {
+  const mimeType = 'application/octet-stream';
+  await page.locator('input[type=file]').first().setInputFiles({ name, mimeType, buffer });
+}
+
+const lines = (page: Page) => page.getByRole('region', { name: 'Files on their way' });
+
+const lineOf = (page: Page, name: string) =>
+  lines(page).getByRole('listitem').filter({ hasText: name }).last();
+
+async function upload(page: Page, name: string, content: Buffer): Promise<void> {
+  await choose(page, name, content);
+  await expect(lineOf(page, name)).toContainText('Done', { timeout: 30_000 });
+  await expect(row(page, name)).toBeVisible();
+}
+
+/** Keeps all bodies and addresses that the page sends, as they leave it: what is a blob, the browser tells nobody later. */
+async function watchWire(page: Page): Promise<void> {
+  await page.addInitScript(() => {
+    const wire: Promise<Uint8Array>[] = [];
+    Object.assign(globalThis, { wire });
+    const plain = globalThis.fetch;
+    globalThis.fetch = (input, init) => {
+      const address = input instanceof Request ? input.url : String(input);
+      if (address.includes('/workspaces')) {
+        wire.push(Promise.resolve(new TextEncoder().encode(address)));
+        wire.push(new Response(init?.body ?? '').bytes());
+      }
+      return plain(input, init);
+    };
+  });
+}
+
+/** How many bytes the page has sent, and which of these texts or bytes were in them. */
+async function looked(page: Page, plain: (string | Buffer)[]): Promise<[number, string[]]> {
+  const kept = await page.evaluate(async () => {
+    const all = await Promise.all((globalThis as unknown as { wire: Promise<Uint8Array>[] }).wire);
+    const blob = new Blob(all as Uint8Array<ArrayBuffer>[]);
+    return new Promise<string>((resolve) => {
+      const reader = new FileReader();
+      reader.onload = () => resolve(String(reader.result));
+      reader.readAsDataURL(blob);
+    });
+  });
+  const sent = Buffer.from(kept.slice(kept.indexOf(',') + 1), 'base64');
+  return [sent.length, plain.filter((one) => sent.includes(one)).map(String)];
+}
+
+/** Syncs the device; returns its folder. Where conflicts wait for a decision the program says so by its status. */
+function synced(): string {
+  try {
+    folder = server.sync('ada', DIARY);
+  } catch (error) {
+    if (!folder) throw error;
+  }
+  return folder;
+}
+
+function onDevice(path: string): Buffer | null {
+  const found = join(synced(), path);
+  return existsSync(found) ? readFileSync(found) : null;
+}
+
+async function headSeq(): Promise<number> {
+  return (await ada.workspace(workspace)).head_seq;
+}
+
+test('a device reads byte for byte what the browser wrote, and no name or content went over the wire', async ({
+  page,
+}) => {
+  await watchWire(page);
+  await open(page);
+  const photo = randomBytes(6 * 1024 * 1024);
+  await upload(page, 'letter.txt', Buffer.from(LETTER));
+  await upload(page, 'photo.bin', photo);
+  await upload(page, 'empty.txt', Buffer.alloc(0));
+  await page.getByRole('button', { name: 'New folder' }).click();
+  await page.getByRole('textbox', { name: 'Name' }).fill('Geheime Pläne');
+  await page.keyboard.press('Enter');
+  await row(page, 'Geheime Pläne').dblclick();
+  await upload(page, 'inner.txt', Buffer.from('inside\n'));
+  await inEveryLook(page, () => expectAccessible(page));
+  expect(onDevice('letter.txt')?.toString()).toBe(LETTER);
+  expect(onDevice('photo.bin')?.equals(photo)).toBe(true);
+  expect(onDevice('empty.txt')).toHaveLength(0);
+  expect(onDevice('Geheime Pläne/inner.txt')?.toString()).toBe('inside\n');
+
+  const plain = ['Dear Bob', 'letter', 'photo', 'inner', 'Geheime', DIARY, PASSWORD];
+  const [total, found] = await looked(page, [...plain, photo.subarray(1000, 1064)]);
+  console.log(`6 MiB and three small files went as ${total} bytes`);
+  expect(total).toBeGreaterThan(photo.length);
+  expect(total).toBeLessThan(photo.length * 1.05);
+  expect(found).toEqual([]);
+
+  server.write('ada', DIARY, 'Geheime Pläne/inner.txt', 'changed on a device\n');
+  await expect(row(page, 'inner.txt')).toContainText('20 B');
+  await row(page, 'inner.txt').dblclick();
+  await expect(page.getByRole('dialog')).toContainText('changed on a device');
+});
+
+test('a small change of a large file sends what has changed, and asks before it replaces', async ({
+  page,
+}) => {
+  const large = randomBytes(12 * 1024 * 1024);
+  await open(page);
+  await upload(page, 'large.bin', large);
+  // A page that has just been opened knows nothing of what is in the packs.
+  await watchWire(page);
+  await page.reload();
+  await unlock(page);
+  large.write('a few other bytes', 7_000_000);
+  const [before] = await looked(page, []);
+  await choose(page, 'large.bin', large);
+  await expect(lineOf(page, 'large.bin')).toContainText('is there already');
+  await inEveryLook(page, () => expectAccessible(page));
+  await lines(page).getByRole('button', { name: 'Replace' }).click();
+  await expect(lineOf(page, 'large.bin')).toContainText('Done');
+  const sent = (await looked(page, []))[0] - before;
+  console.log(`17 bytes in 12 MiB of noise went as ${sent} bytes`);
+  expect(sent).toBeLessThan(1024 * 1024);
+  expect(onDevice('large.bin')?.equals(large)).toBe(true);
+});
+
+test('what a device changes at the same moment stays, and the browser writes beside it', async ({
+  page,
+}) => {
+  await open(page);
+  await upload(page, 'plan.txt', Buffer.from('of the beginning\n'));
+  synced();
+  let release: (() => void) | undefined;
+  const released = new Promise<void>((resolve) => (release = resolve));
+  let isHeld = false;
+  await page.route('**/log', async (route) => {
+    if (route.request().method() === 'POST') {
+      isHeld = true;
+      await released;
+    }
+    await route.continue();
+  });
+  await choose(page, 'plan.txt', Buffer.from('of the browser\n'));
+  await lines(page).getByRole('button', { name: 'Replace' }).click();
+  await expect.poll(() => isHeld).toBe(true);
+  server.write('ada', DIARY, 'plan.txt', 'of the device\n');
+  release?.();
+  await expect(lineOf(page, 'plan.txt')).toContainText('lies beside it');
+  expect(onDevice('plan.txt')?.toString()).toBe('of the device\n');
+  const beside = readdirSync(synced()).filter((name) => /^plan \(.*\)/.test(name));
+  expect(beside).toHaveLength(1);
+  expect(onDevice(beside[0] ?? '')?.toString()).toBe('of the browser\n');
+  await expect(row(page, beside[0] ?? '')).toBeVisible();
+});
+
+test('renaming, deleting and taking it back reach the device, by keyboard alone', async ({
+  page,
+}) => {
+  await open(page);
+  await upload(page, 'draft.txt', Buffer.from('draft\n'));
+  await page.getByRole('grid').focus();
+  await page.keyboard.type('draft');
+  await page.keyboard.press('F2');
+  await page.getByRole('textbox', { name: 'Name' }).fill('final.txt');
+  await page.keyboard.press('Enter');
+  await expect(row(page, 'final.txt')).toBeVisible();
+  expect(onDevice('final.txt')?.toString()).toBe('draft\n');
+  expect(onDevice('draft.txt')).toBeNull();
+  await page.getByRole('grid').focus();
+  await page.keyboard.type('final');
+  await page.keyboard.press('Delete');
+  await expect(row(page, 'final.txt')).toHaveCount(0);
+  expect(onDevice('final.txt')).toBeNull();
+  await page.keyboard.press('Control+z');
+  await expect(row(page, 'final.txt')).toBeVisible();
+  expect(onDevice('final.txt')?.toString()).toBe('draft\n');
+});
+
+test('a commit whose answer was lost counts once, and one that the server drops is told', async ({
+  page,
+}) => {
+  await open(page);
+  const before = await headSeq();
+  let cut = 0;
+  await page.route('**/log', async (route) => {
+    if (route.request().method() !== 'POST' || cut > 0) return route.continue();
+    cut++;
+    await route.fetch();
+    await route.abort('connectionreset');
+  });
+  await upload(page, 'once.txt', Buffer.from('once\n'));
+  expect([cut, await headSeq()]).toEqual([1, before + 1]);
+  await page.unroute('**/log');
+  // It says that it has taken the commit.
+  await page.route('**/log', (route) =>
+    route.request().method() === 'POST'
+      ? route.fulfill({ status: 200, body: '' })
+      : route.continue(),
+  );
+  await choose(page, 'dropped.txt', Buffer.from('dropped\n'));
+  await expect(lineOf(page, 'dropped.txt')).toContainText('Do not trust this server');
+  await page.unroute('**/log');
+  await lines(page).getByRole('button', { name: 'Try again' }).click();
+  await expect(lineOf(page, 'dropped.txt')).toContainText('Done');
+  expect(onDevice('dropped.txt')?.toString()).toBe('dropped\n');
+});
