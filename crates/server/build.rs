@@ -1,14 +1,15 @@
-//! Tells cargo when the web app was built anew, so that a program that carries it is built anew, too.
+//! Makes the place of the web app, and tells cargo when the app was built anew, so that a program that carries it is built anew, too.
+
+use std::path::Path;
 
 #[expect(clippy::disallowed_methods, reason = "cargo tells build scripts by the environment")]
 fn main() {
-    // Programs of developers read it where it lies.
-    if std::env::var("PROFILE").as_deref() != Ok("release") {
-        println!("cargo:rerun-if-changed=build.rs");
-        return;
+    println!("cargo:rerun-if-changed=build.rs");
+    let dist = Path::new("../../web/dist");
+    // Programs of developers read the app where it lies, and find nothing in a folder that was not there when they were built. Where
+    // none can be made, they have no app.
+    let _made = std::fs::create_dir_all(dist);
+    if std::env::var("PROFILE").as_deref() == Ok("release") {
+        println!("cargo:rerun-if-changed={}", dist.display());
     }
-    let dist = std::path::Path::new("../../web/dist");
-    // What is not there counts as changed each time; the folder around it tells when it comes.
-    let watched = if dist.exists() { dist } else { std::path::Path::new("../../web") };
-    println!("cargo:rerun-if-changed={}", watched.display());
 }
