@@ -65,6 +65,12 @@ test('a file behind a password is shown and saved, and the secret is in no addre
   const button = page.getByRole('button', { name: 'Download' });
   const [name, content] = await savedBy(page, () => button.click());
   expect([name, content.toString()]).toEqual(['plan.txt', 'the plan']);
+  const preview = page.getByRole('dialog', { name: 'Preview of “plan.txt”' });
+  await page.getByRole('button', { name: 'Preview' }).click();
+  await expect(preview.getByText('the plan')).toBeVisible();
+  await inEveryLook(page, () => expectAccessible(page));
+  await page.keyboard.press('Escape');
+  await expect(page.getByRole('button', { name: 'Preview' })).toBeFocused();
   expect(pages.map((url) => new URL(url).pathname)).toEqual(['/']);
   // A browser leaves out what stands behind the `#`; nothing of the secret is kept either.
   expect(await page.evaluate(() => sessionStorage.length + localStorage.length)).toBe(0);
@@ -81,6 +87,13 @@ test('a folder is walked by keyboard, its files are saved, and all of it as a ZI
   await expect(page.getByText(/^Available until/)).toBeVisible();
   await inEveryLook(page, () => expectAccessible(page));
   await page.getByRole('grid').focus();
+  await page.keyboard.type('to bob');
+  await page.keyboard.press('Enter');
+  await expect(page.getByRole('dialog').getByText('Dear Bob')).toBeVisible();
+  await page.keyboard.press('ArrowLeft');
+  await expect(page.getByRole('dialog').getByText('hostile')).toBeVisible();
+  await page.keyboard.press('Escape');
+  await expect(page.getByRole('grid')).toBeFocused();
   await page.keyboard.type('2026');
   await page.keyboard.press('Enter');
   await expect(page).toHaveTitle('2026 – Syncline');
@@ -141,6 +154,8 @@ test('a link for one download gives the file once, and then nothing', async ({ p
   const { address } = await link('plan.txt', { downloads_max: 1 });
   await page.goto(address);
   const button = page.getByRole('button', { name: 'Download' });
+  // To look would use it up.
+  await expect(page.getByRole('button', { name: 'Preview' })).toHaveCount(0);
   const [, content] = await savedBy(page, () => button.click());
   expect(content.toString()).toBe('the plan');
   await page.reload();

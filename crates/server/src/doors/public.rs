@@ -78,6 +78,8 @@ impl PublicNode {
 struct PublicLink {
     /// Whether everything else is told only to who shows a pass.
     needs_password: bool,
+    /// Whether it ends after so many downloads, so that each of them counts.
+    is_limited: bool,
     /// When it ends, in seconds since 1970.
     expires: Option<i64>,
     #[serde(flatten)]
@@ -87,11 +89,13 @@ struct PublicLink {
 async fn describe(visit: Visit) -> Result<Json<PublicLink>> {
     if !visit.is_unlocked() {
         let node = PublicNode::default();
-        return Ok(Json(PublicLink { needs_password: true, expires: None, node }));
+        let locked = PublicLink { needs_password: true, is_limited: false, expires: None, node };
+        return Ok(Json(locked));
     }
     let node = PublicNode::new(&visit.node().await?.1);
     let expires = visit.link().device.limits.and_then(|limits| limits.expires);
-    Ok(Json(PublicLink { needs_password: false, expires, node }))
+    let is_limited = visit.link().downloads_max.is_some();
+    Ok(Json(PublicLink { needs_password: false, is_limited, expires, node }))
 }
 
 #[derive(Deserialize)]

@@ -23,8 +23,8 @@ async fn a_password_is_wanted_before_anything_is_told() {
     let (_, other) = place.link(request).await;
     let (_, open) = place.link(json!({ "path": "Attic/Photos" })).await;
     let locked = json!({
-        "needs_password": true, "expires": null, "kind": null, "name": null, "size": null,
-        "modified": null,
+        "needs_password": true, "is_limited": false, "expires": null, "kind": null, "name": null,
+        "size": null, "modified": null,
     });
     assert_eq!(place.json(&secret).await, (StatusCode::OK, locked.clone()));
     for rest in ["content", "content/one.jpg", "content/nothing", "folders", "folders/trip"] {

@@ -140,8 +140,8 @@ async fn link_to_a_file_is_read_in_parts_follows_it_and_ends_with_it() {
     let modified = seen["modified"].clone();
     assert!(modified.is_i64());
     let wanted = json!({
-        "needs_password": false, "expires": null, "kind": "file", "name": "one.jpg", "size": 17,
-        "modified": modified,
+        "needs_password": false, "is_limited": false, "expires": null, "kind": "file",
+        "name": "one.jpg", "size": 17, "modified": modified,
     });
     assert_eq!(seen, wanted);
 

@@ -5,6 +5,14 @@ const MIB = 1024 * 1024;
 
 export type PreviewKind = 'image' | 'video' | 'audio' | 'pdf' | 'text' | 'markdown';
 
+/** What is known of a file before it is read. */
+export interface Viewable {
+  id: string;
+  version: number;
+  name: string;
+  size: number | null;
+}
+
 export interface Previewed {
   kind: PreviewKind;
   /** What the browser is told that it is. */

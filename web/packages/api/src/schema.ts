@@ -283,6 +283,7 @@ export type PublicLine = {
 
 export type PublicLink = {
   "expires": number | null;
+  "is_limited": boolean;
   "kind": "file" | "folder" | null;
   "modified": number | null;
   "name": string | null;

@@ -139,7 +139,8 @@ fn of_links() -> Value {
             },
         },
         "PublicLink": object(json!({
-            "needs_password": boolean(), "expires": or_null("integer"), "kind": kind(),
+            "needs_password": boolean(), "is_limited": boolean(), "expires": or_null("integer"),
+            "kind": kind(),
             "name": or_null("string"), "size": or_null("integer"), "modified": or_null("integer"),
         })),
         "LinkPassword": object(json!({ "password": text() })),
