@@ -3,6 +3,7 @@
 import type { Page } from '@playwright/test';
 import type { SynclineClient } from '@syncline/api';
 import { expectAccessible } from '../axe.ts';
+import { edit, givePicked, look } from '../picked.ts';
 import { RealServer } from '../server.ts';
 import { openWorkspace, signIn } from '../steps.ts';
 import { expect, test } from '../test.ts';
@@ -25,45 +26,8 @@ test.beforeEach(async ({ page }) => {
   name = `Box${++count}`;
   server.addWorkspace('ada', name, { 'plan.txt': 'first', 'Letters/to bob.md': 'Dear Bob' });
   workspace = (await ada.workspaces()).find((found) => found.name === name)?.id ?? '';
-  // A folder of the browser's own file system stands for a picked one: its handles are those of any folder.
-  await page.addInitScript(() => {
-    Object.assign(window, {
-      showDirectoryPicker: async () =>
-        (await navigator.storage.getDirectory()).getDirectoryHandle('picked', { create: true }),
-    });
-  });
+  await givePicked(page);
 });
-
-/** Writes a file of the picked folder, as a program would. */
-async function edit(page: Page, name: string, content: string): Promise<void> {
-  await page.evaluate(
-    async ([name, content]) => {
-      const root = await navigator.storage.getDirectory();
-      const folder = await root.getDirectoryHandle('picked', { create: true });
-      const file = await folder.getFileHandle(name, { create: true });
-      const writable = await file.createWritable();
-      await writable.write(content);
-      await writable.close();
-    },
-    [name, content] as const,
-  );
-}
-
-/** What is in the picked folder: paths and the beginnings of texts. */
-function look(page: Page): Promise<Record<string, string>> {
-  return page.evaluate(async () => {
-    const found: Record<string, string> = {};
-    const walk = async (folder: FileSystemDirectoryHandle, before: string): Promise<void> => {
-      for await (const [name, handle] of folder.entries()) {
-        if (handle.kind === 'directory') await walk(handle, `${before}${name}/`);
-        else found[before + name] = (await (await handle.getFile()).text()).slice(0, 100);
-      }
-    };
-    const root = await navigator.storage.getDirectory();
-    await walk(await root.getDirectoryHandle('picked'), '').catch(() => (found['?'] = ''));
-    return found;
-  });
-}
 
 async function there(path: string): Promise<string | null> {
   if (!(await ada.node(workspace, path))) return null;

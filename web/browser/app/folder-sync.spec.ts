@@ -1,4 +1,4 @@
-// A folder of the browser's own file system stands for a picked one: its handles are those of any folder.
+// A folder that is kept in sync with one of a workspace.
 
 import { randomBytes } from 'node:crypto';
 import {
@@ -15,6 +15,7 @@ import { join } from 'node:path';
 import type { Page } from '@playwright/test';
 import type { SynclineClient } from '@syncline/api';
 import { expectAccessible } from '../axe.ts';
+import { edit, givePicked, look } from '../picked.ts';
 import { RealServer } from '../server.ts';
 import { inEveryLook, openWorkspace, signIn } from '../steps.ts';
 import { expect, test } from '../test.ts';
@@ -38,50 +39,8 @@ test.beforeEach(async ({ page }) => {
   name = `Box${++count}`;
   server.addWorkspace('ada', name, { 'plan.txt': 'first', 'Letters/to bob.md': 'Dear Bob' });
   workspace = (await ada.workspaces()).find((found) => found.name === name)?.id ?? '';
-  await page.addInitScript(() => {
-    Object.assign(window, {
-      showDirectoryPicker: async () =>
-        (await navigator.storage.getDirectory()).getDirectoryHandle('picked', { create: true }),
-    });
-  });
+  await givePicked(page);
 });
-
-/** Writes a file of the picked folder, as a program would, or deletes it. */
-async function edit(page: Page, path: string, content: string | number[] | null): Promise<void> {
-  await page.evaluate(
-    async ([path, content]) => {
-      const root = await navigator.storage.getDirectory();
-      let folder = await root.getDirectoryHandle('picked', { create: true });
-      const names = path.split('/');
-      const last = names.pop() ?? '';
-      for (const one of names) folder = await folder.getDirectoryHandle(one, { create: true });
-      if (content === null) return folder.removeEntry(last, { recursive: true });
-      const writable = await (await folder.getFileHandle(last, { create: true })).createWritable();
-      await writable.write(typeof content === 'string' ? content : new Uint8Array(content));
-      await writable.close();
-    },
-    [path, content] as const,
-  );
-}
-
-/** What is in the picked folder: paths and texts. */
-function look(page: Page): Promise<Record<string, string>> {
-  return page.evaluate(async () => {
-    const found: Record<string, string> = {};
-    const walk = async (folder: FileSystemDirectoryHandle, before: string): Promise<void> => {
-      for await (const [name, handle] of folder.entries()) {
-        if (handle.kind === 'directory') await walk(handle, `${before}${name}/`);
-        // What is on its way may be in its place by now.
-        else if (name.startsWith('part-')) found[before + name] = '';
-        else found[before + name] = (await (await handle.getFile()).text()).slice(0, 100);
-      }
-    };
-    const root = await navigator.storage.getDirectory();
-    // It is looked at while it is written to.
-    await walk(await root.getDirectoryHandle('picked'), '').catch(() => (found['?'] = ''));
-    return found;
-  });
-}
 
 async function there(path: string): Promise<string | null> {
   const node = await ada.node(workspace, path);

@@ -7,7 +7,7 @@ import { TRASH } from './names.ts';
 import type { Local, Stat } from './plan.ts';
 import { Changed, Refused, RootGone, type Disk, type Part, type Tree } from './ports.ts';
 import { scanInto } from './scan.ts';
-import { isSameStat } from './steps.ts';
+import { isSameStat } from './stats.ts';
 
 const PART = 'part-';
 

@@ -7,7 +7,7 @@ import { Marks } from './marks.ts';
 import { conflictName, isName, isOwn } from './names.ts';
 import { decide, type Base, type Local, type Remote } from './plan.ts';
 import { Refused, type Ports, type Reason, type Tree } from './ports.ts';
-import { statOfRow } from './steps.ts';
+import { statOfRow } from './stats.ts';
 
 const AT_ONCE = 3;
 

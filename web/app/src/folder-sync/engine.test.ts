@@ -11,7 +11,8 @@ import {
   worldOf,
   type Side,
 } from './engine.testing.ts';
-import { Cut, Dice, ModelServer, World, type Entry } from './world.testing.ts';
+import { Dice } from './dice.testing.ts';
+import { Cut, ModelServer, World, type Entry } from './world.testing.ts';
 
 test('what happens while the server is listed is seen in the next round', async () => {
   const world = await worldOf({ a: 'one' }, { a: 'one' }, { a: 'one' });

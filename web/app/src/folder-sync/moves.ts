@@ -4,7 +4,8 @@
 import { folderOf, type Report, type Trees } from './engine.ts';
 import type { Local } from './plan.ts';
 import { Refused, type Ports } from './ports.ts';
-import { isSameStat, rowOf, type Steps } from './steps.ts';
+import { isSameStat } from './stats.ts';
+import { rowOf, type Steps } from './steps.ts';
 
 export interface Move {
   from: string;

@@ -5,24 +5,7 @@ import { Marks } from './marks.ts';
 import { conflictName } from './names.ts';
 import { decide, type Base, type Local, type Operation, type Remote, type Stat } from './plan.ts';
 import { Changed, Refused, type Part, type Ports } from './ports.ts';
-
-/** A file that was read so soon after its last change may change again, and bear the same time: file systems count in steps. */
-const RACY_MS = 2_000;
-
-/** A time that no file has. */
-export const NO_TIME = -1;
-
-export function isSameStat(file: Stat | File | null, expected: Stat): boolean {
-  if (file === null || file.size !== expected.size) return false;
-  const time = 'lastModified' in file ? file.lastModified : file.modifiedMs;
-  return time === expected.modifiedMs;
-}
-
-/** What a row remembers of a file that was read at a moment. */
-export function statOfRow({ size, modifiedMs }: Stat, readMs: number): Stat {
-  const isRacy = Math.abs(readMs - modifiedMs) < RACY_MS;
-  return { size, modifiedMs: isRacy ? NO_TIME : modifiedMs };
-}
+import { isSameStat, statOfRow } from './stats.ts';
 
 export class Steps {
   readonly #folders = new Map<string, Promise<void>>();

@@ -1,0 +1,54 @@
+// A folder of the browser's own file system stands for a picked one: its handles are those of any folder.
+
+import type { Page } from '@playwright/test';
+
+/** Has the page pick that folder whenever it asks for one. */
+export async function givePicked(page: Page): Promise<void> {
+  await page.addInitScript(() => {
+    Object.assign(window, {
+      showDirectoryPicker: async () =>
+        (await navigator.storage.getDirectory()).getDirectoryHandle('picked', { create: true }),
+    });
+  });
+}
+
+/** Writes a file of the picked folder, as a program would, or deletes it. */
+export async function edit(
+  page: Page,
+  path: string,
+  content: string | number[] | null,
+): Promise<void> {
+  await page.evaluate(
+    async ([path, content]) => {
+      const root = await navigator.storage.getDirectory();
+      let folder = await root.getDirectoryHandle('picked', { create: true });
+      const names = path.split('/');
+      const last = names.pop() ?? '';
+      for (const one of names) folder = await folder.getDirectoryHandle(one, { create: true });
+      if (content === null) return folder.removeEntry(last, { recursive: true });
+      const writable = await (await folder.getFileHandle(last, { create: true })).createWritable();
+      await writable.write(typeof content === 'string' ? content : new Uint8Array(content));
+      await writable.close();
+    },
+    [path, content] as const,
+  );
+}
+
+/** What is in the picked folder: paths and texts. */
+export function look(page: Page): Promise<Record<string, string>> {
+  return page.evaluate(async () => {
+    const found: Record<string, string> = {};
+    const walk = async (folder: FileSystemDirectoryHandle, before: string): Promise<void> => {
+      for await (const [name, handle] of folder.entries()) {
+        if (handle.kind === 'directory') await walk(handle, `${before}${name}/`);
+        // What is on its way may be in its place by now.
+        else if (name.startsWith('part-')) found[before + name] = '';
+        else found[before + name] = (await (await handle.getFile()).text()).slice(0, 100);
+      }
+    };
+    const root = await navigator.storage.getDirectory();
+    // It is looked at while it is written to.
+    await walk(await root.getDirectoryHandle('picked'), '').catch(() => (found['?'] = ''));
+    return found;
+  });
+}
