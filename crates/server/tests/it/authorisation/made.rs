@@ -156,19 +156,7 @@ impl Made {
         if method.as_str() == "UNLOCK" {
             made.lock = lock_of(server, scene).await;
         }
-        if path == "/account/totp/confirm" || path == "/account/totp/disable" {
-            scene.add_second_factor(server, path.ends_with("/disable"));
-        }
-        if path.starts_with("/account/password/") {
-            scene.renew_password(server);
-            made.exchange = match path.ends_with("/finish") {
-                true => finish_of(&scene.caller).await,
-                false => exchange::begin_change(PASSWORD, "new").0,
-            };
-        }
-        if path.contains("{subject}") {
-            scene.bind_subject(server, &scene.caller_name);
-        }
+        made.make_of_account(server, scene, path).await;
         if path.contains("{link}") {
             made.link = link_of(scene).await;
         }
@@ -176,6 +164,23 @@ impl Made {
             made.upload = upload_of(server, scene).await;
         }
         made
+    }
+
+    /// Makes what a call about the caller's account wants to find.
+    async fn make_of_account(&mut self, server: &TestServer, scene: &Scene, path: &str) {
+        if path == "/account/totp/confirm" || path == "/account/totp/disable" {
+            scene.add_second_factor(server, path.ends_with("/disable"));
+        }
+        if path.starts_with("/account/password/") {
+            scene.renew_password(server);
+            self.exchange = match path.ends_with("/finish") {
+                true => finish_of(&scene.caller).await,
+                false => exchange::begin_change(PASSWORD, "new").0,
+            };
+        }
+        if path.contains("{subject}") {
+            scene.bind_subject(server, &scene.caller_name);
+        }
     }
 
     /// Returns the address of a call, but for its workspace.
