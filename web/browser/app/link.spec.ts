@@ -93,6 +93,8 @@ test('a folder is walked by keyboard, its files are saved, and all of it as a ZI
   await page.keyboard.press('ArrowLeft');
   await expect(page.getByRole('dialog').getByText('hostile')).toBeVisible();
   await page.keyboard.press('Escape');
+  // The list goes on where somebody has looked last.
+  await expect(row(page, '<img src=x')).toHaveAttribute('aria-selected', 'true');
   await expect(page.getByRole('grid')).toBeFocused();
   await page.keyboard.type('2026');
   await page.keyboard.press('Enter');
