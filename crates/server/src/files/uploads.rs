@@ -32,8 +32,26 @@ struct Upload {
     workspace: WorkspaceId,
     path: RelativePath,
     /// Nothing once it was committed, or where a piece was lost on a full disk.
-    spool: tokio::sync::Mutex<Option<Spool>>,
+    came: tokio::sync::Mutex<Option<Came>>,
     ends: Mutex<Duration>,
+}
+
+/// What has come of a file.
+#[derive(Debug)]
+enum Came {
+    /// Pieces of it.
+    Pieces(Box<Spool>),
+    /// All of it: somebody has wanted to commit it. It is kept, lest it be sent again where that was refused.
+    Whole(Spooled),
+}
+
+impl Came {
+    fn length(&self) -> u64 {
+        match self {
+            Self::Pieces(spool) => spool.length(),
+            Self::Whole(spooled) => spooled.length,
+        }
+    }
 }
 
 /// All uploads.
@@ -86,7 +104,9 @@ impl App {
             account: caller.account,
             workspace,
             path: path.clone(),
-            spool: tokio::sync::Mutex::new(Some(Spool::begin(&self.files.spools).await?)),
+            came: tokio::sync::Mutex::new(Some(Came::Pieces(Box::new(
+                Spool::begin(&self.files.spools).await?,
+            )))),
             ends: Mutex::new(now + UPLOAD_LIFE),
         });
         let id = OpId::from_bytes(random_bytes(&*self.random));
@@ -123,8 +143,8 @@ impl App {
         id: OpId,
     ) -> Result<UploadState> {
         let upload = self.upload(caller, workspace, &id)?;
-        let spool = upload.spool.try_lock().map_err(|_| under_way(&id))?;
-        let offset = spool.as_ref().ok_or_else(|| unknown(&id))?.length();
+        let came = upload.came.try_lock().map_err(|_| under_way(&id))?;
+        let offset = came.as_ref().ok_or_else(|| unknown(&id))?.length();
         Ok(UploadState { id, path: upload.path.clone(), offset })
     }
 
@@ -143,13 +163,15 @@ impl App {
         let upload = self.upload(caller, workspace, &id)?;
         let app = Arc::clone(self);
         let take = async move {
-            let mut spool = upload.spool.try_lock().map_err(|_| under_way(&id))?;
-            let current = spool.as_mut().ok_or_else(|| unknown(&id))?;
+            let mut came = upload.came.try_lock().map_err(|_| under_way(&id))?;
+            let refuse =
+                |reason| Err(ServerError::Conflict { what: format!("upload '{id}'"), reason });
+            let current = match came.as_mut().ok_or_else(|| unknown(&id))? {
+                Came::Whole(_) => return refuse("is whole; commit it, or begin another one"),
+                Came::Pieces(current) => current,
+            };
             if current.length() != offset {
-                return Err(ServerError::Conflict {
-                    what: format!("upload '{id}'"),
-                    reason: "goes on at another place; ask for its offset",
-                });
+                return refuse("goes on at another place; ask for its offset");
             }
             match current.take(&mut body).await {
                 Ok(()) => {
@@ -158,7 +180,7 @@ impl App {
                 Err(error @ ServerError::Invalid { .. }) => Err(error),
                 Err(error) => {
                     // A piece may be lost between memory and a full disk.
-                    *spool = None;
+                    *came = None;
                     app.files.uploads.0.lock().remove(&id);
                     Err(error)
                 }
@@ -175,7 +197,8 @@ impl App {
         }
     }
 
-    /// Puts the file of an upload that is complete. One that is refused may be tried again, unless the server stores it already.
+    /// Puts the file of an upload that is complete. What was refused, as for want of room, may be tried again without being sent again; what
+    /// `check` refuses is forgotten.
     ///
     /// # Errors
     /// As [`App::put_file`]; those of `check`.
@@ -189,12 +212,17 @@ impl App {
         let upload = self.upload(caller, workspace, &id)?;
         let put = put_at(upload.path.clone())?;
         self.check_put(caller, workspace, &put).await?;
-        let mut spool = upload.spool.try_lock().map_err(|_| under_way(&id))?;
-        let whole = spool.take().ok_or_else(|| unknown(&id))?;
-        self.files.uploads.0.lock().remove(&id);
-        let spooled = whole.finish().await?;
-        check(&spooled)?;
+        let mut came = upload.came.try_lock().map_err(|_| under_way(&id))?;
+        let forget = || self.files.uploads.0.lock().remove(&id);
+        let spooled = match came.take().ok_or_else(|| unknown(&id))? {
+            Came::Whole(spooled) => spooled,
+            Came::Pieces(spool) => spool.finish().await.inspect_err(|_| drop(forget()))?,
+        };
+        check(&spooled).inspect_err(|_| drop(forget()))?;
+        *came = Some(Came::Whole(spooled.clone()));
         let applied = self.put_file(caller, workspace, &put, &spooled).await?;
+        *came = None;
+        forget();
         Ok((upload.path.clone(), applied))
     }
 }

@@ -9,6 +9,8 @@ use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
+use server::Admin;
+
 use crate::support::{Device, TestServer, noise, read_json};
 
 async fn place() -> (TestServer, Device, Genesis) {
@@ -88,6 +90,39 @@ async fn file_comes_in_pieces_and_is_seen_when_it_is_committed() {
     assert!(got.bytes().await.unwrap() == whole);
     let again = ask(&device, &genesis, (Method::POST, &commit), &[], vec![]).await;
     assert_eq!(again.0, StatusCode::NOT_FOUND);
+}
+
+#[tokio::test]
+async fn what_finds_no_room_is_committed_later_without_being_sent_again() {
+    let (server, device, genesis) = place().await;
+    let whole = noise(3 << 20);
+    let upload = begin(&device, &genesis, "large.bin").await;
+    let from = async |offset: &str, bytes: &[u8]| {
+        let headers = [("upload-offset", offset)];
+        ask(&device, &genesis, (Method::PATCH, &upload), &headers, bytes.to_vec()).await
+    };
+    assert_eq!(from("0", &whole).await.1["offset"], whole.len());
+    let set_quota = |quota| Admin::open(server.data()).unwrap().set_quota("ada", quota).unwrap();
+    let commit = format!("{upload}/commit");
+    let try_commit = async || ask(&device, &genesis, (Method::POST, &commit), &[], vec![]).await;
+    set_quota(Some(1000));
+    for _ in 0..2 {
+        let (status, problem) = try_commit().await;
+        assert_eq!(
+            (status, &problem["code"]),
+            (StatusCode::INSUFFICIENT_STORAGE, &json!("over_quota"))
+        );
+    }
+    let (_, state) = ask(&device, &genesis, (Method::GET, &upload), &[], vec![]).await;
+    assert_eq!(state["offset"], whole.len());
+    // It was summed up, so nothing comes behind it.
+    assert_eq!(from(&whole.len().to_string(), b"more").await.0, StatusCode::CONFLICT);
+    set_quota(None);
+    assert_eq!(try_commit().await.0, StatusCode::CREATED);
+    let request = format!("/workspaces/{}/files/large.bin", genesis.workspace());
+    let got = device.request(Method::GET, &request).send().await.unwrap();
+    assert!(got.bytes().await.unwrap() == whole);
+    assert_eq!(try_commit().await.0, StatusCode::NOT_FOUND);
 }
 
 #[tokio::test]
