@@ -57,4 +57,7 @@ test('letters gather while somebody types, and a pause begins anew', () => {
   expect(typing.isTyping(900)).toBe(true);
   expect(typing.isTyping(1_100)).toBe(false);
   expect(typing.type('c', 1_100)).toBe('c');
+  typing.end();
+  expect(typing.isTyping(1_101)).toBe(false);
+  expect(typing.type('d', 1_101)).toBe('d');
 });

@@ -42,7 +42,7 @@ export function intentOf(event: Key, isTyping: boolean): Intent | null {
   return [...key].length === 1 && key !== '?' ? { kind: 'type', text: key } : null;
 }
 
-/** What somebody types to get to a name; a pause begins anew. */
+/** What somebody types to get to a name; a pause begins anew, and so does whatever else is done by keys. */
 export class TypeAhead {
   #text = '';
   #last = -Infinity;
@@ -57,6 +57,10 @@ export class TypeAhead {
     this.#text = this.isTyping(now) ? this.#text + text : text;
     this.#last = now;
     return this.#text;
+  }
+
+  end(): void {
+    this.#text = '';
   }
 }
 
