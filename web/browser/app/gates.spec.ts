@@ -110,6 +110,7 @@ const VIEWS: [string, () => Promise<void>][] = [
     async () => {
       await page.keyboard.press('Escape');
       await page.keyboard.press('Alt+n');
+      await expect(dialog().getByRole('textbox')).toBeFocused();
       await page.keyboard.type('plan.txt');
       await page.keyboard.press('Enter');
       await expect(dialog().getByRole('alert')).toContainText('is there already');
