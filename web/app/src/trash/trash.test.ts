@@ -88,15 +88,15 @@ test('pages follow each other, and what is read anew is as long as what was show
   const { state, client } = serverOf(['a', 'b', 'c', 'd', 'e']);
   const trash = new Trash(client, 'w');
   await trash.refresh();
-  expect([paths(trash.nodes), trash.next]).toEqual([['a', 'b'], '2']);
+  expect([paths(trash.list), trash.next]).toEqual([['a', 'b'], '2']);
   await trash.more();
-  expect(paths(trash.nodes)).toEqual(['a', 'b', 'c', 'd']);
+  expect(paths(trash.list)).toEqual(['a', 'b', 'c', 'd']);
   state.names = ['new', ...state.names];
   await trash.refresh();
-  expect(paths(trash.nodes)).toEqual(['new', 'a', 'b', 'c']);
+  expect(paths(trash.list)).toEqual(['new', 'a', 'b', 'c']);
   await trash.more();
   await trash.more();
-  expect([paths(trash.nodes).at(-1), trash.next]).toEqual(['e', null]);
+  expect([paths(trash.list).at(-1), trash.next]).toEqual(['e', null]);
 });
 
 test('news while it is being read are read, too', async () => {
@@ -106,7 +106,7 @@ test('news while it is being read are read, too', async () => {
   state.names = ['new', 'a'];
   await trash.refresh();
   await reading;
-  expect(paths(trash.nodes)).toEqual(['new', 'a']);
+  expect(paths(trash.list)).toEqual(['new', 'a']);
   expect(state.asked).toHaveLength(2);
 });
 
@@ -122,8 +122,8 @@ test('what the server refuses is not shown from memory, and what it cannot be as
     code: 'unavailable',
   });
   await trash.refresh();
-  expect([paths(trash.nodes), trash.failure]).toEqual([['a'], state.failure]);
+  expect([paths(trash.list), trash.failure]).toEqual([['a'], state.failure]);
   state.failure = problem('forbidden');
   await trash.refresh();
-  expect(paths(trash.nodes)).toEqual([]);
+  expect(paths(trash.list)).toEqual([]);
 });
