@@ -7,6 +7,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use content::changing::groups;
 use content::pack::PACK_STORED_TARGET;
 use content::{
     ContentError, FilePacker, FinishedPack, PackIndex, PackSettings, PackSink, Transform,
@@ -36,12 +37,6 @@ use crate::services::sync_service::CommitRequest;
 
 /// How often something is planned anew because somebody else was first.
 pub(super) const TRIES: usize = 5;
-
-/// How many changes go into one commit.
-const GROUP_CHANGES: usize = 8192;
-
-/// How many bytes of payloads go into one commit.
-const GROUP_LENGTH: usize = 8 * 1024 * 1024;
 
 /// What became of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -380,26 +375,6 @@ fn view_of(guard: &ViewMut) -> &View {
 pub(super) fn busy(what: &str) -> ServerError {
     let reason = "was changed by others at the same moment, again and again; try again";
     ServerError::Conflict { what: what.to_owned(), reason }
-}
-
-/// Divides changes into those of one commit each; none for none.
-fn groups(changes: Vec<Change>) -> Vec<Vec<Change>> {
-    let mut groups: Vec<Vec<Change>> = Vec::new();
-    let mut length = 0;
-    for change in changes {
-        let more = match &change.action {
-            Action::Put(payload) => payload.len(),
-            Action::Delete => 0,
-        };
-        let count = groups.last().map_or(GROUP_CHANGES, Vec::len);
-        if count >= GROUP_CHANGES || length + more > GROUP_LENGTH {
-            groups.push(Vec::new());
-            length = 0;
-        }
-        length += more;
-        groups.last_mut().expect("there is a group").push(change);
-    }
-    groups
 }
 
 /// What a job that fills packs works with.
