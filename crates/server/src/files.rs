@@ -34,6 +34,7 @@ pub use uploads::{UPLOAD_LIFE, UploadState};
 pub use views::ViewGuard;
 pub use writing::{Applied, Put};
 
+use crate::blocking::Threads;
 use crate::services::locks::Locks;
 
 /// How many clients listen to events without a live connection at most.
@@ -54,6 +55,8 @@ pub struct Files {
     sessions: delta::Sessions,
     /// Who has locked what.
     pub locks: Locks,
+    /// Where requests of many pieces work.
+    pub(crate) threads: Threads,
     listeners: Arc<Semaphore>,
     next_listener: AtomicU64,
     stopping: watch::Sender<bool>,
@@ -70,6 +73,7 @@ impl Files {
             uploads: uploads::Uploads::default(),
             sessions: delta::Sessions::default(),
             locks: Locks::default(),
+            threads: Threads::default(),
             listeners: Arc::new(Semaphore::new(LISTENERS_MAX)),
             next_listener: AtomicU64::new(FIRST_LISTENER),
             stopping: watch::Sender::new(false),

@@ -21,6 +21,7 @@ pub mod services;
 
 pub mod audit;
 pub mod auth;
+mod blocking;
 pub mod error;
 pub mod limits;
 pub mod metrics;

@@ -26,6 +26,7 @@ use super::writing::{Applied, Attempt, Put, TRIES, busy};
 use super::{Spool, Spooled};
 use crate::app::App;
 use crate::auth::Caller;
+use crate::blocking;
 use crate::error::{Result, ServerError};
 use crate::limits::{BASE_CHUNKS_MAX, FILE_LENGTH_MAX};
 use crate::metadata::Metadata;
@@ -105,11 +106,6 @@ fn refused(error: DeltaError, put: &Put) -> ServerError {
     }
 }
 
-async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
-    let done = tokio::task::spawn_blocking(work).await;
-    done.map_err(|_| ServerError::Unavailable { reason: "is stopping" })
-}
-
 impl App {
     /// Returns the chunk list of a content, and the memory that is reserved for it.
     ///
@@ -165,7 +161,7 @@ impl App {
         self.check_may_write(caller, workspace).await?;
         let reading = Reading { caller, workspace };
         let first = body.clone();
-        let first = blocking(move || Frames::of(&first)?.only_first()).await??;
+        let first = blocking::piece(move || Frames::of(&first)?.only_first()).await??;
         let envelope = Envelope::of(&first).map_err(|error| refused(error, put))?;
         match envelope.kind {
             MessageKind::Chunks => self.take_chunks(reading, put, body).await,
@@ -177,7 +173,7 @@ impl App {
             | MessageKind::AskSymbols
             | MessageKind::AskSums => {
                 let alone = body.clone();
-                blocking(move || Frames::of(&alone)?.check_alone()).await??;
+                blocking::piece(move || Frames::of(&alone)?.check_alone()).await??;
                 self.answer_question(reading, put, first, envelope).await.map(DeltaAnswer::Message)
             }
         }
@@ -281,7 +277,8 @@ impl App {
             };
             answer.map_err(|error| old.failure(error))
         };
-        let (answer, side) = blocking(work).await?.map_err(|error| error.for_client(put))?;
+        let (answer, side) =
+            blocking::beside(work).await?.map_err(|error| error.for_client(put))?;
         if let Some(side) = side {
             let session = Session::new(put.path.clone(), base.content, side);
             self.files.sessions.begin(reading, envelope.session, session, self.clock.elapsed())?;
@@ -310,7 +307,8 @@ impl App {
         let mut old = PackedVersion::new(Arc::clone(self), reading, table);
         let (body, mut new) = (body.clone(), Spool::begin(&self.files.spools).await?);
         let work = move || session.side.run(&body, &mut old, &mut new).map(|done| (done, new));
-        let (finished, new) = blocking(work).await?.map_err(|error| error.for_client(put))?;
+        let (finished, new) =
+            blocking::beside(work).await?.map_err(|error| error.for_client(put))?;
         if finished.verified.is_none() {
             return Ok(DeltaAnswer::Message(finished.answer));
         }

@@ -16,6 +16,7 @@ use storage::ContentStore;
 use super::views::ViewMut;
 use crate::app::App;
 use crate::auth::Caller;
+use crate::blocking;
 use crate::error::{Result, ServerError};
 use crate::metadata::Metadata;
 use crate::services::files::View;
@@ -238,9 +239,7 @@ impl App {
         };
         let namer = namer.clone();
         let open = move || open_record(&index, number, &stored, &namer);
-        let opened = tokio::task::spawn_blocking(open).await;
-        let opened = opened.map_err(|_| ServerError::Unavailable { reason: "is stopping" })?;
-        opened.map_err(|error| damaged_content(&error))
+        blocking::piece(open).await?.map_err(|error| damaged_content(&error))
     }
 
     pub(super) fn content_store(&self, workspace: WorkspaceId) -> ContentStore {

@@ -6,6 +6,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 
+use crate::blocking;
 use crate::error::{Result, ServerError};
 use crate::metadata::Metadata;
 
@@ -41,14 +42,13 @@ impl Readers {
         &self,
         work: impl FnOnce(&dyn Metadata) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        let stopping = ServerError::Unavailable { reason: "is stopping" };
         let permit = Arc::clone(&self.permits).acquire_owned();
         let permit = tokio::time::timeout(WAIT_MAX, permit)
             .await
             .map_err(|_| ServerError::Unavailable { reason: "waits for its database" })?
-            .map_err(|_| stopping.clone())?;
+            .map_err(|_| ServerError::Unavailable { reason: "is stopping" })?;
         let idle = Arc::clone(&self.idle);
-        let task = tokio::task::spawn_blocking(move || {
+        let read = move || {
             let connection = idle.lock().pop().expect("there are as many connections as permits");
             // A panic below must not lose the connection.
             let borrowed = Borrowed { idle, connection: Some(connection) };
@@ -56,8 +56,8 @@ impl Readers {
             drop(borrowed);
             drop(permit);
             outcome
-        });
-        task.await.unwrap_or(Err(stopping))
+        };
+        blocking::piece(read).await?
     }
 }
 

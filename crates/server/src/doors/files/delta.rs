@@ -89,7 +89,9 @@ async fn take_into(
     let mut spool = Spool::begin(&app.files.spools).await?;
     spool.take(body).await?;
     let spooled = spool.finish().await?;
-    match app.take_delta(caller, workspace, &put, &spooled).await? {
+    let (work, new) = (Arc::clone(&app), put.clone());
+    let taken = async move { work.take_delta(caller, workspace, &new, &spooled).await };
+    match app.files.threads.whole(taken).await?? {
         DeltaAnswer::Message(message) => {
             Ok((StatusCode::ACCEPTED, [(CONTENT_TYPE, BYTES)], message).into_response())
         }

@@ -11,6 +11,7 @@ use tokio::runtime::Handle;
 
 use super::Failure;
 use crate::app::App;
+use crate::blocking;
 use crate::error::{Result, ServerError};
 use crate::files::packs::{OpenRecord, Reading, damaged};
 use content::places::KnownPack;
@@ -64,7 +65,7 @@ impl PackedVersion {
         }
         let is_next = self.current.as_ref().is_some_and(|(current, _)| current + 1 == place);
         let runtime = self.runtime.clone();
-        let bytes = runtime.block_on(self.read_chunk(place, is_next))?;
+        let bytes = blocking::wait(&runtime, self.read_chunk(place, is_next))?;
         self.current = Some((place, bytes.clone()));
         Ok(bytes)
     }
