@@ -102,7 +102,9 @@ impl OpenFolder {
             self.stage(token, (mode, put.modified), |target| body.write_to(target))?;
             let Some(stat) = self.install(token, &put.path, found.as_ref())? else { continue };
             self.make_durable()?;
-            self.checksums.note(checksum_key(&stat), body.checksums.clone());
+            if let Some(checksums) = &body.checksums {
+                self.checksums.note(checksum_key(&stat), checksums.clone());
+            }
             let item = Some(item(&put.path, stat));
             return Ok(Changed { item, is_new: found.is_none() });
         }

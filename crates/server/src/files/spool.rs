@@ -45,7 +45,8 @@ pub struct Spool {
     /// What did not fit into memory, in a file without a name, which nobody has to remove.
     file: Option<File>,
     length: u64,
-    summing: Summing,
+    /// Where somebody may ask for its checksums.
+    summing: Option<Summing>,
     permit: OwnedSemaphorePermit,
 }
 
@@ -55,8 +56,8 @@ pub struct Spooled {
     pub(super) source: Source,
     /// Its length in bytes.
     pub length: u64,
-    /// Its checksums.
-    pub checksums: Checksums,
+    /// Its checksums, if it is a file that came as it is.
+    pub checksums: Option<Checksums>,
     _permit: Arc<OwnedSemaphorePermit>,
 }
 
@@ -94,7 +95,7 @@ pub(super) enum Source {
 }
 
 impl Spool {
-    /// Begins.
+    /// Begins what is no file, or one that nobody sends as it is.
     ///
     /// # Errors
     /// [`ServerError::Unavailable`] where too many bodies are kept aside.
@@ -108,9 +109,17 @@ impl Spool {
             memory: Vec::new(),
             file: None,
             length: 0,
-            summing: Summing::default(),
+            summing: None,
             permit,
         })
+    }
+
+    /// Begins a file. To sum it up three times takes longer than all that happens to it otherwise.
+    ///
+    /// # Errors
+    /// As [`Self::begin`].
+    pub async fn begin_file(spools: &Spools) -> Result<Self> {
+        Ok(Self { summing: Some(Summing::default()), ..Self::begin(spools).await? })
     }
 
     /// Returns how many bytes have come.
@@ -141,7 +150,9 @@ impl Spool {
 
     /// Keeps bytes in memory; tells whether that is full.
     fn keep(&mut self, bytes: &[u8]) -> bool {
-        self.summing.update(bytes);
+        if let Some(summing) = &mut self.summing {
+            summing.update(bytes);
+        }
         self.memory.extend_from_slice(bytes);
         self.length += bytes.len() as u64;
         self.memory.len() > MEMORY_MAX
@@ -173,7 +184,7 @@ impl Spool {
             Some(file) => Source::File(Arc::new(file)),
             None => Source::Memory(Arc::new(self.memory)),
         };
-        let (length, checksums) = (self.length, self.summing.finish());
+        let (length, checksums) = (self.length, self.summing.map(Summing::finish));
         Ok(Spooled { source, length, checksums, _permit: Arc::new(self.permit) })
     }
 }

@@ -105,7 +105,7 @@ impl App {
             workspace,
             path: path.clone(),
             came: tokio::sync::Mutex::new(Some(Came::Pieces(Box::new(
-                Spool::begin(&self.files.spools).await?,
+                Spool::begin_file(&self.files.spools).await?,
             )))),
             ends: Mutex::new(now + UPLOAD_LIFE),
         });

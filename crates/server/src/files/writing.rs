@@ -131,7 +131,9 @@ impl App {
                 self.index_packs(reading).await?;
             }
             let (content, packs) = self.pack(reading, &put.path, &body.source, body.length).await?;
-            self.files.checksums.note(content_key(&content), body.checksums.clone());
+            if let Some(checksums) = &body.checksums {
+                self.files.checksums.note(content_key(&content), checksums.clone());
+            }
             let plan = |view: &View| {
                 check(view.find(&put.path).as_ref())?;
                 let file = NewFile { content: content.clone(), modified: put.modified };

@@ -183,7 +183,7 @@ fn owner_of(body: &Element) -> Result<String> {
 
 /// Makes the empty file that a lock on nothing makes.
 async fn make_empty<T: FileTree>(dav: &Dav<T>) -> Result<()> {
-    let body = Spool::begin(dav.tree.spools()).await?.finish().await?;
+    let body = Spool::begin_file(dav.tree.spools()).await?.finish().await?;
     let modified = dav.tree.clock().now();
     let put = Put { path: dav.path.clone(), condition: Condition::Absent, modified };
     dav.tree.put(&put, &body).await.map(drop)

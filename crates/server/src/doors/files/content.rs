@@ -227,7 +227,7 @@ async fn receive_into<T: FileTree>(
 ) -> Result<Changed<T::Handle>> {
     let put = put_of(tree.clock().now(), path.clone(), headers)?;
     tree.check_put(&put).await?;
-    let mut spool = Spool::begin(tree.spools()).await?;
+    let mut spool = Spool::begin_file(tree.spools()).await?;
     spool.take(body).await?;
     let spooled = spool.finish().await?;
     check_sum(headers, &spooled)?;
@@ -250,10 +250,12 @@ pub(crate) fn put_of(now: Timestamp, path: RelativePath, headers: &HeaderMap) ->
 /// Compares a body with the checksum that its sender named.
 pub(crate) fn check_sum(headers: &HeaderMap, spooled: &Spooled) -> Result<()> {
     match checksum_of(headers)? {
-        Some(named) if !spooled.checksums.fits(&named) => Err(ServerError::Invalid {
-            what: "OC-Checksum",
-            reason: "the body that arrived has another one; send it again".to_owned(),
-        }),
+        Some(named) if !spooled.checksums.as_ref().is_some_and(|sums| sums.fits(&named)) => {
+            Err(ServerError::Invalid {
+                what: "OC-Checksum",
+                reason: "the body that arrived has another one; send it again".to_owned(),
+            })
+        }
         _ => Ok(()),
     }
 }
