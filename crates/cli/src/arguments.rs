@@ -9,6 +9,7 @@ use model::VersionPolicy;
 
 mod account;
 mod gateway;
+mod invitations;
 mod keys;
 mod serving;
 mod sharing;
@@ -17,6 +18,7 @@ pub(crate) use account::{
     AccountCommand, BrowserArguments, LoginArguments, OidcCommand, PasswdArguments, TotpCommand,
 };
 pub(crate) use gateway::{GatewayArguments, GatewayCommand};
+pub(crate) use invitations::InvitationCommand;
 pub(crate) use keys::{ChangePassphraseArguments, KeyCommand};
 use serving::instances;
 pub(crate) use serving::{
@@ -660,6 +662,9 @@ pub(crate) enum UserCommand {
     /// Let somebody sign in to an account by a provider (OpenID Connect).
     #[command(subcommand)]
     Oidc(UserOidcCommand),
+    /// Let somebody make an account for themselves, in a browser.
+    #[command(subcommand)]
+    Invitation(InvitationCommand),
     /// Limit what an account may store.
     Quota {
         /// The account.

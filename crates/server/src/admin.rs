@@ -6,13 +6,17 @@ use std::path::Path;
 use model::{Clock, Random};
 
 use crate::auth::NO_PASSWORD;
+use crate::auth::invitation::InvitationSecret;
 use crate::auth::passwords::{Passwords, SECRET};
 use crate::auth::subject::Subject;
 use crate::data_folder::DataFolder;
 use crate::database::Database;
 use crate::error::{Result, ServerError};
-use crate::metadata::{AccountId, AccountRecord, Metadata, SubjectRecord};
-use crate::services::{accounts, batch, subjects};
+use crate::metadata::{
+    AccountId, AccountRecord, InvitationId, InvitationRecord, Metadata, NewInvitation,
+    SubjectRecord,
+};
+use crate::services::{accounts, batch, invitations, subjects};
 
 mod archive;
 mod backup;
@@ -225,6 +229,35 @@ impl Admin {
     pub fn subjects(&self, name: &str) -> Result<Vec<SubjectRecord>> {
         let account = find(&*self.database, name)?;
         Ok(self.database.subjects(account.id)?)
+    }
+
+    /// Makes an invitation; its secret is shown this once.
+    ///
+    /// # Errors
+    /// As [`invitations::invite`].
+    pub fn invite(
+        &mut self,
+        new: &NewInvitation,
+        random: &dyn Random,
+    ) -> Result<(InvitationId, InvitationSecret)> {
+        self.write(|metadata| invitations::invite(metadata, random, new))
+    }
+
+    /// Returns all invitations in the order in which they were made, also those that have ended, for about 90 days.
+    ///
+    /// # Errors
+    /// [`ServerError::Metadata`].
+    pub fn invitations(&self) -> Result<Vec<InvitationRecord>> {
+        Ok(self.database.invitations()?)
+    }
+
+    /// Takes an invitation back. Returns whether it counted until now, or had ended.
+    ///
+    /// # Errors
+    /// [`ServerError::NotFound`].
+    pub fn take_back(&mut self, id: InvitationId, clock: &dyn Clock) -> Result<bool> {
+        let now = clock.now().seconds;
+        self.write(|metadata| invitations::take_back(metadata, id, now))
     }
 
     /// Sets or removes the quota. Data that is there stays, however much it is.

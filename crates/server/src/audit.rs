@@ -48,8 +48,10 @@ pub enum Happened {
     OidcBound,
     /// It ended that.
     OidcUnbound,
-    /// A person there who was unknown got an account.
+    /// A person there who was unknown got an account, or somebody who was invited made one.
     AccountMade,
+    /// Somebody came by an invitation that does not count, any more or ever, or too often.
+    InvitationRefused,
     /// A device signed itself out.
     SignedOut,
     /// A device was revoked by another one.

@@ -20,6 +20,7 @@ use crate::error::{Result, ServerError};
 use crate::metadata::AccountId;
 
 mod base32;
+pub mod invitation;
 pub mod passwords;
 pub mod second_factor;
 pub mod subject;

@@ -1,6 +1,6 @@
 //! Where requests come in. Doors parse and answer; what they let in, the services decide.
 //!
-//! The control door ([`rest`], [`account`], [`oidc`], [`members`], [`identities`], [`links`], [`tokens`], [`live`]) carries small messages, the data door
+//! The control door ([`rest`], [`account`], [`oidc`], [`join`], [`members`], [`identities`], [`links`], [`tokens`], [`live`]) carries small messages, the data door
 //! ([`packs`]) carries bytes; a device may use both at once and neither waits for the other.
 
 pub mod account;
@@ -10,6 +10,7 @@ pub mod exchange;
 pub mod files;
 pub mod health;
 pub mod identities;
+pub mod join;
 pub mod links;
 pub mod live;
 pub mod log;

@@ -58,6 +58,12 @@ pub enum ServerError {
     /// A link leads nowhere, or does not any more; which of them, only its makers are told.
     #[error("nothing is behind this link: it has ended, was taken back, or never was")]
     LinkGone,
+    /// An invitation does not count.
+    #[error("{}", .how.text())]
+    InvitationGone {
+        /// What has ended it.
+        how: Ended,
+    },
     /// A link wants a password, and what was shown proves none.
     #[error("the link wants a password")]
     LinkLocked,
@@ -242,6 +248,30 @@ pub enum ServerError {
     },
 }
 
+/// What has ended an invitation, or that there never was one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// There is no such invitation.
+    Unknown,
+    /// Its day has come.
+    Expired,
+    /// An account was made by it.
+    Used,
+    /// Who runs the server took it back.
+    TakenBack,
+}
+
+impl Ended {
+    fn text(self) -> &'static str {
+        match self {
+            Self::Unknown => "there is no such invitation",
+            Self::Expired => "the invitation has expired",
+            Self::Used => "the invitation was used; it makes one account",
+            Self::TakenBack => "the invitation was taken back",
+        }
+    }
+}
+
 fn now(current: Option<&str>) -> String {
     current.map_or_else(|| "nothing is there".to_owned(), |etag| format!("its version is {etag}"))
 }
@@ -284,7 +314,9 @@ impl ServerError {
             | Self::LinkLocked
             | Self::WrongLinkPassword => RefusalKind::Forbidden,
             Self::Forbidden { .. } | Self::SealedNotShared => RefusalKind::NotAllowed,
-            Self::NotFound { .. } | Self::LinkGone => RefusalKind::NotFound,
+            Self::NotFound { .. } | Self::LinkGone | Self::InvitationGone { .. } => {
+                RefusalKind::NotFound
+            }
             Self::Invalid { .. }
             | Self::TooLarge { .. }
             | Self::RangeOutside { .. }

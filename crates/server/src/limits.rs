@@ -24,6 +24,10 @@ pub const TOKENS_MAX: usize = 100;
 pub const LINKS_MAX: usize = 1000;
 /// How many people at providers of OpenID Connect are bound to an account at most.
 pub const SUBJECTS_MAX: usize = 20;
+/// How many invitations count at once at most.
+pub const INVITATIONS_MAX: usize = 1000;
+/// For how long an invitation counts at most, in seconds.
+pub const INVITATION_SECONDS_MAX: i64 = 90 * 24 * 60 * 60;
 /// How many workspaces an account owns at most, and of how many others it is a member.
 pub const WORKSPACES_MAX: usize = 1000;
 /// How many members a workspace has at most.

@@ -18,6 +18,7 @@ pub mod commits;
 pub mod conformance;
 pub mod copy;
 pub mod device_syncs;
+pub mod invitations;
 pub mod keys;
 pub mod links;
 #[cfg(feature = "postgres")]
@@ -31,6 +32,7 @@ pub mod tables;
 pub use commits::{CommitTables, Room};
 pub use copy::RowTables;
 pub use device_syncs::{DeviceSyncTables, UnsyncedDevice};
+pub use invitations::{InvitationId, InvitationRecord, InvitationTables, NewInvitation};
 pub use keys::{IdentityRecord, KeyTables, LockedKeys};
 pub use links::{LinkRecord, LinkTables};
 pub use second_factors::{SecondFactorRecord, SecondFactorTables};
@@ -426,6 +428,7 @@ pub trait Metadata:
     + LinkTables
     + SecondFactorTables
     + SubjectTables
+    + InvitationTables
     + DeviceSyncTables
     + SecretTables
     + ObjectTables

@@ -12,6 +12,7 @@ pub mod condemned;
 pub mod events;
 pub mod files;
 pub mod identities;
+pub mod invitations;
 pub mod keys;
 pub mod links;
 pub mod locks;

@@ -38,6 +38,8 @@ mod delta;
 mod exchange;
 #[path = "it/files.rs"]
 mod files;
+#[path = "it/join.rs"]
+mod join;
 #[path = "it/link_limits.rs"]
 mod link_limits;
 #[path = "it/links.rs"]

@@ -19,6 +19,8 @@ use crate::server_client::account::SubjectLine;
 use crate::text::{counted, parse_size, rfc3339, size};
 use crate::ui::Symbol;
 
+mod invitation;
+
 /// Runs the command.
 pub(crate) fn run(context: &Context<'_>, command: &UserCommand) -> Result<u8> {
     let ui = context.ui;
@@ -73,6 +75,7 @@ pub(crate) fn run(context: &Context<'_>, command: &UserCommand) -> Result<u8> {
             return totp_off(context, || open(data), name, audit_log.as_deref());
         }
         UserCommand::Oidc(command) => return oidc(context, open, command),
+        UserCommand::Invitation(command) => return invitation::run(context, open, command),
         UserCommand::Quota { name, quota, data } => {
             context.no_dry_run("user quota")?;
             let bytes = match quota.as_str() {

@@ -86,6 +86,48 @@ fn accounts_are_managed_on_the_data_folder() {
 }
 
 #[test]
+fn people_are_invited_on_the_data_folder() {
+    let room = tempfile::tempdir().unwrap();
+    let device = Device::new(room.path(), "device");
+    let data = room.path().join("data");
+    let data = data.to_str().unwrap();
+    let run = |words: &[&str]| {
+        device.run(&[&["user", "invitation"], words, &["--data", data, "--json"]].concat())
+    };
+    let server = "https://cloud.example.org/";
+    let invited = run(&["add", server, "--name", "eve", "--quota", "1MiB"]).ok().json();
+    let url = invited["url"].as_str().unwrap().to_owned();
+    let secret = url.strip_prefix("https://cloud.example.org/#/join/").unwrap();
+    assert_eq!(secret.len(), 43);
+    let said = (&invited["number"], &invited["state"], &invited["name"], &invited["quota_bytes"]);
+    assert_eq!(said, (&1.into(), &"open".into(), &"eve".into(), &(1 << 20).into()));
+    let words = ["user", "invitation", "add", server, "--expires", "90d", "--data", data];
+    let shown = device.run(&words).ok().stdout;
+    assert!(shown.starts_with("https://cloud.example.org/#/join/"), "{shown}");
+
+    run(&["rm", "2"]).ok();
+    let again = device.run(&["user", "invitation", "rm", "2", "--data", data]).ok().stdout;
+    assert!(again.contains("had ended before"), "{again}");
+    let listed = run(&["ls"]).ok().json();
+    let states: Vec<_> =
+        listed["invitations"].as_array().unwrap().iter().map(|one| &one["state"]).collect();
+    assert_eq!(states, ["open", "taken_back"]);
+    assert!(!listed.to_string().contains(secret), "it is shown once");
+    let lines = device.run(&["user", "invitation", "ls", "--data", data]).ok().stdout;
+    assert!(lines.contains("for eve, 1.0 MiB") && lines.contains("taken back"), "{lines}");
+
+    run(&["rm", "3"]).ends_with(1);
+    run(&["add", "cloud.example.org"]).ends_with(2);
+    run(&["add", server, "--quota", "much"]).ends_with(2);
+    run(&["add", server, "--expires", "91d"]).ends_with(2);
+    run(&["add", server, "--name", "a b"]).ends_with(2);
+    device
+        .run_with_input(&["user", "add", "eve", "--password-stdin", "--data", data], "a password")
+        .ok();
+    assert!(run(&["add", server, "--name", "eve"]).ends_with(1).stderr.contains("E0406"));
+}
+
+#[test]
 fn a_full_quota_is_told_and_nothing_is_lost() {
     let pair = Pair::synced(true, fill);
     let data = pair.server.as_ref().unwrap().data.clone();

@@ -197,7 +197,11 @@ async fn note_refusal(app: &App, caller: Caller) {
     app.audit.note(line).await;
 }
 
-fn decode(what: &'static str, text: &str) -> Result<Vec<u8>> {
+/// Reads bytes of a message.
+///
+/// # Errors
+/// [`ServerError::Invalid`].
+pub(super) fn decode(what: &'static str, text: &str) -> Result<Vec<u8>> {
     let invalid = |_| ServerError::Invalid { what, reason: "it is not base64".to_owned() };
     STANDARD.decode(text).map_err(invalid)
 }

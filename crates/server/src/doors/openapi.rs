@@ -115,6 +115,7 @@ impl Operation {
             operation["requestBody"] = json!({ "required": is_required, "content": content });
         }
         if ["/login", "/login/begin", "/login/finish", "/sign-in/oidc"].contains(&self.path)
+            || self.path.starts_with("/join")
             || self.path.starts_with("/public/")
         {
             operation["security"] = json!([]);

@@ -9,7 +9,7 @@ use axum::response::{IntoResponse, Response};
 use model::wire::RefusalKind;
 use serde::Serialize;
 
-use crate::error::ServerError;
+use crate::error::{Ended, ServerError};
 use crate::metadata::MetadataError;
 use crate::metrics::Fault;
 
@@ -51,6 +51,12 @@ fn classify(error: &ServerError) -> (StatusCode, &'static str) {
             (StatusCode::SERVICE_UNAVAILABLE, "provider_unavailable")
         }
         ServerError::LinkGone => (StatusCode::NOT_FOUND, "link_gone"),
+        ServerError::InvitationGone { how } => match how {
+            Ended::Unknown => (StatusCode::NOT_FOUND, "invitation_unknown"),
+            Ended::Expired => (StatusCode::GONE, "invitation_expired"),
+            Ended::Used => (StatusCode::GONE, "invitation_used"),
+            Ended::TakenBack => (StatusCode::GONE, "invitation_taken_back"),
+        },
         ServerError::LinkLocked => (StatusCode::UNAUTHORIZED, "link_locked"),
         ServerError::RateLimited { .. } => (StatusCode::TOO_MANY_REQUESTS, "rate_limited"),
         ServerError::Forbidden { .. } => (StatusCode::FORBIDDEN, "forbidden"),

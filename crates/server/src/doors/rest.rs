@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use super::account::Proved;
 use super::members::{self, role_name};
-use super::{account, exchange, identities, links, log, oidc, to_the_end, tokens};
+use super::{account, exchange, identities, join, links, log, oidc, to_the_end, tokens};
 use crate::app::App;
 use crate::audit::{Happened, Line};
 use crate::auth::Caller;
@@ -47,6 +47,7 @@ pub fn routes() -> Router<Arc<App>> {
         .merge(account::routes())
         .merge(exchange::routes())
         .merge(oidc::routes())
+        .merge(join::routes())
         .merge(members::routes())
         .merge(identities::routes())
         .merge(links::routes())

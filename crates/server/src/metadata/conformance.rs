@@ -24,6 +24,7 @@ use crate::services::{accounts, batch, sync_service, workspaces};
 mod accounts_and_objects;
 mod copies;
 mod device_syncs;
+mod invitations;
 mod keys;
 mod links;
 mod logs;
@@ -78,6 +79,7 @@ pub fn stories() -> Vec<Story> {
     stories.extend(copies::STORIES);
     stories.extend(device_syncs::STORIES);
     stories.extend(secrets::STORIES);
+    stories.extend(invitations::STORIES);
     stories.extend(keys::STORIES);
     stories.extend(links::STORIES);
     stories.extend(logs::STORIES);

@@ -34,6 +34,7 @@ mod accounts;
 mod commits;
 mod device_syncs;
 mod errors;
+mod invitations;
 mod keys;
 mod links;
 mod log;

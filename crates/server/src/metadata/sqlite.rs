@@ -13,6 +13,7 @@ use super::{Metadata, MetadataError, Result};
 mod accounts;
 mod commits;
 mod device_syncs;
+mod invitations;
 mod keys;
 mod links;
 mod log;

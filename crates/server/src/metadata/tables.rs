@@ -28,7 +28,7 @@ pub struct Table {
 }
 
 /// Those that others refer to come first.
-pub const TABLES: [Table; 20] = [
+pub const TABLES: [Table; 21] = [
     Table {
         name: "accounts",
         columns: &[
@@ -225,6 +225,21 @@ pub const TABLES: [Table; 20] = [
         columns: &[("name", Kind::Text), ("bytes", Kind::Bytes)],
         key_length: 1,
         is_numbered: false,
+    },
+    Table {
+        name: "invitations",
+        columns: &[
+            ("id", Kind::Number),
+            ("secret_hash", Kind::Bytes),
+            ("name", Kind::Text),
+            ("quota_bytes", Kind::Number),
+            ("made", Kind::Number),
+            ("expires", Kind::Number),
+            ("ended", Kind::Number),
+            ("account", Kind::Text),
+        ],
+        key_length: 1,
+        is_numbered: true,
     },
 ];
 

@@ -183,7 +183,11 @@ fn own_device(metadata: &dyn Metadata, caller: &Caller, id: DeviceId) -> Result<
         .ok_or_else(|| ServerError::NotFound { what: format!("device {id}") })
 }
 
-fn check_account_name(name: &str) -> Result<()> {
+/// Checks a name.
+///
+/// # Errors
+/// [`ServerError::Invalid`] for one that is none.
+pub(super) fn check_account_name(name: &str) -> Result<()> {
     let invalid =
         |reason: &str| ServerError::Invalid { what: "account name", reason: reason.to_owned() };
     if name.is_empty() || name.len() > ACCOUNT_NAME_LENGTH_MAX {

@@ -13,6 +13,7 @@ use serde_json::Value;
 use server::oidc::Newcomers;
 
 use crate::exchange;
+use crate::join;
 use crate::provider::{Provider, grant};
 use crate::scene::{Scene, Who, prepare};
 use crate::support::{Device, PASSWORD, TestServer, genesis, http, read_json};
@@ -335,10 +336,8 @@ async fn only_what_must_be_is_open_to_everybody() {
                 let asked = http().request(method.parse().unwrap(), url);
                 let asked = asked.json(&serde_json::json!({ "password": "x" })).send().await;
                 let (status, problem) = read_json(asked.unwrap()).await;
-                assert_eq!(
-                    (status, &problem["code"]),
-                    (StatusCode::NOT_FOUND, &"link_gone".into())
-                );
+                let expected = (StatusCode::NOT_FOUND, &"link_gone".into());
+                assert_eq!((status, &problem["code"]), expected);
             }
             "GET /sign-in/oidc" => {
                 let asked = http().get(server.url("/api/v1/sign-in/oidc")).send().await;
@@ -363,10 +362,22 @@ async fn only_what_must_be_is_open_to_everybody() {
                 assert_eq!(status, StatusCode::UNAUTHORIZED);
                 assert_eq!(problem["code"], "wrong_password");
             }
+            call if call.starts_with("POST /join") => check_join(&server, call).await,
             "POST /login/begin" | "POST /login/finish" => check_exchange(&server, call).await,
             other => panic!("{other} is open to everybody"),
         }
     }
+}
+
+/// Who was not invited makes no account.
+async fn check_join(server: &TestServer, call: &str) {
+    let url = server.url(&format!("/api/v1{}", &call[5..]));
+    let request = serde_json::json!({
+        "secret": "A".repeat(43), "user": "eve", "message": join::record(), "device_name": "browser",
+    });
+    let (status, problem) = read_json(http().post(url).json(&request).send().await.unwrap()).await;
+    let expected = (StatusCode::NOT_FOUND, &"invitation_unknown".into());
+    assert_eq!((status, &problem["code"]), expected, "{call}");
 }
 
 /// Who is unknown begins to sign in like who is known, and never ends it.

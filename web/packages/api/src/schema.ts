@@ -101,6 +101,33 @@ export type Identity = {
   "public": string;
 };
 
+export type Invitation = {
+  "expires": number;
+  "name": string | null;
+  "quota_bytes": number | null;
+};
+
+export type InvitationSecret = {
+  "secret": string;
+};
+
+export type JoinBegin = {
+  "message": string;
+  "secret": string;
+  "user": string;
+};
+
+export type JoinBegun = {
+  "message": string;
+};
+
+export type JoinProof = {
+  "device_name": string;
+  "message": string;
+  "secret": string;
+  "user": string;
+};
+
 export type Link = {
   "created": number;
   "downloads": number;
@@ -447,6 +474,12 @@ export interface Operations {
   "GET /identity": { body: undefined; answer: Identity };
   /** Say once who the account is to others, or put another identity in place of that one. */
   "PUT /identity": { body: NewIdentity; answer: undefined };
+  /** What an invitation is for, by its secret. */
+  "POST /join": { body: InvitationSecret; answer: Invitation };
+  /** Begin to make an account, without sending its password (OPAQUE). */
+  "POST /join/begin": { body: JoinBegin; answer: JoinBegun };
+  /** Make the account and a device of it, and return its token; ends the invitation. */
+  "POST /join/finish": { body: JoinProof; answer: Session };
   /** Begin a WebSocket of binary frames, for devices. */
   "GET /live": { body: undefined; answer: undefined };
   /** Sign in: makes a device and returns its token; some accounts want a code, too. */

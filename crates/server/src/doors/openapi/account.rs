@@ -71,6 +71,27 @@ pub(super) const ACCOUNT: &[Operation] = &[
         &[(200, Json("Session"))],
     ),
     operation(
+        ("post", "/join"),
+        ("describeInvitation", "What an invitation is for, by its secret"),
+        &[],
+        Json("InvitationSecret"),
+        &[(200, Json("Invitation"))],
+    ),
+    operation(
+        ("post", "/join/begin"),
+        ("beginToJoin", "Begin to make an account, without sending its password (OPAQUE)"),
+        &[],
+        Json("JoinBegin"),
+        &[(200, Json("JoinBegun"))],
+    ),
+    operation(
+        ("post", "/join/finish"),
+        ("join", "Make the account and a device of it, and return its token; ends the invitation"),
+        &[],
+        Json("JoinProof"),
+        &[(201, Json("Session"))],
+    ),
+    operation(
         ("get", "/account/oidc"),
         ("listSubjects", "Who the account is at providers of OpenID Connect"),
         &[],

@@ -225,6 +225,15 @@ fn of_passwords() -> Value {
                 "code": or_null("string"),
             },
         },
+        "InvitationSecret": object(json!({ "secret": text() })),
+        "Invitation": object(json!({
+            "name": or_null("string"), "quota_bytes": or_null("integer"), "expires": number(),
+        })),
+        "JoinBegin": object(json!({ "secret": text(), "user": text(), "message": text() })),
+        "JoinBegun": object(json!({ "message": text() })),
+        "JoinProof": object(json!({
+            "secret": text(), "user": text(), "message": text(), "device_name": device_name(),
+        })),
         "PasswordBegin": object(json!({ "message": text(), "new_message": text() })),
         "PasswordBegun": object(json!({
             "message": text(), "new_message": text(), "session": text(),

@@ -13,7 +13,8 @@ use crate::auth::totp::TotpSecret;
 use crate::metadata::copy::{copy_all, sums};
 use crate::metadata::tables::TABLES;
 use crate::metadata::{
-    IdentityRecord, LockedKeys, MemberRole, Metadata, MetadataError, ObjectTables, RowTables, Scope,
+    IdentityRecord, LockedKeys, MemberRole, Metadata, MetadataError, NewInvitation, ObjectTables,
+    RowTables, Scope,
 };
 use crate::services::links::{self, NewLink};
 use crate::services::members;
@@ -76,6 +77,14 @@ fn furnish(world: &mut World) {
     write(metadata, |metadata| members::set(metadata, &ada, home, "bob", MemberRole::Edit, 7))
         .unwrap();
     metadata.note_sync(ada.device, number, 8).unwrap();
+    let invitation = NewInvitation {
+        name: Some("eve".to_owned()),
+        quota_bytes: Some(1 << 50),
+        made: 9,
+        expires: 10,
+    };
+    let invited = metadata.insert_invitation(&invitation, &[6; 32]).unwrap();
+    assert!(metadata.end_invitation(invited, Some("eva"), 9).unwrap());
     let new = NewToken {
         name: "program".to_owned(),
         scope: Scope::Read,

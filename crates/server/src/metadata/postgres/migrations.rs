@@ -14,7 +14,7 @@ pub(super) const USERS_LOCK: i64 = LOCK + 1;
 
 /// What brings the tables from each version to the next. Text is ordered by its bytes, as everywhere in this program.
 /// What the writer changes with every group leaves room on its pages, so that no index is touched.
-const STEPS: [&str; 11] = [
+const STEPS: [&str; 12] = [
     ACCOUNTS_AND_LOGS,
     RESERVATIONS,
     MEMBERS,
@@ -26,6 +26,7 @@ const STEPS: [&str; 11] = [
     SUBJECTS,
     DEVICE_SYNCS,
     SECRETS,
+    INVITATIONS,
 ];
 
 const ACCOUNTS_AND_LOGS: &str = "
@@ -218,6 +219,20 @@ const SECRETS: &str = "
     CREATE TABLE secrets (
         name  TEXT COLLATE \"C\" PRIMARY KEY,
         bytes BYTEA NOT NULL
+    );
+";
+
+/// Who may make an account for themselves.
+const INVITATIONS: &str = "
+    CREATE TABLE invitations (
+        id          BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+        secret_hash BYTEA NOT NULL UNIQUE,
+        name        TEXT,
+        quota_bytes BIGINT,
+        made        BIGINT NOT NULL,
+        expires     BIGINT NOT NULL,
+        ended       BIGINT,
+        account     TEXT
     );
 ";
 

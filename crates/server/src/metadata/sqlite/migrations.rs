@@ -12,7 +12,7 @@ use crate::metadata::{MetadataError, Result};
 const APPLICATION_ID: i64 = 0x5379_6e63;
 
 /// What brings the tables from each version to the next.
-pub(super) const STEPS: [&str; 11] = [
+pub(super) const STEPS: [&str; 12] = [
     ACCOUNTS_AND_LOGS,
     RESERVATIONS,
     MEMBERS,
@@ -24,6 +24,7 @@ pub(super) const STEPS: [&str; 11] = [
     SUBJECTS,
     DEVICE_SYNCS,
     SECRETS,
+    INVITATIONS,
 ];
 
 const ACCOUNTS_AND_LOGS: &str = "
@@ -216,6 +217,20 @@ const SECRETS: &str = "
         name  TEXT PRIMARY KEY NOT NULL,
         bytes BLOB NOT NULL
     ) STRICT, WITHOUT ROWID;
+";
+
+/// Who may make an account for themselves.
+const INVITATIONS: &str = "
+    CREATE TABLE invitations (
+        id          INTEGER PRIMARY KEY,
+        secret_hash BLOB NOT NULL UNIQUE,
+        name        TEXT,
+        quota_bytes INTEGER,
+        made        INTEGER NOT NULL,
+        expires     INTEGER NOT NULL,
+        ended       INTEGER,
+        account     TEXT
+    ) STRICT;
 ";
 
 /// Refuses a database of a newer version or of another program, without writing.
