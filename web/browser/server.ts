@@ -84,6 +84,22 @@ export class RealServer {
     ]);
   }
 
+  /** Invites somebody; returns the address that they open. */
+  invite(...flags: string[]): string {
+    const words = ['user', 'invitation', 'add', this.url, '--data', this.#path('data'), '--json'];
+    const said = this.#command('server', [...words, ...flags]);
+    return (JSON.parse(said) as { url: string }).url;
+  }
+
+  /** Takes the newest invitation back. */
+  uninvite(): void {
+    const data = ['--data', this.#path('data')];
+    const said = this.#command('server', ['user', 'invitation', 'ls', ...data, '--json']);
+    const { invitations } = JSON.parse(said) as { invitations: { number: number }[] };
+    const newest = invitations.at(-1)?.number ?? 0;
+    this.#command('server', ['user', 'invitation', 'rm', String(newest), ...data]);
+  }
+
   /** Limits what somebody may store, as in `5 MB`, or with `none` no longer. */
   limit(user: string, quota: string): void {
     this.#command('server', ['user', 'quota', user, quota, '--data', this.#path('data')]);

@@ -27,7 +27,7 @@ use wasm_bindgen::prelude::wasm_bindgen;
 pub use block_delta::BlockDelta;
 pub use chunk_delta::ChunkDelta;
 pub use chunk_stream::ChunkStream;
-pub use password::PasswordProof;
+pub use password::{NewPassword, PasswordProof};
 pub use sealed_workspace::{SealedNode, SealedPart, SealedShown, SealedWorkspace};
 pub use sealed_writing::{SealedDone, SealedPack};
 pub use source::{Sink, Source};

@@ -67,6 +67,13 @@ async function openHome(): Promise<void> {
 const VIEWS: [string, () => Promise<void>][] = [
   ['sign-in', () => page.goto(server.url).then(() => undefined)],
   [
+    'an invitation',
+    async () => {
+      await page.goto(server.invite('--name', 'eve', '--quota', '5MiB'));
+      await expect(page.getByText('room for 5 MiB')).toBeVisible();
+    },
+  ],
+  [
     'workspaces',
     async () => {
       await signIn(page, server, 'ada');

@@ -104,6 +104,13 @@ test('sign-in', async ({ page }) => {
   await shoot(page, 'sign-in');
 });
 
+test('an invitation', async ({ page }) => {
+  await page.goto(server.invite('--name', 'eve', '--quota', '50GiB'));
+  await expect(page.getByText('room for 50 GiB')).toBeVisible();
+  await page.getByLabel('Password', { exact: true }).fill('correct horse battery staple');
+  await shoot(page, 'invitation');
+});
+
 test('workspaces and account', async ({ page }) => {
   await signIn(page, server, 'ada');
   await expect(page.getByRole('link', { name: 'Home' })).toBeVisible();

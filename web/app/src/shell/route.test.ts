@@ -27,6 +27,7 @@ test('every address leads to the view that it is made for', () => {
     path: '',
   });
   expect(routeOf(addressOfTrash('My notes'))).toEqual({ view: 'trash', workspace: 'My notes' });
+  expect(routeOf('#/join/SECRET')).toEqual({ view: 'join', secret: 'SECRET' });
   expect(routeOf(addressOfLink('SECRET'))).toEqual({ view: 'link', secret: 'SECRET', path: '' });
   expect(routeOf(addressOfLink('SECRET', 'sub/x'))).toEqual({
     view: 'link',
@@ -36,7 +37,16 @@ test('every address leads to the view that it is made for', () => {
 });
 
 test('whatever is no address leads to the workspaces', () => {
-  for (const hash of ['', '#', '#/', '#/x/y', '#/s/', '#javascript:alert(1)']) {
+  for (const hash of [
+    '',
+    '#',
+    '#/',
+    '#/x/y',
+    '#/s/',
+    '#/join/',
+    '#/join/a/b',
+    '#javascript:alert(1)',
+  ]) {
     expect(routeOf(hash), hash).toEqual({ view: 'workspaces' });
   }
   expect(routeOf('#/s/%zz')).toEqual({ view: 'link', secret: '%zz', path: '' });

@@ -13,7 +13,8 @@ export type Route =
   | { view: 'conflicts'; workspace: string }
   | { view: 'activity'; workspace: string }
   | { view: 'sealed'; workspace: string; folder: string }
-  | { view: 'link'; secret: string; path: NodePath };
+  | { view: 'link'; secret: string; path: NodePath }
+  | { view: 'join'; secret: string };
 
 /** The id of the folder that all others are in. */
 export const SEALED_ROOT = '0'.repeat(32);
@@ -40,6 +41,8 @@ export function routeOf(hash: string): Route {
   if (hash === ACCOUNT) return { view: 'account' };
   if (hash === LAB) return { view: 'lab' };
   if (hash === SYNC) return { view: 'sync', workspace: null, path: ROOT };
+  const [, invited] = /^#\/join\/([^/]+)$/.exec(hash) ?? [];
+  if (invited !== undefined) return { view: 'join', secret: decoded(invited) };
   const [, kind, first, rest] = /^#\/([acfwste])\/([^/]+)(?:\/(.*))?$/.exec(hash) ?? [];
   if (first === undefined) return { view: 'workspaces' };
   const path: NodePath = rest ?? ROOT;

@@ -1,7 +1,7 @@
 // Proves a password to the server, which is not told it; nor is it told the one that takes its place.
 
 import { NoConnection, ProblemError, type Operations, type SynclineClient } from '@syncline/api';
-import type { Proof } from '@syncline/core';
+import type { Core, Proof } from '@syncline/core';
 import { loadCore } from '../core.ts';
 import { codeOf } from '../words/problem.ts';
 
@@ -18,20 +18,24 @@ export function fromBase64(text: string): Uint8Array<ArrayBuffer> {
   return Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
 }
 
-/** Lets the core prove a password. What it is made of comes from the server, too: without that there is no connection. */
-async function prove(
-  password: string,
-  newPassword: string | null,
-  ask: (first: Proof) => Promise<Proof>,
-): Promise<Proof> {
+/** Lets the core work on a password. What it is made of comes from the server, too: without that there is no connection. */
+export async function withCore<Answer>(work: (core: Core) => Promise<Answer>): Promise<Answer> {
   const core = await loadCore().catch((error: unknown) => {
     throw new NoConnection(error);
   });
   try {
-    return await core.prove(password, newPassword, ask);
+    return await work(core);
   } catch (error) {
     throw codeOf(error) === 'read' ? new NoConnection(error) : error;
   }
+}
+
+function prove(
+  password: string,
+  newPassword: string | null,
+  ask: (first: Proof) => Promise<Proof>,
+): Promise<Proof> {
+  return withCore((core) => core.prove(password, newPassword, ask));
 }
 
 /** Signs in. A password that the server has kept since before it could be proved is sent, which the server wants once. */

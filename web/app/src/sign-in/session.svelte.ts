@@ -16,6 +16,8 @@ function read(storage: Storage): Kept | null {
   return text === null ? null : (JSON.parse(text) as Kept);
 }
 
+type Found = Awaited<ReturnType<typeof proveLogin>>;
+
 export interface SigningIn {
   user: string;
   password: string;
@@ -45,7 +47,11 @@ class Session {
   async signIn({ user, password, code, isKept }: SigningIn): Promise<void> {
     const device_name = deviceName(navigator.userAgent);
     const login = { user, password, device_name, ...(code && { code }) };
-    const found = await proveLogin(this.client, login);
+    this.enter(await proveLogin(this.client, login), isKept);
+  }
+
+  /** Takes what the server has answered to who has proved who they are. */
+  enter(found: Found, isKept: boolean): void {
     this.client.token = found.token;
     const kept: Kept = { token: found.token, account: found.account };
     (isKept ? localStorage : sessionStorage).setItem(KEY, JSON.stringify(kept));

@@ -3,9 +3,11 @@ import { join } from 'node:path';
 import { NoConnection, ProblemError } from '@syncline/api';
 import { expect, test } from 'vitest';
 import { folderSync as germanSync } from './de/folder-sync.ts';
+import { join as germanJoin } from './de/join.ts';
 import { lab as germanLab } from './de/lab.ts';
 import { de } from './de.ts';
 import { folderSync as englishSync } from './en/folder-sync.ts';
+import { join as englishJoin } from './en/join.ts';
 import { lab as englishLab } from './en/lab.ts';
 import { en } from './en.ts';
 import { formatAgo, formatDuration, formatSize } from './format.ts';
@@ -22,8 +24,8 @@ function leavesOf(value: object, before = ''): [string, unknown][] {
 
 test('both languages have the same entries, and none is empty', () => {
   const [english, german] = [
-    leavesOf({ ...en, lab: englishLab, folderSync: englishSync }),
-    leavesOf({ ...de, lab: germanLab, folderSync: germanSync }),
+    leavesOf({ ...en, lab: englishLab, folderSync: englishSync, join: englishJoin }),
+    leavesOf({ ...de, lab: germanLab, folderSync: germanSync, join: germanJoin }),
   ];
   expect(german.map(([key]) => key)).toEqual(english.map(([key]) => key));
   for (const [key, text] of [...english, ...german]) expect(text, key).not.toBe('');
@@ -38,8 +40,8 @@ test('every entry is said somewhere', () => {
   const text = users.map((name) => readFileSync(join(source, name), 'utf8')).join('\n');
   // Errors are found by their code, and themes, rights and states of links by their name.
   const isLookedUp =
-    /^(errors\.|activity\.happened\.|lab\.(methods|edits|notes)\.|account\.(read|write)$|folderSync\.(states|reasons)\.|folderSync\.(device|twice)$|relocating\.\w+\.|settings\.(system|light|dark)$|sharing\.(owner|edit|view|open|expired|used_up|suspended)$)/;
-  const unused = leavesOf({ ...en, lab: englishLab, folderSync: englishSync })
+    /^(errors\.|activity\.happened\.|lab\.(methods|edits|notes)\.|account\.(read|write)$|folderSync\.(states|reasons)\.|join\.(gone|advice)\.|folderSync\.(device|twice)$|relocating\.\w+\.|settings\.(system|light|dark)$|sharing\.(owner|edit|view|open|expired|used_up|suspended)$)/;
+  const unused = leavesOf({ ...en, lab: englishLab, folderSync: englishSync, join: englishJoin })
     .map(([key]) => key)
     .filter((key) => !isLookedUp.test(key) && !text.includes(`.${key.split('.').at(-1)}`));
   expect(unused).toEqual([]);

@@ -69,6 +69,21 @@ export class Core {
     });
   }
 
+  /**
+   * Sets the password of a new account without sending it. `ask` brings the first message to the server, and its answer back. Returns
+   * what the server is to keep.
+   */
+  async newPassword(
+    password: string,
+    ask: (first: Uint8Array) => Promise<Uint8Array>,
+  ): Promise<Uint8Array> {
+    return this.#once(undefined, async (lease) => {
+      const seed = crypto.getRandomValues(new Uint8Array(SEED_LENGTH));
+      const first = await lease.call('passwordBegin', { password, seed });
+      return lease.call('passwordFinish', { answer: await ask(first) });
+    });
+  }
+
   /** Begins a delta of the paper. Whoever begins one ends it. */
   async blockDelta(file: Blob, options: BlockDeltaOptions): Promise<BlockDelta> {
     return BlockDelta.begin(await this.#pool.take(options.signal), file, options);

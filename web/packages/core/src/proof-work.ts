@@ -1,4 +1,4 @@
-import { PasswordProof } from '../dist/core.js';
+import { NewPassword, PasswordProof } from '../dist/core.js';
 import type { Calls, Proof } from './protocol.ts';
 
 /** The side of a proof in the worker. */
@@ -22,5 +22,27 @@ export class ProofWork {
 
   free(): void {
     this.#proof.free();
+  }
+}
+
+/** The side of the password of a new account in the worker. */
+export class NewPasswordWork {
+  readonly #new: NewPassword;
+
+  constructor({ password, seed }: Calls['passwordBegin']['ask']) {
+    this.#new = new NewPassword(password, seed);
+  }
+
+  message(): Uint8Array<ArrayBuffer> {
+    return this.#new.message() as Uint8Array<ArrayBuffer>;
+  }
+
+  finish(answer: Uint8Array): Uint8Array<ArrayBuffer> {
+    this.#new.finish(answer);
+    return this.message();
+  }
+
+  free(): void {
+    this.#new.free();
   }
 }

@@ -118,6 +118,13 @@ export interface Calls {
   };
   /** Takes the answers of the server; returns what to send then. */
   proofFinish: { ask: Proof; answer: Proof };
+  /** Begins to set the password of a new account; returns what to send. */
+  passwordBegin: {
+    ask: { password: string; seed: Uint8Array };
+    answer: Uint8Array<ArrayBuffer>;
+  };
+  /** Takes the answer of the server; returns what it is to keep. */
+  passwordFinish: { ask: { answer: Uint8Array }; answer: Uint8Array<ArrayBuffer> };
   /** Begins a delta of the paper; returns its first message. */
   blockBegin: {
     ask: {

@@ -6,7 +6,7 @@ import { BlockWork } from './block-work.ts';
 import { chunk } from './chunk.ts';
 import { DeltaWork } from './delta-work.ts';
 import { failedOf } from './error.ts';
-import { ProofWork } from './proof-work.ts';
+import { NewPasswordWork, ProofWork } from './proof-work.ts';
 import type { Call, Calls, Reply } from './protocol.ts';
 import { SealedWork } from './sealed-work.ts';
 
@@ -17,7 +17,7 @@ interface Scope {
 
 const scope = globalThis as unknown as Scope;
 /** What this session is about. */
-let work: DeltaWork | BlockWork | ProofWork | SealedWork | undefined;
+let work: DeltaWork | BlockWork | ProofWork | NewPasswordWork | SealedWork | undefined;
 let loading: Promise<InitOutput> | undefined;
 
 /** Loads the module; a browser that lacks what it needs says so by an error of its own. */
@@ -73,6 +73,11 @@ async function answer(call: Call): Promise<[Calls[Call['name']]['answer'], Trans
     }
     case 'proofFinish':
       return [begun(ProofWork).finish(call.ask), []];
+    case 'passwordBegin':
+      work = new NewPasswordWork(call.ask);
+      return [work.message(), []];
+    case 'passwordFinish':
+      return [begun(NewPasswordWork).finish(call.ask.answer), []];
     case 'sealedOpen':
       work = new SealedWork(call.ask);
       return [work.name(), []];

@@ -1,0 +1,43 @@
+/** Making an account, by an invitation. */
+export const join = {
+  title: 'Create your account',
+  invited: 'You were invited to this server.',
+  room: (size: string) => `Your account has room for ${size}.`,
+  name: 'User',
+  nameHelp: 'You sign in with it, and others share with you by it. It stays as it is.',
+  nameEmpty: 'A name is missing.',
+  nameStart: 'A name begins with neither a dot nor a hyphen.',
+  nameSigns: 'A name has letters from a to z, digits, and . _ - @ + only.',
+  nameLong: 'The name is too long: 64 letters are the limit.',
+  taken: (name: string) => `“${name}” is in use here. Choose another name.`,
+  password: 'Password',
+  again: 'Password, once more',
+  show: 'Show the password',
+  differ: 'The two passwords differ.',
+  passwordHelp:
+    'It stays in this browser: the server is shown that you know it, and never the password. Nobody can tell it to you again.',
+  advice: {
+    short: 'Too short: it has 8 letters or more. Four words that nobody expects are good.',
+    long: 'Too long: 1,024 letters are the limit.',
+    common: 'Everybody tries this one first. Choose another one.',
+    simple: 'Easy to guess: the same few letters again and again, or a row of the keyboard.',
+    longer: 'It will do. Longer is better: a few more letters, or another word.',
+    good: 'A good length.',
+  },
+  submit: 'Create account',
+  busy: 'Creating your account …',
+  failed: 'No account was created.',
+  lost: 'The connection broke before the answer came. Your account may be there already. Try again: if it is, you are signed in.',
+  gone: {
+    invitation_unknown: 'There is no such invitation. Was the whole address copied?',
+    invitation_expired: 'This invitation has expired. Ask for a new one.',
+    invitation_used:
+      'An account was created by this invitation already; it counts once. If it was you, sign in. If not, tell who invited you.',
+    invitation_taken_back: 'This invitation was taken back. Ask who invited you.',
+  },
+  goneTitle: 'This invitation does not count',
+  toSignIn: 'Go to the sign-in',
+  here: (name: string) => `This browser is signed in as ${name}.`,
+  leave: 'Sign out and create an account',
+  stay: 'Go to your workspaces',
+};
