@@ -17,6 +17,7 @@
 //! - [`keyring`] has the keys of sealed workspaces, and [`sealed`] what is done with them;
 //! - [`replay`] folds the log of a workspace for whoever keeps nothing, [`reading`] puts its files together, [`writing`] packs new ones,
 //!   and [`changing`] says what is to change;
+//! - [`searching`] finds files and folders by their names;
 //! - [`error`] names everything that can go wrong.
 //!
 //! The formats in words: `docs/design/pack-format.md`, `docs/design/delta.md` and `docs/design/keys.md`.
@@ -38,6 +39,7 @@ pub mod places;
 pub mod reading;
 pub mod replay;
 pub mod sealed;
+pub mod searching;
 pub mod signing;
 pub mod transform;
 pub mod writing;

@@ -151,6 +151,12 @@ impl Tree {
         self.nodes.iter()
     }
 
+    /// Returns the nodes whose ids come after one, in the order of their ids, living or not.
+    pub fn nodes_after(&self, after: Option<NodeId>) -> impl Iterator<Item = (&NodeId, &TreeNode)> {
+        let start = after.map_or(Bound::Unbounded, Bound::Excluded);
+        self.nodes.range((start, Bound::Unbounded))
+    }
+
     /// Returns the living nodes of a directory in the order of their names.
     pub fn children(&self, parent: &NodeId) -> impl Iterator<Item = (&Name, &NodeId)> {
         self.children.get(parent).into_iter().flatten()

@@ -12,6 +12,7 @@ mod delta;
 mod history;
 mod packs;
 mod reading;
+mod searching;
 mod spool;
 mod uploads;
 mod views;
@@ -29,12 +30,14 @@ pub use checksums::{Algorithm, Checksum, Checksums, KnownChecksums};
 pub use delta::DeltaAnswer;
 pub use history::VersionPage;
 pub use reading::FileReader;
+pub use searching::{Found, FoundPage};
 pub use spool::{Spool, Spooled, Spools};
 pub use uploads::{UPLOAD_LIFE, UploadState};
 pub use views::ViewGuard;
 pub use writing::{Applied, Put};
 
 use crate::blocking::Threads;
+use crate::limits::SEARCHES_AT_ONCE_MAX;
 use crate::services::locks::Locks;
 
 /// How many clients listen to events without a live connection at most.
@@ -58,6 +61,8 @@ pub struct Files {
     /// Where requests of many pieces work.
     pub(crate) threads: Threads,
     listeners: Arc<Semaphore>,
+    /// A permit per search that looks at names.
+    searches: Arc<Semaphore>,
     next_listener: AtomicU64,
     stopping: watch::Sender<bool>,
 }
@@ -75,6 +80,7 @@ impl Files {
             locks: Locks::default(),
             threads: Threads::default(),
             listeners: Arc::new(Semaphore::new(LISTENERS_MAX)),
+            searches: Arc::new(Semaphore::new(SEARCHES_AT_ONCE_MAX)),
             next_listener: AtomicU64::new(FIRST_LISTENER),
             stopping: watch::Sender::new(false),
         }

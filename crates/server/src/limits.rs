@@ -40,6 +40,10 @@ pub const PAIRING_BOXES_MAX: usize = 64;
 pub const COMMIT_PACKS_MAX: usize = 64 * 1024;
 /// How many lines a list has at most.
 pub const LIST_MAX: usize = 1000;
+/// How many names a search looks at before others have their turn.
+pub const SEARCH_STEP: usize = 16 * 1024;
+/// How many searches look at names at once.
+pub const SEARCHES_AT_ONCE_MAX: usize = 2;
 /// How many bytes of entries one answer carries at most; the last entry may go beyond.
 pub const ENTRIES_LENGTH_MAX: u64 = 3 * 1024 * 1024;
 /// How many bytes of object bodies are in memory at most, of all requests together.

@@ -64,6 +64,8 @@ mod passwords;
 mod restart;
 #[path = "it/sealed.rs"]
 mod sealed;
+#[path = "it/search.rs"]
+mod search;
 #[path = "it/second_factor.rs"]
 mod second_factor;
 #[path = "it/shared.rs"]

@@ -33,6 +33,7 @@ mod delta;
 mod events;
 mod json;
 pub(crate) mod path;
+mod search;
 mod uploads;
 
 pub(crate) use conditions::condition_of;
@@ -56,6 +57,7 @@ pub fn routes() -> Router<Arc<App>> {
         .route("/workspaces/{workspace}/activity", get(activity::list))
         .route("/workspaces/{workspace}/conflicts", get(conflicts::list).post(conflicts::mark))
         .route("/workspaces/{workspace}/resolve", post(conflicts::resolve))
+        .route("/workspaces/{workspace}/search", get(search::find))
         .route("/workspaces/{workspace}/move", post(move_node))
         .route("/workspaces/{workspace}/copy", post(copy_node))
         .route("/workspaces/{workspace}/restore", post(restore))

@@ -50,6 +50,7 @@ async fn what_needs_plaintext_is_refused_by_name() {
         ("GET", "archive", ""),
         ("GET", "archive/a", ""),
         ("GET", "deleted", ""),
+        ("GET", "search?q=a", ""),
         ("GET", "chunks/a", ""),
         ("POST", "delta/a", "text"),
         ("POST", "uploads", r#"{"path": "a"}"#),

@@ -96,6 +96,22 @@ export type FolderPage = {
   "nodes": (Node)[];
 };
 
+export type FoundNode = {
+  "etag": string;
+  "id": string;
+  "is_conflict": boolean;
+  "kind": "file" | "folder" | "link";
+  "marks": (Mark)[];
+  "mode": number | null;
+  "modified": number | null;
+  "modified_ns": number | null;
+  "name": string;
+  "path": string;
+  "size": number | null;
+  "target": string | null;
+  "version": number;
+};
+
 export type Identity = {
   "locked"?: string;
   "public": string;
@@ -172,6 +188,11 @@ export type LoginProof = {
   "device_name": string;
   "message": string;
   "session": string;
+};
+
+export type Mark = {
+  "end": number;
+  "start": number;
 };
 
 export type Marking = {
@@ -348,6 +369,11 @@ export type Resolution = {
 export type Restoration = {
   "node": string;
   "version"?: number | null;
+};
+
+export type SearchPage = {
+  "next": string | null;
+  "nodes": (FoundNode)[];
 };
 
 export type SecondFactor = {
@@ -624,6 +650,8 @@ export interface Operations {
   "POST /workspaces/{workspace}/resolve": { body: Resolution; answer: Node };
   /** Bring a version back, or what was deleted. */
   "POST /workspaces/{workspace}/restore": { body: Restoration; answer: Node };
+  /** Files and folders whose names have all words that are looked for, the best first. */
+  "GET /workspaces/{workspace}/search": { body: undefined; answer: SearchPage };
   /** Begin a file that comes in pieces. */
   "POST /workspaces/{workspace}/uploads": { body: Beginning; answer: Upload };
   /** How far an upload is. */

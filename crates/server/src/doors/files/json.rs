@@ -82,6 +82,11 @@ impl NodeLine {
             is_conflict: record.is_some_and(|record| record.conflict.is_some()),
         }
     }
+
+    /// Returns the name, for people.
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
 }
 
 /// Some of the nodes of a folder.

@@ -468,6 +468,16 @@ pub(super) const FILES: &[Operation] = &[
         &[(200, Json("DeletedPage"))],
     ),
     operation(
+        ("get", "/workspaces/{workspace}/search"),
+        (
+            "searchNames",
+            "Files and folders whose names have all words that are looked for, the best first",
+        ),
+        &["q", "search_cursor", "limit"],
+        Nothing,
+        &[(200, Json("SearchPage"))],
+    ),
+    operation(
         ("get", "/workspaces/{workspace}/activity"),
         ("listActivity", "What happened, the newest first"),
         &["activity_cursor", "limit"],

@@ -1,5 +1,6 @@
 //! Parameters and bodies by name.
 
+use content::searching::QUERY_LENGTH_MAX;
 use model::commit::DEVICE_NAME_LENGTH_MAX;
 use model::entry::WORKSPACE_NAME_LENGTH_MAX;
 use serde_json::{Value, json};
@@ -37,6 +38,8 @@ pub(super) fn parameters() -> Value {
         "limit": named("query", "limit", &count(), "How long a list is at most, and 1,000 at most"),
         "version": named("query", "version", &count(), "A version of the node that is at the path now"),
         "deleted_cursor": named("query", "cursor", &like("^[0-9]{1,15}-[0-9a-f]{32}$"), "Where a list goes on: 'next' of the answer before"),
+        "q": required("query", "q", &json!({ "type": "string", "minLength": 1, "maxLength": QUERY_LENGTH_MAX }), "Words with space between them; case and accents do not count"),
+        "search_cursor": named("query", "cursor", &like("^[0-3]-[0-9a-f]{32}-([0-9a-f]{2}){0,128}$"), "Where a list goes on: 'next' of the answer before"),
         "activity_cursor": named("query", "cursor", &like("^[0-9]{1,9}$"), "Only what is older: 'next' of the answer before"),
         "cursor": named("query", "cursor", &like("^[0-9]{1,15}-[0-9]{1,15}-[0-9]{1,15}$"), "Where a list goes on: 'next' of the answer before"),
         "If-Match": named("header", "If-Match", &like(&format!(r"^(\*|{etag}(, ?{etag})*)$")), "Only if one of these versions is there, or anything"),
@@ -394,6 +397,14 @@ fn of_files() -> Value {
             "time": or_null("integer"), "device_id": or_null("string"), "device_name": or_null("string"),
         })),
         "DeletedPage": object(json!({ "nodes": list("DeletedNode"), "next": or_null("string") })),
+        "Mark": object(json!({ "start": number(), "end": number() })),
+        "FoundNode": object(json!({
+            "id": text(), "version": number(), "etag": text(), "path": text(), "name": text(),
+            "kind": { "enum": ["file", "folder", "link"] }, "size": or_null("integer"),
+            "modified": or_null("integer"), "modified_ns": or_null("integer"), "mode": or_null("integer"),
+            "target": or_null("string"), "is_conflict": boolean(), "marks": list("Mark"),
+        })),
+        "SearchPage": object(json!({ "nodes": list("FoundNode"), "next": or_null("string") })),
         "Restoration": {
             "type": "object",
             "required": ["node"],

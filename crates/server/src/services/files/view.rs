@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use content::searching::Search;
 use content::{ChunkPlaces, PackGuard, WorkspaceContentKeys, WorkspaceKeys, verify_whole};
 use model::checkpoint::decode_pack_entry;
 use model::codec::DecodeError;
@@ -400,6 +401,18 @@ impl View {
     pub fn is_frozen(&self, node: &NodeId) -> bool {
         let Ok(is_frozen) = self.mounts.freeze(&self.tree, node);
         is_frozen
+    }
+
+    /// Looks at up to `count` nodes behind one for what is searched. Returns the last one; nothing where all was seen. What lies in
+    /// folders that are workspaces of their own is found there.
+    pub fn search(
+        &self,
+        search: &mut Search,
+        after: Option<NodeId>,
+        count: usize,
+    ) -> Option<NodeId> {
+        let is_shown = |id: &NodeId| self.mounts.is_empty() || !self.is_frozen(id);
+        search.look(&self.tree, after, count, is_shown)
     }
 
     /// Returns the first `limit` nodes of a directory after a name, in the order of their names; none of one that is a workspace of

@@ -19,7 +19,7 @@ use crate::support::{
 };
 
 /// What addresses of files have in them.
-const FILES: [&str; 15] = [
+const FILES: [&str; 16] = [
     "/files/",
     "/nodes",
     "/folders",
@@ -32,6 +32,7 @@ const FILES: [&str; 15] = [
     "/delta/",
     "/archive",
     "/deleted",
+    "/search",
     "/conflicts",
     "/activity",
     "/resolve",
@@ -202,6 +203,7 @@ impl Made {
             .replace("{*key}", key)
             .replace("{upload}", &self.upload)
             .replace("{link}", &self.link)
+            .replace("/search", "/search?q=file")
             .replace("folders/{*path}", folder)
             .replace("archive/{*path}", "archive/folder")
             .replace("{*path}", "file")
