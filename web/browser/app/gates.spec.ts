@@ -200,8 +200,18 @@ const VIEWS: [string, () => Promise<void>][] = [
     },
   ],
   [
+    'search',
+    async () => {
+      await openHome();
+      await button('Search').click();
+      await page.keyboard.type('t');
+      await expect(dialog().getByRole('option').first()).toBeVisible();
+    },
+  ],
+  [
     'account',
     async () => {
+      await page.keyboard.press('Escape');
       await go('account');
       await expect(page.getByText('Backup')).toBeVisible();
     },

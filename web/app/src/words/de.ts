@@ -4,6 +4,7 @@ import { conflicts } from './de/conflicts.ts';
 import { linkPage } from './de/link-page.ts';
 import { making } from './de/making.ts';
 import { sealed, sealedErrors } from './de/sealed.ts';
+import { search } from './de/search.ts';
 import { sharing } from './de/sharing.ts';
 import { syncing } from './de/syncing.ts';
 import { trash } from './de/trash.ts';
@@ -21,6 +22,7 @@ export const de: Words = {
   account,
   making,
   sealed,
+  search,
   sharing,
   linkPage,
   activity,

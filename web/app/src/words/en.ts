@@ -4,6 +4,7 @@ import { conflicts } from './en/conflicts.ts';
 import { linkPage } from './en/link-page.ts';
 import { making } from './en/making.ts';
 import { sealed, sealedErrors } from './en/sealed.ts';
+import { search } from './en/search.ts';
 import { sharing } from './en/sharing.ts';
 import { syncing } from './en/syncing.ts';
 import { trash } from './en/trash.ts';
@@ -20,6 +21,7 @@ export const en = {
   account,
   making,
   sealed,
+  search,
   sharing,
   linkPage,
   activity,

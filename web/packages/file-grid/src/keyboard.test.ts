@@ -26,6 +26,7 @@ test('keys of the page and the browser are left to them', () => {
     key('ArrowUp', { altKey: true }),
     key('c', { ctrlKey: true }),
     key('?', { shiftKey: true }),
+    key('/'),
     key('Tab'),
     key('F5'),
     key('Delete', { shiftKey: true }),

@@ -38,8 +38,8 @@ export function intentOf(event: Key, isTyping: boolean): Intent | null {
   if (key === 'ArrowRight') return { kind: 'column', by: 1 };
   if (key === 'ArrowLeft') return { kind: 'column', by: -1 };
   if (has(DEEDS, key)) return shiftKey ? null : { kind: DEEDS[key] };
-  // A question mark asks the page for help.
-  return [...key].length === 1 && key !== '?' ? { kind: 'type', text: key } : null;
+  // A question mark asks the page for help, and a slash, which is in no name, for a search.
+  return [...key].length === 1 && key !== '?' && key !== '/' ? { kind: 'type', text: key } : null;
 }
 
 /** What somebody types to get to a name; a pause begins anew, and so does whatever else is done by keys. */

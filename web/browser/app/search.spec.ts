@@ -1,0 +1,153 @@
+// Files and folders found by their names: once by mouse, once by keyboard alone.
+
+import type { Page } from '@playwright/test';
+import type { SynclineClient } from '@syncline/api';
+import { expectAccessible } from '../axe.ts';
+import { RealServer } from '../server.ts';
+import { inEveryLook, openWorkspace, row } from '../steps.ts';
+import { expect, test } from '../test.ts';
+
+/** What a name does not become: an element, an attribute, a template; and it turns the direction of what follows. */
+const HOSTILE = `"'><img src=x onerror="window.broken=1">{{broken}}\u202eplan.txt`;
+
+let server: RealServer;
+let ada: SynclineClient;
+let workspace: string;
+
+test.beforeAll(async () => {
+  server = await RealServer.start();
+  server.addUser('ada');
+  const many = Array.from({ length: 120 }, (_, index) => `Many/entry ${String(index)}.txt`);
+  server.addWorkspace('ada', 'Notes', {
+    'Plans/2026/PLÄN b.txt': 'b',
+    'my plan.odt': 'mine',
+    'airplane.jpg': 'jpg',
+    'other.txt': 'other',
+    [`Letters/${HOSTILE}`]: 'hostile',
+    ...Object.fromEntries(many.map((path) => [path, 'x'])),
+  });
+  server.addWorkspace('ada', 'Secrets', { 'plan.txt': 'a' }, ['--sealed']);
+  ada = await server.client('ada');
+  workspace = (await ada.workspaces()).find(({ name }) => name === 'Notes')?.id ?? '';
+});
+
+test.afterAll(() => server.end());
+
+const dialog = (page: Page) => page.getByRole('dialog');
+const hits = (page: Page) => dialog(page).getByRole('option');
+const field = (page: Page) => dialog(page).getByRole('combobox');
+const status = (page: Page) => dialog(page).getByRole('status').first();
+
+test('a file is found by mouse, and chosen in its folder; a folder is entered', async ({
+  page,
+}) => {
+  await openWorkspace(page, server, 'ada', 'Notes');
+  await page.getByRole('button', { name: 'Search' }).click();
+  await expect(dialog(page)).toContainText('Search in Notes');
+  await field(page).fill('plan');
+  await expect(hits(page)).toHaveCount(5);
+  await expect(status(page)).toHaveText('5 found');
+  expect(await hits(page).locator('.name').allTextContents()).toEqual([
+    'PLÄN b.txt',
+    'Plans',
+    HOSTILE,
+    'my plan.odt',
+    'airplane.jpg',
+  ]);
+  await expect(hits(page).first().locator('mark')).toHaveText('PLÄN');
+  await expect(hits(page).first()).toContainText('Plans/2026');
+  await expect(hits(page).nth(3)).toContainText('Notes');
+  await expect(hits(page).nth(3)).toContainText('4 B');
+  await expect(hits(page).nth(2).locator('mark')).toHaveText('plan');
+  const broken = await page.evaluate(
+    () => 'broken' in window || document.querySelector('img[src="x"], [onerror]') !== null,
+  );
+  expect(broken).toBe(false);
+  await page.emulateMedia({ reducedMotion: 'reduce' });
+  await inEveryLook(page, () => expectAccessible(page));
+  await hits(page).first().click();
+  await expect(page).toHaveURL(new RegExp(`#/w/${workspace}/Plans/2026$`));
+  await expect(row(page, 'PLÄN b.txt')).toHaveAttribute('aria-selected', 'true');
+  await page.getByRole('button', { name: 'Search' }).click();
+  await field(page).fill('PLANS');
+  await hits(page).first().click();
+  await expect(page).toHaveURL(new RegExp(`#/w/${workspace}/Plans$`));
+  await expect(row(page, '2026')).toBeVisible();
+});
+
+test('a file far down in a folder is found by keyboard alone, before the answer is there', async ({
+  page,
+}) => {
+  await openWorkspace(page, server, 'ada', 'Notes');
+  await page.keyboard.press('/');
+  await expect(field(page)).toBeFocused();
+  await page.keyboard.type('entry');
+  await expect(status(page)).toHaveText('50 found and there are more');
+  await expect(hits(page).first()).toHaveAttribute('aria-selected', 'true');
+  for (let step = 0; step < 7; step++) await page.keyboard.press('PageDown');
+  await expect(status(page)).toHaveText('100 found and there are more');
+  const active = await field(page).getAttribute('aria-activedescendant');
+  await expect(page.locator(`[id="${active ?? ''}"]`)).toBeInViewport();
+  await page.keyboard.press('Escape');
+  await expect(dialog(page)).toHaveCount(0);
+  await expect(page.getByRole('grid')).toBeFocused();
+
+  await page.keyboard.press('Control+k');
+  await page.keyboard.type('119 entry');
+  await page.keyboard.press('Enter');
+  await expect(page).toHaveURL(new RegExp(`#/w/${workspace}/Many$`));
+  await expect(row(page, 'entry 119.txt')).toBeInViewport();
+  await expect(row(page, 'entry 119.txt')).toHaveAttribute('aria-selected', 'true');
+  await expect(page.getByRole('grid')).toBeFocused();
+  // In the folder that is open, too.
+  await page.keyboard.press('Control+k');
+  await page.keyboard.type('entry 3.txt');
+  await expect(hits(page).first()).toContainText('entry 3.txt');
+  await page.keyboard.press('Enter');
+  await expect(row(page, 'entry 3.txt')).toHaveAttribute('aria-selected', 'true');
+  await expect(row(page, 'entry 119.txt')).toHaveCount(0);
+});
+
+test('what is not there is said, and a server that is away is asked again', async ({ page }) => {
+  await openWorkspace(page, server, 'ada', 'Notes');
+  await page.keyboard.press('Control+k');
+  await page.keyboard.type('invoce');
+  await expect(status(page)).toHaveText('Nothing in Notes is called “invoce”.');
+  await inEveryLook(page, () => expectAccessible(page));
+  await page.route('**/search?*', (route) => route.abort());
+  await field(page).fill('other');
+  await expect(dialog(page).getByRole('alert')).toBeVisible();
+  await expect(hits(page)).toHaveCount(0);
+  await page.unroute('**/search?*');
+  await dialog(page).getByRole('button', { name: 'Try again' }).click();
+  await expect(hits(page)).toHaveCount(1);
+  await expect(dialog(page).getByRole('alert')).toHaveCount(0);
+});
+
+test('questions that nobody waits for any more are broken off', async ({ page }) => {
+  await openWorkspace(page, server, 'ada', 'Notes');
+  const [asked, failed]: [string[], string[]] = [[], []];
+  const queryOf = (url: string) => new URL(url).searchParams.get('q') ?? '';
+  page.on('request', (one) => one.url().includes('/search?') && asked.push(queryOf(one.url())));
+  page.on('requestfailed', (one) => failed.push(queryOf(one.url())));
+  await page.route('**/search?q=slow*', () => new Promise(() => undefined));
+  await page.keyboard.press('Control+k');
+  await field(page).pressSequentially('slow', { delay: 10 });
+  await expect.poll(() => asked).toEqual(['slow']);
+  await field(page).fill('other');
+  await expect(hits(page)).toHaveCount(1);
+  expect(asked).toEqual(['slow', 'other']);
+  expect(failed).toEqual(['slow']);
+});
+
+test('where the server knows no names there is no search, and keys do nothing', async ({
+  page,
+}) => {
+  await openWorkspace(page, server, 'ada', 'Notes');
+  await page.goto(`${server.url}/#/`);
+  await page.getByRole('link', { name: /Encrypted workspace/ }).click();
+  await expect(page.getByLabel('Passphrase')).toBeVisible();
+  await expect(page.getByRole('button', { name: 'Search' })).toHaveCount(0);
+  await page.keyboard.press('Control+k');
+  await expect(dialog(page)).toHaveCount(0);
+});
