@@ -10,6 +10,9 @@ import { SynclineClient } from '@syncline/api';
 
 export const PASSWORD = 'correct horse battery staple';
 
+/** Of the identities, by which people are let into encrypted workspaces. */
+export const IDENTITY_SECRET = 'a secret of the identity';
+
 /** How the program ends where both sides have changed something and both is kept. */
 const CONFLICTS = 5;
 
@@ -38,6 +41,7 @@ export class RealServer {
     const server = new RealServer();
     server.#port = await freePort();
     writeFileSync(server.#path('passphrase'), PASSWORD, { mode: 0o600 });
+    writeFileSync(server.#path('identity'), IDENTITY_SECRET, { mode: 0o600 });
     await server.run();
     return server;
   }
@@ -170,9 +174,23 @@ export class RealServer {
     return root;
   }
 
-  share(owner: string, workspace: string, rule: string): void {
+  share(owner: string, workspace: string, rule: string, more: string[] = []): void {
     const root = this.#path(join('folders', owner, workspace));
-    this.#command(`${owner}-device`, ['share', root, '--with', rule]);
+    this.#command(`${owner}-device`, ['share', root, '--with', rule, ...more]);
+  }
+
+  /** Shuts somebody out; of an encrypted workspace the keys are made anew. */
+  unshare(owner: string, workspace: string, user: string): void {
+    const root = this.#path(join('folders', owner, workspace));
+    this.#command(`${owner}-device`, ['share', 'rm', user, root, '--yes']);
+  }
+
+  /** Lets a device of somebody make an identity; returns its fingerprint, as it is read out. */
+  fingerprint(user: string): string {
+    const home = `${user}-device`;
+    this.#command(home, ['login', this.url, '--user', user, '--password-stdin']);
+    const said = this.#command(home, ['key', 'fingerprint', '--json'], [0], 'identity');
+    return (JSON.parse(said) as { fingerprint: string }).fingerprint;
   }
 
   /** A client of its own, as another program of that person. */
@@ -186,19 +204,19 @@ export class RealServer {
     return join(this.#folder, name);
   }
 
-  #environment(home: string): NodeJS.ProcessEnv {
+  #environment(home: string, secret = 'passphrase'): NodeJS.ProcessEnv {
     return {
       PATH: process.env['PATH'],
       HOME: this.#path(home),
       SYNCLINE_HOME: this.#path(home),
-      SYNCLINE_PASSPHRASE_FILE: this.#path('passphrase'),
+      SYNCLINE_PASSPHRASE_FILE: this.#path(secret),
     };
   }
 
-  #command(home: string, options: string[], good = [0]): string {
+  #command(home: string, options: string[], good = [0], secret?: string): string {
     const run = spawnSync(binary(), options, {
       input: `${PASSWORD}\n`,
-      env: this.#environment(home),
+      env: this.#environment(home, secret),
       encoding: 'utf8',
     });
     if (!good.includes(run.status ?? -1))

@@ -64,6 +64,7 @@ pub use packing::{FilePacker, PackSettings, PackSink};
 pub use places::ChunkPlaces;
 pub use replay::Replay;
 pub use sealed::{
-    DeviceKeys, Envelope, Member, MemberList, NewWorkspace, PackGuard, WorkspaceKeys, check_hint,
+    DeviceKeys, Envelope, Member, MemberList, MemberRole, NewWorkspace, PackGuard, WorkspaceKeys,
+    check_hint,
 };
 pub use transform::{Transform, TransformDecoder, TransformEncoder, looks_incompressible};

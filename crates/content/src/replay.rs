@@ -17,7 +17,7 @@ use crate::error::ContentError;
 use crate::naming::ChunkNamer;
 use crate::pack::{PackIndex, verify_whole};
 use crate::places::ChunkPlaces;
-use crate::sealed::{PackGuard, WorkspaceKeys};
+use crate::sealed::{MemberList, PackGuard, WorkspaceKeys};
 
 /// How many indexes of packs are kept, of 600 KB at most and some 10 KB mostly.
 const INDEXES_MAX: usize = 128;
@@ -108,6 +108,25 @@ impl Replay {
     /// [`ContentError::NoKeys`] where the commit is another device's; [`ContentError::UnsupportedSeal`].
     pub fn seal(&self, commit: Commit) -> Result<Commit, ContentError> {
         self.keys.seal_commit(commit)
+    }
+
+    /// Returns the list of members that is in force, if the owner has ever let somebody in. The owner has signed it.
+    pub fn members(&self) -> Option<MemberList> {
+        let Ok(list) = members_of(&self.tree);
+        list.and_then(|bytes| MemberList::from_bytes(&bytes).ok())
+    }
+
+    /// Goes on with newer keys of the same workspace: what the older ones have sealed they open, too.
+    ///
+    /// # Errors
+    /// [`ContentError::NoKeys`] where they are those of another workspace, or are not newer.
+    pub fn renew(&mut self, keys: WorkspaceKeys) -> Result<(), ContentError> {
+        if !keys.is_newer_than(&self.keys) {
+            return Err(ContentError::NoKeys);
+        }
+        self.packs.guard = keys.packs();
+        self.keys = keys;
+        Ok(())
     }
 
     /// Folds the next entry; returns what became of it.

@@ -161,6 +161,14 @@ impl WorkspaceKeys {
         PackGuard::of(self.sealer.clone())
     }
 
+    /// Tells whether these are keys of the same workspace as others, and of a later generation.
+    pub(crate) fn is_newer_than(&self, others: &Self) -> bool {
+        let (Some(ours), Some(theirs)) = (&self.sealer, &others.sealer) else { return false };
+        let (ours, theirs) = (&ours.device, &theirs.device);
+        let is_same = ours.workspace == theirs.workspace && ours.content == theirs.content;
+        is_same && ours.generation > theirs.generation
+    }
+
     /// Tells whether nobody but members can read the workspace.
     pub fn is_sealed(&self) -> bool {
         self.sealer.is_some()

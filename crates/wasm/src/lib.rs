@@ -14,6 +14,7 @@ pub mod failure;
 pub mod password;
 #[cfg(test)]
 mod samples;
+pub mod sealed_member;
 pub mod sealed_workspace;
 pub mod sealed_writing;
 mod seeded;

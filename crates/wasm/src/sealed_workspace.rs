@@ -14,11 +14,12 @@ use wasm_bindgen::prelude::wasm_bindgen;
 use zeroize::Zeroizing;
 
 use crate::failure::Failure;
+use crate::sealed_member::Membership;
 use crate::sealed_writing::Deed;
 use crate::seeded::Seeded;
 
 /// What the random bytes of a session are for.
-const CONTEXT: &str = "syncline 2026 sealed workspace in a browser";
+pub(crate) const CONTEXT: &str = "syncline 2026 sealed workspace in a browser";
 
 /// A file, folder or link of a sealed workspace.
 #[wasm_bindgen(getter_with_clone)]
@@ -115,6 +116,8 @@ pub struct SealedWorkspace {
     pub(crate) next_deed: u32,
     readings: HashMap<u32, FileReading>,
     next_reading: u32,
+    /// Who opened it, where it belongs to somebody else.
+    pub(crate) member: Option<Membership>,
 }
 
 #[wasm_bindgen]
@@ -140,36 +143,17 @@ impl SealedWorkspace {
     ) -> Result<Self, Failure> {
         let secret = Secret::from_text(Zeroizing::new(secret));
         let random: Arc<dyn Random> = Arc::new(Seeded::new(CONTEXT, seed)?);
-        let genesis: Genesis = decode_message(genesis).map_err(message)?;
-        if genesis.workspace().to_string() != id {
-            return Err(Failure::of("wrong_workspace", "the genesis belongs to another workspace"));
-        }
+        let genesis = genesis_of(id, genesis)?;
         let keys = KeyObject::from_bytes(keys)?;
         if keys.generation() as f64 != generation {
             return Err(Failure::of("tampered", "the locked keys lie under the name of others"));
         }
         let unlocked = secret.unlock(&keys, &genesis)?;
-        let device: DeviceId = device
-            .parse()
-            .map_err(|_| Failure::of("length", "the id of a device has 32 hexadecimal digits"))?;
         // The key with which it signs is made here and ends with the session; the account's is dropped with what was unlocked.
         let signing = content::keyring::SecretKey::random(&*random);
-        let keys = DeviceKeys::enroll(&genesis, &unlocked, device, signing)?;
+        let keys = DeviceKeys::enroll(&genesis, &unlocked, device_of(device)?, signing)?;
         drop(unlocked);
-        let name = keys.name.clone();
-        let keys = WorkspaceKeys::open(&genesis, Some(keys), Arc::clone(&random))?;
-        Ok(Self {
-            name,
-            device,
-            device_name: shortened(device_name).to_owned(),
-            random,
-            replay: Replay::new(&genesis, keys),
-            trouble: None,
-            deeds: HashMap::new(),
-            next_deed: 1,
-            readings: HashMap::new(),
-            next_reading: 1,
-        })
+        Self::open(&genesis, keys, device_name, random, None)
     }
 
     /// Returns the name of the workspace, which its server does not know.
@@ -314,6 +298,31 @@ impl SealedWorkspace {
 }
 
 impl SealedWorkspace {
+    /// Begins before the first entry, with the keys that a device has by now.
+    pub(crate) fn open(
+        genesis: &Genesis,
+        keys: DeviceKeys,
+        device_name: &str,
+        random: Arc<dyn Random>,
+        member: Option<Membership>,
+    ) -> Result<Self, Failure> {
+        let (name, device) = (keys.name.clone(), keys.identity.device);
+        let keys = WorkspaceKeys::open(genesis, Some(keys), Arc::clone(&random))?;
+        Ok(Self {
+            name,
+            device,
+            device_name: shortened(device_name).to_owned(),
+            random,
+            replay: Replay::new(genesis, keys),
+            trouble: None,
+            deeds: HashMap::new(),
+            next_deed: 1,
+            readings: HashMap::new(),
+            next_reading: 1,
+            member,
+        })
+    }
+
     fn fold_all(&mut self, frame: &[u8]) -> Result<u32, Failure> {
         let entries = entries_of(frame)?;
         for entry in &entries {
@@ -345,6 +354,19 @@ fn reading_of(
 
 fn message(error: DecodeError) -> Failure {
     Failure::of("message", &error.to_string())
+}
+
+/// Reads a genesis, which has to be that of the workspace that is to be opened.
+pub(crate) fn genesis_of(id: &str, bytes: &[u8]) -> Result<Genesis, Failure> {
+    let genesis: Genesis = decode_message(bytes).map_err(message)?;
+    match genesis.workspace().to_string() == id {
+        true => Ok(genesis),
+        false => Err(Failure::of("wrong_workspace", "the genesis belongs to another workspace")),
+    }
+}
+
+pub(crate) fn device_of(text: &str) -> Result<DeviceId, Failure> {
+    text.parse().map_err(|_| Failure::of("length", "the id of a device has 32 hexadecimal digits"))
 }
 
 pub(crate) fn part_of(part: &PackPart) -> SealedPart {

@@ -321,11 +321,9 @@ impl SealedWorkspace {
     /// [`settle`](Self::settle), so that sending it again is sending the same.
     ///
     /// # Errors
-    /// Those of what could not be folded, which forbid to write; `no_such`, `changed`, `taken`, `mounted`, `into_itself`, `name`, `busy`.
+    /// Those of what could not be folded, which forbid to write; `read_only`, `no_such`, `changed`, `taken`, `mounted`, `into_itself`, `name`, `busy`.
     pub fn propose(&mut self, deed: u32, now_ms: f64) -> Result<Option<Vec<u8>>, Failure> {
-        if let Some(trouble) = &self.trouble {
-            return Err(trouble.clone());
-        }
+        self.check_writing()?;
         let op_id = OpId::from_bytes(random_bytes(&*self.random));
         let (device, head) = (self.device, self.replay.head());
         let deed = self.deeds.get_mut(&deed).ok_or_else(no_deed)?;
@@ -441,13 +439,20 @@ impl SealedWorkspace {
 
 impl SealedWorkspace {
     fn begin_deed(&mut self, what: What) -> Result<u32, Failure> {
-        if let Some(trouble) = &self.trouble {
-            return Err(trouble.clone());
-        }
+        self.check_writing()?;
         let number = self.next_deed;
         self.deeds.insert(number, Deed::new(what));
         self.next_deed += 1;
         Ok(number)
+    }
+
+    /// Refuses what no device would believe: of somebody who may only read, or who cannot read what stands in the log.
+    fn check_writing(&self) -> Result<(), Failure> {
+        match &self.trouble {
+            Some(trouble) => Err(trouble.clone()),
+            None if self.may_write() => Ok(()),
+            None => Err(Failure::of("read_only", "the owner lets this account only read")),
+        }
     }
 
     fn deed(&self, number: u32) -> Result<&Deed, Failure> {
@@ -490,4 +495,4 @@ fn out_of_turn() -> Failure {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

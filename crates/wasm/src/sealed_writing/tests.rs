@@ -2,7 +2,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use content::reading::FileReading;
-use content::{DeviceKeys, NewWorkspace, Passphrase, Replay, WorkspaceKeys};
+use content::{DeviceKeys, NewWorkspace, Passphrase, Replay, Unlocked, WorkspaceKeys};
 use model::codec::decode_message;
 use model::wire::{Reply, ServerFrame};
 use model::{
@@ -13,23 +13,24 @@ use zeroize::Zeroizing;
 use super::*;
 use crate::seeded::Seeded;
 
-const ROOT: &str = "00000000000000000000000000000000";
+pub(crate) const ROOT: &str = "00000000000000000000000000000000";
 const PAGE: &str = "0000000000000000000000000000000a";
 const NOW: f64 = 1_700_000_000_123.0;
 
 /// A server that orders commits, and a device of the account that reads and writes by the functions of devices.
-struct Scene {
-    genesis: Genesis,
+pub(crate) struct Scene {
+    pub(crate) genesis: Genesis,
+    pub(crate) unlocked: Unlocked,
     locked: Vec<u8>,
-    device: WorkspaceKeys,
-    log: Vec<Entry>,
+    pub(crate) device: WorkspaceKeys,
+    pub(crate) log: Vec<Entry>,
     stored: HashMap<PackId, Vec<u8>>,
     /// What has gone over the wire.
     wire: Vec<u8>,
 }
 
 impl Scene {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let random: Arc<dyn Random> = Arc::new(Seeded::new("a device", &[4; 32]).unwrap());
         let passphrase = Passphrase::new(Zeroizing::new("correct horse".to_owned()));
         let NewWorkspace { genesis, keys, unlocked } =
@@ -39,11 +40,11 @@ impl Scene {
         let device = DeviceKeys::enroll(&genesis, &unlocked, id, signing).unwrap();
         let device = WorkspaceKeys::open(&genesis, Some(device), random).unwrap();
         let (locked, log, stored, wire) = (keys.to_bytes(), Vec::new(), HashMap::new(), Vec::new());
-        Self { genesis, locked, device, log, stored, wire }
+        Self { genesis, unlocked, locked, device, log, stored, wire }
     }
 
     /// Opens it in another page.
-    fn page(&self, seed: u8) -> SealedWorkspace {
+    pub(crate) fn page(&self, seed: u8) -> SealedWorkspace {
         let id = self.genesis.workspace().to_string();
         let (genesis, secret) = (encode_message(&self.genesis), "correct horse".to_owned());
         let seed = [seed; 32];
@@ -58,7 +59,7 @@ impl Scene {
         self.log.last().map_or(self.genesis.head(), Entry::head)
     }
 
-    fn append(&mut self, commit: Commit) {
+    pub(crate) fn append(&mut self, commit: Commit) {
         let Head { seq, hash } = self.head();
         self.log.push(Entry { seq: seq + 1, previous: hash, commit });
     }
@@ -68,12 +69,16 @@ impl Scene {
         encode_message(&ServerFrame::Reply { number: 0, reply: Reply::Entries(entries) })
     }
 
-    fn catch_up(&self, page: &mut SealedWorkspace) -> Result<u32, Failure> {
+    pub(crate) fn catch_up(&self, page: &mut SealedWorkspace) -> Result<u32, Failure> {
         page.fold(&self.frame(page.head()))
     }
 
     /// Carries a deed out as the page does.
-    fn act(&mut self, page: &mut SealedWorkspace, deed: u32) -> Result<SealedDone, Failure> {
+    pub(crate) fn act(
+        &mut self,
+        page: &mut SealedWorkspace,
+        deed: u32,
+    ) -> Result<SealedDone, Failure> {
         loop {
             let Some(message) = page.propose(deed, NOW)? else { return page.settle(deed) };
             assert_eq!(page.propose(deed, NOW)?.as_ref(), Some(&message), "it is the same again");
@@ -129,7 +134,12 @@ impl Scene {
         self.stored.insert(pack.id.parse().unwrap(), pack.bytes);
     }
 
-    fn put(&mut self, page: &mut SealedWorkspace, name: &str, bytes: &[u8]) -> SealedDone {
+    pub(crate) fn put(
+        &mut self,
+        page: &mut SealedWorkspace,
+        name: &str,
+        bytes: &[u8],
+    ) -> SealedDone {
         let deed = self.begin_put(page, name, bytes);
         let done = self.act(page, deed).unwrap();
         page.forget(deed);
@@ -137,7 +147,7 @@ impl Scene {
     }
 
     /// What the device sees: the paths of the root, and the bytes of files.
-    fn seen_by_device(&self) -> Vec<(String, Option<Vec<u8>>)> {
+    pub(crate) fn seen_by_device(&self) -> Vec<(String, Option<Vec<u8>>)> {
         let mut replay = Replay::new(&self.genesis, self.device.clone());
         for entry in &self.log {
             assert_eq!(replay.fold(entry).unwrap().void, None);
@@ -178,7 +188,7 @@ impl Scene {
     }
 
     /// The device changes nodes, as it does: sealed and signed.
-    fn device_changes(&mut self, number: u8, changes: Vec<Change>) {
+    pub(crate) fn device_changes(&mut self, number: u8, changes: Vec<Change>) {
         let commit = Commit {
             seen: self.head(),
             device: DeviceId::from_bytes([1; 16]),

@@ -17,12 +17,18 @@ export interface Doing {
 }
 
 /** The buttons above the list. */
-export function deedsOf(selected: Node[], doing: Doing, { files: say, sealed }: Words): Deed[] {
+export function deedsOf(
+  selected: Node[],
+  doing: Doing,
+  mayWrite: boolean,
+  { files: say, sealed }: Words,
+): Deed[] {
   const always: Deed[] = [
     { icon: 'eye', label: sealed.shown, run: () => doing.show() },
     { icon: 'lock', label: sealed.lock, run: () => doing.lock() },
   ];
   if (selected.length === 0) {
+    if (!mayWrite) return always;
     return [
       { icon: 'upload', label: say.upload, run: () => doing.upload(), isMain: true },
       { icon: 'upload-folder', label: say.uploadFolder, run: () => doing.uploadFolder() },
@@ -36,6 +42,7 @@ export function deedsOf(selected: Node[], doing: Doing, { files: say, sealed }: 
     const run = () => doing.download(files);
     found.push({ icon: 'download', label: say.download, run, isMain: true });
   }
+  if (!mayWrite) return [...found, ...always];
   const [single] = selected.length === 1 ? selected : [];
   if (single) found.push({ icon: 'rename', label: say.rename, run: () => doing.rename(single) });
   found.push({ icon: 'trash', label: say.delete, run: () => doing.delete(selected) });

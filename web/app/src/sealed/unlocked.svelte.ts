@@ -3,7 +3,9 @@
 
 import {
   fetchEntries,
+  fetchEnvelope,
   fetchGenesis,
+  fetchIdentity,
   fetchLockedKeys,
   fetchPackPart,
   sendCommit,
@@ -20,7 +22,22 @@ export const IDLE_MINUTES = 10;
 
 const CHECKED_EVERY_MS = 15_000;
 
-export function sourceOf(client: SynclineClient, workspace: string): SealedSource {
+/** Where a workspace comes from: one's own, or somebody else's that is opened as a user. */
+export function sourceOf(
+  client: SynclineClient,
+  workspace: string,
+  member: string | null = null,
+): SealedSource {
+  const own = ownSourceOf(client, workspace);
+  if (member === null) return own;
+  const membership = {
+    identity: () => fetchIdentity(client),
+    envelope: () => fetchEnvelope(client, workspace, member),
+  };
+  return { ...own, membership };
+}
+
+function ownSourceOf(client: SynclineClient, workspace: string): SealedSource {
   return {
     genesis: () => fetchGenesis(client, workspace),
     lockedKeys: () => fetchLockedKeys(client, workspace),
@@ -39,11 +56,15 @@ class Unlocked {
   #used = Date.now();
   #timer: ReturnType<typeof setInterval> | undefined;
 
-  /** Unlocks a workspace; nothing of it is read yet. */
-  async unlock(client: SynclineClient, id: string, secret: string): Promise<void> {
+  /** Unlocks a workspace, one's own or somebody else's; nothing of it is read yet. */
+  async unlock(
+    client: SynclineClient,
+    { id, isOwn }: { id: string; isOwn: boolean },
+    secret: string,
+  ): Promise<void> {
     const { SealedWorkspace } = await import('@syncline/core');
-    const source = sourceOf(client, id);
-    const { device_id, device_name } = await client.whoAmI();
+    const { device_id, device_name, account } = await client.whoAmI();
+    const source = sourceOf(client, id, isOwn ? null : account);
     const device = { id: device_id, name: device_name };
     const workspace = await SealedWorkspace.open({ id, secret, device, source, seen: seenOf(id) });
     const before = this.open.get(id);

@@ -28,6 +28,8 @@ export class SealedFolder {
   way = $state.raw<Node[]>([]);
   shown = $state.raw<SealedShown>();
   isComplete = $state(false);
+  /** Whether what is changed here counts. */
+  mayWrite = $state(false);
   /** How many entries were checked, while they are. */
   checked = $state(0);
   failure = $state.raw<unknown>();
@@ -56,6 +58,7 @@ export class SealedFolder {
       this.nodes = nodes.map(listedOf);
       this.way = way.map(listedOf);
       this.shown = shown;
+      this.mayWrite = this.open.mayWrite;
       this.isComplete = true;
       this.failure = undefined;
     } catch (error) {

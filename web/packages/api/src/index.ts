@@ -10,5 +10,13 @@ export type { EntryEvent, Listening } from './events.ts';
 export { encodeName, joinPath, nameOf, parentOf, partsOf, ROOT } from './path.ts';
 export type { NodePath } from './path.ts';
 export { NoConnection, ProblemError } from './problem.ts';
-export { fetchEntries, fetchLockedKeys, fetchPackPart, sendCommit, storePack } from './sealed.ts';
+export {
+  fetchEntries,
+  fetchEnvelope,
+  fetchIdentity,
+  fetchLockedKeys,
+  fetchPackPart,
+  sendCommit,
+  storePack,
+} from './sealed.ts';
 export type * from './schema.ts';

@@ -1,7 +1,7 @@
 // What is read of a sealed workspace, and put into it: all of it means nothing without the keys, which no server has.
 
 import type { SynclineClient } from './client.ts';
-import { NoConnection } from './problem.ts';
+import { NoConnection, ProblemError } from './problem.ts';
 
 type Bytes = Uint8Array<ArrayBuffer>;
 
@@ -66,6 +66,49 @@ export async function* fetchLockedKeys(
     const bytes = await bytesOf(response, undefined);
     yield { generation: Number(key.slice(KEYS.length)), bytes };
   }
+}
+
+/** Who an account is to others in encrypted workspaces. */
+export interface IdentityBytes {
+  public: Bytes;
+  /** What the passphrase of the identity opens. */
+  locked: Bytes;
+}
+
+/** Asks for what there may be or not. */
+async function found<T>(work: Promise<T>): Promise<T | null> {
+  try {
+    return await work;
+  } catch (error) {
+    if (error instanceof ProblemError && error.problem.status === 404) return null;
+    throw error;
+  }
+}
+
+const bytesOfHex = (text: string): Bytes =>
+  Uint8Array.from(text.match(/../g) ?? [], (digits) => Number.parseInt(digits, 16));
+
+const hexOf = (bytes: Uint8Array): string =>
+  Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
+
+/** Returns the identity of this account, if a device of it has made one. */
+export async function fetchIdentity(client: SynclineClient): Promise<IdentityBytes | null> {
+  const line = await found(client.call('GET /identity'));
+  return line && { public: bytesOfHex(line.public), locked: bytesOfHex(line.locked ?? '') };
+}
+
+/** Returns the keys of a workspace that its owner has sealed to an account, if there are any. */
+export async function fetchEnvelope(
+  client: SynclineClient,
+  workspace: string,
+  user: string,
+): Promise<Bytes | null> {
+  const key = `envelopes/${hexOf(new TextEncoder().encode(user))}`;
+  const asked = client.ask('GET /workspaces/{workspace}/objects/{key}', {
+    params: { workspace, key },
+  });
+  const response = await found(asked);
+  return response && bytesOf(response, undefined);
 }
 
 /** Stores a pack, whose id is the hash of its bytes. */

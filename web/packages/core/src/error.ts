@@ -1,4 +1,4 @@
-/** What can fail: the codes of `crates/wasm/src/failure.rs`, and `locked`, `older_history`, `unsupported` and `broken` of this side. */
+/** What can fail: the codes of `crates/wasm/src/failure.rs`, and `locked`, `no_identity`, `no_envelope`, `older_history`, `unsupported` and `broken` of this side. */
 export const CODES = [
   'read',
   'write',
@@ -44,6 +44,12 @@ export const CODES = [
   'busy',
   // The keys were overwritten, and somebody has to unlock the workspace again.
   'locked',
+  // What a workspace of somebody else wants: an identity, keys that are sealed to it, and leave to write.
+  'no_identity',
+  'identity_changed',
+  'no_envelope',
+  'not_for_us',
+  'read_only',
   // The server shows an older history than it has shown here before.
   'older_history',
   // This browser cannot run the core.

@@ -38,6 +38,16 @@ export interface SealedNode {
   isConflict: boolean;
 }
 
+/** What opens a workspace: the locked keys of one's own, or what the owner of another one has sealed to this account. */
+export type SealedKeys =
+  | { generation: number; keys: Uint8Array }
+  | {
+      identity: { public: Uint8Array; locked: Uint8Array };
+      envelope: Uint8Array;
+      /** The generation of the newest keys that were seen, or 0. */
+      seen: number;
+    };
+
 /** A part of a pack that is wanted: of the entry in which it travelled, where that is given. */
 export interface SealedPart {
   pack: string;
@@ -140,22 +150,31 @@ export interface Calls {
   blockReply: { ask: { message: Uint8Array }; answer: DeltaLength };
   /** Takes an answer; returns whether the new version is there. */
   blockAnswer: { ask: { message: Uint8Array }; answer: boolean };
-  /** Unlocks a sealed workspace; returns its name. */
+  /** Unlocks a sealed workspace. */
   sealedOpen: {
     ask: {
       id: string;
       genesis: Uint8Array;
-      generation: number;
-      keys: Uint8Array;
+      kept: SealedKeys;
       secret: string;
       device: string;
       deviceName: string;
       seed: Uint8Array;
     };
-    answer: string;
+    /** Its name, and of which generation the keys of somebody else's are. */
+    answer: { name: string; generation: number };
   };
-  /** Checks and folds entries; says how many there were, and which was the last of all. */
-  sealedFold: { ask: { frame: Uint8Array }; answer: { count: number; head: number } };
+  /** Takes newer keys of somebody else's workspace, and says whether they are newer. */
+  sealedRenew: {
+    ask: { envelope: Uint8Array };
+    /** Up to which entry the log is folded, too. */
+    answer: { isNewer: boolean; generation: number; head: number };
+  };
+  /** Checks and folds entries; says how many there were, which was the last of all, and whether what is written behind it counts. */
+  sealedFold: {
+    ask: { frame: Uint8Array };
+    answer: { count: number; head: number; mayWrite: boolean };
+  };
   sealedList: { ask: { folder: string }; answer: SealedNode[] };
   sealedWay: { ask: { folder: string }; answer: SealedNode[] };
   sealedShown: { ask: null; answer: SealedShown };

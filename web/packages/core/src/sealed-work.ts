@@ -2,26 +2,31 @@ import { SealedWorkspace, type SealedNode as Found } from '../dist/core.js';
 import type { Calls, SealedNode, SealedShown, SealedStep } from './protocol.ts';
 import { partOf, SealedChanging } from './sealed-changing.ts';
 
+type Ask = Calls['sealedOpen']['ask'];
+
 /** A sealed workspace in the worker: the keys are here and nowhere else, and overwritten at the end. */
 export class SealedWork {
   readonly #workspace: SealedWorkspace;
   readonly changes: SealedChanging;
 
-  constructor(ask: Calls['sealedOpen']['ask']) {
-    const { id, genesis, generation, keys, secret, device, deviceName, seed } = ask;
-    const words = [secret, device, deviceName] as const;
-    this.#workspace = new SealedWorkspace(id, genesis, generation, keys, ...words, seed);
+  constructor(ask: Ask) {
+    this.#workspace = opened(ask);
     this.changes = new SealedChanging(this.#workspace);
   }
 
-  name(): string {
-    return this.#workspace.name();
+  said(): Calls['sealedOpen']['answer'] {
+    return { name: this.#workspace.name(), generation: this.#workspace.generation() };
   }
 
-  /** Folds entries; says how many there were, and up to which the log is folded. */
   fold(frame: Uint8Array): Calls['sealedFold']['answer'] {
     const count = this.#workspace.fold(frame);
-    return { count, head: this.#workspace.head() };
+    return { count, head: this.#workspace.head(), mayWrite: this.#workspace.mayWrite() };
+  }
+
+  renew(envelope: Uint8Array): Calls['sealedRenew']['answer'] {
+    const workspace = this.#workspace;
+    const isNewer = workspace.renew(envelope);
+    return { isNewer, generation: workspace.generation(), head: workspace.head() };
   }
 
   list(folder: string): SealedNode[] {
@@ -62,6 +67,16 @@ export class SealedWork {
   free(): void {
     this.#workspace.free();
   }
+}
+
+function opened({ id, genesis, kept, secret, device, deviceName, seed }: Ask): SealedWorkspace {
+  const who = [device, deviceName, seed] as const;
+  if ('keys' in kept) {
+    return new SealedWorkspace(id, genesis, kept.generation, kept.keys, secret, ...who);
+  }
+  const { identity, envelope, seen } = kept;
+  const given = [envelope, identity.public, identity.locked] as const;
+  return SealedWorkspace.openOfOther(id, genesis, ...given, secret, seen, ...who);
 }
 
 function nodeOf(found: Found): SealedNode {

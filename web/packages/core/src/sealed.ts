@@ -5,9 +5,8 @@ import { CoreError } from './error.ts';
 import { WorkerPool, type Lease, type PoolWorker } from './pool.ts';
 import type { CallName, Calls, SealedNode, SealedPart, SealedShown } from './protocol.ts';
 import { SealedChanges } from './sealed-changes.ts';
+import { coreError, openSealed } from './sealed-opening.ts';
 import { startWorker } from './start.ts';
-
-const SEED_LENGTH = 32;
 
 type Bytes = Uint8Array<ArrayBuffer>;
 
@@ -25,6 +24,13 @@ export interface SealedSource {
   putPack(id: string, bytes: Bytes, signal?: AbortSignal): Promise<void>;
   /** Sends a commit, again where nobody knows whether it has come: it counts once. */
   commit(message: Bytes): Promise<void>;
+  /** What lets this account into a workspace of somebody else; in one's own there is none. */
+  membership?: {
+    /** The identity of this account, if it has one. */
+    identity(): Promise<{ public: Bytes; locked: Bytes } | null>;
+    /** The keys that the owner has sealed to it, if there are any. */
+    envelope(): Promise<Bytes | null>;
+  };
 }
 
 /** Who changes something: this browser, as its server knows it. */
@@ -37,12 +43,15 @@ export interface SealedDevice {
 export interface SeenHead {
   get(): number;
   set(head: number): void;
+  /** The generation of the newest keys of a workspace of somebody else; 0 where none were seen. */
+  keys(): number;
+  setKeys(generation: number): void;
 }
 
 export interface SealedOptions {
   /** The id of the workspace that is to be opened. */
   id: string;
-  /** The passphrase, or the recovery key. */
+  /** The passphrase, or the recovery key; of a workspace of somebody else the passphrase of one's identity. */
   secret: string;
   device: SealedDevice;
   source: SealedSource;
@@ -59,6 +68,7 @@ export class SealedWorkspace {
   #last: Promise<unknown> = Promise.resolve();
   #isLocked = false;
   #head = 0;
+  #mayWrite = false;
   #catching: Promise<boolean> | undefined;
   /** Its name, which the server does not know. */
   name = '';
@@ -102,31 +112,19 @@ export class SealedWorkspace {
   }
 
   async #unlock(id: string, secret: string, device: SealedDevice): Promise<void> {
-    const who = { device: device.id, deviceName: device.name };
-    const genesis = await this.#source.genesis();
-    let failure: unknown = new CoreError({
-      code: 'missing',
-      message: 'the locked keys are not stored',
-      isRetryable: false,
-    });
-    for await (const { generation, bytes: keys } of this.#source.lockedKeys()) {
-      const seed = crypto.getRandomValues(new Uint8Array(SEED_LENGTH));
-      const ask = { id, genesis, generation, keys, secret, ...who, seed };
-      try {
-        this.name = await this.#call('sealedOpen', ask);
-        return;
-      } catch (error) {
-        failure = error;
-        // As a device does: what cannot be read as locked keys is passed over, and no older ones are tried by their secret.
-        if (!(error instanceof CoreError) || error.code !== 'tampered') throw error;
-      }
-    }
-    throw failure;
+    const [source, seen] = [this.#source, this.#seen];
+    const call = (ask: Calls['sealedOpen']['ask']) => this.#call('sealedOpen', ask);
+    ({ name: this.name } = await openSealed({ id, secret, device, source, seen, call }));
   }
 
   /** The number of the last entry that was folded. */
   get head(): number {
     return this.#head;
+  }
+
+  /** Whether what is written here counts, as far as the log was read. */
+  get mayWrite(): boolean {
+    return this.#mayWrite;
   }
 
   get isLocked(): boolean {
@@ -148,14 +146,32 @@ export class SealedWorkspace {
   async #readOn(onProgress: ((head: number) => void) | undefined): Promise<boolean> {
     const before = this.#head;
     for (;;) {
-      const frame = await this.#source.entries(this.#head, false);
-      const { count, head } = await this.#call('sealedFold', { frame });
+      const { count, head, mayWrite } = await this.#foldNext();
       this.#head = head;
+      this.#mayWrite = mayWrite;
       if (count === 0) {
         this.#compareWithSeen();
         return head !== before;
       }
       onProgress?.(head);
+    }
+  }
+
+  /** Folds what comes next; where newer keys are needed, and the owner has sealed them to this account, with these. */
+  async #foldNext(): Promise<Calls['sealedFold']['answer']> {
+    const frame = await this.#source.entries(this.#head, false);
+    try {
+      return await this.#call('sealedFold', { frame });
+    } catch (error) {
+      const isOfKeys = error instanceof CoreError && error.code === 'unknown_epoch';
+      const envelope = isOfKeys ? await this.#source.membership?.envelope() : null;
+      if (!envelope) throw error;
+      const { isNewer, generation, head } = await this.#call('sealedRenew', { envelope });
+      // What came before the entry that needs them is folded.
+      this.#head = head;
+      if (!isNewer) throw error;
+      this.#seen?.setKeys(generation);
+      return this.#foldNext();
     }
   }
 
@@ -250,8 +266,7 @@ export class SealedWorkspace {
     ask: Calls[Name]['ask'],
   ): Promise<Calls[Name]['answer']> {
     if (this.#isLocked) {
-      const message = 'the workspace is locked';
-      return Promise.reject(new CoreError({ code: 'locked', message, isRetryable: false }));
+      return Promise.reject(coreError('locked', 'the workspace is locked'));
     }
     const called = this.#last.then(() => this.#lease.call(name, ask));
     this.#last = called.catch(() => undefined);

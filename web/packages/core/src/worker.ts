@@ -80,7 +80,7 @@ async function answer(call: Call): Promise<[Calls[Call['name']]['answer'], Trans
       return [begun(NewPasswordWork).finish(call.ask.answer), []];
     case 'sealedOpen':
       work = new SealedWork(call.ask);
-      return [work.name(), []];
+      return [work.said(), []];
     case 'end':
       work?.free();
       work = undefined;
@@ -97,6 +97,8 @@ function answerSealed(
   switch (call.name) {
     case 'sealedOpen':
       throw new Error('it is open already');
+    case 'sealedRenew':
+      return [begun(SealedWork).renew(call.ask.envelope), []];
     case 'sealedFold':
       return [begun(SealedWork).fold(call.ask.frame), []];
     case 'sealedList':

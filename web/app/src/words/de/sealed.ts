@@ -4,7 +4,16 @@ export const sealed: typeof english = {
   locked: 'Verschlüsselter Arbeitsbereich',
   lockedHelp:
     'Der Server kann ihn nicht lesen. Öffnen Sie ihn mit Passphrase oder Wiederherstellungsschlüssel.',
-  ofOthers: 'Mit Ihnen geteilt. Nur eines Ihrer Geräte kann ihn öffnen.',
+  ofOthers: 'Mit Ihnen geteilt. Der Server kann ihn nicht lesen.',
+  lockedOfOther: (owner: string) =>
+    `${owner} teilt ihn mit Ihnen, und der Server kann ihn nicht lesen. Öffnen Sie ihn mit der Passphrase Ihrer Identität.`,
+  compare: (owner: string) =>
+    `Fragen Sie ${owner} nach der Kennung des Arbeitsbereichs, auf anderem Weg als über diesen Server. Ein Server, der lügt, könnte einen eigenen zeigen.`,
+  compared: (owner: string) => `${owner} hat mir diese Kennung genannt`,
+  identitySecret: 'Passphrase Ihrer Identität',
+  identitySecretHelp:
+    'Sie haben sie für „syncline key fingerprint“ gewählt. Sie bleibt in diesem Browser, nur im Arbeitsspeicher, und wird nie gesendet.',
+  mayView: 'Sie dürfen ihn ansehen, und nicht ändern.',
   secret: 'Passphrase oder Wiederherstellungsschlüssel',
   secretHelp:
     'Bleibt in diesem Browser, nur im Arbeitsspeicher, und wird nie gesendet. Wer sie hat, liest alles.',
@@ -48,7 +57,17 @@ export const sealedErrors: typeof englishErrors = {
     'Diese Passphrase oder dieser Wiederherstellungsschlüssel öffnet den Arbeitsbereich nicht.',
   key_cost:
     'Der Server gab gesperrte Schlüssel, die nicht sein dürfen. Es wurde nichts damit versucht.',
-  unknown_epoch: 'Der Arbeitsbereich hat neue Schlüssel. Sperren und entsperren Sie ihn erneut.',
+  no_identity:
+    'Sie haben noch keine Identität. Führen Sie „syncline key fingerprint“ auf einem Gerät aus, und sagen Sie dem Besitzer, was es zeigt.',
+  identity_changed:
+    'Der Server nennt anderen eine andere Identität, als er Ihnen gibt. Sie wurde dort ausgetauscht; es wurde nichts geöffnet.',
+  no_envelope:
+    'Es gibt für Sie keine Schlüssel des Arbeitsbereichs: der Besitzer hat sie noch nicht gegeben, oder zurückgenommen.',
+  not_for_us:
+    'Die Schlüssel auf dem Server sind nicht für Sie: der Besitzer hat sie nicht an Ihre Identität versiegelt.',
+  read_only: 'Der Besitzer lässt Sie ihn nur ansehen. Es wurde nichts geändert.',
+  unknown_epoch:
+    'Der Arbeitsbereich hat neue Schlüssel. Sperren und entsperren Sie ihn erneut; teilt ihn jemand mit Ihnen, muss der Besitzer sie Ihnen erst geben.',
   not_next:
     'Die Geschichte des Servers passt nicht zusammen: etwas wurde geändert oder ausgelassen. Ab dort wird nichts gezeigt.',
   forked:

@@ -2,7 +2,16 @@
 export const sealed = {
   locked: 'Encrypted workspace',
   lockedHelp: 'The server cannot read it. Open it with its passphrase or recovery key.',
-  ofOthers: 'Shared with you. Only a device of yours can open it.',
+  ofOthers: 'Shared with you. The server cannot read it.',
+  lockedOfOther: (owner: string) =>
+    `${owner} shares it with you, and the server cannot read it. Open it with the passphrase of your identity.`,
+  compare: (owner: string) =>
+    `Ask ${owner} for the id of the workspace, by another way than this server. A server that lies could show one of its own.`,
+  compared: (owner: string) => `${owner} has told me this id`,
+  identitySecret: 'Passphrase of your identity',
+  identitySecretHelp:
+    'You have chosen it for “syncline key fingerprint”. It stays in this browser, in memory only, and is never sent.',
+  mayView: 'You may look at it, and not change it.',
   secret: 'Passphrase or recovery key',
   secretHelp:
     'It stays in this browser, in memory only, and is never sent. Who has it reads everything.',
@@ -45,7 +54,17 @@ export const sealed = {
 export const sealedErrors = {
   wrong_key: 'This passphrase or recovery key does not open the workspace.',
   key_cost: 'The server gave locked keys that may not be. Nothing was tried with them.',
-  unknown_epoch: 'The workspace has new keys. Lock it and unlock it again.',
+  no_identity:
+    'You have no identity yet. Run “syncline key fingerprint” on a device, and tell the owner what it shows.',
+  identity_changed:
+    'The server tells others of another identity than it gives to you. It was exchanged there; nothing was opened.',
+  no_envelope:
+    'There are no keys of the workspace for you: its owner has not given them yet, or has taken them back.',
+  not_for_us:
+    'The keys at the server are not for you: the owner has not sealed them to your identity.',
+  read_only: 'The owner lets you look at it only. Nothing was changed.',
+  unknown_epoch:
+    'The workspace has new keys. Lock it and unlock it again; where somebody else shares it, the owner has to give them to you first.',
   not_next:
     'The server’s history does not fit together: something in it was changed or left out. Nothing of it is shown from there on.',
   forked:
