@@ -124,7 +124,7 @@ fn people_are_invited_on_the_data_folder() {
     device
         .run_with_input(&["user", "add", "eve", "--password-stdin", "--data", data], "a password")
         .ok();
-    assert!(run(&["add", server, "--name", "eve"]).ends_with(1).stderr.contains("E0406"));
+    assert_eq!(run(&["add", server, "--name", "eve"]).ends_with(1).json()["code"], "E0406");
 }
 
 #[test]
