@@ -104,6 +104,11 @@ export class RealServer {
     this.#command('server', ['user', 'invitation', 'rm', String(newest), ...data]);
   }
 
+  /** Returns the fingerprint of the app that the program carries, as it prints it. */
+  fingerprintOfApp(): string {
+    return this.#command('server', ['admin', 'web-app']).split('\n')[0] ?? '';
+  }
+
   /** Limits what somebody may store, as in `5 MB`, or with `none` no longer. */
   limit(user: string, quota: string): void {
     this.#command('server', ['user', 'quota', user, quota, '--data', this.#path('data')]);

@@ -683,6 +683,8 @@ pub(crate) enum UserCommand {
 pub(crate) enum AdminCommand {
     /// Print the description of the server's REST door (OpenAPI 3.1).
     ExportOpenapi,
+    /// Print the fingerprint of the web app that this program carries.
+    WebApp,
     /// Copy a server into another store, whether it runs or not; what is there is not copied again.
     Backup {
         /// Where to.

@@ -39,6 +39,7 @@ mod token;
 mod user;
 mod version;
 mod watch;
+mod web_app;
 mod whoami;
 
 /// Runs a command. Returns the exit code.

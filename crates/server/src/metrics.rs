@@ -85,7 +85,7 @@ impl Door {
         let mut parts = path.trim_start_matches('/').split('/');
         match parts.next() {
             Some("healthz" | "readyz") => return Self::Health,
-            Some("" | "icon.svg" | "assets") => return Self::Web,
+            Some("" | "icon.svg" | "files.txt" | "assets") => return Self::Web,
             Some("api") => {}
             _ => return Self::Rest,
         }
@@ -234,6 +234,7 @@ mod tests {
             ("/api/v1/login", Door::Rest),
             ("/", Door::Web),
             ("/icon.svg", Door::Web),
+            ("/files.txt", Door::Web),
             ("/assets/index-1.js", Door::Web),
             ("/anything/else", Door::Rest),
         ] {

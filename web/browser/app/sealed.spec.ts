@@ -117,6 +117,9 @@ test('the panel says what the server can see, and locking forgets all of it', as
   await page.getByRole('button', { name: 'What the server can see' }).click();
   const panel = page.getByRole('dialog', { name: 'What the server can see' });
   await expect(panel).toContainText('Devices that have changed something');
+  await panel.getByRole('button', { name: 'Show the fingerprint of the app' }).click();
+  await expect(panel.getByText(server.fingerprintOfApp())).toBeVisible();
+  await expect(panel.getByText(/All \d\d+ files are/)).toBeVisible();
   await inEveryLook(page, () => expectAccessible(page));
   await panel.getByRole('button', { name: 'Close' }).click();
   await page.getByRole('button', { name: 'Lock now' }).click();
@@ -127,6 +130,16 @@ test('the panel says what the server can see, and locking forgets all of it', as
   );
   await unlock(page, recoveryKey);
   await expect(row(page, 'letter.txt')).toBeVisible();
+});
+
+test('a file of the app that is another one is named', async ({ page }) => {
+  await open(page);
+  await page.route('**/icon.svg', (route) => lie(route, (bytes) => flipped(bytes)));
+  await page.getByRole('button', { name: 'What the server can see' }).click();
+  const panel = page.getByRole('dialog', { name: 'What the server can see' });
+  await panel.getByRole('button', { name: 'Show the fingerprint of the app' }).click();
+  await expect(panel.getByText('Do not type a passphrase here')).toBeVisible();
+  await expect(panel.getByRole('listitem')).toHaveText(['icon.svg']);
 });
 
 test('it locks by itself when nobody uses it', async ({ page }) => {

@@ -6,7 +6,7 @@ use server::data_folder::DataFolder;
 use server::{Database, ServerError};
 use storage::{Credentials, Opening};
 
-use super::openapi;
+use super::{openapi, web_app};
 use crate::arguments::{AdminCommand, DataArgument, StoreArgument, TargetArgument};
 use crate::context::Context;
 use crate::error::Result;
@@ -14,12 +14,13 @@ use crate::text::{counted, size};
 use crate::ui::Symbol;
 
 /// Exit code of a server or backup in which something is damaged.
-const DAMAGED: u8 = 8;
+pub(super) const DAMAGED: u8 = 8;
 
 /// Runs the command.
 pub(crate) fn run(context: &Context<'_>, command: &AdminCommand) -> Result<u8> {
     match command {
         AdminCommand::ExportOpenapi => Ok(openapi::run(context)),
+        AdminCommand::WebApp => web_app::run(context),
         AdminCommand::Backup { target, data, store } => backup(context, target, data, store),
         AdminCommand::Restore { source, at, data, store } => {
             restore(context, (source, at.as_deref()), data, store)

@@ -32,6 +32,9 @@ use crate::app::App;
 #[allow_missing = true]
 struct Dist;
 
+/// The list of the app's files, in the form of `sha256sum`.
+const LIST: &str = "files.txt";
+
 /// What the app and its tests are served with, too.
 const HEADERS: &str = include_str!("../../../../web/security-headers.json");
 
@@ -63,6 +66,7 @@ pub fn routes() -> Router<Arc<App>> {
     Router::new()
         .route("/", get(send))
         .route("/icon.svg", get(send))
+        .route("/files.txt", get(send))
         .route("/assets/{*path}", get(send))
 }
 
@@ -74,6 +78,35 @@ async fn send(request: Request) -> Response {
 fn file(path: &str) -> Option<File> {
     let found = Dist::get(path)?;
     Some(File { hash: found.metadata.sha256_hash(), bytes: found.data })
+}
+
+/// What the app consists of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Bundle {
+    /// SHA-256 of the list of its files: one number for all of them.
+    pub hash: [u8; 32],
+    /// How many files there are.
+    pub files: usize,
+    /// Those that are not there, or not what the list says.
+    pub wrong: Vec<String>,
+}
+
+/// Returns what the app of this program consists of; nothing where it has none.
+pub fn bundle() -> Option<Bundle> {
+    bundle_of(file)
+}
+
+fn bundle_of(file: impl Fn(&str) -> Option<File>) -> Option<Bundle> {
+    let list = file(LIST)?;
+    let (mut files, mut wrong) = (0, Vec::new());
+    for line in String::from_utf8_lossy(&list.bytes).lines() {
+        files += 1;
+        let (hash, name) = line.split_once("  ").unwrap_or(("", line));
+        if file(name).is_none_or(|found| model::hex::encode(&found.hash) != hash) {
+            wrong.push(name.to_owned());
+        }
+    }
+    Some(Bundle { hash: list.hash, files, wrong })
 }
 
 /// Answers a request for a path with what `file` finds. What lies there compressed, too, under the same name and `.gz`, is sent so to
@@ -150,6 +183,7 @@ fn type_of(name: &str) -> HeaderValue {
         Some("js") => "text/javascript; charset=utf-8",
         Some("css") => "text/css; charset=utf-8",
         Some("svg") => "image/svg+xml",
+        Some("txt") => "text/plain; charset=utf-8",
         Some("wasm") => "application/wasm",
         Some("woff2") => "font/woff2",
         _ => "application/octet-stream",
@@ -184,6 +218,28 @@ mod tests {
 
     async fn body(response: Response) -> Vec<u8> {
         axum::body::to_bytes(response.into_body(), 1000).await.unwrap().to_vec()
+    }
+
+    #[test]
+    fn what_is_not_as_the_list_says_is_named() {
+        let whole = format!("{}  index.html\n{}  assets/app-1.js\n", hex(15), hex(9));
+        let broken =
+            format!("{whole}{}  assets/app-1.js\n{}  assets/none.js\nno line\n", hex(8), hex(1));
+        let bundle = |list: String| {
+            let hash = [list.len() as u8; 32];
+            let listed = File { bytes: Cow::Owned(list.into_bytes()), hash };
+            bundle_of(|path| if path == LIST { Some(listed.clone()) } else { found(path) })
+        };
+        let hash = [whole.len() as u8; 32];
+        assert_eq!(bundle(whole), Some(Bundle { hash, files: 2, wrong: Vec::new() }));
+        let found_wrong = bundle(broken).unwrap();
+        assert_eq!((found_wrong.files, found_wrong.wrong.len()), (5, 3));
+        assert_eq!(found_wrong.wrong, ["assets/app-1.js", "assets/none.js", "no line"]);
+        assert_eq!(bundle_of(found), None);
+    }
+
+    fn hex(byte: u8) -> String {
+        model::hex::encode(&[byte; 32])
     }
 
     #[tokio::test]

@@ -117,7 +117,7 @@ async fn every_call_has_a_row_and_every_row_a_call() {
                 server.url(&path.replace("{secret}", "secret").replace("{*path}", "path"))
             }
             "/dav/{*rest}" | "/healthz" | "/livez" | "/readyz" | "/" | "/icon.svg"
-            | "/assets/{*path}" => server.url(&path.replace("{*path}", "path")),
+            | "/files.txt" | "/assets/{*path}" => server.url(&path.replace("{*path}", "path")),
             path => server.url(&format!("/api/v1{}", path.replace(['{', '}', '*'], ""))),
         };
         // WebDAV has one address for all methods, and says itself which they are.
@@ -304,7 +304,7 @@ async fn only_what_must_be_is_open_to_everybody() {
                 let health = http().get(server.url(&call[4..])).send().await.unwrap();
                 assert_eq!(health.status(), StatusCode::OK);
             }
-            "GET /" | "GET /icon.svg" | "GET /assets/{*path}" => {
+            "GET /" | "GET /icon.svg" | "GET /files.txt" | "GET /assets/{*path}" => {
                 // Whether the app was built or not.
                 let asked = http().get(server.url(&call[4..].replace("{*path}", "none.js")));
                 let answer = asked.send().await.unwrap();

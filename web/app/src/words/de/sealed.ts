@@ -37,6 +37,16 @@ export const sealed: typeof english = {
   packs: 'Pakete',
   bytes: 'Darin gespeichert, mit Füllung',
   ranges: 'Er sieht auch, dass Sie gerade lesen oder schreiben, und welche Teile welcher Pakete.',
+  app: 'Die App selbst',
+  appHelp:
+    'Ihr Browser entschlüsselt mit einer App, die dieser Server sendet. Ihr Fingerabdruck ist überall derselbe: „syncline admin web-app“ nennt den eines Programms, dem Sie trauen. Ein Server, der Sie täuschen will, könnte Ihnen hier einen anderen zeigen.',
+  appCheck: 'Fingerabdruck der App zeigen',
+  appChecking: 'Alle Dateien der App werden verglichen …',
+  appWhole: (files: number) => `Alle ${files} Dateien sind, wofür der Fingerabdruck steht.`,
+  appWrong: 'Diese sind nicht, wofür der Fingerabdruck steht. Geben Sie hier keine Passphrase ein:',
+  appUnread:
+    'Der Server sagt nicht, woraus die App besteht, oder sendet nicht alles. Vielleicht hat er gerade eine neue bekommen: Laden Sie die Seite neu.',
+  appInsecure: 'Ihr Fingerabdruck lässt sich nur über HTTPS zeigen.',
   close: 'Schließen',
   uploads: 'Dateien unterwegs',
   waiting: 'Wartet',

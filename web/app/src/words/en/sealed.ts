@@ -35,6 +35,16 @@ export const sealed = {
   packs: 'Packs',
   bytes: 'Stored in them, padding included',
   ranges: 'It also sees that you are reading or writing now, and which parts of which packs.',
+  app: 'The app itself',
+  appHelp:
+    'Your browser decrypts with an app that this server sends. Its fingerprint is the same wherever the app is: “syncline admin web-app” tells it of a program that you trust. A server that wants to deceive you could show you another one here.',
+  appCheck: 'Show the fingerprint of the app',
+  appChecking: 'All files of the app are compared …',
+  appWhole: (files: number) => `All ${files} files are what the fingerprint stands for.`,
+  appWrong: 'These are not what the fingerprint stands for. Do not type a passphrase here:',
+  appUnread:
+    'The server does not tell what the app consists of, or does not send all of it. It may have been given a new one a moment ago: reload the page.',
+  appInsecure: 'Its fingerprint can be shown over HTTPS only.',
   close: 'Close',
   uploads: 'Files on their way',
   waiting: 'Waiting',
