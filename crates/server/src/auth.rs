@@ -80,6 +80,16 @@ impl fmt::Debug for Token {
     }
 }
 
+/// Reads a secret that stands in an address; nothing where it is none. Each has one spelling.
+fn secret_of_address(text: &str) -> Option<[u8; 32]> {
+    URL_SAFE_NO_PAD.decode(text).ok()?.try_into().ok()
+}
+
+/// Returns how a secret stands in an address.
+fn secret_to_address(secret: &[u8; 32]) -> String {
+    URL_SAFE_NO_PAD.encode(secret)
+}
+
 /// What stands in the address of a link.
 #[derive(Clone, PartialEq, Eq)]
 pub struct LinkSecret([u8; 32]);
@@ -92,13 +102,12 @@ impl LinkSecret {
 
     /// Reads the text form; nothing where it is not one. Each secret has one spelling.
     pub fn from_text(text: &str) -> Option<Self> {
-        let bytes = URL_SAFE_NO_PAD.decode(text).ok()?;
-        bytes.try_into().ok().map(Self)
+        secret_of_address(text).map(Self)
     }
 
     /// Returns the text form, for an address.
     pub fn to_text(&self) -> String {
-        URL_SAFE_NO_PAD.encode(self.0)
+        secret_to_address(&self.0)
     }
 
     /// Returns what the server keeps of it. No token has such a hash, so no link is taken for one.

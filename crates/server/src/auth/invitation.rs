@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-use base64::Engine;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use model::Random;
 use model::environment::random_bytes;
+
+use super::{secret_of_address, secret_to_address};
 
 /// The secret of an invitation: who has it may make one account.
 #[derive(Clone, PartialEq, Eq)]
@@ -19,13 +19,12 @@ impl InvitationSecret {
 
     /// Reads the text form; nothing where it is not one. Each secret has one spelling.
     pub fn from_text(text: &str) -> Option<Self> {
-        let bytes = URL_SAFE_NO_PAD.decode(text).ok()?;
-        bytes.try_into().ok().map(Self)
+        secret_of_address(text).map(Self)
     }
 
     /// Returns the text form, for an address.
     pub fn to_text(&self) -> String {
-        URL_SAFE_NO_PAD.encode(self.0)
+        secret_to_address(&self.0)
     }
 
     /// Returns what the server keeps of it. No token and no link has such a hash.
