@@ -24,7 +24,7 @@ use crate::auth::invitation::InvitationSecret;
 use crate::auth::passwords::Passwords;
 use crate::error::{Ended, Result, ServerError};
 use crate::listener::PeerAddress;
-use crate::metadata::{AccountRecord, Metadata};
+use crate::metadata::{AccountRecord, InvitationRecord, Metadata};
 use crate::services::accounts;
 use crate::services::invitations::{self, Comer};
 use crate::services::passwords::SignedIn;
@@ -84,11 +84,7 @@ async fn begin(
 ) -> Result<Json<BegunAnswer>> {
     let BeginRequest { secret, user, message } = request;
     let message = decode("message", &message)?;
-    let (name, now) = (user.clone(), app.now());
-    let open = move |metadata: &dyn Metadata, secret: &InvitationSecret| {
-        invitations::open_for(metadata, secret, &name, now)
-    };
-    find(&app, &secret, peer, open).await?;
+    find_for(&app, &secret, &user, peer).await?;
     if let Err(limited) = rest::take_login_attempt(&app, &user, peer.network()) {
         refused(&app, peer).await;
         return Err(limited);
@@ -113,11 +109,8 @@ async fn finish(
     let FinishRequest { secret, user, message, device_name } = request;
     accounts::check_device_name(&device_name)?;
     let kept = Passwords::finish_new(&decode("message", &message)?)?;
-    let (name, now) = (user.clone(), app.now());
-    let open = move |metadata: &dyn Metadata, secret: &InvitationSecret| {
-        invitations::open_for(metadata, secret, &name, now)
-    };
-    let (secret, found) = find(&app, &secret, peer, open).await?;
+    let now = app.now();
+    let (secret, found) = find_for(&app, &secret, &user, peer).await?;
     let join = async move {
         let random = Arc::clone(&app.random);
         let join = move |metadata: &mut dyn Metadata| {
@@ -147,6 +140,20 @@ async fn welcome(
     app.logins_per_account.give_back(&account.name);
     app.logins_per_address.give_back(&peer.network());
     rest::welcome(app, account, signed_in, Happened::SignedIn, peer).await
+}
+
+/// Finds an invitation by which an account of that name can be made.
+async fn find_for(
+    app: &App,
+    secret: &str,
+    user: &str,
+    peer: PeerAddress,
+) -> Result<(InvitationSecret, InvitationRecord)> {
+    let (name, now) = (user.to_owned(), app.now());
+    let open = move |metadata: &dyn Metadata, secret: &InvitationSecret| {
+        invitations::open_for(metadata, secret, &name, now)
+    };
+    find(app, secret, peer, open).await
 }
 
 /// Finds an invitation by its secret. Only so many that lead nowhere are listened to, beside links that do.
