@@ -17,6 +17,9 @@ use crate::limits::BODY_WAIT_TIMEOUT;
 /// How many requests have a thread as a whole at once, of the 512 threads that the runtime has for all that blocks.
 const WHOLE_MAX: usize = 64;
 
+/// Said to who asks for something that is not begun any more.
+pub(crate) const STOPPING: ServerError = ServerError::Unavailable { reason: "is stopping" };
+
 thread_local! {
     /// Whether this thread waits for a future of its own, and nobody else for it.
     static MAY_BLOCK: Cell<bool> = const { Cell::new(false) };
@@ -60,7 +63,7 @@ pub(crate) async fn beside<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T> {
     let done = tokio::task::spawn_blocking(work).await;
-    done.map_err(|_| ServerError::Unavailable { reason: "is stopping" })
+    done.map_err(|_| STOPPING)
 }
 
 /// Waits for a future on a thread that may block, so that its pieces stay on it. Not to be called from inside of a future.

@@ -9,6 +9,7 @@ use storage::{ObjectKey, ObjectStore, PutMode};
 
 use super::App;
 use crate::auth::Caller;
+use crate::blocking;
 use crate::error::{Result, ServerError};
 use crate::metadata::Metadata;
 use crate::services::objects;
@@ -90,9 +91,8 @@ impl App {
         }
         let bytes = store.get_range(key, 0..length).await?.ok_or_else(absent)?;
         // Hashing many bytes would hold up others.
-        let hash = tokio::task::spawn_blocking(move || (bytes.len() as u64, blake3::hash(&bytes)));
-        let stopping = |_| ServerError::Unavailable { reason: "is stopping" };
-        let (found, hash) = hash.await.map_err(stopping)?;
+        let hash = move || (bytes.len() as u64, blake3::hash(&bytes));
+        let (found, hash) = blocking::piece(hash).await?;
         let pack = key.as_pack().filter(|_| found == length);
         match pack.is_some_and(|pack| pack.as_bytes() == hash.as_bytes()) {
             true => Ok(()),

@@ -7,10 +7,9 @@ use tokio::sync::OwnedSemaphorePermit;
 use super::App;
 use crate::auth;
 use crate::auth::passwords::{Passwords, SECRET};
-use crate::error::{Result, ServerError};
+use crate::blocking::{self, STOPPING};
+use crate::error::Result;
 use crate::metadata::Metadata;
-
-const STOPPING: ServerError = ServerError::Unavailable { reason: "is stopping" };
 
 /// A turn; others wait until it is over.
 #[derive(Debug)]
@@ -82,6 +81,6 @@ impl PasswordTurn {
             drop(self.0);
             done
         };
-        tokio::task::spawn_blocking(work).await.map_err(|_| STOPPING)
+        blocking::piece(work).await
     }
 }

@@ -10,11 +10,10 @@ use model::{NodeId, RelativePath, WorkspaceId};
 
 use crate::app::App;
 use crate::auth::Caller;
-use crate::error::{Result, ServerError};
+use crate::blocking::{self, STOPPING};
+use crate::error::Result;
 use crate::limits::SEARCH_STEP;
 use crate::services::files::FileNode;
-
-const STOPPING: ServerError = ServerError::Unavailable { reason: "is stopping" };
 
 /// A node that was found.
 #[derive(Debug)]
@@ -82,6 +81,6 @@ impl App {
             drop((view, permit));
             (search, seen)
         };
-        tokio::task::spawn_blocking(look).await.map_err(|_| STOPPING)
+        blocking::piece(look).await
     }
 }

@@ -11,6 +11,7 @@ use futures_util::StreamExt;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::checksums::{Checksums, Summing};
+use crate::blocking;
 use crate::error::{Result, ServerError};
 use crate::limits::{BODY_WAIT_TIMEOUT, FILE_LENGTH_MAX};
 
@@ -166,8 +167,7 @@ impl Spool {
             file.write_all(&memory)?;
             Ok(file)
         };
-        let written = tokio::task::spawn_blocking(write).await;
-        let written = written.map_err(|_| ServerError::Unavailable { reason: "is stopping" })?;
+        let written = blocking::piece(write).await?;
         self.file = Some(written.map_err(|error: std::io::Error| failed(&error))?);
         Ok(())
     }
