@@ -15,6 +15,7 @@ mod reading;
 mod searching;
 mod spool;
 mod uploads;
+mod usage;
 mod views;
 mod writing;
 
@@ -33,6 +34,7 @@ pub use reading::FileReader;
 pub use searching::{Found, FoundPage};
 pub use spool::{Spool, Spooled, Spools};
 pub use uploads::{UPLOAD_LIFE, UploadState};
+pub use usage::Usage;
 pub use views::ViewGuard;
 pub use writing::{Applied, Put};
 
@@ -56,6 +58,7 @@ pub struct Files {
     pub spools: Spools,
     uploads: uploads::Uploads,
     sessions: delta::Sessions,
+    usages: usage::Usages,
     /// Who has locked what.
     pub locks: Locks,
     /// Where requests of many pieces work.
@@ -77,6 +80,7 @@ impl Files {
             spools: Spools::new(aside),
             uploads: uploads::Uploads::default(),
             sessions: delta::Sessions::default(),
+            usages: usage::Usages::default(),
             locks: Locks::default(),
             threads: Threads::default(),
             listeners: Arc::new(Semaphore::new(LISTENERS_MAX)),

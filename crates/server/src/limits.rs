@@ -144,6 +144,9 @@ pub const DEAD_LINKS_PER_ADDRESS: Rate = Rate { burst: 50, interval: Duration::f
 /// Members that an account adds or changes, and links that it makes.
 pub const SHARES_PER_ACCOUNT: Rate = Rate { burst: 100, interval: Duration::from_secs(2) };
 
+/// Counts of what a workspace holds, where nothing newer is kept than what has changed since.
+pub const COUNTS_PER_ACCOUNT: Rate = Rate { burst: 60, interval: Duration::from_secs(2) };
+
 /// A token bucket per key. Time enters as the time since some fixed point.
 #[derive(Debug)]
 pub struct Buckets<K> {

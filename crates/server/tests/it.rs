@@ -76,5 +76,7 @@ mod tls;
 mod tokens;
 #[path = "it/uploads.rs"]
 mod uploads;
+#[path = "it/usage.rs"]
+mod usage;
 #[path = "it/watched.rs"]
 mod watched;

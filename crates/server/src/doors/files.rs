@@ -35,6 +35,7 @@ mod json;
 pub(crate) mod path;
 mod search;
 mod uploads;
+mod usage;
 
 pub(crate) use conditions::condition_of;
 use json::{FolderPage, NodeLine, VersionLine, VersionsAnswer};
@@ -55,6 +56,7 @@ pub fn routes() -> Router<Arc<App>> {
         .route("/workspaces/{workspace}/versions/{*path}", get(list_versions))
         .route("/workspaces/{workspace}/deleted", get(deleted::list))
         .route("/workspaces/{workspace}/activity", get(activity::list))
+        .route("/workspaces/{workspace}/usage", get(usage::show))
         .route("/workspaces/{workspace}/conflicts", get(conflicts::list).post(conflicts::mark))
         .route("/workspaces/{workspace}/resolve", post(conflicts::resolve))
         .route("/workspaces/{workspace}/search", get(search::find))

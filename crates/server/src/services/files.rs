@@ -6,8 +6,10 @@
 pub mod activity;
 pub mod changes;
 pub mod conflicts;
+pub mod days;
 pub mod deleted;
 pub mod noted;
+pub mod usage;
 pub mod versions;
 pub mod view;
 

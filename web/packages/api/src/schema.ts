@@ -417,6 +417,42 @@ export type Upload = {
   "path": string;
 };
 
+export type Usage = {
+  "content": UsageContent | null;
+  "days": (UsageOfDay)[];
+  "days_since": number | null;
+  "seq": number;
+  "used_bytes": number;
+};
+
+export type UsageContent = {
+  "deleted": UsageOfFiles;
+  "kinds": (UsageOfKind)[];
+  "packs": UsageOfPacks;
+};
+
+export type UsageOfDay = {
+  "day": number;
+  "stored_bytes": number;
+};
+
+export type UsageOfFiles = {
+  "bytes": number;
+  "files": number;
+};
+
+export type UsageOfKind = {
+  "bytes": number;
+  "files": number;
+  "kind": "image" | "video" | "audio" | "document" | "archive" | "text" | "other";
+};
+
+export type UsageOfPacks = {
+  "content_bytes": number | null;
+  "count": number;
+  "stored_bytes": number;
+};
+
 export type Version = {
   "device_id": string;
   "device_name": string;
@@ -664,6 +700,8 @@ export interface Operations {
   "DELETE /workspaces/{workspace}/uploads/{upload}": { body: undefined; answer: undefined };
   /** Put the file whose pieces have come. */
   "POST /workspaces/{workspace}/uploads/{upload}/commit": { body: undefined; answer: Node };
+  /** What the workspace holds by kinds of files, and what came on which day. */
+  "GET /workspaces/{workspace}/usage": { body: undefined; answer: Usage };
   /** The versions of a node, oldest first. */
   "GET /workspaces/{workspace}/versions/{path}": { body: undefined; answer: Versions };
 }

@@ -26,6 +26,24 @@ const ANNOUNCED: &[&str] = &[
     "PUT /workspaces/{workspace}/packs/{pack}/direct",
 ];
 
+/// The calls that prove or set a password without sending it.
+const OF_PASSWORDS: &[&str] = &[
+    "POST /login/begin",
+    "POST /login/finish",
+    "POST /join/begin",
+    "POST /join/finish",
+    "POST /account/password/begin",
+    "POST /account/password/finish",
+];
+
+/// The calls at a link, whose secret the tool is told.
+const PUBLIC: &[&str] = &[
+    "GET /public/{secret}",
+    "GET /public/{secret}/folders",
+    "GET /public/{secret}/archive",
+    "HEAD /public/{secret}/archive",
+];
+
 /// All of it.
 pub(in super::super) const EXCEPTIONS: &[Exception] = &[
     known(
@@ -47,6 +65,41 @@ pub(in super::super) const EXCEPTIONS: &[Exception] = &[
         &["POST /workspaces"],
         &[REFUSED, "genesis is invalid"],
         "bytes at random are no genesis",
+    ),
+    known(
+        &["POST /workspaces"],
+        &[REFUSED, "body is invalid: missing field"],
+        "bytes at random that begin as JSON have no name in it",
+    ),
+    known(
+        &["POST /workspaces"],
+        &[REFUSED, "it looks like a workspace id"],
+        "a name that looks like an id would stand for two workspaces; a schema for that is longer than the rule",
+    ),
+    known(
+        &["POST /workspaces/{workspace}/log"],
+        &[REFUSED, "commit is invalid"],
+        "bytes at random are no commit",
+    ),
+    known(
+        &["POST /workspaces/{workspace}/delta/{path}"],
+        &[REFUSED, "delta is invalid"],
+        "bytes at random are no messages of a delta",
+    ),
+    known(
+        &["POST /workspaces/{workspace}/delta/{path}"],
+        &["413", "a message is longer than"],
+        "a message at random says that it is longer than one may be; the tool takes 413 neither for a refusal nor for an answer to what fits",
+    ),
+    known(
+        OF_PASSWORDS,
+        &[REFUSED, "the message about the password is damaged or out of turn"],
+        "bytes at random are no message of a proof",
+    ),
+    known(
+        &["GET /workspaces/{workspace}/search"],
+        &[REFUSED, "cursor is invalid"],
+        "bytes at random are no text, which the last part of a cursor is",
     ),
     known(
         &["PUT /workspaces/{workspace}/packs/{pack}", "PUT /workspaces/{workspace}/objects/{key}"],
@@ -74,7 +127,13 @@ pub(in super::super) const EXCEPTIONS: &[Exception] = &[
         "JSON Schema takes 685.0 for a whole number, and numbers of any length; the server takes neither",
     ),
     known(
-        &["POST /tokens", "PATCH /devices/{device}", "POST /login", "POST /sign-in/oidc"],
+        &[
+            "POST /tokens",
+            "PATCH /devices/{device}",
+            "POST /login",
+            "POST /sign-in/oidc",
+            "POST /join/finish",
+        ],
         &[REFUSED, "device name is invalid"],
         "a name has at most 64 bytes, of which a letter may have four, and no control characters; a schema counts letters",
     ),
@@ -104,7 +163,7 @@ pub(in super::super) const EXCEPTIONS: &[Exception] = &[
         "who announces a pack that is too long is refused by 413, which the tool does not take for a refusal",
     ),
     known(
-        &["POST /workspaces/{workspace}/links"],
+        &["POST /workspaces/{workspace}/links", "GET /workspaces/{workspace}/log"],
         &[DONE, "Value greater than maximum"],
         "a number above 2^53, which not every reader of JSON reads as it is, counts as it is",
     ),
@@ -119,6 +178,27 @@ pub(in super::super) const EXCEPTIONS: &[Exception] = &[
         "a checksum of a kind that is not known here is passed over, as programs expect who know other kinds",
     ),
     known(&[], &[DONE, "yncline-Link-Pass"], "at a link without a password nobody looks at a pass"),
+    known(
+        PUBLIC,
+        &[DONE, "in path - "],
+        "the tool has made up a wrong secret, and asks by the one that it was told",
+    ),
+    known(PUBLIC, &[DONE, "in header - "], "at a link without a password nobody looks at a pass"),
+    known(
+        PUBLIC,
+        &[DONE, "in query - value greater than maximum"],
+        "a `limit` above 2^53 counts as 1,000",
+    ),
+    known(
+        PUBLIC,
+        &[DONE, "in query - object with unexpected properties"],
+        "what a query has beside what is known here is passed over",
+    ),
+    known(
+        &["POST /workspaces/{workspace}/uploads"],
+        &["not_a_server_error, 503", "too many uploads under way"],
+        "the tool begins more uploads than there may be at once, and ends none: 503 says that there is room later",
+    ),
     known(
         &[
             "PUT /workspaces/{workspace}/objects/{key}",

@@ -485,6 +485,13 @@ pub(super) const FILES: &[Operation] = &[
         &[(200, Json("ActivityPage"))],
     ),
     operation(
+        ("get", "/workspaces/{workspace}/usage"),
+        ("showUsage", "What the workspace holds by kinds of files, and what came on which day"),
+        &[],
+        Nothing,
+        &[(200, Json("Usage"))],
+    ),
+    operation(
         ("get", "/workspaces/{workspace}/conflicts"),
         (
             "listConflicts",

@@ -83,6 +83,13 @@ fn text() -> Value {
     json!({ "type": "string" })
 }
 
+/// Bytes in base64, as there is one way to write them.
+fn in_base64() -> Value {
+    const GROUPS: &str = "([A-Za-z0-9+/]{4})*";
+    const END: &str = "([A-Za-z0-9+/]{2}[AEIMQUYcgkosw048]=|[A-Za-z0-9+/][AQgw]==)?";
+    json!({ "type": "string", "contentEncoding": "base64", "pattern": format!("^{GROUPS}{END}$") })
+}
+
 fn number() -> Value {
     json!({ "type": "integer" })
 }
@@ -109,8 +116,15 @@ fn hexadecimal(kind: impl Into<Value>) -> Value {
 /// Returns the bodies.
 pub(super) fn schemas() -> Value {
     let mut all = of_accounts();
-    let more =
-        [of_passwords(), of_providers(), of_links(), of_files(), of_conflicts(), of_activity()];
+    let more = [
+        of_passwords(),
+        of_providers(),
+        of_links(),
+        of_files(),
+        of_conflicts(),
+        of_activity(),
+        of_usage(),
+    ];
     for more in more {
         for (name, schema) in more.as_object().into_iter().flatten() {
             all[name.as_str()] = schema.clone();
@@ -178,7 +192,8 @@ fn of_conflicts() -> Value {
             "properties": {
                 "node": text(), "version": version(),
                 "original_version": { "type": ["integer", "null"], "minimum": 0, "maximum": INTEGER_MAX },
-                "keep": { "enum": ["copy", "original", "both"] }, "name": or_null("string"),
+                "keep": { "enum": ["copy", "original", "both"] },
+                "name": { "type": ["string", "null"], "pattern": "^[^/]+$" },
             },
         },
     })
@@ -208,6 +223,30 @@ fn of_activity() -> Value {
     })
 }
 
+fn of_usage() -> Value {
+    let kinds = ["image", "video", "audio", "document", "archive", "text", "other"];
+    let list = |schema: &str| json!({ "type": "array", "items": super::reference(schema) });
+    json!({
+        "UsageOfKind": object(json!({
+            "kind": { "enum": kinds }, "files": number(), "bytes": number(),
+        })),
+        "UsageOfFiles": object(json!({ "files": number(), "bytes": number() })),
+        "UsageOfPacks": object(json!({
+            "count": number(), "stored_bytes": number(), "content_bytes": or_null("integer"),
+        })),
+        "UsageContent": object(json!({
+            "kinds": list("UsageOfKind"), "deleted": super::reference("UsageOfFiles"),
+            "packs": super::reference("UsageOfPacks"),
+        })),
+        "UsageOfDay": object(json!({ "day": number(), "stored_bytes": number() })),
+        "Usage": object(json!({
+            "seq": number(), "used_bytes": number(),
+            "content": { "anyOf": [super::reference("UsageContent"), { "type": "null" }] },
+            "days": list("UsageOfDay"), "days_since": or_null("integer"),
+        })),
+    })
+}
+
 fn of_passwords() -> Value {
     json!({
         "Login": {
@@ -218,13 +257,13 @@ fn of_passwords() -> Value {
                 "code": or_null("string"),
             },
         },
-        "LoginBegin": object(json!({ "user": text(), "message": text() })),
-        "LoginBegun": object(json!({ "message": text(), "session": text() })),
+        "LoginBegin": object(json!({ "user": text(), "message": in_base64() })),
+        "LoginBegun": object(json!({ "message": in_base64(), "session": in_base64() })),
         "LoginProof": {
             "type": "object",
             "required": ["session", "message", "device_name"],
             "properties": {
-                "session": text(), "message": text(), "device_name": device_name(),
+                "session": in_base64(), "message": in_base64(), "device_name": device_name(),
                 "code": or_null("string"),
             },
         },
@@ -232,20 +271,20 @@ fn of_passwords() -> Value {
         "Invitation": object(json!({
             "name": or_null("string"), "quota_bytes": or_null("integer"), "expires": number(),
         })),
-        "JoinBegin": object(json!({ "secret": text(), "user": text(), "message": text() })),
-        "JoinBegun": object(json!({ "message": text() })),
+        "JoinBegin": object(json!({ "secret": text(), "user": text(), "message": in_base64() })),
+        "JoinBegun": object(json!({ "message": in_base64() })),
         "JoinProof": object(json!({
-            "secret": text(), "user": text(), "message": text(), "device_name": device_name(),
+            "secret": text(), "user": text(), "message": in_base64(), "device_name": device_name(),
         })),
-        "PasswordBegin": object(json!({ "message": text(), "new_message": text() })),
+        "PasswordBegin": object(json!({ "message": in_base64(), "new_message": in_base64() })),
         "PasswordBegun": object(json!({
-            "message": text(), "new_message": text(), "session": text(),
+            "message": in_base64(), "new_message": in_base64(), "session": in_base64(),
         })),
         "PasswordProof": {
             "type": "object",
             "required": ["session", "message", "new_message"],
             "properties": {
-                "session": text(), "message": text(), "new_message": text(),
+                "session": in_base64(), "message": in_base64(), "new_message": in_base64(),
                 "sign_out_others": boolean(),
             },
         },
