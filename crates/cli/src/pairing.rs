@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use content::pairing::PairingCode;
+use content::pairing::{BOX_LENGTH_MAX, BOXES, PATIENCE_SECONDS, PairingCode};
 use futures_util::future::join_all;
 use model::Clock;
 use storage::{ObjectKey, PutMode, PutOutcome};
@@ -15,16 +15,10 @@ use crate::error::{Code, CommandError, Result};
 use crate::sealed::Stores;
 
 /// How long one side waits for the other, that is for a person.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(600);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(PATIENCE_SECONDS);
 
 /// How often is looked.
 const PAUSE: Duration = Duration::from_millis(500);
-
-/// The boxes, in the order in which they are made.
-const PARTS: [&str; 4] = ["offer", "request", "grant", "done"];
-
-/// The longest box that is looked at, in bytes.
-const BOX_LENGTH_MAX: u64 = 512 * 1024;
 
 /// The boxes of one pairing.
 #[derive(Debug)]
@@ -119,7 +113,7 @@ impl Boxes {
 
     /// Removes all boxes, so that the code is void.
     pub(crate) async fn remove(&self) {
-        for part in PARTS {
+        for part in BOXES {
             let key = self.key(part);
             // What stays is worth nothing without the code.
             join_all(self.stores.iter().map(|store| store.delete(&key))).await;

@@ -5,6 +5,8 @@
 //! *Non-goals*: packs ([`writing`](crate::writing)); folders on a disk (the engine of devices). *Invariants*: a folder stands before what
 //! is put into it, and a deleted one after what was in it; a folder that is a workspace of its own, and what lies in it, is let be.
 
+mod moving;
+
 use model::codec::encode_message;
 use model::node::ConflictOrigin;
 use model::path::{InvalidPath, PATH_DEPTH_MAX};
@@ -13,6 +15,8 @@ use model::{
     Action, Change, Content, Mounts, Name, NodeId, NodeKind, NodeRecord, Timestamp, Tree, TreeNode,
     TreeStore,
 };
+
+pub use moving::{Move, move_all, move_back};
 
 /// The permission bits of new files.
 const FILE_MODE: u32 = 0o644;
@@ -65,6 +69,12 @@ pub enum ChangeError {
     /// A folder would come to lie in itself.
     #[error("node {node} would come to lie in itself")]
     IntoItself {
+        /// The node.
+        node: NodeId,
+    },
+    /// A cleanup has removed its content.
+    #[error("a cleanup has removed the content of node {node}")]
+    Dropped {
         /// The node.
         node: NodeId,
     },
@@ -257,6 +267,19 @@ pub fn relocate(
     Ok(vec![put(node, found.version, &record)])
 }
 
+/// Plans to make a node again what it was in an older version, where it is now and under the name that it has now.
+///
+/// # Errors
+/// [`ChangeError::NoSuch`], [`ChangeError::Mounted`].
+pub fn revert(tree: &Tree, node: NodeId, old: &NodeRecord) -> Result<Vec<Change>, ChangeError> {
+    let found = living(tree, node)?;
+    refuse_mounted(tree, found.record.parent)?;
+    let NodeRecord { mode, modified, .. } = *old;
+    let record = NodeRecord { mode, modified, kind: old.kind.clone(), ..found.record.clone() };
+    let is_same = record == found.record;
+    Ok(if is_same { Vec::new() } else { vec![put(node, found.version, &record)] })
+}
+
 /// Plans to delete a node, if it has the version that somebody has seen, and all that is in it.
 ///
 /// # Errors
@@ -322,7 +345,7 @@ pub fn groups(changes: Vec<Change>) -> Vec<Vec<Change>> {
     groups
 }
 
-fn put(node: NodeId, base: u64, record: &NodeRecord) -> Change {
+pub(crate) fn put(node: NodeId, base: u64, record: &NodeRecord) -> Change {
     Change { node, base, action: Action::Put(encode_message(record)) }
 }
 
@@ -378,4 +401,4 @@ fn below(tree: &Tree, node: NodeId) -> Vec<(NodeId, usize)> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -16,7 +16,7 @@
 //! - [`delta`] sends a new version of a file as what has changed in it;
 //! - [`keyring`] has the keys of sealed workspaces, and [`sealed`] what is done with them;
 //! - [`replay`] folds the log of a workspace for whoever keeps nothing, [`reading`] puts its files together, [`writing`] packs new ones,
-//!   and [`changing`] says what is to change;
+//!   [`changing`] says what is to change, [`versions`] what there was, and [`trash`] what was deleted and how it comes back;
 //! - [`searching`] finds files and folders by their names;
 //! - [`error`] names everything that can go wrong.
 //!
@@ -42,6 +42,8 @@ pub mod sealed;
 pub mod searching;
 pub mod signing;
 pub mod transform;
+pub mod trash;
+pub mod versions;
 pub mod writing;
 
 #[cfg(test)]

@@ -57,6 +57,15 @@ const PADDED_LENGTH_MIN: usize = 512;
 /// The longest name of a device, in bytes.
 const DEVICE_NAME_LENGTH_MAX: usize = model::commit::DEVICE_NAME_LENGTH_MAX;
 
+/// The kinds of boxes of a pairing, in the order in which they are made.
+pub const BOXES: [&str; 4] = ["offer", "request", "grant", "done"];
+
+/// The longest box that is looked at, in bytes.
+pub const BOX_LENGTH_MAX: u64 = 512 * 1024;
+
+/// How long one side waits for the other, that is for a person, in seconds.
+pub const PATIENCE_SECONDS: u64 = 600;
+
 /// Text that is not the code of a pairing, or one with a slip in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("this is not a pairing code: {CHARACTERS} letters and digits are expected")]
@@ -303,6 +312,54 @@ impl Pairing {
             b"\0",
         ];
         parts.concat()
+    }
+}
+
+/// A device that has found an offer, and asks to be let in.
+#[derive(Debug)]
+pub struct PairingGuest {
+    pairing: Pairing,
+    device: DeviceId,
+    seed: SecretKey,
+    request: Vec<u8>,
+    digits: String,
+}
+
+impl PairingGuest {
+    /// Makes the key with which the device is going to sign, and the request that answers an offer.
+    ///
+    /// # Errors
+    /// [`ContentError::UnsupportedSeal`].
+    pub fn new(
+        pairing: Pairing,
+        offer: &[u8],
+        (device, device_name): (DeviceId, String),
+        random: &dyn Random,
+    ) -> Result<Self, ContentError> {
+        let seed = SecretKey::random(random);
+        let public = *SigningKey::from_seed(seed.clone())?.public();
+        let request = PairingRequest { device, public, device_name };
+        let request = pairing.seal_request(offer, &request, random);
+        let digits = pairing.digits(offer, &request);
+        Ok(Self { pairing, device, seed, request, digits })
+    }
+
+    /// Returns the request, sealed.
+    pub fn request(&self) -> &[u8] {
+        &self.request
+    }
+
+    /// Returns the six digits that the host shows, too, if it is this device that it lets in.
+    pub fn digits(&self) -> &str {
+        &self.digits
+    }
+
+    /// Takes what was granted, as [`Pairing::accept`].
+    ///
+    /// # Errors
+    /// Those of [`Pairing::accept`].
+    pub fn accept(&self, genesis: &Genesis, grant: &[u8]) -> Result<DeviceKeys, ContentError> {
+        self.pairing.accept(genesis, (self.device, self.seed.clone()), &self.request, grant)
     }
 }
 

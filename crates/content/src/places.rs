@@ -28,11 +28,25 @@ pub struct KnownPack {
     pub place: PackPlace,
 }
 
+/// What all packs hold together that no fence condemns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct PackTotals {
+    /// How many they are.
+    pub count: u64,
+    /// Their length in bytes.
+    pub stored: u64,
+    /// How many bytes their chunks have before they are packed, those in two packs twice; nothing while some of them were not
+    /// looked into.
+    pub content: Option<u64>,
+}
+
 /// Where chunks rest.
 #[derive(Debug, Default)]
 pub struct ChunkPlaces {
     /// By number; nothing where a fence has condemned the pack.
     packs: Vec<Option<KnownPack>>,
+    /// How many bytes the chunks of a pack have, by its number; nothing before it was looked into.
+    contents: Vec<Option<u64>>,
     numbers: HashMap<PackId, u32>,
     chunks: HashMap<Half, u32>,
     /// Further packs of chunks that are in several.
@@ -49,6 +63,7 @@ impl ChunkPlaces {
         let number = self.packs.len() as u32;
         let place = PackPlace { length: pack.length, inline_seq };
         self.packs.push(Some(KnownPack { id: pack.id, place }));
+        self.contents.push(None);
         self.numbers.insert(pack.id, number);
         self.unindexed.insert(number);
     }
@@ -73,6 +88,8 @@ impl ChunkPlaces {
         if !self.unindexed.remove(&number) {
             return;
         }
+        let content = index.chunks().iter().map(|chunk| u64::from(chunk.length)).sum();
+        self.contents[number as usize] = Some(content);
         for chunk in index.chunks() {
             let half = half(&chunk.id);
             match self.chunks.get(&half) {
@@ -95,6 +112,18 @@ impl ChunkPlaces {
         let numbers =
             self.chunks.get(&half).into_iter().chain(self.more.get(&half).into_iter().flatten());
         numbers.filter_map(|&number| self.packs[number as usize]).collect()
+    }
+
+    /// Adds up what the packs hold.
+    pub fn totals(&self) -> PackTotals {
+        let mut totals = PackTotals { content: Some(0), ..PackTotals::default() };
+        for (pack, content) in self.packs.iter().zip(&self.contents) {
+            let Some(pack) = pack else { continue };
+            totals.count += 1;
+            totals.stored += pack.place.length;
+            totals.content = totals.content.zip(*content).map(|(sum, content)| sum + content);
+        }
+        totals
     }
 
     /// Returns about how many bytes of memory this takes.

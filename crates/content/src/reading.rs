@@ -59,7 +59,7 @@ impl PackPart {
         Self { pack, range: 0..pack.place.length, what: Wanted::Whole }
     }
 
-    fn tail(pack: KnownPack, length: u64) -> Self {
+    pub(crate) fn tail(pack: KnownPack, length: u64) -> Self {
         let end = pack.place.length;
         Self { pack, range: end.saturating_sub(length)..end, what: Wanted::Index }
     }

@@ -8,7 +8,8 @@
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
-use model::fold::{Folded, fold, members_of};
+use model::codec::decode_message;
+use model::fold::{Folded, Opener, fold, members_of};
 use model::{
     Action, Commit, DeviceId, Entry, EntryHash, Genesis, Head, NodeId, PackId, PackRef, Tree,
 };
@@ -18,6 +19,8 @@ use crate::naming::ChunkNamer;
 use crate::pack::{PackIndex, verify_whole};
 use crate::places::ChunkPlaces;
 use crate::sealed::{MemberList, PackGuard, WorkspaceKeys};
+use crate::trash::Trash;
+use crate::versions::{FoundVersion, Versions};
 
 /// How many indexes of packs are kept, of 600 KB at most and some 10 KB mostly.
 const INDEXES_MAX: usize = 128;
@@ -53,6 +56,8 @@ pub struct Replay {
     tree: Tree,
     packs: Packs,
     shown: Shown,
+    trash: Trash,
+    versions: Versions,
     void: Vec<(u64, String)>,
 }
 
@@ -67,6 +72,8 @@ impl Replay {
             tree: Tree::default(),
             packs,
             shown: Shown::default(),
+            trash: Trash::default(),
+            versions: Versions::default(),
             void: Vec::new(),
         }
     }
@@ -77,6 +84,11 @@ impl Replay {
         Head { seq: self.hashes.len() as u64 - 1, hash }
     }
 
+    /// Returns the hash of an entry that is folded; 0 is the genesis.
+    pub fn hash_of(&self, seq: u64) -> Option<EntryHash> {
+        self.hashes.get(usize::try_from(seq).ok()?).copied()
+    }
+
     /// Returns the tree.
     pub fn tree(&self) -> &Tree {
         &self.tree
@@ -85,6 +97,41 @@ impl Replay {
     /// Returns what the log shows to whoever has no keys.
     pub fn shown(&self) -> &Shown {
         &self.shown
+    }
+
+    /// Returns what is deleted.
+    pub fn trash(&self) -> &Trash {
+        &self.trash
+    }
+
+    /// Returns the versions of all that is or was there.
+    pub fn versions(&self) -> &Versions {
+        &self.versions
+    }
+
+    /// Reads the version of a node that the entry of this number has brought, which was fetched again; nothing where it has brought none.
+    ///
+    /// # Errors
+    /// [`ContentError::Tampered`] where it is not the entry that was folded under this number.
+    pub fn find_version(
+        &self,
+        node: &NodeId,
+        seq: u64,
+        entry: &Entry,
+    ) -> Result<Option<FoundVersion>, ContentError> {
+        let tampered = || ContentError::Tampered { what: "entry" };
+        if entry.seq != seq || self.hash_of(seq) != Some(entry.hash()) {
+            return Err(tampered());
+        }
+        let place = self.versions.of(node).iter().find(|place| place.seq == seq);
+        let Some(&place) = place else { return Ok(None) };
+        let payload = self.keys.open(&entry.commit, place.change as usize);
+        let payload = payload.map_err(|_| tampered())?;
+        let record = payload.map(|payload| decode_message(&payload)).transpose();
+        let record = record.map_err(|_| tampered())?;
+        let (device_name, time) = self.keys.commit_header(&entry.commit).unwrap_or_default();
+        let device = entry.commit.device;
+        Ok(Some(FoundVersion { place, time, device, device_name, record }))
     }
 
     /// Returns the entries that counted for nothing, since nobody who may has made them, and why.
@@ -148,6 +195,9 @@ impl Replay {
         }
         let Ok(folded) = fold(&mut self.tree, entry, &self.keys);
         self.note_shown(entry);
+        self.versions.note(entry, &folded);
+        let header = || self.keys.commit_header(&entry.commit).unwrap_or_default();
+        self.trash.note(&self.tree, entry, &folded, header);
         // What somebody proposed who had not seen the fence may rest in packs that it condemns.
         if !folded.is_fenced {
             self.packs.note(entry);

@@ -156,6 +156,11 @@ impl WorkspaceKeys {
         Some(device.content.derive("syncline sealed v1: agreement"))
     }
 
+    /// Returns how many epochs the keys have; 0 in a plain workspace.
+    pub(crate) fn epoch_count(&self) -> usize {
+        self.sealer.as_ref().map_or(0, |sealer| sealer.epochs.len())
+    }
+
     /// Returns what guards the workspace's packs.
     pub fn packs(&self) -> PackGuard {
         PackGuard::of(self.sealer.clone())

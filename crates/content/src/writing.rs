@@ -3,11 +3,14 @@
 //! *Participants*: whoever reads a file and sends packs; the [`Packs`] of a [`Replay`]. *Goals*: the chunks and packs that a device
 //! makes, by the same [`FilePacker`]; memory that does not grow with the file's bytes; a small change of a large file sends little.
 //! *Non-goals*: sending; deciding what the file becomes ([`changing`](crate::changing)). *Invariants*: a chunk that is left out is in a pack
-//! that the log names, up to the entry that the writing has [`seen`](FileWriting::seen), and whose index was read; a commit that names
-//! that entry as seen counts for nothing where a fence has come since.
+//! that the log names, up to the entry that the writing has [`seen`](FileWriting::seen), or in one that was stored before and that the commit
+//! names ([`FileWriting::resume`]), and whose index was read; a commit that names that entry as seen counts for nothing where a fence has
+//! come since.
 //!
 //! The order of calls: samples, until none is wanted; parts of packs, until none is wanted; pieces of the file, with the packs that are
 //! full after each; the end, with the packs that are left.
+
+mod stored;
 
 use std::collections::HashSet;
 
@@ -22,6 +25,9 @@ use crate::reading::{FileReading, PackPart};
 use crate::replay::{Packs, Replay};
 use crate::transform::Transform;
 
+pub use stored::PacksMark;
+use stored::StoredPacks;
+
 /// For so many bytes of a file the index of one more pack is looked into: it has mostly 64 KiB at most, so a sixteenth is fetched to
 /// find what need not be sent.
 const LENGTH_PER_INDEX: u64 = 1024 * 1024;
@@ -32,6 +38,7 @@ struct Sink {
     /// Lent for the time of a call.
     places: ChunkPlaces,
     claims: HashSet<ChunkId>,
+    stored: StoredPacks,
     full: Vec<FinishedPack>,
 }
 
@@ -41,6 +48,7 @@ impl PackSink for Sink {
     fn claim(&mut self, chunk: &ChunkRef) -> Result<bool, ContentError> {
         Ok(!self.claims.contains(&chunk.id)
             && !self.places.contains(&chunk.id)
+            && !self.stored.claim(&chunk.id)
             && self.claims.insert(chunk.id))
     }
 
@@ -124,6 +132,12 @@ impl FileWriting {
         })
     }
 
+    /// Takes packs that were stored before and that no commit names yet: what is in them is not sent again. Only those of the same
+    /// [`PacksMark`] as now count.
+    pub fn resume(&mut self, packs: &[PackRef]) {
+        self.packer.sink_mut().stored = StoredPacks::new(packs);
+    }
+
     /// Returns the entry up to which the log was folded when the writing began.
     pub fn seen(&self) -> Head {
         self.seen
@@ -141,7 +155,11 @@ impl FileWriting {
 
     /// Returns which parts of packs are to be fetched before the first piece, to be given to [`Self::take`] in this order; none where it is
     /// known what need not be sent. What of the version before is damaged or gone is sent again.
-    pub fn wanted(&mut self, packs: &Packs) -> &[PackPart] {
+    pub fn wanted(&mut self, packs: &Packs) -> Vec<PackPart> {
+        let stored = self.packer.sink_mut().stored.wanted();
+        if !stored.is_empty() {
+            return stored;
+        }
         let is_over = match &mut self.base {
             None => true,
             Some(base) => !base.sought(packs, &mut self.more).is_ok_and(|parts| !parts.is_empty()),
@@ -149,7 +167,7 @@ impl FileWriting {
         if is_over {
             self.base = None;
         }
-        self.base.as_ref().map_or(&[], FileReading::asked)
+        self.base.as_ref().map_or_else(Vec::new, |base| base.asked().to_vec())
     }
 
     /// Takes the bytes of a part that was wanted.
@@ -162,6 +180,11 @@ impl FileWriting {
         number: usize,
         bytes: &[u8],
     ) -> Result<(), ContentError> {
+        let stored = &mut self.packer.sink_mut().stored;
+        if stored.is_asking() {
+            stored.take(packs, number, bytes);
+            return Ok(());
+        }
         self.base.as_mut().map_or(Ok(()), |base| base.take(packs, number, bytes))
     }
 
@@ -224,7 +247,11 @@ impl FileWriting {
             return Err(has_changed());
         }
         let Self { seen, mut sent, packer, .. } = self;
-        let left = packer.finish()?.full;
+        let Sink { full: left, stored, .. } = packer.finish()?;
+        for (pack, index) in stored.used() {
+            sent.indexes.push((pack.id, index));
+            sent.named.push(pack);
+        }
         let length: usize = left.iter().map(|pack| pack.bytes.len()).sum();
         let (mut inline_packs, mut to_store) = (Vec::new(), Vec::new());
         for pack in left {

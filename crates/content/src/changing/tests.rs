@@ -6,13 +6,13 @@ use super::*;
 
 /// A log without packs, folded.
 #[derive(Default)]
-struct Log {
-    tree: Tree,
+pub(crate) struct Log {
+    pub(crate) tree: Tree,
     seq: u64,
 }
 
 impl Log {
-    fn append(&mut self, changes: Vec<Change>) -> Vec<FoldNote> {
+    pub(crate) fn append(&mut self, changes: Vec<Change>) -> Vec<FoldNote> {
         self.seq += 1;
         let seen = Head { seq: self.seq - 1, hash: EntryHash::NONE };
         let commit = model::Commit { seen, ..commit(self.seq as u8, changes) };
@@ -21,25 +21,25 @@ impl Log {
         folded.notes
     }
 
-    fn folder(&mut self, id: u8, parent: NodeId, text: &str) -> NodeId {
+    pub(crate) fn folder(&mut self, id: u8, parent: NodeId, text: &str) -> NodeId {
         let changes = make_folder(&self.tree, parent, name(text), node(id)).unwrap();
         self.append(changes);
         node(id)
     }
 
-    fn put(&mut self, id: u8, folder: NodeId, text: &str, size: u8) -> PlannedPut {
+    pub(crate) fn put(&mut self, id: u8, folder: NodeId, text: &str, size: u8) -> PlannedPut {
         let planned = put_of(&self.tree, id, folder, text).plan(&self.tree, &content(size));
         let planned = planned.unwrap();
         self.append(planned.change.clone().into_iter().collect());
         planned
     }
 
-    fn names(&self, folder: NodeId) -> Vec<String> {
+    pub(crate) fn names(&self, folder: NodeId) -> Vec<String> {
         self.tree.children(&folder).map(|(name, _)| name.to_string()).collect()
     }
 }
 
-fn name(text: &str) -> Name {
+pub(crate) fn name(text: &str) -> Name {
     name_of(text).unwrap()
 }
 
@@ -166,6 +166,26 @@ fn deletion_of_another_version_is_refused_and_one_can_be_taken_back() {
     }
     let again = restore(&log.tree, &deletions);
     assert_eq!(again, Err(ChangeError::Changed { node: folder }));
+}
+
+#[test]
+fn an_older_version_comes_back_where_the_file_is_by_now_under_the_name_that_it_has() {
+    let mut log = Log::default();
+    let folder = log.folder(1, NodeId::ROOT, "folder");
+    log.put(2, NodeId::ROOT, "file", 1);
+    let old = log.tree.get(&node(2)).unwrap().record.clone();
+    log.put(2, NodeId::ROOT, "file", 2);
+    let moved = relocate(&log.tree, node(2), folder, name("renamed")).unwrap();
+    log.append(moved);
+    let back = revert(&log.tree, node(2), &old).unwrap();
+    assert_eq!(log.append(back), []);
+    let now = &log.tree.get(&node(2)).unwrap().record;
+    assert_eq!((now.parent, &now.name, &now.kind), (folder, &name("renamed"), &old.kind));
+    assert_eq!(revert(&log.tree, node(2), &old), Ok(Vec::new()), "it is so already");
+    let deletion = delete(&log.tree, node(2), 4).unwrap();
+    log.append(deletion);
+    let gone = revert(&log.tree, node(2), &old);
+    assert_eq!(gone, Err(ChangeError::NoSuch { node: node(2) }));
 }
 
 #[test]

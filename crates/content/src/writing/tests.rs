@@ -18,18 +18,24 @@ struct Cost {
 }
 
 fn pieces(scene: &mut Scene, writing: &mut FileWriting, replay: &mut Replay, bytes: &[u8]) -> Cost {
-    let mut cost = Cost::default();
+    let fetched = known(scene, writing, replay, bytes);
+    Cost { fetched, ..pushed(scene, writing, replay, bytes) }
+}
+
+/// Gives the samples of a file, and what is there already; returns how many bytes were fetched for that.
+fn known(scene: &Scene, writing: &mut FileWriting, replay: &mut Replay, bytes: &[u8]) -> usize {
+    let mut fetched = 0;
     while let Some(place) = writing.sample_place() {
         let rest = &bytes[place as usize..];
         writing.take_sample(&rest[..rest.len().min(SAMPLE_LENGTH)]);
     }
     loop {
-        let wanted = writing.wanted(replay.packs_mut()).to_vec();
+        let wanted = writing.wanted(replay.packs_mut());
         if wanted.is_empty() {
-            break;
+            return fetched;
         }
         for (number, part) in wanted.into_iter().enumerate() {
-            cost.fetched += (part.range.end - part.range.start) as usize;
+            fetched += (part.range.end - part.range.start) as usize;
             match part.pack.place.inline_seq {
                 Some(seq) => {
                     let entry = &scene.log[seq as usize - 1];
@@ -43,6 +49,11 @@ fn pieces(scene: &mut Scene, writing: &mut FileWriting, replay: &mut Replay, byt
             }
         }
     }
+}
+
+/// Pushes a file, or the first part of it.
+fn pushed(scene: &mut Scene, writing: &mut FileWriting, replay: &mut Replay, bytes: &[u8]) -> Cost {
+    let mut cost = Cost::default();
     for piece in bytes.chunks(1 << 20) {
         writing.push(replay.packs_mut(), piece).unwrap();
         let mut at_once = 0;
@@ -210,4 +221,91 @@ fn what_rests_on_packs_from_before_a_fence_counts_for_nothing_behind_it() {
     assert!(replay.tree().get(&node(2)).is_none(), "it was planned before the fence");
     let (_, cost) = write(&mut scene, &mut replay, Some(&content), &bytes);
     assert!(cost.sent > 20_000, "what is condemned is sent again: {cost:?}");
+}
+
+/// Stores the packs of the first part of a file, whose page goes away then; returns what somebody remembers of them.
+fn broken_off(scene: &mut Scene, bytes: &[u8], part: usize) -> Vec<PackRef> {
+    let before: HashSet<PackId> = scene.stored.keys().copied().collect();
+    let mut replay = scene.replay();
+    let mut writing = FileWriting::new(&replay, None, bytes.len() as u64).unwrap();
+    known(scene, &mut writing, &mut replay, bytes);
+    pushed(scene, &mut writing, &mut replay, &bytes[..part]);
+    let new = scene.stored.iter().filter(|(id, _)| !before.contains(*id));
+    new.map(|(id, bytes)| PackRef { id: *id, length: bytes.len() as u64 }).collect()
+}
+
+/// Writes a file with what was stored of it before.
+fn write_on(scene: &mut Scene, bytes: &[u8], stored: &[PackRef]) -> (Written, Cost) {
+    let mut replay = scene.replay();
+    let mut writing = FileWriting::new(&replay, None, bytes.len() as u64).unwrap();
+    writing.resume(stored);
+    let mut cost = pieces(scene, &mut writing, &mut replay, bytes);
+    let (written, left) = writing.finish(replay.packs_mut()).unwrap();
+    for (id, bytes) in left {
+        cost.sent += bytes.len();
+        scene.stored.insert(id, bytes);
+    }
+    (written, cost)
+}
+
+#[test]
+fn what_was_stored_before_something_came_in_between_is_named_and_not_sent_again() {
+    let mut scene = Scene::new();
+    let bytes = random_bytes(5, 15_000_000);
+    let stored = broken_off(&mut scene, &bytes, 13_000_000);
+    assert_eq!(stored.len(), 3, "of 4 MiB each");
+    // Somebody remembers packs of other files, too.
+    let other = random_bytes(6, 9_000_000);
+    let others = broken_off(&mut scene, &other, other.len());
+    let (written, cost) = write_on(&mut scene, &bytes, &[&stored[..], &others].concat());
+    assert!(cost.sent < 3_000_000, "{cost:?}");
+    assert!(cost.fetched < 300_000, "{cost:?}");
+    assert!(stored.iter().all(|pack| written.packs.contains(pack)));
+    assert!(others.iter().all(|pack| !written.packs.contains(pack)), "nothing of them is in it");
+    propose(&mut scene, 1, 0, &written);
+    let mut device = scene.replay();
+    assert!(scene.read(&mut device, &written.content).unwrap().0 == bytes);
+}
+
+#[test]
+fn what_is_gone_or_damaged_of_what_was_stored_is_sent_again() {
+    let mut scene = Scene::new();
+    let bytes = random_bytes(5, 15_000_000);
+    let stored = broken_off(&mut scene, &bytes, 13_000_000);
+    let [gone, damaged, whole] = stored[..] else { panic!("there are three") };
+    // A server has nothing to give of a pack that is gone, and may give what it likes of another.
+    let mut replay = scene.replay();
+    let mut writing = FileWriting::new(&replay, None, bytes.len() as u64).unwrap();
+    writing.resume(&stored);
+    let wanted = writing.wanted(replay.packs_mut());
+    assert_eq!(wanted.len(), 3);
+    for (number, part) in wanted.iter().enumerate() {
+        let range = part.range.start as usize..part.range.end as usize;
+        let mut tail = scene.stored[&part.pack.id][range].to_vec();
+        if part.pack.id == gone.id {
+            tail.clear();
+        } else if part.pack.id == damaged.id {
+            let last = tail.len() - 100;
+            tail[last] ^= 1;
+        }
+        writing.take(replay.packs_mut(), number, &tail).unwrap();
+    }
+    let cost = pieces(&mut scene, &mut writing, &mut replay, &bytes);
+    let (written, _) = writing.finish(replay.packs_mut()).unwrap();
+    assert!(cost.sent > 8_000_000, "{cost:?}");
+    assert!(written.packs.contains(&whole));
+    assert!(!written.packs.contains(&gone) && !written.packs.contains(&damaged));
+}
+
+#[test]
+fn mark_of_what_is_stored_changes_with_each_fence_and_with_newer_keys() {
+    let mut scene = Scene::new();
+    let before = PacksMark::of(&scene.replay());
+    scene.put(1, "file", &text(1, 300));
+    assert_eq!(PacksMark::of(&scene.replay()), before);
+    assert_eq!(before.to_string(), "0-1");
+    let fence = encode_message(&Fence { condemned: Vec::new(), dropped: Vec::new() });
+    let change = Change { node: NodeId::FENCE, base: 0, action: Action::Put(fence) };
+    scene.append(commit(90, vec![change]));
+    assert_eq!(PacksMark::of(&scene.replay()).to_string(), "2-1");
 }

@@ -4,10 +4,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use content::DeviceKeys;
-use content::keyring::SecretKey;
-use content::pairing::{Pairing, PairingCode, PairingRequest};
-use content::signing::SigningKey;
-use model::{DeviceId, Genesis, StoreId};
+use content::pairing::{Pairing, PairingCode, PairingGuest};
+use model::{Genesis, StoreId};
 
 use super::on_server::OnServer;
 use super::unlock::{OpenedBackends, named_stores, strangers};
@@ -130,8 +128,8 @@ impl Guest<'_> {
             let _claim = HomeClaim::alone(&self.context.home)?;
             connect::device(self.context, &place)?
         };
-        let asked = (&pairing, &boxes, &*offer);
-        let keys = self.ask(&genesis, asked, device, &host.device_name).await?;
+        let asking = PairingGuest::new(pairing, &offer, device, &*self.context.random)?;
+        let keys = self.ask(&genesis, &boxes, &asking, &host.device_name).await?;
         if ![keys.name.as_str(), &genesis.workspace().to_string()].contains(&self.wanted) {
             let headline = format!("the code is one of '{}'", keys.name);
             return Err(CommandError::usage(headline).state("nothing was changed here"));
@@ -143,28 +141,20 @@ impl Guest<'_> {
     async fn ask(
         &self,
         genesis: &Genesis,
-        (pairing, boxes, offer): (&Pairing, &Boxes, &[u8]),
-        (device, device_name): (DeviceId, String),
+        boxes: &Boxes,
+        asking: &PairingGuest,
         host: &str,
     ) -> Result<DeviceKeys> {
-        let random = &*self.context.random;
-        let seed = SecretKey::random(random);
-        let public = *SigningKey::from_seed(seed.clone())?.public();
-        let request = PairingRequest { device, public, device_name };
-        let sealed = pairing.seal_request(offer, &request, random);
-        let digits = pairing.digits(offer, &sealed);
+        let digits = asking.digits();
         self.context.ui.confirm(&format!(
             "'{host}' lets this device in if it shows {digits}, too. Ask for that?"
         ))?;
-        if !boxes.put("request", &sealed).await? {
+        if !boxes.put("request", asking.request()).await? {
             return Err(CommandError::new(Code::WrongKey, "the code was used already")
                 .state("nothing was changed")
                 .help("syncline pair", "shows another code"));
         }
-        let accept = |bytes: &[u8]| {
-            let me = (device, seed.clone());
-            pairing.accept(genesis, me, &sealed, bytes).ok()
-        };
+        let accept = |bytes: &[u8]| asking.accept(genesis, bytes).ok();
         Ok(boxes.wait(self.context, "grant", accept).await?.1)
     }
 }
