@@ -120,6 +120,7 @@ fn change_code(error: &ChangeError) -> &'static str {
         ChangeError::Name { .. } => "name",
         ChangeError::Mounted { .. } => "mounted",
         ChangeError::IntoItself { .. } => "into_itself",
+        ChangeError::Dropped { .. } => "dropped",
     }
 }
 

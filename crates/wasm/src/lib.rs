@@ -11,10 +11,12 @@ pub mod block_delta;
 pub mod chunk_delta;
 pub mod chunk_stream;
 pub mod failure;
+pub mod pairing;
 pub mod password;
 #[cfg(test)]
 mod samples;
 pub mod sealed_member;
+pub mod sealed_search;
 pub mod sealed_workspace;
 pub mod sealed_writing;
 mod seeded;
@@ -28,9 +30,11 @@ use wasm_bindgen::prelude::wasm_bindgen;
 pub use block_delta::BlockDelta;
 pub use chunk_delta::ChunkDelta;
 pub use chunk_stream::ChunkStream;
+pub use pairing::{PairingAsked, PairingGuest, PairingHost};
 pub use password::{NewPassword, PasswordProof};
+pub use sealed_search::{SealedFound, SealedHit};
 pub use sealed_workspace::{SealedNode, SealedPart, SealedShown, SealedWorkspace};
-pub use sealed_writing::{SealedDone, SealedPack};
+pub use sealed_writing::{SealedDeleted, SealedDone, SealedPack, SealedVersion};
 pub use source::{Sink, Source};
 
 /// Runs when the module is loaded: a panic shall say what happened, not only that something did.

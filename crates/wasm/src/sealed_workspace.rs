@@ -4,11 +4,13 @@
 use std::collections::HashMap;
 
 use content::reading::{FileReading, PackPart};
-use content::{DeviceKeys, KeyObject, Replay, Secret, WorkspaceKeys};
+use content::{DeviceKeys, KeyObject, Replay, Secret, Unlocked, WorkspaceKeys};
 use model::codec::{DecodeError, decode_message};
 use model::commit::DEVICE_NAME_LENGTH_MAX;
 use model::wire::{Reply, ServerFrame};
-use model::{DeviceId, Entry, Genesis, Mounts, NodeId, NodeKind, Random, TreeNode};
+use model::{
+    DeviceId, Entry, Genesis, Mounts, NodeId, NodeKind, NodeRecord, Random, Timestamp, TreeNode,
+};
 use std::sync::Arc;
 use wasm_bindgen::prelude::wasm_bindgen;
 use zeroize::Zeroizing;
@@ -23,6 +25,7 @@ pub(crate) const CONTEXT: &str = "syncline 2026 sealed workspace in a browser";
 
 /// A file, folder or link of a sealed workspace.
 #[wasm_bindgen(getter_with_clone)]
+#[derive(Debug, Clone)]
 pub struct SealedNode {
     /// Its id, which the server knows, too, and which says nothing.
     pub id: String,
@@ -43,22 +46,23 @@ pub struct SealedNode {
 }
 
 impl SealedNode {
-    fn new(id: &NodeId, node: &TreeNode) -> Self {
-        let record = &node.record;
+    pub(crate) fn new(id: &NodeId, node: &TreeNode) -> Self {
+        Self::of_record(id, node.version, &node.record)
+    }
+
+    pub(crate) fn of_record(id: &NodeId, version: u64, record: &NodeRecord) -> Self {
         let (kind, size) = match &record.kind {
             NodeKind::Directory => ("folder", None),
             NodeKind::File(content) => ("file", Some(content.size as f64)),
             NodeKind::Symlink(_) => ("link", None),
         };
-        let modified = record.modified;
         Self {
             id: id.to_string(),
             name: String::from_utf8_lossy(record.name.as_bytes()).into_owned(),
             kind: kind.to_owned(),
             size,
-            modified_ms: modified.seconds as f64 * 1e3
-                + f64::from(modified.nanoseconds / 1_000_000),
-            version: node.version as f64,
+            modified_ms: milliseconds_of(record.modified),
+            version: version as f64,
             is_conflict: record.conflict.is_some(),
         }
     }
@@ -141,14 +145,8 @@ impl SealedWorkspace {
         device_name: &str,
         seed: &[u8],
     ) -> Result<Self, Failure> {
-        let secret = Secret::from_text(Zeroizing::new(secret));
         let random: Arc<dyn Random> = Arc::new(Seeded::new(CONTEXT, seed)?);
-        let genesis = genesis_of(id, genesis)?;
-        let keys = KeyObject::from_bytes(keys)?;
-        if keys.generation() as f64 != generation {
-            return Err(Failure::of("tampered", "the locked keys lie under the name of others"));
-        }
-        let unlocked = secret.unlock(&keys, &genesis)?;
+        let (genesis, unlocked) = unlock(id, genesis, (generation, keys), secret)?;
         // The key with which it signs is made here and ends with the session; the account's is dropped with what was unlocked.
         let signing = content::keyring::SecretKey::random(&*random);
         let keys = DeviceKeys::enroll(&genesis, &unlocked, device_of(device)?, signing)?;
@@ -164,6 +162,12 @@ impl SealedWorkspace {
     /// Returns the number of the last entry that was folded.
     pub fn head(&self) -> f64 {
         self.replay.head().seq as f64
+    }
+
+    /// Returns the hash of an entry that was folded, in hexadecimal digits, by which a page knows later that the history is the same.
+    #[wasm_bindgen(js_name = "hashOf")]
+    pub fn hash_of(&self, seq: f64) -> Option<String> {
+        Some(self.replay.hash_of(seq as u64)?.to_string())
     }
 
     /// Checks and folds the entries of a server frame; returns how many there were.
@@ -202,13 +206,7 @@ impl SealedWorkspace {
     /// # Errors
     /// `no_such`.
     pub fn way(&self, folder: &str) -> Result<Vec<SealedNode>, Failure> {
-        let (mut id, mut way) = (self.folder(folder)?, Vec::new());
-        while let Some(node) = self.replay.tree().get(&id).filter(|_| id != NodeId::ROOT) {
-            way.push(SealedNode::new(&id, node));
-            id = node.record.parent;
-        }
-        way.reverse();
-        Ok(way)
+        Ok(self.way_to(self.folder(folder)?))
     }
 
     /// Returns what the log shows to whoever has no keys.
@@ -236,10 +234,8 @@ impl SealedWorkspace {
         let Some(NodeKind::File(content)) = kind else {
             return Err(Failure::of("no_such", "there is no such file"));
         };
-        let number = self.next_reading;
-        self.readings.insert(number, FileReading::new(content)?);
-        self.next_reading += 1;
-        Ok(number)
+        let reading = FileReading::new(content)?;
+        Ok(self.begin_reading(reading))
     }
 
     /// Returns what is to be fetched now, and given to [`take`](Self::take) or [`takeEntry`](Self::take_entry) in this order.
@@ -323,6 +319,13 @@ impl SealedWorkspace {
         })
     }
 
+    pub(crate) fn begin_reading(&mut self, reading: FileReading) -> u32 {
+        let number = self.next_reading;
+        self.readings.insert(number, reading);
+        self.next_reading += 1;
+        number
+    }
+
     fn fold_all(&mut self, frame: &[u8]) -> Result<u32, Failure> {
         let entries = entries_of(frame)?;
         for entry in &entries {
@@ -332,6 +335,16 @@ impl SealedWorkspace {
             }
         }
         Ok(entries.len() as u32)
+    }
+
+    pub(crate) fn way_to(&self, mut id: NodeId) -> Vec<SealedNode> {
+        let mut way = Vec::new();
+        while let Some(node) = self.replay.tree().get(&id).filter(|_| id != NodeId::ROOT) {
+            way.push(SealedNode::new(&id, node));
+            id = node.record.parent;
+        }
+        way.reverse();
+        way
     }
 
     pub(crate) fn folder(&self, text: &str) -> Result<NodeId, Failure> {
@@ -365,6 +378,23 @@ pub(crate) fn genesis_of(id: &str, bytes: &[u8]) -> Result<Genesis, Failure> {
     }
 }
 
+/// Opens the locked keys of a `generation` by the passphrase or the recovery key.
+pub(crate) fn unlock(
+    id: &str,
+    genesis: &[u8],
+    (generation, keys): (f64, &[u8]),
+    secret: String,
+) -> Result<(Genesis, Unlocked), Failure> {
+    let secret = Secret::from_text(Zeroizing::new(secret));
+    let genesis = genesis_of(id, genesis)?;
+    let keys = KeyObject::from_bytes(keys)?;
+    if keys.generation() as f64 != generation {
+        return Err(Failure::of("tampered", "the locked keys lie under the name of others"));
+    }
+    let unlocked = secret.unlock(&keys, &genesis)?;
+    Ok((genesis, unlocked))
+}
+
 pub(crate) fn device_of(text: &str) -> Result<DeviceId, Failure> {
     text.parse().map_err(|_| Failure::of("length", "the id of a device has 32 hexadecimal digits"))
 }
@@ -378,8 +408,13 @@ pub(crate) fn part_of(part: &PackPart) -> SealedPart {
     }
 }
 
+/// Says a time as JavaScript does, in milliseconds since 1970.
+pub(crate) fn milliseconds_of(time: Timestamp) -> f64 {
+    time.seconds as f64 * 1e3 + f64::from(time.nanoseconds / 1_000_000)
+}
+
 /// Cuts the name of a device to what a commit holds.
-fn shortened(name: &str) -> &str {
+pub(crate) fn shortened(name: &str) -> &str {
     let mut end = name.len().min(DEVICE_NAME_LENGTH_MAX);
     while !name.is_char_boundary(end) {
         end -= 1;
@@ -395,4 +430,4 @@ pub(crate) fn entries_of(frame: &[u8]) -> Result<Vec<Entry>, Failure> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

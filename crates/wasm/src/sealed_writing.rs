@@ -1,19 +1,25 @@
 //! What a browser changes in a sealed workspace that is open: commits that only members can read, and that only this device has made.
 
+mod trash;
+mod versions;
+
 use std::collections::VecDeque;
 
 use content::ContentError;
-use content::changing::{self, FilePut};
+use content::changing::{self, FilePut, Move};
 use content::packing::SAMPLE_LENGTH;
-use content::writing::{FileWriting, Written};
+use content::writing::{FileWriting, PacksMark, Written};
 use model::codec::encode_message;
 use model::environment::random_bytes;
 use model::fold::{FoldNote, Folded};
-use model::{Change, Commit, Head, NodeId, OpId, Outcome, Timestamp};
+use model::{Change, Commit, Head, NodeId, NodeRecord, OpId, Outcome, PackRef, Timestamp};
 use wasm_bindgen::prelude::wasm_bindgen;
 
 use crate::failure::Failure;
 use crate::sealed_workspace::{SealedPart, SealedWorkspace, entries_of, part_of};
+
+pub use trash::SealedDeleted;
+pub use versions::SealedVersion;
 
 /// How often something is planned anew because somebody else was first.
 const TRIES: u32 = 5;
@@ -54,8 +60,10 @@ pub(crate) struct Deed {
     is_beside: bool,
     is_partial: bool,
     node: Option<NodeId>,
-    /// What was deleted, to be taken back, and what had been seen then.
-    deleted: (Vec<Change>, Option<Head>),
+    /// What has stood of a deletion or a move, to be taken back, and what had been seen then.
+    stood: (Vec<Change>, Option<Head>),
+    /// What was moved, to be taken back.
+    moves: Vec<Move>,
 }
 
 struct Proposed {
@@ -67,6 +75,7 @@ struct Proposed {
 enum What {
     Folder { folder: NodeId, name: model::Name, id: NodeId },
     Relocate { node: NodeId, folder: NodeId, name: model::Name },
+    Revert { node: NodeId, old: Box<NodeRecord>, seen: Head },
     Groups { waiting: VecDeque<Vec<Change>>, seen: Option<Head> },
     Put { put: FilePut, file: Box<File> },
 }
@@ -92,7 +101,8 @@ impl Deed {
             is_beside: false,
             is_partial: false,
             node: None,
-            deleted: (Vec::new(), None),
+            stood: (Vec::new(), None),
+            moves: Vec::new(),
         }
     }
 
@@ -123,6 +133,10 @@ impl Deed {
             What::Relocate { node, folder, name } => {
                 self.node = Some(*node);
                 Ok(changing::relocate(tree, *node, *folder, name.clone())?)
+            }
+            What::Revert { node, old, .. } => {
+                self.node = Some(*node);
+                Ok(changing::revert(tree, *node, old)?)
             }
             What::Groups { waiting, .. } => Ok(waiting.front().cloned().unwrap_or_default()),
             What::Put { put, file } => {
@@ -174,13 +188,47 @@ impl SealedWorkspace {
         self.begin_deed(What::Groups { waiting, seen: None })
     }
 
-    /// Begins to take a deletion back.
+    /// Begins to move nodes into a folder, as somebody has seen them in these versions, under these names.
+    ///
+    /// # Errors
+    /// `name`, `no_such`, `changed`, `taken`, `mounted`, `into_itself`.
+    #[wasm_bindgen(js_name = "moveAll")]
+    pub fn move_all(
+        &mut self,
+        nodes: Vec<String>,
+        versions: &[f64],
+        names: Vec<String>,
+        folder: &str,
+    ) -> Result<u32, Failure> {
+        if versions.len() != nodes.len() || names.len() != nodes.len() {
+            return Err(Failure::of("no_such", "each node has one version and one name"));
+        }
+        let mut seen = Vec::with_capacity(nodes.len());
+        for ((node, version), name) in nodes.iter().zip(versions).zip(&names) {
+            seen.push((node_of(node)?, *version as u64, changing::name_of(name)?));
+        }
+        let folder = self.folder(folder)?;
+        let (changes, moves) = changing::move_all(self.replay.tree(), &seen, folder)?;
+        let waiting = changing::groups(changes).into();
+        let deed = self.begin_deed(What::Groups { waiting, seen: None })?;
+        self.deed_mut(deed)?.moves = moves;
+        Ok(deed)
+    }
+
+    /// Begins to take a deletion or a move back.
     ///
     /// # Errors
     /// `no_such`, `changed`.
-    pub fn restore(&mut self, deletion: u32) -> Result<u32, Failure> {
-        let (deletions, seen) = &self.deed(deletion)?.deleted;
-        let (deletions, seen) = (deletions.clone(), *seen);
+    pub fn restore(&mut self, deed: u32) -> Result<u32, Failure> {
+        let Deed { stood: (stood, seen), moves, .. } = self.deed(deed)?;
+        if !moves.is_empty() {
+            let has_stood = |moved: &&Move| stood.iter().any(|change| change.node == moved.node);
+            let moves: Vec<_> = moves.iter().filter(has_stood).cloned().collect();
+            let changes = changing::move_back(self.replay.tree(), &moves)?;
+            let waiting = changing::groups(changes).into();
+            return self.begin_deed(What::Groups { waiting, seen: None });
+        }
+        let (deletions, seen) = (stood.clone(), *seen);
         let waiting = changing::groups(changing::restore(self.replay.tree(), &deletions)?).into();
         // What a cleanup has condemned since is not brought back: then it counts for nothing.
         self.begin_deed(What::Groups { waiting, seen })
@@ -216,6 +264,34 @@ impl SealedWorkspace {
         let base = put.over.as_ref().map(|base| &base.content);
         let writing = FileWriting::new(&self.replay, base, size as u64)?;
         self.begin_deed(What::Put { put, file: Box::new(File::Writing(Box::new(writing))) })
+    }
+
+    /// Returns up to when packs that were stored, and that no commit names yet, can be named by one: as long as this stays the same.
+    #[wasm_bindgen(js_name = "packsMark")]
+    pub fn packs_mark(&self) -> String {
+        PacksMark::of(&self.replay).to_string()
+    }
+
+    /// Tells of packs with these lengths that were stored before, at a mark, and that no commit names: what is in them is not sent again. To be called
+    /// before the first sample; at another mark than that of now they are let be.
+    ///
+    /// # Errors
+    /// `no_such`.
+    pub fn resume(
+        &mut self,
+        deed: u32,
+        mark: &str,
+        packs: Vec<String>,
+        lengths: &[f64],
+    ) -> Result<(), Failure> {
+        let is_of_now = mark == self.packs_mark();
+        let writing = self.deed_mut(deed)?.writing()?;
+        let pack = |(id, length): (&String, &f64)| {
+            Some(PackRef { id: id.parse().ok()?, length: *length as u64 })
+        };
+        let stored: Vec<_> = packs.iter().zip(lengths).filter_map(pack).collect();
+        writing.resume(if is_of_now { &stored } else { &[] });
+        Ok(())
     }
 
     /// Returns from which byte a sample is wanted, of [`sampleLength`](Self::sample_length) bytes or up to the end, if one is.
@@ -361,7 +437,9 @@ impl SealedWorkspace {
                     commit.inline_packs.clone_from(&written.inline_packs);
                 }
             }
-            What::Groups { seen: Some(seen), .. } => commit.seen = *seen,
+            What::Groups { seen: Some(seen), .. } | What::Revert { seen, .. } => {
+                commit.seen = *seen;
+            }
             _ => {}
         }
         let changes = commit.changes.clone();
@@ -420,8 +498,8 @@ impl SealedWorkspace {
             waiting.pop_front();
             let stood = proposed.changes.into_iter().zip(&folded.outcomes);
             let stood = stood.filter(|(_, outcome)| !is_lost(outcome)).map(|(change, _)| change);
-            deed.deleted.0.extend(stood);
-            deed.deleted.1.get_or_insert(head);
+            deed.stood.0.extend(stood);
+            deed.stood.1.get_or_insert(head);
             // What others have changed meanwhile is let be.
             deed.is_partial |= lost > 0;
             deed.tries = 0;

@@ -11,7 +11,7 @@ const DEVICE: &str = "0000000000000000000000000000000a";
 const ROOT: &str = "00000000000000000000000000000000";
 
 /// A workspace with one file in its log, as a device has made it: id, genesis, locked keys, and a frame with its entry.
-fn made(passphrase: &str) -> (String, Vec<u8>, Vec<u8>, Vec<u8>) {
+pub(crate) fn made(passphrase: &str) -> (String, Vec<u8>, Vec<u8>, Vec<u8>) {
     let random: Arc<dyn Random> = Arc::new(Seeded::new("a device", &[4; 32]).unwrap());
     let passphrase = Passphrase::new(Zeroizing::new(passphrase.to_owned()));
     let created = Timestamp::default();
@@ -71,6 +71,8 @@ fn workspace_is_unlocked_listed_and_read_and_whatever_does_not_fit_has_its_code(
     assert_eq!(workspace.fold(&forged).err().unwrap().code, "not_next");
     assert_eq!(workspace.fold(&frame[1..]).err().unwrap().code, "message");
     assert_eq!((workspace.fold(&frame).unwrap(), workspace.head()), (1, 1.0));
+    assert_eq!(workspace.hash_of(1.0).unwrap().len(), 64);
+    assert_eq!((workspace.hash_of(2.0), workspace.hash_of(1e18)), (None, None));
     let [node] = &workspace.list(ROOT).unwrap()[..] else { panic!("one file is in it") };
     assert_eq!((node.name.as_str(), node.size), ("letter.txt", Some(BYTES.len() as f64)));
     assert_eq!((node.kind.as_str(), node.modified_ms), ("file", 12_345.0));

@@ -94,9 +94,23 @@ impl Scene {
 
     /// Reads and packs a file as the page does; returns the deed.
     fn begin_put(&mut self, page: &mut SealedWorkspace, name: &str, bytes: &[u8]) -> u32 {
+        self.resume_put(page, name, bytes, None)
+    }
+
+    /// The same, with what was stored of it before: a mark, packs, and their lengths.
+    fn resume_put(
+        &mut self,
+        page: &mut SealedWorkspace,
+        name: &str,
+        bytes: &[u8],
+        stored: Option<(&str, Vec<String>, &[f64])>,
+    ) -> u32 {
         let nodes = page.list(ROOT).unwrap();
         let over = nodes.iter().find(|node| node.name == name).map(|node| node.version);
         let deed = page.put(ROOT, name, over, bytes.len() as f64, NOW).unwrap();
+        if let Some((mark, packs, lengths)) = stored {
+            page.resume(deed, mark, packs, lengths).unwrap();
+        }
         while let Some(place) = page.sample_place(deed).unwrap() {
             let rest = &bytes[place as usize..];
             let length = rest.len().min(SealedWorkspace::sample_length() as usize);
@@ -199,9 +213,20 @@ impl Scene {
     }
 }
 
+/// The packs that the commit of a put names.
+fn named_packs(page: &SealedWorkspace, deed: u32) -> Vec<String> {
+    let What::Put { file, .. } = &page.deed(deed).unwrap().what else { panic!("it is a put") };
+    let File::Written { written, .. } = &**file else { panic!("it is all in packs") };
+    written.packs.iter().map(|pack| pack.id.to_string()).collect()
+}
+
 fn noise(length: usize) -> Vec<u8> {
+    noise_of(9, length)
+}
+
+fn noise_of(seed: u8, length: usize) -> Vec<u8> {
     let mut bytes = vec![0; length];
-    Seeded::new("noise", &[9; 32]).unwrap().fill(&mut bytes);
+    Seeded::new("noise", &[seed; 32]).unwrap().fill(&mut bytes);
     bytes
 }
 
@@ -308,6 +333,75 @@ fn names_places_and_versions_are_changed_and_a_deletion_is_taken_back() {
 }
 
 #[test]
+fn nodes_are_moved_together_as_they_were_seen_and_moved_back() {
+    let mut scene = Scene::new();
+    let mut page = scene.page(1);
+    let made = page.make_folder(ROOT, "folder").unwrap();
+    let folder = scene.act(&mut page, made).unwrap().node.unwrap();
+    scene.put(&mut page, "a", b"one");
+    scene.put(&mut page, "b", b"two");
+    let ids = |page: &SealedWorkspace, within: &str| {
+        let nodes = page.list(within).unwrap().into_iter();
+        nodes.filter(|node| node.kind == "file").map(|node| node.id).collect::<Vec<_>>()
+    };
+    let files = ids(&page, ROOT);
+    let names = |names: [&str; 2]| names.map(str::to_owned).to_vec();
+    let code = |deed: Result<u32, Failure>| deed.err().unwrap().code;
+    let twice = page.move_all(files.clone(), &[1.0, 1.0], names(["x", "x"]), &folder);
+    assert_eq!(code(twice), "taken");
+    let older = page.move_all(files.clone(), &[1.0, 2.0], names(["a", "b"]), &folder);
+    assert_eq!(code(older), "changed");
+    let short = page.move_all(files.clone(), &[1.0], names(["a", "b"]), &folder);
+    assert_eq!(code(short), "no_such", "none of them is left out silently");
+    let itself = page.move_all(vec![folder.clone()], &[1.0], vec!["x".to_owned()], &folder);
+    assert_eq!(code(itself), "into_itself");
+    let before = scene.log.len();
+    let moved = page.move_all(files.clone(), &[1.0, 1.0], names(["a", "b"]), &folder).unwrap();
+    let done = scene.act(&mut page, moved).unwrap();
+    assert!(done.is_over && !done.is_partial);
+    assert_eq!(scene.log.len(), before + 1, "it is one commit");
+    assert_eq!(scene.seen_by_device(), [("folder".to_owned(), None)]);
+    assert_eq!(ids(&page, &folder), files);
+    let back = page.restore(moved).unwrap();
+    scene.act(&mut page, back).unwrap();
+    let expected = [
+        ("a".to_owned(), Some(b"one".to_vec())),
+        ("b".to_owned(), Some(b"two".to_vec())),
+        ("folder".to_owned(), None),
+    ];
+    assert_eq!(scene.seen_by_device(), expected);
+    assert_eq!(code(page.restore(moved)), "changed", "it is taken back once");
+}
+
+#[test]
+fn of_a_move_what_others_change_at_the_same_moment_is_let_be_and_told() {
+    let mut scene = Scene::new();
+    let mut page = scene.page(1);
+    let made = page.make_folder(ROOT, "folder").unwrap();
+    let folder = scene.act(&mut page, made).unwrap().node.unwrap();
+    scene.put(&mut page, "a", b"one");
+    scene.put(&mut page, "b", b"two");
+    let nodes = page.list(ROOT).unwrap();
+    let files: Vec<_> = nodes.iter().filter(|node| node.kind == "file").collect();
+    let ids = files.iter().map(|node| node.id.clone()).collect();
+    let names = files.iter().map(|node| node.name.clone()).collect();
+    let moved = page.move_all(ids, &[1.0, 1.0], names, &folder).unwrap();
+    let message = page.propose(moved, NOW).unwrap().unwrap();
+    // The device was faster.
+    let deletion = Change { node: node_of(&files[0].id).unwrap(), base: 1, action: Action::Delete };
+    scene.device_changes(70, vec![deletion]);
+    scene.append(decode_message(&message).unwrap());
+    scene.catch_up(&mut page).unwrap();
+    let done = page.settle(moved).unwrap();
+    assert!(done.is_over && done.is_partial);
+    assert_eq!(page.list(&folder).unwrap().len(), 1);
+    let back = page.restore(moved).unwrap();
+    scene.act(&mut page, back).unwrap();
+    let expected = [("b".to_owned(), Some(b"two".to_vec())), ("folder".to_owned(), None)];
+    assert_eq!(scene.seen_by_device(), expected, "what was deleted stays so");
+}
+
+#[test]
 fn a_page_writes_nothing_where_it_must_not() {
     let mut scene = Scene::new();
     let mut page = scene.page(1);
@@ -351,4 +445,162 @@ fn commits_of_a_key_that_nobody_vouches_for_are_told_as_such() {
     scene.catch_up(&mut page).unwrap();
     assert_eq!(page.settle(deed).err().unwrap().code, "void");
     assert!(page.list(ROOT).unwrap().is_empty());
+}
+
+#[test]
+fn what_a_device_has_deleted_is_listed_with_who_and_when_and_comes_back_byte_for_byte() {
+    let mut scene = Scene::new();
+    let mut page = scene.page(1);
+    scene.put(&mut page, "file", b"content");
+    let file = page.list(ROOT).unwrap()[0].id.clone();
+    let deletion = Change { node: node_of(&file).unwrap(), base: 1, action: Action::Delete };
+    scene.device_changes(70, vec![deletion]);
+    scene.catch_up(&mut page).unwrap();
+    assert_eq!(scene.seen_by_device(), []);
+    // Another page, which has only read the log, sees the same.
+    let mut other = scene.page(2);
+    let told = model::testing::commit(70, Vec::new());
+    for page in [&page, &other] {
+        let deleted = page.deleted();
+        assert_eq!(deleted.len(), 1);
+        let [found] = &deleted[..] else { unreachable!("it is one") };
+        assert_eq!((found.node.id.as_str(), found.node.name.as_str()), (file.as_str(), "file"));
+        assert_eq!((found.node.size, found.node.version, found.seq), (Some(7.0), 2.0, 2.0));
+        assert_eq!(found.device, DeviceId::from_bytes([1; 16]).to_string());
+        assert_eq!(
+            (&found.device_name, found.time_ms),
+            (&told.device_name, told.time.seconds as f64 * 1e3)
+        );
+        assert!(found.folders.is_empty() && !found.is_in_deleted && !found.is_dropped);
+    }
+    let back = other.bring_back(vec![file.clone()]).unwrap();
+    let done = scene.act(&mut other, back).unwrap();
+    assert!(done.is_over && !done.is_partial);
+    assert_eq!(scene.seen_by_device(), [("file".to_owned(), Some(b"content".to_vec()))]);
+    assert!(other.deleted().is_empty());
+    let code = |deed: Result<u32, Failure>| deed.err().unwrap().code;
+    assert_eq!(code(other.bring_back(vec![file.clone()])), "no_such");
+    assert_eq!(code(other.bring_back(vec!["x".to_owned()])), "no_such");
+    // A cleanup removes the content of what is deleted again.
+    let removed = other.remove(vec![file.clone()], &[3.0]).unwrap();
+    scene.act(&mut other, removed).unwrap();
+    let dropped =
+        model::fence::DroppedVersions { node: node_of(&file).unwrap(), versions: vec![1, 3] };
+    let fence = encode_message(&Fence { condemned: Vec::new(), dropped: vec![dropped] });
+    let change = Change { node: NodeId::FENCE, base: 0, action: Action::Put(fence) };
+    scene.device_changes(80, vec![change]);
+    scene.catch_up(&mut other).unwrap();
+    assert!(other.deleted()[0].is_dropped);
+    assert_eq!(code(other.bring_back(vec![file])), "dropped");
+}
+
+#[test]
+fn versions_are_told_read_and_made_the_newest_from_entries_that_are_fetched_again() {
+    let mut scene = Scene::new();
+    let mut page = scene.page(1);
+    for bytes in [&b"first"[..], b"second", b"the third"] {
+        scene.put(&mut page, "file", bytes);
+    }
+    let file = page.list(ROOT).unwrap()[0].id.clone();
+    let mut other = scene.page(2);
+    assert_eq!(other.version_entries(&file, None, 2).unwrap(), [3.0, 2.0]);
+    assert_eq!(other.version_entries(&file, Some(2.0), 2).unwrap(), [1.0]);
+    assert_eq!(other.version_entries(PAGE, None, 2).err().unwrap().code, "no_such");
+    let frame = |seq: f64| scene.frame(seq - 1.0);
+    let first = other.version(&file, 1.0, &frame(1.0)).unwrap();
+    assert_eq!((first.version, first.seq, first.size), (1.0, 1.0, Some(5.0)));
+    assert_eq!((first.device.as_str(), first.device_name.as_str()), (PAGE, "page"));
+    assert_eq!((first.time_ms, first.is_deleted, first.is_dropped), (NOW, false, false));
+    let reading = other.begin_version(&file, 2.0, &frame(2.0)).unwrap();
+    assert_eq!(other.wanted(reading).unwrap().len(), 0, "small packs are here from the log");
+    assert_eq!(other.read(reading).unwrap(), b"second");
+    // A server that gives another entry, or one of another file, is found out.
+    let mut forged = scene.log[0].clone();
+    forged.commit.op_id = OpId::from_bytes([9; 16]);
+    let forged = ServerFrame::Reply { number: 0, reply: Reply::Entries(vec![forged]) };
+    let code = |deed: Result<u32, Failure>| deed.err().unwrap().code;
+    assert_eq!(code(other.revert(&file, 1.0, &encode_message(&forged))), "tampered");
+    assert_eq!(code(other.begin_version(&file, 2.0, &frame(1.0))), "tampered", "it is older");
+    assert_eq!(code(other.begin_version(PAGE, 1.0, &frame(1.0))), "no_such");
+    let none = ServerFrame::Reply { number: 0, reply: Reply::Entries(Vec::new()) };
+    assert_eq!(code(other.begin_version(&file, 1.0, &encode_message(&none))), "missing");
+    let back = other.revert(&file, 1.0, &frame(1.0)).unwrap();
+    let done = scene.act(&mut other, back).unwrap();
+    assert_eq!((done.is_over, done.node.as_ref()), (true, Some(&file)));
+    assert_eq!(scene.seen_by_device(), [("file".to_owned(), Some(b"first".to_vec()))]);
+    assert_eq!(other.version_entries(&file, None, 9).unwrap(), [4.0, 3.0, 2.0, 1.0]);
+}
+
+#[test]
+fn a_version_comes_back_over_what_others_have_changed_meanwhile_and_not_behind_a_cleanup() {
+    let mut scene = Scene::new();
+    let mut page = scene.page(1);
+    scene.put(&mut page, "file", b"first");
+    scene.put(&mut page, "file", b"second");
+    let file = page.list(ROOT).unwrap()[0].id.clone();
+    let back = page.revert(&file, 1.0, &scene.frame(0.0)).unwrap();
+    let message = page.propose(back, NOW).unwrap().unwrap();
+    // Another page was faster, and its version stays one of the versions.
+    let mut other = scene.page(2);
+    scene.put(&mut other, "file", b"third");
+    scene.append(decode_message(&message).unwrap());
+    scene.catch_up(&mut page).unwrap();
+    assert!(!page.settle(back).unwrap().is_over);
+    assert!(scene.act(&mut page, back).unwrap().is_over);
+    assert_eq!(scene.seen_by_device(), [("file".to_owned(), Some(b"first".to_vec()))]);
+    let entries = page.version_entries(&file, None, 9).unwrap();
+    assert_eq!(entries, [5.0, 3.0, 2.0, 1.0], "the entry that lost has brought nothing");
+    // A cleanup comes in between, and removes another version.
+    let back = page.revert(&file, 3.0, &scene.frame(2.0)).unwrap();
+    let node = node_of(&file).unwrap();
+    let dropped = model::fence::DroppedVersions { node, versions: vec![2] };
+    let fence = encode_message(&Fence { condemned: Vec::new(), dropped: vec![dropped] });
+    let change = Change { node: NodeId::FENCE, base: 0, action: Action::Put(fence) };
+    scene.device_changes(80, vec![change]);
+    assert_eq!(scene.act(&mut page, back).err().unwrap().code, "fenced");
+    let code = |deed: Result<u32, Failure>| deed.err().unwrap().code;
+    assert!(page.version(&file, 2.0, &scene.frame(1.0)).unwrap().is_dropped);
+    assert_eq!(code(page.revert(&file, 2.0, &scene.frame(1.0))), "dropped");
+    assert_eq!(code(page.begin_version(&file, 2.0, &scene.frame(1.0))), "dropped");
+    let back = page.revert(&file, 3.0, &scene.frame(2.0)).unwrap();
+    assert!(scene.act(&mut page, back).unwrap().is_over);
+    assert_eq!(scene.seen_by_device(), [("file".to_owned(), Some(b"third".to_vec()))]);
+}
+
+#[test]
+fn packs_of_a_page_that_went_away_are_named_by_the_next_one_until_a_cleanup_comes() {
+    let mut scene = Scene::new();
+    let mut page = scene.page(1);
+    let large = noise(6 << 20);
+    let mark = page.packs_mark();
+    let deed = scene.begin_put(&mut page, "large.bin", &large);
+    let stored = named_packs(&page, deed);
+    assert!(stored.len() > 1);
+    drop(page);
+    let sent = scene.wire.len();
+    let lengths: Vec<_> =
+        stored.iter().map(|id| scene.stored[&id.parse().unwrap()].len() as f64).collect();
+    let mut next = scene.page(2);
+    let resume = (mark.as_str(), stored.clone(), lengths.as_slice());
+    let deed = scene.resume_put(&mut next, "large.bin", &large, Some(resume));
+    assert_eq!(scene.wire.len(), sent, "nothing is sent again");
+    let mut named = named_packs(&next, deed);
+    named.sort_unstable();
+    let mut expected = stored.clone();
+    expected.sort_unstable();
+    assert_eq!(named, expected);
+    assert!(scene.act(&mut next, deed).unwrap().is_over);
+    assert!(scene.seen_by_device() == [("large.bin".to_owned(), Some(large.clone()))]);
+    // What was stored before a cleanup may be gone.
+    let deed = scene.begin_put(&mut next, "other.bin", &noise_of(10, 6 << 20));
+    let stored = named_packs(&next, deed);
+    let fence = encode_message(&Fence { condemned: Vec::new(), dropped: Vec::new() });
+    let change = Change { node: NodeId::FENCE, base: 0, action: Action::Put(fence) };
+    scene.device_changes(80, vec![change]);
+    scene.catch_up(&mut next).unwrap();
+    let lengths = vec![1.0; stored.len()];
+    let resume = (mark.as_str(), stored.clone(), lengths.as_slice());
+    let deed = scene.resume_put(&mut next, "other.bin", &noise_of(10, 6 << 20), Some(resume));
+    let named = named_packs(&next, deed);
+    assert!(named.iter().all(|id| !stored.contains(id)));
 }
