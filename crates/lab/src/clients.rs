@@ -120,6 +120,32 @@ pub fn run(options: &Options, output: &Output) -> Result<()> {
     }
 }
 
+/// Between how many clients the most lie whose edits are there in time.
+struct Bounds {
+    /// How many there may be.
+    max: usize,
+    /// So many were served.
+    low: usize,
+    /// So many were not, or may not be.
+    high: usize,
+}
+
+impl Bounds {
+    /// Notes whether the server followed, and how much of its core it used; returns how many to try next, if more can be learned.
+    fn next(&mut self, count: usize, follows: bool, busy: f64) -> Option<usize> {
+        (self.low, self.high) = if follows { (count, self.high) } else { (self.low, count) };
+        let Self { max, low, high } = *self;
+        let wanted = match follows {
+            // What an edit costs becomes less where more of them share a transaction.
+            true => ((count as f64 * (FULL + 0.03) / busy.max(0.1)) as usize).min(count * 4),
+            false => (low + high) / 2,
+        };
+        let (least, most) = (low + low / 20 + 1, high - 1);
+        let is_near = high <= max && high - low <= low / 12;
+        (least <= most && !is_near).then(|| wanted.clamp(least, most))
+    }
+}
+
 /// What stays the same for all runs.
 struct Bench<'lab> {
     options: &'lab Options,
@@ -164,7 +190,7 @@ impl Bench<'_> {
     /// Looks for the most clients whose edits are there in time.
     fn search(&mut self, case: Case<'_>) -> Result<()> {
         let max = self.clients_max(case);
-        let (mut low, mut high) = (0, max + 1);
+        let mut bounds = Bounds { max, low: 0, high: max + 1 };
         let is_regular = case.edited.is_some();
         let mut count = if is_regular && !self.options.quick { 400 } else { 8 }.min(max);
         let rounds = if self.options.quick { 1 } else { ROUNDS_MAX };
@@ -177,16 +203,7 @@ impl Bench<'_> {
             if has_failed || (follows && busy >= FULL) {
                 break;
             }
-            (low, high) = if follows { (count, high) } else { (low, count) };
-            let wanted = match follows {
-                // What an edit costs becomes less where more of them share a transaction.
-                true => ((count as f64 * (FULL + 0.03) / busy.max(0.1)) as usize).min(count * 4),
-                false => (low + high) / 2,
-            };
-            let next = wanted.clamp(low + low / 20 + 1, (high - 1).max(low + 1));
-            if next >= high || (high <= max && high - low <= low / 12) {
-                break;
-            }
+            let Some(next) = bounds.next(count, follows, busy) else { break };
             count = next;
         }
         Ok(())
@@ -294,4 +311,30 @@ fn pin(cores: &str) -> Result<()> {
         bail!("taskset: {}", String::from_utf8_lossy(&output.stderr).trim());
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn search_comes_nearer_and_ends_between_what_followed_and_what_did_not() {
+        let mut bounds = Bounds { max: 40_000, low: 0, high: 40_001 };
+        assert_eq!(bounds.next(400, true, 0.11), Some(1600), "never more than four times as many");
+        assert_eq!(bounds.next(1600, true, 0.43), Some(3646));
+        assert_eq!(bounds.next(3646, false, 0.99), Some(2623));
+        assert_eq!(bounds.next(2623, true, 0.9), Some(2856));
+        assert_eq!(bounds.next(2856, false, 0.99), Some(2755));
+        assert_eq!(bounds.next(2755, true, 0.93), None, "the next step would say no more");
+    }
+
+    #[test]
+    fn search_ends_where_the_next_step_would_be_what_has_failed() {
+        let mut bounds = Bounds { max: 40_000, low: 1018, high: 1224 };
+        assert_eq!(bounds.next(1223, true, 0.88), None);
+        let mut most = Bounds { max: 8, low: 0, high: 9 };
+        assert_eq!(most.next(8, true, 0.1), None, "there may not be more");
+        let mut none = Bounds { max: 8, low: 0, high: 9 };
+        assert_eq!(none.next(1, false, 1.0), None, "not even one was served");
+    }
 }

@@ -63,8 +63,8 @@ fn requests_are_measured_while_files_and_workspaces_become_more() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let folder = tempfile::tempdir().unwrap();
     let report = run(&["growth"], "nats", folder.path(), 0);
-    // Two sizes of each with a first look and nine requests, and the nine while others commit.
-    assert_eq!(report.growth.len(), 4 * 10 + 9);
+    // Two sizes of each with a first look and ten requests, and the ten while others commit.
+    assert_eq!(report.growth.len(), 4 * 11 + 10);
     assert!(report.growth.iter().all(|one| one.delays.percentile(50.0).is_some()));
     assert_eq!(report.runs[0].figures.answered, report.runs[0].figures.sent);
     let drawn = std::fs::read_to_string(folder.path().join("svg/growth-files.svg")).unwrap();

@@ -302,6 +302,7 @@ impl Subject {
             Ask::Get => self.get(bench, "files/folder-0/put").await,
             Ask::Describe => self.get(bench, "nodes/folder-0/file-7").await,
             Ask::List => self.get(bench, "folders/folder-0?limit=100").await,
+            Ask::Search => self.get(bench, "search?q=file%20777&limit=50").await,
         }
     }
 }
@@ -318,10 +319,12 @@ enum Ask {
     Get,
     Describe,
     List,
+    /// The only one that looks at all files.
+    Search,
 }
 
 impl Ask {
-    const ALL: [Self; 9] = [
+    const ALL: [Self; 10] = [
         Self::Commit,
         Self::Head,
         Self::Entries,
@@ -331,6 +334,7 @@ impl Ask {
         Self::Get,
         Self::Describe,
         Self::List,
+        Self::Search,
     ];
 
     fn name(self) -> &'static str {
@@ -344,6 +348,7 @@ impl Ask {
             Self::Get => "get a file",
             Self::Describe => "describe a file",
             Self::List => "list a folder",
+            Self::Search => "find names",
         }
     }
 }
