@@ -21,9 +21,25 @@ export async function rendererMemory(page: Page): Promise<{ grown: () => number 
  * The same for all processes of the browser together: the sum of what each had more at its own highest, so rather too much than too
  * little.
  */
-export async function browserMemory(page: Page): Promise<{ grown: () => number }> {
-  const growths = watch((await processesOf(page)).map(({ id }) => id));
-  return { grown: () => growths().reduce((sum, one) => sum + one, 0) };
+export async function browserMemory(page: Page): Promise<{ grown: () => Growth }> {
+  const processes = await processesOf(page);
+  const growths = watch(processes.map(({ id }) => id));
+  return {
+    grown: () => {
+      const each = growths();
+      const bytes = each.reduce((sum, one) => sum + one, 0);
+      const words = processes.map(
+        ({ type }, index) => `${type} ${((each[index] ?? 0) / (1024 * 1024)).toFixed(0)}`,
+      );
+      return { bytes, words: words.join(', ') };
+    },
+  };
+}
+
+/** How many bytes more all processes had, and each of them in MiB, in words. */
+export interface Growth {
+  bytes: number;
+  words: string;
 }
 
 async function processesOf(page: Page): Promise<{ type: string; id: number }[]> {

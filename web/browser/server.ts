@@ -1,12 +1,14 @@
 // A real server of Syncline in a temporary folder, with accounts and workspaces that devices made.
 
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { open as openFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { SynclineClient } from '@syncline/api';
+import { Terminal } from './terminal.ts';
 
 export const PASSWORD = 'correct horse battery staple';
 
@@ -179,6 +181,22 @@ export class RealServer {
     return root;
   }
 
+  /** Removes all old versions, of what is deleted only what is older than a month. */
+  cleanUp(user: string, workspace: string): void {
+    const root = this.#path(join('folders', user, workspace));
+    this.#command(`${user}-device`, ['cleanup', root, '--keep', 'deleted:30d']);
+  }
+
+  /** Returns the paths that the device that made a workspace lists as deleted. */
+  deleted(user: string, workspace: string): string[] {
+    const root = this.#path(join('folders', user, workspace));
+    const listed = ['ls', root, '--deleted', '--recursive', '--json'];
+    const { entries } = JSON.parse(this.#command(`${user}-device`, listed)) as {
+      entries: { path: string; is_deleted: boolean }[];
+    };
+    return entries.filter((entry) => entry.is_deleted).map(({ path }) => path);
+  }
+
   share(owner: string, workspace: string, rule: string, more: string[] = []): void {
     const root = this.#path(join('folders', owner, workspace));
     this.#command(`${owner}-device`, ['share', root, '--with', rule, ...more]);
@@ -196,6 +214,24 @@ export class RealServer {
     this.#command(home, ['login', this.url, '--user', user, '--password-stdin']);
     const said = this.#command(home, ['key', 'fingerprint', '--json'], [0], 'identity');
     return (JSON.parse(said) as { fingerprint: string }).fingerprint;
+  }
+
+  /** Runs the program as a device of somebody at a terminal of its own, where it may ask; `secret` is what its file of passphrases holds. */
+  atTerminal(user: string, words: string[], secret = PASSWORD): Terminal {
+    const file = join(this.#folder, `typed-${randomUUID()}`);
+    writeFileSync(file, secret, { mode: 0o600 });
+    const env = { ...this.#environment(`${user}-device`), SYNCLINE_PASSPHRASE_FILE: file };
+    return new Terminal(binary(), words, env);
+  }
+
+  /** Where a workspace of somebody is kept in a folder. */
+  folderOf(user: string, workspace: string): string {
+    return this.#path(join('folders', user, workspace));
+  }
+
+  /** Signs a device in that has no workspace yet. */
+  signInDevice(user: string, device: string): void {
+    this.#command(`${device}-device`, ['login', this.url, '--user', user, '--password-stdin']);
   }
 
   /** A client of its own, as another program of that person. */

@@ -4,15 +4,15 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { Page } from '@playwright/test';
-import type { Node, SynclineClient } from '@syncline/api';
+import type { SynclineClient } from '@syncline/api';
 import { expectAccessible } from '../axe.ts';
+import { MANY, pageOf } from '../many.ts';
 import { RealServer } from '../server.ts';
 import { inEveryLook, row, signIn } from '../steps.ts';
 import { expect, test } from '../test.ts';
 
 const DIST = fileURLToPath(new URL('../../dist', import.meta.url));
 const FIRST_PAGE_MAX = 120 * 1024;
-const MANY = 100_000;
 
 let server: RealServer;
 let ada: SynclineClient;
@@ -209,6 +209,29 @@ const VIEWS: [string, () => Promise<void>][] = [
     },
   ],
   [
+    'storage of a workspace',
+    async () => {
+      await go(`u/${workspace}`);
+      await expect(page.locator('main canvas')).toBeVisible();
+    },
+  ],
+  [
+    'storage as tables',
+    async () => {
+      for (const name of ['Files by kind', 'New data by day']) {
+        await button(`Show as table: ${name}`).click();
+      }
+      await expect(page.getByRole('table')).toHaveCount(3);
+    },
+  ],
+  [
+    'storage of all workspaces',
+    async () => {
+      await go('storage');
+      await expect(page.getByRole('link', { name: /^Home/ })).toBeVisible();
+    },
+  ],
+  [
     'account',
     async () => {
       await page.keyboard.press('Escape');
@@ -238,6 +261,14 @@ const VIEWS: [string, () => Promise<void>][] = [
       await go('lab');
       await expect(heading('Lab')).toBeVisible();
       await expect(button('Run all methods')).toBeVisible();
+    },
+  ],
+  [
+    'the code of another device',
+    async () => {
+      await go('pair/0000-0000');
+      await expect(page.getByRole('alert')).toContainText('There is a slip in this code');
+      expect(page.url()).toMatch(/#\/pair$/);
     },
   ],
   [
@@ -291,7 +322,7 @@ test('axe-core finds nothing in any view, in light and dark, at a desk and on a 
   console.log(`${VIEWS.length} views, each in four looks: ${Date.now() - began} ms`);
 });
 
-test('the first page weighs at most 120 KiB as it is sent, and the core and the lab are no part of it', async ({
+test('the first page weighs at most 120 KiB as it is sent, and the core, the lab and the charts are no part of it', async ({
   page: fresh,
 }) => {
   const loaded = new Set<string>();
@@ -305,19 +336,9 @@ test('the first page weighs at most 120 KiB as it is sent, and the core and the 
   const size = names.reduce((sum, name) => sum + sizeOf(name), 0);
   console.log(`the first page: ${(size / 1024).toFixed(1)} KiB in ${names.length} files`);
   expect(names.filter((name) => /\.(js|css)$/.test(name)).length).toBeGreaterThan(1);
-  expect(names.filter((name) => /wasm|worker|Lab/.test(name))).toEqual([]);
+  expect(names.filter((name) => /wasm|worker|Lab|Storage/.test(name))).toEqual([]);
   expect(size).toBeLessThanOrEqual(FIRST_PAGE_MAX);
 });
-
-/** A page of a folder that has more in it than a test has the time to make. */
-function pageOf(template: Node, start: number): { nodes: Node[]; next: string | null } {
-  const nodes = Array.from({ length: 1_000 }, (_, index) => {
-    const name = `${String(start + index).padStart(6, '0')}.txt`;
-    return { ...template, id: name, name, path: `Letters/${name}` };
-  });
-  const next = start + 1_000;
-  return { nodes, next: next < MANY ? String(next) : null };
-}
 
 test('a folder of 100,000 entries shows its first rows at once, and scrolls with few nodes', async ({
   page: fresh,

@@ -112,3 +112,26 @@ test('an older history than was read before is refused, also after the page was 
     await expectRefused(page, 'older');
   }
 });
+
+test('another history than was read before is refused, until somebody says that the server was set back', async ({
+  page,
+}) => {
+  await open(page);
+  await expect(row(page, 'letter.txt')).toContainText('14 B');
+  // As if this browser had read another entry of that number: nobody can make one without the keys of a device.
+  const key = `syncline.sealed-head.${workspace}`;
+  const kept = await page.evaluate((key) => localStorage.getItem(key), key);
+  expect(kept).toMatch(/^\d+ [0-9a-f]{64}$/);
+  const other = `${(await head()) - 1} ${'0'.repeat(64)}`;
+  for (const isAccepted of [false, true]) {
+    await page.evaluate(([key, other]) => localStorage.setItem(key, other), [key, other] as const);
+    await page.getByRole('button', { name: 'Lock now' }).click();
+    await unlock(page);
+    await expect(page.getByRole('alert')).toContainText('another history');
+    await expect(page.getByText('letter.txt')).toHaveCount(0);
+    if (!isAccepted) continue;
+    await page.getByRole('button', { name: 'The server was set back' }).click();
+    await expect(row(page, 'letter.txt')).toContainText('14 B');
+    expect(await page.evaluate((key) => localStorage.getItem(key), key)).toBe(kept);
+  }
+});

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Page } from '@playwright/test';
 import type { SynclineClient } from '@syncline/api';
@@ -211,6 +211,80 @@ test('renaming, deleting and taking it back reach the device, by keyboard alone'
   await page.keyboard.press('Control+z');
   await expect(row(page, 'final.txt')).toBeVisible();
   expect(onDevice('final.txt')?.toString()).toBe('draft\n');
+});
+
+async function makeFolder(page: Page, name: string): Promise<void> {
+  await page.keyboard.press('Alt+n');
+  await page.getByRole('textbox', { name: 'Name' }).fill(name);
+  await page.keyboard.press('Enter');
+  await expect(row(page, name)).toBeVisible();
+}
+
+test('two files are moved into a folder and back, and the device sees both', async ({ page }) => {
+  await open(page);
+  await upload(page, 'one.txt', Buffer.from('one\n'));
+  await upload(page, 'two.txt', Buffer.from('two\n'));
+  await makeFolder(page, 'Archive');
+  const before = await headSeq();
+  await row(page, 'one.txt').click();
+  await row(page, 'two.txt').click({ modifiers: ['ControlOrMeta'] });
+  await page.getByRole('button', { name: 'Move' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Move 2 items' });
+  await expect(dialog.getByRole('button', { name: `Move to “${DIARY}”` })).toBeDisabled();
+  await inEveryLook(page, () => expectAccessible(page));
+  await dialog.getByRole('button', { name: 'Archive' }).click();
+  await dialog.getByRole('button', { name: 'Move to “Archive”' }).click();
+  await expect(dialog).toHaveCount(0);
+  await expect(page.getByText('2 items moved to “Archive”')).toBeVisible();
+  await expect(row(page, 'one.txt')).toHaveCount(0);
+  expect(await headSeq()).toBe(before + 1);
+  expect(onDevice('Archive/one.txt')?.toString()).toBe('one\n');
+  expect(onDevice('Archive/two.txt')?.toString()).toBe('two\n');
+  expect(onDevice('one.txt')).toBeNull();
+  await page.getByRole('grid').focus();
+  await page.keyboard.press('Control+z');
+  await expect(row(page, 'one.txt')).toBeVisible();
+  await expect(row(page, 'two.txt')).toBeVisible();
+  expect(onDevice('one.txt')?.toString()).toBe('one\n');
+  expect(onDevice('two.txt')?.toString()).toBe('two\n');
+  expect(readdirSync(join(synced(), 'Archive'))).toEqual([]);
+});
+
+test('what would replace something is moved beside it or not, and no folder goes into itself', async ({
+  page,
+}) => {
+  await open(page);
+  await makeFolder(page, 'Box');
+  await makeFolder(page, 'Shelf');
+  await upload(page, 'note.txt', Buffer.from('of the browser\n'));
+  synced();
+  server.write('ada', DIARY, 'Box/note.txt', 'of the device\n');
+  await row(page, 'note.txt').click();
+  await page.keyboard.press('Alt+m');
+  const file = page.getByRole('dialog', { name: 'Move “note.txt”' });
+  await file.getByRole('button', { name: 'Box' }).click();
+  await file.getByRole('button', { name: 'Move to “Box”' }).click();
+  await expect(file.getByRole('alert')).toContainText('is there already');
+  expect(onDevice('note.txt')?.toString()).toBe('of the browser\n');
+  await file.getByRole('button', { name: 'Keep both' }).click();
+  await expect(row(page, 'note.txt')).toHaveCount(0);
+  expect(onDevice('Box/note.txt')?.toString()).toBe('of the device\n');
+  expect(onDevice('Box/note (2).txt')?.toString()).toBe('of the browser\n');
+
+  await row(page, 'Box').click();
+  await page.keyboard.press('Alt+m');
+  const dialog = page.getByRole('dialog', { name: 'Move “Box”' });
+  await expect(dialog.getByRole('button', { name: 'Box', exact: true })).toBeDisabled();
+  await dialog.getByRole('button', { name: 'Shelf' }).click();
+  // While somebody looks, a device takes the shelf into the box.
+  renameSync(join(synced(), 'Shelf'), join(folder, 'Box', 'Shelf'));
+  synced();
+  await dialog.getByRole('button', { name: 'Move to “Shelf”' }).click();
+  await expect(dialog.getByRole('alert')).toContainText('cannot go into itself');
+  await page.keyboard.press('Escape');
+  await expect(row(page, 'Shelf')).toHaveCount(0);
+  await expect(row(page, 'Box')).toBeVisible();
+  expect(existsSync(join(synced(), 'Box', 'Shelf'))).toBe(true);
 });
 
 test('a commit whose answer was lost counts once, and one that the server drops is told', async ({

@@ -3,7 +3,7 @@
 import type { Page } from '@playwright/test';
 import type { SynclineClient } from '@syncline/api';
 import { expectAccessible } from '../axe.ts';
-import { RealServer } from '../server.ts';
+import { PASSWORD, RealServer } from '../server.ts';
 import { inEveryLook, openWorkspace, row } from '../steps.ts';
 import { expect, test } from '../test.ts';
 
@@ -26,7 +26,9 @@ test.beforeAll(async () => {
     [`Letters/${HOSTILE}`]: 'hostile',
     ...Object.fromEntries(many.map((path) => [path, 'x'])),
   });
-  server.addWorkspace('ada', 'Secrets', { 'plan.txt': 'a' }, ['--sealed']);
+  server.addWorkspace('ada', 'Secrets', { 'plan.txt': 'a', 'Letters/2026/old plan.txt': 'b' }, [
+    '--sealed',
+  ]);
   ada = await server.client('ada');
   workspace = (await ada.workspaces()).find(({ name }) => name === 'Notes')?.id ?? '';
 });
@@ -111,6 +113,7 @@ test('a file far down in a folder is found by keyboard alone, before the answer 
 test('what is not there is said, and a server that is away is asked again', async ({ page }) => {
   await openWorkspace(page, server, 'ada', 'Notes');
   await page.keyboard.press('Control+k');
+  await expect(field(page)).toBeFocused();
   await page.keyboard.type('invoce');
   await expect(status(page)).toHaveText('Nothing in Notes is called “invoce”.');
   await inEveryLook(page, () => expectAccessible(page));
@@ -122,6 +125,29 @@ test('what is not there is said, and a server that is away is asked again', asyn
   await dialog(page).getByRole('button', { name: 'Try again' }).click();
   await expect(hits(page)).toHaveCount(1);
   await expect(dialog(page).getByRole('alert')).toHaveCount(0);
+});
+
+test('what is typed behind the shortcut is not lost while the dialog is on its way', async ({
+  page,
+}) => {
+  await page.route('**/SearchDialog-*.js', async (route) => {
+    await new Promise((resolve) => setTimeout(resolve, 1_000));
+    await route.continue();
+  });
+  await openWorkspace(page, server, 'ada', 'Notes');
+  await expect(row(page, 'other.txt')).toBeVisible();
+  await page.keyboard.press('Control+k');
+  await page.keyboard.type('othex');
+  await page.keyboard.press('Backspace');
+  await page.keyboard.type('r');
+  await expect(field(page)).toHaveValue('other');
+  await page.keyboard.type('.txt');
+  await expect(field(page)).toHaveValue('other.txt');
+  await expect(hits(page)).toHaveCount(1);
+  await page.keyboard.press('Escape');
+  await expect(dialog(page)).toHaveCount(0);
+  await page.keyboard.press('Control+k');
+  await expect(field(page)).toHaveValue('');
 });
 
 test('questions that nobody waits for any more are broken off', async ({ page }) => {
@@ -140,7 +166,7 @@ test('questions that nobody waits for any more are broken off', async ({ page })
   expect(failed).toEqual(['slow']);
 });
 
-test('where the server knows no names there is no search, and keys do nothing', async ({
+test('an encrypted workspace is searched by the browser alone, once it is open', async ({
   page,
 }) => {
   await openWorkspace(page, server, 'ada', 'Notes');
@@ -150,4 +176,28 @@ test('where the server knows no names there is no search, and keys do nothing', 
   await expect(page.getByRole('button', { name: 'Search' })).toHaveCount(0);
   await page.keyboard.press('Control+k');
   await expect(dialog(page)).toHaveCount(0);
+  await page.getByLabel('Passphrase').fill(PASSWORD);
+  await page.keyboard.press('Enter');
+  await expect(row(page, 'Letters')).toBeVisible();
+
+  const said: string[] = [];
+  page.on('request', (one) => said.push(`${one.url()} ${one.postData() ?? ''}`));
+  await page.keyboard.press('Control+k');
+  await expect(dialog(page)).toContainText('Search in Secrets');
+  await expect(field(page)).toBeFocused();
+  await page.keyboard.type('PLAN');
+  await expect(hits(page)).toHaveCount(2);
+  await expect(hits(page).first()).toContainText('plan.txt');
+  await expect(hits(page).first()).toContainText('Secrets');
+  await expect(hits(page).first().locator('mark')).toHaveText('plan');
+  await expect(hits(page).nth(1)).toContainText('Letters/2026');
+  await page.keyboard.press('ArrowDown');
+  await page.keyboard.press('Enter');
+  await expect(row(page, 'old plan.txt')).toHaveAttribute('aria-selected', 'true');
+  await expect(page).toHaveURL(/#\/e\/[^/]+\/[0-9a-f]{32}$/);
+  expect(said.filter((one) => /api.*(search|plan)/i.test(one))).toEqual([]);
+
+  await page.keyboard.press('Control+k');
+  await field(page).fill('nothing of it');
+  await expect(status(page)).toHaveText('Nothing in Secrets is called “nothing of it”.');
 });

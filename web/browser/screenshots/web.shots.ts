@@ -3,7 +3,7 @@
 import { randomBytes } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
 import type { Page } from '@playwright/test';
-import type { SynclineClient } from '@syncline/api';
+import type { SynclineClient, Usage } from '@syncline/api';
 import { PASSWORD, RealServer } from '../server.ts';
 import { row, signIn } from '../steps.ts';
 import { expect, test } from '../test.ts';
@@ -52,6 +52,8 @@ test.beforeAll(async () => {
     'letter to the lawyer.txt': 'Dear Ms Costa',
   };
   server.addWorkspace('ada', 'Diary', diary, ['--sealed']);
+  server.write('ada', 'Diary', 'letter to the lawyer.txt', 'Dear Ms Costa, thank you');
+  server.write('ada', 'Diary', 'letter to the lawyer.txt', 'Dear Ms Costa, thank you for today');
   server.share('ada', 'Home', 'bob:edit');
   server.share('ada', 'Home', 'carla:view');
   ada = await server.client('ada');
@@ -90,6 +92,18 @@ async function shoot(page: Page, name: string): Promise<void> {
     await page.screenshot({ path: `${FOLDER}/${name}-${look}.png`, animations: 'disabled' });
   }
   await page.setViewportSize({ width: 1100, height: 700 });
+}
+
+/** Days as a workspace has them that was used for a month: the server of these pictures is some seconds old. */
+function earlier(days: Usage['days']): Usage['days'] {
+  const [today] = days;
+  if (!today) throw new Error('something was put today');
+  const sizes = [310, 0, 25, 1800, 940, 0, 0, 60, 75, 2300, 510, 130, 0, 0, 880, 40, 65, 1210];
+  const before = sizes.map((kib, at) => ({
+    day: today.day - (sizes.length - at) * 86_400,
+    stored_bytes: kib * 1024,
+  }));
+  return [...before.filter(({ stored_bytes }) => stored_bytes > 0), today];
 }
 
 async function openHome(page: Page): Promise<void> {
@@ -134,10 +148,19 @@ test('files, versions, sharing', async ({ page }) => {
   await openHome(page);
   await row(page, 'contract.pdf').click();
   await shoot(page, 'files');
+  await page.keyboard.press('Control+k');
+  await page.getByRole('combobox').fill('con');
+  await expect(page.getByRole('option').first()).toBeVisible();
+  await shoot(page, 'search');
+  await page.keyboard.press('Escape');
   await row(page, 'budget 2026.csv').click();
   await page.keyboard.press('Alt+i');
   await expect(page.getByText('Version 2')).toBeVisible();
   await shoot(page, 'versions');
+  await page.getByRole('button', { name: 'Compare: Version 1' }).click();
+  await expect(page.getByRole('dialog').getByRole('status')).toContainText('From');
+  await shoot(page, 'compare');
+  await page.keyboard.press('Escape');
   await page.getByRole('complementary').getByRole('button', { name: 'Close' }).click();
   await page.getByRole('button', { name: 'Clear selection' }).click();
   await page.getByRole('button', { name: 'Share' }).click();
@@ -159,6 +182,38 @@ test('an encrypted workspace', async ({ page }) => {
   await page.getByRole('button', { name: 'Show the fingerprint of the app' }).click();
   await expect(page.getByText(/All \d+ files are/)).toBeVisible();
   await shoot(page, 'server-can-see');
+  await page.getByRole('button', { name: 'Close' }).click();
+  await page.getByRole('button', { name: 'Let a device in' }).click();
+  await page.getByRole('dialog').getByLabel('Passphrase or recovery key').fill(PASSWORD);
+  await page.keyboard.press('Enter');
+  await expect(page.getByRole('img', { name: /QR code/ })).toBeVisible();
+  await shoot(page, 'let-in');
+});
+
+test('versions of a file in an encrypted workspace', async ({ page }) => {
+  await signIn(page, server, 'ada');
+  await page.getByRole('link', { name: /Encrypted workspace/ }).click();
+  await page.getByLabel('Passphrase or recovery key').fill(PASSWORD);
+  await page.keyboard.press('Enter');
+  await row(page, 'letter to the lawyer.txt').click();
+  await page.keyboard.press('Alt+i');
+  await expect(page.getByRole('complementary').getByRole('listitem')).toHaveCount(3);
+  await shoot(page, 'sealed-versions');
+});
+
+test('what was deleted in an encrypted workspace', async ({ page }) => {
+  await signIn(page, server, 'ada');
+  await page.getByRole('link', { name: /Encrypted workspace/ }).click();
+  await page.getByLabel('Passphrase or recovery key').fill(PASSWORD);
+  await page.keyboard.press('Enter');
+  for (const name of ['letter to the lawyer.txt', 'Years']) {
+    await row(page, name).click();
+    await page.keyboard.press('Delete');
+    await expect(row(page, name)).toHaveCount(0);
+  }
+  await page.keyboard.press('Alt+t');
+  await row(page, 'Years').click();
+  await shoot(page, 'sealed-trash');
 });
 
 test('a folder in sync', async ({ page }) => {
@@ -205,6 +260,26 @@ test('activity', async ({ page }) => {
   await page.keyboard.press('Alt+a');
   await expect(page.getByRole('heading', { name: 'Today' })).toBeVisible();
   await shoot(page, 'activity');
+});
+
+test('storage', async ({ page }) => {
+  // What comes on other days is what devices say whose clocks were there.
+  await page.route('**/usage', async (route) => {
+    const answer = await route.fetch();
+    const usage = (await answer.json()) as Usage;
+    await route.fulfill({ json: { ...usage, days: earlier(usage.days) } });
+  });
+  await openHome(page);
+  await page.getByRole('button', { name: 'Storage' }).click();
+  await expect(page.locator('main canvas')).toBeVisible();
+  await shoot(page, 'storage');
+  await page
+    .getByRole('heading', { name: 'New data by day' })
+    .evaluate((it) => it.scrollIntoView());
+  await shoot(page, 'storage-days');
+  await page.goto(`${server.url}/#/storage`);
+  await expect(page.locator('main canvas')).toHaveCount(2);
+  await shoot(page, 'storage-all');
 });
 
 test('previews', async ({ page }) => {

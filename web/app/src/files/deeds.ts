@@ -12,6 +12,8 @@ export interface Deed {
   label: string;
   run: () => void;
   isMain?: boolean;
+  /** Whether its label is only heard: there is no room for all in one line, and rows must stay where they are. */
+  isBrief?: boolean;
 }
 
 /** What the list is asked to do. */
@@ -36,6 +38,8 @@ export interface Doing {
   trash(): void;
   /** Shows what happened. */
   activity(): void;
+  /** Shows what all of the workspace takes. */
+  storage(): void;
   /** Shows what waits for a decision. */
   conflicts(): void;
   delete(nodes: Node[]): void;
@@ -66,8 +70,15 @@ function forFolder({ mayEdit, doing, words, isRoot, labels }: Situation): Deed[]
   const share: Deed = { icon: 'share', label: words.share, run: () => doing.share(null) };
   const trash: Deed = { icon: 'trash', label: labels.trash, run: () => doing.trash() };
   const activity: Deed = { icon: 'activity', label: labels.activity, run: () => doing.activity() };
+  const storage: Deed = {
+    icon: 'chart',
+    label: words.storage,
+    run: () => doing.storage(),
+    isBrief: true,
+  };
   const archive: Deed = { icon: 'archive', label: words.archive, run: () => doing.archive(null) };
-  if (!mayEdit) return isRoot ? [archive, share, activity, trash] : [archive, activity, trash];
+  if (!mayEdit)
+    return isRoot ? [archive, share, activity, storage, trash] : [archive, activity, trash];
   return [
     { icon: 'upload', label: words.upload, run: () => doing.upload(), isMain: true },
     { icon: 'upload-folder', label: words.uploadFolder, run: () => doing.uploadFolder() },
@@ -76,6 +87,7 @@ function forFolder({ mayEdit, doing, words, isRoot, labels }: Situation): Deed[]
     archive,
     share,
     activity,
+    ...(isRoot ? [storage] : []),
     trash,
   ];
 }

@@ -1,9 +1,41 @@
 // Moving and copying nodes into another folder of the workspace, and taking it back.
 
-import { joinPath, type Node, type NodePath, type SynclineClient } from '@syncline/api';
+import {
+  joinPath,
+  nameOf,
+  parentOf,
+  ROOT,
+  type Node,
+  type NodePath,
+  type SynclineClient,
+} from '@syncline/api';
 import { freeName } from './names.ts';
 
 export type Relocation = 'move' | 'copy';
+
+/** A folder, by what it is called by and for people. */
+export interface Place {
+  id: string;
+  name: string;
+}
+
+/** The folders from the top of a workspace of this name down to one. */
+export function wayTo(folder: NodePath, title: string): Place[] {
+  if (folder === ROOT) return [{ id: ROOT, name: title }];
+  return [...wayTo(parentOf(folder), title), { id: folder, name: nameOf(folder) }];
+}
+
+/** Everything in a folder. */
+export async function allIn(
+  client: SynclineClient,
+  workspace: string,
+  folder: NodePath,
+  signal: AbortSignal,
+): Promise<Node[]> {
+  const found: Node[] = [];
+  for await (const page of client.folder(workspace, folder, signal)) found.push(...page);
+  return found;
+}
 
 /** Whether a node may go into a folder: not into itself, nor below, and not where it is. */
 export function fits(nodes: readonly Node[], folder: NodePath): boolean {

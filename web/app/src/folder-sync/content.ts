@@ -1,5 +1,6 @@
 // What a content is: the list of its chunks, as the core cuts and names them in a worker. A file of any length is gone through once.
 
+import { hexOf } from '@syncline/api';
 import type { Core } from '@syncline/core';
 
 /** The chunks of a version, as the server tells them. */
@@ -87,5 +88,5 @@ export async function digestOf(
   const secret = new Uint8Array(KEY_LENGTH);
   const { ids } = await core.chunk(file, { secret, average: DIGEST_AVERAGE, signal });
   if (ids.length > ID_LENGTH) return digestOf(core, new Blob([ids]), signal);
-  return [...ids].map((byte) => byte.toString(16).padStart(2, '0')).join('');
+  return hexOf(ids);
 }

@@ -1,5 +1,6 @@
 // All folders that this browser keeps in sync for who is signed in. They are kept wherever in the app somebody is.
 
+import { randomHex } from '@syncline/api';
 import { session } from '../sign-in/session.svelte.ts';
 import { isKeptByDevice } from './entries.ts';
 import { FolderSync } from './folder-sync.svelte.ts';
@@ -17,11 +18,7 @@ export class CannotKeep extends Error {
 
 export type Target = Pick<Pair, 'workspace' | 'title' | 'path' | 'node'>;
 
-export function newId(): string {
-  return [...crypto.getRandomValues(new Uint8Array(16))]
-    .map((byte) => byte.toString(16).padStart(2, '0'))
-    .join('');
-}
+export const newId = () => randomHex(16);
 
 class FolderSyncs {
   list = $state.raw<FolderSync[]>([]);

@@ -1,6 +1,12 @@
 // Runs all methods one after the other on a scratch file, and looks after each whether the server has the new version.
 
-import { fetchChunkList, fetchGenesis, ProblemError, SynclineClient } from '@syncline/api';
+import {
+  fetchChunkList,
+  fetchGenesis,
+  ProblemError,
+  randomHex,
+  SynclineClient,
+} from '@syncline/api';
 import { RecipeWorker } from '@syncline/baseline';
 import type { Core } from '@syncline/core';
 import { loadCore } from '../core.ts';
@@ -45,10 +51,7 @@ export class ScratchLeft extends Error {
 
 const TYPE = 'application/octet-stream';
 
-function scratchName(): string {
-  const random = crypto.getRandomValues(new Uint8Array(6));
-  return `syncline-lab-${[...random].map((byte) => byte.toString(16).padStart(2, '0')).join('')}.bin`;
-}
+const scratchName = () => `syncline-lab-${randomHex(6)}.bin`;
 
 /** Compares what comes with a file, a piece at a time. */
 async function isSame(body: ReadableStream<Uint8Array>, file: Blob): Promise<boolean> {

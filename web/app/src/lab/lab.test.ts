@@ -104,8 +104,8 @@ test('bodies are counted, and requests at the same time are one round trip', asy
   const { waited, ...traffic } = wire.take();
   expect(traffic).toEqual({ up: 7, down: 4, roundTrips: 1 });
   expect(waited).toBeGreaterThan(3);
-  await wire.fetch('/c');
-  expect(wire.take()).toMatchObject({ up: 0, down: 5, roundTrips: 1 });
+  await wire.fetch('/c', { body: new Uint8Array(300) });
+  expect(wire.take()).toMatchObject({ up: 300, down: 5, roundTrips: 1 });
   expect(wire.take()).toEqual({ up: 0, down: 0, roundTrips: 0, waited: 0 });
 });
 

@@ -1,5 +1,7 @@
 // Counts what goes over the wire: bodies of requests and answers, without headers.
 
+import { lengthOfBody } from '@syncline/api';
+
 export interface Traffic {
   /** Bytes sent. */
   up: number;
@@ -38,8 +40,7 @@ export class Wire {
       this.#since = performance.now();
     }
     try {
-      const { body } = init ?? {};
-      traffic.up += body instanceof Blob ? body.size : typeof body === 'string' ? body.length : 0;
+      traffic.up += lengthOfBody(init?.body);
       const answer = await this.#fetch(input, init);
       const bytes = await answer.arrayBuffer();
       traffic.down += bytes.byteLength;

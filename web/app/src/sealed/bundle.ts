@@ -1,6 +1,8 @@
 // What the app consists of, as this server sends it. A browser does what its server sends it to do, so who keeps something from a server
 // wants to know whether that is the app that others have, too.
 
+import { hexOf } from '@syncline/api';
+
 /** Where the list of the app's files is. */
 const LIST = 'files.txt';
 const LINE = /^([0-9a-f]{64}) {2}(\S.*)$/;
@@ -16,8 +18,7 @@ export interface Bundle {
 
 /** Hashes as SHA-256 does. */
 async function hashOf(bytes: BufferSource): Promise<string> {
-  const digest = new Uint8Array(await crypto.subtle.digest('SHA-256', bytes));
-  return Array.from(digest, (byte) => byte.toString(16).padStart(2, '0')).join('');
+  return hexOf(new Uint8Array(await crypto.subtle.digest('SHA-256', bytes)));
 }
 
 /** Reads the list; throws a `RangeError` where it is none. */

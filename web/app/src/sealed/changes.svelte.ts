@@ -2,12 +2,15 @@
 
 import type { Node } from '@syncline/api';
 import type { SealedDone } from '@syncline/core';
+import { freeName } from '../files/names.ts';
+import type { Place } from '../files/relocating.ts';
 import { notices } from '../shell/notices.svelte.ts';
 import { problemText } from '../words/problem.ts';
 import { t } from '../words/words.svelte.ts';
 import type { SealedFolder } from './view.svelte.ts';
 
-export type Asked = { kind: 'create' } | { kind: 'rename'; node: Node };
+export type Asked =
+  { kind: 'create' } | { kind: 'rename'; node: Node } | { kind: 'move'; nodes: readonly Node[] };
 
 export class SealedActs {
   /** What somebody is asked about in a dialog. */
@@ -32,6 +35,28 @@ export class SealedActs {
     await this.#show(done);
     const back = () => changes.relocate(node.id, folder, node.name);
     notices.say(t().done.renamed(name), this.#undoable(back));
+  }
+
+  /** Moves nodes, each only in the version that was seen; the dialog tells what goes wrong. */
+  async move(nodes: readonly Node[], { id, name }: Place): Promise<void> {
+    const moved = await this.view.open.changes.move(nodes, id);
+    if (moved.isPartial) notices.fail(t().sealed.partial);
+    await this.view.refresh();
+    notices.say(t().relocating.done.move(nodes.length, name), this.#undoable(moved.undo));
+  }
+
+  /** The same, where a name is taken under one that is free. */
+  async moveBeside(nodes: readonly Node[], place: Place): Promise<void> {
+    await this.view.open.catchUp();
+    const names = new Set((await this.view.open.list(place.id)).map(({ name }) => name));
+    const isTaken = (name: string) => Promise.resolve(names.has(name));
+    const renamed: Node[] = [];
+    for (const node of nodes) {
+      const name = names.has(node.name) ? await freeName(node.name, isTaken) : node.name;
+      names.add(name);
+      renamed.push({ ...node, name });
+    }
+    await this.move(renamed, place);
   }
 
   async delete(nodes: readonly Node[]): Promise<void> {

@@ -10,10 +10,21 @@ export interface Doing {
   create(): void;
   download(files: Node[]): void;
   rename(node: Node): void;
+  move(nodes: Node[]): void;
+  versions(file: Node): void;
   delete(nodes: Node[]): void;
+  /** Shows what was deleted. */
+  trash(): void;
   /** Says what the server can see. */
   show(): void;
   lock(): void;
+  /** Goes to the folder above. */
+  leave(): void;
+  undo(): void;
+  /** Shows what keys are for. */
+  help(): void;
+  /** Lets a device in, in a workspace of one's own. */
+  letIn: (() => void) | null;
 }
 
 /** The buttons above the list. */
@@ -21,13 +32,16 @@ export function deedsOf(
   selected: Node[],
   doing: Doing,
   mayWrite: boolean,
-  { files: say, sealed }: Words,
+  { files: say, sealed, trash }: Words,
 ): Deed[] {
+  const { letIn } = doing;
   const always: Deed[] = [
+    ...(letIn === null ? [] : [{ icon: 'device', label: sealed.letIn, run: letIn } as const]),
     { icon: 'eye', label: sealed.shown, run: () => doing.show() },
     { icon: 'lock', label: sealed.lock, run: () => doing.lock() },
   ];
   if (selected.length === 0) {
+    always.unshift({ icon: 'trash', label: trash.title, run: () => doing.trash() });
     if (!mayWrite) return always;
     return [
       { icon: 'upload', label: say.upload, run: () => doing.upload(), isMain: true },
@@ -42,9 +56,37 @@ export function deedsOf(
     const run = () => doing.download(files);
     found.push({ icon: 'download', label: say.download, run, isMain: true });
   }
-  if (!mayWrite) return [...found, ...always];
   const [single] = selected.length === 1 ? selected : [];
+  if (single?.kind === 'file') {
+    found.push({ icon: 'history', label: say.versions, run: () => doing.versions(single) });
+  }
+  if (!mayWrite) return [...found, ...always];
   if (single) found.push({ icon: 'rename', label: say.rename, run: () => doing.rename(single) });
+  found.push({ icon: 'move', label: say.move, run: () => doing.move(selected) });
   found.push({ icon: 'trash', label: say.delete, run: () => doing.delete(selected) });
   return [...found, ...always];
+}
+
+/** What a key is for. */
+export function shortcutOf(
+  event: KeyboardEvent,
+  selected: Node[],
+  doing: Doing,
+  mayWrite: boolean,
+): (() => void) | undefined {
+  const [single] = selected.length === 1 ? selected : [];
+  if (event.altKey) {
+    if (event.key === 'ArrowUp') return () => doing.leave();
+    if (event.code === 'KeyT') return () => doing.trash();
+    if (event.code === 'KeyI' && single?.kind === 'file') return () => doing.versions(single);
+    if (!mayWrite) return undefined;
+    if (event.code === 'KeyN') return () => doing.create();
+    if (event.code === 'KeyU') return () => doing.upload();
+    if (event.code === 'KeyM') return () => doing.move(selected);
+    return undefined;
+  }
+  const isInList = event.target instanceof Element && event.target.closest('[role="grid"]');
+  if (event.key === '?' && isInList) return () => doing.help();
+  if ((event.ctrlKey || event.metaKey) && event.key === 'z' && mayWrite) return () => doing.undo();
+  return undefined;
 }

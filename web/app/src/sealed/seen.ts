@@ -1,11 +1,19 @@
-// How far this browser has read the history of an encrypted workspace, by the number of its last entry: all that is kept of one, and the server
-// knows it, too; and of those of others of which generation the keys were. A server that shows less than that has lost something, or lies.
+// How far this browser has read the history of an encrypted workspace, by the number and the hash of its last entry: all that is kept of one,
+// and the server knows both, too; and of those of others of which generation the keys were. A server that shows less than that, or
+// something else, has lost something, or lies.
 
 import type { SeenHead } from '@syncline/core';
 
 function numberOf(key: string): number {
   const number = Number(localStorage.getItem(key));
   return Number.isSafeInteger(number) && number > 0 ? number : 0;
+}
+
+/** Reads a head; there were ones without a hash. */
+function headOf(key: string): ReturnType<SeenHead['get']> {
+  const [, seq, hash] =
+    /^(\d{1,15})(?: ([0-9a-f]{64}))?$/.exec(localStorage.getItem(key) ?? '') ?? [];
+  return { seq: Number(seq ?? 0), hash: hash ?? null };
 }
 
 function keep(key: string, value: string): void {
@@ -16,13 +24,20 @@ function keep(key: string, value: string): void {
   }
 }
 
+const headKey = (workspace: string) => `syncline.sealed-head.${workspace}`;
+
+/** Forgets how far the history was read: somebody says that the server was set back. */
+export function forgetHead(workspace: string): void {
+  localStorage.removeItem(headKey(workspace));
+}
+
 /** What was seen of a workspace, for everybody who uses this browser. */
 export function seenOf(workspace: string): SeenHead {
-  const head = `syncline.sealed-head.${workspace}`;
+  const head = headKey(workspace);
   const keys = `syncline.sealed-keys.${workspace}`;
   return {
-    get: () => numberOf(head),
-    set: (seen) => keep(head, String(seen)),
+    get: () => headOf(head),
+    set: (seq, hash) => keep(head, `${seq} ${hash}`),
     keys: () => numberOf(keys),
     setKeys: (generation) => keep(keys, String(generation)),
   };

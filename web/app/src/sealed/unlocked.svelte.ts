@@ -13,9 +13,10 @@ import {
   type FileAnswer,
   type SynclineClient,
 } from '@syncline/api';
-import type { SealedSource, SealedWorkspace } from '@syncline/core';
+import type { SealedContent, SealedSource, SealedWorkspace } from '@syncline/core';
 import { persistently } from './persistently.ts';
 import { seenOf } from './seen.ts';
+import { storedIn } from './stored.ts';
 
 /** After so many minutes without use a workspace is locked. */
 export const IDLE_MINUTES = 10;
@@ -47,6 +48,7 @@ function ownSourceOf(client: SynclineClient, workspace: string): SealedSource {
     putPack: (id, bytes, signal) =>
       persistently(() => storePack(client, workspace, id, bytes, signal), signal),
     commit: (message) => persistently(() => sendCommit(client, workspace, message)),
+    stored: storedIn(workspace),
   };
 }
 
@@ -67,6 +69,11 @@ class Unlocked {
     const source = sourceOf(client, id, isOwn ? null : account);
     const device = { id: device_id, name: device_name };
     const workspace = await SealedWorkspace.open({ id, secret, device, source, seen: seenOf(id) });
+    this.take(id, workspace);
+  }
+
+  /** Takes one that is open. */
+  take(id: string, workspace: SealedWorkspace): void {
     const before = this.open.get(id);
     this.open = new Map(this.open).set(id, workspace);
     void before?.lock();
@@ -92,8 +99,13 @@ class Unlocked {
   }
 
   /** Reads a file; as long as it is read, somebody is there. */
-  read(workspace: SealedWorkspace, file: string, size: number, signal: AbortSignal): FileAnswer {
-    const body = workspace.read(file, signal).pipeThrough(
+  read(
+    workspace: SealedWorkspace,
+    what: SealedContent,
+    size: number,
+    signal: AbortSignal,
+  ): FileAnswer {
+    const body = workspace.read(what, signal).pipeThrough(
       new TransformStream<Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuffer>>({
         transform: (bytes, controller) => {
           this.use();

@@ -38,12 +38,22 @@ export class SealedUpload {
 
 export class SealedUploads {
   list = $state<SealedUpload[]>([]);
+  /** How many bytes are stored of files that were on their way when a page went away. */
+  unfinished = $state(0);
   /** Grows with everything that has changed the workspace. */
   changes = $state(0);
   #next = 0;
   #isBusy = false;
 
-  constructor(readonly open: SealedWorkspace) {}
+  constructor(readonly open: SealedWorkspace) {
+    this.unfinished = open.changes.unfinished;
+  }
+
+  /** Forgets what is stored of files that were on their way. */
+  giveUp(): void {
+    this.open.changes.giveUp();
+    this.unfinished = 0;
+  }
 
   get running(): number {
     return this.list.filter((upload) => upload.isRunning).length;
@@ -107,6 +117,7 @@ export class SealedUploads {
       this.changes++;
     }
     this.#isBusy = false;
+    this.unfinished = this.open.changes.unfinished;
   }
 
   async #send(upload: SealedUpload): Promise<void> {

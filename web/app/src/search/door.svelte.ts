@@ -1,5 +1,25 @@
-/** Whether the search is shown. */
-export const search = $state({ isOpen: false });
+/** Whether the search is wanted, and whether its field has the keyboard already. */
+export const search = $state({ isOpen: false, isShown: false });
+
+/** What somebody types behind the shortcut while the field is on its way. */
+let early = { text: '', isHasty: false };
+
+/** Keeps a key for a field that is on its way; says whether it did. */
+export function keepEarly({ key, ctrlKey, metaKey, altKey }: KeyboardEvent): boolean {
+  if (!search.isOpen || search.isShown || ctrlKey || metaKey || altKey) return false;
+  if (key === 'Enter') early.isHasty = early.text !== '';
+  else if (key === 'Backspace') early.text = early.text.slice(0, -1);
+  else if (key.length === 1) early.text += key;
+  else return false;
+  return true;
+}
+
+/** Gives what was kept to the field, once. */
+export function takeEarly(): typeof early {
+  const taken = early;
+  early = { text: '', isHasty: false };
+  return taken;
+}
 
 /** What a list is to choose and show as soon as it has it: a node, and the address of its folder. */
 let wanted = $state.raw<{ id: string; address: string } | null>(null);

@@ -2,10 +2,7 @@
 
 import { nameOf, parentOf, partsOf, type FoundNode, type SynclineClient } from '@syncline/api';
 import { addressOf } from '../shell/route.ts';
-import type { Hit, Source } from './search.svelte.ts';
-
-/** How many are asked for at once. */
-const PAGE_LENGTH = 50;
+import { PAGE_LENGTH, type Hit, type Source } from './search.svelte.ts';
 
 function hitOf(workspace: string, node: FoundNode): Hit {
   const { id, kind, name, size, modified, marks, path } = node;

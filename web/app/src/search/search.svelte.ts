@@ -35,6 +35,9 @@ export interface Source {
 
 export const PAUSE_MS = 150;
 
+/** How many are asked for at once. */
+export const PAGE_LENGTH = 50;
+
 export class NameSearch {
   hits = $state.raw<Hit[]>([]);
   /** The query to which these are the hits; nothing before the first answer. */

@@ -7,6 +7,7 @@ export type Route =
   | { view: 'workspaces' }
   | { view: 'account' }
   | { view: 'lab' }
+  | { view: 'storage'; workspace: string | null }
   | { view: 'sync'; workspace: string | null; path: NodePath }
   | { view: 'files'; workspace: string; path: NodePath }
   | { view: 'trash'; workspace: string }
@@ -14,10 +15,15 @@ export type Route =
   | { view: 'activity'; workspace: string }
   | { view: 'sealed'; workspace: string; folder: string }
   | { view: 'link'; secret: string; path: NodePath }
-  | { view: 'join'; secret: string };
+  | { view: 'join'; secret: string }
+  /** Where a code that was read stands nowhere but here. */
+  | { view: 'pair'; code: string | null };
 
 /** The id of the folder that all others are in. */
 export const SEALED_ROOT = '0'.repeat(32);
+
+/** What stands in the place of the id of a folder where the trash of an encrypted workspace is shown. */
+export const SEALED_TRASH = 'trash';
 
 /** Where the own account is shown. */
 export const ACCOUNT = '#/account';
@@ -27,6 +33,12 @@ export const SYNC = '#/sync';
 
 /** Where the methods of sending are measured. */
 export const LAB = '#/lab';
+
+/** Where an encrypted workspace is opened by the code of another device. */
+export const PAIR = '#/pair';
+
+/** Where it is shown what is stored. */
+export const STORAGE = '#/storage';
 
 function decoded(text: string): string {
   try {
@@ -40,10 +52,14 @@ function decoded(text: string): string {
 export function routeOf(hash: string): Route {
   if (hash === ACCOUNT) return { view: 'account' };
   if (hash === LAB) return { view: 'lab' };
+  if (hash === STORAGE) return { view: 'storage', workspace: null };
   if (hash === SYNC) return { view: 'sync', workspace: null, path: ROOT };
+  if (hash === PAIR) return { view: 'pair', code: null };
+  const [, shown] = /^#\/pair\/([^/]+)$/.exec(hash) ?? [];
+  if (shown !== undefined) return { view: 'pair', code: decoded(shown) };
   const [, invited] = /^#\/join\/([^/]+)$/.exec(hash) ?? [];
   if (invited !== undefined) return { view: 'join', secret: decoded(invited) };
-  const [, kind, first, rest] = /^#\/([acfwste])\/([^/]+)(?:\/(.*))?$/.exec(hash) ?? [];
+  const [, kind, first, rest] = /^#\/([acfwsteu])\/([^/]+)(?:\/(.*))?$/.exec(hash) ?? [];
   if (first === undefined) return { view: 'workspaces' };
   const path: NodePath = rest ?? ROOT;
   if (kind === 'f') return { view: 'sync', workspace: decoded(first), path };
@@ -53,6 +69,7 @@ export function routeOf(hash: string): Route {
   }
   if (kind === 't') return { view: 'trash', workspace: decoded(first) };
   if (kind === 'a') return { view: 'activity', workspace: decoded(first) };
+  if (kind === 'u') return { view: 'storage', workspace: decoded(first) };
   if (kind === 'c') return { view: 'conflicts', workspace: decoded(first) };
   return { view: 'files', workspace: decoded(first), path };
 }
@@ -91,7 +108,17 @@ export function addressOfActivity(workspace: string): string {
   return address('a', workspace, ROOT);
 }
 
+/** Where it is shown what is stored of a workspace. */
+export function addressOfStorage(workspace: string): string {
+  return address('u', workspace, ROOT);
+}
+
 /** Where the app shows what lies behind a link. */
 export function addressOfLink(secret: string, path: NodePath = ROOT): string {
   return address('s', secret, path);
+}
+
+/** The address that a QR code tells another device. */
+export function addressOfPair(code: string): string {
+  return `${PAIR}/${encodeURIComponent(code)}`;
 }

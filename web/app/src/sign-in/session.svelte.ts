@@ -3,8 +3,10 @@
 import { SynclineClient } from '@syncline/api';
 import { deviceName } from './device-name.ts';
 import { proveLogin } from './prove.ts';
+import { countingSent, countReceived, Traffic } from './traffic.ts';
 
 const KEY = 'syncline.session';
+const TRAFFIC_KEY = 'syncline.traffic';
 
 interface Kept {
   token: string;
@@ -31,14 +33,23 @@ class Session {
   /** Whether the server ended it, or another tab. */
   hasEnded = $state(false);
   readonly client: SynclineClient;
+  /** Where the session is kept; nothing where nobody is signed in. */
+  #place: Storage | null;
+  /** What was sent and received since somebody signed in. */
+  readonly traffic = new Traffic(TRAFFIC_KEY, () => this.#place);
 
   constructor() {
-    const kept = read(localStorage) ?? read(sessionStorage);
+    const places = [localStorage, sessionStorage];
+    this.#place = places.find((place) => place.getItem(KEY) !== null) ?? null;
+    const kept = this.#place && read(this.#place);
     this.account = kept?.account ?? null;
     this.client = new SynclineClient({
       token: kept?.token ?? null,
       onSignedOut: () => this.#forget(true),
+      fetch: countingSent((sent) => this.traffic.note(sent, 0)),
     });
+    countReceived((received) => this.traffic.note(0, received));
+    addEventListener('pagehide', () => this.traffic.write());
     addEventListener('storage', (event) => {
       if (event.key === KEY && event.newValue === null) this.#forget(true);
     });
@@ -54,7 +65,8 @@ class Session {
   enter(found: Found, isKept: boolean): void {
     this.client.token = found.token;
     const kept: Kept = { token: found.token, account: found.account };
-    (isKept ? localStorage : sessionStorage).setItem(KEY, JSON.stringify(kept));
+    this.#place = isKept ? localStorage : sessionStorage;
+    this.#place.setItem(KEY, JSON.stringify(kept));
     this.hasEnded = false;
     this.account = found.account;
   }
@@ -67,8 +79,11 @@ class Session {
   }
 
   #forget(hasEnded: boolean): void {
-    localStorage.removeItem(KEY);
-    sessionStorage.removeItem(KEY);
+    for (const place of [localStorage, sessionStorage]) {
+      for (const key of [KEY, TRAFFIC_KEY]) place.removeItem(key);
+    }
+    this.#place = null;
+    this.traffic.forget();
     this.client.token = null;
     this.hasEnded = hasEnded;
     this.account = null;

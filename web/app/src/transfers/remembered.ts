@@ -1,7 +1,7 @@
 // What was on its way to the server, kept in the browser, so that it goes on after the page was loaded anew. The bytes are not kept: a file
 // is found again by its handle where the browser has those, else by somebody who picks it again.
 
-import type { Condition, NodePath } from '@syncline/api';
+import { randomHex, type Condition, type NodePath } from '@syncline/api';
 
 export interface Remembered {
   key: string;
@@ -29,16 +29,10 @@ export type Unsent = Omit<Remembered, 'page'>;
 const DATABASE = 'syncline-transfers';
 const STORE = 'uploads';
 
-function idOf(length: number): string {
-  return [...crypto.getRandomValues(new Uint8Array(length))]
-    .map((byte) => byte.toString(16).padStart(2, '0'))
-    .join('');
-}
-
-const PAGE = idOf(8);
+const PAGE = randomHex(8);
 const lockOf = (page: string) => `syncline-page-${page}`;
 
-export const newKey = () => idOf(12);
+export const newKey = () => randomHex(12);
 
 // While this page lives others leave alone what it sends.
 if ('locks' in navigator) {

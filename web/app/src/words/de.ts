@@ -1,5 +1,6 @@
 import { account } from './de/account.ts';
 import { activity } from './de/activity.ts';
+import { compare } from './de/compare.ts';
 import { conflicts } from './de/conflicts.ts';
 import { linkPage } from './de/link-page.ts';
 import { making } from './de/making.ts';
@@ -26,6 +27,7 @@ export const de: Words = {
   sharing,
   linkPage,
   activity,
+  compare,
   conflicts,
   trash,
   tray,
@@ -96,6 +98,7 @@ export const de: Words = {
     share: 'Teilen',
     offline: 'Keine Live-Aktualisierung. Verbindung wird hergestellt …',
     viewOnly: 'Nur ansehen',
+    storage: 'Speicher',
     clear: 'Auswahl aufheben',
   },
 
@@ -160,6 +163,7 @@ export const de: Words = {
     download: 'Herunterladen',
     restore: 'Wiederherstellen',
     restoreHelp: 'Wiederherstellen legt eine neue Version an. Nichts geht verloren.',
+    older: 'Ältere Versionen',
     close: 'Schließen',
   },
 

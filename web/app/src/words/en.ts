@@ -1,5 +1,6 @@
 import { account } from './en/account.ts';
 import { activity } from './en/activity.ts';
+import { compare } from './en/compare.ts';
 import { conflicts } from './en/conflicts.ts';
 import { linkPage } from './en/link-page.ts';
 import { making } from './en/making.ts';
@@ -25,6 +26,7 @@ export const en = {
   sharing,
   linkPage,
   activity,
+  compare,
   conflicts,
   trash,
   tray,
@@ -95,6 +97,7 @@ export const en = {
     share: 'Share',
     offline: 'No live updates. Reconnecting …',
     viewOnly: 'View only',
+    storage: 'Storage',
     clear: 'Clear selection',
   },
 
@@ -160,6 +163,7 @@ export const en = {
     download: 'Download',
     restore: 'Restore',
     restoreHelp: 'Restoring makes a new version. Nothing is lost.',
+    older: 'Older versions',
     close: 'Close',
   },
 

@@ -5,14 +5,27 @@ import { expect, test } from 'vitest';
 import { folderSync as germanSync } from './de/folder-sync.ts';
 import { join as germanJoin } from './de/join.ts';
 import { lab as germanLab } from './de/lab.ts';
+import { pairing as germanPairing } from './de/pairing.ts';
+import { storage as germanStorage } from './de/storage.ts';
 import { de } from './de.ts';
 import { folderSync as englishSync } from './en/folder-sync.ts';
 import { join as englishJoin } from './en/join.ts';
 import { lab as englishLab } from './en/lab.ts';
+import { pairing as englishPairing } from './en/pairing.ts';
+import { storage as englishStorage } from './en/storage.ts';
 import { en } from './en.ts';
 import { formatAgo, formatDuration, formatSize } from './format.ts';
 import { pluralOf } from './plural.ts';
 import { problemText } from './problem.ts';
+
+/** The words that come with their views. */
+const ENGLISH = {
+  lab: englishLab,
+  folderSync: englishSync,
+  join: englishJoin,
+  pairing: englishPairing,
+  storage: englishStorage,
+};
 
 function leavesOf(value: object, before = ''): [string, unknown][] {
   return Object.entries(value).flatMap(([key, one]) =>
@@ -24,8 +37,15 @@ function leavesOf(value: object, before = ''): [string, unknown][] {
 
 test('both languages have the same entries, and none is empty', () => {
   const [english, german] = [
-    leavesOf({ ...en, lab: englishLab, folderSync: englishSync, join: englishJoin }),
-    leavesOf({ ...de, lab: germanLab, folderSync: germanSync, join: germanJoin }),
+    leavesOf({ ...en, ...ENGLISH }),
+    leavesOf({
+      ...de,
+      lab: germanLab,
+      folderSync: germanSync,
+      join: germanJoin,
+      pairing: germanPairing,
+      storage: germanStorage,
+    }),
   ];
   expect(german.map(([key]) => key)).toEqual(english.map(([key]) => key));
   for (const [key, text] of [...english, ...german]) expect(text, key).not.toBe('');
@@ -40,8 +60,8 @@ test('every entry is said somewhere', () => {
   const text = users.map((name) => readFileSync(join(source, name), 'utf8')).join('\n');
   // Errors are found by their code, and themes, rights and states of links by their name.
   const isLookedUp =
-    /^(errors\.|activity\.happened\.|lab\.(methods|edits|notes)\.|account\.(read|write)$|folderSync\.(states|reasons)\.|join\.(gone|advice)\.|folderSync\.(device|twice)$|relocating\.\w+\.|settings\.(system|light|dark)$|sharing\.(owner|edit|view|open|expired|used_up|suspended)$)/;
-  const unused = leavesOf({ ...en, lab: englishLab, folderSync: englishSync, join: englishJoin })
+    /^(errors\.|activity\.happened\.|lab\.(methods|edits|notes)\.|storage\.kinds\.|account\.(read|write)$|folderSync\.(states|reasons)\.|join\.(gone|advice)\.|pairing\.errors\.|folderSync\.(device|twice)$|relocating\.\w+\.|settings\.(system|light|dark)$|sharing\.(owner|edit|view|open|expired|used_up|suspended)$)/;
+  const unused = leavesOf({ ...en, ...ENGLISH })
     .map(([key]) => key)
     .filter((key) => !isLookedUp.test(key) && !text.includes(`.${key.split('.').at(-1)}`));
   expect(unused).toEqual([]);

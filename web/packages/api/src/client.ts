@@ -24,6 +24,8 @@ interface Asking<Body> {
   headers?: Record<string, string>;
   body?: Body;
   signal?: AbortSignal | undefined;
+  /** Whether it is sent although the page goes away. */
+  isLast?: boolean;
 }
 
 /** Says a condition in the words of HTTP. */
@@ -69,6 +71,7 @@ export class SynclineClient {
     if (asking.body && !isRaw) headers.set('content-type', 'application/json');
     const init: RequestInit = { method, headers, cache: 'no-store', credentials: 'omit' };
     if (asking.body) init.body = isRaw ? (asking.body as BodyInit) : JSON.stringify(asking.body);
+    if (asking.isLast) init.keepalive = true;
     if (asking.signal) init.signal = asking.signal;
     const address = `${this.#base}${path}${query.size > 0 ? `?${query}` : ''}`;
     const response = await this.#send(address, init);

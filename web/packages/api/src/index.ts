@@ -1,12 +1,14 @@
 // The door to a server's `/api/v1`, with the types of docs/openapi.json. It knows no view and keeps no state but the token.
 
 export { fetchArchive, fetchArchiveLength } from './archive.ts';
+export { lengthOfBody } from './body.ts';
 export { SynclineClient } from './client.ts';
 export type { ClientOptions, Condition } from './client.ts';
 export type { FileAnswer, Place } from './content.ts';
 export { fetchChunkList, fetchGenesis, postDelta } from './delta.ts';
 export { listen } from './events.ts';
 export type { EntryEvent, Listening } from './events.ts';
+export { hexOf, randomHex } from './hex.ts';
 export { encodeName, joinPath, nameOf, parentOf, partsOf, ROOT } from './path.ts';
 export type { NodePath } from './path.ts';
 export { NoConnection, ProblemError } from './problem.ts';
@@ -16,6 +18,9 @@ export {
   fetchIdentity,
   fetchLockedKeys,
   fetchPackPart,
+  fetchPairingBox,
+  putPairingBox,
+  removePairingBox,
   sendCommit,
   storePack,
 } from './sealed.ts';

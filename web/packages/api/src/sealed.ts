@@ -1,6 +1,7 @@
 // What is read of a sealed workspace, and put into it: all of it means nothing without the keys, which no server has.
 
 import type { SynclineClient } from './client.ts';
+import { bytesOfHex, hexOf } from './hex.ts';
 import { NoConnection, ProblemError } from './problem.ts';
 
 type Bytes = Uint8Array<ArrayBuffer>;
@@ -33,7 +34,7 @@ export async function fetchEntries(
   return bytesOf(response, signal);
 }
 
-/** Returns bytes of a pack, from the first to before the second place. */
+/** Returns bytes of a pack, from the first to before the second place; none where it is gone. */
 export async function fetchPackPart(
   client: SynclineClient,
   workspace: string,
@@ -41,12 +42,17 @@ export async function fetchPackPart(
   [start, end]: [number, number],
   signal?: AbortSignal,
 ): Promise<Bytes> {
-  const response = await client.ask('GET /workspaces/{workspace}/packs/{pack}', {
-    params: { workspace, pack },
-    headers: { range: `bytes=${start}-${end - 1}` },
-    signal,
-  });
-  return bytesOf(response, signal);
+  try {
+    const response = await client.ask('GET /workspaces/{workspace}/packs/{pack}', {
+      params: { workspace, pack },
+      headers: { range: `bytes=${start}-${end - 1}` },
+      signal,
+    });
+    return await bytesOf(response, signal);
+  } catch (error) {
+    if (error instanceof ProblemError && error.problem.status === 404) return new Uint8Array();
+    throw error;
+  }
 }
 
 /** Returns the locked keys of a workspace of one's own, the newest first. */
@@ -84,12 +90,6 @@ async function found<T>(work: Promise<T>): Promise<T | null> {
     throw error;
   }
 }
-
-const bytesOfHex = (text: string): Bytes =>
-  Uint8Array.from(text.match(/../g) ?? [], (digits) => Number.parseInt(digits, 16));
-
-const hexOf = (bytes: Uint8Array): string =>
-  Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
 
 /** Returns the identity of this account, if a device of it has made one. */
 export async function fetchIdentity(client: SynclineClient): Promise<IdentityBytes | null> {
@@ -132,4 +132,53 @@ export async function sendCommit(
 ): Promise<void> {
   const body = new Blob([message]);
   await client.ask('POST /workspaces/{workspace}/log', { params: { workspace }, body });
+}
+
+const boxOf = (name: string, part: string): string => `pairing/${name}/${part}`;
+
+/** Returns a box of a pairing, if it is there. */
+export async function fetchPairingBox(
+  client: SynclineClient,
+  workspace: string,
+  [name, part]: [string, string],
+  signal?: AbortSignal,
+): Promise<Bytes | null> {
+  const params = { workspace, key: boxOf(name, part) };
+  const asked = client.ask('GET /workspaces/{workspace}/objects/{key}', { params, signal });
+  const response = await found(asked);
+  return response && bytesOf(response, signal);
+}
+
+/** Puts a box of a pairing where there is none; says whether there was none. */
+export async function putPairingBox(
+  client: SynclineClient,
+  workspace: string,
+  [name, part, bytes]: [string, string, Bytes],
+  signal?: AbortSignal,
+): Promise<boolean> {
+  const params = { workspace, key: boxOf(name, part) };
+  const headers = { 'if-none-match': '*' };
+  const body = new Blob([bytes]);
+  try {
+    await client.ask('PUT /workspaces/{workspace}/objects/{key}', {
+      params,
+      headers,
+      body,
+      signal,
+    });
+    return true;
+  } catch (error) {
+    if (error instanceof ProblemError && error.problem.status === 412) return false;
+    throw error;
+  }
+}
+
+/** Removes a box of a pairing if it is there, also while the page goes away. */
+export async function removePairingBox(
+  client: SynclineClient,
+  workspace: string,
+  [name, part]: [string, string],
+): Promise<void> {
+  const params = { workspace, key: boxOf(name, part) };
+  await client.ask('DELETE /workspaces/{workspace}/objects/{key}', { params, isLast: true });
 }

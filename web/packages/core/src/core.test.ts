@@ -114,13 +114,16 @@ test('codes are those of the Rust errors, and some of this side', () => {
     readFileSync(new URL(`../../../../crates/wasm/src/${name}.rs`, import.meta.url), 'utf8');
   const found = [
     ...sourceOf('failure').matchAll(/=> "([a-z_]+)",/g),
-    ...['sealed_writing', 'sealed_member'].flatMap((name) => [
+    ...['sealed_writing', 'sealed_member', 'sealed_search', 'pairing'].flatMap((name) => [
       ...sourceOf(name).matchAll(/Failure::(?:of|retryable)\(\s*"([a-z_]+)"/g),
     ]),
   ];
   const codes = new Set(found.map(([, code]) => code));
   expect(codes.size).toBeGreaterThan(15);
-  const ours = ['locked', 'no_identity', 'no_envelope', 'older_history', 'unsupported', 'broken'];
+  const ours = [
+    ...['locked', 'no_identity', 'no_envelope', 'older_history', 'other_history'],
+    ...['pairing_unknown', 'pairing_ended', 'pairing_expired', 'unsupported', 'broken'],
+  ];
   expect(new Set(CODES)).toEqual(new Set([...codes, ...ours]));
 });
 

@@ -1,4 +1,4 @@
-/** What can fail: the codes of `crates/wasm/src/failure.rs`, and `locked`, `no_identity`, `no_envelope`, `older_history`, `unsupported` and `broken` of this side. */
+/** What can fail: the codes of `crates/wasm/src/failure.rs`, and `locked`, `pairing_unknown`, `pairing_ended`, `pairing_expired`, `no_identity`, `no_envelope`, `older_history`, `other_history`, `unsupported` and `broken` of this side. */
 export const CODES = [
   'read',
   'write',
@@ -24,6 +24,7 @@ export const CODES = [
   'too_large',
   'out_of_range',
   'no_such',
+  'invalid',
   'length',
   'unverified',
   'wrong_base',
@@ -39,6 +40,7 @@ export const CODES = [
   'into_itself',
   // A commit was taken by the server, and is not in the log; counts for nothing; or has to be made anew.
   'not_kept',
+  'dropped',
   'void',
   'fenced',
   'busy',
@@ -50,8 +52,16 @@ export const CODES = [
   'no_envelope',
   'not_for_us',
   'read_only',
-  // The server shows an older history than it has shown here before.
+  // A code of a pairing that has a slip in it; that nobody waits for; that another device has used; whose other side has left, or has not
+  // answered in time.
+  'pairing_code',
+  'pairing_unknown',
+  'pairing_used',
+  'pairing_ended',
+  'pairing_expired',
+  // The server shows an older history than it has shown here before, or another one.
   'older_history',
+  'other_history',
   // This browser cannot run the core.
   'unsupported',
   // A defect: the worker that had it is gone, and the next job gets a new one.

@@ -5,10 +5,30 @@ export type { BlockDelta, BlockDeltaOptions } from './block-delta.ts';
 export { Core } from './core.ts';
 export type { ChunkOptions, CoreOptions, JobOptions } from './core.ts';
 export type { Delta, DeltaBody, DeltaOptions, Sendable } from './delta.ts';
-export type { ChunkList, Proof, SealedDone, SealedNode, SealedShown, Tuning } from './protocol.ts';
+export type {
+  ChunkList,
+  Proof,
+  SealedDeleted,
+  SealedDone,
+  SealedHit,
+  SealedKept,
+  SealedNode,
+  SealedShown,
+  SealedVersion,
+  Tuning,
+} from './protocol.ts';
+export { PairingGuest, type PairingPlace } from './pairing-guest.ts';
+export { PairingHost } from './pairing-host.ts';
+export type { PairingBoxes, PairingPart } from './pairing.ts';
 export { SealedWorkspace } from './sealed.ts';
-export type { SealedDevice, SealedOptions, SealedSource, SeenHead } from './sealed.ts';
-export type { SealedChanges, SealedRemoval } from './sealed-changes.ts';
+export type {
+  SealedContent,
+  SealedDevice,
+  SealedOptions,
+  SealedSource,
+  SeenHead,
+} from './sealed.ts';
+export type { SealedChanges, SealedStored, SealedUndoable } from './sealed-changes.ts';
 export { CoreError } from './error.ts';
 export type { CoreErrorCode } from './error.ts';
 export { startBaseline } from './start.ts';

@@ -1,23 +1,44 @@
 // What a page changes in a sealed workspace: packs first, then the commit, and then the log says what became of it.
 
 import { CoreError } from './error.ts';
-import type { CallName, Calls, SealedChange, SealedDone, SealedPart } from './protocol.ts';
+import type {
+  CallName,
+  Calls,
+  SealedChange,
+  SealedDone,
+  SealedKept,
+  SealedPart,
+  SealedPut,
+} from './protocol.ts';
 import type { SealedSource } from './sealed.ts';
 
 /** How often a file is packed anew because a cleanup came in between. */
 const TRIES = 3;
 
-/** How many removals can be taken back. */
-const REMOVALS_MAX = 20;
+/** How many removals and moves can be taken back. */
+const UNDOABLE_MAX = 20;
 
 interface Given {
   bytes: Uint8Array;
   isEntry: boolean;
 }
 
+/** Which packs were stored for files that are in no commit yet, which outlives the page: what was sent once is not sent again. */
+export interface SealedStored {
+  get(): SealedKept | null;
+  set(kept: SealedKept): void;
+}
+
+/** Where it does not outlive the page. */
+export function storedHere(): SealedStored {
+  let kept: ReturnType<SealedStored['get']> = null;
+  return { get: () => kept, set: (now) => void (kept = now) };
+}
+
 /** What the workspace lends. */
 export interface SealedDoor {
   source: SealedSource;
+  stored: SealedStored;
   call<Name extends CallName>(name: Name, ask: Calls[Name]['ask']): Promise<Calls[Name]['answer']>;
   fetch(wanted: readonly SealedPart[], signal: AbortSignal | undefined): Promise<Given[]>;
   /** Reads everything that stands in the log by now. */
@@ -30,8 +51,8 @@ export interface SealedPutHooks {
   onProgress?: (done: number, sent: number) => void;
 }
 
-/** A removal, and how it is taken back. */
-export interface SealedRemoval extends SealedDone {
+/** A removal or a move, and how it is taken back. */
+export interface SealedUndoable extends SealedDone {
   undo: () => Promise<SealedDone>;
 }
 
@@ -41,7 +62,7 @@ function isCode(error: unknown, code: string): boolean {
 
 export class SealedChanges {
   readonly #door: SealedDoor;
-  readonly #removals: number[] = [];
+  readonly #undoable: number[] = [];
 
   constructor(door: SealedDoor) {
     this.#door = door;
@@ -51,30 +72,53 @@ export class SealedChanges {
     return this.#change({ kind: 'folder', folder, name });
   }
 
-  /** Moves or renames a file, folder or link. */
+  /** Renames a file, folder or link, or moves it. */
   relocate(node: string, folder: string, name: string): Promise<SealedDone> {
     return this.#change({ kind: 'relocate', node, folder, name });
   }
 
   /** Deletes what somebody has seen in these versions, with all that is in it; the versions stay. */
-  async remove(nodes: readonly { id: string; version: number }[]): Promise<SealedRemoval> {
+  remove(nodes: readonly { id: string; version: number }[]): Promise<SealedUndoable> {
+    const seen = nodes.map(({ id, version }) => ({ id, version }));
+    return this.#changeUndoably({ kind: 'remove', nodes: seen });
+  }
+
+  /** Moves what somebody has seen in these versions into a folder, under these names; all of it, or nothing where a name is taken. */
+  move(
+    nodes: readonly { id: string; version: number; name: string }[],
+    folder: string,
+  ): Promise<SealedUndoable> {
+    const seen = nodes.map(({ id, version, name }) => ({ id, version, name }));
+    return this.#changeUndoably({ kind: 'move', nodes: seen, folder });
+  }
+
+  /** Brings back what was deleted, of a folder what was deleted with it, too; what has its name by now is let be. */
+  bringBack(nodes: readonly string[]): Promise<SealedDone> {
+    return this.#change({ kind: 'bringBack', nodes: [...nodes] });
+  }
+
+  /** Makes a file again what it was in the version that an entry has brought, where it is and as it is called by now. */
+  async revert(node: string, seq: number): Promise<SealedDone> {
+    const frame = await this.#door.source.entries(seq - 1, true);
+    return this.#change({ kind: 'revert', node, entry: { seq, frame } });
+  }
+
+  async #changeUndoably(change: SealedChange): Promise<SealedUndoable> {
     await this.#door.readLog();
-    const removal = await this.#door.call('sealedChange', {
-      kind: 'remove',
-      nodes: nodes.map(({ id, version }) => ({ id, version })),
-    });
-    this.#removals.push(removal);
-    const oldest = this.#removals.length > REMOVALS_MAX ? this.#removals.shift() : undefined;
+    const deed = await this.#door.call('sealedChange', change);
+    this.#undoable.push(deed);
+    const oldest = this.#undoable.length > UNDOABLE_MAX ? this.#undoable.shift() : undefined;
     if (oldest !== undefined) await this.#forget(oldest);
-    const done = await this.#carryOut(removal);
-    return { ...done, undo: () => this.#change({ kind: 'restore', removal }) };
+    const done = await this.#carryOut(deed);
+    return { ...done, undo: () => this.#change({ kind: 'restore', deed }) };
   }
 
   /**
    * Puts a file: over the version of one that somebody has seen, beside it where somebody changes that at the same moment, or where nothing
-   * of the name is there. Only chunks that the log does not have are sent.
+   * of the name is there. Only chunks that the log does not have are sent, and of these none that were stored before, when something came in
+   * between.
    */
-  async put(ask: Calls['sealedPut']['ask'], hooks: SealedPutHooks = {}): Promise<SealedDone> {
+  async put(ask: SealedPut, hooks: SealedPutHooks = {}): Promise<SealedDone> {
     for (let attempt = 1; ; attempt++) {
       try {
         return await this.#put(ask, hooks);
@@ -84,13 +128,14 @@ export class SealedChanges {
     }
   }
 
-  async #put(
-    ask: Calls['sealedPut']['ask'],
-    { signal, onProgress }: SealedPutHooks,
-  ): Promise<SealedDone> {
-    const { call, fetch, readLog, source } = this.#door;
+  async #put(ask: SealedPut, { signal, onProgress }: SealedPutHooks): Promise<SealedDone> {
+    const { call, fetch, readLog, source, stored } = this.#door;
     await readLog();
-    const deed = await call('sealedPut', ask);
+    const of = `${String(ask.file.size)} ${String(ask.file.lastModified)}`;
+    const before = stored.get();
+    const packs = before?.packs.filter((pack) => pack.of === of) ?? [];
+    const kept = before && packs.length > 0 ? { mark: before.mark, packs } : null;
+    const { deed, mark } = await call('sealedPut', { ...ask, kept });
     try {
       let wanted = await call('sealedKnown', { deed, given: [] });
       while (wanted.length > 0) {
@@ -110,6 +155,7 @@ export class SealedChanges {
             const { length } = bytes;
             await source.putPack(id, bytes, signal);
             sent += length;
+            stored.set({ mark, packs: [...this.#storedAt(mark), { id, length, of }] });
           }
           onProgress?.(step.done, sent);
         };
@@ -119,10 +165,29 @@ export class SealedChanges {
       }
       await sending;
       signal?.throwIfAborted();
-      return await this.#carryOut(deed);
+      const done = await this.#carryOut(deed);
+      stored.set({ mark, packs: this.#storedAt(mark).filter((pack) => pack.of !== of) });
+      return done;
     } finally {
       await this.#forget(deed);
     }
+  }
+
+  /** How many bytes are stored of files that something came in between of. */
+  get unfinished(): number {
+    const packs = this.#door.stored.get()?.packs ?? [];
+    return packs.reduce((sum, { length }) => sum + length, 0);
+  }
+
+  /** Forgets them: a cleanup removes them. */
+  giveUp(): void {
+    this.#door.stored.set({ mark: '', packs: [] });
+  }
+
+  /** What is stored and in no commit, as far as it counts now. */
+  #storedAt(mark: string): SealedKept['packs'] {
+    const kept = this.#door.stored.get();
+    return kept?.mark === mark ? kept.packs : [];
   }
 
   async #change(change: SealedChange): Promise<SealedDone> {

@@ -36,23 +36,38 @@ export class SealedChanging {
         const ids = change.nodes.map(({ id }) => id);
         return workspace.remove(ids, versions);
       }
+      case 'move': {
+        const versions = Float64Array.from(change.nodes, ({ version }) => version);
+        const ids = change.nodes.map(({ id }) => id);
+        const names = change.nodes.map(({ name }) => name);
+        return workspace.moveAll(ids, versions, names, change.folder);
+      }
+      case 'bringBack':
+        return workspace.bringBack(change.nodes);
+      case 'revert':
+        return workspace.revert(change.node, change.entry.seq, change.entry.frame);
       case 'restore':
-        return workspace.restore(change.removal);
+        return workspace.restore(change.deed);
     }
   }
 
   /** Begins a file, and looks at samples of it. */
-  put({ folder, name, over, file }: Calls['sealedPut']['ask']): number {
+  put({ folder, name, over, file, kept }: Calls['sealedPut']['ask']): Calls['sealedPut']['answer'] {
     const workspace = this.#workspace;
     const source = new BlobSource(file);
     const { size, lastModified } = file;
     const deed = workspace.put(folder, name, over ?? undefined, size, lastModified);
     this.#files.set(deed, { source, at: 0 });
-    const length = Sealed.sampleLength();
+    if (kept) {
+      const ids = kept.packs.map(({ id }) => id);
+      const lengths = Float64Array.from(kept.packs, ({ length }) => length);
+      workspace.resume(deed, kept.mark, ids, lengths);
+    }
+    const sampleLength = Sealed.sampleLength();
     for (;;) {
       const place = workspace.samplePlace(deed);
-      if (place === undefined) return deed;
-      const sample = new Uint8Array(Math.min(length, size - place));
+      if (place === undefined) return { deed, mark: workspace.packsMark() };
+      const sample = new Uint8Array(Math.min(sampleLength, size - place));
       source.readAt(place, sample);
       workspace.takeSample(deed, sample);
     }

@@ -6,6 +6,9 @@ import type { SealedDevice, SealedSource, SeenHead } from './sealed.ts';
 
 const SEED_LENGTH = 32;
 
+/** Random bytes for one session in a worker. */
+export const newSeed = (): Uint8Array => crypto.getRandomValues(new Uint8Array(SEED_LENGTH));
+
 type Ask = Calls['sealedOpen']['ask'];
 type Answer = Calls['sealedOpen']['answer'];
 
@@ -27,7 +30,7 @@ export async function openSealed(opening: Opening): Promise<Answer> {
   const { id, secret, device, source, seen, call } = opening;
   const genesis = await source.genesis();
   const ask = (kept: Ask['kept']) => {
-    const seed = crypto.getRandomValues(new Uint8Array(SEED_LENGTH));
+    const seed = newSeed();
     const who = { secret, device: device.id, deviceName: device.name };
     return call({ id, genesis, kept, seed, ...who });
   };
@@ -41,10 +44,11 @@ export async function openSealed(opening: Opening): Promise<Answer> {
   return opened;
 }
 
-async function openOwn(
+/** Opens something by the locked keys of a workspace of one's own. */
+export async function openOwn<T>(
   source: SealedSource,
-  ask: (kept: Ask['kept']) => Promise<Answer>,
-): Promise<Answer> {
+  ask: (kept: { generation: number; keys: Uint8Array }) => Promise<T>,
+): Promise<T> {
   let failure: unknown = coreError('missing', 'the locked keys are not stored');
   for await (const { generation, bytes: keys } of source.lockedKeys()) {
     try {

@@ -1,5 +1,18 @@
-import { SealedWorkspace, type SealedNode as Found } from '../dist/core.js';
-import type { Calls, SealedNode, SealedShown, SealedStep } from './protocol.ts';
+import {
+  SealedWorkspace,
+  type SealedHit as FoundHit,
+  type SealedNode as Found,
+} from '../dist/core.js';
+import type {
+  Calls,
+  SealedDeleted,
+  SealedFound,
+  SealedHit,
+  SealedNode,
+  SealedShown,
+  SealedStep,
+  SealedVersion,
+} from './protocol.ts';
 import { partOf, SealedChanging } from './sealed-changing.ts';
 
 type Ask = Calls['sealedOpen']['ask'];
@@ -9,9 +22,14 @@ export class SealedWork {
   readonly #workspace: SealedWorkspace;
   readonly changes: SealedChanging;
 
-  constructor(ask: Ask) {
-    this.#workspace = opened(ask);
+  constructor(workspace: SealedWorkspace) {
+    this.#workspace = workspace;
     this.changes = new SealedChanging(this.#workspace);
+  }
+
+  /** Opens one by what somebody has typed. */
+  static open(ask: Ask): SealedWork {
+    return new SealedWork(opened(ask));
   }
 
   said(): Calls['sealedOpen']['answer'] {
@@ -29,12 +47,23 @@ export class SealedWork {
     return { isNewer, generation: workspace.generation(), head: workspace.head() };
   }
 
+  hashOf(seq: number): string | null {
+    return this.#workspace.hashOf(seq) ?? null;
+  }
+
   list(folder: string): SealedNode[] {
     return this.#workspace.list(folder).map(nodeOf);
   }
 
   way(folder: string): SealedNode[] {
     return this.#workspace.way(folder).map(nodeOf);
+  }
+
+  search({ query, after, limit }: Calls['sealedSearch']['ask']): SealedFound {
+    const found = this.#workspace.search(query, after, limit);
+    const [hits, next] = [found.hits(), found.next() ?? null];
+    found.free();
+    return { hits: hits.map(hitOf), next };
   }
 
   shown(): SealedShown {
@@ -44,8 +73,30 @@ export class SealedWork {
     return { commits, changes, deletions, nodes, devices, packs, packBytes, voidEntries };
   }
 
-  begin(file: string): number {
-    return this.#workspace.begin(file);
+  deleted(): SealedDeleted[] {
+    return this.#workspace.deleted().map((found) => {
+      const { folders, seq, timeMs, device, deviceName, isInDeleted, isDropped } = found;
+      const node = nodeOf(found.node);
+      found.free();
+      return { node, folders, seq, timeMs, device, deviceName, isInDeleted, isDropped };
+    });
+  }
+
+  versionEntries({ node, before, limit }: Calls['sealedVersionEntries']['ask']): number[] {
+    return [...this.#workspace.versionEntries(node, before, limit)];
+  }
+
+  version({ node, entry }: Calls['sealedVersion']['ask']): SealedVersion {
+    const found = this.#workspace.version(node, entry.seq, entry.frame);
+    const { version, seq, timeMs, deviceName, size, isDeleted, isDropped } = found;
+    found.free();
+    return { version, seq, timeMs, deviceName, size: size ?? null, isDeleted, isDropped };
+  }
+
+  begin({ file, entry }: Calls['sealedBegin']['ask']): number {
+    const workspace = this.#workspace;
+    if (entry === null) return workspace.begin(file);
+    return workspace.beginVersion(file, entry.seq, entry.frame);
   }
 
   /** Takes what was wanted, and gives what can be read now and what is wanted next. */
@@ -84,4 +135,14 @@ function nodeOf(found: Found): SealedNode {
   const kind = found.kind as SealedNode['kind'];
   found.free();
   return { id, name, kind, size: size ?? null, modifiedMs, version, isConflict };
+}
+
+function hitOf(found: FoundHit): SealedHit {
+  const [node, ends, folders] = [nodeOf(found.node()), found.marks(), found.way().map(nodeOf)];
+  found.free();
+  const marks = Array.from({ length: ends.length / 2 }, (_, index) => ({
+    start: ends[2 * index] ?? 0,
+    end: ends[2 * index + 1] ?? 0,
+  }));
+  return { ...node, marks, folders };
 }

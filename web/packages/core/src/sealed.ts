@@ -1,14 +1,32 @@
 // A sealed workspace, open in a worker of its own. The page fetches what is wanted and hands it in as it came: what it is
 // worth, the worker says.
 
-import { CoreError } from './error.ts';
 import { WorkerPool, type Lease, type PoolWorker } from './pool.ts';
-import type { CallName, Calls, SealedNode, SealedPart, SealedShown } from './protocol.ts';
-import { SealedChanges } from './sealed-changes.ts';
+import type {
+  CallName,
+  Calls,
+  SealedDeleted,
+  SealedFound,
+  SealedNode,
+  SealedPart,
+  SealedShown,
+  SealedVersion,
+} from './protocol.ts';
+import { SealedChanges, storedHere, type SealedStored } from './sealed-changes.ts';
+import { SealedHistory, type SealedCall } from './sealed-history.ts';
 import { coreError, openSealed } from './sealed-opening.ts';
 import { startWorker } from './start.ts';
 
 type Bytes = Uint8Array<ArrayBuffer>;
+
+/** How many versions are told at once: each stands in an entry that is fetched. */
+const VERSIONS_AT_ONCE = 20;
+
+/** The content of a file, or the one that it had in the version which an entry has brought. */
+export interface SealedContent {
+  file: string;
+  seq?: number;
+}
 
 /** Where a sealed workspace comes from: a server that has no keys to it. */
 export interface SealedSource {
@@ -24,6 +42,8 @@ export interface SealedSource {
   putPack(id: string, bytes: Bytes, signal?: AbortSignal): Promise<void>;
   /** Sends a commit, again where nobody knows whether it has come: it counts once. */
   commit(message: Bytes): Promise<void>;
+  /** What of files is stored that are in no commit yet; without it that is known as long as the page is there. */
+  stored?: SealedStored;
   /** What lets this account into a workspace of somebody else; in one's own there is none. */
   membership?: {
     /** The identity of this account, if it has one. */
@@ -41,8 +61,9 @@ export interface SealedDevice {
 
 /** How far the history of the workspace went when it was read here last, which outlives the page. */
 export interface SeenHead {
-  get(): number;
-  set(head: number): void;
+  /** The last entry, by its number and its hash; none where none was read. */
+  get(): { seq: number; hash: string | null };
+  set(seq: number, hash: string): void;
   /** The generation of the newest keys of a workspace of somebody else; 0 where none were seen. */
   keys(): number;
   setKeys(generation: number): void;
@@ -65,11 +86,9 @@ export class SealedWorkspace {
   readonly #lease: Lease;
   readonly #source: SealedSource;
   readonly #seen: SeenHead | undefined;
+  readonly #history: SealedHistory;
   #last: Promise<unknown> = Promise.resolve();
   #isLocked = false;
-  #head = 0;
-  #mayWrite = false;
-  #catching: Promise<boolean> | undefined;
   /** Its name, which the server does not know. */
   name = '';
   /** What changes in it. */
@@ -84,11 +103,14 @@ export class SealedWorkspace {
     this.#lease = lease;
     this.#source = source;
     this.#seen = seen;
+    const call: SealedCall = (name, ask) => this.#call(name, ask);
+    this.#history = new SealedHistory(source, seen, call);
     this.changes = new SealedChanges({
       source,
-      call: (name, ask) => this.#call(name, ask),
+      stored: source.stored ?? storedHere(),
+      call,
       fetch: (wanted, signal) => this.#fetch(wanted, signal),
-      readLog: () => this.#readLog(),
+      readLog: () => this.#history.readAll(),
     });
   }
 
@@ -111,6 +133,17 @@ export class SealedWorkspace {
     }
   }
 
+  /** One that another device has opened in a worker: it is this object's from now on. */
+  static opened(
+    pool: WorkerPool,
+    lease: Lease,
+    { name, ...from }: Pick<SealedOptions, 'source' | 'seen'> & { name: string },
+  ): SealedWorkspace {
+    const workspace = new SealedWorkspace(pool, lease, from);
+    workspace.name = name;
+    return workspace;
+  }
+
   async #unlock(id: string, secret: string, device: SealedDevice): Promise<void> {
     const [source, seen] = [this.#source, this.#seen];
     const call = (ask: Calls['sealedOpen']['ask']) => this.#call('sealedOpen', ask);
@@ -119,12 +152,17 @@ export class SealedWorkspace {
 
   /** The number of the last entry that was folded. */
   get head(): number {
-    return this.#head;
+    return this.#history.head;
   }
 
   /** Whether what is written here counts, as far as the log was read. */
   get mayWrite(): boolean {
-    return this.#mayWrite;
+    return this.#history.mayWrite;
+  }
+
+  /** Whether it is one's own: devices are let in only there. */
+  get isOwn(): boolean {
+    return this.#source.membership === undefined;
   }
 
   get isLocked(): boolean {
@@ -133,55 +171,7 @@ export class SealedWorkspace {
 
   /** Reads what is new in the log, and checks it; says whether there was anything. Who asks while it is read waits for the same. */
   catchUp(onProgress?: (head: number) => void): Promise<boolean> {
-    this.#catching ??= this.#readOn(onProgress).finally(() => (this.#catching = undefined));
-    return this.#catching;
-  }
-
-  /** Reads all that stands in the log now: what is being read may have been asked for before. */
-  async #readLog(): Promise<void> {
-    await this.#catching;
-    await this.catchUp();
-  }
-
-  async #readOn(onProgress: ((head: number) => void) | undefined): Promise<boolean> {
-    const before = this.#head;
-    for (;;) {
-      const { count, head, mayWrite } = await this.#foldNext();
-      this.#head = head;
-      this.#mayWrite = mayWrite;
-      if (count === 0) {
-        this.#compareWithSeen();
-        return head !== before;
-      }
-      onProgress?.(head);
-    }
-  }
-
-  /** Folds what comes next; where newer keys are needed, and the owner has sealed them to this account, with these. */
-  async #foldNext(): Promise<Calls['sealedFold']['answer']> {
-    const frame = await this.#source.entries(this.#head, false);
-    try {
-      return await this.#call('sealedFold', { frame });
-    } catch (error) {
-      const isOfKeys = error instanceof CoreError && error.code === 'unknown_epoch';
-      const envelope = isOfKeys ? await this.#source.membership?.envelope() : null;
-      if (!envelope) throw error;
-      const { isNewer, generation, head } = await this.#call('sealedRenew', { envelope });
-      // What came before the entry that needs them is folded.
-      this.#head = head;
-      if (!isNewer) throw error;
-      this.#seen?.setKeys(generation);
-      return this.#foldNext();
-    }
-  }
-
-  /** Refuses a history that ends before where one ended that was read here: the server keeps something back that it had. */
-  #compareWithSeen(): void {
-    const seen = this.#seen?.get() ?? 0;
-    if (this.#head > seen) this.#seen?.set(this.#head);
-    if (this.#head >= seen) return;
-    const message = `the history ends at entry ${this.#head}, and went to ${seen} before`;
-    throw new CoreError({ code: 'older_history', message, isRetryable: true });
+    return this.#history.catchUp(onProgress);
   }
 
   /** What lies in a folder; that of 32 zeros is the root. */
@@ -194,20 +184,52 @@ export class SealedWorkspace {
     return this.#call('sealedWay', { folder });
   }
 
+  /** What has a name that matches, as far as the log was read: up to `limit`, behind the `next` of an answer before. */
+  search(query: string, after: string | null, limit: number): Promise<SealedFound> {
+    return this.#call('sealedSearch', { query, after, limit });
+  }
+
   /** What the log shows to whoever has no keys. */
   shown(): Promise<SealedShown> {
     return this.#call('sealedShown', null);
   }
 
+  /** What is deleted, what was deleted last first. */
+  deleted(): Promise<SealedDeleted[]> {
+    return this.#call('sealedDeleted', null);
+  }
+
+  /** Some versions of a file, the newest first, behind the `next` of an answer before: their entries are fetched again. */
+  async versions(
+    node: string,
+    before: number | null,
+    signal?: AbortSignal,
+  ): Promise<{ versions: SealedVersion[]; next: number | null }> {
+    const limit = VERSIONS_AT_ONCE + 1;
+    const entries = await this.#call('sealedVersionEntries', { node, before, limit });
+    const one = async (seq: number) => {
+      const frame = await this.#source.entries(seq - 1, true, signal);
+      return this.#call('sealedVersion', { node, entry: { seq, frame } });
+    };
+    const told = entries.slice(0, VERSIONS_AT_ONCE);
+    const next = entries.length > told.length ? (told.at(-1) ?? null) : null;
+    return { versions: await Promise.all(told.map(one)), next };
+  }
+
   /** Reads a file: parts of packs are fetched as somebody takes what was in them. An error comes out of the stream, and what came before it is not the file. */
-  read(file: string, signal?: AbortSignal): ReadableStream<Bytes> {
+  read({ file, seq }: SealedContent, signal?: AbortSignal): ReadableStream<Bytes> {
     let reading: number | undefined;
     let fetching: Promise<Calls['sealedStep']['ask']['given']> = Promise.resolve([]);
     const end = async () => {
       if (reading !== undefined && !this.#isLocked) await this.#call('sealedEnd', { reading });
     };
+    const begin = async () => {
+      if (seq === undefined) return this.#call('sealedBegin', { file, entry: null });
+      const frame = await this.#source.entries(seq - 1, true, signal);
+      return this.#call('sealedBegin', { file, entry: { seq, frame } });
+    };
     const pull = async (controller: ReadableStreamDefaultController<Bytes>) => {
-      reading ??= await this.#call('sealedBegin', { file });
+      reading ??= await begin();
       for (;;) {
         signal?.throwIfAborted();
         const given = await fetching;

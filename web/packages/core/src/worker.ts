@@ -1,11 +1,12 @@
 // A worker: loads the module once, and answers calls one after the other.
 
-import load, { type InitOutput } from '../dist/core.js';
+import load, { pairingName, type InitOutput } from '../dist/core.js';
 import address from '../dist/core_bg.wasm?url';
 import { BlockWork } from './block-work.ts';
 import { chunk } from './chunk.ts';
 import { DeltaWork } from './delta-work.ts';
 import { failedOf } from './error.ts';
+import { GuestWork, HostWork } from './pairing-work.ts';
 import { NewPasswordWork, ProofWork } from './proof-work.ts';
 import type { Call, Calls, Reply } from './protocol.ts';
 import { SealedWork } from './sealed-work.ts';
@@ -17,7 +18,15 @@ interface Scope {
 
 const scope = globalThis as unknown as Scope;
 /** What this session is about. */
-let work: DeltaWork | BlockWork | ProofWork | NewPasswordWork | SealedWork | undefined;
+let work:
+  | DeltaWork
+  | BlockWork
+  | ProofWork
+  | NewPasswordWork
+  | SealedWork
+  | GuestWork
+  | HostWork
+  | undefined;
 let loading: Promise<InitOutput> | undefined;
 
 /** Loads the module; a browser that lacks what it needs says so by an error of its own. */
@@ -79,8 +88,23 @@ async function answer(call: Call): Promise<[Calls[Call['name']]['answer'], Trans
     case 'passwordFinish':
       return [begun(NewPasswordWork).finish(call.ask.answer), []];
     case 'sealedOpen':
-      work = new SealedWork(call.ask);
+      work = SealedWork.open(call.ask);
       return [work.said(), []];
+    case 'pairingName':
+      return [pairingName(call.ask.code), []];
+    case 'pairingJoin':
+      work = new GuestWork(call.ask);
+      return [work.said(), []];
+    case 'pairingAccept':
+      work = begun(GuestWork).accept(call.ask.grant);
+      return [work.said(), []];
+    case 'pairingOpen':
+      work = new HostWork(call.ask);
+      return [work.said(), []];
+    case 'pairingAsk':
+      return [begun(HostWork).ask(call.ask.request), []];
+    case 'pairingGrant':
+      return [begun(HostWork).grant(), []];
     case 'end':
       work?.free();
       work = undefined;
@@ -101,14 +125,24 @@ function answerSealed(
       return [begun(SealedWork).renew(call.ask.envelope), []];
     case 'sealedFold':
       return [begun(SealedWork).fold(call.ask.frame), []];
+    case 'sealedHash':
+      return [begun(SealedWork).hashOf(call.ask.seq), []];
     case 'sealedList':
       return [begun(SealedWork).list(call.ask.folder), []];
     case 'sealedWay':
       return [begun(SealedWork).way(call.ask.folder), []];
+    case 'sealedSearch':
+      return [begun(SealedWork).search(call.ask), []];
     case 'sealedShown':
       return [begun(SealedWork).shown(), []];
+    case 'sealedDeleted':
+      return [begun(SealedWork).deleted(), []];
+    case 'sealedVersionEntries':
+      return [begun(SealedWork).versionEntries(call.ask), []];
+    case 'sealedVersion':
+      return [begun(SealedWork).version(call.ask), []];
     case 'sealedBegin':
-      return [begun(SealedWork).begin(call.ask.file), []];
+      return [begun(SealedWork).begin(call.ask), []];
     case 'sealedStep': {
       const step = begun(SealedWork).step(call.ask);
       return [step, [step.bytes.buffer]];

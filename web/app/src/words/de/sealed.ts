@@ -18,9 +18,11 @@ export const sealed: typeof english = {
   secretHelp:
     'Bleibt in diesem Browser, nur im Arbeitsspeicher, und wird nie gesendet. Wer sie hat, liest alles.',
   unlock: 'Entsperren',
+  byDevice: 'Über ein anderes Gerät öffnen',
   unlocking: 'Wird entsperrt …',
   reading: (entries: string) => `${entries} Änderungen geprüft …`,
   lock: 'Jetzt sperren',
+  letIn: 'Gerät hereinlassen',
   autoLock: (minutes: number) => `Sperrt sich nach ${minutes} Minuten ohne Benutzung`,
   empty: 'Dieser Ordner ist leer',
   emptyHelp: 'Legen Sie Dateien hier ab, oder nehmen Sie sie von einem Ihrer Geräte.',
@@ -47,17 +49,24 @@ export const sealed: typeof english = {
   appUnread:
     'Der Server sagt nicht, woraus die App besteht, oder sendet nicht alles. Vielleicht hat er gerade eine neue bekommen: Laden Sie die Seite neu.',
   appInsecure: 'Ihr Fingerabdruck lässt sich nur über HTTPS zeigen.',
+  wasSetBack: 'Der Server wurde aus einer Sicherung zurückgesetzt: zeigen, was er jetzt hat',
   close: 'Schließen',
   uploads: 'Dateien unterwegs',
   waiting: 'Wartet',
   going: (done: string, size: string) => `${done} von ${size}`,
   sent: (size: string) => `Fertig, ${size} gesendet`,
+  unfinished: (size) =>
+    `${size} von Dateien, die unterwegs waren, sind gespeichert. Wählen Sie die Dateien noch einmal, dann wird nur der Rest gesendet.`,
+  giveUp: 'Vergessen',
   beside: 'Jemand hat sie im selben Moment geändert. Ihre liegt daneben.',
   cancelled: 'Abgebrochen',
   replace: 'Ersetzen',
   keepBoth: 'Beide behalten',
   cancel: 'Abbrechen',
   clear: 'Erledigtes ausblenden',
+  backPartly:
+    'Nicht alles ist wieder, wie es war: Etwas anderes hat inzwischen einen Namen, oder ein Aufräumen hat einen Inhalt entfernt.',
+  dropped: 'Inhalt durch Aufräumen entfernt',
   partial:
     'Andere haben im selben Moment etwas geändert. Es blieb, wie es ist, oder heißt anders; verloren ist nichts.',
 };
@@ -84,6 +93,8 @@ export const sealedErrors: typeof englishErrors = {
     'Der Server hat Ihren Geräten verschiedene Geschichten gezeigt. Ab dort wird nichts gezeigt.',
   older_history:
     'Der Server zeigt eine ältere Geschichte, als dieser Browser schon gelesen hat: er hat etwas verloren oder hält es zurück. Nichts davon wird gezeigt.',
+  other_history:
+    'Der Server zeigt eine andere Geschichte, als dieser Browser schon gelesen hat. Nichts davon wird gezeigt. Vertrauen Sie diesem Server nicht; Ihre Geräte haben alles, was sie hatten.',
   missing: 'Ein Teil dieser Datei fehlt auf dem Server. Ein Gerät hat ihn vielleicht noch.',
   tampered:
     'Was der Server gab, ist nicht, was Ihre Geräte gespeichert haben. Es wurde zurückgewiesen.',
@@ -95,6 +106,7 @@ export const sealedErrors: typeof englishErrors = {
   name: 'Der Name, oder der Pfad mit ihm, darf nicht sein.',
   mounted: 'Es gehört zu einem eigenen Arbeitsbereich und wird dort geändert.',
   into_itself: 'Ein Ordner kann nicht in sich selbst liegen.',
+  dropped: 'Ein Aufräumen hat den Inhalt entfernt. Es kann nicht zurückkommen.',
   not_kept:
     'Der Server sagte, er habe die Änderung angenommen, und sie steht nicht in der Geschichte. Trauen Sie diesem Server nicht; Ihre Geräte haben alles, was sie hatten.',
   void: 'Ihre Geräte würden dieser Änderung nicht glauben, also zählt sie nicht. Sperren und entsperren Sie den Arbeitsbereich erneut.',

@@ -16,9 +16,11 @@ export const sealed = {
   secretHelp:
     'It stays in this browser, in memory only, and is never sent. Who has it reads everything.',
   unlock: 'Unlock',
+  byDevice: 'Open it by another device',
   unlocking: 'Unlocking …',
   reading: (entries: string) => `${entries} changes checked …`,
   lock: 'Lock now',
+  letIn: 'Let a device in',
   autoLock: (minutes: number) => `Locks after ${minutes} minutes without use`,
   empty: 'This folder is empty',
   emptyHelp: 'Drop files here, or take them from one of your devices.',
@@ -45,17 +47,24 @@ export const sealed = {
   appUnread:
     'The server does not tell what the app consists of, or does not send all of it. It may have been given a new one a moment ago: reload the page.',
   appInsecure: 'Its fingerprint can be shown over HTTPS only.',
+  wasSetBack: 'The server was set back from a backup: show what it has now',
   close: 'Close',
   uploads: 'Files on their way',
   waiting: 'Waiting',
   going: (done: string, size: string) => `${done} of ${size}`,
   sent: (size: string) => `Done, ${size} sent`,
+  unfinished: (size: string) =>
+    `${size} of files that were on their way are stored. Choose the files again, and only the rest is sent.`,
+  giveUp: 'Forget them',
   beside: 'Somebody else changed it at the same moment. Yours lies beside it.',
   cancelled: 'Cancelled',
   replace: 'Replace',
   keepBoth: 'Keep both',
   cancel: 'Cancel',
   clear: 'Clear what is over',
+  backPartly:
+    'Not all of it is back as it was: something else has a name by now, or a cleanup has removed a content.',
+  dropped: 'content removed by a cleanup',
   partial:
     'Others have changed something at the same moment. It was let be, or has another name; nothing was lost.',
 };
@@ -81,6 +90,8 @@ export const sealedErrors = {
     'The server has shown different histories to your devices. Nothing is shown from there on.',
   older_history:
     'The server shows an older history than this browser has read before: it has lost something, or keeps it back. Nothing of it is shown.',
+  other_history:
+    'The server shows another history than this browser has read before. Nothing of it is shown. Do not trust this server; your devices have everything that they had.',
   missing: 'A part of this file is missing at the server. A device may still have it.',
   tampered: 'What the server gave is not what your devices have stored. It was refused.',
   message: 'The server gave something that cannot be read. It was refused.',
@@ -91,6 +102,7 @@ export const sealedErrors = {
   name: 'The name, or the path with it, cannot be.',
   mounted: 'It belongs to a workspace of its own, and is changed there.',
   into_itself: 'A folder cannot go into itself.',
+  dropped: 'A cleanup has removed its content. It cannot come back.',
   not_kept:
     'The server said that it has taken the change, and it is not in the history. Do not trust this server; your devices have everything that they had.',
   void: 'Your devices would not believe this change, so it counts for nothing. Lock the workspace and unlock it again.',

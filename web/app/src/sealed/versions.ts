@@ -1,0 +1,30 @@
+// The versions of a file in an encrypted workspace, which the browser reads from the log.
+
+import type { Node } from '@syncline/api';
+import type { SealedVersion } from '@syncline/core';
+import { transfers } from '../transfers/transfers.svelte.ts';
+import type { Listed, VersionsOf } from '../versions/versions.ts';
+import { unlocked } from './unlocked.svelte.ts';
+import type { SealedFolder } from './view.svelte.ts';
+
+function listedOf({ timeMs, deviceName: device, ...found }: SealedVersion): Listed {
+  return { ...found, device, time: Math.floor(timeMs / 1000) };
+}
+
+export function versionsOf(view: SealedFolder, { id, name }: Node): VersionsOf {
+  const { open } = view;
+  const read = ({ seq, size }: Listed, signal: AbortSignal) =>
+    Promise.resolve(unlocked.read(open, { file: id, seq }, size ?? 0, signal));
+  return {
+    async list(after, signal) {
+      const { versions, next } = await open.versions(id, after, signal);
+      return { versions: versions.map(listedOf), next };
+    },
+    read,
+    save: (version) => transfers.save(name, version.size ?? 0, (signal) => read(version, signal)),
+    async restore({ seq }) {
+      await open.changes.revert(id, seq);
+      await view.refresh();
+    },
+  };
+}

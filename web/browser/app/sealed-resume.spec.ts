@@ -1,0 +1,142 @@
+// A file on its way into an encrypted workspace whose page goes away: what is stored of it is not sent again.
+
+import { randomBytes } from 'node:crypto';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Page } from '@playwright/test';
+import { expectAccessible } from '../axe.ts';
+import { PASSWORD, RealServer } from '../server.ts';
+import { inEveryLook, row, signIn } from '../steps.ts';
+import { expect, test } from '../test.ts';
+
+const DIARY = 'Diary';
+const MIB = 1024 * 1024;
+
+let server: RealServer;
+const folder = mkdtempSync(join(tmpdir(), 'syncline-web-'));
+
+test.beforeAll(async () => {
+  server = await RealServer.start();
+  server.addUser('ada');
+  server.addWorkspace('ada', DIARY, { 'from-device.txt': 'from a device\n' }, ['--sealed']);
+});
+
+test.afterAll(async () => {
+  await server.end();
+  rmSync(folder, { recursive: true });
+});
+
+async function unlock(page: Page): Promise<void> {
+  await page.getByLabel('Passphrase or recovery key').fill(PASSWORD);
+  await page.keyboard.press('Enter');
+  await expect(row(page, 'from-device.txt')).toBeVisible();
+}
+
+async function open(page: Page): Promise<void> {
+  await signIn(page, server, 'ada');
+  await page.getByRole('link', { name: /Encrypted workspace/ }).click();
+  await unlock(page);
+}
+
+function fileOf(name: string, length: number): { path: string; bytes: Buffer } {
+  const bytes = randomBytes(length);
+  const path = join(folder, name);
+  writeFileSync(path, bytes);
+  return { path, bytes };
+}
+
+const choose = (page: Page, path: string) =>
+  page.locator('input[type=file]').first().setInputFiles(path);
+
+const lines = (page: Page) => page.getByRole('region', { name: 'Files on their way' });
+
+/** Lets so many packs through and holds the others; counts those that went. */
+async function holdAfter(page: Page, left: number): Promise<{ left: number; sent: number }> {
+  const gate = { left, sent: 0 };
+  await page.route('**/packs/*', async (route) => {
+    if (route.request().method() !== 'PUT') return route.continue();
+    if (gate.left-- <= 0) return;
+    await route.continue();
+    gate.sent++;
+  });
+  return gate;
+}
+
+const onDevice = (name: string) => readFileSync(join(server.sync('ada', DIARY), name));
+
+test('a file whose page was loaded anew goes on when somebody chooses it again', async ({
+  page,
+}) => {
+  const { path, bytes: large } = fileOf('large.bin', 23 * MIB);
+  await open(page);
+  const gate = await holdAfter(page, 3);
+  await choose(page, path);
+  // The third one is stored, and the fourth one waits.
+  await expect.poll(() => gate.left).toBeLessThan(0);
+  await page.reload();
+  await page.unrouteAll({ behavior: 'ignoreErrors' });
+  await unlock(page);
+  await expect(lines(page)).toContainText(
+    /1[23](\.\d)? MiB of files that were on their way are stored/,
+  );
+  await inEveryLook(page, () => expectAccessible(page));
+
+  const rest = await holdAfter(page, 100);
+  await choose(page, path);
+  await expect(lines(page)).toContainText('Done', { timeout: 30_000 });
+  expect(rest.sent).toBeGreaterThan(0);
+  expect(rest.sent).toBeLessThanOrEqual(4);
+  expect(onDevice('large.bin').equals(large)).toBe(true);
+  await lines(page).getByRole('button', { name: 'Clear what is over' }).click();
+  await expect(lines(page)).toHaveCount(0);
+});
+
+test('a file that failed goes on from where it was, in the same page', async ({ page }) => {
+  const { path, bytes: large } = fileOf('other.bin', 15 * MIB);
+  await open(page);
+  let isBroken = false;
+  let sent = 0;
+  await page.route('**/packs/*', async (route) => {
+    if (route.request().method() !== 'PUT') return route.continue();
+    if (isBroken) return route.fulfill({ status: 507, body: '' });
+    await route.continue();
+    isBroken = ++sent === 2;
+  });
+  await choose(page, path);
+  await expect(lines(page).getByRole('alert')).toBeVisible();
+  isBroken = false;
+  sent = 100;
+  await lines(page).getByRole('button', { name: 'Try again' }).click();
+  await expect(lines(page)).toContainText('Done', { timeout: 30_000 });
+  expect(sent - 100).toBeLessThanOrEqual(2);
+  expect(onDevice('other.bin').equals(large)).toBe(true);
+});
+
+test('what is stored is given up, and nothing is said of it any more', async ({ page }) => {
+  await open(page);
+  const gate = await holdAfter(page, 1);
+  await choose(page, fileOf('third.bin', 10 * MIB).path);
+  await expect.poll(() => gate.left).toBeLessThan(0);
+  await page.reload();
+  await page.unrouteAll({ behavior: 'ignoreErrors' });
+  await unlock(page);
+  await lines(page).getByRole('button', { name: 'Forget them' }).click();
+  await expect(lines(page)).toHaveCount(0);
+  await page.reload();
+  await unlock(page);
+  await expect(lines(page)).toHaveCount(0);
+});
+
+test('signing out forgets what is stored', async ({ page }) => {
+  const kept = () =>
+    page.evaluate(() => Object.keys(localStorage).filter((key) => key.includes('sealed-packs')));
+  await open(page);
+  const gate = await holdAfter(page, 1);
+  await choose(page, fileOf('fourth.bin', 10 * MIB).path);
+  await expect.poll(() => gate.left).toBeLessThan(0);
+  await expect.poll(kept).toHaveLength(1);
+  await page.getByRole('button', { name: 'Sign out' }).click();
+  await expect(page.getByRole('heading', { name: 'Sign in' })).toBeVisible();
+  expect(await kept()).toEqual([]);
+});

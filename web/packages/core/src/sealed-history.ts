@@ -1,0 +1,89 @@
+// The log of a sealed workspace as it is read: folded in the worker, and compared with what was read here before.
+
+import { CoreError } from './error.ts';
+import type { CallName, Calls } from './protocol.ts';
+import { coreError } from './sealed-opening.ts';
+import type { SealedSource, SeenHead } from './sealed.ts';
+
+/** Calls the worker in which the workspace is open. */
+export type SealedCall = <Name extends CallName>(
+  name: Name,
+  ask: Calls[Name]['ask'],
+) => Promise<Calls[Name]['answer']>;
+
+export class SealedHistory {
+  readonly #source: SealedSource;
+  readonly #seen: SeenHead | undefined;
+  readonly #call: SealedCall;
+  #catching: Promise<boolean> | undefined;
+  /** The number of the last entry that was folded. */
+  head = 0;
+  /** Whether what is written here counts, as far as the log was read. */
+  mayWrite = false;
+
+  constructor(source: SealedSource, seen: SeenHead | undefined, call: SealedCall) {
+    this.#source = source;
+    this.#seen = seen;
+    this.#call = call;
+  }
+
+  /** Reads what is new, and checks it; says whether there was anything. Who asks while it is read waits for the same. */
+  catchUp(onProgress?: (head: number) => void): Promise<boolean> {
+    this.#catching ??= this.#readOn(onProgress).finally(() => (this.#catching = undefined));
+    return this.#catching;
+  }
+
+  /** Reads all that stands in the log now: what is being read may have been asked for before. */
+  async readAll(): Promise<void> {
+    await this.#catching;
+    await this.catchUp();
+  }
+
+  async #readOn(onProgress: ((head: number) => void) | undefined): Promise<boolean> {
+    const before = this.head;
+    for (;;) {
+      const { count, head, mayWrite } = await this.#foldNext();
+      this.head = head;
+      this.mayWrite = mayWrite;
+      if (count === 0) {
+        await this.#compareWithSeen();
+        return head !== before;
+      }
+      onProgress?.(head);
+    }
+  }
+
+  /** Folds what comes next; where newer keys are needed, and the owner has sealed them to this account, with these. */
+  async #foldNext(): Promise<Calls['sealedFold']['answer']> {
+    const frame = await this.#source.entries(this.head, false);
+    try {
+      return await this.#call('sealedFold', { frame });
+    } catch (error) {
+      const isOfKeys = error instanceof CoreError && error.code === 'unknown_epoch';
+      const envelope = isOfKeys ? await this.#source.membership?.envelope() : null;
+      if (!envelope) throw error;
+      const { isNewer, generation, head } = await this.#call('sealedRenew', { envelope });
+      // What came before the entry that needs them is folded.
+      this.head = head;
+      if (!isNewer) throw error;
+      this.#seen?.setKeys(generation);
+      return this.#foldNext();
+    }
+  }
+
+  /** Refuses a history that is not the one that was read here before, or that ends before it: the server keeps something back. */
+  async #compareWithSeen(): Promise<void> {
+    const { seq, hash } = this.#seen?.get() ?? { seq: 0, hash: null };
+    if (this.head < seq) {
+      const message = `the history ends at entry ${this.head}, and went to ${seq} before`;
+      throw new CoreError({ code: 'older_history', message, isRetryable: true });
+    }
+    const hashOf = (number: number) => this.#call('sealedHash', { seq: number });
+    if (hash !== null && (await hashOf(seq)) !== hash) {
+      throw coreError('other_history', `entry ${seq} is not the one that was read before`);
+    }
+    if (this.head === seq && hash !== null) return;
+    const now = await hashOf(this.head);
+    if (now !== null) this.#seen?.set(this.head, now);
+  }
+}

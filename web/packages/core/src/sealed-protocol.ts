@@ -1,0 +1,236 @@
+// What a page and its worker say to each other about a sealed workspace.
+
+/** A file, folder or link of a sealed workspace. */
+export interface SealedNode {
+  /** Its id; the server knows it, too, and it says nothing. */
+  id: string;
+  name: string;
+  kind: 'folder' | 'file' | 'link';
+  /** Its length in bytes, where it is a file. */
+  size: number | null;
+  /** When it was modified, in milliseconds since 1970. */
+  modifiedMs: number;
+  version: number;
+  isConflict: boolean;
+}
+
+/** What was found by its name. */
+export interface SealedHit extends SealedNode {
+  /** What of the name matches, in UTF-16 code units, in order and apart. */
+  marks: { start: number; end: number }[];
+  /** The folders above, the topmost first. */
+  folders: SealedNode[];
+}
+
+/** Some of what was found, the best first. */
+export interface SealedFound {
+  hits: SealedHit[];
+  /** Where the search goes on; nothing at its end. */
+  next: string | null;
+}
+
+/** What opens a workspace: the locked keys of one's own, or what the owner of another one has sealed to this account. */
+export type SealedKeys =
+  | { generation: number; keys: Uint8Array }
+  | {
+      identity: { public: Uint8Array; locked: Uint8Array };
+      envelope: Uint8Array;
+      /** The generation of the newest keys that were seen, or 0. */
+      seen: number;
+    };
+
+/** A part of a pack that is wanted: of the entry in which it travelled, where that is given. */
+export interface SealedPart {
+  pack: string;
+  start: number;
+  end: number;
+  inlineSeq: number | null;
+}
+
+/** What the log of a sealed workspace shows to whoever has no keys. */
+export interface SealedShown {
+  commits: number;
+  changes: number;
+  deletions: number;
+  nodes: number;
+  devices: number;
+  packs: number;
+  packBytes: number;
+  /** Entries that counted for nothing, since nobody who may has made them. */
+  voidEntries: number;
+}
+
+/** A file, folder or link that was deleted. */
+export interface SealedDeleted {
+  /** What it was; its version is that of its deletion. */
+  node: SealedNode;
+  /** The names of the folders above it, the topmost first. */
+  folders: string[];
+  /** The entry of the log that deleted it. */
+  seq: number;
+  /** When that was, by the clock of whoever did it. */
+  timeMs: number;
+  device: string;
+  deviceName: string;
+  /** Whether a folder above it is deleted, too. */
+  isInDeleted: boolean;
+  /** Whether a cleanup has removed its content. */
+  isDropped: boolean;
+}
+
+/** An entry that was fetched again: which one is wanted, and the frame in which the server has sent one. */
+export interface SealedEntry {
+  seq: number;
+  frame: Uint8Array;
+}
+
+/** A version of a file, folder or link. */
+export interface SealedVersion {
+  version: number;
+  /** The entry of the log that brought it. */
+  seq: number;
+  /** When that was, by the clock of whoever did it. */
+  timeMs: number;
+  deviceName: string;
+  /** Its length in bytes, where it was a file. */
+  size: number | null;
+  isDeleted: boolean;
+  /** Whether a cleanup has removed its content. */
+  isDropped: boolean;
+}
+
+/** What can be read of a file now, and what is wanted next. */
+export interface SealedStep {
+  bytes: Uint8Array<ArrayBuffer>;
+  isOver: boolean;
+  wanted: SealedPart[];
+}
+
+/** A change of a sealed workspace that is one commit, or a few. */
+export type SealedChange =
+  | { kind: 'folder'; folder: string; name: string }
+  | { kind: 'relocate'; node: string; folder: string; name: string }
+  | { kind: 'remove'; nodes: { id: string; version: number }[] }
+  /** Moves what somebody has seen in these versions into a folder, under these names. */
+  | { kind: 'move'; nodes: { id: string; version: number; name: string }[]; folder: string }
+  /** Brings back what was deleted, of a folder what was deleted with it, too. */
+  | { kind: 'bringBack'; nodes: string[] }
+  /** Makes a file again what it was in the version that an entry has brought. */
+  | { kind: 'revert'; node: string; entry: SealedEntry }
+  /** Takes a removal or a move back, by its number. */
+  | { kind: 'restore'; deed: number };
+
+/** Packs that were stored for files which are in no commit yet, and up to when they count. */
+export interface SealedKept {
+  mark: string;
+  packs: {
+    id: string;
+    length: number;
+    /** The size of the file and when it was modified: what is chosen again is the same by that. */
+    of: string;
+  }[];
+}
+
+/** A pack that is to be stored. */
+export interface SealedPack {
+  id: string;
+  bytes: Uint8Array<ArrayBuffer>;
+}
+
+/** A file that is to be put. */
+export interface SealedPut {
+  folder: string;
+  name: string;
+  over: number | null;
+  file: File;
+}
+
+/** What became of a change. */
+export interface SealedDone {
+  isOver: boolean;
+  /** What it was about: the folder that was made, what was moved, the file that was put. */
+  node: string | null;
+  /** Whether a file lies beside the one that somebody else has changed at the same moment. */
+  isBeside: boolean;
+  /** Whether something was let be, or has another name, because of what others have done at the same moment. */
+  isPartial: boolean;
+}
+
+/** What can be called of the sealed workspace that is open, or opens one. */
+export interface SealedCalls {
+  /** Unlocks a sealed workspace. */
+  sealedOpen: {
+    ask: {
+      id: string;
+      genesis: Uint8Array;
+      kept: SealedKeys;
+      secret: string;
+      device: string;
+      deviceName: string;
+      seed: Uint8Array;
+    };
+    /** Its name, and of which generation the keys of somebody else's are. */
+    answer: { name: string; generation: number };
+  };
+  /** Takes newer keys of somebody else's workspace, and says whether they are newer. */
+  sealedRenew: {
+    ask: { envelope: Uint8Array };
+    /** Up to which entry the log is folded, too. */
+    answer: { isNewer: boolean; generation: number; head: number };
+  };
+  /** Checks and folds entries; says how many there were, which was the last of all, and whether what is written behind it counts. */
+  sealedFold: {
+    ask: { frame: Uint8Array };
+    answer: { count: number; head: number; mayWrite: boolean };
+  };
+  /** The hash of an entry that is folded, in hexadecimal digits. */
+  sealedHash: { ask: { seq: number }; answer: string | null };
+  sealedList: { ask: { folder: string }; answer: SealedNode[] };
+  sealedWay: { ask: { folder: string }; answer: SealedNode[] };
+  sealedSearch: {
+    ask: { query: string; after: string | null; limit: number };
+    answer: SealedFound;
+  };
+  sealedShown: { ask: null; answer: SealedShown };
+  sealedDeleted: { ask: null; answer: SealedDeleted[] };
+  /** The entries that have brought versions of a node, the newest first, those before one where that is given. */
+  sealedVersionEntries: {
+    ask: { node: string; before: number | null; limit: number };
+    answer: number[];
+  };
+  /** The version of a node that an entry has brought. */
+  sealedVersion: { ask: { node: string; entry: SealedEntry }; answer: SealedVersion };
+  /** Begins to read a file, or the version of it that an entry has brought; returns by which number. */
+  sealedBegin: { ask: { file: string; entry: SealedEntry | null }; answer: number };
+  /** Takes what was wanted, in that order. */
+  sealedStep: {
+    ask: { reading: number; given: { bytes: Uint8Array; isEntry: boolean }[] };
+    answer: SealedStep;
+  };
+  sealedEnd: { ask: { reading: number }; answer: null };
+  /** Begins a change; returns by which number. */
+  sealedChange: { ask: SealedChange; answer: number };
+  /**
+   * Begins to put a file, over the version that somebody has seen or where nothing is there, with what was stored of it before; returns by
+   * which number, and the mark of what is stored for it now.
+   */
+  sealedPut: {
+    ask: SealedPut & { kept: SealedKept | null };
+    answer: { deed: number; mark: string };
+  };
+  /** Takes what was wanted, in that order, and says what is wanted next to know what need not be sent. */
+  sealedKnown: {
+    ask: { deed: number; given: { bytes: Uint8Array; isEntry: boolean }[] };
+    answer: SealedPart[];
+  };
+  /** Reads on in the file that is put; says how far it is, and gives packs that are full. */
+  sealedPack: {
+    ask: { deed: number };
+    answer: { packs: SealedPack[]; done: number; isOver: boolean };
+  };
+  /** Returns the commit that is to be sent, the same until it is settled; nothing where there is nothing to change. */
+  sealedPropose: { ask: { deed: number }; answer: Uint8Array<ArrayBuffer> | null };
+  /** Says what became of it, once the log was read. */
+  sealedSettle: { ask: { deed: number }; answer: SealedDone };
+  sealedForget: { ask: { deed: number }; answer: null };
+}
