@@ -95,6 +95,25 @@ test('who stays signed in is so in the next tab, and signs out of both', async (
   await expect(other.getByText('This browser was signed out.')).toBeVisible();
 });
 
+test('who goes elsewhere while the server is told of signing out stays there', async ({ page }) => {
+  await fill(page, 'ada');
+  await submit(page);
+  await expect(page.getByText('No workspaces yet')).toBeVisible();
+  const invitation = server.invite();
+  let answer = () => {};
+  const isAnswered = new Promise<void>((done) => (answer = done));
+  await page.route('**/logout', async (route) => {
+    await isAnswered;
+    await route.continue();
+  });
+  await page.getByRole('button', { name: 'Sign out' }).click();
+  await page.goto(invitation);
+  await expect(page.getByText('This browser is signed in as ada.')).toBeVisible();
+  answer();
+  await expect(page.getByLabel('Password', { exact: true })).toBeVisible();
+  expect(page.url()).toBe(invitation);
+});
+
 test('language and appearance are chosen, and a reload keeps them', async ({ page }) => {
   await page.goto(server.url);
   await page.getByRole('button', { name: 'Deutsch' }).click();

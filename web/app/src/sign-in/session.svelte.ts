@@ -73,9 +73,11 @@ class Session {
 
   /** Ends the session at the server, and here also where the server is away. */
   async signOut(): Promise<void> {
+    const left = location.hash;
     await this.client.logout().catch(() => undefined);
     this.#forget(false);
-    location.hash = '#/';
+    // Who has gone elsewhere while the server was asked stays there.
+    if (location.hash === left) location.hash = '#/';
   }
 
   #forget(hasEnded: boolean): void {
