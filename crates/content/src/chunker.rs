@@ -11,7 +11,10 @@
 mod fastcdc;
 mod fixed;
 pub mod minimum;
+mod rabin;
+pub mod rolling;
 mod stream;
+mod tttd;
 
 use std::fmt;
 use std::str::FromStr;
@@ -21,7 +24,9 @@ use model::content::CHUNK_SIZE_MAX;
 pub use fastcdc::FastCdcChunker;
 pub use fixed::FixedChunker;
 pub use minimum::MinimumChunker;
+pub use rabin::RabinChunker;
 pub use stream::{ChunkBuffer, chunk_reader};
+pub use tttd::{TttdChunker, TttdParameters};
 
 use crate::error::ContentError;
 
@@ -76,6 +81,26 @@ impl ChunkSizes {
         Ok(Self { min: average, average, max: average })
     }
 
+    /// Sizes of a chunker that does not cut as we do: from `min` to `max` bytes, for an average that is a power of two.
+    ///
+    /// # Errors
+    /// [`ContentError::InvalidChunkSize`]; also where `max` is more than [`CHUNK_SIZE_MAX`].
+    pub fn between(min: u64, average: u32, max: u64) -> Result<Self, ContentError> {
+        let average = Self::checked(average)?;
+        if max > u64::from(CHUNK_SIZE_MAX) {
+            // The largest power of two for which the same proportion has room.
+            let room = u64::from(CHUNK_SIZE_MAX) * average as u64 / max;
+            let max = 1 << room.max(1).ilog2();
+            return Err(ContentError::InvalidChunkSize {
+                average: average as u32,
+                min: AVERAGE_MIN,
+                max,
+            });
+        }
+        assert!((rolling::WINDOW as u64..=average as u64).contains(&min) && average as u64 <= max);
+        Ok(Self { min: min as usize, average, max: max as usize })
+    }
+
     fn checked(average: u32) -> Result<usize, ContentError> {
         if average.is_power_of_two() && (AVERAGE_MIN..=AVERAGE_MAX).contains(&average) {
             Ok(average as usize)
@@ -119,6 +144,14 @@ pub enum ChunkerKind {
     Fixed,
     /// FastCDC (2020) with a seeded gear table.
     FastCdc,
+    /// Rabin fingerprints under a mask, as in LBFS (2001). It has no key.
+    Rabin,
+    /// Two thresholds, two divisors (2005), by the checksum of rsync. It has no key, as the next two have none.
+    TttdAdler32,
+    /// The same by the sum of the bytes.
+    TttdPlain,
+    /// The same by Rabin fingerprints.
+    TttdRabin,
     /// The minimum of a keyed hash between two bounds: our default.
     #[default]
     Minimum,
@@ -126,13 +159,25 @@ pub enum ChunkerKind {
 
 impl ChunkerKind {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::Fixed, Self::FastCdc, Self::Minimum];
+    pub const ALL: [Self; 7] = [
+        Self::Fixed,
+        Self::FastCdc,
+        Self::Rabin,
+        Self::TttdAdler32,
+        Self::TttdPlain,
+        Self::TttdRabin,
+        Self::Minimum,
+    ];
 
     /// Returns its name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Fixed => "fixed",
             Self::FastCdc => "fastcdc",
+            Self::Rabin => "rabin",
+            Self::TttdAdler32 => "tttd-adler32",
+            Self::TttdPlain => "tttd-plain",
+            Self::TttdRabin => "tttd-rabin",
             Self::Minimum => "minimum",
         }
     }
@@ -145,6 +190,10 @@ impl ChunkerKind {
         Ok(match self {
             Self::Fixed => Box::new(FixedChunker::new(ChunkSizes::exactly(average)?)),
             Self::FastCdc => Box::new(FastCdcChunker::new(ChunkSizes::around(average)?, key)),
+            Self::Rabin => Box::new(RabinChunker::new(average)?),
+            Self::TttdAdler32 => Box::new(TttdChunker::<rolling::Adler32>::new(average)?),
+            Self::TttdPlain => Box::new(TttdChunker::<rolling::Plain>::new(average)?),
+            Self::TttdRabin => Box::new(TttdChunker::<rolling::Rabin>::new(average)?),
             Self::Minimum => Box::new(MinimumChunker::new(ChunkSizes::around(average)?, key)),
         })
     }

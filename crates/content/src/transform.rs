@@ -148,15 +148,7 @@ impl TransformEncoder {
         let start = stored.len();
         let tag = self.transform.tag();
         if tag != TransformTag::None && !looks_incompressible(plain) {
-            let result = match self.transform {
-                Transform::None => Ok(()),
-                Transform::Zstd { .. } => {
-                    self.zstd.as_mut().map_or(Ok(()), |encoder| encoder.encode(plain, stored))
-                }
-                Transform::Gzip => gzip::encode(plain, stored),
-                Transform::Bzip2 => bzip2::encode(plain, stored),
-            };
-            result.map_err(|source| ContentError::Encode { transform: tag, source })?;
+            self.compress(plain, stored)?;
             if pays(plain.len(), stored.len() - start) {
                 return Ok(tag);
             }
@@ -164,6 +156,24 @@ impl TransformEncoder {
         }
         stored.extend_from_slice(plain);
         Ok(TransformTag::None)
+    }
+
+    /// Appends `plain` compressed to `stored`, whether that is shorter or not, as programs of the literature do.
+    ///
+    /// # Errors
+    /// [`ContentError::Encode`].
+    pub fn compress(&mut self, plain: &[u8], stored: &mut Vec<u8>) -> Result<(), ContentError> {
+        let result = match (self.transform, &mut self.zstd) {
+            (Transform::Zstd { .. }, Some(encoder)) => encoder.encode(plain, stored),
+            (Transform::Zstd { .. } | Transform::None, _) => {
+                stored.extend_from_slice(plain);
+                Ok(())
+            }
+            (Transform::Gzip, _) => gzip::encode(plain, stored),
+            (Transform::Bzip2, _) => bzip2::encode(plain, stored),
+        };
+        let transform = self.transform.tag();
+        result.map_err(|source| ContentError::Encode { transform, source })
     }
 }
 
