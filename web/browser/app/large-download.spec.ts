@@ -96,7 +96,8 @@ test('a large file goes to where somebody has said, in little memory', () =>
     const size = () =>
       page.evaluate(async () => {
         const root = await navigator.storage.getDirectory();
-        return (await (await root.getFileHandle('film.bin')).getFile()).size;
+        // The page makes it after the click.
+        return (await (await root.getFileHandle('film.bin', { create: true })).getFile()).size;
       });
     // It is there as a whole or not at all.
     await expect.poll(size, { timeout: PATIENCE }).toBe(SIZE * MIB);

@@ -68,7 +68,7 @@ test('a device is let in by a browser, and reads and writes', async ({ page }) =
   await dialog.getByLabel('Passphrase or recovery key').fill('not this one');
   await page.keyboard.press('Enter');
   await expect(dialog.getByRole('alert')).toContainText('does not open the workspace');
-  expect(await boxes()).toEqual([]);
+  await expect.poll(boxes).toEqual([]);
   const code = await show(page);
   await expect(dialog.getByRole('img', { name: /QR code/ })).toBeVisible();
   await expect(dialog.getByText('for 10 minutes')).toBeVisible();
@@ -84,7 +84,7 @@ test('a device is let in by a browser, and reads and writes', async ({ page }) =
   await expect(dialog.getByText(/is in\.$/)).toBeVisible({ timeout: 30_000 });
   expect(await guest.ended()).toBe(0);
   expect(readFileSync(join(folder, 'letter.txt'), 'utf8')).toBe(LETTER);
-  expect(await boxes()).toEqual([]);
+  await expect.poll(boxes).toEqual([]);
   expectUntold(asked, code);
   await dialog.getByRole('button', { name: 'Close' }).click();
   server.write('tablet', 'Diary', 'answer.txt', 'from the tablet');
@@ -114,7 +114,7 @@ test('a phone that opens the QR code signs in, and is let in by the browser', as
   expect(await saved(phone, 'letter.txt')).toBe(LETTER);
   await expect(hosting(page).getByText(/is in\.$/)).toBeVisible();
   expectUntold(asked, code);
-  expect(await boxes()).toEqual([]);
+  await expect.poll(boxes).toEqual([]);
   // Nor does the way back lead to it.
   await phone.goBack();
   expect(phone.url()).not.toContain(code);

@@ -61,7 +61,7 @@ test('a browser is let in by a device: both show the same digits, and no request
   host.type('y\n');
   await expect(row(page, 'letter.txt')).toContainText(`${LETTER.length} B`);
   expect(await host.ended()).toBe(0);
-  expect(await boxes()).toEqual([]);
+  await expect.poll(boxes).toEqual([]);
   expect(await saved(page, 'letter.txt')).toBe(LETTER);
   await expect(page).toHaveTitle('Diary – Syncline');
   expectUntold(asked, code);
@@ -79,7 +79,7 @@ test('a code that nobody waits for opens nothing, and one that is void neither',
   const { host, code } = await hostOnDevice();
   host.interrupt();
   expect(await host.ended()).not.toBe(0);
-  expect(await boxes()).toEqual([]);
+  await expect.poll(boxes).toEqual([]);
   await byDevice(page, server);
   await enter(page, code);
   await expect(page.getByRole('alert')).toHaveText(/No device waits for this code/);
@@ -98,7 +98,7 @@ test('digits that differ are refused on the device, and the browser hears of it'
   host.type('n\n');
   expect(await host.ended()).not.toBe(0);
   await expect(page.getByRole('alert')).toHaveText(/The other device has left/);
-  expect(await boxes()).toEqual([]);
+  await expect.poll(boxes).toEqual([]);
 });
 
 test('who cancels or leaves takes the request back', async ({ page, browser }) => {
@@ -120,7 +120,7 @@ test('who cancels or leaves takes the request back', async ({ page, browser }) =
   await expect.poll(boxes).toEqual(['offer']);
   host.type('n\n');
   await host.ended();
-  expect(await boxes()).toEqual([]);
+  await expect.poll(boxes).toEqual([]);
 });
 
 test('of two that have one code the first is let in', async ({ page, browser }) => {
@@ -161,7 +161,7 @@ test('a box that was damaged or exchanged is refused', async ({ page }) => {
     await page.unroute(`**/pairing/*/${part}`);
     host.interrupt();
     await host.ended();
-    expect(await boxes()).toEqual([]);
+    await expect.poll(boxes).toEqual([]);
   }
 });
 
