@@ -18,6 +18,7 @@ pub(crate) mod daemon;
 mod demo;
 mod device;
 mod doctor;
+mod experiments;
 mod gateway;
 pub(crate) mod init;
 mod key;
@@ -36,6 +37,7 @@ mod status;
 mod steps;
 pub(crate) mod sync;
 mod token;
+mod trace;
 mod user;
 mod version;
 mod watch;
@@ -81,6 +83,8 @@ pub(crate) fn run(context: &Context<'_>, command: &Command) -> Result<u8> {
         Command::User(command) => user::run(context, command),
         Command::Doctor(arguments) => doctor::run(context, arguments),
         Command::Demo(arguments) => demo::run(context, arguments),
+        Command::Lab(command) => experiments::run(context, command),
+        Command::Trace(command) => trace::run(context, command),
         Command::Completion(arguments) => completion::run(arguments),
         Command::Man(arguments) => man::run(context, arguments),
         Command::Version => version::run(context),

@@ -79,6 +79,8 @@ codes! {
     Overtaken = "E0215", 1;
     /// The folder cannot be shared by itself.
     NotShareable = "E0216", 1;
+    /// Folders did not become what a trace makes of them.
+    NotAsTraced = "E0217", 1;
     /// No space is left on this computer.
     NoSpaceHere = "E0301", 7;
     /// No space is left in the store or the quota.

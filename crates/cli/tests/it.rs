@@ -50,6 +50,8 @@ mod emptied;
 mod exchange;
 #[path = "it/exchanged.rs"]
 mod exchanged;
+#[path = "it/experiments.rs"]
+mod experiments;
 #[path = "it/files.rs"]
 mod files;
 #[path = "it/flipped.rs"]

@@ -1,32 +1,22 @@
-//! Puts load on a server as thousands of devices do, measures what they see, and judges whether what they were told is true.
+//! Measures the tables and figures of the papers again, on the machine of whoever asks.
 //!
-//! It knows the server from outside only: its doors, and what the kernel counts for its process. It does not know how the server
-//! works. Read in this order: [`mix`] and [`schedule`] (what is sent, and when), [`load`] (a run), `device` (one of
-//! thousands), [`history`] (the judge), [`figures`],
-//! [`cases`]. Beside it stand [`web`], the figures of the browser, over a line that [`proxy`] makes long and narrow, and [`clients`], how many
-//! browsers a core of a server bears.
+//! It knows what `content` does to bytes, and how the papers' own programs did it; it knows no server and no synced folder (what puts
+//! load on a server is `load`, which draws with this). Read in this order: [`experiment`] (what there is), [`dataset`] (what is measured with),
+//! [`thesis`] (chunking, multichunks and chains of the Syncany thesis), [`trace`] (what happens to folders, made and played). [`output`] and [`plot`] are where results go.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
-pub mod cases;
-pub mod clients;
-pub mod cluster;
-pub mod figures;
-pub mod history;
-pub mod line;
-pub mod load;
-pub mod machine;
-pub mod mix;
-pub mod notes;
+pub mod dataset;
+pub mod error;
+pub mod experiment;
 pub mod output;
 pub mod plot;
-pub mod population;
-pub mod proxy;
-pub mod report;
-pub mod schedule;
-pub mod server_process;
-pub mod traffic;
-pub mod web;
+pub mod thesis;
+pub mod trace;
 
-mod device;
+mod files;
+mod random;
+mod stopwatch;
+
+pub use error::LabError;

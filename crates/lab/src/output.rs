@@ -4,6 +4,9 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::error::LabError;
+use crate::files;
+
 /// Folders for results.
 pub struct Output {
     /// For tables of raw figures.
@@ -14,31 +17,40 @@ pub struct Output {
 
 impl Output {
     /// Makes the folders.
-    pub fn new(csv: PathBuf, svg: PathBuf) -> io::Result<Self> {
-        std::fs::create_dir_all(&csv)?;
-        std::fs::create_dir_all(&svg)?;
+    ///
+    /// # Errors
+    /// [`LabError::Write`], as of all that follow.
+    pub fn new(csv: PathBuf, svg: PathBuf) -> Result<Self, LabError> {
+        for folder in [&csv, &svg] {
+            std::fs::create_dir_all(folder)
+                .map_err(|source| LabError::Write { path: folder.clone(), source })?;
+        }
         Ok(Self { csv, svg })
     }
 
     /// Writes raw figures.
-    pub fn write_csv(&self, name: &str, text: &str) -> io::Result<()> {
-        write(self.csv.join(format!("{name}.csv")), text)
+    ///
+    /// # Errors
+    /// [`LabError::Write`].
+    pub fn write_csv(&self, name: &str, text: &str) -> Result<(), LabError> {
+        files::write(&self.csv.join(format!("{name}.csv")), text)
     }
 
     /// Writes what people read.
-    pub fn write_report(&self, name: &str, text: &str) -> io::Result<()> {
-        write(self.csv.join(format!("{name}.md")), text)
+    ///
+    /// # Errors
+    /// [`LabError::Write`].
+    pub fn write_report(&self, name: &str, text: &str) -> Result<(), LabError> {
+        files::write(&self.csv.join(format!("{name}.md")), text)
     }
 
     /// Writes a drawing.
-    pub fn write_svg(&self, name: &str, text: &str) -> io::Result<()> {
-        write(self.svg.join(format!("{name}.svg")), text)
+    ///
+    /// # Errors
+    /// [`LabError::Write`].
+    pub fn write_svg(&self, name: &str, text: &str) -> Result<(), LabError> {
+        files::write(&self.svg.join(format!("{name}.svg")), text)
     }
-}
-
-#[expect(clippy::disallowed_methods, reason = "results go into files that nothing here reads")]
-fn write(path: PathBuf, text: &str) -> io::Result<()> {
-    std::fs::write(path, text)
 }
 
 /// Says something to whoever looks on.

@@ -1,4 +1,4 @@
-//! `bench server`: devices by the thousand against `syncline serve`, measured and judged by the lab; alone, or as gateways and sync
+//! `bench server`: devices by the thousand against `syncline serve`, measured and judged by `load`; alone, or as gateways and sync
 //! services over a PostgreSQL and brokers that are started for it, unless they run.
 
 use std::path::Path;
@@ -11,7 +11,7 @@ use crate::failure::Result;
 use crate::services::{self, Services};
 use crate::{demo, process};
 
-/// What is handed on to the lab as it is.
+/// What is handed on to `load` as it is.
 const VALUES: [&str; 10] = [
     "--only",
     "--seed",
@@ -47,14 +47,14 @@ pub(super) fn run(what: String, mut arguments: Arguments) -> Result<()> {
     }
     // A server that promises durability keeps its data on a disk, unless somebody asks what the disk costs.
     let file_system = arguments.value("--fs")?.unwrap_or_else(|| "disk".to_owned());
-    let programs = demo::build("release", &["cli", "lab"])?;
+    let programs = demo::build("release", &["cli", "load"])?;
     let options = Options::take_with(&what, &mut arguments, || Ok(programs.join("syncline")))?;
     arguments.finish()?;
     let work = WorkFolder::new(&file_system, &options.work)?;
     let is_scaled = words.iter().flat_map(|word| word.split(',')).any(|one| SCALED.contains(&one));
-    let lab = programs.join("lab");
+    let load = programs.join("load");
     let measure = |services: Option<&Path>| {
-        measure(&options, (&lab, work.path()), (&words, &file_system), services)
+        measure(&options, (&load, work.path()), (&words, &file_system), services)
     };
     if is_scaled {
         services::during(&SERVICES.map(str::to_owned), |state| measure(Some(state)))
@@ -65,7 +65,7 @@ pub(super) fn run(what: String, mut arguments: Arguments) -> Result<()> {
 
 fn measure(
     options: &Options,
-    (lab, work): (&Path, &Path),
+    (load, work): (&Path, &Path),
     (words, file_system): (&[String], &str),
     services: Option<&Path>,
 ) -> Result<()> {
@@ -75,7 +75,7 @@ fn measure(
         running.map(|service| (service.name.clone(), service.version.clone())).collect();
     let notes = [format!("data on {file_system}"), format!("options: {}", words.join(" "))];
     environment::write(&options.out, &versions, &notes)?;
-    let mut command = Command::new(lab);
+    let mut command = Command::new(load);
     command.args(["server", "--binary"]).arg(options.our_binary()?).arg("--out").arg(&options.out);
     command.arg("--work").arg(work).args(words);
     if let Some(services) = services {

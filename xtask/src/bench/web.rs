@@ -1,5 +1,5 @@
 //! `bench web`: the figures of the browser, in a real Chromium against a release program with the app in it, with native rsync beside it in
-//! the same run; measured and drawn by the lab. `--only clients` asks instead how many browsers one core of a server bears.
+//! the same run; measured and drawn by `load`. `--only clients` asks instead how many browsers one core of a server bears.
 
 use std::process::Command;
 
@@ -9,7 +9,7 @@ use crate::arguments::Arguments;
 use crate::failure::{Result, fail};
 use crate::{demo, install, process, web};
 
-/// What is handed on to the lab as it is.
+/// What is handed on to `load` as it is.
 const VALUES: [&str; 3] = ["--seed", "--length", "--large-length"];
 
 /// The same where clients are counted.
@@ -38,8 +38,8 @@ pub(super) fn run(what: String, mut arguments: Arguments) -> Result<()> {
     }
 }
 
-/// Takes the words that the lab understands.
-fn words_for_lab(arguments: &mut Arguments, names: &[&str]) -> Result<Vec<String>> {
+/// Takes the words that `load` understands.
+fn words_for_load(arguments: &mut Arguments, names: &[&str]) -> Result<Vec<String>> {
     let mut words = Vec::new();
     for name in names {
         if let Some(value) = arguments.value(name)? {
@@ -49,17 +49,17 @@ fn words_for_lab(arguments: &mut Arguments, names: &[&str]) -> Result<Vec<String
     Ok(words)
 }
 
-/// Counts how many clients in browsers one core of a server bears. No browser takes part: the lab plays them.
+/// Counts how many clients in browsers one core of a server bears. No browser takes part: `load` plays them.
 fn clients(what: &str, mut arguments: Arguments) -> Result<()> {
-    let words = words_for_lab(&mut arguments, &VALUES_CLIENTS)?;
+    let words = words_for_load(&mut arguments, &VALUES_CLIENTS)?;
     let file_system = arguments.value("--fs")?.unwrap_or_else(|| "disk".to_owned());
-    let programs = demo::build("release", &["cli", "lab"])?;
+    let programs = demo::build("release", &["cli", "load"])?;
     let options = Options::take_with(what, &mut arguments, || Ok(programs.join("syncline")))?;
     arguments.finish()?;
     let work = WorkFolder::new(&file_system, &options.work)?;
     let notes = [format!("data on {file_system}"), format!("options: {}", words.join(" "))];
     environment::write(&options.out, &[], &notes)?;
-    let mut command = Command::new(programs.join("lab"));
+    let mut command = Command::new(programs.join("load"));
     command.args(["clients", "--binary"]).arg(options.our_binary()?).arg("--out").arg(&options.out);
     command.arg("--work").arg(work.path()).args(words);
     if options.quick {
@@ -70,14 +70,14 @@ fn clients(what: &str, mut arguments: Arguments) -> Result<()> {
 
 /// Measures the app in a real browser.
 fn in_browser(what: &str, part: &str, mut arguments: Arguments) -> Result<()> {
-    let mut words = words_for_lab(&mut arguments, &VALUES)?;
+    let mut words = words_for_load(&mut arguments, &VALUES)?;
     words.extend(["--only".to_owned(), part.to_owned()]);
     // A server that promises durability keeps its data on a disk, unless somebody asks what the disk costs.
     let file_system = arguments.value("--fs")?.unwrap_or_else(|| "disk".to_owned());
     let build = || {
         // The program has in it what is built before it.
         web::build()?;
-        Ok(demo::build("release", &["cli", "lab"])?.join("syncline"))
+        Ok(demo::build("release", &["cli", "load"])?.join("syncline"))
     };
     let options = Options::take_with(what, &mut arguments, build)?;
     arguments.finish()?;
@@ -85,7 +85,7 @@ fn in_browser(what: &str, part: &str, mut arguments: Arguments) -> Result<()> {
     if !process::is_installed(RSYNC) {
         install::packages(&[RSYNC])?;
     }
-    let lab = demo::build("release", &["cli", "lab"])?.join("lab");
+    let load = demo::build("release", &["cli", "load"])?.join("load");
     let work = WorkFolder::new(&file_system, &options.work)?;
     let said = |program: &str| process::output(Command::new(program).arg("--version"));
     let version = |program: &str| {
@@ -95,7 +95,7 @@ fn in_browser(what: &str, part: &str, mut arguments: Arguments) -> Result<()> {
     let versions = [version(&chromium), version(RSYNC), version("node")];
     let notes = [format!("data on {file_system}"), format!("options: {}", words.join(" "))];
     environment::write(&options.out, &versions, &notes)?;
-    let mut command = Command::new(lab);
+    let mut command = Command::new(load);
     command.args(["web", "--binary"]).arg(options.our_binary()?).arg("--out").arg(&options.out);
     command.arg("--web").arg(web::folder()).arg("--work").arg(work.path()).args(words);
     command.arg("--runs").arg(options.runs.to_string()).env("CHROMIUM", chromium);

@@ -37,8 +37,8 @@ const BORDERS: &[Border] = &[
     },
     Border {
         word: "reqwest",
-        homes: &["crates/cli/", "crates/storage/", "crates/lab/", "crates/server/src/oidc"],
-        reason: "a server is reached by the program, by the stores that speak HTTP, and by the lab; a server reaches a provider of identities only",
+        homes: &["crates/cli/", "crates/storage/", "crates/load/", "crates/server/src/oidc"],
+        reason: "a server is reached by the program, by the stores that speak HTTP, and by the load generator; a server reaches a provider of identities only",
     },
     Border { word: "suppaftp", homes: &["crates/storage/"], reason: DRIVERS },
     Border { word: "russh", homes: &["crates/storage/"], reason: DRIVERS },

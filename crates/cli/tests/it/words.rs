@@ -50,6 +50,8 @@ fn help_lists_exactly_the_commands_of_the_contract() {
         "admin",
         "doctor",
         "demo",
+        "lab",
+        "trace",
         "completion",
         "man",
         "version",

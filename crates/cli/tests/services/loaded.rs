@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use std::sync::PoisonError;
 use std::time::Duration;
 
-use lab::cases::{self, Options, Scaled};
 use lab::output::Output;
-use lab::report::Report;
+use load::cases::{self, Options, Scaled};
+use load::report::Report;
 use xtask::services::VARIABLE;
 
 use crate::stage::ALONE;

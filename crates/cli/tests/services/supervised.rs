@@ -4,11 +4,11 @@ use std::path::Path;
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
-use lab::cluster::{Cluster, Ground, Shape};
-use lab::figures::{Figures, judge, seats};
-use lab::load::{Connected, Load, Pace, Seat};
-use lab::population::{Population, account_names};
-use lab::server_process::ServerProcess;
+use load::cluster::{Cluster, Ground, Shape};
+use load::figures::{Figures, judge, seats};
+use load::population::{Population, account_names};
+use load::run::{Connected, Load, Pace, Seat};
+use load::server_process::ServerProcess;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use xtask::process::children_of;

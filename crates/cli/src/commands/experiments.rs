@@ -1,0 +1,90 @@
+//! `syncline lab`: measures the papers' tables and figures again.
+
+use lab::LabError;
+use lab::experiment::{EXPERIMENTS, Experiment, Setting};
+use lab::output::Output;
+use serde_json::json;
+
+use crate::arguments::{LabCommand, LabRunArguments};
+use crate::context::Context;
+use crate::error::{Code, CommandError, Result};
+use crate::home::file_error;
+use crate::ui::Symbol;
+
+/// Runs the command.
+pub(crate) fn run(context: &Context<'_>, command: &LabCommand) -> Result<u8> {
+    match command {
+        LabCommand::List => list(context),
+        LabCommand::Run(arguments) => measure(context, arguments),
+    }
+}
+
+fn list(context: &Context<'_>) -> Result<u8> {
+    for Experiment { name, paper, shows, .. } in EXPERIMENTS {
+        context.ui.json(&json!({
+            "schema": "syncline.lab/1", "type": "experiment", "name": name, "paper": paper, "shows": shows,
+        }));
+        context.ui.answer(format!("{name}\n  {paper}: {shows}"));
+    }
+    Ok(0)
+}
+
+fn measure(context: &Context<'_>, arguments: &LabRunArguments) -> Result<u8> {
+    let experiments = if arguments.all {
+        EXPERIMENTS.to_vec()
+    } else {
+        let named = arguments.names.iter().map(|name| Experiment::named(name));
+        named.collect::<Result<Vec<_>, _>>().map_err(refusal)?
+    };
+    for experiment in experiments {
+        let folder = arguments.out.join(experiment.name);
+        let output = Output::new(folder.clone(), folder.clone()).map_err(refusal)?;
+        let setting = Setting {
+            datasets: arguments.datasets.clone(),
+            only: arguments.only.clone(),
+            with_faithful: arguments.faithful,
+            seed: arguments.seed,
+            work: folder.join("data"),
+        };
+        let said = |line: &str| {
+            context.ui.json(&json!({
+                "schema": "syncline.lab/1", "type": "progress", "experiment": experiment.name, "line": line,
+            }));
+            context.ui.say(Symbol::Done, line);
+        };
+        experiment.run(&setting, &output, &mut { said }).map_err(refusal)?;
+        let page = folder.join(format!("{}.md", experiment.name));
+        context.ui.json(&json!({
+            "schema": "syncline.lab/1", "type": "summary", "experiment": experiment.name, "page": page,
+        }));
+        context.ui.answer(format!("{}: {}", experiment.name, page.display()));
+    }
+    Ok(0)
+}
+
+/// Says what went wrong in the lab in the user's words.
+pub(crate) fn refusal(error: LabError) -> CommandError {
+    match error {
+        LabError::Read { path, source } | LabError::Write { path, source } => {
+            file_error(&path, &source)
+        }
+        LabError::NoSuchExperiment { name, nearest } => {
+            CommandError::usage(format!("there is no experiment '{name}'"))
+                .help(format!("syncline lab run {nearest}"), "is spelled most alike")
+                .help("syncline lab list", "lists all of them")
+        }
+        LabError::NoVersions { .. } => CommandError::usage(error.to_string()).help(
+            "syncline lab run NAME --dataset D=DIR",
+            "takes a folder such as DIR/1.0, DIR/1.1",
+        ),
+        LabError::NoSuchConfiguration { .. }
+        | LabError::Trace { .. }
+        | LabError::Folders { .. } => CommandError::usage(error.to_string()),
+        LabError::NotArrived { .. } => {
+            CommandError::new(Code::NotAsTraced, "a change did not come to another client in time")
+                .cause(error)
+                .help("syncline trace exec … --patience 600", "waits longer")
+        }
+        error => CommandError::new(Code::Defect, "the experiment failed").cause(error),
+    }
+}

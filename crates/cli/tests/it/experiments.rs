@@ -1,0 +1,96 @@
+//! `syncline lab` and `syncline trace`: somebody measures the papers again, and plays traces.
+
+use std::process::Stdio;
+
+use rustix::process::Signal;
+
+use crate::support::{Device, Pair, terminate};
+
+#[test]
+fn the_lab_lists_what_it_measures_and_measures_a_folder_of_versions() {
+    let room = tempfile::tempdir().unwrap();
+    let device = Device::new(room.path(), "device");
+    let list = device.run(&["lab", "list"]).ok().stdout;
+    assert!(list.contains("syncany-chunking") && list.contains("tables 6.2 to 6.5"), "{list}");
+
+    let text = "a line of letters\n".repeat(2000);
+    for version in ["1.9", "1.10"] {
+        device.write(&format!("releases/{version}/a.txt"), format!("{text}{version}\n"));
+    }
+    let words = [
+        "lab",
+        "run",
+        "syncany-chunking",
+        "--dataset",
+        "D=releases",
+        "--only",
+        "-0/TTTD-8-Adler32",
+    ];
+    let run = device.run(&[&words[..], &["--faithful", "--json"]].concat()).ok();
+    let summary = run.json();
+    assert_eq!(summary["type"], "summary");
+    // The dataset, ours, and six configurations in two variants.
+    assert_eq!(run.stdout.lines().count(), 1 + 1 + 12 + 1, "{}", run.stdout);
+    let page = String::from_utf8(device.read(summary["page"].as_str().unwrap())).unwrap();
+    assert!(page.contains("dataset D: 2 versions") && page.contains("| **ours** |"), "{page}");
+    assert!(device.has("lab-results/syncany-chunking/syncany-chunking.csv"));
+    assert!(device.has("lab-results/syncany-chunking/syncany-D-size-compression.svg"));
+}
+
+#[test]
+fn what_the_lab_cannot_measure_is_refused_and_says_what_would_be_right() {
+    let room = tempfile::tempdir().unwrap();
+    let device = Device::new(room.path(), "device");
+    device.write("one/file.txt", "no version");
+    for (words, code, wanted) in [
+        (&["syncany-chunkin"][..], 2, "syncline lab run syncany-chunking"),
+        (&[], 2, "NAME"),
+        (&["syncany-chunking", "--dataset", "one"], 2, "a name and a folder"),
+        (&["syncany-chunking", "--dataset", "D=one"], 2, "at least two versions"),
+        (&["syncany-chunking", "--dataset", "D=none"], 1, "none"),
+        (&["syncany-chunking", "--only", "TTTD-5"], 2, "TTTD-4-Adler32"),
+    ] {
+        let run = device.run(&[&["lab", "run"], words].concat()).ends_with(code);
+        assert!(run.stderr.contains(wanted), "{words:?}: {run:?}");
+    }
+}
+
+#[test]
+fn a_trace_is_played_into_two_devices_and_both_end_as_it_says() {
+    let pair = Pair::synced(true, |_| {});
+    let words = ["trace", "gen", "stacksync", "--out", "../day.trace", "--tree", "6MB"];
+    let more = ["--changes", "12", "--clients", "2", "--interval-ms", "10"];
+    pair.one.run(&[&words[..], &more].concat()).ok();
+    let mut watches: Vec<_> = [&pair.one, &pair.other]
+        .map(|device| device.command(&["watch"]).stdout(Stdio::null()).spawn().unwrap())
+        .into();
+    let folders = [&pair.one, &pair.other].map(|device| device.folder.to_str().unwrap().to_owned());
+    let words =
+        ["trace", "exec", "../day.trace", &folders[0], &folders[1], "--speed", "10", "--json"];
+    let played = pair.one.run(&words);
+    for watch in &mut watches {
+        terminate(watch, Signal::TERM);
+    }
+    let summary = played.ok().json();
+    assert_eq!((summary["type"].as_str(), summary["steps"].as_u64()), (Some("summary"), Some(12)));
+    assert!(summary["settled_seconds"].is_f64(), "{summary}");
+    assert_eq!(pair.one.tree(), pair.other.tree());
+}
+
+#[test]
+fn folders_that_nothing_keeps_equal_are_found_out() {
+    let room = tempfile::tempdir().unwrap();
+    let device = Device::new(room.path(), "device");
+    let words =
+        ["trace", "gen", "stacksync", "--out", "day.trace", "--tree", "1MB", "--changes", "2"];
+    device.run(&[&words[..], &["--clients", "2"]].concat()).ok();
+    device.write("one/.keep", "");
+    device.write("two/.keep", "");
+    let run =
+        device.run(&["trace", "exec", "day.trace", "one", "two", "--patience", "0"]).ends_with(1);
+    assert!(run.stderr.contains("E0217") && run.stderr.contains("is missing"), "{run:?}");
+    device.run(&["trace", "exec", "day.trace", "one"]).ends_with(2);
+    device.write("no.trace", "nothing\n");
+    let run = device.run(&["trace", "exec", "no.trace", "one"]).ends_with(2);
+    assert!(run.stderr.contains("line 1 of the trace"), "{run:?}");
+}

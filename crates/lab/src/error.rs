@@ -1,0 +1,79 @@
+//! Everything that can go wrong in an experiment.
+
+use std::io;
+use std::path::PathBuf;
+
+use content::ContentError;
+
+/// Why an experiment did not come to its end.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LabError {
+    /// Nothing has this name.
+    #[error("there is no experiment '{name}'")]
+    NoSuchExperiment {
+        /// What was asked for.
+        name: String,
+        /// What is spelled most alike.
+        nearest: &'static str,
+    },
+    /// A pattern that no configuration has in its name.
+    #[error(
+        "no configuration has '{pattern}' in its name, as in Custom-250-30/TTTD-4-Adler32/Gzip-Cipher"
+    )]
+    NoSuchConfiguration {
+        /// What was asked for.
+        pattern: String,
+    },
+    /// A folder that has no folder for each version.
+    #[error("{} has no folder for each of at least two versions", folder.display())]
+    NoVersions {
+        /// The folder.
+        folder: PathBuf,
+    },
+    /// A file or folder of a dataset that cannot be read.
+    #[error("cannot read {}", path.display())]
+    Read {
+        /// Which one.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// A result that cannot be written.
+    #[error("cannot write {}", path.display())]
+    Write {
+        /// Which one.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// A line of a trace that makes no sense there.
+    #[error("line {line} of the trace: {what}")]
+    Trace {
+        /// 1 for the first.
+        line: u64,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// As many folders are needed as a trace has clients.
+    #[error("the trace has {clients} clients, and there are {folders} folders")]
+    Folders {
+        /// Of the trace.
+        clients: usize,
+        /// That were named.
+        folders: usize,
+    },
+    /// What one client changed did not come to another in time.
+    #[error("at line {line} of the trace, in {}: {what}", folder.display())]
+    NotArrived {
+        /// 1 for the first.
+        line: u64,
+        /// Of the client.
+        folder: PathBuf,
+        /// What is not there.
+        what: String,
+    },
+    /// Cutting, compressing or packing failed.
+    #[error(transparent)]
+    Content(#[from] ContentError),
+}

@@ -1,0 +1,113 @@
+//! The experiments there are, each under one name.
+
+use std::path::PathBuf;
+
+use crate::error::LabError;
+use crate::output::Output;
+use crate::thesis;
+use crate::thesis::configuration::Variant;
+
+/// One experiment: some tables and figures of one paper.
+#[derive(Debug, Clone, Copy)]
+pub struct Experiment {
+    /// What it is asked for by; its folder below `experiments` has the same name.
+    pub name: &'static str,
+    /// The paper.
+    pub paper: &'static str,
+    /// Which tables and figures of it.
+    pub shows: &'static str,
+    run: Run,
+}
+
+/// Measures, writes, and says what was done so far.
+type Run = fn(&Setting, &Output, &mut dyn FnMut(&str)) -> Result<(), LabError>;
+
+/// What whoever asks may choose.
+#[derive(Debug, Clone)]
+pub struct Setting {
+    /// Folders that have a folder for each version, by the names that tables show.
+    pub datasets: Vec<(String, PathBuf)>,
+    /// Only what has this in its name.
+    pub only: Option<String>,
+    /// Whether the defects of a paper's own program are measured beside what it describes.
+    pub with_faithful: bool,
+    /// Equal seeds make equal data.
+    pub seed: u64,
+    /// A folder for what is needed in between, which is removed by whoever made it.
+    pub work: PathBuf,
+}
+
+/// All experiments, in the order of the papers.
+pub const EXPERIMENTS: [Experiment; 1] = [Experiment {
+    name: "syncany-chunking",
+    paper: "Syncany thesis (2011)",
+    shows: "tables 6.2 to 6.5 and 6.8, figures 6.6 to 6.15 and 6.20 to 6.23, appendices D to F",
+    run: run_thesis,
+}];
+
+impl Experiment {
+    /// Finds an experiment by its name.
+    ///
+    /// # Errors
+    /// [`LabError::NoSuchExperiment`].
+    pub fn named(name: &str) -> Result<Self, LabError> {
+        EXPERIMENTS.into_iter().find(|experiment| experiment.name == name).ok_or_else(|| {
+            let nearest = EXPERIMENTS.iter().max_by_key(|known| likeness(known.name, name));
+            let nearest = nearest.map_or("", |known| known.name);
+            LabError::NoSuchExperiment { name: name.to_owned(), nearest }
+        })
+    }
+
+    /// Runs it, and writes what it found; `say` hears what was done so far.
+    ///
+    /// # Errors
+    /// [`LabError`].
+    pub fn run(
+        &self,
+        setting: &Setting,
+        output: &Output,
+        say: &mut dyn FnMut(&str),
+    ) -> Result<(), LabError> {
+        (self.run)(setting, output, say)
+    }
+}
+
+/// How many pairs of neighbouring letters two names have in common.
+fn likeness(one: &str, other: &str) -> usize {
+    let pairs = |name: &str| -> Vec<[u8; 2]> { name.as_bytes().array_windows().copied().collect() };
+    let known = pairs(one);
+    pairs(other).iter().filter(|pair| known.contains(pair)).count()
+}
+
+fn run_thesis(
+    setting: &Setting,
+    output: &Output,
+    say: &mut dyn FnMut(&str),
+) -> Result<(), LabError> {
+    let mut variants = vec![Variant::Correct];
+    if setting.with_faithful {
+        variants.push(Variant::Faithful);
+    }
+    let plan = thesis::Plan {
+        datasets: setting.datasets.clone(),
+        only: setting.only.clone(),
+        variants,
+        seed: setting.seed,
+        work: setting.work.clone(),
+    };
+    thesis::run(&plan, output, say)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_finds_its_experiment_and_another_is_told_what_it_is_like() {
+        for known in EXPERIMENTS {
+            assert_eq!(Experiment::named(known.name).unwrap().name, known.name);
+        }
+        let error = Experiment::named("syncany-chunkin").unwrap_err();
+        assert!(matches!(error, LabError::NoSuchExperiment { nearest: "syncany-chunking", .. }));
+    }
+}

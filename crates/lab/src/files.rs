@@ -1,0 +1,144 @@
+//! The one place where this room touches files.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{BufReader, BufWriter, ErrorKind};
+use std::path::{Path, PathBuf};
+
+use crate::error::LabError;
+
+#[expect(clippy::disallowed_methods, reason = "datasets are read as any program reads them")]
+pub(crate) fn read(path: &Path) -> Result<Vec<u8>, LabError> {
+    fs::read(path).map_err(|source| LabError::Read { path: path.to_owned(), source })
+}
+
+/// Writes a file, and the folders above it.
+#[expect(clippy::disallowed_methods, reason = "results and datasets go into files")]
+pub(crate) fn write(path: &Path, bytes: impl AsRef<[u8]>) -> Result<(), LabError> {
+    let written =
+        path.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::write(path, bytes));
+    written.map_err(|source| LabError::Write { path: path.to_owned(), source })
+}
+
+/// Returns the names of the folders in a folder.
+pub(crate) fn folders(folder: &Path) -> Result<Vec<String>, LabError> {
+    let entries = list(folder)?;
+    Ok(entries.into_iter().filter(|(_, kind)| kind.is_dir()).map(|(name, _)| name).collect())
+}
+
+/// Returns the paths of all regular files below a folder, in the order of their names.
+pub(crate) fn below(folder: &Path) -> Result<Vec<PathBuf>, LabError> {
+    let (mut found, mut waiting) = (Vec::new(), vec![folder.to_owned()]);
+    while let Some(folder) = waiting.pop() {
+        for (name, kind) in list(&folder)? {
+            if kind.is_dir() {
+                waiting.push(folder.join(name));
+            } else if kind.is_file() {
+                found.push(folder.join(name));
+            }
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+fn list(folder: &Path) -> Result<Vec<(String, fs::FileType)>, LabError> {
+    let listed = fs::read_dir(folder).and_then(|entries| {
+        let entry = |entry: fs::DirEntry| {
+            Ok((entry.file_name().to_string_lossy().into_owned(), entry.file_type()?))
+        };
+        entries.map(|found| found.and_then(entry)).collect()
+    });
+    listed.map_err(|source| LabError::Read { path: folder.to_owned(), source })
+}
+
+/// What is at a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Found {
+    Folder,
+    File {
+        size: u64,
+    },
+    /// A link, a device, a socket.
+    Other,
+}
+
+impl Found {
+    fn of(meta: &fs::Metadata) -> Self {
+        match meta.file_type() {
+            kind if kind.is_dir() => Self::Folder,
+            kind if kind.is_file() => Self::File { size: meta.len() },
+            _ => Self::Other,
+        }
+    }
+}
+
+/// Returns what is at a path, if something is.
+pub(crate) fn look(path: &Path) -> Result<Option<Found>, LabError> {
+    match fs::symlink_metadata(path) {
+        Ok(meta) => Ok(Some(Found::of(&meta))),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(source) => Err(LabError::Read { path: path.to_owned(), source }),
+    }
+}
+
+/// Returns everything below a folder by its path there, but what begins with a dot: programs that sync keep their own things so.
+pub(crate) fn tree(folder: &Path) -> Result<BTreeMap<String, Found>, LabError> {
+    let (mut found, mut waiting) = (BTreeMap::new(), vec![String::new()]);
+    while let Some(parent) = waiting.pop() {
+        for (name, _) in list(&folder.join(&parent))? {
+            if name.starts_with('.') {
+                continue;
+            }
+            let path = if parent.is_empty() { name } else { format!("{parent}/{name}") };
+            // What has gone since it was listed is not there.
+            let Some(what) = look(&folder.join(&path))? else { continue };
+            if what == Found::Folder {
+                waiting.push(path.clone());
+            }
+            found.insert(path, what);
+        }
+    }
+    Ok(found)
+}
+
+/// Writes a file as editors do that keep the file: it has other bytes, and is the same file.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a trace plays the user, who writes files in any way"
+)]
+pub(crate) fn write_in_place(path: &Path, bytes: &[u8]) -> Result<(), LabError> {
+    fs::write(path, bytes).map_err(|source| LabError::Write { path: path.to_owned(), source })
+}
+
+pub(crate) fn make_folder(path: &Path) -> Result<(), LabError> {
+    fs::create_dir(path).map_err(|source| LabError::Write { path: path.to_owned(), source })
+}
+
+pub(crate) fn remove_folder(path: &Path) -> Result<(), LabError> {
+    fs::remove_dir(path).map_err(|source| LabError::Write { path: path.to_owned(), source })
+}
+
+#[expect(clippy::disallowed_methods, reason = "a trace plays the user, who removes files")]
+pub(crate) fn remove(path: &Path) -> Result<(), LabError> {
+    fs::remove_file(path).map_err(|source| LabError::Write { path: path.to_owned(), source })
+}
+
+#[expect(clippy::disallowed_methods, reason = "a trace plays the user, who renames files")]
+pub(crate) fn rename(path: &Path, to: &Path) -> Result<(), LabError> {
+    fs::rename(path, to).map_err(|source| LabError::Write { path: to.to_owned(), source })
+}
+
+/// Opens a file to be read line by line.
+#[expect(clippy::disallowed_methods, reason = "traces are read as any program reads them")]
+pub(crate) fn open(path: &Path) -> Result<BufReader<fs::File>, LabError> {
+    let opened = fs::File::open(path);
+    opened.map(BufReader::new).map_err(|source| LabError::Read { path: path.to_owned(), source })
+}
+
+/// Makes a file that is written piece by piece.
+#[expect(clippy::disallowed_methods, reason = "traces are written as any program writes them")]
+pub(crate) fn create(path: &Path) -> Result<BufWriter<fs::File>, LabError> {
+    let made = fs::File::create(path);
+    made.map(BufWriter::new).map_err(|source| LabError::Write { path: path.to_owned(), source })
+}

@@ -1,0 +1,109 @@
+//! The experiments of the Syncany thesis (Heckel 2011, chapter 6): 144 ways of chunking, bundling and compressing, and ours.
+//!
+//! Read in this order: [`configuration`] (what is varied), [`faithful`] (what the thesis's own chunkers did), `container` and `chain` (what
+//! becomes of new chunks), [`pass`] (one configuration over all versions of a dataset), [`ours`] (the same by what our program does),
+//! [`outcome`] (the 30 variables), `report` (tables and figures).
+
+use std::path::PathBuf;
+
+use crate::dataset::Dataset;
+use crate::dataset::source_tree::SourceTree;
+use crate::error::LabError;
+use crate::output::Output;
+
+pub mod configuration;
+pub mod faithful;
+pub mod ours;
+pub mod outcome;
+pub mod pass;
+
+mod chain;
+mod container;
+mod report;
+
+use configuration::{Configuration, Variant};
+use outcome::Row;
+
+/// What is to be measured.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// Folders that have a folder for each version, by the names that tables show. None: a small source tree is made.
+    pub datasets: Vec<(String, PathBuf)>,
+    /// Only configurations that have this in their names.
+    pub only: Option<String>,
+    /// How TTTD cuts, the first of which is drawn alone where there is room for one.
+    pub variants: Vec<Variant>,
+    /// Of made datasets.
+    pub seed: u64,
+    /// Where made datasets rest while they are needed.
+    pub work: PathBuf,
+}
+
+/// What is made where nobody names a dataset.
+const STAND_IN_VERSIONS: usize = 6;
+const STAND_IN_FILES: usize = 200;
+
+/// Runs experiment 1 and the calculated part of experiment 3, and writes the tables and figures.
+///
+/// # Errors
+/// [`LabError`]; what was measured before is lost.
+pub fn run(plan: &Plan, output: &Output, say: &mut dyn FnMut(&str)) -> Result<(), LabError> {
+    let configurations = plan.configurations()?;
+    let mut rows: Vec<Row> = Vec::new();
+    for dataset in &plan.open_datasets()? {
+        let versions = dataset.versions.len();
+        say(&format!(
+            "dataset {}: {versions} versions, {}",
+            dataset.name,
+            dataset.folder.display()
+        ));
+        let first = rows.len();
+        rows.extend(ours::measure(dataset)?);
+        say(&line("ours", &rows[first..]));
+        for variant in &plan.variants {
+            for configuration in &configurations {
+                // Fixed offsets have nothing to be unfaithful in.
+                let is_fixed = configuration.chunking.fingerprint.is_none();
+                if is_fixed && *variant == Variant::Faithful {
+                    continue;
+                }
+                let first = rows.len();
+                rows.extend(pass::measure(*configuration, *variant, dataset)?);
+                say(&line(&format!("{configuration} ({variant})"), &rows[first..]));
+            }
+        }
+    }
+    report::write(&rows, plan, output)
+}
+
+impl Plan {
+    fn configurations(&self) -> Result<Vec<Configuration>, LabError> {
+        let mut all = Configuration::all();
+        if let Some(pattern) = &self.only {
+            all.retain(|configuration| configuration.to_string().contains(pattern.as_str()));
+            if all.is_empty() {
+                return Err(LabError::NoSuchConfiguration { pattern: pattern.clone() });
+            }
+        }
+        Ok(all)
+    }
+
+    fn open_datasets(&self) -> Result<Vec<Dataset>, LabError> {
+        if self.datasets.is_empty() {
+            let tree =
+                SourceTree { seed: self.seed, versions: STAND_IN_VERSIONS, files: STAND_IN_FILES };
+            return Ok(vec![tree.write("source tree", &self.work.join("source-tree"))?]);
+        }
+        self.datasets.iter().map(|(name, folder)| Dataset::open(name, folder)).collect()
+    }
+}
+
+/// What is said of a configuration when it is done.
+fn line(name: &str, rows: &[Row]) -> String {
+    let ratio = outcome::mean(rows, Row::ratio);
+    let seconds = outcome::mean(rows, Row::seconds);
+    format!("  {name:<48} {ratio:6.2} : 1   {seconds:7.3} s a version")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,241 @@
+//! Tables 6.2 to 6.5 and 6.8.
+
+use std::fmt::Write;
+
+use super::super::configuration::{Compression, Configuration};
+use super::super::outcome::{MISSING, Method, Row, mean};
+use super::{names, of};
+
+/// Tables 6.3, 6.4 and 6.5 as they are printed.
+const EXPECTED: &str = include_str!("../../../../../experiments/syncany-chunking/expected.csv");
+
+/// Table 6.8 as it is printed.
+const EXPECTED_RECONSTRUCTION: &str =
+    include_str!("../../../../../experiments/syncany-chunking/expected-reconstruction.csv");
+
+/// How many rows of the best and of the worst are shown.
+const BEST: usize = 10;
+const WORST: usize = 6;
+
+const DATASETS: [&str; 4] = ["A", "B", "C", "D"];
+
+/// Writes all of them.
+pub(super) fn all(rows: &[Row]) -> String {
+    let starred = |configuration: Configuration| {
+        let name = configuration.to_string();
+        name.replacen(&format!("-{}/", configuration.pause_ms), "-*/", 1)
+    };
+    let mut text = String::new();
+    let better = Ranking {
+        table: "6.3",
+        title: "Table 6.3: temporal deduplication ratio, mean over versions",
+        name: &starred,
+        value: &Row::ratio,
+        best_is_largest: true,
+    };
+    text.push_str(&better.table(rows));
+    let faster = Ranking {
+        table: "6.4",
+        title: "Table 6.4: seconds for a version, mean over versions",
+        name: &|configuration| configuration.to_string(),
+        value: &Row::seconds,
+        best_is_largest: false,
+    };
+    text.push_str(&faster.table(rows));
+    let calmer = Ranking {
+        table: "6.5",
+        title: "Table 6.5: processor used while chunking, in percent of one",
+        name: &|configuration| configuration.to_string(),
+        value: &Row::processor_percent,
+        best_is_largest: false,
+    };
+    text.push_str(&calmer.table(rows));
+    text + &sizes(rows) + &reconstruction(rows)
+}
+
+struct Ranking<'a> {
+    table: &'a str,
+    title: &'a str,
+    name: &'a dyn Fn(Configuration) -> String,
+    value: &'a dyn Fn(&Row) -> f64,
+    best_is_largest: bool,
+}
+
+/// A method, and what it reached in each dataset.
+struct Ranked {
+    name: String,
+    /// What the thesis calls it.
+    published_as: Option<String>,
+    values: Vec<f64>,
+    average: f64,
+}
+
+impl Ranking<'_> {
+    fn label(&self, row: &Row) -> (String, Option<String>) {
+        match row.method {
+            Method::Ours => ("**ours**".to_owned(), None),
+            Method::Thesis(configuration, variant) => {
+                let name = (self.name)(configuration);
+                (format!("{name}, {variant}"), Some(name))
+            }
+        }
+    }
+
+    fn ranked(&self, rows: &[Row], datasets: &[String]) -> Vec<Ranked> {
+        let labels: Vec<_> = rows.iter().map(|row| self.label(row)).collect();
+        let mut ranked: Vec<Ranked> = Vec::new();
+        for name in names(labels.iter().map(|label| &label.0)) {
+            let mine = |dataset: &str| {
+                let rows = rows.iter().zip(&labels).filter(|(_, label)| label.0 == name);
+                let rows = rows.map(|(row, _)| row).filter(|row| row.dataset == dataset);
+                mean(rows, self.value)
+            };
+            let values: Vec<f64> = datasets.iter().map(|dataset| mine(dataset)).collect();
+            let average = values.iter().sum::<f64>() / values.len() as f64;
+            let published_as =
+                labels.iter().find(|label| label.0 == name).and_then(|found| found.1.clone());
+            ranked.push(Ranked { name, published_as, values, average });
+        }
+        ranked.sort_by(|one, other| {
+            let order = one.average.total_cmp(&other.average);
+            if self.best_is_largest { order.reverse() } else { order }
+        });
+        ranked
+    }
+
+    fn table(&self, rows: &[Row]) -> String {
+        let datasets = names(rows.iter().map(|row| &row.dataset));
+        let ranked = self.ranked(rows, &datasets);
+        let mut text = format!("## {}\n\n| rank | configuration |", self.title);
+        for dataset in &datasets {
+            let _ok = write!(text, " {dataset} |");
+        }
+        text.push_str(" average |\n|---|---|");
+        text.push_str(&"---|".repeat(datasets.len() + 1));
+        text.push('\n');
+        for (index, one) in ranked.iter().enumerate() {
+            let is_ours = one.published_as.is_none();
+            if index >= BEST && index + WORST < ranked.len() && !is_ours {
+                continue;
+            }
+            let _ok = write!(text, "| {} | {} |", index + 1, one.name);
+            for (dataset, value) in datasets.iter().zip(&one.values) {
+                let published = self.published(one, dataset);
+                let _ok = write!(text, " {value:.2}{published} |");
+            }
+            let _ok = writeln!(text, " {:.2} |", one.average);
+        }
+        text + "\n"
+    }
+
+    /// Returns what the thesis printed in the same place, in parentheses.
+    fn published(&self, one: &Ranked, dataset: &str) -> String {
+        let found = one.published_as.as_deref().and_then(|name| {
+            let column = DATASETS.iter().position(|known| *known == dataset)?;
+            let line = EXPECTED.lines().find(|line| {
+                line.strip_prefix(self.table)
+                    .and_then(|rest| rest.strip_prefix(','))
+                    .and_then(|rest| rest.strip_prefix(name))
+                    .is_some_and(|rest| rest.starts_with(','))
+            })?;
+            line.split(',').nth(2 + column)
+        });
+        found.map(|value| format!(" ({value})")).unwrap_or_default()
+    }
+}
+
+/// Table 6.2.
+fn sizes(rows: &[Row]) -> String {
+    let mut text = String::from(
+        "## Table 6.2: chunk sizes\n\n| dataset | chunks | largest ratio | seconds of chunking for a version |\n|---|---|---|---|\n",
+    );
+    for dataset in names(rows.iter().map(|row| &row.dataset)) {
+        for size in [4, 8, 16] {
+            let is_wanted = move |row: &Row| matches!(row.method, Method::Thesis(one, _) if one.chunking.average_kib == size);
+            let wanted: Vec<_> = of(rows, &dataset, is_wanted).collect();
+            if wanted.is_empty() {
+                continue;
+            }
+            let largest = wanted.iter().map(|row| row.ratio()).fold(0.0, f64::max);
+            let seconds = mean(wanted, |row| row.chunking_seconds().unwrap_or(0.0));
+            let _ok = writeln!(text, "| {dataset} | {size} KiB | {largest:.2} | {seconds:.3} |");
+        }
+    }
+    text + "\n"
+}
+
+/// Table 6.8, over configurations that do not compress, as there; ours fetches records, not packs.
+fn reconstruction(rows: &[Row]) -> String {
+    let mut text = String::from(
+        "## Table 6.8: how much more is fetched than needed, in percent\n\n\
+         | dataset | what | all missing | 5 missing | 10 missing |\n|---|---|---|---|---|\n",
+    );
+    for dataset in names(rows.iter().map(|row| &row.dataset)) {
+        let is_multichunk = |row: &Row, size: usize| {
+            matches!(row.method, Method::Thesis(one, _)
+                if one.multichunk_kib == size && one.compression == Compression::None)
+        };
+        for (what, size) in [("125 KiB", 125), ("250 KiB", 250), ("ours", 0)] {
+            let is_wanted = move |row: &Row| match size {
+                0 => row.method == Method::Ours,
+                size => is_multichunk(row, size),
+            };
+            let wanted: Vec<_> = of(rows, &dataset, is_wanted).collect();
+            if wanted.is_empty() {
+                continue;
+            }
+            let _ok = write!(text, "| {dataset} | {what} |");
+            for (index, _) in MISSING.iter().enumerate() {
+                let known = wanted.iter().filter_map(|row| row.reconstructions[index]?.overhead());
+                let known: Vec<f64> = known.collect();
+                let published = published_overhead(&dataset, size, index);
+                if known.is_empty() {
+                    text.push_str(" - |");
+                } else {
+                    let percent = known.iter().sum::<f64>() / known.len() as f64 * 100.0;
+                    let _ok = write!(text, " {percent:.1}{published} |");
+                }
+            }
+            text.push('\n');
+        }
+    }
+    text + "\n"
+}
+
+/// The columns there: all, ten, five; of 125 and of 250 KB.
+fn published_overhead(dataset: &str, size: usize, missing: usize) -> String {
+    let column = [1, 5, 3][missing] + usize::from(size == 250);
+    let line = EXPECTED_RECONSTRUCTION.lines().find(|line| line.split(',').next() == Some(dataset));
+    let value = line.filter(|_| size > 0).and_then(|line| line.split(',').nth(column));
+    value.map(|value| format!(" ({value})")).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_thesis_printed_is_found_by_table_name_and_dataset() {
+        let ranking = Ranking {
+            table: "6.3",
+            title: "",
+            name: &|configuration| configuration.to_string(),
+            value: &Row::ratio,
+            best_is_largest: true,
+        };
+        let name = "Custom-250-*/TTTD-4-Adler32/Bzip2-Cipher";
+        let one = |name: &str| Ranked {
+            name: String::new(),
+            published_as: Some(name.to_owned()),
+            values: Vec::new(),
+            average: 0.0,
+        };
+        assert_eq!(ranking.published(&one(name), "D"), " (32.67)");
+        assert_eq!(ranking.published(&one(name), "redis"), "");
+        assert_eq!(ranking.published(&one("Custom-250"), "D"), "");
+        assert_eq!(published_overhead("D", 250, 0), " (52.1)");
+        assert_eq!(published_overhead("A", 125, 1), " (9.3)");
+        assert_eq!(published_overhead("A", 125, 2), " (8.4)");
+        assert_eq!(published_overhead("D", 0, 0), "");
+    }
+}

@@ -1,0 +1,245 @@
+//! Traces: what happens to a folder, or to several that something keeps equal, one step after the other.
+//!
+//! *Participants*: whoever makes a trace ([`generate`]), whoever records one, and who plays it ([`play`]) into folders of ours or of another program.
+//! *Goals*: equal traces make equal bytes on any machine; a trace is a text that people can read and write; a million steps need no more
+//! memory than the files that are there. *Non-goals*: contents: a trace has seeds, not bytes. *Invariants*: a step names only relative paths without
+//! `..`; a step that does not fit what was before is refused with its line.
+//!
+//! The format is specified in `docs/design/trace-format.md`.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::LabError;
+use crate::files;
+
+pub mod data;
+pub mod generate;
+pub mod play;
+
+/// The version of the format.
+pub const FORMAT: u32 = 1;
+
+/// The largest file that a trace may make, in bytes: a step holds one in memory.
+pub const FILE_SIZE_MAX: u64 = 1 << 30;
+
+/// The first line.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Head {
+    /// [`FORMAT`].
+    pub syncline_trace: u32,
+    /// What it is called.
+    pub name: String,
+    /// What it was made with.
+    pub about: String,
+    /// How many clients take part.
+    pub clients: usize,
+}
+
+/// Each further line.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Step {
+    /// Milliseconds after the start; absent in steps that make the initial tree.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_ms: Option<u64>,
+    /// In whose folder, 0 for the first.
+    #[serde(default, skip_serializing_if = "is_first")]
+    pub client: usize,
+    /// What happens.
+    #[serde(flatten)]
+    pub action: Action,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "this is how serde calls it")]
+fn is_first(client: &usize) -> bool {
+    *client == 0
+}
+
+/// What happens to one path.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "do", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Action {
+    /// A folder is made.
+    MakeFolder {
+        /// Which one.
+        path: String,
+    },
+    /// A file is made or replaced.
+    Write {
+        /// Which one.
+        path: String,
+        /// In bytes.
+        size: u64,
+        /// What it is like.
+        data: data::Kind,
+        /// Which of these.
+        seed: u64,
+    },
+    /// A file is changed in some places, in this order.
+    Edit {
+        /// Which one.
+        path: String,
+        /// Where and how.
+        edits: Vec<Edit>,
+    },
+    /// A file goes, or an empty folder.
+    Remove {
+        /// Which one.
+        path: String,
+    },
+    /// A file or folder gets another path, which nothing has.
+    Rename {
+        /// Which one.
+        path: String,
+        /// As what.
+        to: String,
+    },
+}
+
+impl Action {
+    fn paths(&self) -> [Option<&str>; 2] {
+        match self {
+            Self::MakeFolder { path }
+            | Self::Write { path, .. }
+            | Self::Edit { path, .. }
+            | Self::Remove { path } => [Some(path), None],
+            Self::Rename { path, to } => [Some(path), Some(to)],
+        }
+    }
+}
+
+/// A change in one place of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Edit {
+    /// Where.
+    pub place: Place,
+    /// How.
+    pub kind: EditKind,
+    /// How many bytes; fewer where the file ends.
+    pub size: u64,
+    /// Of new bytes, which are random.
+    pub seed: u64,
+}
+
+/// Where a file is changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Place {
+    /// Before the first byte.
+    Beginning,
+    /// At half of its size.
+    Middle,
+    /// Behind the last byte; what is cut or overwritten ends there.
+    End,
+}
+
+/// How a file is changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum EditKind {
+    /// New bytes come in.
+    Insert,
+    /// Bytes become others.
+    Overwrite,
+    /// Bytes go.
+    Cut,
+}
+
+/// Opens a trace in a file.
+///
+/// # Errors
+/// [`LabError::Read`], [`LabError::Trace`].
+pub fn open(path: &Path) -> Result<Reader<BufReader<File>>, LabError> {
+    Reader::new(files::open(path)?)
+}
+
+/// Reads a trace line by line.
+pub struct Reader<R> {
+    lines: std::io::Lines<R>,
+    line: u64,
+    head: Head,
+}
+
+impl<R: BufRead> Reader<R> {
+    /// Reads the first line.
+    ///
+    /// # Errors
+    /// [`LabError::Trace`].
+    pub fn new(input: R) -> Result<Self, LabError> {
+        let mut lines = input.lines();
+        let text = lines.next().unwrap_or_else(|| Ok(String::new()));
+        let text = text.map_err(|error| damaged(1, &error))?;
+        let head: Head = serde_json::from_str(&text)
+            .map_err(|error| damaged(1, &format!("it is not the head of a trace: {error}")))?;
+        if head.syncline_trace != FORMAT {
+            let newer = format!("its format is {}, and {FORMAT} is known", head.syncline_trace);
+            return Err(damaged(1, &newer));
+        }
+        if head.clients == 0 {
+            return Err(damaged(1, &"nobody takes part"));
+        }
+        Ok(Self { lines, line: 1, head })
+    }
+
+    /// Returns what the first line says.
+    pub fn head(&self) -> &Head {
+        &self.head
+    }
+
+    /// Returns the number of the line that was read last, 1 for the first.
+    pub fn line(&self) -> u64 {
+        self.line
+    }
+
+    fn check(&self, step: Step) -> Result<Step, LabError> {
+        if step.client >= self.head.clients {
+            let known = self.head.clients;
+            return Err(damaged(self.line, &format!("it names client {} of {known}", step.client)));
+        }
+        for path in step.action.paths().into_iter().flatten() {
+            if !is_within(path) {
+                return Err(damaged(self.line, &format!("'{path}' is no path within a folder")));
+            }
+        }
+        let size = match &step.action {
+            Action::Write { size, .. } => *size,
+            Action::Edit { edits, .. } => edits.iter().map(|edit| edit.size).max().unwrap_or(0),
+            _ => 0,
+        };
+        if size > FILE_SIZE_MAX {
+            return Err(damaged(self.line, &format!("{size} bytes are more than {FILE_SIZE_MAX}")));
+        }
+        Ok(step)
+    }
+}
+
+impl<R: BufRead> Iterator for Reader<R> {
+    type Item = Result<Step, LabError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let text = self.lines.next()?;
+        self.line += 1;
+        let line = self.line;
+        let parsed = text
+            .map_err(|error| damaged(line, &error))
+            .and_then(|text| serde_json::from_str(&text).map_err(|error| damaged(line, &error)));
+        Some(parsed.and_then(|step| self.check(step)))
+    }
+}
+
+fn damaged(line: u64, what: &dyn std::fmt::Display) -> LabError {
+    LabError::Trace { line, what: what.to_string() }
+}
+
+/// Tells whether a path stays in the folder, and is not one that a program which syncs keeps for itself.
+fn is_within(path: &str) -> bool {
+    path.split('/').all(|part| !part.is_empty() && !part.starts_with('.') && !part.contains('\0'))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,171 @@
+//! The figures of the paper, drawn anew: WebR2sync+ (FAST 2018), Figures 2 to 4 and 16 to 20.
+
+use super::Network;
+use super::cells::{DISPERSED, Edit, KINDS, PLACES, SIZES};
+use super::row::{NATIVE, Row, Rows, title};
+use lab::plot::{Plot, Series};
+
+/// What Figure 16 compares, and Figures 18 to 20 with it.
+const COMPARED: [&str; 7] =
+    [NATIVE, "scriptPage", "webRsync", "webR2sync", "webR2syncPlus", "oursKept", "oursList"];
+
+/// Draws everything that there are rows for: names and drawings.
+pub fn all(rows: &[Row], standing: &[Row]) -> Vec<(String, String)> {
+    let all = Rows(rows);
+    let mut drawn = Vec::new();
+    for network in Network::ALL {
+        let name = network.name();
+        drawn.push((format!("web-figure-2-{name}"), slowdown(all, network)));
+        for kind in KINDS {
+            drawn.push((format!("web-figure-16-{kind}-{name}"), times(all, network, kind)));
+        }
+        for size in DISPERSED {
+            let drawing = dispersed(all, network, size);
+            drawn.push((format!("web-figure-16-dispersed-{size}-{name}"), drawing));
+        }
+    }
+    for kind in KINDS {
+        drawn.push((format!("web-figure-20-{kind}"), traffic(all, kind)));
+    }
+    drawn.push(("web-figure-3".to_owned(), breakdown(all, "scriptPage", "3")));
+    drawn.push(("web-figure-17".to_owned(), breakdown(all, "webR2syncPlus", "17")));
+    drawn.push(("web-breakdown-ours".to_owned(), breakdown(all, "oursKept", "17")));
+    let client = cost(all, "Figure 18: processor time of the browser", |row| row.client_cpu_ms);
+    drawn.push(("web-figure-18".to_owned(), client));
+    let server = cost(all, "Figure 19: processor time of the server", |row| row.server_cpu_ms);
+    drawn.push(("web-figure-19".to_owned(), server));
+    let methods = &super::row::METHODS_STAGNATION;
+    drawn.push(("web-stagnation".to_owned(), stagnation(standing, methods)));
+    drawn
+}
+
+/// The edit of a size that is in one place.
+fn edit(kind: &'static str, size: usize) -> Edit {
+    Edit { kind, size, places: 1 }
+}
+
+/// Draws methods over the sizes of one kind of edit; both axes count magnitudes.
+fn over_sizes(
+    title_text: String,
+    up: &str,
+    names: &[(String, &str, &'static str)],
+    figure: impl Fn(Edit, &str) -> Option<f64>,
+) -> String {
+    let series = names.iter().map(|(name, method, kind)| {
+        let points = SIZES.iter().filter_map(|&size| {
+            let value = figure(edit(kind, size), method)?;
+            Some((size as f64, value))
+        });
+        Series::ours(name.clone(), points.collect())
+    });
+    let across = "edit, bytes".to_owned();
+    let series = series.collect();
+    Plot { title: title_text, across, up: up.to_owned(), series }.lines_over_magnitudes()
+}
+
+fn compared(kind: &'static str) -> Vec<(String, &'static str, &'static str)> {
+    COMPARED.iter().map(|method| (title(method).to_owned(), *method, kind)).collect()
+}
+
+/// Figure 2: WebRsync in JavaScript on the page beside rsync.
+fn slowdown(rows: Rows<'_>, network: Network) -> String {
+    let mut names = Vec::new();
+    for method in ["scriptPage", NATIVE] {
+        names.extend(KINDS.map(|kind| (format!("{}, {kind}", title(method)), method, kind)));
+    }
+    let heading = format!("Figure 2: time of WebRsync and rsync, {}", network.title());
+    over_sizes(heading, "ms", &names, |edit, method| rows.time_ms(network, edit, method))
+}
+
+/// Figure 16: all methods.
+fn times(rows: Rows<'_>, network: Network, kind: &'static str) -> String {
+    let heading = format!("Figure 16: time of a sync, {kind}, {}", network.title());
+    let figure = |edit, method: &str| rows.time_ms(network, edit, method);
+    over_sizes(heading, "ms", &compared(kind), figure)
+}
+
+/// Figure 20: bytes both ways.
+fn traffic(rows: Rows<'_>, kind: &'static str) -> String {
+    let figure = |edit, method: &str| {
+        rows.middle(Network::Line, edit, method, |row| Some((row.up + row.down) as f64))
+    };
+    let heading = format!("Figure 20: bytes up and down, {kind}");
+    over_sizes(heading, "bytes", &compared(kind), figure)
+}
+
+/// Figure 16 for edits in several places.
+fn dispersed(rows: Rows<'_>, network: Network, size: usize) -> String {
+    let series = COMPARED.iter().map(|method| {
+        let points = PLACES.iter().filter_map(|&places| {
+            let edit = Edit { kind: "insert", size, places };
+            Some((places as f64, rows.time_ms(network, edit, method)?))
+        });
+        Series::ours(title(method), points.collect())
+    });
+    let heading = format!("Time of a sync, {size} bytes put into places, {}", network.title());
+    let (across, up) = ("places".to_owned(), "ms".to_owned());
+    Plot { title: heading, across, up, series: series.collect() }.lines_over_magnitudes()
+}
+
+/// Figures 3 and 17: where the time of appends goes. What the client does not wait for is its own. What it waits for on loopback is the
+/// server; what it waits for more on the line is the line.
+fn breakdown(rows: Rows<'_>, method: &str, figure: &str) -> String {
+    let waited = |network, edit| rows.middle(network, edit, method, |row: &Row| row.waited_ms);
+    let own = |row: &Row| Some(row.time_ms - row.waited_ms?);
+    let client = |edit| rows.middle(Network::Line, edit, method, own);
+    let server = |edit| waited(Network::Loopback, edit);
+    let line = |edit| Some((waited(Network::Line, edit)? - server(edit)?).max(0.0));
+    // Where appends were not measured, another kind shows the same.
+    let kinds = ["append", "insert", "cut"];
+    let kind =
+        kinds.into_iter().find(|kind| SIZES.iter().any(|&size| client(edit(kind, size)).is_some()));
+    let kind = kind.unwrap_or("append");
+    let series = |name: &str, part: &dyn Fn(Edit) -> Option<f64>| {
+        let points = SIZES
+            .iter()
+            .zip(0..)
+            .filter_map(|(&size, place)| Some((f64::from(place), part(edit(kind, size))?)));
+        Series::ours(name, points.collect())
+    };
+    let series = vec![series("client", &client), series("line", &line), series("server", &server)];
+    let groups: Vec<_> = SIZES.iter().map(|size| format!("{size} B")).collect();
+    let heading = format!("Figure {figure}: where the time goes, {}, {kind}", title(method));
+    let (across, up) = ("edit".to_owned(), "ms".to_owned());
+    Plot { title: heading, across, up, series }.bars(&groups)
+}
+
+/// Figures 18 and 19: processor time over kinds of edits, the middle of all sizes.
+fn cost(rows: Rows<'_>, heading: &str, figure: fn(&Row) -> Option<f64>) -> String {
+    let methods = &COMPARED[1..];
+    let series = methods.iter().map(|method| {
+        let points = KINDS.iter().zip(0..).filter_map(|(&kind, place)| {
+            let all = SIZES.iter().filter_map(|&size| {
+                rows.middle(Network::Loopback, edit(kind, size), method, figure)
+            });
+            Some((f64::from(place), super::row::middle(all)?))
+        });
+        Series::ours(title(method), points.collect())
+    });
+    let (series, groups) = (series.collect(), KINDS.map(str::to_owned));
+    let (across, up) = ("edit".to_owned(), "ms of one sync".to_owned());
+    Plot { title: heading.to_owned(), across, up, series }.bars(&groups)
+}
+
+/// Figures 4 and 7: how long the page has not ticked, at each tick.
+pub(super) fn stagnation(rows: &[Row], methods: &[&str]) -> String {
+    let mut series: Vec<Series> = Vec::new();
+    let worst = |method: &str| {
+        let runs = rows.iter().filter(|row| row.method == method);
+        runs.max_by(|one, other| {
+            one.longest_gap_ms.unwrap_or(0.0).total_cmp(&other.longest_gap_ms.unwrap_or(0.0))
+        })
+    };
+    for row in methods.iter().filter_map(|method| worst(method)) {
+        let gaps = row.ticks_ms.windows(2).map(|pair| (pair[1].round(), pair[1] - pair[0]));
+        series.push(Series::ours(title(&row.method), gaps.collect()));
+    }
+    let (across, up) =
+        ("since the sync began, ms".to_owned(), "since the last tick, ms".to_owned());
+    let heading = "Figures 4 and 7: whether the page stands still".to_owned();
+    Plot { title: heading, across, up, series }.lines()
+}
