@@ -33,7 +33,7 @@ pub struct Setting {
     pub with_faithful: bool,
     /// Equal seeds make equal data.
     pub seed: u64,
-    /// A folder for what is needed in between, which is removed by whoever made it.
+    /// A folder for data that is made, which stays beside the results.
     pub work: PathBuf,
 }
 

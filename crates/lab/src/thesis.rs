@@ -35,7 +35,7 @@ pub struct Plan {
     pub variants: Vec<Variant>,
     /// Of made datasets.
     pub seed: u64,
-    /// Where made datasets rest while they are needed.
+    /// Where made datasets go.
     pub work: PathBuf,
 }
 

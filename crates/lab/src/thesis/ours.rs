@@ -12,7 +12,7 @@ use content::{ContentError, DeviceKeys, NewWorkspace, Transform, WorkspaceKeys};
 use model::{ChunkId, ChunkRef, Content, DeviceId, Random, Timestamp};
 use zeroize::Zeroizing;
 
-use super::outcome::{Amount, MISSING, Method, Reconstruction, Row};
+use super::outcome::{Amount, MISSING, Method, Reconstruction, Row, newest_there};
 use crate::dataset::Dataset;
 use crate::error::LabError;
 use crate::files;
@@ -120,10 +120,7 @@ impl Pass {
         seen: &HashSet<ChunkId>,
         missing: Option<usize>,
     ) -> Option<Reconstruction> {
-        let newest_there = match missing {
-            Some(missing) => self.version.checked_sub(missing).filter(|version| *version > 0)?,
-            None => 0,
-        };
+        let newest_there = newest_there(self.version, missing)?;
         let mut found = Reconstruction::default();
         let mut records = BTreeSet::new();
         for known in seen.iter().map(|chunk| self.chunks[chunk]) {

@@ -41,6 +41,14 @@ impl Reconstruction {
 /// How many versions are missing, in the order of [`Row::reconstructions`]; nothing stands for all.
 pub const MISSING: [Option<usize>; 3] = [None, Some(5), Some(10)];
 
+/// Returns the newest version that somebody has to whom so many before `version` are missing: 0 for none, and nothing where there were not so many.
+pub(super) fn newest_there(version: usize, missing: Option<usize>) -> Option<usize> {
+    match missing {
+        Some(missing) => version.checked_sub(missing).filter(|newest| *newest > 0),
+        None => Some(0),
+    }
+}
+
 /// What cut, packed and compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Method {

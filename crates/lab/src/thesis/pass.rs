@@ -12,7 +12,7 @@ use ring::digest::{SHA1_FOR_LEGACY_USE_ONLY, digest};
 use super::chain::Chain;
 use super::configuration::{Configuration, Variant};
 use super::container::{Container, DIGEST_LENGTH, Digest};
-use super::outcome::{Amount, MISSING, Method, Reconstruction, Row};
+use super::outcome::{Amount, MISSING, Method, Reconstruction, Row, newest_there};
 use crate::dataset::Dataset;
 use crate::error::LabError;
 use crate::files;
@@ -199,10 +199,7 @@ impl Pass {
         seen: &HashSet<Digest>,
         missing: Option<usize>,
     ) -> Option<Reconstruction> {
-        let newest_there = match missing {
-            Some(missing) => self.version.checked_sub(missing).filter(|version| *version > 0)?,
-            None => 0,
-        };
+        let newest_there = newest_there(self.version, missing)?;
         let mut found = Reconstruction::default();
         let mut multichunks = BTreeSet::new();
         for chunk in seen {
