@@ -63,6 +63,14 @@ pub enum LabError {
         /// That were named.
         folders: usize,
     },
+    /// A folder that a trace is to be played into has something in it: nothing of it may be written over.
+    #[error("in {}: '{path}' should not be there, a trace begins in empty folders", folder.display())]
+    NotEmpty {
+        /// The folder.
+        folder: PathBuf,
+        /// What it has in it.
+        path: String,
+    },
     /// What one client changed did not come to another in time.
     #[error("at line {line} of the trace, in {}: {what}", folder.display())]
     NotArrived {

@@ -79,7 +79,8 @@ pub(crate) fn refusal(error: LabError) -> CommandError {
         ),
         LabError::NoSuchConfiguration { .. }
         | LabError::Trace { .. }
-        | LabError::Folders { .. } => CommandError::usage(error.to_string()),
+        | LabError::Folders { .. }
+        | LabError::NotEmpty { .. } => CommandError::usage(error.to_string()),
         LabError::NotArrived { .. } => {
             CommandError::new(Code::NotAsTraced, "a change did not come to another client in time")
                 .cause(error)

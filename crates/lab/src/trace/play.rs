@@ -76,7 +76,7 @@ struct Player<'a> {
 /// Plays all steps; `say` hears now and then how far it is.
 ///
 /// # Errors
-/// [`LabError::Trace`] where a step makes no sense, [`LabError::NotArrived`], [`LabError::Read`], [`LabError::Write`].
+/// [`LabError::NotEmpty`], [`LabError::Trace`] where a step makes no sense, [`LabError::NotArrived`], [`LabError::Read`], [`LabError::Write`].
 pub fn play<R: BufRead>(
     mut trace: Reader<R>,
     plan: &Plan,
@@ -85,6 +85,11 @@ pub fn play<R: BufRead>(
     let clients = trace.head().clients;
     if plan.folders.len() != clients {
         return Err(LabError::Folders { clients, folders: plan.folders.len() });
+    }
+    for folder in &plan.folders {
+        if let Some(path) = files::tree(folder)?.into_keys().next() {
+            return Err(LabError::NotEmpty { folder: folder.clone(), path });
+        }
     }
     let mut player = Player { plan, expected: BTreeMap::new(), played: Played::default(), line: 1 };
     let mut watch = Stopwatch::start();

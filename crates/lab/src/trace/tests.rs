@@ -206,4 +206,13 @@ fn an_end_that_is_another_is_named() {
     let error =
         play_text(&(head(1) + "{\"do\":\"make-folder\",\"path\":\"a\"}\n"), &[folder]).unwrap_err();
     assert!(error.to_string().contains("'extra.txt' should not be there"), "{error}");
+    // What is at a path of the trace is not written over.
+    let folder = room.path().to_owned();
+    let over = head(1)
+        + "{\"do\":\"write\",\"path\":\"extra.txt\",\"size\":1,\"data\":\"zero\",\"seed\":1}\n";
+    assert!(matches!(
+        play_text(&over, std::slice::from_ref(&folder)),
+        Err(LabError::NotEmpty { .. })
+    ));
+    assert_eq!(files::read(&folder.join("extra.txt")).unwrap(), b"of somebody else");
 }
