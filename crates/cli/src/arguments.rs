@@ -22,7 +22,7 @@ pub(crate) use account::{
 pub(crate) use administration::{AdminCommand, StoreArgument, TargetArgument};
 pub(crate) use experiments::{
     LabCommand, LabRunArguments, TraceCommand, TraceExecArguments, TraceGenArguments, TracePreset,
-    TraceReading,
+    TraceReading, TraceRecordArguments,
 };
 pub(crate) use gateway::{GatewayArguments, GatewayCommand};
 pub(crate) use invitations::InvitationCommand;

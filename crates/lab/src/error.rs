@@ -55,6 +55,14 @@ pub enum LabError {
         /// What is wrong with it.
         what: String,
     },
+    /// A file that no trace can have.
+    #[error("{} has {size} bytes, more than a trace can have in a file", path.display())]
+    TooLarge {
+        /// Which one.
+        path: PathBuf,
+        /// In bytes.
+        size: u64,
+    },
     /// As many folders are needed as a trace has clients.
     #[error("the trace has {clients} clients, and there are {folders} folders")]
     Folders {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufReader, BufWriter, ErrorKind};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use crate::error::LabError;
@@ -77,6 +78,39 @@ impl Found {
 pub(crate) fn look(path: &Path) -> Result<Option<Found>, LabError> {
     match fs::symlink_metadata(path) {
         Ok(meta) => Ok(Some(Found::of(&meta))),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(source) => Err(LabError::Read { path: path.to_owned(), source }),
+    }
+}
+
+/// By which a file or folder is the same one, and has not changed: where it is on which disk, how large, and when it was changed last.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Identity {
+    device: u64,
+    inode: u64,
+    state: (u64, i64, i64),
+}
+
+impl Identity {
+    /// Whether it is the same file or folder, whatever has changed in it.
+    pub(crate) fn is_same_as(self, other: Self) -> bool {
+        (self.device, self.inode) == (other.device, other.inode)
+    }
+
+    /// Whether it is the same file, as it was.
+    pub(crate) fn is_unchanged_since(self, other: Self) -> bool {
+        self.is_same_as(other) && self.state == other.state
+    }
+}
+
+/// Returns what a path is, if something is there.
+pub(crate) fn identity(path: &Path) -> Result<Option<Identity>, LabError> {
+    match fs::symlink_metadata(path) {
+        Ok(meta) => Ok(Some(Identity {
+            device: meta.dev(),
+            inode: meta.ino(),
+            state: (meta.len(), meta.mtime(), meta.mtime_nsec()),
+        })),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(source) => Err(LabError::Read { path: path.to_owned(), source }),
     }

@@ -1,6 +1,6 @@
 //! Traces: what happens to a folder, or to several that something keeps equal, one step after the other.
 //!
-//! *Participants*: whoever makes a trace ([`generate`]), whoever records one, and who plays it ([`play`]) into folders of ours or of another program.
+//! *Participants*: whoever makes a trace ([`generate`]), who records one ([`record`]), and who plays it ([`play`]) into folders of ours or of another program.
 //! *Goals*: equal traces make equal bytes on any machine; a trace is a text that people can read and write; a million steps need no more
 //! memory than the files that are there. *Non-goals*: contents: a trace has seeds, not bytes. *Invariants*: a step names only relative paths without
 //! `..`; a step that does not fit what was before is refused with its line.
@@ -8,7 +8,7 @@
 //! The format is specified in `docs/design/trace-format.md`.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader};
+use std::io::{self, BufRead, BufReader, Write};
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -19,6 +19,7 @@ use crate::files;
 pub mod data;
 pub mod generate;
 pub mod play;
+pub mod record;
 
 /// The version of the format.
 pub const FORMAT: u32 = 1;
@@ -118,6 +119,9 @@ impl Action {
 pub struct Edit {
     /// Where.
     pub place: Place,
+    /// Bytes before it, where the place is an offset.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offset: Option<u64>,
     /// How.
     pub kind: EditKind,
     /// How many bytes; fewer where the file ends.
@@ -136,6 +140,8 @@ pub enum Place {
     Middle,
     /// Behind the last byte; what is cut or overwritten ends there.
     End,
+    /// Behind so many bytes, or at the end of a shorter file.
+    Offset,
 }
 
 /// How a file is changed.
@@ -160,7 +166,7 @@ pub fn open(path: &Path) -> Result<Reader<BufReader<File>>, LabError> {
 
 /// Reads a trace line by line.
 pub struct Reader<R> {
-    lines: std::io::Lines<R>,
+    lines: io::Lines<R>,
     line: u64,
     head: Head,
 }
@@ -214,8 +220,19 @@ impl<R: BufRead> Reader<R> {
         if size > FILE_SIZE_MAX {
             return Err(damaged(self.line, &format!("{size} bytes are more than {FILE_SIZE_MAX}")));
         }
+        if let Action::Edit { edits, .. } = &step.action
+            && edits.iter().any(|edit| edit.offset.is_some() != (edit.place == Place::Offset))
+        {
+            return Err(damaged(self.line, &"an edit at an offset has one, and no other has"));
+        }
         Ok(step)
     }
+}
+
+/// Writes a line of a trace.
+fn write_line(out: &mut impl Write, value: &impl Serialize) -> io::Result<()> {
+    serde_json::to_writer(&mut *out, value)?;
+    out.write_all(b"\n")
 }
 
 impl<R: BufRead> Iterator for Reader<R> {

@@ -44,6 +44,8 @@ pub(crate) struct LabRunArguments {
 pub(crate) enum TraceCommand {
     /// Make a trace: an initial tree, and what happens to it.
     Gen(TraceGenArguments),
+    /// Record what happens to a real folder, until Ctrl-C: sizes, times and places, and no contents.
+    Record(TraceRecordArguments),
     /// Play a trace into a folder, or into several that some program keeps equal, and look whether all end as it says.
     Exec(TraceExecArguments),
 }
@@ -91,6 +93,23 @@ pub(crate) enum TraceReading {
     Paper,
     /// End 3 %, middle 8 %.
     Benchbox,
+}
+
+/// Arguments of `trace record`.
+#[derive(Debug, Args)]
+pub(crate) struct TraceRecordArguments {
+    /// The folder.
+    #[arg(value_name = "DIR")]
+    pub(crate) folder: PathBuf,
+    /// Where the trace is written.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: PathBuf,
+    /// For how long; without this, until Ctrl-C.
+    #[arg(long, value_name = "N")]
+    pub(crate) seconds: Option<u64>,
+    /// Milliseconds from one look to the next.
+    #[arg(long, value_name = "N", default_value = "500", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) every_ms: u64,
 }
 
 /// Arguments of `trace exec`.

@@ -80,7 +80,8 @@ pub(crate) fn refusal(error: LabError) -> CommandError {
         LabError::NoSuchConfiguration { .. }
         | LabError::Trace { .. }
         | LabError::Folders { .. }
-        | LabError::NotEmpty { .. } => CommandError::usage(error.to_string()),
+        | LabError::NotEmpty { .. }
+        | LabError::TooLarge { .. } => CommandError::usage(error.to_string()),
         LabError::NotArrived { .. } => {
             CommandError::new(Code::NotAsTraced, "a change did not come to another client in time")
                 .cause(error)

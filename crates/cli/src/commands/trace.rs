@@ -9,8 +9,10 @@ use serde_json::json;
 
 use crate::arguments::{
     TraceCommand, TraceExecArguments, TraceGenArguments, TracePreset, TraceReading,
+    TraceRecordArguments,
 };
 use crate::commands::experiments::refusal;
+use crate::connect::Driver;
 use crate::context::Context;
 use crate::error::{Code, CommandError, Result};
 use crate::text::{counted, parse_size, size};
@@ -20,6 +22,7 @@ use crate::ui::Symbol;
 pub(crate) fn run(context: &Context<'_>, command: &TraceCommand) -> Result<u8> {
     match command {
         TraceCommand::Gen(arguments) => generate(context, arguments),
+        TraceCommand::Record(arguments) => record(context, arguments),
         TraceCommand::Exec(arguments) => execute(context, arguments),
     }
 }
@@ -47,6 +50,27 @@ fn generate(context: &Context<'_>, arguments: &TraceGenArguments) -> Result<u8> 
     let changes = counted(arguments.changes, "change", "changes");
     let tree = size(tree_bytes);
     context.ui.say(Symbol::Done, format!("{}: {changes} to {tree}", arguments.out.display()));
+    Ok(0)
+}
+
+fn record(context: &Context<'_>, arguments: &TraceRecordArguments) -> Result<u8> {
+    let driver = Driver::start(context)?;
+    let folder = &arguments.folder;
+    let plan = trace::record::Plan {
+        folder: folder.clone(),
+        name: folder.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+        pause: Duration::from_millis(arguments.every_ms),
+        length: arguments.seconds.map(Duration::from_secs),
+    };
+    context.ui.say(Symbol::Done, format!("recording {} until Ctrl-C", folder.display()));
+    // A signal ends the recording, and nothing is lost by it: what was seen is in the file.
+    let mut is_over = |_steps| driver.interrupts().received().is_some();
+    let steps = trace::record::record(&plan, &arguments.out, &mut is_over).map_err(refusal)?;
+    context.ui.json(&json!({
+        "schema": "syncline.trace/1", "type": "made", "trace": arguments.out, "changes": steps,
+    }));
+    let steps = counted(steps, "step", "steps");
+    context.ui.say(Symbol::Done, format!("{}: {steps}", arguments.out.display()));
     Ok(0)
 }
 

@@ -1,10 +1,11 @@
 //! `syncline lab` and `syncline trace`: somebody measures the papers again, and plays traces.
 
 use std::process::Stdio;
+use std::time::Duration;
 
 use rustix::process::Signal;
 
-use crate::support::{Device, Pair, terminate};
+use crate::support::{Device, Pair, noise, terminate};
 
 #[test]
 fn the_lab_lists_what_it_measures_and_measures_a_folder_of_versions() {
@@ -75,6 +76,39 @@ fn a_trace_is_played_into_two_devices_and_both_end_as_it_says() {
     assert_eq!((summary["type"].as_str(), summary["steps"].as_u64()), (Some("summary"), Some(12)));
     assert!(summary["settled_seconds"].is_f64(), "{summary}");
     assert_eq!(pair.one.tree(), pair.other.tree());
+}
+
+#[test]
+fn what_happens_to_a_folder_is_recorded_until_somebody_ends_it_and_played_again() {
+    let room = tempfile::tempdir().unwrap();
+    let device = Device::new(room.path(), "device");
+    device.write("folder/a/letter.txt", "a line of letters\n".repeat(100));
+    let words = ["trace", "record", "folder", "--out", "day.trace", "--every-ms", "10", "--json"];
+    let mut recording = device.command(&words).stdout(Stdio::piped()).spawn().unwrap();
+    let wait_for = |path: &str| {
+        let has_it = || {
+            device.has("day.trace")
+                && String::from_utf8_lossy(&device.read("day.trace")).contains(path)
+        };
+        let is_there = (0..6000).any(|_| {
+            std::thread::sleep(Duration::from_millis(5));
+            has_it()
+        });
+        assert!(is_there, "{path} is not in the trace after 30 s");
+    };
+    wait_for("letter.txt");
+    device.write("folder/b.bin", noise(5000));
+    wait_for("b.bin");
+    assert_eq!(terminate(&mut recording, Signal::INT), Some(0));
+    device.write("again/.keep", "");
+    let played = device.run(&["trace", "exec", "day.trace", "again", "--unhindered", "--json"]);
+    let summary = played.ok().json();
+    assert_eq!(
+        (summary["initial_steps"].as_u64(), summary["differences"].as_array().map(Vec::len)),
+        (Some(2), Some(0))
+    );
+    assert_eq!(device.read("again/b.bin").len(), 5000);
+    assert_eq!(device.read("again/a/letter.txt").len(), 1800);
 }
 
 #[test]

@@ -55,6 +55,7 @@ pub fn edit(file: &mut Vec<u8>, edit: Edit) {
         (Place::Middle, _) => length / 2,
         (Place::End, EditKind::Insert) => length,
         (Place::End, _) => length.saturating_sub(size),
+        (Place::Offset, _) => edit.offset.map_or(length, |offset| length.min(offset as usize)),
     };
     let end = (start + size).min(length);
     match edit.kind {

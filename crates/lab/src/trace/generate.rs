@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use super::data::Kind;
-use super::{Action, Edit, EditKind, FORMAT, Head, Place, Step};
+use super::{Action, Edit, EditKind, FORMAT, Head, Place, Step, write_line};
 use crate::error::LabError;
 use crate::files;
 use crate::random::Random;
@@ -100,29 +100,24 @@ impl StackSync {
             self.seed, self.reading
         );
         let (syncline_trace, name, clients) = (FORMAT, "stacksync".to_owned(), self.clients);
-        line(out, &Head { syncline_trace, name, about, clients })?;
+        write_line(out, &Head { syncline_trace, name, about, clients })?;
         for path in making.folders.clone().into_iter().skip(1) {
-            line(out, &Step { at_ms: None, client: 0, action: Action::MakeFolder { path } })?;
+            write_line(out, &Step { at_ms: None, client: 0, action: Action::MakeFolder { path } })?;
         }
         let mut bytes = 0;
         while bytes < tree {
             let (action, size) = making.add();
             bytes += size;
-            line(out, &Step { at_ms: None, client: 0, action })?;
+            write_line(out, &Step { at_ms: None, client: 0, action })?;
         }
         let mut at_ms = 0.0;
         for number in 0..changes {
             at_ms += -(1.0 - making.random.unit()).ln() * mean as f64;
             let client = (number % clients.max(1) as u64) as usize;
-            line(out, &Step { at_ms: Some(at_ms as u64), client, action: making.change() })?;
+            write_line(out, &Step { at_ms: Some(at_ms as u64), client, action: making.change() })?;
         }
         Ok(())
     }
-}
-
-fn line(out: &mut impl Write, value: &impl serde::Serialize) -> io::Result<()> {
-    serde_json::to_writer(&mut *out, value)?;
-    out.write_all(b"\n")
 }
 
 /// The paths of all folders; that of the first is empty.
@@ -184,7 +179,7 @@ impl Making {
         let edits = places.iter().map(|place| {
             // BenchBox writes over the middle of a file; a file grows at its ends.
             let kind = if *place == Place::Middle { EditKind::Overwrite } else { EditKind::Insert };
-            Edit { place: *place, kind, size, seed: self.random.next() }
+            Edit { place: *place, offset: None, kind, size, seed: self.random.next() }
         });
         Action::Edit { path, edits: edits.collect() }
     }

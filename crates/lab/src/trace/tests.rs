@@ -103,7 +103,7 @@ fn the_preset_has_the_numbers_of_the_paper() {
 fn edits_do_what_they_say_at_each_place() {
     let edited = |place, kind, size| {
         let mut file = b"0123456789".to_vec();
-        data::edit(&mut file, Edit { place, kind, size, seed: 1 });
+        data::edit(&mut file, Edit { place, offset: None, kind, size, seed: 1 });
         file
     };
     assert_eq!(edited(Place::Beginning, EditKind::Cut, 3), b"3456789");
