@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
-use crate::machine;
+use crate::machine::{self, Usage};
 use crate::population::{Population, account_names};
 use crate::server_process::{ALONE, ServerProcess, Setting};
 use exchange::Method;
@@ -39,6 +39,11 @@ const FULL: f64 = 0.95;
 
 /// How many runs look for the number of clients of one method.
 const ROUNDS_MAX: usize = 9;
+
+/// A server that uses less of its core is at rest. It is looked at for so long, and so often at most: five minutes.
+const SETTLED: f64 = 0.05;
+const SETTLING_LOOK: Duration = Duration::from_millis(500);
+const SETTLING_LOOKS_MAX: u32 = 600;
 
 /// How many bytes of requests lie ready at most.
 const READY_MAX: usize = 6 << 30;
@@ -238,6 +243,7 @@ impl Bench<'_> {
     }
 
     fn measure(&mut self, case: Case<'_>, count: usize) -> Result<Row> {
+        self.settle()?;
         self.rounds += 1;
         let label = format!("clients-{}", self.rounds);
         // Chance of one run never returns in another.
@@ -268,6 +274,19 @@ impl Bench<'_> {
         let workload = if case.edited.is_some() { Workload::Regular } else { Workload::Intensive };
         let edited = case.edited.map(|(_, content, size)| (content, size));
         Ok(Row::new(workload, case.method, edited, count, outcome))
+    }
+
+    /// Waits until the server has nothing to do any more: what came too late for one run is still worked at, and would be counted in the next one.
+    fn settle(&self) -> Result<()> {
+        for _ in 0..SETTLING_LOOKS_MAX {
+            let before = Usage::of(self.server.id())?.cpu_seconds;
+            std::thread::sleep(SETTLING_LOOK);
+            let busy = Usage::of(self.server.id())?.cpu_seconds - before;
+            if busy < SETTLED * SETTLING_LOOK.as_secs_f64() {
+                return Ok(());
+            }
+        }
+        bail!("the server is still at work, long after its clients have gone")
     }
 
     /// Runs clients on the core that the server has not.
