@@ -21,8 +21,8 @@ pub(crate) use account::{
 };
 pub(crate) use administration::{AdminCommand, StoreArgument, TargetArgument};
 pub(crate) use experiments::{
-    LabCommand, LabRunArguments, TraceCommand, TraceExecArguments, TraceGenArguments, TracePreset,
-    TraceReading, TraceRecordArguments,
+    BenchCommand, BenchRunArguments, LabCommand, LabRunArguments, TraceCommand, TraceExecArguments,
+    TraceGenArguments, TracePreset, TraceReading, TraceRecordArguments,
 };
 pub(crate) use gateway::{GatewayArguments, GatewayCommand};
 pub(crate) use invitations::InvitationCommand;
@@ -186,6 +186,9 @@ pub(crate) enum Command {
     /// Measure the tables and figures of the papers again.
     #[command(subcommand)]
     Lab(LabCommand),
+    /// Benchmark stores, and folders that any program keeps in sync.
+    #[command(subcommand)]
+    Bench(BenchCommand),
     /// Make traces of what happens to a folder, and play them.
     #[command(subcommand)]
     Trace(TraceCommand),

@@ -7,6 +7,7 @@ use crate::error::Result;
 mod account;
 mod admin;
 mod backend;
+mod bench;
 mod by_name;
 mod cat;
 mod check;
@@ -84,6 +85,7 @@ pub(crate) fn run(context: &Context<'_>, command: &Command) -> Result<u8> {
         Command::Doctor(arguments) => doctor::run(context, arguments),
         Command::Demo(arguments) => demo::run(context, arguments),
         Command::Lab(command) => experiments::run(context, command),
+        Command::Bench(command) => bench::run(context, command),
         Command::Trace(command) => trace::run(context, command),
         Command::Completion(arguments) => completion::run(arguments),
         Command::Man(arguments) => man::run(context, arguments),

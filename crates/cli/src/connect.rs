@@ -16,7 +16,7 @@ use sync::engine::Observer;
 use sync::file_system::native::NativeFileSystem;
 use sync::workers::Workers;
 use sync::{Engine, EngineOptions, Environment, SyncError};
-use tokio::runtime::Runtime;
+use tokio::runtime::{Handle, Runtime};
 
 use crate::attendance::{Attendance, Way};
 use crate::claim::{FolderClaim, HomeClaim};
@@ -75,6 +75,11 @@ impl Driver {
     pub(crate) fn within<T>(&self, work: impl FnOnce() -> T) -> T {
         let _guard = self.runtime.enter();
         work()
+    }
+
+    /// Returns by what other threads wait for connections.
+    pub(crate) fn handle(&self) -> Handle {
+        self.runtime.handle().clone()
     }
 
     /// Returns what came of signals.

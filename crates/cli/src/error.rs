@@ -81,6 +81,8 @@ codes! {
     NotShareable = "E0216", 1;
     /// Folders did not become what a trace makes of them.
     NotAsTraced = "E0217", 1;
+    /// Operations of a benchmark failed, or files of it are lost.
+    BenchmarkFailed = "E0218", 1;
     /// No space is left on this computer.
     NoSpaceHere = "E0301", 7;
     /// No space is left in the store or the quota.

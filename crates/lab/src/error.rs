@@ -47,6 +47,28 @@ pub enum LabError {
         /// Why.
         source: io::Error,
     },
+    /// A benchmark that cannot be done as its file says it.
+    #[error("this is no benchmark: {what}")]
+    Benchmark {
+        /// What is wrong with it, and where.
+        what: String,
+    },
+    /// A target that does not say what it has.
+    #[error("{target} cannot be listed: {what}")]
+    NotListed {
+        /// Which one.
+        target: String,
+        /// Why.
+        what: String,
+    },
+    /// This computer starts no more threads.
+    #[error("only {started} threads can be started here")]
+    Threads {
+        /// So many were.
+        started: usize,
+        /// Why.
+        source: io::Error,
+    },
     /// A line of a trace that makes no sense there.
     #[error("line {line} of the trace: {what}")]
     Trace {
@@ -71,8 +93,8 @@ pub enum LabError {
         /// That were named.
         folders: usize,
     },
-    /// A folder that a trace is to be played into has something in it: nothing of it may be written over.
-    #[error("in {}: '{path}' should not be there, a trace begins in empty folders", folder.display())]
+    /// A folder that is to be filled has something in it: nothing of it may be written over.
+    #[error("in {}: '{path}' should not be there, an empty folder is needed", folder.display())]
     NotEmpty {
         /// The folder.
         folder: PathBuf,

@@ -73,7 +73,7 @@ impl Experiment {
 }
 
 /// How many pairs of neighbouring letters two names have in common.
-fn likeness(one: &str, other: &str) -> usize {
+pub(crate) fn likeness(one: &str, other: &str) -> usize {
     let pairs = |name: &str| -> Vec<[u8; 2]> { name.as_bytes().array_windows().copied().collect() };
     let known = pairs(one);
     pairs(other).iter().filter(|pair| known.contains(pair)).count()

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{BufReader, BufWriter, ErrorKind};
+use std::io::{BufReader, BufWriter, ErrorKind, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -18,6 +18,26 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>, LabError> {
 pub(crate) fn write(path: &Path, bytes: impl AsRef<[u8]>) -> Result<(), LabError> {
     let written =
         path.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::write(path, bytes));
+    written.map_err(|source| LabError::Write { path: path.to_owned(), source })
+}
+
+/// Writes a file where nothing is yet, and the folders above it.
+#[expect(clippy::disallowed_methods, reason = "a benchmark plays a user, who writes files")]
+pub(crate) fn write_new(path: &Path, bytes: &[u8]) -> Result<(), LabError> {
+    let written = path.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| {
+        let mut file = fs::OpenOptions::new().write(true).create_new(true).open(path)?;
+        file.write_all(bytes)
+    });
+    written.map_err(|source| LabError::Write { path: path.to_owned(), source })
+}
+
+/// Adds to the end of a text.
+#[expect(clippy::disallowed_methods, reason = "results and datasets go into files")]
+pub(crate) fn append(path: &Path, text: &str) -> Result<(), LabError> {
+    let written = path.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| {
+        let mut file = fs::OpenOptions::new().append(true).create(true).open(path)?;
+        file.write_all(text.as_bytes())
+    });
     written.map_err(|source| LabError::Write { path: path.to_owned(), source })
 }
 
@@ -43,7 +63,8 @@ pub(crate) fn below(folder: &Path) -> Result<Vec<PathBuf>, LabError> {
     Ok(found)
 }
 
-fn list(folder: &Path) -> Result<Vec<(String, fs::FileType)>, LabError> {
+/// Returns the names of everything in a folder, and what it is.
+pub(crate) fn list(folder: &Path) -> Result<Vec<(String, fs::FileType)>, LabError> {
     let listed = fs::read_dir(folder).and_then(|entries| {
         let entry = |entry: fs::DirEntry| {
             Ok((entry.file_name().to_string_lossy().into_owned(), entry.file_type()?))
@@ -51,6 +72,17 @@ fn list(folder: &Path) -> Result<Vec<(String, fs::FileType)>, LabError> {
         entries.map(|found| found.and_then(entry)).collect()
     });
     listed.map_err(|source| LabError::Read { path: folder.to_owned(), source })
+}
+
+/// Makes sure that a folder has nothing in it, or is not there yet.
+pub(crate) fn demand_empty(folder: &Path) -> Result<(), LabError> {
+    if look(folder)?.is_none() {
+        return Ok(());
+    }
+    match list(folder)?.into_iter().next() {
+        Some((path, _)) => Err(LabError::NotEmpty { folder: folder.to_owned(), path }),
+        None => Ok(()),
+    }
 }
 
 /// What is at a path.

@@ -2,19 +2,23 @@
 //!
 //! It knows what `content` does to bytes, and how the papers' own programs did it; it knows no server and no synced folder (what puts
 //! load on a server is `load`, which draws with this). Read in this order: [`experiment`] (what there is), [`dataset`] (what is measured with),
-//! [`thesis`] (chunking, multichunks and chains of the Syncany thesis), [`trace`] (what happens to folders, made and played). [`output`] and [`plot`] are where results go.
+//! [`thesis`] (chunking, multichunks and chains of the Syncany thesis), [`trace`] (what happens to folders, made and played), [`bench`] (benchmarks of
+//! anything that keeps files). [`output`], [`page`] and [`plot`] are where results go.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+pub mod bench;
 pub mod dataset;
 pub mod error;
 pub mod experiment;
 pub mod output;
+pub mod page;
 pub mod plot;
 pub mod thesis;
 pub mod trace;
 
+mod environment;
 mod files;
 mod random;
 mod stopwatch;

@@ -44,6 +44,22 @@ impl Output {
         files::write(&self.csv.join(format!("{name}.md")), text)
     }
 
+    /// Writes a page that a browser shows.
+    ///
+    /// # Errors
+    /// [`LabError::Write`].
+    pub fn write_page(&self, name: &str, text: &str) -> Result<(), LabError> {
+        files::write(&self.csv.join(format!("{name}.html")), text)
+    }
+
+    /// Writes what programs read.
+    ///
+    /// # Errors
+    /// [`LabError::Write`].
+    pub fn write_json(&self, name: &str, value: &serde_json::Value) -> Result<(), LabError> {
+        files::write(&self.csv.join(format!("{name}.json")), format!("{value:#}\n"))
+    }
+
     /// Writes a drawing.
     ///
     /// # Errors

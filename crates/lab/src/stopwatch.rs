@@ -45,11 +45,25 @@ impl Stopwatch {
     }
 
     pub(crate) fn read(&self) -> Elapsed {
-        Elapsed { wall: self.started.elapsed(), processor: processor_time() - self.processor }
+        Elapsed { wall: self.wall(), processor: processor_time() - self.processor }
+    }
+
+    /// Returns the time on the wall alone, which any thread may read.
+    pub(crate) fn wall(&self) -> Duration {
+        self.started.elapsed()
     }
 }
 
 fn processor_time() -> Duration {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
+    time_of(ClockId::ThreadCPUTime)
+}
+
+/// Returns what all threads of this process have used of a processor so far.
+pub(crate) fn process_time() -> Duration {
+    time_of(ClockId::ProcessCPUTime)
+}
+
+fn time_of(clock: ClockId) -> Duration {
+    let time = clock_gettime(clock);
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }

@@ -39,6 +39,30 @@ pub(crate) struct LabRunArguments {
     pub(crate) seed: u64,
 }
 
+/// What to do with benchmarks.
+#[derive(Debug, Subcommand)]
+pub(crate) enum BenchCommand {
+    /// Do what a file says, again and again, and measure it: TOML, or a configuration file of BenchCloud.
+    Run(BenchRunArguments),
+}
+
+/// Arguments of `bench run`.
+#[derive(Debug, Args)]
+pub(crate) struct BenchRunArguments {
+    /// The benchmark.
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// Do it here and not where the file says: a folder, or the URL of a store.
+    #[arg(long, value_name = "DIR|URL")]
+    pub(crate) target: Option<String>,
+    /// What opens the store, a file that only its owner may read.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) credentials: Option<PathBuf>,
+    /// Where results go.
+    #[arg(long, value_name = "DIR", default_value = "bench-results")]
+    pub(crate) out: PathBuf,
+}
+
 /// What to do with traces.
 #[derive(Debug, Subcommand)]
 pub(crate) enum TraceCommand {

@@ -78,6 +78,7 @@ pub(crate) fn refusal(error: LabError) -> CommandError {
             "takes a folder such as DIR/1.0, DIR/1.1",
         ),
         LabError::NoSuchConfiguration { .. }
+        | LabError::Benchmark { .. }
         | LabError::Trace { .. }
         | LabError::Folders { .. }
         | LabError::NotEmpty { .. }
@@ -86,6 +87,9 @@ pub(crate) fn refusal(error: LabError) -> CommandError {
             CommandError::new(Code::NotAsTraced, "a change did not come to another client in time")
                 .cause(error)
                 .help("syncline trace exec … --patience 600", "waits longer")
+        }
+        LabError::NotListed { .. } => {
+            CommandError::new(Code::BenchmarkFailed, "the benchmark cannot begin").cause(error)
         }
         error => CommandError::new(Code::Defect, "the experiment failed").cause(error),
     }

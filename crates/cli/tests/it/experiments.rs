@@ -1,4 +1,4 @@
-//! `syncline lab` and `syncline trace`: somebody measures the papers again, and plays traces.
+//! `syncline lab`, `syncline trace` and `syncline bench`: somebody measures the papers again, plays traces, and benchmarks.
 
 use std::process::Stdio;
 use std::time::Duration;
@@ -127,4 +127,44 @@ fn folders_that_nothing_keeps_equal_are_found_out() {
     device.write("no.trace", "nothing\n");
     let run = device.run(&["trace", "exec", "no.trace", "one"]).ends_with(2);
     assert!(run.stderr.contains("line 1 of the trace"), "{run:?}");
+}
+
+#[test]
+fn a_file_of_benchcloud_is_measured_in_a_folder_and_in_a_store_and_what_fails_is_said() {
+    let room = tempfile::tempdir().unwrap();
+    let device = Device::new(room.path(), "device");
+    let a1 = include_str!("../../../../experiments/benchcloud/appendix-a/a1.ini");
+    // As it is, but for where its log goes.
+    device.write("a1.ini", a1.replace("log_file =\n/tmp/", "log_file =\nlogs/"));
+    device.run(&["bench", "run", "a1.ini"]).ends_with(2);
+    std::fs::create_dir(device.folder.join("files")).unwrap();
+    let store = format!("file:{}", device.folder.join("store").display());
+    for target in ["files", store.as_str()] {
+        let run = device.run(&["bench", "run", "a1.ini", "--target", target, "--json"]).ok();
+        let summary = run.json();
+        assert_eq!((&summary["asked"], &summary["failed"]), (&50.into(), &0.into()), "{run:?}");
+        assert_eq!(summary["acknowledged_files"], 50);
+        let page = String::from_utf8(device.read(summary["page"].as_str().unwrap())).unwrap();
+        assert!(page.contains("Upload random binary files to dropbox"), "{page}");
+    }
+    assert!(device.has("logs/dropbox_upload_random_binary_50f_100KB_25threads.log"));
+    assert_eq!(std::fs::read_dir(device.folder.join("files/benchmark-test")).unwrap().count(), 50);
+
+    // What was uploaded is what a download finds.
+    let a2 = include_str!("../../../../experiments/benchcloud/appendix-a/a2.ini");
+    device.write("a2.ini", a2.replace("/tmp/", ""));
+    let download = ["bench", "run", "a2.ini", "--target", &store];
+    let run = device.run(&download).ok();
+    assert!(run.stdout.contains("download  50 done, 0 failed"), "{run:?}");
+    let again = device.run(&download).ends_with(2);
+    assert!(again.stderr.contains("an empty folder is needed"), "{again:?}");
+
+    // No store takes an object of 100 MB.
+    let large = a1.replace("size = 102400", "size = 104857600").replace("= 50", "= 2");
+    device.write("large.ini", large.replace("log_file =\n/tmp/", "log_file =\nlogs/"));
+    let run = device.run(&["bench", "run", "large.ini", "--target", &store]).ends_with(1);
+    assert!(run.stderr.contains("E0218") && run.stderr.contains("2 operations failed"), "{run:?}");
+    device.write("bad.toml", "operation = \"upload\"\nthread = 2\n");
+    let run = device.run(&["bench", "run", "bad.toml"]).ends_with(2);
+    assert!(run.stderr.contains("did you mean 'threads'?"), "{run:?}");
 }

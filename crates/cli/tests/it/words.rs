@@ -51,6 +51,7 @@ fn help_lists_exactly_the_commands_of_the_contract() {
         "doctor",
         "demo",
         "lab",
+        "bench",
         "trace",
         "completion",
         "man",

@@ -1,0 +1,150 @@
+//! What a benchmark is done with.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::plan::Target;
+use crate::files;
+use crate::stopwatch::Stopwatch;
+
+/// Why an operation failed, in words. It is counted, and the benchmark goes on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure(pub String);
+
+impl<E: std::error::Error> From<E> for Failure {
+    fn from(error: E) -> Self {
+        let mut text = error.to_string();
+        let mut cause = error.source();
+        while let Some(error) = cause {
+            text.push_str(": ");
+            text.push_str(&error.to_string());
+            cause = error.source();
+        }
+        Self(text)
+    }
+}
+
+/// A file as a target lists it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listed {
+    /// From the root of the target.
+    pub path: String,
+    /// In bytes.
+    pub size: u64,
+}
+
+/// Something that keeps files under paths, with `/` between folders. Many threads use one at once. An operation that returns has been done as
+/// well as the target ever does it.
+pub trait Driver: fmt::Debug + Send + Sync {
+    /// Names the target in reports, without secrets.
+    fn describe(&self) -> String;
+
+    /// Writes a file, and does not return before it is there. Where `is_new`, nothing may be there yet.
+    ///
+    /// # Errors
+    /// [`Failure`], as of all others: whether it was done or not is not known then.
+    fn put(&self, path: &str, bytes: &[u8], is_new: bool) -> Result<(), Failure>;
+
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// [`Failure`], where there is none, too.
+    fn get(&self, path: &str) -> Result<Vec<u8>, Failure>;
+
+    /// Lists the files of a folder, without those of folders in it. A folder that is not there has none.
+    ///
+    /// # Errors
+    /// [`Failure`].
+    fn list(&self, directory: &str) -> Result<Vec<Listed>, Failure>;
+}
+
+/// How long to wait until something is looked for again.
+const LOOK_EVERY: Duration = Duration::from_millis(5);
+
+/// A folder of this computer, which any program may keep equal with another one.
+#[derive(Debug)]
+pub struct Folder {
+    root: PathBuf,
+    /// Where what was written is to be seen before the operation ends.
+    seen_in: Option<PathBuf>,
+    patience: Duration,
+}
+
+impl Folder {
+    /// Makes the driver; `root` is to be there when it is used.
+    pub fn new(root: &Path, target: &Target) -> Self {
+        let patience = Duration::from_secs_f64(target.patience);
+        Self { root: root.to_owned(), seen_in: target.seen_in.clone(), patience }
+    }
+
+    /// Waits until the other folder has a file with these bytes.
+    fn wait(&self, other: &Path, path: &str, bytes: &[u8]) -> Result<(), Failure> {
+        let watch = Stopwatch::start();
+        let there = other.join(path);
+        loop {
+            let size = files::look(&there)?;
+            if size == Some(files::Found::File { size: bytes.len() as u64 })
+                && files::read(&there).is_ok_and(|read| read == bytes)
+            {
+                return Ok(());
+            }
+            if watch.read().wall > self.patience {
+                let seconds = self.patience.as_secs_f64();
+                return Err(Failure(format!("not seen in {} in {seconds} s", other.display())));
+            }
+            std::thread::sleep(LOOK_EVERY);
+        }
+    }
+}
+
+impl Driver for Folder {
+    fn describe(&self) -> String {
+        let seen = |other: &PathBuf| format!(", seen in {}", other.display());
+        let seen = self.seen_in.as_ref().map_or_else(String::new, seen);
+        format!("folder {}{seen}", self.root.display())
+    }
+
+    fn put(&self, path: &str, bytes: &[u8], is_new: bool) -> Result<(), Failure> {
+        let whole = self.root.join(path);
+        if is_new {
+            if !self.root.is_dir() {
+                return Err(Failure(format!("there is no folder {}", self.root.display())));
+            }
+            files::write_new(&whole, bytes)?;
+        } else {
+            files::write_in_place(&whole, bytes)?;
+        }
+        match &self.seen_in {
+            Some(other) => self.wait(other, path, bytes),
+            None => Ok(()),
+        }
+    }
+
+    fn get(&self, path: &str) -> Result<Vec<u8>, Failure> {
+        Ok(files::read(&self.root.join(path))?)
+    }
+
+    fn list(&self, directory: &str) -> Result<Vec<Listed>, Failure> {
+        let folder = self.root.join(directory);
+        if files::look(&folder)?.is_none() {
+            return Ok(Vec::new());
+        }
+        let mut listed = Vec::new();
+        for (name, kind) in files::list(&folder)? {
+            if kind.is_file() {
+                let path = join(directory, &name);
+                if let Some(files::Found::File { size }) = files::look(&self.root.join(&path))? {
+                    listed.push(Listed { path, size });
+                }
+            }
+        }
+        listed.sort_by(|one, other| one.path.cmp(&other.path));
+        Ok(listed)
+    }
+}
+
+/// Joins a folder of a target, which may be its root, and a name in it.
+pub(super) fn join(directory: &str, name: &str) -> String {
+    if directory.is_empty() { name.to_owned() } else { format!("{directory}/{name}") }
+}

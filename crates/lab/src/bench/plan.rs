@@ -1,0 +1,386 @@
+//! What a benchmark does, as its file says it.
+
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+use super::ini;
+use crate::error::LabError;
+use crate::files;
+use crate::random::Random;
+
+/// A benchmark. Its fields are the keys of the file ([`docs/guide/bench.md`](../../../../docs/guide/bench.md)).
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    /// What it is for, in the words of whoever wrote it.
+    #[serde(default)]
+    pub description: String,
+    /// What is done, again and again.
+    pub operation: Operation,
+    /// How often in all, by all threads together. A download of a folder has as many operations as that has files.
+    #[serde(default = "one")]
+    pub times: u64,
+    /// How many operations go on at once.
+    #[serde(default = "one_thread")]
+    pub threads: usize,
+    /// Operations before the first that counts, not among `times`.
+    #[serde(default)]
+    pub warm_up: u64,
+    /// Equal seeds make equal files and pauses.
+    #[serde(default = "seed")]
+    pub seed: u64,
+    /// Between two operations of a thread.
+    #[serde(default)]
+    pub pause: Pause,
+    /// Each thread begins at a time between these, in seconds, all equally likely.
+    #[serde(default)]
+    pub start_within: Option<(f64, f64)>,
+    /// Where files go, or come from.
+    #[serde(default)]
+    pub target: Target,
+    /// What is in the files that are made.
+    #[serde(default)]
+    pub files: Files,
+    /// How often each operation of a mix is drawn.
+    #[serde(default)]
+    pub mix: Option<Mix>,
+    /// A text that grows by a line for each operation.
+    #[serde(default)]
+    pub log: Option<PathBuf>,
+}
+
+/// What is done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Operation {
+    /// Files are made and written.
+    Upload,
+    /// All files of a folder are read, as often as `times` says.
+    Download,
+    /// Each thread has a file of its own, of which some bytes change each time.
+    Edit,
+    /// One of the others each time, as drawn.
+    Mixed,
+}
+
+impl Operation {
+    /// As in files and tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Upload => "upload",
+            Self::Download => "download",
+            Self::Edit => "edit",
+            Self::Mixed => "mixed",
+        }
+    }
+}
+
+/// Of operations in a mix: shares of their sum.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Mix {
+    #[serde(default)]
+    upload: f64,
+    #[serde(default)]
+    download: f64,
+    #[serde(default)]
+    edit: f64,
+}
+
+impl Mix {
+    fn is_sound(self) -> bool {
+        let shares = [self.upload, self.download, self.edit];
+        shares.iter().all(|share| share.is_finite() && *share >= 0.0)
+            && shares.iter().sum::<f64>() > 0.0
+    }
+
+    /// Draws one.
+    pub(super) fn draw(self, random: &mut Random) -> Operation {
+        let drawn = random.unit() * (self.upload + self.download + self.edit);
+        if drawn < self.upload {
+            Operation::Upload
+        } else if drawn < self.upload + self.download {
+            Operation::Download
+        } else {
+            Operation::Edit
+        }
+    }
+}
+
+/// How long a thread waits between two operations, in seconds.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Pause {
+    /// Not at all.
+    #[default]
+    None,
+    /// Always as long.
+    Fixed(f64),
+    /// All times between two are equally likely.
+    Uniform(f64, f64),
+    /// As between events that do not know of each other; the mean.
+    Exponential(f64),
+    /// Mostly short, now and then very long (Pareto): the shape, and the least time.
+    Pareto(f64, f64),
+    /// One of these, each equally likely: what somebody has recorded.
+    Recorded(Vec<f64>),
+}
+
+impl Pause {
+    /// Nobody means to wait longer than a day.
+    const SECONDS_MAX: f64 = 86_400.0;
+
+    fn is_sound(&self) -> bool {
+        let is_time = |time: f64| (0.0..=Self::SECONDS_MAX).contains(&time);
+        match self {
+            Self::None => true,
+            Self::Fixed(time) | Self::Exponential(time) => is_time(*time),
+            Self::Uniform(from, to) => is_time(*from) && is_time(*to) && from <= to,
+            Self::Pareto(shape, least) => shape.is_finite() && *shape > 0.0 && is_time(*least),
+            Self::Recorded(times) => !times.is_empty() && times.iter().all(|time| is_time(*time)),
+        }
+    }
+
+    /// Draws one, in seconds.
+    pub(super) fn draw(&self, random: &mut Random) -> f64 {
+        let seconds = match self {
+            Self::None => 0.0,
+            Self::Fixed(time) => *time,
+            Self::Uniform(from, to) => from + random.unit() * (to - from),
+            Self::Exponential(mean) => -mean * (1.0 - random.unit()).ln(),
+            Self::Pareto(shape, least) => least / (1.0 - random.unit()).powf(1.0 / shape),
+            Self::Recorded(times) => times[random.below(times.len() as u64) as usize],
+        };
+        seconds.min(Self::SECONDS_MAX)
+    }
+}
+
+/// Where files go, or come from.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Target {
+    /// A folder of this computer; any program may keep it equal with others.
+    pub folder: Option<PathBuf>,
+    /// A store by its URL.
+    pub store: Option<String>,
+    /// The folder in it where files are.
+    pub directory: String,
+    /// All uploads write this one file.
+    pub name: Option<String>,
+    /// An operation ends when this other folder has the same bytes: what keeps the two equal is measured, and not a copy on one disk.
+    pub seen_in: Option<PathBuf>,
+    /// For how many seconds something is waited for there.
+    pub patience: f64,
+    /// Where downloads go, an empty folder. Without it they are read, and not kept.
+    pub local_directory: Option<PathBuf>,
+}
+
+impl Default for Target {
+    fn default() -> Self {
+        Self {
+            folder: None,
+            store: None,
+            directory: String::new(),
+            name: None,
+            seen_in: None,
+            patience: 120.0,
+            local_directory: None,
+        }
+    }
+}
+
+impl Target {
+    /// Takes a folder, or the URL of a store, in place of the target.
+    pub fn take(&mut self, target: &str) {
+        // No scheme of a store is a single letter, nor has it a '/'.
+        let is_url = target.split_once(':').is_some_and(|(scheme, _)| {
+            scheme.len() > 1 && scheme.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit())
+        });
+        (self.folder, self.store) = if is_url {
+            (None, Some(target.to_owned()))
+        } else {
+            (Some(PathBuf::from(target)), None)
+        };
+    }
+}
+
+/// What is in files that are made.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Files {
+    /// How their bytes are made.
+    pub kind: Kind,
+    /// In bytes.
+    pub size: u64,
+    /// Which part of all files of kind `delta` is the same, 0 to 1.
+    pub common: f64,
+    /// What files of kind `sparse` repeat.
+    pub repeat: String,
+    /// How many bytes an edit changes.
+    pub edit: u64,
+    /// With what names begin.
+    pub prefix: String,
+    /// With what names end.
+    pub suffix: String,
+    /// Where files that were made are kept, too.
+    pub keep_in: Option<PathBuf>,
+}
+
+impl Default for Files {
+    fn default() -> Self {
+        Self {
+            kind: Kind::default(),
+            size: 1024,
+            common: 0.0,
+            repeat: " ".to_owned(),
+            edit: 1024,
+            prefix: "benchmark-".to_owned(),
+            suffix: String::new(),
+            keep_in: None,
+        }
+    }
+}
+
+/// How the bytes of files are made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// By chance: nothing compresses them.
+    #[default]
+    Random,
+    /// By chance, and the same in all files.
+    Identical,
+    /// One text again and again.
+    Sparse,
+    /// The same beginning by chance in all files, and another end in each.
+    Delta,
+    /// Words and numbers, as in a text.
+    Text,
+}
+
+fn one() -> u64 {
+    1
+}
+
+fn one_thread() -> usize {
+    1
+}
+
+/// The year of BenchCloud.
+fn seed() -> u64 {
+    2014
+}
+
+/// More threads than that are not started, nor files made that are larger: they are made in memory.
+const THREADS_MAX: usize = 20_000;
+const SIZE_MAX: u64 = 1 << 30;
+
+impl Plan {
+    /// Reads a file: TOML, or the INI of BenchCloud (2014) where its name ends so or it has a section `[test]`.
+    ///
+    /// # Errors
+    /// [`LabError::Read`]; [`LabError::Benchmark`] names the key, and one that is spelled alike.
+    pub fn read(path: &Path) -> Result<Self, LabError> {
+        let bytes = files::read(path)?;
+        let text = String::from_utf8(bytes)
+            .map_err(|_| LabError::Benchmark { what: "it is no text in UTF-8".to_owned() })?;
+        let is_ini = |line: &str| line.trim() == "[test]";
+        if path.extension().is_some_and(|end| end == "ini" || end == "conf")
+            || text.lines().any(is_ini)
+        {
+            ini::parse(&text)
+        } else {
+            Self::of_toml(&text)
+        }
+    }
+
+    /// Reads TOML.
+    ///
+    /// # Errors
+    /// [`LabError::Benchmark`].
+    pub fn of_toml(text: &str) -> Result<Self, LabError> {
+        let plan: Self = toml::from_str(text).map_err(|error| {
+            let place = error.span().map(|span| text[..span.start].matches('\n').count() + 1);
+            let line = place.map_or_else(String::new, |line| format!("line {line}: "));
+            LabError::Benchmark { what: format!("{line}{}", with_suggestion(error.message())) }
+        })?;
+        plan.checked()
+    }
+
+    /// Looks whether it can be done.
+    pub(super) fn checked(self) -> Result<Self, LabError> {
+        let refuse = |what: &str| Err(LabError::Benchmark { what: what.to_owned() });
+        if self.times == 0 || self.threads == 0 || self.threads > THREADS_MAX {
+            return refuse("times and threads begin at 1, and threads end at 20000");
+        }
+        if self.files.size > SIZE_MAX || self.files.edit > self.files.size {
+            return refuse("files.size ends at 1073741824 bytes, and files.edit at files.size");
+        }
+        if !(0.0..=1.0).contains(&self.files.common) {
+            return refuse("files.common is a part of 1: 0.5 is one half");
+        }
+        let is_too_long = self.files.repeat.len() as u64 > self.files.size;
+        if self.files.kind == Kind::Sparse && (self.files.repeat.is_empty() || is_too_long) {
+            return refuse("files.repeat has a letter at least, and is no longer than files.size");
+        }
+        if !self.pause.is_sound() || !(0.0..=86_400.0).contains(&self.target.patience) {
+            return refuse("pause and target.patience are seconds from 0 to a day, in order");
+        }
+        let start = self.start_within.map(|(from, to)| Pause::Uniform(from, to));
+        if start.is_some_and(|start| !start.is_sound()) {
+            return refuse("start_within is two times in seconds, in order");
+        }
+        if (self.operation == Operation::Mixed) != self.mix.is_some_and(Mix::is_sound) {
+            return refuse(
+                "a table [mix] with shares of upload, download and edit belongs to operation = \"mixed\"",
+            );
+        }
+        let target = &self.target;
+        if target.folder.is_some() && target.store.is_some() {
+            return refuse("target.folder and target.store are two targets: one is needed");
+        }
+        if target.seen_in.is_some() && target.folder.is_none() {
+            return refuse("target.seen_in is for folders that a program keeps equal");
+        }
+        if target.name.is_some() && self.threads > 1 {
+            return refuse(
+                "target.name is one file, which one thread writes at a time: threads = 1",
+            );
+        }
+        let names = [target.name.as_deref(), Some(&self.files.prefix), Some(&self.files.suffix)];
+        if names.into_iter().flatten().any(|name| name.contains(['/', '\0'])) {
+            return refuse("target.name, files.prefix and files.suffix have no '/'");
+        }
+        let is_outside = |path: &String| !is_below(path);
+        if is_outside(&target.directory) || target.name.as_ref().is_some_and(is_outside) {
+            return refuse("target.directory and target.name lead below the target, without '..'");
+        }
+        Ok(self)
+    }
+}
+
+/// Whether a path leads nowhere but below where it begins.
+fn is_below(path: &str) -> bool {
+    let is_name = |part: &str| !matches!(part, "" | "." | "..") && !part.contains('\0');
+    path.is_empty() || path.split('/').all(is_name)
+}
+
+/// Adds which of the expected words is spelled most like the one that nobody knows.
+fn with_suggestion(message: &str) -> String {
+    let words: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
+    match words.split_first() {
+        Some((unknown, known)) if message.starts_with("unknown") => {
+            format!("{message}{}", suggestion(unknown, known))
+        }
+        _ => message.to_owned(),
+    }
+}
+
+/// ": did you mean ...?", if a known word is like the unknown one.
+pub(super) fn suggestion(unknown: &str, known: &[&str]) -> String {
+    let likeness = |word: &str| crate::experiment::likeness(word, unknown);
+    let nearest = known.iter().max_by_key(|word| likeness(word));
+    let nearest = nearest.filter(|word| likeness(word) > 0);
+    nearest.map_or_else(String::new, |word| format!("; did you mean '{word}'?"))
+}

@@ -1,0 +1,224 @@
+//! What people and programs read of a benchmark: a page, every operation in a table, the numbers as JSON, a log.
+
+use std::fmt::Write;
+
+use serde_json::{Value, json};
+
+use super::outcome::{Outcome, Record, SECONDS, Summary};
+use super::plan::Plan;
+use crate::environment;
+use crate::error::LabError;
+use crate::files;
+use crate::output::Output;
+use crate::page::Page;
+use crate::plot::{Plot, Series};
+
+/// The name of all results.
+const NAME: &str = "benchmark";
+
+/// More points than that are not drawn: nobody sees them.
+const POINTS_MAX: usize = 500;
+
+/// How many failures are listed: all of them are in the table.
+const FAILURES_MAX: usize = 20;
+
+/// Writes everything, and returns the numbers.
+///
+/// # Errors
+/// [`LabError::Write`].
+pub fn write(
+    plan: &Plan,
+    target: &str,
+    version: &str,
+    outcome: &Outcome,
+    output: &Output,
+) -> Result<Value, LabError> {
+    let numbers = numbers(plan, target, version, outcome);
+    output.write_csv(NAME, &outcome.csv())?;
+    output.write_json(NAME, &numbers)?;
+    output.write_page(NAME, &page(plan, target, version, outcome))?;
+    if let Some(path) = &plan.log {
+        files::append(path, &log(plan, outcome))?;
+    }
+    Ok(numbers)
+}
+
+fn numbers(plan: &Plan, target: &str, version: &str, outcome: &Outcome) -> Value {
+    let summaries = outcome.summaries().into_iter().map(|summary| {
+        let seconds = summary.seconds.map(|numbers| {
+            let named = SECONDS.iter().zip(numbers);
+            named.map(|(name, value)| ((*name).to_owned(), json!(value))).collect::<Value>()
+        });
+        json!({
+            "operation": summary.kind.name(), "done": summary.done, "failed": summary.failed,
+            "bytes": summary.bytes, "seconds": seconds,
+        })
+    });
+    let environment = environment::facts();
+    json!({
+        "description": plan.description,
+        "target": target,
+        "version": version,
+        "environment": environment.iter().cloned().collect::<std::collections::BTreeMap<_, _>>(),
+        "threads": plan.threads,
+        "seed": plan.seed,
+        "asked": outcome.asked,
+        "failed": outcome.failed(),
+        "acknowledged_files": outcome.acknowledged,
+        "lost": outcome.lost,
+        "elapsed_seconds": outcome.length.as_secs_f64(),
+        "processor_seconds": outcome.processor.as_secs_f64(),
+        "bytes_per_second": outcome.throughput(),
+        "operations": summaries.collect::<Vec<_>>(),
+    })
+}
+
+fn page(plan: &Plan, target: &str, version: &str, outcome: &Outcome) -> String {
+    let title = if plan.description.is_empty() { "A benchmark" } else { plan.description.as_str() };
+    let counted = outcome.counted().count();
+    let elapsed = outcome.length.as_secs_f64();
+    let mut page = Page::new(title).text(&format!(
+        "{target}: {counted} of {} operations of {} by {} threads in {elapsed:.2} s, {:.2} MB/s, {:.2} s of a processor in this program.",
+        outcome.asked,
+        plan.operation.name(),
+        plan.threads,
+        outcome.throughput() / 1e6,
+        outcome.processor.as_secs_f64(),
+    ));
+    page = verdict(page, outcome);
+    let headings = ["operation", "done", "failed", "MB", "min", "mean", "p50", "p90", "p99", "max"];
+    let rows: Vec<Vec<String>> = outcome.summaries().iter().map(cells).collect();
+    page = page.heading("How long an operation took, in milliseconds").table(&headings, &rows);
+    page = page.drawing(&shares(outcome)).drawing(&over_time(outcome));
+    let failures: Vec<Vec<String>> = outcome
+        .counted()
+        .filter_map(|record| Some(vec![record.path.clone(), record.failure.clone()?]))
+        .take(FAILURES_MAX)
+        .collect();
+    if !failures.is_empty() {
+        page = page.heading("What failed").table(&["file", "why"], &failures);
+    }
+    let facts = environment::facts();
+    let mut facts: Vec<Vec<String>> =
+        facts.into_iter().map(|(name, value)| vec![name.to_owned(), value]).collect();
+    facts.push(vec!["version".to_owned(), version.to_owned()]);
+    facts.push(vec!["seed".to_owned(), plan.seed.to_string()]);
+    page.heading("Where it was measured").table(&["what", ""], &facts).finish()
+}
+
+/// Says whether it was good, before all numbers.
+fn verdict(page: Page, outcome: &Outcome) -> Page {
+    let files = outcome.acknowledged;
+    let page = match (outcome.failed(), outcome.counted().count() as u64) {
+        (0, counted) if counted == outcome.asked => page,
+        (0, counted) => {
+            page.bad(&format!("It was ended early, after {counted} of {}.", outcome.asked))
+        }
+        (failed, _) => page.bad(&format!("{failed} operations failed.")),
+    };
+    match outcome.lost.len() {
+        0 if files == 0 => page,
+        0 => page.text(&format!("All {files} files of which the target said that they were written were there in the end, as they were written.")),
+        lost => page.bad(&format!("{lost} of {files} files are lost of which the target said that they were written: {}", outcome.lost[0])),
+    }
+}
+
+fn cells(summary: &Summary) -> Vec<String> {
+    let mut cells = vec![
+        summary.kind.name().to_owned(),
+        summary.done.to_string(),
+        summary.failed.to_string(),
+        format!("{:.2}", summary.bytes as f64 / 1e6),
+    ];
+    match summary.seconds {
+        Some(numbers) => cells.extend(numbers.map(|seconds| format!("{:.2}", seconds * 1e3))),
+        None => cells.extend(SECONDS.map(|_| "-".to_owned())),
+    }
+    cells
+}
+
+/// Draws which share of the operations took no longer than a time.
+fn shares(outcome: &Outcome) -> String {
+    let series = series(outcome, |records| {
+        let mut millis: Vec<f64> =
+            records.iter().map(|record| record.took.as_secs_f64() * 1e3).collect();
+        millis.sort_by(f64::total_cmp);
+        let all = millis.len() as f64;
+        let share = |(at, millis): (usize, f64)| (millis, (at + 1) as f64 / all * 100.0);
+        millis.into_iter().enumerate().map(share).collect()
+    });
+    let plot = Plot {
+        title: "No longer than".to_owned(),
+        across: "milliseconds".to_owned(),
+        up: "percent of the operations".to_owned(),
+        series,
+    };
+    plot.lines()
+}
+
+/// Draws how long operations took over the time of the benchmark.
+fn over_time(outcome: &Outcome) -> String {
+    let series = series(outcome, |records| {
+        let point =
+            |record: &&Record| (record.started.as_secs_f64(), record.took.as_secs_f64() * 1e3);
+        records.iter().map(point).collect()
+    });
+    let plot = Plot {
+        title: "From the beginning to the end".to_owned(),
+        across: "second".to_owned(),
+        up: "milliseconds".to_owned(),
+        series,
+    };
+    plot.lines()
+}
+
+fn series(outcome: &Outcome, points: impl Fn(&[&Record]) -> Vec<(f64, f64)>) -> Vec<Series> {
+    let of_kind = |summary: Summary| {
+        let is_it = |record: &&Record| record.kind == summary.kind && record.failure.is_none();
+        let mut records: Vec<&Record> = outcome.counted().filter(is_it).collect();
+        records.sort_by_key(|record| record.started);
+        let points = thinned(points(&records));
+        (!points.is_empty()).then(|| Series::ours(summary.kind.name(), points))
+    };
+    outcome.summaries().into_iter().filter_map(of_kind).collect()
+}
+
+/// Leaves out points evenly, but neither the first nor the last.
+fn thinned(points: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
+    if points.len() <= POINTS_MAX {
+        return points;
+    }
+    let last = points.len() - 1;
+    (0..POINTS_MAX).map(|at| points[at * last / (POINTS_MAX - 1)]).collect()
+}
+
+/// Tells every operation in a line, and the numbers below.
+fn log(plan: &Plan, outcome: &Outcome) -> String {
+    let mut text = format!("Start testing: {}\n", plan.description);
+    // Writing to a String cannot fail.
+    for record in &outcome.records {
+        let millis = record.took.as_secs_f64() * 1e3;
+        let at = record.started.as_secs_f64();
+        let _ok = match &record.failure {
+            None => writeln!(
+                text,
+                "{at:.3} s | Operation #{} finished. ({millis:.0}ms)",
+                record.number + 1
+            ),
+            Some(why) => {
+                writeln!(text, "{at:.3} s | Operation #{} failed: {why}", record.number + 1)
+            }
+        };
+    }
+    for summary in outcome.summaries() {
+        let Summary { kind, done, failed, seconds, .. } = summary;
+        let _ok = write!(text, "{}: {done} done, {failed} failed", kind.name());
+        if let Some([least, mean, .., most]) = seconds.map(|numbers| numbers.map(|it| it * 1e3)) {
+            let _ok = write!(text, "; min {least:.0}ms, max {most:.0}ms, average {mean:.0}ms");
+        }
+        text.push('\n');
+    }
+    let elapsed = outcome.length.as_secs_f64() * 1e3;
+    let _ok = writeln!(text, "Time spent for all operations: {elapsed:.0}ms");
+    text
+}

@@ -1,0 +1,359 @@
+//! Benchmarks as people run them: in a folder, and with targets that fail, forget and lie.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::driver::{Driver, Failure, Folder, Listed};
+use super::outcome::Outcome;
+use super::plan::{Files, Kind, Operation, Pause, Plan, Target};
+use super::work::{Progress, run};
+use super::{ini, report};
+use crate::error::LabError;
+use crate::files;
+use crate::output::Output;
+use crate::random::Random;
+
+/// The files of the thesis's appendix, as it prints them.
+const APPENDIX_A: [(&str, &str); 8] = [
+    ("a1", include_str!("../../../../experiments/benchcloud/appendix-a/a1.ini")),
+    ("a2", include_str!("../../../../experiments/benchcloud/appendix-a/a2.ini")),
+    ("a3", include_str!("../../../../experiments/benchcloud/appendix-a/a3.ini")),
+    ("a4", include_str!("../../../../experiments/benchcloud/appendix-a/a4.ini")),
+    ("a5", include_str!("../../../../experiments/benchcloud/appendix-a/a5.ini")),
+    ("a7", include_str!("../../../../experiments/benchcloud/appendix-a/a7.ini")),
+    ("a8", include_str!("../../../../experiments/benchcloud/appendix-a/a8.ini")),
+    ("a9", include_str!("../../../../experiments/benchcloud/appendix-a/a9.ini")),
+];
+
+fn appendix(name: &str) -> Plan {
+    let (_, text) = APPENDIX_A.iter().find(|(known, _)| *known == name).unwrap();
+    ini::parse(text).unwrap()
+}
+
+fn plan(text: &str) -> Plan {
+    Plan::of_toml(text).unwrap()
+}
+
+fn play(plan: &Plan, driver: &dyn Driver) -> Outcome {
+    run(plan, driver, "run", &mut |_| true).unwrap()
+}
+
+fn folder(root: &Path) -> Folder {
+    Folder::new(root, &Target { patience: 5.0, ..Target::default() })
+}
+
+#[test]
+fn the_files_of_the_thesis_are_read_as_they_are() {
+    let a1 = appendix("a1");
+    let expected = Plan {
+        description: "Upload random binary files to dropbox".to_owned(),
+        operation: Operation::Upload,
+        times: 50,
+        threads: 25,
+        warm_up: 0,
+        seed: 2014,
+        pause: Pause::None,
+        start_within: None,
+        target: Target { directory: "benchmark-test".to_owned(), ..Target::default() },
+        files: Files {
+            size: 102_400,
+            edit: 0,
+            prefix: "benchmarking-".to_owned(),
+            ..Files::default()
+        },
+        mix: None,
+        log: Some("/tmp/dropbox_upload_random_binary_50f_100KB_25threads.log".into()),
+    };
+    assert_eq!(a1, expected);
+
+    let a2 = appendix("a2");
+    assert_eq!((a2.operation, a2.threads), (Operation::Download, 25));
+    assert_eq!(a2.target.directory, "benchmark-test");
+    assert_eq!(a2.target.local_directory, Some(PathBuf::from("/tmp/benchcloud-junk")));
+    assert_eq!(
+        a2.description,
+        "Download all files (not recursively) in a remote directory to a local directory"
+    );
+    assert_eq!((appendix("a3").times, appendix("a3").files.size), (10, 10 << 20));
+    for (name, times, threads, pause) in [("a4", 500, 50, 10.0), ("a5", 1000, 100, 5.0)] {
+        let iot = appendix(name);
+        assert_eq!((iot.times, iot.threads, iot.files.size), (times, threads, 5120));
+        assert_eq!(iot.pause, Pause::Fixed(pause));
+    }
+    let a7 = appendix("a7");
+    assert_eq!((a7.files.kind, a7.files.size), (Kind::Sparse, 100 << 20));
+    assert_eq!(a7.files.suffix, ".jpg");
+    let a8 = appendix("a8");
+    assert_eq!((a8.files.kind, a8.files.common), (Kind::Delta, 0.9));
+    assert_eq!(a8.target.folder, Some(PathBuf::from("/Users/wangxing/Dropbox")));
+    assert_eq!(a8.target.name.as_deref(), Some("delta-file"));
+    let a9 = appendix("a9");
+    assert_eq!((a9.files.kind, a9.times, a9.pause), (Kind::Identical, 3, Pause::Fixed(3.0)));
+}
+
+#[test]
+fn the_files_of_the_thesis_come_to_a_good_end() {
+    let room = tempfile::tempdir().unwrap();
+    for (name, _) in APPENDIX_A {
+        let mut plan = appendix(name);
+        // The same in small, and without waiting.
+        plan.pause = Pause::None;
+        plan.files.size = plan.files.size.min(10_000);
+        plan.log = None;
+        let root = room.path().join(if name == "a2" { "a1" } else { name });
+        std::fs::create_dir_all(&root).unwrap();
+        plan.target.local_directory =
+            plan.target.local_directory.map(|_| room.path().join("downloaded"));
+        let outcome = play(&plan, &folder(&root));
+        assert!(outcome.is_good(), "{name}: {outcome:?}");
+        assert_eq!(outcome.asked, if name == "a2" { 50 } else { plan.times }, "{name}");
+        let there = files::below(&root).unwrap().len() as u64;
+        assert_eq!(there, if plan.target.name.is_some() { 1 } else { outcome.asked }, "{name}");
+    }
+    let [uploaded, downloaded] = ["a1", "downloaded"].map(|name| {
+        let below = files::below(&room.path().join(name)).unwrap();
+        below.iter().map(|path| files::read(path).unwrap()).collect::<Vec<_>>()
+    });
+    assert_eq!(uploaded, downloaded);
+}
+
+#[test]
+fn what_nobody_knows_is_refused_with_what_is_spelled_alike() {
+    let a1 = APPENDIX_A[0].1;
+    for (old, new, wanted) in [
+        (
+            "threads =",
+            "thread =",
+            "line 32: [concurrent] has no key 'thread'; did you mean 'threads'?",
+        ),
+        ("[concurrent]", "[concurent]", "did you mean 'concurrent'?"),
+        ("RandomFileGenerator", "RandomFilesGenerator", "did you mean 'RandomFileGenerator'?"),
+        ("remote_dir", "remote_dirs", "did you mean 'remote_dir'?"),
+        ("size = 102400", "size = 100KB", "'100KB' is no such number"),
+        ("delete = True", "delete = maybe", "neither True nor False"),
+        ("upload\n", "share\n", "'share' is not known"),
+        ("prefix = ", "prefix = ../", "no '/'"),
+        ("/benchmark-test", "/../test", "without '..'"),
+        ("[logging]", "# no section\n", "[test] has no key 'enabled'"),
+    ] {
+        let error = ini::parse(&a1.replacen(old, new, 1)).unwrap_err().to_string();
+        assert!(error.contains(wanted), "{new}: {error}");
+    }
+    for (text, wanted) in [
+        ("operation = \"upload\"\ntims = 5", "did you mean 'times'?"),
+        ("operation = \"uplaod\"", "did you mean 'upload'?"),
+        ("operation = \"upload\"\n[files]\nsise = 5", "line 3"),
+        ("operation = \"upload\"\nthreads = 0", "begin at 1"),
+        ("operation = \"mixed\"", "[mix]"),
+        ("operation = \"upload\"\nthreads = 2\n[target]\nname = \"a\"", "threads = 1"),
+        ("operation = \"upload\"\npause = { uniform = [5, 1] }", "in order"),
+        ("operation = \"upload\"\n[files]\ncommon = 1.5", "part of 1"),
+        ("operation = \"upload\"\n[target]\ndirectory = \"/etc\"", "below the target"),
+        ("operation = \"upload\"\n[target]\nname = \"..\"", "below the target"),
+        ("times = 5", "operation"),
+    ] {
+        let error = Plan::of_toml(text).unwrap_err().to_string();
+        assert!(error.contains(wanted), "{text}: {error}");
+    }
+}
+
+#[test]
+fn every_kind_of_operation_is_done_and_read_again() {
+    let room = tempfile::tempdir().unwrap();
+    for (number, text) in [
+        "operation = \"edit\"\ntimes = 30\nthreads = 3\nwarm_up = 5\n[files]\nsize = 5000\nedit = 100",
+        "operation = \"mixed\"\ntimes = 60\nthreads = 4\n[mix]\nupload = 1\ndownload = 1\nedit = 1",
+        "operation = \"upload\"\ntimes = 5\n[files]\nkind = \"text\"\n[target]\nname = \"same.txt\"",
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let root = room.path().join(number.to_string());
+        std::fs::create_dir(&root).unwrap();
+        let plan = plan(text);
+        let outcome = play(&plan, &folder(&root));
+        assert!(outcome.is_good() && outcome.acknowledged > 0, "{text}: {outcome:?}");
+        let summaries = outcome.summaries();
+        let all: u64 = summaries.iter().map(|summary| summary.done).sum();
+        assert_eq!((all, outcome.records.len() as u64), (plan.times, plan.times + plan.warm_up));
+        assert_eq!(summaries.len(), if plan.operation == Operation::Mixed { 3 } else { 1 });
+        let bytes = outcome.records.iter().map(|record| record.bytes).max().unwrap();
+        assert_eq!(bytes, plan.files.size);
+    }
+}
+
+/// A target in memory that goes wrong now and then.
+#[derive(Debug, Default)]
+struct Bad {
+    files: Mutex<BTreeMap<String, Vec<u8>>>,
+    calls: AtomicU64,
+    /// Each such put fails.
+    fails: Option<u64>,
+    /// Each such put is acknowledged and forgotten.
+    forgets: Option<u64>,
+}
+
+impl Driver for Bad {
+    fn describe(&self) -> String {
+        "a bad store".to_owned()
+    }
+
+    fn put(&self, path: &str, bytes: &[u8], _is_new: bool) -> Result<(), Failure> {
+        let call = self.calls.fetch_add(1, Ordering::Relaxed) + 1;
+        let is_it = |every: Option<u64>| every.is_some_and(|every| call.is_multiple_of(every));
+        if is_it(self.fails) {
+            return Err(Failure("the disk is on fire".to_owned()));
+        }
+        if !is_it(self.forgets) {
+            self.files.lock().unwrap().insert(path.to_owned(), bytes.to_vec());
+        }
+        Ok(())
+    }
+
+    fn get(&self, path: &str) -> Result<Vec<u8>, Failure> {
+        let found = self.files.lock().unwrap().get(path).cloned();
+        found.ok_or_else(|| Failure("not there".to_owned()))
+    }
+
+    fn list(&self, _directory: &str) -> Result<Vec<Listed>, Failure> {
+        Err(Failure("no lists".to_owned()))
+    }
+}
+
+#[test]
+fn a_target_that_fails_ends_the_run_and_is_counted() {
+    let plan = plan("operation = \"upload\"\ntimes = 100\nthreads = 7");
+    let outcome = play(&plan, &Bad { fails: Some(4), ..Bad::default() });
+    assert_eq!((outcome.failed(), outcome.acknowledged, outcome.lost.len()), (25, 75, 0));
+    assert!(!outcome.is_good());
+    let [summary] = outcome.summaries()[..] else { panic!() };
+    assert_eq!((summary.done, summary.failed), (75, 25));
+
+    let room = tempfile::tempdir().unwrap();
+    let output = Output::new(room.path().into(), room.path().into()).unwrap();
+    let numbers = report::write(&plan, "a <bad> store", "1.2", &outcome, &output).unwrap();
+    assert_eq!((&numbers["failed"], &numbers["asked"]), (&25.into(), &100.into()));
+    let text =
+        |name: &str| String::from_utf8(files::read(&room.path().join(name)).unwrap()).unwrap();
+    let page = text("benchmark.html");
+    assert!(page.contains("25 operations failed.") && page.contains("the disk is on fire"));
+    assert!(page.contains("a &lt;bad&gt; store") && page.matches("<svg").count() == 2, "{page}");
+    assert_eq!(text("benchmark.csv").lines().count(), 101);
+}
+
+#[test]
+fn a_target_that_forgets_what_it_acknowledged_has_lost_it() {
+    let plan = plan("operation = \"upload\"\ntimes = 30\nthreads = 2");
+    let outcome = play(&plan, &Bad { forgets: Some(10), ..Bad::default() });
+    assert_eq!((outcome.failed(), outcome.acknowledged, outcome.lost.len()), (0, 30, 3));
+    assert!(!outcome.is_good() && outcome.lost[0].ends_with(": not there"), "{outcome:?}");
+
+    // A file that was written over and is again what it was is lost, too.
+    let plan = self::plan("operation = \"upload\"\ntimes = 5\n[target]\nname = \"one\"");
+    let outcome = play(&plan, &Bad { forgets: Some(5), ..Bad::default() });
+    assert_eq!((outcome.acknowledged, outcome.lost.len()), (1, 1), "{outcome:?}");
+    assert!(outcome.lost[0].contains("nobody wrote last"), "{outcome:?}");
+}
+
+#[test]
+fn files_of_others_are_not_written_over() {
+    let room = tempfile::tempdir().unwrap();
+    files::write(&room.path().join("taxes.ods"), "of years").unwrap();
+    let plan = plan("operation = \"upload\"\ntimes = 3\n[target]\nname = \"taxes.ods\"");
+    let outcome = play(&plan, &folder(room.path()));
+    assert_eq!((outcome.failed(), outcome.acknowledged), (3, 0), "{outcome:?}");
+    assert_eq!(files::read(&room.path().join("taxes.ods")).unwrap(), b"of years");
+
+    let mut plan = self::plan("operation = \"download\"");
+    plan.target.local_directory = Some(room.path().to_owned());
+    let error = run(&plan, &folder(room.path()), "run", &mut |_| true).unwrap_err();
+    assert!(matches!(error, LabError::NotEmpty { .. }), "{error}");
+    let error = run(&plan, &Bad::default(), "run", &mut |_| true).unwrap_err();
+    assert!(error.to_string().contains("a bad store cannot be listed: no lists"), "{error}");
+}
+
+#[test]
+fn files_are_kept_if_the_file_says_so() {
+    let room = tempfile::tempdir().unwrap();
+    let kept = room.path().join("kept");
+    let text = APPENDIX_A[0].1.replace("delete = True", "delete = False");
+    let text = text.replace("#directory =", &format!("directory = {}", kept.display()));
+    let mut plan = ini::parse(&text).unwrap();
+    plan.log = Some(room.path().join("log.txt"));
+    let root = room.path().join("root");
+    std::fs::create_dir(&root).unwrap();
+    let outcome = play(&plan, &folder(&root));
+    let output = Output::new(room.path().into(), room.path().into()).unwrap();
+    report::write(&plan, "folder", "1.2", &outcome, &output).unwrap();
+    assert_eq!(files::below(&kept).unwrap().len(), 50);
+    let log = String::from_utf8(files::read(&room.path().join("log.txt")).unwrap()).unwrap();
+    assert_eq!(log.matches("finished.").count(), 50, "{log}");
+}
+
+#[test]
+fn what_another_program_brings_is_waited_for() {
+    let room = tempfile::tempdir().unwrap();
+    let [here, there] = ["here", "there"].map(|name| room.path().join(name));
+    std::fs::create_dir(&here).unwrap();
+    std::fs::create_dir(&there).unwrap();
+    let mut plan = plan("operation = \"upload\"\ntimes = 3");
+    plan.target.seen_in = Some(there.clone());
+    plan.target.patience = 0.05;
+    let outcome = play(&plan, &Folder::new(&here, &plan.target));
+    assert_eq!((outcome.failed(), outcome.acknowledged), (3, 0), "nobody brings anything");
+
+    plan.target.patience = 30.0;
+    let is_over = std::sync::atomic::AtomicBool::new(false);
+    let outcome = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(Ordering::Relaxed) {
+                for file in files::below(&here).unwrap() {
+                    let bytes = files::read(&file).unwrap();
+                    files::write(&there.join(file.file_name().unwrap()), bytes).unwrap();
+                }
+            }
+        });
+        let outcome = run(&plan, &Folder::new(&here, &plan.target), "other", &mut |_| true);
+        is_over.store(true, Ordering::Relaxed);
+        outcome.unwrap()
+    });
+    assert!(outcome.is_good(), "{outcome:?}");
+}
+
+#[test]
+fn who_wants_it_to_end_gets_what_was_done() {
+    let plan = plan(
+        "operation = \"upload\"\ntimes = 1000\nthreads = 2\npause = { fixed = 3600 }\nwarm_up = 1",
+    );
+    let mut last = None;
+    let mut goes_on = |progress: Progress| {
+        last = Some(progress);
+        progress.done < 2
+    };
+    let outcome = run(&plan, &Bad::default(), "run", &mut goes_on).unwrap();
+    assert_eq!((outcome.records.len(), outcome.asked), (2, 1000));
+    assert!(!outcome.is_good() && outcome.lost.is_empty(), "{outcome:?}");
+    assert_eq!(last.map(|last| (last.done, last.failed, last.all)), Some((2, 0, 1001)));
+}
+
+#[test]
+fn pauses_are_as_they_are_drawn() {
+    let pause = |text: &str| plan(&format!("operation = \"upload\"\npause = {text}")).pause;
+    for (text, mean, least) in [
+        ("\"none\"", 0.0, 0.0),
+        ("{ fixed = 10 }", 10.0, 10.0),
+        ("{ uniform = [1, 3] }", 2.0, 1.0),
+        ("{ exponential = 2.5 }", 2.5, 0.0),
+        // Its mean is least * shape / (shape - 1).
+        ("{ pareto = [3, 2] }", 3.0, 2.0),
+        ("{ recorded = [1, 2, 6] }", 3.0, 1.0),
+    ] {
+        let (pause, mut random) = (pause(text), Random::new(1));
+        let drawn: Vec<f64> = (0..50_000).map(|_| pause.draw(&mut random)).collect();
+        let found = drawn.iter().sum::<f64>() / drawn.len() as f64;
+        assert!((found - mean).abs() <= mean * 0.03, "{text}: {found}");
+        assert!(drawn.iter().all(|time| *time >= least), "{text}");
+    }
+}

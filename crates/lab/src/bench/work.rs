@@ -1,0 +1,386 @@
+//! The threads that do the operations of a benchmark.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use ring::digest::{SHA256, digest};
+
+use super::driver::{Driver, Failure, Listed, join};
+use super::generator::Generator;
+use super::outcome::{Outcome, Record};
+use super::plan::{Operation, Plan};
+use crate::error::LabError;
+use crate::files;
+use crate::random::Random;
+use crate::stopwatch::{Stopwatch, process_time};
+
+/// How often somebody is told how far it is, and asked whether it is to go on.
+const TELL_EVERY: Duration = Duration::from_millis(200);
+
+/// How often a thread that waits looks whether it is to go on: seldom, because there may be thousands.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// A thread only waits and calls the driver.
+const STACK_BYTES: usize = 1 << 20;
+
+/// How far a benchmark is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Progress {
+    /// Operations that have ended.
+    pub done: u64,
+    /// Of them, those that failed.
+    pub failed: u64,
+    /// Operations in all.
+    pub all: u64,
+    /// Since the first began.
+    pub elapsed: Duration,
+}
+
+/// Does everything that a plan says. `goes_on` is told how far it is, five times a second; when it says no, operations that have begun end.
+///
+/// `name` is of this run alone, and in the names of its files.
+///
+/// # Errors
+/// [`LabError`] where nothing could begin, or a file that is to be kept here could not be written; an operation that fails is counted.
+pub fn run(
+    plan: &Plan,
+    driver: &dyn Driver,
+    name: &str,
+    goes_on: &mut dyn FnMut(Progress) -> bool,
+) -> Result<Outcome, LabError> {
+    let listed = match plan.operation {
+        Operation::Download => driver
+            .list(&plan.target.directory)
+            .map_err(|Failure(what)| LabError::NotListed { target: driver.describe(), what })?,
+        _ => Vec::new(),
+    };
+    let counted = match plan.operation {
+        Operation::Download => listed.len() as u64 * plan.times,
+        _ => plan.times,
+    };
+    if let Some(folder) = &plan.target.local_directory {
+        files::demand_empty(folder)?;
+    }
+    let processor = process_time();
+    let work = Work {
+        plan,
+        driver,
+        name,
+        generator: Generator::new(&plan.files, plan.seed),
+        watch: Stopwatch::start(),
+        listed,
+        all: plan.warm_up + counted,
+        next: AtomicU64::new(0),
+        is_over: AtomicBool::new(false),
+        done: Mutex::default(),
+        written: Mutex::default(),
+        there: Mutex::default(),
+    };
+    let broken = work.play(goes_on);
+    let mut records = work.done.into_inner().unwrap_or_else(PoisonError::into_inner);
+    records.sort_by_key(|record| record.number);
+    let ends = records.iter().map(|record| record.started + record.made + record.took);
+    let length = ends.max().unwrap_or_default();
+    let written = work.written.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let processor = process_time().saturating_sub(processor);
+    if let Some(error) = broken {
+        return Err(error);
+    }
+    let (acknowledged, lost) = judge(driver, &written);
+    Ok(Outcome { records, asked: counted, length, processor, acknowledged, lost })
+}
+
+/// A write of a file, as the thread saw it that did it.
+#[derive(Debug, Clone)]
+struct Write {
+    digest: [u8; 32],
+    began: Duration,
+    /// None: it failed, and may have happened, at any time.
+    ended: Option<Duration>,
+}
+
+struct Work<'a> {
+    plan: &'a Plan,
+    driver: &'a dyn Driver,
+    name: &'a str,
+    generator: Generator,
+    watch: Stopwatch,
+    listed: Vec<Listed>,
+    all: u64,
+    next: AtomicU64,
+    is_over: AtomicBool,
+    done: Mutex<Vec<Record>>,
+    written: Mutex<BTreeMap<String, Vec<Write>>>,
+    /// Files of this run that can be read.
+    there: Mutex<Vec<String>>,
+}
+
+/// What a thread has for itself.
+struct Worker {
+    number: usize,
+    random: Random,
+    /// The file that it edits, once it is there.
+    own: Option<(String, Vec<u8>)>,
+}
+
+/// What an operation has done, as far as it came.
+#[derive(Default)]
+struct Done {
+    path: String,
+    bytes: u64,
+    made: Duration,
+    took: Duration,
+}
+
+impl Work<'_> {
+    /// Starts the threads, and waits for them. Returns what kept a file from being written here.
+    fn play(&self, goes_on: &mut dyn FnMut(Progress) -> bool) -> Option<LabError> {
+        thread::scope(|scope| {
+            let start = |number| {
+                let builder = thread::Builder::new().stack_size(STACK_BYTES);
+                builder.spawn_scoped(scope, move || self.work(number))
+            };
+            let mut broken = None;
+            let mut threads = Vec::new();
+            for number in 0..self.plan.threads {
+                match start(number) {
+                    Ok(thread) => threads.push(thread),
+                    Err(source) => {
+                        self.is_over.store(true, Ordering::Relaxed);
+                        broken = Some(LabError::Threads { started: number, source });
+                        break;
+                    }
+                }
+            }
+            while threads.iter().any(|thread| !thread.is_finished()) {
+                thread::park_timeout(TELL_EVERY);
+                if !goes_on(self.progress()) {
+                    self.is_over.store(true, Ordering::Relaxed);
+                }
+            }
+            for thread in threads {
+                match thread.join() {
+                    Ok(Ok(())) => {}
+                    Ok(Err(error)) => broken = broken.or(Some(error)),
+                    Err(panic) => std::panic::resume_unwind(panic),
+                }
+            }
+            broken
+        })
+    }
+
+    fn progress(&self) -> Progress {
+        let done = lock(&self.done);
+        let failed = done.iter().filter(|record| record.failure.is_some()).count() as u64;
+        Progress { done: done.len() as u64, failed, all: self.all, elapsed: self.watch.wall() }
+    }
+
+    fn work(&self, number: usize) -> Result<(), LabError> {
+        let random = Random::new(self.plan.seed ^ (number as u64 + 1).wrapping_mul(0x9e37_79b9));
+        let mut worker = Worker { number, random, own: None };
+        if let Some((from, to)) = self.plan.start_within {
+            self.wait(from + worker.random.unit() * (to - from));
+        }
+        while !self.is_over.load(Ordering::Relaxed) {
+            let number = self.next.fetch_add(1, Ordering::Relaxed);
+            if number >= self.all {
+                break;
+            }
+            let kind = self.kind(&mut worker);
+            let started = self.watch.wall();
+            let mut done = Done::default();
+            let result = match kind {
+                Operation::Download => self.download(number, &mut worker, &mut done),
+                Operation::Edit => self.edit(&mut worker, &mut done),
+                Operation::Upload | Operation::Mixed => self.upload(number, &mut done),
+            };
+            let failure = match result {
+                Ok(()) => None,
+                Err(Stopped::Failed(Failure(why))) => Some(why),
+                Err(Stopped::Broken(error)) => {
+                    self.is_over.store(true, Ordering::Relaxed);
+                    return Err(error);
+                }
+            };
+            let Done { path, bytes, made, took } = done;
+            let (worker_number, is_warm_up) = (worker.number, number < self.plan.warm_up);
+            lock(&self.done).push(Record {
+                number,
+                worker: worker_number,
+                kind,
+                started,
+                made,
+                took,
+                bytes,
+                path,
+                failure,
+                is_warm_up,
+            });
+            if self.next.load(Ordering::Relaxed) < self.all {
+                self.wait(self.plan.pause.draw(&mut worker.random));
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits, but not for longer than the benchmark goes on.
+    fn wait(&self, seconds: f64) {
+        let until = self.watch.wall() + Duration::from_secs_f64(seconds);
+        while !self.is_over.load(Ordering::Relaxed) {
+            let left = until.saturating_sub(self.watch.wall());
+            if left.is_zero() {
+                return;
+            }
+            thread::sleep(left.min(LOOK_EVERY));
+        }
+    }
+
+    fn kind(&self, worker: &mut Worker) -> Operation {
+        match (self.plan.operation, self.plan.mix) {
+            (Operation::Mixed, Some(mix)) => match mix.draw(&mut worker.random) {
+                // As long as there is nothing to read.
+                Operation::Download if lock(&self.there).is_empty() => Operation::Upload,
+                drawn => drawn,
+            },
+            (operation, _) => operation,
+        }
+    }
+
+    fn path(&self, name: &str) -> String {
+        join(&self.plan.target.directory, name)
+    }
+
+    fn upload(&self, number: u64, done: &mut Done) -> Result<(), Stopped> {
+        let watch = Stopwatch::start();
+        let bytes = self.generator.file(number);
+        let name = match &self.plan.target.name {
+            Some(name) => name.clone(),
+            None => self.generator.name(self.name, number),
+        };
+        if let Some(folder) = &self.plan.files.keep_in {
+            let name = self.generator.name(self.name, number);
+            files::write_new(&folder.join(name), &bytes).map_err(Stopped::Broken)?;
+        }
+        done.made = watch.wall();
+        done.path = self.path(&name);
+        self.put(&bytes, done)
+    }
+
+    fn edit(&self, worker: &mut Worker, done: &mut Done) -> Result<(), Stopped> {
+        let watch = Stopwatch::start();
+        let (path, mut bytes) = match worker.own.take() {
+            Some(own) => own,
+            None => {
+                let number = worker.number as u64;
+                let name = self.generator.name(&format!("{}-edited", self.name), number);
+                let mut made = Done { path: self.path(&name), ..Done::default() };
+                let bytes = self.generator.file(number);
+                self.put(&bytes, &mut made)?;
+                (made.path, bytes)
+            }
+        };
+        self.generator.edit(&mut bytes, &mut worker.random);
+        done.made = watch.wall();
+        done.path.clone_from(&path);
+        let result = self.put(&bytes, done);
+        worker.own = Some((path, bytes));
+        result
+    }
+
+    /// Writes a file, and remembers what is to be there in the end.
+    fn put(&self, bytes: &[u8], done: &mut Done) -> Result<(), Stopped> {
+        let digest = sha256(bytes);
+        done.bytes = bytes.len() as u64;
+        let began = self.watch.wall();
+        let (index, is_new) = {
+            let mut written = lock(&self.written);
+            let writes = written.entry(done.path.clone()).or_default();
+            // What stands there and is not of this run is somebody's file.
+            let is_new = writes.iter().all(|write| write.ended.is_none());
+            writes.push(Write { digest, began, ended: None });
+            (writes.len() - 1, is_new)
+        };
+        let watch = Stopwatch::start();
+        let result = self.driver.put(&done.path, bytes, is_new);
+        done.took = watch.wall();
+        if result.is_ok()
+            && let Some(writes) = lock(&self.written).get_mut(&done.path)
+        {
+            writes[index].ended = Some(self.watch.wall());
+            if is_new {
+                lock(&self.there).push(done.path.clone());
+            }
+        }
+        result.map_err(Stopped::Failed)
+    }
+
+    fn download(&self, number: u64, worker: &mut Worker, done: &mut Done) -> Result<(), Stopped> {
+        let expected = if self.listed.is_empty() {
+            let there = lock(&self.there);
+            done.path.clone_from(&there[worker.random.below(there.len() as u64) as usize]);
+            None
+        } else {
+            let listed = &self.listed[(number % self.listed.len() as u64) as usize];
+            done.path.clone_from(&listed.path);
+            Some(listed.size)
+        };
+        let watch = Stopwatch::start();
+        let read = self.driver.get(&done.path);
+        done.took = watch.wall();
+        let bytes = read.map_err(Stopped::Failed)?;
+        done.bytes = bytes.len() as u64;
+        if let Some(size) = expected.filter(|size| *size != done.bytes) {
+            let what = format!("{} bytes came of {size} that were listed", done.bytes);
+            return Err(Stopped::Failed(Failure(what)));
+        }
+        if let Some(folder) = &self.plan.target.local_directory {
+            // Whoever reads a folder more than once keeps one copy.
+            let name = done.path.rsplit('/').next().unwrap_or_default();
+            files::write(&folder.join(name), &bytes).map_err(Stopped::Broken)?;
+        }
+        Ok(())
+    }
+}
+
+/// Why an operation did not end well.
+enum Stopped {
+    /// The target is to blame: it is counted.
+    Failed(Failure),
+    /// This computer is: nothing more can be measured.
+    Broken(LabError),
+}
+
+/// Reads everything that was acknowledged again, and returns how many files that are, and which of them are lost.
+fn judge(driver: &dyn Driver, written: &BTreeMap<String, Vec<Write>>) -> (u64, Vec<String>) {
+    let mut acknowledged = 0;
+    let mut lost = Vec::new();
+    for (path, writes) in written {
+        let latest = writes.iter().filter(|write| write.ended.is_some()).map(|write| write.began);
+        let Some(latest) = latest.max() else { continue };
+        acknowledged += 1;
+        // What ended before another one that is acknowledged began was written over by that one.
+        let may_be_there = |write: &&Write| write.ended.is_none_or(|ended| ended > latest);
+        match driver.get(path) {
+            Err(Failure(why)) => lost.push(format!("{path}: {why}")),
+            Ok(bytes) => {
+                let found = sha256(&bytes);
+                if !writes.iter().filter(may_be_there).any(|write| write.digest == found) {
+                    lost.push(format!("{path}: {} bytes that nobody wrote last", bytes.len()));
+                }
+            }
+        }
+    }
+    (acknowledged, lost)
+}
+
+fn sha256(bytes: &[u8]) -> [u8; 32] {
+    digest(&SHA256, bytes).as_ref().try_into().expect("SHA-256 has 32 bytes")
+}
+
+/// A thread that panicked ends the run anyway.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

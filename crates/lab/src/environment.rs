@@ -1,0 +1,25 @@
+//! What a figure depends on that was measured here.
+
+use std::fs;
+
+/// Returns what the machine is, by name: nothing of whose it is.
+pub(crate) fn facts() -> Vec<(&'static str, String)> {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut facts = vec![
+        ("system", format!("{} {}", std::env::consts::OS, std::env::consts::ARCH)),
+        ("cores", cores.to_string()),
+    ];
+    // Where the kernel does not tell, nothing is said.
+    let line = |path: &str, name: &str| {
+        let text = fs::read_to_string(path).ok()?;
+        let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+        Some(line.trim_start_matches([':', ' ', '\t']).trim().to_owned())
+    };
+    facts.extend(line("/proc/cpuinfo", "model name").map(|model| ("processor", model)));
+    facts.extend(line("/proc/meminfo", "MemTotal").map(|memory| ("memory", memory)));
+    facts.extend(line("/proc/version", "Linux version").and_then(|text| {
+        let release = text.split_whitespace().next()?;
+        Some(("kernel", release.to_owned()))
+    }));
+    facts
+}
