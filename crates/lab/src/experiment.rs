@@ -38,12 +38,20 @@ pub struct Setting {
 }
 
 /// All experiments, in the order of the papers.
-pub const EXPERIMENTS: [Experiment; 1] = [Experiment {
-    name: "syncany-chunking",
-    paper: "Syncany thesis (2011)",
-    shows: "tables 6.2 to 6.5 and 6.8, figures 6.6 to 6.15 and 6.20 to 6.23, appendices D to F",
-    run: run_thesis,
-}];
+pub const EXPERIMENTS: [Experiment; 2] = [
+    Experiment {
+        name: "syncany-chunking",
+        paper: "Syncany thesis (2011)",
+        shows: "tables 6.2 to 6.5 and 6.8, figures 6.6 to 6.15 and 6.20 to 6.23, appendices D to F",
+        run: |setting, output, say| thesis::run(&setting.thesis(), output, say),
+    },
+    Experiment {
+        name: "syncany-budget",
+        paper: "Syncany thesis (2011)",
+        shows: "the pause that section 6.4.4 asks for: a share of the processor is kept, whatever the data",
+        run: |setting, output, say| thesis::budget::run(&setting.thesis(), output, say),
+    },
+];
 
 impl Experiment {
     /// Finds an experiment by its name.
@@ -79,23 +87,20 @@ pub(crate) fn likeness(one: &str, other: &str) -> usize {
     pairs(other).iter().filter(|pair| known.contains(pair)).count()
 }
 
-fn run_thesis(
-    setting: &Setting,
-    output: &Output,
-    say: &mut dyn FnMut(&str),
-) -> Result<(), LabError> {
-    let mut variants = vec![Variant::Correct];
-    if setting.with_faithful {
-        variants.push(Variant::Faithful);
+impl Setting {
+    fn thesis(&self) -> thesis::Plan {
+        let mut variants = vec![Variant::Correct];
+        if self.with_faithful {
+            variants.push(Variant::Faithful);
+        }
+        thesis::Plan {
+            datasets: self.datasets.clone(),
+            only: self.only.clone(),
+            variants,
+            seed: self.seed,
+            work: self.work.clone(),
+        }
     }
-    let plan = thesis::Plan {
-        datasets: setting.datasets.clone(),
-        only: setting.only.clone(),
-        variants,
-        seed: setting.seed,
-        work: setting.work.clone(),
-    };
-    thesis::run(&plan, output, say)
 }
 
 #[cfg(test)]

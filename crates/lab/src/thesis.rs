@@ -2,7 +2,7 @@
 //!
 //! Read in this order: [`configuration`] (what is varied), [`faithful`] (what the thesis's own chunkers did), `container` and `chain` (what
 //! becomes of new chunks), [`pass`] (one configuration over all versions of a dataset), [`ours`] (the same by what our program does),
-//! [`outcome`] (the 30 variables), `report` (tables and figures).
+//! [`budget`] (a pause that keeps a share of the processor), [`outcome`] (the 30 variables), `report` (tables and figures).
 
 use std::path::PathBuf;
 
@@ -11,6 +11,7 @@ use crate::dataset::source_tree::SourceTree;
 use crate::error::LabError;
 use crate::output::Output;
 
+pub mod budget;
 pub mod configuration;
 pub mod faithful;
 pub mod ours;

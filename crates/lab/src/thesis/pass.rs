@@ -9,6 +9,7 @@ use std::time::Duration;
 use content::chunker::Chunker;
 use ring::digest::{SHA1_FOR_LEGACY_USE_ONLY, digest};
 
+use super::budget::Budget;
 use super::chain::Chain;
 use super::configuration::{Configuration, Variant};
 use super::container::{Container, DIGEST_LENGTH, Digest};
@@ -36,7 +37,11 @@ pub fn measure(
     variant: Variant,
     dataset: &Dataset,
 ) -> Result<Vec<Row>, LabError> {
-    let mut pass = Pass::new(configuration, variant)?;
+    all_versions(&mut Pass::new(configuration, variant)?, dataset)
+}
+
+/// The same with a pass that somebody has prepared.
+pub(super) fn all_versions(pass: &mut Pass, dataset: &Dataset) -> Result<Vec<Row>, LabError> {
     let versions = dataset.versions.iter();
     versions.map(|version| pass.version(&dataset.name, &dataset.files(version)?)).collect()
 }
@@ -62,6 +67,8 @@ pub(super) struct Pass {
     multichunks: Vec<u64>,
     version: usize,
     so_far: SoFar,
+    /// Of the processor, where it is to be kept.
+    pub(super) budget: Option<Budget>,
     /// Takes what would be stored.
     pub(super) stored: Box<dyn FnMut(Vec<u8>)>,
 }
@@ -101,6 +108,7 @@ impl Pass {
             multichunks: Vec::new(),
             version: 0,
             so_far: SoFar::default(),
+            budget: None,
             stored: Box::new(|_| {}),
         })
     }
@@ -171,6 +179,10 @@ impl Pass {
                 if self.container.is_full() {
                     self.close(counts)?;
                 }
+            }
+            // Chunks that are known cost time, too.
+            if let Some(budget) = &self.budget {
+                budget.rest();
             }
         }
         Ok(())
