@@ -55,16 +55,21 @@ pub struct Plot {
 impl Plot {
     /// Draws each series as a line over numbers.
     pub fn lines(&self) -> String {
-        let places = self.series.iter().flat_map(|series| &series.points).map(|point| point.0);
-        let (low, high) = places
+        let places = || self.series.iter().flat_map(|series| &series.points).map(|point| point.0);
+        let (low, high) = places()
             .fold((f64::MAX, f64::MIN), |(low, high), place| (low.min(place), high.max(place)));
-        let width = (high - low).max(1.0);
+        let width = if high > low { high - low } else { 1.0 };
         let x = |place: f64| LEFT + (place - low) / width * (WIDTH - LEFT - RIGHT - 20.0) + 10.0;
         let mut text = self.frame();
-        let mut place = low;
+        // Nobody counts in halves of a version.
+        let are_whole = places().all(|place| place.fract() == 0.0);
+        let step = step(width / 10.0).max(if are_whole { 1.0 } else { 0.0 });
+        let decimals = decimals(step);
+        let mut place = (low / step).ceil() * step;
         while place <= high {
-            label(&mut text, x(place), HEIGHT - BOTTOM + 18.0, "middle", &format!("{place}"));
-            place += (width / 10.0).ceil();
+            let words = format!("{place:.decimals$}");
+            label(&mut text, x(place), HEIGHT - BOTTOM + 18.0, "middle", &words);
+            place += step;
         }
         for (number, series) in self.series.iter().enumerate() {
             let points: Vec<_> =
@@ -104,10 +109,7 @@ impl Plot {
     fn scale(&self) -> (f64, f64) {
         let values = self.series.iter().flat_map(|series| &series.points).map(|point| point.1);
         let highest = values.fold(0.0, f64::max).max(1e-9);
-        let rough = highest / 5.0;
-        let power = 10f64.powf(rough.log10().floor());
-        let step = [1.0, 2.0, 5.0, 10.0].map(|digit| digit * power);
-        let step = step.into_iter().find(|step| *step >= rough).unwrap_or(10.0 * power);
+        let step = step(highest / 5.0);
         ((highest / step).ceil() * step, step)
     }
 
@@ -122,7 +124,7 @@ impl Plot {
         let (top, step) = self.scale();
         for number in 0..=(top / step).round() as u32 {
             let value = f64::from(number) * step;
-            let decimals = if step < 1.0 { (-step.log10()).ceil() as usize } else { 0 };
+            let decimals = decimals(step);
             level(&mut text, self.y(value), &format!("{value:.decimals$}"));
         }
         text + &self.legend()
@@ -215,7 +217,48 @@ pub fn label(text: &mut String, x: f64, y: f64, anchor: &str, words: &str) {
         writeln!(text, "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\">{words}</text>");
 }
 
+/// Returns the next number that people count in: 1, 2 or 5 of a power of ten.
+fn step(rough: f64) -> f64 {
+    let power = 10f64.powf(rough.log10().floor());
+    let steps = [1.0, 2.0, 5.0].map(|digit| digit * power);
+    steps.into_iter().find(|step| *step >= rough).unwrap_or(10.0 * power)
+}
+
+/// Returns how many digits behind the point tell two steps apart.
+fn decimals(step: f64) -> usize {
+    if step < 1.0 { (-step.log10()).ceil() as usize } else { 0 }
+}
+
 /// Makes words safe inside SVG.
 pub fn escape(words: &str) -> String {
     words.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words_of(points: &[(f64, f64)]) -> Vec<String> {
+        let plot = Plot {
+            title: String::new(),
+            across: String::new(),
+            up: String::new(),
+            series: vec![Series::ours("", points.to_vec())],
+        };
+        let svg = plot.lines();
+        // Places stand at the middle of their words, values at the end of them.
+        let place = |line: &str| {
+            let (_, words) = line.split_once("text-anchor=\"middle\">")?;
+            Some(words.strip_suffix("</text>")?.to_owned())
+        };
+        svg.lines().filter_map(place).filter(|words| !words.is_empty()).collect()
+    }
+
+    #[test]
+    fn places_are_numbers_that_people_count_in() {
+        assert_eq!(words_of(&[(1.0, 1.0), (6.0, 2.0)]), ["1", "2", "3", "4", "5", "6"]);
+        assert_eq!(words_of(&[(1.325_005, 1.0), (4396.06, 2.0)])[..2], ["500", "1000"]);
+        assert_eq!(words_of(&[(0.000_17, 1.0), (0.031, 2.0)])[..3], ["0.005", "0.010", "0.015"]);
+        assert_eq!(words_of(&[(7.0, 1.0)]), ["7"]);
+    }
 }
