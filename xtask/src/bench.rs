@@ -18,6 +18,7 @@ mod rescan;
 pub mod sample;
 mod sequence;
 mod server;
+mod trace;
 mod web;
 
 use std::path::PathBuf;
@@ -37,6 +38,7 @@ usage: cargo xtask bench <what> [options]
   many-small   --files N (100000) --with-syncthing
   rescan       --files N (1000000)
   idle         --seconds N (30)
+  trace        --tree SIZE (75MB) --changes N (100) --interval-ms N (1000): one trace through two of our devices, and through two Syncthings
   metasync     --only agreement|folders --seeds N --svg DIR (virtual time; of the rest only --out)
   server       --only rates,saturation,push,pause,kill,idle  --seed N --seconds N (20)
                --devices N (1000) --rates N,... --idle N,...   --fs disk (usual) or tmpfs; no --runs
@@ -130,6 +132,7 @@ pub fn run(mut arguments: Arguments) -> Result<()> {
         "idle" => idle::run,
         "metasync" => metasync::run,
         "server" => server::run,
+        "trace" => trace::run,
         "web" => web::run,
         "help" | "--help" | "-h" => {
             println!("{USAGE}");

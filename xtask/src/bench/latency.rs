@@ -73,7 +73,7 @@ fn measure(binary: &Path, room: &Path, devices: usize, samples: u32) -> Result<V
     Ok(latencies)
 }
 
-fn start_devices(
+pub(super) fn start_devices(
     binary: &Path,
     room: &Path,
     server: &Server,

@@ -18,6 +18,8 @@ mod syncthing;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+pub(super) use syncthing::Syncthing;
+
 use crate::bench::sample::Sample;
 use crate::failure::Result;
 use crate::process;
@@ -100,7 +102,7 @@ pub(super) fn all(ours: Option<&Path>) -> Vec<Box<dyn Peer>> {
     peers.push(Box::new(rsync::DaemonRsync::new("rsyncd -z", &["-z", "--compress-choice=zstd"])));
     peers.push(Box::new(second_folder::unison()));
     peers.push(Box::new(second_folder::rclone()));
-    peers.push(Box::new(syncthing::Syncthing::default()));
+    peers.push(Box::new(Syncthing::default()));
     peers
 }
 

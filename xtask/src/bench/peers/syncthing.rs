@@ -1,7 +1,7 @@
 //! Two Syncthing instances on the loopback, driven through their REST interface.
 //!
-//! Its watcher is off and a scan is asked for instead: with the default delay of 10 s the watcher
-//! would start in the middle of preparing a large source, and wait for nothing before a small one.
+//! In the comparison of steps its watcher is off and a scan is asked for instead: with the default delay of 10 s the
+//! watcher would start in the middle of preparing a large source, and wait for nothing before a small one.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -29,7 +29,7 @@ struct Instance {
 
 /// Both instances; the second one's folder is the copy of the source.
 #[derive(Default)]
-pub(super) struct Syncthing {
+pub(in crate::bench) struct Syncthing {
     instances: Vec<Instance>,
 }
 
@@ -51,35 +51,8 @@ impl Peer for Syncthing {
     }
 
     fn begin(&mut self, room: &Room) -> Result<()> {
-        let copy = room.scratch.join("copy");
-        fs::create_dir_all(&copy)?;
-        let homes = [room.scratch.join("home-a"), room.scratch.join("home-b")];
-        let folders = [room.scratch.join("folder-a"), copy];
-        fs::create_dir_all(&folders[0])?;
-        let ids = [new_identity(&homes[0])?, new_identity(&homes[1])?];
-        let ports = [free_port()?, free_port()?];
-        for (this, other) in [(0, 1), (1, 0)] {
-            let gui_port = free_port()?;
-            let text = configuration(
-                &folders[this],
-                gui_port,
-                [&ids[this], &ids[other]],
-                [ports[this], ports[other]],
-            );
-            fs::write(homes[this].join("config.xml"), text)?;
-            let mut command = Command::new("syncthing");
-            command.args(["serve", "--no-browser", "--no-restart"]);
-            command.arg(format!("--home={}", homes[this].display()));
-            // The name of its inner process: without it, a monitor process stands between us and it.
-            command.env("STMONITORED", "yes").env("STNOUPGRADE", "1");
-            command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-            let background = Background::new(command.spawn().context("syncthing")?);
-            self.instances.push(Instance { background, gui_port, id: ids[this].clone() });
-        }
-        self.wait_until("the two are connected", || {
-            let connections = self.instances[0].get("/rest/system/connections")?;
-            Ok(connections["connections"][&self.instances[1].id]["connected"] == true)
-        })
+        let folders = ["folder-a", "copy"].map(|name| room.scratch.join(name));
+        self.start(&room.scratch, &folders, None)
     }
 
     fn send(&mut self, room: &Room) -> Result<Sample> {
@@ -136,6 +109,50 @@ impl Peer for Syncthing {
 }
 
 impl Syncthing {
+    /// Starts two instances that keep two folders equal, with homes in `scratch`. `watch_delay` is how many seconds after a change
+    /// the watcher looks; without it nobody looks before a scan is asked for.
+    pub(in crate::bench) fn start(
+        &mut self,
+        scratch: &Path,
+        folders: &[PathBuf; 2],
+        watch_delay: Option<u64>,
+    ) -> Result<()> {
+        let homes = ["home-a", "home-b"].map(|name| scratch.join(name));
+        for folder in folders {
+            fs::create_dir_all(folder)?;
+        }
+        let ids = [new_identity(&homes[0])?, new_identity(&homes[1])?];
+        let ports = [free_port()?, free_port()?];
+        for (this, other) in [(0, 1), (1, 0)] {
+            let gui_port = free_port()?;
+            let text = configuration(
+                &folders[this],
+                watch_delay,
+                gui_port,
+                [&ids[this], &ids[other]],
+                [ports[this], ports[other]],
+            );
+            fs::write(homes[this].join("config.xml"), text)?;
+            let mut command = Command::new("syncthing");
+            command.args(["serve", "--no-browser", "--no-restart"]);
+            command.arg(format!("--home={}", homes[this].display()));
+            // The name of its inner process: without it, a monitor process stands between us and it.
+            command.env("STMONITORED", "yes").env("STNOUPGRADE", "1");
+            command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+            let background = Background::new(command.spawn().context("syncthing")?);
+            self.instances.push(Instance { background, gui_port, id: ids[this].clone() });
+        }
+        self.wait_until("the two are connected", || {
+            let connections = self.instances[0].get("/rest/system/connections")?;
+            Ok(connections["connections"][&self.instances[1].id]["connected"] == true)
+        })
+    }
+
+    /// Which processes they are.
+    pub(in crate::bench) fn processes(&self) -> Vec<u32> {
+        self.instances.iter().map(|instance| instance.background.id()).collect()
+    }
+
     /// How many changes each of the two has counted.
     fn sequences(&self) -> Result<(u64, u64)> {
         let sequence = |instance: &Instance| -> Result<u64> {
@@ -222,13 +239,23 @@ fn read_identity(configuration: &str) -> Result<String> {
     id.map_or_else(|| fail("syncthing generated no device id"), |id| Ok(id.to_owned()))
 }
 
-fn configuration(folder: &Path, gui_port: u16, ids: [&str; 2], ports: [u16; 2]) -> String {
+fn configuration(
+    folder: &Path,
+    watch_delay: Option<u64>,
+    gui_port: u16,
+    ids: [&str; 2],
+    ports: [u16; 2],
+) -> String {
+    let watcher = match watch_delay {
+        None => r#"fsWatcherEnabled="false""#.to_owned(),
+        Some(seconds) => format!(r#"fsWatcherEnabled="true" fsWatcherDelayS="{seconds}""#),
+    };
     let [this, other] = ids;
     let [own_port, other_port] = ports;
     let folder = folder.display();
     format!(
         r#"<configuration version="35">
-<folder id="bench" label="bench" path="{folder}" type="sendreceive" rescanIntervalS="3600" fsWatcherEnabled="false">
+<folder id="bench" label="bench" path="{folder}" type="sendreceive" rescanIntervalS="3600" {watcher}>
 <filesystemType>basic</filesystemType><device id="{this}"></device><device id="{other}"></device></folder>
 <device id="{this}" name="this" compression="metadata"><address>dynamic</address></device>
 <device id="{other}" name="other" compression="metadata"><address>tcp://127.0.0.1:{other_port}</address></device>
@@ -249,7 +276,7 @@ mod tests {
 
     #[test]
     fn the_identity_is_the_first_device_of_a_configuration() {
-        let text = configuration(Path::new("/f"), 1, ["AAA", "BBB"], [2, 3]);
+        let text = configuration(Path::new("/f"), None, 1, ["AAA", "BBB"], [2, 3]);
         assert_eq!(read_identity(&text).as_deref(), Ok("AAA"));
         assert!(read_identity("<configuration/>").is_err());
     }
