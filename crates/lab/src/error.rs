@@ -39,6 +39,20 @@ pub enum LabError {
         /// Why.
         source: io::Error,
     },
+    /// No experiment was run.
+    #[error("no experiment has results in {}", folder.display())]
+    NoResults {
+        /// The folder.
+        folder: PathBuf,
+    },
+    /// A page of results that another version has written, or nobody.
+    #[error("{} is no page of results", path.display())]
+    Page {
+        /// Where it is.
+        path: PathBuf,
+        /// Why.
+        source: serde_json::Error,
+    },
     /// A result that cannot be written.
     #[error("cannot write {}", path.display())]
     Write {

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use crate::error::LabError;
 use crate::files;
+use crate::page::Page;
 
 /// Folders for results.
 pub struct Output {
@@ -44,12 +45,17 @@ impl Output {
         files::write(&self.csv.join(format!("{name}.md")), text)
     }
 
-    /// Writes a page that a browser shows.
+    /// Writes a page: for browsers, for people who read text, with its drawings in files of their own, and so that a report can have it.
     ///
     /// # Errors
     /// [`LabError::Write`].
-    pub fn write_page(&self, name: &str, text: &str) -> Result<(), LabError> {
-        files::write(&self.csv.join(format!("{name}.html")), text)
+    pub fn write_page(&self, name: &str, page: &Page) -> Result<(), LabError> {
+        for (drawing, svg) in page.drawings() {
+            self.write_svg(drawing, svg)?;
+        }
+        files::write(&self.csv.join(format!("{name}.html")), page.html())?;
+        self.write_json(&format!("{name}.page"), &serde_json::json!(page))?;
+        self.write_report(name, &page.markdown())
     }
 
     /// Writes what programs read.

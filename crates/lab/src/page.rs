@@ -1,100 +1,213 @@
-//! One page of HTML that stands by itself: texts, tables and drawings, and nothing that is loaded from elsewhere.
+//! What people read of a measurement: texts, tables and drawings, as a page of HTML that stands by itself, as Markdown, and as JSON of which
+//! several pages become one ([`report()`]).
 
 use std::fmt::Write;
 
+use serde::{Deserialize, Serialize};
+
 use crate::plot::escape;
 
-/// How it looks, by light and by night.
+/// How a page looks, by light and by night.
 const STYLE: &str = "\
 :root{color-scheme:light dark;--line:#d0d4da;--soft:#5b6470}\
 @media(prefers-color-scheme:dark){:root{--line:#3a4049;--soft:#a4adb8}}\
 body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem}\
-h1{font-size:1.6rem}h2{font-size:1.2rem;margin-top:2.5rem}\
+h1{font-size:1.6rem}h2{font-size:1.35rem;margin-top:3rem}h3{font-size:1.1rem;margin-top:2rem}\
 .wide{overflow-x:auto}table{border-collapse:collapse;font-variant-numeric:tabular-nums}\
 th,td{padding:.3rem .8rem;border-bottom:1px solid var(--line);text-align:right;white-space:nowrap}\
 th:first-child,td:first-child{text-align:left}th{color:var(--soft);font-weight:600}\
+nav li{margin:.2rem 0}\
 svg{width:100%;height:auto;border:1px solid var(--line);border-radius:6px;margin:.5rem 0}\
 .bad{color:#b3261e;font-weight:600}@media(prefers-color-scheme:dark){.bad{color:#ff8a80}}";
 
 /// A page that is being written.
-#[derive(Debug)]
-pub struct Page(String);
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Page {
+    /// What stands above it.
+    pub title: String,
+    blocks: Vec<Block>,
+}
+
+/// What a page is made of.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Block {
+    Heading(String),
+    Text(String),
+    Bad(String),
+    Table { headings: Vec<String>, rows: Vec<Vec<String>> },
+    Drawing { name: String, svg: String },
+}
 
 impl Page {
     /// Begins a page.
-    pub fn new(title: &str) -> Self {
-        let title = escape(title);
-        Self(format!(
-            "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n\
-             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-             <title>{title}</title>\n<style>{STYLE}</style>\n<h1>{title}</h1>\n"
-        ))
+    pub fn new(title: impl Into<String>) -> Self {
+        Self { title: title.into(), blocks: Vec::new() }
+    }
+
+    fn with(mut self, block: Block) -> Self {
+        self.blocks.push(block);
+        self
     }
 
     /// Begins a part of it.
     #[must_use]
-    pub fn heading(mut self, words: &str) -> Self {
-        // Writing to a String cannot fail, here as below.
-        let _ok = writeln!(self.0, "<h2>{}</h2>", escape(words));
-        self
+    pub fn heading(self, words: impl Into<String>) -> Self {
+        self.with(Block::Heading(words.into()))
     }
 
     /// Adds a paragraph.
     #[must_use]
-    pub fn text(mut self, words: &str) -> Self {
-        let _ok = writeln!(self.0, "<p>{}</p>", escape(words));
-        self
+    pub fn text(self, words: impl Into<String>) -> Self {
+        self.with(Block::Text(words.into()))
     }
 
     /// Adds a paragraph that nobody is to overlook.
     #[must_use]
-    pub fn bad(mut self, words: &str) -> Self {
-        let _ok = writeln!(self.0, "<p class=\"bad\">{}</p>", escape(words));
-        self
+    pub fn bad(self, words: impl Into<String>) -> Self {
+        self.with(Block::Bad(words.into()))
     }
 
     /// Adds a table; the first column has names, the others numbers.
     #[must_use]
-    pub fn table(mut self, headings: &[&str], rows: &[Vec<String>]) -> Self {
-        self.0.push_str("<div class=\"wide\"><table><tr>");
-        for heading in headings {
-            let _ok = write!(self.0, "<th>{}</th>", escape(heading));
-        }
-        self.0.push_str("</tr>\n");
-        for row in rows {
-            self.0.push_str("<tr>");
-            for cell in row {
-                let _ok = write!(self.0, "<td>{}</td>", escape(cell));
-            }
-            self.0.push_str("</tr>\n");
-        }
-        self.0.push_str("</table></div>\n");
-        self
+    pub fn table(self, headings: &[&str], rows: Vec<Vec<String>>) -> Self {
+        let headings = headings.iter().map(|&heading| heading.to_owned()).collect();
+        self.with(Block::Table { headings, rows })
     }
 
-    /// Adds a drawing of [`crate::plot`].
+    /// Adds a drawing of [`crate::plot`], which is a file of this name, too.
     #[must_use]
-    pub fn drawing(mut self, svg: &str) -> Self {
-        self.0.push_str(svg);
-        self
+    pub fn drawing(self, name: impl Into<String>, svg: impl Into<String>) -> Self {
+        self.with(Block::Drawing { name: name.into(), svg: svg.into() })
     }
 
-    /// Ends the page.
-    pub fn finish(self) -> String {
-        self.0 + "</html>\n"
+    /// Returns the drawings, by the names of their files.
+    pub fn drawings(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.blocks.iter().filter_map(|block| match block {
+            Block::Drawing { name, svg } => Some((name.as_str(), svg.as_str())),
+            _ => None,
+        })
     }
+
+    /// Writes it as HTML that loads nothing.
+    pub fn html(&self) -> String {
+        let mut text = head(&self.title);
+        self.body(&mut text, "h2");
+        text + "</html>\n"
+    }
+
+    fn body(&self, text: &mut String, level: &str) {
+        for block in &self.blocks {
+            // Writing to a String cannot fail, here as below.
+            let _ok = match block {
+                Block::Heading(words) => writeln!(text, "<{level}>{}</{level}>", escape(words)),
+                Block::Text(words) => writeln!(text, "<p>{}</p>", escape(words)),
+                Block::Bad(words) => writeln!(text, "<p class=\"bad\">{}</p>", escape(words)),
+                Block::Table { headings, rows } => {
+                    table(text, headings, rows);
+                    Ok(())
+                }
+                Block::Drawing { svg, .. } => writeln!(text, "{svg}"),
+            };
+        }
+    }
+
+    /// Writes it as Markdown that shows the files of its drawings.
+    pub fn markdown(&self) -> String {
+        let mut text = format!("# {}\n\n", self.title);
+        for block in &self.blocks {
+            let _ok = match block {
+                Block::Heading(words) => writeln!(text, "## {words}\n"),
+                Block::Text(words) => writeln!(text, "{words}\n"),
+                Block::Bad(words) => writeln!(text, "**{words}**\n"),
+                Block::Table { headings, rows } => {
+                    let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
+                    let rows: String = rows.iter().map(|row| line(row)).collect();
+                    let rule = "---|".repeat(headings.len());
+                    writeln!(text, "{}|{rule}\n{rows}", line(headings))
+                }
+                Block::Drawing { name, .. } => writeln!(text, "![{name}]({name}.svg)\n"),
+            };
+        }
+        text
+    }
+}
+
+/// Puts pages one after the other, with a list of them in front; each has a name to which links lead, and words below its title.
+pub fn report(title: &str, pages: &[(&str, String, Page)]) -> String {
+    let mut text = head(title);
+    text.push_str("<nav><ul>\n");
+    for (name, _, page) in pages {
+        let (name, title) = (escape(name), escape(&page.title));
+        let _ok = writeln!(text, "<li><a href=\"#{name}\">{title}</a></li>");
+    }
+    text.push_str("</ul></nav>\n");
+    for (name, below, page) in pages {
+        let (name, title, below) = (escape(name), escape(&page.title), escape(below));
+        let _ok = writeln!(text, "<h2 id=\"{name}\">{title}</h2>\n<p>{below}</p>");
+        page.body(&mut text, "h3");
+    }
+    text + "</html>\n"
+}
+
+fn head(title: &str) -> String {
+    let title = escape(title);
+    format!(
+        "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <title>{title}</title>\n<style>{STYLE}</style>\n<h1>{title}</h1>\n"
+    )
+}
+
+fn table(text: &mut String, headings: &[String], rows: &[Vec<String>]) {
+    text.push_str("<div class=\"wide\"><table><tr>");
+    for heading in headings {
+        let _ok = write!(text, "<th>{}</th>", escape(heading));
+    }
+    text.push_str("</tr>\n");
+    for row in rows {
+        text.push_str("<tr>");
+        for cell in row {
+            // As Markdown says that something is to be seen first.
+            let strong = cell.strip_prefix("**").and_then(|rest| rest.strip_suffix("**"));
+            let _ok = match strong {
+                Some(words) => write!(text, "<td><strong>{}</strong></td>", escape(words)),
+                None => write!(text, "<td>{}</td>", escape(cell)),
+            };
+        }
+        text.push_str("</tr>\n");
+    }
+    text.push_str("</table></div>\n");
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn page(words: &str) -> Page {
+        let row = vec![words.to_owned(), format!("**{words}**")];
+        let page = Page::new(words).heading(words).text(words).bad(words);
+        page.table(&[words, words], vec![row]).drawing("figure", "<svg></svg>")
+    }
+
     #[test]
     fn words_are_never_taken_for_marks() {
-        let bad = "<script>&\"";
-        let row = vec![bad.to_owned()];
-        let page = Page::new(bad).heading(bad).text(bad).bad(bad).table(&[bad], &[row]).finish();
-        assert!(!page.contains("<script"), "{page}");
-        assert_eq!(page.matches("&lt;script&gt;&amp;").count(), 7);
+        let page = page("<script>&\"");
+        let report = report("<script>", &[("<script>", "<script>".into(), page.clone())]);
+        for html in [page.html(), report] {
+            assert!(!html.contains("<script"), "{html}");
+            assert!(html.contains("<strong>&lt;script&gt;&amp;") && html.contains("<svg></svg>"));
+        }
+    }
+
+    #[test]
+    fn a_page_is_kept_and_is_the_same_again() {
+        let page = page("words");
+        let kept = serde_json::to_string(&page).unwrap();
+        assert_eq!(serde_json::from_str::<Page>(&kept).unwrap(), page);
+        assert_eq!(
+            page.markdown(),
+            "# words\n\n## words\n\nwords\n\n**words**\n\n| words | words |\n|---|---|\n| words | **words** |\n\n![figure](figure.svg)\n\n"
+        );
     }
 }

@@ -11,6 +11,16 @@ pub(crate) enum LabCommand {
     List,
     /// Run experiments, and write tables, raw figures and drawings.
     Run(LabRunArguments),
+    /// Put everything that was measured on one page.
+    Report(LabReportArguments),
+}
+
+/// Arguments of `lab report`.
+#[derive(Debug, Args)]
+pub(crate) struct LabReportArguments {
+    /// Where results are, and where the page goes.
+    #[arg(long, value_name = "DIR", default_value = "lab-results")]
+    pub(crate) out: PathBuf,
 }
 
 /// Arguments of `lab run`.

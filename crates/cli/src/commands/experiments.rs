@@ -3,9 +3,10 @@
 use lab::LabError;
 use lab::experiment::{EXPERIMENTS, Experiment, Setting};
 use lab::output::Output;
+use lab::report::Report;
 use serde_json::json;
 
-use crate::arguments::{LabCommand, LabRunArguments};
+use crate::arguments::{LabCommand, LabReportArguments, LabRunArguments};
 use crate::context::Context;
 use crate::error::{Code, CommandError, Result};
 use crate::home::file_error;
@@ -16,6 +17,7 @@ pub(crate) fn run(context: &Context<'_>, command: &LabCommand) -> Result<u8> {
     match command {
         LabCommand::List => list(context),
         LabCommand::Run(arguments) => measure(context, arguments),
+        LabCommand::Report(arguments) => report(context, arguments),
     }
 }
 
@@ -53,11 +55,24 @@ fn measure(context: &Context<'_>, arguments: &LabRunArguments) -> Result<u8> {
             context.ui.say(Symbol::Done, line);
         };
         experiment.run(&setting, &output, &mut { said }).map_err(refusal)?;
-        let page = folder.join(format!("{}.md", experiment.name));
+        let page = folder.join(format!("{}.html", experiment.name));
         context.ui.json(&json!({
             "schema": "syncline.lab/1", "type": "summary", "experiment": experiment.name, "page": page,
         }));
         context.ui.answer(format!("{}: {}", experiment.name, page.display()));
+    }
+    Ok(0)
+}
+
+fn report(context: &Context<'_>, arguments: &LabReportArguments) -> Result<u8> {
+    let report = lab::report::write(&arguments.out).map_err(refusal)?;
+    let Report { page, with, without } = report;
+    context.ui.json(&json!({
+        "schema": "syncline.lab/1", "type": "report", "page": page, "with": with, "without": without,
+    }));
+    context.ui.answer(format!("{}: {}", page.display(), with.join(", ")));
+    if !without.is_empty() {
+        context.ui.answer(format!("not measured yet: {}", without.join(", ")));
     }
     Ok(0)
 }
@@ -77,6 +92,10 @@ pub(crate) fn refusal(error: LabError) -> CommandError {
             "syncline lab run NAME --dataset D=DIR",
             "takes a folder such as DIR/1.0, DIR/1.1",
         ),
+        LabError::NoResults { .. } | LabError::Page { .. } => {
+            let text = error.to_string();
+            CommandError::usage(text).help("syncline lab run --all", "measures everything again")
+        }
         LabError::NoSuchConfiguration { .. }
         | LabError::Benchmark { .. }
         | LabError::Trace { .. }

@@ -33,7 +33,13 @@ fn the_lab_lists_what_it_measures_and_measures_a_folder_of_versions() {
     // The dataset, ours, and six configurations in two variants.
     assert_eq!(run.stdout.lines().count(), 1 + 1 + 12 + 1, "{}", run.stdout);
     let page = String::from_utf8(device.read(summary["page"].as_str().unwrap())).unwrap();
-    assert!(page.contains("dataset D: 2 versions") && page.contains("| **ours** |"), "{page}");
+    let ours = "<td><strong>ours</strong></td>";
+    assert!(page.contains("dataset D: 2 versions") && page.contains(ours), "{page}");
+    let report = device.run(&["lab", "report"]).ok().stdout;
+    assert!(report.contains("report.html: syncany-chunking\n"), "{report}");
+    assert!(report.contains("not measured yet: syncany-budget"), "{report}");
+    let report = String::from_utf8(device.read("lab-results/report.html")).unwrap();
+    assert!(report.contains(ours) && report.contains("<svg"), "{report}");
     assert!(device.has("lab-results/syncany-chunking/syncany-chunking.csv"));
     assert!(device.has("lab-results/syncany-chunking/syncany-D-size-compression.svg"));
 }

@@ -73,11 +73,11 @@ fn numbers(plan: &Plan, target: &str, version: &str, outcome: &Outcome) -> Value
     })
 }
 
-fn page(plan: &Plan, target: &str, version: &str, outcome: &Outcome) -> String {
+fn page(plan: &Plan, target: &str, version: &str, outcome: &Outcome) -> Page {
     let title = if plan.description.is_empty() { "A benchmark" } else { plan.description.as_str() };
     let counted = outcome.counted().count();
     let elapsed = outcome.length.as_secs_f64();
-    let mut page = Page::new(title).text(&format!(
+    let mut page = Page::new(title).text(format!(
         "{target}: {counted} of {} operations of {} by {} threads in {elapsed:.2} s, {:.2} MB/s, {:.2} s of a processor in this program.",
         outcome.asked,
         plan.operation.name(),
@@ -88,22 +88,23 @@ fn page(plan: &Plan, target: &str, version: &str, outcome: &Outcome) -> String {
     page = verdict(page, outcome);
     let headings = ["operation", "done", "failed", "MB", "min", "mean", "p50", "p90", "p99", "max"];
     let rows: Vec<Vec<String>> = outcome.summaries().iter().map(cells).collect();
-    page = page.heading("How long an operation took, in milliseconds").table(&headings, &rows);
-    page = page.drawing(&shares(outcome)).drawing(&over_time(outcome));
+    page = page.heading("How long an operation took, in milliseconds").table(&headings, rows);
+    page = page.drawing("benchmark-shares", shares(outcome));
+    page = page.drawing("benchmark-over-time", over_time(outcome));
     let failures: Vec<Vec<String>> = outcome
         .counted()
         .filter_map(|record| Some(vec![record.path.clone(), record.failure.clone()?]))
         .take(FAILURES_MAX)
         .collect();
     if !failures.is_empty() {
-        page = page.heading("What failed").table(&["file", "why"], &failures);
+        page = page.heading("What failed").table(&["file", "why"], failures);
     }
     let facts = environment::facts();
     let mut facts: Vec<Vec<String>> =
         facts.into_iter().map(|(name, value)| vec![name.to_owned(), value]).collect();
     facts.push(vec!["version".to_owned(), version.to_owned()]);
     facts.push(vec!["seed".to_owned(), plan.seed.to_string()]);
-    page.heading("Where it was measured").table(&["what", ""], &facts).finish()
+    page.heading("Where it was measured").table(&["what", ""], facts)
 }
 
 /// Says whether it was good, before all numbers.
@@ -112,14 +113,14 @@ fn verdict(page: Page, outcome: &Outcome) -> Page {
     let page = match (outcome.failed(), outcome.counted().count() as u64) {
         (0, counted) if counted == outcome.asked => page,
         (0, counted) => {
-            page.bad(&format!("It was ended early, after {counted} of {}.", outcome.asked))
+            page.bad(format!("It was ended early, after {counted} of {}.", outcome.asked))
         }
-        (failed, _) => page.bad(&format!("{failed} operations failed.")),
+        (failed, _) => page.bad(format!("{failed} operations failed.")),
     };
     match outcome.lost.len() {
         0 if files == 0 => page,
-        0 => page.text(&format!("All {files} files of which the target said that they were written were there in the end, as they were written.")),
-        lost => page.bad(&format!("{lost} of {files} files are lost of which the target said that they were written: {}", outcome.lost[0])),
+        0 => page.text(format!("All {files} files of which the target said that they were written were there in the end, as they were written.")),
+        lost => page.bad(format!("{lost} of {files} files are lost of which the target said that they were written: {}", outcome.lost[0])),
     }
 }
 

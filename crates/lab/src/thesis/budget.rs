@@ -7,9 +7,11 @@ use std::time::Duration;
 use super::configuration::{Chunking, Compression, Configuration, Fingerprint, Variant};
 use super::outcome::Row;
 use super::pass::Pass;
+use super::report::names;
 use super::{Plan, pass};
 use crate::error::LabError;
 use crate::output::Output;
+use crate::page::Page;
 use crate::plot::{Plot, Series};
 use crate::stopwatch::{Elapsed, Stopwatch};
 
@@ -93,27 +95,29 @@ pub fn run(plan: &Plan, output: &Output, say: &mut dyn FnMut(&str)) -> Result<()
         }
     }
     output.write_csv("syncany-budget", &csv(&all))?;
-    let mut text = String::from(
-        "# A share of the processor that is kept\n\n| dataset | asked for | kept | within 3 points | seconds |\n|---|---|---|---|---|\n",
-    );
-    for kept in &all {
+    output.write_page("syncany-budget", &page(&all))
+}
+
+fn page(all: &[Kept]) -> Page {
+    let row = |kept: &Kept| {
         let seconds: f64 = kept.rows.iter().map(Row::seconds).sum();
         let verdict = if kept.is_kept() { "yes" } else { "**no**" };
-        // Writing to a String cannot fail, here as below.
-        let _ok = writeln!(
-            text,
-            "| {} | {} % | {:.1} % | {verdict} | {seconds:.1} |",
-            kept.dataset,
-            kept.asked,
-            kept.percent()
-        );
-    }
-    for dataset in &plan.open_datasets()? {
-        let name = format!("syncany-budget-{}", dataset.name);
-        output.write_svg(&name, &drawing(&dataset.name, &all))?;
-        let _ok = writeln!(text, "\n![{name}]({name}.svg)");
-    }
-    output.write_report("syncany-budget", &text)
+        vec![
+            kept.dataset.clone(),
+            format!("{} %", kept.asked),
+            format!("{:.1} %", kept.percent()),
+            verdict.to_owned(),
+            format!("{seconds:.1}"),
+        ]
+    };
+    let headings = ["dataset", "asked for", "kept", "within 3 points", "seconds"];
+    let page = Page::new("A share of the processor that is kept")
+        .text("What the Syncany thesis asks for in place of its fixed write pause (Heckel 2011, section 6.4.4): over every dataset the chunker keeps the share that it was given.")
+        .table(&headings, all.iter().map(row).collect());
+    let datasets = names(all.iter().map(|kept| &kept.dataset));
+    datasets.iter().fold(page, |page, dataset| {
+        page.drawing(format!("syncany-budget-{}", dataset.replace(' ', "-")), drawing(dataset, all))
+    })
 }
 
 fn csv(all: &[Kept]) -> String {

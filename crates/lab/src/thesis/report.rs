@@ -3,56 +3,43 @@
 mod figures;
 mod tables;
 
-use std::fmt::Write;
-
 use super::Plan;
 use super::configuration::Variant;
 use super::outcome::{self, Method, Row};
 use crate::error::LabError;
 use crate::output::Output;
+use crate::page::Page;
 
 /// The name of all results of this experiment.
 const NAME: &str = "syncany-chunking";
 
-/// Writes raw figures, a page, and drawings.
+/// Writes raw figures, and a page with all tables and drawings.
 pub(super) fn write(rows: &[Row], plan: &Plan, output: &Output) -> Result<(), LabError> {
     output.write_csv(NAME, &outcome::csv(rows))?;
-    let drawn = figures::draw(rows);
-    for (name, drawing) in &drawn {
-        output.write_svg(name, drawing)?;
-    }
-    output.write_report(NAME, &page(rows, plan, drawn.iter().map(|(name, _)| name.as_str())))
+    output.write_page(NAME, &page(rows, plan))
 }
 
-fn page<'a>(rows: &[Row], plan: &Plan, drawings: impl Iterator<Item = &'a str>) -> String {
-    let mut text = String::from(
-        "# Chunking, multichunks and chains of the Syncany thesis\n\n\
-         Experiment 1 and the calculated part of experiment 3 (Heckel 2011, sections 6.4 and 6.6). In parentheses: what the thesis printed, \
-         of its own datasets and on its own machine.\n\n",
+fn page(rows: &[Row], plan: &Plan) -> Page {
+    let mut page = Page::new("Chunking, multichunks and chains of the Syncany thesis").text(
+        "Experiment 1 and the calculated part of experiment 3 (Heckel 2011, sections 6.4 and 6.6). In parentheses: what the thesis printed, \
+         of its own datasets and on its own machine.",
     );
-    // Writing to a String cannot fail.
     for dataset in names(rows.iter().map(|row| &row.dataset)) {
         let versions: Vec<_> = of(rows, &dataset, |row| row.method == Method::Ours).collect();
         let bytes: u64 = versions.iter().map(|row| row.files.bytes).sum();
         let megabytes = bytes as f64 / 1e6;
-        let _ok = writeln!(
-            text,
-            "- dataset {dataset}: {} versions, {megabytes:.1} MB together",
-            versions.len()
-        );
+        let count = versions.len();
+        page =
+            page.text(format!("dataset {dataset}: {count} versions, {megabytes:.1} MB together"));
     }
     let variants: Vec<_> = plan.variants.iter().map(Variant::to_string).collect();
-    let _ok = writeln!(text, "- chunkers: {}\n", variants.join(", "));
-    text.push_str(&tables::all(rows));
-    text.push_str("## Figures\n\n");
-    for name in drawings {
-        let _ok = writeln!(text, "![{name}]({name}.svg)\n");
-    }
-    text
+    page = tables::all(page.text(format!("chunkers: {}", variants.join(", "))), rows);
+    page = page.heading("Figures");
+    figures::draw(rows).into_iter().fold(page, |page, (name, svg)| page.drawing(name, svg))
 }
 
 /// Returns each name once, in the order of their first appearance.
-fn names<'a>(all: impl Iterator<Item = &'a String>) -> Vec<String> {
+pub(super) fn names<'a>(all: impl Iterator<Item = &'a String>) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     for name in all {
         if !found.contains(name) {

@@ -1,10 +1,9 @@
 //! Tables 6.2 to 6.5 and 6.8.
 
-use std::fmt::Write;
-
 use super::super::configuration::{Compression, Configuration};
 use super::super::outcome::{MISSING, Method, Row, mean};
 use super::{names, of};
+use crate::page::Page;
 
 /// Tables 6.3, 6.4 and 6.5 as they are printed.
 const EXPECTED: &str = include_str!("../../../../../experiments/syncany-chunking/expected.csv");
@@ -19,13 +18,12 @@ const WORST: usize = 6;
 
 const DATASETS: [&str; 4] = ["A", "B", "C", "D"];
 
-/// Writes all of them.
-pub(super) fn all(rows: &[Row]) -> String {
+/// Adds all of them.
+pub(super) fn all(page: Page, rows: &[Row]) -> Page {
     let starred = |configuration: Configuration| {
         let name = configuration.to_string();
         name.replacen(&format!("-{}/", configuration.pause_ms), "-*/", 1)
     };
-    let mut text = String::new();
     let better = Ranking {
         table: "6.3",
         title: "Table 6.3: temporal deduplication ratio, mean over versions",
@@ -33,7 +31,6 @@ pub(super) fn all(rows: &[Row]) -> String {
         value: &Row::ratio,
         best_is_largest: true,
     };
-    text.push_str(&better.table(rows));
     let faster = Ranking {
         table: "6.4",
         title: "Table 6.4: seconds for a version, mean over versions",
@@ -41,7 +38,6 @@ pub(super) fn all(rows: &[Row]) -> String {
         value: &Row::seconds,
         best_is_largest: false,
     };
-    text.push_str(&faster.table(rows));
     let calmer = Ranking {
         table: "6.5",
         title: "Table 6.5: processor used while chunking, in percent of one",
@@ -49,8 +45,9 @@ pub(super) fn all(rows: &[Row]) -> String {
         value: &Row::processor_percent,
         best_is_largest: false,
     };
-    text.push_str(&calmer.table(rows));
-    text + &sizes(rows) + &reconstruction(rows)
+    let rankings = [better, faster, calmer];
+    let page = rankings.iter().fold(page, |page, ranking| ranking.table(page, rows));
+    reconstruction(sizes(page, rows), rows)
 }
 
 struct Ranking<'a> {
@@ -103,29 +100,29 @@ impl Ranking<'_> {
         ranked
     }
 
-    fn table(&self, rows: &[Row]) -> String {
+    fn table(&self, page: Page, rows: &[Row]) -> Page {
         let datasets = names(rows.iter().map(|row| &row.dataset));
         let ranked = self.ranked(rows, &datasets);
-        let mut text = format!("## {}\n\n| rank | configuration |", self.title);
-        for dataset in &datasets {
-            let _ok = write!(text, " {dataset} |");
-        }
-        text.push_str(" average |\n|---|---|");
-        text.push_str(&"---|".repeat(datasets.len() + 1));
-        text.push('\n');
+        let mut headings = vec!["configuration", "rank"];
+        headings.extend(datasets.iter().map(String::as_str));
+        headings.push("average");
+        let mut cells = Vec::new();
         for (index, one) in ranked.iter().enumerate() {
             let is_ours = one.published_as.is_none();
             if index >= BEST && index + WORST < ranked.len() && !is_ours {
                 continue;
             }
-            let _ok = write!(text, "| {} | {} |", index + 1, one.name);
-            for (dataset, value) in datasets.iter().zip(&one.values) {
-                let published = self.published(one, dataset);
-                let _ok = write!(text, " {value:.2}{published} |");
-            }
-            let _ok = writeln!(text, " {:.2} |", one.average);
+            let mut row = vec![one.name.clone(), (index + 1).to_string()];
+            row.extend(
+                datasets
+                    .iter()
+                    .zip(&one.values)
+                    .map(|(dataset, value)| format!("{value:.2}{}", self.published(one, dataset))),
+            );
+            row.push(format!("{:.2}", one.average));
+            cells.push(row);
         }
-        text + "\n"
+        page.heading(self.title).table(&headings, cells)
     }
 
     /// Returns what the thesis printed in the same place, in parentheses.
@@ -145,10 +142,8 @@ impl Ranking<'_> {
 }
 
 /// Table 6.2.
-fn sizes(rows: &[Row]) -> String {
-    let mut text = String::from(
-        "## Table 6.2: chunk sizes\n\n| dataset | chunks | largest ratio | seconds of chunking for a version |\n|---|---|---|---|\n",
-    );
+fn sizes(page: Page, rows: &[Row]) -> Page {
+    let mut cells = Vec::new();
     for dataset in names(rows.iter().map(|row| &row.dataset)) {
         for size in [4, 8, 16] {
             let is_wanted = move |row: &Row| matches!(row.method, Method::Thesis(one, _) if one.chunking.average_kib == size);
@@ -158,18 +153,17 @@ fn sizes(rows: &[Row]) -> String {
             }
             let largest = wanted.iter().map(|row| row.ratio()).fold(0.0, f64::max);
             let seconds = mean(wanted, |row| row.chunking_seconds().unwrap_or(0.0));
-            let _ok = writeln!(text, "| {dataset} | {size} KiB | {largest:.2} | {seconds:.3} |");
+            let (size, largest) = (format!("{size} KiB"), format!("{largest:.2}"));
+            cells.push(vec![dataset.clone(), size, largest, format!("{seconds:.3}")]);
         }
     }
-    text + "\n"
+    let headings = ["dataset", "chunks", "largest ratio", "seconds of chunking for a version"];
+    page.heading("Table 6.2: chunk sizes").table(&headings, cells)
 }
 
 /// Table 6.8, over configurations that do not compress, as there; ours fetches records, not packs.
-fn reconstruction(rows: &[Row]) -> String {
-    let mut text = String::from(
-        "## Table 6.8: how much more is fetched than needed, in percent\n\n\
-         | dataset | what | all missing | 5 missing | 10 missing |\n|---|---|---|---|---|\n",
-    );
+fn reconstruction(page: Page, rows: &[Row]) -> Page {
+    let mut cells = Vec::new();
     for dataset in names(rows.iter().map(|row| &row.dataset)) {
         let is_multichunk = |row: &Row, size: usize| {
             matches!(row.method, Method::Thesis(one, _)
@@ -184,22 +178,21 @@ fn reconstruction(rows: &[Row]) -> String {
             if wanted.is_empty() {
                 continue;
             }
-            let _ok = write!(text, "| {dataset} | {what} |");
-            for (index, _) in MISSING.iter().enumerate() {
+            let percents = (0..MISSING.len()).map(|index| {
                 let known = wanted.iter().filter_map(|row| row.reconstructions[index]?.overhead());
                 let known: Vec<f64> = known.collect();
-                let published = published_overhead(&dataset, size, index);
                 if known.is_empty() {
-                    text.push_str(" - |");
-                } else {
-                    let percent = known.iter().sum::<f64>() / known.len() as f64 * 100.0;
-                    let _ok = write!(text, " {percent:.1}{published} |");
+                    return "-".to_owned();
                 }
-            }
-            text.push('\n');
+                let percent = known.iter().sum::<f64>() / known.len() as f64 * 100.0;
+                format!("{percent:.1}{}", published_overhead(&dataset, size, index))
+            });
+            cells.push([dataset.clone(), what.to_owned()].into_iter().chain(percents).collect());
         }
     }
-    text + "\n"
+    let headings = ["dataset", "what", "all missing", "5 missing", "10 missing"];
+    page.heading("Table 6.8: how much more is fetched than needed, in percent")
+        .table(&headings, cells)
 }
 
 /// The columns there: all, ten, five; of 125 and of 250 KB.
