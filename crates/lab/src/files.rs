@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{BufReader, BufWriter, ErrorKind, Write};
+use std::io::{self, BufReader, BufWriter, ErrorKind, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -85,6 +85,11 @@ pub(crate) fn demand_empty(folder: &Path) -> Result<(), LabError> {
     }
 }
 
+/// Whether nothing is at a path, or a file is where a folder on the way to it was.
+pub(crate) fn is_gone(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
+}
+
 /// What is at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Found {
@@ -110,7 +115,7 @@ impl Found {
 pub(crate) fn look(path: &Path) -> Result<Option<Found>, LabError> {
     match fs::symlink_metadata(path) {
         Ok(meta) => Ok(Some(Found::of(&meta))),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) if is_gone(&error) => Ok(None),
         Err(source) => Err(LabError::Read { path: path.to_owned(), source }),
     }
 }
@@ -124,6 +129,11 @@ pub(crate) struct Identity {
 }
 
 impl Identity {
+    /// Of a file, in bytes.
+    pub(crate) fn size(self) -> u64 {
+        self.state.0
+    }
+
     /// Whether it is the same file or folder, whatever has changed in it.
     pub(crate) fn is_same_as(self, other: Self) -> bool {
         (self.device, self.inode) == (other.device, other.inode)
@@ -143,7 +153,7 @@ pub(crate) fn identity(path: &Path) -> Result<Option<Identity>, LabError> {
             inode: meta.ino(),
             state: (meta.len(), meta.mtime(), meta.mtime_nsec()),
         })),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) if is_gone(&error) => Ok(None),
         Err(source) => Err(LabError::Read { path: path.to_owned(), source }),
     }
 }
@@ -152,12 +162,18 @@ pub(crate) fn identity(path: &Path) -> Result<Option<Identity>, LabError> {
 pub(crate) fn tree(folder: &Path) -> Result<BTreeMap<String, Found>, LabError> {
     let (mut found, mut waiting) = (BTreeMap::new(), vec![String::new()]);
     while let Some(parent) = waiting.pop() {
-        for (name, _) in list(&folder.join(&parent))? {
+        let names = match list(&folder.join(&parent)) {
+            // What has gone since it was found is not there.
+            Err(LabError::Read { source, .. }) if is_gone(&source) && !parent.is_empty() => {
+                continue;
+            }
+            names => names?,
+        };
+        for (name, _) in names {
             if name.starts_with('.') {
                 continue;
             }
             let path = if parent.is_empty() { name } else { format!("{parent}/{name}") };
-            // What has gone since it was listed is not there.
             let Some(what) = look(&folder.join(&path))? else { continue };
             if what == Found::Folder {
                 waiting.push(path.clone());
@@ -202,9 +218,9 @@ pub(crate) fn open(path: &Path) -> Result<BufReader<fs::File>, LabError> {
     opened.map(BufReader::new).map_err(|source| LabError::Read { path: path.to_owned(), source })
 }
 
-/// Makes a file that is written piece by piece.
+/// Makes a file that is written piece by piece, where nothing is yet.
 #[expect(clippy::disallowed_methods, reason = "traces are written as any program writes them")]
 pub(crate) fn create(path: &Path) -> Result<BufWriter<fs::File>, LabError> {
-    let made = fs::File::create(path);
+    let made = fs::OpenOptions::new().write(true).create_new(true).open(path);
     made.map(BufWriter::new).map_err(|source| LabError::Write { path: path.to_owned(), source })
 }

@@ -1,7 +1,7 @@
 //! Where figures go: tables for people, CSV with every single run, SVG.
 
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::error::LabError;
@@ -27,6 +27,15 @@ impl Output {
                 .map_err(|source| LabError::Write { path: folder.clone(), source })?;
         }
         Ok(Self { csv, svg })
+    }
+
+    /// Makes a folder for a run that writes over nothing.
+    ///
+    /// # Errors
+    /// [`LabError::NotEmpty`], [`LabError::Write`].
+    pub fn of_run(folder: &Path) -> Result<Self, LabError> {
+        files::demand_empty(folder)?;
+        Self::new(folder.to_owned(), folder.to_owned())
     }
 
     /// Writes raw figures.

@@ -39,6 +39,7 @@ const COLUMNS: [&str; 9] = [
 
 struct Row {
     program: &'static str,
+    file_system: &'static str,
     round: u32,
     /// As [`COLUMNS`]; nothing where a program never got there.
     values: [Option<f64>; COLUMNS.len()],
@@ -59,6 +60,10 @@ pub(super) fn run(what: String, mut arguments: Arguments) -> Result<()> {
     let binary = options.our_binary()?;
     fs::create_dir_all(&options.out)?;
     let trace = options.out.join("stacksync.trace");
+    // Of a run before; the program writes over nothing.
+    if trace.exists() {
+        fs::remove_file(&trace)?;
+    }
     let mut generate = Command::new(binary);
     generate.args(["trace", "gen", "stacksync", "--clients", "2", "--tree", &tree]);
     generate.args(["--changes", &changes.to_string(), "--interval-ms", &interval.to_string()]);
@@ -69,18 +74,18 @@ pub(super) fn run(what: String, mut arguments: Arguments) -> Result<()> {
         for round in 1..=options.runs {
             for (program, delay) in PROGRAMS {
                 let place = WorkFolder::new(file_system, &options.work)?;
-                let mut row = one(binary, place.path(), &trace, program, delay)?;
-                row.round = round;
+                let row = one(binary, place.path(), &trace, program, delay)?;
+                let row = Row { file_system, round, ..row };
                 println!("{file_system} round {round}: {}", sentence(&row));
                 rows.push(row);
+                fs::write(options.out.join("trace.csv"), csv(&rows))?;
             }
         }
     }
     let versions = vec![("syncthing".to_owned(), first_line()?)];
     let note = format!("trace: {tree}, {changes} changes, one in {interval} ms, two clients");
     environment::write(&options.out, &versions, &[note])?;
-    fs::write(options.out.join("trace.csv"), csv(&rows))?;
-    let table = table(&rows);
+    let table: String = options.file_systems.iter().map(|name| table(&rows, name)).collect();
     fs::write(options.out.join("trace.md"), &table)?;
     println!("\n{table}\nevery run: {}", options.out.display());
     Ok(())
@@ -143,22 +148,24 @@ fn one(
     play.env("SYNCLINE_HOME", room.join("player")).stdin(Stdio::null());
     let output = play.output().context("syncline trace exec")?;
     let line = loopback_bytes()? - line_before;
-    let (cpu, peak) = running.cost()?;
+    // Where a program has ended meanwhile, that is what the run has shown.
+    let cost = running.cost();
     let said = String::from_utf8_lossy(&output.stdout);
     let mut summary = said.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
     let summary = summary.rfind(|line| line["type"] == "summary");
     let told = |name: &str| summary.as_ref().and_then(|summary| summary[name].as_f64());
     let values = COLUMNS.map(|name| match name {
         "loopback_bytes" => Some(line as f64),
-        "cpu_seconds" => Some(cpu - cpu_before),
-        "peak_mib" => Some(peak),
+        "cpu_seconds" => cost.as_ref().ok().map(|(cpu, _)| cpu - cpu_before),
+        "peak_mib" => cost.as_ref().ok().map(|(_, peak)| *peak),
         name => told(name),
     });
     let failure = (!output.status.success()).then(|| {
         let text = String::from_utf8_lossy(&output.stderr);
         text.lines().collect::<Vec<_>>().join(" ")
     });
-    Ok(Row { program, round: 0, values, failure })
+    let failure = failure.or_else(|| cost.err().map(|failure| failure.to_string()));
+    Ok(Row { program, file_system: "", round: 0, values, failure })
 }
 
 /// All bytes that went over the loopback so far, each counted once. Whatever else uses it is counted, too.
@@ -181,30 +188,34 @@ fn sentence(row: &Row) -> String {
 }
 
 fn csv(rows: &[Row]) -> String {
-    let mut text = format!("program,round,{},failure\n", COLUMNS.join(","));
+    let mut text = format!("program,file_system,round,{},failure\n", COLUMNS.join(","));
     for row in rows {
         let values =
             row.values.map(|value| value.map_or_else(String::new, |it| format!("{it:.3}")));
         let failure = row.failure.as_deref().unwrap_or_default().replace('"', "'");
         // Writing to a String cannot fail, here as below.
-        let _ok =
-            writeln!(text, "\"{}\",{},{},\"{failure}\"", row.program, row.round, values.join(","));
+        let Row { program, file_system, round, .. } = row;
+        let values = values.join(",");
+        let _ok = writeln!(text, "\"{program}\",{file_system},{round},{values},\"{failure}\"");
     }
     text
 }
 
-/// Medians over the rounds.
-fn table(rows: &[Row]) -> String {
-    let mut text = String::from(
+/// Medians over the rounds on a file system that ended as the trace says.
+fn table(rows: &[Row], file_system: &str) -> String {
+    let mut text = format!("### {file_system}\n\n");
+    text.push_str(
         "| program | runs, of them as the trace says | initial tree everywhere, s | played, s | waited for the other, s | equal after the last step, s | \
          loopback, MB | CPU, s | peak, MiB |\n|---|---|---|---|---|---|---|---|---|\n",
     );
     for (program, _) in PROGRAMS {
-        let of_it: Vec<&Row> = rows.iter().filter(|row| row.program == program).collect();
+        let is_of_it = |row: &&Row| (row.program, row.file_system) == (program, file_system);
+        let of_it: Vec<&Row> = rows.iter().filter(is_of_it).collect();
         let good = of_it.iter().filter(|row| row.failure.is_none()).count();
         let middle = |name: &str, unit: f64| {
             let column = COLUMNS.iter().position(|known| *known == name);
-            let values = of_it.iter().filter_map(|row| row.values[column?]);
+            let good = of_it.iter().filter(|row| row.failure.is_none());
+            let values = good.filter_map(|row| row.values[column?]);
             median(&values.collect::<Vec<_>>())
                 .map_or_else(|| "-".to_owned(), |value| format!("{:.2}", value / unit))
         };
@@ -231,19 +242,17 @@ mod tests {
     #[test]
     fn a_run_that_failed_is_told_and_keeps_its_row() {
         let values = [1.0, 2.0, 0.5, 0.1, 0.2, 1e6, 3e6, 1.5, 40.0].map(Some);
-        let good = Row { program: "syncline", round: 1, values, failure: None };
+        let good =
+            Row { program: "syncline", file_system: "disk", round: 1, values, failure: None };
         let values = [Some(1.0), None, None, None, None, None, Some(5e6), Some(2.0), Some(70.0)];
         let failure = Some("E0217: \"a\" is missing".to_owned());
-        let bad = Row { program: "syncthing", round: 1, values, failure };
+        let bad = Row { program: "syncthing", file_system: "disk", round: 1, values, failure };
         let rows = [good, bad];
-        let table = table(&rows);
+        let table = table(&rows, "disk");
         assert!(
             table.contains("| syncline | 1, 1 | 1.00 | 2.00 | 0.50 | 0.20 | 3.00 | 1.50 | 40.00 |")
         );
-        assert!(
-            table.contains("| syncthing | 1, 0 | 1.00 | - | - | - | 5.00 | 2.00 | 70.00 |"),
-            "{table}"
-        );
+        assert!(table.contains("| syncthing | 1, 0 | - | - | - | - | - | - | - |"), "{table}");
         assert!(csv(&rows).ends_with(",70.000,\"E0217: 'a' is missing\"\n"));
     }
 

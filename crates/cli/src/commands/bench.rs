@@ -11,6 +11,7 @@ use lab::bench::work::Progress;
 use lab::bench::{report, work};
 use lab::output::Output;
 use model::environment::random_bytes;
+use model::{Clock, hex};
 use serde_json::{Value, json};
 use storage::object_store::list_all;
 use storage::{Credentials, ObjectKey, ObjectStore, Opening, PutMode, PutOutcome, StorageError};
@@ -22,7 +23,7 @@ use crate::connect::Driver;
 use crate::context::Context;
 use crate::error::{Code, CommandError, Result};
 use crate::system::SystemRandom;
-use crate::text::{counted, size};
+use crate::text::{counted, rfc3339, size};
 use crate::ui::Symbol;
 
 /// How often somebody who looks on is told how far it is.
@@ -39,15 +40,17 @@ fn measure(context: &Context<'_>, arguments: &BenchRunArguments) -> Result<u8> {
     let mut plan = Plan::read(&arguments.file).map_err(refusal)?;
     if let Some(target) = &arguments.target {
         plan.target.take(target);
+        plan = plan.checked().map_err(refusal)?;
     }
     let io = Driver::start(context)?;
     let driver = open(context, &plan, arguments, &io)?;
     let target = driver.describe();
-    let output = Output::new(arguments.out.clone(), arguments.out.clone()).map_err(refusal)?;
+    // Each run has its own folder and its own names of files: nothing of another one is written over.
+    let name = hex::encode(&random_bytes::<4>(&SystemRandom));
+    let time = rfc3339(context.clock.now()).replace(':', "-");
+    let out = arguments.out.join(format!("{time}-{name}"));
+    let output = Output::of_run(&out).map_err(refusal)?;
     context.ui.say(Symbol::Done, format!("{}: {target}", plan.operation.name()));
-    // Two runs never write one file.
-    let name: String =
-        random_bytes::<4>(&SystemRandom).iter().map(|it| format!("{it:02x}")).collect();
     let mut told = Duration::ZERO;
     let mut goes_on = |progress: Progress| {
         if progress.elapsed >= told + TELL_EVERY {
@@ -59,7 +62,7 @@ fn measure(context: &Context<'_>, arguments: &BenchRunArguments) -> Result<u8> {
     let outcome = work::run(&plan, driver.as_ref(), &name, &mut goes_on).map_err(refusal)?;
     let version = env!("CARGO_PKG_VERSION");
     let numbers = report::write(&plan, &target, version, &outcome, &output).map_err(refusal)?;
-    let page = arguments.out.join("benchmark.html");
+    let page = out.join("benchmark.html");
     summarise(context, numbers, &page);
     if outcome.is_good() {
         return Ok(0);
@@ -71,9 +74,10 @@ fn measure(context: &Context<'_>, arguments: &BenchRunArguments) -> Result<u8> {
     let error =
         CommandError::new(Code::BenchmarkFailed, "not everything that was to be done was done")
             .state(format!(
-                "{failed}, {done} of {} were tried, {lost} of {} files are lost; all is in {}",
+                "{failed}, {done} of {} were tried; of {} files {lost} are lost and {} were not read again; all is in {}",
                 outcome.asked,
                 outcome.acknowledged,
+                outcome.unread,
                 page.display()
             ));
     Err(match cause {
@@ -115,7 +119,7 @@ fn summarise(context: &Context<'_>, mut numbers: Value, page: &Path) {
     ui.answer(format!("page      {}", page.display()));
     numbers["schema"] = json!("syncline.bench/1");
     numbers["type"] = json!("summary");
-    numbers["page"] = json!(page);
+    numbers["page"] = json!(page.display().to_string());
     ui.json(&numbers);
 }
 
@@ -131,6 +135,10 @@ fn open(
             let folder = folder.display();
             return Err(CommandError::usage(format!("there is no folder {folder}"))
                 .help("--target DIR", "takes another folder, or the URL of a store"));
+        }
+        if let Some(other) = plan.target.seen_in.as_ref().filter(|other| !other.is_dir()) {
+            let other = other.display();
+            return Err(CommandError::usage(format!("target.seen_in: there is no folder {other}")));
         }
         return Ok(Box::new(Folder::new(folder, &plan.target)));
     }
@@ -172,7 +180,7 @@ impl target::Driver for Store {
             match put {
                 Ok(PutOutcome::Written) => Ok(()),
                 Ok(PutOutcome::Exists) => Err(is_there()),
-                // Nobody else writes names of this run: looking first is enough.
+                // Names have a number by chance in them that no other run has, but for one that a plan names.
                 Err(StorageError::Unsupported { .. }) => match self.store.size(&key).await? {
                     Some(_) => Err(is_there()),
                     None => Ok(self.store.put(&key, bytes, PutMode::Overwrite).await.map(drop)?),
@@ -182,10 +190,10 @@ impl target::Driver for Store {
         })
     }
 
-    fn get(&self, path: &str) -> Result<Vec<u8>, Failure> {
+    fn get(&self, path: &str) -> Result<Option<Vec<u8>>, Failure> {
         let key = ObjectKey::new(path)?;
         let bytes = self.runtime.block_on(self.store.get(&key))?;
-        bytes.map(|bytes| bytes.to_vec()).ok_or_else(|| Failure(format!("there is no {path}")))
+        Ok(bytes.map(|bytes| bytes.to_vec()))
     }
 
     fn list(&self, directory: &str) -> Result<Vec<Listed>, Failure> {

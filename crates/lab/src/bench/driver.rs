@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::plan::Target;
+use crate::error::LabError;
 use crate::files;
 use crate::stopwatch::Stopwatch;
 
@@ -46,11 +47,19 @@ pub trait Driver: fmt::Debug + Send + Sync {
     /// [`Failure`], as of all others: whether it was done or not is not known then.
     fn put(&self, path: &str, bytes: &[u8], is_new: bool) -> Result<(), Failure>;
 
-    /// Reads a file.
+    /// Reads a file; nothing where there is none.
     ///
     /// # Errors
-    /// [`Failure`], where there is none, too.
-    fn get(&self, path: &str) -> Result<Vec<u8>, Failure>;
+    /// [`Failure`].
+    fn get(&self, path: &str) -> Result<Option<Vec<u8>>, Failure>;
+
+    /// Reads a file again to judge whether it is kept: where whoever keeps it has it, and not where it was put.
+    ///
+    /// # Errors
+    /// [`Failure`].
+    fn reread(&self, path: &str) -> Result<Option<Vec<u8>>, Failure> {
+        self.get(path)
+    }
 
     /// Lists the files of a folder, without those of folders in it. A folder that is not there has none.
     ///
@@ -61,6 +70,9 @@ pub trait Driver: fmt::Debug + Send + Sync {
 
 /// How long to wait until something is looked for again.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
+
+/// Each so many looks a file is read that seems to be as it was.
+const READ_EVERY: u64 = 20;
 
 /// A folder of this computer, which any program may keep equal with another one.
 #[derive(Debug)]
@@ -82,19 +94,26 @@ impl Folder {
     fn wait(&self, other: &Path, path: &str, bytes: &[u8]) -> Result<(), Failure> {
         let watch = Stopwatch::start();
         let there = other.join(path);
-        loop {
-            let size = files::look(&there)?;
-            if size == Some(files::Found::File { size: bytes.len() as u64 })
+        let mut before: Option<files::Identity> = None;
+        for look in 0_u64.. {
+            let now = files::identity(&there)?;
+            let is_as_it_was =
+                |now: files::Identity| before.is_some_and(|before| now.is_unchanged_since(before));
+            // Reading again and again would slow down what is measured, and two changes within one tick of the clock look like one.
+            let is_due = |now| !is_as_it_was(now) || look.is_multiple_of(READ_EVERY);
+            if now.is_some_and(|now| now.size() == bytes.len() as u64 && is_due(now))
                 && files::read(&there).is_ok_and(|read| read == bytes)
             {
                 return Ok(());
             }
+            before = now;
             if watch.read().wall > self.patience {
                 let seconds = self.patience.as_secs_f64();
                 return Err(Failure(format!("not seen in {} in {seconds} s", other.display())));
             }
             std::thread::sleep(LOOK_EVERY);
         }
+        Ok(())
     }
 }
 
@@ -121,8 +140,15 @@ impl Driver for Folder {
         }
     }
 
-    fn get(&self, path: &str) -> Result<Vec<u8>, Failure> {
-        Ok(files::read(&self.root.join(path))?)
+    fn get(&self, path: &str) -> Result<Option<Vec<u8>>, Failure> {
+        read(&self.root, path)
+    }
+
+    fn reread(&self, path: &str) -> Result<Option<Vec<u8>>, Failure> {
+        let Some(other) = &self.seen_in else { return self.get(path) };
+        let (there, here) = (read(other, path)?, self.get(path)?);
+        // A file that has gone from one of two folders that are to be equal is gone.
+        Ok(if there == here { there } else { None })
     }
 
     fn list(&self, directory: &str) -> Result<Vec<Listed>, Failure> {
@@ -141,6 +167,13 @@ impl Driver for Folder {
         }
         listed.sort_by(|one, other| one.path.cmp(&other.path));
         Ok(listed)
+    }
+}
+
+fn read(root: &Path, path: &str) -> Result<Option<Vec<u8>>, Failure> {
+    match files::read(&root.join(path)) {
+        Err(LabError::Read { source, .. }) if files::is_gone(&source) => Ok(None),
+        read => Ok(Some(read?)),
     }
 }
 

@@ -78,11 +78,10 @@ pub(super) fn parse(text: &str) -> Result<Plan, LabError> {
             prefix: values.get("file_generator", "prefix").unwrap_or_default().to_owned(),
             suffix: values.get("file_generator", "suffix").unwrap_or_default().to_owned(),
             keep_in: values.kept_in()?,
-            // Edits are not of BenchCloud.
-            edit: 0,
+            edit: defaults.edit,
         }
     } else {
-        Files { edit: 0, ..defaults }
+        defaults
     };
     let times = values.number("test", "times")?.unwrap_or(1);
     let threads: usize = values.number("concurrent", "threads")?.unwrap_or(1);

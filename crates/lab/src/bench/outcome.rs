@@ -31,20 +31,20 @@ pub struct Record {
 }
 
 /// All operations, and what became of the files.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Outcome {
     /// In order.
     pub records: Vec<Record>,
     /// How many operations were to be counted.
     pub asked: u64,
-    /// From the first operation to the last.
-    pub length: Duration,
     /// Of a processor, by this whole process.
     pub processor: Duration,
     /// Files of which the target said that they were written.
     pub acknowledged: u64,
     /// Of them, those that were not there in the end as they were written, with what was found.
     pub lost: Vec<String>,
+    /// Of them, those that could not be read again: nobody knows.
+    pub unread: u64,
 }
 
 /// Numbers of the operations of one kind.
@@ -79,7 +79,7 @@ impl Outcome {
     /// Whether everything was done, and everything is there.
     pub fn is_good(&self) -> bool {
         let counted = self.counted().count() as u64;
-        counted == self.asked && self.failed() == 0 && self.lost.is_empty()
+        counted == self.asked && self.failed() == 0 && self.lost.is_empty() && self.unread == 0
     }
 
     /// Returns the numbers of each kind there was.
@@ -92,11 +92,18 @@ impl Outcome {
         kinds.into_iter().filter_map(of_kind).collect()
     }
 
+    /// Returns the time from the first operation that counts to the end of the last one.
+    pub fn length(&self) -> Duration {
+        let ends = self.counted().map(|record| record.started + record.made + record.took);
+        let begin = self.counted().map(|record| record.started).min();
+        ends.max().unwrap_or_default().saturating_sub(begin.unwrap_or_default())
+    }
+
     /// Returns bytes a second, by the clock, of all that came to a good end.
     pub fn throughput(&self) -> f64 {
         let good = self.counted().filter(|record| record.failure.is_none());
         let bytes: u64 = good.map(|record| record.bytes).sum();
-        bytes as f64 / self.length.as_secs_f64().max(1e-9)
+        bytes as f64 / self.length().as_secs_f64().max(1e-9)
     }
 
     /// Writes every operation in a line.
@@ -107,17 +114,19 @@ impl Outcome {
         for record in &self.records {
             let times = [record.started, record.made, record.took].map(|it| it.as_secs_f64());
             let failure = record.failure.as_deref().unwrap_or_default();
+            // An operation that failed has no time that is one.
+            let took = record.failure.is_none().then(|| format!("{:.6}", times[2]));
             // Writing to a String cannot fail.
             let _ok = writeln!(
                 text,
-                "{},{},{},{},{:.6},{:.6},{:.6},{},{},{}",
+                "{},{},{},{},{:.6},{:.6},{},{},{},{}",
                 record.number,
                 record.worker,
                 record.kind.name(),
                 u8::from(record.is_warm_up),
                 times[0],
                 times[1],
-                times[2],
+                took.unwrap_or_default(),
                 record.bytes,
                 cell(&record.path),
                 cell(failure),
@@ -185,20 +194,15 @@ mod tests {
     fn failures_count_and_are_never_fast() {
         let mut records: Vec<Record> = (0..=100).map(|it| record(it, it * 10, None)).collect();
         records.push(record(101, 0, Some("refused, \"at once\"")));
-        let outcome = Outcome {
-            records,
-            asked: 101,
-            length: Duration::from_secs(2),
-            processor: Duration::ZERO,
-            acknowledged: 100,
-            lost: Vec::new(),
-        };
+        let outcome = Outcome { records, asked: 101, acknowledged: 100, ..Outcome::default() };
         let [summary] = outcome.summaries()[..] else { panic!("{:?}", outcome.summaries()) };
         assert_eq!((summary.done, summary.failed, summary.bytes), (100, 1, 1000));
         let [least, mean, p50, p90, p99, most] = summary.seconds.unwrap();
         assert_eq!([least, p50, p90, p99, most], [0.01, 0.5, 0.9, 0.99, 1.0]);
         assert!((mean - 0.505).abs() < 1e-9, "{mean}");
-        assert_eq!(outcome.throughput(), 500.0);
+        // All begin together here, and the longest takes a second.
+        assert_eq!(outcome.length(), Duration::from_secs(1));
+        assert_eq!(outcome.throughput(), 1000.0);
         assert!(!outcome.is_good());
         let csv = outcome.csv();
         assert_eq!(csv.lines().count(), 103);

@@ -275,6 +275,7 @@ fn seed() -> u64 {
 /// More threads than that are not started, nor files made that are larger: they are made in memory.
 const THREADS_MAX: usize = 20_000;
 const SIZE_MAX: u64 = 1 << 30;
+const MEMORY_MAX: u64 = 4 << 30;
 
 impl Plan {
     /// Reads a file: TOML, or the INI of BenchCloud (2014) where its name ends so or it has a section `[test]`.
@@ -309,13 +310,17 @@ impl Plan {
     }
 
     /// Looks whether it can be done.
-    pub(super) fn checked(self) -> Result<Self, LabError> {
+    ///
+    /// # Errors
+    /// [`LabError::Benchmark`].
+    pub fn checked(self) -> Result<Self, LabError> {
         let refuse = |what: &str| Err(LabError::Benchmark { what: what.to_owned() });
         if self.times == 0 || self.threads == 0 || self.threads > THREADS_MAX {
             return refuse("times and threads begin at 1, and threads end at 20000");
         }
-        if self.files.size > SIZE_MAX || self.files.edit > self.files.size {
-            return refuse("files.size ends at 1073741824 bytes, and files.edit at files.size");
+        let together = self.files.size.saturating_mul(self.threads as u64);
+        if self.files.size > SIZE_MAX || together > MEMORY_MAX {
+            return refuse("files.size ends at 1 GiB, and files of all threads together at 4 GiB");
         }
         if !(0.0..=1.0).contains(&self.files.common) {
             return refuse("files.common is a part of 1: 0.5 is one half");

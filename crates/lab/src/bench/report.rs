@@ -66,7 +66,8 @@ fn numbers(plan: &Plan, target: &str, version: &str, outcome: &Outcome) -> Value
         "failed": outcome.failed(),
         "acknowledged_files": outcome.acknowledged,
         "lost": outcome.lost,
-        "elapsed_seconds": outcome.length.as_secs_f64(),
+        "unread": outcome.unread,
+        "elapsed_seconds": outcome.length().as_secs_f64(),
         "processor_seconds": outcome.processor.as_secs_f64(),
         "bytes_per_second": outcome.throughput(),
         "operations": summaries.collect::<Vec<_>>(),
@@ -76,7 +77,7 @@ fn numbers(plan: &Plan, target: &str, version: &str, outcome: &Outcome) -> Value
 fn page(plan: &Plan, target: &str, version: &str, outcome: &Outcome) -> Page {
     let title = if plan.description.is_empty() { "A benchmark" } else { plan.description.as_str() };
     let counted = outcome.counted().count();
-    let elapsed = outcome.length.as_secs_f64();
+    let elapsed = outcome.length().as_secs_f64();
     let mut page = Page::new(title).text(format!(
         "{target}: {counted} of {} operations of {} by {} threads in {elapsed:.2} s, {:.2} MB/s, {:.2} s of a processor in this program.",
         outcome.asked,
@@ -110,6 +111,12 @@ fn page(plan: &Plan, target: &str, version: &str, outcome: &Outcome) -> Page {
 /// Says whether it was good, before all numbers.
 fn verdict(page: Page, outcome: &Outcome) -> Page {
     let files = outcome.acknowledged;
+    let page = match outcome.unread {
+        0 => page,
+        unread => page.bad(format!(
+            "{unread} of {files} files could not be read again: what became of them is not known."
+        )),
+    };
     let page = match (outcome.failed(), outcome.counted().count() as u64) {
         (0, counted) if counted == outcome.asked => page,
         (0, counted) => {
@@ -118,8 +125,8 @@ fn verdict(page: Page, outcome: &Outcome) -> Page {
         (failed, _) => page.bad(format!("{failed} operations failed.")),
     };
     match outcome.lost.len() {
-        0 if files == 0 => page,
-        0 => page.text(format!("All {files} files of which the target said that they were written were there in the end, as they were written.")),
+        0 if files == outcome.unread => page,
+        0 => page.text(format!("All {} files that could be read again and of which the target said that they were written were there in the end, as they were written.", files - outcome.unread)),
         lost => page.bad(format!("{lost} of {files} files are lost of which the target said that they were written: {}", outcome.lost[0])),
     }
 }
@@ -219,7 +226,7 @@ fn log(plan: &Plan, outcome: &Outcome) -> String {
         }
         text.push('\n');
     }
-    let elapsed = outcome.length.as_secs_f64() * 1e3;
+    let elapsed = outcome.length().as_secs_f64() * 1e3;
     let _ok = writeln!(text, "Time spent for all operations: {elapsed:.0}ms");
     text
 }

@@ -57,12 +57,7 @@ fn the_files_of_the_thesis_are_read_as_they_are() {
         pause: Pause::None,
         start_within: None,
         target: Target { directory: "benchmark-test".to_owned(), ..Target::default() },
-        files: Files {
-            size: 102_400,
-            edit: 0,
-            prefix: "benchmarking-".to_owned(),
-            ..Files::default()
-        },
+        files: Files { size: 102_400, prefix: "benchmarking-".to_owned(), ..Files::default() },
         mix: None,
         log: Some("/tmp/dropbox_upload_random_binary_50f_100KB_25threads.log".into()),
     };
@@ -150,6 +145,7 @@ fn what_nobody_knows_is_refused_with_what_is_spelled_alike() {
         ("operation = \"upload\"\nthreads = 2\n[target]\nname = \"a\"", "threads = 1"),
         ("operation = \"upload\"\npause = { uniform = [5, 1] }", "in order"),
         ("operation = \"upload\"\n[files]\ncommon = 1.5", "part of 1"),
+        ("operation = \"upload\"\nthreads = 50\n[files]\nsize = 100000000", "together"),
         ("operation = \"upload\"\n[target]\ndirectory = \"/etc\"", "below the target"),
         ("operation = \"upload\"\n[target]\nname = \"..\"", "below the target"),
         ("times = 5", "operation"),
@@ -193,6 +189,10 @@ struct Bad {
     fails: Option<u64>,
     /// Each such put is acknowledged and forgotten.
     forgets: Option<u64>,
+    /// Each such put is done and said to have failed.
+    denies: Option<u64>,
+    /// Nothing can be read in the end.
+    is_blind: bool,
 }
 
 impl Driver for Bad {
@@ -200,21 +200,27 @@ impl Driver for Bad {
         "a bad store".to_owned()
     }
 
-    fn put(&self, path: &str, bytes: &[u8], _is_new: bool) -> Result<(), Failure> {
+    fn put(&self, path: &str, bytes: &[u8], is_new: bool) -> Result<(), Failure> {
         let call = self.calls.fetch_add(1, Ordering::Relaxed) + 1;
         let is_it = |every: Option<u64>| every.is_some_and(|every| call.is_multiple_of(every));
+        if is_new && self.files.lock().unwrap().contains_key(path) {
+            return Err(Failure("it exists".to_owned()));
+        }
         if is_it(self.fails) {
             return Err(Failure("the disk is on fire".to_owned()));
         }
         if !is_it(self.forgets) {
             self.files.lock().unwrap().insert(path.to_owned(), bytes.to_vec());
         }
-        Ok(())
+        if is_it(self.denies) { Err(Failure("no answer".to_owned())) } else { Ok(()) }
     }
 
-    fn get(&self, path: &str) -> Result<Vec<u8>, Failure> {
-        let found = self.files.lock().unwrap().get(path).cloned();
-        found.ok_or_else(|| Failure("not there".to_owned()))
+    fn get(&self, path: &str) -> Result<Option<Vec<u8>>, Failure> {
+        Ok(self.files.lock().unwrap().get(path).cloned())
+    }
+
+    fn reread(&self, path: &str) -> Result<Option<Vec<u8>>, Failure> {
+        if self.is_blind { Err(Failure("no answer".to_owned())) } else { self.get(path) }
     }
 
     fn list(&self, _directory: &str) -> Result<Vec<Listed>, Failure> {
@@ -255,6 +261,62 @@ fn a_target_that_forgets_what_it_acknowledged_has_lost_it() {
     let outcome = play(&plan, &Bad { forgets: Some(5), ..Bad::default() });
     assert_eq!((outcome.acknowledged, outcome.lost.len()), (1, 1), "{outcome:?}");
     assert!(outcome.lost[0].contains("nobody wrote last"), "{outcome:?}");
+}
+
+#[test]
+fn what_was_said_to_have_failed_and_happened_stands_in_the_way_of_nothing() {
+    for text in [
+        "operation = \"upload\"\ntimes = 6\n[target]\nname = \"one\"",
+        "operation = \"edit\"\ntimes = 6",
+    ] {
+        let bad = Bad { denies: Some(1), ..Bad::default() };
+        assert_eq!(play(&plan(text), &bad).failed(), 6);
+        // Only the first is denied; what it wrote is ours, and is written over.
+        let bad = Bad { denies: Some(3), calls: AtomicU64::new(2), ..Bad::default() };
+        let outcome = play(&plan(text), &bad);
+        assert!(outcome.failed() <= 2 && outcome.lost.is_empty(), "{text}: {outcome:?}");
+    }
+}
+
+#[test]
+fn what_cannot_be_read_again_is_not_lost_and_not_good() {
+    let plan = plan("operation = \"upload\"\ntimes = 9\nthreads = 3");
+    let outcome = play(&plan, &Bad { is_blind: true, ..Bad::default() });
+    assert_eq!((outcome.acknowledged, outcome.unread, outcome.lost.len()), (9, 9, 0));
+    assert!(!outcome.is_good());
+}
+
+#[test]
+fn a_file_that_goes_from_where_it_was_seen_is_lost() {
+    let room = tempfile::tempdir().unwrap();
+    let [here, there] = ["here", "there"].map(|name| room.path().join(name));
+    for folder in [&here, &there] {
+        files::write(&folder.join("a"), "a").unwrap();
+    }
+    let target = Target { seen_in: Some(there.clone()), ..Target::default() };
+    let folder = Folder::new(&here, &target);
+    assert_eq!(folder.reread("a").unwrap(), Some(b"a".to_vec()));
+    files::write(&there.join("a"), "").unwrap();
+    assert_eq!(folder.reread("a").unwrap(), None);
+    files::remove(&there.join("a")).unwrap();
+    assert_eq!(folder.reread("a").unwrap(), None);
+}
+
+#[test]
+fn a_download_of_nothing_is_refused() {
+    let room = tempfile::tempdir().unwrap();
+    for text in ["operation = \"download\"", "operation = \"download\"\nwarm_up = 1"] {
+        let error = run(&plan(text), &folder(room.path()), "run", &mut |_| true).unwrap_err();
+        assert!(matches!(error, LabError::NotListed { .. }), "{error}");
+    }
+    files::write(&room.path().join("a"), "a").unwrap();
+    let huge = plan(
+        "operation = \"download\"\ntimes = 9223372036854775807\nwarm_up = 9223372036854775807",
+    );
+    files::write(&room.path().join("b"), "b").unwrap();
+    files::write(&room.path().join("c"), "c").unwrap();
+    let error = run(&huge, &folder(room.path()), "run", &mut |_| true).unwrap_err();
+    assert!(matches!(error, LabError::Benchmark { .. }), "{error}");
 }
 
 #[test]
@@ -334,7 +396,8 @@ fn who_wants_it_to_end_gets_what_was_done() {
     };
     let outcome = run(&plan, &Bad::default(), "run", &mut goes_on).unwrap();
     assert_eq!((outcome.records.len(), outcome.asked), (2, 1000));
-    assert!(!outcome.is_good() && outcome.lost.is_empty(), "{outcome:?}");
+    // Nobody waits for all files again who wanted it to end.
+    assert!(!outcome.is_good() && outcome.unread == 2, "{outcome:?}");
     assert_eq!(last.map(|last| (last.done, last.failed, last.all)), Some((2, 0, 1001)));
 }
 

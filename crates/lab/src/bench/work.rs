@@ -23,6 +23,9 @@ const TELL_EVERY: Duration = Duration::from_millis(200);
 /// How often a thread that waits looks whether it is to go on: seldom, because there may be thousands.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
+/// How many threads read everything again in the end.
+const JUDGES_MAX: usize = 16;
+
 /// A thread only waits and calls the driver.
 const STACK_BYTES: usize = 1 << 20;
 
@@ -57,9 +60,16 @@ pub fn run(
             .map_err(|Failure(what)| LabError::NotListed { target: driver.describe(), what })?,
         _ => Vec::new(),
     };
-    let counted = match plan.operation {
-        Operation::Download => listed.len() as u64 * plan.times,
-        _ => plan.times,
+    if plan.operation == Operation::Download && listed.is_empty() {
+        let what = format!("there is no file in '{}'", plan.target.directory);
+        return Err(LabError::NotListed { target: driver.describe(), what });
+    }
+    let counted = plan.times.checked_mul(listed.len().max(1) as u64);
+    let all = counted.and_then(|counted| counted.checked_add(plan.warm_up));
+    let Some((counted, all)) = counted.zip(all) else {
+        return Err(LabError::Benchmark {
+            what: "these are more operations than a number can count".to_owned(),
+        });
     };
     if let Some(folder) = &plan.target.local_directory {
         files::demand_empty(folder)?;
@@ -72,7 +82,7 @@ pub fn run(
         generator: Generator::new(&plan.files, plan.seed),
         watch: Stopwatch::start(),
         listed,
-        all: plan.warm_up + counted,
+        all,
         next: AtomicU64::new(0),
         is_over: AtomicBool::new(false),
         done: Mutex::default(),
@@ -80,17 +90,23 @@ pub fn run(
         there: Mutex::default(),
     };
     let broken = work.play(goes_on);
+    let is_over = work.is_over.load(Ordering::Relaxed);
     let mut records = work.done.into_inner().unwrap_or_else(PoisonError::into_inner);
     records.sort_by_key(|record| record.number);
-    let ends = records.iter().map(|record| record.started + record.made + record.took);
-    let length = ends.max().unwrap_or_default();
     let written = work.written.into_inner().unwrap_or_else(PoisonError::into_inner);
     let processor = process_time().saturating_sub(processor);
     if let Some(error) = broken {
         return Err(error);
     }
-    let (acknowledged, lost) = judge(driver, &written);
-    Ok(Outcome { records, asked: counted, length, processor, acknowledged, lost })
+    let mut outcome = Outcome { records, asked: counted, processor, ..Outcome::default() };
+    // Whoever wanted it to end does not wait for all files again.
+    if is_over {
+        outcome.unread = written.values().filter(|writes| is_acknowledged(writes)).count() as u64;
+    } else {
+        judge(driver, &written, plan.threads.min(JUDGES_MAX), &mut outcome);
+    }
+    outcome.acknowledged += outcome.unread;
+    Ok(outcome)
 }
 
 /// A write of a file, as the thread saw it that did it.
@@ -181,6 +197,10 @@ impl Work<'_> {
     fn work(&self, number: usize) -> Result<(), LabError> {
         let random = Random::new(self.plan.seed ^ (number as u64 + 1).wrapping_mul(0x9e37_79b9));
         let mut worker = Worker { number, random, own: None };
+        if self.plan.operation == Operation::Edit {
+            // Where it fails now, the first edit tries again, and says why.
+            worker.own = self.own_file(&worker).ok();
+        }
         if let Some((from, to)) = self.plan.start_within {
             self.wait(from + worker.random.unit() * (to - from));
         }
@@ -273,14 +293,7 @@ impl Work<'_> {
         let watch = Stopwatch::start();
         let (path, mut bytes) = match worker.own.take() {
             Some(own) => own,
-            None => {
-                let number = worker.number as u64;
-                let name = self.generator.name(&format!("{}-edited", self.name), number);
-                let mut made = Done { path: self.path(&name), ..Done::default() };
-                let bytes = self.generator.file(number);
-                self.put(&bytes, &mut made)?;
-                (made.path, bytes)
-            }
+            None => self.own_file(worker)?,
         };
         self.generator.edit(&mut bytes, &mut worker.random);
         done.made = watch.wall();
@@ -290,18 +303,33 @@ impl Work<'_> {
         result
     }
 
+    /// Makes the file that a thread edits.
+    fn own_file(&self, worker: &Worker) -> Result<(String, Vec<u8>), Stopped> {
+        let number = worker.number as u64;
+        let name = self.generator.name(&format!("{}-edited", self.name), number);
+        let mut made = Done { path: self.path(&name), ..Done::default() };
+        let bytes = self.generator.file(number);
+        self.put(&bytes, &mut made)?;
+        Ok((made.path, bytes))
+    }
+
     /// Writes a file, and remembers what is to be there in the end.
     fn put(&self, bytes: &[u8], done: &mut Done) -> Result<(), Stopped> {
         let digest = sha256(bytes);
         done.bytes = bytes.len() as u64;
-        let began = self.watch.wall();
-        let (index, is_new) = {
+        let earlier = lock(&self.written).get(&done.path).cloned().unwrap_or_default();
+        // What stands there and is not of this run is somebody's file. A write that failed may have happened.
+        let is_ours = is_acknowledged(&earlier)
+            || !earlier.is_empty()
+                && self.driver.get(&done.path).is_ok_and(|found| {
+                    found.is_some_and(|bytes| has_digest(&earlier, &sha256(&bytes)))
+                });
+        let is_new = !is_ours;
+        let index = {
             let mut written = lock(&self.written);
             let writes = written.entry(done.path.clone()).or_default();
-            // What stands there and is not of this run is somebody's file.
-            let is_new = writes.iter().all(|write| write.ended.is_none());
-            writes.push(Write { digest, began, ended: None });
-            (writes.len() - 1, is_new)
+            writes.push(Write { digest, began: self.watch.wall(), ended: None });
+            writes.len() - 1
         };
         let watch = Stopwatch::start();
         let result = self.driver.put(&done.path, bytes, is_new);
@@ -310,7 +338,7 @@ impl Work<'_> {
             && let Some(writes) = lock(&self.written).get_mut(&done.path)
         {
             writes[index].ended = Some(self.watch.wall());
-            if is_new {
+            if !is_acknowledged(&earlier) {
                 lock(&self.there).push(done.path.clone());
             }
         }
@@ -330,7 +358,8 @@ impl Work<'_> {
         let watch = Stopwatch::start();
         let read = self.driver.get(&done.path);
         done.took = watch.wall();
-        let bytes = read.map_err(Stopped::Failed)?;
+        let there = read.map_err(Stopped::Failed)?;
+        let bytes = there.ok_or_else(|| Stopped::Failed(Failure("it is not there".to_owned())))?;
         done.bytes = bytes.len() as u64;
         if let Some(size) = expected.filter(|size| *size != done.bytes) {
             let what = format!("{} bytes came of {size} that were listed", done.bytes);
@@ -353,27 +382,55 @@ enum Stopped {
     Broken(LabError),
 }
 
-/// Reads everything that was acknowledged again, and returns how many files that are, and which of them are lost.
-fn judge(driver: &dyn Driver, written: &BTreeMap<String, Vec<Write>>) -> (u64, Vec<String>) {
-    let mut acknowledged = 0;
-    let mut lost = Vec::new();
-    for (path, writes) in written {
-        let latest = writes.iter().filter(|write| write.ended.is_some()).map(|write| write.began);
-        let Some(latest) = latest.max() else { continue };
-        acknowledged += 1;
-        // What ended before another one that is acknowledged began was written over by that one.
-        let may_be_there = |write: &&Write| write.ended.is_none_or(|ended| ended > latest);
-        match driver.get(path) {
-            Err(Failure(why)) => lost.push(format!("{path}: {why}")),
-            Ok(bytes) => {
-                let found = sha256(&bytes);
-                if !writes.iter().filter(may_be_there).any(|write| write.digest == found) {
-                    lost.push(format!("{path}: {} bytes that nobody wrote last", bytes.len()));
+/// Reads everything that was acknowledged again, by some threads, and notes what is lost and what cannot be read.
+fn judge(
+    driver: &dyn Driver,
+    written: &BTreeMap<String, Vec<Write>>,
+    threads: usize,
+    outcome: &mut Outcome,
+) {
+    let all: Vec<_> = written.iter().filter(|(_, writes)| is_acknowledged(writes)).collect();
+    let (next, found) = (AtomicU64::new(0), Mutex::new(outcome));
+    thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                while let Some((path, writes)) =
+                    all.get(next.fetch_add(1, Ordering::Relaxed) as usize)
+                {
+                    let reread = driver.reread(path);
+                    let mut found = lock(&found);
+                    match reread {
+                        Err(_) => found.unread += 1,
+                        Ok(bytes) => {
+                            found.acknowledged += 1;
+                            let why = fault(writes, bytes.as_deref());
+                            found.lost.extend(why.map(|why| format!("{path}: {why}")));
+                        }
+                    }
                 }
-            }
+            });
         }
-    }
-    (acknowledged, lost)
+    });
+}
+
+/// Returns what is wrong with a file that was found in the end.
+fn fault(writes: &[Write], found: Option<&[u8]>) -> Option<String> {
+    let ended = writes.iter().filter(|write| write.ended.is_some());
+    let latest = ended.map(|write| write.began).max()?;
+    // What ended before another one that is acknowledged began was written over by that one.
+    let may_be_there = |write: &&Write| write.ended.is_none_or(|ended| ended > latest);
+    let Some(bytes) = found else { return Some("not there".to_owned()) };
+    let digest = sha256(bytes);
+    let is_it = writes.iter().filter(may_be_there).any(|write| write.digest == digest);
+    (!is_it).then(|| format!("{} bytes that nobody wrote last", bytes.len()))
+}
+
+fn is_acknowledged(writes: &[Write]) -> bool {
+    writes.iter().any(|write| write.ended.is_some())
+}
+
+fn has_digest(writes: &[Write], digest: &[u8; 32]) -> bool {
+    writes.iter().any(|write| write.digest == *digest)
 }
 
 fn sha256(bytes: &[u8]) -> [u8; 32] {

@@ -83,7 +83,7 @@ pub fn run(plan: &Plan, output: &Output, say: &mut dyn FnMut(&str)) -> Result<()
     for dataset in &plan.open_datasets()? {
         for asked in ASKED {
             let mut pass = Pass::new(CONFIGURATION, Variant::Correct)?;
-            pass.budget = Some(Budget::of_percent(asked));
+            pass.budget_percent = Some(asked);
             let rows = pass::all_versions(&mut pass, dataset)?;
             let kept = Kept { dataset: dataset.name.clone(), asked, rows };
             say(&format!(

@@ -67,8 +67,8 @@ pub(super) struct Pass {
     multichunks: Vec<u64>,
     version: usize,
     so_far: SoFar,
-    /// Of the processor, where it is to be kept.
-    pub(super) budget: Option<Budget>,
+    /// Which share of the processor is to be kept in each version; nothing: all of it.
+    pub(super) budget_percent: Option<u32>,
     /// Takes what would be stored.
     pub(super) stored: Box<dyn FnMut(Vec<u8>)>,
 }
@@ -93,6 +93,7 @@ struct Counts {
     seen: HashSet<Digest>,
     /// What became of full multichunks, while chunks were waited for.
     storing: Elapsed,
+    budget: Option<Budget>,
 }
 
 impl Pass {
@@ -108,7 +109,7 @@ impl Pass {
             multichunks: Vec::new(),
             version: 0,
             so_far: SoFar::default(),
-            budget: None,
+            budget_percent: None,
             stored: Box::new(|_| {}),
         })
     }
@@ -120,7 +121,8 @@ impl Pass {
         paths: &[impl AsRef<Path>],
     ) -> Result<Row, LabError> {
         self.version += 1;
-        let mut counts = Counts::default();
+        let budget = self.budget_percent.map(Budget::of_percent);
+        let mut counts = Counts { budget, ..Counts::default() };
         let mut chunking = Elapsed::default();
         let total = Stopwatch::start();
         for path in paths {
@@ -181,7 +183,7 @@ impl Pass {
                 }
             }
             // Chunks that are known cost time, too.
-            if let Some(budget) = &self.budget {
+            if let Some(budget) = &counts.budget {
                 budget.rest();
             }
         }

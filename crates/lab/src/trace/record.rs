@@ -20,6 +20,9 @@ use crate::stopwatch::Stopwatch;
 /// Bytes that share a hash.
 const BLOCK: usize = 1024;
 
+/// How often it is asked whether it is over, however seldom somebody looks.
+const LISTEN_EVERY: Duration = Duration::from_millis(200);
+
 /// How much of a file is looked at to tell what it is like.
 const SAMPLE: usize = 64 * 1024;
 
@@ -77,6 +80,8 @@ pub fn record(
     is_over: &mut dyn FnMut(u64) -> bool,
 ) -> Result<u64, LabError> {
     let unwritten = |source: io::Error| LabError::Write { path: file.to_owned(), source };
+    // A folder that is not there is refused before anything is written.
+    files::tree(&plan.folder)?;
     let out = files::create(file)?;
     let own = files::identity(file)?;
     let mut recorder =
@@ -90,8 +95,14 @@ pub fn record(
     write_line(&mut recorder.out, &head).map_err(unwritten)?;
     recorder.look()?.map_err(unwritten)?;
     let watch = Stopwatch::start();
-    while !is_over(recorder.steps) && plan.length.is_none_or(|length| watch.read().wall < length) {
-        std::thread::sleep(plan.pause);
+    let mut goes_on = true;
+    while goes_on {
+        let until = watch.wall() + plan.pause;
+        while goes_on && watch.wall() < until {
+            std::thread::sleep(until.saturating_sub(watch.wall()).min(LISTEN_EVERY));
+            goes_on = !is_over(recorder.steps) && plan.length.is_none_or(|it| watch.wall() < it);
+        }
+        // The last look comes after the end was asked for: what changed until then is in the trace.
         recorder.at_ms = Some(watch.read().wall.as_millis() as u64);
         recorder.look()?.map_err(unwritten)?;
         recorder.out.flush().map_err(unwritten)?;
@@ -171,7 +182,9 @@ impl<W: Write> Recorder<'_, W> {
                 && !found.contains_key(*old)
                 && known.is_folder() == (what == Found::Folder)
         };
-        let old = self.known.iter().find(had_it).map(|(old, _)| old.clone());
+        // Nothing of the initial tree has been anything else before.
+        let mut before = self.at_ms.map(|_| self.known.iter()).into_iter().flatten();
+        let old = before.find(had_it).map(|(old, _)| old.clone());
         if let Some(old) = old {
             self.rename(&old, path);
             steps.push(Action::Rename { path: old, to: path.to_owned() });
@@ -227,10 +240,10 @@ impl<W: Write> Recorder<'_, W> {
         let at_end = (equal(from_end, end) as u64).min(shorter - at_start);
         let (cut, put) = (old - at_start - at_end, new - at_start - at_end);
         let is_same = cut == 0 && put == 0;
-        let action = if at_start + at_end == 0 {
-            Some(self.whole(path, &bytes))
-        } else if is_same {
+        let action = if is_same {
             None
+        } else if at_start + at_end == 0 {
+            Some(self.whole(path, &bytes))
         } else {
             let edits = [(EditKind::Cut, cut), (EditKind::Insert, put)];
             let edits = edits.into_iter().filter(|(_, size)| *size > 0).map(|(kind, size)| Edit {
@@ -273,9 +286,7 @@ impl<W: Write> Recorder<'_, W> {
                 Err(LabError::TooLarge { path, size })
             }
             Some(Found::File { .. }) => match files::read(&path) {
-                Err(LabError::Read { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
-                    Ok(None)
-                }
+                Err(LabError::Read { source, .. }) if files::is_gone(&source) => Ok(None),
                 read => read.map(Some),
             },
             _ => Ok(None),

@@ -137,6 +137,32 @@ fn a_trace_in_the_folder_does_not_record_itself_and_ends_after_its_time() {
 }
 
 #[test]
+fn a_trace_is_written_over_nothing_and_of_nothing() {
+    let room = tempfile::tempdir().unwrap();
+    let letter = room.path().join("letter.txt");
+    files::write(&letter, "dear all").unwrap();
+    let error = record(&plan(room.path()), &letter, &mut |_| true).unwrap_err();
+    assert!(matches!(error, LabError::Write { .. }), "{error}");
+    assert_eq!(files::read(&letter).unwrap(), b"dear all");
+    let (nowhere, file) = (room.path().join("none"), room.path().join("day.trace"));
+    let error = record(&plan(&nowhere), &file, &mut |_| true).unwrap_err();
+    assert!(matches!(error, LabError::Read { .. }) && !file.exists(), "{error}");
+}
+
+#[test]
+fn what_came_between_the_last_look_and_the_end_is_in_the_trace() {
+    let room = tempfile::tempdir().unwrap();
+    let folder = room.path().join("folder");
+    files::write(&folder.join("x"), "x").unwrap();
+    let file = room.path().join("day.trace");
+    let steps = record(&plan(&folder), &file, &mut |_| {
+        files::write(&folder.join("y"), "y").unwrap();
+        true
+    });
+    assert_eq!(steps.unwrap(), 2);
+}
+
+#[test]
 fn a_file_that_is_only_touched_is_no_step_and_a_line_is_not_cut() {
     let room = tempfile::tempdir().unwrap();
     let folder = room.path().join("folder");
