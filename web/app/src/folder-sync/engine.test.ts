@@ -14,20 +14,56 @@ import {
 import { Dice } from './dice.testing.ts';
 import { Cut, ModelServer, World, type Entry } from './world.testing.ts';
 
-test('what happens while the server is listed is seen in the next round', async () => {
+test('what is moved while the server is listed, folder by folder, is not taken for deleted', async () => {
+  const world = await worldOf({ a: 'one' }, { a: 'one' }, { a: 'one' });
+  const server = new ModelServer(world);
+  const engine = engineOf(world, server);
+  const list = server.list.bind(server);
+  server.list = async () => {
+    server.list = list;
+    const [listed, entry] = [await list(), world.there.get('a')];
+    // It was not where it is now when that was listed, and is not where it was any more.
+    listed.found.delete('a');
+    world.there.delete('a');
+    if (entry) world.there.set('b', entry);
+    engine.forgetRemote();
+    return listed;
+  };
+  const report = await engine.round({ signal });
+  expect(report).toMatchObject({ moved: 1, deletedHere: 0, down: 0 });
+  expect(shown(world.here)).toEqual({ b: 'one' });
+});
+
+test('what is moved while the folder is looked at is not taken for deleted', async () => {
+  const world = await worldOf({ a: 'one' }, { b: 'one' }, { a: 'one' });
+  const engine = engineOf(world);
+  const { disk } = engine.ports;
+  const scan = disk.scan.bind(disk);
+  disk.scan = async (signal) => {
+    disk.scan = scan;
+    const scanned = await scan(signal);
+    // It came to its new place after that was looked at, and had gone from the old one before.
+    scanned.found.delete('b');
+    return scanned;
+  };
+  const report = await engine.round({ signal });
+  expect(report).toMatchObject({ moved: 1, deletedThere: 0, up: 0 });
+  expect(shown(world.there)).toEqual({ b: 'one' });
+});
+
+test('a server that has news all the time is listed anew in the next round', async () => {
   const world = await worldOf({ a: 'one' }, { a: 'one' }, { a: 'one' });
   const server = new ModelServer(world);
   const engine = engineOf(world, server);
   const list = server.list.bind(server);
   server.list = async () => {
     const listed = await list();
-    world.putThere('b', file('two'));
     engine.forgetRemote();
     return listed;
   };
   await engine.round({ signal });
-  expect(shown(world.here)).toEqual({ a: 'one' });
   server.list = list;
+  world.putThere('b', file('two'));
   await engine.round({ signal });
   expect(shown(world.here)).toEqual({ a: 'one', b: 'two' });
 });

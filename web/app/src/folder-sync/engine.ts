@@ -13,6 +13,8 @@ import { Steps } from './steps.ts';
 const AT_ONCE = 3;
 /** What is made may ask for something to go, and that for something to be made. */
 const PASSES_MAX = 8;
+/** How often the server is listed at most, while it has news. */
+const LISTS_MAX = 4;
 /** Reading, comparing, keeping a copy and the rest: no place needs more steps in one pass. */
 const STEPS_MAX = 8;
 
@@ -88,20 +90,26 @@ export class Engine {
   }
 
   async #list(signal: AbortSignal): Promise<Tree<Remote>> {
-    if (this.#remote) return this.#remote;
-    const news = this.#news;
-    const listed = await this.ports.server.list(signal);
-    // What came while it was listed may not be in it: the next round lists it anew.
-    if (news === this.#news) this.#remote = listed;
-    return listed;
+    for (let count = 1; !this.#remote; count++) {
+      const news = this.#news;
+      const listed = await this.ports.server.list(signal);
+      // It is listed folder by folder: what was moved meanwhile may be in none of them, and would be taken for deleted. Whoever always has
+      // news is not waited for; the next round lists it anew.
+      if (news === this.#news) this.#remote = listed;
+      else if (count === LISTS_MAX) return listed;
+    }
+    return this.#remote;
   }
 
   async round(options: RoundOptions): Promise<Report> {
     const { signal } = options;
     const report = emptyReport();
-    const scan = await this.ports.disk.scan(signal);
+    let scan = await this.ports.disk.scan(signal);
     const listed = await this.#list(signal);
     const rows = await this.ports.rows.all();
+    // What is moved from folder to folder while it is looked for may be seen in none of them.
+    const isAbsent = (path: string) => !scan.found.has(path);
+    if ([...rows.keys()].some(isAbsent)) scan = await this.ports.disk.scan(signal);
     const skipped = new Map([...listed.skipped, ...scan.skipped]);
     report.problems = [...skipped].map(([path, reason]) => ({ path, reason }));
     const isLeftOut = leavesOut(skipped);
@@ -110,7 +118,7 @@ export class Engine {
     try {
       // What was moved is not absent.
       await round.move();
-      const absent = [...rows.keys()].filter((path) => !scan.found.has(path) && !isLeftOut(path));
+      const absent = [...rows.keys()].filter((path) => isAbsent(path) && !isLeftOut(path));
       const isEmpty = scan.found.size === 0 && scan.skipped.size === 0;
       const isAsked = isMassDeletion(absent.length, rows.size, isEmpty) && !options.isConfirmed;
       if (isAsked) report.asks = { absent: absent.length, all: rows.size };
