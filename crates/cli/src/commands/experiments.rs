@@ -57,7 +57,7 @@ fn measure(context: &Context<'_>, arguments: &LabRunArguments) -> Result<u8> {
         experiment.run(&setting, &output, &mut { said }).map_err(refusal)?;
         let page = folder.join(format!("{}.html", experiment.name));
         context.ui.json(&json!({
-            "schema": "syncline.lab/1", "type": "summary", "experiment": experiment.name, "page": page,
+            "schema": "syncline.lab/1", "type": "summary", "experiment": experiment.name, "page": page.display().to_string(),
         }));
         context.ui.answer(format!("{}: {}", experiment.name, page.display()));
     }
@@ -68,7 +68,7 @@ fn report(context: &Context<'_>, arguments: &LabReportArguments) -> Result<u8> {
     let report = lab::report::write(&arguments.out).map_err(refusal)?;
     let Report { page, with, without } = report;
     context.ui.json(&json!({
-        "schema": "syncline.lab/1", "type": "report", "page": page, "with": with, "without": without,
+        "schema": "syncline.lab/1", "type": "report", "page": page.display().to_string(), "with": with, "without": without,
     }));
     context.ui.answer(format!("{}: {}", page.display(), with.join(", ")));
     if !without.is_empty() {

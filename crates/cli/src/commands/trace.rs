@@ -45,7 +45,7 @@ fn generate(context: &Context<'_>, arguments: &TraceGenArguments) -> Result<u8> 
     };
     preset.save(&arguments.out).map_err(refusal)?;
     context.ui.json(&json!({
-        "schema": "syncline.trace/1", "type": "made", "trace": arguments.out, "changes": arguments.changes,
+        "schema": "syncline.trace/1", "type": "made", "trace": arguments.out.display().to_string(), "changes": arguments.changes,
     }));
     let changes = counted(arguments.changes, "change", "changes");
     let tree = size(tree_bytes);
@@ -67,7 +67,7 @@ fn record(context: &Context<'_>, arguments: &TraceRecordArguments) -> Result<u8>
     let mut is_over = |_steps| driver.interrupts().received().is_some();
     let steps = trace::record::record(&plan, &arguments.out, &mut is_over).map_err(refusal)?;
     context.ui.json(&json!({
-        "schema": "syncline.trace/1", "type": "made", "trace": arguments.out, "changes": steps,
+        "schema": "syncline.trace/1", "type": "made", "trace": arguments.out.display().to_string(), "changes": steps,
     }));
     let steps = counted(steps, "step", "steps");
     context.ui.say(Symbol::Done, format!("{}: {steps}", arguments.out.display()));

@@ -136,6 +136,24 @@ fn folders_that_nothing_keeps_equal_are_found_out() {
 }
 
 #[test]
+fn results_go_to_a_folder_whose_name_is_no_text() {
+    use std::os::unix::ffi::OsStrExt;
+    let room = tempfile::tempdir().unwrap();
+    let device = Device::new(room.path(), "device");
+    std::fs::create_dir(device.folder.join("files")).unwrap();
+    device.write("one.toml", "operation = \"upload\"\n[target]\nfolder = \"files\"\n");
+    let out = std::ffi::OsStr::from_bytes(b"r\xff");
+    for words in [
+        &["bench", "run", "one.toml", "--json", "--out"][..],
+        &["trace", "gen", "stacksync", "--tree", "1MB", "--changes", "1", "--json", "--out"],
+    ] {
+        let out = if words[0] == "bench" { out } else { std::ffi::OsStr::from_bytes(b"t\xff") };
+        let output = device.command(words).arg(out).output().unwrap();
+        assert!(output.status.success(), "{words:?}: {output:?}");
+    }
+}
+
+#[test]
 fn a_file_of_benchcloud_is_measured_in_a_folder_and_in_a_store_and_what_fails_is_said() {
     let room = tempfile::tempdir().unwrap();
     let device = Device::new(room.path(), "device");
