@@ -169,8 +169,15 @@ pub fn install_for_test_run() -> Result<()> {
     let names = Extent::TestRun.names();
     let is_wanted = |recipe: &&Recipe| names.iter().any(|name| name == recipe.name);
     install_programs(&RECIPES.iter().filter(is_wanted).collect::<Vec<_>>())?;
+    // No server, but what the tests look at servers with.
+    if !process::is_installed(CAPTURE) {
+        install::packages(&[CAPTURE])?;
+    }
     moto::install()
 }
+
+/// What captures packets, and the package of Debian that brings it.
+const CAPTURE: &str = "tcpdump";
 
 /// Which services are tested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -21,8 +21,9 @@ pub(crate) use account::{
 };
 pub(crate) use administration::{AdminCommand, StoreArgument, TargetArgument};
 pub(crate) use experiments::{
-    BenchCommand, BenchRunArguments, LabCommand, LabReportArguments, LabRunArguments, TraceCommand,
-    TraceExecArguments, TraceGenArguments, TracePreset, TraceReading, TraceRecordArguments,
+    BenchCommand, BenchProbeArguments, BenchRunArguments, BenchTablesArguments, LabCommand,
+    LabReportArguments, LabRunArguments, TraceCommand, TraceExecArguments, TraceGenArguments,
+    TracePreset, TraceReading, TraceRecordArguments,
 };
 pub(crate) use gateway::{GatewayArguments, GatewayCommand};
 pub(crate) use invitations::InvitationCommand;

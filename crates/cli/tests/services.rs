@@ -26,6 +26,8 @@ mod loaded;
 mod oidc;
 #[path = "services/package.rs"]
 mod package;
+#[path = "services/probed.rs"]
+mod probed;
 #[path = "services/scaled.rs"]
 mod scaled;
 #[path = "services/served.rs"]

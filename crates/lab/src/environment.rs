@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use crate::page::Page;
+
 /// Returns what the machine is, by name: nothing of whose it is.
 pub(crate) fn facts() -> Vec<(&'static str, String)> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -22,4 +24,11 @@ pub(crate) fn facts() -> Vec<(&'static str, String)> {
         Some(("kernel", release.to_owned()))
     }));
     facts
+}
+
+/// Ends a page with what its figures depend on; `more` is what only this measurement has.
+pub(crate) fn end(page: Page, more: &[(&'static str, String)]) -> Page {
+    let facts = facts().into_iter().chain(more.iter().cloned());
+    let rows = facts.map(|(name, value)| vec![name.to_owned(), value]).collect();
+    page.heading("Where it was measured").table(&["what", ""], rows)
 }

@@ -75,6 +75,20 @@ pub enum LabError {
         /// Why.
         what: String,
     },
+    /// Nothing can be seen of what goes over the wire.
+    #[error("packets cannot be captured: {what}")]
+    Capture {
+        /// Why.
+        what: String,
+    },
+    /// A command that somebody wants run after each change does not do it.
+    #[error("'{command}' failed: {what}")]
+    Command {
+        /// As it was given.
+        command: String,
+        /// How it ended, and what it said.
+        what: String,
+    },
     /// This computer starts no more threads.
     #[error("only {started} threads can be started here")]
     Threads {

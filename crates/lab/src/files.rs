@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{self, BufReader, BufWriter, ErrorKind, Write};
+use std::io::{self, BufReader, BufWriter, ErrorKind, Read, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+
+use memchr::memmem::Finder;
 
 use crate::error::LabError;
 
@@ -22,12 +24,9 @@ pub(crate) fn write(path: &Path, bytes: impl AsRef<[u8]>) -> Result<(), LabError
 }
 
 /// Writes a file where nothing is yet, and the folders above it.
-#[expect(clippy::disallowed_methods, reason = "a benchmark plays a user, who writes files")]
 pub(crate) fn write_new(path: &Path, bytes: &[u8]) -> Result<(), LabError> {
-    let written = path.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| {
-        let mut file = fs::OpenOptions::new().write(true).create_new(true).open(path)?;
-        file.write_all(bytes)
-    });
+    let mut file = create(path)?;
+    let written = file.write_all(bytes).and_then(|()| file.flush());
     written.map_err(|source| LabError::Write { path: path.to_owned(), source })
 }
 
@@ -218,9 +217,31 @@ pub(crate) fn open(path: &Path) -> Result<BufReader<fs::File>, LabError> {
     opened.map(BufReader::new).map_err(|source| LabError::Read { path: path.to_owned(), source })
 }
 
-/// Makes a file that is written piece by piece, where nothing is yet.
-#[expect(clippy::disallowed_methods, reason = "traces are written as any program writes them")]
+/// Makes a file that is written piece by piece, where nothing is yet, and the folders above it.
+#[expect(clippy::disallowed_methods, reason = "a benchmark plays a user, who writes files")]
 pub(crate) fn create(path: &Path) -> Result<BufWriter<fs::File>, LabError> {
-    let made = fs::OpenOptions::new().write(true).create_new(true).open(path);
+    let made = path
+        .parent()
+        .map_or(Ok(()), fs::create_dir_all)
+        .and_then(|()| fs::OpenOptions::new().write(true).create_new(true).open(path));
     made.map(BufWriter::new).map_err(|source| LabError::Write { path: path.to_owned(), source })
+}
+
+/// Whether a file has some bytes in it, one after the other; it is read piece by piece.
+pub(crate) fn contains(path: &Path, wanted: &Finder<'_>) -> Result<bool, LabError> {
+    const PIECE: usize = 1 << 20;
+    let failed = |source| LabError::Read { path: path.to_owned(), source };
+    let (mut file, mut window) = (open(path)?, Vec::new());
+    loop {
+        // What may be the beginning of it stays in front of the next piece.
+        let keep = window.len().min(wanted.needle().len().saturating_sub(1));
+        window.drain(..window.len() - keep);
+        let more = file.by_ref().take(PIECE as u64).read_to_end(&mut window).map_err(failed)?;
+        if wanted.find(&window).is_some() {
+            return Ok(true);
+        }
+        if more == 0 {
+            return Ok(false);
+        }
+    }
 }

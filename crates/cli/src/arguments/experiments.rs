@@ -54,6 +54,56 @@ pub(crate) struct LabRunArguments {
 pub(crate) enum BenchCommand {
     /// Do what a file says, again and again, and measure it: TOML, or a configuration file of BenchCloud.
     Run(BenchRunArguments),
+    /// Find out by experiment what a program does that keeps a folder in sync: encryption, chunking, delta, deduplication and more.
+    Probe(BenchProbeArguments),
+    /// Put what several probes have found side by side.
+    Tables(BenchTablesArguments),
+}
+
+/// Arguments of `bench probe`.
+#[derive(Debug, Args)]
+pub(crate) struct BenchProbeArguments {
+    /// The folder that the program keeps; a folder is made in it, in which files are changed, and stays.
+    #[arg(value_name = "DIR")]
+    pub(crate) folder: PathBuf,
+    /// What the program is called.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) name: String,
+    /// A port of a server the program talks to; several times for several. What goes over them is captured by tcpdump.
+    #[arg(long = "port", value_name = "PORT", required = true)]
+    pub(crate) ports: Vec<u16>,
+    /// The folder, of another device or of the server, in which changes are to be seen.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) seen_in: Option<PathBuf>,
+    /// A command for the shell that is run after each change, for a program that does not watch the folder.
+    #[arg(long, value_name = "COMMAND")]
+    pub(crate) command: Option<String>,
+    /// Where the server keeps what it gets, to look whether it can read that.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) stored: Option<PathBuf>,
+    /// How many seconds a change may take.
+    #[arg(long, value_name = "N", default_value = "120")]
+    pub(crate) patience: u64,
+    /// After how many milliseconds without a packet a change is done with.
+    #[arg(long, value_name = "N", default_value = "1500")]
+    pub(crate) silence_ms: u64,
+    /// With small files and few of them, for a first look.
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// Where results go.
+    #[arg(long, value_name = "DIR", default_value = "bench-results")]
+    pub(crate) out: PathBuf,
+}
+
+/// Arguments of `bench tables`.
+#[derive(Debug, Args)]
+pub(crate) struct BenchTablesArguments {
+    /// Results of probes.
+    #[arg(value_name = "DIR", required = true)]
+    pub(crate) results: Vec<PathBuf>,
+    /// Where the page goes.
+    #[arg(long, value_name = "DIR", default_value = "bench-results/tables")]
+    pub(crate) out: PathBuf,
 }
 
 /// Arguments of `bench run`.

@@ -1,6 +1,8 @@
-//! `syncline bench`: benchmarks of anything that keeps files.
+//! `syncline bench`: benchmarks of anything that keeps files, and probes of what programs do.
 
-use std::path::Path;
+mod probe;
+
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -33,7 +35,18 @@ const TELL_EVERY: Duration = Duration::from_secs(2);
 pub(crate) fn run(context: &Context<'_>, command: &BenchCommand) -> Result<u8> {
     match command {
         BenchCommand::Run(arguments) => measure(context, arguments),
+        BenchCommand::Probe(arguments) => probe::run(context, arguments),
+        BenchCommand::Tables(arguments) => probe::tables(context, arguments),
     }
+}
+
+/// Makes a folder for the results of a run, and a name by which nothing else is called.
+fn results(context: &Context<'_>, out: &Path) -> Result<(PathBuf, Output, String)> {
+    let name = hex::encode(&random_bytes::<4>(&SystemRandom));
+    let time = rfc3339(context.clock.now()).replace(':', "-");
+    let folder = out.join(format!("{time}-{name}"));
+    let output = Output::of_run(&folder).map_err(refusal)?;
+    Ok((folder, output, name))
 }
 
 fn measure(context: &Context<'_>, arguments: &BenchRunArguments) -> Result<u8> {
@@ -46,10 +59,7 @@ fn measure(context: &Context<'_>, arguments: &BenchRunArguments) -> Result<u8> {
     let driver = open(context, &plan, arguments, &io)?;
     let target = driver.describe();
     // Each run has its own folder and its own names of files: nothing of another one is written over.
-    let name = hex::encode(&random_bytes::<4>(&SystemRandom));
-    let time = rfc3339(context.clock.now()).replace(':', "-");
-    let out = arguments.out.join(format!("{time}-{name}"));
-    let output = Output::of_run(&out).map_err(refusal)?;
+    let (out, output, name) = results(context, &arguments.out)?;
     context.ui.say(Symbol::Done, format!("{}: {target}", plan.operation.name()));
     let mut told = Duration::ZERO;
     let mut goes_on = |progress: Progress| {

@@ -110,6 +110,15 @@ pub(crate) fn refusal(error: LabError) -> CommandError {
         LabError::NotListed { .. } => {
             CommandError::new(Code::BenchmarkFailed, "the benchmark cannot begin").cause(error)
         }
+        LabError::Capture { .. } => {
+            CommandError::new(Code::NotProbed, "the probe sees no packets").cause(error).help(
+                "sudo apt-get install tcpdump && sudo setcap cap_net_raw+ep $(which tcpdump)",
+                "lets every user of this machine capture packets",
+            )
+        }
+        LabError::Command { .. } => {
+            CommandError::new(Code::NotProbed, "the program that is probed has failed").cause(error)
+        }
         error => CommandError::new(Code::Defect, "the experiment failed").cause(error),
     }
 }

@@ -100,12 +100,7 @@ fn page(plan: &Plan, target: &str, version: &str, outcome: &Outcome) -> Page {
     if !failures.is_empty() {
         page = page.heading("What failed").table(&["file", "why"], failures);
     }
-    let facts = environment::facts();
-    let mut facts: Vec<Vec<String>> =
-        facts.into_iter().map(|(name, value)| vec![name.to_owned(), value]).collect();
-    facts.push(vec!["version".to_owned(), version.to_owned()]);
-    facts.push(vec!["seed".to_owned(), plan.seed.to_string()]);
-    page.heading("Where it was measured").table(&["what", ""], facts)
+    environment::end(page, &[("version", version.to_owned()), ("seed", plan.seed.to_string())])
 }
 
 /// Says whether it was good, before all numbers.
