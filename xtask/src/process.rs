@@ -187,6 +187,13 @@ fn name_of(command: &Command) -> String {
     words.map(|word| word.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ")
 }
 
+/// Writes a file that only we can read.
+pub fn write_secret(path: &Path, text: &str) -> Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    fs::write(path, text).context(path.display())?;
+    Ok(fs::set_permissions(path, fs::Permissions::from_mode(0o600))?)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -15,13 +15,16 @@ mod rsync;
 mod second_folder;
 mod syncthing;
 
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
+pub(super) use rsync::start_daemon;
 pub(super) use syncthing::Syncthing;
 
 use crate::bench::sample::Sample;
-use crate::failure::Result;
+use crate::failure::{Result, fail};
 use crate::process;
 
 /// The folders of one program in one round.
@@ -107,7 +110,7 @@ pub(super) fn all(ours: Option<&Path>) -> Vec<Box<dyn Peer>> {
 }
 
 /// The first line that a program prints about its version.
-fn first_line(program: &str, words: &[&str]) -> String {
+pub(super) fn first_line(program: &str, words: &[&str]) -> String {
     match process::output(Command::new(program).args(words)) {
         Ok(text) => text.lines().next().unwrap_or_default().trim().to_owned(),
         Err(failure) => format!("unknown: {failure}"),
@@ -115,7 +118,18 @@ fn first_line(program: &str, words: &[&str]) -> String {
 }
 
 /// A port of the loopback that nobody uses just now.
-fn free_port() -> Result<u16> {
+pub(super) fn free_port() -> Result<u16> {
     let listener = std::net::TcpListener::bind(("127.0.0.1", 0))?;
     Ok(listener.local_addr()?.port())
+}
+
+/// Waits until somebody listens on a port of the loopback.
+pub(super) fn wait_for_port(port: u16) -> Result<()> {
+    for _ in 0..500 {
+        if TcpStream::connect(("127.0.0.1", port)).is_ok() {
+            return Ok(());
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    fail(format!("nobody listens on port {port} after 10 s"))
 }

@@ -7,8 +7,9 @@ use std::process::Stdio;
 
 use super::bounded;
 use super::finding::{Finding, Steps};
-use super::stage::{Door, Stage, write_secret};
+use super::stage::{Door, Stage};
 use crate::failure::{Context, Result, fail};
+use crate::process::write_secret;
 
 /// The tool.
 pub(super) const NAME: &str = "cadaver";

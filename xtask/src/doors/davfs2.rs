@@ -7,10 +7,10 @@ use std::process::Command;
 
 use super::bounded;
 use super::finding::{Finding, Outcome, Steps};
-use super::stage::{Door, Stage, write_secret};
+use super::stage::{Door, Stage};
 use super::tree::{self, Tree};
 use crate::failure::{Context, Result, fail};
-use crate::process;
+use crate::process::{self, write_secret};
 
 /// The tool.
 pub(super) const NAME: &str = "davfs2";

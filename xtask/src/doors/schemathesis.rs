@@ -13,9 +13,10 @@ use std::process::Command;
 
 use self::answers::Answers;
 use super::finding::Finding;
-use super::stage::{OTHER_ACCOUNT, PLAIN, SERVER, Stage, write_secret};
+use super::stage::{OTHER_ACCOUNT, PLAIN, SERVER, Stage};
 use super::{bounded, said_by};
 use crate::failure::{Context, Result, fail};
+use crate::process::write_secret;
 use crate::{install, repository_root};
 
 pub(super) use self::known::EXCEPTIONS;

@@ -9,6 +9,7 @@ use serde_json::json;
 use super::http::Client;
 use super::tree::Tree;
 use crate::failure::{Context, Failure, Result, fail};
+use crate::process::write_secret;
 use crate::syncline::{
     self, ACCOUNT, Device, GATEWAY_USER, Gateway, PASSWORD, Place, SYNC_DONE, Server, checked,
 };
@@ -179,11 +180,4 @@ fn sign_in(api: &Client) -> Result<(Client, String)> {
     let link = client.ask("POST", &format!("{workspace}/links"), Some(&json!({})))?;
     let secret = text(&link, "secret")?;
     Ok((client, secret))
-}
-
-/// Writes a file that only we can read.
-pub(super) fn write_secret(path: &Path, text: &str) -> Result<()> {
-    use std::os::unix::fs::PermissionsExt;
-    fs::write(path, text).context(path.display())?;
-    Ok(fs::set_permissions(path, fs::Permissions::from_mode(0o600))?)
 }

@@ -48,6 +48,16 @@ impl Server {
         format!("http://{}", self.address)
     }
 
+    /// The port on which it answers.
+    pub fn port(&self) -> Option<u16> {
+        self.address.rsplit_once(':')?.1.parse().ok()
+    }
+
+    /// Where it keeps everything.
+    pub fn data(&self) -> &Path {
+        &self.data
+    }
+
     /// The id of the process.
     pub fn id(&self) -> u32 {
         self.child.id()

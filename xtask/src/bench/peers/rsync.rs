@@ -1,12 +1,11 @@
 //! rsync between two folders, and rsync with its own daemon on the loopback.
 
 use std::fs;
-use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use super::{Family, Peer, Room, first_line, free_port};
+use super::{Family, Peer, Room, first_line, free_port, wait_for_port};
 use crate::bench::sample::Sample;
 use crate::failure::{Context, Result, fail};
 use crate::process;
@@ -123,32 +122,8 @@ impl Peer for DaemonRsync {
     }
 
     fn begin(&mut self, room: &Room) -> Result<()> {
-        let copy = room.scratch.join("copy");
-        fs::create_dir_all(&copy)?;
-        let port = free_port()?;
-        let configuration = room.scratch.join("rsyncd.conf");
-        let text = format!(
-            "use chroot = no\nmunge symlinks = no\nreverse lookup = no\npid file = {}\nlog file = {}\n[room]\npath = {}\n\
-             read only = no\nuid = {}\ngid = {}\n",
-            room.scratch.join("rsyncd.pid").display(),
-            room.scratch.join("rsyncd.log").display(),
-            copy.display(),
-            rustix::process::getuid().as_raw(),
-            rustix::process::getgid().as_raw(),
-        );
-        fs::write(&configuration, text)?;
-        let mut command = Command::new("rsync");
-        command.args(["--daemon", "--no-detach", "--address=127.0.0.1"]);
-        command.arg(format!("--port={port}")).arg("--config").arg(&configuration);
-        let child = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn().context("rsyncd")?;
-        self.daemon = Some((Background::new(child), port));
-        for _ in 0..200 {
-            if TcpStream::connect(("127.0.0.1", port)).is_ok() {
-                return Ok(());
-            }
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        fail("rsyncd does not listen")
+        self.daemon = Some(start_daemon(&room.scratch, &room.scratch.join("copy"))?);
+        Ok(())
     }
 
     fn send(&mut self, room: &Room) -> Result<Sample> {
@@ -170,6 +145,30 @@ impl Peer for DaemonRsync {
     fn end(&mut self) {
         self.daemon = None;
     }
+}
+
+/// Starts a daemon that lets everybody write into a folder, under the name `room`; returns it and its port.
+pub(in crate::bench) fn start_daemon(scratch: &Path, copy: &Path) -> Result<(Background, u16)> {
+    fs::create_dir_all(copy)?;
+    let port = free_port()?;
+    let configuration = scratch.join("rsyncd.conf");
+    let text = format!(
+        "use chroot = no\nmunge symlinks = no\nreverse lookup = no\npid file = {}\nlog file = {}\n[room]\npath = {}\n\
+         read only = no\nuid = {}\ngid = {}\n",
+        scratch.join("rsyncd.pid").display(),
+        scratch.join("rsyncd.log").display(),
+        copy.display(),
+        rustix::process::getuid().as_raw(),
+        rustix::process::getgid().as_raw(),
+    );
+    fs::write(&configuration, text)?;
+    let mut command = Command::new("rsync");
+    command.args(["--daemon", "--no-detach", "--address=127.0.0.1"]);
+    command.arg(format!("--port={port}")).arg("--config").arg(&configuration);
+    let child = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn().context("rsyncd")?;
+    let daemon = Background::new(child);
+    wait_for_port(port)?;
+    Ok((daemon, port))
 }
 
 #[cfg(test)]

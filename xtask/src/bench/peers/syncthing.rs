@@ -24,6 +24,8 @@ const PATIENCE: Duration = Duration::from_mins(20);
 struct Instance {
     background: Background,
     gui_port: u16,
+    /// On which the other one reaches it.
+    port: u16,
     id: String,
 }
 
@@ -140,12 +142,18 @@ impl Syncthing {
             command.env("STMONITORED", "yes").env("STNOUPGRADE", "1");
             command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
             let background = Background::new(command.spawn().context("syncthing")?);
-            self.instances.push(Instance { background, gui_port, id: ids[this].clone() });
+            let (id, port) = (ids[this].clone(), ports[this]);
+            self.instances.push(Instance { background, gui_port, port, id });
         }
         self.wait_until("the two are connected", || {
             let connections = self.instances[0].get("/rest/system/connections")?;
             Ok(connections["connections"][&self.instances[1].id]["connected"] == true)
         })
+    }
+
+    /// The ports on which they reach each other.
+    pub(in crate::bench) fn ports(&self) -> Vec<u16> {
+        self.instances.iter().map(|instance| instance.port).collect()
     }
 
     /// Which processes they are.

@@ -1,0 +1,230 @@
+//! `bench probe`: what programs do, by experiment: ours and others, each between two places on the loopback, and their answers side by side.
+//!
+//! `syncline bench probe` asks and judges; here programs are started, and told what it needs to know of them.
+
+use std::any::Any;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use super::latency::start_devices;
+use super::peers::{Syncthing, first_line, free_port, start_daemon, wait_for_port};
+use super::place::WorkFolder;
+use super::{Options, environment};
+use crate::arguments::Arguments;
+use crate::failure::{Context, Result, fail};
+use crate::process;
+use crate::syncline::{Background, Device, PASSWORD, Place, SYNC_DONE, Server, checked, device};
+
+/// The programs: their names in tables, what has to be installed for them and how it says its version, and how they begin.
+const PROGRAMS: [(&str, &[&str], Begin); 6] = [
+    ("syncline", &[], ours),
+    ("syncline, encrypted", &[], ours_sealed),
+    ("syncthing", &["syncthing", "--version"], syncthing),
+    ("rsync", &["rsync", "--version"], rsync),
+    ("unison", &["unison", "-version"], unison),
+    ("rclone to SFTP", &["rclone", "version"], rclone),
+];
+
+type Begin = fn(&Path, &Path) -> Result<Running>;
+
+/// A program that keeps a folder, or does so when it is told.
+struct Running {
+    folder: PathBuf,
+    seen_in: PathBuf,
+    ports: Vec<u16>,
+    /// What tells it that something has changed.
+    command: Option<String>,
+    /// Where its server keeps what it gets.
+    stored: Option<PathBuf>,
+    /// It ends with this.
+    _processes: Box<dyn Any>,
+}
+
+pub(super) fn run(what: String, mut arguments: Arguments) -> Result<()> {
+    let only = arguments.value("--only")?;
+    let options = Options::take(&what, &mut arguments)?;
+    arguments.finish()?;
+    let binary = options.our_binary()?;
+    if !process::is_installed("tcpdump") {
+        return fail("tcpdump is not installed: apt-get install tcpdump");
+    }
+    let is_wanted =
+        |name: &str| only.as_ref().is_none_or(|only| only.split(',').any(|it| it == name));
+    let (mut versions, mut results) = (Vec::new(), Vec::new());
+    for (name, words, begin) in PROGRAMS.into_iter().filter(|(name, ..)| is_wanted(name)) {
+        if let [program, words @ ..] = words {
+            if !process::is_installed(program) {
+                println!("{name}: left out, {program} is not installed");
+                continue;
+            }
+            versions.push((name.to_owned(), first_line(program, words)));
+        }
+        let place = WorkFolder::new(options.file_systems[0], &options.work)?;
+        let running = begin(binary, place.path())?;
+        println!("{name}");
+        results.push(one(binary, name, &running, &options)?);
+    }
+    if results.is_empty() {
+        return fail("no program is left to be probed");
+    }
+    let mut tables = Command::new(binary);
+    tables.args(["bench", "tables", "--no-input", "--out"]).arg(&options.out).args(&results);
+    println!("{}", process::output(&mut tables)?.trim());
+    environment::write(&options.out, &versions, &[])
+}
+
+/// Probes one program, and returns where the results are.
+fn one(binary: &Path, name: &str, running: &Running, options: &Options) -> Result<PathBuf> {
+    let out = options.out.join(name.replace([',', ' '], "-"));
+    if out.exists() {
+        // Of a run before.
+        fs::remove_dir_all(&out)?;
+    }
+    let mut probe = Command::new(binary);
+    probe.args(["bench", "probe", "--name", name, "--no-input"]).arg(&running.folder);
+    probe.arg("--seen-in").arg(&running.seen_in).arg("--out").arg(&out);
+    for port in &running.ports {
+        probe.args(["--port", &port.to_string()]);
+    }
+    if let Some(command) = &running.command {
+        probe.args(["--command", command]);
+    }
+    if let Some(stored) = &running.stored {
+        probe.arg("--stored").arg(stored);
+    }
+    if options.quick {
+        probe.arg("--quick");
+    }
+    let status = probe.stdin(Stdio::null()).status().context("syncline bench probe")?;
+    if !status.success() {
+        return fail(format!("{name} cannot be probed: {status}"));
+    }
+    // Named after the time at which it began.
+    let entries = fs::read_dir(&out)?.collect::<std::io::Result<Vec<_>>>()?;
+    match entries.as_slice() {
+        [entry] => {
+            // Many times as large as all figures that come of it.
+            fs::remove_file(entry.path().join("probe.pcap"))?;
+            Ok(entry.path())
+        }
+        _ => fail(format!("{} has no results", out.display())),
+    }
+}
+
+fn ours(binary: &Path, room: &Path) -> Result<Running> {
+    let server = Server::start(binary, &room.join("server"))?;
+    let devices = start_devices(binary, room, &server, 2)?;
+    between(server, devices)
+}
+
+fn ours_sealed(binary: &Path, room: &Path) -> Result<Running> {
+    let server = Server::start(binary, &room.join("server"))?;
+    let passphrase = room.join("passphrase");
+    process::write_secret(&passphrase, "a passphrase for loopback only")?;
+    let variable = ("SYNCLINE_PASSPHRASE_FILE", &passphrase);
+    let mut devices = Vec::new();
+    for name in ["one", "other"] {
+        let device = device(binary, room, name, Place::Served);
+        device.login(&server.url(), name)?;
+        if devices.is_empty() {
+            let mut init = device.command(&["init", "--sealed", "--workspace", &device.workspace]);
+            checked(init.arg(&device.folder).env(variable.0, variable.1), &[0])?;
+            device.sync()?;
+        } else {
+            checked(device.clone_command().env(variable.0, variable.1), &SYNC_DONE)?;
+        }
+        let watch = device.watch()?;
+        devices.push((device, watch));
+    }
+    between(server, devices)
+}
+
+/// Two devices of ours, and the server between them.
+fn between(server: Server, devices: Vec<(Device, Background)>) -> Result<Running> {
+    let [folder, seen_in] = [0, 1].map(|number: usize| devices[number].0.folder.clone());
+    let Some(port) = server.port() else { return fail("the server has no port") };
+    let stored = Some(server.data().to_owned());
+    let _processes = Box::new((server, devices));
+    Ok(Running { folder, seen_in, ports: vec![port], command: None, stored, _processes })
+}
+
+fn syncthing(_binary: &Path, room: &Path) -> Result<Running> {
+    let folders = ["one", "other"].map(|name| room.join(name));
+    let mut both = Syncthing::default();
+    both.start(room, &folders, Some(1))?;
+    let ([folder, seen_in], ports) = (folders, both.ports());
+    // What the other device has is the folder itself: there is no server that could read something.
+    Ok(Running { folder, seen_in, ports, command: None, stored: None, _processes: Box::new(both) })
+}
+
+/// Makes the two folders of a program that copies when it is told.
+fn two_folders(room: &Path) -> Result<[PathBuf; 2]> {
+    let folders = ["folder", "copy"].map(|name| room.join(name));
+    for folder in &folders {
+        fs::create_dir_all(folder)?;
+    }
+    Ok(folders)
+}
+
+/// A program that is told by a command; what its server keeps is the copy.
+fn told([folder, copy]: [PathBuf; 2], port: u16, command: String, server: Background) -> Running {
+    let stored = Some(copy.clone());
+    let _processes = Box::new(server);
+    Running { folder, seen_in: copy, ports: vec![port], command: Some(command), stored, _processes }
+}
+
+fn rsync(_binary: &Path, room: &Path) -> Result<Running> {
+    let folders = two_folders(room)?;
+    let (daemon, port) = start_daemon(room, &folders[1])?;
+    let folder = folders[0].display();
+    let command = format!("rsync --archive --delete '{folder}/' rsync://127.0.0.1:{port}/room/");
+    Ok(told(folders, port, command, daemon))
+}
+
+fn unison(_binary: &Path, room: &Path) -> Result<Running> {
+    let folders = two_folders(room)?;
+    let port = free_port()?;
+    let state = room.join("unison");
+    for side in ["server", "client"] {
+        fs::create_dir_all(state.join(side))?;
+    }
+    let mut server = Command::new("unison");
+    server.args(["-socket", &port.to_string()]).env("UNISON", state.join("server"));
+    let server = background(&mut server, port)?;
+    let [folder, copy] = [&folders[0], &folders[1]].map(|it| it.display());
+    let command = format!(
+        "UNISON='{}' unison '{folder}' 'socket://127.0.0.1:{port}/{copy}' -batch -auto -times -log=false -silent \
+         -confirmbigdel=false -ui text",
+        state.join("client").display()
+    );
+    Ok(told(folders, port, command, server))
+}
+
+fn rclone(_binary: &Path, room: &Path) -> Result<Running> {
+    let folders = two_folders(room)?;
+    let port = free_port()?;
+    let configuration = room.join("rclone.conf");
+    fs::write(&configuration, "")?;
+    // Over WebDAV it would see no change that keeps the size of a file.
+    let mut server = Command::new("rclone");
+    server.args(["serve", "sftp", "--addr", &format!("127.0.0.1:{port}"), "--user", "bench"]);
+    server.args(["--pass", PASSWORD, "--config"]).arg(&configuration).arg(&folders[1]);
+    let server = background(server.env("RCLONE_CACHE_DIR", room.join("cache")), port)?;
+    let obscured = process::output(Command::new("rclone").args(["obscure", PASSWORD]))?;
+    let command = format!(
+        "rclone sync '{}' :sftp: --sftp-host 127.0.0.1 --sftp-port {port} --sftp-user bench --sftp-pass '{}' --quiet --config '{}'",
+        folders[0].display(),
+        obscured.trim(),
+        configuration.display()
+    );
+    Ok(told(folders, port, command, server))
+}
+
+/// Starts a server, and waits until it listens.
+fn background(command: &mut Command, port: u16) -> Result<Background> {
+    let command = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let server = Background::new(command.spawn().context("a server does not start")?);
+    wait_for_port(port)?;
+    Ok(server)
+}
