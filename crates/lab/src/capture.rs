@@ -8,6 +8,7 @@ mod traffic;
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, UdpSocket};
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -39,6 +40,9 @@ const BUFFER_KIB: &str = "65536";
 
 /// How long `tcpdump` may take to begin.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How long packets may rest in the kernel until `tcpdump` gets them, and more.
+const LATE: Duration = Duration::from_secs(3);
 
 /// How often is looked whether a number has come.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
@@ -75,7 +79,7 @@ impl Capture {
         let echo = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0));
         let echo = echo.and_then(|echo| Ok((echo.local_addr()?, echo)));
         let (address, echo) = echo.map_err(|error| fails(format!("no socket: {error}")))?;
-        let mut copy = files::create(file)?;
+        let mut copy = files::create_private(file)?;
         let mut filter: Vec<String> = ports.iter().map(|port| format!("port {port}")).collect();
         filter.push(format!("udp dst port {}", address.port()));
         let mut command = Command::new("tcpdump");
@@ -85,6 +89,8 @@ impl Capture {
         command.args(["-s", &PACKET_MAX.to_string(), "-B", BUFFER_KIB, "-w", "-"]);
         command.arg(filter.join(" or "));
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        // Ctrl-C is for this program, which ends it when its own work is done.
+        command.process_group(0);
         let mut dump = command.spawn().map_err(|error| match error.kind() {
             std::io::ErrorKind::NotFound => fails("the program tcpdump is not installed".into()),
             _ => fails(format!("tcpdump does not start: {error}")),
@@ -123,7 +129,7 @@ impl Capture {
         let (reader, sent) = (Some(reader), AtomicU64::new(0));
         let capture = Self { dump, reader, words, shared, echo, sent };
         capture.wait_for_begin()?;
-        match capture.silence(PATIENCE) {
+        match capture.now(PATIENCE)? {
             Some(_) => Ok(capture),
             None => Err(fails("tcpdump does not see what this program itself sends".into())),
         }
@@ -144,37 +150,72 @@ impl Capture {
     }
 
     /// Waits until nothing has gone over the wire for `silence`, but no longer than `patience`. Returns whether it was silent.
-    pub fn wait_for_silence(&self, silence: Duration, patience: Duration) -> bool {
+    ///
+    /// # Errors
+    /// [`LabError::Capture`] when `tcpdump` has ended, as for all that follow.
+    pub fn wait_for_silence(
+        &self,
+        silence: Duration,
+        patience: Duration,
+    ) -> Result<bool, LabError> {
         let watch = Stopwatch::start();
         loop {
             let left = patience.saturating_sub(watch.read().wall);
-            match self.silence(left) {
-                Some(now) if now >= silence => return true,
-                Some(now) if !left.is_zero() => std::thread::sleep((silence - now).min(left)),
-                _ => return false,
+            let Some(now) = self.now(left)? else { return Ok(false) };
+            let silent_for = now.saturating_sub(lock(&self.shared).last_payload);
+            match silence.checked_sub(silent_for) {
+                None | Some(Duration::ZERO) => return Ok(true),
+                Some(_) if left.is_zero() => return Ok(false),
+                Some(more) => std::thread::sleep(more.min(left)),
             }
         }
     }
 
-    /// Returns for how long nothing has gone over the wire until now; nothing, if what went until now does not come in time.
-    fn silence(&self, patience: Duration) -> Option<Duration> {
-        let number = self.sent.fetch_add(1, Ordering::Relaxed) + 1;
-        let address = self.echo.local_addr().ok()?;
-        self.echo.send_to(&number.to_le_bytes(), address).ok()?;
+    /// Waits until something goes over the wire that is newer than `since`, a time of [`Self::now`], but no longer than `patience`. Returns whether
+    /// something did.
+    ///
+    /// # Errors
+    /// [`LabError::Capture`].
+    pub fn wait_for_payload(&self, since: Duration, patience: Duration) -> Result<bool, LabError> {
         let watch = Stopwatch::start();
-        loop {
-            {
-                let shared = lock(&self.shared);
-                let (seen, at) = shared.last_echo;
-                if seen >= number {
-                    return Some(at.saturating_sub(shared.last_payload));
-                }
-            }
-            if watch.read().wall >= patience.max(LOOK_EVERY) {
-                return None;
+        while lock(&self.shared).last_payload <= since {
+            self.demand_life()?;
+            if watch.read().wall >= patience {
+                return Ok(false);
             }
             std::thread::sleep(LOOK_EVERY);
         }
+        Ok(true)
+    }
+
+    /// Waits until everything is counted that has gone over the wire until now, and returns the time by the clock of the capture; nothing, if it
+    /// does not come in time.
+    ///
+    /// # Errors
+    /// [`LabError::Capture`].
+    pub fn now(&self, patience: Duration) -> Result<Option<Duration>, LabError> {
+        let number = self.sent.fetch_add(1, Ordering::Relaxed) + 1;
+        let fails = |error| LabError::Capture { what: format!("nothing can be sent: {error}") };
+        let address = self.echo.local_addr().map_err(fails)?;
+        self.echo.send_to(&number.to_le_bytes(), address).map_err(fails)?;
+        let watch = Stopwatch::start();
+        loop {
+            let (seen, at) = lock(&self.shared).last_echo;
+            if seen >= number {
+                return Ok(Some(at));
+            }
+            self.demand_life()?;
+            if watch.read().wall >= patience.max(LATE) {
+                return Ok(None);
+            }
+            std::thread::sleep(LOOK_EVERY);
+        }
+    }
+
+    fn demand_life(&self) -> Result<(), LabError> {
+        let has_ended = self.reader.as_ref().is_none_or(JoinHandle::is_finished);
+        let what = "tcpdump has ended before the end".to_owned();
+        if has_ended { Err(LabError::Capture { what }) } else { Ok(()) }
     }
 
     /// Returns what was counted since the last time.
@@ -193,22 +234,29 @@ impl Capture {
                 Err(LabError::Capture { what: "the capture broke off".into() })
             })?;
         }
-        let dropped = self.words.iter().find_map(|line| {
-            let line = line.strip_suffix(" packets dropped by kernel")?.to_owned();
-            line.parse().ok()
-        });
-        dropped.ok_or_else(|| LabError::Capture {
+        self.words.iter().find_map(|line| dropped(&line)).ok_or_else(|| LabError::Capture {
             what: "tcpdump does not say how many packets it has missed".into(),
         })
     }
 
-    /// Asks tcpdump to end; it writes what it still has.
+    /// Asks tcpdump to end, which writes what it still has, and kills it if it does not.
     fn end(&mut self) {
-        if let Some(pid) = i32::try_from(self.dump.id()).ok().and_then(Pid::from_raw) {
-            // It may have ended by itself.
-            let _ = kill_process(pid, Signal::TERM);
+        let watch = Stopwatch::start();
+        let mut is_asked = false;
+        // Who has ended is asked nothing: its number may be that of another process by now.
+        while let Ok(None) = self.dump.try_wait() {
+            if watch.read().wall >= PATIENCE {
+                let _ = self.dump.kill();
+                let _ = self.dump.wait();
+                return;
+            }
+            let pid = i32::try_from(self.dump.id()).ok().and_then(Pid::from_raw);
+            if let Some(pid) = pid.filter(|_| !is_asked) {
+                let _ = kill_process(pid, Signal::TERM);
+                is_asked = true;
+            }
+            std::thread::sleep(LOOK_EVERY);
         }
-        let _ = self.dump.wait();
     }
 }
 
@@ -266,7 +314,66 @@ fn fill(stream: &mut impl Read, bytes: &mut [u8]) -> Result<bool, LabError> {
     }
 }
 
+/// Reads how many packets `tcpdump` says it has missed.
+fn dropped(line: &str) -> Option<u64> {
+    let (number, rest) = line.split_once(' ')?;
+    let is_it = matches!(rest, "packet dropped by kernel" | "packets dropped by kernel");
+    number.parse().ok().filter(|_| is_it)
+}
+
 /// A thread that panicked ends the run anyway.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packets_that_tcpdump_has_missed_are_read_in_any_number() {
+        assert_eq!(dropped("0 packets dropped by kernel"), Some(0));
+        assert_eq!(dropped("1 packet dropped by kernel"), Some(1));
+        assert_eq!(dropped("17 packets dropped by kernel"), Some(17));
+        for other in ["3 packets captured", "2 packets dropped by interface", "packets", ""] {
+            assert_eq!(dropped(other), None, "{other}");
+        }
+    }
+
+    /// Reads a stream, and returns what was copied of it and the packets.
+    /// How many bytes were copied, and the packets with when they came.
+    type Replayed = (usize, Vec<(Duration, Vec<u8>)>);
+
+    fn replay(stream: &[u8]) -> Result<Replayed, LabError> {
+        let (mut copied, mut packets) = (0, Vec::new());
+        let mut write = |bytes: &[u8]| {
+            copied += bytes.len();
+            Ok(())
+        };
+        read(stream, &mut write, &mut |at, packet| packets.push((at, packet.to_owned())))?;
+        Ok((copied, packets))
+    }
+
+    #[test]
+    fn a_stream_of_packets_is_read_until_it_ends_wherever_it_does() {
+        let mut stream = [0; HEADER];
+        stream[..4].copy_from_slice(&0xa1b2_c3d4_u32.to_ne_bytes());
+        let mut stream = stream.to_vec();
+        for (seconds, packet) in [(5_u32, b"one".as_slice()), (6, b"other")] {
+            for number in [seconds, 250_000, packet.len() as u32, 9] {
+                stream.extend(number.to_ne_bytes());
+            }
+            stream.extend(packet);
+        }
+        let (copied, packets) = replay(&stream).unwrap();
+        assert_eq!((copied, packets.len()), (stream.len(), 2));
+        assert_eq!(packets[1], (Duration::from_micros(6_250_000), b"other".to_vec()));
+        for end in 0..stream.len() {
+            let whole = [0, HEADER, HEADER + RECORD + 3].into_iter().rfind(|at| *at <= end);
+            assert_eq!(replay(&stream[..end]).unwrap().0, whole.unwrap(), "{end}");
+        }
+        stream[HEADER + 8..HEADER + 12].copy_from_slice(&u32::MAX.to_ne_bytes());
+        assert!(replay(&stream).is_err(), "no packet is as long as that");
+        assert!(replay(&[7; 30]).is_err(), "this is no PCAP");
+    }
 }

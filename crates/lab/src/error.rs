@@ -45,6 +45,9 @@ pub enum LabError {
         /// The folder.
         folder: PathBuf,
     },
+    /// No folder has the answers of a probe.
+    #[error("no probe has left its answers in any of these folders")]
+    NoProbes,
     /// A page of results that another version has written, or nobody.
     #[error("{} is no page of results", path.display())]
     Page {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, BufReader, BufWriter, ErrorKind, Read, Write};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use memchr::memmem::Finder;
@@ -218,12 +218,21 @@ pub(crate) fn open(path: &Path) -> Result<BufReader<fs::File>, LabError> {
 }
 
 /// Makes a file that is written piece by piece, where nothing is yet, and the folders above it.
-#[expect(clippy::disallowed_methods, reason = "a benchmark plays a user, who writes files")]
 pub(crate) fn create(path: &Path) -> Result<BufWriter<fs::File>, LabError> {
+    create_with(path, 0o666)
+}
+
+/// Does the same with a file that nobody else may read.
+pub(crate) fn create_private(path: &Path) -> Result<BufWriter<fs::File>, LabError> {
+    create_with(path, 0o600)
+}
+
+#[expect(clippy::disallowed_methods, reason = "a benchmark plays a user, who writes files")]
+fn create_with(path: &Path, mode: u32) -> Result<BufWriter<fs::File>, LabError> {
     let made = path
         .parent()
         .map_or(Ok(()), fs::create_dir_all)
-        .and_then(|()| fs::OpenOptions::new().write(true).create_new(true).open(path));
+        .and_then(|()| fs::OpenOptions::new().write(true).create_new(true).mode(mode).open(path));
     made.map(BufWriter::new).map_err(|source| LabError::Write { path: path.to_owned(), source })
 }
 

@@ -15,7 +15,8 @@ body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding
 h1{font-size:1.6rem}h2{font-size:1.35rem;margin-top:3rem}h3{font-size:1.1rem;margin-top:2rem}\
 .wide{overflow-x:auto}table{border-collapse:collapse;font-variant-numeric:tabular-nums}\
 th,td{padding:.3rem .8rem;border-bottom:1px solid var(--line);text-align:right;white-space:nowrap}\
-th:first-child,td:first-child{text-align:left}th{color:var(--soft);font-weight:600}\
+th:first-child,td:first-child,.words th,.words td{text-align:left}\
+.words td{white-space:normal;vertical-align:top}th{color:var(--soft);font-weight:600}\
 nav li{margin:.2rem 0}\
 svg{width:100%;height:auto;border:1px solid var(--line);border-radius:6px;margin:.5rem 0}\
 .bad{color:#b3261e;font-weight:600}@media(prefers-color-scheme:dark){.bad{color:#ff8a80}}";
@@ -35,8 +36,26 @@ enum Block {
     Heading(String),
     Text(String),
     Bad(String),
-    Table { headings: Vec<String>, rows: Vec<Vec<String>> },
-    Drawing { name: String, svg: String },
+    Table(Table),
+    /// One of words.
+    Words(Table),
+    Drawing {
+        name: String,
+        svg: String,
+    },
+}
+
+/// Rows below headings.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Table {
+    headings: Vec<String>,
+    rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    fn new(headings: &[&str], rows: Vec<Vec<String>>) -> Self {
+        Self { headings: headings.iter().map(|&heading| heading.to_owned()).collect(), rows }
+    }
 }
 
 impl Page {
@@ -71,8 +90,13 @@ impl Page {
     /// Adds a table; the first column has names, the others numbers.
     #[must_use]
     pub fn table(self, headings: &[&str], rows: Vec<Vec<String>>) -> Self {
-        let headings = headings.iter().map(|&heading| heading.to_owned()).collect();
-        self.with(Block::Table { headings, rows })
+        self.with(Block::Table(Table::new(headings, rows)))
+    }
+
+    /// Adds a table in which there are words that may need several lines.
+    #[must_use]
+    pub fn words(self, headings: &[&str], rows: Vec<Vec<String>>) -> Self {
+        self.with(Block::Words(Table::new(headings, rows)))
     }
 
     /// Adds a drawing of [`crate::plot`], which is a file of this name, too.
@@ -103,10 +127,8 @@ impl Page {
                 Block::Heading(words) => writeln!(text, "<{level}>{}</{level}>", escape(words)),
                 Block::Text(words) => writeln!(text, "<p>{}</p>", escape(words)),
                 Block::Bad(words) => writeln!(text, "<p class=\"bad\">{}</p>", escape(words)),
-                Block::Table { headings, rows } => {
-                    table(text, headings, rows);
-                    Ok(())
-                }
+                Block::Table(table) => write_table(text, table, "numbers"),
+                Block::Words(table) => write_table(text, table, "words"),
                 Block::Drawing { svg, .. } => writeln!(text, "{svg}"),
             };
         }
@@ -120,7 +142,7 @@ impl Page {
                 Block::Heading(words) => writeln!(text, "## {words}\n"),
                 Block::Text(words) => writeln!(text, "{words}\n"),
                 Block::Bad(words) => writeln!(text, "**{words}**\n"),
-                Block::Table { headings, rows } => {
+                Block::Table(Table { headings, rows }) | Block::Words(Table { headings, rows }) => {
                     let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
                     let rows: String = rows.iter().map(|row| line(row)).collect();
                     let rule = "---|".repeat(headings.len());
@@ -159,25 +181,26 @@ fn head(title: &str) -> String {
     )
 }
 
-fn table(text: &mut String, headings: &[String], rows: &[Vec<String>]) {
-    text.push_str("<div class=\"wide\"><table><tr>");
-    for heading in headings {
-        let _ok = write!(text, "<th>{}</th>", escape(heading));
+fn write_table(text: &mut String, table: &Table, class: &str) -> std::fmt::Result {
+    write!(text, "<div class=\"wide\"><table class=\"{class}\"><tr>")?;
+    for heading in &table.headings {
+        write!(text, "<th>{}</th>", escape(heading))?;
     }
     text.push_str("</tr>\n");
-    for row in rows {
+    for row in &table.rows {
         text.push_str("<tr>");
         for cell in row {
             // As Markdown says that something is to be seen first.
             let strong = cell.strip_prefix("**").and_then(|rest| rest.strip_suffix("**"));
-            let _ok = match strong {
-                Some(words) => write!(text, "<td><strong>{}</strong></td>", escape(words)),
-                None => write!(text, "<td>{}</td>", escape(cell)),
-            };
+            match strong {
+                Some(words) => write!(text, "<td><strong>{}</strong></td>", escape(words))?,
+                None => write!(text, "<td>{}</td>", escape(cell))?,
+            }
         }
         text.push_str("</tr>\n");
     }
     text.push_str("</table></div>\n");
+    Ok(())
 }
 
 #[cfg(test)]
@@ -187,6 +210,7 @@ mod tests {
     fn page(words: &str) -> Page {
         let row = vec![words.to_owned(), format!("**{words}**")];
         let page = Page::new(words).heading(words).text(words).bad(words);
+        let page = page.words(&[words, words], vec![row.clone()]);
         page.table(&[words, words], vec![row]).drawing("figure", "<svg></svg>")
     }
 
@@ -207,7 +231,8 @@ mod tests {
         assert_eq!(serde_json::from_str::<Page>(&kept).unwrap(), page);
         assert_eq!(
             page.markdown(),
-            "# words\n\n## words\n\nwords\n\n**words**\n\n| words | words |\n|---|---|\n| words | **words** |\n\n![figure](figure.svg)\n\n"
+            "# words\n\n## words\n\nwords\n\n**words**\n\n| words | words |\n|---|---|\n| words | **words** |\n\n\
+             | words | words |\n|---|---|\n| words | **words** |\n\n![figure](figure.svg)\n\n"
         );
     }
 }

@@ -28,7 +28,7 @@ pub struct Subject {
     pub name: String,
     /// The folder in which files are changed.
     pub folder: PathBuf,
-    /// Where the program brings what is changed; without it, a change is taken for done when the wire is silent.
+    /// Where the program brings what is changed; without it, a change is taken for done when something has gone over the wire and it is silent.
     pub seen_in: Option<PathBuf>,
     /// A command for the shell, of a program that has to be told when something has changed.
     pub command: Option<String>,
@@ -36,7 +36,7 @@ pub struct Subject {
     pub ports: Vec<u16>,
     /// Where its server keeps what it gets, to look whether it can be read there.
     pub stored: Option<PathBuf>,
-    /// How long a change may take.
+    /// How long a change may take, and the command.
     pub patience: Duration,
     /// How long the wire is silent when a change is done with.
     pub silence: Duration,
@@ -136,9 +136,9 @@ pub struct Row {
     pub files: u64,
     /// What a program sends that knows nothing better than whole files, in bytes.
     pub bytes: u64,
-    /// How long until everything was where it belongs; nothing where it never was, or nobody can see it.
+    /// How long until everything was where it belongs; nothing where it never was, or nobody can see it. Of [`Step::Idle`] how long that was.
     pub took: Option<Duration>,
-    /// How many files never were where they belong.
+    /// How many changes never were where they belong; where nobody can see that, all of them if nothing went over the wire.
     pub missing: u64,
     /// What went over the wire.
     pub counts: Counts,
@@ -155,6 +155,8 @@ pub struct Stored {
     pub name: bool,
     /// In how many files was looked.
     pub files: u64,
+    /// How many files and folders could not be read.
+    pub unread: u64,
 }
 
 /// All that a probe has found.
@@ -166,6 +168,8 @@ pub struct Findings {
     pub stored: Option<Stored>,
     /// Packets that were not counted: figures are too small then.
     pub missed: u64,
+    /// Whether somebody wanted it to end before all steps were done.
+    pub ended_early: bool,
 }
 
 /// Bytes by which a file is found again that has them in it.
@@ -190,12 +194,12 @@ pub fn run(
     let marks = [Mark(content.clone()), Mark(secret.clone().into_bytes())];
     let capture = Capture::start(&subject.ports, &marks, pcap)?;
     let mut steps = steps::Steps::new(subject, name, &capture, random)?;
-    steps.all(&content, &secret, tell)?;
+    let is_whole = steps.all(&content, &secret, tell)?;
     let rows = steps.into_rows();
     let missed = capture.stop()?;
     demand_traffic(subject, &rows)?;
-    let stored = subject.stored.as_deref().map(|folder| look_for(folder, &marks)).transpose()?;
-    Ok(Findings { rows, stored, missed })
+    let stored = subject.stored.as_deref().map(|folder| look_for(folder, &marks));
+    Ok(Findings { rows, stored, missed, ended_early: !is_whole })
 }
 
 /// Makes sure that what was captured is what the program says: of a wire that nothing goes over, everything could be believed.
@@ -210,20 +214,32 @@ fn demand_traffic(subject: &Subject, rows: &[Row]) -> Result<(), LabError> {
     Err(LabError::Capture { what })
 }
 
-/// Looks for the marks of content and name below a folder.
-fn look_for(folder: &Path, [content, name]: &[Mark; 2]) -> Result<Stored, LabError> {
+/// Looks for the marks of content and name below a folder. Servers tidy up while somebody looks, and keep some things to themselves.
+fn look_for(folder: &Path, [content, name]: &[Mark; 2]) -> Stored {
     let [content, name] = [content, name].map(|mark| memchr::memmem::Finder::new(&mark.0));
-    let mut stored = Stored { content: false, name: false, files: 0 };
-    for path in files::below(folder)? {
-        let has = |wanted| match files::contains(&path, wanted) {
-            // Servers tidy up while somebody looks.
-            Err(LabError::Read { source, .. }) if files::is_gone(&source) => Ok(false),
-            found => found,
+    let mut stored = Stored { content: false, name: false, files: 0, unread: 0 };
+    let mut waiting = vec![folder.to_owned()];
+    while let Some(folder) = waiting.pop() {
+        let Ok(listed) = files::list(&folder) else {
+            stored.unread += 1;
+            continue;
         };
-        stored.files += 1;
-        stored.content = stored.content || has(&content)?;
-        let in_path = name.find(path.as_os_str().as_encoded_bytes()).is_some();
-        stored.name = stored.name || in_path || has(&name)?;
+        for (entry, kind) in listed {
+            let path = folder.join(&entry);
+            stored.name |= name.find(entry.as_bytes()).is_some();
+            if kind.is_dir() {
+                waiting.push(path);
+            } else if kind.is_file() {
+                match (files::contains(&path, &content), files::contains(&path, &name)) {
+                    (Ok(has_content), Ok(has_name)) => {
+                        stored.files += 1;
+                        stored.content |= has_content;
+                        stored.name |= has_name;
+                    }
+                    _ => stored.unread += 1,
+                }
+            }
+        }
     }
-    Ok(stored)
+    stored
 }

@@ -77,10 +77,7 @@ pub(super) fn run(what: String, mut arguments: Arguments) -> Result<()> {
 /// Probes one program, and returns where the results are.
 fn one(binary: &Path, name: &str, running: &Running, options: &Options) -> Result<PathBuf> {
     let out = options.out.join(name.replace([',', ' '], "-"));
-    if out.exists() {
-        // Of a run before.
-        fs::remove_dir_all(&out)?;
-    }
+    let before = entries(&out)?;
     let mut probe = Command::new(binary);
     probe.args(["bench", "probe", "--name", name, "--no-input"]).arg(&running.folder);
     probe.arg("--seen-in").arg(&running.seen_in).arg("--out").arg(&out);
@@ -100,16 +97,21 @@ fn one(binary: &Path, name: &str, running: &Running, options: &Options) -> Resul
     if !status.success() {
         return fail(format!("{name} cannot be probed: {status}"));
     }
-    // Named after the time at which it began.
-    let entries = fs::read_dir(&out)?.collect::<std::io::Result<Vec<_>>>()?;
-    match entries.as_slice() {
-        [entry] => {
-            // Many times as large as all figures that come of it.
-            fs::remove_file(entry.path().join("probe.pcap"))?;
-            Ok(entry.path())
-        }
-        _ => fail(format!("{} has no results", out.display())),
+    let Some(results) = entries(&out)?.into_iter().find(|path| !before.contains(path)) else {
+        return fail(format!("{} has no results", out.display()));
+    };
+    // Many times as large as all figures that come of it.
+    fs::remove_file(results.join("probe.pcap"))?;
+    Ok(results)
+}
+
+/// What is in a folder, which need not be there.
+fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
+    if !folder.exists() {
+        return Ok(Vec::new());
     }
+    let paths = fs::read_dir(folder)?.map(|entry| Ok(entry?.path()));
+    paths.collect::<std::io::Result<_>>().context(folder.display())
 }
 
 fn ours(binary: &Path, room: &Path) -> Result<Running> {

@@ -92,10 +92,13 @@ pub(crate) fn refusal(error: LabError) -> CommandError {
             "syncline lab run NAME --dataset D=DIR",
             "takes a folder such as DIR/1.0, DIR/1.1",
         ),
-        LabError::NoResults { .. } | LabError::Page { .. } => {
-            let text = error.to_string();
-            CommandError::usage(text).help("syncline lab run --all", "measures everything again")
-        }
+        LabError::NoResults { .. } => CommandError::usage(error.to_string())
+            .help("syncline lab run --all", "measures everything again"),
+        LabError::Page { .. } => CommandError::usage(error.to_string())
+            .help("syncline lab run", "measures an experiment again")
+            .help("syncline bench probe", "probes a program again"),
+        LabError::NoProbes => CommandError::usage(error.to_string())
+            .help("syncline bench probe DIR --name NAME --port PORT", "makes answers"),
         LabError::NoSuchConfiguration { .. }
         | LabError::Benchmark { .. }
         | LabError::Trace { .. }

@@ -17,7 +17,18 @@ fn a_probe_finds_out_of_our_own_program_what_it_does() {
         .map(|device| device.command(&["watch"]).stdout(Stdio::null()).spawn().unwrap())
         .into();
     let words = ["bench", "probe", here, "--seen-in", there, "--stored", data, "--port", &port];
-    let more = ["--name", "ours", "--quick", "--silence-ms", "200", "--out", "../out", "--json"];
+    let more = [
+        "--name",
+        "ours",
+        "--quick",
+        "--silence-ms",
+        "200",
+        "--patience",
+        "30",
+        "--out",
+        "../out",
+        "--json",
+    ];
     let run = pair.one.run(&[&words[..], &more].concat());
     for watch in &mut watches {
         terminate(watch, Signal::TERM);
@@ -40,7 +51,7 @@ fn a_probe_finds_out_of_our_own_program_what_it_does() {
     assert!(answer("Deduplication").starts_with("yes, "), "{summary}");
     assert_eq!(answer("Deduplication with what was removed"), "yes");
     assert_eq!(answer("Renaming moves the content again"), "no");
-    assert!(answer("Bundling").starts_with("yes, "), "{summary}");
+    assert!(answer("Chunking").starts_with("parts: "), "{summary}");
     assert_eq!(answer("Loss under load"), "0 of 100");
     assert_eq!(pair.one.tree(), pair.other.tree());
 }

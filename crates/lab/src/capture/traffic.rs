@@ -47,8 +47,8 @@ pub struct Counts {
     pub ssh: u64,
     /// That began as neither does. Older ones, of which nothing can be said, are nowhere.
     pub plain: u64,
-    /// How often a client said something after the server had spoken, or first: with one request at a time on a connection, the requests.
-    pub requests: u64,
+    /// How often a client said something after the server had spoken, or first: the requests, where one waits for the answer to the one before.
+    pub turns: u64,
     /// Of each mark, whether it went by in the clear.
     pub seen: Vec<bool>,
 }
@@ -149,7 +149,9 @@ impl Traffic {
     fn follow(&mut self, from: End, to: End, begins: Option<bool>, payload: &[u8]) -> bool {
         let Some(begins) = begins else { return self.ports.contains(&to.1) };
         let name = if from < to { [from, to] } else { [to, from] };
-        if begins {
+        // A beginning that is said again because nobody has answered is the same one.
+        let is_again = self.connections.get(&name).is_some_and(|it| it.last_is_up.is_none());
+        if begins && !is_again {
             self.counts.connections += 1;
             self.connections
                 .insert(name, Connection { server: to, is_whole: true, last_is_up: None });
@@ -174,7 +176,7 @@ impl Traffic {
             }
         }
         if is_up && connection.last_is_up != Some(true) {
-            self.counts.requests += 1;
+            self.counts.turns += 1;
         }
         connection.last_is_up = Some(is_up);
         is_up
@@ -225,7 +227,7 @@ mod tests {
         assert_eq!((counts.up.packets, counts.down.packets), (6, 2));
         assert_eq!((counts.up.wire, counts.down.wire), (up + 6 * 40, down + 2 * 40));
         assert_eq!(counts.most(), up + 6 * 40);
-        assert_eq!((counts.connections, counts.requests), (1, 3));
+        assert_eq!((counts.connections, counts.turns), (1, 3));
         assert_eq!((counts.tls, counts.ssh, counts.plain), (1, 0, 0));
         assert_eq!(counts.seen, [true, false]);
         assert_eq!(traffic.take(), Counts { seen: vec![false; 2], ..Counts::default() });
@@ -247,7 +249,7 @@ mod tests {
         traffic.add(&tcp(CLIENT, SERVER, false, b"question"));
         let counts = traffic.take();
         assert_eq!((counts.up.payload, counts.down.payload, counts.connections), (8, 6, 0));
-        assert_eq!((counts.requests, counts.plain), (1, 0), "its beginning was not seen");
+        assert_eq!((counts.turns, counts.plain), (1, 0), "its beginning was not seen");
         let mut traffic = Traffic::new(&[22000], ECHO, &[]);
         traffic.add(&tcp(SERVER, CLIENT, false, b"\x17\x03\x03 data"));
         assert_eq!(traffic.take().tls, 1);
@@ -272,6 +274,6 @@ mod tests {
         }
         let counts = traffic.take();
         assert_eq!((counts.up.payload, counts.up.wire), (5, 40 + 8 + 5));
-        assert_eq!((counts.connections, counts.requests), (0, 0));
+        assert_eq!((counts.connections, counts.turns), (0, 0));
     }
 }

@@ -4,6 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{Findings, Row, Step, Subject};
 
+/// What share of bytes by chance has to go over the wire if all of it is looked at: nothing makes them fewer.
+const YARDSTICK_SHARE: f64 = 0.95;
+
 /// What share of a file may go over the wire if the program has known that it was there.
 const SMALL_SHARE: f64 = 0.1;
 
@@ -13,7 +16,7 @@ const PARTS_SHARE: f64 = 0.5;
 /// What share of what bytes by chance take a text may take if it is compressed.
 const COMPRESSED_SHARE: f64 = 0.9;
 
-/// So few requests for a file say that several go together.
+/// So few turns for a file say that several go together.
 const BUNDLED: f64 = 0.5;
 
 /// An answer to one question.
@@ -30,20 +33,25 @@ pub struct Answer {
 /// Answers all questions, always in the same order.
 pub fn answers(subject: &Subject, findings: &Findings) -> Vec<Answer> {
     let rows = Rows(&findings.rows);
+    let fault = fault(findings);
+    let by_bytes = |answer: fn(Rows<'_>) -> (String, String)| match &fault {
+        None => answer(rows),
+        Some(fault) => not_known(fault.clone()),
+    };
     let answers: [(&str, (String, String)); 13] = [
         ("Encrypted on the wire", on_the_wire(rows)),
         ("Contents readable where they are stored", stored(findings, true)),
         ("Names readable where they are stored", stored(findings, false)),
-        ("Compression", compression(rows)),
-        ("Deduplication", deduplication(rows)),
-        ("Deduplication with what was removed", again(rows)),
-        ("Renaming moves the content again", renaming(rows)),
-        ("Delta encoding", delta(rows)),
-        ("Chunking", chunking(rows)),
-        ("Bundling", bundling(rows)),
+        ("Compression", by_bytes(compression)),
+        ("Deduplication", by_bytes(deduplication)),
+        ("Deduplication with what was removed", by_bytes(again)),
+        ("Renaming moves the content again", by_bytes(renaming)),
+        ("Delta encoding", by_bytes(delta)),
+        ("Chunking", by_bytes(chunking)),
+        ("Bundling", by_bytes(bundling)),
         ("Ready after", readiness(rows)),
         ("Loss under load", loss(subject, rows)),
-        ("Says by itself", idle(subject, rows)),
+        ("Says by itself", idle(rows)),
     ];
     let answer = |(feature, (answer, evidence)): (&str, (String, String))| Answer {
         feature: feature.to_owned(),
@@ -51,6 +59,25 @@ pub fn answers(subject: &Subject, findings: &Findings) -> Vec<Answer> {
         evidence,
     };
     answers.into_iter().map(answer).collect()
+}
+
+/// Says why the counted bytes tell nothing, if they do not.
+fn fault(findings: &Findings) -> Option<String> {
+    if findings.missed > 0 {
+        return Some(format!("{} packets were not counted", findings.missed));
+    }
+    let Some(large) = Rows(&findings.rows).middle(Step::Large) else {
+        return Some("a large file never came where it belongs".to_owned());
+    };
+    let is_whole = large.counts.most() as f64 >= large.bytes as f64 * YARDSTICK_SHARE;
+    let what = || {
+        format!(
+            "of bytes by chance, which nothing makes fewer, {} came and {} went over the wire: some of it goes over ports that nobody has named",
+            bytes(large.bytes),
+            bytes(large.counts.most())
+        )
+    };
+    (!is_whole).then(what)
 }
 
 /// What cannot be said, and why.
@@ -126,13 +153,13 @@ fn on_the_wire(rows: Rows<'_>) -> (String, String) {
     };
     let begun = format!("connections: {tls} of TLS, {ssh} of SSH, {plain} of neither");
     let evidence = format!("{in_the_clear}; {begun}");
-    let answer = match (seen(0) || seen(1), tls, ssh) {
+    let answer = match (seen(0) || seen(1), tls, ssh, plain) {
         (true, ..) => "no",
         _ if rows.middle(Step::Secret).is_none() => return not_known(evidence),
-        (_, 1.., 0) => "yes, TLS",
-        (_, 0, 1..) => "yes, SSH",
-        (_, 1.., 1..) => "yes, TLS and SSH",
-        // Connections may be older than the probe.
+        (_, 1.., 0, 0) => "yes, TLS",
+        (_, 0, 1.., 0) => "yes, SSH",
+        (_, 1.., 1.., 0) => "yes, TLS and SSH",
+        // What is said may be encrypted, or its bytes are other ones; connections may be older than the probe.
         _ => "nothing readable",
     };
     (answer.to_owned(), evidence)
@@ -143,12 +170,18 @@ fn stored(findings: &Findings, content: bool) -> (String, String) {
         return not_known("nobody said where the server keeps what it gets");
     };
     let (what, found) = if content { ("content", stored.content) } else { ("name", stored.name) };
-    let place = format!("in {} stored files", stored.files);
+    let unread = match stored.unread {
+        0 => String::new(),
+        unread => format!(", and {unread} could not be read"),
+    };
+    let place = format!("in {} stored files{unread}", stored.files);
     if Rows(&findings.rows).middle(Step::Secret).is_none() {
         return not_known("the marked file never came where it belongs");
     }
     if found {
         ("yes".to_owned(), format!("the {what} of a marked file was found {place}"))
+    } else if stored.files == 0 || stored.unread > 0 {
+        not_known(format!("the {what} of a marked file was not found {place}"))
     } else {
         ("no".to_owned(), format!("the {what} of a marked file was not found as it is {place}"))
     }
@@ -246,8 +279,7 @@ fn chunking(rows: Rows<'_>) -> (String, String) {
     let unit = row.counts.most().saturating_sub(rows.overhead());
     let answer = match unit {
         _ if share >= PARTS_SHARE => "no: whole files".to_owned(),
-        0..2048 => "smaller than 2 kB".to_owned(),
-        unit => format!("about {}", bytes(unit)),
+        unit => format!("parts: a changed byte moves {}", bytes(unit)),
     };
     (answer, evidence)
 }
@@ -257,20 +289,20 @@ fn bundling(rows: Rows<'_>) -> (String, String) {
         return not_known("small files never came where they belong");
     };
     let Row { files, counts, .. } = row;
-    let requests = counts.requests as f64 / (*files).max(1) as f64;
+    let turns = counts.turns as f64 / (*files).max(1) as f64;
     let evidence = format!(
-        "{files} files of 1 KiB at once: {} connections begun, {} requests of all clients, {} for {} of content",
+        "{files} files of 1 KiB at once: {} connections begun, {} times a client spoke after its server, {} for {} of content",
         counts.connections,
-        counts.requests,
+        counts.turns,
         bytes(counts.most()),
         bytes(row.bytes)
     );
     let answer = if counts.connections >= *files {
         "no: a connection for each file".to_owned()
-    } else if requests < BUNDLED {
-        format!("yes, {requests:.2} requests a file")
+    } else if turns < BUNDLED {
+        format!("nobody waits for each file: {turns:.2} turns a file")
     } else {
-        format!("no: {requests:.1} requests a file")
+        format!("no: {turns:.1} turns a file")
     };
     (answer, evidence)
 }
@@ -312,15 +344,16 @@ fn loss(subject: &Subject, rows: Rows<'_>) -> (String, String) {
     (format!("{} of {}", row.missing, row.files), evidence)
 }
 
-fn idle(subject: &Subject, rows: Rows<'_>) -> (String, String) {
-    let Some(row) = rows.0.iter().find(|row| row.step == Step::Idle) else {
+fn idle(rows: Rows<'_>) -> (String, String) {
+    let row = rows.0.iter().find(|row| row.step == Step::Idle && row.is_silent);
+    let Some((row, took)) = row.and_then(|row| Some((row, row.took?))) else {
         return not_known("nobody has listened");
     };
-    let seconds = subject.sizes.idle.as_secs_f64();
+    let seconds = took.as_secs_f64().max(1e-3);
     let both = row.counts.up.wire + row.counts.down.wire;
     let packets = row.counts.up.packets + row.counts.down.packets;
-    let rate = (both as f64 / seconds.max(1e-3)) as u64;
+    let rate = (both as f64 / seconds) as u64;
     let evidence =
-        format!("{} in {packets} packets in {seconds} s in which nothing happened", bytes(both));
+        format!("{} in {packets} packets in {seconds:.1} s in which nothing happened", bytes(both));
     (format!("{}/s", bytes(rate)), evidence)
 }

@@ -24,6 +24,8 @@ pub struct Probed {
     pub name: String,
     /// In the order of the questions.
     pub answers: Vec<Answer>,
+    /// What whoever reads the answers should know first.
+    pub warnings: Vec<String>,
 }
 
 /// Writes everything, and returns the answers.
@@ -36,19 +38,37 @@ pub fn write(
     version: &str,
     output: &Output,
 ) -> Result<Probed, LabError> {
-    let probed = Probed { name: subject.name.clone(), answers: answers(subject, findings) };
+    let probed = Probed {
+        name: subject.name.clone(),
+        answers: answers(subject, findings),
+        warnings: warnings(findings),
+    };
     output.write_csv(NAME, &csv(&findings.rows))?;
     output.write_json(NAME, &json!(probed))?;
     output.write_page(NAME, &page(&probed, findings, version))?;
     Ok(probed)
 }
 
-/// Puts the answers of several probes, whose results are in these folders, side by side.
+/// Puts the answers of several probes side by side; folders in which no probe has left answers are passed over, and returned.
 ///
 /// # Errors
-/// [`LabError::Read`], [`LabError::Page`] for what no probe has written, [`LabError::Write`].
-pub fn tables(results: &[PathBuf], output: &Output) -> Result<Page, LabError> {
-    let all: Vec<Probed> = results.iter().map(|folder| kept(folder)).collect::<Result<_, _>>()?;
+/// [`LabError::NoProbes`], [`LabError::Read`], [`LabError::Page`] for answers that cannot be understood, [`LabError::Write`].
+pub fn tables(results: &[PathBuf], output: &Output) -> Result<Vec<PathBuf>, LabError> {
+    let (mut all, mut others) = (Vec::new(), Vec::new());
+    for folder in results {
+        match kept(folder)? {
+            Some(probed) => all.push(probed),
+            None => others.push(folder.clone()),
+        }
+    }
+    if all.is_empty() {
+        return Err(LabError::NoProbes);
+    }
+    output.write_page("probes", &side_by_side(&all))?;
+    Ok(others)
+}
+
+fn side_by_side(all: &[Probed]) -> Page {
     let mut features: Vec<&str> = Vec::new();
     for answer in all.iter().flat_map(|probed| &probed.answers) {
         if !features.contains(&answer.feature.as_str()) {
@@ -68,41 +88,53 @@ pub fn tables(results: &[PathBuf], output: &Output) -> Result<Page, LabError> {
     };
     let mut page = Page::new("What programs do")
         .text("As Tables 2.1 and 2.2 of BenchCloud (Wang 2014) ask it, found out by experiment.")
-        .table(&headings, features.iter().map(row).collect());
+        .words(&headings, features.iter().map(row).collect());
     for feature in &features {
         let rows = all.iter().filter_map(|probed| {
             let Answer { answer, evidence, .. } = find(probed, feature)?;
             Some(vec![probed.name.clone(), answer, evidence])
         });
-        page = page.heading(*feature).table(&["program", "answer", "evidence"], rows.collect());
+        page = page.heading(*feature).words(&["program", "answer", "evidence"], rows.collect());
     }
-    output.write_page("probes", &page)?;
-    Ok(page)
+    for (probed, warning) in all.iter().flat_map(|it| it.warnings.iter().map(move |w| (it, w))) {
+        page = page.bad(format!("{}: {warning}", probed.name));
+    }
+    page
 }
 
-fn kept(folder: &Path) -> Result<Probed, LabError> {
+fn kept(folder: &Path) -> Result<Option<Probed>, LabError> {
     let path = folder.join(format!("{NAME}.json"));
+    if files::look(&path)?.is_none() {
+        return Ok(None);
+    }
     let read = serde_json::from_slice(&files::read(&path)?);
-    read.map_err(|source| LabError::Page { path, source })
+    read.map(Some).map_err(|source| LabError::Page { path, source })
+}
+
+fn warnings(findings: &Findings) -> Vec<String> {
+    let noisy = findings.rows.iter().filter(|row| !row.is_silent).count();
+    let missed = findings.missed;
+    let warnings = [
+        (missed > 0, format!("{missed} packets were not counted: the machine was too busy.")),
+        (
+            noisy > 0,
+            format!("The wire was not silent after {noisy} steps: what came later is nowhere."),
+        ),
+        (findings.ended_early, "It was ended before all was tried.".to_owned()),
+    ];
+    warnings.into_iter().filter_map(|(holds, warning)| holds.then_some(warning)).collect()
 }
 
 fn page(probed: &Probed, findings: &Findings, version: &str) -> Page {
     let mut page = Page::new(format!("What {} does", probed.name));
-    if findings.missed > 0 {
-        page = page.bad(format!(
-            "{} packets were not counted: the machine was too busy, and numbers of bytes are too small.",
-            findings.missed
-        ));
-    }
-    let noisy = findings.rows.iter().filter(|row| !row.is_silent).count();
-    if noisy > 0 {
-        page = page.bad(format!("The wire was not silent after {noisy} steps: what came later is counted with the next one."));
+    for warning in &probed.warnings {
+        page = page.bad(warning);
     }
     let answer = |Answer { feature, answer, evidence }: &Answer| {
         vec![feature.clone(), format!("**{answer}**"), evidence.clone()]
     };
     let rows = probed.answers.iter().map(answer).collect();
-    page = page.heading("Answers").table(&["question", "answer", "evidence"], rows);
+    page = page.heading("Answers").words(&["question", "answer", "evidence"], rows);
     let steps = findings.rows.iter().map(cells).collect();
     page = page.heading("What went over the wire").table(&COLUMNS, steps);
     environment::end(page, &[("version", version.to_owned())])
@@ -120,7 +152,7 @@ const COLUMNS: [&str; 11] = [
     "down, bytes",
     "down, packets",
     "connections",
-    "requests",
+    "turns",
 ];
 
 fn cells(row: &Row) -> Vec<String> {
@@ -137,7 +169,7 @@ fn cells(row: &Row) -> Vec<String> {
         counts.down.wire.to_string(),
         counts.down.packets.to_string(),
         counts.connections.to_string(),
-        counts.requests.to_string(),
+        counts.turns.to_string(),
     ]
 }
 

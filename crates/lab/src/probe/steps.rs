@@ -1,9 +1,14 @@
 //! The changes of a probe, one after the other.
 
 use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::mpsc;
 use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::{Row, Step, Subject};
 use crate::capture::{Capture, Counts};
@@ -16,26 +21,42 @@ use crate::trace::data::{self, Kind};
 /// Of a small file, in bytes; as much is put in front of a large one, and behind it.
 const SMALL: u64 = 1024;
 
+/// How often the mark stands in the marked file: some of it may lie across two packets.
+const MARKS: u64 = 16;
+
 /// How often one byte is changed somewhere: parts of many sizes have a middle one.
 const ONE_BYTES: u64 = 5;
 
 /// How long to wait until something is looked for again.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
+/// How long is listened to what a command has said that has ended.
+const LAST_WORDS: Duration = Duration::from_millis(200);
+
 /// A name that a step changes, and what is to be there; nothing for a file that goes.
 type Change = (String, Option<Vec<u8>>);
 
-/// What goes over the wire meanwhile.
+/// What goes over the wire meanwhile; as [`Capture`] has it.
 pub(super) trait Wire {
-    /// Waits until it is silent for a time; returns whether it was within another one.
-    fn wait_for_silence(&self, silence: Duration, patience: Duration) -> bool;
+    fn now(&self, patience: Duration) -> Result<Option<Duration>, LabError>;
 
-    /// Returns what was counted since the last time.
+    fn wait_for_payload(&self, since: Duration, patience: Duration) -> Result<bool, LabError>;
+
+    fn wait_for_silence(&self, silence: Duration, patience: Duration) -> Result<bool, LabError>;
+
     fn take(&self) -> Counts;
 }
 
 impl Wire for Capture {
-    fn wait_for_silence(&self, silence: Duration, patience: Duration) -> bool {
+    fn now(&self, patience: Duration) -> Result<Option<Duration>, LabError> {
+        Self::now(self, patience)
+    }
+
+    fn wait_for_payload(&self, since: Duration, patience: Duration) -> Result<bool, LabError> {
+        Self::wait_for_payload(self, since, patience)
+    }
+
+    fn wait_for_silence(&self, silence: Duration, patience: Duration) -> Result<bool, LabError> {
         Self::wait_for_silence(self, silence, patience)
     }
 
@@ -69,21 +90,24 @@ impl<'a> Steps<'a> {
         self.rows
     }
 
-    /// Does all steps, or those until somebody wants it to end.
+    /// Does all steps, or those until somebody wants it to end; returns whether it was all.
     pub(super) fn all(
         &mut self,
         content: &[u8],
         secret: &str,
         tell: &mut dyn FnMut(&Row) -> bool,
-    ) -> Result<(), LabError> {
+    ) -> Result<bool, LabError> {
         let sizes = self.subject.sizes;
         let mut file = self.bytes(Kind::Random, sizes.large);
         let mut shifted = file.clone();
         shifted.insert(0, 0x5c);
         let text = self.bytes(Kind::Text, sizes.large);
         let twin = self.bytes(Kind::Random, sizes.large / 2);
-        let mut marked = self.bytes(Kind::Random, SMALL);
-        marked.extend_from_slice(content);
+        let mut marked = Vec::new();
+        for _ in 0..MARKS {
+            marked.extend(self.bytes(Kind::Random, SMALL / MARKS));
+            marked.extend_from_slice(content);
+        }
         let mut plan = vec![
             (Step::Idle, Vec::new()),
             (Step::Small, vec![self.new_small("small")]),
@@ -117,10 +141,10 @@ impl<'a> Steps<'a> {
             let goes_on = tell(&row);
             self.rows.push(row);
             if !goes_on {
-                break;
+                return Ok(false);
             }
         }
-        Ok(())
+        Ok(true)
     }
 
     fn bytes(&mut self, kind: Kind, size: u64) -> Vec<u8> {
@@ -133,26 +157,43 @@ impl<'a> Steps<'a> {
 
     fn step(&mut self, step: Step, changes: Vec<Change>) -> Result<Row, LabError> {
         let Subject { silence, patience, .. } = *self.subject;
-        self.wire.wait_for_silence(silence, patience);
+        self.wire.wait_for_silence(silence, patience)?;
         drop(self.wire.take());
+        if step == Step::Idle {
+            return self.idle();
+        }
         let bytes = changes.iter().filter_map(|(_, bytes)| bytes.as_ref());
         let bytes = bytes.map(|bytes| bytes.len() as u64).sum();
         let files = changes.iter().filter(|(_, bytes)| bytes.is_some()).count() as u64;
+        let since = self.wire.now(patience)?;
         let watch = Stopwatch::start();
-        if step == Step::Idle {
-            std::thread::sleep(self.subject.sizes.idle);
-        }
         self.change(step, &changes)?;
-        if let Some(command) = self.subject.command.as_ref().filter(|_| step != Step::Idle) {
-            run(command)?;
+        if let Some(command) = &self.subject.command {
+            run(command, patience)?;
         }
-        let missing = self.wait(changes, &watch)?;
-        let elapsed = watch.read().wall;
-        let is_visible = self.subject.seen_in.is_some() || self.subject.command.is_some();
-        let took = (is_visible && missing == 0).then_some(elapsed);
-        let is_silent = self.wire.wait_for_silence(silence, patience);
+        let (missing, took) = match &self.subject.seen_in {
+            Some(other) => {
+                let missing = self.wait(other, changes, &watch)?;
+                (missing, (missing == 0).then(|| watch.read().wall))
+            }
+            // The silence of before the change is none of what it does.
+            None => {
+                let has_come = self.wire.wait_for_payload(since.unwrap_or_default(), patience)?;
+                (if has_come { 0 } else { changes.len() as u64 }, None)
+            }
+        };
+        let is_silent = self.wire.wait_for_silence(silence, patience)?;
         let counts = self.wire.take();
         Ok(Row { step, files, bytes, took, missing, counts, is_silent })
+    }
+
+    /// Does nothing, for a time that is measured.
+    fn idle(&self) -> Result<Row, LabError> {
+        let watch = Stopwatch::start();
+        std::thread::sleep(self.subject.sizes.idle);
+        let is_silent = self.wire.now(self.subject.patience)?.is_some();
+        let (took, counts) = (Some(watch.read().wall), self.wire.take());
+        Ok(Row { step: Step::Idle, files: 0, bytes: 0, took, missing: 0, counts, is_silent })
     }
 
     /// Does what a user does.
@@ -173,28 +214,19 @@ impl<'a> Steps<'a> {
     }
 
     /// Waits until everything is in the other folder as it should be, and returns how many files never are.
-    fn wait(&self, changes: Vec<Change>, watch: &Stopwatch) -> Result<u64, LabError> {
-        let Some(other) = &self.subject.seen_in else { return Ok(0) };
+    fn wait(&self, other: &Path, changes: Vec<Change>, watch: &Stopwatch) -> Result<u64, LabError> {
         let mut waiting: BTreeMap<PathBuf, Option<Vec<u8>>> = changes
             .into_iter()
             .map(|(name, bytes)| (other.join(self.name).join(name), bytes))
             .collect();
         loop {
-            let mut failure = None;
-            waiting.retain(|path, bytes| match is_there(path, bytes.as_deref()) {
-                Ok(is_there) => !is_there,
-                Err(error) => {
-                    failure = Some(error);
-                    true
-                }
-            });
-            if let Some(error) = failure {
-                return Err(error);
-            }
+            let looking = Stopwatch::start();
+            waiting.retain(|path, bytes| !is_there(path, bytes.as_deref()));
             if waiting.is_empty() || watch.read().wall >= self.subject.patience {
                 return Ok(waiting.len() as u64);
             }
-            std::thread::sleep(LOOK_EVERY);
+            // Who reads large files again and again has no processor left for the program.
+            std::thread::sleep(LOOK_EVERY.max(looking.read().wall * 3));
         }
     }
 }
@@ -203,29 +235,53 @@ fn put(name: &str, bytes: &[u8]) -> Vec<Change> {
     vec![(name.to_owned(), Some(bytes.to_owned()))]
 }
 
-/// Whether a file has exactly these bytes, or, without them, is not there.
-fn is_there(path: &Path, bytes: Option<&[u8]>) -> Result<bool, LabError> {
-    let (found, wanted) = (files::identity(path)?, bytes.map(|bytes| bytes.len() as u64));
-    if found.map(files::Identity::size) != wanted {
-        return Ok(false);
+/// Whether a file has exactly these bytes, or, without them, is not there. What cannot be read is not there yet.
+fn is_there(path: &Path, bytes: Option<&[u8]>) -> bool {
+    let Ok(found) = files::identity(path) else { return false };
+    if found.map(files::Identity::size) != bytes.map(|bytes| bytes.len() as u64) {
+        return false;
     }
-    match (bytes, files::read(path)) {
-        (None, _) => Ok(true),
-        (Some(bytes), Ok(read)) => Ok(read == bytes),
-        (_, Err(LabError::Read { source, .. })) if files::is_gone(&source) => Ok(false),
-        (_, Err(error)) => Err(error),
-    }
+    bytes.is_none_or(|bytes| files::read(path).is_ok_and(|read| read == bytes))
 }
 
-/// Runs what somebody wants run after each change.
-fn run(command: &str) -> Result<(), LabError> {
+/// Runs what somebody wants run after each change. What it leaves running in the background is not waited for.
+fn run(command: &str, patience: Duration) -> Result<(), LabError> {
     let failed = |what: String| LabError::Command { command: command.to_owned(), what };
     let mut shell = Command::new("sh");
-    shell.args(["-c", command]).stdin(Stdio::null());
-    let output = shell.output().map_err(|error| failed(format!("no shell starts: {error}")))?;
-    if output.status.success() {
+    shell.args(["-c", command]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    // Ctrl-C is for this program, which lets the step come to its end.
+    shell.process_group(0);
+    let no_shell = |error| failed(format!("no shell starts: {error}"));
+    let mut shell = shell.spawn().map_err(no_shell)?;
+    let (sender, said) = mpsc::channel();
+    if let Some(stderr) = shell.stderr.take() {
+        std::thread::spawn(move || {
+            for line in BufReader::new(stderr).lines().map_while(Result::ok) {
+                // Nobody hears it once the command has ended.
+                let _ = sender.send(line);
+            }
+        });
+    }
+    let watch = Stopwatch::start();
+    let status = loop {
+        let ended = shell.try_wait();
+        if let Some(status) = ended.map_err(|error| failed(format!("it is lost: {error}")))? {
+            break status;
+        }
+        if watch.read().wall >= patience {
+            let group = i32::try_from(shell.id()).ok().and_then(Pid::from_raw);
+            let _ = group.map(|group| kill_process_group(group, Signal::KILL));
+            let _ = shell.wait();
+            return Err(failed(format!("it has not ended after {} s", patience.as_secs_f64())));
+        }
+        std::thread::sleep(LOOK_EVERY);
+    };
+    if status.success() {
         return Ok(());
     }
-    let said = String::from_utf8_lossy(&output.stderr);
-    Err(failed(format!("{}: {}", output.status, said.trim())))
+    let mut lines = Vec::new();
+    while let Ok(line) = said.recv_timeout(LAST_WORDS) {
+        lines.push(line);
+    }
+    Err(failed(format!("{status}: {}", lines.join("; "))))
 }

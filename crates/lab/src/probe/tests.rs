@@ -1,19 +1,37 @@
+use std::cell::Cell;
+
 use super::answers::{Answer, answers};
 use super::steps::{Steps, Wire};
 use super::*;
 use crate::capture::Way;
 use crate::output::Output;
 
-/// A wire that nothing goes over.
-struct Silent;
+/// A wire that nothing goes over, or what a program says some time after the change.
+#[derive(Default)]
+struct Spoken {
+    has_words: bool,
+    was_heard: Cell<bool>,
+}
 
-impl Wire for Silent {
-    fn wait_for_silence(&self, _silence: Duration, _patience: Duration) -> bool {
-        true
+impl Wire for Spoken {
+    fn now(&self, _patience: Duration) -> Result<Option<Duration>, LabError> {
+        self.was_heard.set(false);
+        Ok(Some(Duration::from_secs(1)))
+    }
+
+    fn wait_for_payload(&self, since: Duration, _patience: Duration) -> Result<bool, LabError> {
+        assert_eq!(since, Duration::from_secs(1));
+        self.was_heard.set(self.has_words);
+        Ok(self.has_words)
+    }
+
+    fn wait_for_silence(&self, _silence: Duration, _patience: Duration) -> Result<bool, LabError> {
+        Ok(true)
     }
 
     fn take(&self) -> Counts {
-        Counts::default()
+        let payload = if self.was_heard.get() { 7 } else { 0 };
+        Counts { up: Way { payload, ..Way::default() }, ..Counts::default() }
     }
 }
 
@@ -38,12 +56,22 @@ fn subject(room: &Path) -> Subject {
 }
 
 fn play(subject: &Subject, name: &str, steps_max: usize) -> Result<Vec<Row>, LabError> {
-    let mut steps = Steps::new(subject, name, &Silent, Random::new(1))?;
+    play_over(&Spoken::default(), subject, name, steps_max)
+}
+
+fn play_over(
+    wire: &Spoken,
+    subject: &Subject,
+    name: &str,
+    steps_max: usize,
+) -> Result<Vec<Row>, LabError> {
+    let mut steps = Steps::new(subject, name, wire, Random::new(1))?;
     let mut done = 0;
-    steps.all(b"mark", "secret", &mut |_| {
+    let is_whole = steps.all(b"mark", "secret", &mut |_| {
         done += 1;
         done < steps_max
     })?;
+    assert_eq!(is_whole, done < steps_max);
     Ok(steps.into_rows())
 }
 
@@ -86,33 +114,51 @@ fn what_never_comes_is_counted_and_the_probe_goes_on() {
     let error = play(&subject, "other", 4).unwrap_err().to_string();
     assert!(error.contains("exit status: 3: no"), "{error}");
 
-    // Where nobody sees anything, only silence tells, and no time is said.
-    subject.command = None;
+    subject.command = Some("sleep 600 & sleep 600".into());
+    let error = play(&subject, "third", 4).unwrap_err().to_string();
+    assert!(error.contains("it has not ended after 0.01 s"), "{error}");
+    subject.patience = Duration::from_secs(30);
+    subject.command = Some("sleep 600 & true".into());
     subject.seen_in = None;
-    let rows = play(&subject, "third", usize::MAX).unwrap();
-    assert!(rows.iter().all(|row| row.missing == 0 && row.took.is_none()), "{rows:?}");
+    let wire = Spoken { has_words: true, ..Spoken::default() };
+    let rows = play_over(&wire, &subject, "fourth", 2).unwrap();
+    assert_eq!(rows[1].missing, 0, "what a command leaves in the background is not waited for");
+}
+
+#[test]
+fn where_nobody_sees_a_change_it_is_done_when_something_was_said_after_it() {
+    let room = tempfile::tempdir().unwrap();
+    let subject = Subject { seen_in: None, ..subject(room.path()) };
+    let wire = Spoken { has_words: true, ..Spoken::default() };
+    let rows = play_over(&wire, &subject, "probe", usize::MAX).unwrap();
+    let changed = &rows[1..];
+    assert!(changed.iter().all(|row| row.missing == 0 && row.took.is_none()), "{rows:?}");
+    assert!(changed.iter().all(|row| row.counts.up.payload == 7), "{rows:?}");
+    let rows = play(&subject, "other", usize::MAX).unwrap();
+    assert!(rows[1..].iter().all(|row| row.missing > 0), "nothing was said: {rows:?}");
 }
 
 #[test]
 fn marks_are_found_in_stored_files_and_in_their_names() {
     let room = tempfile::tempdir().unwrap();
     let marks = [Mark(b"content".to_vec()), Mark(b"secret-1".to_vec())];
-    let look = || look_for(room.path(), &marks).unwrap();
-    assert_eq!(look(), Stored { content: false, name: false, files: 0 });
+    let look = || look_for(room.path(), &marks);
+    assert_eq!(look(), Stored { content: false, name: false, files: 0, unread: 0 });
     // A mark that lies over the border of two pieces that are read.
     let mut long = vec![b'-'; (1 << 20) - 3];
     long.extend_from_slice(b"content");
     files::write(&room.path().join("a/b"), &long).unwrap();
-    assert_eq!(look(), Stored { content: true, name: false, files: 1 });
+    assert_eq!(look(), Stored { content: true, name: false, files: 1, unread: 0 });
     files::write(&room.path().join("a/xsecret-1x"), b"").unwrap();
-    assert_eq!(look(), Stored { content: true, name: true, files: 2 });
+    assert_eq!(look(), Stored { content: true, name: true, files: 2, unread: 0 });
+    let gone = look_for(&room.path().join("gone"), &marks);
+    assert_eq!(gone, Stored { content: false, name: false, files: 0, unread: 1 });
 }
 
 /// Makes a row of a step that has moved so much.
 fn row(step: Step, files: u64, bytes: u64, moved: u64) -> Row {
     let up = Way { packets: 1, wire: moved, payload: moved };
-    let counts =
-        Counts { up, connections: 1, requests: 2, seen: vec![false; 2], ..Counts::default() };
+    let counts = Counts { up, connections: 1, turns: 2, seen: vec![false; 2], ..Counts::default() };
     let took = Some(Duration::from_millis(250));
     Row { step, files, bytes, took, missing: 0, counts, is_silent: true }
 }
@@ -138,7 +184,7 @@ fn whole_files() -> Vec<Row> {
     }
     for row in &mut rows {
         row.counts.plain = 1;
-        row.counts.requests = row.files;
+        row.counts.turns = row.files;
         row.counts.connections = row.files;
     }
     rows[2].counts.seen = vec![true, true];
@@ -147,17 +193,15 @@ fn whole_files() -> Vec<Row> {
 
 fn said(rows: Vec<Row>, stored: Option<Stored>) -> Vec<(String, String)> {
     let room = tempfile::tempdir().unwrap();
-    let findings = Findings { rows, stored, missed: 0 };
-    let mut subject = subject(room.path());
-    subject.sizes.idle = Duration::from_secs(500);
-    let answers = answers(&subject, &findings);
+    let findings = Findings { rows, stored, missed: 0, ended_early: false };
+    let answers = answers(&subject(room.path()), &findings);
     assert!(answers.iter().all(|answer| !answer.evidence.is_empty()), "{answers:?}");
     answers.into_iter().map(|Answer { feature, answer, .. }| (feature, answer)).collect()
 }
 
 #[test]
 fn a_program_of_whole_files_is_known_by_what_it_moves() {
-    let stored = Some(Stored { content: true, name: true, files: 9 });
+    let stored = Some(Stored { content: true, name: true, files: 9, unread: 0 });
     let said = said(whole_files(), stored);
     let said: Vec<&str> = said.iter().map(|(_, answer)| answer.as_str()).collect();
     assert_eq!(
@@ -175,7 +219,7 @@ fn a_program_of_whole_files_is_known_by_what_it_moves() {
             "no: a connection for each file",
             "0.25 s",
             "0 of 100",
-            "8 B/s"
+            "16.0 kB/s"
         ]
     );
 }
@@ -186,7 +230,7 @@ fn a_program_of_parts_is_known_by_what_it_does_not_move() {
     for row in &mut rows {
         let counts = &mut row.counts;
         (counts.tls, counts.plain, counts.seen) = (1, 0, vec![false; 2]);
-        (counts.connections, counts.requests) = (0, 3);
+        (counts.connections, counts.turns) = (0, 3);
         counts.up.wire = match row.step {
             Step::Text => 250_000 + 1500,
             Step::OneByte | Step::Insert => 60_000 + 1500,
@@ -194,7 +238,7 @@ fn a_program_of_parts_is_known_by_what_it_does_not_move() {
             _ => counts.up.wire,
         };
     }
-    let stored = Some(Stored { content: false, name: false, files: 9 });
+    let stored = Some(Stored { content: false, name: false, files: 9, unread: 0 });
     let said_of_parts = said(rows.clone(), stored);
     let answers: Vec<&str> = said_of_parts.iter().map(|(_, answer)| answer.as_str()).collect();
     assert_eq!(
@@ -208,11 +252,11 @@ fn a_program_of_parts_is_known_by_what_it_does_not_move() {
             "yes",
             "no",
             "yes, where bytes move, too",
-            "about 60.0 kB",
-            "yes, 0.10 requests a file",
+            "parts: a changed byte moves 60.0 kB",
+            "nobody waits for each file: 0.10 turns a file",
             "0.25 s",
             "0 of 100",
-            "8 B/s"
+            "16.0 kB/s"
         ]
     );
     // With cuts at fixed places, a byte in front changes everything behind it.
@@ -227,6 +271,38 @@ fn a_program_of_parts_is_known_by_what_it_does_not_move() {
     assert_eq!(said[1].1, "not known");
 }
 
+/// Which of the answers are "not known".
+fn not_known(findings: &Findings) -> Vec<usize> {
+    let room = tempfile::tempdir().unwrap();
+    let answers = answers(&subject(room.path()), findings);
+    let unknown = answers.iter().enumerate().filter(|(_, answer)| answer.answer == "not known");
+    unknown.map(|(at, _)| at).collect()
+}
+
+#[test]
+fn bytes_that_cannot_be_all_answer_nothing() {
+    let stored = Some(Stored { content: false, name: false, files: 3, unread: 0 });
+    let good = Findings { rows: whole_files(), stored, missed: 0, ended_early: false };
+    assert!(not_known(&good).is_empty());
+    let by_bytes: Vec<usize> = (3..10).collect();
+    // Of the large file a part has gone over a port that nobody has named.
+    let mut rows = whole_files();
+    let large = rows.iter_mut().find(|row| row.step == Step::Large).unwrap();
+    large.counts.up.wire = LARGE / 2;
+    assert_eq!(not_known(&Findings { rows, ..good.clone() }), by_bytes);
+    assert_eq!(not_known(&Findings { missed: 1, ..good.clone() }), by_bytes);
+    for (files, unread) in [(0, 0), (3, 1)] {
+        let stored = Some(Stored { content: false, name: false, files, unread });
+        assert_eq!(not_known(&Findings { stored, ..good.clone() }), [1, 2]);
+    }
+    // Something in the clear beside TLS.
+    let mut rows = whole_files();
+    for row in &mut rows {
+        (row.counts.tls, row.counts.seen) = (1, vec![false; 2]);
+    }
+    assert_eq!(said(rows, None)[0].1, "nothing readable");
+}
+
 #[test]
 fn what_was_not_seen_is_not_answered() {
     let mut rows = whole_files();
@@ -234,10 +310,11 @@ fn what_was_not_seen_is_not_answered() {
         (row.missing, row.took) = (1, None);
         row.counts.seen = vec![false; 2];
     }
-    let answers = said(rows, Some(Stored { content: false, name: false, files: 0 }));
+    let answers = said(rows, Some(Stored { content: false, name: false, files: 0, unread: 0 }));
     let (others, counted) = answers.split_at(11);
     assert!(others.iter().all(|(_, answer)| answer == "not known"), "{answers:?}");
-    assert_eq!((counted[0].1.as_str(), counted.len()), ("1 of 100", 2));
+    assert_eq!(counted[0].1, "1 of 100");
+    assert_eq!(counted[1].1, "not known", "nobody has measured for how long");
     assert!(said(Vec::new(), None).iter().all(|(_, answer)| answer == "not known"));
 }
 
@@ -267,7 +344,7 @@ fn answers_of_several_programs_stand_side_by_side() {
         let folder = room.path().join(name);
         let output = Output::of_run(&folder).unwrap();
         let subject = Subject { name: name.into(), ..subject(room.path()) };
-        let findings = Findings { rows: whole_files(), stored: None, missed };
+        let findings = Findings { rows: whole_files(), stored: None, missed, ended_early: false };
         let probed = report::write(&subject, &findings, "1.2", &output).unwrap();
         assert_eq!(probed.answers.len(), 13);
         let page = String::from_utf8(files::read(&folder.join("probe.html")).unwrap()).unwrap();
@@ -278,9 +355,18 @@ fn answers_of_several_programs_stand_side_by_side() {
         folders.push(folder);
     }
     let output = Output::of_run(&room.path().join("tables")).unwrap();
-    let page = report::tables(&folders, &output).unwrap().markdown();
+    // Beside them lie results of something else.
+    folders.push(room.path().join("tables"));
+    let others = report::tables(&folders, &output).unwrap();
+    assert_eq!(others, [room.path().join("tables")]);
+    let page = files::read(&room.path().join("tables/probes.md")).unwrap();
+    let page = String::from_utf8(page).unwrap();
     assert!(page.contains("| feature | one | other |"), "{page}");
-    assert!(page.contains("| Chunking | no: whole files | no: whole files |"), "{page}");
+    assert!(page.contains("| Chunking | no: whole files | not known |"), "{page}");
+
+    assert!(page.contains("**other: 7 packets were not counted"), "{page}");
+    let error = report::tables(&folders[2..], &output).unwrap_err();
+    assert!(matches!(error, LabError::NoProbes), "{error}");
 
     files::write(&folders[0].join("probe.json"), "[]").unwrap();
     let error = report::tables(&folders, &output).unwrap_err();

@@ -1,6 +1,6 @@
 //! `syncline bench probe`: what a program does, found out by experiment.
 
-use std::cell::Cell;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use lab::output::Output;
@@ -14,6 +14,7 @@ use crate::arguments::{BenchProbeArguments, BenchTablesArguments};
 use crate::connect::Driver;
 use crate::context::Context;
 use crate::error::{CommandError, Result};
+use crate::home::file_error;
 use crate::system::SystemRandom;
 use crate::text::size;
 use crate::ui::Symbol;
@@ -23,6 +24,7 @@ pub(super) fn run(context: &Context<'_>, arguments: &BenchProbeArguments) -> Res
     if let Some(folder) = folders.into_iter().flatten().find(|folder| !folder.is_dir()) {
         return Err(CommandError::usage(format!("there is no folder {}", folder.display())));
     }
+    demand_apart(arguments)?;
     let subject = Subject {
         name: arguments.name.clone(),
         folder: arguments.folder.clone(),
@@ -39,7 +41,6 @@ pub(super) fn run(context: &Context<'_>, arguments: &BenchProbeArguments) -> Res
     let io = Driver::start(context)?;
     // A server that has seen the files of another probe would know them again.
     let seed = u64::from_le_bytes(random_bytes(&SystemRandom));
-    let was_ended = Cell::new(false);
     let mut tell = |row: &Row| {
         let line = format!(
             "{}: {} over the wire for {}",
@@ -49,15 +50,17 @@ pub(super) fn run(context: &Context<'_>, arguments: &BenchProbeArguments) -> Res
         );
         context.ui.json(&json!({"schema": "syncline.bench/1", "type": "progress", "line": line}));
         context.ui.say(Symbol::Done, line);
-        was_ended.set(io.interrupts().received().is_some());
-        !was_ended.get()
+        io.interrupts().received().is_none()
     };
     let folder = format!("probe-{name}");
     let findings = probe::run(&subject, &folder, seed, &out.join("probe.pcap"), &mut tell);
     let findings = findings.map_err(refusal)?;
     let version = env!("CARGO_PKG_VERSION");
-    let Probed { name, answers } =
+    let Probed { name, answers, warnings } =
         report::write(&subject, &findings, version, &output).map_err(refusal)?;
+    for warning in &warnings {
+        context.ui.answer(warning);
+    }
     for answer in &answers {
         context.ui.answer(format!("{}: {}\n  {}", answer.feature, answer.answer, answer.evidence));
     }
@@ -65,14 +68,38 @@ pub(super) fn run(context: &Context<'_>, arguments: &BenchProbeArguments) -> Res
     context.ui.answer(format!("page: {page}"));
     context.ui.json(&json!({
         "schema": "syncline.bench/1", "type": "probe", "name": name, "answers": answers, "page": page,
-        "missed_packets": findings.missed, "ended_early": was_ended.get(),
+        "warnings": warnings,
     }));
     Ok(0)
 }
 
+/// Makes sure that nothing that is written here is synced: each packet that is captured would make more packets.
+fn demand_apart(arguments: &BenchProbeArguments) -> Result<()> {
+    let whole = |path: &Path| std::path::absolute(path).map_err(|source| file_error(path, &source));
+    // The folder for results may not be there yet: what is above it is.
+    let mut out = whole(&arguments.out)?;
+    out = out.ancestors().find_map(|above| above.canonicalize().ok()).unwrap_or(out);
+    let others = [arguments.seen_in.as_ref(), arguments.stored.as_ref()];
+    let folders = std::iter::once(&arguments.folder).chain(others.into_iter().flatten());
+    let folders: Vec<PathBuf> = folders
+        .map(|folder| folder.canonicalize().map_err(|source| file_error(folder, &source)))
+        .collect::<Result<_>>()?;
+    if let Some(folder) = folders.iter().find(|folder| out.starts_with(folder)) {
+        let text = format!("results would go into {}, which is probed", folder.display());
+        return Err(CommandError::usage(text).help("--out DIR", "writes them to another folder"));
+    }
+    if arguments.seen_in.is_some() && folders[0] == folders[1] {
+        return Err(CommandError::usage("--seen-in is the folder in which files are changed"));
+    }
+    Ok(())
+}
+
 pub(super) fn tables(context: &Context<'_>, arguments: &BenchTablesArguments) -> Result<u8> {
     let output = Output::new(arguments.out.clone(), arguments.out.clone()).map_err(refusal)?;
-    report::tables(&arguments.results, &output).map_err(refusal)?;
+    let others = report::tables(&arguments.results, &output).map_err(refusal)?;
+    for other in &others {
+        context.ui.say(Symbol::Done, format!("{} has no answers of a probe", other.display()));
+    }
     let page = arguments.out.join("probes.html").display().to_string();
     context.ui.json(&json!({"schema": "syncline.bench/1", "type": "tables", "page": page}));
     context.ui.answer(page);
