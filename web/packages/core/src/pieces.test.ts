@@ -40,7 +40,8 @@ describe('pieces of a file', () => {
       const bytes = bytesOf(length);
       const [found, lengths] = await joined(intoMemory(bytes));
       expect(Buffer.compare(found, bytes)).toBe(0);
-      expect(Math.max(0, ...lengths)).toBeLessThanOrEqual(700_000);
+      // They are whole, also where the browser gives fewer bytes at once.
+      expect(lengths.slice(0, -1).every((length) => length === MIB)).toBe(true);
       const [otherwise] = await joined(new Blob([bytes]));
       expect(Buffer.compare(otherwise, bytes)).toBe(0);
     },

@@ -44,10 +44,11 @@ function readerOf(stream: ReadableStream<Uint8Array<ArrayBuffer>>): {
   }
   let memory = new ArrayBuffer(PIECE_LENGTH);
   const read = async (): Promise<Read> => {
-    const { done, value } = await into.read(new Uint8Array(memory));
-    if (done) return { done, value: undefined };
+    // A browser that does not know `min` gives what it has at once, some 80 KiB, and each piece costs a turn of the worker.
+    const { value } = await into.read(new Uint8Array(memory), { min: PIECE_LENGTH });
+    if (!value?.length) return { done: true, value: undefined };
     memory = value.buffer;
-    return { done, value };
+    return { done: false, value };
   };
   return { read, end: () => into.cancel() };
 }
