@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { expect, test, vi } from 'vitest';
 import { Core } from './core.ts';
 import { CODES, CoreError, failedOf } from './error.ts';
-import type { PoolWorker } from './pool.ts';
+import { type PoolWorker, WorkerPool } from './pool.ts';
 import type { Call, Reply } from './protocol.ts';
 import { StagMeter } from './stag-meter.ts';
 
@@ -13,8 +13,9 @@ class FakeWorker implements PoolWorker {
   calls: Call[] = [];
   isEnded = false;
 
-  postMessage(call: Call): void {
-    this.calls.push(call);
+  postMessage(call: Call, moved: Transferable[] | StructuredSerializeOptions = []): void {
+    const options = Array.isArray(moved) ? { transfer: moved } : moved;
+    this.calls.push(structuredClone(call, options));
     if (call.name === 'end') queueMicrotask(() => this.say({ kind: 'answer', answer: 1000 }));
   }
 
@@ -57,6 +58,17 @@ test('no more workers than there may be are at work, and one that is done gets t
   await Promise.all(jobs);
   expect(made.length).toBe(2);
   expect(core.memory).toBe(1000);
+});
+
+test('what is moved to a worker is gone here, and all else is copied', async () => {
+  const worker = new FakeWorker();
+  const lease = await new WorkerPool(() => worker, 1).take();
+  const given = [1, 2].map((byte) => ({ bytes: new Uint8Array([byte]), isEntry: false }));
+  const moved = given.slice(0, 1).map(({ bytes }) => bytes.buffer);
+  void lease.call('sealedStep', { reading: 0, given }, { moved });
+  expect(given.map(({ bytes }) => bytes.length)).toEqual([0, 1]);
+  const bytes = (byte: number) => ({ bytes: new Uint8Array([byte]) });
+  expect(worker.calls[0]?.ask).toMatchObject({ given: [bytes(1), bytes(2)] });
 });
 
 test('a job that is given up ends its worker at once, and the next one gets another', async () => {

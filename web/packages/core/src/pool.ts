@@ -11,6 +11,8 @@ export interface CallOptions {
   onProgress?: ((done: number) => void) | undefined;
   /** Takes what a call gives before it ends. */
   onPart?: ((bytes: Uint8Array<ArrayBuffer>) => void) | undefined;
+  /** What the worker gets instead of a copy: it is gone here. */
+  moved?: Transferable[] | undefined;
 }
 
 /** A worker that somebody has alone. What it remembers between two calls belongs to him. */
@@ -54,7 +56,7 @@ export class Lease {
         this.#discard();
         fail(broken(event.message || 'the worker could not be loaded'));
       };
-      this.#worker.postMessage({ name, ask } as Call);
+      this.#worker.postMessage({ name, ask } as Call, options.moved ?? []);
     });
   }
 

@@ -202,9 +202,9 @@ export interface SealedCalls {
   sealedVersion: { ask: { node: string; entry: SealedEntry }; answer: SealedVersion };
   /** Begins to read a file, or the version of it that an entry has brought; returns by which number. */
   sealedBegin: { ask: { file: string; entry: SealedEntry | null }; answer: number };
-  /** Takes what was wanted, in that order. */
+  /** Takes what was wanted, in that order. What is given is moved to the worker. */
   sealedStep: {
-    ask: { reading: number; given: { bytes: Uint8Array; isEntry: boolean }[] };
+    ask: { reading: number; given: { bytes: Uint8Array<ArrayBuffer>; isEntry: boolean }[] };
     answer: SealedStep;
   };
   sealedEnd: { ask: { reading: number }; answer: null };

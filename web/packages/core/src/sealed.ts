@@ -233,7 +233,8 @@ export class SealedWorkspace {
       for (;;) {
         signal?.throwIfAborted();
         const given = await fetching;
-        const step = await this.#call('sealedStep', { reading, given });
+        const moved = given.map(({ bytes }) => bytes.buffer);
+        const step = await this.#call('sealedStep', { reading, given }, moved);
         fetching = this.#fetch(step.wanted, signal);
         // Who reads slowly hears of what failed when it is due.
         fetching.catch(() => undefined);
@@ -286,11 +287,12 @@ export class SealedWorkspace {
   #call<Name extends CallName>(
     name: Name,
     ask: Calls[Name]['ask'],
+    moved?: Transferable[],
   ): Promise<Calls[Name]['answer']> {
     if (this.#isLocked) {
       return Promise.reject(coreError('locked', 'the workspace is locked'));
     }
-    const called = this.#last.then(() => this.#lease.call(name, ask));
+    const called = this.#last.then(() => this.#lease.call(name, ask, { moved }));
     this.#last = called.catch(() => undefined);
     return called;
   }
