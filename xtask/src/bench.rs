@@ -40,7 +40,7 @@ usage: cargo xtask bench <what> [options]
   rescan       --files N (1000000)
   idle         --seconds N (30)
   trace        --tree SIZE (75MB) --changes N (100) --interval-ms N (1000): one trace through two of our devices, and through two Syncthings
-  probe        --only NAME,...   what programs do, by experiment: ours, ours encrypted, Syncthing, rsync, Unison, rclone; needs tcpdump; no --runs
+  probe        --only NAME,...   what programs do, by experiment: ours, ours encrypted, Syncthing, rsync, Unison, rclone; needs tcpdump; --appends N (60), 1 KiB each second; no --runs
   metasync     --only agreement|folders --seeds N --svg DIR (virtual time; of the rest only --out)
   server       --only rates,saturation,push,pause,kill,idle  --seed N --seconds N (20)
                --devices N (1000) --rates N,... --idle N,...   --fs disk (usual) or tmpfs; no --runs

@@ -30,12 +30,12 @@ pub(crate) fn write_new(path: &Path, bytes: &[u8]) -> Result<(), LabError> {
     written.map_err(|source| LabError::Write { path: path.to_owned(), source })
 }
 
-/// Adds to the end of a text.
+/// Adds to the end of a file.
 #[expect(clippy::disallowed_methods, reason = "results and datasets go into files")]
-pub(crate) fn append(path: &Path, text: &str) -> Result<(), LabError> {
+pub(crate) fn append(path: &Path, bytes: impl AsRef<[u8]>) -> Result<(), LabError> {
     let written = path.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| {
         let mut file = fs::OpenOptions::new().append(true).create(true).open(path)?;
-        file.write_all(text.as_bytes())
+        file.write_all(bytes.as_ref())
     });
     written.map_err(|source| LabError::Write { path: path.to_owned(), source })
 }

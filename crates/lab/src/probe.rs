@@ -53,17 +53,33 @@ pub struct Sizes {
     pub bundle: u64,
     /// How many small files come as fast as they can be written.
     pub load: u64,
+    /// How often something is put behind a file that grows.
+    pub appends: u64,
+    /// How long after the time before.
+    pub append_every: Duration,
     /// How long nothing is done, to see what a program says by itself.
     pub idle: Duration,
 }
 
 impl Sizes {
     /// As large as it takes to tell sizes of parts apart.
-    pub const FULL: Self =
-        Self { large: 8 << 20, bundle: 100, load: 1000, idle: Duration::from_secs(10) };
+    pub const FULL: Self = Self {
+        large: 8 << 20,
+        bundle: 100,
+        load: 1000,
+        appends: 60,
+        append_every: Duration::from_secs(1),
+        idle: Duration::from_secs(10),
+    };
     /// For a first look: parts of more than a few hundred KiB are not told from whole files.
-    pub const QUICK: Self =
-        Self { large: 1 << 20, bundle: 30, load: 100, idle: Duration::from_secs(5) };
+    pub const QUICK: Self = Self {
+        large: 1 << 20,
+        bundle: 30,
+        load: 100,
+        appends: 5,
+        append_every: Duration::from_secs(1),
+        idle: Duration::from_secs(5),
+    };
 }
 
 /// What a step is for; the answers know them by it.
@@ -95,6 +111,10 @@ pub enum Step {
     Remove,
     /// It comes again.
     Again,
+    /// Large files come at once whose first halves are the same.
+    Halves,
+    /// A file comes that is 1 KiB long, and grows by as much again and again.
+    Growing,
     /// Many small files come at once.
     Bundle,
     /// Many more come.
@@ -120,6 +140,8 @@ impl Step {
             Self::Append => "append",
             Self::Remove => "remove",
             Self::Again => "again",
+            Self::Halves => "halves",
+            Self::Growing => "growing",
             Self::Bundle => "bundle",
             Self::Load => "load",
             Self::Secret => "secret",

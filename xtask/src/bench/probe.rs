@@ -43,6 +43,7 @@ struct Running {
 
 pub(super) fn run(what: String, mut arguments: Arguments) -> Result<()> {
     let only = arguments.value("--only")?;
+    let appends = arguments.value("--appends")?;
     let options = Options::take(&what, &mut arguments)?;
     arguments.finish()?;
     let binary = options.our_binary()?;
@@ -63,7 +64,7 @@ pub(super) fn run(what: String, mut arguments: Arguments) -> Result<()> {
         let place = WorkFolder::new(options.file_systems[0], &options.work)?;
         let running = begin(binary, place.path())?;
         println!("{name}");
-        results.push(one(binary, name, &running, &options)?);
+        results.push(one(binary, name, &running, &options, appends.as_deref())?);
     }
     if results.is_empty() {
         return fail("no program is left to be probed");
@@ -75,7 +76,13 @@ pub(super) fn run(what: String, mut arguments: Arguments) -> Result<()> {
 }
 
 /// Probes one program, and returns where the results are.
-fn one(binary: &Path, name: &str, running: &Running, options: &Options) -> Result<PathBuf> {
+fn one(
+    binary: &Path,
+    name: &str,
+    running: &Running,
+    options: &Options,
+    appends: Option<&str>,
+) -> Result<PathBuf> {
     let out = options.out.join(name.replace([',', ' '], "-"));
     let before = entries(&out)?;
     let mut probe = Command::new(binary);
@@ -92,6 +99,9 @@ fn one(binary: &Path, name: &str, running: &Running, options: &Options) -> Resul
     }
     if options.quick {
         probe.arg("--quick");
+    }
+    if let Some(appends) = appends {
+        probe.args(["--appends", appends]);
     }
     let status = probe.stdin(Stdio::null()).status().context("syncline bench probe")?;
     if !status.success() {

@@ -90,6 +90,9 @@ pub(crate) struct BenchProbeArguments {
     /// With small files and few of them, for a first look.
     #[arg(long)]
     pub(crate) quick: bool,
+    /// How often, each second, 1 KiB is put behind a file that grows: 60 times, or 5 with --quick.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) appends: Option<u64>,
     /// Where results go.
     #[arg(long, value_name = "DIR", default_value = "bench-results")]
     pub(crate) out: PathBuf,

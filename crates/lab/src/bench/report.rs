@@ -38,7 +38,7 @@ pub fn write(
     output.write_json(NAME, &numbers)?;
     output.write_page(NAME, &page(plan, target, version, outcome))?;
     if let Some(path) = &plan.log {
-        files::append(path, &log(plan, outcome))?;
+        files::append(path, log(plan, outcome))?;
     }
     Ok(numbers)
 }

@@ -38,7 +38,7 @@ pub fn answers(subject: &Subject, findings: &Findings) -> Vec<Answer> {
         None => answer(rows),
         Some(fault) => not_known(fault.clone()),
     };
-    let answers: [(&str, (String, String)); 13] = [
+    let answers: [(&str, (String, String)); 16] = [
         ("Encrypted on the wire", on_the_wire(rows)),
         ("Contents readable where they are stored", stored(findings, true)),
         ("Names readable where they are stored", stored(findings, false)),
@@ -49,6 +49,9 @@ pub fn answers(subject: &Subject, findings: &Findings) -> Vec<Answer> {
         ("Delta encoding", by_bytes(delta)),
         ("Chunking", by_bytes(chunking)),
         ("Bundling", by_bytes(bundling)),
+        ("Traffic of bytes by chance", by_bytes(|rows| traffic(rows, Step::Large))),
+        ("Traffic of files half alike", by_bytes(|rows| traffic(rows, Step::Halves))),
+        ("Traffic of a file that grows", by_bytes(|rows| traffic(rows, Step::Growing))),
         ("Ready after", readiness(rows)),
         ("Loss under load", loss(subject, rows)),
         ("Says by itself", idle(rows)),
@@ -126,6 +129,8 @@ fn moved(row: &Row) -> String {
         Step::Append => "1 KiB put behind",
         Step::Remove => "a removed file",
         Step::Again => "a removed file again",
+        Step::Halves => "files at once of which one half is the same",
+        Step::Growing => "a file to which 1 KiB was added again and again",
         Step::Bundle | Step::Load => "small files",
         Step::Secret => "a marked file",
     };
@@ -305,6 +310,20 @@ fn bundling(rows: Rows<'_>) -> (String, String) {
         format!("no: {turns:.1} turns a file")
     };
     (answer, evidence)
+}
+
+/// How many bytes go over the wire for each that is new: what Li et al. (IMC 2014) call traffic usage efficiency (TUE).
+fn traffic(rows: Rows<'_>, step: Step) -> (String, String) {
+    let Some(row) = rows.middle(step) else {
+        return not_known("a file never came where it belongs");
+    };
+    let Row { files, bytes: all, counts, .. } = row;
+    let new = match step {
+        Step::Halves => all / 2 + all / 2 / (*files).max(1),
+        _ => *all,
+    };
+    let times = counts.most() as f64 / new.max(1) as f64;
+    (format!("{times:.3} times what is new"), format!("{}, {} new", moved(row), bytes(new)))
 }
 
 fn readiness(rows: Rows<'_>) -> (String, String) {

@@ -24,6 +24,9 @@ const SMALL: u64 = 1024;
 /// How often the mark stands in the marked file: some of it may lie across two packets.
 const MARKS: u64 = 16;
 
+/// How many files are half alike: as many as in Figure 4.9 of BenchCloud.
+const HALVES: u64 = 5;
+
 /// How often one byte is changed somewhere: parts of many sizes have a middle one.
 const ONE_BYTES: u64 = 5;
 
@@ -131,6 +134,9 @@ impl<'a> Steps<'a> {
         plan.push((Step::Append, put("large", &file)));
         plan.push((Step::Remove, vec![("twin-1".into(), None), ("twin-2".into(), None)]));
         plan.push((Step::Again, put("twin-3", &twin)));
+        plan.push((Step::Halves, self.halves(sizes.large)));
+        let grown = self.bytes(Kind::Random, sizes.appends * SMALL);
+        plan.push((Step::Growing, put("growing", &grown)));
         let many = |steps: &mut Self, name: &str, count: u64| {
             (0..count).map(|number| steps.new_small(&format!("{name}-{number}"))).collect()
         };
@@ -155,6 +161,16 @@ impl<'a> Steps<'a> {
         (name.to_owned(), Some(self.bytes(Kind::Random, SMALL)))
     }
 
+    /// Returns files that have one half in common, and of which nothing else is alike.
+    fn halves(&mut self, size: u64) -> Vec<Change> {
+        let common = self.bytes(Kind::Random, size / 2);
+        let one = |number| {
+            let own = self.bytes(Kind::Random, size - size / 2);
+            (format!("half-{number}"), Some([&common[..], &own].concat()))
+        };
+        (1..=HALVES).map(one).collect()
+    }
+
     fn step(&mut self, step: Step, changes: Vec<Change>) -> Result<Row, LabError> {
         let Subject { silence, patience, .. } = *self.subject;
         self.wire.wait_for_silence(silence, patience)?;
@@ -165,12 +181,10 @@ impl<'a> Steps<'a> {
         let bytes = changes.iter().filter_map(|(_, bytes)| bytes.as_ref());
         let bytes = bytes.map(|bytes| bytes.len() as u64).sum();
         let files = changes.iter().filter(|(_, bytes)| bytes.is_some()).count() as u64;
-        let since = self.wire.now(patience)?;
-        let watch = Stopwatch::start();
-        self.change(step, &changes)?;
-        if let Some(command) = &self.subject.command {
-            run(command, patience)?;
-        }
+        let (since, watch) = match (step, &changes[..]) {
+            (Step::Growing, [(name, Some(bytes))]) => self.grow(name, bytes)?,
+            _ => self.during(|| self.change(step, &changes))?,
+        };
         let (missing, took) = match &self.subject.seen_in {
             Some(other) => {
                 let missing = self.wait(other, changes, &watch)?;
@@ -178,7 +192,7 @@ impl<'a> Steps<'a> {
             }
             // The silence of before the change is none of what it does.
             None => {
-                let has_come = self.wire.wait_for_payload(since.unwrap_or_default(), patience)?;
+                let has_come = self.wire.wait_for_payload(since, patience)?;
                 (if has_come { 0 } else { changes.len() as u64 }, None)
             }
         };
@@ -194,6 +208,33 @@ impl<'a> Steps<'a> {
         let is_silent = self.wire.now(self.subject.patience)?.is_some();
         let (took, counts) = (Some(watch.read().wall), self.wire.take());
         Ok(Row { step: Step::Idle, files: 0, bytes: 0, took, missing: 0, counts, is_silent })
+    }
+
+    /// Lets a file grow, and returns as [`Self::during`] of the last time.
+    fn grow(&self, name: &str, bytes: &[u8]) -> Result<(Duration, Stopwatch), LabError> {
+        let path = self.subject.folder.join(self.name).join(name);
+        let (begun, mut last) = (Stopwatch::start(), None);
+        for (due, piece) in bytes.chunks(SMALL as usize).enumerate() {
+            let due = self.subject.sizes.append_every * due as u32;
+            std::thread::sleep(due.saturating_sub(begun.read().wall));
+            last = Some(self.during(|| files::append(&path, piece))?);
+        }
+        last.map_or_else(|| self.during(|| Ok(())), Ok)
+    }
+
+    /// Changes something, and tells the program if it has to be told. Returns since when, by the clock of the wire and by one that is read later.
+    fn during(
+        &self,
+        change: impl FnOnce() -> Result<(), LabError>,
+    ) -> Result<(Duration, Stopwatch), LabError> {
+        let patience = self.subject.patience;
+        let since = self.wire.now(patience)?.unwrap_or_default();
+        let watch = Stopwatch::start();
+        change()?;
+        if let Some(command) = &self.subject.command {
+            run(command, patience)?;
+        }
+        Ok((since, watch))
     }
 
     /// Does what a user does.

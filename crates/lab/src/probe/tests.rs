@@ -51,7 +51,14 @@ fn subject(room: &Path) -> Subject {
         stored: None,
         patience: Duration::from_secs(30),
         silence: Duration::ZERO,
-        sizes: Sizes { large: 40_000, bundle: 3, load: 5, idle: Duration::ZERO },
+        sizes: Sizes {
+            large: 40_000,
+            bundle: 3,
+            load: 5,
+            appends: 3,
+            append_every: Duration::ZERO,
+            idle: Duration::ZERO,
+        },
     }
 }
 
@@ -87,13 +94,14 @@ fn every_step_is_done_and_seen_where_it_belongs() {
     let mut steps: Vec<Step> = rows.iter().map(|row| row.step).collect();
     assert_eq!(steps.iter().filter(|step| **step == Step::OneByte).count(), 5);
     steps.dedup();
-    assert_eq!((steps.len(), steps[0], steps[15]), (16, Step::Idle, Step::Load));
+    assert_eq!((steps.len(), steps[0], steps[17]), (18, Step::Idle, Step::Load));
     let bytes = |step: Step| rows.iter().find(|row| row.step == step).unwrap().bytes;
     assert_eq!((bytes(Step::Shifted), bytes(Step::Twins)), (40_001, 40_000));
     assert_eq!((bytes(Step::Insert), bytes(Step::Append)), (41_024, 42_048));
+    assert_eq!((bytes(Step::Halves), bytes(Step::Growing)), (200_000, 3072));
     assert_eq!((bytes(Step::Remove), bytes(Step::Bundle), bytes(Step::Load)), (0, 3072, 5120));
     let left = files::below(&room.path().join("there/probe")).unwrap();
-    assert_eq!(left.len(), 1 + 1 + 4 + 1 + 3 + 5, "{left:?}");
+    assert_eq!(left.len(), 1 + 1 + 4 + 1 + 5 + 1 + 3 + 5, "{left:?}");
 
     // A second probe goes into a folder of its own, and touches nothing of the first one.
     let error = play(&subject, "probe", usize::MAX).unwrap_err();
@@ -173,6 +181,8 @@ fn whole_files() -> Vec<Row> {
         row(Step::Small, 1, 1024, 1500),
         row(Step::Secret, 1, 1024, 1500),
         row(Step::Bundle, 30, 30 * 1024, 50_000),
+        row(Step::Growing, 1, 5 * 1024, 15 * 1024),
+        row(Step::Halves, 5, 5 * LARGE, 5 * LARGE),
         row(Step::Load, 100, 100 * 1024, 150_000),
         large(Step::Twins, LARGE),
     ];
@@ -217,6 +227,9 @@ fn a_program_of_whole_files_is_known_by_what_it_moves() {
             "no",
             "no: whole files",
             "no: a connection for each file",
+            "1.000 times what is new",
+            "1.667 times what is new",
+            "3.000 times what is new",
             "0.25 s",
             "0 of 100",
             "16.0 kB/s"
@@ -234,6 +247,7 @@ fn a_program_of_parts_is_known_by_what_it_does_not_move() {
         counts.up.wire = match row.step {
             Step::Text => 250_000 + 1500,
             Step::OneByte | Step::Insert => 60_000 + 1500,
+            Step::Halves => 3 * LARGE,
             Step::Copy | Step::Shifted | Step::Rename | Step::Again => 3000,
             _ => counts.up.wire,
         };
@@ -254,6 +268,9 @@ fn a_program_of_parts_is_known_by_what_it_does_not_move() {
             "yes, where bytes move, too",
             "parts: a changed byte moves 60.0 kB",
             "nobody waits for each file: 0.10 turns a file",
+            "1.000 times what is new",
+            "1.000 times what is new",
+            "3.000 times what is new",
             "0.25 s",
             "0 of 100",
             "16.0 kB/s"
@@ -284,7 +301,7 @@ fn bytes_that_cannot_be_all_answer_nothing() {
     let stored = Some(Stored { content: false, name: false, files: 3, unread: 0 });
     let good = Findings { rows: whole_files(), stored, missed: 0, ended_early: false };
     assert!(not_known(&good).is_empty());
-    let by_bytes: Vec<usize> = (3..10).collect();
+    let by_bytes: Vec<usize> = (3..13).collect();
     // Of the large file a part has gone over a port that nobody has named.
     let mut rows = whole_files();
     let large = rows.iter_mut().find(|row| row.step == Step::Large).unwrap();
@@ -311,7 +328,7 @@ fn what_was_not_seen_is_not_answered() {
         row.counts.seen = vec![false; 2];
     }
     let answers = said(rows, Some(Stored { content: false, name: false, files: 0, unread: 0 }));
-    let (others, counted) = answers.split_at(11);
+    let (others, counted) = answers.split_at(14);
     assert!(others.iter().all(|(_, answer)| answer == "not known"), "{answers:?}");
     assert_eq!(counted[0].1, "1 of 100");
     assert_eq!(counted[1].1, "not known", "nobody has measured for how long");
@@ -346,7 +363,7 @@ fn answers_of_several_programs_stand_side_by_side() {
         let subject = Subject { name: name.into(), ..subject(room.path()) };
         let findings = Findings { rows: whole_files(), stored: None, missed, ended_early: false };
         let probed = report::write(&subject, &findings, "1.2", &output).unwrap();
-        assert_eq!(probed.answers.len(), 13);
+        assert_eq!(probed.answers.len(), 16);
         let page = String::from_utf8(files::read(&folder.join("probe.html")).unwrap()).unwrap();
         assert_eq!(page.contains("7 packets were not counted"), missed == 7, "{page}");
         let table = String::from_utf8(files::read(&folder.join("probe.csv")).unwrap()).unwrap();

@@ -25,6 +25,8 @@ pub(super) fn run(context: &Context<'_>, arguments: &BenchProbeArguments) -> Res
         return Err(CommandError::usage(format!("there is no folder {}", folder.display())));
     }
     demand_apart(arguments)?;
+    let mut sizes = if arguments.quick { Sizes::QUICK } else { Sizes::FULL };
+    sizes.appends = arguments.appends.unwrap_or(sizes.appends);
     let subject = Subject {
         name: arguments.name.clone(),
         folder: arguments.folder.clone(),
@@ -34,7 +36,7 @@ pub(super) fn run(context: &Context<'_>, arguments: &BenchProbeArguments) -> Res
         stored: arguments.stored.clone(),
         patience: Duration::from_secs(arguments.patience),
         silence: Duration::from_millis(arguments.silence_ms),
-        sizes: if arguments.quick { Sizes::QUICK } else { Sizes::FULL },
+        sizes,
     };
     let (out, output, name) = results(context, &arguments.out)?;
     // For Ctrl-C.
