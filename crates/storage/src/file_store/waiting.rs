@@ -58,12 +58,20 @@ fn listen(kernel: &OwnedFd, root: &Root, key: &ObjectKey) -> Result<(), Errno> {
         | WatchFlags::ONLYDIR;
     // Through the descriptor: another folder that is mounted over the path is not the store.
     let root = format!("/proc/self/fd/{}", root.fd().as_raw_fd());
-    let mut folder = key.as_str();
+    let ends = key.as_str().rmatch_indices('/').map(|(end, _)| end);
+    // The innermost first; the store itself is the last.
+    let folders: Vec<&str> = ends.map(|end| &key.as_str()[..end]).chain([""]).collect();
+    let (mut at, mut watched) = (0, None);
     loop {
-        folder = folder.rsplit_once('/').map_or("", |(above, _)| above);
-        match inotify::add_watch(kernel, format!("{root}/{folder}"), flags) {
-            Ok(_) => return Ok(()),
-            Err(Errno::NOENT | Errno::NOTDIR) if !folder.is_empty() => {}
+        match inotify::add_watch(kernel, format!("{root}/{}", folders[at]), flags) {
+            Ok(_) if at == 0 => return Ok(()),
+            // The next one may have been made before this one was watched, and nobody would hear what comes into it.
+            Ok(_) => {
+                watched = Some(at);
+                at -= 1;
+            }
+            Err(Errno::NOENT | Errno::NOTDIR) if watched == Some(at + 1) => return Ok(()),
+            Err(Errno::NOENT | Errno::NOTDIR) if at + 1 < folders.len() => at += 1,
             Err(error) => return Err(error),
         }
     }

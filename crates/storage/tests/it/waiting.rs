@@ -38,6 +38,27 @@ async fn new_object_in_a_folder_is_heard_of_at_once_however_deep_it_lies() {
     assert!(start.elapsed() < SOON, "{:?}: it was not heard but found", start.elapsed());
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn folders_that_are_made_while_the_reader_begins_to_listen_hide_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let (reader, writer) = (file_store(folder.path()), file_store(folder.path()));
+    for round in 0..50 {
+        let start = Instant::now();
+        let (noise, key) =
+            (key(&format!("{round}/b/c/noise")), key(&format!("{round}/b/c/object")));
+        let (wanted, writer) = (key.clone(), writer.clone());
+        let put = tokio::spawn(async move {
+            for one in [noise, wanted] {
+                writer.put(&one, "x".into(), PutMode::IfAbsent).await.unwrap();
+            }
+        });
+        let (waited, put) = join(reader.wait_for(&key, LONG), put).await;
+        put.unwrap();
+        assert_eq!(waited.unwrap(), Waited::Come, "{round}");
+        assert!(start.elapsed() < SOON, "{:?}: it was not heard but found", start.elapsed());
+    }
+}
+
 #[tokio::test]
 async fn object_of_another_process_is_heard_of() {
     let folder = tempfile::tempdir().unwrap();
