@@ -75,6 +75,15 @@ pub enum ContentError {
         /// How many.
         count: usize,
     },
+    /// A record makes its chunks from others, which were not given with it.
+    #[error("a record is stored as what makes it from other chunks, and these were not given")]
+    NeedsBases,
+    /// What makes chunks from others is none.
+    #[error("what makes a record from other chunks is invalid")]
+    Script {
+        /// Where and why.
+        source: DecodeError,
+    },
     /// The length of a pack cannot be: too short for its frame, or too long.
     #[error("a pack cannot have {length} bytes")]
     PackLength {
@@ -313,6 +322,7 @@ impl ContentError {
                 | Self::UnknownChunker { .. }
                 | Self::UnsupportedTransform { .. }
                 | Self::Encode { .. }
+                | Self::NeedsBases
                 | Self::NewerPack { .. }
                 | Self::NoSuchRecord { .. }
                 | Self::NoSuchChunk { .. }

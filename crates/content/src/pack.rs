@@ -9,12 +9,14 @@
 //!
 //! The format in words: `docs/design/pack-format.md`, "Packs".
 
+mod delta;
 mod index;
 mod reader;
 mod record;
 mod seal;
 mod writer;
 
+pub use delta::{DeltaRecord, DeltaStep, RECORD_BASES_MAX};
 pub use index::{PackIndex, PackedChunk, RecordEntry, TailOutcome};
 pub use reader::{Record, RecordOpener, open_record, verify_whole};
 pub use record::{PlainRecord, StoredRecord};
@@ -22,24 +24,26 @@ pub use writer::{FinishedPack, PackAssembler, PackWriter};
 
 use model::content::CHUNK_SIZE_MAX;
 
+use crate::error::ContentError;
+
 /// The format version of plain packs.
 pub const PACK_VERSION: u8 = 1;
 
 /// The format version of sealed packs.
 pub const SEALED_PACK_VERSION: u8 = 2;
 
-/// The format version of plain packs that were written after a cleanup, and the newest that is read. They hold the number of
-/// the last fence, so that no pack that a cleanup has removed comes back under its name.
+/// The format version of plain packs that were written after a cleanup. They hold the number of the last fence, so that no pack
+/// that a cleanup has removed comes back under its name.
 pub const FENCED_PACK_VERSION: u8 = 3;
 
-/// How a plain pack begins: a name, and the version.
+/// The format version of plain packs with delta records. Who does not know these must not clean up: they need chunks that no file has.
+pub const DELTA_PACK_VERSION: u8 = 4;
+
+/// The format version of sealed packs with delta records, and the newest that is read.
+pub const SEALED_DELTA_PACK_VERSION: u8 = 5;
+
+/// How a pack begins: a name, and the version.
 const HEADER: [u8; 8] = *b"SYNPACK\x01";
-
-/// How a plain pack begins that was written after a cleanup.
-const FENCED_HEADER: [u8; 8] = *b"SYNPACK\x03";
-
-/// How a sealed pack begins.
-const SEALED_HEADER: [u8; 8] = *b"SYNPACK\x02";
 
 /// How the fixed part of a trailer ends.
 const TRAILER_MAGIC: [u8; 7] = *b"PACKEND";
@@ -65,11 +69,56 @@ const PACK_GROWS_FROM: usize = 3;
 /// How many chunks a pack may have.
 pub const PACK_CHUNKS_MAX: usize = 16 * 1024;
 
+/// How many bases all delta records of a pack may have.
+pub const PACK_BASES_MAX: usize = 16 * 1024;
+
 /// How many bytes a pack may have; a reader fetches no more for one.
 pub const PACK_LENGTH_MAX: u64 = 16 * 1024 * 1024;
 
 /// How many bytes from the end of a pack of the usual length hold its index, almost always.
 pub const TAIL_LENGTH_GUESS: u64 = 64 * 1024;
+
+/// The format of a pack, by the number that stands in its header and its trailer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct PackVersion(u8);
+
+impl PackVersion {
+    /// Says which version a pack has that is like this.
+    fn of(is_sealed: bool, is_fenced: bool, has_deltas: bool) -> Self {
+        Self(match (is_sealed, is_fenced, has_deltas) {
+            (true, _, false) => SEALED_PACK_VERSION,
+            (true, _, true) => SEALED_DELTA_PACK_VERSION,
+            (false, false, false) => PACK_VERSION,
+            (false, true, false) => FENCED_PACK_VERSION,
+            (false, _, true) => DELTA_PACK_VERSION,
+        })
+    }
+
+    /// Takes the number of a pack.
+    ///
+    /// # Errors
+    /// [`ContentError::NewerPack`], and nothing where no version ever had this number.
+    fn from_number(number: u8) -> Result<Option<Self>, ContentError> {
+        match number {
+            0 => Ok(None),
+            PACK_VERSION..=SEALED_DELTA_PACK_VERSION => Ok(Some(Self(number))),
+            version => Err(ContentError::NewerPack { version, known: SEALED_DELTA_PACK_VERSION }),
+        }
+    }
+
+    fn is_sealed(self) -> bool {
+        matches!(self.0, SEALED_PACK_VERSION | SEALED_DELTA_PACK_VERSION)
+    }
+
+    /// Tells whether the index begins with the number of a fence.
+    fn has_fence(self) -> bool {
+        self.0 == FENCED_PACK_VERSION || self.has_deltas()
+    }
+
+    fn has_deltas(self) -> bool {
+        matches!(self.0, DELTA_PACK_VERSION | SEALED_DELTA_PACK_VERSION)
+    }
+}
 
 /// Returns how many stored bytes a pack should have that a store keeps in so many blocks: far away a block costs as much waiting as
 /// a pack.
@@ -85,7 +134,10 @@ pub fn tail_length_guess(pack_length: u64) -> u64 {
 
 // A pack that is about to be full may still get a record of many chunks and then one of the largest chunk.
 const _: () = assert!(
-    PACK_STORED_TARGET + RECORD_PLAIN_MAX + CHUNK_SIZE_MAX as usize + PACK_CHUNKS_MAX * 40
+    PACK_STORED_TARGET
+        + RECORD_PLAIN_MAX
+        + CHUNK_SIZE_MAX as usize
+        + (PACK_CHUNKS_MAX + PACK_BASES_MAX) * 40
         <= PACK_LENGTH_MAX as usize
 );
 

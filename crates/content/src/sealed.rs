@@ -181,6 +181,6 @@ impl WorkspaceKeys {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 #[cfg(test)]
 mod vectors;

@@ -85,10 +85,12 @@ pub enum TransformTag {
     Gzip,
     /// One bzip2 stream.
     Bzip2,
+    /// What makes the chunks from others, which [`crate::pack::DeltaRecord`] writes.
+    Delta,
 }
 
 impl TransformTag {
-    const ALL: [Self; 4] = [Self::None, Self::Zstd, Self::Gzip, Self::Bzip2];
+    const ALL: [Self; 5] = [Self::None, Self::Zstd, Self::Gzip, Self::Bzip2, Self::Delta];
 
     /// Returns the number that stands in a pack.
     pub fn number(self) -> u8 {
@@ -97,6 +99,7 @@ impl TransformTag {
             Self::Zstd => 1,
             Self::Gzip => 2,
             Self::Bzip2 => 3,
+            Self::Delta => 4,
         }
     }
 
@@ -113,6 +116,7 @@ impl fmt::Display for TransformTag {
             Self::Zstd => "zstd",
             Self::Gzip => "gzip",
             Self::Bzip2 => "bzip2",
+            Self::Delta => "delta",
         })
     }
 }
@@ -193,7 +197,7 @@ impl TransformDecoder {
     ///
     /// # Errors
     /// [`ContentError::Decode`], [`ContentError::PlainLength`], [`ContentError::RecordTrailing`],
-    /// [`ContentError::UnsupportedTransform`].
+    /// [`ContentError::UnsupportedTransform`]; [`ContentError::NeedsBases`] of a delta.
     pub fn decode(
         &mut self,
         tag: TransformTag,
@@ -217,6 +221,8 @@ impl TransformDecoder {
             }
             TransformTag::Gzip => gzip::decode(stored, plain_length, plain),
             TransformTag::Bzip2 => bzip2::decode(stored, plain_length, plain),
+            // It is no transform of the record alone.
+            TransformTag::Delta => return Err(ContentError::NeedsBases),
         };
         let left_over = result.map_err(|source| ContentError::Decode {
             transform: tag,

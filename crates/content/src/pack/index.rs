@@ -8,8 +8,8 @@ use model::ids::ChunkId;
 
 use super::seal;
 use super::{
-    FENCED_PACK_VERSION, HEADER, PACK_CHUNKS_MAX, PACK_LENGTH_MAX, PACK_VERSION, RECORD_CHUNKS_MAX,
-    RECORD_PLAIN_MAX, TRAILER_LENGTH, TRAILER_MAGIC,
+    HEADER, PACK_BASES_MAX, PACK_CHUNKS_MAX, PACK_LENGTH_MAX, PackVersion, RECORD_BASES_MAX,
+    RECORD_CHUNKS_MAX, RECORD_PLAIN_MAX, TRAILER_LENGTH, TRAILER_MAGIC,
 };
 use crate::error::ContentError;
 use crate::sealed::{PackBoxes, PackGuard};
@@ -17,6 +17,9 @@ use crate::transform::{TransformTag, pays};
 
 /// Length in bytes of a record's or a chunk's integers at most: each takes 4 or fewer in LEB128.
 const INTEGER_LENGTH_MAX: usize = 4;
+
+/// Length in bytes of a delta record's number of bases at most.
+const BASE_COUNT_LENGTH_MAX: usize = 1;
 
 /// Length in bytes of the number of a fence at most.
 const FENCE_LENGTH_MAX: usize = 10;
@@ -30,6 +33,8 @@ pub struct RecordEntry {
     pub(super) transform: TransformTag,
     pub(super) first_chunk: u32,
     pub(super) chunk_count: u32,
+    pub(super) first_base: u32,
+    pub(super) base_count: u32,
     /// How many bytes the record takes beyond its stored bytes: the tag of its seal.
     pub(super) overhead: u32,
 }
@@ -55,6 +60,10 @@ impl RecordEntry {
         self.first_chunk as usize..(self.first_chunk + self.chunk_count) as usize
     }
 
+    fn bases(&self) -> Range<usize> {
+        self.first_base as usize..(self.first_base + self.base_count) as usize
+    }
+
     pub(super) fn end(&self) -> usize {
         (self.offset + self.stored_length + self.overhead) as usize
     }
@@ -76,6 +85,8 @@ pub struct PackedChunk {
 pub struct PackIndex {
     records: Vec<RecordEntry>,
     chunks: Vec<ChunkRef>,
+    /// Of all delta records, in their order.
+    bases: Vec<ChunkRef>,
     pack_length: u64,
     /// The last fence that the writer of a plain pack knew, 0 for none.
     fence: u64,
@@ -96,9 +107,14 @@ pub enum TailOutcome {
 }
 
 impl PackIndex {
-    pub(super) fn new(records: Vec<RecordEntry>, chunks: Vec<ChunkRef>, fence: u64) -> Self {
+    pub(super) fn new(
+        records: Vec<RecordEntry>,
+        chunks: Vec<ChunkRef>,
+        bases: Vec<ChunkRef>,
+        fence: u64,
+    ) -> Self {
         assert!(!records.is_empty(), "a pack has a record");
-        let mut index = Self { records, chunks, pack_length: 0, fence, boxes: None };
+        let mut index = Self { records, chunks, bases, pack_length: 0, fence, boxes: None };
         index.pack_length = index.plain_pack_length(index.encode().len());
         index
     }
@@ -115,9 +131,9 @@ impl PackIndex {
         self.records.last().map_or(HEADER.len(), RecordEntry::end)
     }
 
-    /// Returns the version of the format, as header and trailer of a plain pack say it.
-    pub(super) fn plain_version(&self) -> u8 {
-        if self.fence > 0 { FENCED_PACK_VERSION } else { PACK_VERSION }
+    /// Returns the version of the format, as header and trailer say it where the pack is sealed or not.
+    pub(super) fn version(&self, is_sealed: bool) -> PackVersion {
+        PackVersion::of(is_sealed, self.fence > 0, !self.bases.is_empty())
     }
 
     fn plain_pack_length(&self, encoded_length: usize) -> u64 {
@@ -132,6 +148,14 @@ impl PackIndex {
     /// Returns the chunks in order.
     pub fn chunks(&self) -> &[ChunkRef] {
         &self.chunks
+    }
+
+    /// Returns the chunks that a record is made from, in the order in which it wants them; none but for a delta record.
+    ///
+    /// # Errors
+    /// [`ContentError::NoSuchRecord`].
+    pub fn bases(&self, record: usize) -> Result<&[ChunkRef], ContentError> {
+        Ok(&self.bases[self.record(record)?.bases()])
     }
 
     /// Returns the record of a number.
@@ -180,16 +204,15 @@ impl PackIndex {
         let Some((rest, trailer)) = tail.split_last_chunk::<TRAILER_LENGTH>() else {
             return Ok(TailOutcome::NeedMore { bytes: TRAILER_LENGTH as u64 });
         };
-        if seal::is_sealed_tail(trailer) {
+        if seal::sealed_version(trailer).is_some() {
             return Err(ContentError::IsSealed { what: "pack" });
         }
         let ([a, b, c, d, version, magic @ ..], hash) = split_trailer(trailer);
-        if *magic == TRAILER_MAGIC && *version > FENCED_PACK_VERSION {
-            return Err(ContentError::NewerPack { version: *version, known: FENCED_PACK_VERSION });
-        }
-        if *magic != TRAILER_MAGIC || ![PACK_VERSION, FENCED_PACK_VERSION].contains(version) {
+        let version =
+            if *magic == TRAILER_MAGIC { PackVersion::from_number(*version)? } else { None };
+        let Some(version) = version.filter(|version| !version.is_sealed()) else {
             return Err(ContentError::PackTrailer);
-        }
+        };
         let length = u32::from_le_bytes([*a, *b, *c, *d]);
         if u64::from(length) > pack_length - length_min {
             let described = u64::from(length) + length_min;
@@ -203,7 +226,7 @@ impl PackIndex {
         if tail_hash(encoded, &trailer[..TRAILER_LENGTH - 32]) != *hash {
             return Err(ContentError::IndexHash);
         }
-        let index = Self::decode(encoded, 0, *version == FENCED_PACK_VERSION)?;
+        let index = Self::decode(encoded, 0, version)?;
         if index.pack_length() != pack_length {
             let described = index.pack_length();
             return Err(ContentError::IndexMismatch { described, length: pack_length });
@@ -214,7 +237,7 @@ impl PackIndex {
     /// Returns the canonical encoding.
     pub fn encode(&self) -> Vec<u8> {
         let mut encoder = Encoder::default();
-        if self.fence > 0 {
+        if self.fence > 0 || !self.bases.is_empty() {
             encoder.unsigned(self.fence);
         }
         encoder.unsigned(self.records.len() as u64);
@@ -229,33 +252,33 @@ impl PackIndex {
         for chunk in &self.chunks {
             encoder.raw(chunk.id.as_bytes());
         }
+        for record in self.records.iter().filter(|record| record.base_count > 0) {
+            encoder.list(&self.bases[record.bases()]);
+        }
         encoder.into_bytes()
     }
 
-    /// Reads the encoding of an index whose records take `overhead` bytes beyond what they say, and which begins with the
-    /// number of a fence where it `is_fenced`.
+    /// Reads the encoding of an index of a version, whose records take `overhead` bytes beyond what they say.
     ///
     /// # Errors
     /// [`ContentError::Index`] where it is not canonical, or breaks a limit.
     pub(super) fn decode(
         encoded: &[u8],
         overhead: usize,
-        is_fenced: bool,
+        version: PackVersion,
     ) -> Result<Self, ContentError> {
         let mut decoder = Decoder::new(encoded);
-        let fence = decode_fence(&mut decoder, is_fenced)
-            .map_err(|source| ContentError::Index { source })?;
-        let (records, chunks) = decode_parts(&mut decoder, overhead as u64)
-            .map_err(|source| ContentError::Index { source })?;
+        let index = decode_parts(&mut decoder, overhead as u64, version);
+        let mut index = index.map_err(|source| ContentError::Index { source })?;
         decoder.finish().map_err(|source| ContentError::Index { source })?;
-        let mut index = Self { records, chunks, pack_length: 0, fence, boxes: None };
         index.pack_length = index.plain_pack_length(encoded.len());
         Ok(index)
     }
 
-    pub(super) fn encoded_length_max(records: usize, chunks: usize) -> usize {
-        (1 + FENCE_LENGTH_MAX + records * (1 + 2 * INTEGER_LENGTH_MAX))
-            + chunks * (ChunkId::LENGTH + INTEGER_LENGTH_MAX)
+    pub(super) fn encoded_length_max(records: usize, chunks: usize, bases: usize) -> usize {
+        (1 + FENCE_LENGTH_MAX)
+            + records * (1 + 2 * INTEGER_LENGTH_MAX + BASE_COUNT_LENGTH_MAX)
+            + (chunks + bases) * (ChunkId::LENGTH + INTEGER_LENGTH_MAX)
     }
 }
 
@@ -269,21 +292,45 @@ pub(super) fn tail_hash(encoded_index: &[u8], trailer: &[u8]) -> [u8; 32] {
     *blake3::Hasher::new().update(encoded_index).update(trailer).finalize().as_bytes()
 }
 
-/// Reads the number of a fence, which only packs of [`FENCED_PACK_VERSION`] have.
-fn decode_fence(decoder: &mut Decoder<'_>, is_fenced: bool) -> Result<u64, DecodeError> {
-    if !is_fenced {
-        return Ok(0);
-    }
-    match decoder.unsigned()? {
-        0 => Err(decoder.invalid("fence", "zero")),
-        fence => Ok(fence),
+/// Reads the number of a fence, which not all versions have.
+fn decode_fence(decoder: &mut Decoder<'_>, version: PackVersion) -> Result<u64, DecodeError> {
+    let fence = match version.has_fence() {
+        true => decoder.unsigned()?,
+        false => return Ok(0),
+    };
+    // Packs with deltas say 0 where there is none, as all sealed ones do.
+    match (fence > 0, version.has_deltas(), version.is_sealed()) {
+        (false, false, _) => Err(decoder.invalid("fence", "zero")),
+        (true, _, true) => Err(decoder.invalid("fence", "sealed packs have none")),
+        _ => Ok(fence),
     }
 }
 
 fn decode_parts(
     decoder: &mut Decoder<'_>,
     overhead: u64,
-) -> Result<(Vec<RecordEntry>, Vec<ChunkRef>), DecodeError> {
+    version: PackVersion,
+) -> Result<PackIndex, DecodeError> {
+    let fence = decode_fence(decoder, version)?;
+    let mut records = decode_records(decoder, overhead)?;
+    let chunk_count = records.last().map_or(0, |last| last.chunks().end);
+    let chunks = decode_chunks(decoder, chunk_count)?;
+    let bases = decode_bases(decoder, &mut records, version)?;
+    for record in &mut records {
+        let lengths = chunks[record.chunks()].iter().map(|chunk| chunk.length);
+        // At most 4096 chunks of 8 MiB: the sum needs 36 bits, and `check_lengths` refuses what is too much.
+        let plain_length = lengths.map(u64::from).sum();
+        check_lengths(record, plain_length).map_err(|reason| decoder.invalid("record", reason))?;
+        record.plain_length = plain_length as u32;
+    }
+    Ok(PackIndex { records, chunks, bases, pack_length: 0, fence, boxes: None })
+}
+
+/// Reads what comes before the chunks of all records.
+fn decode_records(
+    decoder: &mut Decoder<'_>,
+    overhead: u64,
+) -> Result<Vec<RecordEntry>, DecodeError> {
     let record_count = decoder.unsigned_max(PACK_CHUNKS_MAX as u64)? as usize;
     if record_count == 0 {
         return Err(decoder.invalid("record count", "zero"));
@@ -308,6 +355,8 @@ fn decode_parts(
             transform,
             first_chunk: first_chunk as u32,
             chunk_count: chunk_count as u32,
+            first_base: 0,
+            base_count: 0,
             overhead: overhead as u32,
         });
         offset += stored_length + overhead;
@@ -316,15 +365,33 @@ fn decode_parts(
         }
         first_chunk += chunk_count;
     }
-    let chunks = decode_chunks(decoder, first_chunk as usize)?;
-    for record in &mut records {
-        let lengths = chunks[record.chunks()].iter().map(|chunk| chunk.length);
-        // At most 4096 chunks of 8 MiB: the sum needs 36 bits, and `check_lengths` refuses what is too much.
-        let plain_length = lengths.map(u64::from).sum();
-        check_lengths(record, plain_length).map_err(|reason| decoder.invalid("record", reason))?;
-        record.plain_length = plain_length as u32;
+    Ok(records)
+}
+
+/// Reads what delta records are made from; a version that has such records has one at least.
+fn decode_bases(
+    decoder: &mut Decoder<'_>,
+    records: &mut [RecordEntry],
+    version: PackVersion,
+) -> Result<Vec<ChunkRef>, DecodeError> {
+    let mut all = Vec::new();
+    for record in records {
+        record.first_base = all.len() as u32;
+        if record.transform != TransformTag::Delta {
+            continue;
+        }
+        let bases: Vec<ChunkRef> = if version.has_deltas() { decoder.list()? } else { Vec::new() };
+        let counts = 1..=RECORD_BASES_MAX.min(PACK_BASES_MAX - all.len());
+        if !counts.contains(&bases.len()) {
+            return Err(decoder.invalid("bases", "none, or more than there may be"));
+        }
+        record.base_count = bases.len() as u32;
+        all.extend(bases);
     }
-    Ok((records, chunks))
+    match version.has_deltas() && all.is_empty() {
+        true => Err(decoder.invalid("version", "there is no delta record")),
+        false => Ok(all),
+    }
 }
 
 /// Reads the lengths of all chunks, then their ids.

@@ -3,11 +3,11 @@
 use model::content::ChunkRef;
 use model::ids::PackId;
 
-use super::{FENCED_HEADER, FENCED_PACK_VERSION, HEADER, PackIndex, SEALED_HEADER, TailOutcome};
+use super::{HEADER, PackIndex, PackVersion, RecordEntry, TailOutcome, delta};
 use crate::error::ContentError;
 use crate::naming::ChunkNamer;
 use crate::sealed::PackGuard;
-use crate::transform::TransformDecoder;
+use crate::transform::{TransformDecoder, TransformTag};
 
 /// Checks that bytes are the pack they are taken for, and returns its index.
 ///
@@ -28,17 +28,11 @@ pub fn verify_whole(
         return Err(ContentError::PackLength { length });
     };
     let ([name @ .., version], [known_name @ .., _]) = (header, &HEADER);
-    if name != known_name || *version == 0 {
+    if name != known_name {
         return Err(ContentError::PackHeader);
     }
-    if *version > FENCED_PACK_VERSION {
-        return Err(ContentError::NewerPack { version: *version, known: FENCED_PACK_VERSION });
-    }
-    let is_due = match guard.is_sealed() {
-        true => *header == SEALED_HEADER,
-        false => [HEADER, FENCED_HEADER].contains(header),
-    };
-    if !is_due {
+    let version = PackVersion::from_number(*version)?.ok_or(ContentError::PackHeader)?;
+    if version.is_sealed() != guard.is_sealed() {
         let what = "pack";
         return Err(match guard.is_sealed() {
             true => ContentError::NotSealed { what },
@@ -46,8 +40,8 @@ pub fn verify_whole(
         });
     }
     match PackIndex::from_tail(bytes, length, guard)? {
-        // Header and trailer of a plain pack say the same version.
-        TailOutcome::Complete(index) if !guard.is_sealed() && *version != index.plain_version() => {
+        // Header and trailer say the same version.
+        TailOutcome::Complete(index) if version != index.version(guard.is_sealed()) => {
             Err(ContentError::PackHeader)
         }
         TailOutcome::Complete(index) => Ok(index),
@@ -80,16 +74,31 @@ pub struct RecordOpener {
 }
 
 impl RecordOpener {
-    /// Decodes a record of a pack.
+    /// Decodes a record of a pack that is made from nothing else.
     ///
     /// # Errors
-    /// [`ContentError::NoSuchRecord`], [`ContentError::RecordLength`], and [`ContentError::Record`] where the
-    /// stored bytes do not decode to what the index declares.
+    /// As [`Self::open_on`]; [`ContentError::NeedsBases`] of a delta record.
     pub fn open(
         &mut self,
         index: &PackIndex,
         record: usize,
         stored: &[u8],
+        namer: &ChunkNamer,
+    ) -> Result<Record, ContentError> {
+        self.open_on(index, record, stored, &[], namer)
+    }
+
+    /// Decodes a record of a pack; `bases` are the bytes of what [`PackIndex::bases`] says, in that order.
+    ///
+    /// # Errors
+    /// [`ContentError::NoSuchRecord`], [`ContentError::RecordLength`], [`ContentError::NeedsBases`] where some are missing, and
+    /// [`ContentError::Record`] where the stored bytes do not decode to what the index declares.
+    pub fn open_on(
+        &mut self,
+        index: &PackIndex,
+        record: usize,
+        stored: &[u8],
+        bases: &[&[u8]],
         namer: &ChunkNamer,
     ) -> Result<Record, ContentError> {
         let entry = index.record(record)?;
@@ -108,9 +117,12 @@ impl RecordOpener {
                 &self.opened
             }
         };
+        let wanted = index.bases(record)?.iter().map(|base| base.length as usize);
+        if !wanted.eq(bases.iter().map(|base| base.len())) {
+            return Err(ContentError::NeedsBases);
+        }
         let mut plain = std::mem::take(&mut self.spare);
-        self.decoder
-            .decode(entry.transform(), stored, entry.plain_length(), &mut plain)
+        decode(&mut self.decoder, entry, stored, bases, &mut plain)
             .map_err(|source| ContentError::Record { record, source: Box::new(source) })?;
         let mut end = 0;
         let chunks = index.chunks()[entry.chunks()].iter().map(|&chunk| {
@@ -123,6 +135,19 @@ impl RecordOpener {
     /// Takes the memory of a record that is no longer needed.
     pub fn recycle(&mut self, record: Record) {
         self.spare = record.plain;
+    }
+}
+
+fn decode(
+    decoder: &mut TransformDecoder,
+    entry: &RecordEntry,
+    stored: &[u8],
+    bases: &[&[u8]],
+    plain: &mut Vec<u8>,
+) -> Result<(), ContentError> {
+    match entry.transform() {
+        TransformTag::Delta => delta::apply(stored, entry.plain_length(), bases, decoder, plain),
+        transform => decoder.decode(transform, stored, entry.plain_length(), plain),
     }
 }
 

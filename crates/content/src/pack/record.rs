@@ -74,6 +74,7 @@ impl PlainRecord {
         let transform = encoder.encode(&self.plain, &mut bytes)?;
         Ok(StoredRecord {
             chunks: self.chunks.clone(),
+            bases: Vec::new(),
             plain_length: self.plain.len(),
             transform,
             bytes,
@@ -85,6 +86,8 @@ impl PlainRecord {
 #[derive(Debug)]
 pub struct StoredRecord {
     pub(super) chunks: Vec<ChunkRef>,
+    /// What a delta record is made from.
+    pub(super) bases: Vec<ChunkRef>,
     pub(super) plain_length: usize,
     pub(super) transform: TransformTag,
     pub(super) bytes: Vec<u8>,

@@ -9,8 +9,7 @@
 
 use super::index::RecordEntry;
 use super::{
-    HEADER, PACK_LENGTH_MAX, PackIndex, SEALED_PACK_VERSION, TRAILER_LENGTH, TRAILER_MAGIC,
-    TailOutcome,
+    HEADER, PACK_LENGTH_MAX, PackIndex, PackVersion, TRAILER_LENGTH, TRAILER_MAGIC, TailOutcome,
 };
 use crate::cipher::TAG_LENGTH;
 use crate::error::ContentError;
@@ -60,7 +59,7 @@ pub(super) fn seal_pack(
     bytes.extend_from_slice(&salt);
     bytes.extend_from_slice(&epoch.to_le_bytes());
     append(bytes, &(encoded.len() as u32).to_le_bytes(), PackBox::Trailer, &boxes)?;
-    bytes.push(SEALED_PACK_VERSION);
+    bytes.push(index.version(true).0);
     bytes.extend_from_slice(&TRAILER_MAGIC);
     Ok(index.sealed(boxes, bytes.len() as u64))
 }
@@ -78,10 +77,11 @@ fn append(
     Ok(())
 }
 
-/// Tells whether bytes end as a sealed pack does.
-pub(super) fn is_sealed_tail(tail: &[u8]) -> bool {
-    matches!(tail.split_last_chunk::<8>(), Some((_, [version, magic @ ..]))
-        if *version == SEALED_PACK_VERSION && *magic == TRAILER_MAGIC)
+/// Returns the version of a sealed pack that ends like this; nothing where it does not end as one.
+pub(super) fn sealed_version(tail: &[u8]) -> Option<PackVersion> {
+    let (_, [version, magic @ ..]) = tail.split_last_chunk::<8>()?;
+    let version = PackVersion::from_number(*version).ok()??;
+    (*magic == TRAILER_MAGIC && version.is_sealed()).then_some(version)
 }
 
 /// Reads the index from the last bytes of a sealed pack, however many there are.
@@ -97,9 +97,7 @@ pub(super) fn index_from_tail(
     let Some((rest, trailer)) = tail.split_last_chunk::<SEALED_TRAILER_LENGTH>() else {
         return Ok(TailOutcome::NeedMore { bytes: SEALED_TRAILER_LENGTH as u64 });
     };
-    if !is_sealed_tail(trailer) {
-        return Err(refusal(trailer));
-    }
+    let Some(version) = sealed_version(trailer) else { return Err(refusal(trailer)) };
     let mut decoder = model::codec::Decoder::new(trailer);
     let parts = (decoder.array(), decoder.array(), decoder.raw(4 + TAG_LENGTH));
     let (Ok(salt), Ok(epoch), Ok(length)) = parts else { return Err(ContentError::PackTrailer) };
@@ -121,7 +119,7 @@ pub(super) fn index_from_tail(
     if !boxes.open(PackBox::Index(length), &rest[start..], &mut plain) {
         return Err(ContentError::Tampered { what: "index of a pack" });
     }
-    let index = PackIndex::decode(&plain, TAG_LENGTH, false)?;
+    let index = PackIndex::decode(&plain, TAG_LENGTH, version)?;
     let records = (index.records_end() - HEADER.len()) as u64;
     // What lies between the records and the index is as long as it must be, and no longer.
     if object_length(described + records) != pack_length {
@@ -134,12 +132,14 @@ pub(super) fn index_from_tail(
 /// Tells what bytes are that do not end as a sealed pack does.
 fn refusal(trailer: &[u8; SEALED_TRAILER_LENGTH]) -> ContentError {
     let plain = &trailer[SEALED_TRAILER_LENGTH - TRAILER_LENGTH..][5..][..7];
-    match trailer.split_last_chunk::<8>() {
-        Some((_, [version, magic @ ..]))
-            if *magic == TRAILER_MAGIC && *version > SEALED_PACK_VERSION =>
-        {
-            ContentError::NewerPack { version: *version, known: SEALED_PACK_VERSION }
+    let newer = match trailer.split_last_chunk::<8>() {
+        Some((_, [version, magic @ ..])) if *magic == TRAILER_MAGIC => {
+            PackVersion::from_number(*version).err()
         }
+        _ => None,
+    };
+    match newer {
+        Some(newer) => newer,
         _ if plain == TRAILER_MAGIC => ContentError::NotSealed { what: "pack" },
         _ => ContentError::PackTrailer,
     }

@@ -10,6 +10,10 @@ use crate::samples::{Random, random_bytes, text};
 use crate::sealed::PackGuard;
 use crate::transform::{Transform, TransformEncoder};
 
+mod deltas;
+
+const PLAIN: PackVersion = PackVersion(PACK_VERSION);
+
 const TRANSFORMS: [Transform; 4] =
     [Transform::None, Transform::Zstd { level: 1 }, Transform::Gzip, Transform::Bzip2];
 
@@ -91,7 +95,7 @@ proptest! {
             let place = place.index(encoded.len());
             encoded[place % 12] = value;
         }
-        if let Ok(index) = PackIndex::decode(&encoded, 0, false) {
+        if let Ok(index) = PackIndex::decode(&encoded, 0, PLAIN) {
             prop_assert_eq!(index.encode(), encoded);
         }
     }
@@ -100,7 +104,7 @@ proptest! {
     fn hostile_bytes_are_no_pack(bytes in prop::collection::vec(any::<u8>(), 0..200), length in any::<u64>()) {
         prop_assert!(PackIndex::from_tail(&bytes, bytes.len() as u64, &PackGuard::plain()).is_err());
         let _ = PackIndex::from_tail(&bytes, length, &PackGuard::plain());
-        let _ = PackIndex::decode(&bytes, 0, false);
+        let _ = PackIndex::decode(&bytes, 0, PLAIN);
         let id = PackId::from_bytes(*blake3::hash(&bytes).as_bytes());
         prop_assert!(verify_whole(id, &bytes, &PackGuard::plain()).is_err());
     }
@@ -233,8 +237,8 @@ fn forged(records: &[(u8, u64, u64)], lengths: &[u64]) -> Vec<u8> {
 #[test]
 fn forged_indexes_are_refused() {
     const MIB: u64 = 1 << 20;
-    assert!(PackIndex::decode(&forged(&[(0, 9, 2)], &[5, 4]), 0, false).is_ok());
-    assert!(PackIndex::decode(&forged(&[(1, 9, 1)], &[8 * MIB]), 0, false).is_ok());
+    assert!(PackIndex::decode(&forged(&[(0, 9, 2)], &[5, 4]), 0, PLAIN).is_ok());
+    assert!(PackIndex::decode(&forged(&[(1, 9, 1)], &[8 * MIB]), 0, PLAIN).is_ok());
     let hostile = [
         ("no record", forged(&[], &[])),
         ("unknown transform", forged(&[(4, 9, 1)], &[90])),
@@ -258,7 +262,7 @@ fn forged_indexes_are_refused() {
         ),
     ];
     for (what, encoded) in hostile {
-        let error = PackIndex::decode(&encoded, 0, false).expect_err(what);
+        let error = PackIndex::decode(&encoded, 0, PLAIN).expect_err(what);
         assert!(matches!(error, ContentError::Index { .. }), "{what}: {error}");
     }
 }
@@ -297,7 +301,7 @@ fn an_index_that_leaves_a_gap_or_overlaps_is_refused() {
 fn a_record_that_is_a_bomb_is_refused() {
     let (_, stored) = Transform::Zstd { level: 1 }.encode(&vec![0; 8 << 20]).unwrap();
     let index =
-        PackIndex::decode(&forged(&[(1, stored.len() as u64, 1)], &[2000]), 0, false).unwrap();
+        PackIndex::decode(&forged(&[(1, stored.len() as u64, 1)], &[2000]), 0, PLAIN).unwrap();
     let error = open_record(&index, 0, &stored, &namer()).unwrap_err();
     assert!(matches!(error, ContentError::Record { record: 0, .. }), "{error}");
 }
@@ -308,9 +312,9 @@ fn newer_packs_are_refused_by_version() {
     let name = |bytes: &[u8]| PackId::from_bytes(*blake3::hash(bytes).as_bytes());
     for place in [7, pack.bytes.len() - 40] {
         let mut newer = pack.bytes.clone();
-        newer[place] = 4;
+        newer[place] = 6;
         let error = verify_whole(name(&newer), &newer, &PackGuard::plain()).unwrap_err();
-        assert!(matches!(error, ContentError::NewerPack { version: 4, known: 3 }), "{error}");
+        assert!(matches!(error, ContentError::NewerPack { version: 6, known: 5 }), "{error}");
     }
     let mut other = pack.bytes;
     other[0] = b'Z';
@@ -510,13 +514,16 @@ fn versions_of_plain_packs_are_never_taken_for_each_other() {
         let id = PackId::from_bytes(*blake3::hash(&bytes).as_bytes());
         verify_whole(id, &bytes, &PackGuard::plain())
     };
-    for (fence, other) in [(0, 3), (5, 1)] {
+    for (fence, other) in [(0, 3), (5, 1), (0, 4), (5, 4)] {
         let mut bytes = pack_behind(fence, &small_chunks()).bytes;
         bytes[7] = other;
         assert!(matches!(renamed(bytes), Err(ContentError::PackHeader)));
     }
     let mut newer = pack_behind(5, &small_chunks()).bytes;
-    newer[7] = 4;
-    assert!(matches!(renamed(newer), Err(ContentError::NewerPack { version: 4, known: 3 })));
-    assert!(PackIndex::decode(&[0, 1, 0, 1, 1, 1], 0, true).is_err(), "a fence is not zero");
+    newer[7] = 6;
+    assert!(matches!(renamed(newer), Err(ContentError::NewerPack { version: 6, known: 5 })));
+    assert!(
+        PackIndex::decode(&[0, 1, 0, 1, 1, 1], 0, PackVersion(FENCED_PACK_VERSION)).is_err(),
+        "a fence is not zero"
+    );
 }

@@ -6,9 +6,9 @@ use model::ids::PackId;
 
 use super::index::RecordEntry;
 use super::{
-    FENCED_HEADER, HEADER, PACK_CHUNKS_MAX, PACK_GROWTH, PACK_LENGTH_MAX, PACK_STORED_TARGET,
-    PackIndex, PlainRecord, RECORD_CHUNKS_MAX, RECORD_PLAIN_MAX, SEALED_HEADER, StoredRecord,
-    TRAILER_LENGTH, TRAILER_MAGIC, seal,
+    DeltaRecord, DeltaStep, HEADER, PACK_BASES_MAX, PACK_CHUNKS_MAX, PACK_GROWTH, PACK_LENGTH_MAX,
+    PACK_STORED_TARGET, PackIndex, PlainRecord, RECORD_BASES_MAX, RECORD_CHUNKS_MAX,
+    RECORD_PLAIN_MAX, StoredRecord, TRAILER_LENGTH, TRAILER_MAGIC, seal,
 };
 use crate::error::ContentError;
 use crate::sealed::PackGuard;
@@ -32,6 +32,8 @@ pub struct FinishedPack {
 pub struct PackWriter {
     encoder: TransformEncoder,
     record: PlainRecord,
+    /// Chunks that are made from others.
+    deltas: DeltaRecord,
     pack: PackAssembler,
 }
 
@@ -44,6 +46,7 @@ impl PackWriter {
         Ok(Self {
             encoder: TransformEncoder::new(transform)?,
             record: PlainRecord::new(),
+            deltas: DeltaRecord::new(),
             pack: PackAssembler::new(guard),
         })
     }
@@ -85,9 +88,32 @@ impl PackWriter {
         Ok(())
     }
 
+    /// Adds a chunk that is made from others. It rests in a record with its like, which is stored as any other where it does not pay to
+    /// make it from others.
+    ///
+    /// # Errors
+    /// [`ContentError::Encode`].
+    ///
+    /// # Panics
+    /// Where the pack is full, the chunk has more bytes than a record of several may have, or the steps make another number of bytes.
+    pub fn push_delta(
+        &mut self,
+        chunk: ChunkRef,
+        bytes: &[u8],
+        steps: &[DeltaStep<'_>],
+    ) -> Result<(), ContentError> {
+        assert!(!self.is_full(), "a full pack must be finished before more is pushed");
+        assert!(bytes.len() <= RECORD_PLAIN_MAX, "chunk {} is too large for a delta", chunk.id);
+        if !self.deltas.has_room(bytes.len(), steps) {
+            self.seal_deltas()?;
+        }
+        self.deltas.push(chunk, bytes, steps);
+        Ok(())
+    }
+
     /// Returns how many plain bytes were pushed.
     pub fn plain_len(&self) -> u64 {
-        self.pack.plain_length + self.record.plain_len() as u64
+        self.pack.plain_length + (self.record.plain_len() + self.deltas.plain_len()) as u64
     }
 
     /// Returns how many bytes the pack would have at most if it were finished now.
@@ -97,23 +123,28 @@ impl PackWriter {
 
     /// Returns the same with so many more chunks of so many bytes in all.
     fn stored_len_with(&self, more_chunks: usize, more_length: usize) -> usize {
-        let chunks = self.pack.chunks.len() + self.record.chunks.len() + more_chunks;
-        let records = self.pack.records.len() + 1 + more_chunks;
-        let index = PackIndex::encoded_length_max(records, chunks);
-        let data = self.pack.bytes.len() + self.record.plain_len() + more_length;
-        let tags = self.pack.guard.overhead() * more_chunks;
+        let open_chunks = self.record.chunks.len() + self.deltas.chunks.len();
+        let chunks = self.pack.chunks.len() + open_chunks + more_chunks;
+        let delta_records = usize::from(!self.deltas.is_empty());
+        let records = self.pack.records.len() + 1 + delta_records + more_chunks;
+        let bases = self.pack.bases.len() + self.deltas.bases.len();
+        let index = PackIndex::encoded_length_max(records, chunks, bases);
+        let open = self.record.plain_len() + self.deltas.plain_len();
+        let data = self.pack.bytes.len() + open + more_length;
+        let tags = self.pack.guard.overhead() * (delta_records + more_chunks);
         let plain = data + tags + HEADER.len() + index + TRAILER_LENGTH;
         if self.pack.guard.is_sealed() { seal::pack_length_max(plain) } else { plain }
     }
 
     /// Tells whether it is time to finish the pack; nothing may be pushed any more.
     pub fn is_full(&self) -> bool {
-        self.pack.is_full()
+        let DeltaRecord { chunks, bases, .. } = &self.deltas;
+        self.pack.is_full_with(self.deltas.plain_len(), chunks.len(), bases.len())
     }
 
     /// Tells whether nothing was pushed.
     pub fn is_empty(&self) -> bool {
-        self.pack.is_empty() && self.record.is_empty()
+        self.pack.is_empty() && self.record.is_empty() && self.deltas.is_empty()
     }
 
     /// Finishes the pack, and prepares for the next.
@@ -124,6 +155,10 @@ impl PackWriter {
     /// # Panics
     /// Where the pack is empty.
     pub fn finish(&mut self) -> Result<FinishedPack, ContentError> {
+        // These are counted where the pack is asked whether it is full, so that there is still room for the other one.
+        if !self.deltas.is_empty() {
+            self.seal_deltas()?;
+        }
         if !self.record.is_empty() {
             self.seal_record()?;
         }
@@ -133,6 +168,12 @@ impl PackWriter {
     /// Takes the bytes of a pack that is stored, so that the next ones need no fresh memory.
     pub fn recycle(&mut self, bytes: Vec<u8>) {
         self.pack.recycle(bytes);
+    }
+
+    fn seal_deltas(&mut self) -> Result<(), ContentError> {
+        let deltas = std::mem::take(&mut self.deltas);
+        self.pack.push(&deltas.encode(&mut self.encoder)?);
+        Ok(())
     }
 
     fn seal_record(&mut self) -> Result<(), ContentError> {
@@ -149,6 +190,7 @@ pub struct PackAssembler {
     bytes: Vec<u8>,
     records: Vec<RecordEntry>,
     chunks: Vec<ChunkRef>,
+    bases: Vec<ChunkRef>,
     plain_length: u64,
     spare: Vec<u8>,
     /// How many stored bytes a pack should have.
@@ -163,6 +205,7 @@ impl PackAssembler {
             bytes: Vec::new(),
             records: Vec::new(),
             chunks: Vec::new(),
+            bases: Vec::new(),
             plain_length: 0,
             spare: Vec::new(),
             target: PACK_STORED_TARGET,
@@ -176,15 +219,21 @@ impl PackAssembler {
     pub fn push(&mut self, record: &StoredRecord) {
         self.begin(record.chunks.len());
         self.bytes.extend_from_slice(&record.bytes);
-        self.enter(&record.chunks, record.plain_length, record.transform);
+        self.enter(&record.chunks, &record.bases, record.plain_length, record.transform);
     }
 
     /// Tells whether it is time to finish the pack. Two more records may be added at most, which an open record
     /// and a chunk that does not fit it need.
     pub fn is_full(&self) -> bool {
+        self.is_full_with(0, 0, 0)
+    }
+
+    /// Tells the same with so many more bytes, chunks and bases, which are still to be pushed.
+    fn is_full_with(&self, bytes: usize, chunks: usize, bases: usize) -> bool {
         // Half a record before the target, so that packs lie around it and not above.
-        self.bytes.len() >= self.target - RECORD_PLAIN_MAX / 2
-            || self.chunks.len() > PACK_CHUNKS_MAX - 2 * RECORD_CHUNKS_MAX
+        self.bytes.len() + bytes >= self.target - RECORD_PLAIN_MAX / 2
+            || self.chunks.len() + chunks > PACK_CHUNKS_MAX - 2 * RECORD_CHUNKS_MAX
+            || self.bases.len() + bases > PACK_BASES_MAX - 2 * RECORD_BASES_MAX
     }
 
     /// Tells whether there is no record.
@@ -202,8 +251,9 @@ impl PackAssembler {
     pub fn finish(&mut self) -> Result<FinishedPack, ContentError> {
         let (bytes, target) = (std::mem::take(&mut self.spare), self.target);
         let next = Self { bytes, target, ..Self::new(&self.guard) };
-        let Self { mut bytes, records, chunks, .. } = std::mem::replace(self, next);
-        let index = PackIndex::new(records, chunks, self.guard.fence());
+        let Self { mut bytes, records, chunks, bases, .. } = std::mem::replace(self, next);
+        let index = PackIndex::new(records, chunks, bases, self.guard.fence());
+        bytes[HEADER.len() - 1] = index.version(self.guard.is_sealed()).0;
         let index = match self.guard.begin(&index.encode())? {
             Some(boxes) => seal::seal_pack(&mut bytes, index, boxes)?,
             None => {
@@ -233,7 +283,7 @@ impl PackAssembler {
     ) -> Result<(), ContentError> {
         self.begin(record.chunks.len());
         let transform = encoder.encode(&record.plain, &mut self.bytes)?;
-        self.enter(&record.chunks, record.plain.len(), transform);
+        self.enter(&record.chunks, &[], record.plain.len(), transform);
         Ok(())
     }
 
@@ -242,17 +292,19 @@ impl PackAssembler {
             && self.chunks.len() + chunk_count <= PACK_CHUNKS_MAX;
         assert!(fits, "a full pack must be finished before more is pushed");
         if self.bytes.is_empty() {
-            let header = match (self.guard.is_sealed(), self.guard.fence()) {
-                (true, _) => SEALED_HEADER,
-                (false, 0) => HEADER,
-                (false, _) => FENCED_HEADER,
-            };
-            self.bytes.extend_from_slice(&header);
+            // Its version is known once all records are there.
+            self.bytes.extend_from_slice(&HEADER);
         }
     }
 
     /// Enters the record whose stored bytes are all that no record claims yet.
-    fn enter(&mut self, chunks: &[ChunkRef], plain_length: usize, transform: TransformTag) {
+    fn enter(
+        &mut self,
+        chunks: &[ChunkRef],
+        bases: &[ChunkRef],
+        plain_length: usize,
+        transform: TransformTag,
+    ) {
         let offset = self.records.last().map_or(HEADER.len(), RecordEntry::end);
         let stored_length = (self.bytes.len() - offset) as u32;
         // The tag comes once the pack is finished.
@@ -265,9 +317,12 @@ impl PackAssembler {
             transform,
             first_chunk: self.chunks.len() as u32,
             chunk_count: chunks.len() as u32,
+            first_base: self.bases.len() as u32,
+            base_count: bases.len() as u32,
             overhead: overhead as u32,
         });
         self.chunks.extend_from_slice(chunks);
+        self.bases.extend_from_slice(bases);
         self.plain_length += plain_length as u64;
     }
 }
@@ -277,7 +332,7 @@ fn lay_out_end(bytes: &mut Vec<u8>, index: &PackIndex) {
     let encoded_index = index.encode();
     let mut trailer = Encoder::default();
     trailer.raw(&(encoded_index.len() as u32).to_le_bytes());
-    trailer.raw(&[index.plain_version()]);
+    trailer.raw(&[index.version(false).0]);
     trailer.raw(&TRAILER_MAGIC);
     let trailer = trailer.into_bytes();
     let hash = super::index::tail_hash(&encoded_index, &trailer);

@@ -28,6 +28,11 @@ fn keys(workspace: &(Genesis, Unlocked), device: u8, random: u64) -> WorkspaceKe
     WorkspaceKeys::open(&workspace.0, Some(device_keys(workspace, device)), random).expect("opens")
 }
 
+/// Keys of a sealed workspace, for tests of what they guard.
+pub(crate) fn some_keys() -> WorkspaceKeys {
+    keys(&workspace(1), 1, 1)
+}
+
 fn plain_keys() -> WorkspaceKeys {
     let genesis = Genesis {
         name: "Notes".to_owned(),
