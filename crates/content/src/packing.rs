@@ -6,6 +6,8 @@
 //! before, or follows from its size and from samples of it; every chunk that is claimed is in an emitted pack after
 //! [`FilePacker::finish`].
 
+mod edited;
+
 use std::io::Read;
 
 use model::{ChunkId, ChunkRef, Content};
@@ -39,6 +41,15 @@ pub trait PackSink {
     /// # Errors
     /// Whatever knows the packs may fail.
     fn claim(&mut self, chunk: &ChunkRef) -> Result<bool, Self::Error>;
+
+    /// Tells whether a chunk may be what others are made from: it is in a pack that stays, and nobody who reads it has to make too many others
+    /// before. Who does not know says no, and chunks are stored whole.
+    ///
+    /// # Errors
+    /// Whatever knows the packs may fail.
+    fn may_be_base(&mut self, _chunk: &ChunkRef) -> Result<bool, Self::Error> {
+        Ok(false)
+    }
 
     /// Takes a pack that is full, or the last one.
     ///

@@ -127,7 +127,7 @@ impl ChunkClient {
     pub fn send_delta<E: From<DeltaError>>(
         &mut self,
         base: &BaseVersion,
-        mut old: Option<&mut dyn RangedSource>,
+        old: Option<&mut dyn RangedSource>,
         new: &mut dyn RangedSource,
         send: impl FnMut(DeltaPart) -> Result<(), E>,
     ) -> Result<(), E> {
@@ -142,23 +142,8 @@ impl ChunkClient {
         let table = self.version.table();
         let opening = ChunkOpening { workspace: self.workspace, base: base.table().digest() };
         let mut writer = PartWriter::new(self.workspace, self.session, Some(opening), send);
-        for section in sections(base.table(), &places, table.chunks()) {
-            match section {
-                Section::Keep { first, count } => {
-                    writer.step(ListStep::Keep { first: first as u64, count: count as u64 })?;
-                }
-                Section::Gap(gap) => {
-                    let mut narrower = Narrower {
-                        key: &self.sketch_key,
-                        base,
-                        old: old.as_deref_mut(),
-                        next: gap.old.start,
-                        gap,
-                    };
-                    narrower.run(table, new, &mut writer)?;
-                }
-            }
-        }
+        let mut step = |step, _: &[u8]| writer.step(step);
+        compare((&self.sketch_key, base, &places), old, table, new, &mut step)?;
         self.parts = writer.finish(table)?;
         Ok(())
     }
@@ -209,6 +194,46 @@ impl ChunkClient {
     pub fn into_base(self) -> BaseVersion {
         self.version
     }
+}
+
+/// Hears in order how a version follows from another, of each new chunk with its bytes.
+type HearStep<'f, E> = &'f mut dyn FnMut(ListStep, &[u8]) -> Result<(), E>;
+
+/// Tells how the version `new`, whose chunks are those of `table`, follows from its base.
+fn compare<E: From<DeltaError>>(
+    (key, base, places): (&SketchKey, &BaseVersion, &Places),
+    mut old: Option<&mut dyn RangedSource>,
+    table: &ChunkTable,
+    new: &mut dyn RangedSource,
+    hear: HearStep<'_, E>,
+) -> Result<(), E> {
+    for section in sections(base.table(), places, table.chunks()) {
+        match section {
+            Section::Keep { first, count } => {
+                hear(ListStep::Keep { first: first as u64, count: count as u64 }, &[])?;
+            }
+            Section::Gap(gap) => {
+                let (old, next) = (old.as_deref_mut(), gap.old.start);
+                Narrower { key, base, old, gap, next }.run(table, new, hear)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Cuts and names a version, and tells how it follows from its base; returns what is to be kept of it.
+pub(crate) fn follow<E: From<DeltaError>>(
+    keys: &WorkspaceContentKeys,
+    base: &BaseVersion,
+    old: Option<&mut dyn RangedSource>,
+    new: &mut dyn RangedSource,
+    hear: HearStep<'_, E>,
+) -> Result<BaseVersion, E> {
+    let (key, places) = (SketchKey::of(keys), Places::of(base.table()));
+    let builder = BaseBuilder::new(&key, new.size(), Some((base, &places)));
+    let version = cut(keys, base.table().chunk_size(), new, builder)?;
+    compare((&key, base, &places), old, version.table(), new, hear)?;
+    Ok(version)
 }
 
 /// Cuts and names a version from front to back.
@@ -304,11 +329,11 @@ struct Narrower<'a, 'o, 's> {
 }
 
 impl Narrower<'_, '_, '_> {
-    fn run<E: From<DeltaError>, F: FnMut(DeltaPart) -> Result<(), E>>(
+    fn run<E: From<DeltaError>>(
         &mut self,
         table: &ChunkTable,
         new: &mut dyn RangedSource,
-        writer: &mut PartWriter<F>,
+        hear: HearStep<'_, E>,
     ) -> Result<(), E> {
         let mut first = self.gap.new.start;
         while first < self.gap.new.end {
@@ -324,7 +349,7 @@ impl Narrower<'_, '_, '_> {
             for &chunk in &table.chunks()[first..end] {
                 let (bytes, behind) = rest.split_at(chunk.length as usize);
                 rest = behind;
-                writer.step(ListStep::New(chunk, take_steps(&mut segments, bytes)))?;
+                hear(ListStep::New(chunk, take_steps(&mut segments, bytes)), bytes)?;
             }
             first = end;
         }

@@ -154,7 +154,7 @@ pub(super) struct ChunkOpening {
 
 /// What comes next in the new list.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum ListStep {
+pub(crate) enum ListStep {
     /// Chunks of the base, `count` of them from `first` on.
     Keep { first: u64, count: u64 },
     /// A new chunk, and how its bytes come about.
@@ -163,7 +163,7 @@ pub(super) enum ListStep {
 
 /// What comes next in a new chunk.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum ByteStep {
+pub(crate) enum ByteStep {
     /// Bytes of the old version of the file.
     Copy { offset: u64, length: u32 },
     /// Bytes.
