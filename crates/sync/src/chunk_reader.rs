@@ -24,6 +24,7 @@ use crate::state::packs::{ChunkPlace, KnownPack};
 use ahead::Ahead;
 
 mod ahead;
+mod bases;
 mod indexes;
 
 /// How many indexes of packs are kept.
@@ -79,6 +80,8 @@ pub struct StoredRecord {
     index: Arc<PackIndex>,
     number: usize,
     bytes: Bytes,
+    /// What it is made from, or which of that cannot be read.
+    bases: std::result::Result<Vec<Vec<u8>>, ChunkId>,
     /// Whether it comes from a pack whose hash was compared.
     is_verified: bool,
 }
@@ -87,9 +90,11 @@ impl StoredRecord {
     /// Decompresses the record.
     ///
     /// # Errors
-    /// [`SyncError::Content`].
+    /// [`SyncError::Content`]; [`SyncError::ChunkMissing`] where something is not there that it is made from.
     pub fn open(&self, opener: &mut RecordOpener, namer: &ChunkNamer) -> Result<OpenRecord> {
-        let record = opener.open(&self.index, self.number, &self.bytes, namer)?;
+        let bases = self.bases.as_ref().map_err(|missing| SyncError::ChunkMissing(*missing))?;
+        let bases: Vec<&[u8]> = bases.iter().map(Vec::as_slice).collect();
+        let record = opener.open_on(&self.index, self.number, &self.bytes, &bases, namer)?;
         Ok(OpenRecord::new(&self.index, self.number, record)?)
     }
 
@@ -119,6 +124,8 @@ pub struct ChunkFetcher {
     is_order_unknown: bool,
     /// The last fence when this was read.
     fence: u64,
+    /// How many times records were asked for, in the call that is under way, because others are made from them.
+    fetches_for_bases: u32,
     /// How many bytes were fetched.
     pub fetched_bytes: u64,
 }
@@ -145,6 +152,7 @@ impl ChunkFetcher {
             expected: Vec::new(),
             is_order_unknown: false,
             fence: 0,
+            fetches_for_bases: 0,
             fetched_bytes: 0,
         }
     }
@@ -285,11 +293,19 @@ impl ChunkFetcher {
         chunks.iter().map(place).collect()
     }
 
-    /// Fetches records that are not open yet, as they are stored.
+    /// Fetches records that are not open yet, as they are stored, with what they are made from.
     ///
     /// # Errors
     /// [`SyncError`].
     pub async fn fetch(
+        &mut self,
+        state: &State,
+        places: &BTreeSet<ChunkPlace>,
+    ) -> Result<BTreeMap<ChunkPlace, StoredRecord>> {
+        self.fetch_with_bases(state, places, 0).await
+    }
+
+    async fn fetch_stored(
         &mut self,
         state: &State,
         places: &BTreeSet<ChunkPlace>,
@@ -405,7 +421,17 @@ impl ChunkFetcher {
         state: &State,
         places: &BTreeSet<ChunkPlace>,
     ) -> Result<HashMap<ChunkPlace, Arc<OpenRecord>>> {
-        let stored = self.fetch(state, places).await?;
+        self.open_at_depth(state, places, 0).await
+    }
+
+    /// Does that for what so many deltas in a row are made from.
+    async fn open_at_depth(
+        &mut self,
+        state: &State,
+        places: &BTreeSet<ChunkPlace>,
+        depth: u32,
+    ) -> Result<HashMap<ChunkPlace, Arc<OpenRecord>>> {
+        let stored = self.fetch_with_bases(state, places, depth).await?;
         let mut opener = RecordOpener::default();
         let mut opened = HashMap::new();
         for (place, record) in stored {
@@ -432,17 +458,31 @@ impl ChunkFetcher {
     /// # Errors
     /// [`SyncError`].
     pub async fn chunk(&mut self, state: &State, chunk: &ChunkRef) -> Result<Vec<u8>> {
+        self.chunk_at_depth(state, chunk, 0).await
+    }
+
+    async fn chunk_at_depth(
+        &mut self,
+        state: &State,
+        chunk: &ChunkRef,
+        depth: u32,
+    ) -> Result<Vec<u8>> {
         loop {
-            match self.chunk_at_its_place(state, chunk).await {
+            match self.chunk_at_its_place(state, chunk, depth).await {
                 Err(error) if error.is_of_stored_data() && state.turn_to_spare(&chunk.id)? => {}
                 read => return read,
             }
         }
     }
 
-    async fn chunk_at_its_place(&mut self, state: &State, chunk: &ChunkRef) -> Result<Vec<u8>> {
+    async fn chunk_at_its_place(
+        &mut self,
+        state: &State,
+        chunk: &ChunkRef,
+        depth: u32,
+    ) -> Result<Vec<u8>> {
         let place = self.places(state, &[*chunk])?[0];
-        let opened = self.open(state, &BTreeSet::from([place])).await?;
+        let opened = self.open_at_depth(state, &BTreeSet::from([place]), depth).await?;
         let record = opened.get(&place).ok_or(SyncError::ChunkMissing(chunk.id))?;
         Ok(record.chunk(chunk)?.to_vec())
     }
@@ -582,7 +622,8 @@ async fn fetch_pack(
         };
         let place = ChunkPlace { pack: pack.number, record };
         let (index, is_verified) = (index.clone(), bytes.is_some());
-        found.push((place, StoredRecord { index, number, bytes: stored, is_verified }));
+        let bases = Ok(Vec::new());
+        found.push((place, StoredRecord { index, number, bytes: stored, bases, is_verified }));
     }
     Ok(Fetched { pack: pack.number, index, records: found, whole, length })
 }
@@ -605,9 +646,15 @@ fn whole_index(pack: &KnownPack, bytes: &[u8], guard: &PackGuard) -> Result<Pack
     }
 }
 
-/// Writes into the state which chunks a pack holds.
-pub fn add_chunks(state: &mut State, pack: &KnownPack, index: &PackIndex) -> Result<()> {
-    state.add_chunks(&pack.id, index.packed_chunks().map(|packed| (packed.chunk.id, packed.record)))
+/// Writes into the state which chunks a pack holds, and what they are made from.
+pub fn add_chunks(state: &mut State, pack: &PackId, index: &PackIndex) -> Result<()> {
+    state.add_chunks(pack, index.packed_chunks().map(|packed| (packed.chunk.id, packed.record)))?;
+    let Some(number) = state.pack_by_id(pack)?.map(|pack| pack.number) else { return Ok(()) };
+    for record in (0..index.records().len()).filter(|_| index.has_deltas()) {
+        let place = ChunkPlace { pack: number, record: record as u32 };
+        state.add_bases(place, index.bases(record)?)?;
+    }
+    Ok(())
 }
 
 /// Returns the id of a pack.

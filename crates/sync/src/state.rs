@@ -14,6 +14,7 @@
 //! | `unsynced` | nodes whose remote version was not merged yet |
 //! | `packs`, `chunks` | where chunks rest ([`packs`]) |
 //! | `spares` | where else they rest ([`spares`]) |
+//! | `bases` | what delta records are made from ([`bases`]) |
 //! | `lists` | chunk lists of large files, so that an edit elsewhere costs what it changed ([`packs`]) |
 //! | `entries`, `history` | the log as read, and which entry changed which node ([`log_cache`]) |
 //! | `outbox`, `kept_packs` | commits on their way, and the packs that go before them ([`log_cache`], [`packs`]) |
@@ -27,6 +28,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::error::{Result, SyncError};
 
+pub mod bases;
 pub mod log_cache;
 pub mod packs;
 pub mod remote;
@@ -39,9 +41,13 @@ pub use synced::SyncedNode;
 /// The schema that this program writes.
 const SCHEMA_VERSION: i64 = 1;
 
-/// The version of the same schema where folders of the workspace are mounted, and the newest that is read: a program that knows no such
-/// folders would take what was let go of in them for new files.
+/// The version of the same schema where folders of the workspace are mounted: a program that knows no such folders would take what was
+/// let go of in them for new files.
 const MOUNTS_SCHEMA_VERSION: i64 = 2;
+
+/// The version of the same schema where chunks are made from others, and the newest that is read: a program that does not know that would
+/// clean up what they are made from.
+const DELTAS_SCHEMA_VERSION: i64 = 3;
 
 const SCHEMA: &str = "
 CREATE TABLE meta (key TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
@@ -126,21 +132,31 @@ impl State {
                     format!("BEGIN; {SCHEMA} PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;");
                 state.database(state.connection.execute_batch(&make))?;
             }
-            SCHEMA_VERSION | MOUNTS_SCHEMA_VERSION => {}
+            SCHEMA_VERSION..=DELTAS_SCHEMA_VERSION => {}
             version => {
-                let (place, newest) = (state.place.clone(), MOUNTS_SCHEMA_VERSION);
+                let (place, newest) = (state.place.clone(), DELTAS_SCHEMA_VERSION);
                 return Err(SyncError::NewerDatabase { place, version, newest });
             }
         }
-        state.database(state.connection.execute_batch(spares::SCHEMA))?;
+        for schema in [spares::SCHEMA, bases::SCHEMA] {
+            state.database(state.connection.execute_batch(schema))?;
+        }
         state.connection.set_prepared_statement_cache_capacity(64);
         Ok(state)
     }
 
     /// Keeps programs out that know no mounted folders.
     pub(crate) fn require_mounts(&self) -> Result<()> {
-        let sql = format!("PRAGMA user_version = {MOUNTS_SCHEMA_VERSION}");
-        self.database(self.connection.execute_batch(&sql))
+        self.require_version(MOUNTS_SCHEMA_VERSION)
+    }
+
+    /// Keeps programs out that do not know this version of the schema.
+    fn require_version(&self, version: i64) -> Result<()> {
+        let known = self.row("PRAGMA user_version", [], |row| row.get::<_, i64>(0))?;
+        if known.is_some_and(|known| known >= version) {
+            return Ok(());
+        }
+        self.database(self.connection.execute_batch(&format!("PRAGMA user_version = {version}")))
     }
 
     /// Gives the connection back, for a world that outlives its engines.

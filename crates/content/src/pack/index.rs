@@ -150,6 +150,11 @@ impl PackIndex {
         &self.chunks
     }
 
+    /// Tells whether any record is made from chunks elsewhere.
+    pub fn has_deltas(&self) -> bool {
+        !self.bases.is_empty()
+    }
+
     /// Returns the chunks that a record is made from, in the order in which it wants them; none but for a delta record.
     ///
     /// # Errors

@@ -79,7 +79,7 @@ impl ChunkFetcher {
                 }
             }
             state.transaction(|state| {
-                indexed.iter().try_for_each(|(pack, index)| add_chunks(state, pack, index))
+                indexed.iter().try_for_each(|(pack, index)| add_chunks(state, &pack.id, index))
             })?;
         }
         Ok(())
@@ -116,7 +116,7 @@ impl ChunkFetcher {
             }
         }
         state.transaction(|state| {
-            indexed.iter().try_for_each(|(pack, index)| add_chunks(state, pack, index))
+            indexed.iter().try_for_each(|(pack, index)| add_chunks(state, &pack.id, index))
         })?;
         for (pack, index) in indexed {
             self.keep_index(pack.number, index);

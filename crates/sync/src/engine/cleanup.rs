@@ -276,7 +276,7 @@ impl Engine {
             Err(error) => return Err(error),
         };
         for chunk in lists.iter().chain(&chunks) {
-            if self.state.chunk(&chunk.id)?.is_none() {
+            if !self.state.can_be_made(&chunk.id)? {
                 return Ok(false);
             }
         }

@@ -563,6 +563,7 @@ impl Engine {
         &mut self,
         places: &BTreeSet<ChunkPlace>,
     ) -> Result<HashMap<ChunkPlace, Arc<OpenRecord>>> {
+        self.fetcher.place_bases(&mut self.state, places).await?;
         let stored = Arc::new(self.fetcher.fetch(&self.state, places).await?);
         let kept: HashMap<ChunkPlace, Arc<OpenRecord>> =
             places.iter().filter_map(|place| Some((*place, self.fetcher.kept(place)?))).collect();

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use model::fold::fold;
-use model::{NodeId, NodeKind, Outcome, PackId, PackRef, RelativePath, Tree};
+use model::{ChunkId, NodeId, NodeKind, Outcome, PackId, PackRef, RelativePath, Tree};
 
 use super::Engine;
 use crate::error::Result;
@@ -94,12 +94,17 @@ impl Engine {
             Err(error) if error.is_of_stored_data() => return Ok(true),
             Err(error) => return Err(error),
         };
-        for chunk in chunks {
-            let Some(place) = self.state.chunk(&chunk.id)? else { return Ok(true) };
+        // What the chunks are made from counts, too, each once.
+        let mut unseen: Vec<ChunkId> = chunks.iter().map(|chunk| chunk.id).collect();
+        let mut seen: HashSet<ChunkId> = unseen.iter().copied().collect();
+        while let Some(chunk) = unseen.pop() {
+            let Some(place) = self.state.chunk(&chunk)? else { return Ok(true) };
             let pack = self.state.pack(place.pack)?;
             if pack.is_none_or(|pack| lost.contains(&pack.id)) {
                 return Ok(true);
             }
+            let bases = self.state.bases(place)?.into_iter().map(|base| base.id);
+            unseen.extend(bases.filter(|base| seen.insert(*base)));
         }
         Ok(false)
     }

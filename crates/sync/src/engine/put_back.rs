@@ -132,7 +132,7 @@ impl Engine {
             // The lists themselves are chunks, too; that they are kept here does not say that they are stored.
             let lists = content.chunks.iter().filter(|_| content.depth > 0);
             for chunk in lists.chain(&chunks) {
-                if self.state.chunk(&chunk.id)?.is_none() {
+                if !self.state.can_be_made(&chunk.id)? {
                     lacking.push(node);
                     break;
                 }
@@ -168,7 +168,7 @@ impl Engine {
     }
 
     async fn salvage_record(
-        &self,
+        &mut self,
         pack: &KnownPack,
         index: &PackIndex,
         record: u32,
@@ -181,12 +181,15 @@ impl Engine {
             Err(error) if error.is_damage() => return Ok(Vec::new()),
             stored => stored?,
         };
-        let Ok(opened) = opener.open(index, number, &stored, self.fetcher.namer()) else {
+        let bases = self.fetcher.bases_of(&self.state, index.bases(number)?).await?;
+        let bases: Vec<&[u8]> = bases.iter().flatten().map(Vec::as_slice).collect();
+        let namer = self.fetcher.namer();
+        let Ok(opened) = opener.open_on(index, number, &stored, &bases, namer) else {
             return Ok(Vec::new());
         };
         let mut full = Vec::new();
         for (chunk, bytes) in opened.verified_chunks().flatten() {
-            let is_known = self.state.chunk(&chunk.id)?.is_some();
+            let is_known = self.state.can_be_made(&chunk.id)?;
             if !is_known && self.upload.claim(chunk.id) {
                 writer.push(chunk, bytes)?;
                 if writer.is_full() {

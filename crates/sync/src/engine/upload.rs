@@ -14,6 +14,7 @@ use model::{ChunkId, Commit, NodeId, PackId, PackRef};
 use super::early::Ahead;
 use super::reading::Packs;
 use super::{Engine, Environment};
+use crate::chunk_reader::add_chunks;
 use crate::error::{Result, SyncError};
 use crate::pace::Pace;
 use crate::prepare::Claims;
@@ -111,7 +112,7 @@ impl Upload {
         {
             match self.sending.step(&mut ahead.reading.packs).await? {
                 Step::Stored => return Ok(None),
-                Step::Read(pack) => return Ok(Some(pack)),
+                Step::Read(pack) => return Ok(Some(*pack)),
                 Step::AllRead => {}
             }
         }
@@ -158,7 +159,7 @@ pub(super) struct Sending {
 /// What came next while packs are read and sent.
 enum Step {
     Stored,
-    Read(FinishedPack),
+    Read(Box<FinishedPack>),
     AllRead,
 }
 
@@ -198,7 +199,9 @@ impl Sending {
 
     /// Waits until the store has taken one more pack or the readers have the next one, whatever comes first.
     async fn step(&mut self, packs: &mut Packs) -> Result<Step> {
-        let read = |pack: Option<FinishedPack>| Ok(pack.map_or(Step::AllRead, Step::Read));
+        let read = |pack: Option<FinishedPack>| {
+            Ok(pack.map_or(Step::AllRead, |pack| Step::Read(Box::new(pack))))
+        };
         if self.under_way.is_empty() {
             return read(packs.next().await);
         }
@@ -225,7 +228,7 @@ impl Sending {
         loop {
             match self.step(packs).await? {
                 Step::Stored => {}
-                Step::Read(pack) => return Ok(Some(pack)),
+                Step::Read(pack) => return Ok(Some(*pack)),
                 Step::AllRead => return Ok(None),
             }
         }
@@ -353,10 +356,8 @@ impl Engine {
         let packs = std::mem::take(&mut self.upload.proposed);
         self.in_transaction(|engine| {
             for new in &packs {
-                let chunks =
-                    new.index.packed_chunks().map(|packed| (packed.chunk.id, packed.record));
                 if engine.state.knows_pack(&new.pack.id)? {
-                    engine.state.add_chunks(&new.pack.id, chunks)?;
+                    add_chunks(&mut engine.state, &new.pack.id, &new.index)?;
                 }
             }
             Ok(())

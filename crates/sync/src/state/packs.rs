@@ -8,7 +8,7 @@ use model::{ChunkId, PackId, PackRef};
 use parking_lot::Mutex;
 use rusqlite::{Connection, OpenFlags, params};
 
-use super::{State, id_column};
+use super::{State, bases, id_column};
 use crate::error::{Result, SyncError};
 use crate::prepare::KnownChunks;
 
@@ -111,7 +111,7 @@ impl State {
         for id in condemned {
             self.run("DELETE FROM packs WHERE id = ?", [id.as_bytes()])?;
         }
-        for table in ["spares", "chunks"] {
+        for table in ["spares", "chunks", "bases"] {
             let sql = format!("DELETE FROM {table} WHERE pack NOT IN (SELECT number FROM packs)");
             self.run(&sql, [])?;
         }
@@ -199,17 +199,26 @@ impl State {
         let connection = self.database(Connection::open_with_flags(file, flags))?;
         // Within one transaction a query takes no locks. What is added meanwhile the upload itself remembers.
         self.database(connection.execute_batch("BEGIN"))?;
-        Ok(Some(StateReader { connection, place: self.place.clone() }))
+        let has_bases = self.database(bases::has_bases(&connection))?;
+        Ok(Some(StateReader { connection, has_bases, place: self.place.clone() }))
     }
 
-    /// Returns the ids of all chunks; for a database in memory, which is small.
+    /// Returns the ids of all chunks that packs have; for a database in memory, which is small.
     ///
     /// # Errors
     /// [`crate::SyncError::Database`].
     pub fn chunk_ids(&self) -> Result<HashSet<ChunkId>> {
         let rows = self
             .rows("SELECT id FROM chunks", [], |row| Ok(ChunkId::from_bytes(id_column(row, 0)?)))?;
-        Ok(rows.into_iter().collect())
+        let mut ids: HashSet<ChunkId> = rows.into_iter().collect();
+        if self.database(bases::has_bases(&self.connection))? {
+            for id in ids.clone() {
+                if !self.can_be_made(&id)? {
+                    ids.remove(&id);
+                }
+            }
+        }
+        Ok(ids)
     }
 
     /// Keeps a chunk list of a large file.
@@ -263,6 +272,8 @@ impl State {
 #[derive(Debug)]
 pub struct StateReader {
     connection: Connection,
+    /// Whether any chunk is made from others, so that it is not enough to have a place.
+    has_bases: bool,
     place: String,
 }
 
@@ -270,6 +281,9 @@ impl KnownChunks for Mutex<StateReader> {
     fn contains(&self, chunk: &ChunkId) -> Result<bool> {
         let reader = self.lock();
         let find = || {
+            if reader.has_bases {
+                return bases::can_be_made(&reader.connection, chunk);
+            }
             let mut statement =
                 reader.connection.prepare_cached("SELECT 1 FROM chunks WHERE id = ?")?;
             statement.exists([chunk.as_bytes()])

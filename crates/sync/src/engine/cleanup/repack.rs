@@ -107,7 +107,9 @@ impl Engine {
             let others = self.state.chunk_places(&id)?;
             let mut is_elsewhere = false;
             for other in others.into_iter().filter(|place| !sparse.contains(&place.pack)) {
-                if self.read_at(needed, other).await?.is_some() {
+                // What is made from others there may be made from what is removed here.
+                let is_whole = self.state.bases(other)?.is_empty();
+                if is_whole && self.read_at(needed, other).await?.is_some() {
                     verified.add(id, other.pack);
                     is_elsewhere = true;
                     break;

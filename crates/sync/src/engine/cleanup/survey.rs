@@ -1,7 +1,9 @@
 //! Finds out what is needed and what is not.
 
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
+use content::ContentError;
 use model::fence::{DroppedVersions, FENCE_PACKS_MAX, FENCE_VERSIONS_MAX};
 use model::fold::fold;
 use model::version_policy::{
@@ -97,6 +99,7 @@ impl Engine {
         (self.observer)(Event::Step("survey"));
         self.learn_whole_log().await?;
         self.fetcher.index_packs(&mut self.state).await?;
+        self.refuse_newer_packs().await?;
         let head = self.head()?;
         let policy = match &options.policy {
             Some(policy) => policy.clone(),
@@ -104,7 +107,8 @@ impl Engine {
         };
         let replay = self.replay(options)?;
         let (dropped, contents, kept_versions, mut has_more) = choose(&replay, &policy);
-        let needed = self.needed_chunks(&contents).await?;
+        let mut needed = self.needed_chunks(&contents).await?;
+        self.add_needed_bases(&mut needed)?;
         let mut survey = Survey {
             head,
             policy,
@@ -124,6 +128,18 @@ impl Engine {
         }
         survey.has_more = has_more;
         Ok(survey)
+    }
+
+    /// Stops where a pack is of a format that this program does not know: what it needs of others, nobody can tell here.
+    async fn refuse_newer_packs(&mut self) -> Result<()> {
+        for pack in self.state.unindexed_packs()? {
+            if let Err(SyncError::Content(error @ ContentError::NewerPack { .. })) =
+                self.fetcher.index(&self.state, &pack).await
+            {
+                return Err(SyncError::NotWhole(format!("pack {}: {error}", pack.id)));
+            }
+        }
+        Ok(())
     }
 
     /// Folds the whole log again, and compares what comes out with what is known here: with half of a log nobody can tell
@@ -204,6 +220,30 @@ impl Engine {
                 .extend(lists.into_iter().map(|chunk| (chunk.id, Needed { chunk, is_list: true })));
         }
         Ok(needed)
+    }
+
+    /// Adds what the needed chunks are made from, wherever they rest, and what that is made from, until nothing is added.
+    fn add_needed_bases(&self, needed: &mut NeededChunks) -> Result<()> {
+        let bases = self.state.all_bases()?;
+        if bases.is_empty() {
+            return Ok(());
+        }
+        let mut made_from: HashMap<ChunkId, Vec<ChunkRef>> = HashMap::new();
+        self.state.each_chunk(|chunk, place| {
+            if let Some(bases) = bases.get(&place) {
+                made_from.entry(chunk).or_default().extend(bases);
+            }
+        })?;
+        let mut unseen: Vec<ChunkId> = needed.keys().copied().collect();
+        while let Some(chunk) = unseen.pop() {
+            for base in made_from.remove(&chunk).into_iter().flatten() {
+                if let Entry::Vacant(vacant) = needed.entry(base.id) {
+                    vacant.insert(Needed { chunk: base, is_list: false });
+                    unseen.push(base.id);
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Tells which packs that the log names are needless, and which nearly so. Returns whether everything that is needed is in

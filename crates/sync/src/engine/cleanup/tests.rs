@@ -25,6 +25,7 @@ use crate::scan::Scope;
 use crate::state::State;
 
 mod automatic;
+mod deltas;
 mod pages;
 
 /// A clock that tests put forward.

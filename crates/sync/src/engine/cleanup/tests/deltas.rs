@@ -1,0 +1,231 @@
+//! Cleanups where chunks are stored as what makes them from others: what these are is needed, too.
+
+use std::collections::HashSet;
+
+use content::delta::ChunkClient;
+use content::pack::PACK_STORED_TARGET;
+use content::{ContentError, FilePacker, FinishedPack, PackSettings, PackSink, Transform};
+use model::{ChunkId, ChunkRef, PackRef};
+
+use super::*;
+
+/// Hands packs out, and lets every chunk be a base.
+#[derive(Default)]
+struct Packs {
+    /// What is in a pack already.
+    known: HashSet<ChunkId>,
+    packs: Vec<FinishedPack>,
+}
+
+impl PackSink for Packs {
+    type Error = ContentError;
+
+    fn claim(&mut self, chunk: &ChunkRef) -> std::result::Result<bool, ContentError> {
+        Ok(self.known.insert(chunk.id))
+    }
+
+    fn may_be_base(&mut self, _: &ChunkRef) -> std::result::Result<bool, ContentError> {
+        Ok(true)
+    }
+
+    fn emit(&mut self, pack: FinishedPack) -> std::result::Result<(), ContentError> {
+        self.packs.push(pack);
+        Ok(())
+    }
+}
+
+impl TestDevice {
+    /// Packs what makes `new` from `old`, but for chunks that are known.
+    fn deltas(&self, old: &[u8], new: &[u8], known: HashSet<ChunkId>) -> Vec<FinishedPack> {
+        let keys = self.engine.keys.content();
+        let base = ChunkClient::survey(keys, 16 << 10, &mut &old[..]).expect("cut");
+        let guard = self.engine.keys.packs();
+        let guard = guard.behind(self.engine.state.last_fence().expect("read"));
+        let (transform, target) = (Transform::default(), PACK_STORED_TARGET);
+        let settings = PackSettings { transform, guard, target };
+        let sink = Packs { known, ..Packs::default() };
+        let mut packer = FilePacker::new(keys, &settings, sink).expect("a packer");
+        packer.pack_edited(&base, None, &mut &new[..]).expect("packed");
+        let packs = packer.finish().expect("packed").packs;
+        assert!(!packs.is_empty() && packs.iter().all(|pack| pack.index.has_deltas()));
+        packs
+    }
+
+    /// Has the log name a pack.
+    fn name_pack(&mut self, id: PackId, bytes: Vec<u8>) {
+        let (engine, length) = (&mut self.engine, bytes.len() as u64);
+        let put = engine.environment.store.put_pack(id, bytes.into());
+        now(async { Ok(put.await?) }).expect("stored");
+        let op_id = OpId::from_bytes(random_bytes(&*engine.environment.random));
+        let named = vec![PackRef { id, length }];
+        let commit = engine.commit_of(op_id, Vec::new(), named, Vec::new()).expect("a commit");
+        engine.in_transaction(|engine| engine.state.add_to_outbox(&commit)).expect("kept");
+        now(engine.push()).expect("named");
+        now(engine.fetcher.index_packs(&mut engine.state)).expect("indexed");
+    }
+
+    /// Has the log name packs with what makes `new` from `old`, as a device does that writes deltas. Then `new` is written into the
+    /// folder, and nothing of it is packed any more.
+    fn edit(&mut self, name: &str, old: &[u8], new: &[u8]) {
+        let known = self.engine.state.chunk_ids().expect("read");
+        for pack in self.deltas(old, new, known) {
+            self.name_pack(pack.id, pack.bytes);
+        }
+        self.write(name, new);
+        let report = self.sync();
+        assert!(report.sent_bytes < 3000, "{report:?}");
+    }
+
+    /// Drops every old version at once, and what was deleted, too.
+    fn keep_nothing_old(&mut self, room: &Room) {
+        self.policy("deleted:0s");
+        room.wait(60);
+    }
+}
+
+/// Changes a byte in every 4 KiB, so in every chunk.
+fn changed_everywhere(bytes: &[u8], by: u8) -> Vec<u8> {
+    let mut bytes = bytes.to_vec();
+    for at in (1000..bytes.len()).step_by(4096) {
+        bytes[at] ^= by;
+    }
+    bytes
+}
+
+#[test]
+fn edited_file_is_received_and_read_from_what_it_is_made_from() {
+    let mut room = Room::new();
+    let mut one = room.device();
+    let mut versions = vec![noise(1, LENGTH)];
+    one.write("report", &versions[0]);
+    let mut seqs = vec![one.sync().seq];
+    // Each is made from the one before.
+    for by in [1, 2, 4, 8, 16] {
+        let old = versions[versions.len() - 1].clone();
+        let new = changed_everywhere(&old, by);
+        one.edit("report", &old, &new);
+        seqs.push(one.engine.head().expect("a head").seq);
+        versions.push(new);
+    }
+    let mut other = room.device();
+    assert!(other.sync().problems.is_empty());
+    assert!(other.read("report").as_ref() == versions.last());
+    for (seq, version) in seqs.iter().zip(&versions) {
+        assert!(other.version("report", *seq).expect("kept") == *version, "at {seq}");
+    }
+}
+
+#[test]
+fn what_a_kept_version_is_made_from_stays_when_its_own_version_goes() {
+    let mut room = Room::new();
+    let mut one = room.device();
+    let (first, third) = (noise(1, LENGTH), noise(7, LENGTH));
+    one.write("report", &first);
+    one.sync();
+    let second = changed_everywhere(&first, 1);
+    one.edit("report", &first, &second);
+    one.keep_nothing_old(&room);
+    let report = one.cleanup();
+    // Nothing in the first pack is a part of any file, and yet it is needed.
+    assert_eq!((report.dropped_versions, report.packs), (1, 0), "{report:?}");
+    assert!(room.found(&["report"]) == [Some(second)]);
+    // When nothing is made from it any more, it goes.
+    one.write("report", &third);
+    one.sync();
+    let report = one.cleanup();
+    assert_eq!((report.dropped_versions, report.packs), (1, 2), "{report:?}");
+    assert!(room.found(&["report"]) == [Some(third)]);
+}
+
+#[test]
+fn what_others_are_made_from_is_packed_anew_with_the_rest_that_is_needed() {
+    let mut room = Room::new();
+    let mut one = room.device();
+    let (first, rest) = (noise(1, LENGTH), noise(2, 10 * LENGTH));
+    one.write("report", &first);
+    one.write("large", &rest);
+    one.sync();
+    let second = changed_everywhere(&first, 1);
+    one.edit("report", &first, &second);
+    one.remove("large");
+    one.sync();
+    one.keep_nothing_old(&room);
+    let report = one.cleanup();
+    assert_eq!((report.repacked, report.left), (1, 0), "{report:?}");
+    assert!(room.found(&["report", "large"]) == [Some(second), None]);
+    assert_eq!(one.cleanup().fence, None);
+}
+
+/// A chunk rests in a pack that goes, and is made in another from a second chunk, which is made from the first in its turn: each of
+/// the two seems to be elsewhere, and is not.
+#[test]
+fn chunks_that_are_made_from_each_other_are_not_taken_for_copies() {
+    let mut room = Room::new();
+    let mut one = room.device();
+    let (first, rest) = (noise(1, LENGTH), [noise(2, 10 * LENGTH), noise(3, 10 * LENGTH)]);
+    let second = changed_everywhere(&first, 1);
+    for (name, file, large) in [("a", &first, &rest[0]), ("b", &second, &rest[1])] {
+        one.write(name, file);
+        one.write(&format!("{name} large"), large);
+        one.sync();
+    }
+    // Now each a second time, made from the other.
+    for (old, new) in [(&first, &second), (&second, &first)] {
+        for pack in one.deltas(old, new, HashSet::new()) {
+            one.name_pack(pack.id, pack.bytes);
+        }
+    }
+    for name in ["a large", "b large"] {
+        one.remove(name);
+    }
+    one.sync();
+    one.keep_nothing_old(&room);
+    let report = one.cleanup();
+    assert!(report.repacked > 0, "{report:?}");
+    one.cleanup();
+    assert!(room.found(&["a", "b"]) == [Some(first), Some(second)]);
+}
+
+#[test]
+fn what_is_made_from_a_lost_pack_is_put_back_by_who_has_it() {
+    let mut room = Room::new();
+    let mut one = room.device();
+    let first = noise(1, LENGTH);
+    one.write("report", &first);
+    one.sync();
+    let second = changed_everywhere(&first, 1);
+    one.edit("report", &first, &second);
+    one.keep_nothing_old(&room);
+    one.cleanup();
+    let packs = now(one.engine.stored_packs()).expect("listed");
+    let largest = packs.iter().max_by_key(|pack| pack.length).expect("there are some").id;
+    let store = one.engine.environment.store.clone();
+    now(async { Ok(store.remove_pack(largest).await?) }).expect("lost");
+    let lost = now(one.engine.lost_packs(false)).expect("looked");
+    assert_eq!(lost, HashSet::from([largest]));
+    let named = now(one.engine.versions_made_of(&lost)).expect("looked");
+    assert!(named.iter().any(|version| version.is_current), "{named:?}");
+    let done = now(one.engine.put_back(&lost)).expect("put back");
+    assert!(done.chunks >= 10, "{done:?}");
+    assert!(room.found(&["report"]) == [Some(second)]);
+}
+
+#[test]
+fn cleanup_stops_before_a_pack_of_a_newer_program() {
+    let mut room = Room::new();
+    let mut one = room.device();
+    one.write("report", &noise(1, LENGTH));
+    one.sync();
+    let newer =
+        [&b"SYNPACK\x7f"[..], &[0; 100], &[4, 0, 0, 0, 0x7f], b"PACKEND", &[0; 32]].concat();
+    one.name_pack(crate::chunk_reader::pack_id(&newer), newer);
+    one.keep_nothing_old(&room);
+    one.write("report", &noise(2, LENGTH));
+    one.sync();
+    let (packs, refused) = (room.packs(), now(one.engine.cleanup(&CleanupOptions::default())));
+    assert!(
+        matches!(&refused, Err(SyncError::NotWhole(why)) if why.contains("version 127")),
+        "{refused:?}"
+    );
+    assert_eq!(room.packs(), packs);
+}
