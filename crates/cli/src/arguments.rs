@@ -22,8 +22,10 @@ pub(crate) use account::{
 pub(crate) use administration::{AdminCommand, StoreArgument, TargetArgument};
 pub(crate) use experiments::{
     BenchCommand, BenchProbeArguments, BenchRunArguments, BenchTablesArguments, LabCommand,
-    LabReportArguments, LabRunArguments, TraceCommand, TraceExecArguments, TraceGenArguments,
-    TracePreset, TraceReading, TraceRecordArguments,
+    LabReportArguments, LabRunArguments, TraceCommand, TraceExecArguments, TraceFolder,
+    TraceHomesArguments, TraceIotArguments, TraceMetasyncArguments, TracePreset, TraceReading,
+    TraceRecordArguments, TraceStacksyncArguments, TraceStart, TraceUbuntuoneArguments,
+    TraceVersionsArguments, TraceWebr2syncArguments,
 };
 pub(crate) use gateway::{GatewayArguments, GatewayCommand};
 pub(crate) use invitations::InvitationCommand;

@@ -130,25 +130,52 @@ pub(crate) struct BenchRunArguments {
 #[derive(Debug, Subcommand)]
 pub(crate) enum TraceCommand {
     /// Make a trace: an initial tree, and what happens to it.
-    Gen(TraceGenArguments),
+    #[command(subcommand, subcommand_value_name = "PRESET", subcommand_help_heading = "Presets")]
+    Gen(TracePreset),
     /// Record what happens to a real folder, until Ctrl-C: sizes, times and places, and no contents.
     Record(TraceRecordArguments),
     /// Play a trace into a folder, or into several that some program keeps equal, and look whether all end as it says.
     Exec(TraceExecArguments),
 }
 
-/// Arguments of `trace gen`.
+/// After what a trace is made.
+#[derive(Debug, Subcommand)]
+pub(crate) enum TracePreset {
+    /// StackSync's synthetic workload (2014, section 5.1): files of some MB in three levels of folders, and small edits.
+    Stacksync(TraceStacksyncArguments),
+    /// The simple and the regular workload of WebR2sync+ (2018, section 6.2): appended, inserted and cut, 1 B to 100 KB, in files of a MB.
+    Webr2sync(TraceWebr2syncArguments),
+    /// The folders whose synchronisation MetaSync measures (2015, section 5.3): a source tree, a paper, photos.
+    Metasync(TraceMetasyncArguments),
+    /// BenchCloud's sensors (2014, tables 4.2 and 4.3): many that send small files at an interval.
+    Iot(TraceIotArguments),
+    /// Home directories of students, one snapshot in a week, after FSL Homes.
+    Homes(TraceHomesArguments),
+    /// People with a personal cloud, after the records of UbuntuOne.
+    Ubuntuone(TraceUbuntuoneArguments),
+    /// A real folder of versions, such as the datasets of the Syncany thesis, or two releases (the intensive workload of WebR2sync+).
+    Versions(TraceVersionsArguments),
+}
+
+/// What every trace needs that is drawn.
 #[derive(Debug, Args)]
 pub(crate) struct TraceGenArguments {
-    /// After which numbers.
-    #[arg(value_name = "PRESET")]
-    pub(crate) preset: TracePreset,
     /// Where it is written.
     #[arg(long, value_name = "FILE")]
     pub(crate) out: PathBuf,
-    /// How many clients change files in turn.
+    /// How many clients take part.
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) clients: u32,
+    /// Equal seeds make equal traces.
+    #[arg(long, value_name = "N", default_value = "2014")]
+    pub(crate) seed: u64,
+}
+
+/// Arguments of `trace gen stacksync`.
+#[derive(Debug, Args)]
+pub(crate) struct TraceStacksyncArguments {
+    #[command(flatten)]
+    pub(crate) common: TraceGenArguments,
     /// How large the initial tree is.
     #[arg(long, value_name = "SIZE", default_value = "750MB")]
     pub(crate) tree: String,
@@ -156,21 +183,114 @@ pub(crate) struct TraceGenArguments {
     #[arg(long, value_name = "N", default_value = "1000")]
     pub(crate) changes: u64,
     /// Milliseconds from one change to the next, on average.
-    #[arg(long, value_name = "N", default_value = "1000")]
+    #[arg(long, value_name = "N", default_value = "1000", value_parser = clap::value_parser!(u64).range(..=86_400_000))]
     pub(crate) interval_ms: u64,
     /// Which shares edits at the end and in the middle have: the paper, and the same authors' BenchBox, have them the other way round.
     #[arg(long, value_name = "SOURCE", default_value = "paper")]
     pub(crate) reading: TraceReading,
-    /// Equal seeds make equal traces.
-    #[arg(long, value_name = "N", default_value = "2014")]
-    pub(crate) seed: u64,
 }
 
-/// The presets there are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum TracePreset {
-    /// StackSync's synthetic workload (2014, section 5.1).
-    Stacksync,
+/// Arguments of `trace gen webr2sync`.
+#[derive(Debug, Args)]
+pub(crate) struct TraceWebr2syncArguments {
+    #[command(flatten)]
+    pub(crate) common: TraceGenArguments,
+    /// How many files of a MB there are: each has one operation and one size of the eighteen.
+    #[arg(long, value_name = "N", default_value = "180", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) files: u32,
+    /// How often each file is edited: once in the simple workload, again and again in the regular one.
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub(crate) rounds: u64,
+    /// Milliseconds from one edit of a file to the next.
+    #[arg(long, value_name = "N", default_value = "10000", value_parser = clap::value_parser!(u64).range(..=86_400_000))]
+    pub(crate) interval_ms: u64,
+}
+
+/// Arguments of `trace gen metasync`.
+#[derive(Debug, Args)]
+pub(crate) struct TraceMetasyncArguments {
+    #[command(flatten)]
+    pub(crate) common: TraceGenArguments,
+    /// Which one.
+    #[arg(long, value_name = "NAME", default_value = "source")]
+    pub(crate) folder: TraceFolder,
+    /// How large it is, with as many more or fewer files; as in the paper without it: 166MB, 1600KB, 193MB.
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) tree: Option<String>,
+}
+
+/// Arguments of `trace gen iot`.
+#[derive(Debug, Args)]
+pub(crate) struct TraceIotArguments {
+    #[command(flatten)]
+    pub(crate) common: TraceGenArguments,
+    /// How many sensors send files of 5 KB.
+    #[arg(long, value_name = "N", default_value = "100")]
+    pub(crate) sensors: u32,
+    /// How many files each one sends.
+    #[arg(long, value_name = "N", default_value = "10")]
+    pub(crate) files: u64,
+    /// Milliseconds from one file of a sensor to the next.
+    #[arg(long, value_name = "N", default_value = "1000", value_parser = clap::value_parser!(u64).range(..=86_400_000))]
+    pub(crate) interval_ms: u64,
+    /// When they begin.
+    #[arg(long, value_name = "HOW", default_value = "together")]
+    pub(crate) start: TraceStart,
+}
+
+/// Arguments of `trace gen homes`.
+#[derive(Debug, Args)]
+pub(crate) struct TraceHomesArguments {
+    #[command(flatten)]
+    pub(crate) common: TraceGenArguments,
+    /// How many users, each with a folder.
+    #[arg(long, value_name = "N", default_value = "33", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) users: u32,
+    /// How large the initial tree is.
+    #[arg(long, value_name = "SIZE", default_value = "750MB")]
+    pub(crate) tree: String,
+    /// How many snapshots follow.
+    #[arg(long, value_name = "N", default_value = "91", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    pub(crate) weeks: u64,
+    /// How many changes they show together.
+    #[arg(long, value_name = "N", default_value = "10000")]
+    pub(crate) changes: u64,
+    /// Which shares edits at the end and in the middle have.
+    #[arg(long, value_name = "SOURCE", default_value = "paper")]
+    pub(crate) reading: TraceReading,
+}
+
+/// Arguments of `trace gen ubuntuone`.
+#[derive(Debug, Args)]
+pub(crate) struct TraceUbuntuoneArguments {
+    #[command(flatten)]
+    pub(crate) common: TraceGenArguments,
+    /// How many users, each with a folder; the n-th is n times less active than the first.
+    #[arg(long, value_name = "N", default_value = "20", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub(crate) users: u32,
+    /// How large the initial tree is.
+    #[arg(long, value_name = "SIZE", default_value = "750MB")]
+    pub(crate) tree: String,
+    /// How many changes follow.
+    #[arg(long, value_name = "N", default_value = "10000")]
+    pub(crate) changes: u64,
+}
+
+/// Arguments of `trace gen versions`.
+#[derive(Debug, Args)]
+pub(crate) struct TraceVersionsArguments {
+    /// A folder that has a folder for each version.
+    #[arg(value_name = "DIR")]
+    pub(crate) folder: PathBuf,
+    /// Where the trace is written.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: PathBuf,
+    /// How many clients make the changes, one version each in turn.
+    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) clients: u32,
+    /// Milliseconds from one version to the next.
+    #[arg(long, value_name = "N", default_value = "1000", value_parser = clap::value_parser!(u64).range(..=86_400_000))]
+    pub(crate) interval_ms: u64,
 }
 
 /// Where the shares of edits come from.
@@ -180,6 +300,26 @@ pub(crate) enum TraceReading {
     Paper,
     /// End 3 %, middle 8 %.
     Benchbox,
+}
+
+/// A folder of MetaSync's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TraceFolder {
+    /// Linux 2.6.1: 15,000 files, 166 MB.
+    Source,
+    /// The paper itself: 70 files, 1.6 MB.
+    Paper,
+    /// Photos: 50 files, 193 MB.
+    Photos,
+}
+
+/// When sensors begin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TraceStart {
+    /// All at the same moment (table 4.2).
+    Together,
+    /// Each one at its own (table 4.3).
+    Spread,
 }
 
 /// Arguments of `trace record`.

@@ -3,54 +3,26 @@
 use std::time::Duration;
 
 use lab::trace;
-use lab::trace::generate::{Reading, StackSync};
 use lab::trace::play::{Plan, Played, play};
 use serde_json::json;
 
-use crate::arguments::{
-    TraceCommand, TraceExecArguments, TraceGenArguments, TracePreset, TraceReading,
-    TraceRecordArguments,
-};
+use crate::arguments::{TraceCommand, TraceExecArguments, TraceRecordArguments};
 use crate::commands::experiments::refusal;
 use crate::connect::Driver;
 use crate::context::Context;
 use crate::error::{Code, CommandError, Result};
-use crate::text::{counted, parse_size, size};
+use crate::text::{counted, size};
 use crate::ui::Symbol;
+
+mod presets;
 
 /// Runs the command.
 pub(crate) fn run(context: &Context<'_>, command: &TraceCommand) -> Result<u8> {
     match command {
-        TraceCommand::Gen(arguments) => generate(context, arguments),
+        TraceCommand::Gen(preset) => presets::generate(context, preset),
         TraceCommand::Record(arguments) => record(context, arguments),
         TraceCommand::Exec(arguments) => execute(context, arguments),
     }
-}
-
-fn generate(context: &Context<'_>, arguments: &TraceGenArguments) -> Result<u8> {
-    let TracePreset::Stacksync = arguments.preset;
-    let tree_bytes = parse_size(&arguments.tree).ok_or_else(|| {
-        CommandError::usage(format!("'{}' is no size", arguments.tree)).help("750MB", "is one")
-    })?;
-    let preset = StackSync {
-        seed: arguments.seed,
-        clients: arguments.clients as usize,
-        tree_bytes,
-        changes: arguments.changes,
-        interval_ms: arguments.interval_ms,
-        reading: match arguments.reading {
-            TraceReading::Paper => Reading::Paper,
-            TraceReading::Benchbox => Reading::BenchBox,
-        },
-    };
-    preset.save(&arguments.out).map_err(refusal)?;
-    context.ui.json(&json!({
-        "schema": "syncline.trace/1", "type": "made", "trace": arguments.out.display().to_string(), "changes": arguments.changes,
-    }));
-    let changes = counted(arguments.changes, "change", "changes");
-    let tree = size(tree_bytes);
-    context.ui.say(Symbol::Done, format!("{}: {changes} to {tree}", arguments.out.display()));
-    Ok(0)
 }
 
 fn record(context: &Context<'_>, arguments: &TraceRecordArguments) -> Result<u8> {

@@ -85,6 +85,44 @@ fn a_trace_is_played_into_two_devices_and_both_end_as_it_says() {
 }
 
 #[test]
+fn every_preset_makes_a_trace_that_is_played() {
+    let room = tempfile::tempdir().unwrap();
+    let device = Device::new(room.path(), "device");
+    device.write("releases/1.0/a.txt", "a line of letters\n".repeat(50));
+    device.write("releases/1.1/a.txt", "a line of letters\n".repeat(50) + "and one more\n");
+    for (words, changes, files) in [
+        (&["stacksync", "--tree", "1MB", "--changes", "3", "--reading", "benchbox"][..], 3, 1),
+        (&["webr2sync", "--files", "2", "--rounds", "2"], 4, 2),
+        (&["metasync", "--folder", "paper"], 0, 70),
+        (&["metasync", "--tree", "110KB"], 0, 10),
+        (&["iot", "--sensors", "3", "--files", "2", "--start", "spread"], 6, 0),
+        (&["homes", "--users", "2", "--tree", "0", "--weeks", "2", "--changes", "5"], 5, 1),
+        (&["ubuntuone", "--users", "2", "--tree", "0", "--changes", "5"], 5, 0),
+        (&["versions", "releases"], 1, 1),
+    ] {
+        let words = [&["trace", "gen"], words, &["--out", "it.trace", "--json"]].concat();
+        let made = device.run(&words).ok().json();
+        assert_eq!((&made["changes"], &made["tree_files"]), (&changes.into(), &files.into()));
+        std::fs::create_dir(device.folder.join("played")).unwrap();
+        let words = ["trace", "exec", "it.trace", "played", "--unhindered", "--json"];
+        let summary = device.run(&words).ok().json();
+        assert_eq!(summary["steps"], changes, "{summary}");
+        std::fs::remove_dir_all(device.folder.join("played")).unwrap();
+        std::fs::remove_file(device.folder.join("it.trace")).unwrap();
+    }
+    for (words, wanted) in [
+        (&["iot", "--reading", "paper"][..], "unexpected argument"),
+        (&["stacksync", "--tree", "much"], "'much' is no size"),
+        (&["versions", "releases/1.0"], "at least two versions"),
+        (&["day"], "unrecognized subcommand"),
+    ] {
+        let words = [&["trace", "gen"], words, &["--out", "it.trace"]].concat();
+        let run = device.run(&words).ends_with(2);
+        assert!(run.stderr.contains(wanted) && !device.has("it.trace"), "{words:?}: {run:?}");
+    }
+}
+
+#[test]
 fn what_happens_to_a_folder_is_recorded_until_somebody_ends_it_and_played_again() {
     let room = tempfile::tempdir().unwrap();
     let device = Device::new(room.path(), "device");

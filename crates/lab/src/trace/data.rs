@@ -1,5 +1,6 @@
 //! What files of a trace have in them, made from a seed.
 
+use content::looks_incompressible;
 use serde::{Deserialize, Serialize};
 
 use super::{Edit, EditKind, Place};
@@ -15,6 +16,20 @@ pub enum Kind {
     Text,
     /// Bytes of zero.
     Zero,
+}
+
+/// How much of a file is looked at to tell what it is like.
+const SAMPLE: usize = 64 * 1024;
+
+/// Tells what a real file is like.
+pub(super) fn kind_of(bytes: &[u8]) -> Kind {
+    if bytes.iter().all(|byte| *byte == 0) {
+        Kind::Zero
+    } else if looks_incompressible(&bytes[..bytes.len().min(SAMPLE)]) {
+        Kind::Random
+    } else {
+        Kind::Text
+    }
 }
 
 /// Makes the bytes of a file.

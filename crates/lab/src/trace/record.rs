@@ -9,10 +9,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use content::looks_incompressible;
-
-use super::data::Kind;
-use super::{Action, Edit, EditKind, FILE_SIZE_MAX, FORMAT, Head, Place, Step, write_line};
+use super::{Action, Edit, EditKind, FILE_SIZE_MAX, FORMAT, Head, Place, Step, data, write_line};
 use crate::error::LabError;
 use crate::files::{self, Found, Identity};
 use crate::stopwatch::Stopwatch;
@@ -22,9 +19,6 @@ const BLOCK: usize = 1024;
 
 /// How often it is asked whether it is over, however seldom somebody looks.
 const LISTEN_EVERY: Duration = Duration::from_millis(200);
-
-/// How much of a file is looked at to tell what it is like.
-const SAMPLE: usize = 64 * 1024;
 
 /// How a folder is recorded.
 #[derive(Debug, Clone)]
@@ -261,14 +255,7 @@ impl<W: Write> Recorder<'_, W> {
     }
 
     fn whole(&mut self, path: &str, bytes: &[u8]) -> Action {
-        let sample = &bytes[..bytes.len().min(SAMPLE)];
-        let data = if bytes.iter().all(|byte| *byte == 0) {
-            Kind::Zero
-        } else if looks_incompressible(sample) {
-            Kind::Random
-        } else {
-            Kind::Text
-        };
+        let data = data::kind_of(bytes);
         let (path, size, seed) = (path.to_owned(), bytes.len() as u64, self.next_seed());
         Action::Write { path, size, data, seed }
     }

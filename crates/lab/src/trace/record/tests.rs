@@ -1,5 +1,6 @@
 use std::time::Duration;
 
+use super::super::data::Kind;
 use super::super::play::{self, play};
 use super::super::{Reader, open};
 use super::*;
@@ -63,11 +64,7 @@ fn what_happens_to_a_folder_happens_again_when_the_trace_is_played() {
             &mut || files::write_in_place(&at("a/letter.txt"), &edited).unwrap(),
             &mut || files::rename(&at("a"), &at("b")).unwrap(),
             &mut || {
-                files::write(
-                    &at("c/d/new.bin"),
-                    crate::trace::data::bytes(Kind::Random, 90_000, 9),
-                )
-                .unwrap();
+                files::write(&at("c/d/new.bin"), data::bytes(Kind::Random, 90_000, 9)).unwrap();
                 files::rename(&at("b/zero.bin"), &at("c/zero.bin")).unwrap();
             },
             &mut || {
