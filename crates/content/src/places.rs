@@ -1,12 +1,13 @@
 //! In which packs the chunks of a workspace rest.
 //!
 //! *Goals*: little memory for each chunk, since a workspace has many. *Invariants*: a chunk counts as known only where a
-//! pack that the log names and no fence condemns has it. Half of an id stands for all of it: the other half is compared
+//! pack that the log names and no fence condemns has it whole: what it is made from elsewhere may be gone. Half of an id stands for all of it: the other half is compared
 //! when a chunk is read, and nobody finds two chunks whose halves are equal.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use crate::pack::PackIndex;
+use crate::transform::TransformTag;
 use model::checkpoint::PackPlace;
 use model::{ChunkId, PackId, PackRef};
 
@@ -51,6 +52,8 @@ pub struct ChunkPlaces {
     chunks: HashMap<Half, u32>,
     /// Further packs of chunks that are in several.
     more: HashMap<Half, Vec<u32>>,
+    /// Chunks that are made from others in a pack.
+    deltas: HashSet<(Half, u32)>,
     unindexed: BTreeSet<u32>,
 }
 
@@ -99,19 +102,29 @@ impl ChunkPlaces {
                 _ => drop(self.chunks.insert(half, number)),
             }
         }
+        for record in index.records().iter().filter(|it| it.transform() == TransformTag::Delta) {
+            let chunks = index.chunks()[record.chunks()].iter();
+            self.deltas.extend(chunks.map(|chunk| (half(&chunk.id), number)));
+        }
     }
 
-    /// Tells whether a chunk is in a pack.
+    /// Tells whether a chunk is in a pack, and whole there.
     pub fn contains(&self, chunk: &ChunkId) -> bool {
-        !self.packs_of(chunk).is_empty()
+        let half = half(chunk);
+        let is_whole = |number: u32| {
+            self.packs[number as usize].is_some() && !self.deltas.contains(&(half, number))
+        };
+        self.numbers_of(&half).any(is_whole)
+    }
+
+    fn numbers_of(&self, half: &Half) -> impl Iterator<Item = u32> {
+        let more = self.more.get(half).into_iter().flatten();
+        self.chunks.get(half).into_iter().chain(more).copied()
     }
 
     /// Returns the packs that have a chunk, the one that was learned of first in front.
     pub fn packs_of(&self, chunk: &ChunkId) -> Vec<KnownPack> {
-        let half = half(chunk);
-        let numbers =
-            self.chunks.get(&half).into_iter().chain(self.more.get(&half).into_iter().flatten());
-        numbers.filter_map(|&number| self.packs[number as usize]).collect()
+        self.numbers_of(&half(chunk)).filter_map(|number| self.packs[number as usize]).collect()
     }
 
     /// Adds up what the packs hold.
@@ -129,7 +142,7 @@ impl ChunkPlaces {
     /// Returns about how many bytes of memory this takes.
     pub fn weight(&self) -> usize {
         self.chunks.len() * CHUNK_WEIGHT
-            + self.more.len() * CHUNK_WEIGHT * 2
+            + (self.more.len() * 2 + self.deltas.len()) * CHUNK_WEIGHT
             + self.packs.len() * PACK_WEIGHT
     }
 }

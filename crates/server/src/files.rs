@@ -7,6 +7,7 @@
 //! *Invariants*: memory is bounded, whatever the number of workspaces and the length of files; who was first wins, and the
 //! other is told; nobody reads a byte that was not compared with the id of its chunk.
 
+mod bases;
 mod checksums;
 mod delta;
 mod history;

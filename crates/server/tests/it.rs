@@ -22,6 +22,8 @@ mod archive;
 mod authorisation;
 #[path = "it/backup.rs"]
 mod backup;
+#[path = "it/bases.rs"]
+mod bases;
 #[path = "it/commits.rs"]
 mod commits;
 #[path = "it/conflicts.rs"]

@@ -4,15 +4,14 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use content::pack::tail_length_guess;
-use content::{
-    ChunkNamer, ContentError, PackIndex, Record, TailOutcome, open_record, verify_whole,
-};
+use content::pack::{RecordOpener, tail_length_guess};
+use content::{ChunkNamer, ContentError, PackIndex, Record, TailOutcome, verify_whole};
 use futures_util::future::join_all;
 use model::{ChunkRef, PackId, WorkspaceId};
 use parking_lot::Mutex;
 use storage::ContentStore;
 
+use super::bases::Making;
 use super::views::ViewMut;
 use crate::app::App;
 use crate::auth::Caller;
@@ -183,9 +182,21 @@ impl App {
         namer: &ChunkNamer,
         last: &mut Option<OpenRecord>,
     ) -> Result<Bytes> {
+        self.make_chunk(reading, (chunk, packs), namer, last, &mut Making::default()).await
+    }
+
+    /// Does that on the way to another chunk, which is made from this one.
+    pub(super) async fn make_chunk(
+        &self,
+        reading: Reading,
+        (chunk, packs): (&ChunkRef, &[KnownPack]),
+        namer: &ChunkNamer,
+        last: &mut Option<OpenRecord>,
+        making: &mut Making,
+    ) -> Result<Bytes> {
         let mut failure = damaged(format!("chunk {} is in no pack", chunk.id));
         for pack in packs {
-            match self.chunk_of(reading, chunk, *pack, namer, last).await {
+            match self.chunk_of(reading, chunk, *pack, namer, (&mut *last, &mut *making)).await {
                 Err(error @ ServerError::Storage { is_damage: true, .. }) => failure = error,
                 found => return found,
             }
@@ -199,7 +210,7 @@ impl App {
         chunk: &ChunkRef,
         pack: KnownPack,
         namer: &ChunkNamer,
-        last: &mut Option<OpenRecord>,
+        (last, making): (&mut Option<OpenRecord>, &mut Making),
     ) -> Result<Bytes> {
         let index = self.index(reading, pack).await?;
         let packed = index.packed_chunks().find(|packed| packed.chunk == *chunk);
@@ -210,7 +221,13 @@ impl App {
         let open = match last.take().filter(is_open) {
             Some(open) => open,
             None => {
-                let record = self.open_record(reading, pack, index, number, namer).await?;
+                let bases = index.bases(number).map_err(|error| damaged_content(&error))?;
+                let bases = match bases {
+                    [] => Vec::new(),
+                    bases => self.bases(reading, bases, namer, making).await?,
+                };
+                let wanted = (index, number, bases);
+                let record = self.open_record(reading, pack, wanted, namer).await?;
                 OpenRecord { pack: pack.id, number, record }
             }
         };
@@ -223,8 +240,7 @@ impl App {
         &self,
         reading: Reading,
         pack: KnownPack,
-        index: Arc<PackIndex>,
-        number: usize,
+        (index, number, bases): (Arc<PackIndex>, usize, Vec<Bytes>),
         namer: &ChunkNamer,
     ) -> Result<Record> {
         let entry = index.record(number).map_err(|error| damaged_content(&error))?;
@@ -238,7 +254,10 @@ impl App {
             None => self.content_store(reading.workspace).read_pack_range(pack.id, range).await?,
         };
         let namer = namer.clone();
-        let open = move || open_record(&index, number, &stored, &namer);
+        let open = move || {
+            let bases: Vec<&[u8]> = bases.iter().map(|base| &base[..]).collect();
+            RecordOpener::default().open_on(&index, number, &stored, &bases, &namer)
+        };
         blocking::piece(open).await?.map_err(|error| damaged_content(&error))
     }
 
