@@ -11,6 +11,7 @@ mod bench;
 mod by_name;
 mod cat;
 mod check;
+mod children;
 mod cleanup;
 pub(crate) mod clone;
 mod completion;

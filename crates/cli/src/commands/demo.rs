@@ -1,7 +1,7 @@
 //! `syncline demo`: a server and two devices at work on real files, in a temporary folder, as child processes of this
 //! very program. Everything that is claimed is checked: trees are compared byte for byte, with modes, times and links.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use model::environment::random_bytes;
@@ -9,17 +9,16 @@ use model::{Clock, Random};
 use serde_json::{Value, json};
 
 use crate::arguments::DemoArguments;
+use crate::commands::children::{ACCOUNT, Child, Device};
 use crate::context::Context;
 use crate::error::{Code, CommandError, Result};
 use crate::text::{count, counted, size, span};
 use crate::ui::{Paint, Symbol};
 
-mod children;
 mod scene;
 mod source;
 mod tree;
 
-use children::{Child, Device};
 use scene::Scene;
 
 /// How many files are written to see how long one takes to the other device.
@@ -98,7 +97,7 @@ impl Demo<'_> {
     fn start_server(&mut self) -> Result<Child> {
         let start = self.now();
         let (server, url) = self.scene.start_server()?;
-        self.tell("serve", &format!("{url}, with the account {}", scene::ACCOUNT), start);
+        self.tell("serve", &format!("{url}, with the account {ACCOUNT}"), start);
         Ok(server)
     }
 
@@ -269,9 +268,4 @@ fn failed(promise: &str) -> CommandError {
 /// Returns where a demo may put its folders.
 pub(super) fn text(path: &Path) -> Result<String> {
     crate::folder::path_text(path)
-}
-
-/// Returns this very program.
-pub(super) fn program() -> Result<PathBuf> {
-    crate::commands::daemon::program()
 }

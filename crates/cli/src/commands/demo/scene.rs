@@ -9,19 +9,13 @@ use std::fs::{self, File, Permissions};
 use std::io;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::{Duration, SystemTime};
 
-use super::children::{Child, Device};
-use super::{expect, failed, program, source, text};
+use super::{expect, failed, source, text};
+use crate::commands::children::{Child, Device, PASSWORD, Stage};
 use crate::error::Result;
 use crate::home::file_error;
 use crate::system::write_private;
-
-/// The account of the demo.
-pub(super) const ACCOUNT: &str = "ada";
-
-const PASSWORD: &str = "only for the demo";
 
 /// At most so much documentation of this computer is taken along.
 const DOCUMENTS_MAX: usize = 400;
@@ -30,7 +24,7 @@ const DOCUMENTS_LENGTH_MAX: u64 = 8 << 20;
 /// A room with a server and devices.
 #[derive(Debug)]
 pub(super) struct Scene {
-    room: PathBuf,
+    stage: Stage,
     url: String,
     /// A file that both sides change, and one whose old version comes back.
     shared: PathBuf,
@@ -42,9 +36,8 @@ pub(super) struct Scene {
 impl Scene {
     /// Prepares an empty scene in a room that is there.
     pub(super) fn new(room: PathBuf) -> Result<Self> {
-        text(&room)?;
         Ok(Self {
-            room,
+            stage: Stage::new(room)?,
             url: String::new(),
             shared: PathBuf::new(),
             old: PathBuf::new(),
@@ -54,7 +47,7 @@ impl Scene {
 
     /// Returns a device of the scene.
     pub(super) fn device(&self, name: &str) -> Device {
-        Device { home: self.room.join(format!("home-{name}")), folder: self.room.join(name) }
+        self.stage.device(name)
     }
 
     /// Writes down the passphrase that all devices are given, where they look for it.
@@ -65,7 +58,7 @@ impl Scene {
 
     /// Returns the folder that serves as a store.
     pub(super) fn store_text(&self) -> Result<String> {
-        text(&self.room.join("store"))
+        text(&self.stage.room().join("store"))
     }
 
     /// Puts files into the folder of the first device. Returns how many, and their bytes.
@@ -105,27 +98,14 @@ impl Scene {
 
     /// Starts the server with its account.
     pub(super) fn start_server(&mut self) -> Result<(Child, String)> {
-        let operator = self.device("server");
-        let data = text(&self.room.join("server-data"))?;
-        operator.run_with_input(
-            &["user", "add", ACCOUNT, "--password-stdin", "--data", &data],
-            PASSWORD,
-        )?;
-        let mut command = Command::new(program()?);
-        command.args(["serve", "--listen", "127.0.0.1:0", "--data", &data, "--no-input"]);
-        command.env("SYNCLINE_HOME", &operator.home).env_remove("SYNCLINE_LOG");
-        let (server, url) = Child::start(command, |line| {
-            line.strip_prefix("listening on ").map(ToOwned::to_owned)
-        })?;
+        let (server, url) = self.stage.start_server()?;
         self.url.clone_from(&url);
         Ok((server, url))
     }
 
     /// Signs a device in.
     pub(super) fn login(&self, device: &Device) -> Result<()> {
-        let name = device.folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let words = ["login", &self.url, "--user", ACCOUNT, "--password-stdin", "--device", &name];
-        device.run_with_input(&words, PASSWORD).map(drop)
+        device.login(&self.url)
     }
 
     /// Changes files on both sides: edits, a rename, a deletion, a new folder, and one file on both.

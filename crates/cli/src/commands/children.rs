@@ -1,43 +1,95 @@
-//! Devices and servers of the demo: child processes of this very program.
+//! Devices and servers that the demo and the lab start: child processes of this very program.
 
 use std::io::{BufRead, BufReader, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child as Process, Command, Output, Stdio};
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use super::{failed, program, text};
+use super::daemon::program;
 use crate::error::{Code, CommandError, Result};
+use crate::folder::path_text;
 use crate::sealed::PASSPHRASE_FILE;
+
+/// The account of all devices.
+pub(crate) const ACCOUNT: &str = "ada";
+
+/// Its password, and the passphrase of what is encrypted.
+pub(crate) const PASSWORD: &str = "only for what is made here";
+
+/// A folder in which a server and devices live.
+#[derive(Debug)]
+pub(crate) struct Stage {
+    room: PathBuf,
+}
+
+impl Stage {
+    /// Takes a folder that is there.
+    pub(crate) fn new(room: PathBuf) -> Result<Self> {
+        path_text(&room)?;
+        Ok(Self { room })
+    }
+
+    /// Returns the folder.
+    pub(crate) fn room(&self) -> &Path {
+        &self.room
+    }
+
+    /// Returns a device of it.
+    pub(crate) fn device(&self, name: &str) -> Device {
+        Device { home: self.room.join(format!("home-{name}")), folder: self.room.join(name) }
+    }
+
+    /// Starts the server with its account; returns where it listens.
+    pub(crate) fn start_server(&self) -> Result<(Child, String)> {
+        let operator = self.device("server");
+        let data = path_text(&self.room.join("server-data"))?;
+        operator.run_with_input(
+            &["user", "add", ACCOUNT, "--password-stdin", "--data", &data],
+            PASSWORD,
+        )?;
+        let mut command = Command::new(program()?);
+        command.args(["serve", "--listen", "127.0.0.1:0", "--data", &data, "--no-input"]);
+        command.env("SYNCLINE_HOME", &operator.home).env_remove("SYNCLINE_LOG");
+        Child::start(command, |line| line.strip_prefix("listening on ").map(ToOwned::to_owned))
+    }
+}
 
 /// One device: a home and a folder.
 #[derive(Debug, Clone)]
-pub(super) struct Device {
+pub(crate) struct Device {
     /// Its home.
-    pub(super) home: PathBuf,
+    pub(crate) home: PathBuf,
     /// Its folder.
-    pub(super) folder: PathBuf,
+    pub(crate) folder: PathBuf,
 }
 
 /// What an exchange moved.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Exchanged {
+pub(crate) struct Exchanged {
     /// Changes that were sent.
-    pub(super) sent: u64,
+    pub(crate) sent: u64,
     /// Changes that were received.
-    pub(super) received: u64,
+    pub(crate) received: u64,
     /// Bytes that were sent.
-    pub(super) sent_bytes: u64,
+    pub(crate) sent_bytes: u64,
     /// Bytes that were received.
-    pub(super) received_bytes: u64,
+    pub(crate) received_bytes: u64,
 }
 
 impl Device {
     /// Returns the folder as a word.
-    pub(super) fn folder_text(&self) -> Result<String> {
-        text(&self.folder)
+    pub(crate) fn folder_text(&self) -> Result<String> {
+        path_text(&self.folder)
+    }
+
+    /// Signs it in.
+    pub(crate) fn login(&self, url: &str) -> Result<()> {
+        let name = self.folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let words = ["login", url, "--user", ACCOUNT, "--password-stdin", "--device", &name];
+        self.run_with_input(&words, PASSWORD).map(drop)
     }
 
     fn command(&self, words: &[&str]) -> Result<Command> {
@@ -52,34 +104,34 @@ impl Device {
     }
 
     /// Runs a command that must succeed.
-    pub(super) fn run(&self, words: &[&str]) -> Result<Output> {
+    pub(crate) fn run(&self, words: &[&str]) -> Result<Output> {
         finish(self.command(words)?, None, &[0])
     }
 
     /// Runs a command in the folder; it must succeed.
-    pub(super) fn run_in_folder(&self, words: &[&str]) -> Result<Output> {
+    pub(crate) fn run_in_folder(&self, words: &[&str]) -> Result<Output> {
         let mut command = self.command(words)?;
         command.current_dir(&self.folder);
         finish(command, None, &[0])
     }
 
     /// Runs a command with something on its stdin; it must succeed.
-    pub(super) fn run_with_input(&self, words: &[&str], input: &str) -> Result<Output> {
+    pub(crate) fn run_with_input(&self, words: &[&str], input: &str) -> Result<Output> {
         finish(self.command(words)?, Some(input), &[0])
     }
 
     /// Runs a command and reads its last line as JSON.
-    pub(super) fn json(&self, words: &[&str], codes: &[i32]) -> Result<Value> {
+    pub(crate) fn json(&self, words: &[&str], codes: &[i32]) -> Result<Value> {
         let mut command = self.command(words)?;
         command.arg("--json");
         let output = finish(command, None, codes)?;
         let stdout = String::from_utf8_lossy(&output.stdout);
         let last = stdout.lines().last().unwrap_or_default();
-        serde_json::from_str(last).map_err(|error| failed("JSON is printed").cause(error))
+        serde_json::from_str(last).map_err(|error| broken("JSON is printed").cause(error))
     }
 
     /// Runs an exchange; conflicts may wait after it.
-    pub(super) fn exchange(&self, words: &[&str]) -> Result<Exchanged> {
+    pub(crate) fn exchange(&self, words: &[&str]) -> Result<Exchanged> {
         let summary = self.json(words, &[0, 5])?;
         let number = |name: &str| summary[name].as_u64().unwrap_or(0);
         Ok(Exchanged {
@@ -91,7 +143,7 @@ impl Device {
     }
 
     /// Starts to watch, and waits until it does.
-    pub(super) fn watch(&self) -> Result<Child> {
+    pub(crate) fn watch(&self) -> Result<Child> {
         let folder = self.folder_text()?;
         let command = self.command(&["watch", &folder, "--json"])?;
         Child::start(command, |line| line.contains("\"started\"").then(String::new))
@@ -101,13 +153,13 @@ impl Device {
 
 /// A child process that is ended when this value goes.
 #[derive(Debug)]
-pub(super) struct Child {
+pub(crate) struct Child {
     process: Process,
 }
 
 impl Child {
     /// Starts a process and waits for the line that `is_ready` takes something from.
-    pub(super) fn start(
+    pub(crate) fn start(
         mut command: Command,
         is_ready: impl Fn(&str) -> Option<String>,
     ) -> Result<(Self, String)> {
@@ -123,11 +175,11 @@ impl Child {
                 return Ok((child, found));
             }
         }
-        Err(failed("a process that is started says that it is ready"))
+        Err(broken("a process that is started says that it is ready"))
     }
 
     /// Ends the process as a system does, and waits for it.
-    pub(super) fn stop(mut self) -> Result<()> {
+    pub(crate) fn stop(mut self) -> Result<()> {
         if let Some(pid) = i32::try_from(self.process.id()).ok().and_then(Pid::from_raw) {
             let _ = kill_process(pid, Signal::TERM);
         }
@@ -137,7 +189,7 @@ impl Child {
             }
             std::thread::sleep(Duration::from_millis(10));
         }
-        Err(failed("a process ends within seconds when it is told to"))
+        Err(broken("a process ends within seconds when it is told to"))
     }
 }
 
@@ -168,10 +220,15 @@ fn finish(mut command: Command, input: Option<&str>, codes: &[i32]) -> Result<Ou
     let words: Vec<_> =
         command.get_args().map(|word| word.to_string_lossy().into_owned()).collect();
     let said = [output.stdout, output.stderr].concat();
-    Err(failed("every command succeeds").cause(format!(
+    Err(broken("every command succeeds").cause(format!(
         "syncline {}: {}: {}",
         words.join(" "),
         output.status,
         String::from_utf8_lossy(&said).trim()
     )))
+}
+
+/// Says what should be so, and is not.
+fn broken(promise: &str) -> CommandError {
+    CommandError::new(Code::Defect, format!("this should be so, and is not: {promise}"))
 }
