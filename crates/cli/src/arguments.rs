@@ -21,11 +21,12 @@ pub(crate) use account::{
 };
 pub(crate) use administration::{AdminCommand, StoreArgument, TargetArgument};
 pub(crate) use experiments::{
-    BenchCommand, BenchProbeArguments, BenchRunArguments, BenchTablesArguments, LabCommand,
-    LabReportArguments, LabRunArguments, TraceCommand, TraceExecArguments, TraceFolder,
-    TraceHomesArguments, TraceIotArguments, TraceMetasyncArguments, TracePreset, TraceReading,
-    TraceRecordArguments, TraceStacksyncArguments, TraceStart, TraceUbuntuoneArguments,
-    TraceVersionsArguments, TraceWebr2syncArguments,
+    BenchCommand, BenchCompareArguments, BenchLsArguments, BenchPlotArguments, BenchProbeArguments,
+    BenchRunArguments, BenchTablesArguments, LabCommand, LabReportArguments, LabRunArguments,
+    TraceCommand, TraceExecArguments, TraceFolder, TraceHomesArguments, TraceIotArguments,
+    TraceMetasyncArguments, TracePreset, TraceReading, TraceRecordArguments,
+    TraceStacksyncArguments, TraceStart, TraceUbuntuoneArguments, TraceVersionsArguments,
+    TraceWebr2syncArguments,
 };
 pub(crate) use gateway::{GatewayArguments, GatewayCommand};
 pub(crate) use invitations::InvitationCommand;

@@ -5,12 +5,13 @@
 //! are errors; everything that was acknowledged is read again in the end.
 //!
 //! Read in this order: [`plan`] (what a file says), `ini` (the same in BenchCloud's own files), `generator` (what is in files), [`driver`],
-//! [`work`] (the threads), [`outcome`], [`report`].
+//! [`work`] (the threads), [`outcome`], [`report`], [`results`] (those of earlier runs).
 
 pub mod driver;
 pub mod outcome;
 pub mod plan;
 pub mod report;
+pub mod results;
 pub mod work;
 
 mod generator;

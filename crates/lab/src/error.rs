@@ -17,6 +17,14 @@ pub enum LabError {
         /// What is spelled most alike.
         nearest: &'static str,
     },
+    /// Something that is measured, but not by the program.
+    #[error("{name} is not measured by this program: {how}")]
+    Elsewhere {
+        /// What was asked for.
+        name: String,
+        /// How it is measured.
+        how: String,
+    },
     /// A pattern that no configuration has in its name.
     #[error(
         "no configuration has '{pattern}' in its name, as in Custom-250-30/TTTD-4-Adler32/Gzip-Cipher"
@@ -24,6 +32,14 @@ pub enum LabError {
     NoSuchConfiguration {
         /// What was asked for.
         pattern: String,
+    },
+    /// A pattern that no part of an experiment has in its name.
+    #[error("nothing has '{pattern}' in its name, as in '{example}'")]
+    NothingNamed {
+        /// What was asked for.
+        pattern: String,
+        /// One of the names.
+        example: String,
     },
     /// A folder that has no folder for each version.
     #[error("{} has no folder for each of at least two versions", folder.display())]
@@ -39,12 +55,6 @@ pub enum LabError {
         /// Why.
         source: io::Error,
     },
-    /// No experiment was run.
-    #[error("no experiment has results in {}", folder.display())]
-    NoResults {
-        /// The folder.
-        folder: PathBuf,
-    },
     /// No folder has the answers of a probe.
     #[error("no probe has left its answers in any of these folders")]
     NoProbes,
@@ -55,6 +65,14 @@ pub enum LabError {
         path: PathBuf,
         /// Why.
         source: serde_json::Error,
+    },
+    /// A folder or file that is not what a benchmark has left.
+    #[error("{} is no result of a benchmark: {what}", path.display())]
+    NoResult {
+        /// Which one.
+        path: PathBuf,
+        /// What is wrong with it.
+        what: String,
     },
     /// A result that cannot be written.
     #[error("cannot write {}", path.display())]
@@ -75,6 +93,14 @@ pub enum LabError {
     NotListed {
         /// Which one.
         target: String,
+        /// Why.
+        what: String,
+    },
+    /// Something that files were to go to cannot be had, or does not do what it is for.
+    #[error("the {target} cannot be measured: {what}")]
+    NoTarget {
+        /// Which one.
+        target: &'static str,
         /// Why.
         what: String,
     },

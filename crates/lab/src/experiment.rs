@@ -1,9 +1,13 @@
 //! The experiments there are, each under one name.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
+use crate::benchcloud;
 use crate::error::LabError;
+use crate::inventory;
 use crate::output::Output;
+use crate::targets::Targets;
 use crate::thesis;
 use crate::thesis::configuration::Variant;
 
@@ -20,7 +24,7 @@ pub struct Experiment {
 }
 
 /// Measures, writes, and says what was done so far.
-type Run = fn(&Setting, &Output, &mut dyn FnMut(&str)) -> Result<(), LabError>;
+pub(crate) type Run = fn(&Setting, &Output, &mut dyn FnMut(&str)) -> Result<(), LabError>;
 
 /// What whoever asks may choose.
 #[derive(Debug, Clone)]
@@ -35,10 +39,14 @@ pub struct Setting {
     pub seed: u64,
     /// A folder for data that is made, which stays beside the results.
     pub work: PathBuf,
+    /// In the size and the time that the papers have, where less is measured otherwise.
+    pub is_full: bool,
+    /// What files go to.
+    pub targets: Arc<dyn Targets>,
 }
 
 /// All experiments, in the order of the papers.
-pub const EXPERIMENTS: [Experiment; 2] = [
+pub const EXPERIMENTS: [Experiment; 7] = [
     Experiment {
         name: "syncany-chunking",
         paper: "Syncany thesis (2011)",
@@ -51,15 +59,51 @@ pub const EXPERIMENTS: [Experiment; 2] = [
         shows: "the pause that section 6.4.4 asks for: a share of the processor is kept, whatever the data",
         run: |setting, output, say| thesis::budget::run(&setting.thesis(), output, say),
     },
+    Experiment {
+        name: "benchcloud-threads",
+        paper: BENCHCLOUD,
+        shows: "figures 4.1 to 4.4",
+        run: benchcloud::threads::measure,
+    },
+    Experiment {
+        name: "benchcloud-sizes",
+        paper: BENCHCLOUD,
+        shows: "figures 4.5 and 4.6",
+        run: benchcloud::sizes::measure,
+    },
+    Experiment {
+        name: "benchcloud-sensors",
+        paper: BENCHCLOUD,
+        shows: "tables 4.2 and 4.3, figure 4.7",
+        run: benchcloud::sensors::measure,
+    },
+    Experiment {
+        name: "benchcloud-readiness",
+        paper: BENCHCLOUD,
+        shows: "tables 4.4 and 4.5",
+        run: benchcloud::readiness::measure,
+    },
+    Experiment {
+        name: "benchcloud-client",
+        paper: BENCHCLOUD,
+        shows: "figures 4.8 to 4.10, tables 4.6 and 4.7",
+        run: benchcloud::client::measure,
+    },
 ];
+
+const BENCHCLOUD: &str = "BenchCloud (2014)";
 
 impl Experiment {
     /// Finds an experiment by its name.
     ///
     /// # Errors
-    /// [`LabError::NoSuchExperiment`].
+    /// [`LabError::NoSuchExperiment`], [`LabError::Elsewhere`].
     pub fn named(name: &str) -> Result<Self, LabError> {
-        EXPERIMENTS.into_iter().find(|experiment| experiment.name == name).ok_or_else(|| {
+        let known = EXPERIMENTS.into_iter().find(|experiment| experiment.name == name);
+        known.ok_or_else(|| {
+            if let Some(entry) = inventory::all().into_iter().find(|entry| entry.name == name) {
+                return LabError::Elsewhere { name: name.to_owned(), how: entry.how.words(name) };
+            }
             let nearest = EXPERIMENTS.iter().max_by_key(|known| likeness(known.name, name));
             let nearest = nearest.map_or("", |known| known.name);
             LabError::NoSuchExperiment { name: name.to_owned(), nearest }
@@ -88,6 +132,25 @@ pub(crate) fn likeness(one: &str, other: &str) -> usize {
 }
 
 impl Setting {
+    /// Keeps those that have in their names what somebody asked for.
+    ///
+    /// # Errors
+    /// [`LabError::NothingNamed`].
+    pub(crate) fn wanted<T>(
+        &self,
+        all: impl IntoIterator<Item = T>,
+        name: impl Fn(&T) -> String,
+    ) -> Result<Vec<T>, LabError> {
+        let Some(pattern) = &self.only else { return Ok(all.into_iter().collect()) };
+        let (wanted, others): (Vec<T>, Vec<T>) =
+            all.into_iter().partition(|one| name(one).contains(pattern.as_str()));
+        if wanted.is_empty() {
+            let example = others.first().map(&name).unwrap_or_default();
+            return Err(LabError::NothingNamed { pattern: pattern.clone(), example });
+        }
+        Ok(wanted)
+    }
+
     fn thesis(&self) -> thesis::Plan {
         let mut variants = vec![Variant::Correct];
         if self.with_faithful {
@@ -114,5 +177,7 @@ mod tests {
         }
         let error = Experiment::named("syncany-chunkin").unwrap_err();
         assert!(matches!(error, LabError::NoSuchExperiment { nearest: "syncany-chunking", .. }));
+        let error = Experiment::named("metasync-figure-8").unwrap_err();
+        assert!(error.to_string().contains("cargo xtask bench metasync"), "{error}");
     }
 }

@@ -196,6 +196,17 @@ pub(crate) fn make_folder(path: &Path) -> Result<(), LabError> {
     fs::create_dir(path).map_err(|source| LabError::Write { path: path.to_owned(), source })
 }
 
+/// Makes a folder, and those above it.
+pub(crate) fn make_folders(path: &Path) -> Result<(), LabError> {
+    fs::create_dir_all(path).map_err(|source| LabError::Write { path: path.to_owned(), source })
+}
+
+/// Removes a folder with all that is in it.
+#[expect(clippy::disallowed_methods, reason = "what was made to be measured goes again")]
+pub(crate) fn remove_all(path: &Path) -> Result<(), LabError> {
+    fs::remove_dir_all(path).map_err(|source| LabError::Write { path: path.to_owned(), source })
+}
+
 pub(crate) fn remove_folder(path: &Path) -> Result<(), LabError> {
     fs::remove_dir(path).map_err(|source| LabError::Write { path: path.to_owned(), source })
 }

@@ -1,29 +1,33 @@
 //! Measures the tables and figures of the papers again, on the machine of whoever asks.
 //!
 //! It knows what `content` does to bytes, and how the papers' own programs did it; it knows no server and no synced folder (what puts
-//! load on a server is `load`, which draws with this). Read in this order: [`experiment`] (what there is), [`dataset`] (what is measured with),
+//! load on a server is `load`, which draws with this). Read in this order: [`inventory`] (what there is), [`experiment`] (what is measured here), [`dataset`] (what is measured with),
 //! [`thesis`] (chunking, multichunks and chains of the Syncany thesis), [`trace`] (what happens to folders, made and played), [`bench`] (benchmarks of
-//! anything that keeps files), [`probe`] (what programs do, found out by experiment; with [`capture`], what goes over the wire). [`output`], [`page`] and [`plot`] are where results go,
+//! anything that keeps files), [`benchcloud`] (the case study of its thesis, with [`targets`] that the program lends), [`probe`] (what programs do, found out by experiment; with [`capture`], what goes over the wire). [`output`], [`page`] and [`plot`] are where results go,
 //! [`report`] puts all of them on one page.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
 pub mod bench;
+pub mod benchcloud;
 pub mod capture;
 pub mod dataset;
 pub mod error;
 pub mod experiment;
+pub mod inventory;
 pub mod output;
 pub mod page;
 pub mod plot;
 pub mod probe;
 pub mod report;
+pub mod targets;
 pub mod thesis;
 pub mod trace;
 
 mod environment;
 mod files;
+mod notes;
 mod random;
 mod stopwatch;
 

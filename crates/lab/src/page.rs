@@ -17,7 +17,9 @@ h1{font-size:1.6rem}h2{font-size:1.35rem;margin-top:3rem}h3{font-size:1.1rem;mar
 th,td{padding:.3rem .8rem;border-bottom:1px solid var(--line);text-align:right;white-space:nowrap}\
 th:first-child,td:first-child,.words th,.words td{text-align:left}\
 .words td{white-space:normal;vertical-align:top}th{color:var(--soft);font-weight:600}\
-nav li{margin:.2rem 0}\
+nav li{margin:.2rem 0}nav h2{font-size:1rem;margin:1rem 0 0}\
+pre{overflow-x:auto;padding:.6rem .8rem;border:1px solid var(--line);border-radius:6px}code{font-size:.95em}\
+.below{color:var(--soft)}\
 svg{width:100%;height:auto;border:1px solid var(--line);border-radius:6px;margin:.5rem 0}\
 .bad{color:#b3261e;font-weight:600}@media(prefers-color-scheme:dark){.bad{color:#ff8a80}}";
 
@@ -35,6 +37,10 @@ pub struct Page {
 enum Block {
     Heading(String),
     Text(String),
+    /// A paragraph with marks of Markdown in it: **strong**, `code`, [a link](elsewhere).
+    Prose(String),
+    /// What is typed.
+    Code(String),
     Bad(String),
     Table(Table),
     /// One of words.
@@ -79,6 +85,25 @@ impl Page {
     #[must_use]
     pub fn text(self, words: impl Into<String>) -> Self {
         self.with(Block::Text(words.into()))
+    }
+
+    /// Adds a paragraph in which marks of Markdown are meant.
+    #[must_use]
+    pub fn prose(self, words: impl Into<String>) -> Self {
+        self.with(Block::Prose(words.into()))
+    }
+
+    /// Adds what is typed.
+    #[must_use]
+    pub fn code(self, words: impl Into<String>) -> Self {
+        self.with(Block::Code(words.into()))
+    }
+
+    /// Adds all that is on another page.
+    #[must_use]
+    pub fn append(mut self, other: Self) -> Self {
+        self.blocks.extend(other.blocks);
+        self
     }
 
     /// Adds a paragraph that nobody is to overlook.
@@ -126,6 +151,8 @@ impl Page {
             let _ok = match block {
                 Block::Heading(words) => writeln!(text, "<{level}>{}</{level}>", escape(words)),
                 Block::Text(words) => writeln!(text, "<p>{}</p>", escape(words)),
+                Block::Prose(words) => writeln!(text, "<p>{}</p>", marked(words)),
+                Block::Code(words) => writeln!(text, "<pre>{}</pre>", escape(words)),
                 Block::Bad(words) => writeln!(text, "<p class=\"bad\">{}</p>", escape(words)),
                 Block::Table(table) => write_table(text, table, "numbers"),
                 Block::Words(table) => write_table(text, table, "words"),
@@ -140,7 +167,8 @@ impl Page {
         for block in &self.blocks {
             let _ok = match block {
                 Block::Heading(words) => writeln!(text, "## {words}\n"),
-                Block::Text(words) => writeln!(text, "{words}\n"),
+                Block::Text(words) | Block::Prose(words) => writeln!(text, "{words}\n"),
+                Block::Code(words) => writeln!(text, "    {}\n", words.replace('\n', "\n    ")),
                 Block::Bad(words) => writeln!(text, "**{words}**\n"),
                 Block::Table(Table { headings, rows }) | Block::Words(Table { headings, rows }) => {
                     let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
@@ -155,21 +183,73 @@ impl Page {
     }
 }
 
-/// Puts pages one after the other, with a list of them in front; each has a name to which links lead, and words below its title.
-pub fn report(title: &str, pages: &[(&str, String, Page)]) -> String {
+/// A part of a report.
+#[derive(Debug, Clone)]
+pub struct Section {
+    /// To which links lead.
+    pub name: String,
+    /// What several of them belong to.
+    pub group: String,
+    /// What stands below its title.
+    pub below: String,
+    /// What it has.
+    pub page: Page,
+}
+
+/// Puts pages one after the other, with words and a list of them in front.
+pub fn report(title: &str, words: &str, sections: &[Section]) -> String {
     let mut text = head(title);
-    text.push_str("<nav><ul>\n");
-    for (name, _, page) in pages {
-        let (name, title) = (escape(name), escape(&page.title));
-        let _ok = writeln!(text, "<li><a href=\"#{name}\">{title}</a></li>");
+    let _ok = writeln!(text, "<p>{}</p>\n<nav>", marked(words));
+    for group in sections.chunk_by(|one, other| one.group == other.group) {
+        let _ok = writeln!(text, "<h2>{}</h2>\n<ul>", escape(&group[0].group));
+        for Section { name, page, .. } in group {
+            let (name, title) = (escape(name), escape(&page.title));
+            let _ok = writeln!(text, "<li><a href=\"#{name}\">{title}</a></li>");
+        }
+        text.push_str("</ul>\n");
     }
-    text.push_str("</ul></nav>\n");
-    for (name, below, page) in pages {
-        let (name, title, below) = (escape(name), escape(&page.title), escape(below));
-        let _ok = writeln!(text, "<h2 id=\"{name}\">{title}</h2>\n<p>{below}</p>");
+    text.push_str("</nav>\n");
+    for Section { name, below, page, .. } in sections {
+        let (name, title, below) = (escape(name), escape(&page.title), marked(below));
+        let _ok = writeln!(text, "<h2 id=\"{name}\">{title}</h2>\n<p class=\"below\">{below}</p>");
         page.body(&mut text, "h3");
     }
     text + "</html>\n"
+}
+
+/// Writes words with their marks of Markdown as HTML; of links the words stay.
+fn marked(words: &str) -> String {
+    let mut plain = String::new();
+    let mut rest = words;
+    while let Some((before, link)) = rest.split_once('[') {
+        plain.push_str(before);
+        match link
+            .split_once("](")
+            .and_then(|(shown, after)| Some((shown, after.split_once(')')?.1)))
+        {
+            Some((shown, after)) => {
+                plain.push_str(shown);
+                rest = after;
+            }
+            None => {
+                plain.push('[');
+                rest = link;
+            }
+        }
+    }
+    plain.push_str(rest);
+    let paired = |text: &str, mark: &str, tag: &str| {
+        let parts: Vec<&str> = text.split(mark).collect();
+        // A mark that stands alone means itself.
+        if parts.len().is_multiple_of(2) {
+            return text.to_owned();
+        }
+        let part = |(number, part): (usize, &&str)| {
+            if number % 2 == 1 { format!("<{tag}>{part}</{tag}>") } else { (*part).to_owned() }
+        };
+        parts.iter().enumerate().map(part).collect()
+    };
+    paired(&paired(&escape(&plain), "**", "strong"), "`", "code")
 }
 
 fn head(title: &str) -> String {
@@ -217,11 +297,21 @@ mod tests {
     #[test]
     fn words_are_never_taken_for_marks() {
         let page = page("<script>&\"");
-        let report = report("<script>", &[("<script>", "<script>".into(), page.clone())]);
+        let page =
+            page.prose("<script>&\"**<script>** `<script>` [<script>](<script>)").code("<script>");
+        let name = || "<script>".to_owned();
+        let section = Section { name: name(), group: name(), below: name(), page: page.clone() };
+        let report = report("<script>", "<script>", &[section]);
         for html in [page.html(), report] {
             assert!(!html.contains("<script"), "{html}");
             assert!(html.contains("<strong>&lt;script&gt;&amp;") && html.contains("<svg></svg>"));
         }
+    }
+
+    #[test]
+    fn marks_of_markdown_are_shown_as_what_they_mean() {
+        assert_eq!(marked("**a** `b` [c](d) e"), "<strong>a</strong> <code>b</code> c e");
+        assert_eq!(marked("2 ** 3, [0, 1] and `"), "2 ** 3, [0, 1] and `");
     }
 
     #[test]

@@ -1,50 +1,64 @@
-//! All experiments that were run, on one page that can be read from top to bottom.
+//! All tables and figures on one page that can be read from top to bottom: what was measured here, and of the rest what came of it where the
+//! program was made.
 
 use std::path::{Path, PathBuf};
 
 use crate::error::LabError;
-use crate::experiment::{EXPERIMENTS, Experiment};
 use crate::files;
-use crate::page::{self, Page};
+use crate::inventory::{self, Entry, How};
+use crate::notes;
+use crate::page::{self, Page, Section};
 
 /// What is on a report.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Report {
     /// Where it is.
     pub page: PathBuf,
-    /// Experiments that are on it.
+    /// Experiments that have results of this computer on it.
     pub with: Vec<&'static str>,
-    /// Experiments without results.
+    /// Experiments that could be run here, and have no results.
     pub without: Vec<&'static str>,
 }
 
-/// Puts the pages of all experiments that have results below a folder into `report.html` there.
+const WORDS: &str = "What five papers have printed, and what came of it when it was measured again. Where a part has results of this computer \
+    (`syncline lab run NAME`), it shows these; otherwise those that lie in the source tree, in the folder `experiments`, with the raw figures beside them.";
+
+/// Puts all experiments, with those results that there are below a folder, into `report.html` there.
 ///
 /// # Errors
-/// [`LabError::NoResults`], [`LabError::Page`] for a page that cannot be understood, [`LabError::Read`], [`LabError::Write`].
+/// [`LabError::Page`] for a page that cannot be understood, [`LabError::Read`], [`LabError::Write`].
 pub fn write(results: &Path) -> Result<Report, LabError> {
-    let (mut pages, mut without) = (Vec::new(), Vec::new());
-    for experiment in EXPERIMENTS {
-        match kept(results, &experiment)? {
-            Some(page) => {
-                let Experiment { name, paper, shows, .. } = experiment;
-                pages.push((name, format!("{paper}: {shows}."), page));
-            }
-            None => without.push(experiment.name),
+    let (mut sections, mut with, mut without) = (Vec::new(), Vec::new(), Vec::new());
+    for entry in inventory::all() {
+        let kept = kept(results, entry.name)?;
+        if kept.is_some() {
+            with.push(entry.name);
+        } else if entry.how == How::Here {
+            without.push(entry.name);
         }
-    }
-    if pages.is_empty() {
-        return Err(LabError::NoResults { folder: results.to_owned() });
+        sections.push(section(&entry, kept));
     }
     let path = results.join("report.html");
-    let with = pages.iter().map(|(name, ..)| *name).collect();
-    files::write(&path, page::report("The papers, measured again", &pages))?;
+    files::write(&path, page::report("The papers, measured again", WORDS, &sections))?;
     Ok(Report { page: path, with, without })
 }
 
+fn section(entry: &Entry, kept: Option<Page>) -> Section {
+    let notes = inventory::notes(entry.name).unwrap_or_default();
+    let drawing = |path: &str| inventory::drawing(entry.name, path);
+    let title =
+        kept.as_ref().map_or_else(|| notes::title(notes).to_owned(), |page| page.title.clone());
+    let page = notes::add(Page::new(title), notes, kept.is_none(), drawing);
+    let page = match kept {
+        Some(kept) => page.heading("Measured here").append(kept),
+        None => page,
+    };
+    let below = format!("{}: {}. {}", entry.paper, entry.shows, entry.how.words(entry.name));
+    Section { name: entry.name.to_owned(), group: entry.paper.to_owned(), below, page }
+}
+
 /// Reads the page of an experiment, if it has one.
-fn kept(results: &Path, experiment: &Experiment) -> Result<Option<Page>, LabError> {
-    let name = experiment.name;
+fn kept(results: &Path, name: &str) -> Result<Option<Page>, LabError> {
     let path = results.join(name).join(format!("{name}.page.json"));
     if files::look(&path)?.is_none() {
         return Ok(None);
@@ -56,12 +70,17 @@ fn kept(results: &Path, experiment: &Experiment) -> Result<Option<Page>, LabErro
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::experiment::EXPERIMENTS;
+
+    fn html(report: &Report) -> String {
+        String::from_utf8(files::read(&report.page).unwrap()).unwrap()
+    }
 
     #[test]
     fn a_report_has_what_was_measured_and_names_what_was_not() {
         let room = tempfile::tempdir().unwrap();
-        let error = write(room.path()).unwrap_err();
-        assert!(matches!(error, LabError::NoResults { .. }), "{error}");
+        let report = write(room.path()).unwrap();
+        assert!(report.with.is_empty() && report.without.len() == EXPERIMENTS.len(), "{report:?}");
 
         let [first, second] = [EXPERIMENTS[0].name, EXPERIMENTS[1].name];
         let path = room.path().join(second).join(format!("{second}.page.json"));
@@ -69,12 +88,22 @@ mod tests {
         files::write(&path, serde_json::to_string(&page).unwrap()).unwrap();
         let report = write(room.path()).unwrap();
         assert!(report.with == [second] && report.without.contains(&first), "{report:?}");
-        let html = String::from_utf8(files::read(&report.page).unwrap()).unwrap();
+        let html = html(&report);
         assert!(html.contains(&format!("<h2 id=\"{second}\">What a share is</h2>")), "{html}");
         assert!(html.contains("<p>It is kept.</p>"), "{html}");
 
         files::write(&path, "{").unwrap();
         let error = write(room.path()).unwrap_err();
         assert!(matches!(error, LabError::Page { .. }), "{error}");
+    }
+
+    #[test]
+    fn what_needs_the_source_tree_is_on_it_with_its_drawings() {
+        let room = tempfile::tempdir().unwrap();
+        let html = html(&write(room.path()).unwrap());
+        for entry in inventory::all() {
+            assert!(html.contains(&format!("<h2 id=\"{}\">", entry.name)), "{}", entry.name);
+        }
+        assert!(html.contains("cargo xtask bench metasync") && html.matches("<svg").count() > 20);
     }
 }

@@ -38,7 +38,10 @@ pub(crate) struct LabRunArguments {
     /// Measure with a folder that has a folder for each version; several times for several. Without it a small source tree is made.
     #[arg(long = "dataset", value_name = "NAME=DIR", value_parser = dataset)]
     pub(crate) datasets: Vec<(String, PathBuf)>,
-    /// Only configurations that have this in their names.
+    /// In the sizes and times of the papers, where less is measured otherwise.
+    #[arg(long)]
+    pub(crate) full: bool,
+    /// Only configurations, or tables and figures, that have this in their names.
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub(crate) only: Option<String>,
     /// Measure what a paper's own program did beside what the paper describes.
@@ -58,6 +61,45 @@ pub(crate) enum BenchCommand {
     Probe(BenchProbeArguments),
     /// Put what several probes have found side by side.
     Tables(BenchTablesArguments),
+    /// List the results there are.
+    Ls(BenchLsArguments),
+    /// Draw a result again from its operations.
+    Plot(BenchPlotArguments),
+    /// Put two results side by side, with how many times the second is the first.
+    Compare(BenchCompareArguments),
+}
+
+/// Arguments of `bench ls`.
+#[derive(Debug, Args)]
+pub(crate) struct BenchLsArguments {
+    /// Where results are.
+    #[arg(long, value_name = "DIR", default_value = "bench-results")]
+    pub(crate) out: PathBuf,
+}
+
+/// Arguments of `bench plot`.
+#[derive(Debug, Args)]
+pub(crate) struct BenchPlotArguments {
+    /// A result.
+    #[arg(value_name = "DIR")]
+    pub(crate) result: PathBuf,
+    /// Where drawings go; without it to the others of the result.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+}
+
+/// Arguments of `bench compare`.
+#[derive(Debug, Args)]
+pub(crate) struct BenchCompareArguments {
+    /// A result.
+    #[arg(value_name = "DIR")]
+    pub(crate) one: PathBuf,
+    /// Another one.
+    #[arg(value_name = "DIR")]
+    pub(crate) other: PathBuf,
+    /// Where a page with a drawing goes; without it there is none.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
 }
 
 /// Arguments of `bench probe`.

@@ -1,6 +1,7 @@
 //! `syncline bench`: benchmarks of anything that keeps files, and probes of what programs do.
 
 mod probe;
+mod results;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -37,11 +38,14 @@ pub(crate) fn run(context: &Context<'_>, command: &BenchCommand) -> Result<u8> {
         BenchCommand::Run(arguments) => measure(context, arguments),
         BenchCommand::Probe(arguments) => probe::run(context, arguments),
         BenchCommand::Tables(arguments) => probe::tables(context, arguments),
+        BenchCommand::Ls(arguments) => results::list(context, arguments),
+        BenchCommand::Plot(arguments) => results::plot(context, arguments),
+        BenchCommand::Compare(arguments) => results::compare(context, arguments),
     }
 }
 
 /// Makes a folder for the results of a run, and a name by which nothing else is called.
-fn results(context: &Context<'_>, out: &Path) -> Result<(PathBuf, Output, String)> {
+fn new_results(context: &Context<'_>, out: &Path) -> Result<(PathBuf, Output, String)> {
     let name = hex::encode(&random_bytes::<4>(&SystemRandom));
     let time = rfc3339(context.clock.now()).replace(':', "-");
     let folder = out.join(format!("{time}-{name}"));
@@ -59,7 +63,7 @@ fn measure(context: &Context<'_>, arguments: &BenchRunArguments) -> Result<u8> {
     let driver = open(context, &plan, arguments, &io)?;
     let target = driver.describe();
     // Each run has its own folder and its own names of files: nothing of another one is written over.
-    let (out, output, name) = results(context, &arguments.out)?;
+    let (out, output, name) = new_results(context, &arguments.out)?;
     context.ui.say(Symbol::Done, format!("{}: {target}", plan.operation.name()));
     let mut told = Duration::ZERO;
     let mut goes_on = |progress: Progress| {
@@ -163,14 +167,21 @@ fn open(
     };
     let credentials = context.home.signed_in(url, credentials);
     let store = io.within(|| storage::open_with(url, &credentials, Opening::CreateIfMissing))?;
-    Ok(Box::new(Store { store, runtime: io.handle() }))
+    Ok(Box::new(Store::new(store, io.handle())))
 }
 
 /// A store, whose objects are the files.
 #[derive(Debug)]
-struct Store {
+pub(crate) struct Store {
     store: Arc<dyn ObjectStore>,
     runtime: Handle,
+}
+
+impl Store {
+    /// Makes the driver of a store that is open.
+    pub(crate) fn new(store: Arc<dyn ObjectStore>, runtime: Handle) -> Self {
+        Self { store, runtime }
+    }
 }
 
 impl target::Driver for Store {

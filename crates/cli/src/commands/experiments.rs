@@ -1,7 +1,13 @@
 //! `syncline lab`: measures the papers' tables and figures again.
 
+mod lent;
+mod relay;
+
+use std::sync::Arc;
+
 use lab::LabError;
 use lab::experiment::{EXPERIMENTS, Experiment, Setting};
+use lab::inventory::{self, Entry, How};
 use lab::output::Output;
 use lab::report::Report;
 use serde_json::json;
@@ -10,7 +16,8 @@ use crate::arguments::{LabCommand, LabReportArguments, LabRunArguments};
 use crate::context::Context;
 use crate::error::{Code, CommandError, Result};
 use crate::home::file_error;
-use crate::ui::Symbol;
+use crate::ui::{Paint, Symbol};
+use lent::Lent;
 
 /// Runs the command.
 pub(crate) fn run(context: &Context<'_>, command: &LabCommand) -> Result<u8> {
@@ -22,11 +29,28 @@ pub(crate) fn run(context: &Context<'_>, command: &LabCommand) -> Result<u8> {
 }
 
 fn list(context: &Context<'_>) -> Result<u8> {
-    for Experiment { name, paper, shows, .. } in EXPERIMENTS {
+    let mut told = "";
+    for Entry { name, paper, shows, how } in inventory::all() {
+        let (kind, command) = match how {
+            How::Here => ("here", Some(format!("syncline lab run {name}"))),
+            How::SourceTree(command) => ("source-tree", Some(command.to_owned())),
+            How::NotYet => ("not-yet", None),
+        };
         context.ui.json(&json!({
             "schema": "syncline.lab/1", "type": "experiment", "name": name, "paper": paper, "shows": shows,
+            "measured": kind, "command": command,
         }));
-        context.ui.answer(format!("{name}\n  {paper}: {shows}"));
+        if paper != told {
+            let gap = if told.is_empty() { "" } else { "\n" };
+            context.ui.answer(format!("{gap}{}", context.ui.paint(Paint::Word, paper)));
+            told = paper;
+        }
+        let by = match how {
+            How::Here => String::new(),
+            How::SourceTree(command) => format!("\n{:24}in the source tree: {command}", ""),
+            How::NotYet => format!("\n{:24}not measured yet", ""),
+        };
+        context.ui.answer(format!("  {name:22}{shows}{by}"));
     }
     Ok(0)
 }
@@ -38,6 +62,7 @@ fn measure(context: &Context<'_>, arguments: &LabRunArguments) -> Result<u8> {
         let named = arguments.names.iter().map(|name| Experiment::named(name));
         named.collect::<Result<Vec<_>, _>>().map_err(refusal)?
     };
+    let targets = Arc::new(Lent::start(context)?);
     for experiment in experiments {
         let folder = arguments.out.join(experiment.name);
         let output = Output::new(folder.clone(), folder.clone()).map_err(refusal)?;
@@ -47,6 +72,8 @@ fn measure(context: &Context<'_>, arguments: &LabRunArguments) -> Result<u8> {
             with_faithful: arguments.faithful,
             seed: arguments.seed,
             work: folder.join("data"),
+            is_full: arguments.full,
+            targets: targets.clone(),
         };
         let said = |line: &str| {
             context.ui.json(&json!({
@@ -70,7 +97,9 @@ fn report(context: &Context<'_>, arguments: &LabReportArguments) -> Result<u8> {
     context.ui.json(&json!({
         "schema": "syncline.lab/1", "type": "report", "page": page.display().to_string(), "with": with, "without": without,
     }));
-    context.ui.answer(format!("{}: {}", page.display(), with.join(", ")));
+    let measured =
+        if with.is_empty() { "nothing of this computer yet".to_owned() } else { with.join(", ") };
+    context.ui.answer(format!("{}: {measured}", page.display()));
     if !without.is_empty() {
         context.ui.answer(format!("not measured yet: {}", without.join(", ")));
     }
@@ -92,14 +121,18 @@ pub(crate) fn refusal(error: LabError) -> CommandError {
             "syncline lab run NAME --dataset D=DIR",
             "takes a folder such as DIR/1.0, DIR/1.1",
         ),
-        LabError::NoResults { .. } => CommandError::usage(error.to_string())
-            .help("syncline lab run --all", "measures everything again"),
+        LabError::Elsewhere { .. } => CommandError::usage(error.to_string())
+            .help("syncline lab report", "has what came of it")
+            .help("syncline lab list", "lists all of them, and how each is measured"),
         LabError::Page { .. } => CommandError::usage(error.to_string())
             .help("syncline lab run", "measures an experiment again")
             .help("syncline bench probe", "probes a program again"),
+        LabError::NoResult { .. } => CommandError::usage(error.to_string())
+            .help("syncline bench ls", "lists the results there are"),
         LabError::NoProbes => CommandError::usage(error.to_string())
             .help("syncline bench probe DIR --name NAME --port PORT", "makes answers"),
         LabError::NoSuchConfiguration { .. }
+        | LabError::NothingNamed { .. }
         | LabError::Benchmark { .. }
         | LabError::Trace { .. }
         | LabError::Folders { .. }
@@ -112,6 +145,9 @@ pub(crate) fn refusal(error: LabError) -> CommandError {
         }
         LabError::NotListed { .. } => {
             CommandError::new(Code::BenchmarkFailed, "the benchmark cannot begin").cause(error)
+        }
+        LabError::NoTarget { .. } => {
+            CommandError::new(Code::BenchmarkFailed, "the experiment cannot go on").cause(error)
         }
         LabError::Capture { .. } => {
             CommandError::new(Code::NotProbed, "the probe sees no packets").cause(error).help(

@@ -13,6 +13,7 @@ fn the_lab_lists_what_it_measures_and_measures_a_folder_of_versions() {
     let device = Device::new(room.path(), "device");
     let list = device.run(&["lab", "list"]).ok().stdout;
     assert!(list.contains("syncany-chunking") && list.contains("tables 6.2 to 6.5"), "{list}");
+    assert!(list.contains("in the source tree: cargo xtask bench metasync"), "{list}");
 
     let text = "a line of letters\n".repeat(2000);
     for version in ["1.9", "1.10"] {
@@ -52,6 +53,8 @@ fn what_the_lab_cannot_measure_is_refused_and_says_what_would_be_right() {
     for (words, code, wanted) in [
         (&["syncany-chunkin"][..], 2, "syncline lab run syncany-chunking"),
         (&[], 2, "NAME"),
+        (&["stacksync-figure-7"], 2, "cargo xtask bench server --scaled"),
+        (&["benchcloud-client", "--only", "4.11"], 2, "as in 'figure 4.8'"),
         (&["syncany-chunking", "--dataset", "one"], 2, "a name and a folder"),
         (&["syncany-chunking", "--dataset", "D=one"], 2, "at least two versions"),
         (&["syncany-chunking", "--dataset", "D=none"], 1, "none"),
@@ -60,6 +63,65 @@ fn what_the_lab_cannot_measure_is_refused_and_says_what_would_be_right() {
         let run = device.run(&[&["lab", "run"], words].concat()).ends_with(code);
         assert!(run.stderr.contains(wanted), "{words:?}: {run:?}");
     }
+}
+
+#[test]
+fn two_devices_and_a_server_are_measured_as_benchcloud_measures_a_client() {
+    let room = tempfile::tempdir().unwrap();
+    let device = Device::new(room.path(), "device");
+    let run =
+        device.run(&["lab", "run", "benchcloud-client", "--only", "table 4.7", "--json"]).ok();
+    assert_eq!(run.json()["type"], "summary");
+    let csv = String::from_utf8(device.read("lab-results/benchcloud-client/benchcloud-client.csv"));
+    let csv = csv.unwrap();
+    let cells: Vec<&str> = csv.lines().nth(1).unwrap().split(',').collect();
+    let (up, lost) = (cells[4].parse::<u64>().unwrap(), cells[6]);
+    // Three equal files of 20 MB, which no compression makes smaller, go up once.
+    assert!((20 << 20..23 << 20).contains(&up) && lost == "0", "{csv}");
+    let run = device.run(&["lab", "run", "benchcloud-readiness", "--only", "1 KB"]).ok();
+    assert!(run.stdout.contains("benchcloud-readiness.html"), "{run:?}");
+    let left = std::fs::read_dir(device.folder.join("lab-results/benchcloud-client/data")).unwrap();
+    assert_eq!(left.count(), 0, "what was made to be measured is gone");
+    let report = device.run(&["lab", "report"]).ok().stdout;
+    assert!(report.contains("report.html: benchcloud-readiness, benchcloud-client\n"), "{report}");
+}
+
+#[test]
+fn results_are_listed_drawn_again_and_compared() {
+    let room = tempfile::tempdir().unwrap();
+    let device = Device::new(room.path(), "device");
+    std::fs::create_dir(device.folder.join("files")).unwrap();
+    assert!(device.run(&["bench", "ls"]).ok().stdout.contains("no result in bench-results"));
+    let mut folders = Vec::new();
+    for times in [3, 6] {
+        let file =
+            format!("operation = \"upload\"\ntimes = {times}\n[target]\nfolder = \"files\"\n");
+        device.write("one.toml", file);
+        let page = device.run(&["bench", "run", "one.toml", "--json"]).ok().json()["page"].clone();
+        folders.push(page.as_str().unwrap().strip_suffix("/benchmark.html").unwrap().to_owned());
+    }
+    let listed = device.run(&["bench", "ls"]).ok().stdout;
+    assert!(folders.iter().all(|folder| listed.contains(folder.as_str())), "{listed}");
+    assert!(listed.contains("3 done, 0 failed, 0 lost"), "{listed}");
+
+    let drawn = device.run(&["bench", "plot", &folders[0], "--out", "again"]).ok().stdout;
+    assert_eq!(drawn, "again/benchmark-shares.svg\nagain/benchmark-over-time.svg\n");
+    assert!(String::from_utf8_lossy(&device.read("again/benchmark-shares.svg")).contains("<svg"));
+
+    let words = ["bench", "compare", &folders[0], &folders[1]];
+    let compared = device.run(&[&words[..], &["--out", "both", "--json"]].concat()).ok().json();
+    let rows = compared["rows"].as_array().unwrap();
+    let done = rows.iter().find(|row| row["what"] == "upload: done").unwrap();
+    assert_eq!(
+        (&done["one"], &done["other"], &done["ratio"]),
+        (&3.0.into(), &6.0.into(), &2.0.into())
+    );
+    assert_eq!(compared["differences"], serde_json::json!(["asked: 3 and 6"]));
+    assert!(device.has("both/comparison.html"));
+    let shown = device.run(&words).ok();
+    assert!(shown.stdout.contains("upload: p99, ms") && shown.stderr.contains("asked: 3 and 6"));
+    let refused = device.run(&["bench", "compare", "files", &folders[1]]).ends_with(2);
+    assert!(refused.stderr.contains("no result of a benchmark"), "{refused:?}");
 }
 
 #[test]

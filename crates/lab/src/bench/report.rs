@@ -5,7 +5,7 @@ use std::fmt::Write;
 use serde_json::{Value, json};
 
 use super::outcome::{Outcome, Record, SECONDS, Summary};
-use super::plan::Plan;
+use super::plan::{Operation, Plan};
 use crate::environment;
 use crate::error::LabError;
 use crate::files;
@@ -90,8 +90,9 @@ fn page(plan: &Plan, target: &str, version: &str, outcome: &Outcome) -> Page {
     let headings = ["operation", "done", "failed", "MB", "min", "mean", "p50", "p90", "p99", "max"];
     let rows: Vec<Vec<String>> = outcome.summaries().iter().map(cells).collect();
     page = page.heading("How long an operation took, in milliseconds").table(&headings, rows);
-    page = page.drawing("benchmark-shares", shares(outcome));
-    page = page.drawing("benchmark-over-time", over_time(outcome));
+    for (name, svg) in drawings(outcome) {
+        page = page.drawing(name, svg);
+    }
     let failures: Vec<Vec<String>> = outcome
         .counted()
         .filter_map(|record| Some(vec![record.path.clone(), record.failure.clone()?]))
@@ -140,28 +141,37 @@ fn cells(summary: &Summary) -> Vec<String> {
     cells
 }
 
-/// Draws which share of the operations took no longer than a time.
-fn shares(outcome: &Outcome) -> String {
-    let series = series(outcome, |records| {
+/// Returns the drawings of the page, with the names of their files.
+pub(super) fn drawings(outcome: &Outcome) -> [(&'static str, String); 2] {
+    [("benchmark-shares", shares(outcome)), ("benchmark-over-time", over_time(outcome))]
+}
+
+/// Returns which share of the operations of each kind, in percent, took no longer than so many milliseconds.
+pub(super) fn shares_by_kind(outcome: &Outcome) -> Vec<(Operation, Vec<(f64, f64)>)> {
+    by_kind(outcome, |records| {
         let mut millis: Vec<f64> =
             records.iter().map(|record| record.took.as_secs_f64() * 1e3).collect();
         millis.sort_by(f64::total_cmp);
         let all = millis.len() as f64;
         let share = |(at, millis): (usize, f64)| (millis, (at + 1) as f64 / all * 100.0);
         millis.into_iter().enumerate().map(share).collect()
-    });
+    })
+}
+
+/// Draws which share of the operations took no longer than a time.
+fn shares(outcome: &Outcome) -> String {
     let plot = Plot {
         title: "No longer than".to_owned(),
         across: "milliseconds".to_owned(),
         up: "percent of the operations".to_owned(),
-        series,
+        series: series(shares_by_kind(outcome)),
     };
     plot.lines()
 }
 
 /// Draws how long operations took over the time of the benchmark.
 fn over_time(outcome: &Outcome) -> String {
-    let series = series(outcome, |records| {
+    let points = by_kind(outcome, |records| {
         let point =
             |record: &&Record| (record.started.as_secs_f64(), record.took.as_secs_f64() * 1e3);
         records.iter().map(point).collect()
@@ -170,18 +180,26 @@ fn over_time(outcome: &Outcome) -> String {
         title: "From the beginning to the end".to_owned(),
         across: "second".to_owned(),
         up: "milliseconds".to_owned(),
-        series,
+        series: series(points),
     };
     plot.lines()
 }
 
-fn series(outcome: &Outcome, points: impl Fn(&[&Record]) -> Vec<(f64, f64)>) -> Vec<Series> {
+fn series(by_kind: Vec<(Operation, Vec<(f64, f64)>)>) -> Vec<Series> {
+    by_kind.into_iter().map(|(kind, points)| Series::ours(kind.name(), points)).collect()
+}
+
+/// Returns points of those operations that came to a good end, kind by kind.
+fn by_kind(
+    outcome: &Outcome,
+    points: impl Fn(&[&Record]) -> Vec<(f64, f64)>,
+) -> Vec<(Operation, Vec<(f64, f64)>)> {
     let of_kind = |summary: Summary| {
         let is_it = |record: &&Record| record.kind == summary.kind && record.failure.is_none();
         let mut records: Vec<&Record> = outcome.counted().filter(is_it).collect();
         records.sort_by_key(|record| record.started);
         let points = thinned(points(&records));
-        (!points.is_empty()).then(|| Series::ours(summary.kind.name(), points))
+        (!points.is_empty()).then_some((summary.kind, points))
     };
     outcome.summaries().into_iter().filter_map(of_kind).collect()
 }

@@ -9,7 +9,7 @@ use lab::probe::{self, Row, Sizes, Subject};
 use model::environment::random_bytes;
 use serde_json::json;
 
-use super::{refusal, results};
+use super::{new_results, refusal};
 use crate::arguments::{BenchProbeArguments, BenchTablesArguments};
 use crate::connect::Driver;
 use crate::context::Context;
@@ -38,7 +38,7 @@ pub(super) fn run(context: &Context<'_>, arguments: &BenchProbeArguments) -> Res
         silence: Duration::from_millis(arguments.silence_ms),
         sizes,
     };
-    let (out, output, name) = results(context, &arguments.out)?;
+    let (out, output, name) = new_results(context, &arguments.out)?;
     // For Ctrl-C.
     let io = Driver::start(context)?;
     // A server that has seen the files of another probe would know them again.

@@ -1,0 +1,122 @@
+//! What the program lends to experiments: its stores, and two devices with a server, as child processes.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use lab::bench::driver::{Driver, Failure};
+use lab::targets::{Moved, Sending, Synced, Targets};
+use storage::{Credentials, Opening};
+use tokio::runtime::Runtime;
+
+use super::relay::Relay;
+use crate::commands::bench::Store;
+use crate::commands::children::{Child, Device, Stage};
+use crate::context::Context;
+use crate::error::{CommandError, Result};
+
+/// The name of the workspace.
+const WORKSPACE: &str = "Lab";
+
+/// The line has come to rest when nothing has gone over it for so long.
+const SILENCE: Duration = Duration::from_millis(700);
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Opens stores of this program.
+#[derive(Debug)]
+pub(super) struct Lent {
+    runtime: Runtime,
+}
+
+impl Lent {
+    /// Starts what drives connections.
+    pub(super) fn start(context: &Context<'_>) -> Result<Self> {
+        Ok(Self { runtime: context.runtime()? })
+    }
+}
+
+impl Targets for Lent {
+    fn store(&self, url: &str) -> Result<Box<dyn Driver>, Failure> {
+        let _guard = self.runtime.enter();
+        let store = storage::open_with(url, &Credentials::none(), Opening::CreateIfMissing)?;
+        Ok(Box::new(Store::new(store, self.runtime.handle().clone())))
+    }
+
+    fn synced(&self, room: &Path, sending: Sending) -> Result<Box<dyn Synced>, Failure> {
+        Pair::start(room, sending)
+            .map(|pair| -> Box<dyn Synced> { Box::new(pair) })
+            .map_err(|error| in_words(&error))
+    }
+}
+
+/// Two devices with one workspace, of which the first reaches its server by a way on which bytes are counted. They end in this order.
+#[derive(Debug)]
+struct Pair {
+    _watches: Vec<Child>,
+    relay: Relay,
+    _server: Child,
+    first: Device,
+    other: PathBuf,
+}
+
+impl Pair {
+    fn start(room: &Path, sending: Sending) -> Result<Self> {
+        let stage = Stage::new(room.to_owned())?;
+        let (server, url) = stage.start_server()?;
+        let relay = address(&url).and_then(|address| Relay::start(address).map_err(no_way))?;
+        let (first, other) = (stage.device("first"), stage.device("other"));
+        first.login(&format!("http://{}", relay.address()))?;
+        other.login(&url)?;
+        first.run(&["init", &first.folder_text()?, "--workspace", WORKSPACE])?;
+        first.run(&["sync", &first.folder_text()?])?;
+        other.run(&["clone", WORKSPACE, &other.folder_text()?])?;
+        let mut watches = vec![other.watch()?];
+        if sending == Sending::Watching {
+            watches.push(first.watch()?);
+        }
+        Ok(Self { _watches: watches, relay, _server: server, first, other: other.folder })
+    }
+}
+
+impl Synced for Pair {
+    fn folders(&self) -> [&Path; 2] {
+        [&self.first.folder, &self.other]
+    }
+
+    fn send(&self) -> Result<(), Failure> {
+        let folder = self.first.folder_text().map_err(|error| in_words(&error))?;
+        self.first.run(&["sync", &folder]).map(drop).map_err(|error| in_words(&error))
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "an experiment is about real time")]
+    fn at_rest(&self) -> Moved {
+        let began = Instant::now();
+        let (mut last, mut quiet) = (self.relay.moved(), began);
+        while quiet.elapsed() < SILENCE && began.elapsed() < PATIENCE {
+            thread::sleep(LOOK_EVERY);
+            let now = self.relay.moved();
+            if now != last {
+                (last, quiet) = (now, Instant::now());
+            }
+        }
+        last
+    }
+}
+
+/// Reads where a server listens that was told to do so on this machine.
+fn address(url: &str) -> Result<SocketAddr> {
+    let address =
+        url.strip_prefix("http://").and_then(|rest| rest.trim_end_matches('/').parse().ok());
+    address.ok_or_else(|| CommandError::usage(format!("{url} is no address of this machine")))
+}
+
+fn no_way(error: std::io::Error) -> CommandError {
+    CommandError::usage("no port of this machine can be listened to").cause(error)
+}
+
+fn in_words(error: &CommandError) -> Failure {
+    let cause = error.cause.as_ref().map_or_else(String::new, |cause| format!(": {cause}"));
+    Failure(format!("{}{cause}", error.headline))
+}
