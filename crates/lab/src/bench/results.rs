@@ -203,9 +203,9 @@ pub fn page(one: &Kept, other: &Kept) -> Result<Page, LabError> {
     let rows = compare(one, other).iter().map(row).collect();
     page = page.table(&["", &names[0], &names[1], "second over first"], rows);
     let mut series = Vec::new();
-    for (kept, name) in [(one, &names[0]), (other, &names[1])] {
+    for (kept, which) in [(one, "first"), (other, "second")] {
         for (kind, points) in report::shares_by_kind(&kept.outcome()?) {
-            series.push(Series::ours(format!("{} of {name}", kind.name()), points));
+            series.push(Series::ours(format!("{which}: {}", kind.name()), points));
         }
     }
     let plot = Plot {
@@ -354,7 +354,7 @@ mod tests {
         assert_eq!((of("failed").one, of("failed").ratio()), (Some(0.0), None));
         assert_eq!(differences(&one, &other), Vec::<String>::new());
         let html = page(&one, &other).unwrap().html();
-        assert!(html.contains("<td>2.000</td>") && html.contains("upload of other"), "{html}");
+        assert!(html.contains("<td>2.000</td>") && html.contains("second: upload"), "{html}");
 
         let third = kept(&room.path().join("third"), &outcome(&[4], None));
         assert_eq!(differences(&one, &third), ["asked: 3 and 1"]);
