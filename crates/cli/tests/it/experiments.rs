@@ -76,8 +76,9 @@ fn two_devices_and_a_server_are_measured_as_benchcloud_measures_a_client() {
     let csv = csv.unwrap();
     let cells: Vec<&str> = csv.lines().nth(1).unwrap().split(',').collect();
     let (up, lost) = (cells[4].parse::<u64>().unwrap(), cells[6]);
-    // Three equal files of 20 MB, which no compression makes smaller, go up once.
-    assert!((20 << 20..23 << 20).contains(&up) && lost == "0", "{csv}");
+    // Three equal files of 20 MB, which no compression makes smaller, go up once; where one is seen while it is still being written, what was there
+    // then goes up besides.
+    assert!((20 << 20..50 << 20).contains(&up) && lost == "0", "{csv}");
     let run = device.run(&["lab", "run", "benchcloud-readiness", "--only", "1 KB"]).ok();
     assert!(run.stdout.contains("benchcloud-readiness.html"), "{run:?}");
     let left = std::fs::read_dir(device.folder.join("lab-results/benchcloud-client/data")).unwrap();
