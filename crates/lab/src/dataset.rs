@@ -6,7 +6,17 @@ use std::path::{Path, PathBuf};
 use crate::error::LabError;
 use crate::files;
 
+pub mod made;
 pub mod source_tree;
+
+mod document;
+mod folder;
+mod item;
+mod jpeg;
+mod prose;
+mod track;
+mod workbook;
+mod zip;
 
 /// A folder that has a folder for each version, as the thesis keeps its datasets (section 6.4.1).
 #[derive(Debug, Clone)]

@@ -41,6 +41,22 @@ pub enum LabError {
         /// One of the names.
         example: String,
     },
+    /// A dataset that cannot be made, and has no folder.
+    #[error(
+        "no dataset '{name}' can be made: A, B, C and D can, others need a folder, as in {name}=DIR"
+    )]
+    NoSuchDataset {
+        /// What was asked for.
+        name: String,
+    },
+    /// A store that the lab speaks to has not answered as it should.
+    #[error("a file did not get through by {protocol}")]
+    Dialogue {
+        /// Which words were spoken.
+        protocol: &'static str,
+        /// Why.
+        source: io::Error,
+    },
     /// A folder that has no folder for each version.
     #[error("{} has no folder for each of at least two versions", folder.display())]
     NoVersions {

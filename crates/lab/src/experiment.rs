@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::benchcloud;
+use crate::dataset::made::Size;
 use crate::error::LabError;
 use crate::inventory;
 use crate::output::Output;
@@ -29,8 +30,8 @@ pub(crate) type Run = fn(&Setting, &Output, &mut dyn FnMut(&str)) -> Result<(), 
 /// What whoever asks may choose.
 #[derive(Debug, Clone)]
 pub struct Setting {
-    /// Folders that have a folder for each version, by the names that tables show.
-    pub datasets: Vec<(String, PathBuf)>,
+    /// Folders that have a folder for each version, by the names that tables show; what has no folder is made. None: all that can be made.
+    pub datasets: Vec<(String, Option<PathBuf>)>,
     /// Only what has this in its name.
     pub only: Option<String>,
     /// Whether the defects of a paper's own program are measured beside what it describes.
@@ -46,11 +47,11 @@ pub struct Setting {
 }
 
 /// All experiments, in the order of the papers.
-pub const EXPERIMENTS: [Experiment; 7] = [
+pub const EXPERIMENTS: [Experiment; 9] = [
     Experiment {
         name: "syncany-chunking",
         paper: "Syncany thesis (2011)",
-        shows: "tables 6.2 to 6.5 and 6.8, figures 6.6 to 6.15 and 6.20 to 6.23, appendices D to F",
+        shows: "tables 6.2 to 6.8, figures 6.6 to 6.15 and 6.20 to 6.23, appendices D to F",
         run: |setting, output, say| thesis::run(&setting.thesis(), output, say),
     },
     Experiment {
@@ -58,6 +59,18 @@ pub const EXPERIMENTS: [Experiment; 7] = [
         paper: "Syncany thesis (2011)",
         shows: "the pause that section 6.4.4 asks for: a share of the processor is kept, whatever the data",
         run: |setting, output, say| thesis::budget::run(&setting.thesis(), output, say),
+    },
+    Experiment {
+        name: "syncany-upload",
+        paper: "Syncany thesis (2011)",
+        shows: "figures 6.16 to 6.19",
+        run: |setting, output, say| thesis::transfer::upload(&setting.thesis(), output, say),
+    },
+    Experiment {
+        name: "syncany-download",
+        paper: "Syncany thesis (2011)",
+        shows: "table 6.9, figures 6.24 and 6.25",
+        run: |setting, output, say| thesis::transfer::download(&setting.thesis(), output, say),
     },
     Experiment {
         name: "benchcloud-threads",
@@ -162,6 +175,7 @@ impl Setting {
             variants,
             seed: self.seed,
             work: self.work.clone(),
+            size: if self.is_full { Size::Full } else { Size::Small },
         }
     }
 }

@@ -30,6 +30,26 @@ pub(crate) fn write_new(path: &Path, bytes: &[u8]) -> Result<(), LabError> {
     written.map_err(|source| LabError::Write { path: path.to_owned(), source })
 }
 
+/// Gives a file a second name, and makes the folders above it. Where files cannot have two, it is copied.
+pub(crate) fn link(path: &Path, to: &Path) -> Result<(), LabError> {
+    let linked = to
+        .parent()
+        .map_or(Ok(()), fs::create_dir_all)
+        .and_then(|()| fs::hard_link(path, to).or_else(|_| fs::copy(path, to).map(drop)));
+    linked.map_err(|source| LabError::Write { path: to.to_owned(), source })
+}
+
+/// Removes a folder that was made here, if it is there, with everything in it.
+#[expect(clippy::disallowed_methods, reason = "what was made from a seed is made again")]
+pub(crate) fn clear(folder: &Path) -> Result<(), LabError> {
+    match fs::remove_dir_all(folder) {
+        Err(source) if !is_gone(&source) => {
+            Err(LabError::Write { path: folder.to_owned(), source })
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Adds to the end of a file.
 #[expect(clippy::disallowed_methods, reason = "results and datasets go into files")]
 pub(crate) fn append(path: &Path, bytes: impl AsRef<[u8]>) -> Result<(), LabError> {

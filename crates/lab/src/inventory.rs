@@ -146,6 +146,8 @@ const NOTES: &[(&str, &str)] = &notes![
     "webr2sync-figure-21",
     "syncany-chunking",
     "syncany-budget",
+    "syncany-upload",
+    "syncany-download",
     "benchcloud-threads",
     "benchcloud-sizes",
     "benchcloud-sensors",

@@ -2,12 +2,13 @@
 //!
 //! Read in this order: [`configuration`] (what is varied), [`faithful`] (what the thesis's own chunkers did), `container` and `chain` (what
 //! becomes of new chunks), [`pass`] (one configuration over all versions of a dataset), [`ours`] (the same by what our program does),
-//! [`budget`] (a pause that keeps a share of the processor), [`outcome`] (the 30 variables), `report` (tables and figures).
+//! [`budget`] (a pause that keeps a share of the processor), [`outcome`] (the 30 variables), `report` (tables and figures), [`transfer`] (how
+//! long it takes to send and to fetch what was stored).
 
 use std::path::PathBuf;
 
 use crate::dataset::Dataset;
-use crate::dataset::source_tree::SourceTree;
+use crate::dataset::made::{self, Size};
 use crate::error::LabError;
 use crate::output::Output;
 
@@ -17,6 +18,7 @@ pub mod faithful;
 pub mod ours;
 pub mod outcome;
 pub mod pass;
+pub mod transfer;
 
 mod chain;
 mod container;
@@ -28,8 +30,8 @@ use outcome::Row;
 /// What is to be measured.
 #[derive(Debug, Clone)]
 pub struct Plan {
-    /// Folders that have a folder for each version, by the names that tables show. None: a small source tree is made.
-    pub datasets: Vec<(String, PathBuf)>,
+    /// Folders that have a folder for each version, by the names that tables show; what has no folder is made. None: all that can be made.
+    pub datasets: Vec<(String, Option<PathBuf>)>,
     /// Only configurations that have this in their names.
     pub only: Option<String>,
     /// How TTTD cuts, the first of which is drawn alone where there is room for one.
@@ -38,11 +40,9 @@ pub struct Plan {
     pub seed: u64,
     /// Where made datasets go.
     pub work: PathBuf,
+    /// How large they are.
+    pub size: Size,
 }
-
-/// What is made where nobody names a dataset.
-const STAND_IN_VERSIONS: usize = 6;
-const STAND_IN_FILES: usize = 200;
 
 /// Runs experiment 1 and the calculated part of experiment 3, and writes the tables and figures.
 ///
@@ -51,7 +51,8 @@ const STAND_IN_FILES: usize = 200;
 pub fn run(plan: &Plan, output: &Output, say: &mut dyn FnMut(&str)) -> Result<(), LabError> {
     let configurations = plan.configurations()?;
     let mut rows: Vec<Row> = Vec::new();
-    for dataset in &plan.open_datasets()? {
+    let datasets = plan.open_datasets()?;
+    for dataset in &datasets {
         let versions = dataset.versions.len();
         say(&format!(
             "dataset {}: {versions} versions, {}",
@@ -90,12 +91,15 @@ impl Plan {
     }
 
     fn open_datasets(&self) -> Result<Vec<Dataset>, LabError> {
+        let make = |name: &str| made::write(name, self.size, self.seed, &self.work);
         if self.datasets.is_empty() {
-            let tree =
-                SourceTree { seed: self.seed, versions: STAND_IN_VERSIONS, files: STAND_IN_FILES };
-            return Ok(vec![tree.write("source tree", &self.work.join("source-tree"))?]);
+            return made::NAMES.into_iter().map(make).collect();
         }
-        self.datasets.iter().map(|(name, folder)| Dataset::open(name, folder)).collect()
+        let open = |(name, folder): &(String, Option<PathBuf>)| match folder {
+            Some(folder) => Dataset::open(name, folder),
+            None => make(name),
+        };
+        self.datasets.iter().map(open).collect()
     }
 }
 

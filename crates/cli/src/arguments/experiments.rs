@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
+use lab::dataset::made;
 
 /// What to do in the lab.
 #[derive(Debug, Subcommand)]
@@ -35,9 +36,9 @@ pub(crate) struct LabRunArguments {
     /// Where results go, and data that is made for them.
     #[arg(long, value_name = "DIR", default_value = "lab-results")]
     pub(crate) out: PathBuf,
-    /// Measure with a folder that has a folder for each version; several times for several. Without it a small source tree is made.
-    #[arg(long = "dataset", value_name = "NAME=DIR", value_parser = dataset)]
-    pub(crate) datasets: Vec<(String, PathBuf)>,
+    /// Measure with a folder that has a folder for each version, or with A, B, C or D, which are made; several times for several. Without it all four are made.
+    #[arg(long = "dataset", value_name = "NAME[=DIR]", value_parser = dataset)]
+    pub(crate) datasets: Vec<(String, Option<PathBuf>)>,
     /// In the sizes and times of the papers, where less is measured otherwise.
     #[arg(long)]
     pub(crate) full: bool,
@@ -406,11 +407,15 @@ fn speed(text: &str) -> Result<f64, String> {
     speed.ok_or_else(|| "a number above 0 is needed, such as 10".to_owned())
 }
 
-fn dataset(text: &str) -> Result<(String, PathBuf), String> {
+fn dataset(text: &str) -> Result<(String, Option<PathBuf>), String> {
     match text.split_once('=') {
+        None if made::NAMES.contains(&text) => Ok((text.to_owned(), None)),
         Some((name, folder)) if !name.is_empty() && !folder.is_empty() => {
-            Ok((name.to_owned(), folder.into()))
+            Ok((name.to_owned(), Some(folder.into())))
         }
-        _ => Err("a name and a folder are needed, such as D=releases".to_owned()),
+        _ => Err(
+            "a name and a folder are needed, such as D=releases; A, B, C and D can also be made"
+                .to_owned(),
+        ),
     }
 }

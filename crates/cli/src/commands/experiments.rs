@@ -133,6 +133,7 @@ pub(crate) fn refusal(error: LabError) -> CommandError {
             .help("syncline bench probe DIR --name NAME --port PORT", "makes answers"),
         LabError::NoSuchConfiguration { .. }
         | LabError::NothingNamed { .. }
+        | LabError::NoSuchDataset { .. }
         | LabError::Benchmark { .. }
         | LabError::Trace { .. }
         | LabError::Folders { .. }

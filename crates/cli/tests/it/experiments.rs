@@ -12,7 +12,7 @@ fn the_lab_lists_what_it_measures_and_measures_a_folder_of_versions() {
     let room = tempfile::tempdir().unwrap();
     let device = Device::new(room.path(), "device");
     let list = device.run(&["lab", "list"]).ok().stdout;
-    assert!(list.contains("syncany-chunking") && list.contains("tables 6.2 to 6.5"), "{list}");
+    assert!(list.contains("syncany-chunking") && list.contains("tables 6.2 to 6.8"), "{list}");
     assert!(list.contains("in the source tree: cargo xtask bench metasync"), "{list}");
 
     let text = "a line of letters\n".repeat(2000);
@@ -56,6 +56,7 @@ fn what_the_lab_cannot_measure_is_refused_and_says_what_would_be_right() {
         (&["stacksync-figure-7"], 2, "cargo xtask bench server --scaled"),
         (&["benchcloud-client", "--only", "4.11"], 2, "as in 'figure 4.8'"),
         (&["syncany-chunking", "--dataset", "one"], 2, "a name and a folder"),
+        (&["syncany-chunking", "--dataset", "E"], 2, "A, B, C and D can also be made"),
         (&["syncany-chunking", "--dataset", "D=one"], 2, "at least two versions"),
         (&["syncany-chunking", "--dataset", "D=none"], 1, "none"),
         (&["syncany-chunking", "--only", "TTTD-5"], 2, "TTTD-4-Adler32"),

@@ -35,7 +35,7 @@ impl SourceTree {
     /// [`LabError::Write`].
     pub fn write(self, name: &str, folder: &Path) -> Result<Dataset, LabError> {
         let mut random = Random::new(self.seed);
-        let mut tree: Vec<Vec<String>> = (0..self.files).map(|_| random.file()).collect();
+        let mut tree: Vec<Vec<String>> = (0..self.files).map(|_| file(&mut random)).collect();
         for version in 1..=self.versions {
             for (number, lines) in tree.iter().enumerate() {
                 let path = format!("{version}/part{}/unit{number}.c", number / FOLDER_FILES);
@@ -43,60 +43,58 @@ impl SourceTree {
             }
             for lines in &mut tree {
                 if random.below(EDITED_ONE_IN) == 0 {
-                    random.edit(lines);
+                    edit(lines, &mut random);
                 }
             }
-            tree.push(random.file());
+            tree.push(file(&mut random));
         }
         Dataset::open(name, folder)
     }
 }
 
-impl Random {
-    fn file(&mut self) -> Vec<String> {
-        let count = LINES_MIN + self.below(LINES_MORE);
-        (0..count).map(|_| self.line()).collect()
-    }
+fn file(random: &mut Random) -> Vec<String> {
+    let count = LINES_MIN + random.below(LINES_MORE);
+    (0..count).map(|_| line(random)).collect()
+}
 
-    /// A line of few words, some of which are met everywhere and some nowhere else.
-    fn line(&mut self) -> String {
-        const WORDS: [&str; 16] = [
-            "static ",
-            "struct ",
-            "return ",
-            "const ",
-            "unsigned ",
-            "int ",
-            "if (",
-            "for (",
-            " = ",
-            "->next",
-            "->count",
-            " + 1",
-            ") {",
-            "}",
-            ";",
-            "NULL",
-        ];
-        let mut line = "\t".repeat(self.below(4) as usize);
-        for _ in 0..2 + self.below(8) {
-            let value = self.next();
-            line.push_str(WORDS[(value % 16) as usize]);
-            if value & 0x70 == 0 {
-                line.push_str(&format!("name_{:x}", value >> 44));
-            }
+/// A line of few words, some of which are met everywhere and some nowhere else.
+pub(super) fn line(random: &mut Random) -> String {
+    const WORDS: [&str; 16] = [
+        "static ",
+        "struct ",
+        "return ",
+        "const ",
+        "unsigned ",
+        "int ",
+        "if (",
+        "for (",
+        " = ",
+        "->next",
+        "->count",
+        " + 1",
+        ") {",
+        "}",
+        ";",
+        "NULL",
+    ];
+    let mut line = "\t".repeat(random.below(4) as usize);
+    for _ in 0..2 + random.below(8) {
+        let value = random.next();
+        line.push_str(WORDS[(value % 16) as usize]);
+        if value & 0x70 == 0 {
+            line.push_str(&format!("name_{:x}", value >> 44));
         }
-        line.push('\n');
-        line
     }
+    line.push('\n');
+    line
+}
 
-    /// Replaces, adds or removes a few lines in one place.
-    fn edit(&mut self, lines: &mut Vec<String>) {
-        let start = self.below(lines.len() as u64) as usize;
-        let end = (start + self.below(6) as usize).min(lines.len());
-        let new: Vec<_> = (0..1 + self.below(6)).map(|_| self.line()).collect();
-        lines.splice(start..end, new);
-    }
+/// Replaces, adds or removes a few lines in one place.
+pub(super) fn edit(lines: &mut Vec<String>, random: &mut Random) {
+    let start = random.below(lines.len() as u64) as usize;
+    let end = (start + random.below(6) as usize).min(lines.len());
+    let new: Vec<_> = (0..1 + random.below(6)).map(|_| line(random)).collect();
+    lines.splice(start..end, new);
 }
 
 #[cfg(test)]

@@ -8,10 +8,11 @@ use crate::files;
 use crate::notes as notes_of;
 
 /// The tables and figures that are to be measured, paper by paper.
-const WANTED: [(&str, &str); 4] = [
+const WANTED: [(&str, &str); 5] = [
     (STACKSYNC, "figures 5, 6a, 6b and 7"),
     (METASYNC, "figures 8, 9 and 10, tables 5, 6 and 7"),
     (WEBR2SYNC, "figures 2 to 9 and 13 to 22"),
+    ("Syncany thesis (2011)", "tables 6.2 to 6.9, figures 6.6 to 6.25, appendices D to F"),
     ("BenchCloud (2014)", "figures 4.1 to 4.10, tables 4.2 to 4.7"),
 ];
 

@@ -1,5 +1,6 @@
 //! The tables and figures of the thesis, drawn from what was measured here, beside what it printed.
 
+mod choice;
 mod figures;
 mod tables;
 
@@ -34,6 +35,9 @@ fn page(rows: &[Row], plan: &Plan) -> Page {
     }
     let variants: Vec<_> = plan.variants.iter().map(Variant::to_string).collect();
     page = tables::all(page.text(format!("chunkers: {}", variants.join(", "))), rows);
+    if let Some(variant) = plan.variants.first() {
+        page = choice::table(page, rows, *variant);
+    }
     page = page.heading("Figures");
     figures::draw(rows).into_iter().fold(page, |page, (name, svg)| page.drawing(name, svg))
 }

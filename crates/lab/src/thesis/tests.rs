@@ -9,6 +9,7 @@ use super::configuration::Compression;
 use super::outcome::Method;
 use super::pass::{Pass, name_of};
 use super::*;
+use crate::dataset::source_tree::SourceTree;
 use crate::files;
 
 fn plan(folder: &std::path::Path, only: &str) -> Plan {
@@ -18,6 +19,7 @@ fn plan(folder: &std::path::Path, only: &str) -> Plan {
         variants: vec![Variant::Correct, Variant::Faithful],
         seed: 1,
         work: folder.to_owned(),
+        size: Size::Small,
     }
 }
 
@@ -125,7 +127,7 @@ fn a_run_writes_raw_figures_a_page_and_drawings() {
     let mut said = Vec::new();
     let mut plan = plan(folder.path(), "250-0/TTTD-16-Adler");
     let dataset = small_dataset(&folder.path().join("D"));
-    plan.datasets = vec![(dataset.name.clone(), dataset.folder.clone())];
+    plan.datasets = vec![(dataset.name.clone(), Some(dataset.folder.clone()))];
     run(&plan, &output, &mut |line| said.push(line.to_owned())).unwrap();
     // The dataset, ours, and three compressions, twice.
     assert_eq!(said.len(), 1 + 1 + 6, "{said:#?}");
@@ -154,7 +156,7 @@ fn a_pattern_that_fits_nothing_is_refused_before_anything_is_done() {
     let output = Output::new(folder.path().join("out"), folder.path().join("out")).unwrap();
     let error = run(&plan(folder.path(), "TTTD-5"), &output, &mut |_| {}).unwrap_err();
     assert!(matches!(error, LabError::NoSuchConfiguration { .. }));
-    assert!(!folder.path().join("source-tree").exists());
+    assert!(!folder.path().join("A").exists());
 }
 
 #[test]
