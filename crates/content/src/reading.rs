@@ -92,6 +92,8 @@ pub struct FileReading {
     walk: ContentWalk,
     /// Chunks of the file that come next.
     ahead: VecDeque<ChunkRef>,
+    /// How many bytes of the first of them were given.
+    begun: usize,
     /// A list of chunks that is needed to know what comes after these.
     list: Option<ChunkRef>,
     /// Whether nothing comes after the chunks that are known.
@@ -123,6 +125,7 @@ impl FileReading {
         Ok(Self {
             walk: ContentWalk::new(content)?,
             ahead: VecDeque::new(),
+            begun: 0,
             list: None,
             is_walked: false,
             records: VecDeque::new(),
@@ -176,8 +179,10 @@ impl FileReading {
         self.look_ahead(packs)?;
         let chunks: Vec<ChunkRef> = self.ahead.iter().chain(&self.list).copied().collect();
         let mut parts: Vec<PackPart> = Vec::new();
-        for chunk in chunks {
+        for (number, chunk) in chunks.into_iter().enumerate() {
             match self.find(packs, &chunk)? {
+                // What would be opened for others takes the place of what nobody has read.
+                Found::Here(..) if number == 0 => break,
                 Found::Here(..) => {}
                 Found::Record(part) if parts.contains(&part) => {}
                 Found::Record(_) if parts.len() == RECORDS_AT_ONCE => break,
@@ -262,14 +267,43 @@ impl FileReading {
     /// # Errors
     /// [`ContentError::ChunkHash`]; [`ContentError::ContentSize`] at the end.
     pub fn read(&mut self, packs: &Packs) -> Result<Vec<u8>, ContentError> {
-        self.look_ahead(packs)?;
         let mut bytes = Vec::new();
-        while let Some(chunk) = self.ahead.front().copied() {
-            let Some(plain) = self.chunk(packs, &chunk)? else { break };
-            bytes.extend_from_slice(plain);
-            self.ahead.pop_front();
-        }
+        self.read_to(packs, usize::MAX, |piece| bytes.extend_from_slice(piece))?;
         Ok(bytes)
+    }
+
+    /// Gives bytes of the file that follow to `put`, piece by piece and no more than there is `room` for; returns how many those were: as
+    /// [`read`](Self::read) none, or where there is no room. What is left comes with the next call.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub fn read_to(
+        &mut self,
+        packs: &Packs,
+        room: usize,
+        mut put: impl FnMut(&[u8]),
+    ) -> Result<usize, ContentError> {
+        self.look_ahead(packs)?;
+        let mut length = 0;
+        while let Some(chunk) = self.ahead.front().copied() {
+            let begun = self.begun;
+            let (rest, fits) = (chunk.length as usize - begun, room - length);
+            // Each piece of a chunk costs a hash of all of it, so only one that nothing has room for is cut.
+            if fits == 0 || rest > fits && length > 0 {
+                break;
+            }
+            let Some(plain) = self.chunk(packs, &chunk)? else { break };
+            let piece = &plain[begun..begun + rest.min(fits)];
+            put(piece);
+            length += piece.len();
+            if rest > fits {
+                self.begun += fits;
+            } else {
+                self.begun = 0;
+                self.ahead.pop_front();
+            }
+        }
+        Ok(length)
     }
 
     /// Tells whether all of the file was read.

@@ -107,16 +107,30 @@ impl Scene {
         replay: &mut Replay,
         content: &Content,
     ) -> Result<(Vec<u8>, u64), ContentError> {
+        let (bytes, asked) = self.read_by(replay, content, usize::MAX)?;
+        Ok((bytes, asked.into_iter().max().unwrap_or_default()))
+    }
+
+    /// The same in pieces of at most `room` bytes. Returns how many bytes were asked for each time.
+    fn read_by(
+        &self,
+        replay: &mut Replay,
+        content: &Content,
+        room: usize,
+    ) -> Result<(Vec<u8>, Vec<u64>), ContentError> {
         let mut reading = FileReading::new(content)?;
-        let (mut bytes, mut at_once) = (Vec::new(), 0);
+        let (mut bytes, mut asked) = (Vec::new(), Vec::new());
         loop {
-            bytes.extend(reading.read(replay.packs_mut())?);
+            let before = bytes.len();
+            let put = |piece: &[u8]| bytes.extend_from_slice(piece);
+            let length = reading.read_to(replay.packs_mut(), room, put)?;
+            assert!(length <= room && bytes.len() == before + length);
             if reading.is_over(replay.packs_mut())? {
-                return Ok((bytes, at_once));
+                return Ok((bytes, asked));
             }
             let wanted = reading.wanted(replay.packs_mut())?.to_vec();
             let length = wanted.iter().map(|part| part.range.end - part.range.start).sum();
-            at_once = at_once.max(length);
+            asked.push(length);
             for (number, part) in wanted.into_iter().enumerate() {
                 match part.pack.place.inline_seq {
                     Some(seq) => {
@@ -162,6 +176,26 @@ fn files_come_out_as_they_went_in_wherever_their_packs_rest() {
     assert_eq!((shown.commits, shown.changes, shown.deletions), (5, 5, 0));
     assert_eq!((shown.nodes.len(), shown.devices.len()), (5, 1));
     assert!(shown.packs as usize > scene.stored.len());
+}
+
+#[test]
+fn file_is_the_same_through_memory_of_any_length_and_no_byte_is_asked_for_twice() {
+    let mut scene = Scene::new();
+    // Their chunks have some 16 KiB: one does not fit into the least memory.
+    let files = [random_bytes(3, 9_000_000), text(2, 200_000), vec![7; 5_000_000]];
+    for (id, bytes) in (1..).zip(&files) {
+        let content = scene.put(id, &format!("file {id}"), bytes);
+        let whole = scene.read_by(&mut scene.replay(), &content, usize::MAX).unwrap();
+        for room in [5_000, 100_000, 4 * 1024 * 1024] {
+            let (read, asked) = scene.read_by(&mut scene.replay(), &content, room).unwrap();
+            assert!(read == *bytes, "{room}");
+            assert_eq!(asked.iter().sum::<u64>(), whole.1.iter().sum::<u64>(), "{room}");
+        }
+    }
+    let content = scene.put(4, "file 4", &files[0]);
+    let mut reading = FileReading::new(&content).unwrap();
+    let none = reading.read_to(scene.replay().packs_mut(), 0, |_| panic!("there is no room"));
+    assert_eq!(none.unwrap(), 0);
 }
 
 #[test]
