@@ -19,6 +19,7 @@ use crate::failure::Failure;
 use crate::sealed_member::Membership;
 use crate::sealed_writing::Deed;
 use crate::seeded::Seeded;
+use crate::source::Memory;
 
 /// What the random bytes of a session are for.
 pub(crate) const CONTEXT: &str = "syncline 2026 sealed workspace in a browser";
@@ -276,6 +277,22 @@ impl SealedWorkspace {
     pub fn read(&mut self, reading: u32) -> Result<Vec<u8>, Failure> {
         let reading = reading_of(&mut self.readings, reading)?;
         Ok(reading.read(self.replay.packs_mut())?)
+    }
+
+    /// The same into memory of the caller, as far as it goes; returns how many bytes these are.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    #[wasm_bindgen(js_name = "readInto")]
+    pub fn read_into(&mut self, reading: u32, memory: &Memory) -> Result<u32, Failure> {
+        let reading = reading_of(&mut self.readings, reading)?;
+        let mut end = 0;
+        let put = |piece: &[u8]| {
+            memory.set(piece, end);
+            end += piece.len() as u32;
+        };
+        reading.read_to(self.replay.packs_mut(), memory.length() as usize, put)?;
+        Ok(end)
     }
 
     /// Tells whether all of the file was read.

@@ -1,4 +1,4 @@
-//! A file of JavaScript that is read where its bytes are wanted, and what takes messages.
+//! A file of JavaScript that is read where its bytes are wanted, what takes messages, and memory that is written into.
 
 use std::io;
 
@@ -22,6 +22,15 @@ extern "C" {
 
     #[wasm_bindgen(method)]
     pub(crate) fn take(this: &Sink, message: &[u8], literal_length: u32);
+
+    /// A `Uint8Array` of the caller: what is written into it needs no new one.
+    pub type Memory;
+
+    #[wasm_bindgen(method, getter)]
+    pub(crate) fn length(this: &Memory) -> u32;
+
+    #[wasm_bindgen(method)]
+    pub(crate) fn set(this: &Memory, bytes: &[u8], offset: u32);
 }
 
 /// [`Source`] as the rooms read it.

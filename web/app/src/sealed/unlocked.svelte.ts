@@ -44,7 +44,8 @@ function ownSourceOf(client: SynclineClient, workspace: string): SealedSource {
     lockedKeys: () => fetchLockedKeys(client, workspace),
     entries: (since, one, signal) =>
       fetchEntries(client, workspace, { since, lengthMax: one ? 1 : undefined, signal }),
-    pack: (id, start, end, signal) => fetchPackPart(client, workspace, id, [start, end], signal),
+    pack: (id, start, end, signal, memory) =>
+      fetchPackPart(client, workspace, id, [start, end], { signal, memory }),
     putPack: (id, bytes, signal) =>
       persistently(() => storePack(client, workspace, id, bytes, signal), signal),
     commit: (message) => persistently(() => sendCommit(client, workspace, message)),
@@ -105,14 +106,7 @@ class Unlocked {
     size: number,
     signal: AbortSignal,
   ): FileAnswer {
-    const body = workspace.read(what, signal).pipeThrough(
-      new TransformStream<Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuffer>>({
-        transform: (bytes, controller) => {
-          this.use();
-          controller.enqueue(bytes);
-        },
-      }),
-    );
+    const body = workspace.read(what, { signal, onBytes: () => this.use() });
     return { body, size };
   }
 

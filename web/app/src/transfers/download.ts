@@ -2,6 +2,7 @@
 // browsers do on disk, too.
 
 import { NoConnection, type FileAnswer, type Place } from '@syncline/api';
+import { inTurns } from './in-turns.ts';
 
 export const DIRECT_LENGTH_MIN = 64 * 1024 * 1024;
 /** What is gathered is handed to the browser in such parts. */
@@ -99,6 +100,22 @@ async function receive(
   onProgress: (received: number) => void,
   signal: AbortSignal,
 ): Promise<void> {
+  const { writable } = kept;
+  if (!writable) return gather(body, kept, onProgress, signal);
+  for await (const piece of inTurns(body)) {
+    signal.throwIfAborted();
+    await writable.write(piece);
+    kept.length += piece.length;
+    onProgress(kept.length);
+  }
+}
+
+async function gather(
+  body: FileAnswer['body'],
+  kept: Kept,
+  onProgress: (received: number) => void,
+  signal: AbortSignal,
+): Promise<void> {
   let gathered: Uint8Array<ArrayBuffer>[] = [];
   let length = 0;
   const settle = () => {
@@ -112,14 +129,9 @@ async function receive(
       const { done, value } = await reader.read();
       signal.throwIfAborted();
       if (done) return;
-      if (kept.writable) {
-        await kept.writable.write(value);
-        kept.length += value.length;
-      } else {
-        gathered.push(value);
-        length += value.length;
-        if (length >= PART_LENGTH) settle();
-      }
+      gathered.push(value);
+      length += value.length;
+      if (length >= PART_LENGTH) settle();
       onProgress(kept.length + length);
     }
   } finally {

@@ -1,9 +1,9 @@
 // What a delta asks of a server: `docs/design/delta.md`, "Over HTTP".
 
+import { bytesOf } from './bytes.ts';
 import { headersOf, timeOf, type Condition, type SynclineClient } from './client.ts';
 import type { NodePath } from './path.ts';
 import type { Node } from './schema.ts';
-import { bytesOf } from './sealed.ts';
 
 type Bytes = Uint8Array<ArrayBuffer>;
 

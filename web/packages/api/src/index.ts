@@ -2,6 +2,7 @@
 
 export { fetchArchive, fetchArchiveLength } from './archive.ts';
 export { lengthOfBody } from './body.ts';
+export { readerIntoMemory } from './bytes.ts';
 export { SynclineClient } from './client.ts';
 export type { ClientOptions, Condition } from './client.ts';
 export type { FileAnswer, Place } from './content.ts';

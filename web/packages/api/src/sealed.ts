@@ -1,23 +1,14 @@
 // What is read of a sealed workspace, and put into it: all of it means nothing without the keys, which no server has.
 
+import { bytesInto, bytesOf } from './bytes.ts';
 import type { SynclineClient } from './client.ts';
 import { bytesOfHex, hexOf } from './hex.ts';
-import { NoConnection, ProblemError } from './problem.ts';
+import { ProblemError } from './problem.ts';
 
 type Bytes = Uint8Array<ArrayBuffer>;
 
 /** How keys of the objects begin that hold locked keys, the generation in 20 digits behind it. */
 const KEYS = 'keys/';
-
-/** Reads all of an answer. */
-export async function bytesOf(response: Response, signal: AbortSignal | undefined): Promise<Bytes> {
-  try {
-    return new Uint8Array(await response.arrayBuffer());
-  } catch (error) {
-    if (signal?.aborted) throw error;
-    throw new NoConnection(error);
-  }
-}
 
 /** Returns entries of the log after one, as a server frame; at least one, where there is one. */
 export async function fetchEntries(
@@ -34,13 +25,13 @@ export async function fetchEntries(
   return bytesOf(response, signal);
 }
 
-/** Returns bytes of a pack, from the first to before the second place; none where it is gone. */
+/** Returns bytes of a pack, from the first to before the second place, in `memory` if it can; none where it is gone. */
 export async function fetchPackPart(
   client: SynclineClient,
   workspace: string,
   pack: string,
   [start, end]: [number, number],
-  signal?: AbortSignal,
+  { signal, memory }: { signal?: AbortSignal | undefined; memory?: Bytes | undefined } = {},
 ): Promise<Bytes> {
   try {
     const response = await client.ask('GET /workspaces/{workspace}/packs/{pack}', {
@@ -48,7 +39,7 @@ export async function fetchPackPart(
       headers: { range: `bytes=${start}-${end - 1}` },
       signal,
     });
-    return await bytesOf(response, signal);
+    return await (memory ? bytesInto(response, memory, signal) : bytesOf(response, signal));
   } catch (error) {
     if (error instanceof ProblemError && error.problem.status === 404) return new Uint8Array();
     throw error;

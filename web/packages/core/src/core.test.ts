@@ -65,7 +65,7 @@ test('what is moved to a worker is gone here, and all else is copied', async () 
   const lease = await new WorkerPool(() => worker, 1).take();
   const given = [1, 2].map((byte) => ({ bytes: new Uint8Array([byte]), isEntry: false }));
   const moved = given.slice(0, 1).map(({ bytes }) => bytes.buffer);
-  void lease.call('sealedStep', { reading: 0, given }, { moved });
+  void lease.call('sealedStep', { reading: 0, given, into: null }, { moved });
   expect(given.map(({ bytes }) => bytes.length)).toEqual([0, 1]);
   const bytes = (byte: number) => ({ bytes: new Uint8Array([byte]) });
   expect(worker.calls[0]?.ask).toMatchObject({ given: [bytes(1), bytes(2)] });

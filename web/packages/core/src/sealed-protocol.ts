@@ -104,6 +104,8 @@ export interface SealedStep {
   bytes: Uint8Array<ArrayBuffer>;
   isOver: boolean;
   wanted: SealedPart[];
+  /** What was given, whose memory is free again. */
+  spent: Uint8Array<ArrayBuffer>[];
 }
 
 /** A change of a sealed workspace that is one commit, or a few. */
@@ -202,9 +204,13 @@ export interface SealedCalls {
   sealedVersion: { ask: { node: string; entry: SealedEntry }; answer: SealedVersion };
   /** Begins to read a file, or the version of it that an entry has brought; returns by which number. */
   sealedBegin: { ask: { file: string; entry: SealedEntry | null }; answer: number };
-  /** Takes what was wanted, in that order. What is given is moved to the worker. */
+  /** Takes what was wanted, in that order, and reads into memory that is there, or new one. All memory is moved to the worker and back. */
   sealedStep: {
-    ask: { reading: number; given: { bytes: Uint8Array<ArrayBuffer>; isEntry: boolean }[] };
+    ask: {
+      reading: number;
+      given: { bytes: Uint8Array<ArrayBuffer>; isEntry: boolean }[];
+      into: Uint8Array<ArrayBuffer> | null;
+    };
     answer: SealedStep;
   };
   sealedEnd: { ask: { reading: number }; answer: null };

@@ -100,15 +100,18 @@ export class SealedWork {
   }
 
   /** Takes what was wanted, and gives what can be read now and what is wanted next. */
-  step({ reading, given }: Calls['sealedStep']['ask']): SealedStep {
+  step({ reading, given, into }: Calls['sealedStep']['ask']): SealedStep {
     const workspace = this.#workspace;
     given.forEach(({ bytes, isEntry }, number) => {
       if (isEntry) workspace.takeEntry(reading, number, bytes);
       else workspace.take(reading, number, bytes);
     });
-    const bytes = workspace.read(reading) as Uint8Array<ArrayBuffer>;
+    const bytes = into
+      ? into.subarray(0, workspace.readInto(reading, into))
+      : (workspace.read(reading) as Uint8Array<ArrayBuffer>);
     const isOver = workspace.isOver(reading);
-    return { bytes, isOver, wanted: isOver ? [] : workspace.wanted(reading).map(partOf) };
+    const wanted = isOver ? [] : workspace.wanted(reading).map(partOf);
+    return { bytes, isOver, wanted, spent: given.map(({ bytes }) => bytes) };
   }
 
   endReading(reading: number): void {

@@ -15,6 +15,8 @@ import type {
 import { SealedChanges, storedHere, type SealedStored } from './sealed-changes.ts';
 import { SealedHistory, type SealedCall } from './sealed-history.ts';
 import { coreError, openSealed } from './sealed-opening.ts';
+import { readSealed, type Given } from './sealed-reading.ts';
+import type { SpareMemory } from './spare-memory.ts';
 import { startWorker } from './start.ts';
 
 type Bytes = Uint8Array<ArrayBuffer>;
@@ -28,6 +30,12 @@ export interface SealedContent {
   seq?: number;
 }
 
+export interface ReadOptions {
+  signal?: AbortSignal | undefined;
+  /** Hears each time that somebody has got something. */
+  onBytes?: () => void;
+}
+
 /** Where a sealed workspace comes from: a server that has no keys to it. */
 export interface SealedSource {
   /** The encoded genesis. */
@@ -36,8 +44,14 @@ export interface SealedSource {
   lockedKeys(): AsyncIterable<{ generation: number; bytes: Bytes }>;
   /** Entries of the log after one, as a server frame; `one` where no more than the first is wanted. */
   entries(since: number, one: boolean, signal?: AbortSignal): Promise<Bytes>;
-  /** Bytes of a pack, from the first to before the second place. */
-  pack(id: string, start: number, end: number, signal?: AbortSignal): Promise<Bytes>;
+  /** Bytes of a pack, from the first to before the second place; in `memory` of that length, where some is given and that can be. */
+  pack(
+    id: string,
+    start: number,
+    end: number,
+    signal?: AbortSignal,
+    memory?: Bytes,
+  ): Promise<Bytes>;
   /** Stores a pack. */
   putPack(id: string, bytes: Bytes, signal?: AbortSignal): Promise<void>;
   /** Sends a commit, again where nobody knows whether it has come: it counts once. */
@@ -216,47 +230,29 @@ export class SealedWorkspace {
     return { versions: await Promise.all(told.map(one)), next };
   }
 
-  /** Reads a file: parts of packs are fetched as somebody takes what was in them. An error comes out of the stream, and what came before it is not the file. */
-  read({ file, seq }: SealedContent, signal?: AbortSignal): ReadableStream<Bytes> {
-    let reading: number | undefined;
-    let fetching: Promise<Calls['sealedStep']['ask']['given']> = Promise.resolve([]);
-    const end = async () => {
-      if (reading !== undefined && !this.#isLocked) await this.#call('sealedEnd', { reading });
-    };
+  /**
+   * Reads a file. A stream of bytes, where the browser has those: whoever brings memory into it gets the same back with the content. An error
+   * comes out of the stream, and what came before it is not the file.
+   */
+  read(
+    { file, seq }: SealedContent,
+    { signal, onBytes = () => undefined }: ReadOptions = {},
+  ): ReadableStream<Bytes> {
     const begin = async () => {
       if (seq === undefined) return this.#call('sealedBegin', { file, entry: null });
       const frame = await this.#source.entries(seq - 1, true, signal);
       return this.#call('sealedBegin', { file, entry: { seq, frame } });
     };
-    const pull = async (controller: ReadableStreamDefaultController<Bytes>) => {
-      reading ??= await begin();
-      for (;;) {
-        signal?.throwIfAborted();
-        const given = await fetching;
-        const moved = given.map(({ bytes }) => bytes.buffer);
-        const step = await this.#call('sealedStep', { reading, given }, moved);
-        fetching = this.#fetch(step.wanted, signal);
-        // Who reads slowly hears of what failed when it is due.
-        fetching.catch(() => undefined);
-        if (step.bytes.length > 0) controller.enqueue(step.bytes);
-        if (step.isOver) {
-          await end();
-          return controller.close();
-        }
-        if (step.bytes.length > 0) return;
-      }
+    const step = (ask: Calls['sealedStep']['ask']) => {
+      const moved = ask.given.map(({ bytes }) => bytes.buffer);
+      return this.#call('sealedStep', ask, ask.into ? [...moved, ask.into.buffer] : moved);
     };
-    return new ReadableStream<Bytes>({
-      pull: async (controller) => {
-        try {
-          await pull(controller);
-        } catch (error) {
-          await end().catch(() => undefined);
-          throw error;
-        }
-      },
-      cancel: end,
-    });
+    const end = async (reading: number) => {
+      if (!this.#isLocked) await this.#call('sealedEnd', { reading });
+    };
+    const fetch = (wanted: readonly SealedPart[], memory: SpareMemory) =>
+      this.#fetch(wanted, signal, memory);
+    return readSealed({ begin, step, fetch, end, onBytes }, signal);
   }
 
   /** Overwrites the keys and ends the worker; nothing can be read from then on. */
@@ -272,12 +268,13 @@ export class SealedWorkspace {
   async #fetch(
     wanted: readonly SealedPart[],
     signal: AbortSignal | undefined,
-  ): Promise<Calls['sealedStep']['ask']['given']> {
+    memory?: SpareMemory,
+  ): Promise<Given[]> {
     const one = async ({ pack, start, end, inlineSeq }: SealedPart) => {
       const isEntry = inlineSeq !== null;
       const bytes = isEntry
         ? await this.#source.entries(inlineSeq - 1, true, signal)
-        : await this.#source.pack(pack, start, end, signal);
+        : await this.#source.pack(pack, start, end, signal, memory?.take(end - start));
       return { bytes, isEntry };
     };
     return Promise.all(wanted.map(one));

@@ -145,7 +145,7 @@ function answerSealed(
       return [begun(SealedWork).begin(call.ask), []];
     case 'sealedStep': {
       const step = begun(SealedWork).step(call.ask);
-      return [step, [step.bytes.buffer]];
+      return [step, [step.bytes.buffer, ...step.spent.map(({ buffer }) => buffer)]];
     }
     case 'sealedEnd':
       begun(SealedWork).endReading(call.ask.reading);
