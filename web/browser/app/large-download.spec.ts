@@ -2,15 +2,16 @@
 // large: the usual 80 show that it works, and from 1024 on the memory is held to its limit.
 
 import { createHash, randomBytes } from 'node:crypto';
-import { createReadStream, mkdtempSync, rmSync } from 'node:fs';
+import { createReadStream, existsSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import { chromium, type BrowserContext, type Page } from '@playwright/test';
+import type { Page } from '@playwright/test';
 import { browserMemory, type Growth } from '../memory.ts';
 import { PASSWORD, RealServer } from '../server.ts';
 import { row, signIn } from '../steps.ts';
-import { complaintsOf, expect, test } from '../test.ts';
+import { expect, test } from '../test.ts';
+import { UnwatchedBrowser } from '../unwatched.ts';
 
 const MIB = 1024 * 1024;
 const SIZE = Number(process.env['SYNCLINE_DOWNLOAD_MIB'] ?? 80);
@@ -21,7 +22,7 @@ const SIZE_TELLING = 1024;
 const PATIENCE = 120_000 + SIZE * 1_000;
 
 let server: RealServer;
-let path: string;
+let hash: string;
 
 test.beforeAll(async () => {
   test.setTimeout(PATIENCE);
@@ -29,7 +30,10 @@ test.beforeAll(async () => {
   server.addUser('ada');
   server.addWorkspace('ada', 'Films', { 'letter.txt': 'Dear Bob' }, ['--sealed']);
   const piece = () => randomBytes(MIB);
-  path = await server.writeLarge('ada', 'Films', 'film.bin', SIZE, piece);
+  const path = await server.writeLarge('ada', 'Films', 'film.bin', SIZE, piece);
+  hash = await hashOf(path);
+  // The server has it; whoever tries a very large one is glad of the room.
+  rmSync(path);
 });
 
 test.afterAll(() => server.end());
@@ -37,21 +41,16 @@ test.afterAll(() => server.end());
 const profile = mkdtempSync(join(tmpdir(), 'syncline-profile-'));
 test.afterAll(() => rmSync(profile, { recursive: true, force: true }));
 
-/** A browser with a profile on the disk, as people have one: others keep in memory whatever they are to store. */
-async function during(deed: (page: Page) => Promise<void>): Promise<void> {
-  const { launchOptions, locale } = test.info().project.use;
-  const context: BrowserContext = await chromium.launchPersistentContext(profile, {
-    ...launchOptions,
-    ...(locale === undefined ? {} : { locale }),
-  });
-  try {
-    const page = context.pages()[0] ?? (await context.newPage());
-    const complaints = complaintsOf(page);
-    await deed(page);
-    expect(complaints).toEqual([]);
-  } finally {
-    await context.close();
-  }
+/** The largest file that pages have in the profile, with its size. */
+function largest(): { path: string; size: number } {
+  const root = join(profile, 'Default', 'File System');
+  const names = existsSync(root) ? readdirSync(root, { recursive: true, encoding: 'utf8' }) : [];
+  const paths = names.map((name) => join(root, name));
+  const files = paths.map((path) => ({
+    path,
+    size: statSync(path, { throwIfNoEntry: false })?.size ?? 0,
+  }));
+  return files.reduce((one, other) => (other.size > one.size ? other : one), { path: '', size: 0 });
 }
 
 async function open(page: Page): Promise<void> {
@@ -77,9 +76,14 @@ function tell(how: string, began: number, { bytes, words }: Growth): void {
   );
 }
 
-test('a large file goes to where somebody has said, in little memory', () =>
-  during(async (page) => {
-    test.setTimeout(PATIENCE);
+test('a large file goes to where somebody has said, in little memory', async () => {
+  test.setTimeout(PATIENCE);
+  const browser = await UnwatchedBrowser.start(
+    profile,
+    test.info().project.use.launchOptions ?? {},
+  );
+  try {
+    const page = await browser.watch();
     await page.addInitScript(() => {
       // Nobody can pick in a browser without a screen. Where it goes is a file on the disk all the same.
       Object.assign(window, {
@@ -93,27 +97,20 @@ test('a large file goes to where somebody has said, in little memory', () =>
     const memory = await browserMemory(page);
     const began = Date.now();
     await page.getByRole('button', { name: 'Download' }).click();
-    const size = () =>
-      page.evaluate(async () => {
-        const root = await navigator.storage.getDirectory();
-        // The page makes it after the click.
-        return (await (await root.getFileHandle('film.bin', { create: true })).getFile()).size;
-      });
-    // It is there as a whole or not at all.
-    await expect.poll(size, { timeout: PATIENCE }).toBe(SIZE * MIB);
+    await browser.leave();
+    await expect.poll(() => largest().size, { timeout: PATIENCE }).toBe(SIZE * MIB);
     const grown = memory.grown();
     tell('written to a file', began, grown);
     if (SIZE >= SIZE_TELLING) expect(grown.bytes).toBeLessThan(GROWTH_MAX);
-    const picked = await page.evaluateHandle(async () => {
-      const root = await navigator.storage.getDirectory();
-      return (await root.getFileHandle('film.bin')).getFile();
-    });
-    const wanted = page.waitForEvent('download');
-    await page.evaluate((file) => {
-      const anchor = document.createElement('a');
-      anchor.href = URL.createObjectURL(file);
-      anchor.download = file.name;
-      anchor.click();
-    }, picked);
-    expect(await hashOf(await (await wanted).path())).toBe(await hashOf(path));
-  }));
+    // It is there as a whole or not at all.
+    const size = async () =>
+      (await browser.watch()).evaluate(async () => {
+        const root = await navigator.storage.getDirectory();
+        return (await (await root.getFileHandle('film.bin')).getFile()).size;
+      });
+    await expect.poll(size).toBe(SIZE * MIB);
+    expect(await hashOf(largest().path)).toBe(hash);
+  } finally {
+    await browser.end();
+  }
+});
