@@ -47,7 +47,7 @@ pub struct Setting {
 }
 
 /// All experiments, in the order of the papers.
-pub const EXPERIMENTS: [Experiment; 9] = [
+pub const EXPERIMENTS: [Experiment; 10] = [
     Experiment {
         name: "syncany-chunking",
         paper: "Syncany thesis (2011)",
@@ -71,6 +71,12 @@ pub const EXPERIMENTS: [Experiment; 9] = [
         paper: "Syncany thesis (2011)",
         shows: "table 6.9, figures 6.24 and 6.25",
         run: |setting, output, say| thesis::transfer::download(&setting.thesis(), output, say),
+    },
+    Experiment {
+        name: "syncany-deltas",
+        paper: "Syncany thesis (2011)",
+        shows: "what deltas against the version before would store of the datasets, beside whole chunks",
+        run: |setting, output, say| thesis::deltas::run(&setting.thesis(), output, say),
     },
     Experiment {
         name: "benchcloud-threads",

@@ -148,6 +148,7 @@ const NOTES: &[(&str, &str)] = &notes![
     "syncany-budget",
     "syncany-upload",
     "syncany-download",
+    "syncany-deltas",
     "benchcloud-threads",
     "benchcloud-sizes",
     "benchcloud-sensors",

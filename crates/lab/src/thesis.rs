@@ -2,7 +2,7 @@
 //!
 //! Read in this order: [`configuration`] (what is varied), [`faithful`] (what the thesis's own chunkers did), `container` and `chain` (what
 //! becomes of new chunks), [`pass`] (one configuration over all versions of a dataset), [`ours`] (the same by what our program does),
-//! [`budget`] (a pause that keeps a share of the processor), [`outcome`] (the 30 variables), `report` (tables and figures), [`transfer`] (how
+//! [`deltas`] (what deltas would store), [`budget`] (a pause that keeps a share of the processor), [`outcome`] (the 30 variables), `report` (tables and figures), [`transfer`] (how
 //! long it takes to send and to fetch what was stored).
 
 use std::path::PathBuf;
@@ -14,6 +14,7 @@ use crate::output::Output;
 
 pub mod budget;
 pub mod configuration;
+pub mod deltas;
 pub mod faithful;
 pub mod ours;
 pub mod outcome;

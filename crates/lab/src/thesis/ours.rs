@@ -39,7 +39,7 @@ impl Random for Fixed {
     }
 }
 
-fn keys() -> Result<WorkspaceKeys, ContentError> {
+pub(super) fn keys() -> Result<WorkspaceKeys, ContentError> {
     let passphrase = Passphrase::new(Zeroizing::new("to measure".to_owned()));
     let made = NewWorkspace::create("lab", Timestamp::default(), &passphrase, &Fixed)?;
     let (device, seed) = (DeviceId::from_bytes([1; 16]), SecretKey::random(&Fixed));

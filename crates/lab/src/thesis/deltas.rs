@@ -1,0 +1,317 @@
+//! What deltas against the version before would store: chunks that were edited as what makes them from those of the version before
+//! (`content::packing`), in place of whole ones. Devices do not write them yet; here it shows what they are good for.
+//!
+//! The new version of a file is the file of the same path. As devices would, a base is at most eight deltas deep.
+
+use std::collections::HashMap;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+use content::delta::{BaseVersion, ChunkClient, RangedSource};
+use content::pack::{FinishedPack, PACK_STORED_TARGET};
+use content::packing::{FilePacker, PackSettings, PackSink};
+use content::{ContentError, Transform, WorkspaceKeys};
+use model::{ChunkId, ChunkRef};
+
+use super::report::names;
+use super::{Plan, ours};
+use crate::dataset::Dataset;
+use crate::error::LabError;
+use crate::files;
+use crate::output::Output;
+use crate::page::Page;
+use crate::plot::{Plot, Series};
+use crate::stopwatch::{Elapsed, Stopwatch};
+
+/// How many deltas are opened for a chunk at most.
+const DEPTH_MAX: usize = 8;
+
+/// What is known of the version before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Known {
+    /// Its chunks: those that were edited are stored whole, as devices do.
+    Chunks,
+    /// A sketch of it, 2.5 % of its size: what a device can keep.
+    Sketch,
+    /// All of it.
+    Bytes,
+}
+
+/// A way to store versions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Way {
+    known: Known,
+    /// Of zstd.
+    level: i32,
+}
+
+const WAYS: [Way; 5] = [
+    Way { known: Known::Chunks, level: Transform::DEFAULT_LEVEL },
+    Way { known: Known::Sketch, level: Transform::DEFAULT_LEVEL },
+    Way { known: Known::Bytes, level: Transform::DEFAULT_LEVEL },
+    Way { known: Known::Chunks, level: 19 },
+    Way { known: Known::Bytes, level: 19 },
+];
+
+impl std::fmt::Display for Way {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let known = match self.known {
+            Known::Chunks => "whole chunks",
+            Known::Sketch => "deltas by sketch",
+            Known::Bytes => "deltas by old bytes",
+        };
+        write!(formatter, "{known}, zstd {}", self.level)
+    }
+}
+
+/// What one version took.
+#[derive(Debug, Clone, Copy)]
+struct Step {
+    bytes: u64,
+    stored: u64,
+    elapsed: Elapsed,
+}
+
+/// What one way made of a dataset.
+struct Outcome {
+    dataset: String,
+    way: Way,
+    steps: Vec<Step>,
+}
+
+impl Outcome {
+    /// Bytes of all versions by the bytes stored for them.
+    fn ratio(&self) -> f64 {
+        let sum = |read: fn(&Step) -> u64| self.steps.iter().map(read).sum::<u64>() as f64;
+        sum(|step| step.bytes) / sum(|step| step.stored).max(1.0)
+    }
+
+    /// Bytes stored for a version after the first, on average.
+    fn later(&self) -> f64 {
+        let later = self.steps.get(1..).unwrap_or_default();
+        later.iter().map(|step| step.stored).sum::<u64>() as f64 / later.len().max(1) as f64
+    }
+
+    fn seconds(&self) -> f64 {
+        let seconds = self.steps.iter().map(|step| step.elapsed.processor.as_secs_f64());
+        seconds.sum::<f64>() / self.steps.len().max(1) as f64
+    }
+}
+
+/// Measures all ways over all datasets, and writes what they store.
+///
+/// # Errors
+/// [`LabError`].
+pub fn run(plan: &Plan, output: &Output, say: &mut dyn FnMut(&str)) -> Result<(), LabError> {
+    let keys = ours::keys()?;
+    let mut all = Vec::new();
+    for dataset in &plan.open_datasets()? {
+        for way in WAYS {
+            let steps = measure(way, dataset, &keys)?;
+            let outcome = Outcome { dataset: dataset.name.clone(), way, steps };
+            say(&format!("dataset {}: {way}, {:.2} : 1", dataset.name, outcome.ratio()));
+            all.push(outcome);
+        }
+    }
+    output.write_csv("syncany-deltas", &csv(&all))?;
+    output.write_page("syncany-deltas", &page(&all))
+}
+
+fn measure(way: Way, dataset: &Dataset, keys: &WorkspaceKeys) -> Result<Vec<Step>, LabError> {
+    let mut packs = Packs::default();
+    let mut before: HashMap<PathBuf, (BaseVersion, PathBuf)> = HashMap::new();
+    let mut steps = Vec::new();
+    for version in &dataset.versions {
+        let root = dataset.folder.join(version);
+        let (transform, target) = (Transform::Zstd { level: way.level }, PACK_STORED_TARGET);
+        let settings = PackSettings { transform, guard: keys.packs(), target };
+        let (stored, mut bytes) = (packs.stored, 0);
+        let watch = Stopwatch::start();
+        packs.has_deltas = way.known != Known::Chunks;
+        let mut packer = FilePacker::new(keys.content(), &settings, &mut packs)?;
+        let mut now = HashMap::new();
+        for path in dataset.files(version)? {
+            let file = files::read(&path)?;
+            bytes += file.len() as u64;
+            let name = path.strip_prefix(&root).unwrap_or(&path).to_owned();
+            let known = before.get(&name);
+            let kept = store(way, &mut packer, keys, &file, known)?;
+            now.insert(name, (kept, path));
+        }
+        packer.finish()?;
+        let elapsed = watch.read();
+        before = now;
+        steps.push(Step { bytes, stored: packs.stored - stored, elapsed });
+    }
+    Ok(steps)
+}
+
+/// Stores a file, and returns what is kept of it.
+fn store(
+    way: Way,
+    packer: &mut FilePacker<&mut Packs>,
+    keys: &WorkspaceKeys,
+    mut file: &[u8],
+    before: Option<&(BaseVersion, PathBuf)>,
+) -> Result<BaseVersion, LabError> {
+    match before {
+        Some((base, path)) if way.known != Known::Chunks => {
+            let old = match way.known {
+                Known::Bytes => files::read(Path::new(path))?,
+                _ => Vec::new(),
+            };
+            let mut old = &old[..];
+            let old = (way.known == Known::Bytes).then_some(&mut old as &mut dyn RangedSource);
+            Ok(packer.pack_edited(base, old, &mut file)?.1)
+        }
+        _ => {
+            let kept = before.map(|(base, _)| base.table().chunk_size());
+            let content = packer.pack_bytes(file, kept)?;
+            let survey = ChunkClient::survey(keys.content(), content.chunk_size, &mut file);
+            survey
+                .map_err(|error| ContentError::Read { source: std::io::Error::other(error) }.into())
+        }
+    }
+}
+
+/// Counts what is stored, and knows how deep each chunk lies.
+#[derive(Default)]
+struct Packs {
+    claimed: HashMap<ChunkId, Option<usize>>,
+    stored: u64,
+    has_deltas: bool,
+}
+
+impl PackSink for &mut Packs {
+    type Error = ContentError;
+
+    fn claim(&mut self, chunk: &ChunkRef) -> Result<bool, ContentError> {
+        let is_new = !self.claimed.contains_key(&chunk.id);
+        if is_new {
+            self.claimed.insert(chunk.id, None);
+        }
+        Ok(is_new)
+    }
+
+    fn may_be_base(&mut self, chunk: &ChunkRef) -> Result<bool, ContentError> {
+        let depth = self.claimed.get(&chunk.id).copied().flatten();
+        Ok(self.has_deltas && depth.is_some_and(|depth| depth < DEPTH_MAX))
+    }
+
+    fn emit(&mut self, pack: FinishedPack) -> Result<(), ContentError> {
+        self.stored += pack.bytes.len() as u64;
+        for packed in pack.index.packed_chunks() {
+            let bases = pack.index.bases(packed.record as usize)?;
+            let depth_of = |base: &ChunkRef| self.claimed.get(&base.id).copied().flatten();
+            let depth = bases.iter().filter_map(depth_of).max().map_or(0, |deepest| deepest + 1);
+            self.claimed.insert(packed.chunk.id, Some(depth));
+        }
+        Ok(())
+    }
+}
+
+fn page(all: &[Outcome]) -> Page {
+    let row = |outcome: &Outcome| {
+        vec![
+            outcome.dataset.clone(),
+            outcome.way.to_string(),
+            format!("{:.2}", outcome.ratio()),
+            format!("{:.1}", outcome.later() / 1000.0),
+            format!("{:.4}", outcome.seconds()),
+        ]
+    };
+    let headings = ["dataset", "way", "ratio", "KB for a later version", "processor s a version"];
+    let page = Page::new("What deltas would store")
+        .text("Chunks that were edited, stored as what makes them from those of the version before, beside whole ones. Devices do not write deltas yet. By old bytes: as if the version before were at hand; by sketch: by sums of its pieces, which a device can keep.")
+        .table(&headings, all.iter().map(row).collect());
+    let datasets = names(all.iter().map(|outcome| &outcome.dataset));
+    datasets.iter().fold(page, |page, dataset| {
+        page.drawing(format!("syncany-deltas-{}", dataset.replace(' ', "-")), drawing(dataset, all))
+    })
+}
+
+fn csv(all: &[Outcome]) -> String {
+    let mut text = String::from("dataset,known,level,version,bytes,stored_bytes,processor_s\n");
+    for outcome in all {
+        for (step, version) in outcome.steps.iter().zip(1..) {
+            let _ok = writeln!(
+                text,
+                "{},{:?},{},{version},{},{},{:.4}",
+                outcome.dataset,
+                outcome.way.known,
+                outcome.way.level,
+                step.bytes,
+                step.stored,
+                step.elapsed.processor.as_secs_f64()
+            );
+        }
+    }
+    text
+}
+
+fn drawing(dataset: &str, all: &[Outcome]) -> String {
+    let of_it = all.iter().filter(|outcome| outcome.dataset == dataset);
+    let points = |outcome: &Outcome| {
+        let mut stored = 0;
+        let point = |(step, version): (&Step, u32)| {
+            stored += step.stored;
+            (f64::from(version), stored as f64 / 1e6)
+        };
+        outcome.steps.iter().zip(1..).map(point).collect()
+    };
+    let series = of_it.map(|outcome| Series::ours(outcome.way.to_string(), points(outcome)));
+    let plot = Plot {
+        title: format!("What is stored of the versions of {dataset} so far"),
+        across: "version".to_owned(),
+        up: "MB".to_owned(),
+        series: series.collect(),
+    };
+    plot.lines()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A file that is edited in one place from version to version, and one that stays.
+    fn dataset(folder: &Path) -> Dataset {
+        // Numbers that hardly compress, so that a chunk costs more than an edit.
+        let number = |line: u64| line.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_string();
+        let mut text = (0..6000).map(number).collect::<String>().into_bytes();
+        for version in 1..=4_usize {
+            text[version * 20_000] = b'#';
+            let root = folder.join(version.to_string());
+            files::write(&root.join("edited"), &text).unwrap();
+            files::write(&root.join("same"), b"the same").unwrap();
+        }
+        Dataset::open("T", folder).unwrap()
+    }
+
+    #[test]
+    fn deltas_store_the_edit_and_whole_chunks_the_chunk() {
+        let folder = tempfile::tempdir().unwrap();
+        let (dataset, keys) = (dataset(folder.path()), ours::keys().unwrap());
+        let outcome = |way| {
+            let steps = measure(way, &dataset, &keys).unwrap();
+            Outcome { dataset: "T".to_owned(), way, steps }
+        };
+        let [whole, sketch, bytes, ..] = WAYS.map(outcome);
+        let first: Vec<u64> = [&whole, &sketch, &bytes].map(|it| it.steps[0].stored).to_vec();
+        assert!(first.iter().all(|stored| *stored == first[0]), "{first:?}");
+        // A sealed pack has 4 KiB at least, so an edit of a byte costs that.
+        assert!(sketch.later() <= 4096.0 && bytes.later() <= 4096.0);
+        assert!(whole.later() > sketch.later() && whole.ratio() < sketch.ratio());
+    }
+
+    #[test]
+    fn what_the_page_says_stands_in_the_file_of_every_version() {
+        let folder = tempfile::tempdir().unwrap();
+        let (dataset, keys) = (dataset(folder.path()), ours::keys().unwrap());
+        let steps = measure(WAYS[1], &dataset, &keys).unwrap();
+        let all = [Outcome { dataset: "T".to_owned(), way: WAYS[1], steps }];
+        let text = csv(&all);
+        assert_eq!(text.lines().count(), 5);
+        assert!(text.contains("\nT,Sketch,1,2,"), "{text}");
+        assert!(drawing("T", &all).contains("deltas by sketch, zstd 1"));
+    }
+}
