@@ -80,10 +80,23 @@ struct Outcome {
 }
 
 impl Outcome {
-    /// Bytes of all versions by the bytes stored for them.
-    fn ratio(&self) -> f64 {
-        let sum = |read: fn(&Step) -> u64| self.steps.iter().map(read).sum::<u64>() as f64;
-        sum(|step| step.bytes) / sum(|step| step.stored).max(1.0)
+    /// After each version, the bytes of all versions so far by the bytes stored for them.
+    fn ratios(&self) -> Vec<f64> {
+        let (mut bytes, mut stored) = (0, 0);
+        let ratio = |step: &Step| {
+            (bytes, stored) = (bytes + step.bytes, stored + step.stored);
+            bytes as f64 / stored.max(1) as f64
+        };
+        self.steps.iter().map(ratio).collect()
+    }
+
+    /// The mean of these, as the thesis tells its ratios.
+    fn mean_ratio(&self) -> f64 {
+        self.ratios().iter().sum::<f64>() / self.steps.len().max(1) as f64
+    }
+
+    fn last_ratio(&self) -> f64 {
+        self.ratios().last().copied().unwrap_or_default()
     }
 
     /// Bytes stored for a version after the first, on average.
@@ -109,7 +122,8 @@ pub fn run(plan: &Plan, output: &Output, say: &mut dyn FnMut(&str)) -> Result<()
         for way in WAYS {
             let steps = measure(way, dataset, &keys)?;
             let outcome = Outcome { dataset: dataset.name.clone(), way, steps };
-            say(&format!("dataset {}: {way}, {:.2} : 1", dataset.name, outcome.ratio()));
+            let (mean, last) = (outcome.mean_ratio(), outcome.last_ratio());
+            say(&format!("dataset {}: {way}, {mean:.2} : 1, in the end {last:.2}", dataset.name));
             all.push(outcome);
         }
     }
@@ -215,12 +229,20 @@ fn page(all: &[Outcome]) -> Page {
         vec![
             outcome.dataset.clone(),
             outcome.way.to_string(),
-            format!("{:.2}", outcome.ratio()),
+            format!("{:.2}", outcome.mean_ratio()),
+            format!("{:.2}", outcome.last_ratio()),
             format!("{:.1}", outcome.later() / 1000.0),
             format!("{:.4}", outcome.seconds()),
         ]
     };
-    let headings = ["dataset", "way", "ratio", "KB for a later version", "processor s a version"];
+    let headings = [
+        "dataset",
+        "way",
+        "mean ratio",
+        "in the end",
+        "KB for a later version",
+        "processor s a version",
+    ];
     let page = Page::new("What deltas would store")
         .text("Chunks that were edited, stored as what makes them from those of the version before, beside whole ones. Devices do not write deltas yet. By old bytes: as if the version before were at hand; by sketch: by sums of its pieces, which a device can keep.")
         .table(&headings, all.iter().map(row).collect());
@@ -300,7 +322,10 @@ mod tests {
         assert!(first.iter().all(|stored| *stored == first[0]), "{first:?}");
         // A sealed pack has 4 KiB at least, so an edit of a byte costs that.
         assert!(sketch.later() <= 4096.0 && bytes.later() <= 4096.0);
-        assert!(whole.later() > sketch.later() && whole.ratio() < sketch.ratio());
+        assert!(whole.later() > sketch.later() && whole.mean_ratio() < sketch.mean_ratio());
+        let ratios = sketch.ratios();
+        assert!((ratios[0] - sketch.steps[0].bytes as f64 / first[0] as f64).abs() < 1e-9);
+        assert!(ratios.is_sorted() && sketch.last_ratio() > sketch.mean_ratio());
     }
 
     #[test]
