@@ -122,9 +122,12 @@ impl ChunkPlaces {
         self.chunks.get(half).into_iter().chain(more).copied()
     }
 
-    /// Returns the packs that have a chunk, the one that was learned of first in front.
+    /// Returns the packs that have a chunk: first those that have it whole, and of each kind the one that was learned of first in front.
     pub fn packs_of(&self, chunk: &ChunkId) -> Vec<KnownPack> {
-        self.numbers_of(&half(chunk)).filter_map(|number| self.packs[number as usize]).collect()
+        let half = half(chunk);
+        let mut numbers: Vec<u32> = self.numbers_of(&half).collect();
+        numbers.sort_by_key(|number| self.deltas.contains(&(half, *number)));
+        numbers.into_iter().filter_map(|number| self.packs[number as usize]).collect()
     }
 
     /// Adds up what the packs hold.

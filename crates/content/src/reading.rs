@@ -11,7 +11,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::ops::Range;
 use std::sync::Arc;
 
-use model::{ChunkRef, Content, Entry, PackId};
+use model::{ChunkId, ChunkRef, Content, Entry, PackId};
 
 use crate::error::ContentError;
 use crate::manifest::{ContentStep, ContentWalk};
@@ -35,6 +35,12 @@ const RECORDS_MAX: usize = 8;
 
 /// A pack of at most this many bytes is fetched whole when its index is wanted: what is wanted next is mostly its chunks.
 const SMALL_PACK_LENGTH_MAX: u64 = 2 * TAIL_LENGTH_GUESS;
+
+/// How many deltas in a row are opened for a chunk. Writers make eight at most.
+const DEPTH_MAX: usize = 16;
+
+/// From how many chunks one is made at most, all that these are made from among them.
+const BASES_MAX: usize = 2048;
 
 /// A part of a pack that is to be fetched.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -100,6 +106,10 @@ pub struct FileReading {
     is_walked: bool,
     records: VecDeque<((PackId, u32), Record)>,
     opener: RecordOpener,
+    /// Stored bytes of delta records, until what they are made from is here.
+    waiting: HashMap<(PackId, u32), Arc<[u8]>>,
+    /// What the chunk that comes next is made from, as far as it is here.
+    bases: HashMap<ChunkId, Vec<u8>>,
     /// Parts that were asked for, in the order in which they were told.
     asked: Vec<PackPart>,
     /// Packs that could not be looked into, and why not, for the last of them.
@@ -130,6 +140,8 @@ impl FileReading {
             is_walked: false,
             records: VecDeque::new(),
             opener: RecordOpener::default(),
+            waiting: HashMap::new(),
+            bases: HashMap::new(),
             asked: Vec::new(),
             damaged: (HashSet::new(), None),
             longer: HashMap::new(),
@@ -180,7 +192,11 @@ impl FileReading {
         let chunks: Vec<ChunkRef> = self.ahead.iter().chain(&self.list).copied().collect();
         let mut parts: Vec<PackPart> = Vec::new();
         for (number, chunk) in chunks.into_iter().enumerate() {
-            match self.find(packs, &chunk)? {
+            let found = match number {
+                0 => self.prepare(packs, &chunk, 0)?,
+                _ => self.find(packs, &chunk)?,
+            };
+            match found {
                 // What would be opened for others takes the place of what nobody has read.
                 Found::Here(..) if number == 0 => break,
                 Found::Here(..) => {}
@@ -232,7 +248,7 @@ impl FileReading {
             }
             Wanted::Whole => packs.learn_whole(id, bytes),
             Wanted::Index => self.take_tail(packs, pack, bytes),
-            Wanted::Record(record) => return self.open(packs, (id, record), bytes),
+            Wanted::Record(record) => return self.take_record(packs, (id, record), bytes),
         };
         match taken {
             // Its chunks are in no pack; who needs one hears why.
@@ -342,15 +358,81 @@ impl FileReading {
         Ok(())
     }
 
-    /// Returns the bytes of a chunk, compared with its id, where its record is here.
+    /// Returns the bytes of a chunk, compared with its id, where its record is here, and all that it is made from.
     fn chunk(&mut self, packs: &Packs, chunk: &ChunkRef) -> Result<Option<&[u8]>, ContentError> {
-        let Found::Here(key, position, stored) = self.find(packs, chunk)? else { return Ok(None) };
-        if let Some((whole, range)) = stored {
-            let stored = whole.get(range.start as usize..range.end as usize);
-            self.open(packs, key, stored.unwrap_or_default())?;
+        let found = self.prepare(packs, chunk, 0)?;
+        let Found::Here(key, position, stored) = found else { return Ok(None) };
+        if stored.is_some() {
+            self.open_here(packs, key, stored)?;
+            self.bases.clear();
         }
         let record = self.records.iter().find(|(open, _)| *open == key);
         record.map(|(_, record)| record.chunk(position)).transpose()
+    }
+
+    /// Looks for a chunk and, where it is made from others, for these, so far in a row. It is here once they are, and else what is to be fetched
+    /// first is returned.
+    fn prepare(
+        &mut self,
+        packs: &Packs,
+        chunk: &ChunkRef,
+        depth: usize,
+    ) -> Result<Found, ContentError> {
+        let found = self.find(packs, chunk)?;
+        let Found::Here(key, _, Some((whole, range))) = &found else { return Ok(found) };
+        let index = packs.index(&key.0).ok_or(ContentError::PackMissing { id: key.0 })?;
+        let bases = index.bases(key.1 as usize)?;
+        if bases.is_empty() {
+            return Ok(found);
+        }
+        if depth == DEPTH_MAX || self.bases.len() > BASES_MAX {
+            return Err(ContentError::ChunkMissing { id: chunk.id });
+        }
+        // The pack may be forgotten before they are here.
+        let stored = whole.get(range.start as usize..range.end as usize).unwrap_or_default();
+        self.waiting.entry(*key).or_insert_with(|| stored.into());
+        for base in bases {
+            if self.bases.contains_key(&base.id) {
+                continue;
+            }
+            let (key, position, stored) = match self.prepare(packs, base, depth + 1)? {
+                Found::Here(key, position, stored) => (key, position, stored),
+                first => return Ok(first),
+            };
+            self.open_here(packs, key, stored)?;
+            let record = self.records.iter().find(|(open, _)| *open == key);
+            let bytes = record.map(|(_, record)| record.chunk(position)).transpose()?;
+            let bytes = bytes.ok_or(ContentError::ChunkMissing { id: base.id })?.to_vec();
+            self.bases.insert(base.id, bytes);
+        }
+        Ok(found)
+    }
+
+    /// Opens a record whose bytes are here, unless it is open.
+    fn open_here(
+        &mut self,
+        packs: &Packs,
+        key: (PackId, u32),
+        stored: Option<(Arc<[u8]>, Range<u64>)>,
+    ) -> Result<(), ContentError> {
+        let Some((whole, range)) = stored else { return Ok(()) };
+        let stored = whole.get(range.start as usize..range.end as usize);
+        self.open(packs, key, stored.unwrap_or_default())
+    }
+
+    /// Takes the bytes of a record, and opens it unless it wants others first.
+    fn take_record(
+        &mut self,
+        packs: &Packs,
+        key: (PackId, u32),
+        stored: &[u8],
+    ) -> Result<(), ContentError> {
+        let index = packs.index(&key.0).ok_or(ContentError::PackMissing { id: key.0 })?;
+        if index.bases(key.1 as usize)?.is_empty() {
+            return self.open(packs, key, stored);
+        }
+        self.waiting.insert(key, stored.into());
+        Ok(())
     }
 
     fn find(&self, packs: &Packs, chunk: &ChunkRef) -> Result<Found, ContentError> {
@@ -367,6 +449,10 @@ impl FileReading {
             let (key, position) = ((pack.id, packed.record), packed.position as usize);
             if self.records.iter().any(|(open, _)| *open == key) {
                 return Ok(Found::Here(key, position, None));
+            }
+            if let Some(stored) = self.waiting.get(&key) {
+                let stored = (stored.clone(), 0..stored.len() as u64);
+                return Ok(Found::Here(key, position, Some(stored)));
             }
             let range = index.record(packed.record as usize)?.stored_range();
             return Ok(match (packs.whole(&pack.id), pack.place.inline_seq) {
@@ -439,7 +525,15 @@ impl FileReading {
         stored: &[u8],
     ) -> Result<(), ContentError> {
         let index = packs.index(&key.0).ok_or(ContentError::PackMissing { id: key.0 })?;
-        let record = self.opener.open(&index, key.1 as usize, stored, &packs.namer)?;
+        let number = key.1 as usize;
+        let bases: Option<Vec<&[u8]>> = index
+            .bases(number)?
+            .iter()
+            .map(|base| self.bases.get(&base.id).map(Vec::as_slice))
+            .collect();
+        let bases = bases.ok_or(ContentError::NeedsBases)?;
+        let record = self.opener.open_on(&index, number, stored, &bases, &packs.namer)?;
+        self.waiting.remove(&key);
         if self.records.len() >= RECORDS_MAX
             && let Some((_, oldest)) = self.records.pop_front()
         {

@@ -7,6 +7,7 @@ use model::{
 };
 
 use super::*;
+use crate::delta::ChunkClient;
 use crate::keyring::SecretKey;
 use crate::pack::FinishedPack;
 use crate::packing::{FilePacker, PackSettings, PackSink};
@@ -37,6 +38,10 @@ impl PackSink for &mut Sink {
         Ok(self.seen.insert(chunk.id))
     }
 
+    fn may_be_base(&mut self, _: &ChunkRef) -> Result<bool, ContentError> {
+        Ok(true)
+    }
+
     fn emit(&mut self, pack: FinishedPack) -> Result<(), ContentError> {
         self.packs.push(pack);
         Ok(())
@@ -65,13 +70,46 @@ impl Scene {
         self.log.push(Entry { seq: seq + 1, previous: hash, commit });
     }
 
-    pub(crate) fn put(&mut self, id: u8, name: &str, bytes: &[u8]) -> Content {
+    fn settings(&self) -> PackSettings {
         let (transform, target) = (Transform::default(), crate::pack::PACK_STORED_TARGET);
-        let settings = PackSettings { transform, guard: self.keys.packs(), target };
+        PackSettings { transform, guard: self.keys.packs(), target }
+    }
+
+    pub(crate) fn put(&mut self, id: u8, name: &str, bytes: &[u8]) -> Content {
         let mut sink = Sink::default();
-        let mut packer = FilePacker::new(self.keys.content(), &settings, &mut sink).unwrap();
+        let mut packer = FilePacker::new(self.keys.content(), &self.settings(), &mut sink).unwrap();
         let content = packer.pack_bytes(bytes, Some(4096)).unwrap();
         packer.finish().unwrap();
+        self.propose((id, 0), name, content, sink.packs, 16 * 1024)
+    }
+
+    /// Puts version `base` + 1 of a file as what makes it from the one before. Packs of fewer bytes travel in the commit.
+    fn edit(
+        &mut self,
+        (id, base): (u8, u64),
+        (old, new): (&[u8], &[u8]),
+        inline_length: u64,
+    ) -> Content {
+        let keys = self.keys.content().clone();
+        let kept = ChunkClient::survey(&keys, 4096, &mut &old[..]).unwrap();
+        let mut sink = Sink::default();
+        let mut packer = FilePacker::new(&keys, &self.settings(), &mut sink).unwrap();
+        // What the version before has is in packs.
+        packer.sink_mut().seen.extend(kept.table().chunks().iter().map(|chunk| chunk.id));
+        let (content, _) = packer.pack_edited(&kept, None, &mut &new[..]).unwrap();
+        packer.finish().unwrap();
+        assert!(sink.packs.iter().any(|pack| pack.index.has_deltas()));
+        self.propose((id, base), "edited", content, sink.packs, inline_length)
+    }
+
+    fn propose(
+        &mut self,
+        (id, base): (u8, u64),
+        name: &str,
+        content: Content,
+        packs: Vec<FinishedPack>,
+        inline_length: u64,
+    ) -> Content {
         let record = NodeRecord {
             parent: NodeId::ROOT,
             name: Name::new(name).unwrap(),
@@ -80,10 +118,10 @@ impl Scene {
             kind: NodeKind::File(content.clone()),
             conflict: None,
         };
-        let mut commit = commit(id, vec![put_record(id, 0, &record)]);
-        for pack in sink.packs {
+        let mut commit = commit(id + base as u8 * 20, vec![put_record(id, base, &record)]);
+        for pack in packs {
             let (id, length) = (pack.id, pack.bytes.len() as u64);
-            match length < 16 * 1024 {
+            match length < inline_length {
                 true => commit.inline_packs.push(pack.bytes),
                 false => {
                     commit.packs.push(PackRef { id, length });
@@ -196,6 +234,51 @@ fn file_is_the_same_through_memory_of_any_length_and_no_byte_is_asked_for_twice(
     let mut reading = FileReading::new(&content).unwrap();
     let none = reading.read_to(scene.replay().packs_mut(), 0, |_| panic!("there is no room"));
     assert_eq!(none.unwrap(), 0);
+}
+
+#[test]
+fn file_that_was_edited_again_and_again_is_made_from_what_it_was() {
+    // Packs with deltas that travel in the log, and such that rest in the store.
+    for inline_length in [16 * 1024, 0] {
+        let mut scene = Scene::new();
+        let mut versions = vec![random_bytes(5, 60_000)];
+        let mut contents = vec![scene.put(1, "edited", &versions[0])];
+        for version in 1..=8 {
+            let old = versions.last().unwrap().clone();
+            let mut new = old.clone();
+            for at in (version as usize * 50..new.len()).step_by(2000) {
+                new[at] ^= 0xff;
+            }
+            contents.push(scene.edit((1, version), (&old, &new), inline_length));
+            versions.push(new);
+        }
+        for (bytes, content) in versions.iter().zip(&contents) {
+            for room in [usize::MAX, 1000] {
+                let (read, _) = scene.read_by(&mut scene.replay(), content, room).unwrap();
+                assert!(read == *bytes);
+            }
+        }
+        // Without the pack of the first version nothing is left of the others.
+        let first = scene.log[0].commit.packs[0].id;
+        scene.stored.get_mut(&first).unwrap().fill(0);
+        let error = scene.read(&mut scene.replay(), &contents[8]).unwrap_err();
+        assert!(error.is_damage(), "{error}");
+    }
+}
+
+#[test]
+fn chunks_that_are_made_from_each_other_are_missing() {
+    let mut scene = Scene::new();
+    let one = random_bytes(5, 20_000);
+    let mut two = one.clone();
+    for at in (100..two.len()).step_by(1000) {
+        two[at] ^= 0xff;
+    }
+    let contents = [scene.edit((1, 0), (&one, &two), 0), scene.edit((2, 0), (&two, &one), 0)];
+    for content in &contents {
+        let error = scene.read(&mut scene.replay(), content).unwrap_err();
+        assert!(matches!(error, ContentError::ChunkMissing { .. }), "{error}");
+    }
 }
 
 #[test]

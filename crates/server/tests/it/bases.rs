@@ -9,7 +9,10 @@ use content::pack::PACK_STORED_TARGET;
 use content::{
     ContentError, FilePacker, FinishedPack, PackSettings, PackSink, Transform, WorkspaceKeys,
 };
-use model::{ChunkId, ChunkRef, Commit, Genesis, PackRef};
+use model::{
+    Change, ChunkId, ChunkRef, Commit, Content, Genesis, Name, NodeId, NodeKind, NodeRecord,
+    PackRef, Timestamp,
+};
 use reqwest::{Method, StatusCode};
 
 use crate::support::{Device, SystemRandom, TestServer, noise};
@@ -38,28 +41,35 @@ impl PackSink for Packs {
     }
 }
 
-/// Packs what makes `new` from `old`.
-fn deltas(genesis: &Genesis, old: &[u8], new: &[u8]) -> Vec<FinishedPack> {
+/// Packs what makes `new` from `old`, or all of it where there is nothing before.
+fn pack(genesis: &Genesis, old: Option<&[u8]>, new: &[u8]) -> (Vec<FinishedPack>, Content) {
     let keys = WorkspaceKeys::open(genesis, None, Arc::new(SystemRandom)).unwrap();
-    let base = ChunkClient::survey(keys.content(), 16 << 10, &mut &old[..]).unwrap();
     let (transform, target) = (Transform::default(), PACK_STORED_TARGET);
     let settings = PackSettings { transform, guard: keys.packs(), target };
     let mut packer = FilePacker::new(keys.content(), &settings, Packs::default()).unwrap();
-    packer.pack_edited(&base, None, &mut &new[..]).unwrap();
+    let content = match old {
+        None => packer.pack_bytes(new, Some(16 << 10)).unwrap(),
+        Some(mut old) => {
+            let base = ChunkClient::survey(keys.content(), 16 << 10, &mut old).unwrap();
+            packer.pack_edited(&base, None, &mut &new[..]).unwrap().0
+        }
+    };
     let packs = packer.finish().unwrap().packs;
-    assert!(packs.iter().any(|pack| pack.index.has_deltas()));
-    packs
+    assert!(packs.iter().all(|pack| pack.index.has_deltas() == old.is_some()));
+    (packs, content)
 }
 
-async fn name_packs(device: &Device, genesis: &Genesis, packs: Vec<FinishedPack>) {
+/// Commits packs, and a version of a file if there is one.
+async fn commit(device: &Device, genesis: &Genesis, packs: Vec<FinishedPack>, put: Option<Change>) {
     let log = device.log(genesis).await;
+    let mut named = Vec::new();
     for pack in packs {
         assert!(device.put_pack(genesis, &pack.bytes).await.is_success());
-        let named = vec![PackRef { id: pack.id, length: pack.bytes.len() as u64 }];
-        let seen = log.head().await.unwrap();
-        let commit = Commit { changes: Vec::new(), packs: named, ..device.commit(1, seen) };
-        log.commit(&commit).await.unwrap();
+        named.push(PackRef { id: pack.id, length: pack.bytes.len() as u64 });
     }
+    let seen = log.head().await.unwrap();
+    let changes = put.into_iter().collect();
+    log.commit(&Commit { changes, packs: named, ..device.commit(1, seen) }).await.unwrap();
 }
 
 #[tokio::test]
@@ -68,29 +78,36 @@ async fn versions_that_are_made_from_each_other_are_read_over_http() {
     let device = server.device("ada").await;
     let genesis = device.create_workspace("home").await;
     let path = format!("/workspaces/{}/files/report", genesis.workspace());
-    let mut versions = vec![noise(200_000)];
-    let put = device.status(Method::PUT, &path, versions[0].clone()).await;
-    assert!(put.is_success(), "{put}");
-    for round in 1..5 {
-        let old = versions.last().unwrap().clone();
-        let mut new = old.clone();
+    let mut old: Option<Vec<u8>> = None;
+    for version in 0..5_u64 {
+        let mut new = old.clone().unwrap_or_else(|| noise(200_000));
         // In every chunk, and never where it was.
-        for at in (round * 100..new.len()).step_by(4096) {
+        for at in (100 + version as usize * 100..new.len()).step_by(4096) {
             new[at] ^= 0xff;
         }
-        name_packs(&device, &genesis, deltas(&genesis, &old, &new)).await;
-        // The server keeps its chunks whole, too, and finds them in the packs that came first.
-        let put = device.status(Method::PUT, &path, new.clone()).await;
-        assert!(put.is_success(), "{put}");
-        versions.push(new);
+        let (packs, content) = pack(&genesis, old.as_deref(), &new);
+        let record = NodeRecord {
+            parent: NodeId::ROOT,
+            name: Name::new("report").unwrap(),
+            mode: 0o644,
+            modified: Timestamp::default(),
+            kind: NodeKind::File(content),
+            conflict: None,
+        };
+        let put = model::testing::put_record(50, version, &record);
+        commit(&device, &genesis, packs, Some(put)).await;
+        let answer = device.request(Method::GET, &path).send().await.unwrap();
+        assert_eq!(answer.status(), StatusCode::OK);
+        assert!(answer.bytes().await.unwrap() == new[..], "version {version}");
+        let part = device.request(Method::GET, &path).header("range", "bytes=150000-150999");
+        let part = part.send().await.unwrap().bytes().await.unwrap();
+        assert!(part == new[150_000..151_000]);
+        old = Some(new);
     }
-    let Some(last) = versions.last() else { return };
-    let answer = device.request(Method::GET, &path).send().await.unwrap();
-    assert_eq!(answer.status(), StatusCode::OK);
-    assert!(answer.bytes().await.unwrap() == last[..]);
-    let part = device.request(Method::GET, &path).header("range", "bytes=150000-150999");
-    let part = part.send().await.unwrap().bytes().await.unwrap();
-    assert!(part == last[150_000..151_000]);
+    let (_, usage) = device.get(&format!("/workspaces/{}/usage", genesis.workspace())).await;
+    let stored = usage["content"]["packs"]["stored_bytes"].as_u64().unwrap();
+    // Whole chunks would be a million.
+    assert!(stored < 300_000, "{stored} bytes for five versions");
 }
 
 #[tokio::test]
@@ -105,7 +122,7 @@ async fn what_is_made_from_what_is_not_there_is_not_taken_for_stored() {
         two[at] ^= 0xff;
     }
     for (old, new) in [(&one, &two), (&two, &one)] {
-        name_packs(&device, &genesis, deltas(&genesis, old, new)).await;
+        commit(&device, &genesis, pack(&genesis, Some(old), new).0, None).await;
     }
     // Each is made from the other, and neither is there.
     let put = device.status(Method::PUT, &path, one.clone()).await;
