@@ -5,6 +5,7 @@ use std::io::{BufRead, BufReader};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::PathBuf;
 use std::process::{Child, Stdio};
+use std::time::Duration;
 
 use reqwest::{Client, StatusCode};
 use rustix::process::Signal;
@@ -247,6 +248,12 @@ fn what_is_displaced_and_not_in_the_history_goes_to_the_trash() {
         device.write("synced", "in the history");
         device.write("folder/deleted", "by the gateway");
     });
+    // What is read as soon as it is written is in the history for certain only after another look, once a change would show.
+    let written = fs::metadata(one.folder.join("synced")).unwrap().modified().unwrap();
+    wait_until("a change that would show", || {
+        written.elapsed().is_ok_and(|age| age > Duration::from_millis(500))
+    });
+    one.sync().ok();
     // Nothing is sent meanwhile.
     room.server.stop();
     let gateway = Gateway::start(&one);
