@@ -81,7 +81,7 @@ impl Client {
                 self.expect("")?;
                 self.control.get_mut().write_all(bytes)?;
                 self.expect("HTTP/1.1 200")?;
-                self.rest_of_head().map(drop)
+                rest_of_head(&mut self.control).map(drop)
             }
             Protocol::Imap => {
                 let message = message(name, bytes);
@@ -109,7 +109,7 @@ impl Client {
             Protocol::S3 => {
                 self.say(&(request("GET", name) + "\r\n"))?;
                 self.expect("HTTP/1.1 200")?;
-                let length = self.rest_of_head()?;
+                let length = rest_of_head(&mut self.control)?;
                 self.exactly(length)
             }
             Protocol::Imap => {
@@ -132,20 +132,6 @@ impl Client {
     fn expect(&mut self, beginning: &str) -> io::Result<()> {
         let line = line_of(&mut self.control)?;
         if line.starts_with(beginning) { Ok(()) } else { Err(nonsense(&line)) }
-    }
-
-    /// Reads to the end of a head, and returns how long the body is.
-    fn rest_of_head(&mut self) -> io::Result<usize> {
-        let mut length = 0;
-        loop {
-            let line = line_of(&mut self.control)?;
-            if let Some(value) = line.strip_prefix("Content-Length: ") {
-                length = value.parse().map_err(|_| nonsense(&line))?;
-            }
-            if line.is_empty() {
-                return Ok(length);
-            }
-        }
     }
 
     fn exactly(&mut self, length: usize) -> io::Result<Vec<u8>> {
@@ -234,16 +220,7 @@ impl Server {
     }
 
     fn request(&mut self, verb: &str, path: &str) -> io::Result<()> {
-        let mut length = 0;
-        loop {
-            let line = line_of(&mut self.control)?;
-            if let Some(value) = line.strip_prefix("Content-Length: ") {
-                length = value.parse().map_err(|_| nonsense(&line))?;
-            }
-            if line.is_empty() {
-                break;
-            }
-        }
+        let length = rest_of_head(&mut self.control)?;
         let mut answer = Vec::new();
         if verb == "PUT" {
             self.say("HTTP/1.1 100 Continue\r\n\r\n")?;
@@ -294,6 +271,20 @@ fn line_of(from: &mut BufReader<End>) -> io::Result<String> {
         return Err(io::ErrorKind::UnexpectedEof.into());
     }
     Ok(line.trim_end().to_owned())
+}
+
+/// Reads to the end of a head of HTTP, and returns how long the body is.
+fn rest_of_head(from: &mut BufReader<End>) -> io::Result<usize> {
+    let mut length = 0;
+    loop {
+        let line = line_of(from)?;
+        if let Some(value) = line.strip_prefix("Content-Length: ") {
+            length = value.parse().map_err(|_| nonsense(&line))?;
+        }
+        if line.is_empty() {
+            return Ok(length);
+        }
+    }
 }
 
 /// Reads how long what follows is, as in `{17}`.
