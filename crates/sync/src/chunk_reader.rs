@@ -75,13 +75,16 @@ impl OpenRecord {
     }
 }
 
+/// The bytes of what a record is made from, or which of that cannot be read.
+type Bases = std::result::Result<Vec<Vec<u8>>, ChunkId>;
+
 /// A record as it is stored, to be opened by whichever thread has time.
 pub struct StoredRecord {
     index: Arc<PackIndex>,
     number: usize,
     bytes: Bytes,
-    /// What it is made from, or which of that cannot be read.
-    bases: std::result::Result<Vec<Vec<u8>>, ChunkId>,
+    /// What it is made from.
+    bases: Bases,
     /// Whether it comes from a pack whose hash was compared.
     is_verified: bool,
 }
@@ -649,10 +652,12 @@ fn whole_index(pack: &KnownPack, bytes: &[u8], guard: &PackGuard) -> Result<Pack
 /// Writes into the state which chunks a pack holds, and what they are made from.
 pub fn add_chunks(state: &mut State, pack: &PackId, index: &PackIndex) -> Result<()> {
     state.add_chunks(pack, index.packed_chunks().map(|packed| (packed.chunk.id, packed.record)))?;
-    let Some(number) = state.pack_by_id(pack)?.map(|pack| pack.number) else { return Ok(()) };
-    for record in (0..index.records().len()).filter(|_| index.has_deltas()) {
-        let place = ChunkPlace { pack: number, record: record as u32 };
-        state.add_bases(place, index.bases(record)?)?;
+    if !index.has_deltas() {
+        return Ok(());
+    }
+    let pack = state.pack_by_id(pack)?.expect("a pack is known before its chunks").number;
+    for record in 0..index.records().len() {
+        state.add_bases(ChunkPlace { pack, record: record as u32 }, index.bases(record)?)?;
     }
     Ok(())
 }

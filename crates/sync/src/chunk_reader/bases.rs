@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use futures_util::future::{FutureExt, LocalBoxFuture};
 use model::ChunkRef;
 
-use super::{ChunkFetcher, StoredRecord};
+use super::{Bases, ChunkFetcher, StoredRecord};
 use crate::error::{Result, SyncError};
 use crate::state::{ChunkPlace, State};
 
@@ -31,16 +31,13 @@ impl ChunkFetcher {
         let fetch = async move {
             let mut found = self.fetch_stored(state, places).await?;
             let mut wanted = BTreeSet::new();
-            for record in found.values().filter(|record| record.index.has_deltas()) {
+            for record in found.values() {
                 for base in record.index.bases(record.number)? {
                     // What is nowhere is said by whoever needs it.
                     wanted.extend(state.chunk(&base.id)?);
                 }
             }
-            if wanted.is_empty() && found.values().all(|record| !record.index.has_deltas()) {
-                return Ok(found);
-            }
-            if self.may_go_on(depth + 1) {
+            if !wanted.is_empty() && self.may_go_on(depth + 1) {
                 // All at once: they are kept until they are asked for one by one.
                 match self.open_at_depth(state, &wanted, depth + 1).await {
                     Err(error) if error.is_of_stored_data() => {}
@@ -65,7 +62,7 @@ impl ChunkFetcher {
         state: &mut State,
         places: &BTreeSet<ChunkPlace>,
     ) -> Result<()> {
-        if !self.expects_packs() {
+        if !self.expects_packs() || !state.has_bases()? {
             return Ok(());
         }
         let mut unseen: Vec<ChunkPlace> = places.iter().copied().collect();
@@ -102,12 +99,7 @@ impl ChunkFetcher {
     }
 
     /// Reads what a record is made from, or says what of it cannot be read.
-    async fn read_bases(
-        &mut self,
-        state: &State,
-        bases: &[ChunkRef],
-        depth: u32,
-    ) -> Result<std::result::Result<Vec<Vec<u8>>, model::ChunkId>> {
+    async fn read_bases(&mut self, state: &State, bases: &[ChunkRef], depth: u32) -> Result<Bases> {
         let mut read = Vec::with_capacity(bases.len());
         for base in bases {
             if !self.may_go_on(depth) {

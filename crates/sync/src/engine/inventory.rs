@@ -97,14 +97,17 @@ impl Engine {
         // What the chunks are made from counts, too, each once.
         let mut unseen: Vec<ChunkId> = chunks.iter().map(|chunk| chunk.id).collect();
         let mut seen: HashSet<ChunkId> = unseen.iter().copied().collect();
+        let has_bases = self.state.has_bases()?;
         while let Some(chunk) = unseen.pop() {
             let Some(place) = self.state.chunk(&chunk)? else { return Ok(true) };
             let pack = self.state.pack(place.pack)?;
             if pack.is_none_or(|pack| lost.contains(&pack.id)) {
                 return Ok(true);
             }
-            let bases = self.state.bases(place)?.into_iter().map(|base| base.id);
-            unseen.extend(bases.filter(|base| seen.insert(*base)));
+            if has_bases {
+                let bases = self.state.bases(place)?.into_iter().map(|base| base.id);
+                unseen.extend(bases.filter(|base| seen.insert(*base)));
+            }
         }
         Ok(false)
     }

@@ -10,7 +10,7 @@ use std::collections::{HashMap, HashSet};
 use model::{ChunkId, ChunkRef};
 use rusqlite::{Connection, params};
 
-use super::packs::ChunkPlace;
+use super::packs::{ChunkPlace, PLACES_OF};
 use super::{DELTAS_SCHEMA_VERSION, State, id_column};
 use crate::error::Result;
 
@@ -20,6 +20,10 @@ CREATE TABLE IF NOT EXISTS bases (
     pack INTEGER NOT NULL, record INTEGER NOT NULL, position INTEGER NOT NULL, id BLOB NOT NULL, length INTEGER NOT NULL,
     PRIMARY KEY (pack, record, position)) WITHOUT ROWID;
 ";
+
+/// Tells what a record is made from, in the order in which it wants it.
+const BASES_OF: &str =
+    "SELECT id, length FROM bases WHERE pack = ? AND record = ? ORDER BY position";
 
 /// How many chunks are looked up to find out whether one can be made.
 const LOOKS_MAX: u32 = 16 * 1024;
@@ -77,22 +81,27 @@ impl Look<'_> {
     }
 
     fn places(&self, chunk: &ChunkId) -> rusqlite::Result<Vec<(i64, u32)>> {
-        let sql = "SELECT pack, record FROM chunks WHERE id = ?1
-                   UNION SELECT pack, record FROM spares WHERE id = ?1";
-        let mut statement = self.connection.prepare_cached(sql)?;
+        let mut statement = self.connection.prepare_cached(PLACES_OF)?;
         let rows = statement.query_map([chunk.as_bytes()], |row| Ok((row.get(0)?, row.get(1)?)))?;
         rows.collect()
     }
 
     fn bases(&self, (pack, record): (i64, u32)) -> rusqlite::Result<Vec<ChunkId>> {
-        let sql = "SELECT id FROM bases WHERE pack = ? AND record = ?";
-        let mut statement = self.connection.prepare_cached(sql)?;
+        let mut statement = self.connection.prepare_cached(BASES_OF)?;
         let id = |row: &rusqlite::Row<'_>| Ok(ChunkId::from_bytes(id_column(row, 0)?));
         statement.query_map(params![pack, record], id)?.collect()
     }
 }
 
 impl State {
+    /// Tells whether any chunk is made from others.
+    ///
+    /// # Errors
+    /// [`crate::SyncError::Database`].
+    pub fn has_bases(&self) -> Result<bool> {
+        self.database(has_bases(&self.connection))
+    }
+
     /// Tells whether a chunk can be made from what packs have, as far as this device knows them.
     ///
     /// # Errors
@@ -130,8 +139,7 @@ impl State {
     /// # Errors
     /// [`crate::SyncError::Database`].
     pub fn bases(&self, place: ChunkPlace) -> Result<Vec<ChunkRef>> {
-        let sql = "SELECT id, length FROM bases WHERE pack = ? AND record = ? ORDER BY position";
-        self.rows(sql, params![place.pack as i64, place.record], |row| {
+        self.rows(BASES_OF, params![place.pack as i64, place.record], |row| {
             Ok(ChunkRef { id: ChunkId::from_bytes(id_column(row, 0)?), length: row.get(1)? })
         })
     }

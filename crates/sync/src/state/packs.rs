@@ -15,6 +15,10 @@ use crate::prepare::KnownChunks;
 /// The fact that every place of every chunk is kept, and not only the first that was learned.
 const ALL_PLACES: &str = "places";
 
+/// Tells all places of a chunk.
+pub(super) const PLACES_OF: &str = "SELECT pack, record FROM chunks WHERE id = ?1
+                   UNION SELECT pack, record FROM spares WHERE id = ?1 ORDER BY pack";
+
 /// Where a chunk rests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ChunkPlace {
@@ -79,9 +83,7 @@ impl State {
     /// # Errors
     /// [`crate::SyncError::Database`].
     pub fn chunk_places(&self, id: &ChunkId) -> Result<Vec<ChunkPlace>> {
-        let sql = "SELECT pack, record FROM chunks WHERE id = ?1
-                   UNION SELECT pack, record FROM spares WHERE id = ?1 ORDER BY pack";
-        self.rows(sql, [id.as_bytes()], place)
+        self.rows(PLACES_OF, [id.as_bytes()], place)
     }
 
     /// Tells every chunk with every pack that it is in.
@@ -211,7 +213,7 @@ impl State {
         let rows = self
             .rows("SELECT id FROM chunks", [], |row| Ok(ChunkId::from_bytes(id_column(row, 0)?)))?;
         let mut ids: HashSet<ChunkId> = rows.into_iter().collect();
-        if self.database(bases::has_bases(&self.connection))? {
+        if self.has_bases()? {
             for id in ids.clone() {
                 if !self.can_be_made(&id)? {
                     ids.remove(&id);

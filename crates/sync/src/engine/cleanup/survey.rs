@@ -17,6 +17,7 @@ use super::repack::Verified;
 use super::{CleanupOptions, Dropped, DroppedBy};
 use crate::engine::{Engine, Event};
 use crate::error::{Result, SyncError};
+use crate::state::ChunkPlace;
 use crate::state::packs::KnownPack;
 
 /// How far the clock may be ahead of everything that was ever written.
@@ -228,17 +229,18 @@ impl Engine {
         if bases.is_empty() {
             return Ok(());
         }
-        let mut made_from: HashMap<ChunkId, Vec<ChunkRef>> = HashMap::new();
+        // In which records a chunk is made from others: these have their bases in common with many.
+        let mut made_in: HashMap<ChunkId, Vec<ChunkPlace>> = HashMap::new();
         self.state.each_chunk(|chunk, place| {
-            if let Some(bases) = bases.get(&place) {
-                made_from.entry(chunk).or_default().extend(bases);
+            if bases.contains_key(&place) {
+                made_in.entry(chunk).or_default().push(place);
             }
         })?;
         let mut unseen: Vec<ChunkId> = needed.keys().copied().collect();
         while let Some(chunk) = unseen.pop() {
-            for base in made_from.remove(&chunk).into_iter().flatten() {
+            for base in made_in.get(&chunk).into_iter().flatten().flat_map(|place| &bases[place]) {
                 if let Entry::Vacant(vacant) = needed.entry(base.id) {
-                    vacant.insert(Needed { chunk: base, is_list: false });
+                    vacant.insert(Needed { chunk: *base, is_list: false });
                     unseen.push(base.id);
                 }
             }
