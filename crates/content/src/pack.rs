@@ -9,6 +9,7 @@
 //!
 //! The format in words: `docs/design/pack-format.md`, "Packs".
 
+mod ancestry;
 mod delta;
 mod index;
 mod reader;
@@ -16,7 +17,8 @@ mod record;
 mod seal;
 mod writer;
 
-pub use delta::{DeltaRecord, DeltaStep, RECORD_BASES_MAX};
+pub use ancestry::Ancestry;
+pub use delta::{DeltaRecord, DeltaStep, RECORD_BASES_LENGTH_MAX, RECORD_BASES_MAX};
 pub use index::{PackIndex, PackedChunk, RecordEntry, TailOutcome};
 pub use reader::{Record, RecordOpener, open_record, verify_whole};
 pub use record::{PlainRecord, StoredRecord};

@@ -23,6 +23,9 @@ use crate::transform::{TransformDecoder, TransformEncoder, TransformTag, pays};
 /// How many bases a record may have: whoever opens it has them all in memory, or fetches them.
 pub const RECORD_BASES_MAX: usize = 64;
 
+/// How many bytes they may have together.
+pub const RECORD_BASES_LENGTH_MAX: u64 = 8 * 1024 * 1024;
+
 /// What comes next in a chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DeltaStep<'a> {
@@ -69,22 +72,28 @@ impl DeltaRecord {
         Self::default()
     }
 
-    /// Tells whether a chunk of `length` bytes with these steps may be added. An empty record takes any chunk that has no more bases
-    /// than a record may have.
-    pub fn has_room(&self, length: usize, steps: &[DeltaStep<'_>]) -> bool {
-        let mut more: Vec<ChunkId> = steps.iter().filter_map(|step| self.new_base(step)).collect();
-        more.sort_unstable();
+    /// Tells whether a chunk with these steps may be added. An empty record takes any chunk whose bases are no more than a record may have,
+    /// and that is not among them.
+    pub fn has_room(&self, chunk: &ChunkRef, steps: &[DeltaStep<'_>]) -> bool {
+        let mut more: Vec<ChunkRef> = steps.iter().filter_map(|step| self.new_base(step)).collect();
+        more.sort_unstable_by_key(|base| base.id);
         more.dedup();
-        self.bases.len() + more.len() <= RECORD_BASES_MAX
+        let more_length: u64 = more.iter().map(|base| u64::from(base.length)).sum();
+        // Nothing can be opened that is made from what is in the same record.
+        let is_of_itself = self.starts.contains_key(&chunk.id)
+            || more.iter().any(|base| *base == *chunk || self.chunks.contains(base));
+        !is_of_itself
+            && self.bases.len() + more.len() <= RECORD_BASES_MAX
+            && self.bases_length + more_length <= RECORD_BASES_LENGTH_MAX
             && (self.chunks.is_empty()
-                || self.plain.len() + length <= RECORD_PLAIN_MAX
+                || self.plain.len() + chunk.length as usize <= RECORD_PLAIN_MAX
                     && self.chunks.len() < RECORD_CHUNKS_MAX)
     }
 
-    fn new_base(&self, step: &DeltaStep<'_>) -> Option<ChunkId> {
+    fn new_base(&self, step: &DeltaStep<'_>) -> Option<ChunkRef> {
         match step {
             DeltaStep::Copy { base, .. } => {
-                Some(base.id).filter(|id| !self.starts.contains_key(id))
+                Some(*base).filter(|base| !self.starts.contains_key(&base.id))
             }
             DeltaStep::Literal(_) => None,
         }
@@ -93,12 +102,13 @@ impl DeltaRecord {
     /// Adds a chunk, whose bytes the steps make.
     ///
     /// # Panics
-    /// Where the steps do not make as many bytes as the chunk has, one reaches beyond its base, or there is no room.
+    /// Where the steps do not make as many bytes as the chunk has, one reaches beyond its base or copies what the record has itself, or
+    /// there is no room.
     pub fn push(&mut self, chunk: ChunkRef, bytes: &[u8], steps: &[DeltaStep<'_>]) {
         let length: usize = steps.iter().map(DeltaStep::len).sum();
         assert_eq!(chunk.length as usize, length, "the steps make chunk {}", chunk.id);
         assert_eq!(bytes.len(), length, "the length of chunk {}", chunk.id);
-        assert!(length > 0 && self.has_room(length, steps), "room for chunk {}", chunk.id);
+        assert!(length > 0 && self.has_room(&chunk, steps), "room for chunk {}", chunk.id);
         for step in steps.iter().filter(|step| step.len() > 0) {
             match *step {
                 DeltaStep::Copy { base, offset, length } => {
@@ -230,10 +240,11 @@ fn run(
     let mut expected = 0_i64;
     while steps.remaining() > 0 {
         let word = steps.unsigned()?;
-        let (length, is_literal) = ((word >> 1) as usize, word & 1 == 1);
-        if length == 0 || length > plain_length - plain.len() {
+        let (length, is_literal) = (word >> 1, word & 1 == 1);
+        if length == 0 || length > (plain_length - plain.len()) as u64 {
             return Err(steps.invalid("step", "it makes no bytes, or more than there are"));
         }
+        let length = length as usize;
         if is_literal {
             plain.extend_from_slice(literals.raw(length)?);
             continue;

@@ -8,8 +8,8 @@ use model::ids::ChunkId;
 
 use super::seal;
 use super::{
-    HEADER, PACK_BASES_MAX, PACK_CHUNKS_MAX, PACK_LENGTH_MAX, PackVersion, RECORD_BASES_MAX,
-    RECORD_CHUNKS_MAX, RECORD_PLAIN_MAX, TRAILER_LENGTH, TRAILER_MAGIC,
+    HEADER, PACK_BASES_MAX, PACK_CHUNKS_MAX, PACK_LENGTH_MAX, PackVersion, RECORD_BASES_LENGTH_MAX,
+    RECORD_BASES_MAX, RECORD_CHUNKS_MAX, RECORD_PLAIN_MAX, TRAILER_LENGTH, TRAILER_MAGIC,
 };
 use crate::error::ContentError;
 use crate::sealed::{PackBoxes, PackGuard};
@@ -86,7 +86,7 @@ pub struct PackIndex {
     records: Vec<RecordEntry>,
     chunks: Vec<ChunkRef>,
     /// Of all delta records, in their order.
-    bases: Vec<ChunkRef>,
+    pub(super) bases: Vec<ChunkRef>,
     pack_length: u64,
     /// The last fence that the writer of a plain pack knew, 0 for none.
     fence: u64,
@@ -320,7 +320,7 @@ fn decode_parts(
     let mut records = decode_records(decoder, overhead)?;
     let chunk_count = records.last().map_or(0, |last| last.chunks().end);
     let chunks = decode_chunks(decoder, chunk_count)?;
-    let bases = decode_bases(decoder, &mut records, version)?;
+    let bases = decode_bases(decoder, &mut records, &chunks, version)?;
     for record in &mut records {
         let lengths = chunks[record.chunks()].iter().map(|chunk| chunk.length);
         // At most 4096 chunks of 8 MiB: the sum needs 36 bits, and `check_lengths` refuses what is too much.
@@ -377,6 +377,7 @@ fn decode_records(
 fn decode_bases(
     decoder: &mut Decoder<'_>,
     records: &mut [RecordEntry],
+    chunks: &[ChunkRef],
     version: PackVersion,
 ) -> Result<Vec<ChunkRef>, DecodeError> {
     let mut all = Vec::new();
@@ -387,8 +388,13 @@ fn decode_bases(
         }
         let bases: Vec<ChunkRef> = if version.has_deltas() { decoder.list()? } else { Vec::new() };
         let counts = 1..=RECORD_BASES_MAX.min(PACK_BASES_MAX - all.len());
-        if !counts.contains(&bases.len()) {
+        let length: u64 = bases.iter().map(|base| u64::from(base.length)).sum();
+        if !counts.contains(&bases.len()) || length > RECORD_BASES_LENGTH_MAX {
             return Err(decoder.invalid("bases", "none, or more than there may be"));
+        }
+        let own = &chunks[record.chunks()];
+        if own.iter().any(|chunk| bases.iter().any(|base| base.id == chunk.id)) {
+            return Err(decoder.invalid("bases", "the record is made from itself"));
         }
         record.base_count = bases.len() as u32;
         all.extend(bases);

@@ -104,7 +104,7 @@ impl PackWriter {
     ) -> Result<(), ContentError> {
         assert!(!self.is_full(), "a full pack must be finished before more is pushed");
         assert!(bytes.len() <= RECORD_PLAIN_MAX, "chunk {} is too large for a delta", chunk.id);
-        if !self.deltas.has_room(bytes.len(), steps) {
+        if !self.deltas.has_room(&chunk, steps) {
             self.seal_deltas()?;
         }
         self.deltas.push(chunk, bytes, steps);
@@ -156,9 +156,7 @@ impl PackWriter {
     /// Where the pack is empty.
     pub fn finish(&mut self) -> Result<FinishedPack, ContentError> {
         // These are counted where the pack is asked whether it is full, so that there is still room for the other one.
-        if !self.deltas.is_empty() {
-            self.seal_deltas()?;
-        }
+        self.seal_deltas()?;
         if !self.record.is_empty() {
             self.seal_record()?;
         }
@@ -170,13 +168,21 @@ impl PackWriter {
         self.pack.recycle(bytes);
     }
 
-    fn seal_deltas(&mut self) -> Result<(), ContentError> {
-        let deltas = std::mem::take(&mut self.deltas);
-        self.pack.push(&deltas.encode(&mut self.encoder)?);
+    /// Ends the record of chunks that are made from others, if there is one: what comes next has a record of its own.
+    ///
+    /// # Errors
+    /// [`ContentError::Encode`].
+    pub fn seal_deltas(&mut self) -> Result<(), ContentError> {
+        if !self.deltas.is_empty() {
+            let deltas = std::mem::take(&mut self.deltas);
+            self.pack.push(&deltas.encode(&mut self.encoder)?);
+        }
         Ok(())
     }
 
     fn seal_record(&mut self) -> Result<(), ContentError> {
+        // Before what may be the largest chunk: nothing fits behind that.
+        self.seal_deltas()?;
         self.pack.push_plain(&self.record, &mut self.encoder)?;
         self.record.clear();
         Ok(())

@@ -187,6 +187,76 @@ fn pack_of_deltas_and_others_keeps_within_its_limits() {
 }
 
 #[test]
+fn largest_chunk_fits_behind_a_delta_in_a_pack_that_is_nearly_full() {
+    let mut writer = PackWriter::new(Transform::None, &PackGuard::plain()).unwrap();
+    let edits = edits(1);
+    let noise = |number: u64| random_bytes(500 + number, 1 << 20);
+    for number in 0.. {
+        writer.push(chunk_ref(&noise(number)), &noise(number)).unwrap();
+        writer.push_delta(chunk_ref(&edits[0].bytes), &edits[0].bytes, &edits[0].steps()).unwrap();
+        let length = CHUNK_SIZE_MAX as usize;
+        if writer.stored_len_max() + (3 << 19) > PACK_STORED_TARGET {
+            assert!(!writer.is_full() && writer.has_room(length));
+            let largest = random_bytes(99, length);
+            writer.push(chunk_ref(&largest), &largest).unwrap();
+            break;
+        }
+    }
+    let pack = writer.finish().unwrap();
+    assert!(pack.bytes.len() > PACK_STORED_TARGET + (7 << 20));
+    verify_whole(pack.id, &pack.bytes, &PackGuard::plain()).unwrap();
+}
+
+#[test]
+fn bases_of_a_record_are_bounded_by_their_bytes() {
+    let edits: Vec<Edited> = (0..5)
+        .map(|number| Edited::of(random_bytes(number, 2 << 20), 100, (2 << 20) - 3000, b"x"))
+        .collect();
+    let pack = packed(&PackGuard::plain(), &namer(), &edits);
+    let counts: Vec<_> = (0..3).map(|at| pack.index.bases(at).unwrap().len()).collect();
+    assert_eq!(counts, [4, 1, 0]);
+    let found = read_on(&pack, &pack.index, &bases_of(&edits), &namer()).unwrap();
+    assert_eq!(found, expected(&edits));
+    // The same with longer bases is no index.
+    let encoded = |length: u32| {
+        let mut index = pack.index.clone();
+        for base in &mut index.bases[..4] {
+            base.length = length;
+        }
+        index.encode()
+    };
+    let version = PackVersion(DELTA_PACK_VERSION);
+    PackIndex::decode(&encoded(2 << 20), 0, version).unwrap();
+    let error = PackIndex::decode(&encoded((2 << 20) + 1), 0, version).unwrap_err();
+    assert!(matches!(error, ContentError::Index { .. }), "{error}");
+}
+
+#[test]
+fn record_is_never_made_from_itself() {
+    let one = Edited::of(random_bytes(1, 4000), 100, 3, b"one");
+    // Made from what the record has already, and the other way round.
+    let later = Edited::of(one.bytes.clone(), 200, 3, b"two");
+    let back = Edited { bytes: one.base.clone(), ..Edited::of(later.bytes.clone(), 0, 0, b"") };
+    let mut writer = PackWriter::new(Transform::None, &PackGuard::plain()).unwrap();
+    for edit in [&one, &later] {
+        writer.push_delta(chunk_ref(&edit.bytes), &edit.bytes, &edit.steps()).unwrap();
+    }
+    let steps = [DeltaStep::Literal(&back.bytes[..])];
+    writer.push_delta(chunk_ref(&back.bytes), &back.bytes, &steps).unwrap();
+    let pack = writer.finish().unwrap();
+    for (number, record) in pack.index.records().iter().enumerate() {
+        for base in pack.index.bases(number).unwrap() {
+            assert!(!pack.index.chunks()[record.chunks()].contains(base));
+        }
+    }
+    let mut index = pack.index.clone();
+    index.bases[0] = index.chunks()[0];
+    let version = PackVersion(DELTA_PACK_VERSION);
+    let error = PackIndex::decode(&index.encode(), 0, version).unwrap_err();
+    assert!(matches!(error, ContentError::Index { .. }), "{error}");
+}
+
+#[test]
 fn sealed_pack_with_deltas_opens_with_its_keys_and_shows_no_base() {
     let (edits, keys) = (edits(3), some_keys());
     let namer = namer();
