@@ -30,6 +30,7 @@ mod sketch;
 mod source;
 mod sums;
 mod tuning;
+mod version_sketch;
 
 pub use ask::answer_sums;
 pub use assemble::{Assembled, ChunkAssembler};
@@ -48,6 +49,8 @@ pub use rsync::{RsyncClient, RsyncServer};
 pub use source::RangedSource;
 pub use sums::{BLOCK_SIZE, BLOCKED_SIZE_MAX};
 pub use tuning::{Next, Tuning};
+pub(crate) use version_sketch::CheckKey;
+pub use version_sketch::VersionSketch;
 
 #[cfg(test)]
 mod tests;

@@ -14,6 +14,7 @@ use model::{ChunkId, ChunkRef, Content};
 
 use crate::chunker::chunk_reader;
 use crate::chunker::{ChunkBuffer, ChunkSizes, Chunker, ChunkerKind, Chunks, average_for};
+use crate::delta::{RangedSource, VersionSketch};
 use crate::error::ContentError;
 use crate::manifest::ManifestBuilder;
 use crate::naming::{ChunkNamer, WorkspaceContentKeys};
@@ -169,6 +170,26 @@ impl<S: PackSink> FilePacker<S> {
         self.chunker = Some((average, chunker));
         read?;
         manifest.finish(&mut |list, bytes| self.store_list(list, bytes))
+    }
+
+    /// Cuts a file of which no version is known; returns what to keep for the next one, too. `kept` is the average chunk size of its
+    /// version before.
+    ///
+    /// # Errors
+    /// As [`Self::pack_edited`].
+    pub fn pack_first(
+        &mut self,
+        source: &mut dyn RangedSource,
+        kept: Option<u32>,
+    ) -> Result<(Content, VersionSketch), S::Error> {
+        let size = source.size();
+        let average = average(kept, size, |offset| {
+            let length = (size.saturating_sub(offset)).min(SAMPLE_LENGTH as u64);
+            let mut sample = vec![0; length as usize];
+            source.read_at(offset, &mut sample)?;
+            Ok(sample)
+        })?;
+        self.pack_edited(&VersionSketch::empty(average), source)
     }
 
     /// Begins a file whose bytes come in pieces, to be cut into chunks of this average size in bytes.

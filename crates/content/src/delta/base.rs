@@ -210,7 +210,7 @@ impl BaseVersion {
     }
 
     /// Tells whether the sums of all chunks are there.
-    fn is_sketched(&self) -> bool {
+    pub(super) fn is_sketched(&self) -> bool {
         !self.firsts.is_empty() && self.firsts.iter().all(Option::is_some)
     }
 

@@ -116,7 +116,7 @@ impl ChunkClient {
     ) -> Result<BaseVersion, DeltaError> {
         let sketch_key = SketchKey::of(keys);
         let builder = BaseBuilder::new(&sketch_key, source.size(), None);
-        cut(keys, chunk_size, source, builder)
+        cut(keys, chunk_size, source, builder, &mut |_, _| Ok(()))
     }
 
     /// Compares the new version with the base, and gives the parts of the delta to `send`. `old` are the bytes of the base,
@@ -137,7 +137,9 @@ impl ChunkClient {
             surveyed.size() == new.size() && surveyed.chunk_size() == base.table().chunk_size();
         if !(self.is_surveyed && is_fresh) {
             let builder = BaseBuilder::new(&self.sketch_key, new.size(), Some((base, &places)));
-            self.version = cut(&self.keys, base.table().chunk_size(), new, builder)?;
+            let chunk_size = base.table().chunk_size();
+            self.version =
+                cut::<DeltaError>(&self.keys, chunk_size, new, builder, &mut |_, _| Ok(()))?;
         }
         let table = self.version.table();
         let opening = ChunkOpening { workspace: self.workspace, base: base.table().digest() };
@@ -221,37 +223,62 @@ fn compare<E: From<DeltaError>>(
     Ok(())
 }
 
-/// Cuts and names a version, and tells how it follows from its base; returns what is to be kept of it.
+/// Hears each chunk of a version with its bytes, in order.
+type HearChunk<'f, E> = &'f mut dyn FnMut(ChunkRef, &[u8]) -> Result<(), E>;
+
+/// Cuts and names a version, and tells how it follows from its base, unless that is empty; returns what is to be kept of it.
 pub(crate) fn follow<E: From<DeltaError>>(
     keys: &WorkspaceContentKeys,
     base: &BaseVersion,
-    old: Option<&mut dyn RangedSource>,
     new: &mut dyn RangedSource,
-    hear: HearStep<'_, E>,
+    hear_chunk: HearChunk<'_, E>,
+    hear_step: HearStep<'_, E>,
 ) -> Result<BaseVersion, E> {
     let (key, places) = (SketchKey::of(keys), Places::of(base.table()));
     let builder = BaseBuilder::new(&key, new.size(), Some((base, &places)));
-    let version = cut(keys, base.table().chunk_size(), new, builder)?;
-    compare((&key, base, &places), old, version.table(), new, hear)?;
+    let version = cut(keys, base.table().chunk_size(), new, builder, hear_chunk)?;
+    if base.table().chunks().is_empty() {
+        return Ok(version);
+    }
+    compare((&key, base, &places), None, version.table(), new, hear_step)?;
     Ok(version)
 }
 
 /// Cuts and names a version from front to back.
-fn cut(
+fn cut<E: From<DeltaError>>(
     keys: &WorkspaceContentKeys,
     chunk_size: u32,
     source: &mut dyn RangedSource,
     mut builder: BaseBuilder<'_>,
-) -> Result<BaseVersion, DeltaError> {
-    let chunker = keys.chunker(ChunkerKind::Minimum, chunk_size)?;
+    hear: HearChunk<'_, E>,
+) -> Result<BaseVersion, E> {
+    let from_content = |error: ContentError| E::from(DeltaError::from(error));
+    let chunker = keys.chunker(ChunkerKind::Minimum, chunk_size).map_err(from_content)?;
     let namer = keys.namer();
     let mut reader = SourceReader { source, offset: 0 };
     let mut buffer = ChunkBuffer::default();
-    chunk_reader::<DeltaError>(&mut reader, &*chunker, &mut buffer, |bytes| {
+    chunk_reader::<Failure<E>>(&mut reader, &*chunker, &mut buffer, |bytes| {
         let chunk = ChunkRef { id: namer.name(bytes), length: bytes.len() as u32 };
-        Ok(builder.push(chunk, bytes)?)
+        builder.push(chunk, bytes).map_err(Failure::Content)?;
+        hear(chunk, bytes).map_err(Failure::Heard)
+    })
+    .map_err(|failure| match failure {
+        Failure::Content(error) => from_content(error),
+        Failure::Heard(error) => error,
     })?;
-    Ok(builder.finish(chunk_size)?)
+    builder.finish(chunk_size).map_err(from_content)
+}
+
+/// A failure of cutting, or of who hears.
+enum Failure<E> {
+    Content(ContentError),
+    Heard(E),
+}
+
+impl<E> From<ContentError> for Failure<E> {
+    fn from(error: ContentError) -> Self {
+        Self::Content(error)
+    }
 }
 
 /// Reads a source from front to back.

@@ -2,8 +2,8 @@
 //!
 //! A piece is 256 bytes, or what is left at the end of the chunk. Its sum is a polynomial over the field of 2^61 - 1 at a
 //! secret point, cut to 48 bits: it rolls from byte to byte, and two pieces that differ have one sum with a probability
-//! of about 2^-48 for whoever does not know the point. When that happens the chunk gets a wrong id at the server and is
-//! sent in full.
+//! of about 2^-48 for whoever does not know the point. In a conversation with a server the chunk gets a wrong id then, which the server
+//! sees, and is sent in full; who packs without one has a second sum (`super::version_sketch`).
 
 use crate::naming::WorkspaceContentKeys;
 
@@ -54,11 +54,21 @@ impl RollingPiece {
     pub(super) fn value(self) -> u64 {
         self.0 & 0xffff_ffff_ffff
     }
+
+    /// Returns all of it.
+    pub(super) fn whole(self) -> u64 {
+        self.0
+    }
 }
 
 impl SketchKey {
     pub(super) fn of(keys: &WorkspaceContentKeys) -> Self {
-        let secret = blake3::derive_key(SKETCH, keys.chunk_ids().as_bytes());
+        Self::derive(SKETCH, keys)
+    }
+
+    /// Takes the point for a purpose.
+    pub(super) fn derive(purpose: &str, keys: &WorkspaceContentKeys) -> Self {
+        let secret = blake3::derive_key(purpose, keys.chunk_ids().as_bytes());
         let word = secret[..8].try_into().expect("a key has 32 bytes");
         Self::at((u64::from_le_bytes(word) & PRIME).clamp(256, PRIME - 1))
     }

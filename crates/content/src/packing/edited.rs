@@ -1,7 +1,8 @@
 //! Packs the new version of a file whose version before is known: chunks that were edited are stored as deltas.
 //!
 //! *Invariants*: the chunks are those that cutting the new version alone gives; a chunk is made from others only if whoever knows the
-//! packs says that they may serve for that.
+//! packs says that they may serve for that, and only from pieces of them that are proven by a second sum; a chunk is claimed when its
+//! bytes are at hand and are what its id says: one that is claimed and not packed would be taken for stored by all files that follow.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -10,13 +11,13 @@ use model::ids::ChunkId;
 use model::{ChunkRef, Content};
 
 use super::{FilePacker, PackSink, push};
-use crate::delta::{BaseVersion, ByteStep, DeltaError, ListStep, RangedSource, follow};
+use crate::delta::{ByteStep, CheckKey, DeltaError, ListStep, RangedSource, VersionSketch, follow};
 use crate::error::ContentError;
 use crate::manifest::ManifestBuilder;
-use crate::pack::{DeltaStep, RECORD_BASES_MAX, RECORD_PLAIN_MAX};
+use crate::pack::{DeltaStep, RECORD_BASES_LENGTH_MAX, RECORD_BASES_MAX, RECORD_PLAIN_MAX};
 
 /// From how many bytes on that a chunk has of another one that is worth naming as a base.
-const COPIED_MIN: u64 = 128;
+const COPIED_MIN: usize = 128;
 
 /// A chunk is stored as a delta where at most one in so many of its bytes is new.
 const LITERAL_PART: usize = 2;
@@ -35,62 +36,73 @@ impl<E> From<DeltaError> for Failure<E> {
 
 impl<S: PackSink> FilePacker<S> {
     /// Cuts a version of a file as its version before was cut, and stores of a chunk that was edited what is new in it, if the sink
-    /// lets chunks of the version before be bases. `old` are the bytes of that version, where they are at hand; without them edits are found
-    /// by its sketch, and what has neither is stored whole. Returns the content, and what to keep for the next version.
+    /// lets chunks of the version before be bases. Returns the content, and what to keep for the next version. What
+    /// [`VersionSketch::empty`] says is the version before of a first one.
     ///
     /// # Errors
-    /// Those of the sink; [`ContentError`], of the kind `Read` where a version cannot be read, or is another one meanwhile.
+    /// Those of the sink; [`ContentError`], of the kind `Read` where the version cannot be read, or is another one meanwhile. What was
+    /// claimed until then is packed.
     pub fn pack_edited(
         &mut self,
-        base: &BaseVersion,
-        old: Option<&mut dyn RangedSource>,
+        before: &VersionSketch,
         new: &mut dyn RangedSource,
-    ) -> Result<(Content, BaseVersion), S::Error> {
-        let keys = self.keys.clone();
-        let kept = base.table().chunks();
-        // Chunks of the base that no pack has any more, with where they are in the new version.
-        let (mut lost, mut place) = (Vec::new(), 0);
-        let mut hear = |step: ListStep, bytes: &[u8]| {
-            match step {
-                ListStep::Keep { first, count } => {
-                    for chunk in &kept[first as usize..(first + count) as usize] {
-                        if self.sink.claim(chunk).map_err(Failure::Sink)? {
-                            lost.push((*chunk, place));
-                        }
-                        place += u64::from(chunk.length);
-                    }
-                }
-                ListStep::New(chunk, steps) => {
-                    self.pack_new(base, chunk, bytes, &steps).map_err(Failure::Sink)?;
-                    place += u64::from(chunk.length);
-                }
+    ) -> Result<(Content, VersionSketch), S::Error> {
+        let (keys, key) = (self.keys.clone(), CheckKey::of(&self.keys));
+        let numbers: HashMap<ChunkId, usize> =
+            before.chunks().iter().zip(0..).map(|(chunk, number)| (chunk.id, number)).collect();
+        let mut checks = Vec::new();
+        let packer = std::cell::RefCell::new(&mut *self);
+        let mut hear_chunk = |chunk: ChunkRef, bytes: &[u8]| {
+            let kept = numbers.get(&chunk.id);
+            // No pack may have it any more.
+            if kept.is_some() || before.chunks().is_empty() {
+                packer.borrow_mut().pack_chunk(chunk, bytes).map_err(Failure::Sink)?;
+            }
+            match kept.map(|number| before.checks(*number)).filter(|known| !known.is_empty()) {
+                Some(known) => checks.extend_from_slice(known),
+                None => checks.extend(key.checks(bytes)),
             }
             Ok(())
         };
-        let followed = follow(&keys, base, old, new, &mut hear);
+        let mut hear_step = |step: ListStep, bytes: &[u8]| match step {
+            ListStep::Keep { .. } => Ok(()),
+            ListStep::New(chunk, steps) => {
+                packer.borrow_mut().pack_new((before, &key), chunk, bytes, &steps)
+            }
+        };
+        let followed = follow(&keys, before.base(), new, &mut hear_chunk, &mut hear_step);
         let version = followed.map_err(|failure: Failure<S::Error>| match failure {
             Failure::Comparison(error) => read_error(error).into(),
             Failure::Sink(error) => error,
         })?;
-        let mut whole = Vec::new();
-        for (chunk, place) in lost {
-            whole.resize(chunk.length as usize, 0);
-            let read = new.read_at(place, &mut whole);
-            read.map_err(|source| ContentError::Read { source })?;
-            push(&mut self.writer, chunk, &whole, &mut self.sink)?;
-        }
+        // Whoever reads a file needs its bases, and not those of others.
+        self.writer.seal_deltas()?;
         let mut manifest = ManifestBuilder::new(self.namer.clone(), version.table().chunk_size());
         for chunk in version.table().chunks() {
             manifest.push(*chunk, &mut |list, bytes| self.store_list(list, bytes))?;
         }
         let content = manifest.finish(&mut |list, bytes| self.store_list(list, bytes))?;
-        Ok((content, version))
+        Ok((content, VersionSketch::new(version, checks)))
     }
 
     /// Stores a chunk that the version before does not have.
     fn pack_new(
         &mut self,
-        base: &BaseVersion,
+        (before, key): (&VersionSketch, &CheckKey),
+        chunk: ChunkRef,
+        bytes: &[u8],
+        steps: &[ByteStep],
+    ) -> Result<(), Failure<S::Error>> {
+        // It was named when it was read before.
+        if self.namer.verify(chunk.id, bytes).is_err() {
+            return Err(Failure::Comparison(DeltaError::Unverified));
+        }
+        self.pack_verified((before, key), chunk, bytes, steps).map_err(Failure::Sink)
+    }
+
+    fn pack_verified(
+        &mut self,
+        (before, key): (&VersionSketch, &CheckKey),
         chunk: ChunkRef,
         bytes: &[u8],
         steps: &[ByteStep],
@@ -98,13 +110,14 @@ impl<S: PackSink> FilePacker<S> {
         if !self.sink.claim(&chunk)? {
             return Ok(());
         }
+        let stretches = stretches(before, key, bytes, steps);
         let mut may_be_base = HashMap::new();
-        for (from, _) in copies(base, steps) {
+        for (from, _) in stretches.iter().filter_map(|stretch| stretch.from) {
             if let Entry::Vacant(unknown) = may_be_base.entry(from.id) {
                 unknown.insert(self.sink.may_be_base(&from)?);
             }
         }
-        match delta(base, bytes, steps, &may_be_base) {
+        match delta(bytes, &stretches, &may_be_base) {
             Some(steps) => {
                 if !self.writer.has_room(bytes.len()) {
                     self.sink.emit(self.writer.finish()?)?;
@@ -120,74 +133,83 @@ impl<S: PackSink> FilePacker<S> {
     }
 }
 
-/// Tells which stretches of which chunks of the base the steps copy, each with its place in that chunk in bytes and its length.
-fn copies<'a>(
-    base: &'a BaseVersion,
-    steps: &'a [ByteStep],
-) -> impl Iterator<Item = (ChunkRef, (u32, u32))> + 'a {
-    let ranges = steps.iter().filter_map(|step| match step {
-        ByteStep::Copy { offset, length } => Some((*offset, *length)),
-        ByteStep::Literal(_) => None,
-    });
-    ranges.flat_map(move |(offset, length)| split(base, offset, length))
+/// So many bytes of a chunk, and the chunk and place in bytes where the version before has them.
+struct Stretch {
+    length: usize,
+    from: Option<(ChunkRef, u32)>,
 }
 
-/// Divides a stretch of the base at the borders of chunks.
-fn split(
-    base: &BaseVersion,
-    offset: u64,
-    length: u32,
-) -> impl Iterator<Item = (ChunkRef, (u32, u32))> + '_ {
-    let (mut place, end) = (offset, offset + u64::from(length));
-    std::iter::from_fn(move || {
-        let number = base.table().chunk_at(place).filter(|_| place < end)?;
-        let start = base.table().start(number);
-        let until = end.min(base.table().start(number + 1));
-        let piece = ((place - start) as u32, (until - place) as u32);
-        place = until;
-        Some((base.table().chunks()[number], piece))
-    })
+/// Divides the bytes of a chunk into what the version before has, proven piece by piece, and what not.
+fn stretches(
+    before: &VersionSketch,
+    key: &CheckKey,
+    bytes: &[u8],
+    steps: &[ByteStep],
+) -> Vec<Stretch> {
+    let table = before.base().table();
+    let (mut all, mut place) = (Vec::new(), 0);
+    for step in steps {
+        let (mut offset, end) = match step {
+            ByteStep::Literal(bytes) => {
+                all.push(Stretch { length: bytes.len(), from: None });
+                place += bytes.len();
+                continue;
+            }
+            ByteStep::Copy { offset, length } => (*offset, offset + u64::from(*length)),
+        };
+        while let Some(number) = table.chunk_at(offset).filter(|_| offset < end) {
+            let until = end.min(table.start(number + 1));
+            let length = (until - offset) as usize;
+            let (from, here) = ((offset - table.start(number)) as u32, &bytes[place..][..length]);
+            let mut done = 0;
+            for proven in before.proven(key, number, from, here) {
+                all.push(Stretch { length: proven.start - done, from: None });
+                let base = (table.chunks()[number], from + proven.start as u32);
+                all.push(Stretch { length: proven.len(), from: Some(base) });
+                done = proven.end;
+            }
+            all.push(Stretch { length: length - done, from: None });
+            place += length;
+            offset = until;
+        }
+    }
+    all.retain(|stretch| stretch.length > 0);
+    all
 }
 
 /// Returns how a chunk is made from others; nothing where it is better stored whole.
 fn delta<'a>(
-    base: &BaseVersion,
     bytes: &'a [u8],
-    steps: &[ByteStep],
+    stretches: &[Stretch],
     may_be_base: &HashMap<ChunkId, bool>,
 ) -> Option<Vec<DeltaStep<'a>>> {
-    let mut copied: HashMap<ChunkId, u64> = HashMap::new();
-    for (from, (_, length)) in copies(base, steps).filter(|(from, _)| may_be_base[&from.id]) {
-        *copied.entry(from.id).or_default() += u64::from(length);
+    let mut copied: HashMap<ChunkRef, usize> = HashMap::new();
+    for stretch in stretches {
+        if let Some((base, _)) = stretch.from.filter(|(base, _)| may_be_base[&base.id]) {
+            *copied.entry(base).or_default() += stretch.length;
+        }
     }
     copied.retain(|_, length| *length >= COPIED_MIN);
-    let (mut made, mut place, mut literal) = (Vec::new(), 0, 0);
-    let mut take = |length: usize, from: Option<(ChunkRef, u32)>| {
+    let (mut steps, mut place, mut literal) = (Vec::new(), 0, 0);
+    for &Stretch { length, from } in stretches {
         let here = &bytes[place..place + length];
         place += length;
-        match from.filter(|(base, _)| copied.contains_key(&base.id)) {
+        match from.filter(|(base, _)| copied.contains_key(base)) {
             Some((base, offset)) => {
-                made.push(DeltaStep::Copy { base, offset, length: length as u32 });
+                steps.push(DeltaStep::Copy { base, offset, length: length as u32 });
             }
             None => {
                 literal += length;
-                made.push(DeltaStep::Literal(here));
-            }
-        }
-    };
-    for step in steps {
-        match step {
-            ByteStep::Literal(bytes) => take(bytes.len(), None),
-            ByteStep::Copy { offset, length } => {
-                for (from, (offset, length)) in split(base, *offset, *length) {
-                    take(length as usize, Some((from, offset)));
-                }
+                steps.push(DeltaStep::Literal(here));
             }
         }
     }
     let pays = literal * LITERAL_PART <= bytes.len();
-    let fits = copied.len() <= RECORD_BASES_MAX && bytes.len() <= RECORD_PLAIN_MAX;
-    (pays && fits && place == bytes.len()).then_some(made)
+    let length: u64 = copied.keys().map(|base| u64::from(base.length)).sum();
+    let fits = copied.len() <= RECORD_BASES_MAX
+        && length <= RECORD_BASES_LENGTH_MAX
+        && bytes.len() <= RECORD_PLAIN_MAX;
+    (pays && fits && place == bytes.len()).then_some(steps)
 }
 
 /// What a comparison may fail by: it exchanges no messages.

@@ -7,7 +7,7 @@ use model::{
 };
 
 use super::*;
-use crate::delta::ChunkClient;
+use crate::delta::VersionSketch;
 use crate::keyring::SecretKey;
 use crate::pack::FinishedPack;
 use crate::packing::{FilePacker, PackSettings, PackSink};
@@ -91,12 +91,12 @@ impl Scene {
         inline_length: u64,
     ) -> Content {
         let keys = self.keys.content().clone();
-        let kept = ChunkClient::survey(&keys, 4096, &mut &old[..]).unwrap();
+        let kept = VersionSketch::survey(&keys, 4096, &mut &old[..]).unwrap();
         let mut sink = Sink::default();
         let mut packer = FilePacker::new(&keys, &self.settings(), &mut sink).unwrap();
         // What the version before has is in packs.
-        packer.sink_mut().seen.extend(kept.table().chunks().iter().map(|chunk| chunk.id));
-        let (content, _) = packer.pack_edited(&kept, None, &mut &new[..]).unwrap();
+        packer.sink_mut().seen.extend(kept.chunks().iter().map(|chunk| chunk.id));
+        let (content, _) = packer.pack_edited(&kept, &mut &new[..]).unwrap();
         packer.finish().unwrap();
         assert!(sink.packs.iter().any(|pack| pack.index.has_deltas()));
         self.propose((id, base), "edited", content, sink.packs, inline_length)

@@ -1,14 +1,15 @@
 //! What deltas against the version before would store: chunks that were edited as what makes them from those of the version before
 //! (`content::packing`), in place of whole ones. Devices do not write them yet; here it shows what they are good for.
 //!
-//! The new version of a file is the file of the same path. As devices would, a base is at most eight deltas deep.
+//! The new version of a file is the file of the same path. What may be a base is decided as
+//! devices do.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use content::delta::{BaseVersion, ChunkClient, RangedSource};
-use content::pack::{FinishedPack, PACK_STORED_TARGET};
+use content::delta::VersionSketch;
+use content::pack::{Ancestry, FinishedPack, PACK_STORED_TARGET};
 use content::packing::{FilePacker, PackSettings, PackSink};
 use content::{ContentError, Transform, WorkspaceKeys};
 use model::{ChunkId, ChunkRef};
@@ -23,43 +24,32 @@ use crate::page::Page;
 use crate::plot::{Plot, Series};
 use crate::stopwatch::{Elapsed, Stopwatch};
 
-/// How many deltas are opened for a chunk at most.
-const DEPTH_MAX: usize = 8;
-
-/// What is known of the version before.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Known {
-    /// Its chunks: those that were edited are stored whole, as devices do.
-    Chunks,
-    /// A sketch of it, 2.5 % of its size: what a device can keep.
-    Sketch,
-    /// All of it.
-    Bytes,
-}
-
 /// A way to store versions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Way {
-    known: Known,
+    /// Whether a sketch of the version before is known, 5.5 % of its size, as a device keeps it. Else only its chunks are, and those that
+    /// were edited are stored whole.
+    has_sketch: bool,
     /// Of zstd.
     level: i32,
 }
 
-const WAYS: [Way; 5] = [
-    Way { known: Known::Chunks, level: Transform::DEFAULT_LEVEL },
-    Way { known: Known::Sketch, level: Transform::DEFAULT_LEVEL },
-    Way { known: Known::Bytes, level: Transform::DEFAULT_LEVEL },
-    Way { known: Known::Chunks, level: 19 },
-    Way { known: Known::Bytes, level: 19 },
+const WAYS: [Way; 4] = [
+    Way { has_sketch: false, level: Transform::DEFAULT_LEVEL },
+    Way { has_sketch: true, level: Transform::DEFAULT_LEVEL },
+    Way { has_sketch: false, level: 19 },
+    Way { has_sketch: true, level: 19 },
 ];
+
+impl Way {
+    fn known(self) -> &'static str {
+        if self.has_sketch { "Sketch" } else { "Chunks" }
+    }
+}
 
 impl std::fmt::Display for Way {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let known = match self.known {
-            Known::Chunks => "whole chunks",
-            Known::Sketch => "deltas by sketch",
-            Known::Bytes => "deltas by old bytes",
-        };
+        let known = if self.has_sketch { "deltas by sketch" } else { "whole chunks" };
         write!(formatter, "{known}, zstd {}", self.level)
     }
 }
@@ -133,7 +123,7 @@ pub fn run(plan: &Plan, output: &Output, say: &mut dyn FnMut(&str)) -> Result<()
 
 fn measure(way: Way, dataset: &Dataset, keys: &WorkspaceKeys) -> Result<Vec<Step>, LabError> {
     let mut packs = Packs::default();
-    let mut before: HashMap<PathBuf, (BaseVersion, PathBuf)> = HashMap::new();
+    let mut before: HashMap<PathBuf, VersionSketch> = HashMap::new();
     let mut steps = Vec::new();
     for version in &dataset.versions {
         let root = dataset.folder.join(version);
@@ -141,16 +131,15 @@ fn measure(way: Way, dataset: &Dataset, keys: &WorkspaceKeys) -> Result<Vec<Step
         let settings = PackSettings { transform, guard: keys.packs(), target };
         let (stored, mut bytes) = (packs.stored, 0);
         let watch = Stopwatch::start();
-        packs.has_deltas = way.known != Known::Chunks;
+        packs.has_deltas = way.has_sketch;
         let mut packer = FilePacker::new(keys.content(), &settings, &mut packs)?;
         let mut now = HashMap::new();
         for path in dataset.files(version)? {
             let file = files::read(&path)?;
             bytes += file.len() as u64;
             let name = path.strip_prefix(&root).unwrap_or(&path).to_owned();
-            let known = before.get(&name);
-            let kept = store(way, &mut packer, keys, &file, known)?;
-            now.insert(name, (kept, path));
+            let kept = store(&mut packer, &file, before.get(&name))?;
+            now.insert(name, kept);
         }
         packer.finish()?;
         let elapsed = watch.read();
@@ -162,63 +151,61 @@ fn measure(way: Way, dataset: &Dataset, keys: &WorkspaceKeys) -> Result<Vec<Step
 
 /// Stores a file, and returns what is kept of it.
 fn store(
-    way: Way,
     packer: &mut FilePacker<&mut Packs>,
-    keys: &WorkspaceKeys,
     mut file: &[u8],
-    before: Option<&(BaseVersion, PathBuf)>,
-) -> Result<BaseVersion, LabError> {
-    match before {
-        Some((base, path)) if way.known != Known::Chunks => {
-            let old = match way.known {
-                Known::Bytes => files::read(Path::new(path))?,
-                _ => Vec::new(),
-            };
-            let mut old = &old[..];
-            let old = (way.known == Known::Bytes).then_some(&mut old as &mut dyn RangedSource);
-            Ok(packer.pack_edited(base, old, &mut file)?.1)
-        }
-        _ => {
-            let kept = before.map(|(base, _)| base.table().chunk_size());
-            let content = packer.pack_bytes(file, kept)?;
-            let survey = ChunkClient::survey(keys.content(), content.chunk_size, &mut file);
-            survey
-                .map_err(|error| ContentError::Read { source: std::io::Error::other(error) }.into())
-        }
-    }
+    before: Option<&VersionSketch>,
+) -> Result<VersionSketch, LabError> {
+    Ok(match before {
+        Some(before) => packer.pack_edited(before, &mut file)?.1,
+        None => packer.pack_first(&mut file, None)?.1,
+    })
 }
 
-/// Counts what is stored, and knows how deep each chunk lies.
+/// Counts what is stored, and knows what each chunk is made from.
 #[derive(Default)]
 struct Packs {
-    claimed: HashMap<ChunkId, Option<usize>>,
+    claimed: HashSet<ChunkId>,
+    /// For what is in packs: everything that it is made from.
+    ancestors: HashMap<ChunkId, Ancestors>,
     stored: u64,
     has_deltas: bool,
+}
+
+/// How deep a chunk lies, and the chunks that it is made from, with their lengths.
+#[derive(Debug, Clone, Default)]
+struct Ancestors {
+    depth: u32,
+    chunks: HashMap<ChunkId, u32>,
 }
 
 impl PackSink for &mut Packs {
     type Error = ContentError;
 
     fn claim(&mut self, chunk: &ChunkRef) -> Result<bool, ContentError> {
-        let is_new = !self.claimed.contains_key(&chunk.id);
-        if is_new {
-            self.claimed.insert(chunk.id, None);
-        }
-        Ok(is_new)
+        Ok(self.claimed.insert(chunk.id))
     }
 
     fn may_be_base(&mut self, chunk: &ChunkRef) -> Result<bool, ContentError> {
-        let depth = self.claimed.get(&chunk.id).copied().flatten();
-        Ok(self.has_deltas && depth.is_some_and(|depth| depth < DEPTH_MAX))
+        let Some(Ancestors { depth, chunks }) = self.ancestors.get(&chunk.id) else {
+            return Ok(false);
+        };
+        let length = chunks.values().map(|length| u64::from(*length)).sum();
+        let ancestry = Ancestry { depth: *depth, chunks: chunks.len(), length };
+        Ok(self.has_deltas && ancestry.lets_be_base(chunk))
     }
 
     fn emit(&mut self, pack: FinishedPack) -> Result<(), ContentError> {
         self.stored += pack.bytes.len() as u64;
         for packed in pack.index.packed_chunks() {
-            let bases = pack.index.bases(packed.record as usize)?;
-            let depth_of = |base: &ChunkRef| self.claimed.get(&base.id).copied().flatten();
-            let depth = bases.iter().filter_map(depth_of).max().map_or(0, |deepest| deepest + 1);
-            self.claimed.insert(packed.chunk.id, Some(depth));
+            let mut all = Ancestors::default();
+            for base in pack.index.bases(packed.record as usize)? {
+                all.chunks.insert(base.id, base.length);
+                if let Some(above) = self.ancestors.get(&base.id) {
+                    all.chunks.extend(&above.chunks);
+                    all.depth = all.depth.max(above.depth + 1);
+                }
+            }
+            self.ancestors.insert(packed.chunk.id, all);
         }
         Ok(())
     }
@@ -244,7 +231,7 @@ fn page(all: &[Outcome]) -> Page {
         "processor s a version",
     ];
     let page = Page::new("What deltas would store")
-        .text("Chunks that were edited, stored as what makes them from those of the version before, beside whole ones. Devices do not write deltas yet. By old bytes: as if the version before were at hand; by sketch: by sums of its pieces, which a device can keep.")
+        .text("Chunks that were edited, stored as what makes them from those of the version before, beside whole ones. By sketch: by sums of the pieces of the version before, which a device keeps.")
         .table(&headings, all.iter().map(row).collect());
     let datasets = names(all.iter().map(|outcome| &outcome.dataset));
     datasets.iter().fold(page, |page, dataset| {
@@ -258,9 +245,9 @@ fn csv(all: &[Outcome]) -> String {
         for (step, version) in outcome.steps.iter().zip(1..) {
             let _ok = writeln!(
                 text,
-                "{},{:?},{},{version},{},{},{:.4}",
+                "{},{},{},{version},{},{},{:.4}",
                 outcome.dataset,
-                outcome.way.known,
+                outcome.way.known(),
                 outcome.way.level,
                 step.bytes,
                 step.stored,
@@ -293,6 +280,8 @@ fn drawing(dataset: &str, all: &[Outcome]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
 
     /// A file that is edited in one place from version to version, and one that stays.
@@ -317,11 +306,11 @@ mod tests {
             let steps = measure(way, &dataset, &keys).unwrap();
             Outcome { dataset: "T".to_owned(), way, steps }
         };
-        let [whole, sketch, bytes, ..] = WAYS.map(outcome);
-        let first: Vec<u64> = [&whole, &sketch, &bytes].map(|it| it.steps[0].stored).to_vec();
+        let [whole, sketch, ..] = WAYS.map(outcome);
+        let first: Vec<u64> = [&whole, &sketch].map(|it| it.steps[0].stored).to_vec();
         assert!(first.iter().all(|stored| *stored == first[0]), "{first:?}");
         // A sealed pack has 4 KiB at least, so an edit of a byte costs that.
-        assert!(sketch.later() <= 4096.0 && bytes.later() <= 4096.0);
+        assert!(sketch.later() <= 4096.0);
         assert!(whole.later() > sketch.later() && whole.mean_ratio() < sketch.mean_ratio());
         let ratios = sketch.ratios();
         assert!((ratios[0] - sketch.steps[0].bytes as f64 / first[0] as f64).abs() < 1e-9);

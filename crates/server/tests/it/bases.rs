@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use commit_log::CommitLog;
-use content::delta::ChunkClient;
+use content::delta::VersionSketch;
 use content::pack::PACK_STORED_TARGET;
 use content::{
     ContentError, FilePacker, FinishedPack, PackSettings, PackSink, Transform, WorkspaceKeys,
@@ -50,8 +50,8 @@ fn pack(genesis: &Genesis, old: Option<&[u8]>, new: &[u8]) -> (Vec<FinishedPack>
     let content = match old {
         None => packer.pack_bytes(new, Some(16 << 10)).unwrap(),
         Some(mut old) => {
-            let base = ChunkClient::survey(keys.content(), 16 << 10, &mut old).unwrap();
-            packer.pack_edited(&base, None, &mut &new[..]).unwrap().0
+            let base = VersionSketch::survey(keys.content(), 16 << 10, &mut old).unwrap();
+            packer.pack_edited(&base, &mut &new[..]).unwrap().0
         }
     };
     let packs = packer.finish().unwrap().packs;

@@ -50,27 +50,18 @@ impl Workspace {
     }
 
     /// Stores a file of which nothing is known.
-    fn store(&mut self, bytes: &[u8]) -> (Content, BaseVersion) {
+    fn store(&mut self, bytes: &[u8]) -> (Content, VersionSketch) {
         let mut packer = self.packer();
-        let content = packer.pack_bytes(bytes, None).unwrap();
+        let stored = packer.pack_first(&mut &bytes[..], None).unwrap();
         packer.finish().unwrap();
-        let survey =
-            crate::delta::ChunkClient::survey(&keys(), content.chunk_size, &mut &bytes[..]);
-        (content, survey.unwrap())
+        stored
     }
 
     /// Stores the next version of a file; returns how many bytes of packs that took, beside.
-    fn edit(
-        &mut self,
-        base: &BaseVersion,
-        old: Option<&[u8]>,
-        new: &[u8],
-    ) -> (Content, BaseVersion, usize) {
+    fn edit(&mut self, base: &VersionSketch, new: &[u8]) -> (Content, VersionSketch, usize) {
         let before = self.stored();
         let mut packer = self.packer();
-        let mut old = old;
-        let old = old.as_mut().map(|old| old as &mut dyn RangedSource);
-        let (content, version) = packer.pack_edited(base, old, &mut &new[..]).unwrap();
+        let (content, version) = packer.pack_edited(base, &mut &new[..]).unwrap();
         packer.finish().unwrap();
         (content, version, self.stored() - before)
     }
@@ -98,8 +89,8 @@ impl Workspace {
         opened.chunk(packed.position as usize).unwrap().to_vec()
     }
 
-    fn read(&self, version: &BaseVersion) -> Vec<u8> {
-        version.table().chunks().iter().flat_map(|chunk| self.chunk(&chunk.id)).collect()
+    fn read(&self, version: &VersionSketch) -> Vec<u8> {
+        version.chunks().iter().flat_map(|chunk| self.chunk(&chunk.id)).collect()
     }
 
     fn has_deltas(&self) -> bool {
@@ -126,17 +117,120 @@ fn content_alone(bytes: &[u8], kept: u32) -> Content {
 }
 
 #[test]
-fn changed_byte_costs_its_piece_by_the_sketch_and_itself_by_the_old_bytes() {
-    for (has_bytes, most) in [(false, 500), (true, 180)] {
+fn first_version_is_cut_and_stored_as_if_nothing_were_kept_of_it() {
+    for bytes in [random_bytes(1, 3 << 20), text(2, 100_000), Vec::new(), vec![1]] {
         let mut workspace = workspace();
-        let old = random_bytes(1, 3 << 20);
-        let (first, base) = workspace.store(&old);
-        let mut new = old.clone();
-        new[1 << 20] ^= 1;
-        let (content, version, cost) = workspace.edit(&base, has_bytes.then_some(&old[..]), &new);
-        assert_eq!(content, content_alone(&new, first.chunk_size));
+        let (content, sketch) = workspace.store(&bytes);
+        assert_eq!(content, content_alone(&bytes, content.chunk_size));
+        assert!(workspace.read(&sketch) == bytes && !workspace.has_deltas());
+    }
+}
+
+#[test]
+fn changed_byte_costs_its_piece() {
+    let mut workspace = workspace();
+    let old = random_bytes(1, 3 << 20);
+    let (first, base) = workspace.store(&old);
+    let mut new = old.clone();
+    new[1 << 20] ^= 1;
+    let (content, version, cost) = workspace.edit(&base, &new);
+    assert_eq!(content, content_alone(&new, first.chunk_size));
+    assert!(workspace.read(&version) == new);
+    assert!(cost < 500, "{cost} bytes");
+    // What is kept of it is what would be kept of it alone.
+    assert_eq!(version, self::workspace().store(&new).1);
+}
+
+#[test]
+fn piece_that_has_the_sum_of_another_by_chance_is_not_taken_for_it() {
+    let mut workspace = workspace();
+    let old = random_bytes(1, 200_000);
+    let (_, base) = workspace.store(&old);
+    let mut new = old.clone();
+    new[100_000] ^= 1;
+    // The sums by which pieces are found are those of the new version, so that all of it is found in the old one.
+    let survey = |mut bytes: &[u8]| {
+        crate::delta::ChunkClient::survey(&keys(), base.base().table().chunk_size(), &mut bytes)
+    };
+    let (mut forged, new_sums) = (base.encode(), survey(&new).unwrap().encode());
+    let head = survey(&old).unwrap().encode().len();
+    let pieces: usize = base.chunks().iter().map(|it| it.length.div_ceil(256) as usize).sum();
+    assert_eq!(new_sums.len(), head, "both are cut alike");
+    forged[head - pieces * 6..head].copy_from_slice(&new_sums[head - pieces * 6..]);
+    let forged = VersionSketch::decode(&forged).unwrap();
+    assert_ne!(forged, base);
+    let (_, version, cost) = workspace.edit(&forged, &new);
+    assert!(workspace.read(&version) == new);
+    assert!(cost < 600 && workspace.has_deltas(), "{cost} bytes");
+}
+
+/// A file that is another one, or is gone, when something of it is read for the second time.
+struct Changing<'a> {
+    bytes: &'a [u8],
+    read_until: u64,
+    is_gone: bool,
+}
+
+impl RangedSource for Changing<'_> {
+    fn size(&self) -> u64 {
+        self.bytes.len() as u64
+    }
+
+    fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> std::io::Result<()> {
+        self.bytes.read_at(offset, buffer)?;
+        if offset < self.read_until {
+            buffer[0] ^= 1;
+            return if self.is_gone { Err(std::io::ErrorKind::BrokenPipe.into()) } else { Ok(()) };
+        }
+        self.read_until = offset + buffer.len() as u64;
+        Ok(())
+    }
+}
+
+#[test]
+fn file_that_changes_while_it_is_read_claims_nothing_that_is_not_packed() {
+    let old = random_bytes(1, 200_000);
+    let mut new = old.clone();
+    new[100_000] ^= 1;
+    for is_gone in [false, true] {
+        let mut workspace = workspace();
+        let (content, base) = workspace.store(&old);
+        let lost = content.chunks[3].id;
+        workspace.claimed.remove(&lost);
+        workspace.depths.remove(&lost);
+        let mut packer = workspace.packer();
+        let mut source = Changing { bytes: &new, read_until: 0, is_gone };
+        let error = packer.pack_edited(&base, &mut source).unwrap_err();
+        assert!(matches!(error, ContentError::Read { .. }), "{error}");
+        packer.finish().unwrap();
+        let packed: Vec<ChunkId> = workspace
+            .packs
+            .iter()
+            .flat_map(|pack| pack.index.chunks().iter().map(|chunk| chunk.id))
+            .collect();
+        assert!(workspace.claimed.keys().all(|claimed| packed.contains(claimed)));
+        // So the same file is whole when it is packed again.
+        let (_, version, _) = workspace.edit(&base, &new);
         assert!(workspace.read(&version) == new);
-        assert!(cost < most, "{cost} bytes");
+    }
+}
+
+#[test]
+fn deltas_of_two_files_have_records_of_their_own() {
+    let mut workspace = workspace();
+    let files = [random_bytes(1, 50_000), random_bytes(2, 50_000)];
+    let bases: Vec<_> = files.iter().map(|file| workspace.store(file).1).collect();
+    let mut packer = workspace.packer();
+    for (file, base) in files.iter().zip(&bases) {
+        let mut new = file.clone();
+        new[20_000] ^= 1;
+        packer.pack_edited(base, &mut &new[..]).unwrap();
+    }
+    packer.finish().unwrap();
+    let pack = workspace.packs.last().unwrap();
+    for (record, base) in bases.iter().enumerate() {
+        let needed = pack.index.bases(record).unwrap();
+        assert!(!needed.is_empty() && needed.iter().all(|chunk| base.chunks().contains(chunk)));
     }
 }
 
@@ -148,7 +242,7 @@ fn file_that_grows_a_little_costs_a_little_and_is_written_whole_before_it_is_too
     let mut costs = Vec::new();
     for line in 0..12 {
         file.extend(random_bytes(100 + line, 100));
-        let (_, version, cost) = workspace.edit(&base, None, &file);
+        let (_, version, cost) = workspace.edit(&base, &file);
         assert!(workspace.read(&version) == file);
         (base, _) = (version, costs.push(cost));
     }
@@ -163,7 +257,7 @@ fn nothing_is_a_delta_where_no_chunk_may_be_a_base() {
     let old = random_bytes(1, 200_000);
     let (_, base) = workspace.store(&old);
     let new = [&old[..100_000], b"new", &old[100_000..]].concat();
-    let (content, version, _) = workspace.edit(&base, Some(&old), &new);
+    let (content, version, _) = workspace.edit(&base, &new);
     assert!(workspace.read(&version) == new && !workspace.has_deltas());
     assert_eq!(content, content_alone(&new, 16 << 10));
 }
@@ -177,7 +271,7 @@ fn chunk_of_the_version_before_that_no_pack_has_any_more_is_stored_again() {
     workspace.claimed.remove(&lost);
     workspace.depths.remove(&lost);
     let new = [&old[..], b"more"].concat();
-    let (_, version, cost) = workspace.edit(&base, None, &new);
+    let (_, version, cost) = workspace.edit(&base, &new);
     assert!(cost > content.chunks[3].length as usize);
     let last = workspace.packs.last().unwrap();
     assert!(last.index.chunks().contains(&content.chunks[3]));
@@ -189,7 +283,7 @@ fn what_has_nothing_in_common_with_its_version_before_is_stored_whole() {
     let mut workspace = workspace();
     let (_, base) = workspace.store(&random_bytes(1, 100_000));
     for new in [random_bytes(2, 150_000), Vec::new(), vec![1]] {
-        let (content, version, _) = workspace.edit(&base, None, &new);
+        let (content, version, _) = workspace.edit(&base, &new);
         assert_eq!(content, content_alone(&new, 16 << 10));
         assert!(workspace.read(&version) == new);
     }
@@ -209,7 +303,7 @@ fn version_that_cannot_be_read_is_an_error_of_reading() {
     }
     let mut workspace = workspace();
     let (_, base) = workspace.store(&random_bytes(1, 100_000));
-    let error = workspace.packer().pack_edited(&base, None, &mut Broken).unwrap_err();
+    let error = workspace.packer().pack_edited(&base, &mut Broken).unwrap_err();
     assert!(matches!(error, ContentError::Read { .. }), "{error}");
 }
 
@@ -220,7 +314,6 @@ proptest! {
     fn every_version_comes_back_and_is_cut_as_if_it_were_the_first(
         edits in prop::collection::vec(
             (any::<prop::sample::Index>(), 0_usize..30_000, 0_usize..30_000, any::<bool>()), 1..8),
-        has_bytes in any::<bool>(),
         seed in any::<u64>(),
     ) {
         let mut workspace = workspace();
@@ -229,11 +322,9 @@ proptest! {
         for (at, removed, inserted, is_text) in edits {
             let at = at.index(file.len() + 1);
             let end = (at + removed).min(file.len());
-            let old = file.clone();
             let more = if is_text { text(seed ^ 1, inserted) } else { random_bytes(seed, inserted) };
             file.splice(at..end, more);
-            let (content, version, _) =
-                workspace.edit(&base, has_bytes.then_some(&old[..]), &file);
+            let (content, version, _) = workspace.edit(&base, &file);
             prop_assert_eq!(content, content_alone(&file, first.chunk_size));
             prop_assert!(workspace.read(&version) == file);
             base = version;

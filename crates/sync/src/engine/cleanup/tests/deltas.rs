@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use content::delta::ChunkClient;
+use content::delta::VersionSketch;
 use content::pack::PACK_STORED_TARGET;
 use content::{ContentError, FilePacker, FinishedPack, PackSettings, PackSink, Transform};
 use model::{ChunkId, ChunkRef, PackRef};
@@ -38,14 +38,14 @@ impl TestDevice {
     /// Packs what makes `new` from `old`, but for chunks that are known.
     fn deltas(&self, old: &[u8], new: &[u8], known: HashSet<ChunkId>) -> Vec<FinishedPack> {
         let keys = self.engine.keys.content();
-        let base = ChunkClient::survey(keys, 16 << 10, &mut &old[..]).expect("cut");
+        let base = VersionSketch::survey(keys, 16 << 10, &mut &old[..]).expect("cut");
         let guard = self.engine.keys.packs();
         let guard = guard.behind(self.engine.state.last_fence().expect("read"));
         let (transform, target) = (Transform::default(), PACK_STORED_TARGET);
         let settings = PackSettings { transform, guard, target };
         let sink = Packs { known, ..Packs::default() };
         let mut packer = FilePacker::new(keys, &settings, sink).expect("a packer");
-        packer.pack_edited(&base, None, &mut &new[..]).expect("packed");
+        packer.pack_edited(&base, &mut &new[..]).expect("packed");
         let packs = packer.finish().expect("packed").packs;
         assert!(!packs.is_empty() && packs.iter().all(|pack| pack.index.has_deltas()));
         packs
