@@ -19,9 +19,11 @@ use storage::ContentStore;
 
 use crate::error::{Result, SyncError};
 use crate::state::State;
+use crate::state::bases::Unmade;
 use crate::state::packs::{ChunkPlace, KnownPack};
 
 use ahead::Ahead;
+use bases::Made;
 
 mod ahead;
 mod bases;
@@ -75,8 +77,8 @@ impl OpenRecord {
     }
 }
 
-/// The bytes of what a record is made from, or which of that cannot be read.
-type Bases = std::result::Result<Vec<Vec<u8>>, ChunkId>;
+/// The bytes of what a record is made from, or why some of that cannot be read.
+type Bases = std::result::Result<Vec<Bytes>, Unmade>;
 
 /// A record as it is stored, to be opened by whichever thread has time.
 pub struct StoredRecord {
@@ -93,12 +95,18 @@ impl StoredRecord {
     /// Decompresses the record.
     ///
     /// # Errors
-    /// [`SyncError::Content`]; [`SyncError::ChunkMissing`] where something is not there that it is made from.
+    /// [`SyncError::Content`]; [`SyncError::ChunkMissing`] or [`SyncError::MadeFromTooMany`] where something is not there that it is made
+    /// from.
     pub fn open(&self, opener: &mut RecordOpener, namer: &ChunkNamer) -> Result<OpenRecord> {
-        let bases = self.bases.as_ref().map_err(|missing| SyncError::ChunkMissing(*missing))?;
-        let bases: Vec<&[u8]> = bases.iter().map(Vec::as_slice).collect();
+        let bases = self.bases.as_ref().map_err(|unmade| SyncError::from(*unmade))?;
+        let bases: Vec<&[u8]> = bases.iter().map(|base| &base[..]).collect();
         let record = opener.open_on(&self.index, self.number, &self.bytes, &bases, namer)?;
         Ok(OpenRecord::new(&self.index, self.number, record)?)
+    }
+
+    /// Tells whether the record can be opened at all: without what it is made from, no better copy of it helps.
+    pub fn has_bases(&self) -> bool {
+        self.bases.is_ok()
     }
 
     /// Tells whether all chunks of the record are right. One that was read as a part of a pack is looked through: other
@@ -127,8 +135,6 @@ pub struct ChunkFetcher {
     is_order_unknown: bool,
     /// The last fence when this was read.
     fence: u64,
-    /// How many times records were asked for, in the call that is under way, because others are made from them.
-    fetches_for_bases: u32,
     /// How many bytes were fetched.
     pub fetched_bytes: u64,
 }
@@ -155,7 +161,6 @@ impl ChunkFetcher {
             expected: Vec::new(),
             is_order_unknown: false,
             fence: 0,
-            fetches_for_bases: 0,
             fetched_bytes: 0,
         }
     }
@@ -251,16 +256,29 @@ impl ChunkFetcher {
         state: &State,
         place: ChunkPlace,
     ) -> Result<Option<Arc<OpenRecord>>> {
+        let Some(mut mended) = self.mend(state, place).await? else { return Ok(None) };
+        let bases = mended.index.bases(mended.number)?.to_vec();
+        mended.bases = self.make(state, &bases, &mut Made::default()).await?;
+        Ok(Some(Arc::new(mended.open(&mut RecordOpener::default(), &self.namer)?)))
+    }
+
+    /// Returns a record as it is stored in a pack that the store has mended; nothing where there is nothing better.
+    async fn mend(&mut self, state: &State, place: ChunkPlace) -> Result<Option<StoredRecord>> {
         let pack = state.pack(place.pack)?.expect("a chunk's pack is known");
         if pack.place.inline_seq.is_some() || !self.store.mend_pack(pack.id).await {
             return Ok(None);
         }
-        let read = self.read_whole(&pack).await?;
-        self.keep_read(&pack, read);
-        self.records.remove(&place);
-        let stored = self.fetch(state, &BTreeSet::from([place])).await?.remove(&place);
-        let stored = stored.ok_or(SyncError::PackMissing(pack.id))?;
-        Ok(Some(Arc::new(stored.open(&mut RecordOpener::default(), &self.namer)?)))
+        let mended = async {
+            let read = self.read_whole(&pack).await?;
+            self.keep_read(&pack, read);
+            self.records.remove(&place);
+            let stored = self.fetch_stored(state, &BTreeSet::from([place])).await?.remove(&place);
+            Ok(stored)
+        };
+        match mended.await {
+            Err(error) if SyncError::is_of_stored_data(&error) => Ok(None),
+            mended => mended,
+        }
     }
 
     fn keep_index(&mut self, pack: u64, index: Arc<PackIndex>) {
@@ -294,18 +312,6 @@ impl ChunkFetcher {
         let place =
             |chunk: &ChunkRef| state.chunk(&chunk.id)?.ok_or(SyncError::ChunkMissing(chunk.id));
         chunks.iter().map(place).collect()
-    }
-
-    /// Fetches records that are not open yet, as they are stored, with what they are made from.
-    ///
-    /// # Errors
-    /// [`SyncError`].
-    pub async fn fetch(
-        &mut self,
-        state: &State,
-        places: &BTreeSet<ChunkPlace>,
-    ) -> Result<BTreeMap<ChunkPlace, StoredRecord>> {
-        self.fetch_with_bases(state, places, 0).await
     }
 
     async fn fetch_stored(
@@ -424,22 +430,13 @@ impl ChunkFetcher {
         state: &State,
         places: &BTreeSet<ChunkPlace>,
     ) -> Result<HashMap<ChunkPlace, Arc<OpenRecord>>> {
-        self.open_at_depth(state, places, 0).await
-    }
-
-    /// Does that for what so many deltas in a row are made from.
-    async fn open_at_depth(
-        &mut self,
-        state: &State,
-        places: &BTreeSet<ChunkPlace>,
-        depth: u32,
-    ) -> Result<HashMap<ChunkPlace, Arc<OpenRecord>>> {
-        let stored = self.fetch_with_bases(state, places, depth).await?;
+        let stored = self.fetch(state, places).await?;
         let mut opener = RecordOpener::default();
         let mut opened = HashMap::new();
         for (place, record) in stored {
             let record = match record.open(&mut opener, &self.namer) {
                 Ok(opened) if record.is_sound(&opened) => Arc::new(opened),
+                Err(error) if !record.has_bases() => return Err(error),
                 damaged => match self.open_mended(state, place).await? {
                     Some(mended) => mended,
                     None => Arc::new(damaged?),
@@ -454,40 +451,6 @@ impl ChunkFetcher {
             }
         }
         Ok(opened)
-    }
-
-    /// Returns the bytes of one chunk. Where they are not right in one pack, every other that has them is tried.
-    ///
-    /// # Errors
-    /// [`SyncError`].
-    pub async fn chunk(&mut self, state: &State, chunk: &ChunkRef) -> Result<Vec<u8>> {
-        self.chunk_at_depth(state, chunk, 0).await
-    }
-
-    async fn chunk_at_depth(
-        &mut self,
-        state: &State,
-        chunk: &ChunkRef,
-        depth: u32,
-    ) -> Result<Vec<u8>> {
-        loop {
-            match self.chunk_at_its_place(state, chunk, depth).await {
-                Err(error) if error.is_of_stored_data() && state.turn_to_spare(&chunk.id)? => {}
-                read => return read,
-            }
-        }
-    }
-
-    async fn chunk_at_its_place(
-        &mut self,
-        state: &State,
-        chunk: &ChunkRef,
-        depth: u32,
-    ) -> Result<Vec<u8>> {
-        let place = self.places(state, &[*chunk])?[0];
-        let opened = self.open_at_depth(state, &BTreeSet::from([place]), depth).await?;
-        let record = opened.get(&place).ok_or(SyncError::ChunkMissing(chunk.id))?;
-        Ok(record.chunk(chunk)?.to_vec())
     }
 
     /// Returns the data chunks of a file in order.
@@ -651,15 +614,14 @@ fn whole_index(pack: &KnownPack, bytes: &[u8], guard: &PackGuard) -> Result<Pack
 
 /// Writes into the state which chunks a pack holds, and what they are made from.
 pub fn add_chunks(state: &mut State, pack: &PackId, index: &PackIndex) -> Result<()> {
-    state.add_chunks(pack, index.packed_chunks().map(|packed| (packed.chunk.id, packed.record)))?;
-    if !index.has_deltas() {
-        return Ok(());
+    if index.has_deltas() {
+        // First, so that nobody takes for whole what is not.
+        let pack = state.pack_by_id(pack)?.expect("a pack is known before its chunks").number;
+        for record in 0..index.records().len() {
+            state.add_bases(ChunkPlace { pack, record: record as u32 }, index.bases(record)?)?;
+        }
     }
-    let pack = state.pack_by_id(pack)?.expect("a pack is known before its chunks").number;
-    for record in 0..index.records().len() {
-        state.add_bases(ChunkPlace { pack, record: record as u32 }, index.bases(record)?)?;
-    }
-    Ok(())
+    state.add_chunks(pack, index.packed_chunks().map(|packed| (packed.chunk.id, packed.record)))
 }
 
 /// Returns the id of a pack.

@@ -75,6 +75,11 @@ pub enum SyncError {
     /// A chunk is in no pack that this device knows of.
     #[error("block {0} is not stored anywhere")]
     ChunkMissing(ChunkId),
+    /// A chunk is made from others, which are made from others again, and so on beyond what anybody reads.
+    #[error(
+        "block {0} is made from too many others; nothing was changed, and a device that has the file can write it anew"
+    )]
+    MadeFromTooMany(ChunkId),
     /// A pack that the log names is not stored.
     #[error("pack {0} is not stored any more")]
     PackMissing(PackId),
@@ -214,7 +219,10 @@ impl SyncError {
     /// others.
     pub fn is_of_stored_data(&self) -> bool {
         match self {
-            Self::ChunkMissing(_) | Self::PackMissing(_) | Self::Content(_) => true,
+            Self::ChunkMissing(_)
+            | Self::MadeFromTooMany(_)
+            | Self::PackMissing(_)
+            | Self::Content(_) => true,
             Self::Storage(error) => error.is_damage(),
             _ => false,
         }

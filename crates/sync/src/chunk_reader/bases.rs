@@ -1,56 +1,131 @@
 //! Brings what delta records are made from.
 //!
-//! *Invariants*: whatever packs say, it ends: what is made from what is made from others, and so on, is given up after a number of
-//! steps; a base that cannot be read spoils what is made from it and nothing else.
+//! *Invariants*: whatever packs say, it ends: which chunks are made from which is looked up first, with a bound, and each place that turns
+//! out to be bad is left out from then on; a base that cannot be read spoils what is made from it and nothing else, and a chunk that rests
+//! elsewhere, too, is read there.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
 
-use futures_util::future::{FutureExt, LocalBoxFuture};
-use model::ChunkRef;
+use bytes::Bytes;
+use content::pack::RecordOpener;
+use model::{ChunkId, ChunkRef};
 
-use super::{Bases, ChunkFetcher, StoredRecord};
+use super::{ChunkFetcher, OpenRecord, RECORDS_MAX, StoredRecord};
 use crate::error::{Result, SyncError};
+use crate::state::bases::{Making, Unmade};
 use crate::state::{ChunkPlace, State};
 
-/// How many deltas in a row are opened for a chunk. Writers make eight at most.
-const DEPTH_MAX: u32 = 16;
+/// How many places are found to be bad before no others are looked for.
+const BAD_MAX: usize = 64;
 
-/// How many times records are asked for because others are made from them, for one call from outside.
-const FETCHES_MAX: u32 = 16 * 1024;
+/// How many bytes of chunks that others are made from are kept for the next record.
+const KEPT_LENGTH_MAX: u64 = 32 * 1024 * 1024;
+
+/// What was made on the way to chunks.
+#[derive(Default)]
+pub(super) struct Made {
+    chunks: HashMap<ChunkId, Bytes>,
+    length: u64,
+    /// Places of which something could not be read, though all was there that it is made from.
+    bad: HashSet<ChunkPlace>,
+    /// What was wrong with the last one of them.
+    error: Option<SyncError>,
+    /// Where each chunk was read.
+    places: HashMap<ChunkId, ChunkPlace>,
+    opener: RecordOpener,
+}
+
+/// A record that others are made from.
+enum Fetched {
+    Open(Arc<OpenRecord>),
+    Stored(StoredRecord),
+}
+
+impl Made {
+    fn keep(&mut self, chunk: ChunkId, place: ChunkPlace, bytes: Bytes) {
+        self.length += bytes.len() as u64;
+        self.places.insert(chunk, place);
+        self.chunks.insert(chunk, bytes);
+    }
+
+    fn note_bad(&mut self, place: ChunkPlace, error: SyncError) {
+        self.bad.insert(place);
+        self.error = Some(error);
+    }
+
+    /// Makes room for what the next record needs.
+    fn make_room(&mut self) {
+        if self.length > KEPT_LENGTH_MAX {
+            self.chunks.clear();
+            self.length = 0;
+        }
+    }
+}
 
 impl ChunkFetcher {
-    /// Fetches records that are not open yet, as they are stored, and what they are made from. `depth` is how many deltas already wait
-    /// for them.
-    pub(super) fn fetch_with_bases<'a>(
-        &'a mut self,
-        state: &'a State,
-        places: &'a BTreeSet<ChunkPlace>,
-        depth: u32,
-    ) -> LocalBoxFuture<'a, Result<BTreeMap<ChunkPlace, StoredRecord>>> {
-        self.fetches_for_bases = if depth == 0 { 0 } else { self.fetches_for_bases + 1 };
-        let fetch = async move {
-            let mut found = self.fetch_stored(state, places).await?;
-            let mut wanted = BTreeSet::new();
-            for record in found.values() {
-                for base in record.index.bases(record.number)? {
-                    // What is nowhere is said by whoever needs it.
-                    wanted.extend(state.chunk(&base.id)?);
-                }
+    /// Fetches records that are not open yet, as they are stored, with what they are made from.
+    ///
+    /// # Errors
+    /// [`SyncError`].
+    pub async fn fetch(
+        &mut self,
+        state: &State,
+        places: &BTreeSet<ChunkPlace>,
+    ) -> Result<BTreeMap<ChunkPlace, StoredRecord>> {
+        let mut found = self.fetch_stored(state, places).await?;
+        let mut wanted = Vec::new();
+        for record in found.values() {
+            wanted.extend_from_slice(record.index.bases(record.number)?);
+        }
+        if wanted.is_empty() {
+            return Ok(found);
+        }
+        let mut made = Made::default();
+        if let Ok(making) = state.making(&wanted, &made.bad)? {
+            self.fetch_ahead(state, making.steps.iter().map(|step| step.place))?;
+        }
+        for record in found.values_mut() {
+            let bases = record.index.bases(record.number)?.to_vec();
+            record.bases = self.make(state, &bases, &mut made).await?;
+        }
+        Ok(found)
+    }
+
+    /// Returns the bytes of one chunk. Where they are not right in one pack, every other that has them is tried, and the chunk is looked
+    /// for first from then on where it was right.
+    ///
+    /// # Errors
+    /// [`SyncError`].
+    pub async fn chunk(&mut self, state: &State, chunk: &ChunkRef) -> Result<Vec<u8>> {
+        let mut made = Made::default();
+        let bytes = match self.make(state, std::slice::from_ref(chunk), &mut made).await? {
+            Ok(mut chunks) => chunks.remove(0),
+            // A place that is bad says more than that there is no other one.
+            Err(Unmade::Missing(_)) if made.error.is_some() => {
+                return Err(made.error.expect("there is one"));
             }
-            if !wanted.is_empty() && self.may_go_on(depth + 1) {
-                // All at once: they are kept until they are asked for one by one.
-                match self.open_at_depth(state, &wanted, depth + 1).await {
-                    Err(error) if error.is_of_stored_data() => {}
-                    opened => drop(opened?),
-                }
-            }
-            for record in found.values_mut() {
-                let bases = record.index.bases(record.number)?.to_vec();
-                record.bases = self.read_bases(state, &bases, depth + 1).await?;
-            }
-            Ok(found)
+            Err(unmade) => return Err(unmade.into()),
         };
-        fetch.boxed_local()
+        let known = state.chunk(&chunk.id)?;
+        if let Some(place) = made.places.get(&chunk.id)
+            && let Some(known) = known.filter(|known| known != place)
+        {
+            state.turn_to(&chunk.id, *place, !made.bad.contains(&known))?;
+        }
+        Ok(bytes.to_vec())
+    }
+
+    /// Reads what a record of whatever pack is made from; nothing where some of it cannot be read.
+    ///
+    /// # Errors
+    /// [`SyncError`], but for damage.
+    pub async fn bases_of(
+        &mut self,
+        state: &State,
+        bases: &[ChunkRef],
+    ) -> Result<Option<Vec<Bytes>>> {
+        Ok(self.make(state, bases, &mut Made::default()).await?.ok())
     }
 
     /// Makes sure that it is known where everything rests that these records are made from, waiting for packs that are expected.
@@ -80,38 +155,143 @@ impl ChunkFetcher {
         Ok(())
     }
 
-    /// Reads what a record of whatever pack is made from; nothing where some of it cannot be read.
-    ///
-    /// # Errors
-    /// [`SyncError`], but for damage.
-    pub async fn bases_of(
+    /// Makes chunks, each from its record and the chunks that this is made from; or says which of these there is not.
+    pub(super) async fn make(
         &mut self,
         state: &State,
-        bases: &[ChunkRef],
-    ) -> Result<Option<Vec<Vec<u8>>>> {
-        self.fetches_for_bases = 0;
-        Ok(self.read_bases(state, bases, 1).await?.ok())
-    }
-
-    /// Tells whether another row of deltas is still to be opened: packs of somebody hostile may name bases without end.
-    fn may_go_on(&self, depth: u32) -> bool {
-        depth <= DEPTH_MAX && self.fetches_for_bases < FETCHES_MAX
-    }
-
-    /// Reads what a record is made from, or says what of it cannot be read.
-    async fn read_bases(&mut self, state: &State, bases: &[ChunkRef], depth: u32) -> Result<Bases> {
-        let mut read = Vec::with_capacity(bases.len());
-        for base in bases {
-            if !self.may_go_on(depth) {
-                return Ok(Err(base.id));
+        chunks: &[ChunkRef],
+        made: &mut Made,
+    ) -> Result<std::result::Result<Vec<Bytes>, Unmade>> {
+        made.make_room();
+        loop {
+            let here = chunks.iter().map(|chunk| made.chunks.get(&chunk.id).cloned());
+            if let Some(here) = here.collect::<Option<Vec<Bytes>>>() {
+                return Ok(Ok(here));
             }
-            match self.chunk_at_depth(state, base, depth).await {
-                Ok(bytes) => read.push(bytes),
-                Err(SyncError::ChunkMissing(missing)) => return Ok(Err(missing)),
-                Err(error) if error.is_of_stored_data() => return Ok(Err(base.id)),
-                Err(error) => return Err(error),
+            let making = match state.making(chunks, &made.bad)? {
+                Ok(making) => making,
+                Err(unmade) => return Ok(Err(unmade)),
+            };
+            if made.bad.len() > BAD_MAX || !making.ancestry_of_record().is_readable() {
+                return Ok(Err(Unmade::TooMany(chunks[0].id)));
+            }
+            self.follow(state, &making, made).await?;
+        }
+    }
+
+    /// Makes chunks row by row, from what rests whole to what is made from that, until a row has a bad place.
+    async fn follow(&mut self, state: &State, making: &Making, made: &mut Made) -> Result<()> {
+        let mut rows: BTreeMap<u32, BTreeMap<ChunkPlace, Vec<ChunkRef>>> = BTreeMap::new();
+        for step in making.steps.iter().filter(|step| !made.chunks.contains_key(&step.chunk.id)) {
+            rows.entry(step.depth).or_default().entry(step.place).or_default().push(step.chunk);
+        }
+        for row in rows.into_values() {
+            let places: Vec<ChunkPlace> = row.keys().copied().collect();
+            let bad = made.bad.len();
+            for places in places.chunks(RECORDS_MAX) {
+                let places = places.iter().copied().collect();
+                for (place, fetched) in self.fetch_each(state, &places, made).await? {
+                    let opened = match fetched {
+                        Fetched::Open(opened) => Ok(opened),
+                        Fetched::Stored(stored) => {
+                            self.open_made(state, place, stored, made).await?
+                        }
+                    };
+                    take_chunks(place, opened, &row[&place], made);
+                }
+            }
+            if made.bad.len() > bad {
+                return Ok(());
             }
         }
-        Ok(Ok(read))
+        Ok(())
+    }
+
+    /// Fetches records; one that cannot be fetched is bad, and keeps no other from being fetched.
+    async fn fetch_each(
+        &mut self,
+        state: &State,
+        places: &BTreeSet<ChunkPlace>,
+        made: &mut Made,
+    ) -> Result<Vec<(ChunkPlace, Fetched)>> {
+        let kept = places.iter().filter_map(|place| Some((*place, self.kept(place)?)));
+        let mut fetched: Vec<_> = kept.map(|(place, open)| (place, Fetched::Open(open))).collect();
+        let mut add = |found: BTreeMap<ChunkPlace, StoredRecord>| {
+            let stored = found.into_iter().map(|(place, stored)| (place, Fetched::Stored(stored)));
+            fetched.extend(stored);
+        };
+        match self.fetch_stored(state, places).await {
+            Err(error) if error.is_of_stored_data() => {
+                let open: BTreeSet<_> = self.records.keys().copied().collect();
+                for place in places.difference(&open) {
+                    match self.fetch_stored(state, &BTreeSet::from([*place])).await {
+                        Err(error) if error.is_of_stored_data() => made.note_bad(*place, error),
+                        found => add(found?),
+                    }
+                }
+            }
+            found => add(found?),
+        }
+        Ok(fetched)
+    }
+
+    /// Opens a record all of whose bases are made, or tells what is wrong with it.
+    async fn open_made(
+        &mut self,
+        state: &State,
+        place: ChunkPlace,
+        mut stored: StoredRecord,
+        made: &mut Made,
+    ) -> Result<Result<Arc<OpenRecord>>> {
+        let base = |base: &ChunkRef| {
+            // The database may know the record otherwise than its index does.
+            made.chunks.get(&base.id).cloned().ok_or(Unmade::Missing(base.id))
+        };
+        stored.bases = stored.index.bases(stored.number)?.iter().map(base).collect();
+        let opened = match stored.open(&mut made.opener, &self.namer) {
+            Ok(opened) if stored.is_sound(&opened) => Ok(opened),
+            Err(error) if !stored.has_bases() => Err(error),
+            damaged => match self.mend(state, place).await? {
+                Some(mut mended) => {
+                    mended.bases = stored.bases;
+                    mended.open(&mut made.opener, &self.namer)
+                }
+                // What is right in a damaged record serves all the same.
+                None => damaged,
+            },
+        };
+        Ok(opened.map(|opened| {
+            let opened = Arc::new(opened);
+            self.keep(place, opened.clone());
+            opened
+        }))
+    }
+}
+
+/// Takes what is wanted of a record; where something is not right there, its place is bad.
+fn take_chunks(
+    place: ChunkPlace,
+    opened: Result<Arc<OpenRecord>>,
+    wanted: &[ChunkRef],
+    made: &mut Made,
+) {
+    let opened = match opened {
+        Ok(opened) => opened,
+        Err(error) => return made.note_bad(place, error),
+    };
+    for chunk in wanted {
+        match opened.chunk(chunk) {
+            Ok(bytes) => made.keep(chunk.id, place, Bytes::copy_from_slice(bytes)),
+            Err(error) => made.note_bad(place, error),
+        }
+    }
+}
+
+impl From<Unmade> for SyncError {
+    fn from(unmade: Unmade) -> Self {
+        match unmade {
+            Unmade::Missing(chunk) => Self::ChunkMissing(chunk),
+            Unmade::TooMany(chunk) => Self::MadeFromTooMany(chunk),
+        }
     }
 }

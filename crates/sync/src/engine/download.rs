@@ -417,8 +417,8 @@ impl Engine {
         results
     }
 
-    /// Finds other places for chunks that are not right where they should be. Returns whether some were found, so that files
-    /// which could not be written may be tried again.
+    /// Finds other places for chunks that are not right where they should be. Returns whether all of some file can be read now, so that
+    /// it may be tried again: packs may have become known meanwhile, too.
     async fn turn_to_spares(
         &mut self,
         targets: &[Target],
@@ -437,14 +437,14 @@ impl Engine {
                 Err(error) if error.is_of_stored_data() => continue,
                 chunks => chunks?,
             };
+            let mut is_whole = true;
             for chunk in chunks {
-                let before = self.state.chunk(&chunk.id)?;
                 match self.fetcher.chunk(&self.state, &chunk).await {
-                    Err(error) if error.is_of_stored_data() => {}
+                    Err(error) if error.is_of_stored_data() => is_whole = false,
                     read => drop(read?),
                 }
-                any |= before != self.state.chunk(&chunk.id)?;
             }
+            any |= is_whole;
         }
         Ok(any)
     }
@@ -586,15 +586,15 @@ impl Engine {
                 let open = |place: ChunkPlace| {
                     let opened = stored[&place].open(&mut opener, &namer);
                     let is_sound = opened.as_ref().is_ok_and(|o| stored[&place].is_sound(o));
-                    (place, opened, is_sound)
+                    (place, opened, is_sound, stored[&place].has_bases())
                 };
                 share.into_iter().map(open).collect::<Vec<_>>()
             }));
         }
         let mut records = Vec::new();
         for opened in self.fetcher.beside(join_all(jobs)).await {
-            for (place, opened, is_sound) in opened {
-                let mended = match is_sound {
+            for (place, opened, is_sound, has_bases) in opened {
+                let mended = match is_sound || !has_bases {
                     true => None,
                     false => self.fetcher.open_mended(&self.state, place).await?,
                 };

@@ -7,6 +7,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 
+use bytes::Bytes;
 use content::pack::RecordOpener;
 use content::{FinishedPack, PackIndex, PackWriter};
 use model::environment::random_bytes;
@@ -26,6 +27,14 @@ pub struct PutBack {
     pub chunks: u64,
     /// How many bytes they have.
     pub bytes: u64,
+}
+
+impl PutBack {
+    fn add(&mut self, more: Self) {
+        self.packs += more.packs;
+        self.chunks += more.chunks;
+        self.bytes += more.bytes;
+    }
 }
 
 impl Engine {
@@ -96,8 +105,16 @@ impl Engine {
         self.fetcher.forget_packs();
         let files = self.files_lacking_chunks().await?;
         self.read_nodes(files).await?;
-        self.salvage(&known).await?;
-        let done = self.announce_packs().await?;
+        let mut done = PutBack::default();
+        loop {
+            let lacks_bases = self.salvage(&known).await?;
+            let more = self.announce_packs().await?;
+            done.add(more);
+            // What was put back just now may be what others are made from.
+            if !lacks_bases || more.packs == 0 {
+                break;
+            }
+        }
         self.finish()?;
         Ok(done)
     }
@@ -141,8 +158,10 @@ impl Engine {
         Ok(lacking)
     }
 
-    /// Packs again what is right in damaged packs and is nowhere else: versions that no folder has any more may need it.
-    async fn salvage(&mut self, damaged: &[KnownPack]) -> Result<()> {
+    /// Packs again what is right in damaged packs and is nowhere else: versions that no folder has any more may need it. Tells whether
+    /// something is made from what is nowhere so far.
+    async fn salvage(&mut self, damaged: &[KnownPack]) -> Result<bool> {
+        let mut lacks_bases = false;
         let guard = self.keys.packs().behind(self.state.last_fence()?);
         let mut writer = PackWriter::new(self.options.transform, &guard)?;
         let mut opener = RecordOpener::default();
@@ -153,9 +172,13 @@ impl Engine {
             };
             let records: BTreeSet<u32> = index.packed_chunks().map(|chunk| chunk.record).collect();
             for record in records {
-                for pack in
-                    self.salvage_record(pack, &index, record, &mut opener, &mut writer).await?
-                {
+                let bases = index.bases(record as usize)?;
+                let Some(bases) = self.fetcher.bases_of(&self.state, bases).await? else {
+                    lacks_bases = true;
+                    continue;
+                };
+                let record = (&*index, record as usize, &bases[..]);
+                for pack in self.salvage_record(pack, record, &mut opener, &mut writer).await? {
                     self.take_pack(pack).await?;
                 }
             }
@@ -164,25 +187,22 @@ impl Engine {
             let last = writer.finish()?;
             self.take_pack(last).await?;
         }
-        Ok(())
+        Ok(lacks_bases)
     }
 
     async fn salvage_record(
         &mut self,
         pack: &KnownPack,
-        index: &PackIndex,
-        record: u32,
+        (index, number, bases): (&PackIndex, usize, &[Bytes]),
         opener: &mut RecordOpener,
         writer: &mut PackWriter,
     ) -> Result<Vec<FinishedPack>> {
-        let number = record as usize;
         let range = index.record(number)?.stored_range();
         let stored = match self.environment.store.read_pack_range(pack.id, range).await {
             Err(error) if error.is_damage() => return Ok(Vec::new()),
             stored => stored?,
         };
-        let bases = self.fetcher.bases_of(&self.state, index.bases(number)?).await?;
-        let bases: Vec<&[u8]> = bases.iter().flatten().map(Vec::as_slice).collect();
+        let bases: Vec<&[u8]> = bases.iter().map(|base| &base[..]).collect();
         let namer = self.fetcher.namer();
         let Ok(opened) = opener.open_on(index, number, &stored, &bases, namer) else {
             return Ok(Vec::new());

@@ -7,10 +7,11 @@
 
 use std::collections::{HashMap, HashSet};
 
+use content::pack::Ancestry;
 use model::{ChunkId, ChunkRef};
 use rusqlite::{Connection, params};
 
-use super::packs::{ChunkPlace, PLACES_OF};
+use super::packs::{ChunkPlace, PLACES_OF, place};
 use super::{DELTAS_SCHEMA_VERSION, State, id_column};
 use crate::error::Result;
 
@@ -25,8 +26,8 @@ CREATE TABLE IF NOT EXISTS bases (
 const BASES_OF: &str =
     "SELECT id, length FROM bases WHERE pack = ? AND record = ? ORDER BY position";
 
-/// How many chunks are looked up to find out whether one can be made.
-const LOOKS_MAX: u32 = 16 * 1024;
+/// How many chunks are looked up to find out how some can be made.
+const LOOKS_MAX: usize = 16 * 1024;
 
 /// Tells whether any chunk is made from others.
 pub(super) fn has_bases(connection: &Connection) -> rusqlite::Result<bool> {
@@ -35,62 +36,221 @@ pub(super) fn has_bases(connection: &Connection) -> rusqlite::Result<bool> {
 
 /// Tells whether a chunk can be made from what packs have: in one of them it rests whole, or all of what it is made from there can be made.
 pub(super) fn can_be_made(connection: &Connection, chunk: &ChunkId) -> rusqlite::Result<bool> {
-    let (above, made) = (Vec::new(), HashSet::new());
-    Look { connection, above, made, looks: 0 }.can_be_made(*chunk)
+    // Its length says nothing of whether it can be.
+    let chunk = ChunkRef { id: *chunk, length: 0 };
+    let made = Look::new(connection, &HashSet::new()).make(&[chunk])?;
+    Ok(made.is_ok_and(|making| making.ancestry_of(&chunk).is_readable()))
 }
 
-/// A look for what a chunk can be made from.
+/// Tells whether others may be made from a chunk: it can be made itself, and from not too many.
+pub(super) fn may_be_base(connection: &Connection, chunk: &ChunkRef) -> rusqlite::Result<bool> {
+    let made = Look::new(connection, &HashSet::new()).make(&[*chunk])?;
+    Ok(made.is_ok_and(|making| making.ancestry_of(chunk).lets_be_base(chunk)))
+}
+
+/// How chunks are made: from which others, wherever these rest.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Making {
+    /// Each before those that are made from it.
+    pub steps: Vec<Step>,
+}
+
+/// A chunk that is made, from the record in which it rests and the chunks of steps before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Step {
+    /// The chunk.
+    pub chunk: ChunkRef,
+    /// Where it rests.
+    pub place: ChunkPlace,
+    /// How many deltas in a row are opened for it; 0 where it rests whole.
+    pub depth: u32,
+}
+
+impl Making {
+    fn length(&self) -> u64 {
+        self.steps.iter().map(|step| u64::from(step.chunk.length)).sum()
+    }
+
+    fn depth(&self) -> u32 {
+        self.steps.iter().map(|step| step.depth).max().unwrap_or_default()
+    }
+
+    /// Returns what stands behind the only chunk that this makes.
+    pub fn ancestry_of(&self, chunk: &ChunkRef) -> Ancestry {
+        let (chunks, length) = (self.steps.len().saturating_sub(1), self.length());
+        let length = length.saturating_sub(u64::from(chunk.length));
+        Ancestry { depth: self.depth(), chunks, length }
+    }
+
+    /// Returns what stands behind a record that is made from the chunks that this makes.
+    pub fn ancestry_of_record(&self) -> Ancestry {
+        Ancestry { depth: self.depth() + 1, chunks: self.steps.len(), length: self.length() }
+    }
+}
+
+/// Why a chunk cannot be made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unmade {
+    /// This is in no pack that can be read, or is made from what is not.
+    Missing(ChunkId),
+    /// This is made from more than anybody reads.
+    TooMany(ChunkId),
+}
+
+/// A look for what chunks can be made from.
 struct Look<'a> {
     connection: &'a Connection,
-    /// What is to be made from the chunk that is looked for: that serves for nothing below.
-    above: Vec<ChunkId>,
-    /// What can be made: the chunks of a record have all its bases in common.
-    made: HashSet<ChunkId>,
-    looks: u32,
+    /// Places that are of no use.
+    bad: &'a HashSet<ChunkPlace>,
+    chunks: HashMap<ChunkId, Seen>,
+    /// For each delta record that was come across: what it is made from.
+    records: HashMap<ChunkPlace, Vec<ChunkRef>>,
+    /// What can be made, in an order in which it can be.
+    steps: Vec<Step>,
 }
 
-impl Look<'_> {
-    fn can_be_made(&mut self, chunk: ChunkId) -> rusqlite::Result<bool> {
-        if self.made.contains(&chunk) {
-            return Ok(true);
-        }
-        self.looks += 1;
-        if self.above.contains(&chunk) || self.looks > LOOKS_MAX {
-            return Ok(false);
-        }
-        self.above.push(chunk);
-        let can = self.can_be_made_anywhere(&chunk)?;
-        self.above.pop();
-        if can {
-            self.made.insert(chunk);
-        }
-        Ok(can)
+/// A chunk that was come across.
+#[derive(Default)]
+struct Seen {
+    length: u32,
+    /// Delta records in which it rests.
+    made_in: Vec<ChunkPlace>,
+    /// Delta records that are made from it.
+    users: Vec<ChunkPlace>,
+    /// Which of the steps makes it.
+    step: Option<usize>,
+}
+
+impl<'a> Look<'a> {
+    fn new(connection: &'a Connection, bad: &'a HashSet<ChunkPlace>) -> Self {
+        let (chunks, records, steps) = (HashMap::new(), HashMap::new(), Vec::new());
+        Self { connection, bad, chunks, records, steps }
     }
 
-    fn can_be_made_anywhere(&mut self, chunk: &ChunkId) -> rusqlite::Result<bool> {
-        for place in self.places(chunk)? {
-            let mut can = true;
-            for base in self.bases(place)? {
-                can = can && self.can_be_made(base)?;
+    /// Finds out how chunks are made, each in as few deltas in a row as can be. A chunk that rests whole is taken from there, and of several
+    /// such places from that in the newest pack.
+    fn make(
+        mut self,
+        wanted: &[ChunkRef],
+    ) -> rusqlite::Result<std::result::Result<Making, Unmade>> {
+        let mut holders: HashMap<ChunkPlace, Vec<ChunkId>> = HashMap::new();
+        let mut unseen: Vec<ChunkRef> = wanted.to_vec();
+        while let Some(chunk) = unseen.pop() {
+            if self.chunks.contains_key(&chunk.id) {
+                continue;
             }
-            if can {
-                return Ok(true);
+            if self.chunks.len() == LOOKS_MAX {
+                return Ok(Err(Unmade::TooMany(wanted[0].id)));
             }
+            self.chunks.insert(chunk.id, Seen { length: chunk.length, ..Seen::default() });
+            let mut made_in = Vec::new();
+            for place in self.places(&chunk.id)? {
+                if self.bases(place)? {
+                    made_in.push(place);
+                    continue;
+                }
+                self.push_step(&chunk.id, place, 0);
+                made_in.clear();
+                break;
+            }
+            for place in &made_in {
+                holders.entry(*place).or_default().push(chunk.id);
+                unseen.extend(&self.records[place]);
+            }
+            self.chunks.entry(chunk.id).or_default().made_in = made_in;
         }
-        Ok(false)
+        self.solve(&holders);
+        Ok(self.extract(wanted))
     }
 
-    fn places(&self, chunk: &ChunkId) -> rusqlite::Result<Vec<(i64, u32)>> {
+    /// Goes from what rests whole to what is made from it, and on, so that the first way to a chunk that is found is the shortest.
+    fn solve(&mut self, holders: &HashMap<ChunkPlace, Vec<ChunkId>>) {
+        let mut lacking: HashMap<ChunkPlace, usize> = HashMap::new();
+        for place in holders.keys() {
+            let bases: HashSet<ChunkId> = self.records[place].iter().map(|base| base.id).collect();
+            lacking.insert(*place, bases.len());
+            for base in bases {
+                self.chunks.entry(base).or_default().users.push(*place);
+            }
+        }
+        let mut next = 0;
+        while let Some(step) = self.steps.get(next).copied() {
+            next += 1;
+            for place in self.chunks[&step.chunk.id].users.clone() {
+                let count = lacking.entry(place).or_default();
+                *count -= 1;
+                if *count == 0 {
+                    for chunk in &holders[&place] {
+                        self.push_step(chunk, place, step.depth + 1);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Takes only what is needed of all that can be made.
+    fn extract(self, wanted: &[ChunkRef]) -> std::result::Result<Making, Unmade> {
+        let mut is_needed = vec![false; self.steps.len()];
+        let mut needed: Vec<ChunkId> = wanted.iter().map(|chunk| chunk.id).collect();
+        while let Some(chunk) = needed.pop() {
+            let Some(step) = self.chunks[&chunk].step else {
+                return Err(Unmade::Missing(self.missing_behind(chunk)));
+            };
+            if !std::mem::replace(&mut is_needed[step], true) {
+                let bases = self.records.get(&self.steps[step].place).into_iter().flatten();
+                needed.extend(bases.map(|base| base.id));
+            }
+        }
+        let steps = self.steps.into_iter().zip(is_needed);
+        Ok(Making {
+            steps: steps.filter(|(_, is_needed)| *is_needed).map(|(step, _)| step).collect(),
+        })
+    }
+
+    /// Returns what is nowhere of all that a chunk is made from.
+    fn missing_behind(&self, mut chunk: ChunkId) -> ChunkId {
+        let mut seen = HashSet::new();
+        while seen.insert(chunk)
+            && let Some(place) = self.chunks[&chunk].made_in.first()
+        {
+            let is_unmade = |base: &&ChunkRef| self.chunks[&base.id].step.is_none();
+            chunk = self.records[place].iter().find(is_unmade).map_or(chunk, |base| base.id);
+        }
+        chunk
+    }
+
+    fn push_step(&mut self, chunk: &ChunkId, place: ChunkPlace, depth: u32) {
+        let seen = self.chunks.get_mut(chunk).expect("only what was seen is made");
+        if seen.step.is_none() {
+            seen.step = Some(self.steps.len());
+            let chunk = ChunkRef { id: *chunk, length: seen.length };
+            self.steps.push(Step { chunk, place, depth });
+        }
+    }
+
+    /// Returns where a chunk rests, the newest pack first.
+    fn places(&self, chunk: &ChunkId) -> rusqlite::Result<Vec<ChunkPlace>> {
         let mut statement = self.connection.prepare_cached(PLACES_OF)?;
-        let rows = statement.query_map([chunk.as_bytes()], |row| Ok((row.get(0)?, row.get(1)?)))?;
-        rows.collect()
+        let rows = statement.query_map([chunk.as_bytes()], place)?;
+        let mut places: Vec<ChunkPlace> = rows.collect::<rusqlite::Result<_>>()?;
+        places.retain(|place| !self.bad.contains(place));
+        places.reverse();
+        Ok(places)
     }
 
-    fn bases(&self, (pack, record): (i64, u32)) -> rusqlite::Result<Vec<ChunkId>> {
-        let mut statement = self.connection.prepare_cached(BASES_OF)?;
-        let id = |row: &rusqlite::Row<'_>| Ok(ChunkId::from_bytes(id_column(row, 0)?));
-        statement.query_map(params![pack, record], id)?.collect()
+    /// Looks up what a record is made from; tells whether there is anything.
+    fn bases(&mut self, place: ChunkPlace) -> rusqlite::Result<bool> {
+        if !self.records.contains_key(&place) {
+            let mut statement = self.connection.prepare_cached(BASES_OF)?;
+            let rows = statement.query_map(params![place.pack as i64, place.record], base)?;
+            self.records.insert(place, rows.collect::<rusqlite::Result<_>>()?);
+        }
+        Ok(!self.records[&place].is_empty())
     }
+}
+
+fn base(row: &rusqlite::Row<'_>) -> rusqlite::Result<ChunkRef> {
+    Ok(ChunkRef { id: ChunkId::from_bytes(id_column(row, 0)?), length: row.get(1)? })
 }
 
 impl State {
@@ -108,6 +268,26 @@ impl State {
     /// [`crate::SyncError::Database`].
     pub fn can_be_made(&self, chunk: &ChunkId) -> Result<bool> {
         self.database(can_be_made(&self.connection, chunk))
+    }
+
+    /// Tells whether others may be made from a chunk.
+    ///
+    /// # Errors
+    /// [`crate::SyncError::Database`].
+    pub fn may_be_base(&self, chunk: &ChunkRef) -> Result<bool> {
+        self.database(may_be_base(&self.connection, chunk))
+    }
+
+    /// Tells how chunks are made, without what rests in some places; or why one of them cannot be.
+    ///
+    /// # Errors
+    /// [`crate::SyncError::Database`].
+    pub fn making(
+        &self,
+        chunks: &[ChunkRef],
+        bad: &HashSet<ChunkPlace>,
+    ) -> Result<std::result::Result<Making, Unmade>> {
+        self.database(Look::new(&self.connection, bad).make(chunks))
     }
 
     /// Learns what a record is made from.
@@ -139,9 +319,7 @@ impl State {
     /// # Errors
     /// [`crate::SyncError::Database`].
     pub fn bases(&self, place: ChunkPlace) -> Result<Vec<ChunkRef>> {
-        self.rows(BASES_OF, params![place.pack as i64, place.record], |row| {
-            Ok(ChunkRef { id: ChunkId::from_bytes(id_column(row, 0)?), length: row.get(1)? })
-        })
+        self.rows(BASES_OF, params![place.pack as i64, place.record], base)
     }
 
     /// Returns what every delta record is made from.
@@ -206,6 +384,48 @@ mod tests {
         assert_eq!(made(&state, &[1, 2, 3]), [false, false, false]);
         let state = state_of(&[(&[1], &[2]), (&[2], &[1]), (&[2], &[])]);
         assert_eq!(made(&state, &[1, 2]), [true, true]);
+    }
+
+    /// How some chunks are made when these packs are bad: each step as chunk, pack and depth.
+    fn steps(
+        state: &State,
+        wanted: &[u8],
+        bad: &[u64],
+    ) -> std::result::Result<Vec<[u64; 3]>, Unmade> {
+        let wanted: Vec<ChunkRef> =
+            wanted.iter().map(|number| ChunkRef { id: chunk(*number), length: 5 }).collect();
+        let bad = bad.iter().map(|pack| ChunkPlace { pack: *pack, record: 0 }).collect();
+        let step = |step: &Step| {
+            let number = u64::from(step.chunk.id.as_bytes()[0]);
+            [number, step.place.pack, u64::from(step.depth)]
+        };
+        let making = state.making(&wanted, &bad).expect("read")?;
+        Ok(making.steps.iter().map(step).collect())
+    }
+
+    #[test]
+    fn chunk_is_made_in_the_fewest_deltas_from_what_is_not_bad() {
+        // 4 is made from 3, which is made from 2, which is made from 1; and at once from 1.
+        let packs: &[(&[u8], &[u8])] =
+            &[(&[1], &[]), (&[2], &[1]), (&[3], &[2]), (&[4], &[3]), (&[4], &[1]), (&[1], &[])];
+        let state = state_of(packs);
+        assert_eq!(steps(&state, &[4], &[]).expect("made"), [[1, 6, 0], [4, 5, 1]]);
+        assert_eq!(steps(&state, &[1], &[6]).expect("made"), [[1, 1, 0]]);
+        let long = steps(&state, &[4], &[5]).expect("made");
+        assert_eq!(long, [[1, 6, 0], [2, 2, 1], [3, 3, 2], [4, 4, 3]]);
+        assert_eq!(steps(&state, &[4], &[5, 2]), Err(Unmade::Missing(chunk(2))));
+        assert_eq!(steps(&state, &[9], &[]), Err(Unmade::Missing(chunk(9))));
+        assert_eq!(steps(&state, &[2, 3], &[]).expect("made").len(), 3);
+    }
+
+    #[test]
+    fn what_is_made_in_too_many_deltas_cannot_be_made() {
+        let rows: Vec<(Vec<u8>, Vec<u8>)> = (0..20)
+            .map(|row| (vec![row + 1], if row == 0 { Vec::new() } else { vec![row] }))
+            .collect();
+        let packs: Vec<(&[u8], &[u8])> =
+            rows.iter().map(|(chunks, bases)| (&chunks[..], &bases[..])).collect();
+        assert_eq!(made(&state_of(&packs), &[17, 18]), [true, false]);
     }
 
     #[test]

@@ -294,7 +294,7 @@ impl KnownChunks for Mutex<StateReader> {
     }
 }
 
-fn place(row: &rusqlite::Row<'_>) -> rusqlite::Result<ChunkPlace> {
+pub(super) fn place(row: &rusqlite::Row<'_>) -> rusqlite::Result<ChunkPlace> {
     Ok(ChunkPlace { pack: row.get::<_, i64>(0)? as u64, record: row.get(1)? })
 }
 

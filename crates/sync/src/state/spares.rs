@@ -29,7 +29,8 @@ const DISTRUSTED: i64 = 2;
 
 impl State {
     /// Learns which chunks a pack holds, each with its record. What is in an older pack, too, is found in the newer one from
-    /// now on: it may be there because the older one is lost.
+    /// now on: it may be there because the older one is lost. But what rests whole in one of them is found there: where it is made from
+    /// others, these have to be read, too.
     ///
     /// # Errors
     /// [`crate::SyncError::Database`].
@@ -57,12 +58,22 @@ impl State {
         if known.pack == place.pack {
             return Ok(());
         }
-        let (newer, older) = if place.pack > known.pack { (place, known) } else { (known, place) };
+        let is_better = self.rank(place)? > self.rank(known)?;
+        let (better, other) = if is_better { (place, known) } else { (known, place) };
+        self.add_spare(chunk, other)?;
+        self.set_place(chunk, better)
+    }
+
+    /// Returns what makes a place better than another: that chunks rest whole there, and then that it is newer.
+    fn rank(&self, place: ChunkPlace) -> Result<(bool, u64)> {
+        Ok((self.bases(place)?.is_empty(), place.pack))
+    }
+
+    fn add_spare(&self, chunk: &ChunkId, place: ChunkPlace) -> Result<()> {
         self.run(
             "INSERT OR REPLACE INTO spares (id, pack, record) VALUES (?, ?, ?)",
-            params![chunk.as_bytes(), older.pack as i64, older.record],
-        )?;
-        self.set_place(chunk, newer)
+            params![chunk.as_bytes(), place.pack as i64, place.record],
+        )
     }
 
     fn set_place(&self, chunk: &ChunkId, place: ChunkPlace) -> Result<()> {
@@ -90,12 +101,27 @@ impl State {
             Ok(ChunkPlace { pack: row.get::<_, i64>(0)? as u64, record: row.get(1)? })
         })?;
         let Some(spare) = spare else { return Ok(false) };
+        self.take_spare(chunk, spare)?;
+        Ok(true)
+    }
+
+    /// Has a chunk looked for in one of its spares from now on. Where it was until now becomes a spare if it may be read again: because not
+    /// it was bad, but something that it is made from there.
+    ///
+    /// # Errors
+    /// [`crate::SyncError::Database`].
+    pub fn turn_to(&self, chunk: &ChunkId, spare: ChunkPlace, keeps: bool) -> Result<()> {
+        let known = self.chunk(chunk)?.filter(|known| keeps && *known != spare);
+        self.take_spare(chunk, spare)?;
+        known.map_or(Ok(()), |known| self.add_spare(chunk, known))
+    }
+
+    fn take_spare(&self, chunk: &ChunkId, spare: ChunkPlace) -> Result<()> {
         self.run(
             "DELETE FROM spares WHERE id = ? AND pack = ?",
             params![chunk.as_bytes(), spare.pack as i64],
         )?;
-        self.set_place(chunk, spare)?;
-        Ok(true)
+        self.set_place(chunk, spare)
     }
 
     /// Gives a place to every chunk that has only spares.

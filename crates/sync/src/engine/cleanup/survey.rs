@@ -269,8 +269,19 @@ impl Engine {
                 pack.is_elsewhere &= verified.is_beside(&chunk, place.pack);
             }
         })?;
-        let unindexed: BTreeSet<u64> =
-            self.state.unindexed_packs()?.into_iter().map(|pack| pack.number).collect();
+        let unread = self.state.unindexed_packs()?;
+        let damaged = self.state.distrusted_packs()?;
+        let lacks = found.len() != needed.len();
+        if let Some(pack) = unread.iter().chain(&damaged).next()
+            && lacks
+            && self.state.has_bases()?
+        {
+            // What is needed and nowhere may be in it, made from chunks that seem needless.
+            let reason =
+                format!("pack {} cannot be read, and may need what seems needless", pack.id);
+            return Err(SyncError::NotWhole(reason));
+        }
+        let unindexed: BTreeSet<u64> = unread.into_iter().map(|pack| pack.number).collect();
         let mut sparse = Vec::new();
         for pack in self.stored_pack_list()? {
             let Some(used) = uses.get(&pack.number) else { continue };
@@ -285,8 +296,7 @@ impl Engine {
             }
         }
         survey.sparse = self.measure(&sparse, needed, options).await?;
-        let has_damaged = !self.state.distrusted_packs()?.is_empty();
-        Ok(unindexed.is_empty() && !has_damaged && found.len() == needed.len())
+        Ok(unindexed.is_empty() && damaged.is_empty() && !lacks)
     }
 
     pub(super) fn stored_pack_list(&self) -> Result<Vec<KnownPack>> {

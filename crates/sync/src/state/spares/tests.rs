@@ -79,3 +79,33 @@ fn pack_that_is_gone_counts_again_when_it_is_back() {
     state.add_chunks(&pack(1), [(chunk(5), 5)]).expect("added");
     assert_eq!(pack_of(&state, 5), Some(pack(1)));
 }
+
+#[test]
+fn chunk_is_found_where_it_rests_whole_though_a_newer_pack_makes_it_from_others() {
+    let mut state = state_of(&[(1, &[5])]);
+    for (number, base) in [(2, Some(6)), (3, None)] {
+        state.add_pack(&PackRef { id: pack(number), length: 10 }, None).expect("added");
+        let known = state.pack_by_id(&pack(number)).expect("read").expect("known");
+        let bases: Vec<_> =
+            base.iter().map(|base| model::ChunkRef { id: chunk(*base), length: 9 }).collect();
+        state.add_bases(ChunkPlace { pack: known.number, record: 5 }, &bases).expect("added");
+        state.add_chunks(&pack(number), [(chunk(5), 5)]).expect("added");
+        assert_eq!(pack_of(&state, 5), Some(pack(if number == 2 { 1 } else { 3 })));
+    }
+}
+
+#[test]
+fn place_that_is_left_for_another_is_kept_unless_it_is_bad() {
+    let place = |state: &State, number| {
+        let known = state.pack_by_id(&pack(number)).expect("read").expect("known");
+        ChunkPlace { pack: known.number, record: 5 }
+    };
+    for keeps in [true, false] {
+        let state = state_of(&[(1, &[5]), (2, &[5]), (3, &[5])]);
+        state.turn_to(&chunk(5), place(&state, 1), keeps).expect("turned");
+        assert_eq!(pack_of(&state, 5), Some(pack(1)));
+        let places = state.chunk_places(&chunk(5)).expect("read");
+        assert_eq!(places.len(), if keeps { 3 } else { 2 });
+        assert_eq!(places.contains(&place(&state, 3)), keeps);
+    }
+}

@@ -76,8 +76,13 @@ impl TestDevice {
         assert!(report.sent_bytes < 3000, "{report:?}");
     }
 
+    fn version_after_sync(mut self, name: &str, seq: u64) -> Vec<u8> {
+        self.sync();
+        self.version(name, seq).expect("kept")
+    }
+
     /// Drops every old version at once, and what was deleted, too.
-    fn keep_nothing_old(&mut self, room: &Room) {
+    pub(super) fn keep_nothing_old(&mut self, room: &Room) {
         self.policy("deleted:0s");
         room.wait(60);
     }
@@ -208,6 +213,145 @@ fn what_is_made_from_a_lost_pack_is_put_back_by_who_has_it() {
     let done = now(one.engine.put_back(&lost)).expect("put back");
     assert!(done.chunks >= 10, "{done:?}");
     assert!(room.found(&["report"]) == [Some(second)]);
+}
+
+/// Packs of the store, the largest first.
+fn packs(device: &mut TestDevice) -> Vec<PackRef> {
+    let mut packs = now(device.engine.stored_packs()).expect("listed");
+    packs.sort_unstable_by_key(|pack| std::cmp::Reverse(pack.length));
+    packs
+}
+
+/// Puts other bytes in the place of a pack.
+fn damage(device: &TestDevice, room: &Room, pack: PackId) {
+    let store = device.engine.environment.store.clone();
+    let mut bytes = now(async { Ok(store.read_pack(pack).await?) }).expect("read").to_vec();
+    bytes[0] ^= 1;
+    let name = pack.to_string();
+    let file = files(&room.store.path().join("packs"))
+        .into_iter()
+        .find(|path| path.to_string_lossy().ends_with(&name))
+        .expect("it is stored");
+    std::fs::write(file, bytes).expect("written");
+}
+
+fn files(folder: &Path) -> Vec<std::path::PathBuf> {
+    let entries =
+        std::fs::read_dir(folder).expect("listed").map(|entry| entry.expect("one").path());
+    entries.flat_map(|path| if path.is_dir() { files(&path) } else { vec![path] }).collect()
+}
+
+#[test]
+fn cleanup_removes_nothing_while_what_is_made_from_it_may_be_in_a_pack_that_cannot_be_read() {
+    let mut room = Room::new();
+    let mut one = room.device();
+    let first = noise(1, LENGTH);
+    one.write("report", &first);
+    one.sync();
+    let second = changed_everywhere(&first, 1);
+    one.edit("report", &first, &second);
+    one.keep_nothing_old(&room);
+    let deltas = packs(&mut one).last().expect("there are some").id;
+    for is_there in [true, false] {
+        let stored = room.packs();
+        one.engine.state.distrust_pack(&deltas, is_there).expect("distrusted");
+        let file = files(&room.store.path().join("packs"))
+            .into_iter()
+            .find(|path| path.to_string_lossy().ends_with(&deltas.to_string()))
+            .expect("it is stored");
+        let aside = room.store.path().join("aside");
+        std::fs::rename(&file, &aside).expect("moved");
+        one.engine.fetcher.forget_packs();
+        let refused = now(one.engine.cleanup(&CleanupOptions::default()));
+        assert!(
+            matches!(&refused, Err(SyncError::NotWhole(why)) if why.contains(&deltas.to_string())),
+            "{refused:?}"
+        );
+        std::fs::rename(&aside, &file).expect("moved back");
+        assert_eq!(room.packs(), stored);
+        one.engine.state.trust_pack(&deltas).expect("trusted");
+    }
+    one.cleanup();
+    assert!(room.found(&["report"]) == [Some(second)]);
+}
+
+#[test]
+fn what_is_made_from_what_is_in_another_damaged_pack_is_put_back_with_it() {
+    let mut room = Room::new();
+    let mut one = room.device();
+    let first = noise(1, LENGTH);
+    one.write("report", &first);
+    one.sync();
+    let second = changed_everywhere(&first, 1);
+    one.edit("report", &first, &second);
+    let seq = one.engine.head().expect("a head").seq;
+    // No folder has it any more, so only the packs do.
+    one.remove("report");
+    one.sync();
+    let damaged: HashSet<PackId> = packs(&mut one).into_iter().map(|pack| pack.id).collect();
+    assert_eq!(damaged.len(), 2);
+    for pack in &damaged {
+        damage(&one, &room, *pack);
+    }
+    assert_eq!(now(one.engine.lost_packs(true)).expect("looked"), damaged);
+    let done = now(one.engine.put_back(&damaged)).expect("put back");
+    assert!(done.packs >= 2 && done.chunks >= 20, "{done:?}");
+    for pack in damaged {
+        now(async { Ok(one.engine.environment.store.remove_pack(pack).await?) }).expect("removed");
+    }
+    assert!(one.version("report", seq).expect("kept") == second);
+    assert!(room.device().version_after_sync("report", seq) == second);
+}
+
+/// Each version is made from the one before, and the first is lost: nothing is asked for again and again.
+#[test]
+fn long_row_of_deltas_whose_beginning_is_lost_is_given_up_at_once() {
+    let mut room = Room::new();
+    let mut one = room.device();
+    let mut versions = vec![noise(1, LENGTH)];
+    one.write("report", &versions[0]);
+    one.sync();
+    for number in 0..14 {
+        let old = versions.last().expect("one").clone();
+        let new = changed_everywhere(&old, 1 << (number % 8));
+        let new = if number < 8 { new } else { changed_everywhere(&new, 0x55) };
+        one.edit("report", &old, &new);
+        versions.push(new);
+    }
+    let lost = packs(&mut one)[0].id;
+    now(async { Ok(one.engine.environment.store.remove_pack(lost).await?) }).expect("lost");
+    let mut other = room.device();
+    let report = other.sync();
+    assert_eq!(report.problems.len(), 1, "{report:?}");
+    assert_eq!(other.read("report"), None);
+    // As soon as it is whole somewhere, all of it is there again.
+    let done = now(one.engine.put_back(&HashSet::from([lost]))).expect("put back");
+    assert!(done.chunks > 0, "{done:?}");
+    other.sync();
+    assert!(other.read("report").as_ref() == versions.last());
+}
+
+/// The newest place of each chunk is a delta whose base is lost, and an older one is whole.
+#[test]
+fn chunk_is_read_where_it_rests_whole_when_what_it_is_made_from_elsewhere_is_lost() {
+    let mut room = Room::new();
+    let mut one = room.device();
+    let (first, second) = (noise(1, LENGTH), changed_everywhere(&noise(1, LENGTH), 1));
+    one.write("b", &second);
+    one.sync();
+    // From a base that nobody has stored, and from one that is stored and lost.
+    for pack in one.deltas(&first, &second, HashSet::new()) {
+        one.name_pack(pack.id, pack.bytes);
+    }
+    let mut other = room.device();
+    let report = other.sync();
+    assert!(report.problems.is_empty(), "{report:?}");
+    assert!(other.read("b").as_ref() == Some(&second));
+    // With the whole ones damaged, there is nothing.
+    let whole = packs(&mut one)[0].id;
+    now(async { Ok(one.engine.environment.store.remove_pack(whole).await?) }).expect("lost");
+    let report = room.device().sync();
+    assert_eq!(report.problems.len(), 1, "{report:?}");
 }
 
 #[test]
