@@ -68,6 +68,7 @@ fn commit_of(
         changes,
         packs: Vec::new(),
         inline_packs: Vec::new(),
+        has_deltas: false,
         seal: None,
     }
 }
@@ -194,6 +195,7 @@ async fn checkpoint(fixture: &dyn Fixture) {
             packs: page,
             fence: 0,
             has_mounts: false,
+            has_deltas: false,
             seal: None,
         });
     }

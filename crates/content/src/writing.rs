@@ -98,6 +98,11 @@ pub struct Written {
 }
 
 impl Written {
+    /// Tells whether any of its packs has delta records, which the commit must say: one of those that were stored before, perhaps.
+    pub fn has_deltas(&self) -> bool {
+        self.indexes.iter().any(|(_, index)| index.has_deltas())
+    }
+
     /// Notes what is in the packs, once their commit is folded, so that it need not be fetched.
     pub fn learn(&mut self, packs: &mut Packs) {
         for (id, index) in self.indexes.drain(..) {

@@ -329,6 +329,7 @@ impl Device {
             changes: vec![change],
             packs: if is_put { vec![self.seat.workspace.pack] } else { Vec::new() },
             inline_packs: Vec::new(),
+            has_deltas: false,
             seal: None,
         };
         let (number, workspace) = (u64::from(number), self.seat.workspace.id);

@@ -67,6 +67,8 @@ pub struct Checkpoint {
     pub fence: u64,
     /// Whether the settings speak of mounted folders (see [`crate::mounts`]).
     pub has_mounts: bool,
+    /// Whether any commit up to the head has named packs with delta records.
+    pub has_deltas: bool,
     /// What proves that a device of the owner made it, in a sealed workspace.
     pub seal: Option<CheckpointSeal>,
 }
@@ -340,8 +342,8 @@ impl Decode for Checkpoint {
             true => Some(CheckpointSeal::decode(decoder)?),
             false => None,
         };
-        let has_mounts = decoder.is_of_mounts();
-        Ok(Self { head, nodes, node_count, packs, fence, has_mounts, seal })
+        let (has_mounts, has_deltas) = (decoder.is_of_mounts(), decoder.is_of_deltas());
+        Ok(Self { head, nodes, node_count, packs, fence, has_mounts, has_deltas, seal })
     }
 }
 
@@ -359,6 +361,10 @@ impl Message for Checkpoint {
 
     fn is_of_mounts(&self) -> bool {
         self.has_mounts
+    }
+
+    fn is_of_deltas(&self) -> bool {
+        self.has_deltas
     }
 }
 

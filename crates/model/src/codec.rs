@@ -29,8 +29,12 @@ pub const CLEANUP_STEP: u8 = 2;
 /// 8. A program that knows none refuses them by name, since it would go on syncing what lies in such a folder.
 pub const MOUNTS_STEP: u8 = 4;
 
+/// What is added to the version of messages that speak of packs with delta records (`docs/design/pack-format.md`): 9 and, beside the
+/// others, up to 16. A program that knows none refuses them by name, since it would remove what chunks are made from.
+pub const DELTAS_STEP: u8 = 8;
+
 /// The newest version that is read.
-pub const NEWEST_VERSION: u8 = SEALED_VERSION + CLEANUP_STEP + MOUNTS_STEP;
+pub const NEWEST_VERSION: u8 = SEALED_VERSION + CLEANUP_STEP + MOUNTS_STEP + DELTAS_STEP;
 
 /// Bytes that are not the canonical encoding of the expected value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -95,6 +99,8 @@ pub struct Encoder {
     is_sealed: bool,
     /// Whether the message has a version for cleanup.
     is_of_cleanup: bool,
+    /// Whether the message has a version for packs with delta records.
+    is_of_deltas: bool,
 }
 
 impl Encoder {
@@ -106,6 +112,11 @@ impl Encoder {
     /// Tells whether the message has a version for cleanup, so that values write what belongs to it.
     pub fn is_of_cleanup(&self) -> bool {
         self.is_of_cleanup
+    }
+
+    /// Tells whether the message has a version for packs with delta records, so that commits say which of them names such packs.
+    pub fn is_of_deltas(&self) -> bool {
+        self.is_of_deltas
     }
 
     /// Returns what was encoded so far.
@@ -166,12 +177,21 @@ pub struct Decoder<'a> {
     is_of_cleanup: bool,
     /// Whether the message has a version for mounted folders.
     is_of_mounts: bool,
+    /// Whether the message has a version for packs with delta records.
+    is_of_deltas: bool,
 }
 
 impl<'a> Decoder<'a> {
     /// Starts at the first byte.
     pub fn new(bytes: &'a [u8]) -> Self {
-        Self { bytes, offset: 0, is_sealed: false, is_of_cleanup: false, is_of_mounts: false }
+        Self {
+            bytes,
+            offset: 0,
+            is_sealed: false,
+            is_of_cleanup: false,
+            is_of_mounts: false,
+            is_of_deltas: false,
+        }
     }
 
     /// Tells whether the message has a version for sealed things, so that values have their sealed fields.
@@ -187,6 +207,11 @@ impl<'a> Decoder<'a> {
     /// Tells whether the message has a version for mounted folders.
     pub fn is_of_mounts(&self) -> bool {
         self.is_of_mounts
+    }
+
+    /// Tells whether the message has a version for packs with delta records.
+    pub fn is_of_deltas(&self) -> bool {
+        self.is_of_deltas
     }
 
     /// Returns the number of bytes that are left.
@@ -332,15 +357,22 @@ pub trait Message: Encode + Decode {
     fn is_of_mounts(&self) -> bool {
         false
     }
+
+    /// Tells whether it speaks of packs with delta records, which gives it a version of its own.
+    fn is_of_deltas(&self) -> bool {
+        false
+    }
 }
 
 /// Encodes a message with its magic byte and version.
 pub fn encode_message<T: Message>(message: &T) -> Vec<u8> {
     let (is_sealed, is_of_cleanup) = (message.is_sealed(), message.is_of_cleanup());
-    let mut encoder = Encoder { is_sealed, is_of_cleanup, ..Encoder::default() };
+    let is_of_deltas = message.is_of_deltas();
+    let mut encoder = Encoder { is_sealed, is_of_cleanup, is_of_deltas, ..Encoder::default() };
     let version = if is_sealed { SEALED_VERSION } else { FORMAT_VERSION };
-    let steps =
-        CLEANUP_STEP * u8::from(is_of_cleanup) + MOUNTS_STEP * u8::from(message.is_of_mounts());
+    let steps = CLEANUP_STEP * u8::from(is_of_cleanup)
+        + MOUNTS_STEP * u8::from(message.is_of_mounts())
+        + DELTAS_STEP * u8::from(is_of_deltas);
     encoder.raw(&[T::MAGIC, version + steps]);
     message.encode(&mut encoder);
     encoder.into_bytes()
@@ -363,6 +395,7 @@ pub fn decode_message<T: Message>(bytes: &[u8]) -> Result<T, DecodeError> {
         return Err(decoder.invalid("version", "zero"));
     }
     let steps = version - FORMAT_VERSION;
+    decoder.is_of_deltas = steps & DELTAS_STEP != 0;
     decoder.is_of_mounts = steps & MOUNTS_STEP != 0;
     decoder.is_of_cleanup = steps & CLEANUP_STEP != 0;
     decoder.is_sealed = steps & (SEALED_VERSION - FORMAT_VERSION) != 0;
@@ -376,6 +409,9 @@ pub fn decode_message<T: Message>(bytes: &[u8]) -> Result<T, DecodeError> {
     }
     if message.is_of_mounts() != decoder.is_of_mounts {
         return Err(decoder.invalid("version", "it says the wrong thing about mounted folders"));
+    }
+    if message.is_of_deltas() != decoder.is_of_deltas {
+        return Err(decoder.invalid("version", "it says the wrong thing about delta records"));
     }
     decoder.finish()?;
     Ok(message)

@@ -95,6 +95,9 @@ pub struct Commit {
     pub packs: Vec<PackRef>,
     /// Small packs that travel in the commit itself, [`INLINE_PACKS_LENGTH_MAX`] bytes in all.
     pub inline_packs: Vec<Vec<u8>>,
+    /// Whether any of all these packs has delta records. Who would remove what these are made from must not read the commit: see
+    /// [`DELTAS_STEP`](crate::codec::DELTAS_STEP).
+    pub has_deltas: bool,
     /// What makes it a commit of a sealed workspace.
     pub seal: Option<Box<CommitSeal>>,
 }
@@ -188,6 +191,12 @@ impl Encode for Commit {
         for pack in &self.inline_packs {
             encoder.byte_string(pack);
         }
+        // A frame may carry many entries, of which each keeps its own version, and with that its hash.
+        if encoder.is_of_deltas() {
+            encoder.unsigned(u64::from(self.has_deltas));
+        } else {
+            assert!(!self.has_deltas, "a message with such a commit has a version for it");
+        }
         if encoder.is_sealed() {
             encoder.option(self.seal.as_deref());
         } else {
@@ -214,11 +223,23 @@ impl Decode for Commit {
             inline_packs.push(decoder.byte_string(INLINE_PACKS_LENGTH_MAX - length)?.to_vec());
             length += inline_packs.last().map_or(0, Vec::len);
         }
+        let has_deltas = decoder.is_of_deltas() && decoder.unsigned_max(1)? == 1;
         let seal = match decoder.is_sealed() {
             true => decoder.option::<CommitSeal>()?.map(Box::new),
             false => None,
         };
-        Ok(Self { op_id, device, device_name, time, seen, changes, packs, inline_packs, seal })
+        Ok(Self {
+            op_id,
+            device,
+            device_name,
+            time,
+            seen,
+            changes,
+            packs,
+            inline_packs,
+            has_deltas,
+            seal,
+        })
     }
 }
 
@@ -242,5 +263,9 @@ impl Message for Commit {
 
     fn is_of_mounts(&self) -> bool {
         self.changes.iter().any(|change| change.node == NodeId::MOUNTS)
+    }
+
+    fn is_of_deltas(&self) -> bool {
+        self.has_deltas
     }
 }

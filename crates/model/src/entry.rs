@@ -215,4 +215,8 @@ impl Message for Entry {
     fn is_of_mounts(&self) -> bool {
         self.commit.is_of_mounts()
     }
+
+    fn is_of_deltas(&self) -> bool {
+        self.commit.is_of_deltas()
+    }
 }

@@ -42,6 +42,7 @@ pub fn commit(number: u8, changes: Vec<Change>) -> Commit {
         changes,
         packs: Vec::new(),
         inline_packs: Vec::new(),
+        has_deltas: false,
         seal: None,
     }
 }

@@ -206,6 +206,14 @@ impl Message for RequestFrame {
             _ => false,
         }
     }
+
+    fn is_of_deltas(&self) -> bool {
+        match &self.request {
+            Request::Commit(commit) => commit.is_of_deltas(),
+            Request::PublishCheckpoint(checkpoint) => checkpoint.is_of_deltas(),
+            _ => false,
+        }
+    }
 }
 
 impl Encode for Reply {
@@ -359,6 +367,19 @@ impl Message for ServerFrame {
             }
             Self::Reply { reply: Reply::Checkpoint(Some(checkpoint)), .. } => {
                 checkpoint.is_of_mounts()
+            }
+            Self::Reply { .. } => false,
+        }
+    }
+
+    fn is_of_deltas(&self) -> bool {
+        match self {
+            Self::Event { entry, .. } => entry.is_of_deltas(),
+            Self::Reply { reply: Reply::Entries(entries), .. } => {
+                entries.iter().any(Message::is_of_deltas)
+            }
+            Self::Reply { reply: Reply::Checkpoint(Some(checkpoint)), .. } => {
+                checkpoint.is_of_deltas()
             }
             Self::Reply { .. } => false,
         }

@@ -423,6 +423,7 @@ impl SealedWorkspace {
             changes,
             packs: Vec::new(),
             inline_packs: Vec::new(),
+            has_deltas: false,
             seal: None,
         };
         match &mut deed.what {
@@ -435,6 +436,7 @@ impl SealedWorkspace {
                 if !*is_named {
                     commit.packs.clone_from(&written.packs);
                     commit.inline_packs.clone_from(&written.inline_packs);
+                    commit.has_deltas = written.has_deltas();
                 }
             }
             What::Groups { seen: Some(seen), .. } | What::Revert { seen, .. } => {

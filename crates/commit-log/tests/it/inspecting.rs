@@ -77,6 +77,7 @@ async fn history(stores: &Stores) -> Vec<Entry> {
         packs: page,
         fence: 0,
         has_mounts: false,
+        has_deltas: false,
         seal: None,
     };
     log.publish_checkpoint(&checkpoint).await.expect("publishes");

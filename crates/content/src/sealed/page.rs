@@ -143,8 +143,9 @@ impl Sealer {
         encoder.raw(&epoch.to_le_bytes());
         let plain = Checkpoint { seal: None, ..checkpoint.clone() };
         plain.encode(&mut encoder);
-        // The message says it by its version, which is not among the fields.
-        encoder.unsigned(u64::from(checkpoint.has_mounts));
+        // The message says them by its version, which is not among the fields.
+        let has_deltas = 2 * u64::from(checkpoint.has_deltas);
+        encoder.unsigned(u64::from(checkpoint.has_mounts) + has_deltas);
         encoder.into_bytes()
     }
 }

@@ -243,6 +243,23 @@ fn sealed_commit_opens_for_members_and_tells_nobody_else_names() {
 }
 
 #[test]
+fn nobody_takes_from_a_sealed_commit_that_its_packs_have_delta_records() {
+    let workspace = workspace(10);
+    let keys = keys(&workspace, 1, 1);
+    let with_deltas = |has_deltas| Commit { has_deltas, ..plain_commit(1) };
+    for has_deltas in [false, true] {
+        let sealed = keys.seal_commit(with_deltas(has_deltas)).expect("seals");
+        let bytes = encode_message(&sealed);
+        assert_eq!(bytes[1] > 8, has_deltas, "those before refuse it by name");
+        assert_eq!(model::codec::decode_message(&bytes), Ok(sealed.clone()));
+        assert_eq!(keys.check(&sealed, None), Ok(()));
+        assert!(keys.commit_header(&sealed).is_ok() && keys.open(&sealed, 0).is_ok());
+        let forged = Commit { has_deltas: !has_deltas, ..sealed };
+        assert!(keys.check(&forged, None).is_err());
+    }
+}
+
+#[test]
 fn every_flipped_bit_of_a_sealed_commit_is_refused() {
     let workspace = workspace(11);
     let keys = keys(&workspace, 1, 1);
@@ -361,6 +378,7 @@ fn checkpoint_that_no_device_of_the_owner_made_is_refused() {
         packs: page(2),
         fence: 0,
         has_mounts: false,
+        has_deltas: false,
         seal: None,
     };
     let sealed = keys.seal_checkpoint(plain.clone()).expect("seals");
@@ -375,6 +393,7 @@ fn checkpoint_that_no_device_of_the_owner_made_is_refused() {
         Checkpoint { node_count: 1, ..sealed.clone() },
         Checkpoint { fence: 5, ..sealed.clone() },
         Checkpoint { has_mounts: true, ..sealed.clone() },
+        Checkpoint { has_deltas: true, ..sealed.clone() },
     ] {
         assert!(keys.check_checkpoint(&forged).is_err(), "{forged:?}");
     }

@@ -94,8 +94,16 @@ fn sealed_lines(made: &NewWorkspace) -> Vec<(&'static str, String)> {
     let page = keys.seal_page(b"page".to_vec()).expect("seals");
     let head = Head { seq: 7, hash: EntryHash::from_bytes([7; 32]) };
     let (nodes, packs) = (PageId::from_bytes([1; 32]), PageId::from_bytes([2; 32]));
-    let checkpoint =
-        Checkpoint { head, nodes, node_count: 9, packs, fence: 0, has_mounts: false, seal: None };
+    let checkpoint = Checkpoint {
+        head,
+        nodes,
+        node_count: 9,
+        packs,
+        fence: 0,
+        has_mounts: false,
+        has_deltas: false,
+        seal: None,
+    };
     let checkpoint = keys.seal_checkpoint(checkpoint).expect("seals").seal.expect("sealed");
     let lines = vec![
         ("seed for agreement", hex::encode(agreement.as_bytes())),

@@ -234,6 +234,7 @@ impl Subject {
             changes,
             packs: Vec::new(),
             inline_packs: Vec::new(),
+            has_deltas: false,
             seal: None,
         };
         match self.line.ask(self.workspace, Request::Commit(commit)).await? {

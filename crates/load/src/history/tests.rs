@@ -37,6 +37,7 @@ fn commit(number: u8) -> Commit {
         changes: vec![change],
         packs: Vec::new(),
         inline_packs: Vec::new(),
+        has_deltas: false,
         seal: None,
     }
 }

@@ -1,10 +1,12 @@
 use proptest::prelude::{any, prop_assert_eq, proptest};
 
 use super::*;
-use crate::commit::{Action, Change, Commit, CommitSeal, PackRef};
+use crate::checkpoint::Checkpoint;
+use crate::commit::{Action, Change, Commit, CommitSeal, Head, PackRef};
 use crate::entry::{Entry, Genesis, Mode, SealedGenesis};
 use crate::node::{NodeKind, NodeRecord, Timestamp};
 use crate::testing::{commit, node, put};
+use crate::wire::{Reply, Request, RequestFrame, ServerFrame};
 
 fn genesis() -> Genesis {
     Genesis {
@@ -45,6 +47,95 @@ fn newer_version_is_refused_by_name() {
     bytes[1] = NEWEST_VERSION + 1;
     let refused = DecodeError::NewerVersion { kind: "log entry", version: NEWEST_VERSION + 1 };
     assert_eq!(decode_message::<Entry>(&bytes), Err(refused));
+}
+
+/// The same, of a commit that names packs with delta records.
+fn with_deltas(mut entry: Entry) -> Entry {
+    entry.commit.has_deltas = true;
+    entry
+}
+
+#[test]
+fn programs_that_know_no_delta_records_refuse_commits_that_name_such_packs() {
+    const NEWEST_BEFORE: u8 = 8;
+    for (entry, version) in [(with_deltas(entry()), 9), (with_deltas(sealed_entry()), 10)] {
+        let bytes = encode_message(&entry);
+        assert_eq!(bytes[1], version);
+        assert!(version > NEWEST_BEFORE, "they refuse it by name");
+        assert_eq!(decode_message(&bytes), Ok(entry.clone()));
+        for other in (0..=NEWEST_VERSION).filter(|other| *other != version) {
+            let mut bytes = bytes.clone();
+            bytes[1] = other;
+            assert!(decode_message::<Entry>(&bytes).is_err(), "as version {other}");
+        }
+        // The version is a part of what is hashed and signed: nobody can take it away.
+        let mut without = entry.clone();
+        without.commit.has_deltas = false;
+        assert_ne!(entry.hash(), without.hash());
+    }
+    assert_eq!(NEWEST_VERSION, 16);
+}
+
+#[test]
+fn version_and_commit_say_the_same_of_delta_records() {
+    let says_too_much = |mut bytes: Vec<u8>| {
+        bytes[1] += DELTAS_STEP;
+        decode_message::<Entry>(&bytes)
+    };
+    // The version says that there are some, and the commit nothing; or that there are none.
+    assert!(says_too_much(encode_message(&entry())).is_err());
+    let mut none = encode_message(&entry());
+    none.push(0);
+    assert!(matches!(says_too_much(none), Err(DecodeError::InvalidValue { what: "version", .. })));
+    // The commit says so, and the version does not; or it says what is neither yes nor no.
+    let mut bytes = encode_message(&with_deltas(entry()));
+    bytes[1] -= DELTAS_STEP;
+    assert_eq!(decode_message::<Entry>(&bytes), Err(DecodeError::TrailingBytes { count: 1 }));
+    let mut two = encode_message(&with_deltas(entry()));
+    *two.last_mut().expect("a byte") = 2;
+    assert!(decode_message::<Entry>(&two).is_err());
+}
+
+#[test]
+fn entries_that_travel_together_keep_their_versions_and_hashes() {
+    let entries =
+        vec![entry(), with_deltas(entry()), with_deltas(sealed_entry()), sealed_entry(), entry()];
+    let hashes = |entries: &[Entry]| entries.iter().map(Entry::hash).collect::<Vec<_>>();
+    let frame = ServerFrame::Reply { number: 1, reply: Reply::Entries(entries.clone()) };
+    let bytes = encode_message(&frame);
+    assert_eq!(bytes[1], SEALED_VERSION + DELTAS_STEP);
+    let Ok(ServerFrame::Reply { reply: Reply::Entries(received), .. }) = decode_message(&bytes)
+    else {
+        panic!("it is a reply");
+    };
+    assert_eq!(hashes(&received), hashes(&entries));
+    let workspace = WorkspaceId::from_bytes([9; 16]);
+    let commit = with_deltas(entry()).commit;
+    let asked = RequestFrame { number: 1, workspace, request: Request::Commit(commit) };
+    let told = ServerFrame::Event { workspace, entry: with_deltas(entry()) };
+    let (asked_bytes, told_bytes) = (encode_message(&asked), encode_message(&told));
+    assert_eq!((asked_bytes[1], told_bytes[1]), (9, 9));
+    assert_eq!(decode_message(&asked_bytes), Ok(asked));
+    assert_eq!(decode_message(&told_bytes), Ok(told));
+}
+
+#[test]
+fn checkpoints_of_a_log_with_delta_records_have_a_version_of_their_own() {
+    let page = PageId::from_bytes([1; 32]);
+    let head = Head { seq: 3, hash: EntryHash::NONE };
+    let (nodes, packs, node_count, has_deltas, seal) = (page, page, 1, true, None);
+    for (fence, has_mounts, version) in
+        [(0, false, 9), (2, false, 11), (0, true, 13), (2, true, 15)]
+    {
+        let checkpoint =
+            Checkpoint { head, nodes, node_count, packs, fence, has_mounts, has_deltas, seal };
+        let bytes = encode_message(&checkpoint);
+        assert_eq!(bytes[1], version);
+        assert_eq!(decode_message(&bytes), Ok(checkpoint.clone()));
+        let frame = ServerFrame::Reply { number: 1, reply: Reply::Checkpoint(Some(checkpoint)) };
+        assert_eq!(encode_message(&frame)[1], version);
+        assert_eq!(decode_message(&encode_message(&frame)), Ok(frame));
+    }
 }
 
 fn sealed_genesis() -> Genesis {

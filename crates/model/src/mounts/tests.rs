@@ -128,8 +128,10 @@ fn checkpoints_of_such_a_log_are_refused_by_them_too() {
     let page = PageId::from_bytes([1; 32]);
     let head = Head { seq: 3, hash: EntryHash::NONE };
     let (nodes, packs, node_count, seal) = (page, page, 1, None);
+    let has_deltas = false;
     for (fence, has_mounts, version) in [(0, false, 1), (2, false, 3), (0, true, 5), (2, true, 7)] {
-        let checkpoint = Checkpoint { head, nodes, node_count, packs, fence, has_mounts, seal };
+        let checkpoint =
+            Checkpoint { head, nodes, node_count, packs, fence, has_mounts, has_deltas, seal };
         let bytes = encode_message(&checkpoint);
         assert_eq!(bytes[1], version);
         assert_eq!(decode_message(&bytes), Ok(checkpoint));

@@ -190,6 +190,7 @@ impl App {
                 changes,
                 packs: std::mem::take(&mut packs.named),
                 inline_packs: std::mem::take(&mut packs.inline),
+                has_deltas: false,
                 seal: None,
             };
             let folded;
@@ -256,6 +257,7 @@ impl App {
                 changes,
                 packs: Vec::new(),
                 inline_packs: Vec::new(),
+                has_deltas: false,
                 seal: None,
             };
             (guard, _) = self.commit(reading, guard, commit).await?;

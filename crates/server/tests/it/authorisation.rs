@@ -249,6 +249,7 @@ async fn at_live_door(server: &TestServer, scene: &Scene, call: &str, what: &str
             packs: PageId::from_bytes([2; 32]),
             fence: 0,
             has_mounts: false,
+            has_deltas: false,
             seal: None,
         }),
         ("genesis", _) => Request::Genesis,

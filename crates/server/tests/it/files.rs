@@ -344,8 +344,16 @@ async fn publish(device: &Device, genesis: &Genesis, name: &str) -> Vec<String> 
         keys.push(key);
     }
     let head = log.head().await.unwrap();
-    let checkpoint =
-        Checkpoint { head, nodes, node_count: 1, packs, fence: 0, has_mounts: false, seal: None };
+    let checkpoint = Checkpoint {
+        head,
+        nodes,
+        node_count: 1,
+        packs,
+        fence: 0,
+        has_mounts: false,
+        has_deltas: false,
+        seal: None,
+    };
     log.publish_checkpoint(&checkpoint).await.unwrap();
     keys
 }

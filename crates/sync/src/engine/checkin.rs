@@ -5,10 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use model::codec::encode_message;
 use model::commit::COMMIT_CHANGES_MAX;
 use model::environment::random_bytes;
-use model::{Action, Change, Commit, NodeId, NodeRecord, OpId, PackRef, TreeNode, TreeStore};
+use model::{Action, Change, Commit, NodeId, NodeRecord, OpId, TreeNode, TreeStore};
 
 use super::early::Ahead;
 use super::reading::Packing;
+use super::upload::CommitPacks;
 use super::{Engine, Event};
 use crate::error::Result;
 use crate::overlay::KnownPaths;
@@ -135,8 +136,8 @@ impl Engine {
         if changes.is_empty() {
             return Ok(false);
         }
-        let (packs, inline_packs) = self.take_packs().await?;
-        let commit = self.commit_of(op_id, changes, packs, inline_packs)?;
+        let packs = self.take_packs().await?;
+        let commit = self.commit_of(op_id, changes, packs)?;
         // Another process of this device has folded a fence: the commit says that it was seen, and it was not.
         if self.state.last_fence()? != self.fence {
             self.start_anew_behind_fence()?;
@@ -300,7 +301,7 @@ impl Engine {
         let op_id = OpId::from_bytes(random_bytes(&*self.environment.random));
         let change = Change { node, base, action: Action::Put(encode_message(&record)) };
         let row = SyncedNode { version: base, record, pending: Some(op_id), ..row };
-        let commit = self.commit_of(op_id, vec![change], Vec::new(), Vec::new())?;
+        let commit = self.commit_of(op_id, vec![change], CommitPacks::default())?;
         self.in_transaction(|engine| {
             engine.state.add_to_outbox(&commit)?;
             engine.state.propose_synced(&row)
@@ -314,8 +315,7 @@ impl Engine {
         &self,
         op_id: OpId,
         changes: Vec<Change>,
-        packs: Vec<PackRef>,
-        inline_packs: Vec<Vec<u8>>,
+        packs: CommitPacks,
     ) -> Result<Commit> {
         let commit = Commit {
             op_id,
@@ -324,8 +324,9 @@ impl Engine {
             time: self.environment.clock.now(),
             seen: self.head()?,
             changes,
-            packs,
-            inline_packs,
+            packs: packs.named,
+            inline_packs: packs.inline,
+            has_deltas: packs.has_deltas,
             seal: None,
         };
         Ok(self.keys.seal_commit(commit)?)

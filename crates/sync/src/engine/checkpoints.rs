@@ -96,6 +96,9 @@ impl Engine {
                 state.add_pack(&PackRef { id, length: place.length }, place.inline_seq)
             })?;
         }
+        if checkpoint.has_deltas {
+            self.state.note_deltas()?;
+        }
         self.state.set_head(&checkpoint.head)
     }
 
@@ -201,8 +204,10 @@ impl Engine {
         let node_count = self.state.remote_count()?;
         let fence = self.state.last_fence()?;
         let has_mounts = self.state.version(&NodeId::MOUNTS)? > 0;
+        let has_deltas = self.state.log_has_deltas()?;
         let seal = None;
-        let checkpoint = Checkpoint { head, nodes, node_count, packs, fence, has_mounts, seal };
+        let checkpoint =
+            Checkpoint { head, nodes, node_count, packs, fence, has_mounts, has_deltas, seal };
         Ok((self.keys.seal_checkpoint(checkpoint)?, pages))
     }
 

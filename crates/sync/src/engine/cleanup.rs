@@ -19,6 +19,7 @@ use model::{
     VersionPolicy,
 };
 
+use super::upload::CommitPacks;
 use super::{Engine, Event};
 use crate::error::{Result, SyncError};
 use crate::plan::{LocalMatter, Operation, Trees};
@@ -208,7 +209,7 @@ impl Engine {
         let payload = encode_message(&Fence { condemned, dropped: survey.dropped.clone() });
         let change = Change { node: NodeId::FENCE, base: 0, action: Action::Put(payload) };
         let op_id = OpId::from_bytes(random_bytes(&*self.environment.random));
-        let commit = self.commit_of(op_id, vec![change], Vec::new(), Vec::new())?;
+        let commit = self.commit_of(op_id, vec![change], CommitPacks::default())?;
         self.in_transaction(|engine| engine.state.add_to_outbox(&commit))?;
         self.push().await?;
         let fence = self.state.last_fence()?;

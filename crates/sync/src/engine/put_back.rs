@@ -261,16 +261,17 @@ impl Engine {
             done.chunks += chunks;
             done.bytes += pack.length;
         }
-        let (mut packs, inline_packs) = self.take_packs().await?;
-        let mut unnamed = Vec::with_capacity(packs.len());
-        for pack in packs.drain(..) {
+        let mut packs = self.take_packs().await?;
+        let mut unnamed = Vec::with_capacity(packs.named.len());
+        for pack in packs.named {
             if !self.state.knows_pack(&pack.id)? {
                 unnamed.push(pack);
             }
         }
-        if !unnamed.is_empty() || !inline_packs.is_empty() {
+        packs.named = unnamed;
+        if !packs.named.is_empty() || !packs.inline.is_empty() {
             let op_id = OpId::from_bytes(random_bytes(&*self.environment.random));
-            let commit = self.commit_of(op_id, Vec::new(), unnamed, inline_packs)?;
+            let commit = self.commit_of(op_id, Vec::new(), packs)?;
             self.in_transaction(|engine| engine.state.add_to_outbox(&commit))?;
             self.push().await?;
         }

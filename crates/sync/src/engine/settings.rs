@@ -14,6 +14,7 @@ use model::{
 use parking_lot::Mutex;
 
 use super::Engine;
+use super::upload::CommitPacks;
 use crate::error::{Result, SyncError};
 
 /// The fact by which version of the settings the packs of the outbox were stored.
@@ -168,7 +169,7 @@ impl Engine {
     ) -> Result<()> {
         let change = Change { node, base, action: Action::Put(payload) };
         let op_id = OpId::from_bytes(random_bytes(&*self.environment.random));
-        let commit = self.commit_of(op_id, vec![change], Vec::new(), Vec::new())?;
+        let commit = self.commit_of(op_id, vec![change], CommitPacks::default())?;
         self.in_transaction(|engine| engine.state.add_to_outbox(&commit))
     }
 

@@ -107,6 +107,7 @@ async fn commit_whose_packs_the_store_has_lost_is_made_anew() {
         changes,
         packs: vec![lost],
         inline_packs: Vec::new(),
+        has_deltas: false,
         seal: None,
     };
     engine.state.add_to_outbox(&commit).unwrap();

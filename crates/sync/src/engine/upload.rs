@@ -145,6 +145,17 @@ pub(super) struct NewPack {
     is_named: bool,
 }
 
+/// Packs that a commit adds to the workspace.
+#[derive(Default)]
+pub(super) struct CommitPacks {
+    /// Those that rest in the store.
+    pub(super) named: Vec<PackRef>,
+    /// Those that travel in the commit.
+    pub(super) inline: Vec<Vec<u8>>,
+    /// Whether any of them has delta records.
+    pub(super) has_deltas: bool,
+}
+
 /// Packs that the store is taking.
 #[derive(Default)]
 pub(super) struct Sending {
@@ -311,28 +322,31 @@ impl Engine {
     }
 
     /// Makes all new packs durable and returns those to name and those to take along in a commit.
-    pub(super) async fn take_packs(&mut self) -> Result<(Vec<PackRef>, Vec<Vec<u8>>)> {
+    pub(super) async fn take_packs(&mut self) -> Result<CommitPacks> {
         let mut packs = std::mem::take(&mut self.upload.packs);
         let length: u64 = packs.iter().map(|pack| pack.pack.length).sum();
         let is_inline = length <= INLINE_PACKS_LENGTH_MAX as u64;
-        let (mut named, mut inline) = (Vec::new(), Vec::new());
+        let has_deltas = packs.iter().any(|pack| pack.index.has_deltas());
+        let mut taken = CommitPacks { has_deltas, ..CommitPacks::default() };
         for pack in &mut packs {
             match &pack.bytes {
-                Some(bytes) if is_inline && !pack.is_named => inline.push(bytes.to_vec()),
+                Some(bytes) if is_inline && !pack.is_named => {
+                    taken.inline.push(bytes.to_vec());
+                }
                 _ => {
                     self.upload.sending.room().await?;
                     self.store_pack(pack)?;
-                    named.push(pack.pack);
+                    taken.named.push(pack.pack);
                 }
             }
         }
         self.upload.proposed.append(&mut packs);
-        if !named.is_empty() && !self.upload.is_offline {
-            self.wait_until_stored(&named).await?;
+        if !taken.named.is_empty() && !self.upload.is_offline {
+            self.wait_until_stored(&taken.named).await?;
             let store = self.environment.store.clone();
             self.beside_ahead(store.sync()).await??;
         }
-        Ok((named, inline))
+        Ok(taken)
     }
 
     /// Waits until the store has these packs, and goes on meanwhile with what was begun ahead.
@@ -398,3 +412,6 @@ impl Engine {
 fn units(length: u64) -> usize {
     ((length as usize + PACK_STORED_TARGET / 2) / PACK_STORED_TARGET).max(1)
 }
+
+#[cfg(test)]
+mod tests;

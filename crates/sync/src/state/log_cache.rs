@@ -11,6 +11,9 @@ use crate::error::Result;
 /// An entry is a commit and a few bytes more.
 const ENTRY_LENGTH_MAX: usize = COMMIT_LENGTH_MAX + 1024;
 
+/// The fact that the log has named packs with delta records, in an entry that is kept here or before.
+const DELTAS: &str = "deltas";
+
 impl State {
     /// Keeps an entry, and which nodes it changed.
     ///
@@ -22,6 +25,9 @@ impl State {
         changed: impl IntoIterator<Item = NodeId>,
     ) -> Result<()> {
         let seq = entry.seq as i64;
+        if entry.commit.has_deltas {
+            self.note_deltas()?;
+        }
         self.run(
             "INSERT OR REPLACE INTO entries (seq, bytes) VALUES (?, ?)",
             params![seq, envelope::wrap(entry)],
@@ -33,6 +39,27 @@ impl State {
             )?;
         }
         Ok(())
+    }
+
+    /// Notes that the log has named packs with delta records: checkpoints of it say so, too.
+    ///
+    /// # Errors
+    /// [`crate::SyncError::Database`].
+    pub fn note_deltas(&mut self) -> Result<()> {
+        self.set_fact(DELTAS, &[])
+    }
+
+    /// Tells whether the log has ever named packs with delta records.
+    ///
+    /// # Errors
+    /// [`crate::SyncError::Database`].
+    pub fn log_has_deltas(&self) -> Result<bool> {
+        Ok(self.fact(DELTAS)?.is_some())
+    }
+
+    /// Forgets that it has: it is another log.
+    pub(super) fn forget_deltas(&mut self) -> Result<()> {
+        self.forget_fact(DELTAS)
     }
 
     /// Returns a kept entry.

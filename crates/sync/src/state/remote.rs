@@ -158,7 +158,7 @@ impl State {
         for table in of_log.into_iter().chain(["entries", "history", "outbox"]) {
             self.run(&format!("DELETE FROM {table}"), [])?;
         }
-        Ok(())
+        self.forget_deltas()
     }
 
     /// Notes that a node's remote version is to be merged.

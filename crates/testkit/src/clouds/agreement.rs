@@ -125,6 +125,7 @@ impl Party {
             changes: vec![Change { node: NodeId::from_bytes(id), base: 0, action }],
             packs: Vec::new(),
             inline_packs: Vec::new(),
+            has_deltas: false,
             seal: None,
         }
     }

@@ -275,6 +275,7 @@ async fn commit_always(
             changes: vec![change],
             packs: Vec::new(),
             inline_packs: Vec::new(),
+            has_deltas: false,
             seal: None,
         };
         let start = Instant::now();

@@ -275,8 +275,16 @@ fn checkpoints_of_members_count_for_nobody() {
     let of_bob = room.member(&bob, 2);
     let page = |number| PageId::from_bytes([number; 32]);
     let (nodes, packs, head) = (page(1), page(2), room.head);
-    let plain =
-        Checkpoint { head, nodes, node_count: 1, packs, fence: 0, has_mounts: false, seal: None };
+    let plain = Checkpoint {
+        head,
+        nodes,
+        node_count: 1,
+        packs,
+        fence: 0,
+        has_mounts: false,
+        has_deltas: false,
+        seal: None,
+    };
     let [by_bob, by_owner] =
         [&of_bob, &room.owner()].map(|keys| keys.seal_checkpoint(plain.clone()).expect("seals"));
     for reader in [&of_bob, &room.owner()] {

@@ -1,5 +1,5 @@
 use model::testing::{commit as commit_with, node, put};
-use model::wire::RefusalKind;
+use model::wire::{RefusalKind, ServerFrame};
 use model::{DeviceId, Mode, NodeId, OpId, PackId, PackRef, PageId, Timestamp};
 
 use storage::ObjectKey;
@@ -272,6 +272,33 @@ fn quota_counts_entries_and_objects() {
 }
 
 #[test]
+fn entries_say_of_their_own_packs_that_they_have_delta_records() {
+    let mut world = world();
+    let mut heads = Vec::new();
+    for (op, has_deltas) in [(1, false), (2, true), (3, false)] {
+        let proposed =
+            Commit { has_deltas, ..world.commit(0, op, vec![put(op, 0, &format!("file {op}"))]) };
+        let answer = world.ask(0, Request::Commit(proposed.clone()));
+        let Reply::Committed(head) = answer.reply else { panic!("{answer:?}") };
+        heads.push(head);
+        let told = answer.event.map(|(_, entry)| entry.commit.clone());
+        assert_eq!(told, Some(proposed.clone()));
+        // What says something else is another commit.
+        let other = Commit { has_deltas: !has_deltas, ..proposed };
+        assert_eq!(kind(&world.propose(0, &other)), Some(RefusalKind::OperationReused));
+    }
+    let reply = world.ask(1, Request::Entries { since: 0, length_max: 1 << 20 }).reply;
+    let frame = encode_message(&ServerFrame::Reply { number: 1, reply });
+    let Ok(ServerFrame::Reply { reply: Reply::Entries(entries), .. }) = decode_message(&frame)
+    else {
+        panic!("entries were asked for");
+    };
+    assert_eq!(entries.iter().map(Entry::head).collect::<Vec<_>>(), heads);
+    let said: Vec<_> = entries.iter().map(|entry| entry.commit.has_deltas).collect();
+    assert_eq!(said, [false, true, false]);
+}
+
+#[test]
 fn answer_carries_the_event_of_a_new_entry_only() {
     let mut world = world();
     let proposed = world.commit(0, 1, vec![put(1, 0, "a")]);
@@ -302,6 +329,7 @@ fn only_newer_checkpoints_of_this_log_are_kept() {
             packs: page,
             fence: 0,
             has_mounts: false,
+            has_deltas: false,
             seal: None,
         }
     };
@@ -330,7 +358,7 @@ fn entries_come_in_pages_whose_plain_length_fits_a_frame() {
     }
     let page = world.entries();
     assert_eq!(page.len(), 2);
-    let frame = model::wire::ServerFrame::Reply { number: 1, reply: Reply::Entries(page) };
+    let frame = ServerFrame::Reply { number: 1, reply: Reply::Entries(page) };
     assert!(encode_message(&frame).len() <= model::wire::FRAME_LENGTH_MAX);
     let one = world.service.entries(&world.callers[0], world.workspace, 2, 1).unwrap();
     assert_eq!(one.len(), 1);

@@ -8,8 +8,8 @@ use content::{FinishedPack, PackWriter, verify_whole};
 use model::environment::random_bytes;
 use model::{ChunkId, OpId, PackRef};
 
-use super::CleanupOptions;
 use super::survey::{Needed, SparsePack, Survey};
+use super::{CleanupOptions, CommitPacks};
 use crate::engine::{Engine, Event};
 use crate::error::{Result, SyncError};
 use crate::state::ChunkPlace;
@@ -174,8 +174,10 @@ impl Engine {
             return Ok(());
         }
         let op_id = OpId::from_bytes(random_bytes(&*self.environment.random));
-        let packs = written.iter().map(|(pack, _)| *pack).collect();
-        let commit = self.commit_of(op_id, Vec::new(), packs, Vec::new())?;
+        // What is packed anew is packed whole.
+        let named = written.iter().map(|(pack, _)| *pack).collect();
+        let packs = CommitPacks { named, ..CommitPacks::default() };
+        let commit = self.commit_of(op_id, Vec::new(), packs)?;
         self.in_transaction(|engine| engine.state.add_to_outbox(&commit))?;
         self.push().await?;
         let mut named = BTreeMap::new();

@@ -168,6 +168,7 @@ impl Log {
             changes,
             packs: Vec::new(),
             inline_packs: Vec::new(),
+            has_deltas: false,
             seal: None,
         };
         let entry = Entry { seq, previous: EntryHash::NONE, commit };

@@ -58,7 +58,8 @@ impl TestDevice {
         now(async { Ok(put.await?) }).expect("stored");
         let op_id = OpId::from_bytes(random_bytes(&*engine.environment.random));
         let named = vec![PackRef { id, length }];
-        let commit = engine.commit_of(op_id, Vec::new(), named, Vec::new()).expect("a commit");
+        let packs = CommitPacks { named, has_deltas: true, ..CommitPacks::default() };
+        let commit = engine.commit_of(op_id, Vec::new(), packs).expect("a commit");
         engine.in_transaction(|engine| engine.state.add_to_outbox(&commit)).expect("kept");
         now(engine.push()).expect("named");
         now(engine.fetcher.index_packs(&mut engine.state)).expect("indexed");
