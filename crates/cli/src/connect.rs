@@ -374,6 +374,7 @@ impl Session {
             device_name,
             allow_mass_delete: options.allow_mass_delete,
             transform: Transform::default(),
+            has_deltas: home.config()?.deltas.unwrap_or(true),
             keys,
         };
         let mut engine = Engine::open(environment, folder.state()?, engine_options)?;

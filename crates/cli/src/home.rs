@@ -54,6 +54,8 @@ pub(crate) struct Config {
     pub(crate) renew_after_s: Option<u64>,
     /// After how many seconds without a cleanup `watch` starts one; never, where it is 0.
     pub(crate) cleanup_after_s: Option<u64>,
+    /// Whether of edited files only what is new is stored, and sums of files are kept for that.
+    pub(crate) deltas: Option<bool>,
     /// For how many seconds after a sync the next one sends new files while it looks for what others have done; never, where it is 0.
     pub(crate) send_ahead_s: Option<u64>,
 }

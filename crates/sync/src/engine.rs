@@ -98,6 +98,8 @@ pub struct EngineOptions {
     pub allow_mass_delete: bool,
     /// How packs are compressed.
     pub transform: Transform,
+    /// Whether of chunks that were edited only what is new is stored.
+    pub has_deltas: bool,
     /// The keys of the workspace, where it is sealed.
     pub keys: Option<DeviceKeys>,
 }

@@ -5,12 +5,14 @@
 
 use std::collections::HashSet;
 use std::io::Read;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
+use content::delta::{RangedSource, VersionSketch};
 use content::{
     ContentError, FilePacker, FinishedPack, PackSettings, PackSink, Transform, WorkspaceKeys,
 };
-use model::{ChunkId, ChunkRef, NodeId, NodeKind, RelativePath};
+use model::{ChunkId, ChunkRef, Content, NodeId, NodeKind, RelativePath};
 use parking_lot::Mutex;
 
 use crate::error::SyncError;
@@ -20,6 +22,10 @@ use crate::plan::Matter;
 
 /// Files up to this size in bytes are read whole before they are cut.
 const WHOLE_FILE_SIZE_MAX: u64 = 4 * 1024 * 1024;
+
+/// Files of which something is kept for their next version: a smaller one costs little as a whole, and what is kept of a larger one would
+/// push out what is kept of many others.
+const SKETCHED_SIZES: RangeInclusive<u64> = 1024..=128 * 1024 * 1024;
 
 /// A file that is to be read.
 #[derive(Debug, Clone)]
@@ -43,6 +49,8 @@ pub struct HasRead {
     pub result: Result<(Matter, Stat), ReadFailure>,
     /// The chunk lists of its content, where it is large.
     pub lists: Vec<(ChunkId, Vec<u8>)>,
+    /// What to keep for its next version.
+    pub sketch: Option<Vec<u8>>,
 }
 
 /// Why a file was not read.
@@ -61,6 +69,18 @@ pub trait KnownChunks: Send + Sync {
     /// # Errors
     /// [`SyncError::Database`].
     fn contains(&self, chunk: &ChunkId) -> Result<bool, SyncError>;
+
+    /// Tells whether others may be made from a chunk: it is in a pack that the log names, and not made from too many itself.
+    ///
+    /// # Errors
+    /// [`SyncError::Database`].
+    fn may_be_base(&self, chunk: &ChunkRef) -> Result<bool, SyncError>;
+
+    /// Returns what was kept of a file for its next version.
+    ///
+    /// # Errors
+    /// [`SyncError::Database`].
+    fn sketch(&self, node: &NodeId) -> Result<Option<Vec<u8>>, SyncError>;
 }
 
 /// Chunks that this upload has already put into a pack.
@@ -83,6 +103,20 @@ pub struct Preparation {
     pub fence: u64,
     /// How many stored bytes a pack should have.
     pub pack_target: usize,
+    /// What is stored of chunks that were edited.
+    pub deltas: Deltas,
+}
+
+/// What is stored of chunks that were edited, and of which files something is kept for that.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Deltas {
+    /// All of them; nothing is kept.
+    Off,
+    /// What is new in them; something is kept of files that had a version before. So many files come at once that they are not edited
+    /// soon, or mostly not.
+    OfEdited,
+    /// The same, and something is kept of new files, too.
+    OfAll,
 }
 
 impl Preparation {
@@ -102,7 +136,7 @@ impl Preparation {
         };
         let sink = Sink { shared: self, emit };
         let packer = FilePacker::new(self.keys.content(), &settings, sink)?;
-        let mut reader = Reader { shared: self, packer, whole: Vec::new() };
+        let mut reader = Reader { shared: self, packer, whole: Vec::new(), sketch: None };
         let mut results = Vec::with_capacity(files.len());
         for file in files {
             let node = file.node;
@@ -117,7 +151,8 @@ impl Preparation {
                 }
                 Err(error) => return Err(error),
             };
-            results.push(HasRead { node, result, lists: reader.packer.take_lists() });
+            let (lists, sketch) = (reader.packer.take_lists(), reader.sketch.take());
+            results.push(HasRead { node, result, lists, sketch });
         }
         reader.packer.finish()?;
         Ok(results)
@@ -140,8 +175,37 @@ impl PackSink for Sink<'_> {
             && self.shared.claims.lock().insert(chunk.id))
     }
 
+    fn may_be_base(&mut self, chunk: &ChunkRef) -> Result<bool, SyncError> {
+        self.shared.known.may_be_base(chunk)
+    }
+
     fn emit(&mut self, pack: FinishedPack) -> Result<(), SyncError> {
         (self.emit)(pack)
+    }
+}
+
+/// A file that is open.
+struct Opened<'a> {
+    file: &'a mut dyn OpenFile,
+    size: u64,
+    /// Where it is read next.
+    place: u64,
+}
+
+impl RangedSource for Opened<'_> {
+    fn size(&self) -> u64 {
+        self.size
+    }
+
+    fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> std::io::Result<()> {
+        if self.place != offset {
+            self.file.go_to(offset)?;
+        }
+        // Wherever a failed read ends, nobody goes on from there.
+        self.place = u64::MAX;
+        self.file.read_exact(buffer)?;
+        self.place = offset + buffer.len() as u64;
+        Ok(())
     }
 }
 
@@ -149,6 +213,8 @@ struct Reader<'a> {
     shared: &'a Preparation,
     packer: FilePacker<Sink<'a>>,
     whole: Vec<u8>,
+    /// What to keep of the file that was read last.
+    sketch: Option<Vec<u8>>,
 }
 
 impl Reader<'_> {
@@ -177,17 +243,12 @@ impl Reader<'_> {
         if (before.inode, before.kind) != (file.stat.inode, file.stat.kind) {
             return Err(FileError::Changed(file.path.clone()).into());
         }
-        let content = if before.size <= WHOLE_FILE_SIZE_MAX {
-            let mut whole = std::mem::take(&mut self.whole);
-            whole.clear();
-            let read = (&mut open).take(WHOLE_FILE_SIZE_MAX + 1).read_to_end(&mut whole);
-            read.map_err(|source| ContentError::Read { source })?;
-            let content = self.packer.pack_bytes(&whole, file.chunk_size);
-            self.whole = whole;
-            content?
-        } else {
-            let go_to = |open: &mut Box<dyn OpenFile>, place| open.go_to(place);
-            self.packer.pack_reader(&mut open, before.size, file.chunk_size, go_to)?
+        let content = match self.pack(file, &mut *open, before.size) {
+            // What was named is not what was read again.
+            Err(SyncError::Content(ContentError::Read { .. })) if open.stat()? != before => {
+                return Err(FileError::Changed(file.path.clone()).into());
+            }
+            content => content?,
         };
         let after = open.stat()?;
         if before != after || content.size != after.size {
@@ -198,5 +259,58 @@ impl Reader<'_> {
             return Err(FileError::Changed(file.path.clone()).into());
         }
         Ok((matter_of(&after, NodeKind::File(content)), after))
+    }
+    fn pack(
+        &mut self,
+        file: &ToRead,
+        open: &mut dyn OpenFile,
+        size: u64,
+    ) -> Result<Content, SyncError> {
+        if size > WHOLE_FILE_SIZE_MAX {
+            if self.keeps_sketch(file, size) {
+                open.go_to(0).map_err(|source| ContentError::Read { source })?;
+                return self.pack_sketched(file, &mut Opened { file: open, size, place: 0 });
+            }
+            let go_to = |open: &mut &mut dyn OpenFile, place| open.go_to(place);
+            return self.packer.pack_reader(&mut &mut *open, size, file.chunk_size, go_to);
+        }
+        let mut whole = std::mem::take(&mut self.whole);
+        whole.clear();
+        let read = open.take(WHOLE_FILE_SIZE_MAX + 1).read_to_end(&mut whole);
+        read.map_err(|source| ContentError::Read { source })?;
+        let content = match self.keeps_sketch(file, whole.len() as u64) {
+            true => self.pack_sketched(file, &mut &whole[..]),
+            false => self.packer.pack_bytes(&whole, file.chunk_size),
+        };
+        self.whole = whole;
+        content
+    }
+
+    /// Tells whether something is kept of a file, and used where it is kept already.
+    fn keeps_sketch(&self, file: &ToRead, size: u64) -> bool {
+        let is_wanted = match self.shared.deltas {
+            Deltas::Off => false,
+            Deltas::OfEdited => file.chunk_size.is_some(),
+            Deltas::OfAll => true,
+        };
+        is_wanted && SKETCHED_SIZES.contains(&size)
+    }
+
+    /// Packs a file as a change of its version before, if something is kept of that.
+    fn pack_sketched(
+        &mut self,
+        file: &ToRead,
+        source: &mut dyn RangedSource,
+    ) -> Result<Content, SyncError> {
+        let kept = self.shared.known.sketch(&file.node)?;
+        let kept = kept.and_then(|bytes| VersionSketch::decode(&bytes).ok());
+        // The version before keeps its chunk size, whoever wrote it.
+        let kept = kept.filter(|kept| file.chunk_size.is_none_or(|size| size == kept.chunk_size()));
+        let (content, sketch) = match kept {
+            Some(kept) => self.packer.pack_edited(&kept, source)?,
+            None => self.packer.pack_first(source, file.chunk_size)?,
+        };
+        self.sketch = Some(sketch.encode());
+        Ok(content)
     }
 }

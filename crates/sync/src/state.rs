@@ -15,6 +15,7 @@
 //! | `packs`, `chunks` | where chunks rest ([`packs`]) |
 //! | `spares` | where else they rest ([`spares`]) |
 //! | `bases` | what delta records are made from ([`bases`]) |
+//! | `sketches` | what tells the next versions of files what has changed ([`sketches`]) |
 //! | `lists` | chunk lists of large files, so that an edit elsewhere costs what it changed ([`packs`]) |
 //! | `entries`, `history` | the log as read, and which entry changed which node ([`log_cache`]) |
 //! | `outbox`, `kept_packs` | commits on their way, and the packs that go before them ([`log_cache`], [`packs`]) |
@@ -32,6 +33,7 @@ pub mod bases;
 pub mod log_cache;
 pub mod packs;
 pub mod remote;
+pub mod sketches;
 pub mod spares;
 pub mod synced;
 
@@ -138,7 +140,7 @@ impl State {
                 return Err(SyncError::NewerDatabase { place, version, newest });
             }
         }
-        for schema in [spares::SCHEMA, bases::SCHEMA] {
+        for schema in [spares::SCHEMA, bases::SCHEMA, sketches::SCHEMA] {
             state.database(state.connection.execute_batch(schema))?;
         }
         state.connection.set_prepared_statement_cache_capacity(64);

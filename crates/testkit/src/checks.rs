@@ -175,6 +175,9 @@ fn check_log(world: &World, entries: &[Entry]) {
         if !entry.commit.packs.is_empty() {
             world.common.coverage.hit(Fault::PackStored);
         }
+        if entry.commit.has_deltas {
+            world.common.coverage.hit(Fault::DeltaStored);
+        }
     }
     for (operation, head) in world.common.acknowledged.commits() {
         let found = head.seq.checked_sub(1).and_then(|index| entries.get(index as usize));

@@ -48,6 +48,7 @@ pub enum Fault {
     SuspectFound,
     CutOffSeen,
     PackStored,
+    DeltaStored,
     FileChangedWhileRead,
     RescanAfterHint,
     CleanedUp,
@@ -92,7 +93,7 @@ impl Fault {
     ];
 
     /// Everything that there is in worlds with one store or a server.
-    pub const ALL: [Self; 45] = [
+    pub const ALL: [Self; 46] = [
         Self::KilledAtCall,
         Self::KilledAtAwait,
         Self::KilledAtCommit,
@@ -131,6 +132,7 @@ impl Fault {
         Self::SuspectFound,
         Self::CutOffSeen,
         Self::PackStored,
+        Self::DeltaStored,
         Self::FileChangedWhileRead,
         Self::RescanAfterHint,
         Self::CleanedUp,

@@ -290,6 +290,7 @@ impl Device {
             device_name: format!("device {}", self.number),
             allow_mass_delete: false,
             transform: Transform::Zstd { level: 1 },
+            has_deltas: true,
             keys: self.common.device_keys(self.id()),
         };
         let mut engine = Engine::open(environment, state, options)?;

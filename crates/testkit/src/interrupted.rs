@@ -296,6 +296,7 @@ impl Place {
             device_name: format!("device {}", machine.number),
             allow_mass_delete: true,
             transform: Transform::Zstd { level: 1 },
+            has_deltas: true,
             keys: None,
         };
         Engine::open(environment, state, options)

@@ -45,6 +45,10 @@ impl From<SyncError> for CommandError {
                     .state("nothing wrong was written; files that are whole are untouched")
                     .help("syncline doctor", "looks for the reason")
             }
+            SyncError::MadeFromTooMany(_) => Self::new(Code::Damaged, "stored data cannot be read")
+                .cause(text)
+                .state("nothing wrong was written; files that are whole are untouched")
+                .help("syncline check --repair", "on a device that has the file writes it anew"),
             SyncError::NoSuchPath(path) => Self::new(Code::NoSuchPath, text).help(
                 "syncline ls --recursive --deleted",
                 format!("shows what is and was there, not '{path}'"),

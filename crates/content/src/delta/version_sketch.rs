@@ -97,6 +97,11 @@ impl VersionSketch {
         &self.base
     }
 
+    /// Returns the average chunk size in bytes with which the version was cut.
+    pub fn chunk_size(&self) -> u32 {
+        self.base.table().chunk_size()
+    }
+
     /// Returns the chunks.
     pub fn chunks(&self) -> &[ChunkRef] {
         self.base.table().chunks()

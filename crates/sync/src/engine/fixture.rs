@@ -135,6 +135,7 @@ pub(super) fn engine_of(
         device_name: "laptop".to_owned(),
         allow_mass_delete: false,
         transform: Transform::Zstd { level: 1 },
+        has_deltas: true,
         keys,
     };
     Engine::open(environment, state, options).expect("opens")

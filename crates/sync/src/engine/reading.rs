@@ -1,13 +1,14 @@
 //! Reads files of the folder, so that their matter is known, while their packs go to the store.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use content::FinishedPack;
+use content::delta::VersionSketch;
 use content::pack::{PACK_STORED_TARGET, pack_target};
 use futures_util::future::{BoxFuture, FutureExt, ready};
 use futures_util::stream::{self, BoxStream, SelectAll, StreamExt};
-use model::{ChunkId, NodeId, NodeKind, Timestamp};
+use model::{ChunkId, ChunkRef, NodeId, NodeKind, Timestamp};
 use parking_lot::Mutex;
 
 use super::{Engine, Event};
@@ -15,7 +16,7 @@ use crate::error::{Result, SyncError};
 use crate::file_system::{FileKind, Stat};
 use crate::overlay::{KnownPaths, OverlayNode};
 use crate::plan::{Local, LocalMatter, Trees};
-use crate::prepare::{HasRead, KnownChunks, Preparation, ReadFailure, ToRead};
+use crate::prepare::{Deltas, HasRead, KnownChunks, Preparation, ReadFailure, ToRead};
 use crate::scan::{Problem, ProblemKind};
 
 /// How many bytes of files one thread reads into packs of its own.
@@ -26,6 +27,10 @@ const SHARE_FROM: u64 = 4 * 1024 * 1024;
 
 /// How many packs of usual length wait to be stored; readers wait for room.
 const PACKS_WAITING: usize = 8;
+
+/// Up to how many bytes of files that are read at once something is kept of new ones, too: who brings in more edits little of it, and it
+/// would push out what is kept of others.
+const SKETCHED_AT_ONCE: u64 = 64 * 1024 * 1024;
 
 /// Packs as the readers finish them.
 pub(super) type Packs = SelectAll<BoxStream<'static, FinishedPack>>;
@@ -57,12 +62,26 @@ pub(super) enum Packing {
     Hold,
 }
 
-/// Chunks that are known because they were loaded.
-struct Loaded(HashSet<ChunkId>);
+/// What is known because it was loaded.
+#[derive(Default)]
+struct Loaded {
+    chunks: HashSet<ChunkId>,
+    /// Those that others may be made from, among what the files to be read were made of.
+    bases: HashSet<ChunkId>,
+    sketches: HashMap<NodeId, Vec<u8>>,
+}
 
 impl KnownChunks for Loaded {
     fn contains(&self, chunk: &ChunkId) -> Result<bool> {
-        Ok(self.0.contains(chunk))
+        Ok(self.chunks.contains(chunk))
+    }
+
+    fn may_be_base(&self, chunk: &ChunkRef) -> Result<bool> {
+        Ok(self.bases.contains(&chunk.id))
+    }
+
+    fn sketch(&self, node: &NodeId) -> Result<Option<Vec<u8>>> {
+        Ok(self.sketches.get(node).cloned())
     }
 }
 
@@ -109,7 +128,7 @@ impl Engine {
         }
         self.report.read_bytes += files.iter().map(|file| file.stat.size).sum::<u64>();
         reading.began.get_or_insert(self.environment.clock.now());
-        let preparation = self.preparation()?;
+        let preparation = self.preparation(&files)?;
         if self.environment.workers.is_inline() {
             let mut packs = Vec::new();
             let mut emit = |pack| {
@@ -167,12 +186,15 @@ impl Engine {
         (self.observer)(Event::Read { files: total, total });
         self.in_transaction(|engine| {
             let mut any = false;
-            for HasRead { node, result, lists } in results {
+            let mut sketches = Vec::new();
+            for HasRead { node, result, lists, sketch } in results {
                 for (id, bytes) in lists {
                     engine.state.keep_list(&id, &bytes)?;
                 }
+                sketches.extend(sketch.map(|bytes| (node, bytes)));
                 any |= engine.take_read(node, result, began)?;
             }
+            engine.state.keep_sketches(&sketches)?;
             Ok(any)
         })
     }
@@ -232,14 +254,20 @@ impl Engine {
         pack_target(self.environment.store.object_store().parts())
     }
 
-    fn preparation(&self) -> Result<Preparation> {
+    fn preparation(&self, files: &[ToRead]) -> Result<Preparation> {
         let known: Arc<dyn KnownChunks> = if self.state.has_no_chunks()? {
-            Arc::new(Loaded(HashSet::new()))
+            Arc::new(Loaded::default())
         } else {
             match self.state.chunk_reader()? {
                 Some(reader) => Arc::new(Mutex::new(reader)),
-                None => Arc::new(Loaded(self.state.chunk_ids()?)),
+                None => Arc::new(self.load(files)?),
             }
+        };
+        let length: u64 = files.iter().map(|file| file.stat.size).sum();
+        let deltas = match self.options.has_deltas {
+            false => Deltas::Off,
+            true if length > SKETCHED_AT_ONCE => Deltas::OfEdited,
+            true => Deltas::OfAll,
         };
         Ok(Preparation {
             file_system: self.environment.file_system.clone(),
@@ -249,7 +277,23 @@ impl Engine {
             transform: self.options.transform,
             fence: self.state.last_fence()?,
             pack_target: self.pack_target(),
+            deltas,
         })
+    }
+
+    /// Loads what threads need to know where the database is in memory, and small.
+    fn load(&self, files: &[ToRead]) -> Result<Loaded> {
+        let mut loaded = Loaded { chunks: self.state.chunk_ids()?, ..Loaded::default() };
+        for file in files {
+            let Some(bytes) = self.state.sketch(&file.node)? else { continue };
+            for chunk in VersionSketch::decode(&bytes).iter().flat_map(VersionSketch::chunks) {
+                if self.state.may_be_base(chunk)? {
+                    loaded.bases.insert(chunk.id);
+                }
+            }
+            loaded.sketches.insert(file.node, bytes);
+        }
+        Ok(loaded)
     }
 }
 

@@ -4,11 +4,11 @@
 use std::collections::HashSet;
 
 use model::checkpoint::PackPlace;
-use model::{ChunkId, PackId, PackRef};
+use model::{ChunkId, ChunkRef, NodeId, PackId, PackRef};
 use parking_lot::Mutex;
 use rusqlite::{Connection, OpenFlags, params};
 
-use super::{State, bases, id_column};
+use super::{State, bases, id_column, sketches};
 use crate::error::{Result, SyncError};
 use crate::prepare::KnownChunks;
 
@@ -279,6 +279,12 @@ pub struct StateReader {
     place: String,
 }
 
+impl StateReader {
+    fn database<T>(&self, found: rusqlite::Result<T>) -> Result<T> {
+        found.map_err(|source| SyncError::Database { place: self.place.clone(), source })
+    }
+}
+
 impl KnownChunks for Mutex<StateReader> {
     fn contains(&self, chunk: &ChunkId) -> Result<bool> {
         let reader = self.lock();
@@ -290,7 +296,17 @@ impl KnownChunks for Mutex<StateReader> {
                 reader.connection.prepare_cached("SELECT 1 FROM chunks WHERE id = ?")?;
             statement.exists([chunk.as_bytes()])
         };
-        find().map_err(|source| SyncError::Database { place: reader.place.clone(), source })
+        reader.database(find())
+    }
+
+    fn may_be_base(&self, chunk: &ChunkRef) -> Result<bool> {
+        let reader = self.lock();
+        reader.database(bases::may_be_base(&reader.connection, chunk))
+    }
+
+    fn sketch(&self, node: &NodeId) -> Result<Option<Vec<u8>>> {
+        let reader = self.lock();
+        reader.database(sketches::sketch(&reader.connection, node))
     }
 }
 

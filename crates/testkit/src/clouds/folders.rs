@@ -161,6 +161,7 @@ fn open_engine(
         device_name: format!("device {}", party.device.as_bytes()[0]),
         allow_mass_delete: false,
         transform: Transform::Zstd { level: 1 },
+        has_deltas: true,
         keys: None,
     };
     Engine::open(environment, state, options)

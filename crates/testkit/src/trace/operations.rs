@@ -17,6 +17,9 @@ const TIMES: [Timestamp; 5] = [
     Timestamp { seconds: 1_000_000_000, nanoseconds: 123_456_789 },
 ];
 
+/// From how many bytes on a file is edited in a place of it and not written anew.
+const PATCHED_LENGTH_MIN: usize = 2000;
+
 impl Hand<'_> {
     /// Does a deed; where there is nothing to do it to, a file is made instead.
     pub(super) fn perform(&mut self, deed: Deed) {
@@ -61,6 +64,19 @@ impl Hand<'_> {
     fn edit(&mut self, keeps_time: bool) -> bool {
         let Some((path, key)) = self.pick_file() else { return false };
         let old = self.disk.file(key).clone();
+        if let Matter::File(bytes) = &old.matter
+            && bytes.len() >= PATCHED_LENGTH_MIN
+        {
+            let mut bytes = bytes.to_vec();
+            self.patch(&mut bytes);
+            self.overwrite(&path, key, bytes);
+            if keeps_time {
+                let now = self.now;
+                self.disk.touch(key, now).modified = old.modified;
+            }
+            self.note("patches", path);
+            return true;
+        }
         // Whoever keeps the time keeps the size, too: only the change time tells.
         let length = if keeps_time { old.stat().size } else { self.user.dice.below(300) };
         let bytes = self.user.fresh_bytes(length as usize);
@@ -71,6 +87,13 @@ impl Hand<'_> {
         }
         self.note("edits", path);
         true
+    }
+
+    /// Writes something new into a stretch of a file.
+    fn patch(&mut self, bytes: &mut [u8]) {
+        let new = self.user.fresh_bytes(40);
+        let place = self.user.dice.index(bytes.len() - new.len());
+        bytes[place..place + new.len()].copy_from_slice(&new);
     }
 
     fn append(&mut self) -> bool {

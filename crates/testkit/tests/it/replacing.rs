@@ -186,6 +186,7 @@ impl Place {
             device_name: format!("device {}", machine.number),
             allow_mass_delete: true,
             transform: Transform::Zstd { level: 1 },
+            has_deltas: true,
             keys: None,
         };
         let mut engine = Engine::open(environment, machine.state(), options).expect("it opens");

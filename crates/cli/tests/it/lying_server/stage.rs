@@ -224,6 +224,7 @@ impl Stage {
             device_name: name.to_owned(),
             allow_mass_delete: false,
             transform: Transform::default(),
+            has_deltas: true,
             keys: Some(keys),
         };
         let state = State::open(&self.room.path().join(format!("{id}.sqlite"))).unwrap();

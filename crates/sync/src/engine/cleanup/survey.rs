@@ -274,7 +274,7 @@ impl Engine {
         let lacks = found.len() != needed.len();
         if let Some(pack) = unread.iter().chain(&damaged).next()
             && lacks
-            && self.state.has_bases()?
+            && (self.state.has_bases()? || self.state.log_has_deltas()?)
         {
             // What is needed and nowhere may be in it, made from chunks that seem needless.
             let reason =

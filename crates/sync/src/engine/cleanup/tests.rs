@@ -26,6 +26,7 @@ use crate::state::State;
 
 mod automatic;
 mod deltas;
+mod edits;
 mod pages;
 
 /// A clock that tests put forward.

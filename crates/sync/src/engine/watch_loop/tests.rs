@@ -94,6 +94,7 @@ impl Device {
             device_name: "laptop".to_owned(),
             allow_mass_delete: false,
             transform: Transform::Zstd { level: 1 },
+            has_deltas: true,
             keys: None,
         };
         let mut engine = Engine::open(environment, State::in_memory(), options).expect("opens");

@@ -268,6 +268,11 @@ fn cleanup_removes_nothing_while_what_is_made_from_it_may_be_in_a_pack_that_cann
             matches!(&refused, Err(SyncError::NotWhole(why)) if why.contains(&deltas.to_string())),
             "{refused:?}"
         );
+        // A device that comes new has never seen what is in it.
+        let mut fresh = room.device();
+        fresh.sync();
+        let refused = now(fresh.engine.cleanup(&CleanupOptions::default()));
+        assert!(matches!(&refused, Err(SyncError::NotWhole(_))), "{refused:?}");
         std::fs::rename(&aside, &file).expect("moved back");
         assert_eq!(room.packs(), stored);
         one.engine.state.trust_pack(&deltas).expect("trusted");
