@@ -102,7 +102,7 @@ impl WorldOptions {
         options.phases = 1 + dice.below(3) as u32;
         options.deeds_per_phase = 4 + dice.below(14) as u32;
         options.deeds.retain(|deed| *deed == Deed::Create || dice.chance(600));
-        if dice.chance(900) {
+        if dice.chance(750) {
             options.deeds.retain(|deed| *deed != Deed::CreateLarge);
         }
         if Dice::new(seed ^ 0x7a61e).chance(80) {
