@@ -1,7 +1,8 @@
 //! Puts a file together from parts of packs, for whoever fetches them.
 //!
 //! *Participants*: whoever fetches, from a server or store that may lie; the [`Packs`] of a [`Replay`]. *Goals*: memory that does
-//! not grow with the file; several parts are asked for at once. *Non-goals*: fetching. *Invariants*: no byte leaves here that was not
+//! not grow with the file; several parts are asked for at once; where one pack does not give a chunk, the next one that has it is asked, also
+//! for what it is made from. *Non-goals*: fetching. *Invariants*: no byte leaves here that was not
 //! verified against the id of its chunk; that the file is whole is known at its end, so what came before an error must not be
 //! kept as the file.
 //!
@@ -11,7 +12,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::ops::Range;
 use std::sync::Arc;
 
-use model::{ChunkId, ChunkRef, Content, Entry, PackId};
+use model::{ChunkRef, Content, Entry, PackId};
 
 use crate::error::ContentError;
 use crate::manifest::{ContentStep, ContentWalk};
@@ -20,12 +21,18 @@ use crate::pack::{
 };
 use crate::places::KnownPack;
 use crate::replay::{Packs, pack_id};
+use making::{Making, RecordKey};
+
+mod making;
 
 /// How many bytes of the file are looked for ahead.
 const AHEAD_LENGTH: u64 = 4 * 1024 * 1024;
 
 /// How many records are asked for at once.
 const RECORDS_AT_ONCE: usize = 4;
+
+/// How many stored bytes of delta records may wait for what they are made from before no more are asked for ahead.
+const WAITING_LENGTH_MAX: usize = 8 * 1024 * 1024;
 
 /// How many indexes of packs are asked for at once: they are small.
 const INDEXES_AT_ONCE: usize = 16;
@@ -35,12 +42,6 @@ const RECORDS_MAX: usize = 8;
 
 /// A pack of at most this many bytes is fetched whole when its index is wanted: what is wanted next is mostly its chunks.
 const SMALL_PACK_LENGTH_MAX: u64 = 2 * TAIL_LENGTH_GUESS;
-
-/// How many deltas in a row are opened for a chunk. Writers make eight at most.
-const DEPTH_MAX: usize = 16;
-
-/// From how many chunks one is made at most, all that these are made from among them.
-const BASES_MAX: usize = 2048;
 
 /// A part of a pack that is to be fetched.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -84,7 +85,7 @@ impl PackPart {
 enum Found {
     /// In a record that is open, or in a pack that is here as a whole: which record, the place of the chunk in it, and the bytes of the
     /// record where it is not open.
-    Here((PackId, u32), usize, Option<(Arc<[u8]>, Range<u64>)>),
+    Here(RecordKey, usize, Option<(Arc<[u8]>, Range<u64>)>),
     /// In a record that is not open.
     Record(PackPart),
     /// In a pack whose index is not here.
@@ -104,12 +105,12 @@ pub struct FileReading {
     list: Option<ChunkRef>,
     /// Whether nothing comes after the chunks that are known.
     is_walked: bool,
-    records: VecDeque<((PackId, u32), Record)>,
+    records: VecDeque<(RecordKey, Record)>,
     opener: RecordOpener,
     /// Stored bytes of delta records, until what they are made from is here.
-    waiting: HashMap<(PackId, u32), Arc<[u8]>>,
+    waiting: HashMap<RecordKey, Arc<[u8]>>,
     /// What the chunk that comes next is made from, as far as it is here.
-    bases: HashMap<ChunkId, Vec<u8>>,
+    making: Making,
     /// Parts that were asked for, in the order in which they were told.
     asked: Vec<PackPart>,
     /// Packs that could not be looked into, and why not, for the last of them.
@@ -141,7 +142,7 @@ impl FileReading {
             records: VecDeque::new(),
             opener: RecordOpener::default(),
             waiting: HashMap::new(),
-            bases: HashMap::new(),
+            making: Making::default(),
             asked: Vec::new(),
             damaged: (HashSet::new(), None),
             longer: HashMap::new(),
@@ -194,7 +195,7 @@ impl FileReading {
         for (number, chunk) in chunks.into_iter().enumerate() {
             let found = match number {
                 0 => self.prepare(packs, &chunk, 0)?,
-                _ => self.find(packs, &chunk)?,
+                _ => self.find(packs, &chunk, 0)?,
             };
             match found {
                 // What would be opened for others takes the place of what nobody has read.
@@ -202,6 +203,7 @@ impl FileReading {
                 Found::Here(..) => {}
                 Found::Record(part) if parts.contains(&part) => {}
                 Found::Record(_) if parts.len() == RECORDS_AT_ONCE => break,
+                Found::Record(_) if number > 0 && self.waits_for_enough() => break,
                 Found::Record(part) => parts.push(part),
                 // What is known to be needed comes first: it makes room.
                 _ if !parts.is_empty() => break,
@@ -212,8 +214,7 @@ impl FileReading {
                 Found::Nowhere => {
                     parts = self.unindexed(packs);
                     if parts.is_empty() {
-                        let missing = ContentError::ChunkMissing { id: chunk.id };
-                        return Err(self.damaged.1.take().unwrap_or(missing));
+                        return Err(self.why_missing(&chunk));
                     }
                     break;
                 }
@@ -345,6 +346,10 @@ impl FileReading {
                 },
                 ContentStep::List(list) => {
                     self.list = Some(list);
+                    // What it is made from has no room beside what the chunk that comes next is made from.
+                    if !self.ahead.is_empty() && self.wants_bases(packs, &list)? {
+                        break;
+                    }
                     let Some(plain) = self.chunk(packs, &list)?.map(<[u8]>::to_vec) else { break };
                     self.walk.take_list(&plain)?;
                     self.list = None;
@@ -360,59 +365,124 @@ impl FileReading {
 
     /// Returns the bytes of a chunk, compared with its id, where its record is here, and all that it is made from.
     fn chunk(&mut self, packs: &Packs, chunk: &ChunkRef) -> Result<Option<&[u8]>, ContentError> {
-        let found = self.prepare(packs, chunk, 0)?;
-        let Found::Here(key, position, stored) = found else { return Ok(None) };
-        if stored.is_some() {
-            self.open_here(packs, key, stored)?;
-            self.bases.clear();
-        }
+        let (key, position) = loop {
+            let Found::Here(key, position, stored) = self.prepare(packs, chunk, 0)? else {
+                return Ok(None);
+            };
+            if stored.is_none() {
+                break (key, position);
+            }
+            match self.open_here(packs, key, stored) {
+                Ok(()) => {
+                    self.making.end();
+                    break (key, position);
+                }
+                Err(error) => self.give_up(key, (0, 0), error)?,
+            }
+        };
         let record = self.records.iter().find(|(open, _)| *open == key);
         record.map(|(_, record)| record.chunk(position)).transpose()
     }
 
-    /// Looks for a chunk and, where it is made from others, for these, so far in a row. It is here once they are, and else what is to be fetched
-    /// first is returned.
+    /// Looks for a chunk to which so many deltas in a row lead and, where it is made from others, for these. It is here once they are, and else
+    /// what is to be fetched first is returned. Of the packs that have the chunk, the first one counts that has all of them.
     fn prepare(
         &mut self,
         packs: &Packs,
         chunk: &ChunkRef,
-        depth: usize,
+        depth: u32,
     ) -> Result<Found, ContentError> {
-        let found = self.find(packs, chunk)?;
-        let Found::Here(key, _, Some((whole, range))) = &found else { return Ok(found) };
-        let index = packs.index(&key.0).ok_or(ContentError::PackMissing { id: key.0 })?;
-        let bases = index.bases(key.1 as usize)?;
-        if bases.is_empty() {
-            return Ok(found);
-        }
-        if depth == DEPTH_MAX || self.bases.len() > BASES_MAX {
-            return Err(ContentError::ChunkMissing { id: chunk.id });
-        }
-        // The pack may be forgotten before they are here.
-        let stored = whole.get(range.start as usize..range.end as usize).unwrap_or_default();
-        self.waiting.entry(*key).or_insert_with(|| stored.into());
-        for base in bases {
-            if self.bases.contains_key(&base.id) {
-                continue;
+        loop {
+            let found = self.find(packs, chunk, depth)?;
+            let Found::Here(key, _, Some((whole, range))) = &found else { return Ok(found) };
+            let (key, range) = (*key, range.start as usize..range.end as usize);
+            let index = packs.index(&key.0).ok_or(ContentError::PackMissing { id: key.0 })?;
+            let bases = index.bases(key.1 as usize)?;
+            if bases.is_empty() {
+                return Ok(found);
             }
-            let (key, position, stored) = match self.prepare(packs, base, depth + 1)? {
-                Found::Here(key, position, stored) => (key, position, stored),
-                first => return Ok(first),
-            };
-            self.open_here(packs, key, stored)?;
-            let record = self.records.iter().find(|(open, _)| *open == key);
-            let bytes = record.map(|(_, record)| record.chunk(position)).transpose()?;
-            let bytes = bytes.ok_or(ContentError::ChunkMissing { id: base.id })?.to_vec();
-            self.bases.insert(base.id, bytes);
+            // The pack may be forgotten before they are here.
+            let stored = whole.get(range).unwrap_or_default();
+            self.waiting.entry(key).or_insert_with(|| stored.into());
+            match self.make_bases(packs, bases, depth + 1) {
+                Ok(None) => return Ok(found),
+                Ok(Some(first)) => return Ok(first),
+                Err(error) => self.give_up(key, (depth, depth), error)?,
+            }
         }
-        Ok(found)
+    }
+
+    /// Makes what a record is made from, to which with its own so many deltas in a row lead. Returns what is to be fetched first, if anything is.
+    fn make_bases(
+        &mut self,
+        packs: &Packs,
+        bases: &[ChunkRef],
+        depth: u32,
+    ) -> Result<Option<Found>, ContentError> {
+        for base in bases {
+            while !self.making.has(base, depth) {
+                if !self.making.has_room(base, depth) {
+                    return Err(ContentError::ChunkMissing { id: base.id });
+                }
+                let (key, position, stored) = match self.prepare(packs, base, depth)? {
+                    Found::Here(key, position, stored) => (key, position, stored),
+                    // Unless it is in a pack that nobody has looked into.
+                    Found::Nowhere if self.unindexed(packs).is_empty() => {
+                        return Err(self.why_missing(base));
+                    }
+                    first => return Ok(Some(first)),
+                };
+                if let Err(error) = self.open_here(packs, key, stored) {
+                    self.give_up(key, (0, depth), error)?;
+                    continue;
+                }
+                let record = self.records.iter().find(|(open, _)| *open == key);
+                let missing = ContentError::ChunkMissing { id: base.id };
+                let bytes = record.ok_or(missing).and_then(|(_, record)| record.chunk(position));
+                match bytes.map(<[u8]>::to_vec) {
+                    Ok(bytes) => self.making.keep(base, bytes, depth),
+                    Err(error) => self.making.fail((key, Some(position)), 0, error)?,
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// Asks a record no more where so many deltas in a row lead to it, and forgets what was made behind so many.
+    fn give_up(
+        &mut self,
+        key: RecordKey,
+        (depth, behind): (u32, u32),
+        error: ContentError,
+    ) -> Result<(), ContentError> {
+        self.waiting.remove(&key);
+        self.making.forget_behind(behind);
+        self.making.fail((key, None), depth, error)
+    }
+
+    /// Returns why a chunk is not to be had.
+    fn why_missing(&mut self, chunk: &ChunkRef) -> ContentError {
+        let why = self.making.why().or_else(|| self.damaged.1.take());
+        why.unwrap_or(ContentError::ChunkMissing { id: chunk.id })
+    }
+
+    /// Tells whether as much waits for what it is made from as may be asked for ahead.
+    fn waits_for_enough(&self) -> bool {
+        self.waiting.values().map(|stored| stored.len()).sum::<usize>() > WAITING_LENGTH_MAX
+    }
+
+    /// Tells whether a chunk is here in a record that is made from others, and not open.
+    fn wants_bases(&self, packs: &Packs, chunk: &ChunkRef) -> Result<bool, ContentError> {
+        let Found::Here(key, _, Some(_)) = self.find(packs, chunk, 0)? else { return Ok(false) };
+        let index = packs.index(&key.0).ok_or(ContentError::PackMissing { id: key.0 })?;
+        Ok(!index.bases(key.1 as usize)?.is_empty())
     }
 
     /// Opens a record whose bytes are here, unless it is open.
     fn open_here(
         &mut self,
         packs: &Packs,
-        key: (PackId, u32),
+        key: RecordKey,
         stored: Option<(Arc<[u8]>, Range<u64>)>,
     ) -> Result<(), ContentError> {
         let Some((whole, range)) = stored else { return Ok(()) };
@@ -424,18 +494,23 @@ impl FileReading {
     fn take_record(
         &mut self,
         packs: &Packs,
-        key: (PackId, u32),
+        key: RecordKey,
         stored: &[u8],
     ) -> Result<(), ContentError> {
         let index = packs.index(&key.0).ok_or(ContentError::PackMissing { id: key.0 })?;
         if index.bases(key.1 as usize)?.is_empty() {
-            return self.open(packs, key, stored);
+            // Another pack may have what is in it.
+            return match self.open(packs, key, stored) {
+                Err(error) => self.making.fail((key, None), 0, error),
+                opened => opened,
+            };
         }
         self.waiting.insert(key, stored.into());
         Ok(())
     }
 
-    fn find(&self, packs: &Packs, chunk: &ChunkRef) -> Result<Found, ContentError> {
+    /// Looks for a chunk to which so many deltas in a row lead, in the packs that have it and did not fail.
+    fn find(&self, packs: &Packs, chunk: &ChunkRef, depth: u32) -> Result<Found, ContentError> {
         for pack in packs.places.packs_of(&chunk.id) {
             if self.damaged.0.contains(&pack.id) {
                 continue;
@@ -447,6 +522,9 @@ impl FileReading {
                 continue;
             };
             let (key, position) = ((pack.id, packed.record), packed.position as usize);
+            if self.making.has_failed(key, position, depth) {
+                continue;
+            }
             if self.records.iter().any(|(open, _)| *open == key) {
                 return Ok(Found::Here(key, position, None));
             }
@@ -518,19 +596,11 @@ impl FileReading {
         Ok(())
     }
 
-    fn open(
-        &mut self,
-        packs: &Packs,
-        key: (PackId, u32),
-        stored: &[u8],
-    ) -> Result<(), ContentError> {
+    fn open(&mut self, packs: &Packs, key: RecordKey, stored: &[u8]) -> Result<(), ContentError> {
         let index = packs.index(&key.0).ok_or(ContentError::PackMissing { id: key.0 })?;
         let number = key.1 as usize;
-        let bases: Option<Vec<&[u8]>> = index
-            .bases(number)?
-            .iter()
-            .map(|base| self.bases.get(&base.id).map(Vec::as_slice))
-            .collect();
+        let bases: Option<Vec<&[u8]>> =
+            index.bases(number)?.iter().map(|base| self.making.bytes(base)).collect();
         let bases = bases.ok_or(ContentError::NeedsBases)?;
         let record = self.opener.open_on(&index, number, stored, &bases, &packs.namer)?;
         self.waiting.remove(&key);

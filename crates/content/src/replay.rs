@@ -22,7 +22,7 @@ use crate::sealed::{MemberList, PackGuard, WorkspaceKeys};
 use crate::trash::Trash;
 use crate::versions::{FoundVersion, Versions};
 
-/// How many indexes of packs are kept, of 600 KB at most and some 10 KB mostly.
+/// How many indexes of packs are kept, of 1.2 MB at most and some 10 KB mostly.
 const INDEXES_MAX: usize = 128;
 
 /// How many bytes of whole packs are kept: small ones, and those that travel in the log.

@@ -213,11 +213,13 @@ impl PackIndex {
             return Err(ContentError::IsSealed { what: "pack" });
         }
         let ([a, b, c, d, version, magic @ ..], hash) = split_trailer(trailer);
-        let version =
-            if *magic == TRAILER_MAGIC { PackVersion::from_number(*version)? } else { None };
-        let Some(version) = version.filter(|version| !version.is_sealed()) else {
+        // A newer program makes this hash, too: without it, a number that nobody knows is damage.
+        let version = PackVersion::from_number(*version);
+        if *magic != TRAILER_MAGIC
+            || matches!(&version, Ok(version) if version.is_none_or(PackVersion::is_sealed))
+        {
             return Err(ContentError::PackTrailer);
-        };
+        }
         let length = u32::from_le_bytes([*a, *b, *c, *d]);
         if u64::from(length) > pack_length - length_min {
             let described = u64::from(length) + length_min;
@@ -229,8 +231,10 @@ impl PackIndex {
         };
         let encoded = &rest[start..];
         if tail_hash(encoded, &trailer[..TRAILER_LENGTH - 32]) != *hash {
-            return Err(ContentError::IndexHash);
+            let is_known = version.is_ok();
+            return Err(if is_known { ContentError::IndexHash } else { ContentError::PackTrailer });
         }
+        let version = version?.ok_or(ContentError::PackTrailer)?;
         let index = Self::decode(encoded, 0, version)?;
         if index.pack_length() != pack_length {
             let described = index.pack_length();

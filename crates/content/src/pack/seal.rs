@@ -94,10 +94,48 @@ pub(super) fn index_from_tail(
     if !lengths.contains(&pack_length) || tail.len() as u64 > pack_length {
         return Err(ContentError::PackLength { length: pack_length });
     }
+    let Some((_, trailer)) = tail.split_last_chunk::<SEALED_TRAILER_LENGTH>() else {
+        return Ok(TailOutcome::NeedMore { bytes: SEALED_TRAILER_LENGTH as u64 });
+    };
+    match sealed_version(trailer) {
+        Some(version) => index_of_version(tail, pack_length, guard, version),
+        None => match refusal(trailer) {
+            newer @ ContentError::NewerPack { .. } => {
+                is_whole_but_for_its_version(tail, pack_length, guard, newer)
+            }
+            other => Err(other),
+        },
+    }
+}
+
+/// Tells what a sealed pack is that says a newer version. No box holds the version, so that only its byte may be damaged: that is so where the
+/// pack opens as one of a version that is known, which no pack of a newer format may.
+fn is_whole_but_for_its_version(
+    tail: &[u8],
+    pack_length: u64,
+    guard: &PackGuard,
+    newer: ContentError,
+) -> Result<TailOutcome, ContentError> {
+    for has_deltas in [false, true] {
+        let version = PackVersion::of(true, false, has_deltas);
+        match index_of_version(tail, pack_length, guard, version) {
+            Ok(TailOutcome::Complete(_)) => return Err(ContentError::PackTrailer),
+            Ok(more) => return Ok(more),
+            Err(_) => {}
+        }
+    }
+    Err(newer)
+}
+
+fn index_of_version(
+    tail: &[u8],
+    pack_length: u64,
+    guard: &PackGuard,
+    version: PackVersion,
+) -> Result<TailOutcome, ContentError> {
     let Some((rest, trailer)) = tail.split_last_chunk::<SEALED_TRAILER_LENGTH>() else {
         return Ok(TailOutcome::NeedMore { bytes: SEALED_TRAILER_LENGTH as u64 });
     };
-    let Some(version) = sealed_version(trailer) else { return Err(refusal(trailer)) };
     let mut decoder = model::codec::Decoder::new(trailer);
     let parts = (decoder.array(), decoder.array(), decoder.raw(4 + TAG_LENGTH));
     let (Ok(salt), Ok(epoch), Ok(length)) = parts else { return Err(ContentError::PackTrailer) };

@@ -306,17 +306,42 @@ fn a_record_that_is_a_bomb_is_refused() {
     assert!(matches!(error, ContentError::Record { record: 0, .. }), "{error}");
 }
 
+/// Says of a plain pack that it has another version, as a program that writes such packs does.
+fn with_version(pack: &FinishedPack, version: u8) -> Vec<u8> {
+    let mut bytes = pack.bytes.clone();
+    let (fixed, end) = (bytes.len() - TRAILER_LENGTH, bytes.len() - 32);
+    (bytes[7], bytes[end - 8]) = (version, version);
+    let encoded = pack.index.encode();
+    let hash = index::tail_hash(&encoded, &bytes[fixed..end]);
+    bytes[end..].copy_from_slice(&hash);
+    bytes
+}
+
 #[test]
 fn newer_packs_are_refused_by_version() {
     let pack = pack(Transform::None, &small_chunks());
     let name = |bytes: &[u8]| PackId::from_bytes(*blake3::hash(bytes).as_bytes());
-    for place in [7, pack.bytes.len() - 40] {
-        let mut newer = pack.bytes.clone();
-        newer[place] = 6;
+    let newest = with_version(&pack, 6);
+    let error = read_from_tail(&newest).unwrap_err();
+    assert!(matches!(error, ContentError::NewerPack { version: 6, known: 5 }), "{error}");
+    for newer in [newest, [&pack.bytes[..7], &[6], &pack.bytes[8..]].concat()] {
         let error = verify_whole(name(&newer), &newer, &PackGuard::plain()).unwrap_err();
         assert!(matches!(error, ContentError::NewerPack { version: 6, known: 5 }), "{error}");
     }
     let mut other = pack.bytes;
+    // Where only the trailer says so, it is damaged, and needs to be looked for elsewhere.
+    let end = other.len();
+    for version in [0, 2, 5, 6, 7, 255] {
+        let mut damaged = other.clone();
+        damaged[end - 40] = version;
+        for tail in [&damaged[..], &damaged[end - 300..]] {
+            let error = PackIndex::from_tail(tail, end as u64, &PackGuard::plain()).unwrap_err();
+            assert!(matches!(error, ContentError::PackTrailer), "{version}: {error}");
+        }
+        // One that says more of its index than was read of it.
+        let little = PackIndex::from_tail(&damaged[end - 50..], end as u64, &PackGuard::plain());
+        assert_eq!(little.is_ok(), version > 5, "{version}: {little:?}");
+    }
     other[0] = b'Z';
     assert!(matches!(
         verify_whole(name(&other), &other, &PackGuard::plain()),

@@ -266,6 +266,107 @@ fn file_that_was_edited_again_and_again_is_made_from_what_it_was() {
     }
 }
 
+/// Changes bytes all over, in other places for each number.
+fn edited(old: &[u8], number: usize) -> Vec<u8> {
+    let mut new = old.to_vec();
+    (number * 50..old.len()).step_by(2000).for_each(|at| new[at] ^= 0xff);
+    new
+}
+
+/// Reads it in a few ways; all of them give the same.
+fn read_all_ways(scene: &Scene, content: &Content) -> Result<Vec<u8>, ContentError> {
+    let (whole, _) = scene.read(&mut scene.replay(), content)?;
+    let (pieces, _) = scene.read_by(&mut scene.replay(), content, 1000)?;
+    assert!(whole == pieces);
+    Ok(whole)
+}
+
+#[test]
+fn chunk_is_made_from_what_another_pack_names_where_the_first_names_what_is_damaged_or_gone() {
+    for inline_length in [16 * 1024, 0] {
+        for broken in [0, 1] {
+            let mut scene = Scene::new();
+            let new = random_bytes(5, 200_000);
+            let bases = [edited(&new, 1), edited(&new, 2)];
+            for (id, base) in (1..).zip(&bases) {
+                scene.put(id, "base", base);
+            }
+            let contents = [3, 4]
+                .map(|id| scene.edit((id, 0), (&bases[id as usize - 3], &new), inline_length));
+            assert!(contents[0] == contents[1]);
+            let commit = &scene.log[broken].commit;
+            let damaged = commit.packs[0].id;
+            // Some records of it, so that its index is read; or all, which is as good as gone.
+            for records in [100..20_000, 0..usize::MAX] {
+                let pack = scene.stored.get_mut(&damaged).unwrap();
+                let end = records.end.min(pack.len());
+                pack[records.start..end].fill(0);
+                assert!(read_all_ways(&scene, &contents[0]).unwrap() == new);
+            }
+            let other = scene.log[1 - broken].commit.packs[0].id;
+            scene.stored.get_mut(&other).unwrap().fill(0);
+            assert!(read_all_ways(&scene, &contents[0]).unwrap_err().is_damage());
+        }
+    }
+}
+
+#[test]
+fn chunk_is_made_from_what_another_pack_names_where_the_first_names_what_is_nowhere_or_too_deep() {
+    for is_first in [true, false] {
+        let mut scene = Scene::new();
+        let first = random_bytes(5, 30_000);
+        scene.put(1, "first", &first);
+        // 16 deltas in a row are opened, 17 are not.
+        let (mut old, mut contents) = (first.clone(), Vec::new());
+        for version in 1..=17 {
+            let new = edited(&old, version);
+            if version == 17 && !is_first {
+                scene.edit((4, 0), (&first, &new), 0);
+            }
+            contents.push((scene.edit((2, version as u64 - 1), (&old, &new), 0), new.clone()));
+            old = new;
+        }
+        let (content, bytes) = &contents[15];
+        assert!(read_all_ways(&scene, content).unwrap() == *bytes);
+        let (content, bytes) = &contents[16];
+        if is_first {
+            let error = read_all_ways(&scene, content).unwrap_err();
+            assert!(matches!(error, ContentError::ChunkMissing { .. }), "{error}");
+            scene.edit((4, 0), (&first, bytes), 0);
+        }
+        assert!(read_all_ways(&scene, content).unwrap() == *bytes);
+
+        // From what no pack has.
+        let (nowhere, new) = (edited(&first, 30), edited(&first, 31));
+        for (id, is_nowhere) in [(5, is_first), (6, !is_first)] {
+            let base = if is_nowhere { &nowhere } else { &first };
+            let content = scene.edit((id, 0), (base, &new), 0);
+            let read = read_all_ways(&scene, &content);
+            match is_nowhere && id == 5 {
+                true => assert!(matches!(read, Err(ContentError::ChunkMissing { .. }))),
+                false => assert!(read.unwrap() == new),
+            }
+        }
+    }
+}
+
+#[test]
+fn chunks_that_are_made_from_each_other_come_out_where_one_is_to_be_had() {
+    let mut scene = Scene::new();
+    let good = random_bytes(5, 20_000);
+    let (one, two) = (edited(&good, 1), edited(&good, 2));
+    let contents = [scene.edit((1, 0), (&two, &one), 0), scene.edit((2, 0), (&one, &two), 0)];
+    for content in &contents {
+        let error = scene.read(&mut scene.replay(), content).unwrap_err();
+        assert!(matches!(error, ContentError::ChunkMissing { .. }), "{error}");
+    }
+    scene.put(3, "good", &good);
+    scene.edit((4, 0), (&good, &two), 0);
+    for (content, bytes) in contents.iter().zip([&one, &two]) {
+        assert!(read_all_ways(&scene, content).unwrap() == *bytes);
+    }
+}
+
 #[test]
 fn chunks_that_are_made_from_each_other_are_missing() {
     let mut scene = Scene::new();

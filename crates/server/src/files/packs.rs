@@ -22,7 +22,7 @@ use crate::services::files::View;
 use crate::services::sync_service;
 use content::places::KnownPack;
 
-/// How many indexes of packs are kept, of 600 KB at most and some 10 KB mostly.
+/// How many indexes of packs are kept, of 1.2 MB at most and some 10 KB mostly.
 const INDEXES_MAX: usize = 256;
 
 /// How many indexes are read at the same time.
@@ -182,24 +182,27 @@ impl App {
         namer: &ChunkNamer,
         last: &mut Option<OpenRecord>,
     ) -> Result<Bytes> {
-        self.make_chunk(reading, (chunk, packs), namer, last, &mut Making::default()).await
+        self.make_chunk(reading, (chunk, packs, 0), namer, last, &mut Making::default()).await
     }
 
-    /// Does that on the way to another chunk, which is made from this one.
+    /// Does that on the way to another chunk, which is made from this one by so many deltas in a row.
     pub(super) async fn make_chunk(
         &self,
         reading: Reading,
-        (chunk, packs): (&ChunkRef, &[KnownPack]),
+        (chunk, packs, depth): (&ChunkRef, &[KnownPack], u32),
         namer: &ChunkNamer,
         last: &mut Option<OpenRecord>,
         making: &mut Making,
     ) -> Result<Bytes> {
         let mut failure = damaged(format!("chunk {} is in no pack", chunk.id));
         for pack in packs {
-            match self.chunk_of(reading, chunk, *pack, namer, (&mut *last, &mut *making)).await {
+            making.try_once_more(chunk)?;
+            let (mark, wanted) = (making.mark(), (chunk, *pack, depth));
+            match self.chunk_of(reading, wanted, namer, (&mut *last, &mut *making)).await {
                 Err(error @ ServerError::Storage { is_damage: true, .. }) => failure = error,
                 found => return found,
             }
+            making.forget_since(mark);
         }
         Err(failure)
     }
@@ -207,8 +210,7 @@ impl App {
     async fn chunk_of(
         &self,
         reading: Reading,
-        chunk: &ChunkRef,
-        pack: KnownPack,
+        (chunk, pack, depth): (&ChunkRef, KnownPack, u32),
         namer: &ChunkNamer,
         (last, making): (&mut Option<OpenRecord>, &mut Making),
     ) -> Result<Bytes> {
@@ -224,7 +226,7 @@ impl App {
                 let bases = index.bases(number).map_err(|error| damaged_content(&error))?;
                 let bases = match bases {
                     [] => Vec::new(),
-                    bases => self.bases(reading, bases, namer, making).await?,
+                    bases => self.bases(reading, (bases, depth), namer, making).await?,
                 };
                 let wanted = (index, number, bases);
                 let record = self.open_record(reading, pack, wanted, namer).await?;
