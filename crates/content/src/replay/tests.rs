@@ -118,7 +118,8 @@ impl Scene {
             kind: NodeKind::File(content.clone()),
             conflict: None,
         };
-        let mut commit = commit(id + base as u8 * 20, vec![put_record(id, base, &record)]);
+        let mut commit =
+            commit(id + (base as u8).wrapping_mul(20), vec![put_record(id, base, &record)]);
         for pack in packs {
             let (id, length) = (pack.id, pack.bytes.len() as u64);
             match length < inline_length {

@@ -112,7 +112,7 @@ async fn pack_is_asked_for_a_chunk_though_others_are_broken_deep_down() {
     world.add_whole(std::slice::from_ref(&good)).await;
     // In each of these packs the chunk is made from what is made, by ten deltas in a row, from what is nowhere.
     for branch in 0..5_u32 {
-        let mut chain = vec![[&good[..PART as usize], &branch.to_be_bytes()].concat()];
+        let mut chain = vec![made_from(&good, 500 + branch)];
         for depth in 1..=10 {
             chain.push(made_from(&good, 1000 * (branch + 1) + depth));
         }
@@ -121,7 +121,8 @@ async fn pack_is_asked_for_a_chunk_though_others_are_broken_deep_down() {
         }
         world.add_made(&wanted, &chain[10]).await;
         let (read, making) = world.read(&wanted).await;
-        assert!(read.unwrap_err().to_string().contains("is in no pack"));
+        let error = read.unwrap_err();
+        assert!(error.to_string().contains("is in no pack"), "{error}");
         assert_eq!((making.begun.len(), making.made.len(), making.length), (0, 0, 0));
     }
     world.add_made(&wanted, &good).await;
@@ -155,12 +156,14 @@ async fn chunk_of_more_others_than_a_reader_takes_is_given_up() {
     }
     let concat =
         |bases: &[Vec<u8>]| bases.iter().flat_map(|it| it[..PART as usize].to_vec()).collect();
-    let mut writer = world.writer();
     let middle: Vec<Vec<u8>> = parts.chunks(40).map(concat).collect();
-    for (bytes, bases) in middle.iter().zip(parts.chunks(40)) {
-        world.push_made(&mut writer, bytes, bases, PART);
+    for (middle, parts) in middle.chunks(16).zip(parts.chunks(16 * 40)) {
+        let mut writer = world.writer();
+        for (bytes, bases) in middle.iter().zip(parts.chunks(40)) {
+            world.push_made(&mut writer, bytes, bases, PART);
+        }
+        world.add(writer).await;
     }
-    world.add(writer).await;
     // As many as it takes come out.
     let all: Vec<u8> = concat(&middle);
     for (count, is_read) in [(49, true), (64, false)] {
