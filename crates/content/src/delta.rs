@@ -50,7 +50,7 @@ pub use source::RangedSource;
 pub use sums::{BLOCK_SIZE, BLOCKED_SIZE_MAX};
 pub use tuning::{Next, Tuning};
 pub(crate) use version_sketch::CheckKey;
-pub use version_sketch::VersionSketch;
+pub use version_sketch::{SketchBuilder, VersionSketch};
 
 #[cfg(test)]
 mod tests;

@@ -24,6 +24,7 @@ use crate::error::{Result, SyncError};
 use crate::file_system::{FileError, FileSystem};
 use crate::ignore_rules::IgnoreRules;
 use crate::overlay::{EngineTrees, Overlay};
+use crate::prepare::Deltas;
 use crate::scan::{LocalChanges, Problem, Scope, read_rules, scan};
 use crate::scrub::Scrubber;
 use crate::state::State;
@@ -209,6 +210,9 @@ pub struct Engine {
     /// The rules of the root, as they were read.
     rules_text: Vec<u8>,
     upload: upload::Upload,
+    /// Of which of the files that are being received something is kept for their next versions, and what is not in the database yet.
+    kept_of_received: Deltas,
+    received_sketches: Vec<(NodeId, Vec<u8>)>,
     /// The last fence that what was read and packed rests on. Another process may have folded a later one meanwhile.
     fence: u64,
     /// The folders that are workspaces of their own, as far as this engine has let go of them.
@@ -305,6 +309,8 @@ impl Engine {
             rules: IgnoreRules::default(),
             rules_text: Vec::new(),
             upload: upload::Upload::default(),
+            kept_of_received: Deltas::Off,
+            received_sketches: Vec::new(),
             fence: 0,
             mounts: Mounts::default(),
             is_before_mounts: false,

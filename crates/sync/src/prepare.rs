@@ -27,6 +27,10 @@ const WHOLE_FILE_SIZE_MAX: u64 = 4 * 1024 * 1024;
 /// push out what is kept of many others.
 const SKETCHED_SIZES: RangeInclusive<u64> = 1024..=128 * 1024 * 1024;
 
+/// Up to how many bytes of files that are read or written at once something is kept of new ones, too: who brings in more edits little of it,
+/// and it would push out what is kept of others.
+const SKETCHED_AT_ONCE: u64 = 64 * 1024 * 1024;
+
 /// A file that is to be read.
 #[derive(Debug, Clone)]
 pub struct ToRead {
@@ -117,6 +121,27 @@ pub enum Deltas {
     OfEdited,
     /// The same, and something is kept of new files, too.
     OfAll,
+}
+
+impl Deltas {
+    /// Decides for files that are read or written at once and have so many bytes together.
+    pub fn of(is_on: bool, length: u64) -> Self {
+        match is_on {
+            false => Self::Off,
+            true if length > SKETCHED_AT_ONCE => Self::OfEdited,
+            true => Self::OfAll,
+        }
+    }
+
+    /// Tells whether something is kept of a file of so many bytes, and used where it is kept already.
+    pub fn keeps(self, size: u64, had_version: bool) -> bool {
+        let is_wanted = match self {
+            Self::Off => false,
+            Self::OfEdited => had_version,
+            Self::OfAll => true,
+        };
+        is_wanted && SKETCHED_SIZES.contains(&size)
+    }
 }
 
 impl Preparation {
@@ -266,8 +291,10 @@ impl Reader<'_> {
         open: &mut dyn OpenFile,
         size: u64,
     ) -> Result<Content, SyncError> {
+        let (deltas, had_version) = (self.shared.deltas, file.chunk_size.is_some());
+        let keeps = |size| deltas.keeps(size, had_version);
         if size > WHOLE_FILE_SIZE_MAX {
-            if self.keeps_sketch(file, size) {
+            if keeps(size) {
                 open.go_to(0).map_err(|source| ContentError::Read { source })?;
                 return self.pack_sketched(file, &mut Opened { file: open, size, place: 0 });
             }
@@ -278,22 +305,12 @@ impl Reader<'_> {
         whole.clear();
         let read = open.take(WHOLE_FILE_SIZE_MAX + 1).read_to_end(&mut whole);
         read.map_err(|source| ContentError::Read { source })?;
-        let content = match self.keeps_sketch(file, whole.len() as u64) {
+        let content = match keeps(whole.len() as u64) {
             true => self.pack_sketched(file, &mut &whole[..]),
             false => self.packer.pack_bytes(&whole, file.chunk_size),
         };
         self.whole = whole;
         content
-    }
-
-    /// Tells whether something is kept of a file, and used where it is kept already.
-    fn keeps_sketch(&self, file: &ToRead, size: u64) -> bool {
-        let is_wanted = match self.shared.deltas {
-            Deltas::Off => false,
-            Deltas::OfEdited => file.chunk_size.is_some(),
-            Deltas::OfAll => true,
-        };
-        is_wanted && SKETCHED_SIZES.contains(&size)
     }
 
     /// Packs a file as a change of its version before, if something is kept of that.

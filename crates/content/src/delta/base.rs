@@ -9,7 +9,7 @@ use model::{ChunkId, Content};
 
 use super::error::DeltaError;
 use super::message::{ChunkRun, ListDigest};
-use super::sketch::{PieceSum, SketchKey, piece_count, piece_lengths};
+use super::sketch::{PieceSum, SketchKey, piece_count};
 use crate::error::ContentError;
 use crate::manifest::{EXPANDED_CHUNKS_MAX, expand};
 
@@ -298,11 +298,7 @@ impl<'a> BaseBuilder<'a> {
         });
         match known {
             Some(sums) => self.sums.extend_from_slice(sums),
-            None => self.sums.extend(piece_lengths(chunk.length).scan(bytes, |rest, length| {
-                let (piece, behind) = rest.split_at(length);
-                *rest = behind;
-                Some(self.key.piece_sum(piece))
-            })),
+            None => self.sums.extend(self.key.piece_sums(bytes)),
         }
         Ok(())
     }

@@ -30,6 +30,11 @@ pub(super) fn piece_lengths(length: u32) -> impl Iterator<Item = usize> {
     (0..length).step_by(PIECE_LENGTH).map(move |start| PIECE_LENGTH.min(length - start))
 }
 
+/// Returns the pieces of a chunk.
+pub(super) fn pieces(chunk: &[u8]) -> impl Iterator<Item = &[u8]> {
+    chunk.chunks(PIECE_LENGTH)
+}
+
 /// How many bytes go into a sum at a time.
 const STRIDE: usize = 32;
 
@@ -103,6 +108,11 @@ impl SketchKey {
         let without = PRIME - self.leaving[usize::from(out)];
         let moved = multiply(sum.0, self.point) + without;
         sum.0 = reduce(moved + u64::from(into) + 1);
+    }
+
+    /// Returns the sums of all pieces of a chunk.
+    pub(super) fn piece_sums<'a>(&'a self, chunk: &'a [u8]) -> impl Iterator<Item = PieceSum> + 'a {
+        pieces(chunk).map(|piece| self.piece_sum(piece))
     }
 
     pub(super) fn piece_sum(&self, piece: &[u8]) -> PieceSum {

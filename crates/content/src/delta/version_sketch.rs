@@ -13,8 +13,9 @@ use model::content::ChunkRef;
 use super::base::{BaseVersion, ChunkTable};
 use super::chunks::follow;
 use super::error::DeltaError;
-use super::sketch::{SketchKey, piece_count, piece_lengths};
+use super::sketch::{PieceSum, SketchKey, piece_count, piece_lengths, pieces};
 use super::source::RangedSource;
+use crate::error::ContentError;
 use crate::naming::WorkspaceContentKeys;
 
 /// What the second secret point is for.
@@ -33,11 +34,40 @@ impl CheckKey {
 
     /// Returns the checks of a chunk.
     pub(crate) fn checks<'a>(&'a self, bytes: &'a [u8]) -> impl Iterator<Item = Check> + 'a {
-        piece_lengths(bytes.len() as u32).scan(bytes, |rest, length| {
-            let (piece, behind) = rest.split_at(length);
-            *rest = behind;
-            Some(self.0.sum(piece).whole())
-        })
+        pieces(bytes).map(|piece| self.0.sum(piece).whole())
+    }
+}
+
+/// Makes the sketch of a version whose chunks come one after the other.
+pub struct SketchBuilder {
+    find: SketchKey,
+    check: CheckKey,
+    chunks: Vec<ChunkRef>,
+    sums: Vec<PieceSum>,
+    checks: Vec<Check>,
+}
+
+impl SketchBuilder {
+    /// Begins with no chunk.
+    pub fn new(keys: &WorkspaceContentKeys) -> Self {
+        let (find, check) = (SketchKey::of(keys), CheckKey::of(keys));
+        Self { find, check, chunks: Vec::new(), sums: Vec::new(), checks: Vec::new() }
+    }
+
+    /// Adds a chunk, whose bytes are what its id says.
+    pub fn push(&mut self, chunk: ChunkRef, bytes: &[u8]) {
+        self.chunks.push(chunk);
+        self.sums.extend(self.find.piece_sums(bytes));
+        self.checks.extend(self.check.checks(bytes));
+    }
+
+    /// Returns the sketch of a version that was cut with this average chunk size in bytes.
+    ///
+    /// # Errors
+    /// [`ContentError::TooManyChunks`].
+    pub fn finish(self, chunk_size: u32) -> Result<VersionSketch, ContentError> {
+        let table = ChunkTable::new(chunk_size, self.chunks)?;
+        Ok(VersionSketch::new(BaseVersion::sketched(table, self.sums), self.checks))
     }
 }
 
@@ -233,6 +263,19 @@ mod tests {
         let unsketched = VersionSketch::new(unsketched, vec![1]);
         assert!(unsketched.proven(&CheckKey::of(&keys()), 0, 0, &bytes[..512]).is_empty());
         assert_eq!(VersionSketch::decode(&unsketched.encode()).expect("read"), unsketched);
+    }
+
+    #[test]
+    fn sketch_of_chunks_that_come_one_by_one_is_that_of_the_version() {
+        let bytes = random_bytes(1, 50_000);
+        let (expected, mut rest) = (sketch(&bytes), &bytes[..]);
+        let mut builder = SketchBuilder::new(&keys());
+        for chunk in expected.chunks() {
+            let (here, behind) = rest.split_at(chunk.length as usize);
+            rest = behind;
+            builder.push(*chunk, here);
+        }
+        assert_eq!(builder.finish(4096).expect("few chunks"), expected);
     }
 
     #[test]

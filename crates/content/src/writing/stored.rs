@@ -8,7 +8,7 @@ use std::collections::{HashMap, VecDeque};
 use std::fmt;
 
 use model::checkpoint::PackPlace;
-use model::{ChunkId, NodeId, PackRef, Versions};
+use model::{ChunkId, ChunkRef, NodeId, PackRef, Versions};
 
 use crate::pack::{PackIndex, TailOutcome, tail_length_guess};
 use crate::places::KnownPack;
@@ -91,7 +91,11 @@ impl StoredPacks {
         match PackIndex::from_tail(bytes, length, &packs.guard) {
             Ok(TailOutcome::Complete(index)) => {
                 let number = self.known.len();
-                self.chunks.extend(index.chunks().iter().map(|chunk| (chunk.id, number)));
+                // What is made from others needs these, too, and nobody has looked for them.
+                let is_whole =
+                    |record: u32| index.bases(record as usize).is_ok_and(<[ChunkRef]>::is_empty);
+                let whole = index.packed_chunks().filter(|packed| is_whole(packed.record));
+                self.chunks.extend(whole.map(|packed| (packed.chunk.id, number)));
                 self.known.push((pack, index, false));
             }
             Ok(TailOutcome::NeedMore { bytes: tail }) if tail > bytes.len() as u64 => {

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
+use content::delta::SketchBuilder;
 use content::pack::RecordOpener;
 use futures_util::future::{BoxFuture, join_all};
 use model::environment::random_bytes;
@@ -15,6 +16,7 @@ use crate::error::{Result, SyncError};
 use crate::file_system::{FileError, FileKind, FileSystem, StageToken, Stat};
 use crate::overlay::{KnownPaths, OverlayNode};
 use crate::plan::{Local, LocalMatter, Operation, split};
+use crate::prepare::Deltas;
 use crate::state::{ChunkPlace, SyncedNode};
 
 mod cutting;
@@ -23,7 +25,7 @@ mod window;
 
 use cutting::Cutter;
 use look::Look;
-use window::{OpenTarget, PieceWrite, Window};
+use window::{OpenTarget, PieceWrite, Progress, Window};
 
 /// How many plain bytes are fetched and written at once.
 const WINDOW_LENGTH: u64 = 16 * 1024 * 1024;
@@ -40,8 +42,8 @@ const GROUP_LENGTH: u64 = 512 * 1024 * 1024;
 /// Fewer files than this are put in place by one thread.
 const INSTALL_SHARE_MIN: usize = 64;
 
-/// What became of a piece: the number of its file, its node, and the file unless it has ended.
-type Written = (usize, NodeId, Result<Option<OpenTarget>>);
+/// What became of a piece: the number of its file, its node, and how far the file is.
+type Written = (usize, NodeId, Result<Progress>);
 
 /// A file that is to be written.
 pub(super) struct Target {
@@ -55,6 +57,18 @@ pub(super) struct Target {
     token: StageToken,
     /// What the folder has of it, from which unchanged chunks are taken.
     base: Option<Content>,
+    /// Whether something is kept of it for its next version here.
+    keeps_sketch: bool,
+}
+
+impl Target {
+    /// Returns the average chunk size with which it was cut; 0 for what is no file.
+    fn chunk_size(&self) -> u32 {
+        match &self.record.kind {
+            NodeKind::File(content) => content.chunk_size,
+            NodeKind::Directory | NodeKind::Symlink(_) => 0,
+        }
+    }
 }
 
 impl Engine {
@@ -65,6 +79,7 @@ impl Engine {
     ) -> Result<bool> {
         let ordered = self.state.reading(|| self.order_contents(operations))?;
         let wanted = self.wanted_length(&ordered)?;
+        self.kept_of_received = Deltas::of(self.options.has_deltas, wanted);
         self.fetcher.index_wanted_packs(&mut self.state, wanted).await?;
         let applied = self.apply_in_order(ordered).await;
         self.fetcher.forget_ahead();
@@ -355,6 +370,8 @@ impl Engine {
         );
         self.in_transaction(|engine| {
             engine.write_rows(rows)?;
+            let sketches = std::mem::take(&mut engine.received_sketches);
+            engine.state.keep_sketches(&sketches)?;
             engine.forget_trashed_suspects()?;
             engine.forget_installing()
         })?;
@@ -385,6 +402,10 @@ impl Engine {
             Some(NodeKind::File(content)) if is_as_synced => Some(content),
             _ => None,
         };
+        let keeps_sketch = match &record.kind {
+            NodeKind::File(content) => self.kept_of_received.keeps(content.size, base.is_some()),
+            NodeKind::Directory | NodeKind::Symlink(_) => false,
+        };
         Ok(path.map(|path| Target {
             node,
             record,
@@ -394,6 +415,7 @@ impl Engine {
             is_suspect,
             token,
             base,
+            keeps_sketch,
         }))
     }
 
@@ -519,14 +541,20 @@ impl Engine {
                 continue;
             }
             let target = &targets[piece.target];
+            let open = open.remove(&piece.target);
+            let is_sketched = target.keeps_sketch && open.is_none();
             length += piece.chunks.iter().map(|(chunk, _)| u64::from(chunk.length)).sum::<u64>();
             batch.push(PieceWrite {
-                open: open.remove(&piece.target),
+                open,
+                sketch: is_sketched.then(|| SketchBuilder::new(self.keys.content())),
                 node: target.node,
                 token: target.token,
                 path: target.path.clone(),
                 namer: self.fetcher.namer().clone(),
-                finish: ends.then_some((target.record.mode, target.record.modified)),
+                finish: ends.then(|| {
+                    let NodeRecord { mode, modified, .. } = target.record;
+                    (mode, modified, target.chunk_size())
+                }),
                 piece,
             });
             if length >= share {
@@ -536,24 +564,34 @@ impl Engine {
         }
         jobs.push(self.write_job(batch, opened.clone()));
         for written in self.fetcher.beside(join_all(jobs)).await {
-            for (target, node, result) in written {
-                match result {
-                    Ok(Some(rest)) => {
-                        open.insert(target, rest);
-                    }
-                    Ok(None) => {}
-                    Err(SyncError::File(error)) => {
-                        failed.insert(target, (node, fatal_or(error)?));
-                    }
-                    Err(error) if error.is_of_stored_data() => {
-                        failed.insert(target, (node, error));
-                    }
-                    Err(error) => return Err(error),
-                }
+            for written in written {
+                self.take_written(written, open, failed)?;
             }
         }
         for (place, record) in &*opened {
             self.fetcher.keep(*place, record.clone());
+        }
+        Ok(())
+    }
+
+    fn take_written(
+        &mut self,
+        (target, node, result): Written,
+        open: &mut HashMap<usize, OpenTarget>,
+        failed: &mut BTreeMap<usize, (NodeId, SyncError)>,
+    ) -> Result<()> {
+        match result {
+            Ok(Progress::Open(rest)) => drop(open.insert(target, *rest)),
+            Ok(Progress::Ended(sketch)) => {
+                self.received_sketches.extend(sketch.map(|bytes| (node, bytes)));
+            }
+            Err(SyncError::File(error)) => {
+                failed.insert(target, (node, fatal_or(error)?));
+            }
+            Err(error) if error.is_of_stored_data() => {
+                failed.insert(target, (node, error));
+            }
+            Err(error) => return Err(error),
         }
         Ok(())
     }

@@ -28,10 +28,6 @@ const SHARE_FROM: u64 = 4 * 1024 * 1024;
 /// How many packs of usual length wait to be stored; readers wait for room.
 const PACKS_WAITING: usize = 8;
 
-/// Up to how many bytes of files that are read at once something is kept of new ones, too: who brings in more edits little of it, and it
-/// would push out what is kept of others.
-const SKETCHED_AT_ONCE: u64 = 64 * 1024 * 1024;
-
 /// Packs as the readers finish them.
 pub(super) type Packs = SelectAll<BoxStream<'static, FinishedPack>>;
 
@@ -264,11 +260,7 @@ impl Engine {
             }
         };
         let length: u64 = files.iter().map(|file| file.stat.size).sum();
-        let deltas = match self.options.has_deltas {
-            false => Deltas::Off,
-            true if length > SKETCHED_AT_ONCE => Deltas::OfEdited,
-            true => Deltas::OfAll,
-        };
+        let deltas = Deltas::of(self.options.has_deltas, length);
         Ok(Preparation {
             file_system: self.environment.file_system.clone(),
             keys: self.keys.clone(),

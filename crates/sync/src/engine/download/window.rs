@@ -5,6 +5,7 @@ use std::io::{Read, Write};
 use std::sync::Arc;
 
 use content::ChunkNamer;
+use content::delta::SketchBuilder;
 use model::{ChunkRef, NodeId, RelativePath, Timestamp};
 
 use crate::chunk_reader::OpenRecord;
@@ -51,6 +52,16 @@ impl Window {
 pub(super) struct OpenTarget {
     staged: Box<dyn StagedFile>,
     base: Option<Box<dyn OpenFile>>,
+    /// What is kept of it for its next version here, so far.
+    sketch: Option<SketchBuilder>,
+}
+
+/// What became of a file with a piece.
+pub(super) enum Progress {
+    /// More of it follows.
+    Open(Box<OpenTarget>),
+    /// It is whole; with what to keep of it for its next version.
+    Ended(Option<Vec<u8>>),
 }
 
 /// The writing of one piece.
@@ -60,21 +71,27 @@ pub(super) struct PieceWrite {
     pub(super) token: StageToken,
     pub(super) path: RelativePath,
     pub(super) namer: ChunkNamer,
-    /// Mode and time, where the file ends with this piece.
-    pub(super) finish: Option<(u32, Timestamp)>,
+    /// With what a sketch of the file begins, where one is made and this is its first piece.
+    pub(super) sketch: Option<SketchBuilder>,
+    /// Mode, time and average chunk size, where the file ends with this piece.
+    pub(super) finish: Option<(u32, Timestamp, u32)>,
     pub(super) piece: Piece,
 }
 
 impl PieceWrite {
-    /// Writes the piece; returns the file unless it has ended.
+    /// Writes the piece.
     pub(super) fn run(
         self,
         file_system: &dyn FileSystem,
         opened: &HashMap<ChunkPlace, Arc<OpenRecord>>,
-    ) -> Result<Option<OpenTarget>> {
+    ) -> Result<Progress> {
         let mut open = match self.open {
             Some(open) => open,
-            None => OpenTarget { staged: file_system.stage(self.token)?, base: None },
+            None => OpenTarget {
+                staged: file_system.stage(self.token)?,
+                base: None,
+                sketch: self.sketch,
+            },
         };
         let mut buffer = Vec::new();
         let mut next = None;
@@ -100,13 +117,17 @@ impl PieceWrite {
                 }
             };
             open.staged.write_all(bytes).map_err(|error| write_error(&error))?;
+            if let Some(sketch) = &mut open.sketch {
+                sketch.push(*chunk, bytes);
+            }
         }
         match self.finish {
-            Some((mode, modified)) => {
+            Some((mode, modified, chunk_size)) => {
                 open.staged.finish(mode, modified)?;
-                Ok(None)
+                let sketch = open.sketch.map(|sketch| sketch.finish(chunk_size)).transpose()?;
+                Ok(Progress::Ended(sketch.map(|sketch| sketch.encode())))
             }
-            None => Ok(Some(open)),
+            None => Ok(Progress::Open(Box::new(open))),
         }
     }
 }

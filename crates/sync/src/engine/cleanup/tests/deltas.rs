@@ -366,8 +366,9 @@ fn cleanup_stops_before_a_pack_of_a_newer_program() {
     let mut one = room.device();
     one.write("report", &noise(1, LENGTH));
     one.sync();
-    let newer =
-        [&b"SYNPACK\x7f"[..], &[0; 100], &[4, 0, 0, 0, 0x7f], b"PACKEND", &[0; 32]].concat();
+    let tail = [&[0; 4][..], &[4, 0, 0, 0, 0x7f], b"PACKEND"].concat();
+    let hash = blake3::hash(&tail);
+    let newer = [&b"SYNPACK\x7f"[..], &[0; 100], &tail, hash.as_bytes()].concat();
     one.name_pack(crate::chunk_reader::pack_id(&newer), newer);
     one.keep_nothing_old(&room);
     one.write("report", &noise(2, LENGTH));

@@ -50,7 +50,7 @@ fn file_that_grows_costs_what_is_new_and_every_version_of_it_is_read() {
 fn two_devices_edit_in_turn_and_cleanups_keep_what_is_left() {
     let mut room = Room::new();
     let mut devices = [room.device(), room.device()];
-    let mut file = noise(1, LENGTH);
+    let (mut file, mut costs) = (noise(1, LENGTH), Vec::new());
     devices[0].write("report", &file);
     devices[0].sync();
     for round in 0..12_usize {
@@ -60,8 +60,7 @@ fn two_devices_edit_in_turn_and_cleanups_keep_what_is_left() {
         file.extend([round as u8; 10]);
         device.write("report", &file);
         let report = device.sync();
-        // The first edit of the second device: it has kept nothing of the file so far.
-        assert!(report.sent_bytes < if round == 1 { 100_000 } else { 6000 }, "{report:?}");
+        costs.push(report.sent_bytes);
         if round % 5 == 4 {
             device.keep_nothing_old(&room);
             device.cleanup();
@@ -72,6 +71,8 @@ fn two_devices_edit_in_turn_and_cleanups_keep_what_is_left() {
         devices[0].sync();
         devices[0].cleanup();
     }
+    // Of what it receives a device keeps as much as of what it sends; and once its last chunk is the ninth in a row.
+    assert!(costs.iter().filter(|cost| **cost > 6000).count() <= 1, "{costs:?}");
     assert!(room.found(&["report"]) == [Some(file)]);
 }
 
