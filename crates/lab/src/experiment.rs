@@ -4,13 +4,16 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::benchcloud;
+use crate::dataset::Dataset;
 use crate::dataset::made::Size;
 use crate::error::LabError;
 use crate::inventory;
 use crate::output::Output;
+use crate::stacksync;
 use crate::targets::Targets;
 use crate::thesis;
 use crate::thesis::configuration::Variant;
+use crate::webr2sync;
 
 /// One experiment: some tables and figures of one paper.
 #[derive(Debug, Clone, Copy)]
@@ -47,7 +50,25 @@ pub struct Setting {
 }
 
 /// All experiments, in the order of the papers.
-pub const EXPERIMENTS: [Experiment; 10] = [
+pub const EXPERIMENTS: [Experiment; 13] = [
+    Experiment {
+        name: "stacksync-figure-5",
+        paper: STACKSYNC,
+        shows: "figure 5",
+        run: stacksync::overhead::measure,
+    },
+    Experiment {
+        name: "stacksync-figure-6",
+        paper: STACKSYNC,
+        shows: "figures 6a and 6b",
+        run: stacksync::times::measure,
+    },
+    Experiment {
+        name: "webr2sync-figure-13",
+        paper: "WebR2sync+ (2018)",
+        shows: "figures 13 and 15",
+        run: webr2sync::locality,
+    },
     Experiment {
         name: "syncany-chunking",
         paper: "Syncany thesis (2011)",
@@ -110,6 +131,7 @@ pub const EXPERIMENTS: [Experiment; 10] = [
     },
 ];
 
+const STACKSYNC: &str = "StackSync (2014)";
 const BENCHCLOUD: &str = "BenchCloud (2014)";
 
 impl Experiment {
@@ -168,6 +190,14 @@ impl Setting {
             return Err(LabError::NothingNamed { pattern: pattern.clone(), example });
         }
         Ok(wanted)
+    }
+
+    /// Opens the datasets, and makes those that have no folder.
+    ///
+    /// # Errors
+    /// [`LabError::NoSuchDataset`], [`LabError::NoVersions`], [`LabError::Read`], [`LabError::Write`].
+    pub(crate) fn open_datasets(&self) -> Result<Vec<Dataset>, LabError> {
+        self.thesis().open_datasets()
     }
 
     fn thesis(&self) -> thesis::Plan {

@@ -46,14 +46,7 @@ const METASYNC: &str = "MetaSync (2015)";
 const WEBR2SYNC: &str = "WebR2sync+ (2018)";
 
 /// What the program does not measure by itself.
-const ELSEWHERE: [Entry; 16] = [
-    entry("stacksync-figure-5", STACKSYNC, "figure 5", How::NotYet),
-    entry(
-        "stacksync-figure-6",
-        STACKSYNC,
-        "figures 6a and 6b",
-        How::SourceTree("cargo xtask bench latency"),
-    ),
+const ELSEWHERE: [Entry; 13] = [
     entry(
         "stacksync-figure-7",
         STACKSYNC,
@@ -93,7 +86,6 @@ const ELSEWHERE: [Entry; 16] = [
     entry("webr2sync-figure-2", WEBR2SYNC, "figures 2, 5, 6 and 8", WEB),
     entry("webr2sync-figure-3", WEBR2SYNC, "figures 3, 9 and 17", WEB),
     entry("webr2sync-figure-4", WEBR2SYNC, "figures 4 and 7", WEB),
-    entry("webr2sync-figure-13", WEBR2SYNC, "figures 13 and 15", How::NotYet),
     entry("webr2sync-figure-16", WEBR2SYNC, "figures 14 and 16", WEB),
     entry("webr2sync-figure-18", WEBR2SYNC, "figures 18 and 19", WEB),
     entry("webr2sync-figure-20", WEBR2SYNC, "figure 20", WEB),
@@ -202,6 +194,11 @@ const DRAWINGS: &[(&str, &str)] = &drawings![
     "experiments/benchcloud-threads/figure-4.1-mean.svg",
     "experiments/benchcloud-sensors/table-4.2.svg",
     "experiments/benchcloud-sensors/table-4.3.svg",
+    "experiments/stacksync-figure-5/figure-5.svg",
+    "experiments/stacksync-figure-5/figure-5-rates.svg",
+    "experiments/stacksync-figure-6/figure-6a.svg",
+    "experiments/stacksync-figure-6/figure-6b.svg",
+    "experiments/webr2sync-figure-13/figure-13.svg",
 ];
 
 /// Returns the notes of an experiment.

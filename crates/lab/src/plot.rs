@@ -1,7 +1,8 @@
-//! Draws lines and bars as SVG.
+//! Draws lines, bars and boxes as SVG.
 
 use std::fmt::Write;
 
+mod boxes;
 mod magnitudes;
 
 const WIDTH: f64 = 760.0;

@@ -5,6 +5,9 @@ use std::path::Path;
 
 use crate::bench::driver::{Driver, Failure};
 
+#[cfg(test)]
+pub(crate) mod testing;
+
 /// Opens what experiments are done with.
 pub trait Targets: fmt::Debug + Send + Sync {
     /// Opens a store by its URL, and makes its folder.
@@ -18,6 +21,26 @@ pub trait Targets: fmt::Debug + Send + Sync {
     /// # Errors
     /// [`Failure`].
     fn synced(&self, room: &Path, sending: Sending) -> Result<Box<dyn Synced>, Failure>;
+
+    /// Starts a server and so many devices that keep one workspace and watch, all in an empty folder; they end when the value goes.
+    ///
+    /// # Errors
+    /// [`Failure`].
+    fn group(
+        &self,
+        room: &Path,
+        devices: usize,
+        counting: Counting,
+    ) -> Result<Box<dyn Group>, Failure>;
+}
+
+/// Whether it is counted what goes between devices and their server, which takes time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Counting {
+    /// Nothing is.
+    Off,
+    /// Every byte, and those of contents by themselves.
+    On,
 }
 
 /// When the first device sends. The second one always watches.
@@ -42,6 +65,41 @@ pub trait Synced: fmt::Debug + Send + Sync {
 
     /// Waits until nothing goes between the first device and the server any more, and returns what has gone so far.
     fn at_rest(&self) -> Moved;
+}
+
+/// Folders that a program keeps equal through a server.
+pub trait Group: fmt::Debug + Send + Sync {
+    /// Returns the folder of each device.
+    fn folders(&self) -> Vec<&Path>;
+
+    /// Returns what each device and the server have said to each other so far; nothing where it is not counted.
+    ///
+    /// # Errors
+    /// [`Failure`] where contents cannot be told from all else.
+    fn carried(&self) -> Result<Vec<Carried>, Failure>;
+}
+
+/// What a device and its server have said to each other.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Carried {
+    /// Everything.
+    pub all: Moved,
+    /// Of that, what files have in them.
+    pub contents: Moved,
+}
+
+impl Carried {
+    /// Returns what was not contents, both ways together.
+    pub fn about_files(self) -> u64 {
+        let Moved { up, down } = self.all.since(self.contents);
+        up + down
+    }
+
+    /// Returns what was said since an earlier reading.
+    #[must_use]
+    pub fn since(self, earlier: Self) -> Self {
+        Self { all: self.all.since(earlier.all), contents: self.contents.since(earlier.contents) }
+    }
 }
 
 /// Bytes inside TCP, without its headers.

@@ -91,7 +91,7 @@ impl Plan {
         Ok(all)
     }
 
-    fn open_datasets(&self) -> Result<Vec<Dataset>, LabError> {
+    pub(crate) fn open_datasets(&self) -> Result<Vec<Dataset>, LabError> {
         let make = |name: &str| made::write(name, self.size, self.seed, &self.work);
         if self.datasets.is_empty() {
             return made::NAMES.into_iter().map(make).collect();

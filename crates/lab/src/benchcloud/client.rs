@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::place::{Kind, Room, no_target, seen};
+use super::place::{Kind, no_target, seen};
 use super::{MB, end, lost, plan, run, size_name, with_losses};
 use crate::bench::plan::{self as plans, Operation};
 use crate::error::LabError;
@@ -10,6 +10,7 @@ use crate::experiment::Setting;
 use crate::output::Output;
 use crate::page::Page;
 use crate::plot::{Plot, Series};
+use crate::room::Room;
 use crate::targets::{Moved, Sending};
 
 /// Sizes of figure 4.8; those from the third on only where somebody wants it in full.

@@ -1,51 +1,16 @@
 //! The targets, each in a folder of its own that goes when it has been measured.
 
-use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::bench::driver::{Driver, Failure, Folder, Listed};
 use crate::bench::plan;
 use crate::error::LabError;
 use crate::experiment::Setting;
-use crate::files;
+use crate::room::Room;
 use crate::targets::{Sending, Synced};
 
 /// How far the far store is, there and back: what is left between the continents of a good line.
 const ROUND_TRIP: Duration = Duration::from_millis(100);
-
-/// A folder that is there as long as this value.
-#[derive(Debug)]
-pub(super) struct Room {
-    folder: PathBuf,
-}
-
-impl Room {
-    /// Makes a folder that was not there.
-    pub(super) fn new(work: &Path) -> Result<Self, LabError> {
-        files::make_folders(work)?;
-        let work = std::path::absolute(work)
-            .map_err(|source| LabError::Write { path: work.to_owned(), source })?;
-        for number in 0_u64.. {
-            let folder = work.join(format!("room-{number}"));
-            if files::look(&folder)?.is_none() {
-                files::make_folder(&folder)?;
-                return Ok(Self { folder });
-            }
-        }
-        unreachable!("there are fewer folders than numbers")
-    }
-
-    pub(super) fn path(&self) -> &Path {
-        &self.folder
-    }
-}
-
-impl Drop for Room {
-    fn drop(&mut self) {
-        // What stays behind takes room, and harms nobody.
-        let _ = files::remove_all(&self.folder);
-    }
-}
 
 /// What files go to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,66 +1,13 @@
 //! The experiments with targets that are folders: what they count, and what they leave behind.
 
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
-
-use super::place::{Kind, Room};
+use super::place::Kind;
 use super::{client, median, readiness, sensors, size_name, sizes, threads};
-use crate::bench::driver::{Driver, Failure, Folder};
-use crate::bench::plan::Target;
 use crate::error::LabError;
-use crate::experiment::{Run, Setting};
+use crate::experiment::Run;
 use crate::files;
 use crate::output::Output;
-use crate::targets::{Moved, Sending, Synced, Targets};
-
-/// Stores that are folders, and two devices that share one.
-#[derive(Debug)]
-struct Folders;
-
-#[derive(Debug)]
-struct Shared(PathBuf);
-
-impl Targets for Folders {
-    fn store(&self, url: &str) -> Result<Box<dyn Driver>, Failure> {
-        let folder = url.strip_prefix("file:").ok_or_else(|| Failure("no folder".to_owned()))?;
-        Ok(Box::new(Folder::new(Path::new(folder), &Target::default())))
-    }
-
-    fn synced(&self, room: &Path, _: Sending) -> Result<Box<dyn Synced>, Failure> {
-        Ok(Box::new(Shared(room.to_owned())))
-    }
-}
-
-impl Synced for Shared {
-    fn folders(&self) -> [&Path; 2] {
-        [&self.0, &self.0]
-    }
-
-    fn send(&self) -> Result<(), Failure> {
-        Ok(())
-    }
-
-    /// As one does that sends each file whole, and only as it is in the end.
-    fn at_rest(&self) -> Moved {
-        let sizes = files::below(&self.0)
-            .unwrap()
-            .into_iter()
-            .map(|path| files::read(&path).unwrap().len());
-        Moved { up: sizes.sum::<usize>() as u64, down: 0 }
-    }
-}
-
-fn setting(work: &Path, only: Option<&str>) -> Setting {
-    Setting {
-        datasets: Vec::new(),
-        only: only.map(str::to_owned),
-        with_faithful: false,
-        seed: 1,
-        work: work.to_owned(),
-        is_full: false,
-        targets: Arc::new(Folders),
-    }
-}
+use crate::room::Room;
+use crate::targets::testing::setting;
 
 /// Runs an experiment, and returns its table and its page.
 fn measured(name: &str, only: &str, run: Run) -> (String, String) {

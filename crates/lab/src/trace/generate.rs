@@ -17,7 +17,7 @@ mod draw;
 pub mod homes;
 pub mod iot;
 pub mod metasync;
-mod places;
+pub(crate) mod places;
 mod sizes;
 pub mod stacksync;
 pub mod ubuntuone;
@@ -107,7 +107,7 @@ pub fn save(workload: &dyn Workload, path: &Path) -> Result<Made, LabError> {
     Ok(made)
 }
 
-pub(super) fn write(
+pub(crate) fn write(
     workload: &dyn Workload,
     out: &mut dyn Write,
     path: &Path,

@@ -78,8 +78,21 @@ struct Player<'a> {
 /// # Errors
 /// [`LabError::NotEmpty`], [`LabError::Trace`] where a step makes no sense, [`LabError::NotArrived`], [`LabError::Read`], [`LabError::Write`].
 pub fn play<R: BufRead>(
+    trace: Reader<R>,
+    plan: &Plan,
+    say: &mut dyn FnMut(&str),
+) -> Result<Played, LabError> {
+    play_after(trace, plan, &mut || Ok(()), say)
+}
+
+/// Does the same; `begin` is called when everybody has the initial tree, before the first change.
+///
+/// # Errors
+/// As [`play`], and those of `begin`.
+pub(crate) fn play_after<R: BufRead>(
     mut trace: Reader<R>,
     plan: &Plan,
+    begin: &mut dyn FnMut() -> Result<(), LabError>,
     say: &mut dyn FnMut(&str),
 ) -> Result<Played, LabError> {
     let clients = trace.head().clients;
@@ -103,6 +116,7 @@ pub fn play<R: BufRead>(
             (Some(_), _) => {
                 if !has_begun {
                     player.end_initial(&watch, say)?;
+                    begin()?;
                     (watch, has_begun) = (Stopwatch::start(), true);
                 }
                 player.played.steps += 1;

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use lab::bench::driver::{Driver, Failure};
-use lab::targets::{Moved, Sending, Synced, Targets};
+use lab::targets::{Carried, Counting, Group, Moved, Sending, Synced, Targets};
 use storage::{Credentials, Opening};
 use tokio::runtime::Runtime;
 
@@ -47,6 +47,17 @@ impl Targets for Lent {
     fn synced(&self, room: &Path, sending: Sending) -> Result<Box<dyn Synced>, Failure> {
         Pair::start(room, sending)
             .map(|pair| -> Box<dyn Synced> { Box::new(pair) })
+            .map_err(|error| in_words(&error))
+    }
+
+    fn group(
+        &self,
+        room: &Path,
+        devices: usize,
+        counting: Counting,
+    ) -> Result<Box<dyn Group>, Failure> {
+        Several::start(room, devices, counting)
+            .map(|several| -> Box<dyn Group> { Box::new(several) })
             .map_err(|error| in_words(&error))
     }
 }
@@ -102,6 +113,54 @@ impl Synced for Pair {
             }
         }
         last
+    }
+}
+
+/// Devices that watch one workspace, each with a way of its own to the server where bytes are counted. They end in this order.
+#[derive(Debug)]
+struct Several {
+    _watches: Vec<Child>,
+    relays: Vec<Relay>,
+    _server: Child,
+    folders: Vec<PathBuf>,
+}
+
+impl Several {
+    fn start(room: &Path, devices: usize, counting: Counting) -> Result<Self> {
+        let stage = Stage::new(room.to_owned())?;
+        let (server, url) = stage.start_server()?;
+        let (mut watches, mut relays, mut folders) = (Vec::new(), Vec::new(), Vec::new());
+        for number in 1..=devices {
+            let device = stage.device(&format!("device-{number}"));
+            let mut way = url.clone();
+            if counting == Counting::On {
+                let relay =
+                    address(&url).and_then(|address| Relay::listening(address).map_err(no_way))?;
+                way = format!("http://{}", relay.address());
+                relays.push(relay);
+            }
+            device.login(&way)?;
+            let folder = device.folder_text()?;
+            if number == 1 {
+                device.run(&["init", &folder, "--workspace", WORKSPACE])?;
+                device.run(&["sync", &folder])?;
+            } else {
+                device.run(&["clone", WORKSPACE, &folder])?;
+            }
+            watches.push(device.watch()?);
+            folders.push(device.folder);
+        }
+        Ok(Self { _watches: watches, relays, _server: server, folders })
+    }
+}
+
+impl Group for Several {
+    fn folders(&self) -> Vec<&Path> {
+        self.folders.iter().map(PathBuf::as_path).collect()
+    }
+
+    fn carried(&self) -> Result<Vec<Carried>, Failure> {
+        self.relays.iter().map(Relay::carried).collect()
     }
 }
 

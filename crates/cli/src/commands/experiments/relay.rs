@@ -1,4 +1,6 @@
-//! A way to a server, on this machine, on which bytes are counted.
+//! A way to a server, on this machine, on which bytes are counted; where somebody wants it, those of contents by themselves.
+
+mod dialogue;
 
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -6,16 +8,29 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
-use lab::targets::Moved;
+use lab::bench::driver::Failure;
+use lab::targets::{Carried, Moved};
+use parking_lot::Mutex;
+
+use dialogue::{Known, Listener, NotUnderstood, Side};
 
 const PIECE_BYTES: usize = 64 << 10;
 
 /// What all connections share.
 #[derive(Debug, Default)]
 struct Counts {
-    up: AtomicU64,
-    down: AtomicU64,
+    up: Way,
+    down: Way,
     is_over: AtomicBool,
+    /// What was said that is not understood.
+    lost: Mutex<Option<NotUnderstood>>,
+}
+
+/// What has gone one way.
+#[derive(Debug, Default)]
+struct Way {
+    bytes: AtomicU64,
+    contents: AtomicU64,
 }
 
 /// Hands every byte on, and counts it before.
@@ -28,6 +43,15 @@ pub(super) struct Relay {
 impl Relay {
     /// Starts to take connections for a server.
     pub(super) fn start(server: SocketAddr) -> io::Result<Self> {
+        Self::start_with(server, false)
+    }
+
+    /// Does the same, and tells contents from all else.
+    pub(super) fn listening(server: SocketAddr) -> io::Result<Self> {
+        Self::start_with(server, true)
+    }
+
+    fn start_with(server: SocketAddr, is_listening: bool) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let address = listener.local_addr()?;
         let counts = Arc::<Counts>::default();
@@ -38,7 +62,7 @@ impl Relay {
                     break;
                 }
                 // A client whose connection does not come about tries again.
-                let _ = client.and_then(|client| connect(client, server, &shared));
+                let _ = client.and_then(|client| connect(client, server, &shared, is_listening));
             }
         });
         Ok(Self { address, counts })
@@ -51,7 +75,28 @@ impl Relay {
 
     /// Returns what has gone over it so far.
     pub(super) fn moved(&self) -> Moved {
-        let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        self.read(|way| &way.bytes)
+    }
+
+    /// Returns the same, and how much of it was contents.
+    ///
+    /// # Errors
+    /// [`Failure`] where something was said that is not understood, or nobody listens.
+    pub(super) fn carried(&self) -> Result<Carried, Failure> {
+        match *self.counts.lost.lock() {
+            None => {
+                // In this order, for what is contents was counted as a byte before.
+                let contents = self.read(|way| &way.contents);
+                Ok(Carried { all: self.moved(), contents })
+            }
+            Some(NotUnderstood(what)) => {
+                Err(Failure(format!("a device or its server has said what is unknown: {what}")))
+            }
+        }
+    }
+
+    fn read(&self, count: impl Fn(&Way) -> &AtomicU64) -> Moved {
+        let read = |way| count(way).load(Ordering::Relaxed);
         Moved { up: read(&self.counts.up), down: read(&self.counts.down) }
     }
 }
@@ -65,22 +110,61 @@ impl Drop for Relay {
 }
 
 /// Begins to hand on what both sides say; it ends when they do.
-fn connect(client: TcpStream, server: SocketAddr, counts: &Arc<Counts>) -> io::Result<()> {
+fn connect(
+    client: TcpStream,
+    server: SocketAddr,
+    counts: &Arc<Counts>,
+    is_listening: bool,
+) -> io::Result<()> {
     let server = TcpStream::connect(server)?;
     for stream in [&client, &server] {
         stream.set_nodelay(true)?;
     }
+    let known = is_listening.then(Arc::<Mutex<Known>>::default);
+    let ear = |side, known: &Option<Arc<Mutex<Known>>>| {
+        known.clone().map(|known| Ear { listener: Listener::new(side), known })
+    };
+    let (device_ear, server_ear) = (ear(Side::Device, &known), ear(Side::Server, &known));
     let (from_client, to_server) = (client.try_clone()?, server.try_clone()?);
     let (up, down) = (counts.clone(), counts.clone());
-    thread::spawn(move || hand_on(from_client, to_server, &up.up));
-    thread::spawn(move || hand_on(server, client, &down.down));
+    thread::spawn(move || hand_on(from_client, to_server, &up, &up.up, device_ear));
+    thread::spawn(move || hand_on(server, client, &down, &down.down, server_ear));
     Ok(())
 }
 
-fn hand_on(mut from: TcpStream, mut to: TcpStream, count: &AtomicU64) {
+/// Listens to one side of a connection.
+struct Ear {
+    listener: Listener,
+    known: Arc<Mutex<Known>>,
+}
+
+impl Ear {
+    /// Counts what is contents. What is not understood ends the listening on all connections.
+    fn hear(&mut self, piece: &[u8], counts: &Counts, way: &Way) {
+        if counts.lost.lock().is_some() {
+            return;
+        }
+        match self.listener.hear(piece, &mut self.known.lock()) {
+            Ok(contents) => drop(way.contents.fetch_add(contents, Ordering::Relaxed)),
+            Err(what) => *counts.lost.lock() = Some(what),
+        }
+    }
+}
+
+fn hand_on(
+    mut from: TcpStream,
+    mut to: TcpStream,
+    counts: &Counts,
+    way: &Way,
+    mut ear: Option<Ear>,
+) {
     let mut piece = vec![0; PIECE_BYTES];
     while let Ok(length) = from.read(&mut piece) {
-        count.fetch_add(length as u64, Ordering::Relaxed);
+        way.bytes.fetch_add(length as u64, Ordering::Relaxed);
+        // Before it is handed on: so a request is known when its answer comes.
+        if let Some(ear) = &mut ear {
+            ear.hear(&piece[..length], counts, way);
+        }
         if length == 0 || to.write_all(&piece[..length]).is_err() {
             break;
         }

@@ -22,7 +22,7 @@ const COMBINATIONS: [(&[Place], u64); 4] = [
 ];
 
 /// Draws where a file is changed.
-pub(super) fn places(random: &mut Random, reading: Reading) -> &'static [Place] {
+pub(crate) fn places(random: &mut Random, reading: Reading) -> &'static [Place] {
     let (end, middle) = match reading {
         Reading::Paper => (8, 3),
         Reading::BenchBox => (3, 8),
@@ -33,7 +33,7 @@ pub(super) fn places(random: &mut Random, reading: Reading) -> &'static [Place] 
 }
 
 /// Changes so many bytes, in equal parts where a file is hit in several places.
-pub(super) fn edits(random: &mut Random, places: &[Place], bytes: u64) -> Vec<Edit> {
+pub(crate) fn edits(random: &mut Random, places: &[Place], bytes: u64) -> Vec<Edit> {
     let size = bytes.div_ceil(places.len() as u64);
     let edit = |place: &Place| {
         // BenchBox writes over the middle of a file; a file grows at its ends.

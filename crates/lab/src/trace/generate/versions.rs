@@ -14,10 +14,9 @@ use ring::digest::{SHA256, digest};
 use super::super::{Action, Edit, EditKind, FILE_SIZE_MAX, Place, data};
 use super::{Sheet, Workload};
 use crate::dataset::Dataset;
+use crate::difference;
 use crate::error::LabError;
 use crate::files::{self, Found};
-
-mod difference;
 
 /// A folder that has a folder for each version.
 #[derive(Debug, Clone)]

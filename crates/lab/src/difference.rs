@@ -8,11 +8,11 @@ use std::ops::Range;
 
 /// A part of the old file that is another one in the new file; one of both may be empty.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Hunk {
+pub(crate) struct Hunk {
     /// In bytes of the old file.
-    pub(super) old: Range<usize>,
+    pub(crate) old: Range<usize>,
     /// In bytes of the new file.
-    pub(super) new: Range<usize>,
+    pub(crate) new: Range<usize>,
 }
 
 struct Lines<'a> {
@@ -38,7 +38,7 @@ impl<'a> Lines<'a> {
 }
 
 /// Returns what differs, from the front to the end.
-pub(super) fn hunks(old: &[u8], new: &[u8]) -> Vec<Hunk> {
+pub(crate) fn hunks(old: &[u8], new: &[u8]) -> Vec<Hunk> {
     let (old_lines, new_lines) = (Lines::of(old), Lines::of(new));
     let mut hunks = Vec::new();
     // What is still to be compared; the foremost part is on top.
