@@ -17,7 +17,7 @@ mod record;
 mod seal;
 mod writer;
 
-pub use ancestry::Ancestry;
+pub use ancestry::{Ancestry, WRITTEN_BASES_MAX};
 pub use delta::{DeltaRecord, DeltaStep, RECORD_BASES_LENGTH_MAX, RECORD_BASES_MAX};
 pub use index::{PackIndex, PackedChunk, RecordEntry, TailOutcome};
 pub use reader::{Record, RecordOpener, open_record, verify_whole};

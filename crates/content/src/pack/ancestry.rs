@@ -2,7 +2,7 @@
 //!
 //! *Goals*: whoever reads a chunk can tell before the first byte what it costs, and what writers make is always read. *Invariants*: what a
 //! writer lets be a base keeps every record that is made from it within what readers take, however many such bases it has: at most
-//! [`RECORD_BASES_MAX`](super::RECORD_BASES_MAX), of [`RECORD_BASES_LENGTH_MAX`](super::RECORD_BASES_LENGTH_MAX) bytes together.
+//! [`WRITTEN_BASES_MAX`], of [`RECORD_BASES_LENGTH_MAX`] bytes together.
 
 use model::content::ChunkRef;
 
@@ -17,14 +17,18 @@ const CHUNKS_MAX: usize = 2048;
 /// How many bytes these may have together.
 const LENGTH_MAX: u64 = 128 * 1024 * 1024;
 
+/// How many bases a writer gives a record, fewer than it may have: all chunks of a record have the bases of all behind them, and a row of
+/// edits of the same chunks is to reach [`BASE_DEPTH_MAX`] before it reaches [`BASE_CHUNKS_MAX`].
+pub const WRITTEN_BASES_MAX: usize = 16;
+
 /// How many deltas in a row a base may be: half of what readers take, since others may have packed its own bases anew as deltas meanwhile.
 const BASE_DEPTH_MAX: u32 = DEPTH_MAX / 2;
 
 /// From how many chunks a base may be made.
-const BASE_CHUNKS_MAX: usize = CHUNKS_MAX / RECORD_BASES_MAX;
+const BASE_CHUNKS_MAX: usize = CHUNKS_MAX / WRITTEN_BASES_MAX;
 
 /// How many bytes these may have together in any case, and in how many times the length of the base.
-const BASE_LENGTH_MAX: u64 = LENGTH_MAX / RECORD_BASES_MAX as u64;
+const BASE_LENGTH_MAX: u64 = LENGTH_MAX / 2 / WRITTEN_BASES_MAX as u64;
 const BASE_LENGTH_FACTOR: u64 = LENGTH_MAX / RECORD_BASES_LENGTH_MAX / 2;
 
 /// The chunks that a chunk is made from, and those that they are made from, each counted once.
@@ -55,8 +59,9 @@ impl Ancestry {
 
 // Half of the bytes for bases by their own length, half for those that have the least that any may have.
 const _: () = assert!(
-    BASE_LENGTH_FACTOR * RECORD_BASES_LENGTH_MAX + RECORD_BASES_MAX as u64 * BASE_LENGTH_MAX
-        <= LENGTH_MAX + LENGTH_MAX / 2
+    BASE_LENGTH_FACTOR * RECORD_BASES_LENGTH_MAX + WRITTEN_BASES_MAX as u64 * BASE_LENGTH_MAX
+        <= LENGTH_MAX
+        && WRITTEN_BASES_MAX <= RECORD_BASES_MAX
 );
 
 #[cfg(test)]
@@ -72,10 +77,14 @@ mod tests {
     #[test]
     fn record_of_bases_that_writers_take_is_read() {
         for length in [1, 16 << 10, 128 << 10, 1 << 20, 8 << 20] {
-            let bases = (RECORD_BASES_LENGTH_MAX / u64::from(length)).min(RECORD_BASES_MAX as u64);
+            let bases = (RECORD_BASES_LENGTH_MAX / u64::from(length)).min(WRITTEN_BASES_MAX as u64);
             let deepest = (0..=LENGTH_MAX)
                 .step_by(4096)
-                .map(|bytes| Ancestry { depth: BASE_DEPTH_MAX - 1, chunks: 31, length: bytes })
+                .map(|bytes| Ancestry {
+                    depth: BASE_DEPTH_MAX - 1,
+                    chunks: BASE_CHUNKS_MAX - 1,
+                    length: bytes,
+                })
                 .take_while(|base| base.lets_be_base(&chunk(length)))
                 .last()
                 .expect("a whole chunk may always be a base");

@@ -16,7 +16,7 @@ use model::content::{CHUNK_SIZE_MAX, ChunkRef};
 use model::ids::ChunkId;
 
 use super::record::{PlainRecord, StoredRecord};
-use super::{RECORD_CHUNKS_MAX, RECORD_PLAIN_MAX};
+use super::{RECORD_CHUNKS_MAX, RECORD_PLAIN_MAX, WRITTEN_BASES_MAX};
 use crate::error::ContentError;
 use crate::transform::{TransformDecoder, TransformEncoder, TransformTag, pays};
 
@@ -72,7 +72,7 @@ impl DeltaRecord {
         Self::default()
     }
 
-    /// Tells whether a chunk with these steps may be added. An empty record takes any chunk whose bases are no more than a record may have,
+    /// Tells whether a chunk with these steps may be added. An empty record takes any chunk whose bases are no more than writers give,
     /// and that is not among them.
     pub fn has_room(&self, chunk: &ChunkRef, steps: &[DeltaStep<'_>]) -> bool {
         let mut more: Vec<ChunkRef> = steps.iter().filter_map(|step| self.new_base(step)).collect();
@@ -83,7 +83,7 @@ impl DeltaRecord {
         let is_of_itself = self.starts.contains_key(&chunk.id)
             || more.iter().any(|base| *base == *chunk || self.chunks.contains(base));
         !is_of_itself
-            && self.bases.len() + more.len() <= RECORD_BASES_MAX
+            && self.bases.len() + more.len() <= WRITTEN_BASES_MAX
             && self.bases_length + more_length <= RECORD_BASES_LENGTH_MAX
             && (self.chunks.is_empty()
                 || self.plain.len() + chunk.length as usize <= RECORD_PLAIN_MAX

@@ -14,7 +14,7 @@ use super::{FilePacker, PackSink, push};
 use crate::delta::{ByteStep, CheckKey, DeltaError, ListStep, RangedSource, VersionSketch, follow};
 use crate::error::ContentError;
 use crate::manifest::ManifestBuilder;
-use crate::pack::{DeltaStep, RECORD_BASES_LENGTH_MAX, RECORD_BASES_MAX, RECORD_PLAIN_MAX};
+use crate::pack::{DeltaStep, RECORD_BASES_LENGTH_MAX, RECORD_PLAIN_MAX, WRITTEN_BASES_MAX};
 
 /// From how many bytes on that a chunk has of another one that is worth naming as a base.
 const COPIED_MIN: usize = 128;
@@ -206,7 +206,7 @@ fn delta<'a>(
     }
     let pays = literal * LITERAL_PART <= bytes.len();
     let length: u64 = copied.keys().map(|base| u64::from(base.length)).sum();
-    let fits = copied.len() <= RECORD_BASES_MAX
+    let fits = copied.len() <= WRITTEN_BASES_MAX
         && length <= RECORD_BASES_LENGTH_MAX
         && bytes.len() <= RECORD_PLAIN_MAX;
     (pays && fits && place == bytes.len()).then_some(steps)

@@ -149,15 +149,15 @@ fn what_pays_no_delta_is_stored_whole() {
 
 #[test]
 fn record_takes_as_many_bases_as_it_may_have_and_the_next_ones_go_into_another() {
-    let edits = edits(RECORD_BASES_MAX as u64 - 60);
-    let many: Vec<Edited> = (0..RECORD_BASES_MAX as u64 + 10)
+    let edits = edits(WRITTEN_BASES_MAX as u64 - 12);
+    let many: Vec<Edited> = (0..WRITTEN_BASES_MAX as u64 + 10)
         .map(|number| Edited::of(random_bytes(1000 + number, 3000), 100, 5, b"hello"))
         .chain(edits)
         .collect();
     let pack = packed(&PackGuard::plain(), &namer(), &many);
     let counts: Vec<_> =
         (0..pack.index.records().len()).map(|at| pack.index.bases(at).unwrap().len()).collect();
-    assert_eq!(counts, [RECORD_BASES_MAX, 10 + RECORD_BASES_MAX - 60, 0]);
+    assert_eq!(counts, [WRITTEN_BASES_MAX, 10 + WRITTEN_BASES_MAX - 12, 0]);
     let found = read_on(&pack, &pack.index, &bases_of(&many), &namer()).unwrap();
     assert_eq!(found, expected(&many));
 }

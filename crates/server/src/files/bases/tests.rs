@@ -148,31 +148,30 @@ async fn chunks_that_are_made_from_each_other_end_and_come_out_where_one_is_to_b
     }
 }
 
-#[tokio::test]
-async fn chunk_of_more_others_than_a_reader_takes_is_given_up() {
-    let mut world = World::start();
-    let parts: Vec<Vec<u8>> = (0..64 * 40).map(|number| bytes_of(number, 120)).collect();
-    for parts in parts.chunks(640) {
-        world.add_whole(parts).await;
-    }
-    let concat =
-        |bases: &[Vec<u8>]| bases.iter().flat_map(|it| it[..PART as usize].to_vec()).collect();
-    let middle: Vec<Vec<u8>> = parts.chunks(40).map(concat).collect();
-    for (middle, parts) in middle.chunks(16).zip(parts.chunks(16 * 40)) {
-        let mut writer = world.writer();
-        for (bytes, bases) in middle.iter().zip(parts.chunks(40)) {
-            world.push_made(&mut writer, bytes, bases, PART);
+/// What has `PART` bytes of each of these.
+fn concat(bases: &[Vec<u8>]) -> Vec<u8> {
+    bases.iter().flat_map(|base| base[..PART as usize].to_vec()).collect()
+}
+
+impl World {
+    /// Packs what is made from each group of so many, 16 groups in a pack; returns these.
+    async fn add_made_of_groups(&mut self, bases: &[Vec<u8>], count: usize) -> Vec<Vec<u8>> {
+        let mut made = Vec::new();
+        for bases in bases.chunks(16 * count) {
+            let mut writer = self.writer();
+            for bases in bases.chunks(count) {
+                made.push(concat(bases));
+                self.push_made(&mut writer, &made[made.len() - 1], bases, PART);
+            }
+            self.add(writer).await;
         }
-        world.add(writer).await;
+        made
     }
-    // As many as it takes come out.
-    let all: Vec<u8> = concat(&middle);
-    for (count, is_read) in [(49, true), (64, false)] {
-        let wanted = &all[..count * PART as usize];
-        let mut writer = world.writer();
-        world.push_made(&mut writer, wanted, &middle[..count], PART);
-        world.add(writer).await;
-        let (read, making) = world.read(wanted).await;
+
+    /// Reads what is made from these, which is too much or not.
+    async fn check(&mut self, bases: &[Vec<u8>], is_read: bool) -> Making {
+        let wanted = self.add_made_of_groups(bases, bases.len()).await.remove(0);
+        let (read, making) = self.read(&wanted).await;
         match is_read {
             true => assert_eq!(read.unwrap(), wanted),
             false => {
@@ -180,9 +179,24 @@ async fn chunk_of_more_others_than_a_reader_takes_is_given_up() {
                 assert!(error.to_string().contains("is made from too many others"), "{error}");
             }
         }
-        let Making { made, begun, .. } = making;
-        let held = Ancestry { depth: 2, chunks: made.len().max(begun.len()), length: 0 };
-        assert!(held.is_readable() && (held.chunks > 2000) == is_read, "{held:?}");
+        making
+    }
+}
+
+#[tokio::test]
+async fn chunk_of_more_others_than_a_reader_takes_is_given_up() {
+    let mut world = World::start();
+    let parts: Vec<Vec<u8>> = (0..8 * 256).map(|number| bytes_of(number, 120)).collect();
+    for parts in parts.chunks(512) {
+        world.add_whole(parts).await;
+    }
+    let middle = world.add_made_of_groups(&parts, 16).await;
+    let upper = world.add_made_of_groups(&middle, 16).await;
+    // From 7 + 112 + 1792 chunks, and from 8 + 128 + 2048.
+    for (count, is_read) in [(7, true), (8, false)] {
+        let Making { made, begun, .. } = world.check(&upper[..count], is_read).await;
+        let held = Ancestry { depth: 3, chunks: made.len().max(begun.len()), length: 0 };
+        assert!(held.is_readable() && (held.chunks > 1900) == is_read, "{held:?}");
     }
 }
 
@@ -198,22 +212,11 @@ async fn chunk_of_longer_others_than_a_reader_takes_is_given_up() {
         world.push_made(&mut writer, &middle[number as usize], &large, 300);
         world.add(writer).await;
     }
-    for (count, is_read) in [(15, true), (17, false)] {
-        let wanted: Vec<u8> = middle[..count].iter().flat_map(|it| it[..100].to_vec()).collect();
-        let mut writer = world.writer();
-        world.push_made(&mut writer, &wanted, &middle[..count], PART);
-        world.add(writer).await;
-        let (read, making) = world.read(&wanted).await;
-        match is_read {
-            true => assert_eq!(read.unwrap(), wanted),
-            false => {
-                let error = read.unwrap_err();
-                assert!(error.to_string().contains("is made from too many others"), "{error}");
-            }
-        }
-        let length = making.made.values().map(|bytes| bytes.len() as u64).sum();
-        assert!((Ancestry { depth: 2, chunks: 0, length }).is_readable());
-    }
+    world.check(&middle[..15], true).await;
+    let halves = world.add_made_of_groups(&middle, 9).await;
+    let making = world.check(&halves, false).await;
+    let length = making.made.values().map(|bytes| bytes.len() as u64).sum();
+    assert!((Ancestry { depth: 2, chunks: 0, length }).is_readable());
 }
 
 #[test]
