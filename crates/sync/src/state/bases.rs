@@ -5,7 +5,7 @@
 //!
 //! Why there are such records: `docs/decisions/0018-deltas-are-records.md`.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use content::pack::Ancestry;
 use model::{ChunkId, ChunkRef};
@@ -133,7 +133,8 @@ impl<'a> Look<'a> {
         mut self,
         wanted: &[ChunkRef],
     ) -> rusqlite::Result<std::result::Result<Making, Unmade>> {
-        let mut holders: HashMap<ChunkPlace, Vec<ChunkId>> = HashMap::new();
+        // In order, so that of two ways of one length the same one is found each time.
+        let mut holders: BTreeMap<ChunkPlace, Vec<ChunkId>> = BTreeMap::new();
         let mut unseen: Vec<ChunkRef> = wanted.to_vec();
         while let Some(chunk) = unseen.pop() {
             if self.chunks.contains_key(&chunk.id) {
@@ -164,7 +165,7 @@ impl<'a> Look<'a> {
     }
 
     /// Goes from what rests whole to what is made from it, and on, so that the first way to a chunk that is found is the shortest.
-    fn solve(&mut self, holders: &HashMap<ChunkPlace, Vec<ChunkId>>) {
+    fn solve(&mut self, holders: &BTreeMap<ChunkPlace, Vec<ChunkId>>) {
         let mut lacking: HashMap<ChunkPlace, usize> = HashMap::new();
         for place in holders.keys() {
             let bases: HashSet<ChunkId> = self.records[place].iter().map(|base| base.id).collect();
