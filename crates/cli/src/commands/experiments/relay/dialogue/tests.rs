@@ -15,6 +15,7 @@ fn commit(inline: &[usize]) -> Commit {
         changes: Vec::new(),
         packs: vec![PackRef { id: PackId::from_bytes([4; 32]), length: 5 }],
         inline_packs: inline.iter().map(|length| vec![6; *length]).collect(),
+        has_deltas: false,
         seal: None,
     }
 }
