@@ -7,10 +7,12 @@ use std::collections::HashSet;
 use std::io::Read;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 
 use content::delta::{RangedSource, VersionSketch};
 use content::{
-    ContentError, FilePacker, FinishedPack, PackSettings, PackSink, Transform, WorkspaceKeys,
+    ChunkSizes, ContentError, FilePacker, FinishedPack, PackSettings, PackSink, Transform,
+    WorkspaceKeys,
 };
 use model::{ChunkId, ChunkRef, Content, NodeId, NodeKind, RelativePath};
 use parking_lot::Mutex;
@@ -109,6 +111,8 @@ pub struct Preparation {
     pub pack_target: usize,
     /// What is stored of chunks that were edited.
     pub deltas: Deltas,
+    /// How many more bytes may be kept of files for their next versions: what is read at once may be all that there is.
+    pub sketch_room: Arc<AtomicI64>,
 }
 
 /// What is stored of chunks that were edited, and of which files something is kept for that.
@@ -292,7 +296,8 @@ impl Reader<'_> {
         size: u64,
     ) -> Result<Content, SyncError> {
         let (deltas, had_version) = (self.shared.deltas, file.chunk_size.is_some());
-        let keeps = |size| deltas.keeps(size, had_version);
+        let has_room = self.shared.sketch_room.load(Ordering::Relaxed) > 0;
+        let keeps = |size| has_room && deltas.keeps(size, had_version);
         if size > WHOLE_FILE_SIZE_MAX {
             if keeps(size) {
                 open.go_to(0).map_err(|source| ContentError::Read { source })?;
@@ -322,12 +327,19 @@ impl Reader<'_> {
         let kept = self.shared.known.sketch(&file.node)?;
         let kept = kept.and_then(|bytes| VersionSketch::decode(&bytes).ok());
         // The version before keeps its chunk size, whoever wrote it.
-        let kept = kept.filter(|kept| file.chunk_size.is_none_or(|size| size == kept.chunk_size()));
+        let is_right = |kept: &VersionSketch| {
+            let size = kept.chunk_size();
+            // Somebody else may have said a size that is none.
+            file.chunk_size.is_none_or(|it| it == size) && ChunkSizes::around(size).is_ok()
+        };
+        let kept = kept.filter(is_right);
         let (content, sketch) = match kept {
             Some(kept) => self.packer.pack_edited(&kept, source)?,
             None => self.packer.pack_first(source, file.chunk_size)?,
         };
-        self.sketch = Some(sketch.encode());
+        let sketch = sketch.encode();
+        self.shared.sketch_room.fetch_sub(sketch.len() as i64, Ordering::Relaxed);
+        self.sketch = Some(sketch);
         Ok(content)
     }
 }

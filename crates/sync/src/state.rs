@@ -86,6 +86,8 @@ pub struct State {
     place: String,
     /// How many transactions are open inside each other; the outermost counts.
     depth: Cell<u32>,
+    /// How many bytes all sketches have, or more; unknown at first.
+    sketches_length: Cell<Option<i64>>,
 }
 
 impl State {
@@ -117,7 +119,8 @@ impl State {
     }
 
     fn prepare(connection: Connection, place: String) -> Result<Self> {
-        let state = Self { connection, place, depth: Cell::new(0) };
+        let state =
+            Self { connection, place, depth: Cell::new(0), sketches_length: Cell::new(None) };
         // The database never runs ahead of the folder, since rows are written after files are durable; so it
         // may fall behind in a power cut, and NORMAL is enough.
         let pragmas =

@@ -29,6 +29,9 @@ pub struct PutBack {
     pub bytes: u64,
 }
 
+/// How often is looked for what can be made again: deltas in a row are no longer, mostly.
+const SALVAGES_MAX: usize = 17;
+
 impl PutBack {
     fn add(&mut self, more: Self) {
         self.packs += more.packs;
@@ -106,7 +109,7 @@ impl Engine {
         let files = self.files_lacking_chunks().await?;
         self.read_nodes(files).await?;
         let mut done = PutBack::default();
-        loop {
+        for _ in 0..SALVAGES_MAX {
             let lacks_bases = self.salvage(&known).await?;
             let more = self.announce_packs().await?;
             done.add(more);

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use std::sync::atomic::AtomicI64;
 
 use content::FinishedPack;
 use content::delta::VersionSketch;
@@ -18,6 +19,7 @@ use crate::overlay::{KnownPaths, OverlayNode};
 use crate::plan::{Local, LocalMatter, Trees};
 use crate::prepare::{Deltas, HasRead, KnownChunks, Preparation, ReadFailure, ToRead};
 use crate::scan::{Problem, ProblemKind};
+use crate::state::sketches;
 
 /// How many bytes of files one thread reads into packs of its own.
 const SHARE_LENGTH: u64 = 32 * 1024 * 1024;
@@ -270,6 +272,7 @@ impl Engine {
             fence: self.state.last_fence()?,
             pack_target: self.pack_target(),
             deltas,
+            sketch_room: Arc::new(AtomicI64::new(sketches::LENGTH_MAX)),
         })
     }
 

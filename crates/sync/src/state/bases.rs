@@ -39,7 +39,8 @@ pub(super) fn can_be_made(connection: &Connection, chunk: &ChunkId) -> rusqlite:
     // Its length says nothing of whether it can be.
     let chunk = ChunkRef { id: *chunk, length: 0 };
     let made = Look::new(connection, &HashSet::new()).make(&[chunk])?;
-    Ok(made.is_ok_and(|making| making.ancestry_of(&chunk).is_readable()))
+    // As whoever reads it by itself asks.
+    Ok(made.is_ok_and(|making| making.ancestry_of_record().is_readable()))
 }
 
 /// Tells whether others may be made from a chunk: it can be made itself, and from not too many.
@@ -288,7 +289,7 @@ impl State {
         chunks: &[ChunkRef],
         bad: &HashSet<ChunkPlace>,
     ) -> Result<std::result::Result<Making, Unmade>> {
-        self.database(Look::new(&self.connection, bad).make(chunks))
+        self.reading(|| self.database(Look::new(&self.connection, bad).make(chunks)))
     }
 
     /// Learns what a record is made from.
@@ -426,7 +427,21 @@ mod tests {
             .collect();
         let packs: Vec<(&[u8], &[u8])> =
             rows.iter().map(|(chunks, bases)| (&chunks[..], &bases[..])).collect();
-        assert_eq!(made(&state_of(&packs), &[17, 18]), [true, false]);
+        assert_eq!(made(&state_of(&packs), &[16, 17]), [true, false]);
+    }
+
+    /// Numbers of packs are given anew, so that what the old ones were made from would be said of others.
+    #[test]
+    fn nothing_is_left_of_bases_when_the_log_is_another_one() {
+        let mut state = state_of(&[(&[1], &[]), (&[2], &[9])]);
+        state.clear_remote().expect("cleared");
+        for number in [3, 4] {
+            let pack = PackId::from_bytes([number; 32]);
+            state.add_pack(&PackRef { id: pack, length: 10 }, None).expect("added");
+            state.add_chunks(&pack, [(chunk(number), 0)]).expect("added");
+        }
+        assert_eq!(made(&state, &[3, 4]), [true, true]);
+        assert!(!state.has_bases().expect("read"));
     }
 
     #[test]

@@ -154,7 +154,7 @@ impl State {
     /// # Errors
     /// [`SyncError::Database`].
     pub fn clear_remote(&mut self) -> Result<()> {
-        let of_log = ["remote", "unsynced", "packs", "chunks", "spares"];
+        let of_log = ["remote", "unsynced", "packs", "chunks", "spares", "bases"];
         for table in of_log.into_iter().chain(["entries", "history", "outbox"]) {
             self.run(&format!("DELETE FROM {table}"), [])?;
         }

@@ -16,7 +16,7 @@ CREATE TABLE IF NOT EXISTS sketches (number INTEGER PRIMARY KEY, node BLOB NOT N
 ";
 
 /// How many bytes all sketches have together: those of some 1.2 GB of files.
-const LENGTH_MAX: i64 = 64 * 1024 * 1024;
+pub const LENGTH_MAX: i64 = 64 * 1024 * 1024;
 
 /// Returns what is kept of a file.
 pub(super) fn sketch(connection: &Connection, node: &NodeId) -> rusqlite::Result<Option<Vec<u8>>> {
@@ -45,7 +45,14 @@ impl State {
                 params![node.as_bytes(), bytes],
             )?;
         }
-        if sketches.is_empty() {
+        let more: i64 = sketches.iter().map(|(_, bytes)| bytes.len() as i64).sum();
+        let known = match self.sketches_length.get() {
+            Some(known) => known + more,
+            None if sketches.is_empty() => return Ok(()),
+            None => self.sum_sketches()?,
+        };
+        self.sketches_length.set(Some(known));
+        if known <= LENGTH_MAX {
             return Ok(());
         }
         self.run(
@@ -53,7 +60,14 @@ impl State {
                  SELECT number, SUM(LENGTH(bytes)) OVER (ORDER BY number DESC) AS length FROM sketches)
              WHERE length > ?)",
             [LENGTH_MAX],
-        )
+        )?;
+        self.sketches_length.set(Some(self.sum_sketches()?));
+        Ok(())
+    }
+
+    fn sum_sketches(&self) -> Result<i64> {
+        let sql = "SELECT COALESCE(SUM(LENGTH(bytes)), 0) FROM sketches";
+        Ok(self.row(sql, [], |row| row.get(0))?.unwrap_or_default())
     }
 }
 

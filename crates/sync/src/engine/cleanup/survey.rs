@@ -109,6 +109,7 @@ impl Engine {
         let replay = self.replay(options)?;
         let (dropped, contents, kept_versions, mut has_more) = choose(&replay, &policy);
         let mut needed = self.needed_chunks(&contents).await?;
+        let lacks = self.lacks_any(&needed)?;
         self.add_needed_bases(&mut needed)?;
         let mut survey = Survey {
             head,
@@ -121,7 +122,7 @@ impl Engine {
             leftovers: Vec::new(),
             sparse: Vec::new(),
         };
-        let is_whole = self.judge_packs(&needed, verified, options, &mut survey).await?;
+        let is_whole = self.judge_packs((&needed, lacks), verified, options, &mut survey).await?;
         self.judge_strangers(&replay.dropped, is_whole, &mut survey).await?;
         while survey.condemned.len() > FENCE_PACKS_MAX {
             has_more = true;
@@ -223,6 +224,24 @@ impl Engine {
         Ok(needed)
     }
 
+    /// Tells whether some chunk of what is kept cannot be read. What only another pack than the one that has it whole is made from may be
+    /// gone: nothing is lost by that.
+    fn lacks_any(&self, needed: &NeededChunks) -> Result<bool> {
+        let has_bases = self.state.has_bases()?;
+        self.state.reading(|| {
+            for chunk in needed.keys() {
+                let is_there = match has_bases {
+                    true => self.state.can_be_made(chunk)?,
+                    false => self.state.chunk(chunk)?.is_some(),
+                };
+                if !is_there {
+                    return Ok(true);
+                }
+            }
+            Ok(false)
+        })
+    }
+
     /// Adds what the needed chunks are made from, wherever they rest, and what that is made from, until nothing is added.
     fn add_needed_bases(&self, needed: &mut NeededChunks) -> Result<()> {
         let bases = self.state.all_bases()?;
@@ -252,26 +271,23 @@ impl Engine {
     /// a pack whose index could be read.
     async fn judge_packs(
         &mut self,
-        needed: &NeededChunks,
+        (needed, lacks): (&NeededChunks, bool),
         verified: &Verified,
         options: &CleanupOptions,
         survey: &mut Survey,
     ) -> Result<bool> {
         let mut uses: BTreeMap<u64, Use> = BTreeMap::new();
-        let mut found = HashSet::new();
         self.state.each_chunk(|chunk, place| {
             let pack =
                 uses.entry(place.pack).or_insert(Use { is_elsewhere: true, ..Use::default() });
             pack.chunks += 1;
             if needed.contains_key(&chunk) {
-                found.insert(chunk);
                 pack.needed += 1;
                 pack.is_elsewhere &= verified.is_beside(&chunk, place.pack);
             }
         })?;
         let unread = self.state.unindexed_packs()?;
         let damaged = self.state.distrusted_packs()?;
-        let lacks = found.len() != needed.len();
         if let Some(pack) = unread.iter().chain(&damaged).next()
             && lacks
             && (self.state.has_bases()? || self.state.log_has_deltas()?)

@@ -360,6 +360,37 @@ fn chunk_is_read_where_it_rests_whole_when_what_it_is_made_from_elsewhere_is_los
     assert_eq!(report.problems.len(), 1, "{report:?}");
 }
 
+/// A chunk is made in a pack that stays from one that nobody needs any more, and is whole in another: it can be read, and what it is not made
+/// from any more keeps nothing.
+#[test]
+fn base_that_was_rightly_removed_is_not_missed_when_its_edit_comes_again() {
+    let mut room = Room::new();
+    let mut one = room.device();
+    let (first, third) = (noise(1, LENGTH), noise(7, LENGTH));
+    let second = changed_everywhere(&first, 1);
+    one.write("report", &first);
+    one.sync();
+    // This one travels in the log, so it stays.
+    one.write("report", &second);
+    assert!(one.sync().sent_bytes < 20_000);
+    one.write("report", &third);
+    one.sync();
+    one.keep_nothing_old(&room);
+    assert_eq!(one.cleanup().packs, 1);
+    one.write("report", &second);
+    assert!(one.sync().sent_bytes > LENGTH as u64);
+    // Something that nobody names.
+    let stranger = one.deltas(&third, &changed_everywhere(&third, 3), HashSet::new()).remove(0);
+    let store = one.engine.environment.store.clone();
+    let put = store.put_pack(stranger.id, stranger.bytes.into());
+    now(async { Ok(put.await?) }).expect("stored");
+    one.keep_nothing_old(&room);
+    let packs = room.packs();
+    one.cleanup();
+    assert!(room.packs() < packs - 1, "the stranger is gone, too");
+    assert!(room.found(&["report"]) == [Some(second)]);
+}
+
 #[test]
 fn cleanup_stops_before_a_pack_of_a_newer_program() {
     let mut room = Room::new();
