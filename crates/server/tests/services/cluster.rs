@@ -217,6 +217,8 @@ fn a_device_that_is_connected_twice_is_found_out_across_servers() {
         let (_one, two, device, _genesis) = shared.two(&broker).await;
         let mut first = open(&device, 1).await.unwrap();
         let reading = tokio::spawn(async move { end_of(&mut first).await });
+        // Until the other server has heard of it: of two that come at one moment both are found out.
+        tokio::time::sleep(Duration::from_secs(1)).await;
         let elsewhere = at(&two, &device);
         let mut second = open(&elsewhere, 2).await.unwrap();
         let reason = timeout(AT_ONCE, end_of(&mut second)).await.unwrap();
