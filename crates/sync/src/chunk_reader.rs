@@ -304,16 +304,6 @@ impl ChunkFetcher {
         found.map(Bytes::from).ok_or(SyncError::PackMissing(pack.id))
     }
 
-    /// Returns where chunks rest.
-    ///
-    /// # Errors
-    /// [`SyncError::ChunkMissing`], [`SyncError::Database`].
-    pub fn places(&self, state: &State, chunks: &[ChunkRef]) -> Result<Vec<ChunkPlace>> {
-        let place =
-            |chunk: &ChunkRef| state.chunk(&chunk.id)?.ok_or(SyncError::ChunkMissing(chunk.id));
-        chunks.iter().map(place).collect()
-    }
-
     async fn fetch_stored(
         &mut self,
         state: &State,

@@ -91,11 +91,8 @@ impl State {
         Ok(self.row("SELECT 1 FROM spares LIMIT 1", [], |_| Ok(()))?.is_some())
     }
 
-    /// Looks for a chunk in the next pack that has it, because it is not right where it was. Returns whether there is one.
-    ///
-    /// # Errors
-    /// [`crate::SyncError::Database`].
-    pub fn turn_to_spare(&self, chunk: &ChunkId) -> Result<bool> {
+    /// Gives a chunk whose pack is gone its newest spare as its place. Returns whether there is one.
+    fn turn_to_spare(&self, chunk: &ChunkId) -> Result<bool> {
         let sql = "SELECT pack, record FROM spares WHERE id = ? ORDER BY pack DESC LIMIT 1";
         let spare = self.row(sql, [chunk.as_bytes()], |row| {
             Ok(ChunkPlace { pack: row.get::<_, i64>(0)? as u64, record: row.get(1)? })

@@ -228,12 +228,14 @@ fn damage(device: &TestDevice, room: &Room, pack: PackId) {
     let store = device.engine.environment.store.clone();
     let mut bytes = now(async { Ok(store.read_pack(pack).await?) }).expect("read").to_vec();
     bytes[0] ^= 1;
+    std::fs::write(file_of(room, pack), bytes).expect("written");
+}
+
+/// Where the store keeps a pack.
+fn file_of(room: &Room, pack: PackId) -> std::path::PathBuf {
     let name = pack.to_string();
-    let file = files(&room.store.path().join("packs"))
-        .into_iter()
-        .find(|path| path.to_string_lossy().ends_with(&name))
-        .expect("it is stored");
-    std::fs::write(file, bytes).expect("written");
+    let mut files = files(&room.store.path().join("packs")).into_iter();
+    files.find(|path| path.to_string_lossy().ends_with(&name)).expect("it is stored")
 }
 
 fn files(folder: &Path) -> Vec<std::path::PathBuf> {
@@ -256,10 +258,7 @@ fn cleanup_removes_nothing_while_what_is_made_from_it_may_be_in_a_pack_that_cann
     for is_there in [true, false] {
         let stored = room.packs();
         one.engine.state.distrust_pack(&deltas, is_there).expect("distrusted");
-        let file = files(&room.store.path().join("packs"))
-            .into_iter()
-            .find(|path| path.to_string_lossy().ends_with(&deltas.to_string()))
-            .expect("it is stored");
+        let file = file_of(&room, deltas);
         let aside = room.store.path().join("aside");
         std::fs::rename(&file, &aside).expect("moved");
         one.engine.fetcher.forget_packs();
