@@ -184,33 +184,28 @@ impl Message for RequestFrame {
     const KIND: &'static str = "request";
 
     fn is_sealed(&self) -> bool {
-        match &self.request {
-            Request::Commit(commit) => commit.is_sealed(),
-            Request::PublishCheckpoint(checkpoint) => checkpoint.is_sealed(),
-            _ => false,
-        }
+        self.says(Message::is_sealed, Message::is_sealed)
     }
 
     fn is_of_cleanup(&self) -> bool {
-        match &self.request {
-            Request::Commit(commit) => commit.is_of_cleanup(),
-            Request::PublishCheckpoint(checkpoint) => checkpoint.is_of_cleanup(),
-            _ => false,
-        }
+        self.says(Message::is_of_cleanup, Message::is_of_cleanup)
     }
 
     fn is_of_mounts(&self) -> bool {
-        match &self.request {
-            Request::Commit(commit) => commit.is_of_mounts(),
-            Request::PublishCheckpoint(checkpoint) => checkpoint.is_of_mounts(),
-            _ => false,
-        }
+        self.says(Message::is_of_mounts, Message::is_of_mounts)
     }
 
     fn is_of_deltas(&self) -> bool {
+        self.says(Message::is_of_deltas, Message::is_of_deltas)
+    }
+}
+
+impl RequestFrame {
+    /// Tells what the commit or the checkpoint in it says of itself; nothing else that is asked has versions of its own.
+    fn says(&self, commit: fn(&Commit) -> bool, checkpoint: fn(&Checkpoint) -> bool) -> bool {
         match &self.request {
-            Request::Commit(commit) => commit.is_of_deltas(),
-            Request::PublishCheckpoint(checkpoint) => checkpoint.is_of_deltas(),
+            Request::Commit(it) => commit(it),
+            Request::PublishCheckpoint(it) => checkpoint(it),
             _ => false,
         }
     }
@@ -334,53 +329,31 @@ impl Message for ServerFrame {
 
     fn is_sealed(&self) -> bool {
         match self {
-            Self::Event { entry, .. } => entry.is_sealed(),
-            Self::Reply { reply: Reply::Entries(entries), .. } => {
-                entries.iter().any(Message::is_sealed)
-            }
             Self::Reply { reply: Reply::Genesis(genesis), .. } => genesis.is_sealed(),
-            Self::Reply { reply: Reply::Checkpoint(Some(checkpoint)), .. } => {
-                checkpoint.is_sealed()
-            }
-            Self::Reply { .. } => false,
+            _ => self.says(Message::is_sealed, Message::is_sealed),
         }
     }
 
     fn is_of_cleanup(&self) -> bool {
-        match self {
-            Self::Event { entry, .. } => entry.is_of_cleanup(),
-            Self::Reply { reply: Reply::Entries(entries), .. } => {
-                entries.iter().any(Message::is_of_cleanup)
-            }
-            Self::Reply { reply: Reply::Checkpoint(Some(checkpoint)), .. } => {
-                checkpoint.is_of_cleanup()
-            }
-            Self::Reply { .. } => false,
-        }
+        self.says(Message::is_of_cleanup, Message::is_of_cleanup)
     }
 
     fn is_of_mounts(&self) -> bool {
-        match self {
-            Self::Event { entry, .. } => entry.is_of_mounts(),
-            Self::Reply { reply: Reply::Entries(entries), .. } => {
-                entries.iter().any(Message::is_of_mounts)
-            }
-            Self::Reply { reply: Reply::Checkpoint(Some(checkpoint)), .. } => {
-                checkpoint.is_of_mounts()
-            }
-            Self::Reply { .. } => false,
-        }
+        self.says(Message::is_of_mounts, Message::is_of_mounts)
     }
 
     fn is_of_deltas(&self) -> bool {
+        self.says(Message::is_of_deltas, Message::is_of_deltas)
+    }
+}
+
+impl ServerFrame {
+    /// Tells whether any entry or the checkpoint in it says something of itself.
+    fn says(&self, entry: fn(&Entry) -> bool, checkpoint: fn(&Checkpoint) -> bool) -> bool {
         match self {
-            Self::Event { entry, .. } => entry.is_of_deltas(),
-            Self::Reply { reply: Reply::Entries(entries), .. } => {
-                entries.iter().any(Message::is_of_deltas)
-            }
-            Self::Reply { reply: Reply::Checkpoint(Some(checkpoint)), .. } => {
-                checkpoint.is_of_deltas()
-            }
+            Self::Event { entry: it, .. } => entry(it),
+            Self::Reply { reply: Reply::Entries(entries), .. } => entries.iter().any(entry),
+            Self::Reply { reply: Reply::Checkpoint(Some(it)), .. } => checkpoint(it),
             Self::Reply { .. } => false,
         }
     }
