@@ -310,10 +310,20 @@ fn push<S: PackSink>(
     bytes: &[u8],
     sink: &mut S,
 ) -> Result<(), S::Error> {
-    if !writer.has_room(bytes.len()) {
+    put(writer, bytes.len(), sink, |writer| writer.push(chunk, bytes))
+}
+
+/// Makes sure that a pack has room for a chunk of so many bytes before it is put there, and emits the pack once it is full.
+fn put<S: PackSink>(
+    writer: &mut PackWriter,
+    length: usize,
+    sink: &mut S,
+    put: impl FnOnce(&mut PackWriter) -> Result<(), ContentError>,
+) -> Result<(), S::Error> {
+    if !writer.has_room(length) {
         sink.emit(writer.finish()?)?;
     }
-    writer.push(chunk, bytes)?;
+    put(writer)?;
     if writer.is_full() { sink.emit(writer.finish()?) } else { Ok(()) }
 }
 

@@ -10,7 +10,7 @@ use std::collections::hash_map::Entry;
 use model::ids::ChunkId;
 use model::{ChunkRef, Content};
 
-use super::{FilePacker, PackSink, push};
+use super::{FilePacker, PackSink, push, put};
 use crate::delta::{ByteStep, CheckKey, DeltaError, ListStep, RangedSource, VersionSketch, follow};
 use crate::error::ContentError;
 use crate::manifest::ManifestBuilder;
@@ -118,16 +118,9 @@ impl<S: PackSink> FilePacker<S> {
             }
         }
         match delta(bytes, &stretches, &may_be_base) {
-            Some(steps) => {
-                if !self.writer.has_room(bytes.len()) {
-                    self.sink.emit(self.writer.finish()?)?;
-                }
-                self.writer.push_delta(chunk, bytes, &steps)?;
-                match self.writer.is_full() {
-                    true => self.sink.emit(self.writer.finish()?),
-                    false => Ok(()),
-                }
-            }
+            Some(steps) => put(&mut self.writer, bytes.len(), &mut self.sink, |writer| {
+                writer.push_delta(chunk, bytes, &steps)
+            }),
             None => push(&mut self.writer, chunk, bytes, &mut self.sink),
         }
     }
