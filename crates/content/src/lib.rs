@@ -28,6 +28,7 @@ mod cipher;
 pub mod delta;
 pub mod error;
 mod hpke;
+pub mod inflated;
 pub mod keyring;
 pub mod manifest;
 pub mod naming;

@@ -10,6 +10,7 @@
 //! The format in words: `docs/design/pack-format.md`, "Packs".
 
 mod ancestry;
+mod deflate;
 mod delta;
 mod index;
 mod reader;
@@ -18,6 +19,7 @@ mod seal;
 mod writer;
 
 pub use ancestry::{Ancestry, WRITTEN_BASES_MAX};
+pub use deflate::DEFLATE_PLAIN_MAX;
 pub use delta::{DeltaRecord, DeltaStep, RECORD_BASES_LENGTH_MAX, RECORD_BASES_MAX};
 pub use index::{PackIndex, PackedChunk, RecordEntry, TailOutcome};
 pub use reader::{Record, RecordOpener, open_record, verify_whole};

@@ -7,7 +7,6 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use crate::pack::PackIndex;
-use crate::transform::TransformTag;
 use model::checkpoint::PackPlace;
 use model::{ChunkId, PackId, PackRef};
 
@@ -102,7 +101,7 @@ impl ChunkPlaces {
                 _ => drop(self.chunks.insert(half, number)),
             }
         }
-        for record in index.records().iter().filter(|it| it.transform() == TransformTag::Delta) {
+        for record in index.records().iter().filter(|it| it.transform().has_bases()) {
             let chunks = index.chunks()[record.chunks()].iter();
             self.deltas.extend(chunks.map(|chunk| (half(&chunk.id), number)));
         }

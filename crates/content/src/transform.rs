@@ -87,10 +87,18 @@ pub enum TransformTag {
     Bzip2,
     /// What makes the chunks from others, which [`crate::pack::DeltaRecord`] writes.
     Delta,
+    /// How the chunks come out of others, in which deflate streams are inflated ([`crate::inflated`]).
+    Deflate,
 }
 
 impl TransformTag {
-    const ALL: [Self; 5] = [Self::None, Self::Zstd, Self::Gzip, Self::Bzip2, Self::Delta];
+    const ALL: [Self; 6] =
+        [Self::None, Self::Zstd, Self::Gzip, Self::Bzip2, Self::Delta, Self::Deflate];
+
+    /// Tells whether such a record is made from chunks that rest in others.
+    pub fn has_bases(self) -> bool {
+        matches!(self, Self::Delta | Self::Deflate)
+    }
 
     /// Returns the number that stands in a pack.
     pub fn number(self) -> u8 {
@@ -100,6 +108,7 @@ impl TransformTag {
             Self::Gzip => 2,
             Self::Bzip2 => 3,
             Self::Delta => 4,
+            Self::Deflate => 5,
         }
     }
 
@@ -117,6 +126,7 @@ impl fmt::Display for TransformTag {
             Self::Gzip => "gzip",
             Self::Bzip2 => "bzip2",
             Self::Delta => "delta",
+            Self::Deflate => "deflate",
         })
     }
 }
@@ -222,7 +232,7 @@ impl TransformDecoder {
             TransformTag::Gzip => gzip::decode(stored, plain_length, plain),
             TransformTag::Bzip2 => bzip2::decode(stored, plain_length, plain),
             // It is no transform of the record alone.
-            TransformTag::Delta => return Err(ContentError::NeedsBases),
+            TransformTag::Delta | TransformTag::Deflate => return Err(ContentError::NeedsBases),
         };
         let left_over = result.map_err(|source| ContentError::Decode {
             transform: tag,

@@ -48,6 +48,24 @@ impl Ancestry {
         self.depth <= DEPTH_MAX && self.chunks <= CHUNKS_MAX && self.length <= LENGTH_MAX
     }
 
+    /// Returns what stands behind a record at most that is made from chunks behind which this stands.
+    pub fn of_record(bases: impl IntoIterator<Item = (ChunkRef, Self)>) -> Self {
+        let add = |all: Self, (base, behind): (ChunkRef, Self)| Self {
+            depth: all.depth.max(behind.depth + 1),
+            chunks: all.chunks + behind.chunks + 1,
+            length: all.length + behind.length + u64::from(base.length),
+        };
+        bases.into_iter().fold(Self::default(), add)
+    }
+
+    /// Tells whether a writer may store a record behind which this stands at most, made from what any bases are made from: half of what readers take,
+    /// and one more delta than a base may have.
+    pub fn lets_be_written(&self) -> bool {
+        self.depth <= BASE_DEPTH_MAX + 1
+            && self.chunks <= CHUNKS_MAX / 2
+            && self.length <= LENGTH_MAX / 2
+    }
+
     /// Tells whether a writer may make others from a chunk with this ancestry.
     pub fn lets_be_base(&self, chunk: &ChunkRef) -> bool {
         let relative = BASE_LENGTH_FACTOR * u64::from(chunk.length);

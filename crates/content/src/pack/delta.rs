@@ -170,7 +170,7 @@ impl DeltaRecord {
     }
 }
 
-/// Returns the stored form of a script; nothing where it does not pay.
+/// Returns the stored form of the script of a delta record; nothing where it does not pay.
 fn encode_script(
     steps: Encoder,
     literals: &[u8],
@@ -180,12 +180,20 @@ fn encode_script(
     let mut script = Encoder::default();
     script.byte_string(&steps.into_bytes());
     script.raw(literals);
-    let script = script.into_bytes();
+    store_script(&script.into_bytes(), plain_length, encoder)
+}
+
+/// Returns the stored form of what makes a record of so many bytes from others; nothing where it does not pay.
+pub(super) fn store_script(
+    script: &[u8],
+    plain_length: usize,
+    encoder: &mut TransformEncoder,
+) -> Result<Option<Vec<u8>>, ContentError> {
     if script.len() >= plain_length {
         return Ok(None);
     }
     let mut frame = Vec::new();
-    let inner = encoder.encode(&script, &mut frame)?;
+    let inner = encoder.encode(script, &mut frame)?;
     let mut stored = Encoder::default();
     stored.raw(&[inner.number()]);
     stored.unsigned(script.len() as u64);
@@ -204,16 +212,27 @@ pub(super) fn apply(
 ) -> Result<(), ContentError> {
     plain.clear();
     let refused = |source| ContentError::Script { source };
-    let mut head = Decoder::new(stored);
-    let (inner, length) = read_head(&mut head, plain_length).map_err(refused)?;
-    let frame = &stored[stored.len() - head.remaining()..];
-    let mut script = Vec::new();
-    decoder.decode(inner, frame, length, &mut script)?;
+    let script = read_script(stored, plain_length, decoder)?;
     let mut reader = Decoder::new(&script);
-    let steps = reader.byte_string(length).map_err(refused)?;
+    let steps = reader.byte_string(script.len()).map_err(refused)?;
     let literals = reader.raw(reader.remaining()).map_err(refused)?;
     plain.reserve_exact(plain_length);
     run(Decoder::new(steps), literals, &Bases::of(bases), plain_length, plain).map_err(refused)
+}
+
+/// Reads what makes a record of so many bytes from others.
+pub(super) fn read_script(
+    stored: &[u8],
+    plain_length: usize,
+    decoder: &mut TransformDecoder,
+) -> Result<Vec<u8>, ContentError> {
+    let mut head = Decoder::new(stored);
+    let (inner, length) =
+        read_head(&mut head, plain_length).map_err(|source| ContentError::Script { source })?;
+    let frame = &stored[stored.len() - head.remaining()..];
+    let mut script = Vec::new();
+    decoder.decode(inner, frame, length, &mut script)?;
+    Ok(script)
 }
 
 /// Reads how the script is stored, and how long it is.
@@ -222,7 +241,7 @@ fn read_head(
     plain_length: usize,
 ) -> Result<(TransformTag, usize), DecodeError> {
     let number = head.unsigned()?;
-    let inner = TransformTag::from_number(number).filter(|inner| *inner != TransformTag::Delta);
+    let inner = TransformTag::from_number(number).filter(|inner| !inner.has_bases());
     let inner =
         inner.ok_or_else(|| head.invalid("transform", format!("{number} is none of a script")))?;
     let length = head.unsigned_max(plain_length.saturating_sub(1) as u64)? as usize;

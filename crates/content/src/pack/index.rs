@@ -8,8 +8,9 @@ use model::ids::ChunkId;
 
 use super::seal;
 use super::{
-    HEADER, PACK_BASES_MAX, PACK_CHUNKS_MAX, PACK_LENGTH_MAX, PackVersion, RECORD_BASES_LENGTH_MAX,
-    RECORD_BASES_MAX, RECORD_CHUNKS_MAX, RECORD_PLAIN_MAX, TRAILER_LENGTH, TRAILER_MAGIC,
+    DEFLATE_PLAIN_MAX, HEADER, PACK_BASES_MAX, PACK_CHUNKS_MAX, PACK_LENGTH_MAX, PackVersion,
+    RECORD_BASES_LENGTH_MAX, RECORD_BASES_MAX, RECORD_CHUNKS_MAX, RECORD_PLAIN_MAX, TRAILER_LENGTH,
+    TRAILER_MAGIC,
 };
 use crate::error::ContentError;
 use crate::sealed::{PackBoxes, PackGuard};
@@ -387,7 +388,7 @@ fn decode_bases(
     let mut all = Vec::new();
     for record in records {
         record.first_base = all.len() as u32;
-        if record.transform != TransformTag::Delta {
+        if !record.transform.has_bases() {
             continue;
         }
         let bases: Vec<ChunkRef> = if version.has_deltas() { decoder.list()? } else { Vec::new() };
@@ -430,7 +431,11 @@ fn decode_chunks(decoder: &mut Decoder<'_>, count: usize) -> Result<Vec<ChunkRef
 
 /// Checks what a writer keeps to, so that one content has one stored form and no record is a bomb.
 fn check_lengths(record: &RecordEntry, plain_length: u64) -> Result<(), &'static str> {
-    if record.chunk_count > 1 && plain_length > RECORD_PLAIN_MAX as u64 {
+    let plain_max = match record.transform {
+        TransformTag::Deflate => DEFLATE_PLAIN_MAX,
+        _ => RECORD_PLAIN_MAX,
+    };
+    if record.chunk_count > 1 && plain_length > plain_max as u64 {
         return Err("more plain bytes than a record may have");
     }
     let stored_length = record.stored_length as usize;

@@ -3,7 +3,7 @@
 use model::content::ChunkRef;
 use model::ids::PackId;
 
-use super::{HEADER, PackIndex, PackVersion, RecordEntry, TailOutcome, delta};
+use super::{HEADER, PackIndex, PackVersion, RecordEntry, TailOutcome, deflate, delta};
 use crate::error::ContentError;
 use crate::naming::ChunkNamer;
 use crate::sealed::PackGuard;
@@ -147,6 +147,9 @@ fn decode(
 ) -> Result<(), ContentError> {
     match entry.transform() {
         TransformTag::Delta => delta::apply(stored, entry.plain_length(), bases, decoder, plain),
+        TransformTag::Deflate => {
+            deflate::apply(stored, entry.plain_length(), bases, decoder, plain)
+        }
         transform => decoder.decode(transform, stored, entry.plain_length(), plain),
     }
 }

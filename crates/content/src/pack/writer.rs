@@ -8,9 +8,10 @@ use super::index::RecordEntry;
 use super::{
     DeltaRecord, DeltaStep, HEADER, PACK_BASES_MAX, PACK_CHUNKS_MAX, PACK_GROWTH, PACK_LENGTH_MAX,
     PACK_STORED_TARGET, PackIndex, PlainRecord, RECORD_BASES_MAX, RECORD_CHUNKS_MAX,
-    RECORD_PLAIN_MAX, StoredRecord, TRAILER_LENGTH, TRAILER_MAGIC, seal,
+    RECORD_PLAIN_MAX, StoredRecord, TRAILER_LENGTH, TRAILER_MAGIC, deflate, seal,
 };
 use crate::error::ContentError;
+use crate::inflated::Inflated;
 use crate::sealed::PackGuard;
 use crate::transform::{Transform, TransformEncoder, TransformTag};
 
@@ -109,6 +110,25 @@ impl PackWriter {
         }
         self.deltas.push(chunk, bytes, steps);
         Ok(())
+    }
+
+    /// Adds neighbouring chunks of a file that come out of its inflated form, `bases`, the first of them `skip` bytes from its start. Tells whether
+    /// they are in the pack: else they are to be pushed like others.
+    ///
+    /// # Errors
+    /// [`ContentError::Encode`].
+    ///
+    /// # Panics
+    /// Where the pack is full.
+    pub fn push_deflated(
+        &mut self,
+        chunks: &[ChunkRef],
+        skip: u64,
+        (form, bases): (&Inflated, &[ChunkRef]),
+    ) -> Result<bool, ContentError> {
+        assert!(!self.is_full(), "a full pack must be finished before more is pushed");
+        let record = deflate::encode(chunks, skip, (form, bases), &mut self.encoder)?;
+        Ok(record.map(|record| self.pack.push(&record)).is_some())
     }
 
     /// Returns how many plain bytes were pushed.
