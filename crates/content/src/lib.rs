@@ -26,6 +26,8 @@ pub mod changing;
 pub mod chunker;
 mod cipher;
 pub mod delta;
+#[cfg(any(test, feature = "testing"))]
+pub mod documents;
 pub mod error;
 mod hpke;
 pub mod inflated;

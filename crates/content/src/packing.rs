@@ -7,9 +7,11 @@
 //! [`FilePacker::finish`].
 
 mod edited;
+mod inflated;
 
 use std::io::Read;
 
+pub use inflated::{Kept, KeptBuilder};
 use model::{ChunkId, ChunkRef, Content};
 
 use crate::chunker::chunk_reader;
@@ -18,7 +20,7 @@ use crate::delta::{RangedSource, VersionSketch};
 use crate::error::ContentError;
 use crate::manifest::ManifestBuilder;
 use crate::naming::{ChunkNamer, WorkspaceContentKeys};
-use crate::pack::{FinishedPack, PackWriter};
+use crate::pack::{Ancestry, FinishedPack, PackWriter};
 use crate::sealed::PackGuard;
 use crate::transform::{Transform, looks_incompressible};
 
@@ -28,6 +30,9 @@ const SAMPLES: u64 = 8;
 
 /// How many bytes are looked at in each place.
 pub const SAMPLE_LENGTH: usize = 16 * 1024;
+
+/// Devices have files up to this size in bytes in memory while they pack them.
+pub const WHOLE_FILE_SIZE_MAX: u64 = 4 * 1024 * 1024;
 
 /// Files below this size in bytes are cut the same whatever they contain.
 const MEDIA_SIZE_MIN: u64 = 512 * 1024;
@@ -43,13 +48,21 @@ pub trait PackSink {
     /// Whatever knows the packs may fail.
     fn claim(&mut self, chunk: &ChunkRef) -> Result<bool, Self::Error>;
 
-    /// Tells whether a chunk may be what others are made from: it is in a pack that stays, and nobody who reads it has to make too many others
-    /// before. Who does not know says no, and chunks are stored whole.
+    /// Tells whether a chunk is in a pack, without claiming it. Who does not know says no.
     ///
     /// # Errors
     /// Whatever knows the packs may fail.
-    fn may_be_base(&mut self, _chunk: &ChunkRef) -> Result<bool, Self::Error> {
+    fn knows(&mut self, _chunk: &ChunkRef) -> Result<bool, Self::Error> {
         Ok(false)
+    }
+
+    /// Returns what stands behind a chunk that others may be made from: it is in a pack that stays. Who does not know says nothing, and
+    /// chunks are stored whole.
+    ///
+    /// # Errors
+    /// Whatever knows the packs may fail.
+    fn ancestry(&mut self, _chunk: &ChunkRef) -> Result<Option<Ancestry>, Self::Error> {
+        Ok(None)
     }
 
     /// Takes a pack that is full, or the last one.
@@ -87,6 +100,8 @@ pub struct FilePacker<S> {
     buffer: ChunkBuffer,
     chunker: Option<(u32, Box<dyn Chunker>)>,
     lists: Vec<(ChunkId, Vec<u8>)>,
+    /// How many chunks were in packs already when they were to be packed.
+    known: usize,
     sink: S,
 }
 
@@ -117,6 +132,7 @@ impl<S: PackSink> FilePacker<S> {
             buffer: ChunkBuffer::default(),
             chunker: None,
             lists: Vec::new(),
+            known: 0,
             sink,
         })
     }
@@ -126,10 +142,7 @@ impl<S: PackSink> FilePacker<S> {
     /// # Errors
     /// Those of the sink; [`ContentError`].
     pub fn pack_bytes(&mut self, bytes: &[u8], kept: Option<u32>) -> Result<Content, S::Error> {
-        let average = average(kept, bytes.len() as u64, |offset| {
-            let rest = bytes.get(offset as usize..).unwrap_or_default();
-            Ok(rest[..rest.len().min(SAMPLE_LENGTH)].to_vec())
-        })?;
+        let average = average(kept, bytes.len() as u64, |offset| Ok(sample_of(bytes, offset)))?;
         let chunker = self.take_chunker(average)?;
         let mut manifest = ManifestBuilder::new(self.namer.clone(), average);
         for chunk in Chunks::new(&*chunker, bytes) {
@@ -241,10 +254,16 @@ impl<S: PackSink> FilePacker<S> {
     /// # Errors
     /// Those of the sink; [`ContentError`].
     pub fn pack_chunk(&mut self, chunk: ChunkRef, bytes: &[u8]) -> Result<(), S::Error> {
-        if self.sink.claim(&chunk)? {
+        if self.claim(&chunk)? {
             push(&mut self.writer, chunk, bytes, &mut self.sink)?;
         }
         Ok(())
+    }
+
+    fn claim(&mut self, chunk: &ChunkRef) -> Result<bool, S::Error> {
+        let is_new = self.sink.claim(chunk)?;
+        self.known += usize::from(!is_new);
+        Ok(is_new)
     }
 
     /// Returns the content of a file whose chunks are all in packs, cut with an average size of `chunk_size` bytes.
@@ -325,6 +344,12 @@ fn put<S: PackSink>(
     }
     put(writer)?;
     if writer.is_full() { sink.emit(writer.finish()?) } else { Ok(()) }
+}
+
+/// Returns a sample of a file that is in memory.
+fn sample_of(bytes: &[u8], offset: u64) -> Vec<u8> {
+    let rest = bytes.get(offset as usize..).unwrap_or_default();
+    rest[..rest.len().min(SAMPLE_LENGTH)].to_vec()
 }
 
 /// Returns the average chunk size for a file: that of its version before, or one by size and kind.

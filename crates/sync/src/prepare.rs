@@ -10,6 +10,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use content::delta::{RangedSource, VersionSketch};
+use content::pack::Ancestry;
+use content::packing::{Kept, WHOLE_FILE_SIZE_MAX};
 use content::{
     ChunkSizes, ContentError, FilePacker, FinishedPack, PackSettings, PackSink, Transform,
     WorkspaceKeys,
@@ -21,9 +23,6 @@ use crate::error::SyncError;
 use crate::file_system::{FileError, FileKind, FileSystem, OpenFile, Stat};
 use crate::overlay::matter_of;
 use crate::plan::Matter;
-
-/// Files up to this size in bytes are read whole before they are cut.
-const WHOLE_FILE_SIZE_MAX: u64 = 4 * 1024 * 1024;
 
 /// Files of which something is kept for their next version: a smaller one costs little as a whole, and what is kept of a larger one would
 /// push out what is kept of many others.
@@ -76,11 +75,11 @@ pub trait KnownChunks: Send + Sync {
     /// [`SyncError::Database`].
     fn contains(&self, chunk: &ChunkId) -> Result<bool, SyncError>;
 
-    /// Tells whether others may be made from a chunk: it is in a pack that the log names, and not made from too many itself.
+    /// Returns what stands behind a chunk that is in a pack that the log names.
     ///
     /// # Errors
     /// [`SyncError::Database`].
-    fn may_be_base(&self, chunk: &ChunkRef) -> Result<bool, SyncError>;
+    fn ancestry(&self, chunk: &ChunkRef) -> Result<Option<Ancestry>, SyncError>;
 
     /// Returns what was kept of a file for its next version.
     ///
@@ -199,13 +198,16 @@ impl PackSink for Sink<'_> {
 
     fn claim(&mut self, chunk: &ChunkRef) -> Result<bool, SyncError> {
         // What this run has stored costs no look into the database.
-        Ok(!self.shared.claims.lock().contains(&chunk.id)
-            && !self.shared.known.contains(&chunk.id)?
-            && self.shared.claims.lock().insert(chunk.id))
+        Ok(!self.knows(chunk)? && self.shared.claims.lock().insert(chunk.id))
     }
 
-    fn may_be_base(&mut self, chunk: &ChunkRef) -> Result<bool, SyncError> {
-        self.shared.known.may_be_base(chunk)
+    fn knows(&mut self, chunk: &ChunkRef) -> Result<bool, SyncError> {
+        Ok(self.shared.claims.lock().contains(&chunk.id)
+            || self.shared.known.contains(&chunk.id)?)
+    }
+
+    fn ancestry(&mut self, chunk: &ChunkRef) -> Result<Option<Ancestry>, SyncError> {
+        self.shared.known.ancestry(chunk)
     }
 
     fn emit(&mut self, pack: FinishedPack) -> Result<(), SyncError> {
@@ -311,7 +313,7 @@ impl Reader<'_> {
         let read = open.take(WHOLE_FILE_SIZE_MAX + 1).read_to_end(&mut whole);
         read.map_err(|source| ContentError::Read { source })?;
         let content = match keeps(whole.len() as u64) {
-            true => self.pack_sketched(file, &mut &whole[..]),
+            true => self.pack_whole(file, &whole),
             false => self.packer.pack_bytes(&whole, file.chunk_size),
         };
         self.whole = whole;
@@ -324,22 +326,36 @@ impl Reader<'_> {
         file: &ToRead,
         source: &mut dyn RangedSource,
     ) -> Result<Content, SyncError> {
-        let kept = self.shared.known.sketch(&file.node)?;
-        let kept = kept.and_then(|bytes| VersionSketch::decode(&bytes).ok());
         // The version before keeps its chunk size, whoever wrote it.
         let is_right = |kept: &VersionSketch| {
             let size = kept.chunk_size();
             // Somebody else may have said a size that is none.
             file.chunk_size.is_none_or(|it| it == size) && ChunkSizes::around(size).is_ok()
         };
-        let kept = kept.filter(is_right);
-        let (content, sketch) = match kept {
-            Some(kept) => self.packer.pack_edited(&kept, source)?,
-            None => self.packer.pack_first(source, file.chunk_size)?,
+        let (content, sketch) = match self.kept(file)? {
+            Some(Kept::File(kept)) if is_right(&kept) => self.packer.pack_edited(&kept, source)?,
+            _ => self.packer.pack_first(source, file.chunk_size)?,
         };
-        let sketch = sketch.encode();
+        self.keep(&Kept::File(sketch));
+        Ok(content)
+    }
+
+    /// The same for a file that is in memory, which may be stored as what it holds in deflate streams.
+    fn pack_whole(&mut self, file: &ToRead, bytes: &[u8]) -> Result<Content, SyncError> {
+        let kept = self.kept(file)?;
+        let (content, kept) = self.packer.pack_whole(kept.as_ref(), bytes, file.chunk_size)?;
+        self.keep(&kept);
+        Ok(content)
+    }
+
+    fn kept(&self, file: &ToRead) -> Result<Option<Kept>, SyncError> {
+        let kept = self.shared.known.sketch(&file.node)?;
+        Ok(kept.and_then(|bytes| Kept::decode(&bytes).ok()))
+    }
+
+    fn keep(&mut self, kept: &Kept) {
+        let sketch = kept.encode();
         self.shared.sketch_room.fetch_sub(sketch.len() as i64, Ordering::Relaxed);
         self.sketch = Some(sketch);
-        Ok(content)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::support::{BOTH, Pair, fill};
+use crate::support::{BOTH, Pair, document, fill, words};
 
 #[test]
 fn trees_are_equal_after_edits_on_both_sides_and_a_second_sync_does_nothing() {
@@ -34,6 +34,30 @@ fn trees_are_equal_after_edits_on_both_sides_and_a_second_sync_does_nothing() {
             let reads_nothing = (0..100).any(|_| device.sync().ok().json()["read_bytes"] == 0);
             assert!(reads_nothing, "everything is read again and again");
         }
+    }
+}
+
+#[test]
+fn an_edited_document_costs_what_was_edited_whoever_edits_it() {
+    for is_served in BOTH {
+        let mut text = words(40_000);
+        let pair = Pair::synced(is_served, |device| device.write("a.pdf", document(&text)));
+        let whole = document(&text).len() as u64;
+        for (edit, [from, to]) in
+            [[&pair.one, &pair.other], [&pair.other, &pair.one], [&pair.one, &pair.other]]
+                .into_iter()
+                .enumerate()
+        {
+            text.insert_str(1000 * (edit + 1), "edited ");
+            from.write("a.pdf", document(&text));
+            let sent = from.sync().ok().json();
+            let bytes = sent["sent_bytes"].as_u64().unwrap();
+            assert!(bytes < 4000 && bytes * 30 < whole, "edit {edit} of {whole} bytes: {sent}");
+            to.sync().ok();
+            assert!(to.read("a.pdf") == document(&text), "edit {edit}");
+        }
+        let found = pair.one.run(&["check", "--read-data", "--json"]).ok().json();
+        assert_eq!((&found["lost"], &found["damaged"]), (&0.into(), &0.into()), "{found}");
     }
 }
 

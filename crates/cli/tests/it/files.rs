@@ -4,7 +4,7 @@ use reqwest::{Client, Method, Response, StatusCode};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
-use crate::support::{Device, Server};
+use crate::support::{Device, Server, document, words};
 
 const PASSWORD: &str = "correct horse";
 
@@ -69,6 +69,12 @@ fn device_and_server_write_and_read_the_same_files() {
     assert!(visitor.get("long.bin") == noise(7 << 20));
     assert_eq!(visitor.put("notes/a.txt", "from the server"), StatusCode::OK);
     assert_eq!(visitor.put("notes/b.txt", "new"), StatusCode::CREATED);
+    // What a document holds in compressed streams is stored in their place, and everybody reads the document.
+    for text in [words(20_000), format!("edited {}", words(20_000))] {
+        device.write("paper.pdf", document(&text));
+        device.sync().ok();
+        assert!(visitor.get("paper.pdf") == document(&text));
+    }
     let mut edited = noise(7 << 20);
     edited[4_000_000] ^= 1;
     assert_eq!(visitor.put("long.bin", edited.clone()), StatusCode::OK);

@@ -343,6 +343,17 @@ pub(crate) fn fill(device: &Device) {
         .unwrap();
 }
 
+/// A document with a picture in it, and a text that is compressed: an edit of a word changes all of that behind the word.
+pub(crate) fn document(text: &str) -> Vec<u8> {
+    [content::documents::document(text.as_bytes()), noise(60_000)].concat()
+}
+
+/// So many words, few of which are the same beside each other.
+pub(crate) fn words(count: u32) -> String {
+    let word = |number: u32| format!("word{} ", number.wrapping_mul(number) % 9973);
+    (0..count).map(word).collect()
+}
+
 /// Bytes that do not compress.
 pub(crate) fn noise(length: usize) -> Vec<u8> {
     let mut bytes = vec![0; length];

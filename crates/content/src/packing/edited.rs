@@ -13,7 +13,6 @@ use model::{ChunkRef, Content};
 use super::{FilePacker, PackSink, push, put};
 use crate::delta::{ByteStep, CheckKey, DeltaError, ListStep, RangedSource, VersionSketch, follow};
 use crate::error::ContentError;
-use crate::manifest::ManifestBuilder;
 use crate::pack::{DeltaStep, RECORD_BASES_LENGTH_MAX, RECORD_PLAIN_MAX, WRITTEN_BASES_MAX};
 
 /// From how many bytes on that a chunk has of another one that is worth naming as a base.
@@ -47,6 +46,16 @@ impl<S: PackSink> FilePacker<S> {
         before: &VersionSketch,
         new: &mut dyn RangedSource,
     ) -> Result<(Content, VersionSketch), S::Error> {
+        let version = self.pack_version(before, new)?;
+        Ok((self.pack_list(version.chunk_size(), version.chunks())?, version))
+    }
+
+    /// Does the same without storing the list of chunks.
+    pub(super) fn pack_version(
+        &mut self,
+        before: &VersionSketch,
+        new: &mut dyn RangedSource,
+    ) -> Result<VersionSketch, S::Error> {
         let (keys, key) = (self.keys.clone(), CheckKey::of(&self.keys));
         let numbers: HashMap<ChunkId, usize> =
             before.chunks().iter().zip(0..).map(|(chunk, number)| (chunk.id, number)).collect();
@@ -77,12 +86,7 @@ impl<S: PackSink> FilePacker<S> {
         })?;
         // Whoever reads a file needs its bases, and not those of others.
         self.writer.seal_deltas()?;
-        let mut manifest = ManifestBuilder::new(self.namer.clone(), version.table().chunk_size());
-        for chunk in version.table().chunks() {
-            manifest.push(*chunk, &mut |list, bytes| self.store_list(list, bytes))?;
-        }
-        let content = manifest.finish(&mut |list, bytes| self.store_list(list, bytes))?;
-        Ok((content, VersionSketch::new(version, checks)))
+        Ok(VersionSketch::new(version, checks))
     }
 
     /// Stores a chunk that the version before does not have.
@@ -107,14 +111,15 @@ impl<S: PackSink> FilePacker<S> {
         bytes: &[u8],
         steps: &[ByteStep],
     ) -> Result<(), S::Error> {
-        if !self.sink.claim(&chunk)? {
+        if !self.claim(&chunk)? {
             return Ok(());
         }
         let stretches = stretches(before, key, bytes, steps);
         let mut may_be_base = HashMap::new();
         for (from, _) in stretches.iter().filter_map(|stretch| stretch.from) {
             if let Entry::Vacant(unknown) = may_be_base.entry(from.id) {
-                unknown.insert(self.sink.may_be_base(&from)?);
+                let ancestry = self.sink.ancestry(&from)?;
+                unknown.insert(ancestry.is_some_and(|ancestry| ancestry.lets_be_base(&from)));
             }
         }
         match delta(bytes, &stretches, &may_be_base) {
@@ -206,7 +211,7 @@ fn delta<'a>(
 }
 
 /// What a comparison may fail by: it exchanges no messages.
-fn read_error(error: DeltaError) -> ContentError {
+pub(super) fn read_error(error: DeltaError) -> ContentError {
     match error {
         DeltaError::Content { source } => source,
         DeltaError::Read { source, .. } => ContentError::Read { source },
@@ -215,4 +220,4 @@ fn read_error(error: DeltaError) -> ContentError {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

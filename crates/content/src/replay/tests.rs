@@ -9,7 +9,7 @@ use model::{
 use super::*;
 use crate::delta::VersionSketch;
 use crate::keyring::SecretKey;
-use crate::pack::FinishedPack;
+use crate::pack::{Ancestry, FinishedPack};
 use crate::packing::{FilePacker, PackSettings, PackSink};
 use crate::reading::FileReading;
 use crate::samples::{SeededRandom, random_bytes, text};
@@ -38,8 +38,8 @@ impl PackSink for &mut Sink {
         Ok(self.seen.insert(chunk.id))
     }
 
-    fn may_be_base(&mut self, _: &ChunkRef) -> Result<bool, ContentError> {
-        Ok(true)
+    fn ancestry(&mut self, _: &ChunkRef) -> Result<Option<Ancestry>, ContentError> {
+        Ok(Some(Ancestry::default()))
     }
 
     fn emit(&mut self, pack: FinishedPack) -> Result<(), ContentError> {

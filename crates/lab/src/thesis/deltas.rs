@@ -8,9 +8,8 @@ use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 use std::path::PathBuf;
 
-use content::delta::VersionSketch;
 use content::pack::{Ancestry, FinishedPack, PACK_STORED_TARGET};
-use content::packing::{FilePacker, PackSettings, PackSink};
+use content::packing::{FilePacker, Kept, PackSettings, PackSink, WHOLE_FILE_SIZE_MAX};
 use content::{ContentError, Transform, WorkspaceKeys};
 use model::{ChunkId, ChunkRef};
 
@@ -24,33 +23,57 @@ use crate::page::Page;
 use crate::plot::{Plot, Series};
 use crate::stopwatch::{Elapsed, Stopwatch};
 
+/// What is stored of a version.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stored {
+    /// The chunks that were edited.
+    Chunks,
+    /// What is new in them. A sketch of the version before is known, 5.5 % of its size, as a device keeps it.
+    Deltas,
+    /// The same of what files hold in deflate streams, as devices do it.
+    Inflated,
+}
+
 /// A way to store versions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Way {
-    /// Whether a sketch of the version before is known, 5.5 % of its size, as a device keeps it. Else only its chunks are, and those that
-    /// were edited are stored whole.
-    has_sketch: bool,
+    stored: Stored,
     /// Of zstd.
     level: i32,
 }
 
-const WAYS: [Way; 4] = [
-    Way { has_sketch: false, level: Transform::DEFAULT_LEVEL },
-    Way { has_sketch: true, level: Transform::DEFAULT_LEVEL },
-    Way { has_sketch: false, level: 19 },
-    Way { has_sketch: true, level: 19 },
+const fn way(stored: Stored, level: i32) -> Way {
+    Way { stored, level }
+}
+
+const WAYS: [Way; 6] = [
+    way(Stored::Chunks, Transform::DEFAULT_LEVEL),
+    way(Stored::Deltas, Transform::DEFAULT_LEVEL),
+    way(Stored::Inflated, Transform::DEFAULT_LEVEL),
+    way(Stored::Chunks, 19),
+    way(Stored::Deltas, 19),
+    way(Stored::Inflated, 19),
 ];
 
 impl Way {
-    fn known(self) -> &'static str {
-        if self.has_sketch { "Sketch" } else { "Chunks" }
+    /// What the file calls it.
+    fn name(self) -> &'static str {
+        match self.stored {
+            Stored::Chunks => "Chunks",
+            Stored::Deltas => "Sketch",
+            Stored::Inflated => "Inflated",
+        }
     }
 }
 
 impl std::fmt::Display for Way {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let known = if self.has_sketch { "deltas by sketch" } else { "whole chunks" };
-        write!(formatter, "{known}, zstd {}", self.level)
+        let stored = match self.stored {
+            Stored::Chunks => "whole chunks",
+            Stored::Deltas => "deltas by sketch",
+            Stored::Inflated => "deltas of what is inflated",
+        };
+        write!(formatter, "{stored}, zstd {}", self.level)
     }
 }
 
@@ -123,7 +146,7 @@ pub fn run(plan: &Plan, output: &Output, say: &mut dyn FnMut(&str)) -> Result<()
 
 fn measure(way: Way, dataset: &Dataset, keys: &WorkspaceKeys) -> Result<Vec<Step>, LabError> {
     let mut packs = Packs::default();
-    let mut before: HashMap<PathBuf, VersionSketch> = HashMap::new();
+    let mut before: HashMap<PathBuf, Before> = HashMap::new();
     let mut steps = Vec::new();
     for version in &dataset.versions {
         let root = dataset.folder.join(version);
@@ -131,14 +154,14 @@ fn measure(way: Way, dataset: &Dataset, keys: &WorkspaceKeys) -> Result<Vec<Step
         let settings = PackSettings { transform, guard: keys.packs(), target };
         let (stored, mut bytes) = (packs.stored, 0);
         let watch = Stopwatch::start();
-        packs.has_deltas = way.has_sketch;
+        packs.has_deltas = way.stored != Stored::Chunks;
         let mut packer = FilePacker::new(keys.content(), &settings, &mut packs)?;
         let mut now = HashMap::new();
         for path in dataset.files(version)? {
             let file = files::read(&path)?;
             bytes += file.len() as u64;
             let name = path.strip_prefix(&root).unwrap_or(&path).to_owned();
-            let kept = store(&mut packer, &file, before.get(&name))?;
+            let kept = store(way.stored, &mut packer, &file, before.get(&name))?;
             now.insert(name, kept);
         }
         packer.finish()?;
@@ -149,16 +172,26 @@ fn measure(way: Way, dataset: &Dataset, keys: &WorkspaceKeys) -> Result<Vec<Step
     Ok(steps)
 }
 
+/// The average chunk size of a version, and what is kept of it.
+type Before = (u32, Kept);
+
 /// Stores a file, and returns what is kept of it.
 fn store(
+    stored: Stored,
     packer: &mut FilePacker<&mut Packs>,
     mut file: &[u8],
-    before: Option<&VersionSketch>,
-) -> Result<VersionSketch, LabError> {
-    Ok(match before {
-        Some(before) => packer.pack_edited(before, &mut file)?.1,
-        None => packer.pack_first(&mut file, None)?.1,
-    })
+    before: Option<&Before>,
+) -> Result<Before, LabError> {
+    if stored == Stored::Inflated && file.len() as u64 <= WHOLE_FILE_SIZE_MAX {
+        let (chunk_size, kept) = before.map(|(size, kept)| (*size, kept)).unzip();
+        let (content, kept) = packer.pack_whole(kept, file, chunk_size)?;
+        return Ok((content.chunk_size, kept));
+    }
+    let (content, sketch) = match before {
+        Some((_, Kept::File(before))) => packer.pack_edited(before, &mut file)?,
+        _ => packer.pack_first(&mut file, before.map(|(size, _)| *size))?,
+    };
+    Ok((content.chunk_size, Kept::File(sketch)))
 }
 
 /// Counts what is stored, and knows what each chunk is made from.
@@ -185,13 +218,17 @@ impl PackSink for &mut Packs {
         Ok(self.claimed.insert(chunk.id))
     }
 
-    fn may_be_base(&mut self, chunk: &ChunkRef) -> Result<bool, ContentError> {
+    fn knows(&mut self, chunk: &ChunkRef) -> Result<bool, ContentError> {
+        Ok(self.claimed.contains(&chunk.id))
+    }
+
+    fn ancestry(&mut self, chunk: &ChunkRef) -> Result<Option<Ancestry>, ContentError> {
         let Some(Ancestors { depth, chunks }) = self.ancestors.get(&chunk.id) else {
-            return Ok(false);
+            return Ok(None);
         };
         let length = chunks.values().map(|length| u64::from(*length)).sum();
         let ancestry = Ancestry { depth: *depth, chunks: chunks.len(), length };
-        Ok(self.has_deltas && ancestry.lets_be_base(chunk))
+        Ok(Some(ancestry).filter(|_| self.has_deltas))
     }
 
     fn emit(&mut self, pack: FinishedPack) -> Result<(), ContentError> {
@@ -231,7 +268,7 @@ fn page(all: &[Outcome]) -> Page {
         "processor s a version",
     ];
     let page = Page::new("What deltas would store")
-        .text("Chunks that were edited, stored as what makes them from those of the version before, beside whole ones. By sketch: by sums of the pieces of the version before, which a device keeps.")
+        .text("Chunks that were edited, stored as what makes them from those of the version before, beside whole ones. By sketch: by sums of the pieces of the version before, which a device keeps. Of what is inflated: the same of what files hold in deflate streams, as devices do it.")
         .table(&headings, all.iter().map(row).collect());
     let datasets = names(all.iter().map(|outcome| &outcome.dataset));
     datasets.iter().fold(page, |page, dataset| {
@@ -247,7 +284,7 @@ fn csv(all: &[Outcome]) -> String {
                 text,
                 "{},{},{},{version},{},{},{:.4}",
                 outcome.dataset,
-                outcome.way.known(),
+                outcome.way.name(),
                 outcome.way.level,
                 step.bytes,
                 step.stored,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use commit_log::CommitLog;
 use content::delta::VersionSketch;
-use content::pack::PACK_STORED_TARGET;
+use content::pack::{Ancestry, PACK_STORED_TARGET};
 use content::{
     ContentError, FilePacker, FinishedPack, PackSettings, PackSink, Transform, WorkspaceKeys,
 };
@@ -31,8 +31,8 @@ impl PackSink for Packs {
         Ok(self.known.insert(chunk.id))
     }
 
-    fn may_be_base(&mut self, _: &ChunkRef) -> Result<bool, ContentError> {
-        Ok(true)
+    fn ancestry(&mut self, _: &ChunkRef) -> Result<Option<Ancestry>, ContentError> {
+        Ok(Some(Ancestry::default()))
     }
 
     fn emit(&mut self, pack: FinishedPack) -> Result<(), ContentError> {

@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
-use content::delta::SketchBuilder;
 use content::pack::RecordOpener;
+use content::packing::KeptBuilder;
 use futures_util::future::{BoxFuture, join_all};
 use model::environment::random_bytes;
 use model::{Content, NodeId, NodeKind, NodeRecord, RelativePath, TreeStore};
@@ -546,7 +546,7 @@ impl Engine {
             length += piece.chunks.iter().map(|(chunk, _)| u64::from(chunk.length)).sum::<u64>();
             batch.push(PieceWrite {
                 open,
-                sketch: is_sketched.then(|| SketchBuilder::new(self.keys.content())),
+                sketch: is_sketched.then(|| KeptBuilder::new(self.keys.content())),
                 node: target.node,
                 token: target.token,
                 path: target.path.clone(),

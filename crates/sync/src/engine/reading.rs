@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
 
 use content::FinishedPack;
-use content::delta::VersionSketch;
-use content::pack::{PACK_STORED_TARGET, pack_target};
+use content::pack::{Ancestry, PACK_STORED_TARGET, pack_target};
+use content::packing::Kept;
 use futures_util::future::{BoxFuture, FutureExt, ready};
 use futures_util::stream::{self, BoxStream, SelectAll, StreamExt};
 use model::{ChunkId, ChunkRef, NodeId, NodeKind, Timestamp};
@@ -64,8 +64,8 @@ pub(super) enum Packing {
 #[derive(Default)]
 struct Loaded {
     chunks: HashSet<ChunkId>,
-    /// Those that others may be made from, among what the files to be read were made of.
-    bases: HashSet<ChunkId>,
+    /// What stands behind chunks, among what is kept of the files to be read.
+    ancestries: HashMap<ChunkId, Ancestry>,
     sketches: HashMap<NodeId, Vec<u8>>,
 }
 
@@ -74,8 +74,8 @@ impl KnownChunks for Loaded {
         Ok(self.chunks.contains(chunk))
     }
 
-    fn may_be_base(&self, chunk: &ChunkRef) -> Result<bool> {
-        Ok(self.bases.contains(&chunk.id))
+    fn ancestry(&self, chunk: &ChunkRef) -> Result<Option<Ancestry>> {
+        Ok(self.ancestries.get(&chunk.id).copied())
     }
 
     fn sketch(&self, node: &NodeId) -> Result<Option<Vec<u8>>> {
@@ -281,9 +281,9 @@ impl Engine {
         let mut loaded = Loaded { chunks: self.state.chunk_ids()?, ..Loaded::default() };
         for file in files {
             let Some(bytes) = self.state.sketch(&file.node)? else { continue };
-            for chunk in VersionSketch::decode(&bytes).iter().flat_map(VersionSketch::chunks) {
-                if self.state.may_be_base(chunk)? {
-                    loaded.bases.insert(chunk.id);
+            for chunk in Kept::decode(&bytes).iter().flat_map(Kept::chunks) {
+                if let Some(ancestry) = self.state.ancestry(chunk)? {
+                    loaded.ancestries.insert(chunk.id, ancestry);
                 }
             }
             loaded.sketches.insert(file.node, bytes);

@@ -43,10 +43,13 @@ pub(super) fn can_be_made(connection: &Connection, chunk: &ChunkId) -> rusqlite:
     Ok(made.is_ok_and(|making| making.ancestry_of_record().is_readable()))
 }
 
-/// Tells whether others may be made from a chunk: it can be made itself, and from not too many.
-pub(super) fn may_be_base(connection: &Connection, chunk: &ChunkRef) -> rusqlite::Result<bool> {
+/// Returns what stands behind a chunk, if it can be made.
+pub(super) fn ancestry(
+    connection: &Connection,
+    chunk: &ChunkRef,
+) -> rusqlite::Result<Option<Ancestry>> {
     let made = Look::new(connection, &HashSet::new()).make(&[*chunk])?;
-    Ok(made.is_ok_and(|making| making.ancestry_of(chunk).lets_be_base(chunk)))
+    Ok(made.ok().map(|making| making.ancestry_of(chunk)))
 }
 
 /// How chunks are made: from which others, wherever these rest.
@@ -272,12 +275,12 @@ impl State {
         self.database(can_be_made(&self.connection, chunk))
     }
 
-    /// Tells whether others may be made from a chunk.
+    /// Returns what stands behind a chunk, if it can be made.
     ///
     /// # Errors
     /// [`crate::SyncError::Database`].
-    pub fn may_be_base(&self, chunk: &ChunkRef) -> Result<bool> {
-        self.database(may_be_base(&self.connection, chunk))
+    pub fn ancestry(&self, chunk: &ChunkRef) -> Result<Option<Ancestry>> {
+        self.database(ancestry(&self.connection, chunk))
     }
 
     /// Tells how chunks are made, without what rests in some places; or why one of them cannot be.

@@ -3,6 +3,7 @@
 
 use std::collections::HashSet;
 
+use content::pack::Ancestry;
 use model::checkpoint::PackPlace;
 use model::{ChunkId, ChunkRef, NodeId, PackId, PackRef};
 use parking_lot::Mutex;
@@ -299,9 +300,9 @@ impl KnownChunks for Mutex<StateReader> {
         reader.database(find())
     }
 
-    fn may_be_base(&self, chunk: &ChunkRef) -> Result<bool> {
+    fn ancestry(&self, chunk: &ChunkRef) -> Result<Option<Ancestry>> {
         let reader = self.lock();
-        reader.database(bases::may_be_base(&reader.connection, chunk))
+        reader.database(bases::ancestry(&reader.connection, chunk))
     }
 
     fn sketch(&self, node: &NodeId) -> Result<Option<Vec<u8>>> {

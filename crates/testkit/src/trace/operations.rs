@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use content::documents;
 use model::{RelativePath, Timestamp};
 
 use super::{Deed, Hand, Writing, join};
@@ -44,7 +45,7 @@ impl Hand<'_> {
             Deed::Cycle => self.rotate(3),
             Deed::WriteSlowly => self.write_slowly(),
             Deed::Copy => self.copy(),
-            Deed::CreateLarge => self.create(100_000),
+            Deed::CreateLarge => self.create_large(),
         };
         if !is_done {
             self.create(200);
@@ -61,14 +62,29 @@ impl Hand<'_> {
         true
     }
 
+    /// One in two is a document.
+    fn create_large(&mut self) -> bool {
+        let length = self.user.dice.below(100_000) as usize;
+        let mut bytes = self.user.fresh_bytes(length);
+        if length % 2 == 0 {
+            // Text, so that it pays to compress it.
+            let digits = bytes.iter().flat_map(|byte| [b'a' + byte / 16, b'a' + byte % 16]);
+            bytes = documents::document(&digits.collect::<Vec<u8>>());
+        }
+        match self.make(Matter::File(Arc::new(bytes))) {
+            Some((path, _)) => self.note("creates", path),
+            None => return false,
+        }
+        true
+    }
+
     fn edit(&mut self, keeps_time: bool) -> bool {
         let Some((path, key)) = self.pick_file() else { return false };
         let old = self.disk.file(key).clone();
         if let Matter::File(bytes) = &old.matter
             && bytes.len() >= PATCHED_LENGTH_MIN
         {
-            let mut bytes = bytes.to_vec();
-            self.patch(&mut bytes);
+            let bytes = self.patched(bytes);
             self.overwrite(&path, key, bytes);
             if keeps_time {
                 let now = self.now;
@@ -89,11 +105,14 @@ impl Hand<'_> {
         true
     }
 
-    /// Writes something new into a stretch of a file.
-    fn patch(&mut self, bytes: &mut [u8]) {
+    /// Writes something new into a stretch of a file, or of the text of a document.
+    fn patched(&mut self, bytes: &[u8]) -> Vec<u8> {
+        let text = documents::text_of(bytes);
+        let mut patched = text.clone().unwrap_or_else(|| bytes.to_vec());
         let new = self.user.fresh_bytes(40);
-        let place = self.user.dice.index(bytes.len() - new.len());
-        bytes[place..place + new.len()].copy_from_slice(&new);
+        let place = self.user.dice.index(patched.len() - new.len());
+        patched[place..place + new.len()].copy_from_slice(&new);
+        if text.is_some() { documents::document(&patched) } else { patched }
     }
 
     fn append(&mut self) -> bool {

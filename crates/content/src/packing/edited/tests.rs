@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::naming::WorkspaceContentKeys;
-use crate::pack::{FinishedPack, PACK_STORED_TARGET, RecordOpener};
+use crate::pack::{Ancestry, FinishedPack, PACK_STORED_TARGET, RecordOpener};
 use crate::packing::PackSettings;
 use crate::samples::{random_bytes, text};
 use crate::sealed::PackGuard;
@@ -12,11 +12,11 @@ use crate::transform::{Transform, TransformTag};
 
 /// A workspace: which chunks it has, and the packs they are in.
 #[derive(Default)]
-struct Workspace {
+pub(in crate::packing) struct Workspace {
     /// How many deltas have to be opened for a chunk.
     depths: HashMap<ChunkId, usize>,
-    claimed: HashMap<ChunkId, u32>,
-    packs: Vec<FinishedPack>,
+    pub(in crate::packing) claimed: HashMap<ChunkId, u32>,
+    pub(in crate::packing) packs: Vec<FinishedPack>,
     depth_max: usize,
 }
 
@@ -27,12 +27,22 @@ impl PackSink for &mut Workspace {
         Ok(self.claimed.insert(chunk.id, chunk.length).is_none())
     }
 
-    fn may_be_base(&mut self, chunk: &ChunkRef) -> Result<bool, ContentError> {
-        Ok(self.depths.get(&chunk.id).is_some_and(|depth| *depth < self.depth_max))
+    fn knows(&mut self, chunk: &ChunkRef) -> Result<bool, ContentError> {
+        Ok(self.claimed.contains_key(&chunk.id))
+    }
+
+    fn ancestry(&mut self, chunk: &ChunkRef) -> Result<Option<Ancestry>, ContentError> {
+        let depth = self.depths.get(&chunk.id).filter(|depth| **depth < self.depth_max);
+        Ok(depth.map(|depth| Ancestry { depth: *depth as u32, ..Ancestry::default() }))
     }
 
     fn emit(&mut self, pack: FinishedPack) -> Result<(), ContentError> {
-        for packed in pack.index.packed_chunks() {
+        // Bases may rest in a later record of the same pack.
+        let mut chunks: Vec<_> = pack.index.packed_chunks().collect();
+        let is_made =
+            |record: u32| Ok::<_, ContentError>(!pack.index.bases(record as usize)?.is_empty());
+        chunks.sort_by_key(|packed| is_made(packed.record).is_ok_and(|is_made| is_made));
+        for packed in chunks {
             let bases = pack.index.bases(packed.record as usize)?;
             let depth = bases.iter().map(|base| self.depths[&base.id] + 1).max();
             self.depths.insert(packed.chunk.id, depth.unwrap_or(0));
@@ -43,7 +53,7 @@ impl PackSink for &mut Workspace {
 }
 
 impl Workspace {
-    fn packer(&mut self) -> FilePacker<&mut Self> {
+    pub(in crate::packing) fn packer(&mut self) -> FilePacker<&mut Self> {
         let (transform, target) = (Transform::default(), PACK_STORED_TARGET);
         let settings = PackSettings { transform, guard: PackGuard::plain(), target };
         FilePacker::new(&keys(), &settings, self).unwrap()
@@ -66,12 +76,12 @@ impl Workspace {
         (content, version, self.stored() - before)
     }
 
-    fn stored(&self) -> usize {
+    pub(in crate::packing) fn stored(&self) -> usize {
         self.packs.iter().map(|pack| pack.bytes.len()).sum()
     }
 
     /// Reads a chunk as a reader does that knows where each rests.
-    fn chunk(&self, id: &ChunkId) -> Vec<u8> {
+    pub(in crate::packing) fn chunk(&self, id: &ChunkId) -> Vec<u8> {
         let places = self
             .packs
             .iter()
@@ -99,16 +109,16 @@ impl Workspace {
     }
 }
 
-fn keys() -> WorkspaceContentKeys {
+pub(in crate::packing) fn keys() -> WorkspaceContentKeys {
     WorkspaceContentKeys::derive(&[7; 32])
 }
 
-fn workspace() -> Workspace {
+pub(in crate::packing) fn workspace() -> Workspace {
     Workspace { depth_max: 8, ..Workspace::default() }
 }
 
 /// What cutting a version alone gives.
-fn content_alone(bytes: &[u8], kept: u32) -> Content {
+pub(in crate::packing) fn content_alone(bytes: &[u8], kept: u32) -> Content {
     let mut alone = workspace();
     let mut packer = alone.packer();
     let content = packer.pack_bytes(bytes, Some(kept)).unwrap();

@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::sync::Arc;
 
 use content::ChunkNamer;
-use content::delta::SketchBuilder;
+use content::packing::KeptBuilder;
 use model::{ChunkRef, NodeId, RelativePath, Timestamp};
 
 use crate::chunk_reader::OpenRecord;
@@ -53,7 +53,7 @@ pub(super) struct OpenTarget {
     staged: Box<dyn StagedFile>,
     base: Option<Box<dyn OpenFile>>,
     /// What is kept of it for its next version here, so far.
-    sketch: Option<SketchBuilder>,
+    sketch: Option<KeptBuilder>,
 }
 
 /// What became of a file with a piece.
@@ -72,7 +72,7 @@ pub(super) struct PieceWrite {
     pub(super) path: RelativePath,
     pub(super) namer: ChunkNamer,
     /// With what a sketch of the file begins, where one is made and this is its first piece.
-    pub(super) sketch: Option<SketchBuilder>,
+    pub(super) sketch: Option<KeptBuilder>,
     /// Mode, time and average chunk size, where the file ends with this piece.
     pub(super) finish: Option<(u32, Timestamp, u32)>,
     pub(super) piece: Piece,

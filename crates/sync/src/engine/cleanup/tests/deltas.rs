@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use content::delta::VersionSketch;
-use content::pack::PACK_STORED_TARGET;
+use content::pack::{Ancestry, PACK_STORED_TARGET};
 use content::{ContentError, FilePacker, FinishedPack, PackSettings, PackSink, Transform};
 use model::{ChunkId, ChunkRef, PackRef};
 
@@ -24,8 +24,8 @@ impl PackSink for Packs {
         Ok(self.known.insert(chunk.id))
     }
 
-    fn may_be_base(&mut self, _: &ChunkRef) -> std::result::Result<bool, ContentError> {
-        Ok(true)
+    fn ancestry(&mut self, _: &ChunkRef) -> std::result::Result<Option<Ancestry>, ContentError> {
+        Ok(Some(Ancestry::default()))
     }
 
     fn emit(&mut self, pack: FinishedPack) -> std::result::Result<(), ContentError> {
