@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use content::delta::{RangedSource, VersionSketch};
-use content::pack::Ancestry;
+use content::pack::{Ancestry, PACK_STORED_TARGET};
 use content::packing::{Kept, WHOLE_FILE_SIZE_MAX};
 use content::{
     ChunkSizes, ContentError, FilePacker, FinishedPack, PackSettings, PackSink, Transform,
@@ -184,6 +184,49 @@ impl Preparation {
         }
         reader.packer.finish()?;
         Ok(results)
+    }
+}
+
+/// Reads one file or link as those that have changed are read, and packs nothing. Returns nothing where it changes meanwhile, or cannot be
+/// read.
+///
+/// # Errors
+/// Those of the chunker.
+pub fn read_matter(
+    file_system: Arc<dyn FileSystem>,
+    keys: &WorkspaceKeys,
+    file: ToRead,
+) -> Result<Option<Matter>, SyncError> {
+    let preparation = Preparation {
+        file_system,
+        keys: keys.clone(),
+        known: Arc::new(EveryChunk),
+        claims: Claims::default(),
+        transform: Transform::None,
+        fence: 0,
+        pack_target: PACK_STORED_TARGET,
+        deltas: Deltas::Off,
+        sketch_room: Arc::default(),
+    };
+    let mut no_pack = |_| unreachable!("every chunk is in a pack already");
+    let read = preparation.read_files(vec![file], &mut no_pack)?;
+    Ok(read.into_iter().find_map(|read| read.result.ok()).map(|(matter, _)| matter))
+}
+
+/// Has every chunk in a pack, for who wants to know only which chunks a file has.
+struct EveryChunk;
+
+impl KnownChunks for EveryChunk {
+    fn contains(&self, _: &ChunkId) -> Result<bool, SyncError> {
+        Ok(true)
+    }
+
+    fn ancestry(&self, _: &ChunkRef) -> Result<Option<Ancestry>, SyncError> {
+        Ok(None)
+    }
+
+    fn sketch(&self, _: &NodeId) -> Result<Option<Vec<u8>>, SyncError> {
+        Ok(None)
     }
 }
 

@@ -13,6 +13,7 @@ use crate::error::Result;
 use crate::file_system::{FileError, FileKind, Stat};
 use crate::overlay::OverlayNode;
 use crate::plan::{Local, LocalMatter, Place, split};
+use crate::prepare::{ToRead, read_matter};
 use crate::state::SyncedNode;
 use crate::state::synced::kind_of;
 
@@ -24,6 +25,9 @@ const MOVING: &str = "moving";
 
 /// The fact that holds what is getting other attributes.
 const SETTING: &str = "setting";
+
+/// How often it is tried to read what may have been put in place: one error of a disk must make no conflict that nobody made.
+const READS_MAX: usize = 3;
 
 /// A record is shorter than this.
 const RECORD_LENGTH_MAX: usize = 16 * 1024 * 1024;
@@ -133,9 +137,10 @@ impl Engine {
             self.put_by_us.push((node, version, record));
             return Ok(());
         };
+        let mut is_same_file = false;
         if let Some(row) = row {
             let Some(old) = row.stat else { return Ok(()) };
-            let is_same_file = old.is_same_file(&stat);
+            is_same_file = old.is_same_file(&stat);
             // What was to be replaced may look like what replaces it; but it is the file that it was.
             if is_same_file && (row.record.kind != record.kind || !is_of(&stat, &record)) {
                 return self.take_up_move(row, &stat, record);
@@ -145,7 +150,8 @@ impl Engine {
                 return Ok(());
             }
         }
-        if !is_of(&stat, &record) {
+        // What was here before has the same content in both versions: whatever a user has made of it is an edit of this one, too.
+        if !is_same_file && !self.is_what_was_put(node, &stat, &record)? {
             return Ok(());
         }
         // A directory may still have the mode that let files be put into it; then it has no base yet.
@@ -192,7 +198,10 @@ impl Engine {
         let Some((other, stat)) = self.overlay.at(&place) else { return Ok(()) };
         let is_new = self.state.synced(&other)?.is_none()
             && model::TreeStore::node(&self.state, &other)?.is_none();
-        if !is_new || stat.kind == FileKind::Directory || !is_of(&stat, &record) {
+        if !is_new || stat.kind == FileKind::Directory {
+            return Ok(());
+        }
+        if !self.is_what_was_put(node, &stat, &record)? {
             return Ok(());
         }
         self.overlay.forget(&other);
@@ -200,6 +209,32 @@ impl Engine {
         self.overlay.set(node, OverlayNode { local, stat });
         self.state.set_synced(&SyncedNode { node, version, record, stat: None, pending: None })?;
         self.state.remove_merged(&node)
+    }
+
+    /// Tells whether what stands at the place of a record is what would have been put there. A file is read for that, or one of a user
+    /// that has the same size and time would count as an edit of it, and replace it everywhere.
+    ///
+    /// What cannot be read, or goes on changing, may be a user's as well and is not taken up: so it stays a file of its own or is kept as a
+    /// copy, and what was put there comes anew. The scan reads the file once more. Both happen only after a run that was cut off, with what
+    /// that had noted.
+    fn is_what_was_put(&self, node: NodeId, stat: &Stat, record: &NodeRecord) -> Result<bool> {
+        if !is_of(stat, record) {
+            return Ok(false);
+        }
+        let chunk_size = match &record.kind {
+            NodeKind::Directory => return Ok(true),
+            NodeKind::File(content) => Some(content.chunk_size),
+            NodeKind::Symlink(_) => None,
+        };
+        let Some(path) = self.trees().path_of_place(&split(record).0)? else { return Ok(false) };
+        let file = ToRead { node, path, stat: *stat, chunk_size };
+        for _ in 0..READS_MAX {
+            let file_system = self.environment.file_system.clone();
+            if let Some(found) = read_matter(file_system, &self.keys, file.clone())? {
+                return Ok(found.kind == record.kind);
+            }
+        }
+        Ok(false)
     }
 
     pub(super) fn found_at(&self, place: &Place) -> Result<Option<Stat>> {
@@ -228,7 +263,7 @@ fn is_renamed(old: &Stat, new: &Stat) -> bool {
     }
 }
 
-/// Tells whether this is what would have been put there for a record.
+/// Tells whether this looks like what would have been put there for a record.
 fn is_of(stat: &Stat, record: &NodeRecord) -> bool {
     stat.kind == kind_of(&record.kind)
         && match &record.kind {
