@@ -7,7 +7,8 @@
 //!
 //! Identity: what stands under the same name and is of the same kind is the same node, unless its inode is that of
 //! another node that is not where it was. A file counts as moved only if size and modification time are the old ones,
-//! since inodes are reused.
+//! since inodes are reused; but one that a run has parked, and a user has made exchange names with another one, may have
+//! changed since.
 //!
 //! A folder that is a workspace of its own is seen, and what lies in it is not: it belongs to another merge base.
 
@@ -594,6 +595,15 @@ impl Scanner<'_> {
         Ok(Some(node).filter(|_| is_forgotten))
     }
 
+    /// Returns which node had been parked, where this has its inode, and the name under which it was parked now leads to what had the name
+    /// of this: a user has exchanged the two, and changed this since.
+    fn exchanged_with_parked(&self, arrival: &Arrival) -> Option<NodeId> {
+        let other = self.found.present.get(&arrival.namesake?)?;
+        let node = parked_node(&Place { parent: other.parent, name: other.name.clone() })?;
+        let old = self.missing.get(&node)?.stat?;
+        old.is_same_file(&arrival.stat).then_some(node)
+    }
+
     /// Returns which node this was to an earlier scan, so that one file does not become two nodes.
     fn known_at(&self, arrival: &Arrival) -> Option<NodeId> {
         let place = Place { parent: arrival.parent, name: arrival.name.clone() };
@@ -646,7 +656,9 @@ impl Scanner<'_> {
         }
         for arrival in strangers {
             let namesake = self.missing_namesake(&arrival)?;
-            let known = namesake.or_else(|| self.known_at(&arrival));
+            let known = namesake
+                .or_else(|| self.exchanged_with_parked(&arrival))
+                .or_else(|| self.known_at(&arrival));
             let node = known.unwrap_or_else(|| self.ids.next());
             self.settle(node, arrival, true);
         }
