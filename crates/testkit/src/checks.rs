@@ -4,6 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
+use content::WorkspaceKeys;
+use content::pack::{RecordEntry, verify_whole};
+use content::transform::TransformTag;
 use model::codec::{Message, decode_message, encode_message};
 use model::fold::{FoldNote, Folded, fold};
 use model::{
@@ -11,7 +14,7 @@ use model::{
 };
 use storage::{ContentStore, ObjectKey};
 use sync::SyncError;
-use sync::chunk_reader::ChunkFetcher;
+use sync::chunk_reader::{ChunkFetcher, pack_id};
 use sync::file_system::FileKind;
 
 use crate::chronicle::ContentHash;
@@ -149,6 +152,13 @@ fn find(bytes: &[u8], word: &[u8]) -> Option<usize> {
     bytes.windows(word.len()).position(|window| window == word)
 }
 
+/// Tells whether a pack has files that are stored as what their deflate streams hold.
+fn has_inflated(pack: &[u8], keys: &WorkspaceKeys) -> bool {
+    let index = verify_whole(pack_id(pack), pack, &keys.packs());
+    let is_deflate = |record: &RecordEntry| record.transform() == TransformTag::Deflate;
+    index.is_ok_and(|index| index.records().iter().any(is_deflate))
+}
+
 /// I-21, I-22, I-14: the log is a chain, has what was acknowledged, once, and folds into a tree.
 fn check_log(world: &World, entries: &[Entry]) {
     let mut head = world.common.genesis.head();
@@ -177,6 +187,9 @@ fn check_log(world: &World, entries: &[Entry]) {
         }
         if entry.commit.has_deltas {
             world.common.coverage.hit(Fault::DeltaStored);
+        }
+        if entry.commit.inline_packs.iter().any(|pack| has_inflated(pack, &keys)) {
+            world.common.coverage.hit(Fault::DocumentStored);
         }
     }
     for (operation, head) in world.common.acknowledged.commits() {

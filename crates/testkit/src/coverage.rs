@@ -49,6 +49,7 @@ pub enum Fault {
     CutOffSeen,
     PackStored,
     DeltaStored,
+    DocumentStored,
     FileChangedWhileRead,
     RescanAfterHint,
     CleanedUp,
@@ -93,7 +94,7 @@ impl Fault {
     ];
 
     /// Everything that there is in worlds with one store or a server.
-    pub const ALL: [Self; 46] = [
+    pub const ALL: [Self; 47] = [
         Self::KilledAtCall,
         Self::KilledAtAwait,
         Self::KilledAtCommit,
@@ -133,6 +134,7 @@ impl Fault {
         Self::CutOffSeen,
         Self::PackStored,
         Self::DeltaStored,
+        Self::DocumentStored,
         Self::FileChangedWhileRead,
         Self::RescanAfterHint,
         Self::CleanedUp,

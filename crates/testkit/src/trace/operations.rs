@@ -66,7 +66,7 @@ impl Hand<'_> {
     fn create_large(&mut self) -> bool {
         let length = self.user.dice.below(100_000) as usize;
         let mut bytes = self.user.fresh_bytes(length);
-        if length % 2 == 0 {
+        if length.is_multiple_of(2) {
             // Text, so that it pays to compress it.
             let digits = bytes.iter().flat_map(|byte| [b'a' + byte / 16, b'a' + byte % 16]);
             bytes = documents::document(&digits.collect::<Vec<u8>>());
