@@ -457,3 +457,26 @@ fn flipped_bytes_of_packs_are_refused() {
     let error = scene.read(&mut lost.replay(), &content).unwrap_err();
     assert!(matches!(error, ContentError::ChunkMissing { .. }), "{error}");
 }
+
+/// What a document holds in compressed streams is stored in their place, and comes out in whatever pieces it is read.
+#[test]
+fn document_is_read_that_is_stored_inflated() {
+    for inline_length in [16 * 1024, 0] {
+        let mut scene = Scene::new();
+        let (mut words, mut kept) = (text(6, 120_000), None);
+        for version in 0..3 {
+            words.splice(version * 100..version * 100 + 4, *b"edited");
+            let bytes = crate::documents::document(&words);
+            let mut sink = Sink::default();
+            let keys = scene.keys.content().clone();
+            let mut packer = FilePacker::new(&keys, &scene.settings(), &mut sink).unwrap();
+            let (content, next) = packer.pack_whole(kept.as_ref(), &bytes, Some(4096)).unwrap();
+            packer.finish().unwrap();
+            kept = Some(next);
+            let content =
+                scene.propose((1, version as u64), "paper", content, sink.packs, inline_length);
+            assert!(read_all_ways(&scene, &content).unwrap() == bytes);
+        }
+        assert!(matches!(kept, Some(crate::packing::Kept::Inflated(_))));
+    }
+}
