@@ -184,11 +184,11 @@ impl<'a> Predictor<'a> {
             left -= 1;
             self.looked += 1;
             let candidate = &self.plain[other..other + rest.len()];
-            // Only what is longer counts, and it has this byte.
+            // Only what is longer counts, and it has these bytes.
             if length >= rest.len() {
                 break;
             }
-            if candidate[length] == rest[length] {
+            if candidate[length] == rest[length] && candidate[length - 1] == rest[length - 1] {
                 let same = common(candidate, rest);
                 if same > length {
                     length = same;

@@ -140,15 +140,18 @@ impl<S: PackSink> FilePacker<S> {
         bytes: &[u8],
         chunk_size: u32,
     ) -> Result<Option<(Content, Kept)>, S::Error> {
-        let Some(form) = Inflated::of(bytes) else { return Ok(None) };
+        if !Inflated::may_be_of(bytes) {
+            return Ok(None);
+        }
         let file = self.cut(bytes, chunk_size)?;
         let is_lacking = self.which_lack(&file)?;
         let (Some(first), Some(last)) = (
             is_lacking.iter().position(|is_lacking| *is_lacking),
             is_lacking.iter().rposition(|is_lacking| *is_lacking),
         ) else {
-            return self.keep_inflated(&form, chunk_size, &file);
+            return self.keep_inflated(kept, bytes, (chunk_size, &file));
         };
+        let Some(form) = Inflated::of(bytes) else { return Ok(None) };
         let chunks = self.cut(form.bytes(), CHUNK_SIZE)?;
         let form_lacks = self.which_lack(&chunks)?;
         let empty = VersionSketch::empty(CHUNK_SIZE);
@@ -179,18 +182,23 @@ impl<S: PackSink> FilePacker<S> {
         Ok(Some((self.pack_list(chunk_size, &file)?, Kept::Inflated(sketch))))
     }
 
-    /// Says of a file that is in packs what is to be kept of it: of its inflated form, if that is in packs, too.
+    /// Says of a file that is in packs what is to be kept of it: what is kept of another version, or of its own inflated form if that is in
+    /// packs, too.
     fn keep_inflated(
         &mut self,
-        form: &Inflated,
-        chunk_size: u32,
-        file: &[ChunkRef],
+        kept: Option<&Kept>,
+        bytes: &[u8],
+        (chunk_size, file): (u32, &[ChunkRef]),
     ) -> Result<Option<(Content, Kept)>, S::Error> {
+        if let Some(kept @ Kept::Inflated(_)) = kept {
+            return Ok(Some((self.pack_list(chunk_size, file)?, kept.clone())));
+        }
+        let Some(form) = Inflated::of(bytes) else { return Ok(None) };
         let chunks = self.cut(form.bytes(), CHUNK_SIZE)?;
         if self.which_lack(&chunks)?.contains(&true) {
             return Ok(None);
         }
-        let sketch = sketch(&self.keys, form)?;
+        let sketch = sketch(&self.keys, &form)?;
         Ok(Some((self.pack_list(chunk_size, file)?, Kept::Inflated(sketch))))
     }
 
