@@ -1,5 +1,7 @@
 //! The codes of a block: how many bits each symbol takes, and which (RFC 1951, section 3.2).
 
+use std::sync::LazyLock;
+
 use super::bits::{BitReader, BitWriter, NoStream};
 
 /// The longest code in bits.
@@ -204,7 +206,12 @@ pub(super) enum Symbol {
 
 impl Codes {
     /// Those of a block that has none of its own.
-    pub(super) fn fixed() -> Self {
+    pub(super) fn fixed() -> &'static Self {
+        static FIXED: LazyLock<Codes> = LazyLock::new(Codes::make_fixed);
+        &FIXED
+    }
+
+    fn make_fixed() -> Self {
         let mut lengths = [8_u8; LITERALS];
         lengths[144..256].fill(9);
         lengths[256..280].fill(7);

@@ -90,7 +90,7 @@ impl Stream {
                 self.blocks.push(Block::Stored(length as usize));
             }
             FIXED => {
-                self.read_tokens(from, &Codes::fixed(), plain_max)?;
+                self.read_tokens(from, Codes::fixed(), plain_max)?;
                 self.blocks.push(Block::Fixed(self.tokens.len() - tokens));
             }
             OWN => {
@@ -281,6 +281,7 @@ impl Maker<'_> {
         self.out.put(u32::from(is_last), 1);
         let no_code =
             |maker: &Self| maker.recipe.invalid("block", "its codes do not say what it holds");
+        let own;
         let codes = match block {
             Block::Stored(length) => return self.stored(*length),
             Block::Fixed(_) => {
@@ -292,7 +293,9 @@ impl Maker<'_> {
                 let mut from = BitReader::new(&bits.bytes);
                 let copied = self.out.copy(&mut from, bits.count);
                 copied.map_err(|NoStream| no_code(self))?;
-                Codes::read(&mut BitReader::new(&bits.bytes)).map_err(|NoStream| no_code(self))?
+                let read = Codes::read(&mut BitReader::new(&bits.bytes));
+                own = read.map_err(|NoStream| no_code(self))?;
+                &own
             }
         };
         let (Block::Stored(count) | Block::Fixed(count) | Block::Own(count, _)) = block;
