@@ -68,19 +68,20 @@ pub struct KeptBuilder {
     /// Its bytes until now, if it may hold streams.
     whole: Option<Vec<u8>>,
     length: u64,
+    inflates: bool,
 }
 
 impl KeptBuilder {
-    /// Begins with no chunk.
-    pub fn new(keys: &WorkspaceContentKeys) -> Self {
+    /// Begins with no chunk; `inflates` tells whether streams are looked for.
+    pub fn new(keys: &WorkspaceContentKeys, inflates: bool) -> Self {
         let (keys, sketch) = (keys.clone(), SketchBuilder::new(keys));
-        Self { keys, sketch, whole: None, length: 0 }
+        Self { keys, sketch, whole: None, length: 0, inflates }
     }
 
     /// Adds a chunk, whose bytes are what its id says.
     pub fn push(&mut self, chunk: ChunkRef, bytes: &[u8]) {
         self.sketch.push(chunk, bytes);
-        if self.length == 0 && Inflated::may_be_of(bytes) {
+        if self.inflates && self.length == 0 && Inflated::may_be_of(bytes) {
             self.whole = Some(Vec::new());
         }
         self.length += bytes.len() as u64;

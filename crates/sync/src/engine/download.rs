@@ -59,6 +59,8 @@ pub(super) struct Target {
     base: Option<Content>,
     /// Whether something is kept of it for its next version here.
     keeps_sketch: bool,
+    /// Whether that is of what it holds in deflate streams, if it has some.
+    inflates: bool,
 }
 
 impl Target {
@@ -406,6 +408,7 @@ impl Engine {
             NodeKind::File(content) => self.kept_of_received.keeps(content.size, base.is_some()),
             NodeKind::Directory | NodeKind::Symlink(_) => false,
         };
+        let inflates = self.kept_of_received.inflates(base.is_some());
         Ok(path.map(|path| Target {
             node,
             record,
@@ -416,6 +419,7 @@ impl Engine {
             token,
             base,
             keeps_sketch,
+            inflates,
         }))
     }
 
@@ -546,7 +550,7 @@ impl Engine {
             length += piece.chunks.iter().map(|(chunk, _)| u64::from(chunk.length)).sum::<u64>();
             batch.push(PieceWrite {
                 open,
-                sketch: is_sketched.then(|| KeptBuilder::new(self.keys.content())),
+                sketch: is_sketched.then(|| KeptBuilder::new(self.keys.content(), target.inflates)),
                 node: target.node,
                 token: target.token,
                 path: target.path.clone(),

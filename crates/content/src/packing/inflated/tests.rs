@@ -72,7 +72,7 @@ fn what_is_received_is_kept_like_what_is_sent() {
     let mut workspace = workspace();
     for bytes in [document(&[&text(1, 50_000)]), text(2, 100_000), b"%PDF-".to_vec()] {
         let (content, sent, _) = store(&mut workspace, None, &bytes);
-        let (mut builder, mut rest) = (KeptBuilder::new(&keys()), &bytes[..]);
+        let (mut builder, mut rest) = (KeptBuilder::new(&keys(), true), &bytes[..]);
         for chunk in &content.chunks {
             let (here, behind) = rest.split_at(chunk.length as usize);
             rest = behind;
