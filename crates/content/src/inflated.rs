@@ -32,6 +32,12 @@ const STREAMS_MIN: usize = 1024;
 /// What it takes to make a stream again has at most one in so many of its bytes.
 const RECIPE_PART: usize = 4;
 
+/// How many times as many places as a reader a writer looks at, who tries out how a stream was made.
+const SEARCHES: u64 = 8;
+
+/// How long a name or a comment is in a header of gzip.
+const GZIP_TEXT_MAX: usize = 1024;
+
 /// How many bytes are inflated to find streams, in how many times what may come of it.
 const WORK_FACTOR: usize = 4;
 
@@ -58,7 +64,7 @@ impl Inflated {
         }
         let (mut bytes, mut parts) = (Vec::new(), Vec::new());
         let (mut place, mut done, mut streams, mut work) = (0, 0, 0, 0);
-        let mut search = SEARCH_MAX;
+        let mut budget = Budget { of_reader: SEARCH_MAX, of_writer: SEARCHES * SEARCH_MAX };
         while place < file.len() {
             let Some(start) = stream_at(file, place) else {
                 place += 1;
@@ -66,10 +72,10 @@ impl Inflated {
             };
             place += 1;
             let room = INFLATED_LENGTH_MAX.checked_sub(bytes.len() + file.len() - done)?;
-            if work > WORK_FACTOR * INFLATED_LENGTH_MAX {
+            if work > WORK_FACTOR * INFLATED_LENGTH_MAX || budget.of_writer == 0 {
                 break;
             }
-            let Some((stream, recipe)) = take_stream(&file[start..], room, &mut work, &mut search)
+            let Some((stream, recipe)) = take_stream(&file[start..], room, &mut work, &mut budget)
             else {
                 continue;
             };
@@ -113,29 +119,36 @@ impl Inflated {
     }
 }
 
+/// How many places may still be looked at for the streams of a file.
+struct Budget {
+    /// By whoever makes those again that were taken.
+    of_reader: u64,
+    /// By who takes them, or does not in the end.
+    of_writer: u64,
+}
+
 /// Reads a stream, if it is worth inflating and comes out again.
 fn take_stream(
     bytes: &[u8],
     room: usize,
     work: &mut usize,
-    search: &mut u64,
+    budget: &mut Budget,
 ) -> Option<(Stream, Vec<u8>)> {
     let stream = Stream::read(bytes, room.min(INFLATED_LENGTH_MAX), work).ok()?;
     if stream.length < STREAM_MIN || stream.plain.len() <= stream.length {
         return None;
     }
-    let recipe = stream.recipe();
-    if recipe.len() * RECIPE_PART > stream.length
-        || stream.plain.len() + recipe.len() > room + stream.length
-    {
+    let recipe = stream.recipe(stream.length / RECIPE_PART, &mut budget.of_writer)?;
+    if stream.plain.len() + recipe.len() > room + stream.length {
         return None;
     }
-    let mut left = *search;
-    let made = stream::make(&stream.plain, &recipe, &mut left).ok()?;
-    if made != bytes[..stream.length] {
+    let mut left = budget.of_reader;
+    let made = stream::make(&stream.plain, &recipe, &mut left);
+    budget.of_writer = budget.of_writer.saturating_sub(budget.of_reader - left);
+    if made.ok()? != bytes[..stream.length] {
         return None;
     }
-    *search = left;
+    budget.of_reader = left;
     Some((stream, recipe))
 }
 
@@ -173,7 +186,8 @@ fn gzip_stream(flags: u8, fields: &[u8]) -> Option<usize> {
     // A name and a comment, each up to a zero.
     for flag in [8, 16] {
         if flags & flag != 0 {
-            start += fields.get(start..)?.iter().position(|byte| *byte == 0)? + 1;
+            let text = fields.get(start..)?.iter().take(GZIP_TEXT_MAX);
+            start += text.clone().position(|byte| *byte == 0)? + 1;
         }
     }
     if flags & 2 != 0 {

@@ -28,6 +28,9 @@ const SHORT_DISTANCE_MAX: usize = 4096;
 const HASH_BITS: u32 = 15;
 const HASH_SHIFT: u32 = 5;
 
+/// As how many places it counts to begin a stream: all that can be remembered is made anew.
+const BEGIN_COST: u64 = 4096;
+
 /// How hard an encoder searches.
 #[derive(Debug, Clone, Copy)]
 struct Effort {
@@ -99,11 +102,11 @@ impl<'a> Predictor<'a> {
             entered: 0,
             place: 0,
             ahead: None,
-            looked: 0,
+            looked: BEGIN_COST,
         }
     }
 
-    /// Returns how many places were looked at until now.
+    /// Returns how many places were looked at until now, and what it costs to begin.
     pub(super) fn looked(&self) -> u64 {
         self.looked
     }

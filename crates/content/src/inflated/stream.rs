@@ -10,16 +10,24 @@ use super::bits::{BitReader, BitWriter, NoStream};
 use super::codes::{Codes, Symbol, Token};
 use super::predict::{LEVELS, Predictor};
 
-/// How many places are looked at for the streams of a file at most. Those of 6 MiB that are no worse than documents need a tenth of it.
-pub(super) const SEARCH_MAX: u64 = 1 << 31;
+/// How many places are looked at for the streams of a file at most.
+pub(super) const SEARCH_MAX: u64 = 1 << 28;
 
 /// How many tokens are foretold to choose a level.
 const TRIED: usize = 8192;
+
+/// As how many bytes it counts to have tried to read a stream.
+const ATTEMPT: usize = 64;
 
 /// How blocks are said, by a number in two bits.
 const STORED: u32 = 0;
 const FIXED: u32 = 1;
 const OWN: u32 = 2;
+
+/// How many blocks a stream has at most that holds so many bytes.
+fn blocks_max(plain_length: usize) -> usize {
+    64 + plain_length / 64
+}
 
 /// A block of a stream.
 #[derive(Debug)]
@@ -62,7 +70,7 @@ impl Stream {
                 Err(error) => break Err(error),
             }
         };
-        *work += stream.plain.len();
+        *work += ATTEMPT + stream.plain.len();
         read?;
         stream.length = from.place().div_ceil(8);
         Ok(stream)
@@ -75,6 +83,9 @@ impl Stream {
         bytes: &[u8],
         plain_max: usize,
     ) -> Result<bool, NoStream> {
+        if self.blocks.len() >= blocks_max(self.plain.len()) {
+            return Err(NoStream);
+        }
         let is_last = from.take(1)? == 1;
         let tokens = self.tokens.len();
         match from.take(2)? {
@@ -138,10 +149,11 @@ impl Stream {
         }
     }
 
-    /// Returns what it takes to make the stream again of what it holds, if anything short does.
-    pub(super) fn recipe(&self) -> Vec<u8> {
+    /// Returns what it takes to make the stream again of what it holds; nothing where that has more bytes than `length_max`, or is not found out
+    /// before `search` is used up.
+    pub(super) fn recipe(&self, length_max: usize, search: &mut u64) -> Option<Vec<u8>> {
         let mut encoder = Encoder::default();
-        let level = self.level();
+        let level = self.level(search)?;
         encoder.raw(&[level]);
         encoder.unsigned(self.blocks.len() as u64);
         for block in &self.blocks {
@@ -157,14 +169,14 @@ impl Stream {
                 }
             }
         }
-        let mut right = 0;
-        self.foretell(level, self.tokens.len(), &mut |token, foretold| {
+        let (mut right, mut wrong) = (0, 0);
+        self.foretell(level, self.tokens.len(), search, &mut |token, foretold| {
             if token == foretold {
                 right += 1;
                 return true;
             }
             encoder.unsigned(right);
-            right = 0;
+            (right, wrong) = (0, wrong + 1);
             match token {
                 Token::Literal => encoder.unsigned(0),
                 Token::Match { length, distance } => {
@@ -172,21 +184,22 @@ impl Stream {
                     encoder.unsigned(u64::from(distance));
                 }
             }
-            true
-        });
-        encoder.into_bytes()
+            // Each takes two bytes at least.
+            wrong <= length_max / 2
+        })?;
+        Some(encoder.into_bytes()).filter(|recipe| recipe.len() <= length_max)
     }
 
     /// Returns the level at which most of the first tokens are foretold.
-    fn level(&self) -> u8 {
+    fn level(&self, search: &mut u64) -> Option<u8> {
         let (mut best, mut fewest) = (*LEVELS.start(), usize::MAX);
         // Most programs say nothing, which is 6, or want the smallest.
         for level in [6, 9, 8, 5, 7, 4, 3, 2, 1] {
             let mut wrong = 0;
-            self.foretell(level, TRIED, &mut |token, foretold| {
+            self.foretell(level, TRIED, search, &mut |token, foretold| {
                 wrong += usize::from(token != foretold);
                 wrong < fewest
-            });
+            })?;
             if wrong < fewest {
                 (best, fewest) = (level, wrong);
             }
@@ -194,27 +207,40 @@ impl Stream {
                 break;
             }
         }
-        best
+        Some(best)
     }
 
-    /// Tells of each token what it is and what was foretold, as long as that is wanted.
-    fn foretell(&self, level: u8, count: usize, hear: &mut dyn FnMut(Token, Token) -> bool) {
+    /// Tells of each token what it is and what was foretold, as long as that is wanted. Returns nothing where that uses up `search`, from which it
+    /// takes how many places were looked at.
+    fn foretell(
+        &self,
+        level: u8,
+        count: usize,
+        search: &mut u64,
+        hear: &mut dyn FnMut(Token, Token) -> bool,
+    ) -> Option<()> {
         let mut predictor = Predictor::new(&self.plain, level);
         let mut tokens = self.tokens.iter().take(count);
-        for block in &self.blocks {
+        'stream: for block in &self.blocks {
             match block {
                 Block::Stored(length) => (0..*length).for_each(|_| predictor.go_on(Token::Literal)),
                 Block::Fixed(count) | Block::Own(count, _) => {
                     for token in tokens.by_ref().take(*count) {
                         let foretold = predictor.predict();
-                        if !hear(*token, foretold) {
-                            return;
+                        if !hear(*token, foretold) || predictor.looked() > *search {
+                            break 'stream;
                         }
                         predictor.go_on(*token);
                     }
                 }
             }
+            if tokens.len() == 0 {
+                break;
+            }
         }
+        let left = search.checked_sub(predictor.looked());
+        *search = left.unwrap_or_default();
+        left.map(drop)
     }
 }
 
@@ -225,8 +251,7 @@ pub(super) fn make(plain: &[u8], recipe: &[u8], search: &mut u64) -> Result<Vec<
     if !LEVELS.contains(&level) {
         return Err(recipe.invalid("level", level));
     }
-    // Each block takes a byte at least.
-    let count = recipe.unsigned_max(recipe.remaining() as u64)?;
+    let count = recipe.unsigned_max(blocks_max(plain.len()) as u64)?;
     let mut blocks = Vec::new();
     for _ in 0..count {
         let word = recipe.unsigned()?;
@@ -252,11 +277,11 @@ pub(super) fn make(plain: &[u8], recipe: &[u8], search: &mut u64) -> Result<Vec<
         recipe,
         out: BitWriter::default(),
     };
-    for (block, number) in blocks.iter().zip(1..) {
-        maker.block(block, number == blocks.len())?;
-    }
+    let mut numbered = blocks.iter().zip(1..);
+    let done = numbered.try_for_each(|(block, number)| maker.block(block, number == blocks.len()));
     let Maker { predictor, recipe, out, .. } = maker;
-    *search -= predictor.looked();
+    *search = search.saturating_sub(predictor.looked());
+    done?;
     if predictor.place() != plain.len() {
         return Err(recipe.invalid("blocks", "they hold fewer bytes than the stream"));
     }

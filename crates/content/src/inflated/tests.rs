@@ -9,6 +9,9 @@ use crate::samples::{Random, random_bytes, text};
 /// What zlib 1.2.13 makes of 12,000 bytes of text at the levels 1 to 9: for each the length in 4 bytes, little-endian, and the stream.
 const OF_ZLIB: &[u8] = include_bytes!("samples/zlib-levels.bin");
 
+/// The same of 110,000 bytes, more than three windows, at the levels 1 and 6.
+const LONG_OF_ZLIB: &[u8] = include_bytes!("samples/zlib-long.bin");
+
 fn deflated(bytes: &[u8], level: u32) -> Vec<u8> {
     let mut encoder = DeflateEncoder::new(Vec::new(), Compression::new(level));
     encoder.write_all(bytes).expect("memory");
@@ -39,18 +42,24 @@ fn again(file: &[u8]) -> Inflated {
 
 #[test]
 fn stream_of_zlib_comes_out_at_every_level_of_nothing_but_its_codes() {
-    let (mut rest, expected) = (OF_ZLIB, text(1, 24_000)[..12_000].to_vec());
-    for level in 1..=9 {
-        let (length, behind) = rest.split_first_chunk::<4>().expect("a length");
-        let (stream, behind) = behind.split_at(u32::from_le_bytes(*length) as usize);
-        rest = behind;
-        let form = again(&zip(stream));
-        let [part, end] = form.parts[..] else { panic!("{:?}", form.parts) };
-        assert_eq!((part.raw, part.plain, end.raw), (34, expected.len(), 22));
-        assert!(form.bytes()[34..].starts_with(&expected));
-        assert!(part.recipe < 100, "level {level}: {} bytes", part.recipe);
+    let (short, long) = (text(1, 24_000)[..12_000].to_vec(), text(1, 110_000));
+    let levels: Vec<u32> = (1..=9).collect();
+    for (mut rest, expected, levels) in
+        [(OF_ZLIB, &short, &levels[..]), (LONG_OF_ZLIB, &long, &[1, 6])]
+    {
+        for level in levels {
+            let (length, behind) = rest.split_first_chunk::<4>().expect("a length");
+            let (stream, behind) = behind.split_at(u32::from_le_bytes(*length) as usize);
+            rest = behind;
+            let form = again(&zip(stream));
+            let [part, end] = form.parts[..] else { panic!("{:?}", form.parts) };
+            assert_eq!((part.raw, part.plain, end.raw), (34, expected.len(), 22));
+            assert!(form.bytes()[34..].starts_with(expected));
+            let blocks = 1 + expected.len() / 20_000;
+            assert!(part.recipe < 100 * blocks, "level {level}: {} bytes", part.recipe);
+        }
+        assert!(rest.is_empty());
     }
-    assert!(rest.is_empty());
 }
 
 #[test]
@@ -132,11 +141,14 @@ fn what_is_inflated_is_bounded() {
 fn stream_that_takes_too_long_to_make_is_not_made() {
     let stream = deflated(&text(1, 50_000), 6);
     let read = Stream::read(&stream, 1 << 20, &mut 0).expect("a stream");
-    let recipe = read.recipe();
+    let recipe = read.recipe(usize::MAX, &mut SEARCH_MAX.clone()).expect("found");
     let mut search = SEARCH_MAX;
     stream::make(&read.plain, &recipe, &mut search).expect("made");
     let needed = SEARCH_MAX - search;
-    assert!(needed > 1000);
+    assert!(needed > 10_000);
+    assert!(read.recipe(recipe.len(), &mut SEARCH_MAX.clone()).is_some());
+    assert!(read.recipe(recipe.len() - 1, &mut SEARCH_MAX.clone()).is_none());
+    assert!(read.recipe(usize::MAX, &mut (needed - 1)).is_none());
     assert!(stream::make(&read.plain, &recipe, &mut needed.clone()).is_ok());
     assert!(stream::make(&read.plain, &recipe, &mut (needed - 1)).is_err());
 }

@@ -173,9 +173,13 @@ impl PackIndex {
         self.records.get(record).ok_or(ContentError::NoSuchRecord { record, count })
     }
 
-    /// Returns every chunk with its place.
+    /// Returns every chunk with its place, first those that are made from no others: a chunk may rest in two records, and is better read
+    /// where it rests whole.
     pub fn packed_chunks(&self) -> impl Iterator<Item = PackedChunk> + '_ {
-        self.records.iter().zip(0..).flat_map(move |(entry, record)| {
+        let records = || self.records.iter().zip(0..);
+        let whole = records().filter(|(entry, _)| !entry.transform.has_bases());
+        let made = records().filter(|(entry, _)| entry.transform.has_bases());
+        whole.chain(made).flat_map(move |(entry, record)| {
             let chunks = self.chunks[entry.chunks()].iter().zip(0..);
             chunks.map(move |(&chunk, position)| PackedChunk { chunk, record, position })
         })

@@ -7,16 +7,18 @@
 //!
 //! How it is stored: `crate::pack`, deflate records, whose bases are the chunks of the inflated form.
 
-use model::{ChunkRef, Content};
+use std::collections::HashSet;
+
+use model::{ChunkId, ChunkRef, Content};
 
 use super::edited::read_error;
 use super::{FilePacker, PackSink, WHOLE_FILE_SIZE_MAX, average, put, sample_of};
 use crate::chunker::Chunks;
 use crate::delta::{DeltaError, SketchBuilder, VersionSketch};
 use crate::error::ContentError;
-use crate::inflated::Inflated;
+use crate::inflated::{self, Inflated};
 use crate::naming::WorkspaceContentKeys;
-use crate::pack::Ancestry;
+use crate::pack::{Ancestry, RECORD_BASES_MAX};
 
 /// The average size in bytes of the chunks of inflated forms. There are few enough of them for a record, and an edit of one costs what was
 /// edited, however large it is.
@@ -154,6 +156,9 @@ impl<S: PackSink> FilePacker<S> {
         };
         let Some(form) = Inflated::of(bytes) else { return Ok(None) };
         let chunks = self.cut(form.bytes(), CHUNK_SIZE)?;
+        if !can_be_bases(&chunks, &file) {
+            return Ok(None);
+        }
         let form_lacks = self.which_lack(&chunks)?;
         let empty = VersionSketch::empty(CHUNK_SIZE);
         let before = match kept {
@@ -228,7 +233,8 @@ impl<S: PackSink> FilePacker<S> {
         }
         let mut behind = Ancestry::of_record(bases);
         for chunk in before.chunks() {
-            if let Some(ancestry) = self.sink.ancestry(chunk)? {
+            let ancestry = self.sink.ancestry(chunk)?;
+            if let Some(ancestry) = ancestry.filter(|ancestry| ancestry.lets_be_base(chunk)) {
                 let more = Ancestry::of_record([(*chunk, ancestry)]);
                 behind.depth = behind.depth.max(more.depth + 1);
                 behind.chunks += more.chunks;
@@ -258,9 +264,13 @@ impl<S: PackSink> FilePacker<S> {
         if claimed.is_empty() {
             return Ok(());
         }
+        // Once more, and as whoever reads it will: this may be the only copy.
+        let (plan, length) = (form.0.plan(skip), start - skip as usize);
+        let made = inflated::deflate(&plan, form.0.bytes(), length);
         let mut is_stored = false;
-        put(&mut self.writer, form.0.plan(skip).len(), &mut self.sink, |writer| {
-            is_stored = writer.push_deflated(chunks, skip, form)?;
+        let is_right = made.is_ok_and(|made| made == bytes[skip as usize..start]);
+        put(&mut self.writer, plan.len(), &mut self.sink, |writer| {
+            is_stored = is_right && writer.push_deflated(chunks, skip, form)?;
             Ok(())
         })?;
         if !is_stored {
@@ -280,6 +290,14 @@ impl<S: PackSink> FilePacker<S> {
         self.chunker = Some((chunk_size, chunker));
         Ok(chunks)
     }
+}
+
+/// Tells whether one record has room for the chunks of a form as its bases. Each is named once, and nothing is made from itself.
+fn can_be_bases(chunks: &[ChunkRef], file: &[ChunkRef]) -> bool {
+    let ids: HashSet<ChunkId> = chunks.iter().map(|chunk| chunk.id).collect();
+    chunks.len() <= RECORD_BASES_MAX
+        && ids.len() == chunks.len()
+        && !file.iter().any(|chunk| ids.contains(&chunk.id))
 }
 
 /// Tells whether the half of some chunks by their length, or more, is in packs, where it is known which of them are in none.

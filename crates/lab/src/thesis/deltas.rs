@@ -1,5 +1,6 @@
 //! What deltas against the version before would store: chunks that were edited as what makes them from those of the version before
-//! (`content::packing`), in place of whole ones. Devices do not write them yet; here it shows what they are good for.
+//! (`content::packing`), in place of whole ones; and the same of what files hold in deflate streams, as devices do it. Here it shows what that is
+//! good for.
 //!
 //! The new version of a file is the file of the same path. What may be a base is decided as
 //! devices do.
@@ -71,7 +72,7 @@ impl std::fmt::Display for Way {
         let stored = match self.stored {
             Stored::Chunks => "whole chunks",
             Stored::Deltas => "deltas by sketch",
-            Stored::Inflated => "deltas of what is inflated",
+            Stored::Inflated => "deltas, inflated",
         };
         write!(formatter, "{stored}, zstd {}", self.level)
     }

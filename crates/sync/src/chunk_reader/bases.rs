@@ -19,7 +19,7 @@ use crate::state::{ChunkPlace, State};
 /// How many places are found to be bad before no others are looked for.
 const BAD_MAX: usize = 64;
 
-/// How many bytes of chunks are held that records are made from which are fetched at once. Honest ones have less than half of it.
+/// How many bytes of chunks are held that records are made from which are fetched at once, or a few more. Those of one honest file have less.
 const HELD_LENGTH_MAX: u64 = 256 * 1024 * 1024;
 
 /// How many bytes of chunks that others are made from are kept for the next record.
@@ -88,15 +88,20 @@ impl ChunkFetcher {
         if let Ok(making) = state.making(&wanted, &made.bad)? {
             self.fetch_ahead(state, making.steps.iter().map(|step| step.place))?;
         }
-        let mut held = 0;
+        let (mut held, mut seen) = (0, HashSet::new());
         for record in found.values_mut() {
             let bases = record.index.bases(record.number)?.to_vec();
-            held += bases.iter().map(|base| u64::from(base.length)).sum::<u64>();
             record.bases = match bases.first() {
                 // Whoever wants fewer records at once gets them.
                 Some(base) if held > HELD_LENGTH_MAX => Err(Unmade::TooMany(base.id)),
                 _ => self.make(state, &bases, &mut made).await?,
             };
+            // What several records are made from is held once: the rows of a document that was saved many times want nearly the same.
+            for base in record.bases.iter().flatten() {
+                if seen.insert(base.as_ptr()) {
+                    held += base.len() as u64;
+                }
+            }
         }
         Ok(found)
     }

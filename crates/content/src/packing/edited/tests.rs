@@ -15,6 +15,8 @@ use crate::transform::{Transform, TransformTag};
 pub(in crate::packing) struct Workspace {
     /// How many deltas have to be opened for a chunk.
     depths: HashMap<ChunkId, usize>,
+    /// For each chunk, all that it is made from, with their lengths.
+    pub(in crate::packing) behind: HashMap<ChunkId, HashMap<ChunkId, u32>>,
     pub(in crate::packing) claimed: HashMap<ChunkId, u32>,
     pub(in crate::packing) packs: Vec<FinishedPack>,
     depth_max: usize,
@@ -32,20 +34,25 @@ impl PackSink for &mut Workspace {
     }
 
     fn ancestry(&mut self, chunk: &ChunkRef) -> Result<Option<Ancestry>, ContentError> {
-        let depth = self.depths.get(&chunk.id).filter(|depth| **depth < self.depth_max);
-        Ok(depth.map(|depth| Ancestry { depth: *depth as u32, ..Ancestry::default() }))
+        let depth = self.depths.get(&chunk.id).filter(|_| self.depth_max > 0);
+        let behind = self.behind.get(&chunk.id);
+        let length =
+            behind.map_or(0, |behind| behind.values().map(|length| u64::from(*length)).sum());
+        let chunks = behind.map_or(0, HashMap::len);
+        Ok(depth.map(|depth| Ancestry { depth: *depth as u32, chunks, length }))
     }
 
     fn emit(&mut self, pack: FinishedPack) -> Result<(), ContentError> {
-        // Bases may rest in a later record of the same pack.
-        let mut chunks: Vec<_> = pack.index.packed_chunks().collect();
-        let is_made =
-            |record: u32| Ok::<_, ContentError>(!pack.index.bases(record as usize)?.is_empty());
-        chunks.sort_by_key(|packed| is_made(packed.record).is_ok_and(|is_made| is_made));
-        for packed in chunks {
+        for packed in pack.index.packed_chunks() {
             let bases = pack.index.bases(packed.record as usize)?;
             let depth = bases.iter().map(|base| self.depths[&base.id] + 1).max();
             self.depths.insert(packed.chunk.id, depth.unwrap_or(0));
+            let mut behind: HashMap<ChunkId, u32> = HashMap::new();
+            for base in bases {
+                behind.insert(base.id, base.length);
+                behind.extend(self.behind.get(&base.id).into_iter().flatten());
+            }
+            self.behind.insert(packed.chunk.id, behind);
         }
         self.packs.push(pack);
         Ok(())

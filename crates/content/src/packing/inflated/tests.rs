@@ -134,12 +134,46 @@ fn chunks_that_others_are_packing_are_no_bases() {
 fn row_of_edits_ends_before_readers_do() {
     let mut workspace = workspace();
     let mut text = text(3, 120_000);
-    let mut kept = None;
+    let (mut kept, mut dear) = (None, 0);
     for edit in 0..30 {
         text.splice(edit * 2000..edit * 2000 + 3, *b"new words");
         let version = document(&[&text]);
-        let (content, next, _) = store(&mut workspace, kept.as_ref(), &version);
+        let (content, next, cost) = store(&mut workspace, kept.as_ref(), &version);
         assert!(read(&workspace, &content) == version, "edit {edit}");
+        assert!(matches!(next, Kept::Inflated(_)), "edit {edit}");
+        for chunk in &content.chunks {
+            let ancestry = workspace.packer().sink.ancestry(chunk).expect("known").expect("packed");
+            assert!(ancestry.is_readable() && ancestry.depth <= 9, "edit {edit}: {ancestry:?}");
+        }
+        dear += usize::from(cost > 4000);
         kept = Some(next);
     }
+    // Each chunk of the form is whole after eight deltas, and the row goes on.
+    assert!(dear <= 5, "{dear} of 30 edits cost more than what was edited");
+}
+
+/// Where the form is refused the file is stored whole, and the next version is no worse for it.
+#[test]
+fn form_that_one_record_cannot_name_is_not_stored() {
+    let mut workspace = workspace();
+    // Chunks of zeros are all the same one.
+    let file = document(&[&[text(1, 50_000), vec![0; 2 << 20]].concat()]);
+    for file in [file.clone(), [&file[..], b"more"].concat()] {
+        let (content, kept, cost) = store(&mut workspace, None, &file);
+        assert!(matches!(kept, Kept::File(_)) && read(&workspace, &content) == file);
+        assert!(cost < file.len() + 1000, "{cost} of {}", file.len());
+    }
+}
+
+/// What is stored so is read for ever. Where this changes, documents that are stored can no longer be read.
+#[test]
+fn golden_document_is_packed_as_ever() {
+    let mut workspace = workspace();
+    let file = document(&[&text(1, 50_000), &text(2, 3000)]);
+    let form = Inflated::of(&file).expect("it holds streams");
+    let hash = |bytes: &[u8]| blake3::hash(bytes).to_hex()[..16].to_owned();
+    let hashes = [&file, form.bytes(), &form.plan(0)].map(hash);
+    assert_eq!(hashes, ["a16d346cd379adc1", "2be7cdb0188b9ad9", "e1a8810ed8451b35"]);
+    let (content, ..) = store(&mut workspace, None, &file);
+    assert!(read(&workspace, &content) == file);
 }
