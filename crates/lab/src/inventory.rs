@@ -163,6 +163,7 @@ const DRAWINGS: &[(&str, &str)] = &drawings![
     "docs/figures/metasync-table-7-photos.svg",
     "docs/figures/metasync-table-7-source-tree.svg",
     "docs/figures/server-figure-7-nats.svg",
+    "docs/figures/syncany-deltas-A.svg",
     "docs/figures/syncany-deltas-D.svg",
     "docs/figures/server-figure-7-rabbitmq.svg",
     "docs/figures/server-figure-7.svg",
