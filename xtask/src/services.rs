@@ -169,11 +169,13 @@ pub fn install_for_test_run() -> Result<()> {
     let names = Extent::TestRun.names();
     let is_wanted = |recipe: &&Recipe| names.iter().any(|name| name == recipe.name);
     install_programs(&RECIPES.iter().filter(is_wanted).collect::<Vec<_>>())?;
-    // No server, but what the tests look at servers with.
-    if !process::is_installed(CAPTURE) {
-        install::packages(&[CAPTURE])?;
-    }
+    install_capture()?;
     moto::install()
+}
+
+/// Installs what is no server, but what the tests look at servers with.
+fn install_capture() -> Result<()> {
+    if process::is_installed(CAPTURE) { Ok(()) } else { install::packages(&[CAPTURE]) }
 }
 
 /// What captures packets, and the package of Debian that brings it.
@@ -205,6 +207,7 @@ impl Extent {
 /// this program meanwhile.
 pub fn test(extent: Extent) -> Result<()> {
     refuse_a_second_start()?;
+    install_capture()?;
     let keeper = Keeper::start()?;
     let states = state_paths();
     let mut shares = states.iter().zip(lanes::shares(&extent.names()));
