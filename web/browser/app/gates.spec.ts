@@ -116,6 +116,8 @@ const VIEWS: [string, () => Promise<void>][] = [
     'naming a folder',
     async () => {
       await page.keyboard.press('Escape');
+      // While it closes, no other one opens.
+      await expect(dialog()).toBeHidden();
       await page.keyboard.press('Alt+n');
       await expect(dialog().getByRole('textbox')).toBeFocused();
       await page.keyboard.type('plan.txt');
