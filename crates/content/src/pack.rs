@@ -20,6 +20,7 @@ mod writer;
 
 pub use ancestry::{Ancestry, WRITTEN_BASES_MAX};
 pub use deflate::DEFLATE_PLAIN_MAX;
+pub(crate) use deflate::has_room as deflate_has_room;
 pub use delta::{DeltaRecord, DeltaStep, RECORD_BASES_LENGTH_MAX, RECORD_BASES_MAX};
 pub use index::{PackIndex, PackedChunk, RecordEntry, TailOutcome};
 pub use reader::{Record, RecordOpener, open_record, verify_whole};

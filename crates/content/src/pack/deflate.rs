@@ -15,37 +15,44 @@ use super::delta::{read_script, store_script};
 use super::record::StoredRecord;
 use super::{RECORD_BASES_LENGTH_MAX, RECORD_BASES_MAX, RECORD_CHUNKS_MAX};
 use crate::error::ContentError;
-use crate::inflated::{self, Inflated};
+use crate::inflated;
 use crate::transform::{TransformDecoder, TransformEncoder, TransformTag};
 
 /// How many plain bytes a deflate record may have: its chunks come out of the same streams together, or each would need them all.
 pub const DEFLATE_PLAIN_MAX: usize = 8 * 1024 * 1024;
 
-/// Encodes a record with neighbouring chunks of a file, the first of which begins `skip` bytes from its start; `bases` are the chunks of its
-/// inflated form. Nothing where that is no record, or does not pay.
-///
-/// # Errors
-/// [`ContentError::Encode`].
-pub(crate) fn encode(
-    chunks: &[ChunkRef],
-    skip: u64,
-    (form, bases): (&Inflated, &[ChunkRef]),
-    encoder: &mut TransformEncoder,
-) -> Result<Option<StoredRecord>, ContentError> {
-    let plain_length: usize = chunks.iter().map(|chunk| chunk.length as usize).sum();
+/// Tells whether one record has room for these chunks of a file, and can name these of its inflated form as bases.
+pub(crate) fn has_room(chunks: &[ChunkRef], bases: &[ChunkRef]) -> bool {
     let bases_length: u64 = bases.iter().map(|base| u64::from(base.length)).sum();
     let ids: HashSet<ChunkId> = bases.iter().map(|base| base.id).collect();
-    let fits = (1..=RECORD_CHUNKS_MAX).contains(&chunks.len())
-        && plain_length <= DEFLATE_PLAIN_MAX
+    (1..=RECORD_CHUNKS_MAX).contains(&chunks.len())
+        && plain_length(chunks) <= DEFLATE_PLAIN_MAX
         && (1..=RECORD_BASES_MAX).contains(&bases.len())
         && bases_length <= RECORD_BASES_LENGTH_MAX
         && ids.len() == bases.len()
         // Nothing is made from itself.
-        && chunks.iter().all(|chunk| !ids.contains(&chunk.id));
-    if !fits {
+        && chunks.iter().all(|chunk| !ids.contains(&chunk.id))
+}
+
+fn plain_length(chunks: &[ChunkRef]) -> usize {
+    chunks.iter().map(|chunk| chunk.length as usize).sum()
+}
+
+/// Encodes a record with neighbouring chunks of a file, which come out of the chunks of its inflated form, `bases`, as the plan says. Nothing
+/// where it has no room for them, or does not pay.
+///
+/// # Errors
+/// [`ContentError::Encode`].
+pub(super) fn encode(
+    chunks: &[ChunkRef],
+    (plan, bases): (&[u8], &[ChunkRef]),
+    encoder: &mut TransformEncoder,
+) -> Result<Option<StoredRecord>, ContentError> {
+    if !has_room(chunks, bases) {
         return Ok(None);
     }
-    let stored = store_script(&form.plan(skip), plain_length, encoder)?;
+    let plain_length = plain_length(chunks);
+    let stored = store_script(plan, plain_length, encoder)?;
     Ok(stored.map(|bytes| StoredRecord {
         chunks: chunks.to_vec(),
         bases: bases.to_vec(),

@@ -11,7 +11,6 @@ use super::{
     RECORD_PLAIN_MAX, StoredRecord, TRAILER_LENGTH, TRAILER_MAGIC, deflate, seal,
 };
 use crate::error::ContentError;
-use crate::inflated::Inflated;
 use crate::sealed::PackGuard;
 use crate::transform::{Transform, TransformEncoder, TransformTag};
 
@@ -112,8 +111,8 @@ impl PackWriter {
         Ok(())
     }
 
-    /// Adds neighbouring chunks of a file that come out of its inflated form, `bases`, the first of them `skip` bytes from its start. Tells whether
-    /// they are in the pack: else they are to be pushed like others.
+    /// Adds neighbouring chunks of a file that come out of the chunks of its inflated form, `bases`, as a plan says
+    /// ([`Inflated::plan`](crate::inflated::Inflated::plan)). Tells whether they are in the pack: else they are to be pushed like others.
     ///
     /// # Errors
     /// [`ContentError::Encode`].
@@ -123,11 +122,10 @@ impl PackWriter {
     pub fn push_deflated(
         &mut self,
         chunks: &[ChunkRef],
-        skip: u64,
-        (form, bases): (&Inflated, &[ChunkRef]),
+        (plan, bases): (&[u8], &[ChunkRef]),
     ) -> Result<bool, ContentError> {
         assert!(!self.is_full(), "a full pack must be finished before more is pushed");
-        let record = deflate::encode(chunks, skip, (form, bases), &mut self.encoder)?;
+        let record = deflate::encode(chunks, (plan, bases), &mut self.encoder)?;
         Ok(record.map(|record| self.pack.push(&record)).is_some())
     }
 

@@ -7,9 +7,7 @@
 //!
 //! How it is stored: `crate::pack`, deflate records, whose bases are the chunks of the inflated form.
 
-use std::collections::HashSet;
-
-use model::{ChunkId, ChunkRef, Content};
+use model::{ChunkRef, Content};
 
 use super::edited::read_error;
 use super::{FilePacker, PackSink, WHOLE_FILE_SIZE_MAX, average, put, sample_of};
@@ -18,7 +16,7 @@ use crate::delta::{DeltaError, SketchBuilder, VersionSketch};
 use crate::error::ContentError;
 use crate::inflated::{self, Inflated};
 use crate::naming::WorkspaceContentKeys;
-use crate::pack::{Ancestry, RECORD_BASES_MAX};
+use crate::pack::{Ancestry, deflate_has_room};
 
 /// The average size in bytes of the chunks of inflated forms. There are few enough of them for a record, and an edit of one costs what was
 /// edited, however large it is.
@@ -156,7 +154,7 @@ impl<S: PackSink> FilePacker<S> {
         };
         let Some(form) = Inflated::of(bytes) else { return Ok(None) };
         let chunks = self.cut(form.bytes(), CHUNK_SIZE)?;
-        if !can_be_bases(&chunks, &file) {
+        if !deflate_has_room(&file, &chunks) {
             return Ok(None);
         }
         let form_lacks = self.which_lack(&chunks)?;
@@ -249,7 +247,7 @@ impl<S: PackSink> FilePacker<S> {
         &mut self,
         chunks: &[ChunkRef],
         skip: u64,
-        form: (&Inflated, &[ChunkRef]),
+        (form, bases): (&Inflated, &[ChunkRef]),
         bytes: &[u8],
     ) -> Result<(), S::Error> {
         let mut claimed = Vec::new();
@@ -265,14 +263,15 @@ impl<S: PackSink> FilePacker<S> {
             return Ok(());
         }
         // Once more, and as whoever reads it will: this may be the only copy.
-        let (plan, length) = (form.0.plan(skip), start - skip as usize);
-        let made = inflated::deflate(&plan, form.0.bytes(), length);
+        let (plan, length) = (form.plan(skip), start - skip as usize);
+        let made = inflated::deflate(&plan, form.bytes(), length);
         let mut is_stored = false;
-        let is_right = made.is_ok_and(|made| made == bytes[skip as usize..start]);
-        put(&mut self.writer, plan.len(), &mut self.sink, |writer| {
-            is_stored = is_right && writer.push_deflated(chunks, skip, form)?;
-            Ok(())
-        })?;
+        if made.is_ok_and(|made| made == bytes[skip as usize..start]) {
+            put(&mut self.writer, plan.len(), &mut self.sink, |writer| {
+                is_stored = writer.push_deflated(chunks, (&plan, bases))?;
+                Ok(())
+            })?;
+        }
         if !is_stored {
             for (chunk, bytes) in claimed {
                 super::push(&mut self.writer, chunk, bytes, &mut self.sink)?;
@@ -290,14 +289,6 @@ impl<S: PackSink> FilePacker<S> {
         self.chunker = Some((chunk_size, chunker));
         Ok(chunks)
     }
-}
-
-/// Tells whether one record has room for the chunks of a form as its bases. Each is named once, and nothing is made from itself.
-fn can_be_bases(chunks: &[ChunkRef], file: &[ChunkRef]) -> bool {
-    let ids: HashSet<ChunkId> = chunks.iter().map(|chunk| chunk.id).collect();
-    chunks.len() <= RECORD_BASES_MAX
-        && ids.len() == chunks.len()
-        && !file.iter().any(|chunk| ids.contains(&chunk.id))
 }
 
 /// Tells whether the half of some chunks by their length, or more, is in packs, where it is known which of them are in none.
