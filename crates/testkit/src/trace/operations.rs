@@ -55,6 +55,10 @@ impl Hand<'_> {
     fn create(&mut self, length: u64) -> bool {
         let length = self.user.dice.below(length) as usize;
         let bytes = self.user.fresh_bytes(length);
+        self.create_of(bytes)
+    }
+
+    fn create_of(&mut self, bytes: Vec<u8>) -> bool {
         match self.make(Matter::File(Arc::new(bytes))) {
             Some((path, _)) => self.note("creates", path),
             None => return false,
@@ -71,11 +75,7 @@ impl Hand<'_> {
             let digits = bytes.iter().flat_map(|byte| [b'a' + byte / 16, b'a' + byte % 16]);
             bytes = documents::document(&digits.collect::<Vec<u8>>());
         }
-        match self.make(Matter::File(Arc::new(bytes))) {
-            Some((path, _)) => self.note("creates", path),
-            None => return false,
-        }
-        true
+        self.create_of(bytes)
     }
 
     fn edit(&mut self, keeps_time: bool) -> bool {
