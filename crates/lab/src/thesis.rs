@@ -5,7 +5,11 @@
 //! [`deltas`] (what deltas would store), [`budget`] (a pause that keeps a share of the processor), [`outcome`] (the 30 variables), `report` (tables and figures), [`transfer`] (how
 //! long it takes to send and to fetch what was stored).
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
+use std::thread;
 
 use crate::dataset::Dataset;
 use crate::dataset::made::{self, Size};
@@ -63,20 +67,59 @@ pub fn run(plan: &Plan, output: &Output, say: &mut dyn FnMut(&str)) -> Result<()
         let first = rows.len();
         rows.extend(ours::measure(dataset)?);
         say(&line("ours", &rows[first..]));
-        for variant in &plan.variants {
-            for configuration in &configurations {
-                // Fixed offsets have nothing to be unfaithful in.
-                let is_fixed = configuration.chunking.fingerprint.is_none();
-                if is_fixed && *variant == Variant::Faithful {
-                    continue;
-                }
-                let first = rows.len();
-                rows.extend(pass::measure(*configuration, *variant, dataset)?);
-                say(&line(&format!("{configuration} ({variant})"), &rows[first..]));
-            }
-        }
+        // Fixed offsets have nothing to be unfaithful in.
+        let is_of = |configuration: &Configuration, variant| {
+            variant == Variant::Correct || configuration.chunking.fingerprint.is_some()
+        };
+        let passes: Vec<_> = plan
+            .variants
+            .iter()
+            .flat_map(|variant| configurations.iter().map(move |it| (*it, *variant)))
+            .filter(|(configuration, variant)| is_of(configuration, *variant))
+            .collect();
+        rows.extend(measure_side_by_side(&passes, dataset, say)?);
     }
     report::write(&rows, plan, output)
+}
+
+/// Measures configurations, each by one thread and as many at once as there are processors: most of them calculate, and those with a pause
+/// leave theirs to others meanwhile.
+fn measure_side_by_side(
+    passes: &[(Configuration, Variant)],
+    dataset: &Dataset,
+    say: &mut dyn FnMut(&str),
+) -> Result<Vec<Row>, LabError> {
+    let next = AtomicUsize::new(0);
+    let (sender, receiver) = mpsc::channel();
+    thread::scope(|scope| {
+        for _ in 0..threads() {
+            let (next, sender) = (&next, sender.clone());
+            scope.spawn(move || {
+                loop {
+                    let number = next.fetch_add(1, Ordering::Relaxed);
+                    let Some((configuration, variant)) = passes.get(number) else { break };
+                    let measured = pass::measure(*configuration, *variant, dataset);
+                    // Nobody listens any more once one has failed.
+                    if sender.send((number, measured)).is_err() {
+                        break;
+                    }
+                }
+            });
+        }
+        drop(sender);
+        let mut done = BTreeMap::new();
+        for (number, measured) in receiver {
+            let (measured, (configuration, variant)) = (measured?, &passes[number]);
+            say(&line(&format!("{configuration} ({variant})"), &measured));
+            done.insert(number, measured);
+        }
+        Ok(done.into_values().flatten().collect())
+    })
+}
+
+/// Returns how many configurations are measured at once.
+fn threads() -> usize {
+    thread::available_parallelism().map_or(1, usize::from)
 }
 
 impl Plan {

@@ -34,7 +34,11 @@ fn page(rows: &[Row], plan: &Plan) -> Page {
             page.text(format!("dataset {dataset}: {count} versions, {megabytes:.1} MB together"));
     }
     let variants: Vec<_> = plan.variants.iter().map(Variant::to_string).collect();
-    page = tables::all(page.text(format!("chunkers: {}", variants.join(", "))), rows);
+    let at_once = super::threads();
+    page = page
+        .text(format!("chunkers: {}", variants.join(", ")))
+        .text(format!("configurations at once, each by one thread: {at_once}; ours alone"));
+    page = tables::all(page, rows);
     if let Some(variant) = plan.variants.first() {
         page = choice::table(page, rows, *variant);
     }
