@@ -420,7 +420,7 @@ impl ChunkFetcher {
         state: &State,
         places: &BTreeSet<ChunkPlace>,
     ) -> Result<HashMap<ChunkPlace, Arc<OpenRecord>>> {
-        let stored = self.fetch(state, places).await?;
+        let stored = self.fetch(state, places, HashMap::new()).await?;
         let mut opener = RecordOpener::default();
         let mut opened = HashMap::new();
         for (place, record) in stored {

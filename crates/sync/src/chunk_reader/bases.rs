@@ -13,7 +13,7 @@ use model::{ChunkId, ChunkRef};
 
 use super::{ChunkFetcher, OpenRecord, RECORDS_MAX, StoredRecord};
 use crate::error::{Result, SyncError};
-use crate::state::bases::{Making, Unmade};
+use crate::state::bases::{Making, Step, Unmade};
 use crate::state::{ChunkPlace, State};
 
 /// How many places are found to be bad before no others are looked for.
@@ -46,6 +46,12 @@ enum Fetched {
 }
 
 impl Made {
+    /// Begins with chunks that somebody has at hand, whose bytes are what their ids say.
+    fn of(at_hand: HashMap<ChunkId, Bytes>) -> Self {
+        let length = at_hand.values().map(|bytes| bytes.len() as u64).sum();
+        Self { chunks: at_hand, length, ..Self::default() }
+    }
+
     fn keep(&mut self, chunk: ChunkId, place: ChunkPlace, bytes: Bytes) {
         self.length += bytes.len() as u64;
         self.places.insert(chunk, place);
@@ -67,7 +73,8 @@ impl Made {
 }
 
 impl ChunkFetcher {
-    /// Fetches records that are not open yet, as they are stored, with what they are made from.
+    /// Fetches records that are not open yet, as they are stored, with what they are made from, unless that is at hand: of chunks there
+    /// the bytes are what their ids say.
     ///
     /// # Errors
     /// [`SyncError`].
@@ -75,6 +82,7 @@ impl ChunkFetcher {
         &mut self,
         state: &State,
         places: &BTreeSet<ChunkPlace>,
+        at_hand: HashMap<ChunkId, Bytes>,
     ) -> Result<BTreeMap<ChunkPlace, StoredRecord>> {
         let mut found = self.fetch_stored(state, places).await?;
         let mut wanted = Vec::new();
@@ -84,9 +92,10 @@ impl ChunkFetcher {
         if wanted.is_empty() {
             return Ok(found);
         }
-        let mut made = Made::default();
+        let mut made = Made::of(at_hand);
         if let Ok(making) = state.making(&wanted, &made.bad)? {
-            self.fetch_ahead(state, making.steps.iter().map(|step| step.place))?;
+            let steps = lacking(state, &making, &wanted, &made)?;
+            self.fetch_ahead(state, steps.iter().map(|step| step.place))?;
         }
         let (mut held, mut seen) = (0, HashSet::new());
         for record in found.values_mut() {
@@ -189,14 +198,15 @@ impl ChunkFetcher {
             if made.bad.len() > BAD_MAX || !making.ancestry_of_record().is_readable() {
                 return Ok(Err(Unmade::TooMany(chunks[0].id)));
             }
-            self.follow(state, &making, made).await?;
+            let steps = lacking(state, &making, chunks, made)?;
+            self.follow(state, steps, made).await?;
         }
     }
 
     /// Makes chunks row by row, from what rests whole to what is made from that, until a row has a bad place.
-    async fn follow(&mut self, state: &State, making: &Making, made: &mut Made) -> Result<()> {
+    async fn follow(&mut self, state: &State, steps: Vec<Step>, made: &mut Made) -> Result<()> {
         let mut rows: BTreeMap<u32, BTreeMap<ChunkPlace, Vec<ChunkRef>>> = BTreeMap::new();
-        for step in making.steps.iter().filter(|step| !made.chunks.contains_key(&step.chunk.id)) {
+        for step in steps {
             rows.entry(step.depth).or_default().entry(step.place).or_default().push(step.chunk);
         }
         for row in rows.into_values() {
@@ -280,6 +290,26 @@ impl ChunkFetcher {
             opened
         }))
     }
+}
+
+/// Returns the steps that are still to be done for some chunks: none that leads to what is made.
+fn lacking(state: &State, making: &Making, chunks: &[ChunkRef], made: &Made) -> Result<Vec<Step>> {
+    if made.chunks.is_empty() {
+        return Ok(making.steps.clone());
+    }
+    let mut needed: HashSet<ChunkId> = chunks.iter().map(|chunk| chunk.id).collect();
+    let mut steps = Vec::new();
+    // Those that are made from others come behind them.
+    for step in making.steps.iter().rev() {
+        if !needed.contains(&step.chunk.id) || made.chunks.contains_key(&step.chunk.id) {
+            continue;
+        }
+        if step.depth > 0 {
+            needed.extend(state.bases(step.place)?.iter().map(|base| base.id));
+        }
+        steps.push(*step);
+    }
+    Ok(steps)
 }
 
 /// Takes what is wanted of a record; where something is not right there, its place is bad.

@@ -4,11 +4,12 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
+use bytes::Bytes;
 use content::pack::RecordOpener;
 use content::packing::KeptBuilder;
 use futures_util::future::{BoxFuture, join_all};
 use model::environment::random_bytes;
-use model::{Content, NodeId, NodeKind, NodeRecord, RelativePath, TreeStore};
+use model::{ChunkId, Content, NodeId, NodeKind, NodeRecord, RelativePath, TreeStore};
 
 use super::{Engine, Environment, Event};
 use crate::chunk_reader::{OpenRecord, StoredRecord};
@@ -19,6 +20,7 @@ use crate::plan::{Local, LocalMatter, Operation, split};
 use crate::prepare::Deltas;
 use crate::state::{ChunkPlace, SyncedNode};
 
+mod at_hand;
 mod cutting;
 mod look;
 mod window;
@@ -398,10 +400,14 @@ impl Engine {
         let is_suspect = found.is_some_and(|found| found.local.matter == LocalMatter::Suspect);
         let token = u64::from_le_bytes(random_bytes(&*self.environment.random));
         let (version, record) = (remote.version, remote.record);
-        let is_same = |found: &OverlayNode| found.local.matter == LocalMatter::Same;
-        let is_as_synced = replaces.is_some() && found.is_none_or(is_same);
-        let base = match self.state.synced(&node)?.map(|synced| synced.record.kind) {
-            Some(NodeKind::File(content)) if is_as_synced => Some(content),
+        let there = match found.map_or(&LocalMatter::Same, |found| &found.local.matter) {
+            _ if replaces.is_none() => None,
+            LocalMatter::Same => self.state.synced(&node)?.map(|synced| synced.record.kind),
+            LocalMatter::Known(matter) => Some(matter.kind.clone()),
+            LocalMatter::Touched | LocalMatter::Suspect => None,
+        };
+        let base = match there {
+            Some(NodeKind::File(content)) => Some(content),
             _ => None,
         };
         let keeps_sketch = match &record.kind {
@@ -520,7 +526,9 @@ impl Engine {
         failed: &mut BTreeMap<usize, (NodeId, SyncError)>,
     ) -> Result<()> {
         let places: BTreeSet<ChunkPlace> = window.places().collect();
-        let opened = match self.opened(&places).await {
+        self.fetcher.place_bases(&mut self.state, &places).await?;
+        let at_hand = self.at_hand(&window, targets).await?;
+        let opened = match self.opened(&places, at_hand).await {
             Ok(opened) => Arc::new(opened),
             // One pack is damaged or gone: every piece is tried for itself, so that only its files fail.
             Err(error) if error.is_of_stored_data() => {
@@ -600,13 +608,13 @@ impl Engine {
         Ok(())
     }
 
-    /// Fetches and opens records.
+    /// Fetches and opens records, some of which are made from what is at hand.
     async fn opened(
         &mut self,
         places: &BTreeSet<ChunkPlace>,
+        at_hand: HashMap<ChunkId, Bytes>,
     ) -> Result<HashMap<ChunkPlace, Arc<OpenRecord>>> {
-        self.fetcher.place_bases(&mut self.state, places).await?;
-        let stored = Arc::new(self.fetcher.fetch(&self.state, places).await?);
+        let stored = Arc::new(self.fetcher.fetch(&self.state, places, at_hand).await?);
         let kept: HashMap<ChunkPlace, Arc<OpenRecord>> =
             places.iter().filter_map(|place| Some((*place, self.fetcher.kept(place)?))).collect();
         let records = self.open_records(stored).await?;

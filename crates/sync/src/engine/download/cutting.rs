@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use model::{ChunkRef, Content, NodeId, NodeKind};
 
+use super::at_hand::offsets_of;
 use super::window::{Piece, Source, Window};
 use super::{Target, WINDOW_LENGTH, fatal_or};
 use crate::engine::Engine;
@@ -154,11 +155,7 @@ impl Engine {
         if let Some(base) = &target.base {
             // Without the old list everything is fetched; that is slower and no less right.
             let old = self.fetcher.expand(&self.state, base).await.unwrap_or_default();
-            let mut offset = 0;
-            for chunk in old {
-                offsets.entry(chunk).or_insert(offset);
-                offset += u64::from(chunk.length);
-            }
+            offsets = offsets_of(&old);
         }
         let offset = |chunk: ChunkRef| (chunk, offsets.get(&chunk).copied());
         Ok(Some(chunks.into_iter().map(offset).collect()))

@@ -40,8 +40,14 @@ pub(super) struct Window {
 impl Window {
     /// Returns the records that are needed.
     pub(super) fn places(&self) -> impl Iterator<Item = ChunkPlace> + '_ {
-        let chunks = self.pieces.iter().flat_map(|(piece, _)| &piece.chunks);
-        chunks.filter_map(|(_, source)| match source {
+        self.pieces.iter().flat_map(|(piece, _)| piece.places())
+    }
+}
+
+impl Piece {
+    /// Returns the records that are needed.
+    pub(super) fn places(&self) -> impl Iterator<Item = ChunkPlace> + '_ {
+        self.chunks.iter().filter_map(|(_, source)| match source {
             Source::Store(place) => Some(*place),
             Source::Folder(_) => None,
         })
@@ -133,7 +139,7 @@ impl PieceWrite {
 }
 
 /// Reads a chunk of the version in the folder, going to its place first unless reading is there.
-fn read_chunk(
+pub(super) fn read_chunk(
     base: &mut Box<dyn OpenFile>,
     go_to: Option<u64>,
     chunk: &ChunkRef,
