@@ -16,16 +16,16 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use content::delta::{
-    BaseVersion, ChunkAssembler, ChunkClient, DeltaError, DeltaPart, Next, Plain, RangedSource,
-    Reconciled, Reconciler, ReverseClient, ReverseServer, RsyncClient, RsyncServer, SessionId,
-    Tuning, answer_sums, answer_symbols,
+    BaseVersion, ChunkAssembler, ChunkClient, DeltaError, DeltaPart, MadeChunk, Next, Plain,
+    RangedSource, Reconciled, Reconciler, ReverseClient, ReverseServer, RsyncClient, RsyncServer,
+    SessionId, Tuning, answer_sums, answer_symbols,
 };
 use content::keyring::SecretKey;
 use content::{
     DeviceKeys, NewWorkspace, PackWriter, Passphrase, Transform, WorkspaceContentKeys,
     WorkspaceKeys,
 };
-use model::{ChunkRef, DeviceId, Genesis, Mode, Random, Timestamp, WorkspaceId};
+use model::{DeviceId, Genesis, Mode, Random, Timestamp, WorkspaceId};
 use zeroize::Zeroizing;
 
 /// Size of the old version in bytes: the mean of the paper's files.
@@ -219,7 +219,7 @@ fn chunk_list(
         cost.literal += part.literal_length();
         let message = part.into_message(scene.plain)?;
         cost.up += message.len();
-        let sink = |_: ChunkRef, _: &[u8]| Ok::<_, DeltaError>(());
+        let sink = |_: MadeChunk<'_>| Ok::<_, DeltaError>(());
         assembled = timed(&mut cost.server_ms, || server.take(&message, &mut old, sink))?;
     }
     let assembled = assembled.expect("the last part ends the delta");

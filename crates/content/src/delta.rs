@@ -33,7 +33,7 @@ mod tuning;
 mod version_sketch;
 
 pub use ask::answer_sums;
-pub use assemble::{Assembled, ChunkAssembler};
+pub use assemble::{Assembled, ChunkAssembler, MadeChunk};
 pub use assembly::{Finished, Verified};
 pub use base::{BaseVersion, ChunkTable, SKETCHED_SIZE_MAX};
 pub(crate) use chunks::follow;

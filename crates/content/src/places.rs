@@ -4,17 +4,23 @@
 //! pack that the log names and no fence condemns has it whole: what it is made from elsewhere may be gone. Half of an id stands for all of it: the other half is compared
 //! when a chunk is read, and nobody finds two chunks whose halves are equal.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 
-use crate::pack::PackIndex;
+use crate::pack::{Ancestry, PackIndex};
 use model::checkpoint::PackPlace;
-use model::{ChunkId, PackId, PackRef};
+use model::{ChunkId, ChunkRef, PackId, PackRef};
 
 /// About how many bytes of memory a chunk takes: 29 were measured, with a full map.
 const CHUNK_WEIGHT: usize = 40;
 
 /// About how many bytes of memory a pack takes.
 const PACK_WEIGHT: usize = 160;
+
+/// About how many bytes of memory something takes that a record is made from.
+const BASE_WEIGHT: usize = 40;
+
+/// How many chunks are looked at to find out what stands behind one. Packs of somebody hostile may name bases without end.
+const LOOKS_MAX: usize = 4096;
 
 /// Half of the id of a chunk.
 type Half = [u8; 16];
@@ -40,6 +46,15 @@ pub struct PackTotals {
     pub content: Option<u64>,
 }
 
+/// What stands behind a chunk, as far as it was looked at.
+#[derive(Default)]
+struct Behind {
+    /// How deep each chunk is, that one among them; nothing for one that cannot be made, or is still being looked at.
+    depths: HashMap<Half, Option<u32>>,
+    /// How many bytes they have together, but for that one.
+    length: u64,
+}
+
 /// Where chunks rest.
 #[derive(Debug, Default)]
 pub struct ChunkPlaces {
@@ -51,8 +66,11 @@ pub struct ChunkPlaces {
     chunks: HashMap<Half, u32>,
     /// Further packs of chunks that are in several.
     more: HashMap<Half, Vec<u32>>,
-    /// Chunks that are made from others in a pack.
-    deltas: HashSet<(Half, u32)>,
+    /// Chunks that are made from others in a pack: in which of the records.
+    deltas: HashMap<(Half, u32), u32>,
+    /// What records are made from, and how many chunks that is.
+    records: Vec<Box<[ChunkRef]>>,
+    base_count: usize,
     unindexed: BTreeSet<u32>,
 }
 
@@ -101,19 +119,65 @@ impl ChunkPlaces {
                 _ => drop(self.chunks.insert(half, number)),
             }
         }
-        for record in index.records().iter().filter(|it| it.transform().has_bases()) {
+        for (place, record) in index.records().iter().enumerate() {
+            let Ok(bases @ [_, ..]) = index.bases(place) else { continue };
+            let made = self.records.len() as u32;
+            self.records.push(bases.into());
+            self.base_count += bases.len();
             let chunks = index.chunks()[record.chunks()].iter();
-            self.deltas.extend(chunks.map(|chunk| (half(&chunk.id), number)));
+            self.deltas.extend(chunks.map(|chunk| ((half(&chunk.id), number), made)));
         }
     }
 
     /// Tells whether a chunk is in a pack, and whole there.
     pub fn contains(&self, chunk: &ChunkId) -> bool {
         let half = half(chunk);
-        let is_whole = |number: u32| {
-            self.packs[number as usize].is_some() && !self.deltas.contains(&(half, number))
+        self.live(&half).any(|number| !self.deltas.contains_key(&(half, number)))
+    }
+
+    /// Returns what stands behind a chunk at most, in whichever of its packs it is read: nothing where it rests whole. Nothing is known
+    /// where it is in no pack, or in one that makes it from what is in none.
+    pub fn ancestry(&self, chunk: &ChunkId) -> Option<Ancestry> {
+        let mut behind = Behind::default();
+        let depth = self.depth_of((half(chunk), 0), &mut behind)?;
+        let Behind { depths, length } = behind;
+        Some(Ancestry { depth, chunks: depths.len() - 1, length })
+    }
+
+    /// Returns how many deltas in a row are opened for what is itself so many deltas behind a chunk.
+    fn depth_of(&self, (half, above): (Half, u32), behind: &mut Behind) -> Option<u32> {
+        if let Some(depth) = behind.depths.get(&half) {
+            return *depth;
+        }
+        let is_too_deep = !Ancestry { depth: above, ..Ancestry::default() }.is_readable();
+        if behind.depths.len() == LOOKS_MAX || is_too_deep {
+            return None;
+        }
+        // Whatever is made from itself is never made.
+        behind.depths.insert(half, None);
+        let records = self.live(&half).map(|number| self.deltas.get(&(half, number)));
+        let depth = match records.collect::<Option<Vec<_>>>() {
+            None => Some(0),
+            Some(records) => {
+                let mut deepest = None;
+                let bases = records.into_iter().flat_map(|record| &self.records[*record as usize]);
+                for base in bases {
+                    let half = self::half(&base.id);
+                    if !behind.depths.contains_key(&half) {
+                        behind.length += u64::from(base.length);
+                    }
+                    deepest = deepest.max(Some(self.depth_of((half, above + 1), behind)? + 1));
+                }
+                deepest
+            }
         };
-        self.numbers_of(&half).any(is_whole)
+        behind.depths.insert(half, depth);
+        depth
+    }
+
+    /// Returns the numbers of the packs that have a chunk and that no fence condemns.
+    fn live(&self, half: &Half) -> impl Iterator<Item = u32> {
+        self.numbers_of(half).filter(|number| self.packs[*number as usize].is_some())
     }
 
     fn numbers_of(&self, half: &Half) -> impl Iterator<Item = u32> {
@@ -125,7 +189,7 @@ impl ChunkPlaces {
     pub fn packs_of(&self, chunk: &ChunkId) -> Vec<KnownPack> {
         let half = half(chunk);
         let mut numbers: Vec<u32> = self.numbers_of(&half).collect();
-        numbers.sort_by_key(|number| self.deltas.contains(&(half, *number)));
+        numbers.sort_by_key(|number| self.deltas.contains_key(&(half, *number)));
         numbers.into_iter().filter_map(|number| self.packs[number as usize]).collect()
     }
 
@@ -145,6 +209,7 @@ impl ChunkPlaces {
     pub fn weight(&self) -> usize {
         self.chunks.len() * CHUNK_WEIGHT
             + (self.more.len() * 2 + self.deltas.len()) * CHUNK_WEIGHT
+            + self.base_count * BASE_WEIGHT
             + self.packs.len() * PACK_WEIGHT
     }
 }
@@ -153,3 +218,6 @@ fn half(chunk: &ChunkId) -> Half {
     let (half, _) = chunk.as_bytes().split_at(16);
     half.try_into().expect("an id has twice as many bytes")
 }
+
+#[cfg(test)]
+mod tests;

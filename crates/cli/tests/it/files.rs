@@ -1,5 +1,9 @@
 //! Files that are written without a device, and devices that read them, and the other way round.
 
+use content::WorkspaceContentKeys;
+use content::delta::{ChunkClient, DeltaError, DeltaPart, Plain, SessionId};
+use model::codec::decode_message;
+use model::{Genesis, Mode};
 use reqwest::{Client, Method, Response, StatusCode};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
@@ -44,6 +48,30 @@ impl Visitor {
         let answer = self.ask(Method::GET, &format!("files/{path}"), Vec::new());
         assert_eq!(answer.status(), StatusCode::OK, "{path}");
         self.runtime.block_on(async { answer.bytes().await.unwrap().to_vec() })
+    }
+}
+
+impl Visitor {
+    /// Puts a version of a file as what has changed in it since another one, as the web app does.
+    fn put_delta(&self, path: &str, (old, new): (&[u8], &[u8])) -> StatusCode {
+        let answer = self.ask(Method::GET, "genesis", Vec::new());
+        let genesis = self.runtime.block_on(async { answer.bytes().await.unwrap() });
+        let genesis: Genesis = decode_message(&genesis).unwrap();
+        let plain = Plain::of(&genesis).unwrap();
+        assert_eq!(genesis.mode, Mode::Plain);
+        let keys = WorkspaceContentKeys::derive(&genesis.content_key);
+        let base = ChunkClient::survey(&keys, 256 << 10, &mut &*old).unwrap();
+        let session = SessionId::from_bytes(*noise(16).first_chunk().unwrap());
+        let mut client = ChunkClient::new(&keys, plain.workspace(), session);
+        let mut body = Vec::new();
+        let deliver = |part: DeltaPart| {
+            let message = part.into_message(plain)?;
+            body.extend((message.len() as u32).to_le_bytes());
+            body.extend(message);
+            Ok::<_, DeltaError>(())
+        };
+        client.send_delta(&base, None, &mut &*new, deliver).unwrap();
+        self.ask(Method::POST, &format!("delta/{path}"), body).status()
     }
 }
 
@@ -103,6 +131,58 @@ fn device_and_server_write_and_read_the_same_files() {
     server.login(&other, "desk");
     other.run(&["clone", "home", "."]).ok();
     assert_eq!(device.tree(), other.tree());
+}
+
+#[test]
+fn edit_that_comes_to_the_server_as_a_delta_is_one_for_devices_too() {
+    let room = tempfile::tempdir().unwrap();
+    let server = Server::start(room.path());
+    let device = Device::new(room.path(), "laptop");
+    server.login(&device, "laptop");
+    let mut film = noise(3 << 20);
+    device.write("film", &film);
+    device.run(&["init", ".", "--workspace", "home"]).ok();
+    device.sync().ok();
+    let visitor = Visitor::new(&server);
+    // Device and visitor in turn: each makes its version from that of the other.
+    for edit in 0..6 {
+        let mut edited = film.clone();
+        edited[(1 << 20) + edit] ^= 1;
+        edited.splice(2_900_000..2_900_000, *b"more");
+        if edit % 2 == 0 {
+            assert_eq!(visitor.put_delta("film", (&film, &edited)), StatusCode::OK);
+            if edit == 2 {
+                // The device was away for two of them: what the second is made from is made from what it has.
+                let before = edited.clone();
+                edited.extend(b"end");
+                assert_eq!(visitor.put_delta("film", (&before, &edited)), StatusCode::OK);
+            }
+            // What it is made from lies in the folder, and is not fetched.
+            let report = device.sync().ok().json();
+            let received = report["received_bytes"].as_u64().unwrap_or_else(|| panic!("{report}"));
+            assert!(received < 6000, "{report}");
+            assert!(device.read("film") == edited);
+        } else {
+            device.write("film", &edited);
+            let report = device.sync().ok().json();
+            let sent = report["sent_bytes"].as_u64().unwrap_or_else(|| panic!("{report}"));
+            assert!(sent < 5000, "{report}");
+            assert!(visitor.get("film") == edited);
+        }
+        film = edited;
+    }
+    // What the last version is made from stays when all others go.
+    device.run(&["cleanup", "--keep", "deleted:0s"]).ok();
+    assert!(visitor.get("film") == film);
+    let mut edited = film.clone();
+    edited[(1 << 20) + 7] ^= 1;
+    assert_eq!(visitor.put_delta("film", (&film, &edited)), StatusCode::OK);
+    let other = Device::new(room.path(), "desk");
+    server.login(&other, "desk");
+    other.run(&["clone", "home", "."]).ok();
+    device.sync().ok();
+    assert!(other.read("film") == edited && device.read("film") == edited);
+    device.run(&["check", "--read-data"]).ok();
 }
 
 #[test]

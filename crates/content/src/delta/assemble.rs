@@ -30,6 +30,19 @@ pub struct Assembled {
     pub table: Option<ChunkTable>,
 }
 
+/// A chunk that was made, and how.
+#[derive(Debug, Clone, Copy)]
+pub struct MadeChunk<'a> {
+    /// Its id and length.
+    pub chunk: ChunkRef,
+    /// Its bytes, which are what its id says.
+    pub bytes: &'a [u8],
+    /// What gave them: bytes of the base, and others.
+    pub(crate) steps: &'a [ByteStep],
+    /// The chunks of the base.
+    pub(crate) base: &'a ChunkTable,
+}
+
 /// Puts a new version together from a delta: the server of a plain workspace, or a device that reads a sealed one.
 pub struct ChunkAssembler {
     workspace: WorkspaceId,
@@ -90,7 +103,7 @@ impl ChunkAssembler {
         &mut self,
         message: &[u8],
         old: &mut dyn RangedSource,
-        mut sink: impl FnMut(ChunkRef, &[u8]) -> Result<(), E>,
+        mut sink: impl FnMut(MadeChunk<'_>) -> Result<(), E>,
     ) -> Result<Option<Assembled>, E> {
         let message = DeltaMessage::decode(message)?;
         let DeltaMessage::Chunks(part) = message else {
@@ -103,7 +116,8 @@ impl ChunkAssembler {
                 ListStep::New(chunk, steps) => {
                     self.make(*chunk, steps, old)?;
                     if self.enter(*chunk)? {
-                        sink(*chunk, &self.buffer)?;
+                        let (chunk, bytes, base) = (*chunk, &self.buffer[..], &self.base);
+                        sink(MadeChunk { chunk, bytes, steps, base })?;
                     }
                 }
             }

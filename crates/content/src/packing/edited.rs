@@ -6,12 +6,16 @@
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::ops::Range;
 
 use model::ids::ChunkId;
 use model::{ChunkRef, Content};
 
 use super::{FilePacker, PackSink, push, put};
-use crate::delta::{ByteStep, CheckKey, DeltaError, ListStep, RangedSource, VersionSketch, follow};
+use crate::delta::{
+    ByteStep, CheckKey, ChunkTable, DeltaError, ListStep, MadeChunk, RangedSource, VersionSketch,
+    follow,
+};
 use crate::error::ContentError;
 use crate::pack::{DeltaStep, RECORD_BASES_LENGTH_MAX, RECORD_PLAIN_MAX, WRITTEN_BASES_MAX};
 
@@ -111,10 +115,33 @@ impl<S: PackSink> FilePacker<S> {
         bytes: &[u8],
         steps: &[ByteStep],
     ) -> Result<(), S::Error> {
+        let prove = |number, from, here: &[u8]| before.proven(key, number, from, here);
+        self.pack_from(chunk, bytes, || stretches(before.base().table(), bytes, steps, prove))
+    }
+
+    /// Packs a chunk that was made from a version which is in packs, unless it is in a pack already: what is new in it, if the sink lets
+    /// chunks of that version be bases.
+    ///
+    /// # Errors
+    /// Those of the sink; [`ContentError`].
+    pub fn pack_made(&mut self, made: MadeChunk<'_>) -> Result<(), S::Error> {
+        let MadeChunk { chunk, bytes, steps, base } = made;
+        // The bytes that were copied were those of the chunks.
+        let prove = |_, _, here: &[u8]| std::iter::once(0..here.len());
+        self.pack_from(chunk, bytes, || stretches(base, bytes, steps, prove))
+    }
+
+    /// Packs a chunk of which it is known what other chunks have of it.
+    fn pack_from(
+        &mut self,
+        chunk: ChunkRef,
+        bytes: &[u8],
+        stretches: impl FnOnce() -> Vec<Stretch>,
+    ) -> Result<(), S::Error> {
         if !self.claim(&chunk)? {
             return Ok(());
         }
-        let stretches = stretches(before, key, bytes, steps);
+        let stretches = stretches();
         let mut may_be_base = HashMap::new();
         for (from, _) in stretches.iter().filter_map(|stretch| stretch.from) {
             if let Entry::Vacant(unknown) = may_be_base.entry(from.id) {
@@ -137,14 +164,13 @@ struct Stretch {
     from: Option<(ChunkRef, u32)>,
 }
 
-/// Divides the bytes of a chunk into what the version before has, proven piece by piece, and what not.
-fn stretches(
-    before: &VersionSketch,
-    key: &CheckKey,
+/// Divides the bytes of a chunk into what the version before has, in which a part of a chunk is proven stretch by stretch, and what not.
+fn stretches<I: IntoIterator<Item = Range<usize>>>(
+    table: &ChunkTable,
     bytes: &[u8],
     steps: &[ByteStep],
+    mut prove: impl FnMut(usize, u32, &[u8]) -> I,
 ) -> Vec<Stretch> {
-    let table = before.base().table();
     let (mut all, mut place) = (Vec::new(), 0);
     for step in steps {
         let (mut offset, end) = match step {
@@ -160,7 +186,7 @@ fn stretches(
             let length = (until - offset) as usize;
             let (from, here) = ((offset - table.start(number)) as u32, &bytes[place..][..length]);
             let mut done = 0;
-            for proven in before.proven(key, number, from, here) {
+            for proven in prove(number, from, here) {
                 all.push(Stretch { length: proven.start - done, from: None });
                 let base = (table.chunks()[number], from + proven.start as u32);
                 all.push(Stretch { length: proven.len(), from: Some(base) });

@@ -8,17 +8,17 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use content::changing::groups;
-use content::pack::PACK_STORED_TARGET;
+use content::pack::{Ancestry, PACK_STORED_TARGET};
 use content::{
-    ContentError, FilePacker, FinishedPack, PackIndex, PackSettings, PackSink, Transform,
-    WorkspaceContentKeys,
+    ChunkPlaces, ContentError, FilePacker, FinishedPack, PackIndex, PackSettings, PackSink,
+    Transform, WorkspaceContentKeys,
 };
 use model::commit::INLINE_PACKS_LENGTH_MAX;
 use model::environment::random_bytes;
 use model::fold::{FoldNote, Folded};
 use model::{
-    Action, Change, ChunkId, ChunkRef, Commit, Content, Head, NodeId, OpId, Outcome, PackRef,
-    RelativePath, Timestamp, WorkspaceId,
+    Action, Change, ChunkId, ChunkRef, Commit, Content, Head, NodeId, OpId, Outcome, PackId,
+    PackRef, RelativePath, Timestamp, WorkspaceId,
 };
 use storage::ObjectKey;
 use tokio::sync::{RwLock, mpsc, oneshot};
@@ -52,7 +52,8 @@ pub struct Applied {
 pub(super) struct Packs {
     named: Vec<PackRef>,
     inline: Vec<Vec<u8>>,
-    indexes: Vec<(PackRef, PackIndex)>,
+    /// What is in them.
+    indexes: Vec<(PackId, PackIndex)>,
     /// What the writer had seen when it began to leave out chunks.
     seen: Option<Head>,
 }
@@ -179,8 +180,12 @@ impl App {
         let Plan { changes, mut subject, is_new } = plan(view_of(&guard))?;
         let before = view_of(&guard).node(subject);
         let device_name = self.device_name(reading.caller).await?;
+        let has_deltas = packs.indexes.iter().any(|(_, index)| index.has_deltas());
         for changes in groups(changes) {
             let view = view_of(&guard);
+            let named = std::mem::take(&mut packs.named);
+            let inline_packs = std::mem::take(&mut packs.inline);
+            let has_packs = !named.is_empty() || !inline_packs.is_empty();
             let commit = Commit {
                 op_id: OpId::from_bytes(random_bytes(&*self.random)),
                 device: reading.caller.device,
@@ -188,9 +193,9 @@ impl App {
                 time: self.clock.now(),
                 seen: packs.seen.take().unwrap_or(view.head()),
                 changes,
-                packs: std::mem::take(&mut packs.named),
-                inline_packs: std::mem::take(&mut packs.inline),
-                has_deltas: false,
+                packs: named,
+                inline_packs,
+                has_deltas: has_deltas && has_packs,
                 seal: None,
             };
             let folded;
@@ -219,7 +224,7 @@ impl App {
         }
         if let Some(view) = guard.as_mut() {
             for (pack, index) in &packs.indexes {
-                view.places_mut().learn(&pack.id, index);
+                view.places_mut().learn(pack, index);
             }
         }
         Ok(Attempt::Done(Applied { node: view_of(&guard).node(subject), is_new }))
@@ -351,7 +356,10 @@ impl App {
                 }
             }
         }
-        packs.inline.extend(held.into_iter().map(|pack| pack.bytes));
+        for pack in held {
+            packs.inline.push(pack.bytes);
+            packs.indexes.push((pack.id, pack.index));
+        }
         let done = job.await.map_err(|_| ServerError::Unavailable { reason: "is stopping" })?;
         Ok((done, packs))
     }
@@ -367,7 +375,7 @@ impl App {
         let is_limited = self.check_room(whose, &key, reference.length).await?;
         self.keep_object(whose, &key, pack.bytes.into(), is_limited).await?;
         packs.named.push(reference);
-        packs.indexes.push((reference, pack.index));
+        packs.indexes.push((pack.id, pack.index));
         Ok(())
     }
 }
@@ -395,17 +403,23 @@ pub(super) struct Sink {
     sender: mpsc::Sender<FinishedPack>,
 }
 
+impl Sink {
+    fn ask<T>(&self, about: impl FnOnce(&ChunkPlaces) -> T) -> Option<T> {
+        self.known.blocking_read().as_ref().map(|view| about(view.places()))
+    }
+}
+
 impl PackSink for Sink {
     type Error = ContentError;
 
     fn claim(&mut self, chunk: &ChunkRef) -> Result<bool, ContentError> {
         let is_known = self.claims.contains(&chunk.id)
-            || self
-                .known
-                .blocking_read()
-                .as_ref()
-                .is_some_and(|view| view.places().contains(&chunk.id));
+            || self.ask(|places| places.contains(&chunk.id)).unwrap_or_default();
         Ok(!is_known && self.claims.insert(chunk.id))
+    }
+
+    fn ancestry(&mut self, chunk: &ChunkRef) -> Result<Option<Ancestry>, ContentError> {
+        Ok(self.ask(|places| places.ancestry(&chunk.id)).flatten())
     }
 
     fn emit(&mut self, pack: FinishedPack) -> Result<(), ContentError> {

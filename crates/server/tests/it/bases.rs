@@ -63,13 +63,16 @@ fn pack(genesis: &Genesis, old: Option<&[u8]>, new: &[u8]) -> (Vec<FinishedPack>
 async fn commit(device: &Device, genesis: &Genesis, packs: Vec<FinishedPack>, put: Option<Change>) {
     let log = device.log(genesis).await;
     let mut named = Vec::new();
+    let has_deltas = packs.iter().any(|pack| pack.index.has_deltas());
     for pack in packs {
         assert!(device.put_pack(genesis, &pack.bytes).await.is_success());
         named.push(PackRef { id: pack.id, length: pack.bytes.len() as u64 });
     }
     let seen = log.head().await.unwrap();
     let changes = put.into_iter().collect();
-    log.commit(&Commit { changes, packs: named, ..device.commit(1, seen) }).await.unwrap();
+    log.commit(&Commit { changes, packs: named, has_deltas, ..device.commit(1, seen) })
+        .await
+        .unwrap();
 }
 
 #[tokio::test]

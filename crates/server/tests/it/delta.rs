@@ -232,6 +232,55 @@ async fn log_says_of_a_delta_what_a_device_would_have_written() {
 }
 
 #[tokio::test]
+async fn edits_of_media_store_what_is_new_in_them_and_in_the_log_itself() {
+    let place = Place::start().await;
+    let mut bytes = noise(2 << 20);
+    place.put("film", &bytes).await;
+    let mut base =
+        ChunkClient::survey(&place.keys, place.list("film").await.chunk_size(), &mut &bytes[..])
+            .unwrap();
+    assert!(base.table().chunks().iter().all(|chunk| chunk.length > 100_000));
+    let log = place.device.log(&place.genesis).await;
+    let mut costs = Vec::new();
+    for edit in 0..10_usize {
+        let at = (1 << 20) + 5000 * edit;
+        bytes.splice(at..at, noise(100));
+        let (delta, client) = place.delta(&base, &bytes);
+        let answer = place.send("film", delta.body(), &[]).await;
+        assert_eq!(answer.status, StatusCode::OK, "{answer:?}");
+        base = client.into_base();
+        assert!(place.read("film").await == bytes);
+        assert_eq!(place.list("film").await, *base.table());
+        let head = log.head().await.unwrap().seq;
+        let commit = log.entries(head - 1, 1 << 20).await.unwrap().pop().unwrap().commit;
+        let has_deltas = commit.inline_packs.iter().any(|pack| {
+            let id = PackId::from_bytes(*blake3::hash(pack).as_bytes());
+            verify_whole(id, pack, &place.guard).unwrap().has_deltas()
+        });
+        // Programs that would not keep what a delta is made from are told of it.
+        assert_eq!(commit.has_deltas, has_deltas);
+        costs.push(if commit.packs.is_empty() {
+            commit.inline_packs.iter().map(Vec::len).sum()
+        } else {
+            usize::MAX
+        });
+    }
+    // After some deltas in a row the chunk is stored whole, in a pack of its own.
+    let small = costs.iter().filter(|cost| **cost < 1000).count();
+    assert_eq!(
+        (small, costs.iter().filter(|cost| **cost == usize::MAX).count()),
+        (9, 1),
+        "{costs:?}"
+    );
+
+    let Place { server, device, genesis, .. } = place;
+    let _server = server.stop().await.start().await;
+    let path = format!("/workspaces/{}/files/film", genesis.workspace());
+    let read = device.request(Method::GET, &path).send().await.unwrap();
+    assert!(read.bytes().await.unwrap() == bytes);
+}
+
+#[tokio::test]
 async fn client_that_knows_nothing_learns_the_list_and_the_sums() {
     let place = Place::start().await;
     let mut bytes: Vec<u8> = noise(1 << 20).iter().map(|byte| byte & 0xf).collect();

@@ -37,7 +37,7 @@ fn send(base: &BaseVersion, survey: Option<BaseVersion>, old: &[u8], mut new: &[
     let mut assembler = ChunkAssembler::new(plain.workspace(), keys.namer(), table, 1 << 40);
     let mut assembled = None;
     for message in &messages {
-        assembled = assembler.take(message, &mut &old[..], |_, _| Ok::<_, DeltaError>(())).unwrap();
+        assembled = assembler.take(message, &mut &old[..], |_| Ok::<_, DeltaError>(())).unwrap();
     }
     let made =
         assembled.and_then(|assembled| assembled.table).expect("the delta makes the version");

@@ -57,7 +57,8 @@ fn send(sketch: &BaseVersion, has_old: bool, old: &[u8], new: &[u8]) -> Trip {
         literal += part.literal_length();
         let message = part.into_message(plain())?;
         up += message.len();
-        assembled = assembler.take(&message, &mut &old[..], |chunk, bytes| {
+        assembled = assembler.take(&message, &mut &old[..], |chunk| {
+            let MadeChunk { chunk, bytes, .. } = chunk;
             assert_eq!(keys.namer().name(bytes), chunk.id, "nobody sees a chunk that is wrong");
             made.insert(chunk.id, bytes.to_vec());
             Ok::<_, DeltaError>(())
@@ -81,8 +82,8 @@ fn send(sketch: &BaseVersion, has_old: bool, old: &[u8], new: &[u8]) -> Trip {
             literal += part.literal_length();
             let message = part.into_message(plain()).unwrap();
             up += message.len();
-            let assembled = assembler.take(&message, &mut &old[..], |chunk, bytes| {
-                made.insert(chunk.id, bytes.to_vec());
+            let assembled = assembler.take(&message, &mut &old[..], |chunk| {
+                made.insert(chunk.chunk.id, chunk.bytes.to_vec());
                 Ok::<_, DeltaError>(())
             });
             if let Some(assembled) = assembled.unwrap() {
@@ -175,7 +176,7 @@ fn delta_against_another_version_is_refused() {
     let mut client = ChunkClient::new(&keys, plain().workspace(), session(1));
     let mut assembler = assembler(&other);
     let deliver = |part: DeltaPart| {
-        let sink = |_: model::ChunkRef, _: &[u8]| Ok::<_, DeltaError>(());
+        let sink = |_: MadeChunk<'_>| Ok::<_, DeltaError>(());
         assembler.take(&part.into_message(plain())?, &mut &other[..], sink).map(drop)
     };
     let error = client.send_delta(&survey(&old), None, &mut &old[..], deliver).unwrap_err();
@@ -268,8 +269,8 @@ fn server_works_on_a_change_beyond_four_gibibytes_and_on_nothing_else() {
     let part = ChunkPart { session: session(1), number: 0, opening, steps, end };
     let mut assembler = ChunkAssembler::new(workspace, keys().namer(), table, SIZE_MAX);
     let mut made = Vec::new();
-    let sink = |_: model::ChunkRef, bytes: &[u8]| {
-        made.push(bytes.to_vec());
+    let sink = |chunk: MadeChunk<'_>| {
+        made.push(chunk.bytes.to_vec());
         Ok::<_, DeltaError>(())
     };
     let message = DeltaMessage::Chunks(part).encode();
@@ -290,8 +291,7 @@ fn first_part(old: &[u8], steps: Vec<ListStep>) -> Vec<u8> {
 fn deltas_that_reach_beyond_the_base_are_refused() {
     let old = random_bytes(1, 50_000);
     let count = survey(&old).table().chunks().len() as u64;
-    let sink =
-        |_: model::ChunkRef, _: &[u8]| -> Result<(), DeltaError> { panic!("no chunk is right") };
+    let sink = |_: MadeChunk<'_>| -> Result<(), DeltaError> { panic!("no chunk is right") };
     for (first, count) in [(0, count + 1), (count, 1), (u64::MAX / 4, 1), (1, u64::MAX / 4)] {
         let message = first_part(&old, vec![ListStep::Keep { first, count }]);
         let error = assembler(&old).take(&message, &mut &old[..], sink).unwrap_err();
@@ -309,7 +309,7 @@ fn deltas_that_reach_beyond_the_base_are_refused() {
 #[test]
 fn small_delta_cannot_cause_unbounded_work() {
     let old = random_bytes(1, 50_000);
-    let sink = |_: model::ChunkRef, _: &[u8]| Ok::<_, DeltaError>(());
+    let sink = |_: MadeChunk<'_>| Ok::<_, DeltaError>(());
     let chunk = model::ChunkRef { id: ChunkId::from_bytes([1; 32]), length: 50_000 };
     let copy = ByteStep::Copy { offset: 0, length: 50_000 };
     let message = first_part(&old, vec![ListStep::New(chunk, vec![copy]); 1000]);
@@ -323,7 +323,7 @@ fn small_delta_cannot_cause_unbounded_work() {
 #[test]
 fn list_that_is_not_the_announced_one_is_no_version() {
     let old = random_bytes(1, 50_000);
-    let sink = |_: model::ChunkRef, _: &[u8]| Ok::<_, DeltaError>(());
+    let sink = |_: MadeChunk<'_>| Ok::<_, DeltaError>(());
     let message = first_part(&old, vec![ListStep::Keep { first: 1, count: 1 }]);
     let error = assembler(&old).take(&message, &mut &old[..], sink).unwrap_err();
     assert!(matches!(error, DeltaError::Unverified), "{error}");
@@ -332,7 +332,7 @@ fn list_that_is_not_the_announced_one_is_no_version() {
 #[test]
 fn parts_out_of_order_and_of_other_sessions_are_refused() {
     let old = random_bytes(1, 50_000);
-    let sink = |_: model::ChunkRef, _: &[u8]| Ok::<_, DeltaError>(());
+    let sink = |_: MadeChunk<'_>| Ok::<_, DeltaError>(());
     let part = |number, session, opening: bool| {
         let base = survey(&old).table().digest();
         let opening = opening.then_some(ChunkOpening { workspace: plain().workspace(), base });
@@ -559,8 +559,8 @@ fn kept_base_that_was_damaged_is_not_believed() {
         let mut client = ChunkClient::new(&keys, plain().workspace(), session(1));
         let mut assembler = assembler(&old);
         let deliver = |part: DeltaPart| {
-            let sink = |chunk: model::ChunkRef, bytes: &[u8]| {
-                assert_eq!(keys.namer().name(bytes), chunk.id);
+            let sink = |made: MadeChunk<'_>| {
+                assert_eq!(keys.namer().name(made.bytes), made.chunk.id);
                 Ok::<_, DeltaError>(())
             };
             assembler.take(&part.into_message(plain())?, &mut &old[..], sink).map(drop)
@@ -606,7 +606,7 @@ fn sealed_workspace_sends_a_delta_in_a_sealed_pack_that_only_members_apply() {
 
     let table = base.table().clone();
     let mut assembler = ChunkAssembler::new(id, keys.namer(), table, SIZE_MAX);
-    let sink = |_: model::ChunkRef, _: &[u8]| Ok::<_, DeltaError>(());
+    let sink = |_: MadeChunk<'_>| Ok::<_, DeltaError>(());
     let assembled = assembler.take(&parts[0], &mut &old[..], sink).unwrap().unwrap();
     assert_eq!(assembled.table.unwrap().size(), new.len() as u64);
 }

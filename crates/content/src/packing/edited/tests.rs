@@ -2,7 +2,10 @@ use std::collections::HashMap;
 
 use proptest::prelude::*;
 
+use model::{Genesis, Mode, Timestamp};
+
 use super::*;
+use crate::delta::{ChunkAssembler, ChunkClient, DeltaPart, Plain, SessionId};
 use crate::naming::WorkspaceContentKeys;
 use crate::pack::{Ancestry, FinishedPack, PACK_STORED_TARGET, RecordOpener};
 use crate::packing::PackSettings;
@@ -167,7 +170,7 @@ fn piece_that_has_the_sum_of_another_by_chance_is_not_taken_for_it() {
     new[100_000] ^= 1;
     // The sums by which pieces are found are those of the new version, so that all of it is found in the old one.
     let survey = |mut bytes: &[u8]| {
-        crate::delta::ChunkClient::survey(&keys(), base.base().table().chunk_size(), &mut bytes)
+        ChunkClient::survey(&keys(), base.base().table().chunk_size(), &mut bytes)
     };
     let (mut forged, new_sums) = (base.encode(), survey(&new).unwrap().encode());
     let head = survey(&old).unwrap().encode().len();
@@ -277,6 +280,53 @@ fn nothing_is_a_delta_where_no_chunk_may_be_a_base() {
     let (content, version, _) = workspace.edit(&base, &new);
     assert!(workspace.read(&version) == new && !workspace.has_deltas());
     assert_eq!(content, content_alone(&new, 16 << 10));
+}
+
+/// What a server does with the delta of somebody who has a sketch of the version before.
+#[test]
+fn version_that_comes_as_a_delta_costs_what_is_new_in_it() {
+    let genesis = Genesis {
+        name: "files".to_owned(),
+        mode: Mode::Plain,
+        created: Timestamp::default(),
+        content_key: [7; 32],
+    };
+    let plain = Plain::of(&genesis).unwrap();
+    let mut workspace = workspace();
+    let mut old = random_bytes(1, 3 << 20);
+    let (first, sketch) = workspace.store(&old);
+    let mut base = ChunkClient::survey(&keys(), sketch.chunk_size(), &mut &old[..]).unwrap();
+    let mut costs = Vec::new();
+    for edit in 0..10_usize {
+        let mut new = old.clone();
+        new.splice((1 << 20) + edit..(1 << 20) + edit, *b"new");
+        let before = workspace.stored();
+        let mut packer = workspace.packer();
+        let session = SessionId::from_bytes([edit as u8; 16]);
+        let table = base.table().clone();
+        let mut assembler = ChunkAssembler::new(plain.workspace(), keys().namer(), table, u64::MAX);
+        let keys = keys();
+        let mut client = ChunkClient::new(&keys, plain.workspace(), session);
+        let mut assembled = None;
+        let deliver = |part: DeltaPart| {
+            let message = part.into_message(plain)?;
+            let pack = |made: MadeChunk<'_>| packer.pack_made(made).map_err(DeltaError::from);
+            assembled = assembler.take(&message, &mut &old[..], pack)?;
+            Ok::<_, DeltaError>(())
+        };
+        client.send_delta(&base, None, &mut &new[..], deliver).unwrap();
+        let table = assembled.and_then(|it: crate::delta::Assembled| it.table).unwrap();
+        let content = packer.pack_list(first.chunk_size, table.chunks()).unwrap();
+        packer.finish().unwrap();
+        assert_eq!(content, content_alone(&new, first.chunk_size));
+        let read: Vec<u8> =
+            table.chunks().iter().flat_map(|chunk| workspace.chunk(&chunk.id)).collect();
+        assert!(read == new);
+        costs.push(workspace.stored() - before);
+        (base, old) = (client.into_base(), new);
+    }
+    let whole = costs.iter().filter(|cost| **cost > 100_000).count();
+    assert!(costs.iter().filter(|cost| **cost < 1000).count() == 9 && whole == 1, "{costs:?}");
 }
 
 #[test]

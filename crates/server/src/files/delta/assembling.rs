@@ -1,7 +1,7 @@
-//! Our own method: makes the new chunks of a version, packs what the workspace lacks, and gives the version its list.
+//! Our own method: makes the new chunks of a version, packs what the workspace lacks of them, and gives the version its list.
 
 use content::FilePacker;
-use content::delta::{ChunkAssembler, ChunkTable, DeltaError};
+use content::delta::{ChunkAssembler, ChunkTable, DeltaError, MadeChunk};
 use model::{Content, WorkspaceId};
 
 use super::{Failure, Frames, PackedVersion};
@@ -44,7 +44,7 @@ impl Assembling {
         let mut frames = Frames::of(&body)?;
         let mut wanted = None;
         while let Some(message) = frames.next()? {
-            let pack = |chunk, bytes: &[u8]| Ok(packer.pack_chunk(chunk, bytes)?);
+            let pack = |made: MadeChunk<'_>| Ok(packer.pack_made(made)?);
             let taken = assembler.take::<DeltaError>(&message, &mut old, pack);
             match taken.map_err(|error| old.failure(error))? {
                 None => {}
