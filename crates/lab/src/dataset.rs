@@ -9,11 +9,12 @@ use crate::files;
 pub mod made;
 pub mod source_tree;
 
+pub(crate) mod item;
+pub(crate) mod prose;
+
 mod document;
 mod folder;
-mod item;
 mod jpeg;
-mod prose;
 mod track;
 mod workbook;
 mod zip;

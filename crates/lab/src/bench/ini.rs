@@ -79,6 +79,7 @@ pub(super) fn parse(text: &str) -> Result<Plan, LabError> {
             suffix: values.get("file_generator", "suffix").unwrap_or_default().to_owned(),
             keep_in: values.kept_in()?,
             edit: defaults.edit,
+            trace: None,
         }
     } else {
         defaults

@@ -4,10 +4,13 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
+mod files;
+
 use super::ini;
 use crate::error::LabError;
-use crate::files;
 use crate::random::Random;
+
+pub use files::{Files, Kind};
 
 /// A benchmark. Its fields are the keys of the file ([`docs/guide/bench.md`](../../../../docs/guide/bench.md)).
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -205,60 +208,6 @@ impl Target {
     }
 }
 
-/// What is in files that are made.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Files {
-    /// How their bytes are made.
-    pub kind: Kind,
-    /// In bytes.
-    pub size: u64,
-    /// Which part of all files of kind `delta` is the same, 0 to 1.
-    pub common: f64,
-    /// What files of kind `sparse` repeat.
-    pub repeat: String,
-    /// How many bytes an edit changes.
-    pub edit: u64,
-    /// With what names begin.
-    pub prefix: String,
-    /// With what names end.
-    pub suffix: String,
-    /// Where files that were made are kept, too.
-    pub keep_in: Option<PathBuf>,
-}
-
-impl Default for Files {
-    fn default() -> Self {
-        Self {
-            kind: Kind::default(),
-            size: 1024,
-            common: 0.0,
-            repeat: " ".to_owned(),
-            edit: 1024,
-            prefix: "benchmark-".to_owned(),
-            suffix: String::new(),
-            keep_in: None,
-        }
-    }
-}
-
-/// How the bytes of files are made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Kind {
-    /// By chance: nothing compresses them.
-    #[default]
-    Random,
-    /// By chance, and the same in all files.
-    Identical,
-    /// One text again and again.
-    Sparse,
-    /// The same beginning by chance in all files, and another end in each.
-    Delta,
-    /// Words and numbers, as in a text.
-    Text,
-}
-
 fn one() -> u64 {
     1
 }
@@ -272,10 +221,8 @@ fn seed() -> u64 {
     2014
 }
 
-/// More threads than that are not started, nor files made that are larger: they are made in memory.
+/// More threads than that are not started.
 const THREADS_MAX: usize = 20_000;
-const SIZE_MAX: u64 = 1 << 30;
-const MEMORY_MAX: u64 = 4 << 30;
 
 impl Plan {
     /// Reads a file: TOML, or the INI of BenchCloud (2014) where its name ends so or it has a section `[test]`.
@@ -283,7 +230,7 @@ impl Plan {
     /// # Errors
     /// [`LabError::Read`]; [`LabError::Benchmark`] names the key, and one that is spelled alike.
     pub fn read(path: &Path) -> Result<Self, LabError> {
-        let bytes = files::read(path)?;
+        let bytes = crate::files::read(path)?;
         let text = String::from_utf8(bytes)
             .map_err(|_| LabError::Benchmark { what: "it is no text in UTF-8".to_owned() })?;
         let is_ini = |line: &str| line.trim() == "[test]";
@@ -318,16 +265,10 @@ impl Plan {
         if self.times == 0 || self.threads == 0 || self.threads > THREADS_MAX {
             return refuse("times and threads begin at 1, and threads end at 20000");
         }
-        let together = self.files.size.saturating_mul(self.threads as u64);
-        if self.files.size > SIZE_MAX || together > MEMORY_MAX {
-            return refuse("files.size ends at 1 GiB, and files of all threads together at 4 GiB");
-        }
-        if !(0.0..=1.0).contains(&self.files.common) {
-            return refuse("files.common is a part of 1: 0.5 is one half");
-        }
-        let is_too_long = self.files.repeat.len() as u64 > self.files.size;
-        if self.files.kind == Kind::Sparse && (self.files.repeat.is_empty() || is_too_long) {
-            return refuse("files.repeat has a letter at least, and is no longer than files.size");
+        self.files.check(self.threads)?;
+        let edits = self.operation == Operation::Edit || self.mix.is_some_and(|mix| mix.edit > 0.0);
+        if self.files.kind == Kind::Jpeg && edits {
+            return refuse("files.kind = \"jpeg\" is not for edits: photographs are made once");
         }
         if !self.pause.is_sound() || !(0.0..=86_400.0).contains(&self.target.patience) {
             return refuse("pause and target.patience are seconds from 0 to a day, in order");

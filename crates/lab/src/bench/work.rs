@@ -9,7 +9,7 @@ use std::time::Duration;
 use ring::digest::{SHA256, digest};
 
 use super::driver::{Driver, Failure, Listed, join};
-use super::generator::Generator;
+use super::generator::{Generator, Made};
 use super::outcome::{Outcome, Record};
 use super::plan::{Operation, Plan};
 use crate::error::LabError;
@@ -79,7 +79,7 @@ pub fn run(
         plan,
         driver,
         name,
-        generator: Generator::new(&plan.files, plan.seed),
+        generator: Generator::new(&plan.files, plan.seed, plan.threads)?,
         watch: Stopwatch::start(),
         listed,
         all,
@@ -139,7 +139,7 @@ struct Worker {
     number: usize,
     random: Random,
     /// The file that it edits, once it is there.
-    own: Option<(String, Vec<u8>)>,
+    own: Option<(String, Made)>,
 }
 
 /// What an operation has done, as far as it came.
@@ -291,26 +291,27 @@ impl Work<'_> {
 
     fn edit(&self, worker: &mut Worker, done: &mut Done) -> Result<(), Stopped> {
         let watch = Stopwatch::start();
-        let (path, mut bytes) = match worker.own.take() {
+        let (path, mut file) = match worker.own.take() {
             Some(own) => own,
             None => self.own_file(worker)?,
         };
-        self.generator.edit(&mut bytes, &mut worker.random);
+        self.generator.edit(&mut file, &mut worker.random);
+        let bytes = self.generator.bytes(&file);
         done.made = watch.wall();
         done.path.clone_from(&path);
         let result = self.put(&bytes, done);
-        worker.own = Some((path, bytes));
+        worker.own = Some((path, file));
         result
     }
 
     /// Makes the file that a thread edits.
-    fn own_file(&self, worker: &Worker) -> Result<(String, Vec<u8>), Stopped> {
+    fn own_file(&self, worker: &Worker) -> Result<(String, Made), Stopped> {
         let number = worker.number as u64;
         let name = self.generator.name(&format!("{}-edited", self.name), number);
         let mut made = Done { path: self.path(&name), ..Done::default() };
-        let bytes = self.generator.file(number);
-        self.put(&bytes, &mut made)?;
-        Ok((made.path, bytes))
+        let file = self.generator.made(number);
+        self.put(&self.generator.bytes(&file), &mut made)?;
+        Ok((made.path, file))
     }
 
     /// Writes a file, and remembers what is to be there in the end.
