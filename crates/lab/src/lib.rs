@@ -30,6 +30,7 @@ pub mod webr2sync;
 mod difference;
 mod environment;
 mod files;
+mod memory;
 mod notes;
 mod random;
 mod room;

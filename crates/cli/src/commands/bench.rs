@@ -125,9 +125,15 @@ fn summarise(context: &Context<'_>, mut numbers: Value, page: &Path) {
     }
     let number = |name: &str| numbers[name].as_f64().unwrap_or_default();
     ui.answer(format!(
-        "in all    {:.2} s, {}/s, {:.2} s of a processor in this program",
+        "in all    {:.2} s, {}/s",
         number("elapsed_seconds"),
         size(number("bytes_per_second") as u64),
+    ));
+    let memory = numbers["memory_peak_bytes"].as_u64();
+    let memory =
+        memory.map_or_else(String::new, |most| format!(", {} of memory at most", size(most)));
+    ui.answer(format!(
+        "cost      {:.2} s of a processor{memory} in this program",
         number("processor_seconds")
     ));
     ui.answer(format!("page      {}", page.display()));

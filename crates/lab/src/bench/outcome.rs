@@ -39,6 +39,8 @@ pub struct Outcome {
     pub asked: u64,
     /// Of a processor, by this whole process.
     pub processor: Duration,
+    /// Bytes of memory that this process has held at once at most, where the kernel tells.
+    pub memory_peak: Option<u64>,
     /// Files of which the target said that they were written.
     pub acknowledged: u64,
     /// Of them, those that were not there in the end as they were written, with what was found.

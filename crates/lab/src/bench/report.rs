@@ -69,6 +69,7 @@ fn numbers(plan: &Plan, target: &str, version: &str, outcome: &Outcome) -> Value
         "unread": outcome.unread,
         "elapsed_seconds": outcome.length().as_secs_f64(),
         "processor_seconds": outcome.processor.as_secs_f64(),
+        "memory_peak_bytes": outcome.memory_peak,
         "bytes_per_second": outcome.throughput(),
         "operations": summaries.collect::<Vec<_>>(),
     })
@@ -79,17 +80,17 @@ fn page(plan: &Plan, target: &str, version: &str, outcome: &Outcome) -> Page {
     let counted = outcome.counted().count();
     let elapsed = outcome.length().as_secs_f64();
     let mut page = Page::new(title).text(format!(
-        "{target}: {counted} of {} operations of {} by {} threads in {elapsed:.2} s, {:.2} MB/s, {:.2} s of a processor in this program.",
+        "{target}: {counted} of {} operations of {} by {} threads in {elapsed:.2} s, {:.2} MB/s.",
         outcome.asked,
         plan.operation.name(),
         plan.threads,
         outcome.throughput() / 1e6,
-        outcome.processor.as_secs_f64(),
     ));
     page = verdict(page, outcome);
     let headings = ["operation", "done", "failed", "MB", "min", "mean", "p50", "p90", "p99", "max"];
     let rows: Vec<Vec<String>> = outcome.summaries().iter().map(cells).collect();
     page = page.heading("How long an operation took, in milliseconds").table(&headings, rows);
+    page = page.heading("What it cost this program").table(&["what", ""], costs(outcome));
     for (name, svg) in drawings(outcome) {
         page = page.drawing(name, svg);
     }
@@ -125,6 +126,18 @@ fn verdict(page: Page, outcome: &Outcome) -> Page {
         0 => page.text(format!("All {} files that could be read again and of which the target said that they were written were there in the end, as they were written.", files - outcome.unread)),
         lost => page.bad(format!("{lost} of {files} files are lost of which the target said that they were written: {}", outcome.lost[0])),
     }
+}
+
+fn costs(outcome: &Outcome) -> Vec<Vec<String>> {
+    let row = |what: &str, value: String| vec![what.to_owned(), value];
+    let peak = outcome.memory_peak;
+    vec![
+        row("of a processor, s", format!("{:.2}", outcome.processor.as_secs_f64())),
+        row(
+            "memory at most, MB",
+            peak.map_or_else(|| "-".to_owned(), |bytes| format!("{:.1}", bytes as f64 / 1e6)),
+        ),
+    ]
 }
 
 fn cells(summary: &Summary) -> Vec<String> {

@@ -121,6 +121,7 @@ impl Kept {
             lost,
             named("in all, s", "elapsed_seconds"),
             named("processor, s", "processor_seconds"),
+            named("memory at most, bytes", "memory_peak_bytes"),
             named("bytes a second", "bytes_per_second"),
         ]
         .into_iter()

@@ -248,11 +248,14 @@ fn a_target_that_fails_ends_the_run_and_is_counted() {
     let output = Output::new(room.path().into(), room.path().into()).unwrap();
     let numbers = report::write(&plan, "a <bad> store", "1.2", &outcome, &output).unwrap();
     assert_eq!((&numbers["failed"], &numbers["asked"]), (&25.into(), &100.into()));
+    assert!(numbers["processor_seconds"].is_f64());
+    assert_eq!(numbers["memory_peak_bytes"].as_u64(), outcome.memory_peak);
     let text =
         |name: &str| String::from_utf8(files::read(&room.path().join(name)).unwrap()).unwrap();
     let page = text("benchmark.html");
     assert!(page.contains("25 operations failed.") && page.contains("the disk is on fire"));
     assert!(page.contains("a &lt;bad&gt; store") && page.matches("<svg").count() == 2, "{page}");
+    assert!(page.contains("of a processor, s") && page.contains("memory at most, MB"), "{page}");
     assert_eq!(text("benchmark.csv").lines().count(), 101);
 }
 

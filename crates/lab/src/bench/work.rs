@@ -14,6 +14,7 @@ use super::outcome::{Outcome, Record};
 use super::plan::{Operation, Plan};
 use crate::error::LabError;
 use crate::files;
+use crate::memory;
 use crate::random::Random;
 use crate::stopwatch::{Stopwatch, process_time};
 
@@ -94,11 +95,14 @@ pub fn run(
     let mut records = work.done.into_inner().unwrap_or_else(PoisonError::into_inner);
     records.sort_by_key(|record| record.number);
     let written = work.written.into_inner().unwrap_or_else(PoisonError::into_inner);
+    // Reading everything again is no part of it.
     let processor = process_time().saturating_sub(processor);
+    let memory_peak = memory::peak();
     if let Some(error) = broken {
         return Err(error);
     }
-    let mut outcome = Outcome { records, asked: counted, processor, ..Outcome::default() };
+    let mut outcome =
+        Outcome { records, asked: counted, processor, memory_peak, ..Outcome::default() };
     // Whoever wanted it to end does not wait for all files again.
     if is_over {
         outcome.unread = written.values().filter(|writes| is_acknowledged(writes)).count() as u64;
