@@ -83,7 +83,7 @@ codes! {
     NotAsTraced = "E0217", 1;
     /// Operations of a benchmark failed, or files of it are lost.
     BenchmarkFailed = "E0218", 1;
-    /// Packets cannot be captured, or the program that is probed fails.
+    /// Packets cannot be captured, or not all of them, or the program that is probed fails.
     NotProbed = "E0219", 1;
     /// No space is left on this computer.
     NoSpaceHere = "E0301", 7;

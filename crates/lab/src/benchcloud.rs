@@ -40,13 +40,14 @@ fn plan(operation: Operation, times: u64, threads: usize, directory: &str, seed:
         target: Target { directory: directory.to_owned(), ..Target::default() },
         files: Files::default(),
         mix: None,
+        capture: None,
         log: None,
     }
 }
 
 /// Does it. Files have the name in theirs.
 fn run(plan: &Plan, driver: &dyn Driver, name: &str) -> Result<Outcome, LabError> {
-    work::run(plan, driver, name, &mut |_| true)
+    work::run(plan, driver, name, None, &mut |_| true)
 }
 
 /// Returns the mean time of the operations that came to a good end, in milliseconds.

@@ -164,6 +164,9 @@ pub(crate) struct BenchRunArguments {
     /// What opens the store, a file that only its owner may read.
     #[arg(long, value_name = "FILE")]
     pub(crate) credentials: Option<PathBuf>,
+    /// Capture what goes to and from this port, in place of those that the file names; several times for several. It takes tcpdump.
+    #[arg(long = "capture-port", value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) capture_ports: Vec<u16>,
     /// Where results go.
     #[arg(long, value_name = "DIR", default_value = "bench-results")]
     pub(crate) out: PathBuf,

@@ -151,7 +151,7 @@ pub(crate) fn refusal(error: LabError) -> CommandError {
             CommandError::new(Code::BenchmarkFailed, "the experiment cannot go on").cause(error)
         }
         LabError::Capture { .. } => {
-            CommandError::new(Code::NotProbed, "the probe sees no packets").cause(error).help(
+            CommandError::new(Code::NotProbed, "no packets are seen").cause(error).help(
                 "sudo apt-get install tcpdump && sudo setcap cap_net_raw+ep $(which tcpdump)",
                 "lets every user of this machine capture packets",
             )

@@ -290,6 +290,15 @@ fn a_file_of_benchcloud_is_measured_in_a_folder_and_in_a_store_and_what_fails_is
     device.write("large.ini", large.replace("log_file =\n/tmp/", "log_file =\nlogs/"));
     let run = device.run(&["bench", "run", "large.ini", "--target", &store]).ends_with(1);
     assert!(run.stderr.contains("E0218") && run.stderr.contains("2 operations failed"), "{run:?}");
+    device.write("wire.toml", "operation = \"upload\"\n[target]\nfolder = \"files\"\n");
+    let words = ["bench", "run", "wire.toml", "--capture-port", "80"];
+    let mut command = device.command(&words);
+    let run = command.env("PATH", room.path()).output().unwrap();
+    let stderr = String::from_utf8_lossy(&run.stderr);
+    assert!(run.status.code() == Some(1) && stderr.contains("E0219"), "{run:?}");
+    assert!(stderr.contains("tcpdump is not installed"), "{stderr}");
+    let run = device.run(&[&words[..], &["--out", "files"]].concat()).ends_with(2);
+    assert!(run.stderr.contains("results would go into"), "{run:?}");
     device.write("bad.toml", "operation = \"upload\"\nthread = 2\n");
     let run = device.run(&["bench", "run", "bad.toml"]).ends_with(2);
     assert!(run.stderr.contains("did you mean 'threads'?"), "{run:?}");

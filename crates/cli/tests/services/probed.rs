@@ -1,4 +1,4 @@
-//! `syncline bench probe` over packets that tcpdump really captures.
+//! `syncline bench` over packets that tcpdump really captures.
 
 use std::process::Stdio;
 
@@ -54,4 +54,45 @@ fn a_probe_finds_out_of_our_own_program_what_it_does() {
     assert!(answer("Chunking").starts_with("parts: "), "{summary}");
     assert_eq!(answer("Loss under load"), "0 of 100");
     assert_eq!(pair.one.tree(), pair.other.tree());
+}
+
+#[test]
+fn a_benchmark_tells_what_went_over_the_port_under_test_and_no_other() {
+    use std::os::unix::fs::PermissionsExt;
+    let pair = Pair::synced(true, |_| {});
+    let port = pair.server.as_ref().unwrap().url.rsplit_once(':').unwrap().1.to_owned();
+    let there = pair.other.folder.display();
+    let text = format!(
+        "operation = \"upload\"\ntimes = 4\n[files]\nsize = 50000\n[target]\nseen_in = \"{there}\"\n"
+    );
+    let file = pair.one.folder.with_file_name("wire.toml");
+    std::fs::write(&file, text + &format!("folder = \"{}\"\n", pair.one.folder.display())).unwrap();
+    let mut watches: Vec<_> = [&pair.one, &pair.other]
+        .map(|device| device.command(&["watch"]).stdout(Stdio::null()).spawn().unwrap())
+        .into();
+    let measure = |port: &str| {
+        let words = ["bench", "run", file.to_str().unwrap(), "--out", "../out", "--json"];
+        pair.one.run(&[&words[..], &["--capture-port", port]].concat())
+    };
+    let (run, silent) = (measure(&port), measure("9"));
+    for watch in &mut watches {
+        terminate(watch, Signal::TERM);
+    }
+    if run.code != 0 && !geteuid().is_root() {
+        assert!(run.stderr.contains("E0219"), "{run:?}");
+        return;
+    }
+    let summary = run.ok().json();
+    let bytes = |way: &str| summary["wire"][way]["bytes"].as_u64().unwrap();
+    // Four files of 50 KB that nothing compresses go up once, and come down to the other device, with some words about them.
+    assert!((200_000..300_000).contains(&bytes("up")), "{summary}");
+    assert!((200_000..300_000).contains(&bytes("down")), "{summary}");
+    assert_eq!(summary["wire"]["fault"], serde_json::Value::Null);
+    let page = pair.one.folder.join(summary["page"].as_str().unwrap());
+    let pcap = std::fs::metadata(page.with_file_name("benchmark.pcap")).unwrap();
+    assert!(pcap.len() > 400_000 && pcap.permissions().mode() & 0o077 == 0, "{pcap:?}");
+
+    // Of a port that nothing goes over, everything could be believed.
+    let silent = silent.ends_with(1);
+    assert!(silent.stdout.contains("nothing went over port 9"), "{silent:?}");
 }

@@ -109,6 +109,7 @@ pub(super) fn parse(text: &str) -> Result<Plan, LabError> {
         },
         files,
         mix: None,
+        capture: None,
         log: values.log()?,
     }
     .checked()

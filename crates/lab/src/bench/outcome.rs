@@ -4,6 +4,7 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use super::plan::Operation;
+use super::wire::Wire;
 
 /// One operation.
 #[derive(Debug, Clone)]
@@ -41,6 +42,8 @@ pub struct Outcome {
     pub processor: Duration,
     /// Bytes of memory that this process has held at once at most, where the kernel tells.
     pub memory_peak: Option<u64>,
+    /// What went over the wire, where it was to be captured.
+    pub wire: Option<Wire>,
     /// Files of which the target said that they were written.
     pub acknowledged: u64,
     /// Of them, those that were not there in the end as they were written, with what was found.

@@ -7,6 +7,7 @@ use serde::Deserialize;
 mod files;
 
 use super::ini;
+use super::wire::Wanted;
 use crate::error::LabError;
 use crate::random::Random;
 
@@ -48,6 +49,9 @@ pub struct Plan {
     /// How often each operation of a mix is drawn.
     #[serde(default)]
     pub mix: Option<Mix>,
+    /// What of the wire is captured.
+    #[serde(default)]
+    pub capture: Option<Wanted>,
     /// A text that grows by a line for each operation.
     #[serde(default)]
     pub log: Option<PathBuf>,
@@ -281,6 +285,9 @@ impl Plan {
             return refuse(
                 "a table [mix] with shares of upload, download and edit belongs to operation = \"mixed\"",
             );
+        }
+        if let Some(capture) = &self.capture {
+            capture.check()?;
         }
         let target = &self.target;
         if target.folder.is_some() && target.store.is_some() {

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::outcome::{Outcome, Record, SECONDS, Summary};
 use super::plan::{Operation, Plan};
+use super::wire::Wire;
 use crate::environment;
 use crate::error::LabError;
 use crate::files;
@@ -71,6 +72,7 @@ fn numbers(plan: &Plan, target: &str, version: &str, outcome: &Outcome) -> Value
         "processor_seconds": outcome.processor.as_secs_f64(),
         "memory_peak_bytes": outcome.memory_peak,
         "bytes_per_second": outcome.throughput(),
+        "wire": outcome.wire.as_ref().map(Wire::json),
         "operations": summaries.collect::<Vec<_>>(),
     })
 }
@@ -91,6 +93,9 @@ fn page(plan: &Plan, target: &str, version: &str, outcome: &Outcome) -> Page {
     let rows: Vec<Vec<String>> = outcome.summaries().iter().map(cells).collect();
     page = page.heading("How long an operation took, in milliseconds").table(&headings, rows);
     page = page.heading("What it cost this program").table(&["what", ""], costs(outcome));
+    if let Some(wire) = &outcome.wire {
+        page = wire.section(page);
+    }
     for (name, svg) in drawings(outcome) {
         page = page.drawing(name, svg);
     }

@@ -127,6 +127,10 @@ impl Kept {
         .into_iter()
         .flatten()
         .collect();
+        for way in ["up", "down"] {
+            let bytes = numbers["wire"][way]["bytes"].as_f64();
+            values.extend(bytes.map(|bytes| (format!("{way}, bytes"), bytes)));
+        }
         for operation in numbers["operations"].as_array().into_iter().flatten() {
             let kind = operation["operation"].as_str().unwrap_or_default();
             values.extend(operation["done"].as_f64().map(|done| (format!("{kind}: done"), done)));

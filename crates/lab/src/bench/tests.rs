@@ -8,8 +8,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::driver::{Driver, Failure, Folder, Listed};
 use super::outcome::Outcome;
 use super::plan::{Files, Kind, Operation, Pause, Plan, Target};
+use super::wire::Wire;
 use super::work::{Progress, run};
 use super::{ini, report};
+use crate::capture::{Counts, Way};
 use crate::error::LabError;
 use crate::files;
 use crate::output::Output;
@@ -37,7 +39,7 @@ fn plan(text: &str) -> Plan {
 }
 
 fn play(plan: &Plan, driver: &dyn Driver) -> Outcome {
-    run(plan, driver, "run", &mut |_| true).unwrap()
+    run(plan, driver, "run", None, &mut |_| true).unwrap()
 }
 
 fn folder(root: &Path) -> Folder {
@@ -59,6 +61,7 @@ fn the_files_of_the_thesis_are_read_as_they_are() {
         target: Target { directory: "benchmark-test".to_owned(), ..Target::default() },
         files: Files { size: 102_400, prefix: "benchmarking-".to_owned(), ..Files::default() },
         mix: None,
+        capture: None,
         log: Some("/tmp/dropbox_upload_random_binary_50f_100KB_25threads.log".into()),
     };
     assert_eq!(a1, expected);
@@ -145,6 +148,10 @@ fn what_nobody_knows_is_refused_with_what_is_spelled_alike() {
         ("operation = \"upload\"\nthreads = 2\n[target]\nname = \"a\"", "threads = 1"),
         ("operation = \"upload\"\npause = { uniform = [5, 1] }", "in order"),
         ("operation = \"upload\"\n[files]\ncommon = 1.5", "part of 1"),
+        ("operation = \"upload\"\n[capture]\nport = [80]", "did you mean 'ports'?"),
+        ("operation = \"upload\"\n[capture]\nports = []", "capture.ports"),
+        ("operation = \"upload\"\n[capture]\nports = [80, 65536]", "capture.ports: 65536"),
+        ("operation = \"upload\"\n[capture]\nports = [0]", "capture.ports: 0"),
         ("operation = \"upload\"\n[files]\nkind = \"jpg\"", "did you mean 'jpeg'?"),
         ("operation = \"upload\"\n[files]\nkind = \"trace\"", "files.trace"),
         ("operation = \"upload\"\n[files]\ntrace = \"day.trace\"", "files.trace"),
@@ -260,6 +267,38 @@ fn a_target_that_fails_ends_the_run_and_is_counted() {
 }
 
 #[test]
+fn what_went_over_the_wire_is_told_by_direction() {
+    let plan = plan("operation = \"upload\"\ntimes = 3\n[capture]\nports = [80, 81]");
+    let mut outcome = play(&plan, &Bad::default());
+    let counts = Counts {
+        up: Way { packets: 7, wire: 3500, payload: 3072 },
+        down: Way { packets: 5, wire: 260, payload: 60 },
+        ..Counts::default()
+    };
+    let written = |wire: Option<Wire>, outcome: &mut Outcome| {
+        let room = tempfile::tempdir().unwrap();
+        let output = Output::new(room.path().into(), room.path().into()).unwrap();
+        outcome.wire = wire;
+        let numbers = report::write(&plan, "a store", "1.2", outcome, &output).unwrap();
+        let page = files::read(&room.path().join("benchmark.html")).unwrap();
+        (numbers["wire"].clone(), String::from_utf8(page).unwrap())
+    };
+    let wire = Wire { ports: vec![80, 81], counts, missed: 0, fault: None };
+    let (numbers, page) = written(Some(wire.clone()), &mut outcome);
+    assert_eq!((&numbers["up"]["bytes"], &numbers["down"]["packets"]), (&3500.into(), &5.into()));
+    assert_eq!((&numbers["up"]["payload_bytes"], &numbers["fault"]), (&3072.into(), &().into()));
+    assert!(page.contains("<td>up</td><td>3500</td><td>7</td><td>3072</td>"), "{page}");
+    assert!(page.contains("port 80, 81,") && !page.contains("class=\"bad\""), "{page}");
+
+    let fault = Some("tcpdump has <ended>".to_owned());
+    let (numbers, page) = written(Some(Wire { missed: 9, fault, ..wire }), &mut outcome);
+    assert_eq!(numbers["missed_packets"], 9);
+    assert!(page.contains("tcpdump has &lt;ended&gt;") && page.contains("9 packets were not"));
+    let (numbers, page) = written(None, &mut outcome);
+    assert!(numbers.is_null() && !page.contains("over the wire"), "{page}");
+}
+
+#[test]
 fn a_target_that_forgets_what_it_acknowledged_has_lost_it() {
     let plan = plan("operation = \"upload\"\ntimes = 30\nthreads = 2");
     let outcome = play(&plan, &Bad { forgets: Some(10), ..Bad::default() });
@@ -316,7 +355,7 @@ fn a_file_that_goes_from_where_it_was_seen_is_lost() {
 fn a_download_of_nothing_is_refused() {
     let room = tempfile::tempdir().unwrap();
     for text in ["operation = \"download\"", "operation = \"download\"\nwarm_up = 1"] {
-        let error = run(&plan(text), &folder(room.path()), "run", &mut |_| true).unwrap_err();
+        let error = run(&plan(text), &folder(room.path()), "run", None, &mut |_| true).unwrap_err();
         assert!(matches!(error, LabError::NotListed { .. }), "{error}");
     }
     files::write(&room.path().join("a"), "a").unwrap();
@@ -325,7 +364,7 @@ fn a_download_of_nothing_is_refused() {
     );
     files::write(&room.path().join("b"), "b").unwrap();
     files::write(&room.path().join("c"), "c").unwrap();
-    let error = run(&huge, &folder(room.path()), "run", &mut |_| true).unwrap_err();
+    let error = run(&huge, &folder(room.path()), "run", None, &mut |_| true).unwrap_err();
     assert!(matches!(error, LabError::Benchmark { .. }), "{error}");
 }
 
@@ -340,9 +379,9 @@ fn files_of_others_are_not_written_over() {
 
     let mut plan = self::plan("operation = \"download\"");
     plan.target.local_directory = Some(room.path().to_owned());
-    let error = run(&plan, &folder(room.path()), "run", &mut |_| true).unwrap_err();
+    let error = run(&plan, &folder(room.path()), "run", None, &mut |_| true).unwrap_err();
     assert!(matches!(error, LabError::NotEmpty { .. }), "{error}");
-    let error = run(&plan, &Bad::default(), "run", &mut |_| true).unwrap_err();
+    let error = run(&plan, &Bad::default(), "run", None, &mut |_| true).unwrap_err();
     assert!(error.to_string().contains("a bad store cannot be listed: no lists"), "{error}");
 }
 
@@ -391,7 +430,7 @@ fn what_another_program_brings_is_waited_for() {
                 }
             }
         });
-        let outcome = run(&plan, &Folder::new(&here, &plan.target), "other", &mut |_| true);
+        let outcome = run(&plan, &Folder::new(&here, &plan.target), "other", None, &mut |_| true);
         is_over.store(true, Ordering::Relaxed);
         outcome.unwrap()
     });
@@ -408,7 +447,7 @@ fn who_wants_it_to_end_gets_what_was_done() {
         last = Some(progress);
         progress.done < 2
     };
-    let outcome = run(&plan, &Bad::default(), "run", &mut goes_on).unwrap();
+    let outcome = run(&plan, &Bad::default(), "run", None, &mut goes_on).unwrap();
     assert_eq!((outcome.records.len(), outcome.asked), (2, 1000));
     // Nobody waits for all files again who wanted it to end.
     assert!(!outcome.is_good() && outcome.unread == 2, "{outcome:?}");

@@ -12,6 +12,7 @@ use super::driver::{Driver, Failure, Listed, join};
 use super::generator::{Generator, Made};
 use super::outcome::{Outcome, Record};
 use super::plan::{Operation, Plan};
+use super::wire::Tap;
 use crate::error::LabError;
 use crate::files;
 use crate::memory;
@@ -45,7 +46,7 @@ pub struct Progress {
 
 /// Does everything that a plan says. `goes_on` is told how far it is, five times a second; when it says no, operations that have begun end.
 ///
-/// `name` is of this run alone, and in the names of its files.
+/// `name` is of this run alone, and in the names of its files; `tap` counts what goes over the wire from the first operation to the end of the last.
 ///
 /// # Errors
 /// [`LabError`] where nothing could begin, or a file that is to be kept here could not be written; an operation that fails is counted.
@@ -53,6 +54,7 @@ pub fn run(
     plan: &Plan,
     driver: &dyn Driver,
     name: &str,
+    tap: Option<Tap>,
     goes_on: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<Outcome, LabError> {
     let listed = match plan.operation {
@@ -75,6 +77,9 @@ pub fn run(
     if let Some(folder) = &plan.target.local_directory {
         files::demand_empty(folder)?;
     }
+    if let Some(tap) = &tap {
+        tap.begin()?;
+    }
     let processor = process_time();
     let work = Work {
         plan,
@@ -95,14 +100,16 @@ pub fn run(
     let mut records = work.done.into_inner().unwrap_or_else(PoisonError::into_inner);
     records.sort_by_key(|record| record.number);
     let written = work.written.into_inner().unwrap_or_else(PoisonError::into_inner);
-    // Reading everything again is no part of it.
+    // Reading everything again is no part of it, here as on the wire.
     let processor = process_time().saturating_sub(processor);
     let memory_peak = memory::peak();
     if let Some(error) = broken {
         return Err(error);
     }
+    let has_moved = records.iter().any(|record| record.failure.is_none());
+    let wire = tap.map(|tap| tap.end(has_moved));
     let mut outcome =
-        Outcome { records, asked: counted, processor, memory_peak, ..Outcome::default() };
+        Outcome { records, asked: counted, processor, memory_peak, wire, ..Outcome::default() };
     // Whoever wanted it to end does not wait for all files again.
     if is_over {
         outcome.unread = written.values().filter(|writes| is_acknowledged(writes)).count() as u64;

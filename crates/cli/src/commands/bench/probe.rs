@@ -1,6 +1,5 @@
 //! `syncline bench probe`: what a program does, found out by experiment.
 
-use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use lab::output::Output;
@@ -9,12 +8,11 @@ use lab::probe::{self, Row, Sizes, Subject};
 use model::environment::random_bytes;
 use serde_json::json;
 
-use super::{new_results, refusal};
+use super::{demand_apart, new_results, refusal};
 use crate::arguments::{BenchProbeArguments, BenchTablesArguments};
 use crate::connect::Driver;
 use crate::context::Context;
 use crate::error::{CommandError, Result};
-use crate::home::file_error;
 use crate::system::SystemRandom;
 use crate::text::size;
 use crate::ui::Symbol;
@@ -24,7 +22,7 @@ pub(super) fn run(context: &Context<'_>, arguments: &BenchProbeArguments) -> Res
     if let Some(folder) = folders.into_iter().flatten().find(|folder| !folder.is_dir()) {
         return Err(CommandError::usage(format!("there is no folder {}", folder.display())));
     }
-    demand_apart(arguments)?;
+    demand_two(arguments)?;
     let mut sizes = if arguments.quick { Sizes::QUICK } else { Sizes::FULL };
     sizes.appends = arguments.appends.unwrap_or(sizes.appends);
     let subject = Subject {
@@ -75,21 +73,11 @@ pub(super) fn run(context: &Context<'_>, arguments: &BenchProbeArguments) -> Res
     Ok(0)
 }
 
-/// Makes sure that nothing that is written here is synced: each packet that is captured would make more packets.
-fn demand_apart(arguments: &BenchProbeArguments) -> Result<()> {
-    let whole = |path: &Path| std::path::absolute(path).map_err(|source| file_error(path, &source));
-    // The folder for results may not be there yet: what is above it is.
-    let mut out = whole(&arguments.out)?;
-    out = out.ancestors().find_map(|above| above.canonicalize().ok()).unwrap_or(out);
-    let others = [arguments.seen_in.as_ref(), arguments.stored.as_ref()];
-    let folders = std::iter::once(&arguments.folder).chain(others.into_iter().flatten());
-    let folders: Vec<PathBuf> = folders
-        .map(|folder| folder.canonicalize().map_err(|source| file_error(folder, &source)))
-        .collect::<Result<_>>()?;
-    if let Some(folder) = folders.iter().find(|folder| out.starts_with(folder)) {
-        let text = format!("results would go into {}, which is probed", folder.display());
-        return Err(CommandError::usage(text).help("--out DIR", "writes them to another folder"));
-    }
+/// Makes sure that nothing that is written here is synced, and that two folders are two.
+fn demand_two(arguments: &BenchProbeArguments) -> Result<()> {
+    let others = [arguments.seen_in.as_deref(), arguments.stored.as_deref()];
+    let folders = std::iter::once(arguments.folder.as_path()).chain(others.into_iter().flatten());
+    let folders = demand_apart(&arguments.out, &folders.collect::<Vec<_>>())?;
     if arguments.seen_in.is_some() && folders[0] == folders[1] {
         return Err(CommandError::usage("--seen-in is the folder in which files are changed"));
     }
