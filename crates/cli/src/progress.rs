@@ -1,4 +1,4 @@
-//! One line that shows how far a long job is: after half a second, and only to somebody who looks.
+//! What shows how far a long job is, only to somebody who looks: a line after half a second, or several that are drawn anew in place.
 
 use std::time::Duration;
 
@@ -86,6 +86,38 @@ impl Progress {
 
 fn progress(verb: &str, files: u64, total: u64) -> String {
     format!("{verb} {} of {}", text::count(files), text::counted(total, "file", "files"))
+}
+
+/// Some lines of progress that go away by themselves.
+#[derive(Debug)]
+pub(crate) struct Panel {
+    bar: ProgressBar,
+}
+
+impl Panel {
+    /// Prepares the lines; nothing where nobody looks, or a program reads.
+    pub(crate) fn new(ui: &Ui) -> Option<Self> {
+        if !ui.shows_progress() || ui.is_json() {
+            return None;
+        }
+        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+        bar.set_style(
+            ProgressStyle::with_template("{msg}")
+                .unwrap_or_else(|_| ProgressStyle::default_spinner()),
+        );
+        Some(Self { bar })
+    }
+
+    /// Draws them anew.
+    pub(crate) fn show(&self, lines: &[String]) {
+        self.bar.set_message(lines.join("\n"));
+    }
+}
+
+impl Drop for Panel {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
 }
 
 impl Drop for Progress {

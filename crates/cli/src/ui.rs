@@ -108,6 +108,11 @@ impl Ui {
         self.shows_progress
     }
 
+    /// Tells whether letters beyond ASCII can be seen.
+    pub(crate) fn is_unicode(&self) -> bool {
+        self.is_unicode
+    }
+
     /// Tells whether a picture of squares can be seen.
     pub(crate) fn draws(&self) -> bool {
         self.is_unicode && self.colors_out && !self.is_json

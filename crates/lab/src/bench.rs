@@ -5,9 +5,10 @@
 //! are errors; everything that was acknowledged is read again in the end.
 //!
 //! Read in this order: [`plan`] (what a file says), `ini` (the same in BenchCloud's own files), `generator` (what is in files), [`driver`],
-//! [`work`] (the threads), [`wire`] (what goes over it), [`outcome`], [`report`], [`results`] (those of earlier runs).
+//! [`work`] (the threads), [`live`] (what is seen of them meanwhile), [`wire`] (what goes over it), [`outcome`], [`report`], [`results`] (those of earlier runs).
 
 pub mod driver;
+pub mod live;
 pub mod outcome;
 pub mod plan;
 pub mod report;

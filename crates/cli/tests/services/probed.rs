@@ -84,9 +84,9 @@ fn a_benchmark_tells_what_went_over_the_port_under_test_and_no_other() {
     }
     let summary = run.ok().json();
     let bytes = |way: &str| summary["wire"][way]["bytes"].as_u64().unwrap();
-    // Four files of 50 KB that nothing compresses go up once, and come down to the other device, with some words about them.
+    // Four files of 50 KB that nothing compresses go up once, and come down to the other device at least.
     assert!((200_000..300_000).contains(&bytes("up")), "{summary}");
-    assert!((200_000..300_000).contains(&bytes("down")), "{summary}");
+    assert!((200_000..600_000).contains(&bytes("down")), "{summary}");
     assert_eq!(summary["wire"]["fault"], serde_json::Value::Null);
     let page = pair.one.folder.join(summary["page"].as_str().unwrap());
     let pcap = std::fs::metadata(page.with_file_name("benchmark.pcap")).unwrap();

@@ -443,15 +443,20 @@ fn who_wants_it_to_end_gets_what_was_done() {
         "operation = \"upload\"\ntimes = 1000\nthreads = 2\npause = { fixed = 3600 }\nwarm_up = 1",
     );
     let mut last = None;
-    let mut goes_on = |progress: Progress| {
-        last = Some(progress);
+    let mut ended = Vec::new();
+    let mut goes_on = |progress: Progress<'_>| {
+        last = Some((progress.done, progress.failed, progress.all));
+        ended.extend_from_slice(progress.ended);
         progress.done < 2
     };
     let outcome = run(&plan, &Bad::default(), "run", None, &mut goes_on).unwrap();
     assert_eq!((outcome.records.len(), outcome.asked), (2, 1000));
     // Nobody waits for all files again who wanted it to end.
     assert!(!outcome.is_good() && outcome.unread == 2, "{outcome:?}");
-    assert_eq!(last.map(|last| (last.done, last.failed, last.all)), Some((2, 0, 1001)));
+    assert_eq!(last, Some((2, 0, 1001)));
+    // Each is told of once, but for the one that does not count.
+    let counted = outcome.records.iter().filter(|record| !record.is_warm_up);
+    assert!(ended.iter().map(|it| it.took).eq(counted.map(|record| record.took)), "{ended:?}");
 }
 
 #[test]

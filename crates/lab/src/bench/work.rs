@@ -33,7 +33,7 @@ const STACK_BYTES: usize = 1 << 20;
 
 /// How far a benchmark is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Progress {
+pub struct Progress<'a> {
     /// Operations that have ended.
     pub done: u64,
     /// Of them, those that failed.
@@ -42,6 +42,17 @@ pub struct Progress {
     pub all: u64,
     /// Since the first began.
     pub elapsed: Duration,
+    /// Those that count and came to a good end since this was told last.
+    pub ended: &'a [Ended],
+}
+
+/// An operation that came to a good end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ended {
+    /// When, since the first began.
+    pub at: Duration,
+    /// How long it took.
+    pub took: Duration,
 }
 
 /// Does everything that a plan says. `goes_on` is told how far it is, five times a second; when it says no, operations that have begun end.
@@ -55,7 +66,7 @@ pub fn run(
     driver: &dyn Driver,
     name: &str,
     tap: Option<Tap>,
-    goes_on: &mut dyn FnMut(Progress) -> bool,
+    goes_on: &mut dyn FnMut(Progress<'_>) -> bool,
 ) -> Result<Outcome, LabError> {
     let listed = match plan.operation {
         Operation::Download => driver
@@ -164,7 +175,7 @@ struct Done {
 
 impl Work<'_> {
     /// Starts the threads, and waits for them. Returns what kept a file from being written here.
-    fn play(&self, goes_on: &mut dyn FnMut(Progress) -> bool) -> Option<LabError> {
+    fn play(&self, goes_on: &mut dyn FnMut(Progress<'_>) -> bool) -> Option<LabError> {
         thread::scope(|scope| {
             let start = |number| {
                 let builder = thread::Builder::new().stack_size(STACK_BYTES);
@@ -182,9 +193,13 @@ impl Work<'_> {
                     }
                 }
             }
+            let (mut told, mut failed) = (0, 0);
             while threads.iter().any(|thread| !thread.is_finished()) {
                 thread::park_timeout(TELL_EVERY);
-                if !goes_on(self.progress()) {
+                // Whoever looks on takes no part in this: no thread waits for the lock meanwhile.
+                let ended = self.since(&mut told, &mut failed);
+                let (done, all, elapsed) = (told as u64, self.all, self.watch.wall());
+                if !goes_on(Progress { done, failed, all, elapsed, ended: &ended }) {
                     self.is_over.store(true, Ordering::Relaxed);
                 }
             }
@@ -199,10 +214,18 @@ impl Work<'_> {
         })
     }
 
-    fn progress(&self) -> Progress {
+    /// Returns the operations that are to be told of after so many, and counts them and those that failed.
+    fn since(&self, told: &mut usize, failed: &mut u64) -> Vec<Ended> {
         let done = lock(&self.done);
-        let failed = done.iter().filter(|record| record.failure.is_some()).count() as u64;
-        Progress { done: done.len() as u64, failed, all: self.all, elapsed: self.watch.wall() }
+        let new = &done[*told..];
+        *told = done.len();
+        *failed += new.iter().filter(|record| record.failure.is_some()).count() as u64;
+        let counts = |record: &&Record| record.failure.is_none() && !record.is_warm_up;
+        let ended = |record: &Record| Ended {
+            at: record.started + record.made + record.took,
+            took: record.took,
+        };
+        new.iter().filter(counts).map(ended).collect()
     }
 
     fn work(&self, number: usize) -> Result<(), LabError> {

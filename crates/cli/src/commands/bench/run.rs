@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use lab::bench::driver::{Driver as Target, Folder};
+use lab::bench::live::{Letters, Live};
 use lab::bench::outcome::Outcome;
 use lab::bench::plan::Plan;
 use lab::bench::wire::{PACKETS, Wanted};
@@ -17,6 +18,7 @@ use crate::arguments::BenchRunArguments;
 use crate::connect::Driver;
 use crate::context::Context;
 use crate::error::{Code, CommandError, Result};
+use crate::progress::Panel;
 use crate::text::{counted, size};
 use crate::ui::Symbol;
 
@@ -34,15 +36,14 @@ pub(super) fn run(context: &Context<'_>, arguments: &BenchRunArguments) -> Resul
     let pcap = out.join(PACKETS);
     let tap = plan.capture.as_ref().map(|wanted| wanted.start(&pcap)).transpose();
     let tap = tap.map_err(refusal)?;
-    let mut told = Duration::ZERO;
-    let mut goes_on = |progress: Progress| {
-        if progress.elapsed >= told + TELL_EVERY {
-            told = progress.elapsed;
-            tell(context, progress);
-        }
+    let mut onlooker = Onlooker::new(context);
+    let mut goes_on = |progress: Progress<'_>| {
+        onlooker.tell(&progress);
         io.interrupts().received().is_none()
     };
-    let outcome = work::run(&plan, driver.as_ref(), &name, tap, &mut goes_on).map_err(refusal)?;
+    let outcome = work::run(&plan, driver.as_ref(), &name, tap, &mut goes_on);
+    drop(onlooker);
+    let outcome = outcome.map_err(refusal)?;
     let version = env!("CARGO_PKG_VERSION");
     let numbers = report::write(&plan, &target, version, &outcome, &output).map_err(refusal)?;
     let page = out.join("benchmark.html");
@@ -92,11 +93,36 @@ fn judge(outcome: &Outcome, page: &Path) -> Result<()> {
     })
 }
 
-fn tell(context: &Context<'_>, progress: Progress) {
-    let Progress { done, failed, all, elapsed } = progress;
-    let line = format!("{done} of {all} done, {failed} failed, {} s", elapsed.as_secs());
-    context.ui.json(&json!({"schema": "syncline.bench/1", "type": "progress", "line": line}));
-    context.ui.say(Symbol::Done, line);
+/// Who is told how far it is: somebody at a terminal by some lines that are drawn anew, everybody else by a line now and then.
+struct Onlooker<'a> {
+    context: &'a Context<'a>,
+    seen: Option<(Panel, Live)>,
+    told: Duration,
+}
+
+impl<'a> Onlooker<'a> {
+    fn new(context: &'a Context<'a>) -> Self {
+        let letters = if context.ui.is_unicode() { Letters::Unicode } else { Letters::Ascii };
+        let seen = Panel::new(context.ui).map(|panel| (panel, Live::new(letters)));
+        Self { context, seen, told: Duration::ZERO }
+    }
+
+    fn tell(&mut self, progress: &Progress<'_>) {
+        if let Some((panel, live)) = &mut self.seen {
+            live.add(progress);
+            panel.show(&live.lines());
+            return;
+        }
+        let Progress { done, failed, all, elapsed, .. } = *progress;
+        if elapsed < self.told + TELL_EVERY {
+            return;
+        }
+        self.told = elapsed;
+        let ui = self.context.ui;
+        let line = format!("{done} of {all} done, {failed} failed, {} s", elapsed.as_secs());
+        ui.json(&json!({"schema": "syncline.bench/1", "type": "progress", "line": line}));
+        ui.say(Symbol::Done, line);
+    }
 }
 
 fn summarise(context: &Context<'_>, mut numbers: Value, page: &Path) {
