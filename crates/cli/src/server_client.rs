@@ -230,11 +230,16 @@ impl ServerClient {
     }
 
     fn request(&self, method: Method, segments: &[&str]) -> RequestBuilder {
-        let request = self.client.request(method, self.url(segments)).timeout(REQUEST_TIMEOUT);
+        let request = self.anonymous(method, segments);
         match &self.token {
             Some(token) => request.bearer_auth(token),
             None => request,
         }
+    }
+
+    /// Asks as somebody who has no account.
+    fn anonymous(&self, method: Method, segments: &[&str]) -> RequestBuilder {
+        self.client.request(method, self.url(segments)).timeout(REQUEST_TIMEOUT)
     }
 
     async fn send(&self, request: RequestBuilder) -> Result<Response> {

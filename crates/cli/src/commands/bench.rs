@@ -1,5 +1,6 @@
 //! `syncline bench`: benchmarks of anything that keeps files, and probes of what programs do.
 
+mod links;
 mod probe;
 mod results;
 mod run;
@@ -60,6 +61,12 @@ fn demand_apart(out: &Path, folders: &[&Path]) -> Result<Vec<PathBuf>> {
         return Err(CommandError::usage(text).help("--out DIR", "writes them to another folder"));
     }
     Ok(folders)
+}
+
+/// Says what went wrong as a benchmark counts it.
+pub(crate) fn in_words(error: &CommandError) -> Failure {
+    let cause = error.cause.as_ref().map_or_else(String::new, |cause| format!(": {cause}"));
+    Failure(format!("{}{cause}", error.headline))
 }
 
 /// A store, whose objects are the files.

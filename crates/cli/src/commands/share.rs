@@ -33,10 +33,10 @@ pub(crate) fn run(context: &Context<'_>, arguments: &ShareArguments) -> Result<u
 }
 
 /// A workspace that the user means, and the server that has it.
-struct Target {
-    client: ServerClient,
+pub(crate) struct Target {
+    pub(crate) client: ServerClient,
     user: String,
-    workspace: WorkspaceLine,
+    pub(crate) workspace: WorkspaceLine,
 }
 
 impl Target {
@@ -65,7 +65,10 @@ fn find(context: &Context<'_>, text: Option<&str>) -> Result<Target> {
 }
 
 /// Finds the workspace, and the place in it that the text names.
-fn find_place(context: &Context<'_>, text: Option<&str>) -> Result<(Target, RelativePath)> {
+pub(crate) fn find_place(
+    context: &Context<'_>,
+    text: Option<&str>,
+) -> Result<(Target, RelativePath)> {
     let account = context.home.account()?.ok_or_else(not_signed_in)?;
     let client = ServerClient::of_account(&account)?;
     let mut place = RelativePath::ROOT;

@@ -44,6 +44,12 @@ pub(crate) struct LinkLine {
     pub(crate) secret: Option<String>,
 }
 
+/// What strangers are told of a file.
+#[derive(Debug, Deserialize)]
+struct LinkedLine {
+    size: Option<u64>,
+}
+
 impl ServerClient {
     /// Makes a link.
     ///
@@ -60,6 +66,15 @@ impl ServerClient {
     /// [`crate::error::CommandError`].
     pub(crate) async fn links(&self, workspace: &str) -> Result<Vec<LinkLine>> {
         self.ask(self.request(Method::GET, &["workspaces", workspace, "links"])).await
+    }
+
+    /// Returns how large the file is to which a link leads, as strangers are told; nothing where it is none.
+    ///
+    /// # Errors
+    /// [`crate::error::CommandError`].
+    pub(crate) async fn linked_size(&self, secret: &str) -> Result<Option<u64>> {
+        let request = self.anonymous(Method::GET, &["public", secret]);
+        self.ask::<LinkedLine>(request).await.map(|linked| linked.size)
     }
 
     /// Takes a link back.

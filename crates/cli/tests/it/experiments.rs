@@ -149,6 +149,31 @@ fn a_trace_is_played_into_two_devices_and_both_end_as_it_says() {
 }
 
 #[test]
+fn links_to_the_files_of_a_workspace_are_measured_and_none_stays() {
+    let pair = Pair::synced(true, |_| {});
+    pair.one.write("letters/one.txt", "a letter");
+    pair.one.write("letters/other.txt", "another letter");
+    pair.one.run(&["sync"]).ok();
+    let file = pair.one.folder.with_file_name("share.toml");
+    let text = "operation = \"share\"\ntimes = 5\nthreads = 2\n[target]\nworkspace = \".\"\ndirectory = \"letters\"\n";
+    std::fs::write(&file, text).unwrap();
+    let words = ["bench", "run", "../share.toml", "--out", "../out", "--json"];
+    let summary = pair.one.run(&words).ok().json();
+    assert_eq!((&summary["asked"], &summary["failed"]), (&10.into(), &0.into()), "{summary}");
+    assert_eq!(summary["operations"][0]["operation"], "share");
+    let links = pair.one.run(&["share", "ls", "--json"]).ok();
+    assert!(!links.stdout.contains("letters"), "{links:?}");
+
+    // What the server has not yet cannot be shared, also not by a folder in the workspace.
+    pair.one.write("letters/new.txt", "not sent yet");
+    std::fs::write(&file, text.replace("directory", "# ")).unwrap();
+    let run = pair.one.run(&[&words[..], &["--target", "letters"]].concat()).ends_with(1);
+    assert!(run.stdout.contains("5 operations failed"), "{run:?}");
+    let run = pair.one.run(&[&words[..], &["--target", "nowhere"]].concat()).ends_with(2);
+    assert!(run.stdout.contains("target.workspace: there is no folder nowhere"), "{run:?}");
+}
+
+#[test]
 fn every_preset_makes_a_trace_that_is_played() {
     let room = tempfile::tempdir().unwrap();
     let device = Device::new(room.path(), "device");

@@ -35,6 +35,14 @@ pub struct Listed {
     pub size: u64,
 }
 
+/// An address by which people without an account read a file.
+pub struct Link {
+    /// By which it is taken back.
+    pub id: String,
+    /// What opens it.
+    pub secret: String,
+}
+
 /// Something that keeps files under paths, with `/` between folders. Many threads use one at once. An operation that returns has been done as
 /// well as the target ever does it.
 pub trait Driver: fmt::Debug + Send + Sync {
@@ -66,6 +74,22 @@ pub trait Driver: fmt::Debug + Send + Sync {
     /// # Errors
     /// [`Failure`].
     fn list(&self, directory: &str) -> Result<Vec<Listed>, Failure>;
+
+    /// Makes a link to a file.
+    ///
+    /// # Errors
+    /// [`Failure`], as where there are no links.
+    fn share(&self, _path: &str) -> Result<Link, Failure> {
+        Err(Failure("it makes no links".to_owned()))
+    }
+
+    /// Looks whether a link leads to a file of so many bytes, and takes it back whether it does or not.
+    ///
+    /// # Errors
+    /// [`Failure`], as where there are no links.
+    fn withdraw(&self, _link: &Link, _size: u64) -> Result<(), Failure> {
+        Err(Failure("it makes no links".to_owned()))
+    }
 }
 
 /// How long to wait until something is looked for again.

@@ -89,12 +89,11 @@ impl Outcome {
 
     /// Returns the numbers of each kind there was.
     pub fn summaries(&self) -> Vec<Summary> {
-        let kinds = [Operation::Upload, Operation::Download, Operation::Edit];
         let of_kind = |kind| {
             let records: Vec<&Record> = self.counted().filter(|it| it.kind == kind).collect();
             (!records.is_empty()).then(|| Summary::of(kind, &records))
         };
-        kinds.into_iter().filter_map(of_kind).collect()
+        Operation::DONE.into_iter().filter_map(of_kind).collect()
     }
 
     /// Returns the time from the first operation that counts to the end of the last one.

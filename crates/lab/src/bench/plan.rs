@@ -22,7 +22,7 @@ pub struct Plan {
     pub description: String,
     /// What is done, again and again.
     pub operation: Operation,
-    /// How often in all, by all threads together. A download of a folder has as many operations as that has files.
+    /// How often in all, by all threads together. A download and a share of a folder have as many operations as that has files.
     #[serde(default = "one")]
     pub times: u64,
     /// How many operations go on at once.
@@ -67,17 +67,28 @@ pub enum Operation {
     Download,
     /// Each thread has a file of its own, of which some bytes change each time.
     Edit,
+    /// A public link is made to each file of a folder, as often as `times` says, and taken back.
+    Share,
     /// One of the others each time, as drawn.
     Mixed,
 }
 
 impl Operation {
+    /// All that is done; a mix is one of them each time.
+    pub(super) const DONE: [Self; 4] = [Self::Upload, Self::Download, Self::Edit, Self::Share];
+
+    /// Whether it is about files that are there.
+    pub(super) fn is_of_a_folder(self) -> bool {
+        matches!(self, Self::Download | Self::Share)
+    }
+
     /// As in files and tables.
     pub fn name(self) -> &'static str {
         match self {
             Self::Upload => "upload",
             Self::Download => "download",
             Self::Edit => "edit",
+            Self::Share => "share",
             Self::Mixed => "mixed",
         }
     }
@@ -171,6 +182,8 @@ pub struct Target {
     pub folder: Option<PathBuf>,
     /// A store by its URL.
     pub store: Option<String>,
+    /// A folder that is synced with a workspace on a server.
+    pub workspace: Option<PathBuf>,
     /// The folder in it where files are.
     pub directory: String,
     /// All uploads write this one file.
@@ -188,27 +201,13 @@ impl Default for Target {
         Self {
             folder: None,
             store: None,
+            workspace: None,
             directory: String::new(),
             name: None,
             seen_in: None,
             patience: 120.0,
             local_directory: None,
         }
-    }
-}
-
-impl Target {
-    /// Takes a folder, or the URL of a store, in place of the target.
-    pub fn take(&mut self, target: &str) {
-        // No scheme of a store is a single letter, nor has it a '/'.
-        let is_url = target.split_once(':').is_some_and(|(scheme, _)| {
-            scheme.len() > 1 && scheme.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit())
-        });
-        (self.folder, self.store) = if is_url {
-            (None, Some(target.to_owned()))
-        } else {
-            (Some(PathBuf::from(target)), None)
-        };
     }
 }
 
@@ -260,6 +259,21 @@ impl Plan {
         plan.checked()
     }
 
+    /// Takes a folder, or the URL of a store, in place of the target.
+    pub fn take_target(&mut self, text: &str) {
+        // No scheme of a store is a single letter, nor has it a '/'.
+        let is_url = text.split_once(':').is_some_and(|(scheme, _)| {
+            scheme.len() > 1 && scheme.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit())
+        });
+        let path = || Some(PathBuf::from(text));
+        let target = &mut self.target;
+        (target.folder, target.store, target.workspace) = match self.operation {
+            Operation::Share => (None, None, path()),
+            _ if is_url => (None, Some(text.to_owned()), None),
+            _ => (path(), None, None),
+        };
+    }
+
     /// Looks whether it can be done.
     ///
     /// # Errors
@@ -292,6 +306,13 @@ impl Plan {
         let target = &self.target;
         if target.folder.is_some() && target.store.is_some() {
             return refuse("target.folder and target.store are two targets: one is needed");
+        }
+        let others = target.folder.is_some() || target.store.is_some();
+        let is_share = self.operation == Operation::Share;
+        if is_share && others || !is_share && target.workspace.is_some() {
+            return refuse(
+                "target.workspace, a folder that is synced with a server, belongs to operation = \"share\", and no other target does",
+            );
         }
         if target.seen_in.is_some() && target.folder.is_none() {
             return refuse("target.seen_in is for folders that a program keeps equal");

@@ -249,7 +249,6 @@ fn record(cells: &[String]) -> Option<Record> {
     let [number, worker, kind, warm_up, started, made, took, bytes, path, failure] = cells else {
         return None;
     };
-    let kinds = [Operation::Upload, Operation::Download, Operation::Edit];
     let seconds = |cell: &str| {
         let seconds = if cell.is_empty() { 0.0 } else { cell.parse().ok()? };
         Duration::try_from_secs_f64(seconds).ok()
@@ -257,7 +256,7 @@ fn record(cells: &[String]) -> Option<Record> {
     Some(Record {
         number: number.parse().ok()?,
         worker: worker.parse().ok()?,
-        kind: kinds.into_iter().find(|known| known.name() == kind.as_str())?,
+        kind: Operation::DONE.into_iter().find(|known| known.name() == kind.as_str())?,
         started: seconds(started)?,
         made: seconds(made)?,
         took: seconds(took)?,

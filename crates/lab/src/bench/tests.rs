@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::driver::{Driver, Failure, Folder, Listed};
+use super::driver::{Driver, Failure, Folder, Link, Listed};
 use super::outcome::Outcome;
 use super::plan::{Files, Kind, Operation, Pause, Plan, Target};
 use super::wire::Wire;
@@ -160,6 +160,8 @@ fn what_nobody_knows_is_refused_with_what_is_spelled_alike() {
         ("operation = \"upload\"\nthreads = 50\n[files]\nsize = 100000000", "together"),
         ("operation = \"upload\"\n[target]\ndirectory = \"/etc\"", "below the target"),
         ("operation = \"upload\"\n[target]\nname = \"..\"", "below the target"),
+        ("operation = \"share\"\n[target]\nfolder = \"a\"", "target.workspace"),
+        ("operation = \"upload\"\n[target]\nworkspace = \"a\"", "target.workspace"),
         ("times = 5", "operation"),
     ] {
         let error = Plan::of_toml(text).unwrap_err().to_string();
@@ -288,7 +290,10 @@ fn what_went_over_the_wire_is_told_by_direction() {
     assert_eq!((&numbers["up"]["bytes"], &numbers["down"]["packets"]), (&3500.into(), &5.into()));
     assert_eq!((&numbers["up"]["payload_bytes"], &numbers["fault"]), (&3072.into(), &().into()));
     assert!(page.contains("<td>up</td><td>3500</td><td>7</td><td>3072</td>"), "{page}");
-    assert!(page.contains("port 80, 81,") && !page.contains("class=\"bad\""), "{page}");
+    assert!(
+        page.contains("port 80, 81, as IP packets") && !page.contains("class=\"bad\""),
+        "{page}"
+    );
 
     let fault = Some("tcpdump has <ended>".to_owned());
     let (numbers, page) = written(Some(Wire { missed: 9, fault, ..wire }), &mut outcome);
@@ -296,6 +301,71 @@ fn what_went_over_the_wire_is_told_by_direction() {
     assert!(page.contains("tcpdump has &lt;ended&gt;") && page.contains("9 packets were not"));
     let (numbers, page) = written(None, &mut outcome);
     assert!(numbers.is_null() && !page.contains("over the wire"), "{page}");
+}
+
+/// A folder whose files are shared, and the links there are.
+#[derive(Debug)]
+struct Sharing {
+    folder: Folder,
+    links: Mutex<Vec<String>>,
+    /// How many were made.
+    made: AtomicU64,
+}
+
+impl Driver for Sharing {
+    fn describe(&self) -> String {
+        "a workspace".to_owned()
+    }
+
+    fn put(&self, _path: &str, _bytes: &[u8], _is_new: bool) -> Result<(), Failure> {
+        Err(Failure("nothing is written".to_owned()))
+    }
+
+    fn get(&self, _path: &str) -> Result<Option<Vec<u8>>, Failure> {
+        Err(Failure("nothing is read".to_owned()))
+    }
+
+    fn list(&self, directory: &str) -> Result<Vec<Listed>, Failure> {
+        self.folder.list(directory)
+    }
+
+    fn share(&self, path: &str) -> Result<Link, Failure> {
+        let id = self.made.fetch_add(1, Ordering::Relaxed).to_string();
+        self.links.lock().unwrap().push(id.clone());
+        Ok(Link { id, secret: path.to_owned() })
+    }
+
+    fn withdraw(&self, link: &Link, size: u64) -> Result<(), Failure> {
+        self.links.lock().unwrap().retain(|id| *id != link.id);
+        match self.folder.get(&link.secret)? {
+            Some(bytes) if bytes.len() as u64 == size && size > 1 => Ok(()),
+            found => Err(Failure(format!("it leads to {found:?}"))),
+        }
+    }
+}
+
+#[test]
+fn each_file_of_a_folder_is_shared_and_no_link_stays() {
+    let room = tempfile::tempdir().unwrap();
+    for (name, text) in [("a/one", "of one"), ("a/other", "of another"), ("a/bad", "?")] {
+        files::write(&room.path().join(name), text).unwrap();
+    }
+    let mut plan =
+        plan("operation = \"share\"\ntimes = 4\nthreads = 3\n[target]\ndirectory = \"a\"");
+    plan.take_target("anywhere");
+    assert_eq!(plan.target.workspace, Some(PathBuf::from("anywhere")));
+    let (links, made) = (Mutex::default(), AtomicU64::new(0));
+    let sharing = Sharing { folder: folder(room.path()), links, made };
+    let outcome = play(&plan, &sharing);
+    let [summary] = outcome.summaries()[..] else { panic!("{outcome:?}") };
+    // One of three leads to something else.
+    assert_eq!((summary.kind, summary.done, summary.failed), (Operation::Share, 8, 4));
+    assert_eq!(outcome.csv().lines().filter(|line| line.contains(",share,")).count(), 12);
+    assert_eq!(sharing.made.load(Ordering::Relaxed), 12);
+    assert_eq!(sharing.links.lock().unwrap().len(), 0);
+    // A folder has no links.
+    let outcome = play(&plan, &folder(room.path()));
+    assert_eq!((outcome.failed(), outcome.asked), (12, 12));
 }
 
 #[test]

@@ -68,13 +68,13 @@ pub fn run(
     tap: Option<Tap>,
     goes_on: &mut dyn FnMut(Progress<'_>) -> bool,
 ) -> Result<Outcome, LabError> {
-    let listed = match plan.operation {
-        Operation::Download => driver
+    let listed = match plan.operation.is_of_a_folder() {
+        true => driver
             .list(&plan.target.directory)
             .map_err(|Failure(what)| LabError::NotListed { target: driver.describe(), what })?,
-        _ => Vec::new(),
+        false => Vec::new(),
     };
-    if plan.operation == Operation::Download && listed.is_empty() {
+    if plan.operation.is_of_a_folder() && listed.is_empty() {
         let what = format!("there is no file in '{}'", plan.target.directory);
         return Err(LabError::NotListed { target: driver.describe(), what });
     }
@@ -249,6 +249,7 @@ impl Work<'_> {
             let result = match kind {
                 Operation::Download => self.download(number, &mut worker, &mut done),
                 Operation::Edit => self.edit(&mut worker, &mut done),
+                Operation::Share => self.share(number, &mut done),
                 Operation::Upload | Operation::Mixed => self.upload(number, &mut done),
             };
             let failure = match result {
@@ -380,13 +381,29 @@ impl Work<'_> {
         result.map_err(Stopped::Failed)
     }
 
+    fn listed(&self, number: u64) -> &Listed {
+        &self.listed[(number % self.listed.len() as u64) as usize]
+    }
+
+    fn share(&self, number: u64, done: &mut Done) -> Result<(), Stopped> {
+        let listed = self.listed(number);
+        done.path.clone_from(&listed.path);
+        let watch = Stopwatch::start();
+        let shared = self.driver.share(&listed.path);
+        done.took = watch.wall();
+        // Not at the end of all: no server keeps thousands, and whoever ends this early is to leave none behind.
+        self.driver
+            .withdraw(&shared.map_err(Stopped::Failed)?, listed.size)
+            .map_err(Stopped::Failed)
+    }
+
     fn download(&self, number: u64, worker: &mut Worker, done: &mut Done) -> Result<(), Stopped> {
         let expected = if self.listed.is_empty() {
             let there = lock(&self.there);
             done.path.clone_from(&there[worker.random.below(there.len() as u64) as usize]);
             None
         } else {
-            let listed = &self.listed[(number % self.listed.len() as u64) as usize];
+            let listed = self.listed(number);
             done.path.clone_from(&listed.path);
             Some(listed.size)
         };

@@ -13,6 +13,7 @@ use lab::bench::{report, work};
 use serde_json::{Value, json};
 use storage::{Credentials, Opening};
 
+use super::links::Links;
 use super::{Store, demand_apart, new_results, refusal};
 use crate::arguments::BenchRunArguments;
 use crate::connect::Driver;
@@ -55,7 +56,7 @@ pub(super) fn run(context: &Context<'_>, arguments: &BenchRunArguments) -> Resul
 fn read(arguments: &BenchRunArguments) -> Result<Plan> {
     let mut plan = Plan::read(&arguments.file).map_err(refusal)?;
     if let Some(target) = &arguments.target {
-        plan.target.take(target);
+        plan.take_target(target);
     }
     if !arguments.capture_ports.is_empty() {
         plan.capture = Some(Wanted::of_ports(&arguments.capture_ports));
@@ -193,6 +194,9 @@ fn open(
             demand_apart(&arguments.out, &folders.collect::<Vec<_>>())?;
         }
         return Ok(Box::new(Folder::new(folder, &plan.target)));
+    }
+    if let Some(folder) = &plan.target.workspace {
+        return Ok(Box::new(Links::open(context, folder, plan, io.handle())?));
     }
     let Some(url) = &plan.target.store else {
         return Err(CommandError::usage("the file names no target that this program reaches")

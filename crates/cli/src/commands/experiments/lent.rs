@@ -11,7 +11,7 @@ use storage::{Credentials, Opening};
 use tokio::runtime::Runtime;
 
 use super::relay::Relay;
-use crate::commands::bench::Store;
+use crate::commands::bench::{Store, in_words};
 use crate::commands::children::{Child, Device, Stage};
 use crate::context::Context;
 use crate::error::{CommandError, Result};
@@ -173,9 +173,4 @@ fn address(url: &str) -> Result<SocketAddr> {
 
 fn no_way(error: std::io::Error) -> CommandError {
     CommandError::usage("no port of this machine can be listened to").cause(error)
-}
-
-fn in_words(error: &CommandError) -> Failure {
-    let cause = error.cause.as_ref().map_or_else(String::new, |cause| format!(": {cause}"));
-    Failure(format!("{}{cause}", error.headline))
 }
