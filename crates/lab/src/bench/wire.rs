@@ -154,7 +154,7 @@ impl Wire {
         };
         let Counts { up, down, connections, turns, .. } = &self.counts;
         let rows = vec![row("up", up), row("down", down)];
-        page.table(&["", "bytes", "packets", "of them without headers, bytes"], rows).text(format!(
+        page.table(&["", "bytes", "packets", "without headers, bytes"], rows).text(format!(
             "To and from port {}, as IP packets that this machine hands to the network. Connections that were begun: {connections}; turns: {turns}. All packets are in {PACKETS}.",
             self.ports_in_words()
         ))
