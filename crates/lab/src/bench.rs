@@ -5,7 +5,7 @@
 //! are errors; everything that was acknowledged is read again in the end.
 //!
 //! Read in this order: [`plan`] (what a file says), `ini` (the same in BenchCloud's own files), `generator` (what is in files), [`driver`],
-//! [`work`] (the threads), [`live`] (what is seen of them meanwhile), [`wire`] (what goes over it), [`outcome`], [`report`], [`results`] (those of earlier runs).
+//! [`work`] (the threads), [`live`] (what is seen of them meanwhile), `judge` (what is there in the end), [`wire`] (what goes over it), [`outcome`], [`report`], [`results`] (those of earlier runs).
 
 pub mod driver;
 pub mod live;
@@ -18,6 +18,7 @@ pub mod work;
 
 mod generator;
 mod ini;
+mod judge;
 
 #[cfg(test)]
 mod tests;

@@ -6,10 +6,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use ring::digest::{SHA256, digest};
-
 use super::driver::{Driver, Failure, Listed, join};
 use super::generator::{Generator, Made};
+use super::judge::{Write, has_digest, is_acknowledged, judge, sha256};
 use super::outcome::{Outcome, Record};
 use super::plan::{Operation, Plan};
 use super::wire::Tap;
@@ -24,9 +23,6 @@ const TELL_EVERY: Duration = Duration::from_millis(200);
 
 /// How often a thread that waits looks whether it is to go on: seldom, because there may be thousands.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-
-/// How many threads read everything again in the end.
-const JUDGES_MAX: usize = 16;
 
 /// A thread only waits and calls the driver.
 const STACK_BYTES: usize = 1 << 20;
@@ -125,19 +121,10 @@ pub fn run(
     if is_over {
         outcome.unread = written.values().filter(|writes| is_acknowledged(writes)).count() as u64;
     } else {
-        judge(driver, &written, plan.threads.min(JUDGES_MAX), &mut outcome);
+        judge(driver, &written, plan.threads, &mut outcome);
     }
     outcome.acknowledged += outcome.unread;
     Ok(outcome)
-}
-
-/// A write of a file, as the thread saw it that did it.
-#[derive(Debug, Clone)]
-struct Write {
-    digest: [u8; 32],
-    began: Duration,
-    /// None: it failed, and may have happened, at any time.
-    ended: Option<Duration>,
 }
 
 struct Work<'a> {
@@ -434,62 +421,7 @@ enum Stopped {
     Broken(LabError),
 }
 
-/// Reads everything that was acknowledged again, by some threads, and notes what is lost and what cannot be read.
-fn judge(
-    driver: &dyn Driver,
-    written: &BTreeMap<String, Vec<Write>>,
-    threads: usize,
-    outcome: &mut Outcome,
-) {
-    let all: Vec<_> = written.iter().filter(|(_, writes)| is_acknowledged(writes)).collect();
-    let (next, found) = (AtomicU64::new(0), Mutex::new(outcome));
-    thread::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(|| {
-                while let Some((path, writes)) =
-                    all.get(next.fetch_add(1, Ordering::Relaxed) as usize)
-                {
-                    let reread = driver.reread(path);
-                    let mut found = lock(&found);
-                    match reread {
-                        Err(_) => found.unread += 1,
-                        Ok(bytes) => {
-                            found.acknowledged += 1;
-                            let why = fault(writes, bytes.as_deref());
-                            found.lost.extend(why.map(|why| format!("{path}: {why}")));
-                        }
-                    }
-                }
-            });
-        }
-    });
-}
-
-/// Returns what is wrong with a file that was found in the end.
-fn fault(writes: &[Write], found: Option<&[u8]>) -> Option<String> {
-    let ended = writes.iter().filter(|write| write.ended.is_some());
-    let latest = ended.map(|write| write.began).max()?;
-    // What ended before another one that is acknowledged began was written over by that one.
-    let may_be_there = |write: &&Write| write.ended.is_none_or(|ended| ended > latest);
-    let Some(bytes) = found else { return Some("not there".to_owned()) };
-    let digest = sha256(bytes);
-    let is_it = writes.iter().filter(may_be_there).any(|write| write.digest == digest);
-    (!is_it).then(|| format!("{} bytes that nobody wrote last", bytes.len()))
-}
-
-fn is_acknowledged(writes: &[Write]) -> bool {
-    writes.iter().any(|write| write.ended.is_some())
-}
-
-fn has_digest(writes: &[Write], digest: &[u8; 32]) -> bool {
-    writes.iter().any(|write| write.digest == *digest)
-}
-
-fn sha256(bytes: &[u8]) -> [u8; 32] {
-    digest(&SHA256, bytes).as_ref().try_into().expect("SHA-256 has 32 bytes")
-}
-
 /// A thread that panicked ends the run anyway.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
