@@ -120,6 +120,14 @@ pub enum LabError {
         /// Why.
         what: String,
     },
+    /// A store that takes nothing, or gives nothing back.
+    #[error("{store} cannot be probed: {what}")]
+    Store {
+        /// Which one.
+        store: String,
+        /// Why.
+        what: String,
+    },
     /// Nothing can be seen of what goes over the wire.
     #[error("packets cannot be captured: {what}")]
     Capture {

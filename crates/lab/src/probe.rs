@@ -3,10 +3,11 @@
 //!
 //! A probe changes files as a user does, waits until the change is where it belongs, and counts what went over the wire meanwhile
 //! ([`crate::capture`]). Nothing of the program itself is known. Read in this order: this file (what is probed), `steps` (the changes), [`answers`]
-//! (what follows from the counts), [`report`].
+//! (what follows from the counts), [`report`]; [`store`] asks a store of objects what can be asked of it.
 
 pub mod answers;
 pub mod report;
+pub mod store;
 
 mod steps;
 

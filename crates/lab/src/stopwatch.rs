@@ -33,6 +33,7 @@ impl Sub for Elapsed {
 }
 
 /// Measures one thread; it is read by the thread that started it.
+#[derive(Debug)]
 pub(crate) struct Stopwatch {
     started: Instant,
     processor: Duration,

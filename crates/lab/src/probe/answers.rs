@@ -84,7 +84,7 @@ fn fault(findings: &Findings) -> Option<String> {
 }
 
 /// What cannot be said, and why.
-fn not_known(why: impl Into<String>) -> (String, String) {
+pub(super) fn not_known(why: impl Into<String>) -> (String, String) {
     ("not known".to_owned(), why.into())
 }
 
@@ -137,7 +137,7 @@ fn moved(row: &Row) -> String {
     format!("{what}: {} of {}", bytes(row.counts.most()), bytes(row.bytes))
 }
 
-fn bytes(count: u64) -> String {
+pub(super) fn bytes(count: u64) -> String {
     match count {
         0..10_000 => format!("{count} B"),
         10_000..10_000_000 => format!("{:.1} kB", count as f64 / 1e3),

@@ -17,11 +17,25 @@ use crate::page::Page;
 /// The name of all results.
 const NAME: &str = "probe";
 
-/// The answers about one program.
+/// What was probed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// A program that keeps folders equal, or copies them. Results of the days when there was nothing else do not say it.
+    #[default]
+    Program,
+    /// A store of objects.
+    Store,
+}
+
+/// The answers about one program, or one store.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Probed {
     /// As tables name it.
     pub name: String,
+    /// What it is.
+    #[serde(default)]
+    pub kind: Kind,
     /// In the order of the questions.
     pub answers: Vec<Answer>,
     /// What whoever reads the answers should know first.
@@ -40,13 +54,40 @@ pub fn write(
 ) -> Result<Probed, LabError> {
     let probed = Probed {
         name: subject.name.clone(),
+        kind: Kind::Program,
         answers: answers(subject, findings),
         warnings: warnings(findings),
     };
-    output.write_csv(NAME, &csv(&findings.rows))?;
-    output.write_json(NAME, &json!(probed))?;
-    output.write_page(NAME, &page(&probed, findings, version))?;
+    let steps = findings.rows.iter().map(cells).collect();
+    let page = begin(&probed).heading("What went over the wire").table(&COLUMNS, steps);
+    finish(&probed, &csv(&findings.rows), page, version, output)?;
     Ok(probed)
+}
+
+/// Begins a page with the answers.
+pub(super) fn begin(probed: &Probed) -> Page {
+    let mut page = Page::new(format!("What {} does", probed.name));
+    for warning in &probed.warnings {
+        page = page.bad(warning);
+    }
+    let answer = |Answer { feature, answer, evidence }: &Answer| {
+        vec![feature.clone(), format!("**{answer}**"), evidence.clone()]
+    };
+    let rows = probed.answers.iter().map(answer).collect();
+    page.heading("Answers").words(&["question", "answer", "evidence"], rows)
+}
+
+/// Writes what there is of a probe to its results.
+pub(super) fn finish(
+    probed: &Probed,
+    csv: &str,
+    page: Page,
+    version: &str,
+    output: &Output,
+) -> Result<(), LabError> {
+    output.write_csv(NAME, csv)?;
+    output.write_json(NAME, &json!(probed))?;
+    output.write_page(NAME, &environment::end(page, &[("version", version.to_owned())]))
 }
 
 /// Puts the answers of several probes side by side; folders in which no probe has left answers are passed over, and returned.
@@ -69,6 +110,29 @@ pub fn tables(results: &[PathBuf], output: &Output) -> Result<Vec<PathBuf>, LabE
 }
 
 fn side_by_side(all: &[Probed]) -> Page {
+    let of_kind = |kind: Kind| all.iter().filter(|probed| probed.kind == kind).collect::<Vec<_>>();
+    let (programs, stores) = (of_kind(Kind::Program), of_kind(Kind::Store));
+    let title = match (&programs[..], &stores[..]) {
+        (_, []) => "What programs do",
+        ([], _) => "What stores do",
+        _ => "What programs and stores do",
+    };
+    let mut page = Page::new(title)
+        .text("As Tables 2.1 and 2.2 of BenchCloud (Wang 2014) ask it, found out by experiment.");
+    // What a program does and what a store does are different questions, even where they are called the same.
+    for (what, probed) in [("program", &programs), ("store", &stores)] {
+        if !probed.is_empty() {
+            page = table(page, what, probed);
+        }
+    }
+    for (probed, warning) in all.iter().flat_map(|it| it.warnings.iter().map(move |w| (it, w))) {
+        page = page.bad(format!("{}: {warning}", probed.name));
+    }
+    page
+}
+
+/// Adds the answers about several of one kind.
+fn table(page: Page, what: &str, all: &[&Probed]) -> Page {
     let mut features: Vec<&str> = Vec::new();
     for answer in all.iter().flat_map(|probed| &probed.answers) {
         if !features.contains(&answer.feature.as_str()) {
@@ -86,18 +150,13 @@ fn side_by_side(all: &[Probed]) -> Page {
         });
         std::iter::once((*feature).to_owned()).chain(cells).collect()
     };
-    let mut page = Page::new("What programs do")
-        .text("As Tables 2.1 and 2.2 of BenchCloud (Wang 2014) ask it, found out by experiment.")
-        .words(&headings, features.iter().map(row).collect());
+    let mut page = page.words(&headings, features.iter().map(row).collect());
     for feature in &features {
         let rows = all.iter().filter_map(|probed| {
             let Answer { answer, evidence, .. } = find(probed, feature)?;
             Some(vec![probed.name.clone(), answer, evidence])
         });
-        page = page.heading(*feature).words(&["program", "answer", "evidence"], rows.collect());
-    }
-    for (probed, warning) in all.iter().flat_map(|it| it.warnings.iter().map(move |w| (it, w))) {
-        page = page.bad(format!("{}: {warning}", probed.name));
+        page = page.heading(*feature).words(&[what, "answer", "evidence"], rows.collect());
     }
     page
 }
@@ -123,21 +182,6 @@ fn warnings(findings: &Findings) -> Vec<String> {
         (findings.ended_early, "It was ended before all was tried.".to_owned()),
     ];
     warnings.into_iter().filter_map(|(holds, warning)| holds.then_some(warning)).collect()
-}
-
-fn page(probed: &Probed, findings: &Findings, version: &str) -> Page {
-    let mut page = Page::new(format!("What {} does", probed.name));
-    for warning in &probed.warnings {
-        page = page.bad(warning);
-    }
-    let answer = |Answer { feature, answer, evidence }: &Answer| {
-        vec![feature.clone(), format!("**{answer}**"), evidence.clone()]
-    };
-    let rows = probed.answers.iter().map(answer).collect();
-    page = page.heading("Answers").words(&["question", "answer", "evidence"], rows);
-    let steps = findings.rows.iter().map(cells).collect();
-    page = page.heading("What went over the wire").table(&COLUMNS, steps);
-    environment::end(page, &[("version", version.to_owned())])
 }
 
 /// Of the table of steps.
