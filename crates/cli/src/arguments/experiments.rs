@@ -58,7 +58,8 @@ pub(crate) struct LabRunArguments {
 pub(crate) enum BenchCommand {
     /// Do what a file says, again and again, and measure it: TOML, or a configuration file of BenchCloud.
     Run(BenchRunArguments),
-    /// Find out by experiment what a program does that keeps a folder in sync: encryption, chunking, delta, deduplication and more.
+    /// Find out by experiment what a program does that keeps a folder in sync (encryption, chunking, delta, deduplication and more), or what a
+    /// store does (times, calls at once, how soon others see a change, lists, losses).
     Probe(BenchProbeArguments),
     /// Put what several probes have found side by side.
     Tables(BenchTablesArguments),
@@ -106,15 +107,19 @@ pub(crate) struct BenchCompareArguments {
 /// Arguments of `bench probe`.
 #[derive(Debug, Args)]
 pub(crate) struct BenchProbeArguments {
-    /// The folder that the program keeps; a folder is made in it, in which files are changed, and stays.
-    #[arg(value_name = "DIR")]
-    pub(crate) folder: PathBuf,
-    /// What the program is called.
+    /// The folder that the program keeps: a folder is made in it, in which files are changed, and stays. Or the URL of a store: what is
+    /// written there is removed.
+    #[arg(value_name = "DIR|URL")]
+    pub(crate) target: String,
+    /// What the program is called, or the store; a store is called by its URL where nothing else is said.
     #[arg(long, value_name = "TEXT")]
-    pub(crate) name: String,
+    pub(crate) name: Option<String>,
     /// A port of a server the program talks to; several times for several. What goes over them is captured by tcpdump.
-    #[arg(long = "port", value_name = "PORT", required = true)]
+    #[arg(long = "port", value_name = "PORT")]
     pub(crate) ports: Vec<u16>,
+    /// What opens the store, a file that only its owner may read.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) credentials: Option<PathBuf>,
     /// The folder, of another device or of the server, in which changes are to be seen.
     #[arg(long, value_name = "DIR")]
     pub(crate) seen_in: Option<PathBuf>,
@@ -124,13 +129,13 @@ pub(crate) struct BenchProbeArguments {
     /// Where the server keeps what it gets, to look whether it can read that.
     #[arg(long, value_name = "DIR")]
     pub(crate) stored: Option<PathBuf>,
-    /// How many seconds a change may take.
+    /// How many seconds a change may take until it is seen.
     #[arg(long, value_name = "N", default_value = "120")]
     pub(crate) patience: u64,
     /// After how many milliseconds without a packet a change is done with.
     #[arg(long, value_name = "N", default_value = "1500")]
     pub(crate) silence_ms: u64,
-    /// With small files and few of them, for a first look.
+    /// With small files, or objects, and few of them, for a first look.
     #[arg(long)]
     pub(crate) quick: bool,
     /// How often, each second, 1 KiB is put behind a file that grows: 60 times, or 5 with --quick.

@@ -126,11 +126,15 @@ pub(crate) fn refusal(error: LabError) -> CommandError {
             .help("syncline lab list", "lists all of them, and how each is measured"),
         LabError::Page { .. } => CommandError::usage(error.to_string())
             .help("syncline lab run", "measures an experiment again")
-            .help("syncline bench probe", "probes a program again"),
+            .help("syncline bench probe", "probes a program, or a store, again"),
         LabError::NoResult { .. } => CommandError::usage(error.to_string())
             .help("syncline bench ls", "lists the results there are"),
         LabError::NoProbes => CommandError::usage(error.to_string())
-            .help("syncline bench probe DIR --name NAME --port PORT", "makes answers"),
+            .help(
+                "syncline bench probe DIR --name NAME --port PORT",
+                "makes answers about a program",
+            )
+            .help("syncline bench probe URL", "makes answers about a store"),
         LabError::NoSuchConfiguration { .. }
         | LabError::NothingNamed { .. }
         | LabError::NoSuchDataset { .. }
@@ -155,6 +159,9 @@ pub(crate) fn refusal(error: LabError) -> CommandError {
                 "sudo apt-get install tcpdump && sudo setcap cap_net_raw+ep $(which tcpdump)",
                 "lets every user of this machine capture packets",
             )
+        }
+        LabError::Store { .. } => {
+            CommandError::new(Code::NotProbed, "the store cannot be used").cause(error)
         }
         LabError::Command { .. } => {
             CommandError::new(Code::NotProbed, "the program that is probed has failed").cause(error)

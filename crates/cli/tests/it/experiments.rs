@@ -127,6 +127,44 @@ fn results_are_listed_drawn_again_and_compared() {
 }
 
 #[test]
+fn bench_probe_finds_out_what_a_store_does_and_leaves_nothing_there() {
+    let room = tempfile::tempdir().unwrap();
+    let device = Device::new(room.path(), "device");
+    let words = ["bench", "probe", "file:store", "--name", "a folder", "--quick"];
+    let found = device.run(&[&words[..], &["--json"]].concat()).ok().json();
+    assert_eq!((&found["name"], &found["kind"]), (&"a folder".into(), &"store".into()));
+    let answers = found["answers"].as_array().unwrap();
+    let loss = answers.iter().find(|answer| answer["feature"] == "Loss under load").unwrap();
+    assert_eq!(loss["answer"], "0 of 100");
+    let makes = "Makes an object only where none is";
+    assert!(answers.iter().any(|it| it["feature"] == makes && it["answer"] == "yes"), "{found}");
+    assert_eq!(found["warnings"], serde_json::json!([]));
+    assert!(!device.has("store/probe"), "all that it wrote is removed");
+
+    let shown = device.run(&words).ok();
+    assert!(shown.stdout.contains("Loss under load: 0 of 100\n  100 objects of 1 KiB in "));
+    let listed = device.run(&["bench", "ls"]).ok().stdout;
+    assert_eq!(listed.matches("a probe of a folder").count(), 2, "{listed}");
+    let results: Vec<&str> = listed.lines().filter(|line| !line.starts_with(' ')).collect();
+    let tables = device.run(&[&["bench", "tables"], &results[..]].concat()).ok().stdout;
+    assert_eq!(tables, "bench-results/tables/probes.html\n");
+    let page = String::from_utf8(device.read("bench-results/tables/probes.md")).unwrap();
+    assert!(page.starts_with("# What stores do"), "{page}");
+
+    for (words, text) in [
+        (&["file:store", "--port", "1"][..], "--port says something about a program"),
+        (&["nowhere", "--name", "x", "--port", "1"], "there is no folder nowhere"),
+        (&["bench-results", "--port", "1"], "nothing says what the program is called"),
+        (&["bench-results", "--name", "x"], "to which ports of a server the program talks"),
+        (&["gopher:x"], "does not name a store"),
+        (&["bench-results", "--credentials", "x"], "--credentials opens a store"),
+    ] {
+        let refused = device.run(&[&["bench", "probe"], words].concat()).ends_with(2);
+        assert!(refused.stderr.contains(text), "{words:?}: {refused:?}");
+    }
+}
+
+#[test]
 fn a_trace_is_played_into_two_devices_and_both_end_as_it_says() {
     let pair = Pair::synced(true, |_| {});
     let words = ["trace", "gen", "stacksync", "--out", "../day.trace", "--tree", "6MB"];

@@ -1,10 +1,16 @@
-//! `syncline bench` over packets that tcpdump really captures.
+//! `syncline bench` over packets that tcpdump really captures, and of stores on real servers.
 
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 use std::process::Stdio;
+use std::sync::PoisonError;
 
 use rustix::process::{Signal, geteuid};
+use xtask::services::{Services, VARIABLE};
 
-use crate::support::{Pair, terminate};
+use crate::stage::ALONE;
+use crate::support::{Device, Pair, terminate};
 
 #[test]
 fn a_probe_finds_out_of_our_own_program_what_it_does() {
@@ -58,7 +64,6 @@ fn a_probe_finds_out_of_our_own_program_what_it_does() {
 
 #[test]
 fn a_benchmark_tells_what_went_over_the_port_under_test_and_no_other() {
-    use std::os::unix::fs::PermissionsExt;
     let pair = Pair::synced(true, |_| {});
     let port = pair.server.as_ref().unwrap().url.rsplit_once(':').unwrap().1.to_owned();
     let there = pair.other.folder.display();
@@ -66,7 +71,7 @@ fn a_benchmark_tells_what_went_over_the_port_under_test_and_no_other() {
         "operation = \"upload\"\ntimes = 4\n[files]\nsize = 50000\n[target]\nseen_in = \"{there}\"\n"
     );
     let file = pair.one.folder.with_file_name("wire.toml");
-    std::fs::write(&file, text + &format!("folder = \"{}\"\n", pair.one.folder.display())).unwrap();
+    fs::write(&file, text + &format!("folder = \"{}\"\n", pair.one.folder.display())).unwrap();
     let mut watches: Vec<_> = [&pair.one, &pair.other]
         .map(|device| device.command(&["watch"]).stdout(Stdio::null()).spawn().unwrap())
         .into();
@@ -89,10 +94,49 @@ fn a_benchmark_tells_what_went_over_the_port_under_test_and_no_other() {
     assert!((200_000..600_000).contains(&bytes("down")), "{summary}");
     assert_eq!(summary["wire"]["fault"], serde_json::Value::Null);
     let page = pair.one.folder.join(summary["page"].as_str().unwrap());
-    let pcap = std::fs::metadata(page.with_file_name("benchmark.pcap")).unwrap();
+    let pcap = fs::metadata(page.with_file_name("benchmark.pcap")).unwrap();
     assert!(pcap.len() > 400_000 && pcap.permissions().mode() & 0o077 == 0, "{pcap:?}");
 
     // Of a port that nothing goes over, everything could be believed.
     let silent = silent.ends_with(1);
     assert!(silent.stdout.contains("nothing went over port 9"), "{silent:?}");
+}
+
+#[test]
+fn a_probe_finds_out_of_stores_on_real_servers_what_they_do_and_leaves_nothing_there() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let path = std::env::var(VARIABLE)
+        .expect("SYNCLINE_SERVICES is not set: `cargo xtask services test` sets it");
+    let running = Services::read(Path::new(&path)).unwrap();
+    let room = tempfile::tempdir().unwrap();
+    let device = Device::new(room.path(), "device");
+    for server in ["openssh", "moto"] {
+        let service = running.service(server).unwrap();
+        let text: String =
+            service.credentials.iter().map(|(key, value)| format!("{key} = {value:?}\n")).collect();
+        let credentials = room.path().join(format!("{server}.toml"));
+        fs::write(&credentials, text).unwrap();
+        fs::set_permissions(&credentials, fs::Permissions::from_mode(0o600)).unwrap();
+        let words = ["bench", "probe", &service.url, "--quick", "--json", "--name", server];
+        let more = ["--credentials", credentials.to_str().unwrap(), "--out", "../out"];
+        let found = device.run(&[&words[..], &more].concat()).ok().json();
+        let answer = |feature: &str| {
+            let answers = found["answers"].as_array().unwrap();
+            let found = answers.iter().find(|answer| answer["feature"] == feature).unwrap();
+            found["answer"].as_str().unwrap().to_owned()
+        };
+        for (feature, good) in [
+            ("Ready after", "at once"),
+            ("Removal listed after", "at once"),
+            ("Lists while objects come and go", "right"),
+            ("Lists over several pages", "right"),
+            ("Loss under load", "0 of 100"),
+            ("Makes an object only where none is", "yes"),
+            ("Calls that failed", "0"),
+        ] {
+            assert_eq!(answer(feature), good, "{server}: {feature}: {found}");
+        }
+        // What may still be there would be a warning.
+        assert_eq!(found["warnings"], serde_json::json!([]));
+    }
 }

@@ -196,6 +196,14 @@ pub struct Target {
     pub local_directory: Option<PathBuf>,
 }
 
+/// Tells whether somebody who names a target means a store by its URL, and not a folder.
+pub fn is_url(target: &str) -> bool {
+    // No scheme of a store is a single letter, nor has it a '/'.
+    target.split_once(':').is_some_and(|(scheme, _)| {
+        scheme.len() > 1 && scheme.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit())
+    })
+}
+
 impl Default for Target {
     fn default() -> Self {
         Self {
@@ -261,15 +269,11 @@ impl Plan {
 
     /// Takes a folder, or the URL of a store, in place of the target.
     pub fn take_target(&mut self, text: &str) {
-        // No scheme of a store is a single letter, nor has it a '/'.
-        let is_url = text.split_once(':').is_some_and(|(scheme, _)| {
-            scheme.len() > 1 && scheme.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit())
-        });
         let path = || Some(PathBuf::from(text));
         let target = &mut self.target;
         (target.folder, target.store, target.workspace) = match self.operation {
             Operation::Share => (None, None, path()),
-            _ if is_url => (None, Some(text.to_owned()), None),
+            _ if is_url(text) => (None, Some(text.to_owned()), None),
             _ => (path(), None, None),
         };
     }

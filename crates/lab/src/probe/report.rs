@@ -117,8 +117,12 @@ fn side_by_side(all: &[Probed]) -> Page {
         ([], _) => "What stores do",
         _ => "What programs and stores do",
     };
-    let mut page = Page::new(title)
-        .text("As Tables 2.1 and 2.2 of BenchCloud (Wang 2014) ask it, found out by experiment.");
+    let text = if programs.is_empty() {
+        "What BenchCloud (Wang 2014) would know of services, and some more, found out by experiment."
+    } else {
+        "As Tables 2.1 and 2.2 of BenchCloud (Wang 2014) ask it, found out by experiment."
+    };
+    let mut page = Page::new(title).text(text);
     // What a program does and what a store does are different questions, even where they are called the same.
     for (what, probed) in [("program", &programs), ("store", &stores)] {
         if !probed.is_empty() {

@@ -1,7 +1,11 @@
-//! `syncline bench probe`: what a program does, found out by experiment.
+//! `syncline bench probe`: what a program does, or a store, found out by experiment.
 
+mod store;
+
+use std::path::Path;
 use std::time::Duration;
 
+use lab::bench::plan::is_url;
 use lab::output::Output;
 use lab::probe::report::{self, Probed};
 use lab::probe::{self, Row, Sizes, Subject};
@@ -18,16 +22,27 @@ use crate::text::size;
 use crate::ui::Symbol;
 
 pub(super) fn run(context: &Context<'_>, arguments: &BenchProbeArguments) -> Result<u8> {
-    let folders = [Some(&arguments.folder), arguments.seen_in.as_ref(), arguments.stored.as_ref()];
-    if let Some(folder) = folders.into_iter().flatten().find(|folder| !folder.is_dir()) {
-        return Err(CommandError::usage(format!("there is no folder {}", folder.display())));
+    let target = &arguments.target;
+    match is_url(target) {
+        true => store::run(context, arguments, target),
+        false => program(context, arguments, Path::new(target)),
     }
-    demand_two(arguments)?;
+}
+
+fn program(context: &Context<'_>, arguments: &BenchProbeArguments, folder: &Path) -> Result<u8> {
+    let name = demand_named(arguments)?;
+    let folders = [Some(folder), arguments.seen_in.as_deref(), arguments.stored.as_deref()];
+    if let Some(folder) = folders.into_iter().flatten().find(|folder| !folder.is_dir()) {
+        let text = format!("there is no folder {}", folder.display());
+        return Err(CommandError::usage(text)
+            .help("syncline bench probe DIR|URL", "takes another folder, or the URL of a store"));
+    }
+    demand_two(arguments, folder)?;
     let mut sizes = if arguments.quick { Sizes::QUICK } else { Sizes::FULL };
     sizes.appends = arguments.appends.unwrap_or(sizes.appends);
     let subject = Subject {
-        name: arguments.name.clone(),
-        folder: arguments.folder.clone(),
+        name,
+        folder: folder.to_owned(),
         seen_in: arguments.seen_in.clone(),
         command: arguments.command.clone(),
         ports: arguments.ports.clone(),
@@ -56,27 +71,52 @@ pub(super) fn run(context: &Context<'_>, arguments: &BenchProbeArguments) -> Res
     let findings = probe::run(&subject, &folder, seed, &out.join("probe.pcap"), &mut tell);
     let findings = findings.map_err(refusal)?;
     let version = env!("CARGO_PKG_VERSION");
-    let Probed { name, answers, warnings } =
-        report::write(&subject, &findings, version, &output).map_err(refusal)?;
-    for warning in &warnings {
+    let probed = report::write(&subject, &findings, version, &output).map_err(refusal)?;
+    finish(context, &probed, &out)
+}
+
+/// Says what was found out.
+fn finish(context: &Context<'_>, probed: &Probed, out: &Path) -> Result<u8> {
+    let Probed { name, kind, answers, warnings } = probed;
+    for warning in warnings {
         context.ui.answer(warning);
     }
-    for answer in &answers {
+    for answer in answers {
         context.ui.answer(format!("{}: {}\n  {}", answer.feature, answer.answer, answer.evidence));
     }
     let page = out.join("probe.html").display().to_string();
     context.ui.answer(format!("page: {page}"));
     context.ui.json(&json!({
-        "schema": "syncline.bench/1", "type": "probe", "name": name, "answers": answers, "page": page,
+        "schema": "syncline.bench/1", "type": "probe", "name": name, "kind": kind, "answers": answers, "page": page,
         "warnings": warnings,
     }));
     Ok(0)
 }
 
+/// Returns what a program is called; what else has to be said of one is said, too.
+fn demand_named(arguments: &BenchProbeArguments) -> Result<String> {
+    let missing = |option: &str, what: &str| {
+        let text = format!("{} is a folder, and nothing says {what}", arguments.target);
+        Err(CommandError::usage(text)
+            .help(format!("syncline bench probe {} {option} …", arguments.target), "says it"))
+    };
+    if arguments.credentials.is_some() {
+        let text = format!("--credentials opens a store, and {} is a folder", arguments.target);
+        return Err(CommandError::usage(text));
+    }
+    match &arguments.name {
+        None => missing("--name", "what the program is called that keeps it"),
+        Some(_) if arguments.ports.is_empty() => {
+            missing("--port", "to which ports of a server the program talks")
+        }
+        Some(name) => Ok(name.clone()),
+    }
+}
+
 /// Makes sure that nothing that is written here is synced, and that two folders are two.
-fn demand_two(arguments: &BenchProbeArguments) -> Result<()> {
+fn demand_two(arguments: &BenchProbeArguments, folder: &Path) -> Result<()> {
     let others = [arguments.seen_in.as_deref(), arguments.stored.as_deref()];
-    let folders = std::iter::once(arguments.folder.as_path()).chain(others.into_iter().flatten());
+    let folders = std::iter::once(folder).chain(others.into_iter().flatten());
     let folders = demand_apart(&arguments.out, &folders.collect::<Vec<_>>())?;
     if arguments.seen_in.is_some() && folders[0] == folders[1] {
         return Err(CommandError::usage("--seen-in is the folder in which files are changed"));

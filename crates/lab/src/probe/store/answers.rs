@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::listings::Flaws;
 use super::visibility::Sight;
-use super::{Change, Findings, Level, Listings, Load, Races, SMALL, Subject, Tally, Visibility};
+use super::{Change, Findings, Level, Listings, Load, Races, Subject, Tally, Visibility};
 use crate::probe::answers::{Answer, bytes, not_known};
 
 /// More calls at once are worth it where they do so many times as much.
@@ -57,9 +57,18 @@ fn ended() -> Said {
 pub(super) fn span(time: Duration) -> String {
     let millis = time.as_secs_f64() * 1e3;
     match millis {
+        0.0 => "0".to_owned(),
         ..10.0 => format!("{millis:.2} ms"),
         ..1000.0 => format!("{millis:.0} ms"),
         _ => format!("{:.2} s", millis / 1e3),
+    }
+}
+
+/// Says how large an object is.
+fn size(count: usize) -> String {
+    match (count >> 20, count % (1 << 20)) {
+        (1.., 0) => format!("{} MiB", count >> 20),
+        _ => bytes(count as u64),
     }
 }
 
@@ -88,17 +97,17 @@ fn time(tally: Option<&Tally>) -> Said {
         "{done} one after the other: half within {median}, 99 of 100 within {most}, all within {longest}{}",
         bad(tally)
     );
-    (format!("{median}, 99 of 100 within {most}"), evidence)
+    (format!("{median}, 99 %: {most}"), evidence)
 }
 
-fn bandwidth(tally: Option<&Tally>, size: usize) -> Said {
+fn bandwidth(tally: Option<&Tally>, large: usize) -> Said {
     let Some(tally) = tally else { return ended() };
     let Some(median) = tally.within(0.5) else {
         return not_known(format!("no large object went through{}", bad(tally)));
     };
-    let rate = size as f64 / median.as_secs_f64().max(1e-9);
+    let rate = large as f64 / median.as_secs_f64().max(1e-9);
     let times: Vec<String> = tally.times.iter().map(|time| span(*time)).collect();
-    let evidence = format!("{} in {}{}", bytes(size as u64), times.join(", "), bad(tally));
+    let evidence = format!("{} in {}{}", size(large), times.join(", "), bad(tally));
     (format!("{}/s", bytes(rate as u64)), evidence)
 }
 
@@ -117,8 +126,7 @@ fn at_once(levels: &[Level]) -> Said {
     let mut all = Tally::default();
     levels.iter().for_each(|level| all.merge(level.tally.clone()));
     let evidence = format!(
-        "puts of {} with so many calls at once: {}; {} in all{}",
-        bytes(SMALL as u64),
+        "puts of 1 KiB with so many calls at once: {}; {} in all{}",
         rates.collect::<Vec<_>>().join(", "),
         all.times.len() as u64 + all.bad(),
         bad(&all)
@@ -281,9 +289,9 @@ fn races(races: &Races) -> Said {
     }
 }
 
-fn object(tally: Option<&Tally>, size: usize) -> Said {
+fn object(tally: Option<&Tally>, length: usize) -> Said {
     let Some(tally) = tally else { return ended() };
-    let size = bytes(size as u64);
+    let size = size(length);
     match &tally.times[..] {
         [] if tally.bad() == 0 => ended(),
         [put, get] => {

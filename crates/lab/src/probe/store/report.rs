@@ -61,14 +61,13 @@ struct Row {
 }
 
 /// Of the table of measurements.
-const COLUMNS: [&str; 9] = [
+const COLUMNS: [&str; 8] = [
     "experiment",
     "done",
     "refused",
     "failed",
     "all together",
     "half within",
-    "90 of 100 within",
     "99 of 100 within",
     "longest",
 ];
@@ -80,7 +79,7 @@ impl Row {
         let mut cells = vec![experiment.clone(), tally.times.len().to_string()];
         cells.extend([tally.refused, tally.failed].map(|count| count.to_string()));
         cells.push(say(*took));
-        cells.extend([0.5, 0.9, 0.99, 1.0].map(|share| say(tally.within(share))));
+        cells.extend([0.5, 0.99, 1.0].map(|share| say(tally.within(share))));
         cells
     }
 }
@@ -126,8 +125,7 @@ fn rows(findings: &Findings) -> Vec<Row> {
 
 fn csv(rows: &[Row]) -> String {
     let mut text =
-        "experiment,done,refused,failed,seconds,p50_seconds,p90_seconds,p99_seconds,max_seconds\n"
-            .to_owned();
+        "experiment,done,refused,failed,seconds,p50_seconds,p99_seconds,max_seconds\n".to_owned();
     for row in rows {
         let cells = row.cells(|time| format!("{:.6}", time.as_secs_f64()));
         // Writing to a String cannot fail.

@@ -253,7 +253,7 @@ type Said = BTreeMap<String, (String, String)>;
 
 /// Probes a store, and returns what is said of it.
 fn probe(faults: Faults) -> (Findings, Said) {
-    probe_for(faults, Duration::from_millis(500))
+    probe_for(faults, Duration::from_secs(5))
 }
 
 fn probe_for(faults: Faults, patience: Duration) -> (Findings, Said) {
@@ -420,7 +420,7 @@ fn what_others_see_later_is_measured() {
     let said = only(faults, late);
     for (answer, evidence) in &said[..6] {
         let millis: f64 = answer.strip_suffix(" ms").unwrap().parse().unwrap();
-        assert!((39.0..500.0).contains(&millis), "{answer}: {evidence}");
+        assert!((39.0..5000.0).contains(&millis), "{answer}: {evidence}");
         assert!(evidence.starts_with("0 of 4 at the first look, half within "), "{evidence}");
         assert!(!evidence.contains("; 0 "), "{evidence}");
     }
@@ -490,10 +490,11 @@ fn the_number_of_calls_that_a_store_bears_is_found() {
     assert_eq!(said(&[0., 0.]), "not known");
     assert_eq!(said(&[]), "not known");
 
-    // On a machine that is busy a store with room for four may seem to have room for some more, and for no less.
-    let said = probe(Faults { room: 4, ..Faults::default() }).1;
-    let (calls, _) = said["Calls at once"].0.split_once(':').unwrap();
-    assert!(["2", "4", "8"].contains(&calls), "{:?}", said["Calls at once"]);
+    // A store in which four calls have room at once, each for two milliseconds, does no more than that, however busy the machine is.
+    let (findings, said) = probe(Faults { room: 4, ..Faults::default() });
+    assert!(findings.levels[0].rate() <= 500.0, "{:?}", findings.levels[0]);
+    assert!(findings.levels.iter().all(|level| level.rate() <= 2000.0));
+    assert!(!said["Calls at once"].0.starts_with("1:"), "{:?}", said["Calls at once"]);
 }
 
 #[test]
