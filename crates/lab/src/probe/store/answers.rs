@@ -124,7 +124,9 @@ fn at_once(levels: &[Level]) -> Said {
     };
     let rates = levels.iter().map(|level| format!("{} {:.0}/s", level.calls, level.rate()));
     let mut all = Tally::default();
-    levels.iter().for_each(|level| all.merge(level.tally.clone()));
+    for level in levels {
+        all.merge(level.tally.clone());
+    }
     let evidence = format!(
         "puts of 1 KiB with so many calls at once: {}; {} in all{}",
         rates.collect::<Vec<_>>().join(", "),
@@ -293,7 +295,7 @@ fn object(tally: Option<&Tally>, length: usize) -> Said {
     let Some(tally) = tally else { return ended() };
     let size = size(length);
     match &tally.times[..] {
-        [] if tally.bad() == 0 => ended(),
+        [] | [_] if tally.bad() == 0 => ended(),
         [put, get] => {
             (format!("{size}, whole"), format!("put in {}, read in {}", span(*put), span(*get)))
         }

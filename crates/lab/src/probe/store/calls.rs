@@ -102,7 +102,7 @@ fn get_same(room: &Room<'_>, tally: &mut Tally, name: &str, size: usize, patienc
         }
         rest(watch.wall());
     };
-    *patience = patience.saturating_sub(watch.wall() - took.min(watch.wall()));
+    *patience = patience.saturating_sub(watch.wall().saturating_sub(took));
     let same = read.and_then(|found| match found {
         Some(bytes) if bytes == room.bytes(name, size) => Ok(()),
         // It has an answer, but not the one whose time is to be known.
@@ -131,6 +131,8 @@ pub(super) fn burst(room: &Room<'_>, calls: usize) -> Result<Level, LabError> {
         tally
     })?;
     let mut level = Level { calls, took, ..Level::default() };
-    tallies.into_iter().for_each(|tally| level.tally.merge(tally));
+    for tally in tallies {
+        level.tally.merge(tally);
+    }
     Ok(level)
 }

@@ -180,7 +180,7 @@ fn write(room: &Room<'_>, known: &Mutex<Known>, next: &AtomicU64, found: &mut Li
         }
         found.put += 1;
         lock(known).put.insert(name.clone());
-        if number % REMOVED_EVERY == 0 {
+        if number.is_multiple_of(REMOVED_EVERY) {
             lock(known).removing.insert(name.clone());
             if timed(&mut found.writes, || room.delete(&name)).is_some() {
                 found.removed += 1;

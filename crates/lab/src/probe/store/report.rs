@@ -30,7 +30,7 @@ pub fn write(
     let rows = rows(findings);
     let mut page = begin(&probed)
         .heading("What was measured")
-        .table(&COLUMNS, rows.iter().map(|row| row.cells(|time| span(time))).collect());
+        .table(&COLUMNS, rows.iter().map(|row| row.cells(span)).collect());
     if findings.levels.len() > 1 {
         page = page.heading("Puts by calls at once").drawing("calls-at-once", drawing(findings));
     }
