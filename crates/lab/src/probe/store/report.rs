@@ -66,9 +66,9 @@ const COLUMNS: [&str; 8] = [
     "done",
     "refused",
     "failed",
-    "all together",
+    "together",
     "half within",
-    "99 of 100 within",
+    "99 % within",
     "longest",
 ];
 
