@@ -6,6 +6,7 @@ use std::collections::{HashMap, HashSet};
 
 use bytes::Bytes;
 use content::ChunkNamer;
+use futures_util::future::join_all;
 use model::{ChunkId, ChunkRef, RelativePath};
 
 use super::window::{Piece, Window, read_chunk};
@@ -13,7 +14,7 @@ use super::{Engine, Target};
 use crate::error::Result;
 use crate::file_system::FileSystem;
 
-/// How many bytes are read from the folder for one window, or a chunk more.
+/// How many bytes are read from the folder for one window, or a chunk more: less than what is kept while records are made.
 const LENGTH_MAX: u64 = 16 * 1024 * 1024;
 
 /// How many records are looked at for one piece: rows of deltas are short.
@@ -26,55 +27,45 @@ impl Engine {
         window: &Window,
         targets: &[Target],
     ) -> Result<HashMap<ChunkId, Bytes>> {
-        let mut all = HashMap::new();
         if !self.state.has_bases()? {
-            return Ok(all);
+            return Ok(HashMap::new());
         }
+        let (mut jobs, mut room) = (Vec::new(), LENGTH_MAX);
         for (piece, _) in &window.pieces {
-            let target = &targets[piece.target];
-            let found = self.bases_in_folder(piece, target).await?;
+            let found = self.bases_in_folder(piece, &mut room)?;
             if found.is_empty() {
                 continue;
             }
             let (file_system, namer) =
                 (self.environment.file_system.clone(), self.fetcher.namer().clone());
-            let path = target.path.clone();
+            let path = targets[piece.target].path.clone();
             let read = move || read_right_ones(&*file_system, &path, &found, &namer);
-            all.extend(self.environment.workers.run(read).await);
+            jobs.push(self.environment.workers.run(read));
         }
-        Ok(all)
+        let read = self.fetcher.beside(join_all(jobs)).await;
+        Ok(read.into_iter().flatten().collect())
     }
 
-    /// Finds chunks that the records of a piece are made from, with the places in bytes at which the version in the folder has them.
-    async fn bases_in_folder(
-        &mut self,
-        piece: &Piece,
-        target: &Target,
-    ) -> Result<Vec<(ChunkRef, u64)>> {
-        let Some(base) = &target.base else { return Ok(Vec::new()) };
-        let mut offsets: Option<HashMap<ChunkRef, u64>> = None;
+    /// Finds chunks that the records of a piece are made from, with the places in bytes at which the version in the folder has them, as
+    /// long as there is room for so many bytes.
+    fn bases_in_folder(&self, piece: &Piece, room: &mut u64) -> Result<Vec<(ChunkRef, u64)>> {
+        let mut found = Vec::new();
+        if piece.old.is_empty() {
+            return Ok(found);
+        }
         let mut unseen: Vec<_> = piece.places().collect();
         let (mut seen, mut known) = (HashSet::new(), HashSet::new());
-        let (mut found, mut length) = (Vec::new(), 0);
         while let Some(place) = unseen.pop() {
             if !seen.insert(place) || seen.len() > RECORDS_MAX {
                 continue;
             }
             for chunk in self.state.bases(place)? {
-                if !known.insert(chunk.id) || length >= LENGTH_MAX {
+                if !known.insert(chunk.id) || *room == 0 {
                     continue;
                 }
-                let offsets = match &mut offsets {
-                    Some(offsets) => offsets,
-                    none => {
-                        // Without the list of its chunks nothing is at hand.
-                        let old = self.fetcher.expand(&self.state, base).await.unwrap_or_default();
-                        none.insert(offsets_of(&old))
-                    }
-                };
-                match offsets.get(&chunk) {
+                match piece.old.get(&chunk) {
                     Some(offset) => {
-                        length += u64::from(chunk.length);
+                        *room = room.saturating_sub(u64::from(chunk.length));
                         found.push((chunk, *offset));
                     }
                     // It may be made from what is there.
@@ -86,16 +77,6 @@ impl Engine {
         found.sort_unstable_by_key(|(_, offset)| *offset);
         Ok(found)
     }
-}
-
-/// Returns where chunks begin that follow each other, each where it is for the first time.
-pub(super) fn offsets_of(chunks: &[ChunkRef]) -> HashMap<ChunkRef, u64> {
-    let (mut offsets, mut offset) = (HashMap::new(), 0);
-    for chunk in chunks {
-        offsets.entry(*chunk).or_insert(offset);
-        offset += u64::from(chunk.length);
-    }
-    offsets
 }
 
 /// Reads chunks of a file, and leaves out what somebody has edited meanwhile.

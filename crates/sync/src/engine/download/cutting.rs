@@ -1,17 +1,14 @@
 //! Cuts files into windows, as far as it is known where their chunks rest.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::Arc;
 
 use model::{ChunkRef, Content, NodeId, NodeKind};
 
-use super::at_hand::offsets_of;
 use super::window::{Piece, Source, Window};
 use super::{Target, WINDOW_LENGTH, fatal_or};
 use crate::engine::Engine;
 use crate::error::{Result, SyncError};
-
-/// A chunk, and where the folder has it, if it does.
-type Wanted = (ChunkRef, Option<u64>);
 
 /// How far the targets are cut.
 #[derive(Default)]
@@ -19,7 +16,7 @@ pub(super) struct Cutter {
     /// Numbers of the targets that were not begun.
     waiting: VecDeque<usize>,
     /// The target that is being cut, and its chunks that are in no window.
-    begun: Option<(Piece, VecDeque<Wanted>)>,
+    begun: Option<(Piece, VecDeque<ChunkRef>)>,
     window: Window,
 }
 
@@ -74,10 +71,11 @@ impl Engine {
             };
             let target = &targets[number];
             match &target.record.kind {
-                NodeKind::File(content) => match self.wanted(target, content, waits).await {
+                NodeKind::File(content) => match self.wanted(content, waits).await {
                     Ok(None) => return Ok(None),
                     Ok(Some(chunks)) => {
-                        let piece = Piece { target: number, chunks: Vec::new() };
+                        let old = Arc::new(self.old_offsets(target).await);
+                        let piece = Piece { target: number, chunks: Vec::new(), old };
                         cutter.begun = Some((piece, chunks));
                     }
                     Err(error) if error.is_of_stored_data() => {
@@ -103,16 +101,16 @@ impl Engine {
         &mut self,
         cutter: &mut Cutter,
         mut piece: Piece,
-        mut chunks: VecDeque<Wanted>,
+        mut chunks: VecDeque<ChunkRef>,
         waits: bool,
     ) -> Result<Cut> {
-        while let Some((chunk, offset)) = chunks.pop_front() {
-            let source = match offset {
-                Some(offset) => Source::Folder(offset),
+        while let Some(chunk) = chunks.pop_front() {
+            let source = match piece.old.get(&chunk) {
+                Some(offset) => Source::Folder(*offset),
                 None => match self.fetcher.place(&mut self.state, &chunk, waits).await? {
                     Some(place) => Source::Store(place),
                     None => {
-                        chunks.push_front((chunk, None));
+                        chunks.push_front(chunk);
                         cutter.begun = Some((piece, chunks));
                         return Ok(Cut::NotYet);
                     }
@@ -121,7 +119,8 @@ impl Engine {
             cutter.window.length += u64::from(chunk.length);
             piece.chunks.push((chunk, source));
             if cutter.window.length >= WINDOW_LENGTH {
-                let next = Piece { target: piece.target, chunks: Vec::new() };
+                let (target, old) = (piece.target, Arc::clone(&piece.old));
+                let next = Piece { target, chunks: Vec::new(), old };
                 cutter.window.pieces.push((piece, false));
                 cutter.begun = Some((next, chunks));
                 return Ok(Cut::Window);
@@ -131,17 +130,15 @@ impl Engine {
         Ok(Cut::File)
     }
 
-    /// Returns the chunks of a file, and finds out for each whether the folder has it already; nothing where a list of chunks
-    /// may be in a pack that is still to come.
+    /// Returns the chunks of a file; nothing where a list of chunks may be in a pack that is still to come.
     async fn wanted(
         &mut self,
-        target: &Target,
         content: &Content,
         waits: bool,
-    ) -> Result<Option<VecDeque<Wanted>>> {
-        let chunks = loop {
+    ) -> Result<Option<VecDeque<ChunkRef>>> {
+        loop {
             match self.fetcher.expand(&self.state, content).await {
-                Ok(chunks) => break chunks,
+                Ok(chunks) => return Ok(Some(chunks.into())),
                 Err(SyncError::ChunkMissing(_)) if self.fetcher.expects_packs() => {
                     if !waits {
                         return Ok(None);
@@ -150,14 +147,18 @@ impl Engine {
                 }
                 Err(error) => return Err(error),
             }
-        };
-        let mut offsets = HashMap::new();
-        if let Some(base) = &target.base {
-            // Without the old list everything is fetched; that is slower and no less right.
-            let old = self.fetcher.expand(&self.state, base).await.unwrap_or_default();
-            offsets = offsets_of(&old);
         }
-        let offset = |chunk: ChunkRef| (chunk, offsets.get(&chunk).copied());
-        Ok(Some(chunks.into_iter().map(offset).collect()))
+    }
+
+    /// Returns where chunks begin in the version in the folder, each where it is for the first time.
+    async fn old_offsets(&mut self, target: &Target) -> HashMap<ChunkRef, u64> {
+        let (mut offsets, mut offset) = (HashMap::new(), 0);
+        let Some(base) = &target.base else { return offsets };
+        // Without the old list everything is fetched; that is slower and no less right.
+        for chunk in self.fetcher.expand(&self.state, base).await.unwrap_or_default() {
+            offsets.entry(chunk).or_insert(offset);
+            offset += u64::from(chunk.length);
+        }
+        offsets
     }
 }

@@ -27,6 +27,8 @@ pub(super) struct Piece {
     /// Number of the file among the targets.
     pub(super) target: usize,
     pub(super) chunks: Vec<(ChunkRef, Source)>,
+    /// Where chunks begin in the version in the folder, in bytes.
+    pub(super) old: Arc<HashMap<ChunkRef, u64>>,
 }
 
 /// Pieces that are fetched and written at once; each with whether its file ends with it.
