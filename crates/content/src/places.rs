@@ -17,9 +17,9 @@ const CHUNK_WEIGHT: usize = 40;
 const PACK_WEIGHT: usize = 160;
 
 /// About how many bytes of memory something takes that a record is made from.
-const BASE_WEIGHT: usize = 40;
+const BASE_WEIGHT: usize = 64;
 
-/// How many chunks are looked at to find out what stands behind one. Packs of somebody hostile may name bases without end.
+/// How often chunks are looked at to find out what stands behind one. Packs of somebody hostile may name bases without end.
 const LOOKS_MAX: usize = 4096;
 
 /// Half of the id of a chunk.
@@ -53,6 +53,7 @@ struct Behind {
     depths: HashMap<Half, Option<u32>>,
     /// How many bytes they have together, but for that one.
     length: u64,
+    looks: usize,
 }
 
 /// Where chunks rest.
@@ -140,17 +141,18 @@ impl ChunkPlaces {
     pub fn ancestry(&self, chunk: &ChunkId) -> Option<Ancestry> {
         let mut behind = Behind::default();
         let depth = self.depth_of((half(chunk), 0), &mut behind)?;
-        let Behind { depths, length } = behind;
+        let Behind { depths, length, .. } = behind;
         Some(Ancestry { depth, chunks: depths.len() - 1, length })
     }
 
     /// Returns how many deltas in a row are opened for what is itself so many deltas behind a chunk.
     fn depth_of(&self, (half, above): (Half, u32), behind: &mut Behind) -> Option<u32> {
-        if let Some(depth) = behind.depths.get(&half) {
+        behind.looks += 1;
+        if let Some(depth) = behind.depths.get(&half).filter(|_| behind.looks <= LOOKS_MAX) {
             return *depth;
         }
         let is_too_deep = !Ancestry { depth: above, ..Ancestry::default() }.is_readable();
-        if behind.depths.len() == LOOKS_MAX || is_too_deep {
+        if behind.looks > LOOKS_MAX || is_too_deep {
             return None;
         }
         // Whatever is made from itself is never made.

@@ -4,8 +4,7 @@
 //! packs says that they may serve for that, and only from pieces of them that are proven by a second sum; a chunk is claimed when its
 //! bytes are at hand and are what its id says: one that is claimed and not packed would be taken for stored by all files that follow.
 
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use model::ids::ChunkId;
@@ -21,6 +20,9 @@ use crate::pack::{DeltaStep, RECORD_BASES_LENGTH_MAX, RECORD_PLAIN_MAX, WRITTEN_
 
 /// From how many bytes on that a chunk has of another one that is worth naming as a base.
 const COPIED_MIN: usize = 128;
+
+/// Of how many chunks it is asked at most whether they may be bases; more are not named anyway, unless most of them may not be.
+const ASKED_MAX: usize = 4 * WRITTEN_BASES_MAX;
 
 /// A chunk is stored as a delta where at most one in so many of its bytes is new.
 const LITERAL_PART: usize = 2;
@@ -142,19 +144,41 @@ impl<S: PackSink> FilePacker<S> {
             return Ok(());
         }
         let stretches = stretches();
-        let mut may_be_base = HashMap::new();
-        for (from, _) in stretches.iter().filter_map(|stretch| stretch.from) {
-            if let Entry::Vacant(unknown) = may_be_base.entry(from.id) {
-                let ancestry = self.sink.ancestry(&from)?;
-                unknown.insert(ancestry.is_some_and(|ancestry| ancestry.lets_be_base(&from)));
-            }
-        }
-        match delta(bytes, &stretches, &may_be_base) {
+        let bases = self.bases_of(&chunk, &stretches)?;
+        match delta(bytes, &stretches, &bases) {
             Some(steps) => put(&mut self.writer, bytes.len(), &mut self.sink, |writer| {
                 writer.push_delta(chunk, bytes, &steps)
             }),
             None => push(&mut self.writer, chunk, bytes, &mut self.sink),
         }
+    }
+}
+
+impl<S: PackSink> FilePacker<S> {
+    /// Returns the chunks that are worth naming as bases of a chunk, and may be; none where they are too many to ask.
+    fn bases_of(
+        &mut self,
+        chunk: &ChunkRef,
+        stretches: &[Stretch],
+    ) -> Result<HashSet<ChunkRef>, S::Error> {
+        let mut copied: HashMap<ChunkRef, usize> = HashMap::new();
+        for stretch in stretches {
+            // What rests as a delta only may be wanted again, and cannot be made from itself.
+            if let Some((base, _)) = stretch.from.filter(|(base, _)| base.id != chunk.id) {
+                *copied.entry(base).or_default() += stretch.length;
+            }
+        }
+        copied.retain(|_, length| *length >= COPIED_MIN);
+        let mut bases = HashSet::new();
+        if copied.len() <= ASKED_MAX {
+            for base in copied.into_keys() {
+                let ancestry = self.sink.ancestry(&base)?;
+                if ancestry.is_some_and(|ancestry| ancestry.lets_be_base(&base)) {
+                    bases.insert(base);
+                }
+            }
+        }
+        Ok(bases)
     }
 }
 
@@ -171,11 +195,17 @@ fn stretches<I: IntoIterator<Item = Range<usize>>>(
     steps: &[ByteStep],
     mut prove: impl FnMut(usize, u32, &[u8]) -> I,
 ) -> Vec<Stretch> {
-    let (mut all, mut place) = (Vec::new(), 0);
+    let mut all: Vec<Stretch> = Vec::new();
+    let mut add = |length, from| {
+        if length > 0 {
+            all.push(Stretch { length, from });
+        }
+    };
+    let mut place = 0;
     for step in steps {
         let (mut offset, end) = match step {
             ByteStep::Literal(bytes) => {
-                all.push(Stretch { length: bytes.len(), from: None });
+                add(bytes.len(), None);
                 place += bytes.len();
                 continue;
             }
@@ -187,17 +217,16 @@ fn stretches<I: IntoIterator<Item = Range<usize>>>(
             let (from, here) = ((offset - table.start(number)) as u32, &bytes[place..][..length]);
             let mut done = 0;
             for proven in prove(number, from, here) {
-                all.push(Stretch { length: proven.start - done, from: None });
+                add(proven.start - done, None);
                 let base = (table.chunks()[number], from + proven.start as u32);
-                all.push(Stretch { length: proven.len(), from: Some(base) });
+                add(proven.len(), Some(base));
                 done = proven.end;
             }
-            all.push(Stretch { length: length - done, from: None });
+            add(length - done, None);
             place += length;
             offset = until;
         }
     }
-    all.retain(|stretch| stretch.length > 0);
     all
 }
 
@@ -205,20 +234,13 @@ fn stretches<I: IntoIterator<Item = Range<usize>>>(
 fn delta<'a>(
     bytes: &'a [u8],
     stretches: &[Stretch],
-    may_be_base: &HashMap<ChunkId, bool>,
+    bases: &HashSet<ChunkRef>,
 ) -> Option<Vec<DeltaStep<'a>>> {
-    let mut copied: HashMap<ChunkRef, usize> = HashMap::new();
-    for stretch in stretches {
-        if let Some((base, _)) = stretch.from.filter(|(base, _)| may_be_base[&base.id]) {
-            *copied.entry(base).or_default() += stretch.length;
-        }
-    }
-    copied.retain(|_, length| *length >= COPIED_MIN);
     let (mut steps, mut place, mut literal) = (Vec::new(), 0, 0);
     for &Stretch { length, from } in stretches {
         let here = &bytes[place..place + length];
         place += length;
-        match from.filter(|(base, _)| copied.contains_key(base)) {
+        match from.filter(|(base, _)| bases.contains(base)) {
             Some((base, offset)) => {
                 steps.push(DeltaStep::Copy { base, offset, length: length as u32 });
             }
@@ -229,8 +251,8 @@ fn delta<'a>(
         }
     }
     let pays = literal * LITERAL_PART <= bytes.len();
-    let length: u64 = copied.keys().map(|base| u64::from(base.length)).sum();
-    let fits = copied.len() <= WRITTEN_BASES_MAX
+    let length: u64 = bases.iter().map(|base| u64::from(base.length)).sum();
+    let fits = bases.len() <= WRITTEN_BASES_MAX
         && length <= RECORD_BASES_LENGTH_MAX
         && bytes.len() <= RECORD_PLAIN_MAX;
     (pays && fits && place == bytes.len()).then_some(steps)

@@ -52,6 +52,10 @@ const BASE_CHUNK_WEIGHT: u64 = 128;
 /// How many bytes of memory work on a delta takes beside the chunk lists: a message, what was read of it, a record.
 const WORK_WEIGHT: u64 = 4 * 1024 * 1024;
 
+/// How many bytes of memory the steps of a message take: those that it may have at most, and for each byte of it, since a step has three.
+const STEPS_WEIGHT_MAX: u64 = 128 * 1024 * 96;
+const STEP_BYTE_WEIGHT: u64 = 32;
+
 /// What became of a delta.
 #[derive(Debug)]
 pub enum DeltaAnswer {
@@ -217,7 +221,9 @@ impl App {
                 self.chunk_table(reading.caller, reading.workspace, &base.content).await?;
             let chunks_max = assembling::chunks_max(&table, body.length);
             let chunks = chunks_max as u64 * assembling::CHUNK_WEIGHT;
-            let work = WORK_WEIGHT + chunks + body.length.min(MESSAGE_LENGTH_MAX as u64) * 2;
+            let steps = body.length.saturating_mul(STEP_BYTE_WEIGHT).min(STEPS_WEIGHT_MAX);
+            let message = body.length.min(MESSAGE_LENGTH_MAX as u64) * 2;
+            let work = WORK_WEIGHT + chunks + message + steps;
             let _working = self.memory_for_body(work).await?;
             let assembling = Assembling {
                 old: PackedVersion::new(Arc::clone(self), reading, table.clone()),

@@ -342,7 +342,7 @@ impl App {
                 guard: view.pack_guard(),
                 target: PACK_STORED_TARGET,
             },
-            sink: Sink { known, claims: HashSet::new(), sender },
+            sink: Sink { known, seen: view.head(), claims: HashSet::new(), sender },
         };
         drop(view);
         let job = tokio::task::spawn_blocking(move || job(packing));
@@ -399,13 +399,17 @@ pub(super) struct Packing {
 /// Knows what the workspace has, and takes full packs.
 pub(super) struct Sink {
     known: Arc<RwLock<Option<View>>>,
+    /// Up to here at least the log is known when something is asked: what a fence condemned before is not there.
+    seen: Head,
     claims: HashSet<ChunkId>,
     sender: mpsc::Sender<FinishedPack>,
 }
 
 impl Sink {
     fn ask<T>(&self, about: impl FnOnce(&ChunkPlaces) -> T) -> Option<T> {
-        self.known.blocking_read().as_ref().map(|view| about(view.places()))
+        let known = self.known.blocking_read();
+        let view = known.as_ref().filter(|view| view.head().seq >= self.seen.seq)?;
+        Some(about(view.places()))
     }
 }
 

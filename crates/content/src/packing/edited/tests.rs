@@ -330,6 +330,24 @@ fn version_that_comes_as_a_delta_costs_what_is_new_in_it() {
 }
 
 #[test]
+fn chunk_of_which_somebody_says_that_it_is_made_from_itself_is_stored_whole() {
+    let mut workspace = workspace();
+    let bytes = random_bytes(1, 200_000);
+    let (content, sketch) = workspace.store(&bytes);
+    let (chunk, base) = (content.chunks[3], sketch.base().table());
+    // Whoever knows no place where it rests whole wants it again.
+    workspace.claimed.remove(&chunk.id);
+    let offset = base.start(3);
+    let steps = [ByteStep::Copy { offset, length: chunk.length }];
+    let bytes = &bytes[offset as usize..base.start(4) as usize];
+    let mut packer = workspace.packer();
+    packer.pack_made(MadeChunk { chunk, bytes, steps: &steps, base }).unwrap();
+    packer.finish().unwrap();
+    let last = workspace.packs.last().unwrap();
+    assert!(last.index.chunks() == [chunk] && !last.index.has_deltas());
+}
+
+#[test]
 fn chunk_of_the_version_before_that_no_pack_has_any_more_is_stored_again() {
     let mut workspace = workspace();
     let old = random_bytes(1, 200_000);
