@@ -97,3 +97,6 @@ fn read_right_ones(
     }
     read
 }
+
+#[cfg(test)]
+mod tests;
