@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use super::Service;
 use super::place::{Place, free_port, is_root, version};
@@ -17,6 +19,9 @@ const USER: &str = "postgres";
 const VERSIONS: &str = "/usr/lib/postgresql";
 
 pub(super) const NAME: &str = "postgresql";
+
+/// How long it may take to replay what it had not written down.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Its programs lie where no path leads.
 pub(super) fn is_installed() -> bool {
@@ -59,6 +64,20 @@ pub(super) fn start(place: &Place) -> Result<Service> {
         ],
         processes: vec![process],
     })
+}
+
+/// Waits until it takes connections: it listens before that, while it replays what it had not written down when it was killed.
+pub(super) fn wait_until_ready(service: &Service) -> Result<()> {
+    let until = Instant::now() + PATIENCE;
+    let mut command = Command::new(programs()?.join("pg_isready"));
+    command.args(["--quiet", "--dbname", &service.url]);
+    while !command.status().context("pg_isready")?.success() {
+        if Instant::now() > until {
+            return fail("PostgreSQL listens, and takes no connections");
+        }
+        thread::sleep(Duration::from_millis(50));
+    }
+    Ok(())
 }
 
 /// The folder of the newest version.

@@ -6,8 +6,8 @@ use std::process::Command;
 
 use serde_json::{Map, Value, json};
 
-use super::place;
 use super::processes::{self, Process};
+use super::{place, postgresql};
 use crate::failure::{Context, Failure, Result, fail};
 use crate::process;
 
@@ -100,6 +100,9 @@ impl Services {
         let processes = found.flat_map(|service| &mut service.processes);
         for process in processes.filter(|process| !process.is_ours(&folder)) {
             process.start_again().context(name)?;
+        }
+        if name == postgresql::NAME {
+            postgresql::wait_until_ready(self.service(name)?)?;
         }
         self.write()
     }
