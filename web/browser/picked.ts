@@ -1,6 +1,7 @@
 // A folder of the browser's own file system stands for a picked one: its handles are those of any folder.
 
 import type { Page } from '@playwright/test';
+import type { SynclineClient } from '@syncline/api';
 
 /** Has the page pick that folder whenever it asks for one. */
 export async function givePicked(page: Page): Promise<void> {
@@ -51,4 +52,20 @@ export function look(page: Page): Promise<Record<string, string>> {
     await walk(await root.getDirectoryHandle('picked'), '').catch(() => (found['?'] = ''));
     return found;
   });
+}
+
+/** The beginning of a file on the server; nothing where none is, or none any more once its content is asked for. */
+export async function textOf(
+  client: SynclineClient,
+  workspace: string,
+  path: string,
+): Promise<string | null> {
+  if (!(await client.node(workspace, path))) return null;
+  try {
+    const { body } = await client.file(workspace, path);
+    return (await new Response(body).text()).slice(0, 100);
+  } catch (error) {
+    if (await client.node(workspace, path)) throw error;
+    return null;
+  }
 }

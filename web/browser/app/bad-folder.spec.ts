@@ -3,7 +3,7 @@
 import type { Page } from '@playwright/test';
 import type { SynclineClient } from '@syncline/api';
 import { expectAccessible } from '../axe.ts';
-import { edit, givePicked, look } from '../picked.ts';
+import { edit, givePicked, look, textOf } from '../picked.ts';
 import { RealServer } from '../server.ts';
 import { openWorkspace, signIn } from '../steps.ts';
 import { expect, test } from '../test.ts';
@@ -29,12 +29,7 @@ test.beforeEach(async ({ page }) => {
   await givePicked(page);
 });
 
-async function there(path: string): Promise<string | null> {
-  if (!(await ada.node(workspace, path))) return null;
-  const { body } = await ada.file(workspace, path);
-  return (await new Response(body).text()).slice(0, 100);
-}
-
+const there = (path: string) => textOf(ada, workspace, path);
 const put = (path: string, content: string) => ada.putFile(workspace, path, new Blob([content]));
 const card = (page: Page) => page.getByRole('region', { name: 'picked ↔' });
 const versions = async (path: string) => (await ada.versions(workspace, path)).versions.length;

@@ -15,7 +15,7 @@ import { join } from 'node:path';
 import type { Page } from '@playwright/test';
 import type { SynclineClient } from '@syncline/api';
 import { expectAccessible } from '../axe.ts';
-import { edit, givePicked, look } from '../picked.ts';
+import { edit, givePicked, look, textOf } from '../picked.ts';
 import { RealServer } from '../server.ts';
 import { inEveryLook, openWorkspace, signIn } from '../steps.ts';
 import { expect, test } from '../test.ts';
@@ -42,13 +42,7 @@ test.beforeEach(async ({ page }) => {
   await givePicked(page);
 });
 
-async function there(path: string): Promise<string | null> {
-  const node = await ada.node(workspace, path);
-  if (!node) return null;
-  const { body } = await ada.file(workspace, path);
-  return (await new Response(body).text()).slice(0, 100);
-}
-
+const there = (path: string) => textOf(ada, workspace, path);
 const put = (path: string, content: string) => ada.putFile(workspace, path, new Blob([content]));
 const card = (page: Page) => page.getByRole('region', { name: 'picked ↔' });
 
