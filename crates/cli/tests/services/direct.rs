@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::{MutexGuard, PoisonError};
 
@@ -10,9 +10,9 @@ use reqwest::{Client, Method, StatusCode};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
-use xtask::services::{Services, VARIABLE};
+use xtask::services::Services;
 
-use crate::stage::{ALONE, noise_of};
+use crate::stage::{ALONE, noise_of, running};
 use crate::support::{Device, PASSWORD, Server};
 
 /// What the secrets of the store have in them; it must be nowhere else.
@@ -31,9 +31,7 @@ struct Place {
 impl Place {
     fn take(name: &str) -> Self {
         let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-        let path = std::env::var(VARIABLE)
-            .expect("SYNCLINE_SERVICES is not set: `cargo xtask services test` sets it");
-        let running = Services::read(Path::new(&path)).unwrap();
+        let running = running();
         let room = tempfile::tempdir().unwrap();
         let moto = running.service("moto").unwrap();
         let (bucket, endpoint) = moto.url.split_once('?').unwrap();

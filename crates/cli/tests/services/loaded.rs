@@ -8,14 +8,11 @@ use std::time::Duration;
 use lab::output::Output;
 use load::cases::{self, Options, Scaled};
 use load::report::Report;
-use xtask::services::VARIABLE;
 
-use crate::stage::ALONE;
+use crate::stage::{ALONE, running_file};
 
 /// Runs cases; that they end well means that no commit has failed, and that the judge found nothing wrong.
 fn run(only: &[&str], broker: &'static str, folder: &std::path::Path, commits: u64) -> Report {
-    let services = std::env::var(VARIABLE)
-        .expect("SYNCLINE_SERVICES is not set: `cargo xtask services test` sets it");
     let options = Options {
         binary: PathBuf::from(env!("CARGO_BIN_EXE_syncline")),
         work: folder.to_owned(),
@@ -27,7 +24,7 @@ fn run(only: &[&str], broker: &'static str, folder: &std::path::Path, commits: u
         rates: vec![100.0],
         idle: Vec::new(),
         scaled: Scaled {
-            services: Some(PathBuf::from(services)),
+            services: Some(running_file()),
             brokers: vec![broker],
             sync_services: vec![2],
             gateways: 2,

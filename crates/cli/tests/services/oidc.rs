@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::{MutexGuard, PoisonError};
 use std::time::Instant;
@@ -13,9 +12,9 @@ use reqwest::{Client, RequestBuilder, Response, StatusCode, Url};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
-use xtask::services::{Services, VARIABLE};
+use xtask::services::Services;
 
-use crate::stage::{ALONE, PATIENCE};
+use crate::stage::{ALONE, PATIENCE, running};
 use crate::support::{Device, PASSWORD, Run, Server, terminate};
 
 const PROVIDER: &str = "oidc-provider";
@@ -166,9 +165,7 @@ impl Stage {
     /// A server with the account `ada`.
     fn set(client: &str, accounts: &str) -> Self {
         let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-        let path = std::env::var(VARIABLE)
-            .expect("SYNCLINE_SERVICES is not set: `cargo xtask services test` sets it");
-        let running = Services::read(Path::new(&path)).unwrap();
+        let running = running();
         let provider = running.service(PROVIDER).unwrap();
         let room = tempfile::tempdir().unwrap();
         let (operator, data) = (Device::new(room.path(), "operator"), room.path().join("server"));

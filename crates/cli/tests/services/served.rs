@@ -8,9 +8,9 @@ use std::sync::PoisonError;
 use std::time::Instant;
 
 use rustix::process::Signal;
-use xtask::services::{Services, VARIABLE};
+use xtask::services::Services;
 
-use crate::stage::{ALONE, PATIENCE};
+use crate::stage::{ALONE, PATIENCE, running};
 use crate::support::{Device, Run, fill, terminate};
 
 const DATABASE: &str = "postgresql";
@@ -79,12 +79,6 @@ impl Drop for Server {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
-}
-
-fn running() -> Services {
-    let path = std::env::var(VARIABLE)
-        .expect("SYNCLINE_SERVICES is not set: `cargo xtask services test` sets it");
-    Services::read(Path::new(&path)).unwrap()
 }
 
 /// Syncs until it succeeds, as a user does who is told to try again.

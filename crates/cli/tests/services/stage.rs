@@ -36,6 +36,28 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 /// The tests share the servers and do terrible things to them, so one goes after the other.
 pub(crate) static ALONE: Mutex<()> = Mutex::new(());
 
+/// Returns the file that names the servers that run.
+pub(crate) fn running_file() -> PathBuf {
+    std::env::var_os(VARIABLE)
+        .expect("SYNCLINE_SERVICES is not set: `cargo xtask services test` sets it")
+        .into()
+}
+
+/// Returns the servers that run.
+pub(crate) fn running() -> Services {
+    Services::read(&running_file()).unwrap()
+}
+
+/// Writes the secrets of a store into a file that only its owner reads.
+pub(crate) fn write_credentials<'a>(
+    path: &Path,
+    credentials: impl IntoIterator<Item = (&'a str, &'a str)>,
+) {
+    let lines = credentials.into_iter().map(|(key, value)| format!("{key} = {value:?}\n"));
+    fs::write(path, lines.collect::<String>()).unwrap();
+    fs::set_permissions(path, fs::Permissions::from_mode(0o600)).unwrap();
+}
+
 /// See the module.
 pub(crate) struct Stage {
     pub(crate) running: Services,
@@ -72,9 +94,7 @@ impl Stage {
         users: BTreeMap<&'static str, &'static str>,
     ) -> Self {
         let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-        let path = std::env::var(VARIABLE)
-            .expect("SYNCLINE_SERVICES is not set: `cargo xtask services test` sets it");
-        let running = Services::read(Path::new(&path)).unwrap();
+        let running = running();
         let room = tempfile::tempdir().unwrap();
         let (one, other) = (Device::new(room.path(), "one"), Device::new(room.path(), "other"));
         let name = format!("{name}-{}", std::process::id());
@@ -103,14 +123,12 @@ impl Stage {
     fn credentials(&self) -> Vec<String> {
         let words = SERVERS.map(|server| {
             let path = self.room.path().join(format!("{server}.toml"));
-            let mut text = String::new();
-            for (key, value) in &self.running.service(server).unwrap().credentials {
+            let kept = &self.running.service(server).unwrap().credentials;
+            let credentials = kept.iter().map(|(key, value)| {
                 let user = self.users.get(server).filter(|_| key == "user");
-                let value = user.map_or(value.as_str(), |user| user);
-                text += &format!("{key} = {value:?}\n");
-            }
-            fs::write(&path, text).unwrap();
-            fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+                (key.as_str(), user.map_or(value.as_str(), |user| user))
+            });
+            write_credentials(&path, credentials);
             ["--credentials".to_owned(), format!("{server}={}", path.display())]
         });
         words.into_iter().flatten().collect()

@@ -12,9 +12,8 @@ use load::server_process::ServerProcess;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use xtask::process::children_of;
-use xtask::services::VARIABLE;
 
-use crate::stage::ALONE;
+use crate::stage::{ALONE, running_file};
 
 /// How many devices commit.
 const DEVICES: usize = 30;
@@ -37,10 +36,8 @@ struct Scene {
 
 impl Scene {
     async fn set(broker: &'static str, folder: &Path) -> Self {
-        let services = std::env::var(VARIABLE)
-            .expect("SYNCLINE_SERVICES is not set: `cargo xtask services test` sets it");
         let binary = Path::new(env!("CARGO_BIN_EXE_syncline"));
-        let ground = Ground::prepare(binary, folder, Path::new(&services)).unwrap();
+        let ground = Ground::prepare(binary, folder, &running_file()).unwrap();
         let accounts = account_names(DEVICES, DEVICES);
         ground.setting.add_accounts(&accounts).unwrap();
         let shape = Shape { broker, gateways: 2, sync_services: 0 };

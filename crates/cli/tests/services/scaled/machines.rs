@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{MutexGuard, PoisonError};
@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal};
 use tempfile::TempDir;
-use xtask::services::{Service, Services, VARIABLE};
+use xtask::services::{Service, Services};
 
 use super::small_disk::SmallDisk;
-use crate::stage::{ALONE, PATIENCE};
+use crate::stage::{ALONE, PATIENCE, running};
 
 pub(crate) const PASSWORD: &str = "correct horse battery staple";
 
@@ -62,9 +62,7 @@ impl Machines {
 
     fn set_on(broker: &'static str, disk: impl FnOnce(&Services) -> Option<SmallDisk>) -> Self {
         let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-        let path = std::env::var(VARIABLE)
-            .expect("SYNCLINE_SERVICES is not set: `cargo xtask services test` sets it");
-        let running = Services::read(Path::new(&path)).unwrap();
+        let running = running();
         let room = tempfile::tempdir().unwrap();
         let postgresql = running.service(DATABASE).unwrap();
         std::fs::write(room.path().join("password"), postgresql.credential("password").unwrap())
