@@ -15,7 +15,8 @@ use model::content::ChunkRef;
 use super::base::{BaseBuilder, BaseVersion, ChunkTable, Places};
 use super::error::DeltaError;
 use super::message::{
-    Answer, ByteStep, ChunkOpening, ChunkPart, DeltaMessage, ListStep, PART_LENGTH, STEPS_MAX,
+    Answer, ByteStep, ChunkOpening, ChunkPart, DeltaMessage, ListStep, MESSAGE_STEPS_MAX,
+    PART_LENGTH,
 };
 use super::narrow::{Piece, Segment, lengthen, narrow, take_steps};
 use super::plain::{Plain, SessionId};
@@ -470,7 +471,7 @@ impl<F> PartWriter<F> {
         self.length += literal + steps;
         self.literal_length += literal;
         self.part.steps.push(step);
-        if self.part.steps.len() as u64 == STEPS_MAX { self.flush() } else { Ok(()) }
+        if self.part.steps.len() as u64 == MESSAGE_STEPS_MAX { self.flush() } else { Ok(()) }
     }
 
     fn flush<E: From<DeltaError>>(&mut self) -> Result<(), E>

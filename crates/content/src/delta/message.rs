@@ -25,7 +25,7 @@ pub const MESSAGE_LENGTH_MAX: usize = 9 * 1024 * 1024;
 pub(super) const PART_LENGTH: usize = 256 * 1024;
 
 /// How many steps or runs one message has at most: as many as the largest chunk may need.
-pub(super) const STEPS_MAX: u64 = 128 * 1024;
+pub const MESSAGE_STEPS_MAX: u64 = 128 * 1024;
 
 /// How many symbols one message has at most.
 pub(super) const SYMBOLS_PER_MESSAGE: u64 = 64 * 1024;
@@ -477,7 +477,7 @@ impl Encode for Recipe {
 impl Decode for Recipe {
     fn decode(decoder: &mut Decoder<'_>) -> Result<Self, DecodeError> {
         let (session, whole) = (SessionId::decode(decoder)?, decoder.option()?);
-        let (count, mut expected) = (decoder.unsigned_max(STEPS_MAX)?, 0);
+        let (count, mut expected) = (decoder.unsigned_max(MESSAGE_STEPS_MAX)?, 0);
         let mut steps = Vec::new();
         for _ in 0..count {
             let (length, is_copy) = decode_length(u64::from(u32::MAX), decoder)?;
@@ -510,7 +510,7 @@ fn encode_runs(runs: &[MatchRun], encoder: &mut Encoder) {
 }
 
 fn decode_runs(decoder: &mut Decoder<'_>) -> Result<Vec<MatchRun>, DecodeError> {
-    let (count, mut before) = (decoder.unsigned_max(STEPS_MAX)?, 0);
+    let (count, mut before) = (decoder.unsigned_max(MESSAGE_STEPS_MAX)?, 0);
     let mut runs = Vec::new();
     for _ in 0..count {
         let (count, is_found) = decode_length(u64::from(u32::MAX), decoder)?;
@@ -621,8 +621,8 @@ impl Decode for ChunkPart {
             0 => None,
             _ => Some((decoder.unsigned()?, decoder.array()?)),
         };
-        let (count, mut steps) = (decoder.unsigned_max(STEPS_MAX)?, Vec::new());
-        let (mut chunk, mut byte, mut room) = (0, 0, STEPS_MAX);
+        let (count, mut steps) = (decoder.unsigned_max(MESSAGE_STEPS_MAX)?, Vec::new());
+        let (mut chunk, mut byte, mut room) = (0, 0, MESSAGE_STEPS_MAX);
         for _ in 0..count {
             let (length, is_kept) = decode_length(u64::MAX >> 1, decoder)?;
             steps.push(if is_kept {
@@ -719,7 +719,7 @@ impl Encode for AskSums {
 impl Decode for AskSums {
     fn decode(decoder: &mut Decoder<'_>) -> Result<Self, DecodeError> {
         let (workspace, session) = (WorkspaceId::decode(decoder)?, SessionId::decode(decoder)?);
-        let (base, count) = (decoder.array()?, decoder.unsigned_max(STEPS_MAX)?);
+        let (base, count) = (decoder.array()?, decoder.unsigned_max(MESSAGE_STEPS_MAX)?);
         let (mut runs, mut expected) = (Vec::new(), 0);
         for _ in 0..count {
             let (count, flag) = decode_length(u64::from(u32::MAX), decoder)?;

@@ -8,7 +8,7 @@ use std::io::Write;
 use super::assembly::{Assembly, Finished};
 use super::error::DeltaError;
 use super::message::{
-    Answer, DeltaMessage, Opening, PART_LENGTH, Recipe, RecipeStep, STEPS_MAX, SessionSums,
+    Answer, DeltaMessage, MESSAGE_STEPS_MAX, Opening, PART_LENGTH, Recipe, RecipeStep, SessionSums,
     WholeFile,
 };
 use super::plain::{Plain, SessionId};
@@ -156,7 +156,8 @@ impl<F> RecipeWriter<F> {
     where
         F: FnMut(Vec<u8>) -> Result<(), E>,
     {
-        let is_full = self.length >= PART_LENGTH || self.recipe.steps.len() as u64 >= STEPS_MAX;
+        let is_full =
+            self.length >= PART_LENGTH || self.recipe.steps.len() as u64 >= MESSAGE_STEPS_MAX;
         if is_full { self.flush() } else { Ok(()) }
     }
 

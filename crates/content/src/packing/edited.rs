@@ -152,9 +152,7 @@ impl<S: PackSink> FilePacker<S> {
             None => push(&mut self.writer, chunk, bytes, &mut self.sink),
         }
     }
-}
 
-impl<S: PackSink> FilePacker<S> {
     /// Returns the chunks that are worth naming as bases of a chunk, and may be; none where they are too many to ask.
     fn bases_of(
         &mut self,

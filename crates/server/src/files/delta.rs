@@ -13,8 +13,8 @@ use std::sync::Arc;
 use content::ChunkSizes;
 use content::chunker::average_for;
 use content::delta::{
-    ChunkTable, DeltaError, Envelope, MESSAGE_LENGTH_MAX, MessageKind, Plain, answer_sums,
-    answer_symbols,
+    ChunkTable, DeltaError, Envelope, MESSAGE_LENGTH_MAX, MESSAGE_STEPS_MAX, MessageKind, Plain,
+    answer_sums, answer_symbols,
 };
 use content::{ContentError, ContentStep, ContentWalk};
 use model::{ChunkRef, Content, WorkspaceId};
@@ -53,7 +53,7 @@ const BASE_CHUNK_WEIGHT: u64 = 128;
 const WORK_WEIGHT: u64 = 4 * 1024 * 1024;
 
 /// How many bytes of memory the steps of a message take: those that it may have at most, and for each byte of it, since a step has three.
-const STEPS_WEIGHT_MAX: u64 = 128 * 1024 * 96;
+const STEPS_WEIGHT_MAX: u64 = MESSAGE_STEPS_MAX * 96;
 const STEP_BYTE_WEIGHT: u64 = 32;
 
 /// What became of a delta.
