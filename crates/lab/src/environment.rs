@@ -4,12 +4,16 @@ use std::fs;
 
 use crate::page::Page;
 
+/// Returns how many threads the machine runs at once.
+pub(crate) fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
 /// Returns what the machine is, by name: nothing of whose it is.
 pub(crate) fn facts() -> Vec<(&'static str, String)> {
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let mut facts = vec![
         ("system", format!("{} {}", std::env::consts::OS, std::env::consts::ARCH)),
-        ("cores", cores.to_string()),
+        ("cores", cores().to_string()),
     ];
     // Where the kernel does not tell, nothing is said.
     let line = |path: &str, name: &str| {

@@ -13,6 +13,7 @@ use std::thread;
 
 use crate::dataset::Dataset;
 use crate::dataset::made::{self, Size};
+use crate::environment::cores;
 use crate::error::LabError;
 use crate::output::Output;
 
@@ -92,7 +93,7 @@ fn measure_side_by_side(
     let next = AtomicUsize::new(0);
     let (sender, receiver) = mpsc::channel();
     thread::scope(|scope| {
-        for _ in 0..threads() {
+        for _ in 0..cores() {
             let (next, sender) = (&next, sender.clone());
             scope.spawn(move || {
                 loop {
@@ -115,11 +116,6 @@ fn measure_side_by_side(
         }
         Ok(done.into_values().flatten().collect())
     })
-}
-
-/// Returns how many configurations are measured at once.
-fn threads() -> usize {
-    thread::available_parallelism().map_or(1, usize::from)
 }
 
 impl Plan {

@@ -7,6 +7,7 @@ mod tables;
 use super::Plan;
 use super::configuration::Variant;
 use super::outcome::{self, Method, Row};
+use crate::environment::cores;
 use crate::error::LabError;
 use crate::output::Output;
 use crate::page::Page;
@@ -34,7 +35,7 @@ fn page(rows: &[Row], plan: &Plan) -> Page {
             page.text(format!("dataset {dataset}: {count} versions, {megabytes:.1} MB together"));
     }
     let variants: Vec<_> = plan.variants.iter().map(Variant::to_string).collect();
-    let at_once = super::threads();
+    let at_once = cores();
     page = page
         .text(format!("chunkers: {}", variants.join(", ")))
         .text(format!("configurations at once, each by one thread: {at_once}; ours alone"));

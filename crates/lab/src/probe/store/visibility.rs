@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use super::SMALL;
 use super::room::{Room, Tally, rest};
+use super::{CallError, SMALL};
 use crate::stopwatch::Stopwatch;
 
 /// How often is looked again whether what was seen stays so: several servers may know different things.
@@ -60,11 +60,19 @@ pub struct Sight {
 }
 
 impl Sight {
-    /// Takes one look, and returns whether the change was seen.
-    fn look(&mut self, is_right: bool, was_seen: bool) -> bool {
-        self.stale += u64::from(!is_right);
-        self.back += u64::from(!is_right && was_seen);
-        is_right
+    /// Takes what one look has found, right or not, or why there was none; returns whether the change was seen.
+    fn take(&mut self, found: Result<bool, CallError>, was_seen: bool, tally: &mut Tally) -> bool {
+        match found {
+            Ok(is_right) => {
+                self.stale += u64::from(!is_right);
+                self.back += u64::from(!is_right && was_seen);
+                is_right
+            }
+            Err(error) => {
+                tally.fail(&error);
+                false
+            }
+        }
     }
 }
 
@@ -152,13 +160,8 @@ impl Visibility {
         wanted: Option<&[u8]>,
         seen: bool,
     ) -> bool {
-        match room.get_elsewhere(name) {
-            Ok(found) => self.read.look(found.as_deref() == wanted, seen),
-            Err(error) => {
-                self.tally.fail(&error);
-                false
-            }
-        }
+        let found = room.get_elsewhere(name).map(|found| found.as_deref() == wanted);
+        self.read.take(found, seen, &mut self.tally)
     }
 
     fn list_once(
@@ -168,15 +171,10 @@ impl Visibility {
         wanted: Option<&[u8]>,
         seen: bool,
     ) -> bool {
-        match room.list_elsewhere(name, None, 1) {
-            Ok(listed) => {
-                let size = listed.iter().find(|it| it.path == name).map(|it| it.size);
-                self.listed.look(size == wanted.map(|wanted| wanted.len() as u64), seen)
-            }
-            Err(error) => {
-                self.tally.fail(&error);
-                false
-            }
-        }
+        let found = room.list_elsewhere(name, None, 1).map(|listed| {
+            let size = listed.iter().find(|it| it.path == name).map(|it| it.size);
+            size == wanted.map(|wanted| wanted.len() as u64)
+        });
+        self.listed.take(found, seen, &mut self.tally)
     }
 }
