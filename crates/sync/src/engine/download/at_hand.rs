@@ -53,7 +53,9 @@ impl Engine {
         if piece.old.is_empty() {
             return Ok(found);
         }
-        let mut unseen: Vec<_> = piece.places().collect();
+        // A record that is open needs nothing any more.
+        let mut unseen: Vec<_> =
+            piece.places().filter(|place| self.fetcher.kept(place).is_none()).collect();
         let (mut seen, mut known) = (HashSet::new(), HashSet::new());
         while let Some(place) = unseen.pop() {
             if !seen.insert(place) || seen.len() > RECORDS_MAX {
