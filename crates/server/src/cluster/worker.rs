@@ -156,7 +156,8 @@ impl Bench {
                 return Err(fault(error));
             }
             let number = replies.len() as u64;
-            let Answer { reply, .. } = Answer::reply(outcome.map(Reply::Committed));
+            let Answer { reply, .. } =
+                Answer::reply(outcome.map(|committed| Reply::Committed(committed.head)));
             replies.push(Blob(envelope::wrap(&ServerFrame::Reply { number, reply })));
         }
         let answer = GroupAnswer { number: group.number, replies };

@@ -13,7 +13,8 @@ use content::pack::Ancestry;
 use futures_util::future::{BoxFuture, FutureExt};
 use model::{ChunkId, ChunkRef};
 
-use super::packs::{OpenRecord, Reading, damaged};
+use super::packs::{OpenRecord, damaged};
+use super::views::Reading;
 use crate::app::App;
 use crate::error::{Result, ServerError};
 

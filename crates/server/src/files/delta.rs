@@ -20,8 +20,8 @@ use content::{ContentError, ContentStep, ContentWalk};
 use model::{ChunkRef, Content, WorkspaceId};
 use tokio::sync::OwnedSemaphorePermit;
 
-use super::packs::{Reading, damaged_content};
-use super::views::ViewGuard;
+use super::packs::damaged_content;
+use super::views::{Reading, ViewGuard};
 use super::writing::{Applied, Attempt, Put, TRIES, busy};
 use super::{Spool, Spooled};
 use crate::app::App;
@@ -29,11 +29,9 @@ use crate::auth::Caller;
 use crate::blocking;
 use crate::error::{Result, ServerError};
 use crate::limits::{BASE_CHUNKS_MAX, FILE_LENGTH_MAX};
-use crate::metadata::Metadata;
 use crate::services::authorisation::Right;
 use crate::services::files::changes::{self, NewFile};
 use crate::services::files::{FileNode, View};
-use crate::services::workspaces;
 
 mod assembling;
 mod frames;
@@ -121,9 +119,16 @@ impl App {
         workspace: WorkspaceId,
         content: &Content,
     ) -> Result<(ChunkTable, OwnedSemaphorePermit)> {
-        let reading = Reading { caller, workspace };
+        self.chunk_table_for(self.let_in(caller, workspace, Right::Read).await?, content).await
+    }
+
+    async fn chunk_table_for(
+        &self,
+        reading: Reading,
+        content: &Content,
+    ) -> Result<(ChunkTable, OwnedSemaphorePermit)> {
         let memory = self.memory_for_body(chunks_at_most(content) * BASE_CHUNK_WEIGHT).await?;
-        let namer = self.view(caller, workspace).await?.content_keys().namer();
+        let namer = self.view_of(reading).await?.content_keys().namer();
         let mut walk = ContentWalk::new(content).map_err(|error| damaged_content(&error))?;
         let (mut chunks, mut last) = (Vec::new(), None);
         loop {
@@ -162,15 +167,14 @@ impl App {
         put: &Put,
         body: &Spooled,
     ) -> Result<DeltaAnswer> {
-        self.check_may_write(caller, workspace).await?;
-        let reading = Reading { caller, workspace };
+        let whose = (caller, workspace);
         let first = body.clone();
         let first = blocking::piece(move || Frames::of(&first)?.only_first()).await??;
         let envelope = Envelope::of(&first).map_err(|error| refused(error, put))?;
         match envelope.kind {
-            MessageKind::Chunks => self.take_chunks(reading, put, body).await,
+            MessageKind::Chunks => self.take_chunks(whose, put, body).await,
             MessageKind::Recipe | MessageKind::Literals => {
-                self.go_on(reading, put, body, envelope).await
+                self.go_on(whose, put, body, envelope).await
             }
             MessageKind::Open
             | MessageKind::NewSums
@@ -178,15 +182,19 @@ impl App {
             | MessageKind::AskSums => {
                 let alone = body.clone();
                 blocking::piece(move || Frames::of(&alone)?.check_alone()).await??;
-                self.answer_question(reading, put, first, envelope).await.map(DeltaAnswer::Message)
+                self.answer_question(whose, put, first, envelope).await.map(DeltaAnswer::Message)
             }
         }
     }
 
-    /// Returns the version that a delta is against: what is at the path now.
-    async fn base_of(&self, reading: Reading, put: &Put) -> Result<(Base, ViewGuard)> {
-        let Reading { caller, workspace } = reading;
-        let view = self.view(caller, workspace).await?;
+    /// Lets somebody in who may write. Returns the version that a delta is against, too: what is at the path now.
+    async fn base_of(
+        &self,
+        (caller, workspace): (Caller, WorkspaceId),
+        put: &Put,
+    ) -> Result<(Reading, Base, ViewGuard)> {
+        let reading = self.let_in(caller, workspace, Right::Write).await?;
+        let view = self.view_of(reading).await?;
         let found = view.find(&put.path);
         put.condition.check(&put.path, found.as_ref())?;
         let node =
@@ -194,31 +202,25 @@ impl App {
         let no_file =
             || ServerError::Conflict { what: format!("'{}'", put.path), reason: "is no file" };
         let content = node.content().ok_or_else(no_file)?.clone();
-        let read = move |metadata: &dyn Metadata| {
-            let found = workspaces::open(metadata, &caller, workspace, Right::Write)?;
-            workspaces::genesis(metadata, &found)
-        };
-        let genesis = self.readers.read(read).await?;
-        let plain = Plain::of(&genesis).map_err(|_| ServerError::Sealed { workspace })?;
-        Ok((Base { content, plain }, view))
+        let base = Base { content, plain: view.plain() };
+        Ok((reading, base, view))
     }
 
     /// Takes a delta of our own method.
     async fn take_chunks(
         self: &Arc<Self>,
-        reading: Reading,
+        whose: (Caller, WorkspaceId),
         put: &Put,
         body: &Spooled,
     ) -> Result<DeltaAnswer> {
         for _ in 0..TRIES {
-            let (base, view) = self.base_of(reading, put).await?;
+            let (reading, base, view) = self.base_of(whose, put).await?;
             let is_indexed = view.places().unindexed().is_empty();
             drop(view);
             if !is_indexed {
                 self.index_packs(reading).await?;
             }
-            let (table, _memory) =
-                self.chunk_table(reading.caller, reading.workspace, &base.content).await?;
+            let (table, _memory) = self.chunk_table_for(reading, &base.content).await?;
             let chunks_max = assembling::chunks_max(&table, body.length);
             let chunks = chunks_max as u64 * assembling::CHUNK_WEIGHT;
             let steps = body.length.saturating_mul(STEP_BYTE_WEIGHT).min(STEPS_WEIGHT_MAX);
@@ -232,7 +234,7 @@ impl App {
                 chunks_max,
                 body: body.clone(),
             };
-            let view = self.view(reading.caller, reading.workspace).await?;
+            let view = self.view_of(reading).await?;
             let assemble = move |packing| assembling.run(packing);
             let (assembled, packs) = self.fill_packs(reading, view, assemble).await?;
             let content = match assembled.map_err(|error| error.for_client(put))? {
@@ -255,16 +257,15 @@ impl App {
     /// Answers a message that asks for something, or begins a session.
     async fn answer_question(
         self: &Arc<Self>,
-        reading: Reading,
+        whose: (Caller, WorkspaceId),
         put: &Put,
         message: Vec<u8>,
         envelope: Envelope,
     ) -> Result<Vec<u8>> {
-        let (base, view) = self.base_of(reading, put).await?;
+        let (reading, base, view) = self.base_of(whose, put).await?;
         let keys = view.content_keys().clone();
         drop(view);
-        let (table, _memory) =
-            self.chunk_table(reading.caller, reading.workspace, &base.content).await?;
+        let (table, _memory) = self.chunk_table_for(reading, &base.content).await?;
         // The items of a list, or the sums of a message in order.
         let work = table.chunks().len() as u64 * BASE_CHUNK_WEIGHT + message.len() as u64 * 8;
         let _working = self.memory_for_body(WORK_WEIGHT + work).await?;
@@ -287,7 +288,7 @@ impl App {
             blocking::beside(work).await?.map_err(|error| error.for_client(put))?;
         if let Some(side) = side {
             let session = Session::new(put.path.clone(), base.content, side);
-            self.files.sessions.begin(reading, envelope.session, session, self.clock.elapsed())?;
+            self.files.sessions.begin(whose, envelope.session, session, self.clock.elapsed())?;
         }
         Ok(answer)
     }
@@ -295,20 +296,19 @@ impl App {
     /// Goes on with a session of the rsync family, to its end.
     async fn go_on(
         self: &Arc<Self>,
-        reading: Reading,
+        whose: (Caller, WorkspaceId),
         put: &Put,
         body: &Spooled,
         envelope: Envelope,
     ) -> Result<DeltaAnswer> {
         let now = self.clock.elapsed();
-        let session = self.files.sessions.take(reading, envelope.session, &put.path, now)?;
-        let (base, view) = self.base_of(reading, put).await?;
+        let session = self.files.sessions.take(whose, envelope.session, &put.path, now)?;
+        let (reading, base, view) = self.base_of(whose, put).await?;
         drop(view);
         if base.content != session.content {
             return Err(wrong_base(put));
         }
-        let (table, _memory) =
-            self.chunk_table(reading.caller, reading.workspace, &base.content).await?;
+        let (table, _memory) = self.chunk_table_for(reading, &base.content).await?;
         let _working = self.memory_for_body(WORK_WEIGHT).await?;
         let mut old = PackedVersion::new(Arc::clone(self), reading, table);
         let (body, mut new) = (body.clone(), Spool::begin(&self.files.spools).await?);
@@ -320,7 +320,7 @@ impl App {
         }
         let new = new.finish().await?;
         let check = |found: Option<&FileNode>| base.check(put, found);
-        let Reading { caller, workspace } = reading;
+        let (caller, workspace) = whose;
         let applied = self.put_file_after(caller, workspace, put, &new, check).await?;
         Ok(DeltaAnswer::Put(applied))
     }

@@ -12,9 +12,8 @@ use parking_lot::Mutex;
 use storage::ContentStore;
 
 use super::bases::Making;
-use super::views::ViewMut;
+use super::views::{Reading, Turn};
 use crate::app::App;
-use crate::auth::Caller;
 use crate::blocking;
 use crate::error::{Result, ServerError};
 use crate::metadata::Metadata;
@@ -54,13 +53,6 @@ impl Indexes {
     }
 }
 
-/// Who reads which workspace.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Reading {
-    pub(super) caller: Caller,
-    pub(super) workspace: WorkspaceId,
-}
-
 /// A record that was opened, and of which pack it is.
 #[derive(Debug)]
 pub(super) struct OpenRecord {
@@ -88,31 +80,34 @@ impl App {
         let find = |view: &View| -> Vec<Vec<KnownPack>> {
             chunks.iter().map(|chunk| view.places().packs_of(&chunk.id)).collect()
         };
-        let view = self.view(reading.caller, reading.workspace).await?;
+        let view = self.view_of(reading).await?;
         let found = find(&view);
         if found.iter().all(|packs| !packs.is_empty()) || view.places().unindexed().is_empty() {
             return Ok(found);
         }
         drop(view);
         self.index_packs(reading).await?;
-        Ok(find(&*self.view(reading.caller, reading.workspace).await?))
+        Ok(find(&*self.view_of(reading).await?))
     }
 
     /// Looks into all packs that nobody has looked into.
     pub(super) async fn index_packs(&self, reading: Reading) -> Result<()> {
-        let mut guard = self.view_to_change(reading.caller, reading.workspace).await?;
-        self.index_packs_of(reading, &mut guard).await
+        let caught_up = self.view_to_change(reading.caller, reading.workspace).await?;
+        self.index_packs_of(reading, &caught_up.turn).await
     }
 
-    async fn index_packs_of(&self, reading: Reading, guard: &mut ViewMut) -> Result<()> {
-        let Some(view) = guard.as_mut() else { return Ok(()) };
-        let unindexed = view.places().unindexed();
+    async fn index_packs_of(&self, reading: Reading, turn: &Turn) -> Result<()> {
+        let (unindexed, guard) = {
+            let view = turn.view().await;
+            (view.places().unindexed(), view.pack_guard())
+        };
         for packs in unindexed.chunks(INDEXES_AT_ONCE) {
-            let guard = view.pack_guard();
             let reads = packs.iter().map(|pack| self.read_index(reading, *pack, &guard));
             for (pack, read) in packs.iter().zip(join_all(reads).await) {
                 match read {
-                    Ok(index) => view.places_mut().learn(&pack.id, &index),
+                    Ok(index) => {
+                        turn.change(|view| view.places_mut().learn(&pack.id, &index)).await;
+                    }
                     // Its chunks are in no pack, and its files are named when somebody reads them.
                     Err(ServerError::Storage { is_damage: true, text, .. }) => {
                         tracing::error!(pack = %pack.id, text, "a pack cannot be looked into");
@@ -129,7 +124,12 @@ impl App {
         if let Some(index) = self.files.indexes.get(key) {
             return Ok(index);
         }
-        let guard = self.view(reading.caller, reading.workspace).await?.pack_guard();
+        let view = self.view_of(reading).await?;
+        if let Some(kept) = view.inline_packs().get(&pack.id) {
+            return Ok(Arc::clone(&kept.index));
+        }
+        let guard = view.pack_guard();
+        drop(view);
         let index = Arc::new(self.read_index(reading, pack, &guard).await?);
         self.files.indexes.keep(key, Arc::clone(&index));
         Ok(index)
@@ -162,7 +162,7 @@ impl App {
 
     /// Returns a pack that travelled in the log.
     async fn inline_pack(&self, reading: Reading, id: PackId, seq: u64) -> Result<Bytes> {
-        let Reading { caller, workspace } = reading;
+        let Reading { caller, workspace, .. } = reading;
         let read = move |metadata: &dyn Metadata| {
             sync_service::entries(metadata, &caller, workspace, seq - 1, 1)
         };
@@ -249,7 +249,13 @@ impl App {
         let range = entry.stored_range();
         let stored = match pack.place.inline_seq {
             Some(seq) => {
-                let whole = self.inline_pack(reading, pack.id, seq).await?;
+                let view = self.view_of(reading).await?;
+                let kept = view.inline_packs().get(&pack.id).map(|kept| kept.bytes.clone());
+                drop(view);
+                let whole = match kept {
+                    Some(bytes) => bytes,
+                    None => self.inline_pack(reading, pack.id, seq).await?,
+                };
                 let range = range.start as usize..(range.end as usize).min(whole.len());
                 whole.slice(range)
             }

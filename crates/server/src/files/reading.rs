@@ -11,10 +11,12 @@ use futures_util::stream::try_unfold;
 use model::{ChunkRef, Content, WorkspaceId};
 use tokio::sync::OwnedSemaphorePermit;
 
-use super::packs::{OpenRecord, Reading, damaged_content};
+use super::packs::{OpenRecord, damaged_content};
+use super::views::Reading;
 use crate::app::App;
 use crate::auth::Caller;
 use crate::error::Result;
+use crate::services::authorisation::Right;
 use content::places::KnownPack;
 
 /// How many chunks are looked for at once.
@@ -52,11 +54,12 @@ impl FileReader {
         range: Range<u64>,
     ) -> Result<Self> {
         let memory = app.memory_for_body(READER_MEMORY).await?;
-        let namer = app.view(caller, workspace).await?.content_keys().namer();
+        let reading = app.let_in(caller, workspace, Right::Read).await?;
+        let namer = app.view_of(reading).await?.content_keys().namer();
         let walk = ContentWalk::new(content).map_err(|error| damaged_content(&error))?;
         let mut reader = Self {
             app,
-            reading: Reading { caller, workspace },
+            reading,
             namer,
             walk,
             is_done: range.is_empty(),
@@ -75,7 +78,10 @@ impl FileReader {
     /// # Errors
     /// As [`Self::open`].
     pub async fn next(&mut self) -> Result<Option<Bytes>> {
-        if self.queue.is_empty() {
+        if self.queue.is_empty() && !self.is_done {
+            // A file may be read for hours, and its reader sent away meanwhile.
+            let Reading { caller, workspace, .. } = self.reading;
+            self.reading = self.app.let_in(caller, workspace, Right::Read).await?;
             self.fill().await?;
         }
         let Some((chunk, start, packs)) = self.queue.pop_front() else { return Ok(None) };

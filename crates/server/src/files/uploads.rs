@@ -84,8 +84,7 @@ impl App {
         workspace: WorkspaceId,
         path: RelativePath,
     ) -> Result<UploadState> {
-        self.check_may_write(caller, workspace).await?;
-        drop(self.view(caller, workspace).await?);
+        drop(self.view_to_write(caller, workspace).await?);
         let now = self.clock.elapsed();
         let full = |uploads: &HashMap<OpId, Arc<Upload>>| {
             let of_account = |upload: &&Arc<Upload>| upload.account == caller.account;

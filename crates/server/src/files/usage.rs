@@ -13,7 +13,7 @@ use model::{Head, WorkspaceId};
 use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 
-use super::packs::Reading;
+use super::views::Reading;
 use crate::app::App;
 use crate::auth::Caller;
 use crate::blocking;
@@ -133,7 +133,7 @@ impl App {
     }
 
     async fn count(&self, caller: Caller, found: &WorkspaceRecord) -> Result<Usage> {
-        let reading = Reading { caller, workspace: found.id };
+        let reading = self.let_in(caller, found.id, Right::Read).await?;
         let files = match workspaces::is_sealed(found) {
             true => None,
             false => Some(self.count_files(reading).await?),
@@ -147,7 +147,7 @@ impl App {
     }
 
     async fn count_files(&self, reading: Reading) -> Result<(Head, FileUsage, PackTotals)> {
-        let Reading { caller, workspace } = reading;
+        let Reading { caller, workspace, .. } = reading;
         let view = self.view(caller, workspace).await?;
         let (mut count, unindexed) = (UsageCount::new(&view), view.places().unindexed().len());
         drop(view);
@@ -172,7 +172,7 @@ impl App {
 
     /// Reads the newest entries of the log, up to `head`; where some were read before, only what came since.
     async fn count_days(&self, reading: Reading, head: Head) -> Result<Days> {
-        let Reading { caller, workspace } = reading;
+        let Reading { caller, workspace, .. } = reading;
         let today = self.now().div_euclid(SECONDS_OF_DAY);
         let known = self.files.usages.get(workspace).map(|kept| kept.usage);
         let known = move |metadata: &dyn Metadata| {

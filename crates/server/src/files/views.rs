@@ -1,19 +1,21 @@
 //! The views of the workspaces that were used last, each as new as its log.
 //!
 //! *Invariants*: who gets a view was let into the workspace for this very request; a view that is given out is as new as the
-//! log was when it was asked for; what all views take together is bounded.
+//! log was when it was asked for, or, where it is asked for as a [`Reading`], when that was let in; one alone changes a view, in its turn, and
+//! nobody who reads waits for what that one waits for; what all views take together is bounded.
 
 use std::sync::Arc;
 
 use model::checkpoint::{Checkpoint, PageWalk, decode_entry};
 use model::fold::Folded;
-use model::{NodeId, TreeNode, WorkspaceId};
+use model::{Entry, Genesis, Head, NodeId, TreeNode, WorkspaceId};
 use parking_lot::Mutex;
 use storage::ContentStore;
-use tokio::sync::{OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock};
+use tokio::sync::{OwnedMutexGuard, OwnedRwLockReadGuard, RwLock};
 
 use crate::app::App;
 use crate::auth::Caller;
+use crate::blocking;
 use crate::error::{Result, ServerError};
 use crate::limits::{ENTRIES_LENGTH_MAX, VIEW_WEIGHT_MAX, VIEWS_MAX};
 use crate::metadata::Metadata;
@@ -24,11 +26,60 @@ use crate::services::{sync_service, workspaces};
 /// A view that is as new as its log, to be read.
 pub type ViewGuard = OwnedRwLockReadGuard<Option<View>, View>;
 
-/// The same, to be changed.
-pub(super) type ViewMut = OwnedRwLockWriteGuard<Option<View>>;
+/// Who was let into which workspace, and how far its log was then. A request asks once, and gets its views by that: each question to the
+/// database takes longer than most of what is done with a view.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Reading {
+    pub(super) caller: Caller,
+    pub(super) workspace: WorkspaceId,
+    head: Head,
+    /// How many entries the view had folded before the log was asked; nothing where somebody was folding.
+    folds: Option<u64>,
+}
 
-/// A workspace's place for its view; empty before it was asked for, and after an error.
-type Slot = Arc<RwLock<Option<View>>>;
+/// A workspace's place for its view, which is empty before it was asked for, and after an error. Cheap to clone.
+#[derive(Debug, Clone, Default)]
+struct Slot {
+    view: Arc<RwLock<Option<View>>>,
+    turn: Arc<tokio::sync::Mutex<()>>,
+}
+
+/// The right of one alone to change a view. Others read it meanwhile, but while an entry is folded.
+#[derive(Debug)]
+pub(super) struct Turn {
+    view: Arc<RwLock<Option<View>>>,
+    _alone: OwnedMutexGuard<()>,
+}
+
+impl Turn {
+    /// Returns the view as it is. It must be given back before the next change.
+    pub(super) async fn view(&self) -> ViewGuard {
+        let guard = Arc::clone(&self.view).read_owned().await;
+        OwnedRwLockReadGuard::map(guard, |view| view.as_ref().expect("it was filled"))
+    }
+
+    /// Changes the view.
+    pub(super) async fn change<T>(&self, change: impl FnOnce(&mut View) -> T) -> T {
+        change(self.view.write().await.as_mut().expect("it was filled"))
+    }
+}
+
+/// A view that was caught up, to be changed.
+#[derive(Debug)]
+pub(super) struct CaughtUp {
+    pub(super) turn: Turn,
+    /// The name of the caller's device.
+    pub(super) device_name: String,
+}
+
+/// What a log has beyond a view.
+struct News {
+    head: Head,
+    device_name: String,
+    entries: Vec<Entry>,
+    /// Where the log has not the entry up to which the view was folded: the genesis to begin with again.
+    genesis: Option<Genesis>,
+}
 
 /// The views that are kept, those that were used last at the end.
 #[derive(Debug, Default)]
@@ -42,19 +93,34 @@ struct Kept {
 }
 
 impl Views {
-    pub(super) fn slot(&self, workspace: WorkspaceId) -> Slot {
+    fn slot(&self, workspace: WorkspaceId) -> Slot {
         let mut kept = self.0.lock();
         let found = kept.iter().position(|kept| kept.workspace == workspace);
         let used = match found {
             Some(position) => kept.remove(position),
             None => Kept { workspace, slot: Slot::default(), weight: 0 },
         };
-        let slot = Arc::clone(&used.slot);
+        let slot = used.slot.clone();
         kept.push(used);
         if kept.len() > VIEWS_MAX {
             kept.remove(0);
         }
         slot
+    }
+
+    /// Returns where the view of a workspace is, or will be.
+    pub(super) fn place(&self, workspace: WorkspaceId) -> Arc<RwLock<Option<View>>> {
+        self.slot(workspace).view
+    }
+
+    /// Returns how many entries a view has folded; nothing where somebody is folding.
+    fn folds(&self, workspace: WorkspaceId) -> Option<u64> {
+        let kept = self.0.lock();
+        let Some(kept) = kept.iter().rfind(|kept| kept.workspace == workspace) else {
+            return Some(0);
+        };
+        let view = kept.slot.view.try_read().ok()?;
+        Some(view.as_ref().map_or(0, View::folds))
     }
 
     /// Notes how much memory a view takes, and drops others that were not used for long where it is too much.
@@ -77,19 +143,55 @@ impl App {
     /// [`ServerError::NotFound`] where the workspace is not the caller's; [`ServerError::Sealed`]; [`ServerError::TooLarge`] where it
     /// does not fit into memory.
     pub async fn view(&self, caller: Caller, workspace: WorkspaceId) -> Result<ViewGuard> {
+        let reading = self.let_in(caller, workspace, Right::Read).await?;
+        self.view_of(reading).await
+    }
+
+    /// Lets somebody into a workspace, for as long as a request takes.
+    ///
+    /// # Errors
+    /// [`ServerError::NotFound`] where the workspace is not the caller's; [`ServerError::Forbidden`] for a member without that right.
+    pub(super) async fn let_in(
+        &self,
+        caller: Caller,
+        workspace: WorkspaceId,
+        right: Right,
+    ) -> Result<Reading> {
+        let folds = self.files.views.folds(workspace);
         let open = move |metadata: &dyn Metadata| {
-            workspaces::open(metadata, &caller, workspace, Right::Read).map(|found| found.head)
+            workspaces::open(metadata, &caller, workspace, right).map(|found| found.head)
         };
         let head = self.readers.read(open).await?;
-        let guard = self.files.views.slot(workspace).read_owned().await;
-        let is_new = |view: &&View| view.head() == head;
+        Ok(Reading { caller, workspace, head, folds })
+    }
+
+    /// Returns the view of a workspace for somebody who was let in: as new as the log was then, or newer.
+    ///
+    /// # Errors
+    /// As [`Self::view`].
+    pub(super) async fn view_of(&self, reading: Reading) -> Result<ViewGuard> {
+        let guard = self.files.views.place(reading.workspace).read_owned().await;
+        let is_new = |view: &&View| view.was_at(reading.head, reading.folds);
         let guard = OwnedRwLockReadGuard::try_map(guard, |view| view.as_ref().filter(is_new));
         if let Ok(guard) = guard {
             return Ok(guard);
         }
         drop(guard);
-        let guard = self.view_to_change(caller, workspace).await?.downgrade();
-        Ok(OwnedRwLockReadGuard::map(guard, |view| view.as_ref().expect("it was filled")))
+        let caught_up = self.view_to_change(reading.caller, reading.workspace).await?;
+        Ok(caught_up.turn.view().await)
+    }
+
+    /// Returns the view of a workspace for somebody who may change that, too.
+    ///
+    /// # Errors
+    /// As [`Self::view`]; [`ServerError::Forbidden`] for who may only read.
+    pub(crate) async fn view_to_write(
+        &self,
+        caller: Caller,
+        workspace: WorkspaceId,
+    ) -> Result<ViewGuard> {
+        let reading = self.let_in(caller, workspace, Right::Write).await?;
+        self.view_of(reading).await
     }
 
     /// Refuses who may not change the workspace.
@@ -101,13 +203,10 @@ impl App {
         caller: Caller,
         workspace: WorkspaceId,
     ) -> Result<()> {
-        let open = move |metadata: &dyn Metadata| {
-            workspaces::open(metadata, &caller, workspace, Right::Write).map(drop)
-        };
-        self.readers.read(open).await
+        self.let_in(caller, workspace, Right::Write).await.map(drop)
     }
 
-    /// Returns the view of a workspace as the only one who has it.
+    /// Waits until nobody else changes the view of a workspace, and catches it up.
     ///
     /// # Errors
     /// As [`Self::view`].
@@ -115,63 +214,93 @@ impl App {
         &self,
         caller: Caller,
         workspace: WorkspaceId,
-    ) -> Result<ViewMut> {
-        let mut guard = self.files.views.slot(workspace).write_owned().await;
-        if guard.is_none() {
-            *guard = Some(self.begin_view(caller, workspace).await?);
+    ) -> Result<CaughtUp> {
+        let Slot { view, turn } = self.files.views.slot(workspace);
+        let turn = Turn { view, _alone: turn.lock_owned().await };
+        if turn.view.read().await.is_none() {
+            let begun = self.begin_view(caller, workspace).await?;
+            *turn.view.write().await = Some(begun);
         }
-        Ok(self.catch_up(caller, workspace, guard, 0).await?.0)
+        let (_, device_name) = self.catch_up(caller, workspace, &turn, 0).await?;
+        Ok(CaughtUp { turn, device_name })
     }
 
-    /// Folds what is new in the log. Returns what the entry `wanted` did, if it is among that.
+    /// Folds what is new in the log. Returns what the entry `wanted` has done, if it is among that, and the name of the caller's device.
     pub(super) async fn catch_up(
         &self,
         caller: Caller,
         workspace: WorkspaceId,
-        mut guard: ViewMut,
+        turn: &Turn,
         wanted: u64,
-    ) -> Result<(ViewMut, Option<Folded>)> {
-        let random = Arc::clone(&self.random);
-        let fold = move |metadata: &dyn Metadata| {
-            let found = workspaces::open(metadata, &caller, workspace, Right::Read)?;
-            let slot = &mut *guard;
-            let view = slot.as_mut().expect("it was filled");
-            let head = view.head();
-            let is_known =
-                head.seq == 0 || metadata.entry_hash(found.number, head.seq)? == Some(head.hash);
-            if !is_known {
+    ) -> Result<(Option<Folded>, String)> {
+        let mut folded = None;
+        loop {
+            let seen = turn.view().await.head();
+            let read = move |metadata: &dyn Metadata| news(metadata, &caller, workspace, seen);
+            let News { head, device_name, entries, genesis } = self.readers.read(read).await?;
+            if let Some(genesis) = genesis {
                 // The server was restored from an older copy.
-                *view = View::new(&workspaces::genesis(metadata, &found)?, random)?;
+                let anew = View::new(&genesis, Arc::clone(&self.random))?;
+                turn.change(|view| *view = anew).await;
+                continue;
             }
+            let is_end = entries.last().is_none_or(|last| last.seq >= head.seq);
+            if !entries.is_empty() {
+                let done = self.fold_all(workspace, turn, entries, wanted).await?;
+                folded = done.or(folded);
+            }
+            if is_end {
+                return Ok((folded, device_name));
+            }
+        }
+    }
+
+    /// Folds entries that follow, and tells what the entry `wanted` has done.
+    async fn fold_all(
+        &self,
+        workspace: WorkspaceId,
+        turn: &Turn,
+        entries: Vec<Entry>,
+        wanted: u64,
+    ) -> Result<Option<Folded>> {
+        let mut guard = Arc::clone(&turn.view).write_owned().await;
+        let fold = move || {
+            let view = guard.as_mut().expect("it was filled");
             let mut folded = None;
-            while view.head().seq < found.head.seq {
-                let since = view.head().seq;
-                let entries =
-                    sync_service::entries(metadata, &caller, workspace, since, ENTRIES_LENGTH_MAX)?;
-                if entries.is_empty() {
-                    break;
-                }
-                for entry in &entries {
-                    let done = view.fold(entry)?;
-                    if entry.seq == wanted {
-                        folded = Some(done);
-                    }
+            for entry in &entries {
+                let done = view.fold(entry)?;
+                if entry.seq == wanted {
+                    folded = Some(done);
                 }
             }
             let weight = view.weight();
             if weight > VIEW_WEIGHT_MAX {
-                *slot = None;
+                *guard = None;
             }
-            Ok((guard, folded, weight))
+            Ok::<_, ServerError>((folded, weight))
         };
-        let (guard, folded, weight) = self.readers.read(fold).await?;
+        let (folded, weight) = blocking::piece(fold).await??;
         self.files.views.weigh(workspace, weight);
-        match guard.is_some() {
-            true => Ok((guard, folded)),
-            false => Err(ServerError::TooLarge {
+        match weight > VIEW_WEIGHT_MAX {
+            false => Ok(folded),
+            true => Err(ServerError::TooLarge {
                 what: "what the server must keep in memory of the workspace",
                 length_max: VIEW_WEIGHT_MAX as u64,
             }),
+        }
+    }
+
+    /// Folds one entry, if it is the next one. Returns what it has done.
+    pub(super) async fn fold_next(
+        &self,
+        workspace: WorkspaceId,
+        turn: &Turn,
+        entry: &Entry,
+    ) -> Result<Option<Folded>> {
+        let head = turn.view().await.head();
+        match entry.follows(&head) {
+            true => self.fold_all(workspace, turn, vec![entry.clone()], entry.seq).await,
+            false => Ok(None),
         }
     }
 
@@ -226,4 +355,26 @@ impl App {
         }
         view.begin_at(checkpoint.head)
     }
+}
+
+/// Reads what a log has beyond what was seen of it, or as much of that as one reads at once.
+fn news(
+    metadata: &dyn Metadata,
+    caller: &Caller,
+    workspace: WorkspaceId,
+    seen: Head,
+) -> Result<News> {
+    let (found, device) = workspaces::open_with_device(metadata, caller, workspace, Right::Read)?;
+    let is_known = seen == found.head
+        || seen.seq == 0
+        || metadata.entry_hash(found.number, seen.seq)? == Some(seen.hash);
+    let genesis = match is_known {
+        true => None,
+        false => Some(workspaces::genesis(metadata, &found)?),
+    };
+    let entries = match is_known && seen.seq < found.head.seq {
+        true => sync_service::entries(metadata, caller, workspace, seen.seq, ENTRIES_LENGTH_MAX)?,
+        false => Vec::new(),
+    };
+    Ok(News { head: found.head, device_name: device.name, entries, genesis })
 }

@@ -1,6 +1,6 @@
 //! Carries out plans: packs first, then the commit, by the same writer as those of devices.
 //!
-//! *Invariants*: the view of the workspace is held from the plan to the fold of its commit, so that of two requests of one
+//! *Invariants*: nobody else changes the view of the workspace from the plan to the fold of its commit, so that of two requests of one
 //! server the second sees the first; of others, devices above all, whoever was first wins, and the request is planned anew
 //! on what is there then, conditions included. Packs that a fence condemns meanwhile are made anew.
 
@@ -24,16 +24,15 @@ use storage::ObjectKey;
 use tokio::sync::{RwLock, mpsc, oneshot};
 
 use super::content_key;
-use super::packs::Reading;
 use super::spool::{Source, Spooled, go_to};
-use super::views::{ViewGuard, ViewMut};
+use super::views::{CaughtUp, Reading, Turn, ViewGuard};
 use crate::app::App;
 use crate::auth::Caller;
 use crate::error::{Result, ServerError};
-use crate::metadata::Metadata;
+use crate::services::authorisation::Right;
 use crate::services::files::changes::{self, NewFile};
 use crate::services::files::{Condition, FileNode, Plan, View};
-use crate::services::sync_service::CommitRequest;
+use crate::services::sync_service::{CommitRequest, Committed};
 
 /// How often something is planned anew because somebody else was first.
 pub(super) const TRIES: usize = 5;
@@ -89,10 +88,16 @@ impl App {
     /// # Errors
     /// As [`Self::put_file`].
     pub async fn check_put(&self, caller: Caller, workspace: WorkspaceId, put: &Put) -> Result<()> {
-        self.check_may_write(caller, workspace).await?;
-        let view = self.view(caller, workspace).await?;
+        self.let_put(caller, workspace, put).await.map(drop)
+    }
+
+    /// Lets somebody in who may put a file.
+    async fn let_put(&self, caller: Caller, workspace: WorkspaceId, put: &Put) -> Result<Reading> {
+        let reading = self.let_in(caller, workspace, Right::Write).await?;
+        let view = self.view_of(reading).await?;
         let empty = NewFile { content: Content::default(), modified: put.modified };
-        changes::put_file(&view, &put.path, &put.condition, &empty, NodeId::POOL).map(drop)
+        changes::put_file(&view, &put.path, &put.condition, &empty, NodeId::POOL)?;
+        Ok(reading)
     }
 
     /// Puts a file.
@@ -121,11 +126,10 @@ impl App {
         body: &Spooled,
         check: impl Fn(Option<&FileNode>) -> Result<()>,
     ) -> Result<Applied> {
-        let reading = Reading { caller, workspace };
         for _ in 0..TRIES {
             // Nothing is stored for who is refused anyway.
-            self.check_put(caller, workspace, put).await?;
-            let view = self.view(caller, workspace).await?;
+            let reading = self.let_put(caller, workspace, put).await?;
+            let view = self.view_of(reading).await?;
             let is_indexed = view.places().unindexed().is_empty();
             drop(view);
             if !is_indexed {
@@ -159,8 +163,7 @@ impl App {
         mut plan: impl FnMut(&View) -> Result<Plan>,
     ) -> Result<Applied> {
         // A plan that changes nothing makes no commit, which would ask.
-        self.check_may_write(caller, workspace).await?;
-        let reading = Reading { caller, workspace };
+        let reading = self.let_in(caller, workspace, Right::Write).await?;
         for _ in 0..TRIES {
             match self.apply_with(reading, Packs::default(), &mut plan).await? {
                 Attempt::Done(applied) => return Ok(applied),
@@ -176,13 +179,15 @@ impl App {
         mut packs: Packs,
         mut plan: impl FnMut(&View) -> Result<Plan>,
     ) -> Result<Attempt> {
-        let mut guard = self.view_to_change(reading.caller, reading.workspace).await?;
-        let Plan { changes, mut subject, is_new } = plan(view_of(&guard))?;
-        let before = view_of(&guard).node(subject);
-        let device_name = self.device_name(reading.caller).await?;
+        let CaughtUp { turn, device_name } =
+            self.view_to_change(reading.caller, reading.workspace).await?;
+        let view = turn.view().await;
+        let Plan { changes, mut subject, is_new } = plan(&view)?;
+        let before = view.node(subject);
+        drop(view);
         let has_deltas = packs.indexes.iter().any(|(_, index)| index.has_deltas());
         for changes in groups(changes) {
-            let view = view_of(&guard);
+            let head = turn.view().await.head();
             let named = std::mem::take(&mut packs.named);
             let inline_packs = std::mem::take(&mut packs.inline);
             let has_packs = !named.is_empty() || !inline_packs.is_empty();
@@ -191,15 +196,14 @@ impl App {
                 device: reading.caller.device,
                 device_name: device_name.clone(),
                 time: self.clock.now(),
-                seen: packs.seen.take().unwrap_or(view.head()),
+                seen: packs.seen.take().unwrap_or(head),
                 changes,
                 packs: named,
                 inline_packs,
                 has_deltas: has_deltas && has_packs,
                 seal: None,
             };
-            let folded;
-            (guard, folded) = self.commit(reading, guard, commit).await?;
+            let folded = self.commit(reading, &turn, commit).await?;
             let is_fenced = |outcome: &Outcome| matches!(outcome, Outcome::Fenced { .. });
             let is_lost = |outcome: &Outcome| matches!(outcome, Outcome::Rejected { .. });
             if folded.outcomes.iter().any(is_fenced) {
@@ -213,7 +217,7 @@ impl App {
                     FoldNote::NameTaken { node, .. } | FoldNote::MoveVoid { node }
                         if *node == subject =>
                     {
-                        self.undo(reading, guard, subject, before).await?;
+                        self.undo(reading, &turn, (subject, before), &device_name).await?;
                         return Ok(Attempt::Lost);
                     }
                     FoldNote::Merged { node, holder } if *node == subject => subject = *holder,
@@ -222,12 +226,13 @@ impl App {
                 }
             }
         }
-        if let Some(view) = guard.as_mut() {
+        let learn = |view: &mut View| {
             for (pack, index) in &packs.indexes {
                 view.places_mut().learn(pack, index);
             }
-        }
-        Ok(Attempt::Done(Applied { node: view_of(&guard).node(subject), is_new }))
+            view.node(subject)
+        };
+        Ok(Attempt::Done(Applied { node: turn.change(learn).await, is_new }))
     }
 
     /// Puts a node back to where it was, or away where it was nowhere: somebody else took its name at the same moment, or made its folder a
@@ -235,11 +240,11 @@ impl App {
     async fn undo(
         &self,
         reading: Reading,
-        guard: ViewMut,
-        subject: NodeId,
-        before: Option<FileNode>,
+        turn: &Turn,
+        (subject, before): (NodeId, Option<FileNode>),
+        device_name: &str,
     ) -> Result<()> {
-        let view = view_of(&guard);
+        let view = turn.view().await;
         let before = before.and_then(|before| before.record);
         let current = view.node(subject).filter(|current| current.record != before);
         let Some(current) = current else { return Ok(()) };
@@ -248,51 +253,44 @@ impl App {
                 let payload = model::codec::encode_message(&record);
                 vec![Change { node: subject, base: current.version, action: Action::Put(payload) }]
             }
-            None => changes::deletions(view, current)?,
+            None => changes::deletions(&view, current)?,
         };
-        let mut guard = guard;
-        let device_name = self.device_name(reading.caller).await?;
+        drop(view);
         for changes in groups(changes) {
             let commit = Commit {
                 op_id: OpId::from_bytes(random_bytes(&*self.random)),
                 device: reading.caller.device,
-                device_name: device_name.clone(),
+                device_name: device_name.to_owned(),
                 time: self.clock.now(),
-                seen: view_of(&guard).head(),
+                seen: turn.view().await.head(),
                 changes,
                 packs: Vec::new(),
                 inline_packs: Vec::new(),
                 has_deltas: false,
                 seal: None,
             };
-            (guard, _) = self.commit(reading, guard, commit).await?;
+            self.commit(reading, turn, commit).await?;
         }
         Ok(())
     }
 
     /// Puts a commit into the log, tells everybody, and folds it.
-    async fn commit(
-        &self,
-        reading: Reading,
-        guard: ViewMut,
-        commit: Commit,
-    ) -> Result<(ViewMut, Folded)> {
-        let Reading { caller, workspace } = reading;
+    async fn commit(&self, reading: Reading, turn: &Turn, commit: Commit) -> Result<Folded> {
+        let Reading { caller, workspace, .. } = reading;
         let stopping = ServerError::Unavailable { reason: "is stopping" };
         let (answer, answered) = oneshot::channel();
         // Whoever asked may have gone; the entry stands.
-        let finish = move |head| drop(answer.send(head));
+        let finish = move |committed| drop(answer.send(committed));
         self.committer.commit(CommitRequest { caller, workspace, commit }, finish).await?;
-        let head = answered.await.unwrap_or(Err(stopping.clone()))?;
-        let (guard, folded) = self.catch_up(caller, workspace, guard, head.seq).await?;
-        Ok((guard, folded.ok_or(stopping)?))
-    }
-
-    async fn device_name(&self, caller: Caller) -> Result<String> {
-        let read = move |metadata: &dyn Metadata| {
-            Ok(metadata.device(caller.device)?.ok_or(ServerError::NotSignedIn)?.name)
-        };
-        self.readers.read(read).await
+        let Committed { head, appended } = answered.await.unwrap_or(Err(stopping.clone()))?;
+        if let Some(entry) = appended
+            && let Some(folded) = self.fold_next(workspace, turn, &entry).await?
+        {
+            return Ok(folded);
+        }
+        // Somebody else's entries are between the view and this one.
+        let (folded, _) = self.catch_up(caller, workspace, turn, head.seq).await?;
+        folded.ok_or(stopping)
     }
 
     /// Cuts a file, and stores what the workspace lacks of it; a little of it travels in the commit.
@@ -303,7 +301,7 @@ impl App {
         source: &Source,
         length: u64,
     ) -> Result<(Content, Packs)> {
-        let view = self.view(reading.caller, reading.workspace).await?;
+        let view = self.view_of(reading).await?;
         let kept = view.find(path).and_then(|node| node.content().map(|it| it.chunk_size));
         let kept = kept.filter(|average| *average > 0);
         let source = source.clone();
@@ -334,7 +332,7 @@ impl App {
     ) -> Result<(T, Packs)> {
         let mut packs = Packs { seen: Some(view.head()), ..Packs::default() };
         let (sender, mut receiver) = mpsc::channel(1);
-        let known = self.files.views.slot(reading.workspace);
+        let known = self.files.views.place(reading.workspace);
         let packing = Packing {
             keys: view.content_keys().clone(),
             settings: PackSettings {
@@ -378,10 +376,6 @@ impl App {
         packs.indexes.push((pack.id, pack.index));
         Ok(())
     }
-}
-
-fn view_of(guard: &ViewMut) -> &View {
-    guard.as_ref().expect("a view that was caught up is there")
 }
 
 pub(super) fn busy(what: &str) -> ServerError {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use model::wire::Reply;
-use model::{Clock, Head, WorkspaceId};
+use model::{Clock, WorkspaceId};
 
 use crate::error::Result;
 use crate::metrics::Metrics;
@@ -44,19 +44,21 @@ impl Committer {
         request: CommitRequest,
         finish: impl FnOnce(Reply) + Send + 'static,
     ) -> Result<()> {
-        let finish =
-            move |head: Result<Head>| finish(Answer::reply(head.map(Reply::Committed)).reply);
+        let finish = move |committed: Result<Committed>| {
+            let reply = committed.map(|committed| Reply::Committed(committed.head));
+            finish(Answer::reply(reply).reply);
+        };
         self.commit(request, finish).await
     }
 
-    /// Does the same; `finish` hears where it stands.
+    /// Does the same; `finish` hears where it stands, and the new entry.
     ///
     /// # Errors
     /// As [`Self::submit`].
     pub async fn commit(
         &self,
         request: CommitRequest,
-        finish: impl FnOnce(Result<Head>) + Send + 'static,
+        finish: impl FnOnce(Result<Committed>) + Send + 'static,
     ) -> Result<()> {
         let (committer, workspace) = (self.clone(), request.workspace);
         let start = self.clock.elapsed();
@@ -78,18 +80,18 @@ impl Committer {
         workspace: WorkspaceId,
         outcome: Result<Committed>,
         start: Duration,
-        finish: impl FnOnce(Result<Head>) + Send + 'static,
+        finish: impl FnOnce(Result<Committed>) + Send + 'static,
     ) {
         self.metrics.commit(&outcome, self.clock.elapsed().saturating_sub(start));
         match outcome {
-            Ok(Committed { head, appended: Some(entry) }) => {
-                self.hub.publish(workspace, entry, move || finish(Ok(head)));
-            }
-            Ok(Committed { head, appended: None }) => {
-                // Whoever appended it may have died before anybody was told.
-                self.news.tell(Told::Moved(workspace));
-                finish(Ok(head));
-            }
+            Ok(committed) => match committed.appended.clone() {
+                Some(entry) => self.hub.publish(workspace, entry, move || finish(Ok(committed))),
+                None => {
+                    // Whoever appended it may have died before anybody was told.
+                    self.news.tell(Told::Moved(workspace));
+                    finish(Ok(committed));
+                }
+            },
             Err(error) => finish(Err(error)),
         }
     }

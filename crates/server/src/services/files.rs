@@ -8,6 +8,7 @@ pub mod changes;
 pub mod conflicts;
 pub mod days;
 pub mod deleted;
+pub mod inline_packs;
 pub mod noted;
 pub mod usage;
 pub mod versions;

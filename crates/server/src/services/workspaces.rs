@@ -37,9 +37,23 @@ pub fn open(
     workspace: WorkspaceId,
     right: Right,
 ) -> Result<WorkspaceRecord> {
+    open_with_device(metadata, caller, workspace, right).map(|(found, _)| found)
+}
+
+/// Does the same, and returns what is known of the caller's device, too.
+///
+/// # Errors
+/// As [`open`].
+pub fn open_with_device(
+    metadata: &dyn Metadata,
+    caller: &Caller,
+    workspace: WorkspaceId,
+    right: Right,
+) -> Result<(WorkspaceRecord, DeviceRecord)> {
     let device = accounts::check_caller(metadata, caller)?;
     let found = metadata.workspace(workspace)?;
-    admitted(metadata, &device, found, right, &workspace.to_string()).map(|(found, _)| found)
+    let (found, _) = admitted(metadata, &device, found, right, &workspace.to_string())?;
+    Ok((found, device))
 }
 
 /// Returns the workspace of that id, name or `owner/name`, as the caller sees it.

@@ -77,8 +77,7 @@ async fn take_into(
 ) -> Result<Response> {
     let Target { app, caller, workspace, path } = target;
     // Nothing is received from who may not write, nor for what the server cannot read.
-    app.check_may_write(caller, workspace).await?;
-    drop(app.view(caller, workspace).await?);
+    drop(app.view_to_write(caller, workspace).await?);
     if headers.contains_key(CHECKSUM_HEADER) {
         return Err(ServerError::Invalid {
             what: "OC-Checksum",

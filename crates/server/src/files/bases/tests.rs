@@ -7,6 +7,7 @@ use model::{Commit, OpId};
 use tokio::sync::oneshot;
 
 use super::*;
+use crate::services::authorisation::Right;
 use crate::services::sync_service::CommitRequest;
 use crate::testing::{Counter, TestApp};
 
@@ -26,9 +27,10 @@ fn bytes_of(number: u32, length: usize) -> Vec<u8> {
 }
 
 impl World {
-    fn start() -> Self {
+    async fn start() -> Self {
         let test = TestApp::start();
-        let reading = Reading { caller: test.devices[0], workspace: test.home.workspace() };
+        let reading = test.app.let_in(test.devices[0], test.home.workspace(), Right::Read).await;
+        let reading = reading.unwrap();
         let keys = WorkspaceKeys::open(&test.home, None, Arc::new(Counter::default())).unwrap();
         Self { test, reading, keys, commits: 0 }
     }
@@ -51,12 +53,13 @@ impl World {
             ..commit(1, Vec::new())
         };
         drop(seen);
-        let Reading { caller, workspace } = self.reading;
+        let Reading { caller, workspace, .. } = self.reading;
         let (answer, answered) = oneshot::channel();
         let finish = move |head| drop(answer.send(head));
         let request = CommitRequest { caller, workspace, commit };
         self.test.app.committer.commit(request, finish).await.unwrap();
         answered.await.unwrap().unwrap();
+        self.reading = self.test.app.let_in(caller, workspace, Right::Read).await.unwrap();
     }
 
     fn writer(&self) -> PackWriter {
@@ -108,7 +111,7 @@ fn made_from(base: &[u8], number: u32) -> Vec<u8> {
 
 #[tokio::test]
 async fn pack_is_asked_for_a_chunk_though_others_are_broken_deep_down() {
-    let mut world = World::start();
+    let mut world = World::start().await;
     let good = bytes_of(1, 300);
     let wanted = made_from(&good, 2);
     world.add_whole(std::slice::from_ref(&good)).await;
@@ -132,7 +135,7 @@ async fn pack_is_asked_for_a_chunk_though_others_are_broken_deep_down() {
 
 #[tokio::test]
 async fn chunks_that_are_made_from_each_other_end_and_come_out_where_one_is_to_be_had() {
-    let mut world = World::start();
+    let mut world = World::start().await;
     let good = bytes_of(1, 300);
     let (one, two) = (made_from(&good, 2), made_from(&good, 3));
     world.add_made(&one, &two).await;
@@ -185,7 +188,7 @@ impl World {
 
 #[tokio::test]
 async fn chunk_of_more_others_than_a_reader_takes_is_given_up() {
-    let mut world = World::start();
+    let mut world = World::start().await;
     let parts: Vec<Vec<u8>> = (0..8 * 256).map(|number| bytes_of(number, 120)).collect();
     for parts in parts.chunks(512) {
         world.add_whole(parts).await;
@@ -202,7 +205,7 @@ async fn chunk_of_more_others_than_a_reader_takes_is_given_up() {
 
 #[tokio::test]
 async fn chunk_of_longer_others_than_a_reader_takes_is_given_up() {
-    let mut world = World::start();
+    let mut world = World::start().await;
     let mut middle = Vec::new();
     for number in 0..17 {
         let large = vec![bytes_of(number, 8 << 20)];

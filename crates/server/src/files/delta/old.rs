@@ -13,7 +13,8 @@ use super::Failure;
 use crate::app::App;
 use crate::blocking;
 use crate::error::{Result, ServerError};
-use crate::files::packs::{OpenRecord, Reading, damaged};
+use crate::files::packs::{OpenRecord, damaged};
+use crate::files::views::Reading;
 use content::places::KnownPack;
 
 /// How many chunks are looked for at once where one is read after the other.
@@ -84,8 +85,7 @@ impl PackedVersion {
         let namer = match &self.namer {
             Some(namer) => namer,
             None => {
-                let Reading { caller, workspace } = self.reading;
-                let view = self.app.view(caller, workspace).await?;
+                let view = self.app.view_of(self.reading).await?;
                 self.namer.insert(view.content_keys().namer())
             }
         };

@@ -13,8 +13,8 @@ use model::{Content, DeviceId, RelativePath, WorkspaceId};
 use parking_lot::Mutex;
 
 use super::{Failure, Frames, PackedVersion};
+use crate::auth::Caller;
 use crate::error::{Result, ServerError};
-use crate::files::packs::Reading;
 use crate::files::{Spool, Spooled};
 use crate::limits::{DELTA_SESSION_LIFE, DELTA_SESSIONS_MAX, DELTA_SESSIONS_OF_ACCOUNT_MAX};
 use crate::metadata::AccountId;
@@ -29,8 +29,7 @@ struct Key {
 }
 
 impl Key {
-    fn new(reading: Reading, session: SessionId) -> Self {
-        let Reading { caller, workspace } = reading;
+    fn new((caller, workspace): (Caller, WorkspaceId), session: SessionId) -> Self {
         let (account, device) = (caller.account, caller.device);
         Self { account, device, workspace, session: *session.as_bytes() }
     }
@@ -69,12 +68,12 @@ impl Sessions {
     /// Remembers a session.
     pub(super) fn begin(
         &self,
-        reading: Reading,
+        whose: (Caller, WorkspaceId),
         id: SessionId,
         session: Session,
         now: Duration,
     ) -> Result<()> {
-        let key = Key::new(reading, id);
+        let key = Key::new(whose, id);
         let mut kept = self.0.lock();
         kept.retain(|other, kept| kept.ends > now && *other != key);
         let of_account = kept.keys().filter(|other| other.account == key.account).count();
@@ -88,12 +87,12 @@ impl Sessions {
     /// Takes a session, to be gone on with.
     pub(super) fn take(
         &self,
-        reading: Reading,
+        whose: (Caller, WorkspaceId),
         id: SessionId,
         path: &RelativePath,
         now: Duration,
     ) -> Result<Session> {
-        let found = self.0.lock().remove(&Key::new(reading, id));
+        let found = self.0.lock().remove(&Key::new(whose, id));
         let found = found.filter(|kept| kept.ends > now && kept.session.path == *path);
         found.map(|kept| kept.session).ok_or(ServerError::SessionGone)
     }

@@ -40,3 +40,24 @@ async fn file_whose_folder_is_shared_at_the_same_moment_lies_nowhere_else() {
         view.list(NodeId::ROOT, None, 9).into_iter().map(|node| node.id).collect();
     assert_eq!(left, [folder]);
 }
+
+#[tokio::test]
+async fn who_reads_does_not_wait_until_what_somebody_writes_is_durable() {
+    let test = TestApp::start();
+    let ([caller, other], workspace) = (test.devices, test.home.workspace());
+    let app = Arc::clone(&test.app);
+    let before = app.let_in(other, workspace, Right::Read).await.unwrap();
+    let writing = test.hold_writer().await;
+    let folder = app.new_node();
+    let make = |view: &View| changes::make_folder(view, &path("d"), folder);
+    let read = async {
+        test.until_waiting(1).await;
+        let long = std::time::Duration::from_secs(30);
+        let seen = tokio::time::timeout(long, app.view(other, workspace)).await;
+        assert_eq!(seen.expect("it does not wait").unwrap().head().seq, 0);
+        drop(writing);
+    };
+    let (made, ()) = tokio::join!(app.apply(caller, workspace, make), read);
+    made.unwrap();
+    assert_eq!(app.view_of(before).await.unwrap().head().seq, 1);
+}

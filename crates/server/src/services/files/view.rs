@@ -1,8 +1,9 @@
 //! The folded tree of a plain workspace, and where its chunks rest.
 
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
+use content::delta::Plain;
 use content::searching::Search;
 use content::{ChunkPlaces, PackGuard, WorkspaceContentKeys, WorkspaceKeys, verify_whole};
 use model::checkpoint::decode_pack_entry;
@@ -11,13 +12,13 @@ use model::fold::{Folded, fold};
 use model::path::PATH_DEPTH_MAX;
 use model::tree::path_of;
 use model::{
-    Commit, Content, Entry, Genesis, Head, Mode, Mounts, Name, NodeId, NodeKind, NodeRecord,
-    NodeState, PackId, PackRef, PlainOpener, Random, RelativePath, Tree, TreeNode, TreeStore,
-    Versions,
+    Commit, Content, Entry, Genesis, Head, Mounts, Name, NodeId, NodeKind, NodeRecord, NodeState,
+    PackId, PackRef, PlainOpener, Random, RelativePath, Tree, TreeNode, TreeStore, Versions,
 };
 
 use super::conflicts::ConflictNode;
 use super::deleted::DeletedNode;
+use super::inline_packs::InlinePacks;
 use super::noted::{Deed, NoteCursor, NotedNodes};
 use crate::error::{Result, ServerError};
 use crate::metadata::MetadataError;
@@ -25,15 +26,23 @@ use crate::metadata::MetadataError;
 /// About how many bytes of memory a node takes: 534 were measured with names of 22 bytes and three chunks each.
 const NODE_WEIGHT: usize = 600;
 
+/// How many entries a view remembers having been at: those that come while a request is at work.
+const HEADS_MAX: usize = 64;
+
 /// What is known of a plain workspace up to one entry of its log.
 #[derive(Debug)]
 pub struct View {
     keys: WorkspaceKeys,
-    head: Head,
+    plain: Plain,
+    /// The entries that were folded last, up to the one up to which it is folded.
+    heads: VecDeque<Head>,
+    /// How many were folded.
+    folds: u64,
     tree: Tree,
     /// Folders that are workspaces of their own: what this one has of them is what they were, and is not shown.
     mounts: Mounts,
     places: ChunkPlaces,
+    inline_packs: InlinePacks,
     deletions: NotedNodes,
     conflicts: NotedNodes,
 }
@@ -88,19 +97,47 @@ impl View {
     /// [`ServerError::Sealed`] for a workspace that the server cannot read.
     pub fn new(genesis: &Genesis, random: Arc<dyn Random>) -> Result<Self> {
         let sealed = || ServerError::Sealed { workspace: genesis.workspace() };
-        if genesis.mode != Mode::Plain {
-            return Err(sealed());
-        }
+        let plain = Plain::of(genesis).map_err(|_| sealed())?;
         let keys = WorkspaceKeys::open(genesis, None, random).map_err(|_| sealed())?;
         let (tree, places) = (Tree::default(), ChunkPlaces::default());
-        let (mounts, head) = (Mounts::default(), genesis.head());
+        let (mounts, heads) = (Mounts::default(), VecDeque::from([genesis.head()]));
         let (deletions, conflicts) = (NotedNodes::default(), NotedNodes::default());
-        Ok(Self { keys, head, tree, mounts, places, deletions, conflicts })
+        let inline_packs = InlinePacks::default();
+        Ok(Self {
+            keys,
+            plain,
+            heads,
+            folds: 0,
+            tree,
+            mounts,
+            places,
+            inline_packs,
+            deletions,
+            conflicts,
+        })
     }
 
     /// Returns the entry up to which it is folded.
     pub fn head(&self) -> Head {
-        self.head
+        *self.heads.back().expect("there is one at least")
+    }
+
+    /// Returns how many entries it has folded.
+    pub fn folds(&self) -> u64 {
+        self.folds
+    }
+
+    /// Tells whether it is folded up to an entry, or was at some time since it had folded so many: then it is of the same log, and newer,
+    /// for who has asked the log for its newest entry in between. A log that went back to an older state was at that one before.
+    pub fn was_at(&self, head: Head, since: Option<u64>) -> bool {
+        let later = since.and_then(|since| self.folds.checked_sub(since)).unwrap_or(0);
+        let count = usize::try_from(later).unwrap_or(usize::MAX).saturating_add(1);
+        self.heads.iter().rev().take(count).any(|one| *one == head)
+    }
+
+    /// Returns the witness that the workspace is plain.
+    pub fn plain(&self) -> Plain {
+        self.plain
     }
 
     /// Returns the keys that name and cut chunks.
@@ -124,6 +161,11 @@ impl View {
         &mut self.places
     }
 
+    /// Returns the packs that travelled in the log last.
+    pub fn inline_packs(&self) -> &InlinePacks {
+        &self.inline_packs
+    }
+
     /// Returns the tree.
     pub fn tree(&self) -> &Tree {
         &self.tree
@@ -132,7 +174,8 @@ impl View {
     /// Returns about how many bytes of memory this takes.
     pub fn weight(&self) -> usize {
         let notes = self.deletions.weight() + self.conflicts.weight();
-        self.tree.node_count() * NODE_WEIGHT + self.places.weight() + notes
+        let packs = self.places.weight() + self.inline_packs.weight();
+        self.tree.node_count() * NODE_WEIGHT + packs + notes
     }
 
     /// Takes over a node of a checkpoint, which somebody may have forged.
@@ -183,7 +226,7 @@ impl View {
             }
             good.extend(way);
         }
-        self.head = head;
+        self.heads = VecDeque::from([head]);
         let Ok(mounts) = Mounts::of(&self.tree);
         self.mounts = mounts;
         Ok(())
@@ -194,9 +237,9 @@ impl View {
     /// # Errors
     /// [`MetadataError::Damaged`] where it does not follow.
     pub fn fold(&mut self, entry: &Entry) -> Result<Folded> {
-        if !entry.follows(&self.head) {
+        if !entry.follows(&self.head()) {
             let what = format!("entry {}", entry.seq);
-            let detail = format!("it does not follow entry {}", self.head.seq);
+            let detail = format!("it does not follow entry {}", self.head().seq);
             return Err(MetadataError::Damaged { what, detail }.into());
         }
         let Ok(folded) = fold(&mut self.tree, entry, &PlainOpener);
@@ -212,7 +255,11 @@ impl View {
             let Ok(mounts) = Mounts::of(&self.tree);
             self.mounts = mounts;
         }
-        self.head = entry.head();
+        self.heads.push_back(entry.head());
+        if self.heads.len() > HEADS_MAX {
+            self.heads.pop_front();
+        }
+        self.folds += 1;
         Ok(folded)
     }
 
@@ -326,6 +373,7 @@ impl View {
             self.places.add_pack(&PackRef { id, length }, Some(entry.seq));
             if let Ok(index) = verify_whole(id, bytes, &self.keys.packs()) {
                 self.places.learn(&id, &index);
+                self.inline_packs.keep(id, bytes, index);
             }
         }
     }
@@ -428,8 +476,8 @@ impl View {
 
 #[cfg(test)]
 mod tests {
-    use model::SealedGenesis;
     use model::testing::{commit, put};
+    use model::{Mode, SealedGenesis};
 
     use super::*;
     use crate::testing::Counter;
@@ -444,6 +492,25 @@ mod tests {
         let sealed = SealedGenesis { account: [1; 32], salt: [2; 32], header: vec![3] };
         let view = View::new(&genesis(Mode::Sealed(sealed)), Arc::new(Counter::default()));
         assert!(matches!(view, Err(ServerError::Sealed { .. })));
+    }
+
+    #[test]
+    fn view_that_went_on_is_good_for_who_asked_the_log_before() {
+        let created = genesis(Mode::Plain);
+        let mut view = View::new(&created, Arc::new(Counter::default())).unwrap();
+        let mut heads = vec![view.head()];
+        for n in 1..=3 {
+            let (seq, previous) = (u64::from(n), view.head().hash);
+            let commit = commit(n, vec![folder(n, 0, 0, &n.to_string())]);
+            view.fold(&Entry { seq, previous, commit }).unwrap();
+            heads.push(view.head());
+        }
+        assert!(view.was_at(heads[3], None) && view.was_at(heads[3], Some(9)));
+        assert!(view.was_at(heads[1], Some(1)) && view.was_at(heads[2], Some(0)));
+        // It was beyond that one already when the log was asked: the log has lost something.
+        assert!(!view.was_at(heads[1], Some(2)) && !view.was_at(heads[2], Some(3)));
+        assert!(!view.was_at(heads[2], None), "nobody knows");
+        assert!(!view.was_at(Head { seq: 2, ..heads[1] }, Some(0)), "another log");
     }
 
     #[test]
