@@ -137,6 +137,13 @@ impl<S: PackSink> FilePacker<S> {
         })
     }
 
+    /// Lets records have at most so many bytes, as [`PackWriter::with_records`] says.
+    #[must_use]
+    pub fn with_records(mut self, plain_max: usize) -> Self {
+        self.writer = self.writer.with_records(plain_max);
+        self
+    }
+
     /// Cuts a file that is in memory. `kept` is the average chunk size of its version before.
     ///
     /// # Errors

@@ -166,7 +166,7 @@ impl DeltaRecord {
             let transform = TransformTag::Delta;
             return Ok(StoredRecord { chunks, bases, plain_length, transform, bytes });
         }
-        PlainRecord { chunks, plain }.encode(encoder)
+        PlainRecord { chunks, plain, ..PlainRecord::new() }.encode(encoder)
     }
 }
 

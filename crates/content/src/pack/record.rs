@@ -10,10 +10,18 @@ use crate::transform::{TransformEncoder, TransformTag};
 const ROOM_MIN: usize = 32 * 1024;
 
 /// A record in the making.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct PlainRecord {
     pub(super) chunks: Vec<ChunkRef>,
     pub(super) plain: Vec<u8>,
+    /// How many bytes several chunks have at most.
+    pub(super) plain_max: usize,
+}
+
+impl Default for PlainRecord {
+    fn default() -> Self {
+        Self { chunks: Vec::new(), plain: Vec::new(), plain_max: RECORD_PLAIN_MAX }
+    }
 }
 
 impl PlainRecord {
@@ -25,8 +33,7 @@ impl PlainRecord {
     /// Tells whether a chunk of `length` bytes may be added; an empty record takes any chunk.
     pub fn has_room(&self, length: usize) -> bool {
         self.chunks.is_empty()
-            || self.plain.len() + length <= RECORD_PLAIN_MAX
-                && self.chunks.len() < RECORD_CHUNKS_MAX
+            || self.plain.len() + length <= self.plain_max && self.chunks.len() < RECORD_CHUNKS_MAX
     }
 
     /// Adds a chunk.
@@ -42,7 +49,7 @@ impl PlainRecord {
 
     /// Tells whether it is time to encode the record and to begin another.
     pub fn is_full(&self) -> bool {
-        self.plain.len() + ROOM_MIN > RECORD_PLAIN_MAX || self.chunks.len() >= RECORD_CHUNKS_MAX
+        self.plain.len() + ROOM_MIN > self.plain_max || self.chunks.len() >= RECORD_CHUNKS_MAX
     }
 
     /// Tells whether there is no chunk yet.

@@ -502,6 +502,30 @@ fn records_encoded_elsewhere_make_the_same_pack() {
     assert_eq!((pack.id, pack.index), (expected.id, expected.index));
 }
 
+#[test]
+fn small_records_hold_as_much_as_they_may_and_any_chunk() {
+    let max = 256 * 1024;
+    let transform = Transform::Zstd { level: 1 };
+    let mut chunks: Vec<_> = (0..60).map(|seed| text(seed, 16_000)).collect();
+    chunks.push(text(60, max + 1));
+    chunks.push(text(61, 16_000));
+    let mut writer = PackWriter::new(transform, &PackGuard::plain()).unwrap().with_records(max);
+    for chunk in &chunks {
+        writer.push(chunk_ref(chunk), chunk).unwrap();
+    }
+    let small = writer.finish().unwrap();
+    let lengths = |pack: &FinishedPack| -> Vec<usize> {
+        pack.index.records().iter().map(RecordEntry::plain_length).collect()
+    };
+    assert_eq!(lengths(&small), [240_000, 240_000, 240_000, 240_000, max + 1, 16_000]);
+    assert_eq!(lengths(&pack(transform, &chunks)), [960_000, max + 16_001]);
+    // The writer goes on like that.
+    for chunk in &chunks[..20] {
+        writer.push(chunk_ref(chunk), chunk).unwrap();
+    }
+    assert_eq!(lengths(&writer.finish().unwrap()), [240_000, 80_000]);
+}
+
 fn pack_behind(fence: u64, chunks: &[Vec<u8>]) -> FinishedPack {
     let guard = PackGuard::plain().behind(fence);
     let mut writer = PackWriter::new(Transform::None, &guard).unwrap();

@@ -63,6 +63,18 @@ impl PackWriter {
         self
     }
 
+    /// Lets records of whole chunks have at most so many bytes before they are compressed. Who reads one chunk opens the whole record, so
+    /// that small ones are read faster where chunks are read one by one; they compress a little less.
+    ///
+    /// # Panics
+    /// Where that is more than a record may have.
+    #[must_use]
+    pub fn with_records(mut self, plain_max: usize) -> Self {
+        assert!(plain_max <= RECORD_PLAIN_MAX, "a record has at most {RECORD_PLAIN_MAX} bytes");
+        self.record.plain_max = plain_max;
+        self
+    }
+
     /// Tells whether a chunk of this length certainly fits; otherwise the pack must be finished before it is pushed. There is
     /// always room in a pack of the usual length that is not full.
     pub fn has_room(&self, chunk_length: usize) -> bool {

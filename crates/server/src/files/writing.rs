@@ -34,6 +34,11 @@ use crate::services::files::changes::{self, NewFile};
 use crate::services::files::{Condition, FileNode, Plan, View};
 use crate::services::sync_service::{CommitRequest, Committed};
 
+/// How many bytes the records of a file have that a server packs. An edit that comes as a delta is made from one chunk of it, and so is what
+/// people see of a part of it: the smaller the record, the less is unpacked for that. With a quarter of what devices take, source code
+/// takes 5 % more, tables 1 %.
+const RECORD_LENGTH_MAX: usize = 256 * 1024;
+
 /// How often something is planned anew because somebody else was first.
 pub(super) const TRIES: usize = 5;
 
@@ -306,7 +311,7 @@ impl App {
         let kept = kept.filter(|average| *average > 0);
         let source = source.clone();
         let cut = move |packing: Packing| {
-            let mut packer = FilePacker::new(&packing.keys, &packing.settings, packing.sink)?;
+            let mut packer = packing.packer()?;
             let content = match &source {
                 Source::Memory(bytes) => packer.pack_bytes(bytes, kept)?,
                 Source::File(file) => packer.pack_reader(&mut &**file, length, kept, go_to)?,
@@ -388,6 +393,14 @@ pub(super) struct Packing {
     pub(super) keys: WorkspaceContentKeys,
     pub(super) settings: PackSettings,
     pub(super) sink: Sink,
+}
+
+impl Packing {
+    /// Begins to fill packs.
+    pub(super) fn packer(self) -> Result<FilePacker<Sink>, ContentError> {
+        let packer = FilePacker::new(&self.keys, &self.settings, self.sink)?;
+        Ok(packer.with_records(RECORD_LENGTH_MAX))
+    }
 }
 
 /// Knows what the workspace has, and takes full packs.

@@ -1,6 +1,5 @@
 //! Our own method: makes the new chunks of a version, packs what the workspace lacks of them, and gives the version its list.
 
-use content::FilePacker;
 use content::delta::{ChunkAssembler, ChunkTable, DeltaError, MadeChunk};
 use model::{Content, WorkspaceId};
 
@@ -39,8 +38,7 @@ impl Assembling {
         let (namer, chunk_size) = (packing.keys.namer(), table.chunk_size());
         let mut assembler = ChunkAssembler::new(workspace, namer, table, FILE_LENGTH_MAX)
             .with_chunks_max(chunks_max);
-        let mut packer = FilePacker::new(&packing.keys, &packing.settings, packing.sink)
-            .map_err(DeltaError::from)?;
+        let mut packer = packing.packer().map_err(DeltaError::from)?;
         let mut frames = Frames::of(&body)?;
         let mut wanted = None;
         while let Some(message) = frames.next()? {
