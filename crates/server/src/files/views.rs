@@ -1,10 +1,12 @@
 //! The views of the workspaces that were used last, each as new as its log.
 //!
 //! *Invariants*: who gets a view was let into the workspace for this very request; a view that is given out is as new as the
-//! log was when it was asked for, or, where it is asked for as a [`Reading`], when that was let in; one alone changes a view, in its turn, and
-//! nobody who reads waits for what that one waits for; what all views take together is bounded.
+//! log was when it was asked for, or, where it is asked for as a [`Reading`], when that was let in; one alone changes a view, in its turn, so that
+//! it learns what its own entry has done; who reads waits for that one only where the log has entries that are not folded yet; what all views take
+//! together is bounded.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use model::checkpoint::{Checkpoint, PageWalk, decode_entry};
 use model::fold::Folded;
@@ -33,8 +35,17 @@ pub(super) struct Reading {
     pub(super) caller: Caller,
     pub(super) workspace: WorkspaceId,
     head: Head,
-    /// How many entries the view had folded before the log was asked; nothing where somebody was folding.
-    folds: Option<u64>,
+    /// How many entries the view had folded before the log was asked, those among them that were being folded.
+    folds: u64,
+}
+
+impl Reading {
+    /// Returns the view that is at a place, if it is good for this one.
+    async fn look(&self, place: &Arc<RwLock<Option<View>>>) -> Option<ViewGuard> {
+        let guard = Arc::clone(place).read_owned().await;
+        let is_new = |view: &&View| view.was_at(self.head, self.folds);
+        OwnedRwLockReadGuard::try_map(guard, |view| view.as_ref().filter(is_new)).ok()
+    }
 }
 
 /// A workspace's place for its view, which is empty before it was asked for, and after an error. Cheap to clone.
@@ -42,12 +53,15 @@ pub(super) struct Reading {
 struct Slot {
     view: Arc<RwLock<Option<View>>>,
     turn: Arc<tokio::sync::Mutex<()>>,
+    /// How many entries the view has folded, or is going to.
+    folds: Arc<AtomicU64>,
 }
 
 /// The right of one alone to change a view. Others read it meanwhile, but while an entry is folded.
 #[derive(Debug)]
 pub(super) struct Turn {
     view: Arc<RwLock<Option<View>>>,
+    folds: Arc<AtomicU64>,
     _alone: OwnedMutexGuard<()>,
 }
 
@@ -113,14 +127,11 @@ impl Views {
         self.slot(workspace).view
     }
 
-    /// Returns how many entries a view has folded; nothing where somebody is folding.
-    fn folds(&self, workspace: WorkspaceId) -> Option<u64> {
+    /// Returns how many entries a view has folded, those among them that are being folded.
+    fn folds(&self, workspace: WorkspaceId) -> u64 {
         let kept = self.0.lock();
-        let Some(kept) = kept.iter().rfind(|kept| kept.workspace == workspace) else {
-            return Some(0);
-        };
-        let view = kept.slot.view.try_read().ok()?;
-        Some(view.as_ref().map_or(0, View::folds))
+        let kept = kept.iter().rfind(|kept| kept.workspace == workspace);
+        kept.map_or(0, |kept| kept.slot.folds.load(Ordering::SeqCst))
     }
 
     /// Notes how much memory a view takes, and drops others that were not used for long where it is too much.
@@ -170,15 +181,16 @@ impl App {
     /// # Errors
     /// As [`Self::view`].
     pub(super) async fn view_of(&self, reading: Reading) -> Result<ViewGuard> {
-        let guard = self.files.views.place(reading.workspace).read_owned().await;
-        let is_new = |view: &&View| view.was_at(reading.head, reading.folds);
-        let guard = OwnedRwLockReadGuard::try_map(guard, |view| view.as_ref().filter(is_new));
-        if let Ok(guard) = guard {
+        let place = self.files.views.place(reading.workspace);
+        if let Some(guard) = reading.look(&place).await {
             return Ok(guard);
         }
-        drop(guard);
-        let caught_up = self.view_to_change(reading.caller, reading.workspace).await?;
-        Ok(caught_up.turn.view().await)
+        let turn = self.turn(reading.workspace).await;
+        // Who had the turn before has mostly folded what was lacking.
+        if let Some(guard) = reading.look(&turn.view).await {
+            return Ok(guard);
+        }
+        Ok(self.caught_up(reading.caller, reading.workspace, turn).await?.turn.view().await)
     }
 
     /// Returns the view of a workspace for somebody who may change that, too.
@@ -215,8 +227,21 @@ impl App {
         caller: Caller,
         workspace: WorkspaceId,
     ) -> Result<CaughtUp> {
-        let Slot { view, turn } = self.files.views.slot(workspace);
-        let turn = Turn { view, _alone: turn.lock_owned().await };
+        let turn = self.turn(workspace).await;
+        self.caught_up(caller, workspace, turn).await
+    }
+
+    async fn turn(&self, workspace: WorkspaceId) -> Turn {
+        let Slot { view, turn, folds } = self.files.views.slot(workspace);
+        Turn { view, folds, _alone: turn.lock_owned().await }
+    }
+
+    async fn caught_up(
+        &self,
+        caller: Caller,
+        workspace: WorkspaceId,
+        turn: Turn,
+    ) -> Result<CaughtUp> {
         if turn.view.read().await.is_none() {
             let begun = self.begin_view(caller, workspace).await?;
             *turn.view.write().await = Some(begun);
@@ -264,6 +289,8 @@ impl App {
         wanted: u64,
     ) -> Result<Option<Folded>> {
         let mut guard = Arc::clone(&turn.view).write_owned().await;
+        let folds = guard.as_ref().map_or(0, View::folds) + entries.len() as u64;
+        turn.folds.store(folds, Ordering::SeqCst);
         let fold = move || {
             let view = guard.as_mut().expect("it was filled");
             let mut folded = None;

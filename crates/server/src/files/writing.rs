@@ -20,6 +20,7 @@ use model::{
     Action, Change, ChunkId, ChunkRef, Commit, Content, Head, NodeId, OpId, Outcome, PackId,
     PackRef, RelativePath, Timestamp, WorkspaceId,
 };
+use parking_lot::Mutex;
 use storage::ObjectKey;
 use tokio::sync::{RwLock, mpsc, oneshot};
 
@@ -29,10 +30,12 @@ use super::views::{CaughtUp, Reading, Turn, ViewGuard};
 use crate::app::App;
 use crate::auth::Caller;
 use crate::error::{Result, ServerError};
+use crate::metadata::Metadata;
 use crate::services::authorisation::Right;
 use crate::services::files::changes::{self, NewFile};
 use crate::services::files::{Condition, FileNode, Plan, View};
 use crate::services::sync_service::{CommitRequest, Committed};
+use crate::services::workspaces;
 
 /// How many bytes the records of a file have that a server packs. An edit that comes as a delta is made from one chunk of it, and so is what
 /// people see of a part of it: the smaller the record, the less is unpacked for that. With a quarter of what devices take, source code
@@ -60,6 +63,8 @@ pub(super) struct Packs {
     indexes: Vec<(PackId, PackIndex)>,
     /// What the writer had seen when it began to leave out chunks.
     seen: Option<Head>,
+    /// Up to where the log was known when it learned that chunks need not be packed.
+    rests_on: Vec<Head>,
 }
 
 /// How an attempt ended.
@@ -186,6 +191,10 @@ impl App {
     ) -> Result<Attempt> {
         let CaughtUp { turn, device_name } =
             self.view_to_change(reading.caller, reading.workspace).await?;
+        if !self.has_entries(reading, std::mem::take(&mut packs.rests_on)).await? {
+            // The log went back to an older state, and packs that it named are nobody's.
+            return Ok(Attempt::Lost);
+        }
         let view = turn.view().await;
         let Plan { changes, mut subject, is_new } = plan(&view)?;
         let before = view.node(subject);
@@ -238,6 +247,24 @@ impl App {
             view.node(subject)
         };
         Ok(Attempt::Done(Applied { node: turn.change(learn).await, is_new }))
+    }
+
+    /// Tells whether the log has all these entries.
+    async fn has_entries(&self, reading: Reading, heads: Vec<Head>) -> Result<bool> {
+        if heads.is_empty() {
+            return Ok(true);
+        }
+        let Reading { caller, workspace, .. } = reading;
+        let look = move |metadata: &dyn Metadata| {
+            let found = workspaces::open(metadata, &caller, workspace, Right::Read)?;
+            for head in heads {
+                if metadata.entry_hash(found.number, head.seq)? != Some(head.hash) {
+                    return Ok(false);
+                }
+            }
+            Ok(true)
+        };
+        self.readers.read(look).await
     }
 
     /// Puts a node back to where it was, or away where it was nowhere: somebody else took its name at the same moment, or made its folder a
@@ -338,6 +365,7 @@ impl App {
         let mut packs = Packs { seen: Some(view.head()), ..Packs::default() };
         let (sender, mut receiver) = mpsc::channel(1);
         let known = self.files.views.place(reading.workspace);
+        let rests_on = Arc::new(Mutex::new(vec![view.head()]));
         let packing = Packing {
             keys: view.content_keys().clone(),
             settings: PackSettings {
@@ -345,7 +373,13 @@ impl App {
                 guard: view.pack_guard(),
                 target: PACK_STORED_TARGET,
             },
-            sink: Sink { known, seen: view.head(), claims: HashSet::new(), sender },
+            sink: Sink {
+                known,
+                seen: view.head(),
+                rests_on: Arc::clone(&rests_on),
+                claims: HashSet::new(),
+                sender,
+            },
         };
         drop(view);
         let job = tokio::task::spawn_blocking(move || job(packing));
@@ -364,6 +398,9 @@ impl App {
             packs.indexes.push((pack.id, pack.index));
         }
         let done = job.await.map_err(|_| ServerError::Unavailable { reason: "is stopping" })?;
+        packs.rests_on = std::mem::take(&mut *rests_on.lock());
+        // Whether the log has that one is looked at with the commit.
+        packs.rests_on.retain(|head| Some(*head) != packs.seen);
         Ok((done, packs))
     }
 
@@ -408,6 +445,8 @@ pub(super) struct Sink {
     known: Arc<RwLock<Option<View>>>,
     /// Up to here at least the log is known when something is asked: what a fence condemned before is not there.
     seen: Head,
+    /// Up to where it was known when something was asked: the newest entry, and others that are not before that one.
+    rests_on: Arc<Mutex<Vec<Head>>>,
     claims: HashSet<ChunkId>,
     sender: mpsc::Sender<FinishedPack>,
 }
@@ -416,7 +455,16 @@ impl Sink {
     fn ask<T>(&self, about: impl FnOnce(&ChunkPlaces) -> T) -> Option<T> {
         let known = self.known.blocking_read();
         let view = known.as_ref().filter(|view| view.head().seq >= self.seen.seq)?;
+        note(&mut self.rests_on.lock(), view);
         Some(about(view.places()))
+    }
+}
+
+/// Notes up to where the log is known by a view. What is known to be before that is forgotten.
+fn note(heads: &mut Vec<Head>, view: &View) {
+    match heads.last_mut() {
+        Some(last) if view.was_at(*last, 0) => *last = view.head(),
+        _ => heads.push(view.head()),
     }
 }
 

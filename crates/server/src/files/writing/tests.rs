@@ -59,5 +59,39 @@ async fn who_reads_does_not_wait_until_what_somebody_writes_is_durable() {
     };
     let (made, ()) = tokio::join!(app.apply(caller, workspace, make), read);
     made.unwrap();
-    assert_eq!(app.view_of(before).await.unwrap().head().seq, 1);
+    // Who was let in before sees the newer state, also while somebody else has the turn to change it.
+    let _turn = app.view_to_change(caller, workspace).await.unwrap();
+    let seen = tokio::time::timeout(std::time::Duration::from_secs(30), app.view_of(before)).await;
+    assert_eq!(seen.expect("it does not wait").unwrap().head().seq, 1);
+}
+
+#[tokio::test]
+async fn what_rests_on_entries_that_the_log_has_lost_is_packed_anew() {
+    let test = TestApp::start();
+    let ([caller, _], workspace) = (test.devices, test.home.workspace());
+    let app = &test.app;
+    let mut heads = vec![app.view(caller, workspace).await.unwrap().head()];
+    for name in ["a", "b"] {
+        let folder = app.new_node();
+        let make = |view: &View| changes::make_folder(view, &path(name), folder);
+        app.apply(caller, workspace, make).await.unwrap();
+        note(&mut heads, &app.view(caller, workspace).await.unwrap());
+    }
+    let [newest] = heads[..] else { panic!("{heads:?}") };
+    assert_eq!(newest.seq, 2);
+    let lost = Head { hash: model::EntryHash::from_bytes([1; 32]), ..newest };
+    heads.insert(0, lost);
+    let reading = app.let_in(caller, workspace, Right::Write).await.unwrap();
+    let folder = app.new_node();
+    for (rests_on, is_done) in [(heads.clone(), false), (vec![lost], false), (vec![newest], true)] {
+        let packs = Packs { rests_on, ..Packs::default() };
+        let make = |view: &View| changes::make_folder(view, &path("c"), folder);
+        let attempt = app.apply_with(reading, packs, make).await.unwrap();
+        assert_eq!(matches!(attempt, Attempt::Done(_)), is_done);
+        assert_eq!(matches!(attempt, Attempt::Lost), !is_done);
+    }
+    // A view that did not come through what was noted before leaves that noted.
+    let mut heads = vec![lost];
+    note(&mut heads, &app.view(caller, workspace).await.unwrap());
+    assert_eq!((heads.len(), heads[0]), (2, lost));
 }

@@ -10,11 +10,14 @@ use bytes::Bytes;
 use content::PackIndex;
 use model::PackId;
 
-/// How many bytes of packs are kept of a workspace: a thousand small edits.
-const LENGTH_MAX: usize = 1024 * 1024;
+/// About how many bytes of memory the packs of a workspace take: a thousand small edits.
+const WEIGHT_MAX: usize = 1024 * 1024;
 
-/// About how many bytes of memory a pack takes beside its own: its index, and its places here.
-const PACK_WEIGHT: usize = 512;
+/// About how many bytes of memory a pack takes beside its own: its places here.
+const PACK_WEIGHT: usize = 256;
+
+/// About how many bytes of memory each of its chunks takes in its index, and the record in which it may be alone.
+const CHUNK_WEIGHT: usize = 80;
 
 /// A pack that is kept.
 #[derive(Debug, Clone)]
@@ -25,13 +28,19 @@ pub struct InlinePack {
     pub index: Arc<PackIndex>,
 }
 
+impl InlinePack {
+    fn weight(&self) -> usize {
+        self.bytes.len() + PACK_WEIGHT + self.index.chunks().len() * CHUNK_WEIGHT
+    }
+}
+
 /// The packs that came last.
 #[derive(Debug, Default)]
 pub struct InlinePacks {
     packs: HashMap<PackId, InlinePack>,
     /// The same in the order in which they came.
     order: VecDeque<PackId>,
-    length: usize,
+    weight: usize,
 }
 
 impl InlinePacks {
@@ -43,22 +52,23 @@ impl InlinePacks {
     /// Keeps a pack, and forgets those that came first where there are too many.
     pub fn keep(&mut self, id: PackId, bytes: &[u8], index: PackIndex) {
         let pack = InlinePack { bytes: Bytes::copy_from_slice(bytes), index: Arc::new(index) };
+        let weight = pack.weight();
         if self.packs.insert(id, pack).is_some() {
             return;
         }
         self.order.push_back(id);
-        self.length += bytes.len();
-        while self.length > LENGTH_MAX
+        self.weight += weight;
+        while self.weight > WEIGHT_MAX
             && let Some(first) = self.order.pop_front()
         {
             let gone = self.packs.remove(&first);
-            self.length -= gone.map_or(0, |pack| pack.bytes.len());
+            self.weight -= gone.map_or(0, |pack| pack.weight());
         }
     }
 
     /// Returns about how many bytes of memory this takes.
     pub fn weight(&self) -> usize {
-        self.length + self.packs.len() * PACK_WEIGHT
+        self.weight
     }
 }
 
@@ -86,8 +96,9 @@ mod tests {
             kept.keep(*id, bytes, index.clone());
             kept.keep(*id, bytes, index.clone());
         }
-        let fit = LENGTH_MAX / 60_000;
-        assert_eq!(kept.weight(), fit * (60_000 + PACK_WEIGHT));
+        let weight = 60_000 + PACK_WEIGHT + CHUNK_WEIGHT;
+        let fit = WEIGHT_MAX / weight;
+        assert_eq!(kept.weight(), fit * weight);
         let (gone, left) = packs.split_at(packs.len() - fit);
         assert!(gone.iter().all(|(id, _)| kept.get(id).is_none()));
         assert!(left.iter().all(|(id, bytes)| kept.get(id).unwrap().bytes == bytes));

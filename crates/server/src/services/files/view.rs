@@ -127,10 +127,10 @@ impl View {
         self.folds
     }
 
-    /// Tells whether it is folded up to an entry, or was at some time since it had folded so many: then it is of the same log, and newer,
-    /// for who has asked the log for its newest entry in between. A log that went back to an older state was at that one before.
-    pub fn was_at(&self, head: Head, since: Option<u64>) -> bool {
-        let later = since.and_then(|since| self.folds.checked_sub(since)).unwrap_or(0);
+    /// Tells whether it is folded up to an entry, or was at some time since it had folded so many. That is good for who has asked the log for
+    /// its newest entry in between: a log that had gone back to an older state before that is noticed, since the view was beyond that one.
+    pub fn was_at(&self, head: Head, since: u64) -> bool {
+        let later = self.folds.saturating_sub(since);
         let count = usize::try_from(later).unwrap_or(usize::MAX).saturating_add(1);
         self.heads.iter().rev().take(count).any(|one| *one == head)
     }
@@ -505,12 +505,16 @@ mod tests {
             view.fold(&Entry { seq, previous, commit }).unwrap();
             heads.push(view.head());
         }
-        assert!(view.was_at(heads[3], None) && view.was_at(heads[3], Some(9)));
-        assert!(view.was_at(heads[1], Some(1)) && view.was_at(heads[2], Some(0)));
+        assert!(
+            view.was_at(heads[3], 3) && view.was_at(heads[3], 9),
+            "also where it was begun anew"
+        );
+        assert!(view.was_at(heads[1], 1) && view.was_at(heads[2], 0));
         // It was beyond that one already when the log was asked: the log has lost something.
-        assert!(!view.was_at(heads[1], Some(2)) && !view.was_at(heads[2], Some(3)));
-        assert!(!view.was_at(heads[2], None), "nobody knows");
-        assert!(!view.was_at(Head { seq: 2, ..heads[1] }, Some(0)), "another log");
+        assert!(
+            !view.was_at(heads[1], 2) && !view.was_at(heads[2], 3) && !view.was_at(heads[2], 9)
+        );
+        assert!(!view.was_at(Head { seq: 2, ..heads[1] }, 0), "another log");
     }
 
     #[test]
