@@ -156,8 +156,7 @@ impl Bench {
                 return Err(fault(error));
             }
             let number = replies.len() as u64;
-            let Answer { reply, .. } =
-                Answer::reply(outcome.map(|committed| Reply::Committed(committed.head)));
+            let Answer { reply, .. } = Answer::reply(outcome.map(Reply::Committed));
             replies.push(Blob(envelope::wrap(&ServerFrame::Reply { number, reply })));
         }
         let answer = GroupAnswer { number: group.number, replies };

@@ -322,11 +322,14 @@ impl App {
         &self,
         workspace: WorkspaceId,
         turn: &Turn,
-        entry: &Entry,
+        entry: Arc<Entry>,
     ) -> Result<Option<Folded>> {
         let head = turn.view().await.head();
         match entry.follows(&head) {
-            true => self.fold_all(workspace, turn, vec![entry.clone()], entry.seq).await,
+            true => {
+                let seq = entry.seq;
+                self.fold_all(workspace, turn, vec![Arc::unwrap_or_clone(entry)], seq).await
+            }
             false => Ok(None),
         }
     }
@@ -400,7 +403,7 @@ fn news(
         false => Some(workspaces::genesis(metadata, &found)?),
     };
     let entries = match is_known && seen.seq < found.head.seq {
-        true => sync_service::entries(metadata, caller, workspace, seen.seq, ENTRIES_LENGTH_MAX)?,
+        true => sync_service::entries_of(metadata, &found, seen.seq, ENTRIES_LENGTH_MAX)?,
         false => Vec::new(),
     };
     Ok(News { head: found.head, device_name: device.name, entries, genesis })

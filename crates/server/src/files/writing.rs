@@ -313,10 +313,10 @@ impl App {
         let (answer, answered) = oneshot::channel();
         // Whoever asked may have gone; the entry stands.
         let finish = move |committed| drop(answer.send(committed));
-        self.committer.commit(CommitRequest { caller, workspace, commit }, finish).await?;
+        self.committer.commit_entry(CommitRequest { caller, workspace, commit }, finish).await?;
         let Committed { head, appended } = answered.await.unwrap_or(Err(stopping.clone()))?;
         if let Some(entry) = appended
-            && let Some(folded) = self.fold_next(workspace, turn, &entry).await?
+            && let Some(folded) = self.fold_next(workspace, turn, entry).await?
         {
             return Ok(folded);
         }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use model::wire::Reply;
-use model::{Clock, WorkspaceId};
+use model::{Clock, Head, WorkspaceId};
 
 use crate::error::Result;
 use crate::metrics::Metrics;
@@ -44,25 +44,45 @@ impl Committer {
         request: CommitRequest,
         finish: impl FnOnce(Reply) + Send + 'static,
     ) -> Result<()> {
-        let finish = move |committed: Result<Committed>| {
-            let reply = committed.map(|committed| Reply::Committed(committed.head));
-            finish(Answer::reply(reply).reply);
-        };
+        let finish =
+            move |head: Result<Head>| finish(Answer::reply(head.map(Reply::Committed)).reply);
         self.commit(request, finish).await
     }
 
-    /// Does the same; `finish` hears where it stands, and the new entry.
+    /// Does the same; `finish` hears where it stands.
     ///
     /// # Errors
     /// As [`Self::submit`].
     pub async fn commit(
         &self,
         request: CommitRequest,
+        finish: impl FnOnce(Result<Head>) + Send + 'static,
+    ) -> Result<()> {
+        self.send(request, |committed| committed.head, finish).await
+    }
+
+    /// Does the same; `finish` hears of the new entry, too. It is copied for those who are told of it, since somebody keeps it.
+    ///
+    /// # Errors
+    /// As [`Self::submit`].
+    pub async fn commit_entry(
+        &self,
+        request: CommitRequest,
         finish: impl FnOnce(Result<Committed>) + Send + 'static,
+    ) -> Result<()> {
+        self.send(request, Committed::clone, finish).await
+    }
+
+    /// Puts a commit into the queue; `finish` hears what is to be kept of it.
+    async fn send<T: Send + 'static>(
+        &self,
+        request: CommitRequest,
+        keep: fn(&Committed) -> T,
+        finish: impl FnOnce(Result<T>) + Send + 'static,
     ) -> Result<()> {
         let (committer, workspace) = (self.clone(), request.workspace);
         let start = self.clock.elapsed();
-        let told = move |outcome| committer.tell(workspace, outcome, start, finish);
+        let told = move |outcome| committer.tell(workspace, outcome, start, (keep, finish));
         self.writer.submit_commit(request, told).await
     }
 
@@ -75,23 +95,26 @@ impl Committer {
     }
 
     /// Tells everybody what became of a commit, and counts it.
-    fn tell(
+    fn tell<T: Send + 'static>(
         &self,
         workspace: WorkspaceId,
         outcome: Result<Committed>,
         start: Duration,
-        finish: impl FnOnce(Result<Committed>) + Send + 'static,
+        (keep, finish): (fn(&Committed) -> T, impl FnOnce(Result<T>) + Send + 'static),
     ) {
         self.metrics.commit(&outcome, self.clock.elapsed().saturating_sub(start));
         match outcome {
-            Ok(committed) => match committed.appended.clone() {
-                Some(entry) => self.hub.publish(workspace, entry, move || finish(Ok(committed))),
-                None => {
-                    // Whoever appended it may have died before anybody was told.
-                    self.news.tell(Told::Moved(workspace));
-                    finish(Ok(committed));
+            Ok(committed) => {
+                let kept = keep(&committed);
+                match committed.appended {
+                    Some(entry) => self.hub.publish(workspace, entry, move || finish(Ok(kept))),
+                    None => {
+                        // Whoever appended it may have died before anybody was told.
+                        self.news.tell(Told::Moved(workspace));
+                        finish(Ok(kept));
+                    }
                 }
-            },
+            }
             Err(error) => finish(Err(error)),
         }
     }

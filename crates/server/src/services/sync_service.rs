@@ -295,10 +295,20 @@ pub(crate) fn entries(
     length_max: u64,
 ) -> Result<Vec<Entry>> {
     let found = workspaces::open(metadata, caller, workspace, Right::Read)?;
-    let stored = metadata.entries(found.number, since, length_max.min(ENTRIES_LENGTH_MAX))?;
+    entries_of(metadata, &found, since, length_max)
+}
+
+/// Does the same for somebody who was let in.
+pub(crate) fn entries_of(
+    metadata: &dyn Metadata,
+    workspace: &WorkspaceRecord,
+    since: u64,
+    length_max: u64,
+) -> Result<Vec<Entry>> {
+    let stored = metadata.entries(workspace.number, since, length_max.min(ENTRIES_LENGTH_MAX))?;
     let (mut entries, mut length) = (Vec::with_capacity(stored.len()), 0);
     for bytes in stored {
-        let entry = stored_entry(&bytes, &found)?;
+        let entry = stored_entry(&bytes, workspace)?;
         // Stored entries are compressed; what counts for the frame is their plain length.
         length += length_bound(&entry.commit) + ENTRY_FRAME_LENGTH;
         if length > COMMIT_LENGTH_MAX && !entries.is_empty() {
