@@ -440,6 +440,8 @@ struct PartWriter<F> {
     /// About how many bytes the part has, and how many of them are literal.
     length: usize,
     literal_length: usize,
+    /// How many steps it has in its chunks.
+    byte_steps: usize,
     send: F,
 }
 
@@ -451,25 +453,27 @@ impl<F> PartWriter<F> {
         send: F,
     ) -> Self {
         let part = ChunkPart { session, number: 0, opening, steps: Vec::new(), end: None };
-        Self { workspace, part, length: 0, literal_length: 0, send }
+        Self { workspace, part, length: 0, literal_length: 0, byte_steps: 0, send }
     }
 
     fn step<E: From<DeltaError>>(&mut self, step: ListStep) -> Result<(), E>
     where
         F: FnMut(DeltaPart) -> Result<(), E>,
     {
-        let (mut literal, mut steps) = (0, 1);
+        let (mut literal, mut steps) = (0, 0);
         if let ListStep::New(_, bytes) = &step {
-            steps += bytes.len();
+            steps = bytes.len();
             literal = bytes.iter().map(literal_length).sum();
         }
         // A part has room for one chunk of any length beyond the length at which it ends.
-        let is_full = self.length + literal + steps > PART_LENGTH;
+        let is_full = self.length + literal + steps >= PART_LENGTH
+            || (self.byte_steps + steps) as u64 > MESSAGE_STEPS_MAX;
         if is_full && !self.part.steps.is_empty() {
             self.flush()?;
         }
-        self.length += literal + steps;
+        self.length += literal + steps + 1;
         self.literal_length += literal;
+        self.byte_steps += steps;
         self.part.steps.push(step);
         if self.part.steps.len() as u64 == MESSAGE_STEPS_MAX { self.flush() } else { Ok(()) }
     }
@@ -482,7 +486,7 @@ impl<F> PartWriter<F> {
         let next = ChunkPart { session, number, opening: None, steps: Vec::new(), end: None };
         let part = std::mem::replace(&mut self.part, next);
         let literal_length = std::mem::take(&mut self.literal_length);
-        self.length = 0;
+        (self.length, self.byte_steps) = (0, 0);
         let bytes = DeltaMessage::Chunks(part).encode();
         (self.send)(DeltaPart { workspace: self.workspace, literal_length, bytes })
     }
@@ -535,6 +539,31 @@ mod tests {
         assert_eq!(compared("ab", "aXYb"), [keep(0, 1), gap(1..3, 1..1, true), keep(1, 1)]);
         assert_eq!(compared("", "XY"), [gap(0..2, 0..0, true)]);
         assert_eq!(compared("abc", ""), []);
+    }
+
+    /// Where the old bytes are at hand, a step may be as short as a few bytes.
+    #[test]
+    fn part_has_no_more_steps_than_its_reader_takes() {
+        let length = MESSAGE_STEPS_MAX as u32 / 2 + 1;
+        let steps = (0..u64::from(length)).map(|offset| ByteStep::Copy { offset, length: 1 });
+        let chunk = ChunkRef { id: ChunkId::from_bytes([1; 32]), length };
+        let step = ListStep::New(chunk, steps.collect());
+        let mut counts = Vec::new();
+        let send = |part: DeltaPart| {
+            let DeltaMessage::Chunks(part) = DeltaMessage::decode(&part.bytes)? else {
+                panic!("it is a part");
+            };
+            counts.push(part.steps.len());
+            Ok::<_, DeltaError>(())
+        };
+        let workspace = WorkspaceId::from_bytes([1; 16]);
+        let session = SessionId::from_bytes([1; 16]);
+        let mut writer = PartWriter::new(workspace, session, None, send);
+        for _ in 0..3 {
+            writer.step(step.clone()).unwrap();
+        }
+        writer.finish(&table("abc")).unwrap();
+        assert_eq!(counts, [1, 1, 1]);
     }
 
     #[test]

@@ -1,7 +1,10 @@
 //! Narrows a change down: which bytes of a changed stretch are still those of the old version.
 //!
 //! The pieces of the old stretch are looked for in the new bytes: first where the one behind the last match should be, then
-//! at any byte, at last backwards from the end. Where the old bytes are at hand, matches are then lengthened byte by byte.
+//! at any byte, at last backwards from the end. Where the old bytes are at hand, matches are then lengthened byte by byte, and
+//! what is left between two of them is compared with what the old version has there.
+
+use std::ops::Range;
 
 use super::error::DeltaError;
 use super::message::ByteStep;
@@ -52,7 +55,11 @@ struct PieceIndex {
 impl PieceIndex {
     fn of(pieces: &[Piece]) -> Self {
         let full = pieces.iter().zip(0..).filter(|(piece, _)| piece.length == PIECE_LENGTH);
-        let mut by_sum: Vec<_> = full.map(|(piece, number)| (piece.sum, number)).collect();
+        Self::new(full.map(|(piece, number)| (piece.sum, number)).collect())
+    }
+
+    /// Takes sums and numbers in any order.
+    fn new(mut by_sum: Vec<(u64, u32)>) -> Self {
         by_sum.sort_unstable();
         let mut filter = vec![0; 1024];
         for (sum, _) in &by_sum {
@@ -128,8 +135,8 @@ fn scan(key: &SketchKey, index: &PieceIndex, new: &[u8], from: usize) -> Option<
     None
 }
 
-/// Lengthens what the old version has by comparing bytes. `begin` and `end` are where the old stretch lies between its
-/// unchanged neighbours, in bytes; `end` only where it has a neighbour.
+/// Lengthens what the old version has by comparing bytes, and compares what is left in between. `begin` and `end` are where
+/// the old stretch lies between its unchanged neighbours, in bytes; `end` only where it has a neighbour.
 pub(super) fn lengthen(
     segments: &[Segment],
     new: &[u8],
@@ -138,6 +145,7 @@ pub(super) fn lengthen(
 ) -> Result<Vec<Segment>, DeltaError> {
     let mut longer = Vec::new();
     let (mut cursor, mut before) = (0, begin);
+    let mut between = Between { copies_left: COPIES_MAX };
     for (number, segment) in segments.iter().enumerate() {
         let bytes = &new[cursor..cursor + segment.length];
         cursor += segment.length;
@@ -154,10 +162,110 @@ pub(super) fn lengthen(
         };
         let tail = behind.map_or(Ok(0), |behind| equal_to(old, behind, bytes))?;
         push(&mut longer, head, Some(before));
-        push(&mut longer, bytes.len() - tail, None);
-        push(&mut longer, tail, behind.map(|behind| behind - tail as u64));
+        let (bytes, _) = bytes.split_at(bytes.len() - tail);
+        let (from, to) = (before + head as u64, behind.map(|behind| behind - tail as u64));
+        between.compare(old, from..to.unwrap_or(from), bytes, &mut longer)?;
+        push(&mut longer, tail, to);
     }
     Ok(longer)
+}
+
+/// How many bytes between two matches are compared, old ones and new ones.
+const BETWEEN_LENGTH_MAX: usize = 64 * 1024;
+
+/// How many bytes have to be equal where the one follows the other, and where it does not: telling where they are costs some
+/// five bytes.
+const WORD_LENGTH: usize = 8;
+const MOVED_LENGTH_MIN: usize = 16;
+
+/// How many copies are found so in a stretch: with the two for each piece that is what a message has room for.
+const COPIES_MAX: usize = 16 * 1024;
+
+/// Compares the bytes between two matches with the old ones there.
+struct Between {
+    copies_left: usize,
+}
+
+impl Between {
+    /// Adds the segments of `new`, which lies where the old version has the bytes of `range`.
+    fn compare(
+        &mut self,
+        old: &mut dyn RangedSource,
+        range: Range<u64>,
+        new: &[u8],
+        segments: &mut Vec<Segment>,
+    ) -> Result<(), DeltaError> {
+        let length = range.end.saturating_sub(range.start);
+        let is_short = length.max(new.len() as u64) <= BETWEEN_LENGTH_MAX as u64;
+        let mut done = 0;
+        if is_short && length.min(new.len() as u64) >= WORD_LENGTH as u64 {
+            let mut bytes = vec![0; length as usize];
+            read_at(old, range.start, &mut bytes)?;
+            let words = Words::of(&bytes);
+            let (mut at, mut place) = (0, 0);
+            while self.copies_left > 0 && at + WORD_LENGTH <= new.len() {
+                let Some(copy) = words.find(new, done..at, place) else {
+                    (at, place) = (at + 1, place + 1);
+                    continue;
+                };
+                push(segments, copy.start - done, None);
+                push(segments, copy.length, Some(range.start + copy.place as u64));
+                self.copies_left -= 1;
+                done = copy.start + copy.length;
+                (at, place) = (done, copy.place + copy.length);
+            }
+        }
+        push(segments, new.len() - done, None);
+        Ok(())
+    }
+}
+
+/// Bytes that are equal: `length` ones from `start` on in the new ones, and from `place` on in the old ones.
+struct Copy {
+    start: usize,
+    place: usize,
+    length: usize,
+}
+
+/// Old bytes, and where each eighth word of them is.
+struct Words<'b> {
+    bytes: &'b [u8],
+    index: PieceIndex,
+}
+
+impl<'b> Words<'b> {
+    fn of(bytes: &'b [u8]) -> Self {
+        let (words, _) = bytes.as_chunks();
+        let index = words.iter().zip(0..).map(|(word, number)| (spread(*word), number)).collect();
+        Self { bytes, index: PieceIndex::new(index) }
+    }
+
+    /// Looks for the word at the end of `free`, up to where nothing is found yet: first at the place where it is if bytes were
+    /// written over others.
+    fn find(&self, new: &[u8], free: Range<usize>, place: usize) -> Option<Copy> {
+        let word = *new[free.end..].first_chunk::<WORD_LENGTH>()?;
+        if self.bytes.get(place..).and_then(|old| old.first_chunk()) == Some(&word) {
+            return Some(self.whole(new, free, place));
+        }
+        let number = self.index.find(spread(word))?;
+        let copy = self.whole(new, free, number * WORD_LENGTH);
+        (copy.length >= MOVED_LENGTH_MIN).then_some(copy)
+    }
+
+    /// Lengthens a word that is equal to both sides.
+    fn whole(&self, new: &[u8], free: Range<usize>, place: usize) -> Copy {
+        let (at, old) = (free.end, self.bytes);
+        let before = new[free].iter().rev().zip(old[..place].iter().rev());
+        let before = before.take_while(|(one, other)| one == other).count();
+        let behind = new[at..].iter().zip(&old[place..]);
+        let behind = behind.take_while(|(one, other)| one == other).count();
+        Copy { start: at - before, place: place - before, length: before + behind }
+    }
+}
+
+/// Makes a word a number of its own whose lowest bits depend on most of it.
+fn spread(word: [u8; WORD_LENGTH]) -> u64 {
+    u64::from_le_bytes(word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(32)
 }
 
 /// How many bytes are compared at a time.
@@ -291,6 +399,40 @@ mod tests {
         assert_eq!(check(&old, &new), (257, 1));
         assert_eq!(check(&old, &[&old[..], b"!"].concat()), (1, 1));
         assert_eq!(check(&old, &[b"!", &old[..]].concat()), (1, 1));
+    }
+
+    #[test]
+    fn changes_in_each_piece_cost_themselves_with_the_old_bytes() {
+        let old = random_bytes(1, 10_000);
+        let (mut over, mut beside, mut without) = (old.clone(), Vec::new(), Vec::new());
+        for (number, part) in old.chunks(100).enumerate() {
+            over[number * 100 + 50..][..3].copy_from_slice(b"new");
+            beside.extend([part, b"new"].concat());
+            without.extend_from_slice(&part[..97]);
+        }
+        // A byte of chance may be that of the word which is put there.
+        let assert_exact = |new: &[u8], at_least, at_most| {
+            let (literal, exact) = check(&old, new);
+            assert!(literal > 9_600, "{literal}");
+            assert!((at_least..=at_most).contains(&exact), "{exact}");
+        };
+        assert_exact(&over, 290, 300);
+        assert_exact(&beside, 290, 300);
+        assert_exact(&without, 0, 0);
+    }
+
+    #[test]
+    fn what_is_compared_between_two_matches_is_bounded() {
+        let old = random_bytes(1, 200_000);
+        let changed = |length: usize| -> Vec<u8> {
+            let (changed, kept) = old.split_at(length);
+            let part = |part: &[u8]| [part, b"!"].concat();
+            changed.chunks(100).flat_map(part).chain(kept.iter().copied()).collect()
+        };
+        let (_, exact) = check(&old, &changed(60_000));
+        assert!((590..=600).contains(&exact), "{exact}");
+        let (_, exact) = check(&old, &changed(70_000));
+        assert!(exact > 65_000, "{exact}");
     }
 
     #[test]
