@@ -2,7 +2,7 @@
 
 use content::WorkspaceContentKeys;
 use content::delta::{
-    BaseVersion, ChunkClient, DeltaError, DeltaPart, Plain, Reconciler, SessionId,
+    BaseVersion, ChunkClient, DeltaError, DeltaPart, Plain, RangedSource, Reconciler, SessionId,
 };
 use model::Genesis;
 use model::codec::decode_message;
@@ -64,17 +64,20 @@ impl ChunkDelta {
         Ok(())
     }
 
-    /// Compares the new version with the base, and gives the messages of the delta to `sink`.
+    /// Compares the new version with the base, and gives the messages of the delta to `sink`. `old` are the bytes of the
+    /// base, where they were kept: then each change is found to the byte.
     ///
     /// # Errors
     /// `read`, `too_many_chunks`.
-    pub fn send(&mut self, new: &Source, sink: &Sink) -> Result<(), Failure> {
+    pub fn send(&mut self, new: &Source, old: Option<Source>, sink: &Sink) -> Result<(), Failure> {
         let mut client = ChunkClient::new(&self.keys, self.plain.workspace(), self.session);
         if let Some(survey) = self.reconciler.take().and_then(Reconciler::into_survey) {
             client = client.with_survey(survey);
         }
         let plain = self.plain;
-        client.send_delta(&self.base, None, &mut Ranged(new), |part| deliver(part, plain, sink))?;
+        let mut old = old.as_ref().map(Ranged);
+        let old = old.as_mut().map(|old| old as &mut dyn RangedSource);
+        client.send_delta(&self.base, old, &mut Ranged(new), |part| deliver(part, plain, sink))?;
         self.client = Some(client);
         Ok(())
     }

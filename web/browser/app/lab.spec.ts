@@ -12,6 +12,7 @@ let workspace: string;
 
 const METHODS = [
   'Ours, with what was kept',
+  'Ours, with the sketch only',
   'Ours, with the list of chunks',
   'WebR2sync+',
   'WebR2sync',
@@ -103,10 +104,11 @@ test('all methods send an edit of one byte, and the server has the new version a
     expect(Number(row['longest_gap_ms'])).toBeGreaterThan(50);
     expect(Number(row['time_ms'])).toBeGreaterThan(Number(row['waited_ms']));
   }
-  for (const method of ['oursKept', 'oursList']) {
+  for (const method of ['oursKept', 'oursSketch', 'oursList']) {
     expect(Number(of(method)['up_bytes'])).toBeLessThan(1_500);
   }
   expect(of('oursKept')['round_trips']).toBe('1');
+  expect(of('oursSketch')['round_trips']).toBe('1');
   // The list alone says nothing of what is in a chunk: the server is asked first.
   expect(Number(of('oursList')['round_trips'])).toBeLessThanOrEqual(2);
   for (const method of ['webR2sync', 'webRsync', 'scriptPage', 'scriptWorker']) {

@@ -22,10 +22,11 @@ test.beforeAll(async () => {
 
 test.afterAll(() => server.end());
 
-async function openBox(page: Page): Promise<void> {
+async function openBox(page: Page, { stays = false } = {}): Promise<void> {
   await page.goto(server.url);
   await page.getByLabel('User').fill('ada');
   await page.getByLabel('Password').fill(PASSWORD);
+  if (stays) await page.getByLabel('Stay signed in').check();
   await page.getByRole('button', { name: 'Sign in' }).click();
   await page.getByRole('link', { name: 'Box' }).click();
   await expect(page.getByRole('grid')).toBeVisible();
@@ -219,32 +220,40 @@ function watched(page: Page, name: string) {
   };
 }
 
-/** The versions of which the browser has a sketch. */
-function sketches(page: Page): Promise<unknown[]> {
+/** The versions of which the browser has a sketch, and how many bytes of each lie beside it. */
+function sketches(page: Page): Promise<[unknown, number][]> {
   return page.evaluate(async () => {
     const of = <Answer>(request: IDBRequest<Answer>) =>
       new Promise<Answer>((resolve) => (request.onsuccess = () => resolve(request.result)));
     const database = await of(indexedDB.open('syncline-sketches'));
-    const keys = await of(database.transaction('sketches').objectStore('sketches').getAllKeys());
+    const store = database.transaction('sketches').objectStore('sketches');
+    const [keys, found] = await Promise.all([of(store.getAllKeys()), of(store.getAll())]);
     database.close();
-    return keys;
+    return keys.map((key, at) => [key, (found as { old?: Blob }[])[at]?.old?.size ?? 0]);
   });
 }
 
-function spoilSketches(page: Page): Promise<void> {
-  return page.evaluate(async () => {
+/** Damages what is kept: sketches, or the bytes of files, into which the change is put that comes next. */
+function spoil(page: Page, what: 'sketch' | { changedAt: number }): Promise<void> {
+  return page.evaluate(async (what) => {
     const of = <Answer>(request: IDBRequest<Answer>) =>
       new Promise<Answer>((resolve) => (request.onsuccess = () => resolve(request.result)));
     const database = await of(indexedDB.open('syncline-sketches'));
-    const transaction = database.transaction('sketches', 'readwrite');
-    const store = transaction.objectStore('sketches');
-    for (const key of await of(store.getAllKeys())) {
-      const sketch = (await of(store.get(key))) as { bytes: Uint8Array };
-      sketch.bytes.fill(7, 8, 4000);
-      await of(store.put(sketch, key));
+    // A transaction ends where something else is waited for.
+    const store = () => database.transaction('sketches', 'readwrite').objectStore('sketches');
+    for (const key of await of(store().getAllKeys())) {
+      const sketch = (await of(store().get(key))) as { bytes: Uint8Array; old: Blob };
+      if (what === 'sketch') {
+        sketch.bytes.fill(7, 8, 4000);
+      } else {
+        const bytes = new Uint8Array(await sketch.old.arrayBuffer());
+        bytes.set(new TextEncoder().encode('changed'), what.changedAt);
+        sketch.old = new Blob([bytes]);
+      }
+      await of(store().put(sketch, key));
     }
     database.close();
-  });
+  }, what);
 }
 
 test('a file that was sent from here before goes as what has changed in one request, also after a reload, and signing out forgets it', async ({
@@ -259,7 +268,7 @@ test('a file that was sent from here before goes as what has changed in one requ
     await page.getByRole('button', { name: 'Replace' }).click();
     await expect.poll(async () => sum(await content('diary.bin'))).toBe(sum(bytes));
     const { etag } = (await ada.node(workspace, 'diary.bin')) ?? {};
-    await expect.poll(() => sketches(page)).toEqual([`${workspace} ${etag}`]);
+    await expect.poll(() => sketches(page)).toEqual([[`${workspace} ${etag}`, 0]]);
   };
   const seen = watched(page, 'diary.bin');
   const deltas = () => seen.whats().filter((what) => / (delta|chunks|files)$/.test(what));
@@ -273,10 +282,45 @@ test('a file that was sent from here before goes as what has changed in one requ
   await change(500_000);
   expect(deltas()).toEqual(['POST delta']);
   // What is damaged is found out: the list of the server counts.
-  await spoilSketches(page);
+  await spoil(page, 'sketch');
   await change(700_000);
   expect(deltas()).toContain('GET chunks');
   await page.getByRole('button', { name: 'Sign out' }).click();
+  await expect(page.getByLabel('Password')).toBeVisible();
+  await expect.poll(() => sketches(page)).toEqual([]);
+});
+
+test('who stays signed in sends of a short file only the bytes that have changed, and damage of what was kept costs no more than a request', async ({
+  page,
+}) => {
+  const bytes = randomBytes(3_000_000);
+  await ada.putFile(workspace, 'ledger.bin', new Blob([new Uint8Array(bytes)]));
+  await openBox(page, { stays: true });
+  const seen = watched(page, 'ledger.bin');
+  const change = async (...places: number[]) => {
+    seen.whats();
+    for (const at of places) bytes.write('changed', at);
+    await picker(page).setInputFiles([file('ledger.bin', bytes)]);
+    await page.getByRole('button', { name: 'Replace' }).click();
+    await expect.poll(async () => sum(await content('ledger.bin'))).toBe(sum(bytes));
+    const { etag } = (await ada.node(workspace, 'ledger.bin')) ?? {};
+    await expect.poll(() => sketches(page)).toEqual([[`${workspace} ${etag}`, bytes.length]]);
+  };
+  await change(1_000_000);
+  // Twenty places of seven bytes in one chunk: by the sketch alone it would be more than 5,000 bytes.
+  await change(...Array.from({ length: 20 }, (_, place) => 2_000_000 + place * 300));
+  const sent = await seen.sum();
+  console.log(`20 places in a file of ${bytes.length} B: ${sent} B up`);
+  expect(sent).toBeLessThan(800);
+  // A chunk comes out wrong, which the server sees: it is sent whole.
+  await spoil(page, { changedAt: 2_500_000 });
+  await change(2_500_000);
+  const deltas = seen.whats().filter((what) => / (delta|chunks|files)$/.test(what));
+  expect(deltas).toEqual(['POST delta', 'POST delta']);
+  // The session ends elsewhere: in another tab, as where the server ends it.
+  const other = await page.context().newPage();
+  await other.goto(server.url);
+  await other.evaluate(() => localStorage.removeItem('syncline.session'));
   await expect(page.getByLabel('Password')).toBeVisible();
   await expect.poll(() => sketches(page)).toEqual([]);
 });

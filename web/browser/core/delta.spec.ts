@@ -95,6 +95,9 @@ test('golden edits travel as natively, to the byte, there and back', async ({ pa
         const next = await core.delta(old, { ...options, base: kept, isKept: true });
         const back = await next.messages();
         await next.end();
+        const exact = await core.delta(old, { ...options, base: kept, isKept: true, old: file });
+        const { literal: least } = await exact.messages();
+        await exact.end();
         core.close();
         const list = async (body: Blob | Uint8Array<ArrayBuffer>) => [
           ...new Uint8Array(await new Response(body).arrayBuffer()),
@@ -104,6 +107,7 @@ test('golden edits travel as natively, to the byte, there and back', async ({ pa
           question: delta.question && (await list(delta.question)),
           isWholeBody: there.length === sent.length,
           literal: there.literal,
+          least,
           there: sent,
           kept: [...kept],
           back: await list(back.body),
@@ -120,6 +124,9 @@ test('golden edits travel as natively, to the byte, there and back', async ({ pa
     };
     expect(found.isWholeBody).toBe(true);
     expect(said, JSON.stringify(made.edits)).toEqual({ ask, literal, messages, kept, back });
+    // With the old bytes at hand nothing is sent but what was cut.
+    const cut = made.edits.reduce((sum, [, cut]) => sum + cut, 0);
+    expect(found.least, JSON.stringify(made.edits)).toBeLessThanOrEqual(cut);
   }
 });
 

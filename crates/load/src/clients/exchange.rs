@@ -7,8 +7,8 @@
 use anyhow::{Context, Result, bail, ensure};
 use content::WorkspaceContentKeys;
 use content::delta::{
-    BaseVersion, ChunkClient, DeltaError, Plain, Reconciler, ReverseClient, ReverseServer,
-    SessionId, Tuning, answer_sums,
+    BaseVersion, ChunkClient, DeltaError, Plain, RangedSource, Reconciler, ReverseClient,
+    ReverseServer, SessionId, Tuning, answer_sums,
 };
 use model::codec::decode_message;
 use model::{Genesis, WorkspaceId};
@@ -194,7 +194,10 @@ impl Known {
             client = client.with_survey(survey);
         }
         let mut parts = Vec::new();
-        client.send_delta(&base, None, &mut new, |part| {
+        // Whoever has kept a sketch of a short file has kept its bytes, too.
+        let mut old = pair.old;
+        let old = (!is_picked).then_some(&mut old as &mut dyn RangedSource);
+        client.send_delta(&base, old, &mut new, |part| {
             parts.push(part.into_message(self.plain)?);
             Ok::<_, DeltaError>(())
         })?;

@@ -11,8 +11,9 @@ use super::cells::Edit;
 use super::native::Synced;
 
 /// The methods of the page, by their names there.
-pub const METHODS: [&str; 9] = [
+pub const METHODS: [&str; 10] = [
     "oursKept",
+    "oursSketch",
     "oursList",
     "webR2syncPlus",
     "webR2sync",
@@ -140,6 +141,7 @@ impl Row {
 pub fn title(method: &str) -> &str {
     match method {
         "oursKept" => "ours",
+        "oursSketch" => "ours, sketch only",
         "oursList" => "ours, list only",
         "webR2syncPlus" => "WebR2sync+",
         "webR2sync" => "WebR2sync",

@@ -10,6 +10,7 @@ import {
 import { RecipeWorker } from '@syncline/baseline';
 import type { Core } from '@syncline/core';
 import { loadCore } from '../core.ts';
+import { OLD_LENGTH_MAX } from '../transfers/sketches.ts';
 import { measure, type Measured } from './measure.ts';
 import { METHOD_NAMES, METHODS, type Exchange, type MethodName } from './methods.ts';
 import { Wire, type Traffic } from './wire.ts';
@@ -107,7 +108,11 @@ export async function runAll(
       fetchChunkList(client, workspace, path, signal),
     ]);
     const kept = await keptOf(core, old, genesis, list);
-    const known = { client, core, worker, workspace, path, genesis, list, kept, signal };
+    const isShort = old.size <= OLD_LENGTH_MAX;
+    const known = {
+      ...{ client, core, worker, workspace, path, genesis, list, kept, signal },
+      old: isShort ? old : undefined,
+    };
     const content = file.slice(0, file.size, TYPE);
     for (let run = 1; run <= runs; run++) {
       for (const method of METHOD_NAMES.filter((one) => methods.includes(one))) {

@@ -2,7 +2,7 @@
 
 import { postDelta, type Node, type NodePath, type SynclineClient } from '@syncline/api';
 import { WebRsync, type RecipeWorker } from '@syncline/baseline';
-import type { Core, Sendable, Tuning } from '@syncline/core';
+import type { Core, DeltaOptions, Sendable, Tuning } from '@syncline/core';
 
 /** One exchange: what is known before, and what is to be sent. */
 export interface Exchange {
@@ -18,6 +18,8 @@ export interface Exchange {
   list: Uint8Array;
   /** What a client has kept that sent or received what is there. */
   kept: Uint8Array;
+  /** What is there, if it is so short that a client keeps it, too. */
+  old: Blob | undefined;
   file: Blob;
   signal: AbortSignal;
 }
@@ -48,10 +50,12 @@ async function whole(exchange: Exchange): Promise<void> {
   await client.putFile(workspace, path, file, { condition: { ifMatch: etag }, signal });
 }
 
-async function ours(exchange: Exchange, isKept: boolean): Promise<void> {
-  const { core, genesis, list, kept, file, signal } = exchange;
-  const base = isKept ? kept : list;
-  const delta = await core.delta(file, { genesis, base, isKept, signal });
+/** What a client has that sends by our method. */
+type Known = Pick<DeltaOptions, 'base' | 'isKept' | 'old'>;
+
+async function ours(exchange: Exchange, known: Known): Promise<void> {
+  const { core, genesis, file, signal } = exchange;
+  const delta = await core.delta(file, { genesis, ...known, signal });
   try {
     const sums = delta.question && (await ask(exchange, delta.question));
     const { body } = await delta.messages(sums);
@@ -93,8 +97,10 @@ async function baseline(exchange: Exchange, isOnPage: boolean): Promise<void> {
 
 /** All methods, in the order in which they are run. */
 export const METHODS = {
-  oursKept: (exchange: Exchange) => ours(exchange, true),
-  oursList: (exchange: Exchange) => ours(exchange, false),
+  oursKept: (exchange: Exchange) =>
+    ours(exchange, { base: exchange.kept, isKept: true, old: exchange.old }),
+  oursSketch: (exchange: Exchange) => ours(exchange, { base: exchange.kept, isKept: true }),
+  oursList: (exchange: Exchange) => ours(exchange, { base: exchange.list }),
   webR2syncPlus: (exchange: Exchange) => blocks(exchange, 'plus', true),
   webR2sync: (exchange: Exchange) => blocks(exchange, 'classic', true),
   webRsyncPlus: (exchange: Exchange) => blocks(exchange, 'plus', false),

@@ -55,6 +55,11 @@ class Session {
     });
   }
 
+  /** Whether somebody stays signed in when the tab is closed. */
+  get isKept(): boolean {
+    return this.#place === localStorage;
+  }
+
   async signIn({ user, password, code, isKept }: SigningIn): Promise<void> {
     const device_name = deviceName(navigator.userAgent);
     const login = { user, password, device_name, ...(code && { code }) };

@@ -12,7 +12,8 @@ import {
 } from '@syncline/api';
 import type { Core, Sendable } from '@syncline/core';
 import { loadCore } from '../core.ts';
-import { forgetSketch, keepSketch, sketchOf, type Sketch } from './sketches.ts';
+import { session } from '../sign-in/session.svelte.ts';
+import { forgetSketch, keepSketch, OLD_LENGTH_MAX, sketchOf, type Sketch } from './sketches.ts';
 import type { UploadHooks, UploadJob } from './upload.ts';
 
 /** A larger delta is not sent: it could not go on after a broken connection, and the file in pieces can. */
@@ -88,11 +89,11 @@ async function sendAgainst(
   core: Core,
   client: SynclineClient,
   { workspace, path, file, modifiedMs, condition }: UploadJob,
-  { genesis, bytes: base, isKept }: Old,
+  { genesis, bytes: base, old, isKept }: Old,
   hooks: UploadHooks,
   signal: AbortSignal,
 ): Promise<Node | null> {
-  const options = { genesis, base, isKept, signal, onProgress: hooks.onProgress };
+  const options = { genesis, base, old, isKept, signal, onProgress: hooks.onProgress };
   const delta = await core.delta(file, options);
   try {
     let sent = 0;
@@ -115,7 +116,10 @@ async function sendAgainst(
     const kept = await delta.kept().catch(() => null);
     const before = replacedBy(condition);
     if (kept && before !== null) {
-      void keepSketch(workspace, answer.node.etag, before, { genesis, bytes: kept });
+      const succession = { workspace, etag: answer.node.etag, before };
+      // Where a session ends with its tab nobody expects files of it on the disk.
+      const old = session.isKept && file.size <= OLD_LENGTH_MAX ? file.slice() : undefined;
+      void keepSketch(succession, { genesis, bytes: kept, old });
     }
     return answer.node;
   } finally {

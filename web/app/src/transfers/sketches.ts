@@ -1,5 +1,7 @@
 // Sketches of files that were sent from this browser, by which the next version of each is sent in one request: the core says what a sketch
 // is (`Delta.kept`). They are a cache. Where there is none, or the server has something else, its chunk list is asked for instead.
+// With the sketch of a short file lie its bytes, unless the session ends with the tab: with a sketch each place of a change costs some 260
+// bytes, with the bytes some ten.
 
 /** A sketch, and what else a delta needs that never changes. */
 export interface Sketch {
@@ -7,6 +9,8 @@ export interface Sketch {
   genesis: Uint8Array<ArrayBuffer>;
   /** About 2.5 % of the file. */
   bytes: Uint8Array<ArrayBuffer>;
+  /** The file. */
+  old?: Blob | undefined;
 }
 
 /** Of a sketch, what is looked at without reading it. */
@@ -17,10 +21,12 @@ interface Use {
   madeMs: number;
 }
 
-/** How many bytes all sketches have at most; the newest stay. */
-export const SKETCHES_LENGTH_MAX = 64 * 1024 * 1024;
-/** A longer one is not kept. */
-export const SKETCH_LENGTH_MAX = SKETCHES_LENGTH_MAX / 4;
+/** How many bytes all have at most, sketches and files; the newest stay. */
+export const SKETCHES_LENGTH_MAX = 256 * 1024 * 1024;
+/** A longer sketch is not kept. */
+export const SKETCH_LENGTH_MAX = 16 * 1024 * 1024;
+/** The bytes of a longer file are not kept. */
+export const OLD_LENGTH_MAX = 8 * 1024 * 1024;
 
 const DATABASE = 'syncline-sketches';
 const SKETCHES = 'sketches';
@@ -58,8 +64,11 @@ interface Stores {
   uses: IDBObjectStore;
 }
 
-/** Does something to what is kept. A browser that keeps nothing has no sketch, and asks once more. */
-async function inStores(mode: IDBTransactionMode, deed: (stores: Stores) => void): Promise<void> {
+/** Does something to what is kept; tells whether it was done. A browser that keeps nothing has no sketch, and asks once more. */
+async function inStores(
+  mode: IDBTransactionMode,
+  deed: (stores: Stores) => void,
+): Promise<boolean> {
   try {
     const transaction = (await open()).transaction([SKETCHES, USES], mode);
     deed({
@@ -70,8 +79,9 @@ async function inStores(mode: IDBTransactionMode, deed: (stores: Stores) => void
       transaction.oncomplete = () => resolve();
       transaction.onabort = () => reject(transaction.error ?? new Error('it was not kept'));
     });
+    return true;
   } catch {
-    return;
+    return false;
   }
 }
 
@@ -90,17 +100,27 @@ export async function sketchOf(workspace: string, etag: string): Promise<Sketch 
   return found ?? null;
 }
 
-/** Keeps the sketch of a version in the place of that of the version before it. */
-export function keepSketch(
-  workspace: string,
-  etag: string,
-  before: string,
-  sketch: Sketch,
-): Promise<void> {
-  const length = sketch.genesis.length + sketch.bytes.length;
+/** The places of a version, and of the one before it. */
+export interface Succession {
+  workspace: string;
+  etag: string;
+  before: string;
+}
+
+/** Keeps the sketch of a version in the place of that of the version before it, and its bytes where there is room for them. */
+export async function keepSketch(succession: Succession, sketch: Sketch): Promise<void> {
+  if (await keep(succession, sketch)) return;
+  // The disk is full, or the file is not what it was when it was sent.
+  const { genesis, bytes } = sketch;
+  await keep(succession, { genesis, bytes });
+}
+
+function keep({ workspace, etag, before }: Succession, sketch: Sketch): Promise<boolean> {
+  const { genesis, bytes, old } = sketch;
+  const length = genesis.length + bytes.length + (old?.size ?? 0);
   return inStores('readwrite', (stores) => {
     remove(stores, keyOf(workspace, before));
-    if (length > SKETCH_LENGTH_MAX) return;
+    if (bytes.length > SKETCH_LENGTH_MAX) return;
     const key = keyOf(workspace, etag);
     stores.sketches.put(sketch, key);
     stores.uses.put({ key, length, madeMs: Date.now() } satisfies Use);
@@ -111,13 +131,13 @@ export function keepSketch(
   });
 }
 
-export function forgetSketch(workspace: string, etag: string): Promise<void> {
-  return inStores('readwrite', (stores) => remove(stores, keyOf(workspace, etag)));
+export async function forgetSketch(workspace: string, etag: string): Promise<void> {
+  await inStores('readwrite', (stores) => remove(stores, keyOf(workspace, etag)));
 }
 
 /** Forgets all, as when somebody signs out. */
-export function forgetSketches(): Promise<void> {
-  return inStores('readwrite', ({ sketches, uses }) => {
+export async function forgetSketches(): Promise<void> {
+  await inStores('readwrite', ({ sketches, uses }) => {
     sketches.clear();
     uses.clear();
   });

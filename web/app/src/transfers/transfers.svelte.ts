@@ -223,7 +223,9 @@ class Transfers {
       else transfer.stop.abort();
     }
     this.list = [];
-    if (account !== null) void Promise.all([forgetAll(account), forgetSketches()]);
+    if (account !== null) void forgetAll(account);
+    // Bytes of files lie there, too: they stay for nobody who is not signed in.
+    void forgetSketches();
   }
 
   #fill(): void {

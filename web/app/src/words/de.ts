@@ -40,7 +40,8 @@ export const de: Words = {
     code: 'Code',
     codeHelp: 'Sechs Ziffern Ihrer App oder ein Wiederherstellungscode.',
     stay: 'In diesem Browser angemeldet bleiben',
-    stayHelp: 'Sonst vergisst er Sie, wenn der Tab geschlossen wird.',
+    stayHelp:
+      'Er behält Ihre Anmeldung und die letzte Fassung von Dateien, die Sie hier ändern, bis Sie sich abmelden. Sonst vergisst er Sie, wenn der Tab geschlossen wird.',
     submit: 'Anmelden',
     busy: 'Anmeldung läuft …',
     ended: 'Dieser Browser wurde abgemeldet. Melden Sie sich neu an.',

@@ -39,7 +39,8 @@ export const en = {
     code: 'Code',
     codeHelp: 'Six digits of your app, or a recovery code.',
     stay: 'Stay signed in on this browser',
-    stayHelp: 'Otherwise it forgets you when the tab is closed.',
+    stayHelp:
+      'It keeps your session, and the last version of files that you change here, until you sign out. Otherwise it forgets you when the tab is closed.',
     submit: 'Sign in',
     busy: 'Signing in …',
     ended: 'This browser was signed out. Sign in again.',

@@ -7,21 +7,24 @@ import { BlobSource } from './source.ts';
 export class DeltaWork {
   readonly #delta: ChunkDelta;
   readonly #source: BlobSource;
+  readonly #old: BlobSource | null;
   readonly #isKept: boolean;
   readonly #onPart: (bytes: Uint8Array<ArrayBuffer>) => void;
 
   constructor(
-    { file, genesis, session, base, isKept }: Calls['deltaBegin']['ask'],
+    { file, genesis, session, base, isKept, old }: Calls['deltaBegin']['ask'],
     onProgress: (done: number) => void,
     onPart: (bytes: Uint8Array<ArrayBuffer>) => void,
   ) {
     this.#delta = new ChunkDelta(genesis, session, base);
     this.#source = new BlobSource(file, onProgress);
+    this.#old = old && new BlobSource(old);
     this.#isKept = isKept;
     this.#onPart = onPart;
   }
 
-  begin(): Calls['deltaBegin']['answer'] {
+  async begin(): Promise<Calls['deltaBegin']['answer']> {
+    await Promise.all([this.#source.readAhead(), this.#old?.readAhead()]);
     if (this.#isKept) return null;
     return (this.#delta.survey(this.#source) as Uint8Array<ArrayBuffer> | undefined) ?? null;
   }
@@ -29,7 +32,7 @@ export class DeltaWork {
   send(sums: Uint8Array | null): DeltaLength {
     if (sums) this.#delta.takeSums(sums);
     const sink = new Frames(this.#onPart);
-    this.#delta.send(this.#source, sink);
+    this.#delta.send(this.#source, this.#old, sink);
     return sink.end();
   }
 

@@ -10,6 +10,8 @@ export interface DeltaOptions extends JobOptions {
   base: Uint8Array;
   /** Whether `base` was kept: then nothing need be asked. */
   isKept?: boolean;
+  /** The bytes of `base`, where they were kept, too: then changes are found to the byte. */
+  old?: Blob | undefined;
   /** 16 random bytes; by default they are drawn. */
   session?: Uint8Array;
 }
@@ -41,10 +43,10 @@ export class Delta {
   }
 
   static async begin(lease: Lease, file: Blob, options: DeltaOptions): Promise<Delta> {
-    const { genesis, base, isKept = false, onProgress } = options;
+    const { genesis, base, isKept = false, old = null, onProgress } = options;
     const session = options.session ?? drawSession();
     try {
-      const ask = { file, genesis, session, base, isKept };
+      const ask = { file, genesis, session, base, isKept, old };
       return new Delta(lease, options, await lease.call('deltaBegin', ask, { onProgress }));
     } catch (error) {
       await lease.end();

@@ -38,6 +38,7 @@ export interface Calls extends SealedCalls {
       session: Uint8Array;
       base: Uint8Array;
       isKept: boolean;
+      old: Blob | null;
     };
     answer: Uint8Array<ArrayBuffer> | null;
   };

@@ -59,8 +59,9 @@ async function answer(call: Call): Promise<[Calls[Call['name']]['answer'], Trans
       return [list, [list.lengths.buffer, list.ids.buffer]];
     }
     case 'deltaBegin': {
-      work = new DeltaWork(call.ask, onProgress, onPart);
-      return [work.begin(), []];
+      const delta = new DeltaWork(call.ask, onProgress, onPart);
+      work = delta;
+      return [await delta.begin(), []];
     }
     case 'deltaSend':
       return [begun(DeltaWork).send(call.ask.sums), []];

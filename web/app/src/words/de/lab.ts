@@ -35,6 +35,7 @@ export const lab: typeof english = {
   empty: 'Noch wurde nichts gemessen.',
   methods: {
     oursKept: 'Unseres, mit Behaltenem',
+    oursSketch: 'Unseres, nur mit der Skizze',
     oursList: 'Unseres, mit der Liste der Stücke',
     webR2syncPlus: 'WebR2sync+',
     webR2sync: 'WebR2sync',

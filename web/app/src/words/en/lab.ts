@@ -32,6 +32,7 @@ export const lab = {
   empty: 'Nothing was measured yet.',
   methods: {
     oursKept: 'Ours, with what was kept',
+    oursSketch: 'Ours, with the sketch only',
     oursList: 'Ours, with the list of chunks',
     webR2syncPlus: 'WebR2sync+',
     webR2sync: 'WebR2sync',
