@@ -145,7 +145,7 @@ pub(super) fn lengthen(
 ) -> Result<Vec<Segment>, DeltaError> {
     let mut longer = Vec::new();
     let (mut cursor, mut before) = (0, begin);
-    let mut between = Between { copies_left: COPIES_MAX };
+    let mut between = Between { copies_left: COPIES_MAX, length_left: BETWEEN_LENGTH_SUM };
     for (number, segment) in segments.iter().enumerate() {
         let bytes = &new[cursor..cursor + segment.length];
         cursor += segment.length;
@@ -170,8 +170,9 @@ pub(super) fn lengthen(
     Ok(longer)
 }
 
-/// How many bytes between two matches are compared, old ones and new ones.
+/// How many bytes between two matches are compared, old ones and new ones; and how many old ones in a stretch.
 const BETWEEN_LENGTH_MAX: usize = 64 * 1024;
+const BETWEEN_LENGTH_SUM: u64 = 8 * 1024 * 1024;
 
 /// How many bytes have to be equal where the one follows the other, and where it does not: telling where they are costs some
 /// five bytes.
@@ -184,6 +185,7 @@ const COPIES_MAX: usize = 16 * 1024;
 /// Compares the bytes between two matches with the old ones there.
 struct Between {
     copies_left: usize,
+    length_left: u64,
 }
 
 impl Between {
@@ -198,7 +200,11 @@ impl Between {
         let length = range.end.saturating_sub(range.start);
         let is_short = length.max(new.len() as u64) <= BETWEEN_LENGTH_MAX as u64;
         let mut done = 0;
-        if is_short && length.min(new.len() as u64) >= WORD_LENGTH as u64 {
+        if is_short
+            && length <= self.length_left
+            && length.min(new.len() as u64) >= WORD_LENGTH as u64
+        {
+            self.length_left -= length;
             let mut bytes = vec![0; length as usize];
             read_at(old, range.start, &mut bytes)?;
             let words = Words::of(&bytes);
@@ -433,6 +439,31 @@ mod tests {
         assert!((590..=600).contains(&exact), "{exact}");
         let (_, exact) = check(&old, &changed(70_000));
         assert!(exact > 65_000, "{exact}");
+        // However often somebody goes to and fro between two old pieces, so that much lies between them.
+        let (near, far) = (&old[..256], &old[60_000 / 256 * 256..][..256]);
+        let new = [near, b"12345678", far, b"12345678"].concat().repeat(300);
+        let mut file = Counting { bytes: [&[0; 1000], &old[..]].concat(), read: 0 };
+        let segments = narrow(&key(), &pieces(&old), &new, false);
+        lengthen(&segments, &new, &mut file, (1000, None)).unwrap();
+        assert!(segments.len() > 1000, "{}", segments.len());
+        assert!(file.read < BETWEEN_LENGTH_SUM + 10_000_000, "{}", file.read);
+    }
+
+    /// Counts what is read of it.
+    struct Counting {
+        bytes: Vec<u8>,
+        read: u64,
+    }
+
+    impl RangedSource for Counting {
+        fn size(&self) -> u64 {
+            self.bytes.len() as u64
+        }
+
+        fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> std::io::Result<()> {
+            self.read += buffer.len() as u64;
+            (&self.bytes[..]).read_at(offset, buffer)
+        }
     }
 
     #[test]

@@ -16,6 +16,9 @@ use model::{Genesis, WorkspaceId};
 /// How large a new version may be for a server whose part is played here.
 const SIZE_MAX: u64 = 1 << 40;
 
+/// The app keeps the bytes of files up to this length (`web/app/src/transfers/sketches.ts`).
+const OLD_LENGTH_MAX: usize = 8 * 1024 * 1024;
+
 /// How a client sends what has changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Method {
@@ -196,7 +199,8 @@ impl Known {
         let mut parts = Vec::new();
         // Whoever has kept a sketch of a short file has kept its bytes, too.
         let mut old = pair.old;
-        let old = (!is_picked).then_some(&mut old as &mut dyn RangedSource);
+        let is_kept = !is_picked && old.len() <= OLD_LENGTH_MAX;
+        let old = is_kept.then_some(&mut old as &mut dyn RangedSource);
         client.send_delta(&base, old, &mut new, |part| {
             parts.push(part.into_message(self.plain)?);
             Ok::<_, DeltaError>(())

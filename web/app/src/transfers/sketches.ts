@@ -45,6 +45,8 @@ export function surplus(uses: readonly Use[], lengthMax = SKETCHES_LENGTH_MAX): 
 }
 
 let opening: Promise<IDBDatabase> | undefined;
+/** How often somebody has ceased to be signed in here. */
+let timesForgotten = 0;
 
 function open(): Promise<IDBDatabase> {
   opening ??= new Promise<IDBDatabase>((resolve, reject) => {
@@ -53,8 +55,19 @@ function open(): Promise<IDBDatabase> {
       request.result.createObjectStore(SKETCHES);
       request.result.createObjectStore(USES, { keyPath: 'key' });
     };
-    request.onsuccess = () => resolve(request.result);
-    request.onerror = () => reject(request.error ?? new Error('the browser keeps nothing'));
+    request.onsuccess = () => {
+      // Where the browser closes it, or another tab has it removed, the next use opens it again.
+      request.result.onclose = () => (opening = undefined);
+      request.result.onversionchange = () => {
+        request.result.close();
+        opening = undefined;
+      };
+      resolve(request.result);
+    };
+    request.onerror = () => {
+      opening = undefined;
+      reject(request.error ?? new Error('the browser keeps nothing'));
+    };
   });
   return opening;
 }
@@ -109,8 +122,11 @@ export interface Succession {
 
 /** Keeps the sketch of a version in the place of that of the version before it, and its bytes where there is room for them. */
 export async function keepSketch(succession: Succession, sketch: Sketch): Promise<void> {
+  const before = timesForgotten;
   if (await keep(succession, sketch)) return;
-  // The disk is full, or the file is not what it was when it was sent.
+  // The disk is full, or the file is not what it was when it was sent. What is only a cache takes no room from others.
+  await forgetAll();
+  if (timesForgotten > before) return;
   const { genesis, bytes } = sketch;
   await keep(succession, { genesis, bytes });
 }
@@ -135,10 +151,21 @@ export async function forgetSketch(workspace: string, etag: string): Promise<voi
   await inStores('readwrite', (stores) => remove(stores, keyOf(workspace, etag)));
 }
 
-/** Forgets all, as when somebody signs out. */
-export async function forgetSketches(): Promise<void> {
-  await inStores('readwrite', ({ sketches, uses }) => {
+/** Forgets all, since nobody is signed in any more. */
+export function forgetSketches(): Promise<void> {
+  timesForgotten++;
+  return forgetAll();
+}
+
+async function forgetAll(): Promise<void> {
+  const isDone = await inStores('readwrite', ({ sketches, uses }) => {
     sketches.clear();
     uses.clear();
   });
+  if (isDone) return;
+  // A disk that is full may have no room to write that something is gone.
+  const database = await opening?.catch(() => undefined);
+  database?.close();
+  opening = undefined;
+  indexedDB.deleteDatabase(DATABASE);
 }

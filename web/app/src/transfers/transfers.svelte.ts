@@ -223,9 +223,7 @@ class Transfers {
       else transfer.stop.abort();
     }
     this.list = [];
-    if (account !== null) void forgetAll(account);
-    // Bytes of files lie there, too: they stay for nobody who is not signed in.
-    void forgetSketches();
+    void Promise.all([account === null || forgetAll(account), forgetSketches()]);
   }
 
   #fill(): void {

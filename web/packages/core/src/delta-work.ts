@@ -18,7 +18,8 @@ export class DeltaWork {
   ) {
     this.#delta = new ChunkDelta(genesis, session, base);
     this.#source = new BlobSource(file, onProgress);
-    this.#old = old && new BlobSource(old);
+    // It is read to and fro.
+    this.#old = old && new BlobSource(old, undefined, old.size);
     this.#isKept = isKept;
     this.#onPart = onPart;
   }

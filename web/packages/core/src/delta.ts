@@ -10,7 +10,7 @@ export interface DeltaOptions extends JobOptions {
   base: Uint8Array;
   /** Whether `base` was kept: then nothing need be asked. */
   isKept?: boolean;
-  /** The bytes of `base`, where they were kept, too: then changes are found to the byte. */
+  /** The bytes of `base`, where they were kept, too: then changes are found to the byte. All of them are in memory meanwhile. */
   old?: Blob | undefined;
   /** 16 random bytes; by default they are drawn. */
   session?: Uint8Array;

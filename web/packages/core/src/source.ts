@@ -4,26 +4,32 @@ declare class FileReaderSync {
   readAsArrayBuffer(blob: Blob): ArrayBuffer;
 }
 
-/** How many bytes are read at a time. */
+/** How many bytes are read at a time of what is read in order. */
 const READ_LENGTH = 4 * 1024 * 1024;
 
 export class BlobSource {
   readonly size: number;
+  readonly #readLength: number;
   readonly #file: Blob;
   readonly #reader = new FileReaderSync();
   readonly #onProgress: (done: number) => void;
   #start = 0;
   #bytes = new Uint8Array();
 
-  constructor(file: Blob, onProgress: (done: number) => void = () => undefined) {
+  constructor(
+    file: Blob,
+    onProgress: (done: number) => void = () => undefined,
+    readLength = READ_LENGTH,
+  ) {
     this.size = file.size;
+    this.#readLength = readLength;
     this.#file = file;
     this.#onProgress = onProgress;
   }
 
   /** Reads the first bytes ahead: two files at once take little longer than one. */
   async readAhead(): Promise<void> {
-    this.#take(0, await this.#file.slice(0, READ_LENGTH).arrayBuffer());
+    this.#take(0, await this.#file.slice(0, this.#readLength).arrayBuffer());
   }
 
   /** Fills `into` with the bytes from `offset` on; throws where not all of them can be read. */
@@ -41,7 +47,7 @@ export class BlobSource {
   }
 
   #read(start: number): void {
-    const piece = this.#file.slice(start, start + READ_LENGTH);
+    const piece = this.#file.slice(start, start + this.#readLength);
     this.#take(start, this.#reader.readAsArrayBuffer(piece));
   }
 
