@@ -42,6 +42,27 @@ impl Transform {
     /// The level that a first sync uses: see the measurements in `docs/design/pack-format.md`.
     pub const DEFAULT_LEVEL: i32 = 1;
 
+    /// The level for so few bytes at once that nobody waits for the difference, and for what is packed anew in the background.
+    pub const PATIENT_LEVEL: i32 = 9;
+
+    /// Up to how many bytes that are packed at once the patient level is taken.
+    pub const PATIENT_LENGTH: u64 = 16 * 1024 * 1024;
+
+    /// Returns what is to be taken where so many bytes are packed at once: few are compressed better, by zstd.
+    #[must_use]
+    pub fn for_length(self, length: u64) -> Self {
+        if length <= Self::PATIENT_LENGTH { self.patient() } else { self }
+    }
+
+    /// Returns what is to be taken where nobody waits.
+    #[must_use]
+    pub fn patient(self) -> Self {
+        match self {
+            Self::Zstd { level } => Self::Zstd { level: level.max(Self::PATIENT_LEVEL) },
+            other => other,
+        }
+    }
+
     /// Returns the tag of records that this transform shortens.
     pub fn tag(self) -> TransformTag {
         match self {

@@ -174,3 +174,15 @@ fn browser_refuses_a_window_that_is_larger_than_the_record() {
     let mut decoder = zstd::portable::Decoder::new().unwrap();
     assert!(decoder.decode(&frame, 1, &mut plain).is_err());
 }
+
+#[test]
+fn little_at_once_is_compressed_better_and_other_transforms_stay() {
+    let zstd = |level| Transform::Zstd { level };
+    assert_eq!(zstd(1).for_length(Transform::PATIENT_LENGTH), zstd(Transform::PATIENT_LEVEL));
+    assert_eq!(zstd(1).for_length(Transform::PATIENT_LENGTH + 1), zstd(1));
+    assert_eq!(zstd(19).for_length(1), zstd(19));
+    assert_eq!(Transform::None.for_length(1), Transform::None);
+    let text = text(1, 100_000);
+    let stored = |transform: Transform| transform.encode(&text).unwrap().1.len();
+    assert!(stored(zstd(1).patient()) * 100 < stored(zstd(1)) * 95);
+}

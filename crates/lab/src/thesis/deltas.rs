@@ -35,25 +35,53 @@ enum Stored {
     Inflated,
 }
 
+/// How hard zstd tries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Effort {
+    /// As devices do: by how much has changed since the version before.
+    ByLength,
+    Level(i32),
+}
+
+impl Effort {
+    fn transform(self, changed_length: u64) -> Transform {
+        match self {
+            Self::ByLength => Transform::default().for_length(changed_length),
+            Self::Level(level) => Transform::Zstd { level },
+        }
+    }
+}
+
+impl std::fmt::Display for Effort {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::ByLength => formatter.write_str("by length"),
+            Self::Level(level) => write!(formatter, "{level}"),
+        }
+    }
+}
+
 /// A way to store versions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Way {
     stored: Stored,
-    /// Of zstd.
-    level: i32,
+    effort: Effort,
 }
 
-const fn way(stored: Stored, level: i32) -> Way {
-    Way { stored, level }
+const fn way(stored: Stored, effort: Effort) -> Way {
+    Way { stored, effort }
 }
 
-const WAYS: [Way; 6] = [
-    way(Stored::Chunks, Transform::DEFAULT_LEVEL),
-    way(Stored::Deltas, Transform::DEFAULT_LEVEL),
-    way(Stored::Inflated, Transform::DEFAULT_LEVEL),
-    way(Stored::Chunks, 19),
-    way(Stored::Deltas, 19),
-    way(Stored::Inflated, 19),
+const WAYS: [Way; 9] = [
+    way(Stored::Chunks, Effort::Level(Transform::DEFAULT_LEVEL)),
+    way(Stored::Deltas, Effort::Level(Transform::DEFAULT_LEVEL)),
+    way(Stored::Inflated, Effort::Level(Transform::DEFAULT_LEVEL)),
+    way(Stored::Chunks, Effort::ByLength),
+    way(Stored::Deltas, Effort::ByLength),
+    way(Stored::Inflated, Effort::ByLength),
+    way(Stored::Chunks, Effort::Level(19)),
+    way(Stored::Deltas, Effort::Level(19)),
+    way(Stored::Inflated, Effort::Level(19)),
 ];
 
 impl Way {
@@ -74,7 +102,7 @@ impl std::fmt::Display for Way {
             Stored::Deltas => "deltas by sketch",
             Stored::Inflated => "deltas, inflated",
         };
-        write!(formatter, "{stored}, zstd {}", self.level)
+        write!(formatter, "{stored}, zstd {}", self.effort)
     }
 }
 
@@ -148,10 +176,11 @@ pub fn run(plan: &Plan, output: &Output, say: &mut dyn FnMut(&str)) -> Result<()
 fn measure(way: Way, dataset: &Dataset, keys: &WorkspaceKeys) -> Result<Vec<Step>, LabError> {
     let mut packs = Packs::default();
     let mut before: HashMap<PathBuf, Before> = HashMap::new();
-    let mut steps = Vec::new();
+    let (mut steps, mut last) = (Vec::new(), None);
     for version in &dataset.versions {
         let root = dataset.folder.join(version);
-        let (transform, target) = (Transform::Zstd { level: way.level }, PACK_STORED_TARGET);
+        let transform = way.effort.transform(changed_length(dataset, version, last)?);
+        let target = PACK_STORED_TARGET;
         let settings = PackSettings { transform, guard: keys.packs(), target };
         let (stored, mut bytes) = (packs.stored, 0);
         let watch = Stopwatch::start();
@@ -167,10 +196,28 @@ fn measure(way: Way, dataset: &Dataset, keys: &WorkspaceKeys) -> Result<Vec<Step
         }
         packer.finish()?;
         let elapsed = watch.read();
-        before = now;
+        (before, last) = (now, Some(version));
         steps.push(Step { bytes, stored: packs.stored - stored, elapsed });
     }
     Ok(steps)
+}
+
+/// Returns how many bytes the files of a version have that are not as they were in the version before.
+fn changed_length(
+    dataset: &Dataset,
+    version: &str,
+    before: Option<&String>,
+) -> Result<u64, LabError> {
+    let root = dataset.folder.join(version);
+    let mut length = 0;
+    for path in dataset.files(version)? {
+        let file = files::read(&path)?;
+        let name = path.strip_prefix(&root).unwrap_or(&path);
+        let old = before.map(|before| dataset.folder.join(before).join(name));
+        let is_same = old.is_some_and(|old| files::read(&old).is_ok_and(|old| old == file));
+        length += if is_same { 0 } else { file.len() as u64 };
+    }
+    Ok(length)
 }
 
 /// The average chunk size of a version, and what is kept of it.
@@ -286,7 +333,7 @@ fn csv(all: &[Outcome]) -> String {
                 "{},{},{},{version},{},{},{:.4}",
                 outcome.dataset,
                 outcome.way.name(),
-                outcome.way.level,
+                outcome.way.effort,
                 step.bytes,
                 step.stored,
                 step.elapsed.processor.as_secs_f64()

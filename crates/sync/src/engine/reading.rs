@@ -268,7 +268,7 @@ impl Engine {
             keys: self.keys.clone(),
             known,
             claims: self.upload.claims(),
-            transform: self.options.transform,
+            transform: self.options.transform.for_length(length),
             fence: self.state.last_fence()?,
             pack_target: self.pack_target(),
             deltas,

@@ -59,7 +59,7 @@ impl Engine {
         (self.observer)(Event::Step("repack"));
         let sparse: BTreeSet<u64> = survey.sparse.iter().map(|pack| pack.pack.number).collect();
         let guard = self.keys.packs().behind(self.state.last_fence()?);
-        let writer = || PackWriter::new(self.options.transform, &guard);
+        let writer = || PackWriter::new(self.options.transform.patient(), &guard);
         let mut writers = [writer()?, writer()?];
         let (mut written, mut copied) = (Vec::new(), BTreeSet::new());
         let mut length = 0;
