@@ -161,8 +161,9 @@ pub fn run(plan: &Plan, output: &Output, say: &mut dyn FnMut(&str)) -> Result<()
     let keys = ours::keys()?;
     let mut all = Vec::new();
     for dataset in &plan.open_datasets()? {
+        let lengths = changed_lengths(dataset)?;
         for way in WAYS {
-            let steps = measure(way, dataset, &keys)?;
+            let steps = measure(way, (dataset, &lengths), &keys)?;
             let outcome = Outcome { dataset: dataset.name.clone(), way, steps };
             let (mean, last) = (outcome.mean_ratio(), outcome.last_ratio());
             say(&format!("dataset {}: {way}, {mean:.2} : 1, in the end {last:.2}", dataset.name));
@@ -173,13 +174,18 @@ pub fn run(plan: &Plan, output: &Output, say: &mut dyn FnMut(&str)) -> Result<()
     output.write_page("syncany-deltas", &page(&all))
 }
 
-fn measure(way: Way, dataset: &Dataset, keys: &WorkspaceKeys) -> Result<Vec<Step>, LabError> {
+/// `lengths` says of each version how many bytes have changed in it.
+fn measure(
+    way: Way,
+    (dataset, lengths): (&Dataset, &[u64]),
+    keys: &WorkspaceKeys,
+) -> Result<Vec<Step>, LabError> {
     let mut packs = Packs::default();
     let mut before: HashMap<PathBuf, Before> = HashMap::new();
-    let (mut steps, mut last) = (Vec::new(), None);
-    for version in &dataset.versions {
+    let mut steps = Vec::new();
+    for (version, length) in dataset.versions.iter().zip(lengths) {
         let root = dataset.folder.join(version);
-        let transform = way.effort.transform(changed_length(dataset, version, last)?);
+        let transform = way.effort.transform(*length);
         let target = PACK_STORED_TARGET;
         let settings = PackSettings { transform, guard: keys.packs(), target };
         let (stored, mut bytes) = (packs.stored, 0);
@@ -196,28 +202,29 @@ fn measure(way: Way, dataset: &Dataset, keys: &WorkspaceKeys) -> Result<Vec<Step
         }
         packer.finish()?;
         let elapsed = watch.read();
-        (before, last) = (now, Some(version));
+        before = now;
         steps.push(Step { bytes, stored: packs.stored - stored, elapsed });
     }
     Ok(steps)
 }
 
-/// Returns how many bytes the files of a version have that are not as they were in the version before.
-fn changed_length(
-    dataset: &Dataset,
-    version: &str,
-    before: Option<&String>,
-) -> Result<u64, LabError> {
-    let root = dataset.folder.join(version);
-    let mut length = 0;
-    for path in dataset.files(version)? {
-        let file = files::read(&path)?;
-        let name = path.strip_prefix(&root).unwrap_or(&path);
-        let old = before.map(|before| dataset.folder.join(before).join(name));
-        let is_same = old.is_some_and(|old| files::read(&old).is_ok_and(|old| old == file));
-        length += if is_same { 0 } else { file.len() as u64 };
+/// Returns for each version how many bytes the files have that are not as they were in the version before.
+fn changed_lengths(dataset: &Dataset) -> Result<Vec<u64>, LabError> {
+    let (mut lengths, mut before) = (Vec::new(), None::<PathBuf>);
+    for version in &dataset.versions {
+        let root = dataset.folder.join(version);
+        let mut length = 0;
+        for path in dataset.files(version)? {
+            let file = files::read(&path)?;
+            let name = path.strip_prefix(&root).unwrap_or(&path);
+            let old = before.as_ref().map(|before| before.join(name));
+            let is_same = old.is_some_and(|old| files::read(&old).is_ok_and(|old| old == file));
+            length += if is_same { 0 } else { file.len() as u64 };
+        }
+        lengths.push(length);
+        before = Some(root);
     }
-    Ok(length)
+    Ok(lengths)
 }
 
 /// The average chunk size of a version, and what is kept of it.
@@ -387,8 +394,9 @@ mod tests {
     fn deltas_store_the_edit_and_whole_chunks_the_chunk() {
         let folder = tempfile::tempdir().unwrap();
         let (dataset, keys) = (dataset(folder.path()), ours::keys().unwrap());
+        let lengths = changed_lengths(&dataset).unwrap();
         let outcome = |way| {
-            let steps = measure(way, &dataset, &keys).unwrap();
+            let steps = measure(way, (&dataset, &lengths), &keys).unwrap();
             Outcome { dataset: "T".to_owned(), way, steps }
         };
         let [whole, sketch, ..] = WAYS.map(outcome);
@@ -406,7 +414,9 @@ mod tests {
     fn what_the_page_says_stands_in_the_file_of_every_version() {
         let folder = tempfile::tempdir().unwrap();
         let (dataset, keys) = (dataset(folder.path()), ours::keys().unwrap());
-        let steps = measure(WAYS[1], &dataset, &keys).unwrap();
+        let lengths = changed_lengths(&dataset).unwrap();
+        assert_eq!(lengths, [lengths[0], lengths[0] - 8, lengths[0] - 8, lengths[0] - 8]);
+        let steps = measure(WAYS[1], (&dataset, &lengths), &keys).unwrap();
         let all = [Outcome { dataset: "T".to_owned(), way: WAYS[1], steps }];
         let text = csv(&all);
         assert_eq!(text.lines().count(), 5);
