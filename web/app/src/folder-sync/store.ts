@@ -1,6 +1,7 @@
 // What the browser remembers of the folders that it keeps in sync, in IndexedDB: the handle of each, and its merge base row by row.
 
 import type { NodePath } from '@syncline/api';
+import { Database } from '../database.ts';
 import type { Base } from './plan.ts';
 import type { Rows } from './ports.ts';
 
@@ -23,52 +24,19 @@ export interface Pair {
   lastSyncMs: number | null;
 }
 
-const NAME = 'syncline-folder-sync';
-
-let opening: Promise<IDBDatabase> | undefined;
-
-function answerOf<Answer>(request: IDBRequest<Answer>): Promise<Answer> {
-  return new Promise((resolve, reject) => {
-    request.onsuccess = () => resolve(request.result);
-    request.onerror = () => reject(request.error ?? new Error('the browser cannot remember'));
-  });
-}
-
-async function open(): Promise<IDBDatabase> {
-  const request = indexedDB.open(NAME, 1);
-  request.onupgradeneeded = () => {
-    request.result.createObjectStore('pairs', { keyPath: 'id' });
-    request.result.createObjectStore('rows');
-  };
-  const database = await answerOf(request);
-  // Somebody has wiped what the browser keeps: from now on it keeps anew.
-  database.onclose = () => (opening = undefined);
-  return database;
-}
+const database = new Database('syncline-folder-sync', (made) => {
+  made.createObjectStore('pairs', { keyPath: 'id' });
+  made.createObjectStore('rows');
+});
 
 async function inStore<Answer>(
   store: 'pairs' | 'rows',
   mode: IDBTransactionMode,
   ask: (store: IDBObjectStore) => IDBRequest<Answer>,
 ): Promise<Answer> {
-  opening ??= open();
-  let database;
-  try {
-    database = await opening;
-  } catch (error) {
-    opening = undefined;
-    throw error;
-  }
+  const deed = (transaction: IDBTransaction) => ask(transaction.objectStore(store));
   // What the merge base says has happened: it may not be forgotten with the power.
-  const transaction = database.transaction(store, mode, { durability: 'strict' });
-  const ended = new Promise<void>((resolve, reject) => {
-    transaction.oncomplete = () => resolve();
-    transaction.onabort = () =>
-      reject(transaction.error ?? new Error('the browser cannot remember'));
-  });
-  const answer = answerOf(ask(transaction.objectStore(store)));
-  const [found] = await Promise.all([answer, ended]);
-  return found;
+  return (await database.transact([store], mode, deed, { durability: 'strict' })).result;
 }
 
 /** All keys of the rows of a folder. */

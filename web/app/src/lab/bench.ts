@@ -108,11 +108,9 @@ export async function runAll(
       fetchChunkList(client, workspace, path, signal),
     ]);
     const kept = await keptOf(core, old, genesis, list);
-    const isShort = old.size <= OLD_LENGTH_MAX;
-    const known = {
-      ...{ client, core, worker, workspace, path, genesis, list, kept, signal },
-      old: isShort ? old : undefined,
-    };
+    const shortOld = old.size <= OLD_LENGTH_MAX ? old : undefined;
+    const about = { genesis, list, kept, old: shortOld };
+    const known = { client, core, worker, workspace, path, signal, ...about };
     const content = file.slice(0, file.size, TYPE);
     for (let run = 1; run <= runs; run++) {
       for (const method of METHOD_NAMES.filter((one) => methods.includes(one))) {

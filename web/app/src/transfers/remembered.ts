@@ -2,6 +2,7 @@
 // is found again by its handle where the browser has those, else by somebody who picks it again.
 
 import { randomHex, type Condition, type NodePath } from '@syncline/api';
+import { Database } from '../database.ts';
 
 export interface Remembered {
   key: string;
@@ -26,7 +27,6 @@ export interface Remembered {
 /** What is to be remembered; to which page it belongs is known here. */
 export type Unsent = Omit<Remembered, 'page'>;
 
-const DATABASE = 'syncline-transfers';
 const STORE = 'uploads';
 
 const PAGE = randomHex(8);
@@ -44,31 +44,14 @@ async function livePages(): Promise<Set<string | undefined>> {
   return new Set(((await navigator.locks.query()).held ?? []).map(({ name }) => name));
 }
 
-let opening: Promise<IDBDatabase> | undefined;
-
-function open(): Promise<IDBDatabase> {
-  opening ??= new Promise<IDBDatabase>((resolve, reject) => {
-    const request = indexedDB.open(DATABASE, 1);
-    request.onupgradeneeded = () => request.result.createObjectStore(STORE, { keyPath: 'key' });
-    request.onsuccess = () => {
-      // Somebody has wiped what the browser keeps: from now on it keeps anew.
-      request.result.onclose = () => (opening = undefined);
-      resolve(request.result);
-    };
-    request.onerror = () => reject(request.error ?? new Error('the browser keeps nothing'));
-  });
-  return opening;
-}
+const database = new Database('syncline-transfers', (made) => {
+  made.createObjectStore(STORE, { keyPath: 'key' });
+});
 
 /** Changes what is kept. A browser that keeps nothing remembers nothing, and sends no less. */
 async function change(deed: (store: IDBObjectStore) => void): Promise<void> {
   try {
-    const transaction = (await open()).transaction(STORE, 'readwrite');
-    deed(transaction.objectStore(STORE));
-    await new Promise<void>((resolve, reject) => {
-      transaction.oncomplete = () => resolve();
-      transaction.onabort = () => reject(transaction.error ?? new Error('it was not kept'));
-    });
+    await database.transact([STORE], 'readwrite', (made) => deed(made.objectStore(STORE)));
   } catch {
     return;
   }

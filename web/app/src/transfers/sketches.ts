@@ -3,6 +3,8 @@
 // With the sketch of a short file lie its bytes, unless the session ends with the tab: with a sketch each place of a change costs some 260
 // bytes, with the bytes some ten.
 
+import { Database } from '../database.ts';
+
 /** A sketch, and what else a delta needs that never changes. */
 export interface Sketch {
   /** The encoded genesis of the workspace. */
@@ -28,9 +30,13 @@ export const SKETCH_LENGTH_MAX = 16 * 1024 * 1024;
 /** The bytes of a longer file are not kept. */
 export const OLD_LENGTH_MAX = 8 * 1024 * 1024;
 
-const DATABASE = 'syncline-sketches';
 const SKETCHES = 'sketches';
 const USES = 'uses';
+
+const database = new Database('syncline-sketches', (made) => {
+  made.createObjectStore(SKETCHES);
+  made.createObjectStore(USES, { keyPath: 'key' });
+});
 
 /** A tag (`ETag`) names a node and its version. */
 const keyOf = (workspace: string, etag: string) => `${workspace} ${etag}`;
@@ -44,33 +50,8 @@ export function surplus(uses: readonly Use[], lengthMax = SKETCHES_LENGTH_MAX): 
     .map(({ key }) => key);
 }
 
-let opening: Promise<IDBDatabase> | undefined;
 /** How often somebody has ceased to be signed in here. */
 let timesForgotten = 0;
-
-function open(): Promise<IDBDatabase> {
-  opening ??= new Promise<IDBDatabase>((resolve, reject) => {
-    const request = indexedDB.open(DATABASE, 1);
-    request.onupgradeneeded = () => {
-      request.result.createObjectStore(SKETCHES);
-      request.result.createObjectStore(USES, { keyPath: 'key' });
-    };
-    request.onsuccess = () => {
-      // Where the browser closes it, or another tab has it removed, the next use opens it again.
-      request.result.onclose = () => (opening = undefined);
-      request.result.onversionchange = () => {
-        request.result.close();
-        opening = undefined;
-      };
-      resolve(request.result);
-    };
-    request.onerror = () => {
-      opening = undefined;
-      reject(request.error ?? new Error('the browser keeps nothing'));
-    };
-  });
-  return opening;
-}
 
 interface Stores {
   sketches: IDBObjectStore;
@@ -83,15 +64,9 @@ async function inStores(
   deed: (stores: Stores) => void,
 ): Promise<boolean> {
   try {
-    const transaction = (await open()).transaction([SKETCHES, USES], mode);
-    deed({
-      sketches: transaction.objectStore(SKETCHES),
-      uses: transaction.objectStore(USES),
-    });
-    await new Promise<void>((resolve, reject) => {
-      transaction.oncomplete = () => resolve();
-      transaction.onabort = () => reject(transaction.error ?? new Error('it was not kept'));
-    });
+    await database.transact([SKETCHES, USES], mode, (made) =>
+      deed({ sketches: made.objectStore(SKETCHES), uses: made.objectStore(USES) }),
+    );
     return true;
   } catch {
     return false;
@@ -164,8 +139,5 @@ async function forgetAll(): Promise<void> {
   });
   if (isDone) return;
   // A disk that is full may have no room to write that something is gone.
-  const database = await opening?.catch(() => undefined);
-  database?.close();
-  opening = undefined;
-  indexedDB.deleteDatabase(DATABASE);
+  await database.remove();
 }
