@@ -202,6 +202,9 @@ fn gzip_stream(flags: u8, fields: &[u8]) -> Option<usize> {
 /// Where the plan does not fit the form, or makes fewer bytes.
 pub(crate) fn deflate(plan: &[u8], inflated: &[u8], length: usize) -> Result<Vec<u8>, DecodeError> {
     let mut plan = Decoder::new(plan);
+    if inflated.len() > INFLATED_LENGTH_MAX {
+        return Err(plan.invalid("form", "it is longer than any"));
+    }
     let skip = plan.unsigned_max(INFLATED_LENGTH_MAX as u64)? as usize;
     let (mut file, mut rest, mut search) = (Vec::new(), inflated, SEARCH_MAX);
     while plan.remaining() > 0 {

@@ -29,7 +29,10 @@ const HASH_BITS: u32 = 15;
 const HASH_SHIFT: u32 = 5;
 
 /// As how many places it counts to begin a stream: all that can be remembered is made anew.
-const BEGIN_COST: u64 = 4096;
+pub(super) const BEGIN_COST: u64 = 4096;
+
+/// As how many places it counts to read the codes of a block.
+pub(super) const CODES_COST: u64 = 512;
 
 /// How hard an encoder searches.
 #[derive(Debug, Clone, Copy)]
@@ -106,7 +109,12 @@ impl<'a> Predictor<'a> {
         }
     }
 
-    /// Returns how many places were looked at until now, and what it costs to begin.
+    /// Counts that the codes of a block are read.
+    pub(super) fn count_codes(&mut self) {
+        self.looked += CODES_COST;
+    }
+
+    /// Returns how many places were looked at until now, and as how many it counts what else was done.
     pub(super) fn looked(&self) -> u64 {
         self.looked
     }

@@ -8,7 +8,7 @@ use model::codec::{DecodeError, Decoder, Encoder};
 
 use super::bits::{BitReader, BitWriter, NoStream};
 use super::codes::{Codes, Symbol, Token};
-use super::predict::{LEVELS, Predictor};
+use super::predict::{BEGIN_COST, LEVELS, Predictor};
 
 /// How many places are looked at for the streams of a file at most.
 pub(super) const SEARCH_MAX: u64 = 1 << 28;
@@ -222,6 +222,9 @@ impl Stream {
         let mut predictor = Predictor::new(&self.plain, level);
         let mut tokens = self.tokens.iter().take(count);
         'stream: for block in &self.blocks {
+            if let Block::Own(..) = block {
+                predictor.count_codes();
+            }
             match block {
                 Block::Stored(length) => (0..*length).for_each(|_| predictor.go_on(Token::Literal)),
                 Block::Fixed(count) | Block::Own(count, _) => {
@@ -250,6 +253,10 @@ pub(super) fn make(plain: &[u8], recipe: &[u8], search: &mut u64) -> Result<Vec<
     let level = recipe.array::<1>()?[0];
     if !LEVELS.contains(&level) {
         return Err(recipe.invalid("level", level));
+    }
+    if *search < BEGIN_COST {
+        // Before anything is allocated for it.
+        return Err(too_long(&recipe));
     }
     let count = recipe.unsigned_max(blocks_max(plain.len()) as u64)?;
     let mut blocks = Vec::new();
@@ -289,6 +296,10 @@ pub(super) fn make(plain: &[u8], recipe: &[u8], search: &mut u64) -> Result<Vec<
     Ok(out.into_bytes())
 }
 
+fn too_long(recipe: &Decoder<'_>) -> DecodeError {
+    recipe.invalid("stream", "it takes too long to make")
+}
+
 /// Makes a stream block by block.
 struct Maker<'a> {
     plain: &'a [u8],
@@ -314,6 +325,8 @@ impl Maker<'_> {
                 Codes::fixed()
             }
             Block::Own(_, bits) => {
+                self.predictor.count_codes();
+                self.in_time()?;
                 self.out.put(OWN, 2);
                 let mut from = BitReader::new(&bits.bytes);
                 let copied = self.out.copy(&mut from, bits.count);
@@ -330,9 +343,7 @@ impl Maker<'_> {
                 return Err(self.recipe.invalid("block", "it holds more bytes than the stream"));
             };
             let foretold = self.predictor.predict();
-            if self.predictor.looked() > self.search_max {
-                return Err(self.recipe.invalid("stream", "it takes too long to make"));
-            }
+            self.in_time()?;
             let token = self.token(foretold)?;
             if place + token.len() > self.plain.len() {
                 return Err(self.recipe.invalid("token", "it reaches beyond the stream"));
@@ -341,6 +352,10 @@ impl Maker<'_> {
             self.predictor.go_on(token);
         }
         codes.write_end(&mut self.out).map_err(|NoStream| no_code(self))
+    }
+
+    fn in_time(&self) -> Result<(), DecodeError> {
+        if self.predictor.looked() > self.search_max { Err(too_long(&self.recipe)) } else { Ok(()) }
     }
 
     fn stored(&mut self, length: usize) -> Result<(), DecodeError> {

@@ -3,6 +3,7 @@ use std::io::Write;
 use flate2::Compression;
 use flate2::write::{DeflateEncoder, ZlibEncoder};
 
+use super::predict::{BEGIN_COST, CODES_COST};
 use super::*;
 use crate::samples::{Random, random_bytes, text};
 
@@ -151,6 +152,49 @@ fn stream_that_takes_too_long_to_make_is_not_made() {
     assert!(read.recipe(usize::MAX, &mut (needed - 1)).is_none());
     assert!(stream::make(&read.plain, &recipe, &mut needed.clone()).is_ok());
     assert!(stream::make(&read.plain, &recipe, &mut (needed - 1)).is_err());
+}
+
+#[test]
+fn streams_that_hold_next_to_nothing_take_as_long_as_it_is_to_begin_them() {
+    // One byte as it is.
+    let recipe = [9, 1, 1 << 2];
+    let mut search = 3 * BEGIN_COST - 1;
+    for is_made in [true, true, false] {
+        assert_eq!(stream::make(b"a", &recipe, &mut search).is_ok(), is_made);
+    }
+    // Codes for the end of a block and for one distance, and blocks of nothing else.
+    let mut bits = bits::BitWriter::default();
+    for (value, count) in [(0, 5), (0, 5), (14, 4)] {
+        bits.put(value, count);
+    }
+    for code in 0..18 {
+        bits.put(u32::from(code == 2 || code == 17), 3);
+    }
+    for (value, count) in [(1, 1), (127, 7), (1, 1), (107, 7), (0, 1), (0, 1)] {
+        bits.put(value, count);
+    }
+    let (count, bits) = (14 + 18 * 3 + 18, bits.into_bytes());
+    let mut recipe = vec![9, 10];
+    for _ in 0..9 {
+        recipe.extend([2, count]);
+        recipe.extend(&bits);
+    }
+    recipe.push(1 << 2);
+    for (codes, is_made) in [(9, true), (8, false)] {
+        let mut search = BEGIN_COST + codes * CODES_COST;
+        let made = stream::make(b"a", &recipe, &mut search);
+        assert_eq!((made.is_ok(), search), (is_made, 0), "{made:?}");
+    }
+}
+
+#[test]
+fn form_that_is_longer_than_any_is_not_read() {
+    let mut plan = Encoder::default();
+    for number in [0, INFLATED_LENGTH_MAX as u64 + 1, 0, 0] {
+        plan.unsigned(number);
+    }
+    let made = deflate(&plan.into_bytes(), &vec![0; INFLATED_LENGTH_MAX + 1], 1);
+    assert!(made.is_err(), "{:?}", made.map(|made| made.len()));
 }
 
 #[test]
