@@ -78,8 +78,8 @@ pub enum ContentError {
     /// A record makes its chunks from others, which were not given with it.
     #[error("a record is stored as what makes it from other chunks, and these were not given")]
     NeedsBases,
-    /// What makes chunks from others is none.
-    #[error("what makes a record from other chunks is invalid")]
+    /// What makes chunks from others, or a picture, is none.
+    #[error("what makes the chunks of a record is invalid")]
     Script {
         /// Where and why.
         source: DecodeError,

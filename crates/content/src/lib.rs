@@ -31,6 +31,7 @@ pub mod documents;
 pub mod error;
 mod hpke;
 pub mod inflated;
+pub mod jpeg;
 pub mod keyring;
 pub mod manifest;
 pub mod naming;

@@ -13,6 +13,7 @@ mod ancestry;
 mod deflate;
 mod delta;
 mod index;
+mod jpeg;
 mod reader;
 mod record;
 mod seal;
@@ -23,6 +24,7 @@ pub use deflate::DEFLATE_PLAIN_MAX;
 pub(crate) use deflate::has_room as deflate_has_room;
 pub use delta::{DeltaRecord, DeltaStep, RECORD_BASES_LENGTH_MAX, RECORD_BASES_MAX};
 pub use index::{PackIndex, PackedChunk, RecordEntry, TailOutcome};
+pub use jpeg::JPEG_PLAIN_MAX;
 pub use reader::{Record, RecordOpener, open_record, verify_whole};
 pub use record::{PlainRecord, StoredRecord};
 pub use writer::{FinishedPack, PackAssembler, PackWriter};
@@ -44,8 +46,14 @@ pub const FENCED_PACK_VERSION: u8 = 3;
 /// The format version of plain packs with delta records. Who does not know these must not clean up: they need chunks that no file has.
 pub const DELTA_PACK_VERSION: u8 = 4;
 
-/// The format version of sealed packs with delta records, and the newest that is read.
+/// The format version of sealed packs with delta records.
 pub const SEALED_DELTA_PACK_VERSION: u8 = 5;
+
+/// The format version of plain packs with JPEG records, and with delta records or without.
+pub const PICTURE_PACK_VERSION: u8 = 6;
+
+/// The same of sealed packs, and the newest that is read.
+pub const SEALED_PICTURE_PACK_VERSION: u8 = 7;
 
 /// How a pack begins: a name, and the version.
 const HEADER: [u8; 8] = *b"SYNPACK\x01";
@@ -87,15 +95,32 @@ pub const TAIL_LENGTH_GUESS: u64 = 64 * 1024;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct PackVersion(u8);
 
+/// What only packs of newer formats have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Newest {
+    /// Nothing.
+    Whole,
+    /// Records that are made from chunks elsewhere.
+    Deltas,
+    /// Pictures that are coded shorter, and maybe those as well.
+    Pictures,
+}
+
+impl Newest {
+    const ALL: [Self; 3] = [Self::Whole, Self::Deltas, Self::Pictures];
+}
+
 impl PackVersion {
     /// Says which version a pack has that is like this.
-    fn of(is_sealed: bool, is_fenced: bool, has_deltas: bool) -> Self {
-        Self(match (is_sealed, is_fenced, has_deltas) {
-            (true, _, false) => SEALED_PACK_VERSION,
-            (true, _, true) => SEALED_DELTA_PACK_VERSION,
-            (false, false, false) => PACK_VERSION,
-            (false, true, false) => FENCED_PACK_VERSION,
-            (false, _, true) => DELTA_PACK_VERSION,
+    fn of(is_sealed: bool, is_fenced: bool, newest: Newest) -> Self {
+        Self(match (newest, is_sealed, is_fenced) {
+            (Newest::Whole, true, _) => SEALED_PACK_VERSION,
+            (Newest::Whole, false, false) => PACK_VERSION,
+            (Newest::Whole, false, true) => FENCED_PACK_VERSION,
+            (Newest::Deltas, true, _) => SEALED_DELTA_PACK_VERSION,
+            (Newest::Deltas, false, _) => DELTA_PACK_VERSION,
+            (Newest::Pictures, true, _) => SEALED_PICTURE_PACK_VERSION,
+            (Newest::Pictures, false, _) => PICTURE_PACK_VERSION,
         })
     }
 
@@ -106,22 +131,27 @@ impl PackVersion {
     fn from_number(number: u8) -> Result<Option<Self>, ContentError> {
         match number {
             0 => Ok(None),
-            PACK_VERSION..=SEALED_DELTA_PACK_VERSION => Ok(Some(Self(number))),
-            version => Err(ContentError::NewerPack { version, known: SEALED_DELTA_PACK_VERSION }),
+            PACK_VERSION..=SEALED_PICTURE_PACK_VERSION => Ok(Some(Self(number))),
+            version => Err(ContentError::NewerPack { version, known: SEALED_PICTURE_PACK_VERSION }),
         }
     }
 
     fn is_sealed(self) -> bool {
-        matches!(self.0, SEALED_PACK_VERSION | SEALED_DELTA_PACK_VERSION)
+        let sealed = [SEALED_PACK_VERSION, SEALED_DELTA_PACK_VERSION, SEALED_PICTURE_PACK_VERSION];
+        sealed.contains(&self.0)
     }
 
     /// Tells whether the index begins with the number of a fence.
     fn has_fence(self) -> bool {
-        self.0 == FENCED_PACK_VERSION || self.has_deltas()
+        self.0 == FENCED_PACK_VERSION || self.newest() > Newest::Whole
     }
 
-    fn has_deltas(self) -> bool {
-        matches!(self.0, DELTA_PACK_VERSION | SEALED_DELTA_PACK_VERSION)
+    fn newest(self) -> Newest {
+        match self.0 {
+            PICTURE_PACK_VERSION | SEALED_PICTURE_PACK_VERSION => Newest::Pictures,
+            DELTA_PACK_VERSION | SEALED_DELTA_PACK_VERSION => Newest::Deltas,
+            _ => Newest::Whole,
+        }
     }
 }
 

@@ -18,6 +18,7 @@ use std::io::{self, Read};
 pub use probe::looks_incompressible;
 
 use crate::error::ContentError;
+use crate::jpeg;
 
 /// A compressed form is kept where it saves at least one part in this many.
 const GAIN_MIN_DIVISOR: usize = 32;
@@ -110,11 +111,13 @@ pub enum TransformTag {
     Delta,
     /// How the chunks come out of others, in which deflate streams are inflated ([`crate::inflated`]).
     Deflate,
+    /// A picture coded shorter ([`crate::jpeg`]): the chunks of a whole file.
+    Jpeg,
 }
 
 impl TransformTag {
-    const ALL: [Self; 6] =
-        [Self::None, Self::Zstd, Self::Gzip, Self::Bzip2, Self::Delta, Self::Deflate];
+    const ALL: [Self; 7] =
+        [Self::None, Self::Zstd, Self::Gzip, Self::Bzip2, Self::Delta, Self::Deflate, Self::Jpeg];
 
     /// Tells whether such a record is made from chunks that rest in others.
     pub fn has_bases(self) -> bool {
@@ -130,6 +133,7 @@ impl TransformTag {
             Self::Bzip2 => 3,
             Self::Delta => 4,
             Self::Deflate => 5,
+            Self::Jpeg => 6,
         }
     }
 
@@ -148,6 +152,7 @@ impl fmt::Display for TransformTag {
             Self::Bzip2 => "bzip2",
             Self::Delta => "delta",
             Self::Deflate => "deflate",
+            Self::Jpeg => "jpeg",
         })
     }
 }
@@ -228,7 +233,7 @@ impl TransformDecoder {
     ///
     /// # Errors
     /// [`ContentError::Decode`], [`ContentError::PlainLength`], [`ContentError::RecordTrailing`],
-    /// [`ContentError::UnsupportedTransform`]; [`ContentError::NeedsBases`] of a delta.
+    /// [`ContentError::UnsupportedTransform`]; [`ContentError::NeedsBases`] of a delta; [`ContentError::Script`] of a picture.
     pub fn decode(
         &mut self,
         tag: TransformTag,
@@ -254,6 +259,11 @@ impl TransformDecoder {
             TransformTag::Bzip2 => bzip2::decode(stored, plain_length, plain),
             // It is no transform of the record alone.
             TransformTag::Delta | TransformTag::Deflate => return Err(ContentError::NeedsBases),
+            TransformTag::Jpeg => {
+                let made = jpeg::lengthen(stored, plain_length);
+                *plain = made.map_err(|source| ContentError::Script { source })?;
+                return Ok(());
+            }
         };
         let left_over = result.map_err(|source| ContentError::Decode {
             transform: tag,

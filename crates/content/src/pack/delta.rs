@@ -241,7 +241,8 @@ fn read_head(
     plain_length: usize,
 ) -> Result<(TransformTag, usize), DecodeError> {
     let number = head.unsigned()?;
-    let inner = TransformTag::from_number(number).filter(|inner| !inner.has_bases());
+    let inner = TransformTag::from_number(number)
+        .filter(|inner| !inner.has_bases() && *inner != TransformTag::Jpeg);
     let inner =
         inner.ok_or_else(|| head.invalid("transform", format!("{number} is none of a script")))?;
     let length = head.unsigned_max(plain_length.saturating_sub(1) as u64)? as usize;

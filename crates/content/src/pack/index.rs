@@ -8,9 +8,9 @@ use model::ids::ChunkId;
 
 use super::seal;
 use super::{
-    DEFLATE_PLAIN_MAX, HEADER, PACK_BASES_MAX, PACK_CHUNKS_MAX, PACK_LENGTH_MAX, PackVersion,
-    RECORD_BASES_LENGTH_MAX, RECORD_BASES_MAX, RECORD_CHUNKS_MAX, RECORD_PLAIN_MAX, TRAILER_LENGTH,
-    TRAILER_MAGIC,
+    DEFLATE_PLAIN_MAX, HEADER, JPEG_PLAIN_MAX, Newest, PACK_BASES_MAX, PACK_CHUNKS_MAX,
+    PACK_LENGTH_MAX, PackVersion, RECORD_BASES_LENGTH_MAX, RECORD_BASES_MAX, RECORD_CHUNKS_MAX,
+    RECORD_PLAIN_MAX, TRAILER_LENGTH, TRAILER_MAGIC,
 };
 use crate::error::ContentError;
 use crate::sealed::{PackBoxes, PackGuard};
@@ -134,7 +134,7 @@ impl PackIndex {
 
     /// Returns the version of the format, as header and trailer say it where the pack is sealed or not.
     pub(super) fn version(&self, is_sealed: bool) -> PackVersion {
-        PackVersion::of(is_sealed, self.fence > 0, !self.bases.is_empty())
+        PackVersion::of(is_sealed, self.fence > 0, newest(&self.records))
     }
 
     fn plain_pack_length(&self, encoded_length: usize) -> u64 {
@@ -151,9 +151,9 @@ impl PackIndex {
         &self.chunks
     }
 
-    /// Tells whether any record is made from chunks elsewhere.
+    /// Tells whether any record is made from chunks elsewhere, or is another one that only programs read that know of these.
     pub fn has_deltas(&self) -> bool {
-        !self.bases.is_empty()
+        newest(&self.records) > Newest::Whole
     }
 
     /// Returns the chunks that a record is made from, in the order in which it wants them; none but for a delta record.
@@ -251,7 +251,7 @@ impl PackIndex {
     /// Returns the canonical encoding.
     pub fn encode(&self) -> Vec<u8> {
         let mut encoder = Encoder::default();
-        if self.fence > 0 || !self.bases.is_empty() {
+        if self.fence > 0 || self.has_deltas() {
             encoder.unsigned(self.fence);
         }
         encoder.unsigned(self.records.len() as u64);
@@ -313,7 +313,7 @@ fn decode_fence(decoder: &mut Decoder<'_>, version: PackVersion) -> Result<u64, 
         false => return Ok(0),
     };
     // Packs with deltas say 0 where there is none, as all sealed ones do.
-    match (fence > 0, version.has_deltas(), version.is_sealed()) {
+    match (fence > 0, version.newest() > Newest::Whole, version.is_sealed()) {
         (false, false, _) => Err(decoder.invalid("fence", "zero")),
         (true, _, true) => Err(decoder.invalid("fence", "sealed packs have none")),
         _ => Ok(fence),
@@ -382,7 +382,7 @@ fn decode_records(
     Ok(records)
 }
 
-/// Reads what delta records are made from; a version that has such records has one at least.
+/// Reads what delta records are made from; each version has what it is for at least once, and nothing that it is not for.
 fn decode_bases(
     decoder: &mut Decoder<'_>,
     records: &mut [RecordEntry],
@@ -390,12 +390,15 @@ fn decode_bases(
     version: PackVersion,
 ) -> Result<Vec<ChunkRef>, DecodeError> {
     let mut all = Vec::new();
+    if newest(records) != version.newest() {
+        return Err(decoder.invalid("version", "it is not that of its records"));
+    }
     for record in records {
         record.first_base = all.len() as u32;
         if !record.transform.has_bases() {
             continue;
         }
-        let bases: Vec<ChunkRef> = if version.has_deltas() { decoder.list()? } else { Vec::new() };
+        let bases: Vec<ChunkRef> = decoder.list()?;
         let counts = 1..=RECORD_BASES_MAX.min(PACK_BASES_MAX - all.len());
         let length: u64 = bases.iter().map(|base| u64::from(base.length)).sum();
         if !counts.contains(&bases.len()) || length > RECORD_BASES_LENGTH_MAX {
@@ -408,10 +411,17 @@ fn decode_bases(
         record.base_count = bases.len() as u32;
         all.extend(bases);
     }
-    match version.has_deltas() && all.is_empty() {
-        true => Err(decoder.invalid("version", "there is no delta record")),
-        false => Ok(all),
-    }
+    Ok(all)
+}
+
+/// Tells what records have that not all versions know.
+fn newest(records: &[RecordEntry]) -> Newest {
+    let of = |record: &RecordEntry| match record.transform {
+        TransformTag::Jpeg => Newest::Pictures,
+        transform if transform.has_bases() => Newest::Deltas,
+        _ => Newest::Whole,
+    };
+    records.iter().map(of).max().unwrap_or(Newest::Whole)
 }
 
 /// Reads the lengths of all chunks, then their ids.
@@ -437,9 +447,11 @@ fn decode_chunks(decoder: &mut Decoder<'_>, count: usize) -> Result<Vec<ChunkRef
 fn check_lengths(record: &RecordEntry, plain_length: u64) -> Result<(), &'static str> {
     let plain_max = match record.transform {
         TransformTag::Deflate => DEFLATE_PLAIN_MAX,
+        TransformTag::Jpeg => JPEG_PLAIN_MAX,
         _ => RECORD_PLAIN_MAX,
     };
-    if record.chunk_count > 1 && plain_length > plain_max as u64 {
+    let may_be_more = record.chunk_count == 1 && record.transform != TransformTag::Jpeg;
+    if !may_be_more && plain_length > plain_max as u64 {
         return Err("more plain bytes than a record may have");
     }
     let stored_length = record.stored_length as usize;

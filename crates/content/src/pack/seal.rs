@@ -9,7 +9,8 @@
 
 use super::index::RecordEntry;
 use super::{
-    HEADER, PACK_LENGTH_MAX, PackIndex, PackVersion, TRAILER_LENGTH, TRAILER_MAGIC, TailOutcome,
+    HEADER, Newest, PACK_LENGTH_MAX, PackIndex, PackVersion, TRAILER_LENGTH, TRAILER_MAGIC,
+    TailOutcome,
 };
 use crate::cipher::TAG_LENGTH;
 use crate::error::ContentError;
@@ -116,8 +117,8 @@ fn is_whole_but_for_its_version(
     guard: &PackGuard,
     newer: ContentError,
 ) -> Result<TailOutcome, ContentError> {
-    for has_deltas in [false, true] {
-        let version = PackVersion::of(true, false, has_deltas);
+    for newest in Newest::ALL {
+        let version = PackVersion::of(true, false, newest);
         match index_of_version(tail, pack_length, guard, version) {
             Ok(TailOutcome::Complete(_)) => return Err(ContentError::PackTrailer),
             Ok(more) => return Ok(more),

@@ -11,6 +11,7 @@ use crate::sealed::PackGuard;
 use crate::transform::{Transform, TransformEncoder};
 
 mod deltas;
+mod pictures;
 
 const PLAIN: PackVersion = PackVersion(PACK_VERSION);
 
@@ -321,17 +322,17 @@ fn with_version(pack: &FinishedPack, version: u8) -> Vec<u8> {
 fn newer_packs_are_refused_by_version() {
     let pack = pack(Transform::None, &small_chunks());
     let name = |bytes: &[u8]| PackId::from_bytes(*blake3::hash(bytes).as_bytes());
-    let newest = with_version(&pack, 6);
+    let newest = with_version(&pack, 8);
     let error = read_from_tail(&newest).unwrap_err();
-    assert!(matches!(error, ContentError::NewerPack { version: 6, known: 5 }), "{error}");
-    for newer in [newest, [&pack.bytes[..7], &[6], &pack.bytes[8..]].concat()] {
+    assert!(matches!(error, ContentError::NewerPack { version: 8, known: 7 }), "{error}");
+    for newer in [newest, [&pack.bytes[..7], &[8], &pack.bytes[8..]].concat()] {
         let error = verify_whole(name(&newer), &newer, &PackGuard::plain()).unwrap_err();
-        assert!(matches!(error, ContentError::NewerPack { version: 6, known: 5 }), "{error}");
+        assert!(matches!(error, ContentError::NewerPack { version: 8, known: 7 }), "{error}");
     }
     let mut other = pack.bytes;
     // Where only the trailer says so, it is damaged, and needs to be looked for elsewhere.
     let end = other.len();
-    for version in [0, 2, 5, 6, 7, 255] {
+    for version in [0, 2, 5, 7, 8, 255] {
         let mut damaged = other.clone();
         damaged[end - 40] = version;
         for tail in [&damaged[..], &damaged[end - 300..]] {
@@ -340,7 +341,7 @@ fn newer_packs_are_refused_by_version() {
         }
         // One that says more of its index than was read of it.
         let little = PackIndex::from_tail(&damaged[end - 50..], end as u64, &PackGuard::plain());
-        assert_eq!(little.is_ok(), version > 5, "{version}: {little:?}");
+        assert_eq!(little.is_ok(), version > 7, "{version}: {little:?}");
     }
     other[0] = b'Z';
     assert!(matches!(
@@ -563,14 +564,14 @@ fn versions_of_plain_packs_are_never_taken_for_each_other() {
         let id = PackId::from_bytes(*blake3::hash(&bytes).as_bytes());
         verify_whole(id, &bytes, &PackGuard::plain())
     };
-    for (fence, other) in [(0, 3), (5, 1), (0, 4), (5, 4)] {
+    for (fence, other) in [(0, 3), (5, 1), (0, 4), (5, 4), (0, 6), (5, 6)] {
         let mut bytes = pack_behind(fence, &small_chunks()).bytes;
         bytes[7] = other;
         assert!(matches!(renamed(bytes), Err(ContentError::PackHeader)));
     }
     let mut newer = pack_behind(5, &small_chunks()).bytes;
-    newer[7] = 6;
-    assert!(matches!(renamed(newer), Err(ContentError::NewerPack { version: 6, known: 5 })));
+    newer[7] = 8;
+    assert!(matches!(renamed(newer), Err(ContentError::NewerPack { version: 8, known: 7 })));
     assert!(
         PackIndex::decode(&[0, 1, 0, 1, 1, 1], 0, PackVersion(FENCED_PACK_VERSION)).is_err(),
         "a fence is not zero"

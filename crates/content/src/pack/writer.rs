@@ -8,7 +8,7 @@ use super::index::RecordEntry;
 use super::{
     DeltaRecord, DeltaStep, HEADER, PACK_BASES_MAX, PACK_CHUNKS_MAX, PACK_GROWTH, PACK_LENGTH_MAX,
     PACK_STORED_TARGET, PackIndex, PlainRecord, RECORD_BASES_MAX, RECORD_CHUNKS_MAX,
-    RECORD_PLAIN_MAX, StoredRecord, TRAILER_LENGTH, TRAILER_MAGIC, deflate, seal,
+    RECORD_PLAIN_MAX, StoredRecord, TRAILER_LENGTH, TRAILER_MAGIC, deflate, jpeg, seal,
 };
 use crate::error::ContentError;
 use crate::sealed::PackGuard;
@@ -139,6 +139,29 @@ impl PackWriter {
         assert!(!self.is_full(), "a full pack must be finished before more is pushed");
         let record = deflate::encode(chunks, (plan, bases), &mut self.encoder)?;
         Ok(record.map(|record| self.pack.push(&record)).is_some())
+    }
+
+    /// Adds the chunks of a file that is a picture, stored in this form ([`shorten`](crate::jpeg::shorten)). Tells whether they are in the
+    /// pack: else they are to be pushed like others.
+    ///
+    /// # Errors
+    /// [`ContentError::Encode`].
+    ///
+    /// # Panics
+    /// Where the pack is full.
+    pub fn push_picture(&mut self, chunks: &[ChunkRef], form: &[u8]) -> Result<bool, ContentError> {
+        assert!(!self.is_full(), "a full pack must be finished before more is pushed");
+        let Some(record) = jpeg::encode(chunks, form) else { return Ok(false) };
+        let open = self.record.plain_len() + self.deltas.plain_len();
+        if self.pack.bytes.len() + open + form.len() > self.pack.target {
+            // What is open must not come behind it: there may be no room.
+            self.seal_deltas()?;
+            if !self.record.is_empty() {
+                self.seal_record()?;
+            }
+        }
+        self.pack.push(&record);
+        Ok(true)
     }
 
     /// Returns how many plain bytes were pushed.

@@ -7,9 +7,10 @@ use model::{
 };
 
 use super::*;
+use crate::chunker::{ChunkerKind, Chunks};
 use crate::delta::VersionSketch;
 use crate::keyring::SecretKey;
-use crate::pack::{Ancestry, FinishedPack};
+use crate::pack::{Ancestry, FinishedPack, PackWriter};
 use crate::packing::{FilePacker, PackSettings, PackSink};
 use crate::reading::FileReading;
 use crate::samples::{SeededRandom, random_bytes, text};
@@ -456,6 +457,33 @@ fn flipped_bytes_of_packs_are_refused() {
     lost.put(2, "other", b"other");
     let error = scene.read(&mut lost.replay(), &content).unwrap_err();
     assert!(matches!(error, ContentError::ChunkMissing { .. }), "{error}");
+}
+
+/// A page makes a picture again whose codes were stored shorter, in whatever pieces it reads it, wherever the pack rests.
+#[test]
+fn picture_is_read_that_is_stored_shorter() {
+    let file = crate::jpeg::tests::PHOTO;
+    for inline_length in [0, 16 * 1024] {
+        let mut scene = Scene::new();
+        let (settings, keys) = (scene.settings(), scene.keys.content().clone());
+        let mut writer = PackWriter::new(settings.transform, &settings.guard).unwrap();
+        let chunker = keys.chunker(ChunkerKind::Minimum, 4096).unwrap();
+        let chunks: Vec<ChunkRef> = Chunks::new(&*chunker, file)
+            .map(|chunk| ChunkRef { id: keys.namer().name(chunk), length: chunk.len() as u32 })
+            .collect();
+        let form = crate::jpeg::shorten(file).unwrap();
+        assert!(chunks.len() > 1 && writer.push_picture(&chunks, &form).unwrap());
+        let pack = writer.finish().unwrap();
+        assert!(pack.bytes.len() < file.len());
+        let mut sink = Sink::default();
+        let mut packer = FilePacker::new(&keys, &settings, &mut sink).unwrap();
+        let content = packer.pack_list(4096, &chunks).unwrap();
+        let content = scene.propose((1, 0), "photo.jpg", content, vec![pack], inline_length);
+        for room in [usize::MAX, 1000] {
+            let (read, _) = scene.read_by(&mut scene.replay(), &content, room).unwrap();
+            assert!(read == file, "{room} bytes at once");
+        }
+    }
 }
 
 /// What a document holds in compressed streams is stored in their place, and comes out in whatever pieces it is read.

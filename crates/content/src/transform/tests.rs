@@ -136,7 +136,7 @@ fn tags_keep_their_numbers() {
         assert_eq!(usize::from(tag.number()), number);
         assert_eq!(TransformTag::from_number(number as u64), Some(tag));
     }
-    assert_eq!(TransformTag::from_number(6), None);
+    assert_eq!(TransformTag::from_number(7), None);
     assert_eq!(TransformTag::from_number(u64::MAX), None);
 }
 

@@ -277,12 +277,12 @@ fn sealed_pack_with_deltas_opens_with_its_keys_and_shows_no_base() {
     let whole = packed(&keys.packs(), &namer, &[]);
     for (bytes, length) in [(&pack.bytes, end), (&whole.bytes, whole.bytes.len())] {
         let mut damaged = bytes.clone();
-        damaged[length - 8] = SEALED_DELTA_PACK_VERSION + 1;
+        damaged[length - 8] = SEALED_PICTURE_PACK_VERSION + 1;
         let read = |bytes: &[u8]| PackIndex::from_tail(bytes, length as u64, &keys.packs());
         assert!(matches!(read(&damaged), Err(ContentError::PackTrailer)));
         assert!(matches!(read(&damaged[length - 100..]), Ok(TailOutcome::NeedMore { .. })));
         damaged[length - 20] ^= 1;
-        assert!(matches!(read(&damaged), Err(ContentError::NewerPack { version: 6, known: 5 })));
+        assert!(matches!(read(&damaged), Err(ContentError::NewerPack { version: 8, known: 7 })));
     }
     // Another version says that there are no deltas.
     for place in [7, pack.bytes.len() - 8] {
@@ -324,13 +324,13 @@ fn golden_pack_with_a_delta_has_its_golden_name() {
 #[test]
 fn newer_pack_is_refused_by_its_number() {
     let pack = packed(&PackGuard::plain(), &namer(), &edits(1));
-    let pack = with_version(&pack, SEALED_DELTA_PACK_VERSION + 1);
+    let pack = with_version(&pack, SEALED_PICTURE_PACK_VERSION + 1);
     let end = pack.len();
     let id = PackId::from_bytes(*blake3::hash(&pack).as_bytes());
     let error = verify_whole(id, &pack, &PackGuard::plain()).unwrap_err();
-    assert!(matches!(error, ContentError::NewerPack { version: 6, known: 5 }));
+    assert!(matches!(error, ContentError::NewerPack { version: 8, known: 7 }));
     let error = PackIndex::from_tail(&pack, end as u64, &PackGuard::plain()).unwrap_err();
-    assert!(matches!(error, ContentError::NewerPack { version: 6, known: 5 }));
+    assert!(matches!(error, ContentError::NewerPack { version: 8, known: 7 }));
 }
 
 proptest! {
