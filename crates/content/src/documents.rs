@@ -1,10 +1,13 @@
-//! Documents for tests: files that hold deflate streams, as office files and PDF do.
+//! Documents for tests: files that hold deflate streams, as office files and PDF do; and a photograph.
 
 use std::io::{Read, Write};
 
 use flate2::Compression;
 use flate2::read::ZlibDecoder;
 use flate2::write::ZlibEncoder;
+
+/// A photograph of the lab, which has what photographs have, with the codes that the standard gives as an example.
+pub const PHOTOGRAPH: &[u8] = include_bytes!("jpeg/samples/photo.jpg");
 
 /// How one begins.
 const START: &[u8] = b"%PDF-1.7\n";

@@ -37,7 +37,7 @@ const WAITING_LENGTH_MAX: usize = 8 * 1024 * 1024;
 /// How many indexes of packs are asked for at once: they are small.
 const INDEXES_AT_ONCE: usize = 16;
 
-/// How many opened records are kept, of 1 MiB each, or of one chunk; those of documents have up to 4.
+/// How many opened records are kept, of 1 MiB each, or of one chunk; those of documents and photographs have up to 4.
 const RECORDS_MAX: usize = 8;
 
 /// A pack of at most this many bytes is fetched whole when its index is wanted: what is wanted next is mostly its chunks.

@@ -32,7 +32,7 @@ mod indexes;
 /// How many indexes of packs are kept.
 const INDEXES_MAX: usize = 128;
 
-/// How many opened records are kept, of 1 MiB each; those of documents have up to 4.
+/// How many opened records are kept, of 1 MiB each; those of documents and photographs have up to 4.
 const RECORDS_MAX: usize = 48;
 
 /// How many bytes of whole packs are kept, but for the last two packs: files are written in the order of the packs, so the last ones are

@@ -1,8 +1,6 @@
 use super::*;
+pub(crate) use crate::documents::PHOTOGRAPH as PHOTO;
 use crate::samples::{Random, random_bytes};
-
-/// A photograph of the lab, which has what photographs have, with the codes that the standard gives as an example.
-pub(crate) const PHOTO: &[u8] = include_bytes!("samples/photo.jpg");
 
 /// What was stored of it when this was new.
 const PHOTO_FORM: &[u8] = include_bytes!("samples/photo.form");

@@ -28,6 +28,7 @@ mod automatic;
 mod deltas;
 mod edits;
 mod pages;
+mod pictures;
 
 /// A clock that tests put forward.
 #[derive(Debug, Default)]

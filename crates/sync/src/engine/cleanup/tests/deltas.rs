@@ -52,7 +52,7 @@ impl TestDevice {
     }
 
     /// Has the log name a pack.
-    fn name_pack(&mut self, id: PackId, bytes: Vec<u8>) {
+    pub(super) fn name_pack(&mut self, id: PackId, bytes: Vec<u8>) {
         let (engine, length) = (&mut self.engine, bytes.len() as u64);
         let put = engine.environment.store.put_pack(id, bytes.into());
         now(async { Ok(put.await?) }).expect("stored");
