@@ -8,6 +8,7 @@
 
 mod edited;
 mod inflated;
+mod pictures;
 
 use std::io::Read;
 

@@ -109,8 +109,8 @@ fn sketch(keys: &WorkspaceContentKeys, form: &Inflated) -> Result<VersionSketch,
 }
 
 impl<S: PackSink> FilePacker<S> {
-    /// Packs a file that is in memory as a change of its version before, of which this is kept, inflated where it holds deflate streams.
-    /// `chunk_size` is the average chunk size of the version before. Returns what to keep for the next version, too.
+    /// Packs a file that is in memory as a change of its version before, of which this is kept, inflated where it holds deflate streams, and
+    /// in a shorter form where it is a photograph. `chunk_size` is the average chunk size of the version before. Returns what to keep for the next version, too.
     ///
     /// # Errors
     /// As [`Self::pack_edited`].
@@ -123,6 +123,9 @@ impl<S: PackSink> FilePacker<S> {
         let chunk_size =
             average(chunk_size, bytes.len() as u64, |offset| Ok(sample_of(bytes, offset)))?;
         if let Some(packed) = self.pack_inflated(kept, bytes, chunk_size)? {
+            return Ok(packed);
+        }
+        if let Some(packed) = self.pack_picture(bytes, chunk_size)? {
             return Ok(packed);
         }
         let empty = VersionSketch::empty(chunk_size);
@@ -207,7 +210,7 @@ impl<S: PackSink> FilePacker<S> {
     }
 
     /// Tells of each chunk whether it is in no pack.
-    fn which_lack(&mut self, chunks: &[ChunkRef]) -> Result<Vec<bool>, S::Error> {
+    pub(super) fn which_lack(&mut self, chunks: &[ChunkRef]) -> Result<Vec<bool>, S::Error> {
         let knows = chunks.iter().map(|chunk| self.sink.knows(chunk));
         knows.map(|knows| knows.map(|knows| !knows)).collect()
     }
@@ -281,7 +284,7 @@ impl<S: PackSink> FilePacker<S> {
     }
 
     /// Returns the chunks of bytes.
-    fn cut(&mut self, bytes: &[u8], chunk_size: u32) -> Result<Vec<ChunkRef>, S::Error> {
+    pub(super) fn cut(&mut self, bytes: &[u8], chunk_size: u32) -> Result<Vec<ChunkRef>, S::Error> {
         let chunker = self.take_chunker(chunk_size)?;
         let name =
             |bytes: &[u8]| ChunkRef { id: self.namer.name(bytes), length: bytes.len() as u32 };
