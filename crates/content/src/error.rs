@@ -90,6 +90,12 @@ pub enum ContentError {
         /// The length.
         length: u64,
     },
+    /// A pack was written that is longer than readers accept.
+    #[error("a pack of {length} bytes is longer than readers accept")]
+    PackTooLong {
+        /// The length.
+        length: u64,
+    },
     /// The first bytes are not those of a pack.
     #[error("the pack does not begin as packs do")]
     PackHeader,
@@ -327,6 +333,7 @@ impl ContentError {
                 | Self::NoSuchRecord { .. }
                 | Self::NoSuchChunk { .. }
                 | Self::TooManyChunks { .. }
+                | Self::PackTooLong { .. }
                 | Self::UnsupportedSeal
                 | Self::WrongKey
                 | Self::NoKeys

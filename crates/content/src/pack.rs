@@ -27,7 +27,7 @@ pub use index::{PackIndex, PackedChunk, RecordEntry, TailOutcome};
 pub use jpeg::JPEG_PLAIN_MAX;
 pub use reader::{Record, RecordOpener, open_record, verify_whole};
 pub use record::{PlainRecord, StoredRecord};
-pub use writer::{FinishedPack, PackAssembler, PackWriter};
+pub use writer::{Addition, FinishedPack, PackAssembler, PackWriter};
 
 use model::content::CHUNK_SIZE_MAX;
 

@@ -21,7 +21,7 @@ use crate::delta::{RangedSource, VersionSketch};
 use crate::error::ContentError;
 use crate::manifest::ManifestBuilder;
 use crate::naming::{ChunkNamer, WorkspaceContentKeys};
-use crate::pack::{Ancestry, FinishedPack, PackWriter};
+use crate::pack::{Addition, Ancestry, FinishedPack, PackWriter};
 use crate::sealed::PackGuard;
 use crate::transform::{Transform, looks_incompressible};
 
@@ -337,17 +337,17 @@ fn push<S: PackSink>(
     bytes: &[u8],
     sink: &mut S,
 ) -> Result<(), S::Error> {
-    put(writer, bytes.len(), sink, |writer| writer.push(chunk, bytes))
+    put(writer, Addition::chunk(bytes.len()), sink, |writer| writer.push(chunk, bytes))
 }
 
-/// Makes sure that a pack has room for a chunk of so many bytes before it is put there, and emits the pack once it is full.
+/// Makes sure that a pack has room for something before it is put there, and emits the pack once it is full.
 fn put<S: PackSink>(
     writer: &mut PackWriter,
-    length: usize,
+    more: Addition,
     sink: &mut S,
     put: impl FnOnce(&mut PackWriter) -> Result<(), ContentError>,
 ) -> Result<(), S::Error> {
-    if !writer.has_room(length) {
+    if !writer.has_room(more) {
         sink.emit(writer.finish()?)?;
     }
     put(writer)?;

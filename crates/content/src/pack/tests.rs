@@ -396,7 +396,7 @@ fn fill_grown(chunks: &[Vec<u8>]) -> Vec<FinishedPack> {
     let mut writer = writer.with_target(pack_target(3));
     let mut packs = Vec::new();
     for bytes in chunks {
-        if !writer.has_room(bytes.len()) {
+        if !writer.has_room(Addition::chunk(bytes.len())) {
             packs.push(writer.finish().unwrap());
         }
         writer.push(chunk_ref(bytes), bytes).unwrap();
@@ -437,6 +437,27 @@ fn grown_packs_have_about_their_target_length_and_never_more_than_a_reader_takes
     }
 }
 
+/// Who has not asked whether there is room is told before anything is stored that nobody could read.
+#[test]
+fn pack_that_readers_do_not_accept_is_not_written() {
+    let large = random_bytes(1, CHUNK_SIZE_MAX as usize);
+    for guard in [PackGuard::plain(), crate::sealed::tests::some_keys().packs()] {
+        let writer = PackWriter::new(Transform::None, &guard).unwrap();
+        let mut writer = writer.with_target(pack_target(3));
+        writer.push(chunk_ref(&large), &large).unwrap();
+        assert!(!writer.is_full() && !writer.has_room(Addition::chunk(large.len())));
+        writer.push(chunk_ref(&large), &large).unwrap();
+        let length_max = PACK_LENGTH_MAX;
+        let error = writer.finish().unwrap_err();
+        assert!(matches!(error, ContentError::PackTooLong { length } if length > length_max));
+        assert!(!error.is_damage());
+        // The next one is written as ever.
+        writer.push(chunk_ref(&large), &large).unwrap();
+        let pack = writer.finish().unwrap();
+        assert!(verify_whole(pack.id, &pack.bytes, &guard).is_ok());
+    }
+}
+
 #[test]
 fn packs_are_larger_where_they_are_divided_into_three_blocks_or_more() {
     let targets: Vec<_> = [0, 1, 2, 3, 4, 200].map(pack_target).to_vec();
@@ -449,7 +470,7 @@ fn packs_are_larger_where_they_are_divided_into_three_blocks_or_more() {
 fn pack_of_the_usual_length_that_is_not_full_has_room_for_every_chunk() {
     let mut writer = PackWriter::new(Transform::None, &PackGuard::plain()).unwrap();
     for seed in 0.. {
-        assert!(writer.has_room(CHUNK_SIZE_MAX as usize), "{seed}");
+        assert!(writer.has_room(Addition::chunk(CHUNK_SIZE_MAX as usize)), "{seed}");
         let bytes = random_bytes(seed, 100_000);
         writer.push(chunk_ref(&bytes), &bytes).unwrap();
         if writer.is_full() {

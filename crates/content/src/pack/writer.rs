@@ -25,6 +25,24 @@ pub struct FinishedPack {
     pub index: PackIndex,
 }
 
+/// What is to be pushed at once.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Addition {
+    /// How many chunks.
+    pub chunks: usize,
+    /// How many bases they are made from at most.
+    pub bases: usize,
+    /// How many stored bytes they take at most.
+    pub length: usize,
+}
+
+impl Addition {
+    /// Says that of one chunk of so many bytes, which is made from nothing.
+    pub fn chunk(length: usize) -> Self {
+        Self { chunks: 1, bases: 0, length }
+    }
+}
+
 /// Fills one pack after the other, compressing on the calling thread.
 ///
 /// One writer per worker thread is the simplest way to use several processors; [`PlainRecord`] and
@@ -75,10 +93,10 @@ impl PackWriter {
         self
     }
 
-    /// Tells whether a chunk of this length certainly fits; otherwise the pack must be finished before it is pushed. There is
-    /// always room in a pack of the usual length that is not full.
-    pub fn has_room(&self, chunk_length: usize) -> bool {
-        self.is_empty() || self.stored_len_with(1, chunk_length) as u64 <= PACK_LENGTH_MAX
+    /// Tells whether this certainly fits; otherwise the pack must be finished before it is pushed. There is always room in a pack of the usual
+    /// length that is not full.
+    pub fn has_room(&self, more: Addition) -> bool {
+        self.is_empty() || self.stored_len_with(more) as u64 <= PACK_LENGTH_MAX
     }
 
     /// Adds a chunk behind the others. Equal chunks are not looked for: the caller knows what is stored.
@@ -171,20 +189,21 @@ impl PackWriter {
 
     /// Returns how many bytes the pack would have at most if it were finished now.
     pub fn stored_len_max(&self) -> usize {
-        self.stored_len_with(0, 0)
+        self.stored_len_with(Addition::default())
     }
 
-    /// Returns the same with so many more chunks of so many bytes in all.
-    fn stored_len_with(&self, more_chunks: usize, more_length: usize) -> usize {
+    /// Returns the same with one more record of this.
+    fn stored_len_with(&self, more: Addition) -> usize {
         let open_chunks = self.record.chunks.len() + self.deltas.chunks.len();
-        let chunks = self.pack.chunks.len() + open_chunks + more_chunks;
+        let chunks = self.pack.chunks.len() + open_chunks + more.chunks;
         let delta_records = usize::from(!self.deltas.is_empty());
-        let records = self.pack.records.len() + 1 + delta_records + more_chunks;
-        let bases = self.pack.bases.len() + self.deltas.bases.len();
+        let more_records = usize::from(more.chunks > 0);
+        let records = self.pack.records.len() + 1 + delta_records + more_records;
+        let bases = self.pack.bases.len() + self.deltas.bases.len() + more.bases;
         let index = PackIndex::encoded_length_max(records, chunks, bases);
         let open = self.record.plain_len() + self.deltas.plain_len();
-        let data = self.pack.bytes.len() + open + more_length;
-        let tags = self.pack.guard.overhead() * (delta_records + more_chunks);
+        let data = self.pack.bytes.len() + open + more.length;
+        let tags = self.pack.guard.overhead() * (delta_records + more_records);
         let plain = data + tags + HEADER.len() + index + TRAILER_LENGTH;
         if self.pack.guard.is_sealed() { seal::pack_length_max(plain) } else { plain }
     }
@@ -203,7 +222,7 @@ impl PackWriter {
     /// Finishes the pack, and prepares for the next.
     ///
     /// # Errors
-    /// [`ContentError::Encode`].
+    /// [`ContentError::Encode`], [`ContentError::PackTooLong`].
     ///
     /// # Panics
     /// Where the pack is empty.
@@ -303,7 +322,7 @@ impl PackAssembler {
     /// Finishes the pack, seals it where the workspace is sealed, and prepares for the next.
     ///
     /// # Errors
-    /// [`ContentError::UnsupportedSeal`].
+    /// [`ContentError::UnsupportedSeal`]; [`ContentError::PackTooLong`] of a pack that nobody could read, which must not be stored.
     ///
     /// # Panics
     /// Where the pack is empty.
@@ -320,7 +339,11 @@ impl PackAssembler {
                 index
             }
         };
-        assert_eq!(bytes.len() as u64, index.pack_length(), "the index describes the pack");
+        let length = bytes.len() as u64;
+        assert_eq!(length, index.pack_length(), "the index describes the pack");
+        if length > PACK_LENGTH_MAX {
+            return Err(ContentError::PackTooLong { length });
+        }
         let id = PackId::from_bytes(*blake3::hash(&bytes).as_bytes());
         Ok(FinishedPack { id, bytes, index })
     }

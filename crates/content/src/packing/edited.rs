@@ -16,7 +16,9 @@ use crate::delta::{
     follow,
 };
 use crate::error::ContentError;
-use crate::pack::{DeltaStep, RECORD_BASES_LENGTH_MAX, RECORD_PLAIN_MAX, WRITTEN_BASES_MAX};
+use crate::pack::{
+    Addition, DeltaStep, RECORD_BASES_LENGTH_MAX, RECORD_PLAIN_MAX, WRITTEN_BASES_MAX,
+};
 
 /// From how many bytes on that a chunk has of another one that is worth naming as a base.
 const COPIED_MIN: usize = 128;
@@ -146,9 +148,12 @@ impl<S: PackSink> FilePacker<S> {
         let stretches = stretches();
         let bases = self.bases_of(&chunk, &stretches)?;
         match delta(bytes, &stretches, &bases) {
-            Some(steps) => put(&mut self.writer, bytes.len(), &mut self.sink, |writer| {
-                writer.push_delta(chunk, bytes, &steps)
-            }),
+            Some(steps) => {
+                let more = Addition { bases: bases.len(), ..Addition::chunk(bytes.len()) };
+                put(&mut self.writer, more, &mut self.sink, |writer| {
+                    writer.push_delta(chunk, bytes, &steps)
+                })
+            }
             None => push(&mut self.writer, chunk, bytes, &mut self.sink),
         }
     }

@@ -16,7 +16,7 @@ use crate::delta::{DeltaError, SketchBuilder, VersionSketch};
 use crate::error::ContentError;
 use crate::inflated::{self, Inflated};
 use crate::naming::WorkspaceContentKeys;
-use crate::pack::{Ancestry, deflate_has_room};
+use crate::pack::{Addition, Ancestry, deflate_has_room};
 
 /// The average size in bytes of the chunks of inflated forms. There are few enough of them for a record, and an edit of one costs what was
 /// edited, however large it is.
@@ -270,7 +270,8 @@ impl<S: PackSink> FilePacker<S> {
         let made = inflated::deflate(&plan, form.bytes(), length);
         let mut is_stored = false;
         if made.is_ok_and(|made| made == bytes[skip as usize..start]) {
-            put(&mut self.writer, plan.len(), &mut self.sink, |writer| {
+            let more = Addition { chunks: chunks.len(), bases: bases.len(), length: plan.len() };
+            put(&mut self.writer, more, &mut self.sink, |writer| {
                 is_stored = writer.push_deflated(chunks, (&plan, bases))?;
                 Ok(())
             })?;

@@ -11,6 +11,7 @@ use super::edited::read_error;
 use super::{FilePacker, Kept, PackSink, put};
 use crate::delta::VersionSketch;
 use crate::jpeg;
+use crate::pack::Addition;
 
 impl<S: PackSink> FilePacker<S> {
     /// Packs a file as a picture, if it is one, most of it is in no pack, and that pays.
@@ -41,7 +42,8 @@ impl<S: PackSink> FilePacker<S> {
         }
         let mut is_stored = claimed.is_empty();
         if !is_stored {
-            put(&mut self.writer, form.len(), &mut self.sink, |writer| {
+            let more = Addition { chunks: chunks.len(), bases: 0, length: form.len() };
+            put(&mut self.writer, more, &mut self.sink, |writer| {
                 is_stored = writer.push_picture(&chunks, &form)?;
                 Ok(())
             })?;

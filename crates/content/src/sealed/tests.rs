@@ -65,7 +65,7 @@ fn grown_pack_that_is_sealed_is_within_the_limits() {
     for number in 0..40_u64 {
         let length = if number % 13 == 12 { 8 << 20 } else { 900_000 };
         let chunk = random_bytes(number, length);
-        if !writer.has_room(chunk.len()) {
+        if !writer.has_room(crate::pack::Addition::chunk(chunk.len())) {
             lengths.push(writer.finish().expect("finishes").bytes.len());
         }
         let id = keys.content().namer().name(&chunk);

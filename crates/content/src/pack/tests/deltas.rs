@@ -196,7 +196,7 @@ fn largest_chunk_fits_behind_a_delta_in_a_pack_that_is_nearly_full() {
         writer.push_delta(chunk_ref(&edits[0].bytes), &edits[0].bytes, &edits[0].steps()).unwrap();
         let length = CHUNK_SIZE_MAX as usize;
         if writer.stored_len_max() + (3 << 19) > PACK_STORED_TARGET {
-            assert!(!writer.is_full() && writer.has_room(length));
+            assert!(!writer.is_full() && writer.has_room(Addition::chunk(length)));
             let largest = random_bytes(99, length);
             writer.push(chunk_ref(&largest), &largest).unwrap();
             break;

@@ -97,9 +97,9 @@ fn large_pictures_fit_wherever_they_come() {
         let plain = PackWriter::new(Transform::None, &PackGuard::plain()).unwrap();
         let mut writer = plain.with_target(target);
         let mut count = 0;
-        while !writer.is_full() && writer.has_room(form.len()) {
+        while !writer.is_full() && writer.has_room(Addition::chunk(form.len())) {
             writer.push(chunk_ref(&text), &text).unwrap();
-            if !writer.is_full() && writer.has_room(form.len()) {
+            if !writer.is_full() && writer.has_room(Addition::chunk(form.len())) {
                 assert!(writer.push_picture(&[chunk], &form).unwrap());
                 count += 1;
             }

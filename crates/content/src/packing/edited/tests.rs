@@ -64,7 +64,12 @@ impl PackSink for &mut Workspace {
 
 impl Workspace {
     pub(in crate::packing) fn packer(&mut self) -> FilePacker<&mut Self> {
-        let (transform, target) = (Transform::default(), PACK_STORED_TARGET);
+        self.packer_of(PACK_STORED_TARGET)
+    }
+
+    /// Packs into packs that should have so many stored bytes.
+    pub(in crate::packing) fn packer_of(&mut self, target: usize) -> FilePacker<&mut Self> {
+        let transform = Transform::default();
         let settings = PackSettings { transform, guard: PackGuard::plain(), target };
         FilePacker::new(&keys(), &settings, self).unwrap()
     }

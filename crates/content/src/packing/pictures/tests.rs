@@ -1,8 +1,10 @@
 use super::*;
 use crate::jpeg::tests::{COLOURS, PHOTO, Plan};
+use crate::pack::{PACK_GROWTH, PACK_STORED_TARGET, open_record, verify_whole};
 use crate::packing::KeptBuilder;
 use crate::packing::edited::tests::{Workspace, content_alone, keys, workspace};
 use crate::samples::random_bytes;
+use crate::sealed::PackGuard;
 use crate::transform::TransformTag;
 
 /// Stores a version; returns how many bytes of packs that took, beside.
@@ -45,6 +47,44 @@ fn title_that_is_changed_costs_little() {
     let (content, _, cost) = store(&mut workspace, Some(&kept), &file);
     assert!(read(&workspace, &content) == file && cost * 20 < whole, "{cost} of {whole}");
     assert_eq!(pictures(&workspace), 1);
+}
+
+/// The index says where each of them is: they take room, too.
+#[test]
+fn picture_of_very_many_chunks_makes_no_pack_that_is_too_long() {
+    let mut workspace = workspace();
+    let mut file = Plan::new(1400, 900, COLOURS).draw(1);
+    file.extend(random_bytes(1, 4_150_000 - file.len()));
+    let form = jpeg::shorten(&file).expect("it is a picture").len();
+    let mut packer = workspace.packer_of(PACK_STORED_TARGET * PACK_GROWTH);
+    let chunks = packer.cut(&file, 1024).expect("cut").len();
+    // Nearly full: it would fit if it were one chunk.
+    for (seed, length) in [(2, 6_000_000), (3, 6_040_000)] {
+        packer.pack_bytes(&random_bytes(seed, length), Some(4 << 20)).expect("packed");
+    }
+    for seed in 4..300 {
+        if !packer.writer.has_room(Addition::chunk(form + 5000)) {
+            break;
+        }
+        packer.pack_bytes(&random_bytes(seed, 4000), None).expect("packed");
+    }
+    assert!(chunks > 3500 && packer.writer.has_room(Addition::chunk(form)));
+    assert!(!packer.writer.has_room(Addition { chunks, bases: 0, length: form }));
+    let (content, _) = packer.pack_whole(None, &file, Some(1024)).expect("packed");
+    packer.finish().expect("packed");
+    assert_eq!(pictures(&workspace), 1);
+    for pack in &workspace.packs {
+        let index = verify_whole(pack.id, &pack.bytes, &PackGuard::plain()).expect("a pack");
+        assert_eq!(index, pack.index);
+    }
+    let picture = workspace.packs.iter().find(|pack| pack.index.has_deltas()).expect("it is there");
+    let number = picture.index.records().iter().position(|it| it.transform() == TransformTag::Jpeg);
+    let number = number.expect("it is there");
+    let range = picture.index.records()[number].stored_range();
+    let stored = &picture.bytes[range.start as usize..range.end as usize];
+    let record = open_record(&picture.index, number, stored, &keys().namer()).expect("opened");
+    let made: Vec<&[u8]> = record.verified_chunks().map(|it| it.expect("whole").1).collect();
+    assert!(made.len() == chunks && made.concat() == file && content.size == 4_150_000);
 }
 
 #[test]
