@@ -42,7 +42,15 @@ pub enum DeltaStep<'a> {
     Literal(&'a [u8]),
 }
 
-impl DeltaStep<'_> {
+impl<'a> DeltaStep<'a> {
+    /// Returns the bytes that no base has.
+    pub(crate) fn literal(&self) -> &'a [u8] {
+        match self {
+            Self::Copy { .. } => &[],
+            Self::Literal(bytes) => bytes,
+        }
+    }
+
     fn len(&self) -> usize {
         match self {
             Self::Copy { length, .. } => *length as usize,

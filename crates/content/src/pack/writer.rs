@@ -182,6 +182,18 @@ impl PackWriter {
         Ok(true)
     }
 
+    /// Returns how many bytes records of these bytes would take.
+    ///
+    /// # Errors
+    /// [`ContentError::Encode`].
+    pub fn encoded_len(&mut self, plain: &[u8]) -> Result<usize, ContentError> {
+        let mut stored = Vec::new();
+        for record in plain.chunks(RECORD_PLAIN_MAX) {
+            self.encoder.encode(record, &mut stored)?;
+        }
+        Ok(stored.len())
+    }
+
     /// Returns how many plain bytes were pushed.
     pub fn plain_len(&self) -> u64 {
         self.pack.plain_length + (self.record.plain_len() + self.deltas.plain_len()) as u64

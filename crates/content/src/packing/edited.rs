@@ -4,6 +4,7 @@
 //! packs says that they may serve for that, and only from pieces of them that are proven by a second sum; a chunk is claimed when its
 //! bytes are at hand and are what its id says: one that is claimed and not packed would be taken for stored by all files that follow.
 
+use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
@@ -12,8 +13,8 @@ use model::{ChunkRef, Content};
 
 use super::{FilePacker, PackSink, push, put};
 use crate::delta::{
-    ByteStep, CheckKey, ChunkTable, DeltaError, ListStep, MadeChunk, RangedSource, VersionSketch,
-    follow,
+    BaseVersion, ByteStep, CheckKey, ChunkTable, DeltaError, ListStep, MadeChunk, RangedSource,
+    VersionSketch, follow,
 };
 use crate::error::ContentError;
 use crate::pack::{
@@ -34,6 +35,14 @@ enum Failure<E> {
     Comparison(DeltaError),
     Sink(E),
 }
+
+/// Hears of a chunk and its bytes, and what it has of the version before.
+type HearVersion<'f, S> = &'f mut dyn FnMut(
+    &mut FilePacker<S>,
+    ChunkRef,
+    &[u8],
+    Option<&[ByteStep]>,
+) -> Result<(), Failure<<S as PackSink>::Error>>;
 
 impl<E> From<DeltaError> for Failure<E> {
     fn from(error: DeltaError) -> Self {
@@ -64,37 +73,83 @@ impl<S: PackSink> FilePacker<S> {
         before: &VersionSketch,
         new: &mut dyn RangedSource,
     ) -> Result<VersionSketch, S::Error> {
-        let (keys, key) = (self.keys.clone(), CheckKey::of(&self.keys));
+        let key = CheckKey::of(&self.keys);
         let numbers: HashMap<ChunkId, usize> =
             before.chunks().iter().zip(0..).map(|(chunk, number)| (chunk.id, number)).collect();
         let mut checks = Vec::new();
-        let packer = std::cell::RefCell::new(&mut *self);
-        let mut hear_chunk = |chunk: ChunkRef, bytes: &[u8]| {
+        let version = self.follow(before, new, &mut |packer, chunk, bytes, steps| {
+            if let Some(steps) = steps {
+                return packer.pack_new((before, &key), chunk, bytes, steps);
+            }
             let kept = numbers.get(&chunk.id);
             // No pack may have it any more.
             if kept.is_some() || before.chunks().is_empty() {
-                packer.borrow_mut().pack_chunk(chunk, bytes).map_err(Failure::Sink)?;
+                packer.pack_chunk(chunk, bytes).map_err(Failure::Sink)?;
             }
             match kept.map(|number| before.checks(*number)).filter(|known| !known.is_empty()) {
                 Some(known) => checks.extend_from_slice(known),
                 None => checks.extend(key.checks(bytes)),
             }
             Ok(())
-        };
-        let mut hear_step = |step: ListStep, bytes: &[u8]| match step {
-            ListStep::Keep { .. } => Ok(()),
-            ListStep::New(chunk, steps) => {
-                packer.borrow_mut().pack_new((before, &key), chunk, bytes, &steps)
-            }
-        };
-        let followed = follow(&keys, before.base(), new, &mut hear_chunk, &mut hear_step);
-        let version = followed.map_err(|failure: Failure<S::Error>| match failure {
-            Failure::Comparison(error) => read_error(error).into(),
-            Failure::Sink(error) => error,
         })?;
         // Whoever reads a file needs its bases, and not those of others.
         self.writer.seal_deltas()?;
         Ok(VersionSketch::new(version, checks))
+    }
+
+    /// Returns what [`Self::pack_version`] would store, before it is compressed: chunks that are in no pack, and of those that were edited what
+    /// is new in them. Packs and claims nothing.
+    pub(super) fn lacking(
+        &mut self,
+        before: &VersionSketch,
+        new: &mut dyn RangedSource,
+    ) -> Result<Vec<u8>, S::Error> {
+        let key = CheckKey::of(&self.keys);
+        let ids: HashSet<ChunkId> = before.chunks().iter().map(|chunk| chunk.id).collect();
+        let mut lacking = Vec::new();
+        self.follow(before, new, &mut |packer, chunk, bytes, steps| {
+            // What is another one than before comes a second time, with its steps.
+            let comes_again = steps.is_none() && !ids.is_empty() && !ids.contains(&chunk.id);
+            if comes_again || packer.sink.knows(&chunk).map_err(Failure::Sink)? {
+                return Ok(());
+            }
+            let stretches = stretches_of((before, &key), bytes, steps.unwrap_or_default());
+            let bases = packer.bases_of(&chunk, &stretches).map_err(Failure::Sink)?;
+            match delta(bytes, &stretches, &bases) {
+                Some(steps) => lacking.extend(steps.iter().flat_map(DeltaStep::literal)),
+                None => lacking.extend_from_slice(bytes),
+            }
+            Ok(())
+        })?;
+        Ok(lacking)
+    }
+
+    /// Hears of a version in order each chunk with its bytes, and then those that the version before does not have once more, with what they
+    /// have of it.
+    fn follow(
+        &mut self,
+        before: &VersionSketch,
+        new: &mut dyn RangedSource,
+        hear: HearVersion<'_, S>,
+    ) -> Result<BaseVersion, S::Error> {
+        let keys = self.keys.clone();
+        let heard = RefCell::new((self, hear));
+        let mut hear_chunk = |chunk: ChunkRef, bytes: &[u8]| {
+            let (packer, hear) = &mut *heard.borrow_mut();
+            hear(packer, chunk, bytes, None)
+        };
+        let mut hear_step = |step: ListStep, bytes: &[u8]| match step {
+            ListStep::Keep { .. } => Ok(()),
+            ListStep::New(chunk, steps) => {
+                let (packer, hear) = &mut *heard.borrow_mut();
+                hear(packer, chunk, bytes, Some(&steps))
+            }
+        };
+        let followed = follow(&keys, before.base(), new, &mut hear_chunk, &mut hear_step);
+        followed.map_err(|failure: Failure<S::Error>| match failure {
+            Failure::Comparison(error) => read_error(error).into(),
+            Failure::Sink(error) => error,
+        })
     }
 
     /// Stores a chunk that the version before does not have.
@@ -119,8 +174,7 @@ impl<S: PackSink> FilePacker<S> {
         bytes: &[u8],
         steps: &[ByteStep],
     ) -> Result<(), S::Error> {
-        let prove = |number, from, here: &[u8]| before.proven(key, number, from, here);
-        self.pack_from(chunk, bytes, || stretches(before.base().table(), bytes, steps, prove))
+        self.pack_from(chunk, bytes, || stretches_of((before, key), bytes, steps))
     }
 
     /// Packs a chunk that was made from a version which is in packs, unless it is in a pack already: what is new in it, if the sink lets
@@ -189,6 +243,16 @@ impl<S: PackSink> FilePacker<S> {
 struct Stretch {
     length: usize,
     from: Option<(ChunkRef, u32)>,
+}
+
+/// Divides the bytes of a chunk into what the version before is proven to have and what not.
+fn stretches_of(
+    (before, key): (&VersionSketch, &CheckKey),
+    bytes: &[u8],
+    steps: &[ByteStep],
+) -> Vec<Stretch> {
+    let prove = |number, from, here: &[u8]| before.proven(key, number, from, here);
+    stretches(before.base().table(), bytes, steps, prove)
 }
 
 /// Divides the bytes of a chunk into what the version before has, in which a part of a chunk is proven stretch by stretch, and what not.

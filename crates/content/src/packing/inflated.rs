@@ -125,14 +125,14 @@ impl<S: PackSink> FilePacker<S> {
         if let Some(packed) = self.pack_inflated(kept, bytes, chunk_size)? {
             return Ok(packed);
         }
-        if let Some(packed) = self.pack_picture(bytes, chunk_size)? {
-            return Ok(packed);
-        }
         let empty = VersionSketch::empty(chunk_size);
         let before = match kept {
             Some(Kept::File(before)) if before.chunk_size() == chunk_size => before,
             _ => &empty,
         };
+        if let Some(packed) = self.pack_picture(before, bytes)? {
+            return Ok(packed);
+        }
         let (content, sketch) = self.pack_edited(before, &mut &*bytes)?;
         Ok((content, Kept::File(sketch)))
     }
