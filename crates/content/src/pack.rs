@@ -9,6 +9,7 @@
 //!
 //! The format in words: `docs/design/pack-format.md`, "Packs".
 
+mod allowance;
 mod ancestry;
 mod deflate;
 mod delta;
@@ -19,11 +20,13 @@ mod record;
 mod seal;
 mod writer;
 
+pub use allowance::PictureAllowance;
 pub use ancestry::{Ancestry, WRITTEN_BASES_MAX};
 pub use deflate::DEFLATE_PLAIN_MAX;
 pub(crate) use deflate::has_room as deflate_has_room;
 pub use delta::{DeltaRecord, DeltaStep, RECORD_BASES_LENGTH_MAX, RECORD_BASES_MAX};
 pub use index::{PackIndex, PackedChunk, RecordEntry, TailOutcome};
+pub(crate) use jpeg::JPEG_PLAIN_FACTOR;
 pub use jpeg::JPEG_PLAIN_MAX;
 pub use reader::{Record, RecordOpener, open_record, verify_whole};
 pub use record::{PlainRecord, StoredRecord};

@@ -17,7 +17,8 @@ use model::{ChunkRef, Content, Entry, PackId};
 use crate::error::ContentError;
 use crate::manifest::{ContentStep, ContentWalk};
 use crate::pack::{
-    PackIndex, Record, RecordOpener, TAIL_LENGTH_GUESS, TailOutcome, tail_length_guess,
+    PackIndex, PictureAllowance, Record, RecordOpener, TAIL_LENGTH_GUESS, TailOutcome,
+    tail_length_guess,
 };
 use crate::places::KnownPack;
 use crate::replay::{Packs, pack_id};
@@ -107,6 +108,7 @@ pub struct FileReading {
     is_walked: bool,
     records: VecDeque<(RecordKey, Record)>,
     opener: RecordOpener,
+    allowance: PictureAllowance,
     /// Stored bytes of delta records, until what they are made from is here.
     waiting: HashMap<RecordKey, Arc<[u8]>>,
     /// What the chunk that comes next is made from, as far as it is here.
@@ -141,6 +143,7 @@ impl FileReading {
             is_walked: false,
             records: VecDeque::new(),
             opener: RecordOpener::default(),
+            allowance: PictureAllowance::default(),
             waiting: HashMap::new(),
             making: Making::default(),
             asked: Vec::new(),
@@ -313,6 +316,7 @@ impl FileReading {
             let piece = &plain[begun..begun + rest.min(fits)];
             put(piece);
             length += piece.len();
+            self.allowance.hand_out(rest.min(fits) as u64);
             if rest > fits {
                 self.begun += fits;
             } else {
@@ -602,6 +606,7 @@ impl FileReading {
         let bases: Option<Vec<&[u8]>> =
             index.bases(number)?.iter().map(|base| self.making.bytes(base)).collect();
         let bases = bases.ok_or(ContentError::NeedsBases)?;
+        self.allowance.count(index.record(number)?)?;
         let record = self.opener.open_on(&index, number, stored, &bases, &packs.namer)?;
         self.waiting.remove(&key);
         if self.records.len() >= RECORDS_MAX

@@ -11,6 +11,7 @@ mod bases;
 mod checksums;
 mod delta;
 mod history;
+mod opened;
 mod packs;
 mod reading;
 mod searching;

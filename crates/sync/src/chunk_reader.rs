@@ -32,8 +32,9 @@ mod indexes;
 /// How many indexes of packs are kept.
 const INDEXES_MAX: usize = 128;
 
-/// How many opened records are kept, of 1 MiB each; those of documents and photographs have up to 4.
+/// How many opened records are kept, and how many bytes of them.
 const RECORDS_MAX: usize = 48;
+const RECORDS_LENGTH_MAX: usize = RECORDS_MAX * 1024 * 1024;
 
 /// How many bytes of whole packs are kept, but for the last two packs: files are written in the order of the packs, so the last ones are
 /// needed again.
@@ -404,10 +405,12 @@ impl ChunkFetcher {
         if self.records.insert(place, record).is_none() {
             self.record_order.push_back(place);
         }
-        if self.record_order.len() > RECORDS_MAX
+        let length = |open: &OpenRecord| open.record.plain_len();
+        let mut kept: usize = self.records.values().map(|open| length(open)).sum();
+        while (self.record_order.len() > RECORDS_MAX || kept > RECORDS_LENGTH_MAX)
             && let Some(oldest) = self.record_order.pop_front()
         {
-            self.records.remove(&oldest);
+            kept -= self.records.remove(&oldest).map_or(0, |open| length(&open));
         }
     }
 
@@ -422,7 +425,9 @@ impl ChunkFetcher {
     ) -> Result<HashMap<ChunkPlace, Arc<OpenRecord>>> {
         let stored = self.fetch(state, places, HashMap::new()).await?;
         let mut opener = RecordOpener::default();
-        let mut opened = HashMap::new();
+        // Those that are opened now may push them out.
+        let kept = places.iter().filter_map(|place| Some((*place, self.kept(place)?)));
+        let mut opened: HashMap<ChunkPlace, Arc<OpenRecord>> = kept.collect();
         for (place, record) in stored {
             let record = match record.open(&mut opener, &self.namer) {
                 Ok(opened) if record.is_sound(&opened) => Arc::new(opened),
@@ -434,11 +439,6 @@ impl ChunkFetcher {
             };
             self.keep(place, record.clone());
             opened.insert(place, record);
-        }
-        for place in places {
-            if let Some(record) = self.kept(place) {
-                opened.insert(*place, record);
-            }
         }
         Ok(opened)
     }

@@ -13,6 +13,8 @@ pub(crate) struct Plan {
     pub(crate) components: &'static [(u8, u8)],
     pub(crate) restart: u16,
     pub(crate) fills_with_ones: bool,
+    /// Whether nothing is drawn.
+    pub(crate) is_flat: bool,
 }
 
 /// Brightness, and colours with half as many values both ways, as most cameras have them.
@@ -20,7 +22,7 @@ pub(crate) const COLOURS: &[(u8, u8)] = &[(2, 2), (1, 1), (1, 1)];
 
 impl Plan {
     pub(crate) fn new(width: u16, height: u16, components: &'static [(u8, u8)]) -> Self {
-        Self { width, height, components, restart: 0, fills_with_ones: true }
+        Self { width, height, components, restart: 0, fills_with_ones: true, is_flat: false }
     }
 
     /// Writes what stands before the bits.
@@ -71,6 +73,7 @@ impl Plan {
             before: vec![0; self.components.len()],
             random: Random(seed),
             fills_with_ones: self.fills_with_ones,
+            is_flat: self.is_flat,
         };
         walk(&frame, &mut drawing).expect("drawn");
         drawing.scan.into_bytes()
@@ -82,6 +85,7 @@ struct Drawing {
     before: Vec<i32>,
     random: Random,
     fills_with_ones: bool,
+    is_flat: bool,
 }
 
 impl Visit for Drawing {
@@ -106,6 +110,9 @@ impl Visit for Drawing {
         // Now and then the last one, behind which nothing stands, and a large one.
         if noise(10) == 0 {
             (values[63], mask) = (1023, mask | 1 << 63);
+        }
+        if self.is_flat {
+            (values, mask) = ([0; 64], 0);
         }
         let component = &frame.components[number];
         self.scan.block(component, &mut self.before[number], (&values, mask))?;

@@ -8,9 +8,9 @@ use model::ids::ChunkId;
 
 use super::seal;
 use super::{
-    DEFLATE_PLAIN_MAX, HEADER, JPEG_PLAIN_MAX, Newest, PACK_BASES_MAX, PACK_CHUNKS_MAX,
-    PACK_LENGTH_MAX, PackVersion, RECORD_BASES_LENGTH_MAX, RECORD_BASES_MAX, RECORD_CHUNKS_MAX,
-    RECORD_PLAIN_MAX, TRAILER_LENGTH, TRAILER_MAGIC,
+    DEFLATE_PLAIN_MAX, HEADER, JPEG_PLAIN_FACTOR, JPEG_PLAIN_MAX, Newest, PACK_BASES_MAX,
+    PACK_CHUNKS_MAX, PACK_LENGTH_MAX, PackVersion, RECORD_BASES_LENGTH_MAX, RECORD_BASES_MAX,
+    RECORD_CHUNKS_MAX, RECORD_PLAIN_MAX, TRAILER_LENGTH, TRAILER_MAGIC,
 };
 use crate::error::ContentError;
 use crate::sealed::{PackBoxes, PackGuard};
@@ -447,7 +447,9 @@ fn decode_chunks(decoder: &mut Decoder<'_>, count: usize) -> Result<Vec<ChunkRef
 fn check_lengths(record: &RecordEntry, plain_length: u64) -> Result<(), &'static str> {
     let plain_max = match record.transform {
         TransformTag::Deflate => DEFLATE_PLAIN_MAX,
-        TransformTag::Jpeg => JPEG_PLAIN_MAX,
+        TransformTag::Jpeg => {
+            JPEG_PLAIN_MAX.min((record.stored_length as usize).saturating_mul(JPEG_PLAIN_FACTOR))
+        }
         _ => RECORD_PLAIN_MAX,
     };
     let may_be_more = record.chunk_count == 1 && record.transform != TransformTag::Jpeg;

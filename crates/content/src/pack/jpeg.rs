@@ -14,11 +14,16 @@ use crate::transform::{TransformTag, pays};
 /// How many plain bytes a JPEG record may have: who wants one of its chunks makes all of them.
 pub const JPEG_PLAIN_MAX: usize = 4 * 1024 * 1024;
 
+/// How many plain bytes a JPEG record has at most for each of its stored ones, so that nobody makes readers work long by storing little.
+/// Photographs have less than two; what has many is as short by other transforms.
+pub(crate) const JPEG_PLAIN_FACTOR: usize = 8;
+
 /// Makes a record of the chunks of a file that is stored in this form ([`crate::jpeg::shorten`]). Nothing where it has no room for them, or
 /// does not pay.
 pub(super) fn encode(chunks: &[ChunkRef], form: &[u8]) -> Option<StoredRecord> {
     let plain_length = chunks.iter().map(|chunk| chunk.length as usize).sum();
-    let fits = (1..=RECORD_CHUNKS_MAX).contains(&chunks.len()) && plain_length <= JPEG_PLAIN_MAX;
+    let plain_max = JPEG_PLAIN_MAX.min(form.len() * JPEG_PLAIN_FACTOR);
+    let fits = (1..=RECORD_CHUNKS_MAX).contains(&chunks.len()) && plain_length <= plain_max;
     (fits && pays(plain_length, form.len())).then(|| StoredRecord {
         chunks: chunks.to_vec(),
         bases: Vec::new(),

@@ -486,6 +486,41 @@ fn picture_is_read_that_is_stored_shorter() {
     }
 }
 
+/// Of many pictures a few bytes each are read, in turn: whoever keeps fewer of them open opens one for each time.
+#[test]
+fn what_is_opened_of_pictures_is_bounded_by_what_is_read() {
+    let mut scene = Scene::new();
+    let (settings, keys) = (scene.settings(), scene.keys.content().clone());
+    let named =
+        |bytes: &[u8]| ChunkRef { id: keys.namer().name(bytes), length: bytes.len() as u32 };
+    let (mut writer, mut ends) =
+        (PackWriter::new(settings.transform, &settings.guard).unwrap(), vec![]);
+    for seed in 0..10 {
+        let file = [crate::jpeg::tests::PHOTO, &random_bytes(seed, 60_000)].concat();
+        let (start, end) = file.split_at(file.len() - 4);
+        let form = crate::jpeg::shorten(&file).unwrap();
+        assert!(writer.push_picture(&[named(start), named(end)], &form).unwrap());
+        ends.push((named(end), end.to_vec()));
+    }
+    let mut packs = Some(writer.finish().unwrap());
+    for (pictures, is_read) in [(8, true), (10, false)] {
+        let mut sink = Sink::default();
+        let mut packer = FilePacker::new(&keys, &settings, &mut sink).unwrap();
+        let (chunks, bytes): (Vec<ChunkRef>, Vec<Vec<u8>>) =
+            ends[..pictures].iter().cloned().cycle().take(3000).unzip();
+        let content = packer.pack_list(4096, &chunks).unwrap();
+        packer.finish().unwrap();
+        sink.packs.extend(packs.take());
+        let content = scene.propose((1, pictures as u64), "pictures", content, sink.packs, 0);
+        match scene.read_by(&mut scene.replay(), &content, 1000) {
+            Ok((read, _)) => assert!(is_read && read == bytes.concat()),
+            Err(error) => {
+                assert!(!is_read && matches!(error, ContentError::TooManyPictures), "{error}");
+            }
+        }
+    }
+}
+
 /// What a document holds in compressed streams is stored in their place, and comes out in whatever pieces it is read.
 #[test]
 fn document_is_read_that_is_stored_inflated() {

@@ -58,8 +58,15 @@ impl Archive {
         let Self { layout, name } = self;
         let memory = app.memory_for_body(layout.weight()).await?;
         let headers = headers(&layout, &name);
-        let sending =
-            Sending { app, caller, workspace, layout, step: Step::Header(0), _memory: memory };
+        let sending = Sending {
+            app,
+            caller,
+            workspace,
+            layout,
+            step: Step::Header(0),
+            before: None,
+            _memory: memory,
+        };
         let pieces = try_unfold(sending, |mut sending| async move {
             match sending.next().await {
                 Ok(piece) => Ok(piece.map(|piece| (piece, sending))),
@@ -93,6 +100,8 @@ struct Sending {
     workspace: WorkspaceId,
     layout: Layout,
     step: Step,
+    /// Who has read the entry before: what it has open serves the next one.
+    before: Option<Box<FileReader>>,
     _memory: OwnedSemaphorePermit,
 }
 
@@ -121,6 +130,7 @@ impl Sending {
                 Step::Content(index, mut reader, mut checksum) => {
                     let Some(piece) = reader.next().await? else {
                         self.step = Step::Header(index + 1);
+                        self.before = Some(reader);
                         return Ok(Some(self.layout.finish(index, checksum.finalize()).into()));
                     };
                     checksum.update(&piece);
@@ -143,8 +153,13 @@ impl Sending {
         else {
             return Ok(Step::Header(index + 1));
         };
-        let (app, range) = (Arc::clone(&self.app), 0..content.size);
-        let reader = FileReader::open(app, self.caller, self.workspace, content, range).await;
-        Ok(Step::Content(index, Box::new(reader?), crc32fast::Hasher::new()))
+        let reader = match self.before.take() {
+            Some(before) => before.follow(content).await?,
+            None => {
+                let (app, range) = (Arc::clone(&self.app), 0..content.size);
+                FileReader::open(app, self.caller, self.workspace, content, range).await?
+            }
+        };
+        Ok(Step::Content(index, Box::new(reader), crc32fast::Hasher::new()))
     }
 }

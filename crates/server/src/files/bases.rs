@@ -13,7 +13,8 @@ use content::pack::Ancestry;
 use futures_util::future::{BoxFuture, FutureExt};
 use model::{ChunkId, ChunkRef};
 
-use super::packs::{OpenRecord, damaged};
+use super::opened::OpenRecords;
+use super::packs::damaged;
 use super::views::Reading;
 use crate::app::App;
 use crate::error::{Result, ServerError};
@@ -31,8 +32,6 @@ pub(super) struct Making {
     length: u64,
     /// What packs were asked for, in vain or not.
     tried: Ancestry,
-    /// The record that was opened last: bases that are wanted together mostly rest together.
-    last: Option<OpenRecord>,
 }
 
 impl Making {
@@ -87,7 +86,7 @@ impl App {
         reading: Reading,
         (bases, depth): (&'a [ChunkRef], u32),
         namer: &'a ChunkNamer,
-        making: &'a mut Making,
+        (open, making): (&'a mut OpenRecords, &'a mut Making),
     ) -> BoxFuture<'a, Result<Vec<Bytes>>> {
         let depth = depth + 1;
         let read = async move {
@@ -97,11 +96,9 @@ impl App {
                     Some(bytes) => bytes.clone(),
                     None => {
                         making.begin(base, depth)?;
-                        let mut last = making.last.take();
                         let wanted = (base, &packs[..], depth);
-                        let found = self.make_chunk(reading, wanted, namer, &mut last, making);
+                        let found = self.make_chunk(reading, wanted, namer, open, making);
                         let bytes = found.await?;
-                        making.last = last;
                         making.made.insert(base.id, bytes.clone());
                         bytes
                     }
@@ -115,4 +112,4 @@ impl App {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

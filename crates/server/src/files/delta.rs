@@ -20,6 +20,7 @@ use content::{ContentError, ContentStep, ContentWalk};
 use model::{ChunkRef, Content, WorkspaceId};
 use tokio::sync::OwnedSemaphorePermit;
 
+use super::opened::OpenRecords;
 use super::packs::damaged_content;
 use super::views::{Reading, ViewGuard};
 use super::writing::{Applied, Attempt, Put, TRIES, busy};
@@ -130,7 +131,7 @@ impl App {
         let memory = self.memory_for_body(chunks_at_most(content) * BASE_CHUNK_WEIGHT).await?;
         let namer = self.view_of(reading).await?.content_keys().namer();
         let mut walk = ContentWalk::new(content).map_err(|error| damaged_content(&error))?;
-        let (mut chunks, mut last) = (Vec::new(), None);
+        let (mut chunks, mut open) = (Vec::new(), OpenRecords::default());
         loop {
             match walk.step().map_err(|error| damaged_content(&error))? {
                 ContentStep::Chunk(_) if chunks.len() == BASE_CHUNKS_MAX => {
@@ -140,7 +141,7 @@ impl App {
                 ContentStep::List(list) => {
                     let packs = self.locate(reading, std::slice::from_ref(&list)).await?;
                     let packs = packs.first().map_or(&[][..], Vec::as_slice);
-                    let bytes = self.chunk(reading, (&list, packs), &namer, &mut last).await?;
+                    let bytes = self.chunk(reading, (&list, packs), &namer, &mut open).await?;
                     walk.take_list(&bytes).map_err(|error| damaged_content(&error))?;
                 }
                 ContentStep::End => break,

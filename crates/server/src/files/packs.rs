@@ -12,6 +12,7 @@ use parking_lot::Mutex;
 use storage::ContentStore;
 
 use super::bases::Making;
+use super::opened::OpenRecords;
 use super::views::{Reading, Turn};
 use crate::app::App;
 use crate::blocking;
@@ -51,14 +52,6 @@ impl Indexes {
             kept.pop_front();
         }
     }
-}
-
-/// A record that was opened, and of which pack it is.
-#[derive(Debug)]
-pub(super) struct OpenRecord {
-    pack: PackId,
-    number: usize,
-    record: Record,
 }
 
 /// Says that something in the store is not what it should be.
@@ -174,15 +167,18 @@ impl App {
     }
 
     /// Returns the bytes of a chunk, compared with its id, from the first of its packs that has it right. The record in which it
-    /// was found is kept in `last`: its neighbours are mostly wanted next.
+    /// was found is kept `open`: its neighbours are mostly wanted next.
     pub(super) async fn chunk(
         &self,
         reading: Reading,
         (chunk, packs): (&ChunkRef, &[KnownPack]),
         namer: &ChunkNamer,
-        last: &mut Option<OpenRecord>,
+        open: &mut OpenRecords,
     ) -> Result<Bytes> {
-        self.make_chunk(reading, (chunk, packs, 0), namer, last, &mut Making::default()).await
+        let wanted = (chunk, packs, 0);
+        let bytes = self.make_chunk(reading, wanted, namer, open, &mut Making::default()).await?;
+        open.hand_out(bytes.len());
+        Ok(bytes)
     }
 
     /// Does that on the way to another chunk, which is made from this one by so many deltas in a row.
@@ -191,14 +187,14 @@ impl App {
         reading: Reading,
         (chunk, packs, depth): (&ChunkRef, &[KnownPack], u32),
         namer: &ChunkNamer,
-        last: &mut Option<OpenRecord>,
+        open: &mut OpenRecords,
         making: &mut Making,
     ) -> Result<Bytes> {
         let mut failure = damaged(format!("chunk {} is in no pack", chunk.id));
         for pack in packs {
             making.try_once_more(chunk)?;
             let (mark, wanted) = (making.mark(), (chunk, *pack, depth));
-            match self.chunk_of(reading, wanted, namer, (&mut *last, &mut *making)).await {
+            match self.chunk_of(reading, wanted, namer, (&mut *open, &mut *making)).await {
                 Err(error @ ServerError::Storage { is_damage: true, .. }) => failure = error,
                 found => return found,
             }
@@ -212,29 +208,26 @@ impl App {
         reading: Reading,
         (chunk, pack, depth): (&ChunkRef, KnownPack, u32),
         namer: &ChunkNamer,
-        (last, making): (&mut Option<OpenRecord>, &mut Making),
+        (open, making): (&mut OpenRecords, &mut Making),
     ) -> Result<Bytes> {
         let index = self.index(reading, pack).await?;
         let packed = index.packed_chunks().find(|packed| packed.chunk == *chunk);
         let packed =
             packed.ok_or_else(|| damaged(format!("chunk {} is not in {}", chunk.id, pack.id)))?;
         let (number, position) = (packed.record as usize, packed.position as usize);
-        let is_open = |open: &OpenRecord| open.pack == pack.id && open.number == number;
-        let open = match last.take().filter(is_open) {
-            Some(open) => open,
-            None => {
-                let bases = index.bases(number).map_err(|error| damaged_content(&error))?;
-                let bases = match bases {
-                    [] => Vec::new(),
-                    bases => self.bases(reading, (bases, depth), namer, making).await?,
-                };
-                let wanted = (index, number, bases);
-                let record = self.open_record(reading, pack, wanted, namer).await?;
-                OpenRecord { pack: pack.id, number, record }
-            }
-        };
-        let bytes = open.record.chunk(position).map(Bytes::copy_from_slice);
-        *last = Some(open);
+        if !open.turn_to(pack.id, number) {
+            let entry = *index.record(number).map_err(|error| damaged_content(&error))?;
+            open.count(&entry).map_err(|error| damaged_content(&error))?;
+            let bases = index.bases(number).map_err(|error| damaged_content(&error))?;
+            let bases = match bases {
+                [] => Vec::new(),
+                bases => self.bases(reading, (bases, depth), namer, (open, making)).await?,
+            };
+            let wanted = (index, number, bases);
+            let record = self.open_record(reading, pack, wanted, namer).await?;
+            open.keep((pack.id, number), entry.transform(), record);
+        }
+        let bytes = open.chunk(position).map(Bytes::copy_from_slice);
         bytes.map_err(|error| damaged_content(&error))
     }
 

@@ -11,7 +11,8 @@ use futures_util::stream::try_unfold;
 use model::{ChunkRef, Content, WorkspaceId};
 use tokio::sync::OwnedSemaphorePermit;
 
-use super::packs::{OpenRecord, damaged_content};
+use super::opened::OpenRecords;
+use super::packs::damaged_content;
 use super::views::Reading;
 use crate::app::App;
 use crate::auth::Caller;
@@ -22,7 +23,7 @@ use content::places::KnownPack;
 /// How many chunks are looked for at once.
 const CHUNKS_AT_ONCE: usize = 64;
 
-/// About how many bytes of memory a reader takes: a record and a piece of it.
+/// About how many bytes of memory a reader takes: a record and a piece of it. Who reads photographs takes more.
 const READER_MEMORY: u64 = 2 * 1024 * 1024;
 
 /// Reads a part of a file.
@@ -37,8 +38,8 @@ pub struct FileReader {
     offset: u64,
     queue: VecDeque<(ChunkRef, u64, Vec<KnownPack>)>,
     is_done: bool,
-    last: Option<OpenRecord>,
-    _memory: OwnedSemaphorePermit,
+    open: OpenRecords,
+    memory: OwnedSemaphorePermit,
 }
 
 impl FileReader {
@@ -54,6 +55,26 @@ impl FileReader {
         range: Range<u64>,
     ) -> Result<Self> {
         let memory = app.memory_for_body(READER_MEMORY).await?;
+        let who = (app, caller, workspace);
+        Self::open_on((memory, OpenRecords::default()), who, content, range).await
+    }
+
+    /// Begins to read a whole file that follows one which this has read to its end.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub async fn follow(self, content: &Content) -> Result<Self> {
+        let Reading { caller, workspace, .. } = self.reading;
+        let who = (self.app, caller, workspace);
+        Self::open_on((self.memory, self.open), who, content, 0..content.size).await
+    }
+
+    async fn open_on(
+        (memory, open): (OwnedSemaphorePermit, OpenRecords),
+        (app, caller, workspace): (Arc<App>, Caller, WorkspaceId),
+        content: &Content,
+        range: Range<u64>,
+    ) -> Result<Self> {
         let reading = app.let_in(caller, workspace, Right::Read).await?;
         let namer = app.view_of(reading).await?.content_keys().namer();
         let walk = ContentWalk::new(content).map_err(|error| damaged_content(&error))?;
@@ -66,8 +87,8 @@ impl FileReader {
             range,
             offset: 0,
             queue: VecDeque::new(),
-            last: None,
-            _memory: memory,
+            open,
+            memory,
         };
         reader.fill().await?;
         Ok(reader)
@@ -86,7 +107,7 @@ impl FileReader {
         }
         let Some((chunk, start, packs)) = self.queue.pop_front() else { return Ok(None) };
         let bytes =
-            self.app.chunk(self.reading, (&chunk, &packs), &self.namer, &mut self.last).await?;
+            self.app.chunk(self.reading, (&chunk, &packs), &self.namer, &mut self.open).await?;
         let from = self.range.start.saturating_sub(start) as usize;
         let to = (self.range.end - start).min(bytes.len() as u64) as usize;
         Ok(Some(bytes.slice(from..to)))
@@ -135,7 +156,7 @@ impl FileReader {
         let packs = self.app.locate(self.reading, std::slice::from_ref(list)).await?;
         let packs = packs.first().map_or(&[][..], Vec::as_slice);
         let bytes =
-            self.app.chunk(self.reading, (list, packs), &self.namer, &mut self.last).await?;
+            self.app.chunk(self.reading, (list, packs), &self.namer, &mut self.open).await?;
         self.walk.take_list(&bytes).map_err(|error| damaged_content(&error))
     }
 }

@@ -74,6 +74,25 @@ fn picture_that_is_damaged_makes_an_error_of_damage() {
     assert_eq!(read(&pack.index, &pack.bytes).unwrap(), expected);
 }
 
+/// Whoever has readers open much has to store much.
+#[test]
+fn little_that_is_stored_is_no_picture_of_many_bytes() {
+    for (stored, is_read) in [(100, false), ((1 << 19) - 1, false), (1 << 19, true)] {
+        let lengths = (JPEG_PLAIN_MAX as u64, stored);
+        let index = index_of(PICTURE_PACK_VERSION, TransformTag::Jpeg, lengths);
+        assert_eq!(index.is_ok(), is_read, "{stored}");
+    }
+    // A picture of one colour; it is compressed otherwise.
+    let plan = Plan { is_flat: true, ..Plan::new(2000, 2000, COLOURS) };
+    let file = [&plan.draw(1)[..], b"\xff\xd9"].concat();
+    let form = shorten(&file).unwrap();
+    assert!(form.len() * JPEG_PLAIN_FACTOR < file.len());
+    let mut writer = PackWriter::new(Transform::default(), &PackGuard::plain()).unwrap();
+    assert!(!writer.push_picture(&[chunk_ref(&file)], &form).unwrap() && writer.is_empty());
+    writer.push(chunk_ref(&file), &file).unwrap();
+    assert!(writer.finish().unwrap().bytes.len() * JPEG_PLAIN_FACTOR < file.len());
+}
+
 #[test]
 fn what_is_too_long_or_pays_not_is_no_record() {
     let mut writer = PackWriter::new(Transform::default(), &PackGuard::plain()).unwrap();
@@ -112,15 +131,19 @@ fn large_pictures_fit_wherever_they_come() {
     }
 }
 
-/// Reads an index with one record of one chunk of so many bytes.
-fn index_of(version: u8, transform: TransformTag, plain: u64) -> Result<PackIndex, ContentError> {
+/// Reads an index with one record of one chunk of so many bytes, stored in so many.
+fn index_of(
+    version: u8,
+    transform: TransformTag,
+    (plain, stored): (u64, u64),
+) -> Result<PackIndex, ContentError> {
     let mut encoder = Encoder::default();
     if version >= FENCED_PACK_VERSION {
         encoder.unsigned(u64::from(version == FENCED_PACK_VERSION));
     }
     encoder.unsigned(1);
     encoder.raw(&[transform.number()]);
-    encoder.unsigned(100);
+    encoder.unsigned(stored);
     encoder.unsigned(1);
     encoder.unsigned(plain);
     encoder.raw(&[1; 32]);
@@ -129,7 +152,8 @@ fn index_of(version: u8, transform: TransformTag, plain: u64) -> Result<PackInde
 
 #[test]
 fn only_packs_of_their_version_have_pictures_of_bounded_length() {
-    let length = JPEG_PLAIN_MAX as u64;
+    let max = JPEG_PLAIN_MAX as u64;
+    let length = (max, 1 << 20);
     for version in [PACK_VERSION, FENCED_PACK_VERSION, DELTA_PACK_VERSION] {
         assert!(index_of(version, TransformTag::Jpeg, length).is_err(), "version {version}");
     }
@@ -139,7 +163,7 @@ fn only_packs_of_their_version_have_pictures_of_bounded_length() {
     }
     let index = index_of(PICTURE_PACK_VERSION, TransformTag::Jpeg, length).unwrap();
     assert!(index.has_deltas() && index.bases(0).unwrap().is_empty());
-    assert!(index_of(PICTURE_PACK_VERSION, TransformTag::Jpeg, length + 1).is_err());
+    assert!(index_of(PICTURE_PACK_VERSION, TransformTag::Jpeg, (max + 1, 1 << 20)).is_err());
 }
 
 /// A program of the days before tells a newer pack from damage, as it does of all: by its number.

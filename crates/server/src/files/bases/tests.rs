@@ -12,10 +12,10 @@ use crate::services::sync_service::CommitRequest;
 use crate::testing::{Counter, TestApp};
 
 /// A workspace whose packs travel in its log.
-struct World {
-    test: TestApp,
-    reading: Reading,
-    keys: WorkspaceKeys,
+pub(in crate::files) struct World {
+    pub(in crate::files) test: TestApp,
+    pub(in crate::files) reading: Reading,
+    pub(in crate::files) keys: WorkspaceKeys,
     commits: u8,
 }
 
@@ -27,7 +27,7 @@ fn bytes_of(number: u32, length: usize) -> Vec<u8> {
 }
 
 impl World {
-    async fn start() -> Self {
+    pub(in crate::files) async fn start() -> Self {
         let test = TestApp::start();
         let reading = test.app.let_in(test.devices[0], test.home.workspace(), Right::Read).await;
         let reading = reading.unwrap();
@@ -35,12 +35,12 @@ impl World {
         Self { test, reading, keys, commits: 0 }
     }
 
-    fn chunk(&self, bytes: &[u8]) -> ChunkRef {
+    pub(in crate::files) fn chunk(&self, bytes: &[u8]) -> ChunkRef {
         ChunkRef { id: self.keys.content().namer().name(bytes), length: bytes.len() as u32 }
     }
 
     /// Has the log name a pack.
-    async fn add(&mut self, mut writer: PackWriter) {
+    pub(in crate::files) async fn add(&mut self, mut writer: PackWriter) {
         let pack = writer.finish().unwrap();
         self.commits += 1;
         let seen = self.test.app.view(self.reading.caller, self.reading.workspace).await.unwrap();
@@ -62,7 +62,7 @@ impl World {
         self.reading = self.test.app.let_in(caller, workspace, Right::Read).await.unwrap();
     }
 
-    fn writer(&self) -> PackWriter {
+    pub(in crate::files) fn writer(&self) -> PackWriter {
         PackWriter::new(Transform::default(), &self.keys.packs()).unwrap()
     }
 
@@ -94,9 +94,9 @@ impl World {
     async fn read(&self, bytes: &[u8]) -> (Result<Bytes>, Making) {
         let (chunk, mut making) = (self.chunk(bytes), Making::default());
         let packs = self.test.app.locate(self.reading, &[chunk]).await.unwrap().remove(0);
-        let (namer, mut last) = (self.keys.content().namer(), None);
+        let (namer, mut open) = (self.keys.content().namer(), OpenRecords::default());
         let wanted = (&chunk, &packs[..], 0);
-        let read = self.test.app.make_chunk(self.reading, wanted, &namer, &mut last, &mut making);
+        let read = self.test.app.make_chunk(self.reading, wanted, &namer, &mut open, &mut making);
         (read.await, making)
     }
 }

@@ -13,7 +13,8 @@ use super::Failure;
 use crate::app::App;
 use crate::blocking;
 use crate::error::{Result, ServerError};
-use crate::files::packs::{OpenRecord, damaged};
+use crate::files::opened::OpenRecords;
+use crate::files::packs::damaged;
 use crate::files::views::Reading;
 use content::places::KnownPack;
 
@@ -31,7 +32,7 @@ pub(super) struct PackedVersion {
     located: (usize, Vec<Vec<KnownPack>>),
     /// The chunk that was read last.
     current: Option<(usize, Bytes)>,
-    last: Option<OpenRecord>,
+    open: OpenRecords,
     failure: Option<ServerError>,
 }
 
@@ -45,7 +46,7 @@ impl PackedVersion {
             namer: None,
             located: (0, Vec::new()),
             current: None,
-            last: None,
+            open: OpenRecords::default(),
             failure: None,
         }
     }
@@ -89,7 +90,7 @@ impl PackedVersion {
                 self.namer.insert(view.content_keys().namer())
             }
         };
-        let bytes = self.app.chunk(self.reading, (&chunk, packs), namer, &mut self.last).await?;
+        let bytes = self.app.chunk(self.reading, (&chunk, packs), namer, &mut self.open).await?;
         match bytes.len() == chunk.length as usize {
             true => Ok(bytes),
             false => Err(damaged(format!("chunk {} has another length", chunk.id))),
