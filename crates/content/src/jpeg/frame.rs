@@ -105,7 +105,7 @@ impl Frame {
     /// Reads what stands before the bits.
     ///
     /// # Errors
-    /// [`NoPicture`] of all but pictures in one scan of Huffman codes, of 8 bits, whose steps have 8 bits.
+    /// [`NoPicture`] of all but pictures in one scan of Huffman codes, of 8 bits, whose steps are 1 to 255.
     pub(super) fn read(file: &[u8]) -> Result<Self, NoPicture> {
         let mut rest = file.strip_prefix(&START[..2]).ok_or(NoPicture)?;
         let (mut tables, mut size, mut restart) = (Tables::default(), None, 0);
@@ -170,9 +170,12 @@ impl Tables {
             let (&[which], behind) = split(content)?;
             let (steps, behind) = split::<64>(behind)?;
             let mut table = [0; 64];
+            // Nobody divides by zero.
+            if steps.contains(&0) {
+                return Err(NoPicture);
+            }
             for (step, place) in steps.iter().zip(ZIGZAG) {
-                // Nobody divides by zero.
-                table[usize::from(place)] = i16::from(*step).max(1);
+                table[usize::from(place)] = i16::from(*step);
             }
             *self.steps.get_mut(usize::from(which)).ok_or(NoPicture)? = Some(table);
             content = behind;

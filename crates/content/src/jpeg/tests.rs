@@ -1,6 +1,8 @@
 use super::*;
 pub(crate) use crate::documents::PHOTOGRAPH as PHOTO;
-use crate::samples::{Random, random_bytes};
+use crate::samples::{Random, random_bytes, text};
+
+mod golden;
 
 /// What was stored of it when this was new.
 const PHOTO_FORM: &[u8] = include_bytes!("samples/photo.form");
@@ -204,8 +206,9 @@ fn what_is_no_picture_or_one_of_another_kind_stays_as_it_is() {
         with(size + 4, 12),
         [&good[..size + 5], &[0, 0], &good[size + 7..]].concat(),
         with(scan + 12, 5),
-        // Steps of 16 bits, and a table that there is not.
+        // Steps of 16 bits, one of zero, and a table that there is not.
         with(place(&[0xff, 0xdb]) + 4, 0x10),
+        with(place(&[0xff, 0xdb]) + 5, 0),
         with(scan + 6, 0x11),
         good[..good.len() / 2].to_vec(),
         good[..scan].to_vec(),
