@@ -9,7 +9,14 @@ use flate2::write::ZlibEncoder;
 /// A photograph of the lab, which has what photographs have, with the codes that the standard gives as an example.
 pub const PHOTOGRAPH: &[u8] = include_bytes!("jpeg/samples/photo.jpg");
 
-/// How one begins.
+/// Returns that photograph with a title of at most 65,533 bytes, which stands in a comment.
+pub fn photograph(title: &[u8]) -> Vec<u8> {
+    let (start, rest) = PHOTOGRAPH.split_at(2);
+    let length = (title.len() as u16 + 2).to_be_bytes();
+    [start, &[0xff, 0xfe], &length, title, rest].concat()
+}
+
+/// How a document begins.
 const START: &[u8] = b"%PDF-1.7\n";
 
 /// Returns a document with this text, which stands in it compressed.

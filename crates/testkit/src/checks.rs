@@ -152,11 +152,11 @@ fn find(bytes: &[u8], word: &[u8]) -> Option<usize> {
     bytes.windows(word.len()).position(|window| window == word)
 }
 
-/// Tells whether a pack has files that are stored as what their deflate streams hold.
-fn has_inflated(pack: &[u8], keys: &WorkspaceKeys) -> bool {
+/// Tells whether a pack has records that went through this.
+fn has(transform: TransformTag, pack: &[u8], keys: &WorkspaceKeys) -> bool {
     let index = verify_whole(pack_id(pack), pack, &keys.packs());
-    let is_deflate = |record: &RecordEntry| record.transform() == TransformTag::Deflate;
-    index.is_ok_and(|index| index.records().iter().any(is_deflate))
+    let is_it = |record: &RecordEntry| record.transform() == transform;
+    index.is_ok_and(|index| index.records().iter().any(is_it))
 }
 
 /// I-21, I-22, I-14: the log is a chain, has what was acknowledged, once, and folds into a tree.
@@ -188,8 +188,14 @@ fn check_log(world: &World, entries: &[Entry]) {
         if entry.commit.has_deltas {
             world.common.coverage.hit(Fault::DeltaStored);
         }
-        if entry.commit.inline_packs.iter().any(|pack| has_inflated(pack, &keys)) {
-            world.common.coverage.hit(Fault::DocumentStored);
+        let stored = [
+            (TransformTag::Deflate, Fault::DocumentStored),
+            (TransformTag::Jpeg, Fault::PictureStored),
+        ];
+        for (transform, fault) in stored {
+            if entry.commit.inline_packs.iter().any(|pack| has(transform, pack, &keys)) {
+                world.common.coverage.hit(fault);
+            }
         }
     }
     for (operation, head) in world.common.acknowledged.commits() {

@@ -50,6 +50,7 @@ pub enum Fault {
     PackStored,
     DeltaStored,
     DocumentStored,
+    PictureStored,
     FileChangedWhileRead,
     RescanAfterHint,
     CleanedUp,
@@ -94,7 +95,7 @@ impl Fault {
     ];
 
     /// Everything that there is in worlds with one store or a server.
-    pub const ALL: [Self; 47] = [
+    pub const ALL: [Self; 48] = [
         Self::KilledAtCall,
         Self::KilledAtAwait,
         Self::KilledAtCommit,
@@ -135,6 +136,7 @@ impl Fault {
         Self::PackStored,
         Self::DeltaStored,
         Self::DocumentStored,
+        Self::PictureStored,
         Self::FileChangedWhileRead,
         Self::RescanAfterHint,
         Self::CleanedUp,

@@ -1,4 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import type { Page, Route } from '@playwright/test';
 import type { SynclineClient } from '@syncline/api';
@@ -8,6 +9,11 @@ import { inEveryLook, row, signIn } from '../steps.ts';
 import { expect, test } from '../test.ts';
 
 const PHOTO = randomBytes(7 * 1024 * 1024);
+/** Photographs that a device stores in a shorter form, and of which the page makes the file again. */
+const SAMPLES = new URL('../../../crates/content/src/jpeg/samples/', import.meta.url);
+const PHOTOGRAPHS = ['photo', '420', '422', '444', 'cmyk', 'grey', 'restart'].map((kind) => {
+  return { name: `${kind}.jpg`, bytes: readFileSync(new URL(`${kind}.jpg`, SAMPLES)) };
+});
 const LETTER = 'Dear Bob, nobody else reads this.\n';
 
 let server: RealServer;
@@ -23,6 +29,7 @@ test.beforeAll(async () => {
     'empty.txt': '',
     'Bilder/größe.bin': PHOTO,
     'Bilder/2026/notes.md': '# Notes\n',
+    ...Object.fromEntries(PHOTOGRAPHS.map(({ name, bytes }) => [`Bilder/${name}`, bytes])),
   };
   server.addWorkspace('ada', 'Diary', files, ['--sealed']);
   recoveryKey = server.recoveryKey('ada', 'Diary');
@@ -106,6 +113,9 @@ test('folders open by keyboard, files come out byte for byte, and no name is in 
   const began = Date.now();
   expect(hash(await saved(page, 'größe.bin'))).toBe(hash(PHOTO));
   console.log(`7 MiB came in ${Date.now() - began} ms`);
+  for (const { name, bytes } of PHOTOGRAPHS) {
+    expect(hash(await saved(page, name)), name).toBe(hash(bytes));
+  }
   await page.keyboard.press('Alt+ArrowUp');
   await expect(row(page, 'letter.txt')).toBeVisible();
   await row(page, 'letter.txt').dblclick();

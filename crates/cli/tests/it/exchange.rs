@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use content::documents::photograph;
+
 use crate::support::{BOTH, Pair, document, fill, words};
 
 #[test]
@@ -57,6 +59,34 @@ fn an_edited_document_costs_what_was_edited_whoever_edits_it() {
             assert!(to.read("a.pdf") == document(&text), "edit {edit}");
         }
         let found = pair.one.run(&["check", "--read-data", "--json"]).ok().json();
+        assert_eq!((&found["lost"], &found["damaged"]), (&0.into(), &0.into()), "{found}");
+    }
+}
+
+#[test]
+fn photographs_cost_a_fifth_less_and_a_new_title_next_to_nothing() {
+    for is_served in BOTH {
+        let pair = Pair::synced(is_served, |device| device.write("note", "here"));
+        let (one, other) = (&pair.one, &pair.other);
+        // So many do not travel inside the commit.
+        let titles: Vec<String> = (0..12).map(|number| format!("walk {number}")).collect();
+        for title in &titles {
+            one.write(&format!("{title}.jpg"), photograph(title.as_bytes()));
+        }
+        let sent = one.sync().ok().json();
+        let whole = photograph(b"walk 10").len() as u64 * titles.len() as u64;
+        assert!(sent["sent_bytes"].as_u64().unwrap() * 5 < whole * 4, "{sent} of {whole}");
+        other.sync().ok();
+        for title in &titles {
+            let found = other.read(&format!("{title}.jpg"));
+            assert!(found == photograph(title.as_bytes()), "{title}");
+        }
+        other.write("walk 7.jpg", photograph(b"a walk in the rain"));
+        let sent = other.sync().ok().json();
+        assert!(sent["sent_bytes"].as_u64().unwrap() < 1500, "{sent}");
+        one.sync().ok();
+        pair.assert_equal();
+        let found = one.run(&["check", "--read-data", "--json"]).ok().json();
         assert_eq!((&found["lost"], &found["damaged"]), (&0.into(), &0.into()), "{found}");
     }
 }

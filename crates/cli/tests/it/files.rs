@@ -1,7 +1,10 @@
 //! Files that are written without a device, and devices that read them, and the other way round.
 
+use std::ops::Range;
+
 use content::WorkspaceContentKeys;
 use content::delta::{ChunkClient, DeltaError, DeltaPart, Plain, SessionId};
+use content::documents::photograph;
 use model::codec::decode_message;
 use model::{Genesis, Mode};
 use reqwest::{Client, Method, Response, StatusCode};
@@ -48,6 +51,17 @@ impl Visitor {
         let answer = self.ask(Method::GET, &format!("files/{path}"), Vec::new());
         assert_eq!(answer.status(), StatusCode::OK, "{path}");
         self.runtime.block_on(async { answer.bytes().await.unwrap().to_vec() })
+    }
+
+    fn get_range(&self, path: &str, range: Range<usize>) -> Vec<u8> {
+        let url = format!("{}/api/v1/workspaces/home/files/{path}", self.url);
+        let range = format!("bytes={}-{}", range.start, range.end - 1);
+        let request = self.client.get(url).bearer_auth(&self.token).header("range", range);
+        self.runtime.block_on(async {
+            let answer = request.send().await.unwrap();
+            assert_eq!(answer.status(), StatusCode::PARTIAL_CONTENT, "{path}");
+            answer.bytes().await.unwrap().to_vec()
+        })
     }
 }
 
@@ -102,6 +116,14 @@ fn device_and_server_write_and_read_the_same_files() {
         device.write("paper.pdf", document(&text));
         device.sync().ok();
         assert!(visitor.get("paper.pdf") == document(&text));
+    }
+    // And so it is with a photograph, and with a new title of it.
+    for title in ["a walk", "a walk in the rain"] {
+        let file = photograph(title.as_bytes());
+        device.write("walk.jpg", &file);
+        device.sync().ok();
+        assert!(visitor.get("walk.jpg") == file);
+        assert!(visitor.get_range("walk.jpg", 5000..6000) == file[5000..6000]);
     }
     let mut edited = noise(7 << 20);
     edited[4_000_000] ^= 1;

@@ -66,7 +66,7 @@ impl Hand<'_> {
         true
     }
 
-    /// One in two is a document.
+    /// One in two is a document, one in four a photograph.
     fn create_large(&mut self) -> bool {
         let length = self.user.dice.below(100_000) as usize;
         let mut bytes = self.user.fresh_bytes(length);
@@ -74,6 +74,8 @@ impl Hand<'_> {
             // Text, so that it pays to compress it.
             let digits = bytes.iter().flat_map(|byte| [b'a' + byte / 16, b'a' + byte % 16]);
             bytes = documents::document(&digits.collect::<Vec<u8>>());
+        } else if length % 4 == 1 {
+            bytes = documents::photograph(&bytes[..length.min(1000)]);
         }
         self.create_of(bytes)
     }
