@@ -78,9 +78,9 @@ pub enum ContentError {
     /// A record makes its chunks from others, which were not given with it.
     #[error("a record is stored as what makes it from other chunks, and these were not given")]
     NeedsBases,
-    /// More of pictures would have to be opened than a reader does for so little.
-    #[error("what is read rests in more pictures than a reader opens for it")]
-    TooManyPictures,
+    /// Records would have to be opened that take more work than a reader does for so little.
+    #[error("what is read takes more work to make than a reader does for it")]
+    TooMuchWork,
     /// What makes chunks from others, or a picture, is none.
     #[error("what makes the chunks of a record is invalid")]
     Script {
@@ -337,7 +337,6 @@ impl ContentError {
                 | Self::NoSuchChunk { .. }
                 | Self::TooManyChunks { .. }
                 | Self::PackTooLong { .. }
-                | Self::TooManyPictures
                 | Self::UnsupportedSeal
                 | Self::WrongKey
                 | Self::NoKeys

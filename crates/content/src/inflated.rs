@@ -196,17 +196,38 @@ fn gzip_stream(flags: u8, fields: &[u8]) -> Option<usize> {
     (start < fields.len()).then_some(start)
 }
 
-/// Makes so many bytes of a file again of its inflated form, as a plan says.
+/// Makes so many bytes of a file again of its inflated form, as a plan says. Adds to `work` what it took, also in vain: the places that were
+/// looked at, and the bytes that were made.
 ///
 /// # Errors
 /// Where the plan does not fit the form, or makes fewer bytes.
-pub(crate) fn deflate(plan: &[u8], inflated: &[u8], length: usize) -> Result<Vec<u8>, DecodeError> {
+pub(crate) fn deflate(
+    plan: &[u8],
+    inflated: &[u8],
+    length: usize,
+    work: &mut u64,
+) -> Result<Vec<u8>, DecodeError> {
+    let (mut file, mut search) = (Vec::new(), SEARCH_MAX);
+    let done = make(plan, inflated, length, (&mut file, &mut search));
+    *work += SEARCH_MAX - search + file.len() as u64;
+    file.drain(..done?);
+    file.truncate(length);
+    Ok(file)
+}
+
+/// Makes a file up to so many bytes behind those that the plan skips; returns how many these are.
+fn make(
+    plan: &[u8],
+    inflated: &[u8],
+    length: usize,
+    (file, search): (&mut Vec<u8>, &mut u64),
+) -> Result<usize, DecodeError> {
     let mut plan = Decoder::new(plan);
     if inflated.len() > INFLATED_LENGTH_MAX {
         return Err(plan.invalid("form", "it is longer than any"));
     }
     let skip = plan.unsigned_max(INFLATED_LENGTH_MAX as u64)? as usize;
-    let (mut file, mut rest, mut search) = (Vec::new(), inflated, SEARCH_MAX);
+    let mut rest = inflated;
     while plan.remaining() > 0 {
         let mut take = |length: u64| {
             let taken =
@@ -227,7 +248,7 @@ pub(crate) fn deflate(plan: &[u8], inflated: &[u8], length: usize) -> Result<Vec
         }
         file.extend_from_slice(raw);
         if !plain.is_empty() {
-            file.extend_from_slice(&stream::make(plain, recipe, &mut search)?);
+            file.extend_from_slice(&stream::make(plain, recipe, search)?);
         } else if raw.is_empty() || !recipe.is_empty() {
             return Err(plan.invalid("part", "it is empty"));
         }
@@ -235,9 +256,7 @@ pub(crate) fn deflate(plan: &[u8], inflated: &[u8], length: usize) -> Result<Vec
     if !rest.is_empty() || file.len() < skip + length {
         return Err(plan.invalid("plan", "it makes something else"));
     }
-    file.truncate(skip + length);
-    file.drain(..skip);
-    Ok(file)
+    Ok(skip)
 }
 
 #[cfg(test)]

@@ -22,6 +22,8 @@ use frame::Frame;
 use odds::{Bits, BitsReader, BitsWriter};
 use scan::{ScanReader, ScanWriter};
 
+use crate::pack::JPEG_PLAIN_MAX;
+
 /// How many blocks are in memory at once, of some 200 bytes: two rows and what belongs to them.
 const BLOCKS_HELD_MAX: usize = 64 * 1024;
 
@@ -108,12 +110,15 @@ impl<'a> Picture<'a> {
 
     /// Writes the file again.
     fn write(&self, length: usize) -> Result<Vec<u8>, NoPicture> {
+        if length > JPEG_PLAIN_MAX {
+            return Err(NoPicture);
+        }
         let frame = Frame::read(self.head)?;
         if frame.length != self.head.len() {
             return Err(NoPicture);
         }
         let mut writer = Writing {
-            scan: ScanWriter::new(self.head.to_vec()),
+            scan: ScanWriter::new(self.head, length),
             length_max: length.checked_sub(self.tail.len()).ok_or(NoPicture)?,
             before: vec![0; frame.components.len()],
             fills_with_ones: self.fills_with_ones,

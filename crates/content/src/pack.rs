@@ -20,7 +20,7 @@ mod record;
 mod seal;
 mod writer;
 
-pub use allowance::PictureAllowance;
+pub use allowance::WorkAllowance;
 pub use ancestry::{Ancestry, WRITTEN_BASES_MAX};
 pub use deflate::DEFLATE_PLAIN_MAX;
 pub(crate) use deflate::has_room as deflate_has_room;

@@ -17,7 +17,7 @@ use model::{ChunkRef, Content, Entry, PackId};
 use crate::error::ContentError;
 use crate::manifest::{ContentStep, ContentWalk};
 use crate::pack::{
-    PackIndex, PictureAllowance, Record, RecordOpener, TAIL_LENGTH_GUESS, TailOutcome,
+    PackIndex, Record, RecordOpener, TAIL_LENGTH_GUESS, TailOutcome, WorkAllowance,
     tail_length_guess,
 };
 use crate::places::KnownPack;
@@ -38,7 +38,7 @@ const WAITING_LENGTH_MAX: usize = 8 * 1024 * 1024;
 /// How many indexes of packs are asked for at once: they are small.
 const INDEXES_AT_ONCE: usize = 16;
 
-/// How many opened records are kept, of 1 MiB each, or of one chunk; those of documents and photographs have up to 4.
+/// How many opened records are kept, those that were used last: of 1 MiB each, or of one chunk; of documents and photographs up to 8 MiB.
 const RECORDS_MAX: usize = 8;
 
 /// A pack of at most this many bytes is fetched whole when its index is wanted: what is wanted next is mostly its chunks.
@@ -108,7 +108,7 @@ pub struct FileReading {
     is_walked: bool,
     records: VecDeque<(RecordKey, Record)>,
     opener: RecordOpener,
-    allowance: PictureAllowance,
+    allowance: WorkAllowance,
     /// Stored bytes of delta records, until what they are made from is here.
     waiting: HashMap<RecordKey, Arc<[u8]>>,
     /// What the chunk that comes next is made from, as far as it is here.
@@ -143,7 +143,7 @@ impl FileReading {
             is_walked: false,
             records: VecDeque::new(),
             opener: RecordOpener::default(),
-            allowance: PictureAllowance::default(),
+            allowance: WorkAllowance::default(),
             waiting: HashMap::new(),
             making: Making::default(),
             asked: Vec::new(),
@@ -384,8 +384,15 @@ impl FileReading {
                 Err(error) => self.give_up(key, (0, 0), error)?,
             }
         };
-        let record = self.records.iter().find(|(open, _)| *open == key);
-        record.map(|(_, record)| record.chunk(position)).transpose()
+        self.turn_to(key).map(|record| record.chunk(position)).transpose()
+    }
+
+    /// Returns a record that is open, which is the last one to be forgotten then.
+    fn turn_to(&mut self, key: RecordKey) -> Option<&Record> {
+        let place = self.records.iter().position(|(open, _)| *open == key)?;
+        let used = self.records.remove(place);
+        self.records.extend(used);
+        self.records.back().map(|(_, record)| record)
     }
 
     /// Looks for a chunk to which so many deltas in a row lead and, where it is made from others, for these. It is here once they are, and else
@@ -440,9 +447,9 @@ impl FileReading {
                     self.give_up(key, (0, depth), error)?;
                     continue;
                 }
-                let record = self.records.iter().find(|(open, _)| *open == key);
                 let missing = ContentError::ChunkMissing { id: base.id };
-                let bytes = record.ok_or(missing).and_then(|(_, record)| record.chunk(position));
+                let bytes =
+                    self.turn_to(key).ok_or(missing).and_then(|record| record.chunk(position));
                 match bytes.map(<[u8]>::to_vec) {
                     Ok(bytes) => self.making.keep(base, bytes, depth),
                     Err(error) => self.making.fail((key, Some(position)), 0, error)?,
@@ -606,8 +613,10 @@ impl FileReading {
         let bases: Option<Vec<&[u8]>> =
             index.bases(number)?.iter().map(|base| self.making.bytes(base)).collect();
         let bases = bases.ok_or(ContentError::NeedsBases)?;
-        self.allowance.count(index.record(number)?)?;
-        let record = self.opener.open_on(&index, number, stored, &bases, &packs.namer)?;
+        self.allowance.ask()?;
+        let opened = self.opener.open_on(&index, number, stored, &bases, &packs.namer);
+        self.allowance.count(self.opener.take_work());
+        let record = opened?;
         self.waiting.remove(&key);
         if self.records.len() >= RECORDS_MAX
             && let Some((_, oldest)) = self.records.pop_front()

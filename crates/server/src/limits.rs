@@ -44,6 +44,10 @@ pub const LIST_MAX: usize = 1000;
 pub const SEARCH_STEP: usize = 16 * 1024;
 /// How many searches look at names at once.
 pub const SEARCHES_AT_ONCE_MAX: usize = 2;
+/// How many records that take long to open are opened at once: for half of the cores nobody waits for photographs and documents of others.
+pub fn openings_at_once_max() -> usize {
+    std::thread::available_parallelism().map_or(1, |cores| cores.get().div_ceil(2))
+}
 /// How many bytes of entries one answer carries at most; the last entry may go beyond.
 pub const ENTRIES_LENGTH_MAX: u64 = 3 * 1024 * 1024;
 /// How many bytes of object bodies are in memory at most, of all requests together.

@@ -56,6 +56,9 @@ pub struct OpenRecord {
     positions: HashMap<ChunkId, usize>,
 }
 
+/// Opened records by where they rest.
+pub type OpenRecords = HashMap<ChunkPlace, Arc<OpenRecord>>;
+
 impl OpenRecord {
     fn new(index: &PackIndex, number: usize, record: Record) -> Result<Self, ContentError> {
         let chunks = &index.chunks()[index.record(number)?.chunks()];
@@ -126,7 +129,7 @@ pub struct ChunkFetcher {
     guard: PackGuard,
     indexes: HashMap<u64, Arc<PackIndex>>,
     index_order: VecDeque<u64>,
-    records: HashMap<ChunkPlace, Arc<OpenRecord>>,
+    records: OpenRecords,
     record_order: VecDeque<ChunkPlace>,
     packs: VecDeque<(u64, Bytes)>,
     ahead: Ahead,
@@ -400,6 +403,11 @@ impl ChunkFetcher {
         self.records.get(place).cloned()
     }
 
+    /// Returns those of some records that are kept.
+    fn all_kept(&self, places: &BTreeSet<ChunkPlace>) -> OpenRecords {
+        places.iter().filter_map(|place| Some((*place, self.kept(place)?))).collect()
+    }
+
     /// Keeps an opened record for a while.
     pub fn keep(&mut self, place: ChunkPlace, record: Arc<OpenRecord>) {
         if self.records.insert(place, record).is_none() {
@@ -422,12 +430,9 @@ impl ChunkFetcher {
         &mut self,
         state: &State,
         places: &BTreeSet<ChunkPlace>,
-    ) -> Result<HashMap<ChunkPlace, Arc<OpenRecord>>> {
-        let stored = self.fetch(state, places, HashMap::new()).await?;
+    ) -> Result<OpenRecords> {
+        let (mut opened, stored) = self.fetch(state, places, HashMap::new()).await?;
         let mut opener = RecordOpener::default();
-        // Those that are opened now may push them out.
-        let kept = places.iter().filter_map(|place| Some((*place, self.kept(place)?)));
-        let mut opened: HashMap<ChunkPlace, Arc<OpenRecord>> = kept.collect();
         for (place, record) in stored {
             let record = match record.open(&mut opener, &self.namer) {
                 Ok(opened) if record.is_sound(&opened) => Arc::new(opened),

@@ -35,8 +35,10 @@ fn zip(stream: &[u8]) -> Vec<u8> {
 fn again(file: &[u8]) -> Inflated {
     let form = Inflated::of(file).expect("it holds streams");
     for (skip, length) in [(0, file.len()), (5, file.len() - 5), (7, 1), (file.len() - 1, 1)] {
-        let made = deflate(&form.plan(skip as u64), form.bytes(), length).expect("made");
+        let mut work = 0;
+        let made = deflate(&form.plan(skip as u64), form.bytes(), length, &mut work).expect("made");
         assert!(made == file[skip..skip + length], "{length} bytes from {skip}");
+        assert!(work > 4096, "a stream was made: {work}");
     }
     form
 }
@@ -193,7 +195,7 @@ fn form_that_is_longer_than_any_is_not_read() {
     for number in [0, INFLATED_LENGTH_MAX as u64 + 1, 0, 0] {
         plan.unsigned(number);
     }
-    let made = deflate(&plan.into_bytes(), &vec![0; INFLATED_LENGTH_MAX + 1], 1);
+    let made = deflate(&plan.into_bytes(), &vec![0; INFLATED_LENGTH_MAX + 1], 1, &mut 0);
     assert!(made.is_err(), "{:?}", made.map(|made| made.len()));
 }
 
@@ -213,12 +215,12 @@ fn whatever_somebody_says_of_a_form_makes_an_error_or_so_many_bytes() {
             let place = from + (value >> 8) as usize % (target.len() - from);
             target[place] ^= 1 << ((value >> 4) % 8);
         }
-        if let Ok(made) = deflate(&plan, &bytes, file.len()) {
+        if let Ok(made) = deflate(&plan, &bytes, file.len(), &mut 0) {
             made_count += 1;
             assert_eq!(made.len(), file.len());
         }
-        let _ = deflate(&plan[..plan.len() / 2], &bytes, file.len());
-        let _ = deflate(&plan, &bytes[..bytes.len() / 2], file.len());
+        let _ = deflate(&plan[..plan.len() / 2], &bytes, file.len(), &mut 0);
+        let _ = deflate(&plan, &bytes[..bytes.len() / 2], file.len(), &mut 0);
     }
     assert!(
         made_count > 0,

@@ -260,7 +260,7 @@ impl Default for Model {
 }
 
 /// Returns how many bits a number has.
-fn size_of(value: u32) -> usize {
+pub(super) fn bits_of(value: u32) -> usize {
     (u32::BITS - value.leading_zeros()) as usize
 }
 
@@ -360,10 +360,10 @@ impl Model {
                 return Ok(());
             }
             let place = usize::from(place);
-            let kind = size_of(u32::from(around[place])).min(AROUND - 1);
+            let kind = bits_of(u32::from(around[place])).min(AROUND - 1);
             let kind = (number * AROUND + kind) * MISSING + usize::from(MISSING_KINDS[missing]);
             let value = block.values[place];
-            let known = size_of(absolute(value));
+            let known = bits_of(absolute(value));
             let mut size = code_size(coder, &mut self.inner_sizes[kind], known);
             if size == FEW {
                 let odds = &mut self.inner_large[number];
@@ -401,10 +401,10 @@ impl Model {
                 let (place, which) = (number * along, edge * (SIDE - 1) + number - 1);
                 let foretold = other.ends[edge][number] - ROOT * inside;
                 let foretold = steps.divide(foretold, place);
-                let kind = size_of(foretold.unsigned_abs()).min(FORETOLD - 1);
+                let kind = bits_of(foretold.unsigned_abs()).min(FORETOLD - 1);
                 let odds = &mut self.edge_sizes[(which * FORETOLD + kind) * SIDE + missing];
                 let value = block.values[place];
-                let size = code_size(coder, odds, size_of(absolute(value)));
+                let size = code_size(coder, odds, bits_of(absolute(value)));
                 if size > 0 {
                     let sign = (which * 3) as i32 + 1 + foretold.signum();
                     let odds = &mut self.edge_signs[sign as usize][kind.min(3)];
@@ -437,7 +437,7 @@ impl Model {
         let (foretold, apart) = match is_there {
             [true, true] => {
                 let (one, other) = (by(left.ends[0][0], 1), by(above.ends[1][0], SIDE));
-                ((one + other) >> 1, size_of((one - other).unsigned_abs()).min(APART - 3))
+                ((one + other) >> 1, bits_of((one - other).unsigned_abs()).min(APART - 3))
             }
             [true, false] => (by(left.ends[0][0], 1), APART - 2),
             [false, true] => (by(above.ends[1][0], SIDE), APART - 2),
@@ -447,7 +447,7 @@ impl Model {
         let more = i32::from(block.values[0]) - foretold;
         let inner = usize::from(MISSING_KINDS[usize::from(block.inner)]);
         let odds = &mut self.first_sizes[apart * MISSING + inner];
-        let size = code_size(coder, odds, size_of(more.unsigned_abs()));
+        let size = code_size(coder, odds, bits_of(more.unsigned_abs()));
         let is_negative = size > 0 && coder.bit(&mut self.first_sign, more < 0);
         let coded = code_low(coder, &mut self.first_high[apart], size, more.unsigned_abs());
         let value = foretold + i32::from(signed(is_negative, coded));

@@ -1,19 +1,15 @@
 //! Blocks by the codes of a JPEG, and the codes by the blocks (T.81, annex F).
 
 use super::NoPicture;
-use super::blocks::{Block, FIRST_MAX, VALUE_BITS, ZIGZAG};
+use super::blocks::{Block, FIRST_MAX, VALUE_BITS, ZIGZAG, bits_of};
 use super::frame::{Codes, Component};
 
-/// How many bits say by what a first value differs from the one before.
-const FIRST_BITS: u32 = 12;
+/// How many bits say at most, in the codes of a file, by what a first value differs from the one before.
+const FIRST_CODE_MAX: u32 = 12;
 
 /// How markers are numbered that stand between stretches of a scan.
 fn restart_marker(number: usize) -> [u8; 2] {
     [0xff, 0xd0 + (number % 8) as u8]
-}
-
-fn size_of(value: i32) -> u32 {
-    u32::BITS - value.unsigned_abs().leading_zeros()
 }
 
 /// Reads blocks.
@@ -85,7 +81,7 @@ impl<'a> ScanReader<'a> {
         let [first, other] = component.codes.as_ref().ok_or(NoPicture)?;
         let (mut block, mut mask) = ([0; 64], 0);
         let size = u32::from(self.symbol(first)?);
-        if size > FIRST_BITS {
+        if size > FIRST_CODE_MAX {
             return Err(NoPicture);
         }
         *before += self.value(size)?;
@@ -150,8 +146,10 @@ pub(super) struct ScanWriter {
 }
 
 impl ScanWriter {
-    /// Goes on behind these bytes.
-    pub(super) fn new(bytes: Vec<u8>) -> Self {
+    /// Goes on behind these bytes, with room for so many.
+    pub(super) fn new(head: &[u8], length: usize) -> Self {
+        let mut bytes = Vec::with_capacity(length.max(head.len()));
+        bytes.extend_from_slice(head);
         Self { bytes, held: 0, count: 0 }
     }
 
@@ -213,8 +211,9 @@ impl ScanWriter {
         let [first, other] = component.codes.as_ref().ok_or(NoPicture)?;
         let value = i32::from(block[0]);
         let more = value - std::mem::replace(before, value);
-        self.symbol(first, size_of(more) as usize)?;
-        self.value(more, size_of(more));
+        let bits = bits_of(more.unsigned_abs());
+        self.symbol(first, bits)?;
+        self.value(more, bits as u32);
         let mut next = 1;
         while mask != 0 {
             let number = mask.trailing_zeros() as usize;
@@ -225,8 +224,9 @@ impl ScanWriter {
                 zeros -= 16;
             }
             let value = i32::from(block[usize::from(ZIGZAG[number])]);
-            self.symbol(other, zeros << 4 | size_of(value) as usize)?;
-            self.value(value, size_of(value));
+            let bits = bits_of(value.unsigned_abs());
+            self.symbol(other, zeros << 4 | bits)?;
+            self.value(value, bits as u32);
             next = number + 1;
         }
         if next < 64 {

@@ -71,7 +71,7 @@ impl Plan {
         let head = self.head();
         let frame = Frame::read(&head).expect("a picture");
         let mut drawing = Drawing {
-            scan: ScanWriter::new(head),
+            scan: ScanWriter::new(&head, 0),
             before: vec![0; self.components.len()],
             random: Random(seed),
             fills_with_ones: self.fills_with_ones,

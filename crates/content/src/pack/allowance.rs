@@ -1,46 +1,66 @@
-//! How much of pictures a reader opens.
+//! How long a reader works to open records.
 //!
-//! *Goals*: who stores something hostile and has it read keeps nobody busy for long. *Invariants*: what was opened has no more bytes than
-//! [`OPENED_FACTOR`] times what was read, and [`OPENED_AT_FIRST`] more. Together with the bound of a record by its stored bytes
-//! ([`JPEG_PLAIN_FACTOR`](super::JPEG_PLAIN_FACTOR)) that is no more work than other records may make.
+//! *Goals*: who stores something hostile and has it read keeps nobody busy for long. *Invariants*: no record is begun after more work than
+//! [`WORK_FACTOR`] times the bytes that were read, and [`WORK_AT_FIRST`] more; one that was begun is bounded by itself. *Non-goals*: records
+//! that are decompressed, or made from others byte by byte: for their bytes they take a hundredth of this.
 
-use super::RecordEntry;
 use crate::error::ContentError;
-use crate::transform::TransformTag;
 
-/// How many bytes of pictures are opened before anything was read: those that a chunk may be made from.
-const OPENED_AT_FIRST: u64 = 128 * 1024 * 1024;
+/// How much work is done before anything was read: a chunk may be made from 16 others that each rest in a record that takes as much as one may.
+const WORK_AT_FIRST: u64 = 1 << 32;
 
-/// How many are opened for each byte that was read. Files use the chunks of a picture one after the other, but for those that were edited.
-const OPENED_FACTOR: u64 = 16;
+/// How much is done for each byte that was read: in documents at the highest level some 1,600 for each byte that is stored, and files use the
+/// chunks of a record mostly one after the other.
+const WORK_FACTOR: u64 = 4096;
 
-/// What a reader has opened of pictures, and for how much.
+/// What a reader has done to open records, and for how much. One unit is what it takes to look at one place for a match, 5 to 10 ns.
 #[derive(Debug, Default)]
-pub struct PictureAllowance {
-    opened: u64,
+pub struct WorkAllowance {
+    done: u64,
     read: u64,
 }
 
-impl PictureAllowance {
-    /// Counts a record that is going to be opened; only a picture takes long.
+impl WorkAllowance {
+    /// Asks whether one more record may be opened.
     ///
     /// # Errors
-    /// [`ContentError::TooManyPictures`] where it must not be.
-    pub fn count(&mut self, record: &RecordEntry) -> Result<(), ContentError> {
-        if record.transform() == TransformTag::Jpeg {
-            self.opened += record.plain_length() as u64;
-        }
-        let allowed = OPENED_AT_FIRST.saturating_add(self.read.saturating_mul(OPENED_FACTOR));
-        if self.opened > allowed { Err(ContentError::TooManyPictures) } else { Ok(()) }
+    /// [`ContentError::TooMuchWork`].
+    pub fn ask(&self) -> Result<(), ContentError> {
+        let allowed = WORK_AT_FIRST.saturating_add(self.read.saturating_mul(WORK_FACTOR));
+        if self.done > allowed { Err(ContentError::TooMuchWork) } else { Ok(()) }
     }
 
-    /// Returns how many bytes of pictures were opened.
-    pub fn opened(&self) -> u64 {
-        self.opened
+    /// Counts what it took to open a record, also in vain ([`RecordOpener::take_work`](super::RecordOpener::take_work)).
+    pub fn count(&mut self, work: u64) {
+        self.done = self.done.saturating_add(work);
+    }
+
+    /// Returns how much was done.
+    pub fn done(&self) -> u64 {
+        self.done
     }
 
     /// Counts bytes that were read.
     pub fn hand_out(&mut self, length: u64) {
-        self.read += length;
+        self.read = self.read.saturating_add(length);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_reads_may_open_more() {
+        let mut allowance = WorkAllowance::default();
+        allowance.count(WORK_AT_FIRST);
+        assert!(allowance.ask().is_ok());
+        allowance.count(WORK_FACTOR);
+        assert!(matches!(allowance.ask(), Err(ContentError::TooMuchWork)));
+        allowance.hand_out(1);
+        assert!(allowance.ask().is_ok());
+        allowance.count(u64::MAX);
+        allowance.hand_out(u64::MAX);
+        assert!(allowance.ask().is_ok());
     }
 }

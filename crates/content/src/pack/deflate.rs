@@ -62,16 +62,16 @@ pub(super) fn encode(
     }))
 }
 
-/// Replaces what is in `plain` by the chunks of a deflate record, `plain_length` bytes; `bases` are those of the index, in order.
+/// Replaces what is in `plain` by the chunks of a deflate record, `plain_length` bytes; `bases` are those of the index, in order. Adds to `work`.
 pub(super) fn apply(
     stored: &[u8],
     plain_length: usize,
     bases: &[&[u8]],
     decoder: &mut TransformDecoder,
-    plain: &mut Vec<u8>,
+    (plain, work): (&mut Vec<u8>, &mut u64),
 ) -> Result<(), ContentError> {
     let plan = read_script(stored, plain_length, decoder)?;
-    let made = inflated::deflate(&plan, &bases.concat(), plain_length);
+    let made = inflated::deflate(&plan, &bases.concat(), plain_length, work);
     *plain = made.map_err(|source| ContentError::Script { source })?;
     Ok(())
 }

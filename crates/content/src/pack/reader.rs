@@ -3,6 +3,7 @@
 use model::content::ChunkRef;
 use model::ids::PackId;
 
+use super::jpeg::JPEG_WORK;
 use super::{HEADER, PackIndex, PackVersion, RecordEntry, TailOutcome, deflate, delta};
 use crate::error::ContentError;
 use crate::naming::ChunkNamer;
@@ -71,6 +72,7 @@ pub struct RecordOpener {
     spare: Vec<u8>,
     /// The stored bytes of a record whose seal was opened.
     opened: Vec<u8>,
+    work: u64,
 }
 
 impl RecordOpener {
@@ -122,7 +124,7 @@ impl RecordOpener {
             return Err(ContentError::NeedsBases);
         }
         let mut plain = std::mem::take(&mut self.spare);
-        decode(&mut self.decoder, entry, stored, bases, &mut plain)
+        decode(&mut self.decoder, entry, stored, bases, (&mut plain, &mut self.work))
             .map_err(|source| ContentError::Record { record, source: Box::new(source) })?;
         let mut end = 0;
         let chunks = index.chunks()[entry.chunks()].iter().map(|&chunk| {
@@ -130,6 +132,11 @@ impl RecordOpener {
             (chunk, end)
         });
         Ok(Record { chunks: chunks.collect(), plain, namer: namer.clone() })
+    }
+
+    /// Returns what it took to open records since this was asked last, also in vain ([`super::WorkAllowance`]).
+    pub fn take_work(&mut self) -> u64 {
+        std::mem::take(&mut self.work)
     }
 
     /// Takes the memory of a record that is no longer needed.
@@ -143,12 +150,16 @@ fn decode(
     entry: &RecordEntry,
     stored: &[u8],
     bases: &[&[u8]],
-    plain: &mut Vec<u8>,
+    (plain, work): (&mut Vec<u8>, &mut u64),
 ) -> Result<(), ContentError> {
     match entry.transform() {
         TransformTag::Delta => delta::apply(stored, entry.plain_length(), bases, decoder, plain),
         TransformTag::Deflate => {
-            deflate::apply(stored, entry.plain_length(), bases, decoder, plain)
+            deflate::apply(stored, entry.plain_length(), bases, decoder, (plain, work))
+        }
+        TransformTag::Jpeg => {
+            *work += JPEG_WORK * entry.plain_length() as u64;
+            decoder.decode(TransformTag::Jpeg, stored, entry.plain_length(), plain)
         }
         transform => decoder.decode(transform, stored, entry.plain_length(), plain),
     }

@@ -106,11 +106,14 @@ impl<S: PackSink> FilePacker<S> {
     ) -> Result<Vec<u8>, S::Error> {
         let key = CheckKey::of(&self.keys);
         let ids: HashSet<ChunkId> = before.chunks().iter().map(|chunk| chunk.id).collect();
-        let mut lacking = Vec::new();
+        let (mut lacking, mut seen) = (Vec::new(), HashSet::new());
         self.follow(before, new, &mut |packer, chunk, bytes, steps| {
             // What is another one than before comes a second time, with its steps.
             let comes_again = steps.is_none() && !ids.is_empty() && !ids.contains(&chunk.id);
-            if comes_again || packer.sink.knows(&chunk).map_err(Failure::Sink)? {
+            if comes_again
+                || !seen.insert(chunk.id)
+                || packer.sink.knows(&chunk).map_err(Failure::Sink)?
+            {
                 return Ok(());
             }
             let stretches = stretches_of((before, &key), bytes, steps.unwrap_or_default());

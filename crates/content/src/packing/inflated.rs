@@ -267,7 +267,7 @@ impl<S: PackSink> FilePacker<S> {
         }
         // Once more, and as whoever reads it will: this may be the only copy.
         let (plan, length) = (form.plan(skip), start - skip as usize);
-        let made = inflated::deflate(&plan, form.bytes(), length);
+        let made = inflated::deflate(&plan, form.bytes(), length, &mut 0);
         let mut is_stored = false;
         if made.is_ok_and(|made| made == bytes[skip as usize..start]) {
             let more = Addition { chunks: chunks.len(), bases: bases.len(), length: plan.len() };

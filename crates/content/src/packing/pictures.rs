@@ -6,13 +6,16 @@
 //!
 //! How it is stored: `crate::pack`, JPEG records.
 
-use model::{ChunkRef, Content};
+use model::{ChunkId, Content};
 
 use super::edited::read_error;
 use super::{FilePacker, Kept, PackSink, put};
 use crate::delta::VersionSketch;
 use crate::jpeg;
 use crate::pack::Addition;
+
+/// About how many bytes a chunk takes in an index.
+const INDEXED_LENGTH: usize = ChunkId::LENGTH + 4;
 
 impl<S: PackSink> FilePacker<S> {
     /// Packs a file as a picture, if it is one, and that takes less than to pack it beside its version before.
@@ -34,7 +37,7 @@ impl<S: PackSink> FilePacker<S> {
         let chunks = self.cut(bytes, chunk_size)?;
         // Those that are in packs are listed once more.
         let known = self.which_lack(&chunks)?.iter().filter(|is_lacking| !**is_lacking).count();
-        if form.len() + known * size_of::<ChunkRef>() >= self.writer.encoded_len(&lacking)? {
+        if form.len() + known * INDEXED_LENGTH >= self.writer.encoded_len(&lacking)? {
             return Ok(None);
         }
         let (mut claimed, mut rest) = (Vec::new(), bytes);

@@ -488,7 +488,7 @@ fn picture_is_read_that_is_stored_shorter() {
 
 /// Of many pictures a few bytes each are read, in turn: whoever keeps fewer of them open opens one for each time.
 #[test]
-fn what_is_opened_of_pictures_is_bounded_by_what_is_read() {
+fn work_of_opening_pictures_is_bounded_by_what_is_read() {
     let mut scene = Scene::new();
     let (settings, keys) = (scene.settings(), scene.keys.content().clone());
     let named =
@@ -515,7 +515,7 @@ fn what_is_opened_of_pictures_is_bounded_by_what_is_read() {
         match scene.read_by(&mut scene.replay(), &content, 1000) {
             Ok((read, _)) => assert!(is_read && read == bytes.concat()),
             Err(error) => {
-                assert!(!is_read && matches!(error, ContentError::TooManyPictures), "{error}");
+                assert!(!is_read && matches!(error, ContentError::TooMuchWork), "{error}");
             }
         }
     }

@@ -1,64 +1,45 @@
-//! Records that a request has opened.
+//! Records that are open: the last one of each request, and those of the server that took long to open.
 //!
-//! *Goals*: neighbours of a chunk are mostly wanted next; pictures, which take long to open, are opened once. *Invariants*: what is kept is
-//! bounded by bytes, and what is opened of pictures by what is read ([`PictureAllowance`]).
+//! *Participants*: whoever reads files, each with records of its own ([`OpenRecords`]); the server, which keeps what others may want again
+//! ([`DearRecords`]). *Goals*: neighbours of a chunk are mostly wanted next; documents and photographs are opened once, whoever reads them
+//! in whatever pieces. *Invariants*: what is kept beside the last records is bounded by bytes, what a request works by what it reads
+//! ([`WorkAllowance`]), and how many cores all of them take by [`openings_at_once_max`]. Nobody is asked here who may read what: whoever has
+//! the name of a record has found it in a pack of a workspace that may be read.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
-use content::pack::{JPEG_PLAIN_MAX, PictureAllowance, RecordEntry};
+use content::pack::WorkAllowance;
 use content::transform::TransformTag;
 use content::{ContentError, Record};
-use model::PackId;
+use model::{PackId, WorkspaceId};
+use parking_lot::Mutex;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// How many bytes of pictures are kept open beside the last record.
-const PICTURES_LENGTH_MAX: usize = 2 * JPEG_PLAIN_MAX;
+use crate::limits::openings_at_once_max;
 
-/// A record that was opened, and of which pack it is.
-#[derive(Debug)]
-struct OpenRecord {
-    pack: PackId,
-    number: usize,
-    is_picture: bool,
-    record: Record,
-}
+/// How many bytes of records that took long to open are kept.
+const DEAR_LENGTH_MAX: usize = 64 * 1024 * 1024;
 
-/// The last record that a request has opened, and the pictures that it has used last.
+/// A record of a pack of a workspace.
+pub(super) type RecordName = (WorkspaceId, PackId, usize);
+
+/// The last record that a request has opened, and how much that has worked.
 #[derive(Debug, Default)]
 pub(super) struct OpenRecords {
-    /// The one that was used last is at the end; all others are pictures.
-    kept: VecDeque<OpenRecord>,
-    allowance: PictureAllowance,
+    last: Option<(RecordName, Arc<Record>)>,
+    pub(super) allowance: WorkAllowance,
 }
 
 impl OpenRecords {
-    /// Tells whether a record is open, which is the last one then.
-    pub(super) fn turn_to(&mut self, pack: PackId, number: usize) -> bool {
-        let is_it = |open: &OpenRecord| open.pack == pack && open.number == number;
-        let Some(place) = self.kept.iter().position(is_it) else { return false };
-        let used = self.kept.remove(place);
-        self.make_room();
-        self.kept.extend(used);
-        true
+    /// Tells whether a record is the last one.
+    pub(super) fn has(&self, name: &RecordName) -> bool {
+        self.last.as_ref().is_some_and(|(last, _)| last == name)
     }
 
-    /// Counts a record that is not open and is going to be.
-    ///
-    /// # Errors
-    /// [`ContentError::TooManyPictures`].
-    pub(super) fn count(&mut self, record: &RecordEntry) -> Result<(), ContentError> {
-        self.allowance.count(record)
-    }
-
-    /// Keeps a record that was opened.
-    pub(super) fn keep(
-        &mut self,
-        (pack, number): (PackId, usize),
-        transform: TransformTag,
-        record: Record,
-    ) {
-        self.make_room();
-        let is_picture = transform == TransformTag::Jpeg;
-        self.kept.push_back(OpenRecord { pack, number, is_picture, record });
+    /// Takes a record as the last one.
+    pub(super) fn keep(&mut self, name: RecordName, record: Arc<Record>) {
+        self.last = Some((name, record));
     }
 
     /// Returns the bytes of a chunk of the last record, compared with its id.
@@ -67,22 +48,56 @@ impl OpenRecords {
     /// Those of [`Record::chunk`].
     pub(super) fn chunk(&self, position: usize) -> Result<&[u8], ContentError> {
         let missing = ContentError::NoSuchChunk { position, count: 0 };
-        self.kept.back().ok_or(missing)?.record.chunk(position)
+        self.last.as_ref().ok_or(missing)?.1.chunk(position)
+    }
+}
+
+/// Records that took long to open, the one that was used last at the end.
+#[derive(Debug)]
+pub(super) struct DearRecords {
+    kept: Mutex<VecDeque<(RecordName, Arc<Record>)>>,
+    /// A permit for each that is being opened.
+    openings: Arc<Semaphore>,
+}
+
+impl Default for DearRecords {
+    fn default() -> Self {
+        let openings = Arc::new(Semaphore::new(openings_at_once_max()));
+        Self { kept: Mutex::default(), openings }
+    }
+}
+
+impl DearRecords {
+    /// Tells whether such records take long to open.
+    pub(super) fn are(transform: TransformTag) -> bool {
+        matches!(transform, TransformTag::Deflate | TransformTag::Jpeg)
     }
 
-    /// Counts bytes that the request has read.
-    pub(super) fn hand_out(&mut self, length: usize) {
-        self.allowance.hand_out(length as u64);
+    /// Waits until one more may be opened.
+    pub(super) async fn turn(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.openings).acquire_owned().await.ok()
     }
 
-    /// Forgets what is not kept beside another record that is used.
-    fn make_room(&mut self) {
-        self.kept.retain(|open| open.is_picture);
-        let mut length: usize = self.kept.iter().map(|open| open.record.plain_len()).sum();
-        while length > PICTURES_LENGTH_MAX
-            && let Some(oldest) = self.kept.pop_front()
+    /// Returns a record that is open.
+    pub(super) fn get(&self, name: &RecordName) -> Option<Arc<Record>> {
+        let mut kept = self.kept.lock();
+        let place = kept.iter().position(|(open, _)| open == name)?;
+        let used = kept.remove(place)?;
+        let record = Arc::clone(&used.1);
+        kept.push_back(used);
+        Some(record)
+    }
+
+    /// Keeps a record that was opened.
+    pub(super) fn keep(&self, name: RecordName, record: &Arc<Record>) {
+        let mut kept = self.kept.lock();
+        kept.retain(|(open, _)| *open != name);
+        kept.push_back((name, Arc::clone(record)));
+        let mut length: usize = kept.iter().map(|(_, open)| open.plain_len()).sum();
+        while length > DEAR_LENGTH_MAX
+            && let Some((_, oldest)) = kept.pop_front()
         {
-            length -= oldest.record.plain_len();
+            length -= oldest.plain_len();
         }
     }
 }

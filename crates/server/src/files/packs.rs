@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use content::pack::{RecordOpener, tail_length_guess};
+use content::pack::{RecordOpener, WorkAllowance, tail_length_guess};
 use content::{ChunkNamer, ContentError, PackIndex, Record, TailOutcome, verify_whole};
 use futures_util::future::join_all;
 use model::{ChunkRef, PackId, WorkspaceId};
@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use storage::ContentStore;
 
 use super::bases::Making;
-use super::opened::OpenRecords;
+use super::opened::{DearRecords, OpenRecords};
 use super::views::{Reading, Turn};
 use crate::app::App;
 use crate::blocking;
@@ -177,7 +177,7 @@ impl App {
     ) -> Result<Bytes> {
         let wanted = (chunk, packs, 0);
         let bytes = self.make_chunk(reading, wanted, namer, open, &mut Making::default()).await?;
-        open.hand_out(bytes.len());
+        open.allowance.hand_out(bytes.len() as u64);
         Ok(bytes)
     }
 
@@ -215,17 +215,23 @@ impl App {
         let packed =
             packed.ok_or_else(|| damaged(format!("chunk {} is not in {}", chunk.id, pack.id)))?;
         let (number, position) = (packed.record as usize, packed.position as usize);
-        if !open.turn_to(pack.id, number) {
-            let entry = *index.record(number).map_err(|error| damaged_content(&error))?;
-            open.count(&entry).map_err(|error| damaged_content(&error))?;
-            let bases = index.bases(number).map_err(|error| damaged_content(&error))?;
-            let bases = match bases {
-                [] => Vec::new(),
-                bases => self.bases(reading, (bases, depth), namer, (open, making)).await?,
+        let name = (reading.workspace, pack.id, number);
+        if !open.has(&name) {
+            let record = match self.files.dear_records.get(&name) {
+                Some(record) => record,
+                None => {
+                    open.allowance.ask().map_err(|error| damaged_content(&error))?;
+                    let bases = index.bases(number).map_err(|error| damaged_content(&error))?;
+                    let bases = match bases {
+                        [] => Vec::new(),
+                        bases => self.bases(reading, (bases, depth), namer, (open, making)).await?,
+                    };
+                    let wanted = (index, number, bases);
+                    let allowance = &mut open.allowance;
+                    self.open_record(reading, pack, wanted, (namer, allowance)).await?
+                }
             };
-            let wanted = (index, number, bases);
-            let record = self.open_record(reading, pack, wanted, namer).await?;
-            open.keep((pack.id, number), entry.transform(), record);
+            open.keep(name, record);
         }
         let bytes = open.chunk(position).map(Bytes::copy_from_slice);
         bytes.map_err(|error| damaged_content(&error))
@@ -236,10 +242,10 @@ impl App {
         reading: Reading,
         pack: KnownPack,
         (index, number, bases): (Arc<PackIndex>, usize, Vec<Bytes>),
-        namer: &ChunkNamer,
-    ) -> Result<Record> {
+        (namer, allowance): (&ChunkNamer, &mut WorkAllowance),
+    ) -> Result<Arc<Record>> {
         let entry = index.record(number).map_err(|error| damaged_content(&error))?;
-        let range = entry.stored_range();
+        let (range, is_dear) = (entry.stored_range(), DearRecords::are(entry.transform()));
         let stored = match pack.place.inline_seq {
             Some(seq) => {
                 let view = self.view_of(reading).await?;
@@ -254,12 +260,31 @@ impl App {
             }
             None => self.content_store(reading.workspace).read_pack_range(pack.id, range).await?,
         };
-        let namer = namer.clone();
-        let open = move || {
-            let bases: Vec<&[u8]> = bases.iter().map(|base| &base[..]).collect();
-            RecordOpener::default().open_on(&index, number, &stored, &bases, &namer)
+        let (name, namer) = ((reading.workspace, pack.id, number), namer.clone());
+        let dear = is_dear.then_some(&self.files.dear_records);
+        let turn = match dear {
+            Some(dear) => dear.turn().await,
+            None => None,
         };
-        blocking::piece(open).await?.map_err(|error| damaged_content(&error))
+        // Who had the turn before may have wanted the same.
+        if let Some(record) = dear.and_then(|dear| dear.get(&name)) {
+            return Ok(record);
+        }
+        let open = move || {
+            // It works on where nobody waits any more.
+            let _turn = turn;
+            let bases: Vec<&[u8]> = bases.iter().map(|base| &base[..]).collect();
+            let mut opener = RecordOpener::default();
+            let opened = opener.open_on(&index, number, &stored, &bases, &namer);
+            (opened, opener.take_work())
+        };
+        let (opened, work) = blocking::piece(open).await?;
+        allowance.count(work);
+        let record = Arc::new(opened.map_err(|error| damaged_content(&error))?);
+        if let Some(dear) = dear {
+            dear.keep(name, &record);
+        }
+        Ok(record)
     }
 
     pub(super) fn content_store(&self, workspace: WorkspaceId) -> ContentStore {

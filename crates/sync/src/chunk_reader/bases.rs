@@ -11,7 +11,7 @@ use bytes::Bytes;
 use content::pack::RecordOpener;
 use model::{ChunkId, ChunkRef};
 
-use super::{ChunkFetcher, OpenRecord, RECORDS_MAX, StoredRecord};
+use super::{ChunkFetcher, OpenRecord, OpenRecords, RECORDS_MAX, StoredRecord};
 use crate::error::{Result, SyncError};
 use crate::state::bases::{Making, Step, Unmade};
 use crate::state::{ChunkPlace, State};
@@ -73,12 +73,26 @@ impl Made {
 }
 
 impl ChunkFetcher {
-    /// Fetches records that are not open yet, as they are stored, with what they are made from, unless that is at hand: of chunks there
-    /// the bytes are what their ids say.
+    /// Returns records that are open, or were opened on the way since others are made from them; and the others as they are stored, with
+    /// what they are made from, unless that is at hand: of chunks there the bytes are what their ids say.
     ///
     /// # Errors
     /// [`SyncError`].
     pub async fn fetch(
+        &mut self,
+        state: &State,
+        places: &BTreeSet<ChunkPlace>,
+        at_hand: HashMap<ChunkId, Bytes>,
+    ) -> Result<(OpenRecords, BTreeMap<ChunkPlace, StoredRecord>)> {
+        // What is opened on the way may push them out.
+        let mut open = self.all_kept(places);
+        let mut stored = self.fetch_to_open(state, places, at_hand).await?;
+        open.extend(self.all_kept(places));
+        stored.retain(|place, _| !open.contains_key(place));
+        Ok((open, stored))
+    }
+
+    async fn fetch_to_open(
         &mut self,
         state: &State,
         places: &BTreeSet<ChunkPlace>,
@@ -238,7 +252,7 @@ impl ChunkFetcher {
         places: &BTreeSet<ChunkPlace>,
         made: &mut Made,
     ) -> Result<Vec<(ChunkPlace, Fetched)>> {
-        let kept = places.iter().filter_map(|place| Some((*place, self.kept(place)?)));
+        let kept = self.all_kept(places).into_iter();
         let mut fetched: Vec<_> = kept.map(|(place, open)| (place, Fetched::Open(open))).collect();
         let mut add = |found: BTreeMap<ChunkPlace, StoredRecord>| {
             let stored = found.into_iter().map(|(place, stored)| (place, Fetched::Stored(stored)));

@@ -12,7 +12,7 @@ use model::environment::random_bytes;
 use model::{ChunkId, Content, NodeId, NodeKind, NodeRecord, RelativePath, TreeStore};
 
 use super::{Engine, Environment, Event};
-use crate::chunk_reader::{OpenRecord, StoredRecord};
+use crate::chunk_reader::{OpenRecord, OpenRecords, StoredRecord};
 use crate::error::{Result, SyncError};
 use crate::file_system::{FileError, FileKind, FileSystem, StageToken, Stat};
 use crate::overlay::{KnownPaths, OverlayNode};
@@ -31,6 +31,9 @@ use window::{OpenTarget, PieceWrite, Progress, Window};
 
 /// How many plain bytes are fetched and written at once.
 const WINDOW_LENGTH: u64 = 16 * 1024 * 1024;
+
+/// In how many records its chunks rest at most. All of them are open at once, and those of documents and photographs have up to 8 MiB.
+const WINDOW_RECORDS_MAX: usize = 96;
 
 /// How many windows are looked into for packs that can be fetched ahead.
 const WINDOWS_AHEAD: usize = 5;
@@ -537,8 +540,8 @@ impl Engine {
                     return Ok(());
                 }
                 for piece in window.pieces {
-                    let single = Window { pieces: vec![piece], length: WINDOW_LENGTH };
-                    Box::pin(self.write_window(single, targets, open, failed)).await?;
+                    let alone = Window::of_one(piece);
+                    Box::pin(self.write_window(alone, targets, open, failed)).await?;
                 }
                 return Ok(());
             }
@@ -613,12 +616,10 @@ impl Engine {
         &mut self,
         places: &BTreeSet<ChunkPlace>,
         at_hand: HashMap<ChunkId, Bytes>,
-    ) -> Result<HashMap<ChunkPlace, Arc<OpenRecord>>> {
-        let stored = Arc::new(self.fetcher.fetch(&self.state, places, at_hand).await?);
-        let kept: HashMap<ChunkPlace, Arc<OpenRecord>> =
-            places.iter().filter_map(|place| Some((*place, self.fetcher.kept(place)?))).collect();
-        let records = self.open_records(stored).await?;
-        Ok(records.into_iter().chain(kept).collect())
+    ) -> Result<OpenRecords> {
+        let (mut opened, stored) = self.fetcher.fetch(&self.state, places, at_hand).await?;
+        opened.extend(self.open_records(Arc::new(stored)).await?);
+        Ok(opened)
     }
 
     async fn open_records(
@@ -662,7 +663,7 @@ impl Engine {
     fn write_job(
         &self,
         batch: Vec<PieceWrite>,
-        opened: Arc<HashMap<ChunkPlace, Arc<OpenRecord>>>,
+        opened: Arc<OpenRecords>,
     ) -> BoxFuture<'static, Vec<Written>> {
         let file_system = self.environment.file_system.clone();
         self.environment.workers.run(move || {

@@ -66,7 +66,7 @@ impl World {
         PackWriter::new(Transform::default(), &self.keys.packs()).unwrap()
     }
 
-    async fn add_whole(&mut self, chunks: &[Vec<u8>]) {
+    pub(in crate::files) async fn add_whole(&mut self, chunks: &[Vec<u8>]) {
         let mut writer = self.writer();
         for bytes in chunks {
             writer.push(self.chunk(bytes), bytes).unwrap();

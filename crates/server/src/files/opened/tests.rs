@@ -1,6 +1,9 @@
+use std::time::Duration;
+
 use content::documents::PHOTOGRAPH;
 use content::jpeg;
 use model::ChunkRef;
+use tokio::time::timeout;
 
 use super::*;
 use crate::error::Result;
@@ -8,6 +11,9 @@ use crate::files::bases::tests::World;
 
 /// How many bytes the pictures have of which a few are read.
 const LENGTH: usize = 60_000;
+
+/// As how much work it counts to open one.
+const WORK: u64 = 64 * LENGTH as u64;
 
 /// Stores pictures; returns the last bytes of each, which are a chunk.
 async fn add_pictures(world: &mut World, count: u32) -> Vec<Vec<u8>> {
@@ -28,47 +34,86 @@ async fn add_pictures(world: &mut World, count: u32) -> Vec<Vec<u8>> {
     ends
 }
 
-async fn read(world: &World, end: &[u8], open: &mut OpenRecords) -> Result<()> {
-    let chunk: ChunkRef = world.chunk(end);
+async fn read(world: &World, bytes: &[u8], open: &mut OpenRecords) -> Result<()> {
+    let chunk: ChunkRef = world.chunk(bytes);
     let packs = world.test.app.locate(world.reading, &[chunk]).await?.remove(0);
     let namer = world.keys.content().namer();
-    let bytes = world.test.app.chunk(world.reading, (&chunk, &packs), &namer, open).await?;
-    assert_eq!(bytes, end);
+    let read = world.test.app.chunk(world.reading, (&chunk, &packs), &namer, open).await?;
+    assert_eq!(read, bytes);
     Ok(())
 }
 
 #[tokio::test]
-async fn pictures_that_are_read_in_turn_are_opened_once() {
+async fn pictures_are_opened_once_whoever_reads_them_in_turn() {
     let mut world = World::start().await;
     let ends = add_pictures(&mut world, 3).await;
-    let mut open = OpenRecords::default();
+    let (mut open, mut other) = (OpenRecords::default(), OpenRecords::default());
     for _ in 0..5 {
         for end in &ends {
             read(&world, end, &mut open).await.expect("read");
+            read(&world, end, &mut other).await.expect("read");
         }
     }
-    assert_eq!(open.allowance.opened(), 3 * LENGTH as u64);
+    assert_eq!((open.allowance.done(), other.allowance.done()), (3 * WORK, 0));
 }
 
 /// Whatever somebody has stored, and in whatever order it is read.
 #[tokio::test]
-async fn what_a_request_opens_of_pictures_is_bounded_by_what_it_reads() {
+async fn what_a_request_works_is_bounded_by_what_it_reads() {
     let mut world = World::start().await;
-    // More than are kept open.
-    let count = PICTURES_LENGTH_MAX / LENGTH + 10;
-    let ends = add_pictures(&mut world, count as u32).await;
-    let (mut open, mut opened) = (OpenRecords::default(), 0);
-    let failure = loop {
-        match read(&world, &ends[opened % count], &mut open).await {
-            Ok(()) => opened += 1,
-            Err(error) => break error,
-        }
-    };
-    assert!(failure.to_string().contains("more pictures"), "{failure}");
-    let allowed = (128 << 20) + 16 * 4 * opened;
-    assert!((allowed - LENGTH..=allowed).contains(&(opened * LENGTH)), "{opened}");
-    let kept: usize = open.kept.iter().map(|open| open.record.plain_len()).sum();
-    assert!(kept <= PICTURES_LENGTH_MAX + LENGTH);
-    // Another request begins anew.
+    let ends = add_pictures(&mut world, 5).await;
+    let mut open = OpenRecords::default();
+    // It has opened many before, for nothing.
+    open.allowance.count((1 << 32) - 3 * WORK);
+    for end in &ends[..4] {
+        read(&world, end, &mut open).await.expect("read");
+    }
+    let failure = read(&world, &ends[4], &mut open).await.expect_err("it reads 4 bytes of each");
+    assert!(failure.to_string().contains("more work"), "{failure}");
+    assert_eq!(open.allowance.done(), (1 << 32) + WORK);
+    // What is open costs nothing, and another request begins anew.
+    read(&world, &ends[0], &mut open).await.expect("read");
+    read(&world, &ends[4], &mut OpenRecords::default()).await.expect("read");
+}
+
+#[tokio::test]
+async fn what_is_kept_open_for_all_is_bounded() {
+    let mut world = World::start().await;
+    let ends = add_pictures(&mut world, 1).await;
     read(&world, &ends[0], &mut OpenRecords::default()).await.expect("read");
+    let dear = &world.test.app.files.dear_records;
+    let ((workspace, pack, _), record) = dear.kept.lock()[0].clone();
+    let count = DEAR_LENGTH_MAX / LENGTH;
+    for number in 0..=count + 1 {
+        dear.keep((workspace, pack, number), &record);
+        // It is used all the time.
+        assert!(dear.get(&(workspace, pack, 0)).is_some());
+    }
+    let kept = |number| dear.get(&(workspace, pack, number)).is_some();
+    let all: Vec<bool> = (0..=count + 1).map(kept).collect();
+    assert_eq!(all.iter().position(|is_kept| !is_kept), Some(1));
+    assert_eq!(all.iter().filter(|is_kept| **is_kept).count(), count);
+}
+
+#[tokio::test]
+async fn others_are_read_while_pictures_wait_for_each_other() {
+    let mut world = World::start().await;
+    let ends = add_pictures(&mut world, 2).await;
+    let plain = vec![7; 1000];
+    world.add_whole(std::slice::from_ref(&plain)).await;
+    read(&world, &ends[0], &mut OpenRecords::default()).await.expect("read");
+    let dear = &world.test.app.files.dear_records;
+    let mut turns = Vec::new();
+    for _ in 0..openings_at_once_max() {
+        turns.push(dear.turn().await.expect("a turn"));
+    }
+    let wait = Duration::from_millis(200);
+    for (bytes, is_read) in [(&plain, true), (&ends[0], true), (&ends[1], false)] {
+        let mut open = OpenRecords::default();
+        let read = timeout(wait, read(&world, bytes, &mut open)).await;
+        assert_eq!(read.is_ok(), is_read);
+        read.unwrap_or(Ok(())).expect("read");
+    }
+    turns.pop();
+    read(&world, &ends[1], &mut OpenRecords::default()).await.expect("read");
 }

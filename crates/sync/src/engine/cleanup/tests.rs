@@ -27,6 +27,7 @@ use crate::state::State;
 mod automatic;
 mod deltas;
 mod edits;
+mod open_records;
 mod pages;
 mod pictures;
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use model::{ChunkRef, Content, NodeId, NodeKind};
 
 use super::window::{Piece, Source, Window};
-use super::{Target, WINDOW_LENGTH, fatal_or};
+use super::{Target, fatal_or};
 use crate::engine::Engine;
 use crate::error::{Result, SyncError};
 
@@ -116,9 +116,8 @@ impl Engine {
                     }
                 },
             };
-            cutter.window.length += u64::from(chunk.length);
             piece.chunks.push((chunk, source));
-            if cutter.window.length >= WINDOW_LENGTH {
+            if cutter.window.is_full_with(&chunk, source) {
                 let (target, old) = (piece.target, Arc::clone(&piece.old));
                 let next = Piece { target, chunks: Vec::new(), old };
                 cutter.window.pieces.push((piece, false));

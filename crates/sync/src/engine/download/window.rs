@@ -1,6 +1,6 @@
 //! Windows: pieces of files that are fetched and written at once, so that memory does not grow with the files.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io::{Read, Write};
 use std::sync::Arc;
 
@@ -8,7 +8,8 @@ use content::ChunkNamer;
 use content::packing::KeptBuilder;
 use model::{ChunkRef, NodeId, RelativePath, Timestamp};
 
-use crate::chunk_reader::OpenRecord;
+use super::{WINDOW_LENGTH, WINDOW_RECORDS_MAX};
+use crate::chunk_reader::OpenRecords;
 use crate::error::{Result, SyncError};
 use crate::file_system::{FileError, FileSystem, OpenFile, StageToken, StagedFile};
 use crate::state::ChunkPlace;
@@ -37,9 +38,25 @@ pub(super) struct Window {
     pub(super) pieces: Vec<(Piece, bool)>,
     /// Plain bytes of all pieces.
     pub(super) length: u64,
+    /// The records of those that were cut from a file.
+    records: HashSet<ChunkPlace>,
 }
 
 impl Window {
+    /// Makes a window of a piece of another one.
+    pub(super) fn of_one(piece: (Piece, bool)) -> Self {
+        Self { pieces: vec![piece], length: WINDOW_LENGTH, ..Self::default() }
+    }
+
+    /// Counts a chunk, and tells whether the window is full with it.
+    pub(super) fn is_full_with(&mut self, chunk: &ChunkRef, source: Source) -> bool {
+        self.length += u64::from(chunk.length);
+        if let Source::Store(place) = source {
+            self.records.insert(place);
+        }
+        self.length >= WINDOW_LENGTH || self.records.len() >= WINDOW_RECORDS_MAX
+    }
+
     /// Returns the records that are needed.
     pub(super) fn places(&self) -> impl Iterator<Item = ChunkPlace> + '_ {
         self.pieces.iter().flat_map(|(piece, _)| piece.places())
@@ -91,7 +108,7 @@ impl PieceWrite {
     pub(super) fn run(
         self,
         file_system: &dyn FileSystem,
-        opened: &HashMap<ChunkPlace, Arc<OpenRecord>>,
+        opened: &OpenRecords,
     ) -> Result<Progress> {
         let mut open = match self.open {
             Some(open) => open,
