@@ -17,7 +17,7 @@ use model::{ChunkId, ChunkRef, Content};
 
 use crate::chunker::chunk_reader;
 use crate::chunker::{ChunkBuffer, ChunkSizes, Chunker, ChunkerKind, Chunks, average_for};
-use crate::delta::{RangedSource, VersionSketch};
+use crate::delta::{Features, RangedSource, VersionSketch};
 use crate::error::ContentError;
 use crate::manifest::ManifestBuilder;
 use crate::naming::{ChunkNamer, WorkspaceContentKeys};
@@ -63,6 +63,15 @@ pub trait PackSink {
     /// # Errors
     /// Whatever knows the packs may fail.
     fn ancestry(&mut self, _chunk: &ChunkRef) -> Result<Option<Ancestry>, Self::Error> {
+        Ok(None)
+    }
+
+    /// Returns what is kept of a file that is like one with these features, of which no version before is known. Who keeps nothing says
+    /// nothing.
+    ///
+    /// # Errors
+    /// Whatever knows the files may fail.
+    fn similar(&mut self, _features: &Features) -> Result<Option<Kept>, Self::Error> {
         Ok(None)
     }
 
@@ -211,6 +220,14 @@ impl<S: PackSink> FilePacker<S> {
             Ok(sample)
         })?;
         self.pack_edited(&VersionSketch::empty(average), source)
+    }
+
+    /// Returns what is kept of a file that is like one of which no version before is known.
+    ///
+    /// # Errors
+    /// Those of the sink.
+    pub fn similar(&mut self, bytes: &[u8]) -> Result<Option<Kept>, S::Error> {
+        self.sink.similar(&Features::of(bytes))
     }
 
     /// Begins a file whose bytes come in pieces, to be cut into chunks of this average size in bytes.

@@ -9,7 +9,7 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use content::delta::{RangedSource, VersionSketch};
+use content::delta::{Features, RangedSource, VersionSketch};
 use content::pack::{Ancestry, PACK_STORED_TARGET};
 use content::packing::{Kept, WHOLE_FILE_SIZE_MAX};
 use content::{
@@ -90,6 +90,12 @@ pub trait KnownChunks: Send + Sync {
     /// # Errors
     /// [`SyncError::Database`].
     fn sketch(&self, node: &NodeId) -> Result<Option<Vec<u8>>, SyncError>;
+
+    /// Returns what was kept of a file that is like one with these features.
+    ///
+    /// # Errors
+    /// [`SyncError::Database`].
+    fn similar(&self, features: &Features) -> Result<Option<Vec<u8>>, SyncError>;
 }
 
 /// Chunks that this upload has already put into a pack.
@@ -244,6 +250,10 @@ impl KnownChunks for EveryChunk {
     fn sketch(&self, _: &NodeId) -> Result<Option<Vec<u8>>, SyncError> {
         Ok(None)
     }
+
+    fn similar(&self, _: &Features) -> Result<Option<Vec<u8>>, SyncError> {
+        Ok(None)
+    }
 }
 
 /// Knows which chunks are in a pack, and passes packs on.
@@ -267,6 +277,10 @@ impl PackSink for Sink<'_> {
 
     fn ancestry(&mut self, chunk: &ChunkRef) -> Result<Option<Ancestry>, SyncError> {
         self.shared.known.ancestry(chunk)
+    }
+
+    fn similar(&mut self, features: &Features) -> Result<Option<Kept>, SyncError> {
+        Ok(self.shared.known.similar(features)?.and_then(decoded))
     }
 
     fn emit(&mut self, pack: FinishedPack) -> Result<(), SyncError> {
@@ -297,6 +311,11 @@ impl RangedSource for Opened<'_> {
         self.place = offset + buffer.len() as u64;
         Ok(())
     }
+}
+
+/// Reads what was kept of a file; another program may have kept something else.
+fn decoded(kept: Vec<u8>) -> Option<Kept> {
+    Kept::decode(&kept).ok()
 }
 
 struct Reader<'a> {
@@ -362,7 +381,8 @@ impl Reader<'_> {
         if size > WHOLE_FILE_SIZE_MAX {
             if keeps(size) {
                 open.go_to(0).map_err(|source| ContentError::Read { source })?;
-                return self.pack_sketched(file, &mut Opened { file: open, size, place: 0 });
+                let kept = self.kept(file)?;
+                return self.pack_sketched(file, kept, &mut Opened { file: open, size, place: 0 });
             }
             let go_to = |open: &mut &mut dyn OpenFile, place| open.go_to(place);
             return self.packer.pack_reader(&mut &mut *open, size, file.chunk_size, go_to);
@@ -373,17 +393,27 @@ impl Reader<'_> {
         read.map_err(|source| ContentError::Read { source })?;
         let content = match keeps(whole.len() as u64) {
             true if deltas.inflates(had_version) => self.pack_whole(file, &whole),
-            true => self.pack_sketched(file, &mut &whole[..]),
+            true => self.pack_like(file, &whole),
             false => self.packer.pack_bytes(&whole, file.chunk_size),
         };
         self.whole = whole;
         content
     }
 
-    /// Packs a file as a change of its version before, if something is kept of that.
+    /// Packs a file that is in memory as a change of its version before, or of a file that is like it.
+    fn pack_like(&mut self, file: &ToRead, mut bytes: &[u8]) -> Result<Content, SyncError> {
+        let kept = match self.kept(file)? {
+            Some(kept) => Some(kept),
+            None => self.packer.similar(bytes)?,
+        };
+        self.pack_sketched(file, kept, &mut bytes)
+    }
+
+    /// Packs a file as a change of what is kept of another one.
     fn pack_sketched(
         &mut self,
         file: &ToRead,
+        kept: Option<Kept>,
         source: &mut dyn RangedSource,
     ) -> Result<Content, SyncError> {
         // The version before keeps its chunk size, whoever wrote it.
@@ -392,7 +422,7 @@ impl Reader<'_> {
             // Somebody else may have said a size that is none.
             file.chunk_size.is_none_or(|it| it == size) && ChunkSizes::around(size).is_ok()
         };
-        let (content, sketch) = match self.kept(file)? {
+        let (content, sketch) = match kept {
             Some(Kept::File(kept)) if is_right(&kept) => self.packer.pack_edited(&kept, source)?,
             _ => self.packer.pack_first(source, file.chunk_size)?,
         };
@@ -410,7 +440,7 @@ impl Reader<'_> {
 
     fn kept(&self, file: &ToRead) -> Result<Option<Kept>, SyncError> {
         let kept = self.shared.known.sketch(&file.node)?;
-        Ok(kept.and_then(|bytes| Kept::decode(&bytes).ok()))
+        Ok(kept.and_then(decoded))
     }
 
     fn keep(&mut self, kept: &Kept) {

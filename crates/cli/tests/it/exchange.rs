@@ -64,6 +64,36 @@ fn an_edited_document_costs_what_was_edited_whoever_edits_it() {
 }
 
 #[test]
+fn a_copy_that_is_edited_before_it_is_synced_costs_what_was_edited_whoever_makes_it() {
+    for is_served in BOTH {
+        let text = words(40_000);
+        let pair = Pair::synced(is_served, |device| {
+            device.write("report.pdf", document(&text));
+            device.write("notes/long.txt", &text);
+            device.write("other.txt", words(10_000).to_uppercase());
+        });
+        let mut edited = text.clone();
+        for (number, [from, to]) in
+            [[&pair.one, &pair.other], [&pair.other, &pair.one]].into_iter().enumerate()
+        {
+            edited.insert_str(9000 * (number + 1), "edited ");
+            // Under other names, in other folders, with what is new already in it.
+            let (report, notes) = (format!("old/report {number}.pdf"), format!("{number}.txt"));
+            from.write(&report, document(&edited));
+            from.write(&notes, &edited);
+            let sent = from.sync().ok().json();
+            let bytes = sent["sent_bytes"].as_u64().unwrap();
+            assert!(bytes < 8000 && bytes * 30 < text.len() as u64, "copy {number}: {sent}");
+            to.sync().ok();
+            assert!(to.read(&report) == document(&edited), "copy {number}");
+            assert!(to.read(&notes) == edited.as_bytes(), "copy {number}");
+        }
+        let found = pair.one.run(&["check", "--read-data", "--json"]).ok().json();
+        assert_eq!((&found["lost"], &found["damaged"]), (&0.into(), &0.into()), "{found}");
+    }
+}
+
+#[test]
 fn photographs_cost_a_fifth_less_and_a_new_title_next_to_nothing() {
     for is_served in BOTH {
         let pair = Pair::synced(is_served, |device| device.write("note", "here"));

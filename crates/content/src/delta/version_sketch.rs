@@ -13,6 +13,7 @@ use model::content::ChunkRef;
 use super::base::{BaseVersion, ChunkTable};
 use super::chunks::follow;
 use super::error::DeltaError;
+use super::features::{FEATURES_MAX, FeatureFinder, Features};
 use super::sketch::{PieceSum, SketchKey, piece_count, piece_lengths, pieces};
 use super::source::RangedSource;
 use crate::error::ContentError;
@@ -45,13 +46,15 @@ pub struct SketchBuilder {
     chunks: Vec<ChunkRef>,
     sums: Vec<PieceSum>,
     checks: Vec<Check>,
+    features: FeatureFinder,
 }
 
 impl SketchBuilder {
     /// Begins with no chunk.
     pub fn new(keys: &WorkspaceContentKeys) -> Self {
         let (find, check) = (SketchKey::of(keys), CheckKey::of(keys));
-        Self { find, check, chunks: Vec::new(), sums: Vec::new(), checks: Vec::new() }
+        let features = FeatureFinder::default();
+        Self { find, check, chunks: Vec::new(), sums: Vec::new(), checks: Vec::new(), features }
     }
 
     /// Adds a chunk, whose bytes are what its id says.
@@ -59,6 +62,7 @@ impl SketchBuilder {
         self.chunks.push(chunk);
         self.sums.extend(self.find.piece_sums(bytes));
         self.checks.extend(self.check.checks(bytes));
+        self.features.push(bytes);
     }
 
     /// Returns the sketch of a version that was cut with this average chunk size in bytes.
@@ -67,17 +71,19 @@ impl SketchBuilder {
     /// [`ContentError::TooManyChunks`].
     pub fn finish(self, chunk_size: u32) -> Result<VersionSketch, ContentError> {
         let table = ChunkTable::new(chunk_size, self.chunks)?;
-        Ok(VersionSketch::new(BaseVersion::sketched(table, self.sums), self.checks))
+        let base = BaseVersion::sketched(table, self.sums);
+        Ok(VersionSketch::new(base, self.checks).with_features(self.features.finish()))
     }
 }
 
-/// The chunks of a version, and two sums of each of their pieces.
+/// The chunks of a version, two sums of each of their pieces, and features by which files are found that are like it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VersionSketch {
     base: BaseVersion,
     checks: Vec<Check>,
     /// Where the checks of each chunk begin.
     firsts: Vec<usize>,
+    features: Features,
 }
 
 impl VersionSketch {
@@ -97,13 +103,15 @@ impl VersionSketch {
         source: &mut dyn RangedSource,
     ) -> Result<Self, DeltaError> {
         let (key, mut checks) = (CheckKey::of(keys), Vec::new());
+        let mut features = FeatureFinder::default();
         let mut hear_chunk = |_, bytes: &[u8]| {
             checks.extend(key.checks(bytes));
+            features.push(bytes);
             Ok::<(), DeltaError>(())
         };
         let none = Self::empty(chunk_size);
         let base = follow(keys, none.base(), source, &mut hear_chunk, &mut |_, _| Ok(()))?;
-        Ok(Self::new(base, checks))
+        Ok(Self::new(base, checks).with_features(features.finish()))
     }
 
     /// Takes the two sums of all pieces; the checks of a version that has no sketch are needless.
@@ -119,7 +127,17 @@ impl VersionSketch {
         });
         let firsts = firsts.collect();
         assert!(checks.is_empty() || checks.len() == first, "there is a check for each piece");
-        Self { base, checks, firsts }
+        Self { base, checks, firsts, features: Features::default() }
+    }
+
+    /// Takes the features of all of it.
+    pub(crate) fn with_features(self, features: Features) -> Self {
+        Self { features, ..self }
+    }
+
+    /// Returns the features of the version; one that was kept by a program of the days before has none.
+    pub fn features(&self) -> &Features {
+        &self.features
     }
 
     /// Returns the chunks, with the sums by which pieces are found.
@@ -195,21 +213,27 @@ impl Encode for VersionSketch {
         for check in &self.checks {
             encoder.raw(&check.to_le_bytes());
         }
+        for feature in self.features.numbers() {
+            encoder.raw(&feature.to_le_bytes());
+        }
     }
 }
 
 impl Decode for VersionSketch {
     fn decode(decoder: &mut Decoder<'_>) -> Result<Self, DecodeError> {
         let base = <BaseVersion as Decode>::decode(decoder)?;
-        if !base.is_sketched() {
-            return Ok(Self::new(base, Vec::new()));
+        let mut checks = Vec::new();
+        if base.is_sketched() {
+            let pieces: usize =
+                base.table().chunks().iter().map(|chunk| piece_count(chunk.length)).sum();
+            let (sums, _) = decoder.raw(pieces * size_of::<Check>())?.as_chunks();
+            checks.extend(sums.iter().map(|check| Check::from_le_bytes(*check)));
         }
-        let pieces: usize =
-            base.table().chunks().iter().map(|chunk| piece_count(chunk.length)).sum();
-        let checks = decoder.raw(pieces * size_of::<Check>())?;
-        let (checks, _) = checks.as_chunks();
-        let checks = checks.iter().map(|check| Check::from_le_bytes(*check)).collect();
-        Ok(Self::new(base, checks))
+        // Whatever is left, all of it.
+        let count = (decoder.remaining() / size_of::<u64>()).min(FEATURES_MAX);
+        let (numbers, _) = decoder.raw(count * size_of::<u64>())?.as_chunks();
+        let numbers = numbers.iter().map(|number| u64::from_le_bytes(*number)).collect();
+        Ok(Self::new(base, checks).with_features(Features::from_numbers(numbers)))
     }
 }
 
@@ -259,6 +283,10 @@ mod tests {
         assert!(VersionSketch::decode(&sketch.base().encode()).is_err());
         let empty = VersionSketch::empty(4096);
         assert_eq!(VersionSketch::decode(&empty.encode()).expect("read"), empty);
+        // Programs of the days before kept no features.
+        let old = sketch.clone().with_features(Features::default());
+        assert_eq!(VersionSketch::decode(&old.encode()).expect("read"), old);
+        assert_eq!(sketch.features(), &Features::of(&bytes));
         let unsketched = BaseVersion::without_sketch(sketch.base().table().clone());
         let unsketched = VersionSketch::new(unsketched, vec![1]);
         assert!(unsketched.proven(&CheckKey::of(&keys()), 0, 0, &bytes[..512]).is_empty());

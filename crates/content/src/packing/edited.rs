@@ -13,8 +13,8 @@ use model::{ChunkRef, Content};
 
 use super::{FilePacker, PackSink, push, put};
 use crate::delta::{
-    BaseVersion, ByteStep, CheckKey, ChunkTable, DeltaError, ListStep, MadeChunk, RangedSource,
-    VersionSketch, follow,
+    BaseVersion, ByteStep, CheckKey, ChunkTable, DeltaError, FeatureFinder, ListStep, MadeChunk,
+    RangedSource, VersionSketch, follow,
 };
 use crate::error::ContentError;
 use crate::pack::{
@@ -76,11 +76,12 @@ impl<S: PackSink> FilePacker<S> {
         let key = CheckKey::of(&self.keys);
         let numbers: HashMap<ChunkId, usize> =
             before.chunks().iter().zip(0..).map(|(chunk, number)| (chunk.id, number)).collect();
-        let mut checks = Vec::new();
+        let (mut checks, mut features) = (Vec::new(), FeatureFinder::default());
         let version = self.follow(before, new, &mut |packer, chunk, bytes, steps| {
             if let Some(steps) = steps {
                 return packer.pack_new((before, &key), chunk, bytes, steps);
             }
+            features.push(bytes);
             let kept = numbers.get(&chunk.id);
             // No pack may have it any more.
             if kept.is_some() || before.chunks().is_empty() {
@@ -94,7 +95,7 @@ impl<S: PackSink> FilePacker<S> {
         })?;
         // Whoever reads a file needs its bases, and not those of others.
         self.writer.seal_deltas()?;
-        Ok(VersionSketch::new(version, checks))
+        Ok(VersionSketch::new(version, checks).with_features(features.finish()))
     }
 
     /// Returns what [`Self::pack_version`] would store, before it is compressed: chunks that are in no pack, and of those that were edited what

@@ -12,7 +12,7 @@ use model::{ChunkRef, Content};
 use super::edited::read_error;
 use super::{FilePacker, PackSink, WHOLE_FILE_SIZE_MAX, average, put, sample_of};
 use crate::chunker::Chunks;
-use crate::delta::{DeltaError, SketchBuilder, VersionSketch};
+use crate::delta::{DeltaError, Features, SketchBuilder, VersionSketch};
 use crate::error::ContentError;
 use crate::inflated::{self, Inflated};
 use crate::naming::WorkspaceContentKeys;
@@ -56,8 +56,17 @@ impl Kept {
 
     /// Returns the chunks that may be bases.
     pub fn chunks(&self) -> &[ChunkRef] {
+        self.sketch().chunks()
+    }
+
+    /// Returns by what files are found that are like this one, or forms that are like its.
+    pub fn features(&self) -> &Features {
+        self.sketch().features()
+    }
+
+    fn sketch(&self) -> &VersionSketch {
         let (Self::File(sketch) | Self::Inflated(sketch)) = self;
-        sketch.chunks()
+        sketch
     }
 }
 
@@ -109,8 +118,8 @@ fn sketch(keys: &WorkspaceContentKeys, form: &Inflated) -> Result<VersionSketch,
 }
 
 impl<S: PackSink> FilePacker<S> {
-    /// Packs a file that is in memory as a change of its version before, of which this is kept, inflated where it holds deflate streams, and
-    /// in a shorter form where it is a photograph. `chunk_size` is the average chunk size of the version before. Returns what to keep for the next version, too.
+    /// Packs a file that is in memory as a change of its version before, of which this is kept, or of a file that is like it where nothing is
+    /// kept; inflated where it holds deflate streams, and in a shorter form where it is a photograph. `chunk_size` is the average chunk size of the version before. Returns what to keep for the next version, too.
     ///
     /// # Errors
     /// As [`Self::pack_edited`].
@@ -125,6 +134,14 @@ impl<S: PackSink> FilePacker<S> {
         if let Some(packed) = self.pack_inflated(kept, bytes, chunk_size)? {
             return Ok(packed);
         }
+        let found;
+        let kept = match kept {
+            Some(kept) => Some(kept),
+            None => {
+                found = self.similar(bytes)?;
+                found.as_ref()
+            }
+        };
         let empty = VersionSketch::empty(chunk_size);
         let before = match kept {
             Some(Kept::File(before)) if before.chunk_size() == chunk_size => before,
@@ -161,10 +178,15 @@ impl<S: PackSink> FilePacker<S> {
             return Ok(None);
         }
         let form_lacks = self.which_lack(&chunks)?;
+        let found;
         let empty = VersionSketch::empty(CHUNK_SIZE);
         let before = match kept {
             Some(Kept::Inflated(before)) if before.chunk_size() == CHUNK_SIZE => before,
-            _ => &empty,
+            Some(_) => &empty,
+            None => {
+                found = self.similar_form(&form, (&chunks, &form_lacks))?;
+                found.as_ref().unwrap_or(&empty)
+            }
         };
         let before_lacks = self.which_lack(before.chunks())?;
         // What is in packs as it is would be stored a second time.
@@ -187,6 +209,23 @@ impl<S: PackSink> FilePacker<S> {
         let skip: u64 = file[..first].iter().map(|chunk| u64::from(chunk.length)).sum();
         self.push_deflated(&file[first..=last], skip, (&form, sketch.chunks()), bytes)?;
         Ok(Some((self.pack_list(chunk_size, &file)?, Kept::Inflated(sketch))))
+    }
+
+    /// Returns what is kept of an inflated form that is like one, whose chunks may be made from it.
+    fn similar_form(
+        &mut self,
+        form: &Inflated,
+        (chunks, is_lacking): (&[ChunkRef], &[bool]),
+    ) -> Result<Option<VersionSketch>, S::Error> {
+        match self.similar(form.bytes())? {
+            Some(Kept::Inflated(found))
+                if found.chunk_size() == CHUNK_SIZE
+                    && self.may_be_bases(chunks, is_lacking, &found)? =>
+            {
+                Ok(Some(found))
+            }
+            _ => Ok(None),
+        }
     }
 
     /// Says of a file that is in packs what is to be kept of it: what is kept of another version, or of its own inflated form if that is in

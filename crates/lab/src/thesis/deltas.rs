@@ -2,13 +2,15 @@
 //! (`content::packing`), in place of whole ones; and the same of what files hold in deflate streams, as devices do it. Here it shows what that is
 //! good for.
 //!
-//! The new version of a file is the file of the same path. What may be a base is decided as
-//! devices do.
+//! The new version of a file is the file of the same path; of one that has none a file of the version before that is like it. What may be a
+//! base is decided as devices do.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 use std::path::PathBuf;
+use std::rc::Rc;
 
+use content::delta::{Features, most_alike};
 use content::pack::{Ancestry, FinishedPack, PACK_STORED_TARGET};
 use content::packing::{FilePacker, Kept, PackSettings, PackSink, WHOLE_FILE_SIZE_MAX};
 use content::{ContentError, Transform, WorkspaceKeys};
@@ -31,7 +33,7 @@ enum Stored {
     Chunks,
     /// What is new in them. A sketch of the version before is known, 5.5 % of its size, as a device keeps it.
     Deltas,
-    /// The same of what files hold in deflate streams, as devices do it.
+    /// The same of what files hold in deflate streams, and of new files that are like others, as devices do it.
     Inflated,
 }
 
@@ -191,6 +193,7 @@ fn measure(
         let (stored, mut bytes) = (packs.stored, 0);
         let watch = Stopwatch::start();
         packs.has_deltas = way.stored != Stored::Chunks;
+        packs.alike = Alike::of(before.values());
         let mut packer = FilePacker::new(keys.content(), &settings, &mut packs)?;
         let mut now = HashMap::new();
         for path in dataset.files(version)? {
@@ -228,7 +231,37 @@ fn changed_lengths(dataset: &Dataset) -> Result<Vec<u64>, LabError> {
 }
 
 /// The average chunk size of a version, and what is kept of it.
-type Before = (u32, Kept);
+type Before = (u32, Rc<Kept>);
+
+/// What is kept of the files of a version, found by what is alike.
+#[derive(Default)]
+struct Alike {
+    kept: Vec<Rc<Kept>>,
+    by_feature: HashMap<u64, Vec<usize>>,
+}
+
+impl Alike {
+    fn of<'a>(files: impl Iterator<Item = &'a Before>) -> Self {
+        let mut alike = Self::default();
+        for (_, kept) in files {
+            for feature in kept.features().numbers() {
+                alike.by_feature.entry(*feature).or_default().push(alike.kept.len());
+            }
+            alike.kept.push(Rc::clone(kept));
+        }
+        alike
+    }
+
+    fn find(&self, features: &Features) -> Option<&Kept> {
+        let mut shared: HashMap<usize, usize> = HashMap::new();
+        for feature in features.numbers() {
+            for number in self.by_feature.get(feature).into_iter().flatten() {
+                *shared.entry(*number).or_default() += 1;
+            }
+        }
+        most_alike(shared).map(|number| &*self.kept[number])
+    }
+}
 
 /// Stores a file, and returns what is kept of it.
 fn store(
@@ -238,15 +271,15 @@ fn store(
     before: Option<&Before>,
 ) -> Result<Before, LabError> {
     if stored == Stored::Inflated && file.len() as u64 <= WHOLE_FILE_SIZE_MAX {
-        let (chunk_size, kept) = before.map(|(size, kept)| (*size, kept)).unzip();
+        let (chunk_size, kept) = before.map(|(size, kept)| (*size, &**kept)).unzip();
         let (content, kept) = packer.pack_whole(kept, file, chunk_size)?;
-        return Ok((content.chunk_size, kept));
+        return Ok((content.chunk_size, Rc::new(kept)));
     }
-    let (content, sketch) = match before {
+    let (content, sketch) = match before.map(|(size, kept)| (size, &**kept)) {
         Some((_, Kept::File(before))) => packer.pack_edited(before, &mut file)?,
-        _ => packer.pack_first(&mut file, before.map(|(size, _)| *size))?,
+        before => packer.pack_first(&mut file, before.map(|(size, _)| *size))?,
     };
-    Ok((content.chunk_size, Kept::File(sketch)))
+    Ok((content.chunk_size, Rc::new(Kept::File(sketch))))
 }
 
 /// Counts what is stored, and knows what each chunk is made from.
@@ -257,6 +290,7 @@ struct Packs {
     ancestors: HashMap<ChunkId, Ancestors>,
     stored: u64,
     has_deltas: bool,
+    alike: Alike,
 }
 
 /// How deep a chunk lies, and the chunks that it is made from, with their lengths.
@@ -284,6 +318,10 @@ impl PackSink for &mut Packs {
         let length = chunks.values().map(|length| u64::from(*length)).sum();
         let ancestry = Ancestry { depth: *depth, chunks: chunks.len(), length };
         Ok(Some(ancestry).filter(|_| self.has_deltas))
+    }
+
+    fn similar(&mut self, features: &Features) -> Result<Option<Kept>, ContentError> {
+        Ok(self.alike.find(features).cloned())
     }
 
     fn emit(&mut self, pack: FinishedPack) -> Result<(), ContentError> {
@@ -323,7 +361,7 @@ fn page(all: &[Outcome]) -> Page {
         "processor s a version",
     ];
     let page = Page::new("What deltas would store")
-        .text("Chunks that were edited, stored as what makes them from those of the version before, beside whole ones. By sketch: by sums of the pieces of the version before, which a device keeps. Of what is inflated: the same of what files hold in deflate streams, as devices do it.")
+        .text("Chunks that were edited, stored as what makes them from those of the version before, beside whole ones. By sketch: by sums of the pieces of the version before, which a device keeps. Of what is inflated: the same of what files hold in deflate streams, and of new files that are like others, as devices do it.")
         .table(&headings, all.iter().map(row).collect());
     let datasets = names(all.iter().map(|outcome| &outcome.dataset));
     datasets.iter().fold(page, |page, dataset| {

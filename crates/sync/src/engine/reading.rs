@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
 
 use content::FinishedPack;
+use content::delta::{Features, most_alike};
 use content::pack::{Ancestry, PACK_STORED_TARGET, pack_target};
 use content::packing::Kept;
 use futures_util::future::{BoxFuture, FutureExt, ready};
@@ -64,9 +65,11 @@ pub(super) enum Packing {
 #[derive(Default)]
 struct Loaded {
     chunks: HashSet<ChunkId>,
-    /// What stands behind chunks, among what is kept of the files to be read.
+    /// What stands behind chunks, among what is kept.
     ancestries: HashMap<ChunkId, Ancestry>,
     sketches: HashMap<NodeId, Vec<u8>>,
+    /// All of them with their features, if one of the files has none.
+    by_features: Vec<(Features, Vec<u8>)>,
 }
 
 impl KnownChunks for Loaded {
@@ -80,6 +83,12 @@ impl KnownChunks for Loaded {
 
     fn sketch(&self, node: &NodeId) -> Result<Option<Vec<u8>>> {
         Ok(self.sketches.get(node).cloned())
+    }
+
+    fn similar(&self, features: &Features) -> Result<Option<Vec<u8>>> {
+        let shared = self.by_features.iter().map(|(other, _)| other.shared_with(features));
+        let found = most_alike((0..).zip(shared));
+        Ok(found.map(|number: usize| self.by_features[number].1.clone()))
     }
 }
 
@@ -280,13 +289,23 @@ impl Engine {
     fn load(&self, files: &[ToRead]) -> Result<Loaded> {
         let mut loaded = Loaded { chunks: self.state.chunk_ids()?, ..Loaded::default() };
         for file in files {
-            let Some(bytes) = self.state.sketch(&file.node)? else { continue };
-            for chunk in Kept::decode(&bytes).iter().flat_map(Kept::chunks) {
+            if let Some(bytes) = self.state.sketch(&file.node)? {
+                loaded.sketches.insert(file.node, bytes);
+            }
+        }
+        if loaded.sketches.len() < files.len() {
+            for bytes in self.state.sketches()? {
+                let features = Kept::decode(&bytes).map(|kept| kept.features().clone());
+                loaded.by_features.push((features.unwrap_or_default(), bytes));
+            }
+        }
+        let kept = loaded.by_features.iter().map(|(_, bytes)| bytes);
+        for bytes in kept.chain(loaded.sketches.values()) {
+            for chunk in Kept::decode(bytes).iter().flat_map(Kept::chunks) {
                 if let Some(ancestry) = self.state.ancestry(chunk)? {
                     loaded.ancestries.insert(chunk.id, ancestry);
                 }
             }
-            loaded.sketches.insert(file.node, bytes);
         }
         Ok(loaded)
     }

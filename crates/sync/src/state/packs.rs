@@ -3,6 +3,7 @@
 
 use std::collections::HashSet;
 
+use content::delta::Features;
 use content::pack::Ancestry;
 use model::checkpoint::PackPlace;
 use model::{ChunkId, ChunkRef, NodeId, PackId, PackRef};
@@ -308,6 +309,11 @@ impl KnownChunks for Mutex<StateReader> {
     fn sketch(&self, node: &NodeId) -> Result<Option<Vec<u8>>> {
         let reader = self.lock();
         reader.database(sketches::sketch(&reader.connection, node))
+    }
+
+    fn similar(&self, features: &Features) -> Result<Option<Vec<u8>>> {
+        let reader = self.lock();
+        reader.database(sketches::similar(&reader.connection, features))
     }
 }
 
