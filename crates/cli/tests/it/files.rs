@@ -53,6 +53,15 @@ impl Visitor {
         self.runtime.block_on(async { answer.bytes().await.unwrap().to_vec() })
     }
 
+    fn get_by_webdav(&self, path: &str) -> Vec<u8> {
+        let request = self.client.get(format!("{}/dav/home/{path}", self.url));
+        self.runtime.block_on(async {
+            let answer = request.bearer_auth(&self.token).send().await.unwrap();
+            assert_eq!(answer.status(), StatusCode::OK, "{path}");
+            answer.bytes().await.unwrap().to_vec()
+        })
+    }
+
     fn get_range(&self, path: &str, range: Range<usize>) -> Vec<u8> {
         let url = format!("{}/api/v1/workspaces/home/files/{path}", self.url);
         let range = format!("bytes={}-{}", range.start, range.end - 1);
@@ -122,7 +131,7 @@ fn device_and_server_write_and_read_the_same_files() {
         let file = photograph(title.as_bytes());
         device.write("walk.jpg", &file);
         device.sync().ok();
-        assert!(visitor.get("walk.jpg") == file);
+        assert!(visitor.get("walk.jpg") == file && visitor.get_by_webdav("walk.jpg") == file);
         assert!(visitor.get_range("walk.jpg", 5000..6000) == file[5000..6000]);
     }
     let mut edited = noise(7 << 20);
