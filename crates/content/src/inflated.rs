@@ -210,9 +210,9 @@ pub(crate) fn deflate(
     let (mut file, mut search) = (Vec::new(), SEARCH_MAX);
     let done = make(plan, inflated, length, (&mut file, &mut search));
     *work += SEARCH_MAX - search + file.len() as u64;
-    file.drain(..done?);
-    file.truncate(length);
-    Ok(file)
+    let skipped = done?;
+    // What is skipped is not held by whoever keeps the rest.
+    Ok(file[skipped..skipped + length].to_vec())
 }
 
 /// Makes a file up to so many bytes behind those that the plan skips; returns how many these are.

@@ -222,12 +222,27 @@ impl<S: PackSink> FilePacker<S> {
         self.pack_edited(&VersionSketch::empty(average), source)
     }
 
-    /// Returns what is kept of a file that is like one of which no version before is known.
+    /// Cuts a file that is in memory, of which no version is known, as a change of one that is like it; returns what to keep for the next
+    /// version, too. `kept` is the average chunk size of its version before.
     ///
     /// # Errors
-    /// Those of the sink.
-    pub fn similar(&mut self, bytes: &[u8]) -> Result<Option<Kept>, S::Error> {
-        self.sink.similar(&Features::of(bytes))
+    /// As [`Self::pack_edited`].
+    pub fn pack_like(
+        &mut self,
+        bytes: &[u8],
+        kept: Option<u32>,
+    ) -> Result<(Content, VersionSketch), S::Error> {
+        let average = average(kept, bytes.len() as u64, |offset| Ok(sample_of(bytes, offset)))?;
+        let before = self.similar(bytes, average)?;
+        self.pack_edited(&before, &mut &*bytes)
+    }
+
+    /// Returns what is kept of a file that is like one of which no version before is known, and was cut alike, or nothing of any version.
+    fn similar(&mut self, bytes: &[u8], average: u32) -> Result<VersionSketch, S::Error> {
+        Ok(match self.sink.similar(&Features::of(bytes))? {
+            Some(Kept::File(found)) if found.chunk_size() == average => found,
+            _ => VersionSketch::empty(average),
+        })
     }
 
     /// Begins a file whose bytes come in pieces, to be cut into chunks of this average size in bytes.

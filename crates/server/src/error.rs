@@ -205,6 +205,11 @@ pub enum ServerError {
         "another installation is connected as this device; sign in again to become a device of your own"
     )]
     DeviceCloned,
+    /// What is read takes so long to put together that this is left to devices.
+    #[error(
+        "what is read is stored so that it takes too long to put together here; a device that syncs the workspace can read it"
+    )]
+    TooMuchWork,
     /// The server has too much to do, or stops.
     #[error("the server {reason}; try again")]
     Unavailable {
@@ -327,6 +332,7 @@ impl ServerError {
             | Self::Unverified { .. }
             | Self::SessionGone
             | Self::Sealed { .. }
+            | Self::TooMuchWork
             | Self::Taken { .. } => RefusalKind::Invalid,
             Self::PackMissing { .. } => RefusalKind::PackMissing,
             Self::HistoryLost { .. } => RefusalKind::HistoryLost,

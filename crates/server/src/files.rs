@@ -55,7 +55,7 @@ const FIRST_LISTENER: u64 = 1 << 63;
 pub struct Files {
     views: views::Views,
     indexes: packs::Indexes,
-    dear_records: opened::DearRecords,
+    dear_records: Arc<opened::DearRecords>,
     checksums: KnownChecksums,
     /// Where bodies are kept until they are whole.
     pub spools: Spools,
@@ -79,7 +79,7 @@ impl Files {
         Self {
             views: views::Views::default(),
             indexes: packs::Indexes::default(),
-            dear_records: opened::DearRecords::default(),
+            dear_records: Arc::default(),
             checksums: KnownChecksums::default(),
             spools: Spools::new(aside),
             uploads: uploads::Uploads::default(),

@@ -402,11 +402,14 @@ impl Reader<'_> {
 
     /// Packs a file that is in memory as a change of its version before, or of a file that is like it.
     fn pack_like(&mut self, file: &ToRead, mut bytes: &[u8]) -> Result<Content, SyncError> {
-        let kept = match self.kept(file)? {
-            Some(kept) => Some(kept),
-            None => self.packer.similar(bytes)?,
-        };
-        self.pack_sketched(file, kept, &mut bytes)
+        match self.kept(file)? {
+            None => {
+                let (content, sketch) = self.packer.pack_like(bytes, file.chunk_size)?;
+                self.keep(&Kept::File(sketch));
+                Ok(content)
+            }
+            kept => self.pack_sketched(file, kept, &mut bytes),
+        }
     }
 
     /// Packs a file as a change of what is kept of another one.

@@ -46,6 +46,12 @@ impl Features {
         finder.finish()
     }
 
+    /// Makes those of an inflated form of them, which are like no features of files.
+    pub(crate) fn of_form(&self) -> Self {
+        const FORM: u64 = 0x5555_5555_5555_5555;
+        Self(self.0.iter().map(|feature| feature ^ FORM).collect())
+    }
+
     /// Takes numbers for what they were.
     pub(crate) fn from_numbers(numbers: Vec<u64>) -> Self {
         Self(numbers)

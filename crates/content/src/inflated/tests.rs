@@ -38,6 +38,7 @@ fn again(file: &[u8]) -> Inflated {
         let mut work = 0;
         let made = deflate(&form.plan(skip as u64), form.bytes(), length, &mut work).expect("made");
         assert!(made == file[skip..skip + length], "{length} bytes from {skip}");
+        assert_eq!(made.capacity(), length);
         assert!(work > 4096, "a stream was made: {work}");
     }
     form

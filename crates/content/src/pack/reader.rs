@@ -123,6 +123,8 @@ impl RecordOpener {
         if !wanted.eq(bases.iter().map(|base| base.len())) {
             return Err(ContentError::NeedsBases);
         }
+        // They are moved about, however little is made from them.
+        self.work += bases.iter().map(|base| base.len() as u64).sum::<u64>() / 8;
         let mut plain = std::mem::take(&mut self.spare);
         decode(&mut self.decoder, entry, stored, bases, (&mut plain, &mut self.work))
             .map_err(|source| ContentError::Record { record, source: Box::new(source) })?;

@@ -56,17 +56,16 @@ impl Kept {
 
     /// Returns the chunks that may be bases.
     pub fn chunks(&self) -> &[ChunkRef] {
-        self.sketch().chunks()
+        let (Self::File(sketch) | Self::Inflated(sketch)) = self;
+        sketch.chunks()
     }
 
     /// Returns by what files are found that are like this one, or forms that are like its.
-    pub fn features(&self) -> &Features {
-        self.sketch().features()
-    }
-
-    fn sketch(&self) -> &VersionSketch {
-        let (Self::File(sketch) | Self::Inflated(sketch)) = self;
-        sketch
+    pub fn features(&self) -> Features {
+        match self {
+            Self::File(sketch) => sketch.features().clone(),
+            Self::Inflated(sketch) => sketch.features().of_form(),
+        }
     }
 }
 
@@ -135,17 +134,16 @@ impl<S: PackSink> FilePacker<S> {
             return Ok(packed);
         }
         let found;
-        let kept = match kept {
-            Some(kept) => Some(kept),
-            None => {
-                found = self.similar(bytes)?;
-                found.as_ref()
-            }
-        };
-        let empty = VersionSketch::empty(chunk_size);
         let before = match kept {
             Some(Kept::File(before)) if before.chunk_size() == chunk_size => before,
-            _ => &empty,
+            Some(_) => {
+                found = VersionSketch::empty(chunk_size);
+                &found
+            }
+            None => {
+                found = self.similar(bytes, chunk_size)?;
+                &found
+            }
         };
         if let Some(packed) = self.pack_picture(before, bytes)? {
             return Ok(packed);
@@ -217,7 +215,7 @@ impl<S: PackSink> FilePacker<S> {
         form: &Inflated,
         (chunks, is_lacking): (&[ChunkRef], &[bool]),
     ) -> Result<Option<VersionSketch>, S::Error> {
-        match self.similar(form.bytes())? {
+        match self.sink.similar(&Features::of(form.bytes()).of_form())? {
             Some(Kept::Inflated(found))
                 if found.chunk_size() == CHUNK_SIZE
                     && self.may_be_bases(chunks, is_lacking, &found)? =>

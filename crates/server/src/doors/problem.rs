@@ -84,6 +84,7 @@ fn classify(error: &ServerError) -> (StatusCode, &'static str) {
         }
         // To the caller the object is not there, and storing it again heals that.
         ServerError::Storage { is_damage: true, .. } => (StatusCode::NOT_FOUND, "object_damaged"),
+        ServerError::TooMuchWork => (StatusCode::UNPROCESSABLE_ENTITY, "too_much_work"),
         ServerError::PackMissing { .. } => (StatusCode::UNPROCESSABLE_ENTITY, "pack_missing"),
         ServerError::HistoryLost { .. } => (StatusCode::CONFLICT, "history_lost"),
         ServerError::OperationReused { .. } => (StatusCode::CONFLICT, "operation_reused"),

@@ -2,7 +2,7 @@
 //!
 //! *Participants*: whoever reads files, each with records of its own ([`OpenRecords`]); the server, which keeps what others may want again
 //! ([`DearRecords`]). *Goals*: neighbours of a chunk are mostly wanted next; documents and photographs are opened once, whoever reads them
-//! in whatever pieces. *Invariants*: what is kept beside the last records is bounded by bytes, what a request works by what it reads
+//! in whatever pieces, but for two who want one at the same moment. *Invariants*: what is kept beside the last records is bounded by bytes, what a request works by what it reads
 //! ([`WorkAllowance`]), and how many cores all of them take by [`openings_at_once_max`]. Nobody is asked here who may read what: whoever has
 //! the name of a record has found it in a pack of a workspace that may be read.
 
@@ -18,8 +18,9 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::limits::openings_at_once_max;
 
-/// How many bytes of records that took long to open are kept.
+/// How many bytes of records that took long to open are kept; a short one counts as so many: they are looked through one by one.
 const DEAR_LENGTH_MAX: usize = 64 * 1024 * 1024;
+const DEAR_LENGTH_MIN: usize = 16 * 1024;
 
 /// A record of a pack of a workspace.
 pub(super) type RecordName = (WorkspaceId, PackId, usize);
@@ -93,11 +94,12 @@ impl DearRecords {
         let mut kept = self.kept.lock();
         kept.retain(|(open, _)| *open != name);
         kept.push_back((name, Arc::clone(record)));
-        let mut length: usize = kept.iter().map(|(_, open)| open.plain_len()).sum();
+        let weight = |open: &Record| open.plain_len().max(DEAR_LENGTH_MIN);
+        let mut length: usize = kept.iter().map(|(_, open)| weight(open)).sum();
         while length > DEAR_LENGTH_MAX
             && let Some((_, oldest)) = kept.pop_front()
         {
-            length -= oldest.plain_len();
+            length -= weight(&oldest);
         }
     }
 }

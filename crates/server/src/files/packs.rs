@@ -195,7 +195,10 @@ impl App {
             making.try_once_more(chunk)?;
             let (mark, wanted) = (making.mark(), (chunk, *pack, depth));
             match self.chunk_of(reading, wanted, namer, (&mut *open, &mut *making)).await {
-                Err(error @ ServerError::Storage { is_damage: true, .. }) => failure = error,
+                Err(
+                    error @ (ServerError::Storage { is_damage: true, .. }
+                    | ServerError::TooMuchWork),
+                ) => failure = error,
                 found => return found,
             }
             making.forget_since(mark);
@@ -217,10 +220,15 @@ impl App {
         let (number, position) = (packed.record as usize, packed.position as usize);
         let name = (reading.workspace, pack.id, number);
         if !open.has(&name) {
-            let record = match self.files.dear_records.get(&name) {
+            let entry = index.record(number).map_err(|error| damaged_content(&error))?;
+            let kept = match DearRecords::are(entry.transform()) {
+                true => self.files.dear_records.get(&name),
+                false => None,
+            };
+            let record = match kept {
                 Some(record) => record,
                 None => {
-                    open.allowance.ask().map_err(|error| damaged_content(&error))?;
+                    open.allowance.ask().map_err(|_| ServerError::TooMuchWork)?;
                     let bases = index.bases(number).map_err(|error| damaged_content(&error))?;
                     let bases = match bases {
                         [] => Vec::new(),
@@ -261,30 +269,29 @@ impl App {
             None => self.content_store(reading.workspace).read_pack_range(pack.id, range).await?,
         };
         let (name, namer) = ((reading.workspace, pack.id, number), namer.clone());
-        let dear = is_dear.then_some(&self.files.dear_records);
-        let turn = match dear {
-            Some(dear) => dear.turn().await,
-            None => None,
-        };
-        // Who had the turn before may have wanted the same.
-        if let Some(record) = dear.and_then(|dear| dear.get(&name)) {
-            return Ok(record);
+        let dear = is_dear.then(|| Arc::clone(&self.files.dear_records));
+        let mut turn = None;
+        if let Some(dear) = &dear {
+            turn = dear.turn().await;
+            // Who had the turn before may have wanted the same.
+            if let Some(record) = dear.get(&name) {
+                return Ok(record);
+            }
         }
         let open = move || {
-            // It works on where nobody waits any more.
+            // It works on where nobody waits any more, and keeps what comes of it.
             let _turn = turn;
             let bases: Vec<&[u8]> = bases.iter().map(|base| &base[..]).collect();
             let mut opener = RecordOpener::default();
-            let opened = opener.open_on(&index, number, &stored, &bases, &namer);
+            let opened = opener.open_on(&index, number, &stored, &bases, &namer).map(Arc::new);
+            if let (Some(dear), Ok(record)) = (dear, &opened) {
+                dear.keep(name, record);
+            }
             (opened, opener.take_work())
         };
         let (opened, work) = blocking::piece(open).await?;
         allowance.count(work);
-        let record = Arc::new(opened.map_err(|error| damaged_content(&error))?);
-        if let Some(dear) = dear {
-            dear.keep(name, &record);
-        }
-        Ok(record)
+        opened.map_err(|error| damaged_content(&error))
     }
 
     pub(super) fn content_store(&self, workspace: WorkspaceId) -> ContentStore {

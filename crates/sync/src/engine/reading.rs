@@ -295,7 +295,7 @@ impl Engine {
         }
         if loaded.sketches.len() < files.len() {
             for bytes in self.state.sketches()? {
-                let features = Kept::decode(&bytes).map(|kept| kept.features().clone());
+                let features = Kept::decode(&bytes).map(|kept| kept.features());
                 loaded.by_features.push((features.unwrap_or_default(), bytes));
             }
         }

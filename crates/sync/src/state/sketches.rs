@@ -21,8 +21,11 @@ CREATE TABLE IF NOT EXISTS features (feature INTEGER NOT NULL, sketch INTEGER NO
 CREATE INDEX IF NOT EXISTS features_of_sketch ON features (sketch);
 ";
 
-/// How many bytes all sketches have together: those of some 1.2 GB of files.
+/// How many bytes all sketches have together, with their features: those of some 1.2 GB of files.
 pub const LENGTH_MAX: i64 = 64 * 1024 * 1024;
+
+/// About how many bytes the features of a file take beside its sketch.
+const FEATURES_LENGTH: i64 = 300;
 
 /// How many files are looked at that share one feature: those that came last. What thousands have alike is a licence, or a form.
 const ALIKE_MAX: i64 = 64;
@@ -38,7 +41,9 @@ pub(super) fn similar(
     connection: &Connection,
     features: &Features,
 ) -> rusqlite::Result<Option<Vec<u8>>> {
-    let sql = "SELECT sketch FROM features WHERE feature = ? ORDER BY sketch DESC LIMIT ?";
+    // A program of the days before may have left features of sketches that it replaced.
+    let sql = "SELECT sketch FROM features JOIN sketches ON number = sketch WHERE feature = ?
+        ORDER BY sketch DESC LIMIT ?";
     let mut statement = connection.prepare_cached(sql)?;
     let mut shared: HashMap<i64, usize> = HashMap::new();
     for feature in features.numbers() {
@@ -85,15 +90,21 @@ impl State {
                 params![node.as_bytes(), bytes],
             )?;
             let number = self.connection.last_insert_rowid();
-            for feature in Kept::decode(bytes).iter().flat_map(|kept| kept.features().numbers()) {
-                self.run("INSERT INTO features VALUES (?, ?)", [*feature as i64, number])?;
+            let features = Kept::decode(bytes).map(|kept| kept.features()).unwrap_or_default();
+            for feature in features.numbers() {
+                self.run(
+                    "INSERT OR IGNORE INTO features VALUES (?, ?)",
+                    [*feature as i64, number],
+                )?;
             }
         }
-        let more: i64 = sketches.iter().map(|(_, bytes)| bytes.len() as i64).sum();
+        let more: i64 =
+            sketches.iter().map(|(_, bytes)| bytes.len() as i64 + FEATURES_LENGTH).sum();
         let known = match self.sketches_length.get() {
-            Some(known) => known + more,
+            Some(known) if known + more <= LENGTH_MAX => known + more,
             None if sketches.is_empty() => return Ok(()),
-            None => self.sum_sketches()?,
+            // What was replaced was counted, too.
+            _ => self.sum_sketches()?,
         };
         self.sketches_length.set(Some(known));
         if known <= LENGTH_MAX {
@@ -101,11 +112,15 @@ impl State {
         }
         self.run(
             "DELETE FROM sketches WHERE number IN (SELECT number FROM (
-                 SELECT number, SUM(LENGTH(bytes)) OVER (ORDER BY number DESC) AS length FROM sketches)
+                 SELECT number, SUM(LENGTH(bytes) + ?) OVER (ORDER BY number DESC) AS length FROM sketches)
              WHERE length > ?)",
-            [LENGTH_MAX],
+            // Not each time.
+            [FEATURES_LENGTH, LENGTH_MAX / 8 * 7],
         )?;
-        self.run("DELETE FROM features WHERE sketch NOT IN (SELECT number FROM sketches)", [])?;
+        self.run(
+            "DELETE FROM features WHERE sketch < (SELECT COALESCE(MIN(number), ?) FROM sketches)",
+            [i64::MAX],
+        )?;
         self.sketches_length.set(Some(self.sum_sketches()?));
         Ok(())
     }
@@ -119,8 +134,8 @@ impl State {
     }
 
     fn sum_sketches(&self) -> Result<i64> {
-        let sql = "SELECT COALESCE(SUM(LENGTH(bytes)), 0) FROM sketches";
-        Ok(self.row(sql, [], |row| row.get(0))?.unwrap_or_default())
+        let sql = "SELECT COALESCE(SUM(LENGTH(bytes) + ?), 0) FROM sketches";
+        Ok(self.row(sql, [FEATURES_LENGTH], |row| row.get(0))?.unwrap_or_default())
     }
 }
 
@@ -181,7 +196,7 @@ mod tests {
     #[test]
     fn newest_sketches_are_kept_as_far_as_there_is_room() {
         let mut state = State::in_memory();
-        let third = vec![7; (LENGTH_MAX / 3) as usize];
+        let third = vec![7; (LENGTH_MAX / 3 - 2 * FEATURES_LENGTH) as usize];
         for number in 1..=3 {
             state.keep_sketches(&[(node(number), third.clone())]).expect("kept");
         }
@@ -192,7 +207,7 @@ mod tests {
         let is_there = |number| state.sketch(&node(number)).expect("read").is_some();
         assert_eq!([1, 2, 3, 4].map(is_there), [true, true, true, true]);
         let mut state = state;
-        state.keep_sketches(&[(node(5), vec![5; 100])]).expect("kept");
+        state.keep_sketches(&[(node(5), vec![5; 1000])]).expect("kept");
         let is_there = |number| state.sketch(&node(number)).expect("read").is_some();
         assert_eq!([1, 2, 3, 4, 5].map(is_there), [true, false, true, true, true]);
     }

@@ -264,6 +264,8 @@ export const de: Words = {
     too_large: 'Es ist zu groß für den Server.',
     over_quota: 'Der Eigentümer des Arbeitsbereichs hat keinen Platz mehr.',
     no_space: 'Der Server hat keinen Platz mehr.',
+    too_much_work:
+      'Diese Datei ist so gespeichert, dass der Server zu lange braucht, um sie zusammenzusetzen. Ein Gerät, das den Arbeitsbereich synchronisiert, kann sie lesen.',
     object_damaged:
       'Der Server hat einen Teil dieser Datei verloren. Ein Gerät hat ihn vielleicht noch.',
     link_gone: 'Dieser Link führt nirgends mehr hin.',

@@ -262,6 +262,8 @@ export const en = {
     too_large: 'It is too large for the server.',
     over_quota: 'The owner of the workspace has no room left.',
     no_space: 'The server has no room left.',
+    too_much_work:
+      'This file is stored so that the server takes too long to put it together. A device that syncs the workspace can read it.',
     object_damaged: 'The server has lost a part of this file. A device may still have it.',
     link_gone: 'This link leads nowhere any more.',
     link_locked: 'The password of the link has to be typed again.',
