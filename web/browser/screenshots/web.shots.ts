@@ -1,15 +1,14 @@
 // Every view in light and dark, and at the width of a phone.
 
 import { randomBytes } from 'node:crypto';
-import { fileURLToPath } from 'node:url';
 import type { Page } from '@playwright/test';
 import type { SynclineClient, Usage } from '@syncline/api';
 import { PASSWORD, RealServer } from '../server.ts';
 import { row, signIn } from '../steps.ts';
 import { expect, test } from '../test.ts';
 import { landscape } from './landscape.ts';
+import { shoot } from './shoot.ts';
 
-const FOLDER = fileURLToPath(new URL('../../../docs/guide/web', import.meta.url));
 const NOTES = `# Moving to Lisbon
 
 The flat is free from **1 December**. What is left to do:
@@ -77,22 +76,6 @@ test.beforeAll(async () => {
 });
 
 test.afterAll(() => server.end());
-
-/** Takes a picture of what is shown, in each look. */
-async function shoot(page: Page, name: string): Promise<void> {
-  for (const [look, colorScheme, width, height] of [
-    ['light', 'light', 1100, 700],
-    ['dark', 'dark', 1100, 700],
-    ['phone', 'light', 390, 780],
-  ] as const) {
-    await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
-    await page.setViewportSize({ width, height });
-    // The list has as many rows as there is room for.
-    await page.waitForTimeout(250);
-    await page.screenshot({ path: `${FOLDER}/${name}-${look}.png`, animations: 'disabled' });
-  }
-  await page.setViewportSize({ width: 1100, height: 700 });
-}
 
 /** Days as a workspace has them that was used for a month: the server of these pictures is some seconds old. */
 function earlier(days: Usage['days']): Usage['days'] {
