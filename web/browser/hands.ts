@@ -30,6 +30,10 @@ export interface Hand {
   press(target: Locator): Promise<void>;
   /** Types into a field. */
   type(target: Locator, text: string): Promise<void>;
+  /** Types into a field in place of what is in it. */
+  retype(target: Locator, text: string): Promise<void>;
+  /** Sends a form that was typed into: by its button, or from the field. */
+  submit(button: Locator): Promise<void>;
   /** Selects a row of the list, and nothing else. */
   choose(name: string): Promise<void>;
   /** Opens what a row of the list stands for. */
@@ -45,6 +49,11 @@ export function mouse(page: Page): Hand {
       await target.click();
       await page.keyboard.type(text);
     },
+    retype: async (target, text) => {
+      await target.click({ clickCount: 3 });
+      await page.keyboard.type(text);
+    },
+    submit: (button) => button.click(),
     choose: (name) => row(page, name).click(),
     open: (name) => row(page, name).dblclick(),
     close: () => page.getByRole('dialog').getByRole('button', { name: 'Close' }).click(),
@@ -64,6 +73,12 @@ export function keys(page: Page): Hand {
       await tabTo(page, target);
       await page.keyboard.type(text);
     },
+    retype: async (target, text) => {
+      await tabTo(page, target);
+      await page.keyboard.press('ControlOrMeta+a');
+      await page.keyboard.type(text);
+    },
+    submit: () => page.keyboard.press('Enter'),
     choose,
     open: async (name) => {
       await choose(name);

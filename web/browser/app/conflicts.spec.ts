@@ -3,7 +3,8 @@
 import type { Page } from '@playwright/test';
 import type { SynclineClient } from '@syncline/api';
 import { expectAccessible } from '../axe.ts';
-import { RealServer } from '../server.ts';
+import { keys, mouse, type Hand } from '../hands.ts';
+import { PASSWORD, RealServer } from '../server.ts';
 import { inEveryLook, openWorkspace, row, signIn } from '../steps.ts';
 import { expect, test } from '../test.ts';
 
@@ -50,6 +51,7 @@ async function everything(): Promise<Record<string, string>> {
 
 const COPY = /^plan \(conflict .+\)\.txt$/;
 const card = (page: Page, text: string) => page.getByRole('listitem').filter({ hasText: text });
+const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true });
 const badge = (page: Page, text: string) => page.getByRole('link', { name: text, exact: true });
 
 test('a conflict is seen as it happens, and the copy of the device is kept with the mouse; undo brings both back', async ({
@@ -95,66 +97,91 @@ test('a conflict is seen as it happens, and the copy of the device is kept with 
   server.sync('ada', name);
 });
 
-test('by keys alone: one is decided for the file, the other for both under a name of its own, and nothing is lost', async ({
-  page,
-}) => {
-  await quarrel('plan.txt', 'plan here', 'plan there');
-  await quarrel('notes.md', 'notes here', 'notes there');
-  await openWorkspace(page, server, 'ada', name);
-  await expect(badge(page, '2 conflicts to decide')).toBeVisible();
-  await page.keyboard.press('Alt+k');
-  await expect(page.getByRole('listitem').filter({ hasText: 'Kept beside it' })).toHaveCount(2);
-  await expect(page.getByRole('heading', { level: 1 })).toBeFocused();
+/** What the story of two conflicts needs besides a hand; keys do it by shortcuts. */
+interface Way {
+  hand: Hand;
+  toConflicts: () => Promise<void>;
+  undo: () => Promise<void>;
+  back: () => Promise<void>;
+}
 
-  const tabTo = async (label: RegExp) => {
-    const target = page.getByRole('button', { name: label });
-    for (let stop = 0; stop < 40; stop++) {
-      if (await target.evaluate((element) => element === document.activeElement)) return;
-      await page.keyboard.press('Tab');
-    }
-    throw new Error(`Tab does not lead to ${label}`);
-  };
-  await tabTo(/^Keep this one: plan\.txt$/);
-  await page.keyboard.press('Enter');
-  await expect(page.getByText('“plan.txt” is kept.')).toBeVisible();
-  await expect(card(page, 'plan.txt')).toHaveCount(0);
-  await expect(page.getByRole('heading', { name: /^notes\.md/ })).toBeFocused();
-
-  await tabTo(/^Keep both: notes/);
-  await page.keyboard.press('Enter');
-  await page.keyboard.press('ControlOrMeta+a');
-  await page.keyboard.type('plan.txt');
-  await page.keyboard.press('Enter');
-  await expect(card(page, 'notes.md').getByRole('alert')).not.toBeEmpty();
-  await page.keyboard.press('ControlOrMeta+a');
-  await page.keyboard.type('notes of the device.md');
-  await page.keyboard.press('Enter');
-  await expect(page.getByText('Both are kept, one as “notes of the device.md”')).toBeVisible();
-  await expect(page.getByText('No conflicts')).toBeVisible();
-  await expect(page.getByRole('heading', { level: 1 })).toBeFocused();
-  expect(await everything()).toEqual({
-    'notes.md': 'notes here',
-    'notes of the device.md': 'notes there',
-    'plan.txt': 'plan here',
-  });
-  const { nodes } = await ada.call('GET /workspaces/{workspace}/deleted', {
-    params: { workspace },
-  });
-  expect(nodes.map((node) => node.name)).toEqual([expect.stringMatching(COPY)]);
-  const back = await ada.restore(workspace, nodes[0]?.id ?? '', nodes[0]?.last_version ?? 0);
-  expect(await content(back.path)).toBe('plan there');
-  await ada.delete(workspace, back.path);
-
-  await page.keyboard.press('Control+z');
-  await expect(page.getByText('“notes.md” is a conflict again')).toBeVisible();
-  await page.keyboard.press('Control+z');
-  await expect(page.getByText('“plan.txt” is a conflict again')).toBeVisible();
-  await expect(badge(page, '2 conflicts to decide')).toBeVisible();
-  const texts = Object.values(await everything()).sort();
-  expect(texts).toEqual(['notes here', 'notes there', 'plan here', 'plan there']);
-  await page.keyboard.press('Alt+ArrowUp');
-  await expect(row(page, 'notes.md').first()).toBeVisible();
+const byMouse = (page: Page): Way => ({
+  hand: mouse(page),
+  toConflicts: () => badge(page, '2 conflicts to decide').click(),
+  undo: () => button(page, 'Undo').last().click(),
+  back: () => button(page, 'Back to the files').click(),
 });
+
+const byKeys = (page: Page): Way => ({
+  hand: keys(page),
+  toConflicts: async () => {
+    await page.keyboard.press('Alt+k');
+    await expect(page.getByRole('heading', { level: 1 })).toBeFocused();
+  },
+  undo: () => page.keyboard.press('Control+z'),
+  back: () => page.keyboard.press('Alt+ArrowUp'),
+});
+
+for (const [what, wayOf] of [
+  ['by mouse', byMouse],
+  ['by keys alone', byKeys],
+] as const) {
+  test(`${what}: one is decided for the file, the other for both under a name of its own, and nothing is lost`, async ({
+    page,
+  }) => {
+    const { hand, toConflicts, undo, back } = wayOf(page);
+    const keep = (label: RegExp) => page.getByRole('button', { name: label });
+    await quarrel('plan.txt', 'plan here', 'plan there');
+    await quarrel('notes.md', 'notes here', 'notes there');
+    await page.goto(server.url);
+    await hand.type(page.getByLabel('User'), 'ada');
+    await hand.type(page.getByLabel('Password'), PASSWORD);
+    await hand.submit(button(page, 'Sign in'));
+    await hand.press(page.getByRole('link', { name }));
+    await expect(badge(page, '2 conflicts to decide')).toBeVisible();
+    await toConflicts();
+    await expect(page.getByRole('listitem').filter({ hasText: 'Kept beside it' })).toHaveCount(2);
+
+    await hand.press(keep(/^Keep this one: plan\.txt$/));
+    await expect(page.getByText('“plan.txt” is kept.')).toBeVisible();
+    await expect(card(page, 'plan.txt')).toHaveCount(0);
+    await expect(page.getByRole('heading', { name: /^notes\.md/ })).toBeFocused();
+
+    await hand.press(keep(/^Keep both: notes/));
+    const another = page.getByLabel('Keep both, this one as');
+    await expect(another).toBeFocused();
+    await hand.retype(another, 'plan.txt');
+    await hand.submit(button(page, 'Keep both'));
+    await expect(card(page, 'notes.md').getByRole('alert')).not.toBeEmpty();
+    await hand.retype(another, 'notes of the device.md');
+    await hand.submit(button(page, 'Keep both'));
+    await expect(page.getByText('Both are kept, one as “notes of the device.md”')).toBeVisible();
+    await expect(page.getByText('No conflicts')).toBeVisible();
+    await expect(page.getByRole('heading', { level: 1 })).toBeFocused();
+    expect(await everything()).toEqual({
+      'notes.md': 'notes here',
+      'notes of the device.md': 'notes there',
+      'plan.txt': 'plan here',
+    });
+    const { nodes } = await ada.call('GET /workspaces/{workspace}/deleted', {
+      params: { workspace },
+    });
+    expect(nodes.map((node) => node.name)).toEqual([expect.stringMatching(COPY)]);
+    const again = await ada.restore(workspace, nodes[0]?.id ?? '', nodes[0]?.last_version ?? 0);
+    expect(await content(again.path)).toBe('plan there');
+    await ada.delete(workspace, again.path);
+
+    await undo();
+    await expect(page.getByText('“notes.md” is a conflict again')).toBeVisible();
+    await undo();
+    await expect(page.getByText('“plan.txt” is a conflict again')).toBeVisible();
+    await expect(badge(page, '2 conflicts to decide')).toBeVisible();
+    const texts = Object.values(await everything()).sort();
+    expect(texts).toEqual(['notes here', 'notes there', 'plan here', 'plan there']);
+    await back();
+    await expect(row(page, 'notes.md').first()).toBeVisible();
+  });
+}
 
 test('what somebody else decided or changed meanwhile is not decided again, and who may only look sees it', async ({
   page,

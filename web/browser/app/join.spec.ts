@@ -1,11 +1,11 @@
-// Who was invited makes an account, by keys alone, and what may go wrong at that.
+// Who was invited makes an account, by mouse and by keys alone, and what may go wrong at that.
 
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Page } from '@playwright/test';
 import { expectAccessible } from '../axe.ts';
-import { press, tabTo } from '../hands.ts';
+import { keys, mouse } from '../hands.ts';
 import { PASSWORD, RealServer } from '../server.ts';
 import { inEveryLook, row, signIn } from '../steps.ts';
 import { expect, test } from '../test.ts';
@@ -28,7 +28,8 @@ test.afterAll(async () => {
 });
 
 const field = (page: Page, name: string) => page.getByLabel(name, { exact: true });
-const create = (page: Page) => page.getByRole('button', { name: 'Create account' });
+const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true });
+const create = (page: Page) => button(page, 'Create account');
 
 /** Gathers all that goes over the wire, the bodies as they are. */
 function sentBy(page: Page): Buffer[] {
@@ -57,64 +58,70 @@ async function fill(page: Page, name: string, password = PASSWORD): Promise<void
   await field(page, 'Password, once more').fill(password);
 }
 
-test('who is invited makes an account and uploads a folder, by keys alone, and sends no password', async ({
-  page,
-}) => {
-  const sent = sentBy(page);
-  // The picker of the system cannot be driven; the one of the page can.
-  await page.addInitScript(() => Reflect.deleteProperty(window, 'showDirectoryPicker'));
-  const address = server.invite('--name', 'eve', '--quota', '5MiB');
-  const secret = address.split('/').at(-1) ?? '';
-  await page.goto(address);
-  await expect(page.getByText('has room for 5 MiB')).toBeVisible();
-  await expect(field(page, 'User')).toHaveValue('eve');
-  await expect(field(page, 'Password')).toBeFocused();
-  await page.keyboard.type('short');
-  await expect(page.getByText('Too short')).toBeVisible();
-  await inEveryLook(page, () => expectAccessible(page));
-  await tabTo(page, field(page, 'Password'));
-  await page.keyboard.press('Control+a');
-  await page.keyboard.type(PASSWORD);
-  await expect(page.getByText('A good length.')).toBeVisible();
-  await tabTo(page, field(page, 'Password, once more'));
-  await page.keyboard.type(PASSWORD);
-  await page.keyboard.press('Enter');
+for (const [what, user, handOf] of [
+  ['by mouse', 'max', mouse],
+  ['by keys alone', 'eve', keys],
+] as const) {
+  test(`who is invited makes an account and uploads a folder, ${what}, and sends no password`, async ({
+    page,
+  }) => {
+    const hand = handOf(page);
+    const sent = sentBy(page);
+    // The picker of the system cannot be driven; the one of the page can.
+    await page.addInitScript(() => Reflect.deleteProperty(window, 'showDirectoryPicker'));
+    const address = server.invite('--name', user, '--quota', '5MiB');
+    const secret = address.split('/').at(-1) ?? '';
+    await page.goto(address);
+    await expect(page.getByText('has room for 5 MiB')).toBeVisible();
+    await expect(field(page, 'User')).toHaveValue(user);
+    await expect(field(page, 'Password')).toBeFocused();
+    await hand.type(field(page, 'Password'), 'short');
+    await expect(page.getByText('Too short')).toBeVisible();
+    await inEveryLook(page, () => expectAccessible(page));
+    await hand.retype(field(page, 'Password'), PASSWORD);
+    await expect(page.getByText('A good length.')).toBeVisible();
+    await hand.type(field(page, 'Password, once more'), PASSWORD);
+    await hand.submit(create(page));
 
-  // Into the first steps, where the keyboard is in the name already.
-  await expect(page.getByText('No workspaces yet')).toBeVisible();
-  expect(new URL(page.url()).hash).toBe('#/');
-  await expect(field(page, 'Name of the workspace')).toBeFocused();
-  await page.keyboard.type('Trips');
-  await page.keyboard.press('Enter');
-  const chooser = page.waitForEvent('filechooser');
-  await press(page, page.getByRole('button', { name: 'Choose a folder' }));
-  await (await chooser).setFiles(join(folder, 'trip'));
-  await expect(row(page, 'trip')).toBeVisible();
-  await expect
-    .poll(async () => {
-      const eve = await server.client('eve');
-      const [made] = await eve.workspaces();
-      const node = await eve.node(made?.id ?? '', 'trip/day%201/notes.txt').catch(() => null);
-      return node?.size;
-    })
-    .toBe(5);
+    // Into the first steps, where the keyboard is in the name already.
+    await expect(page.getByText('No workspaces yet')).toBeVisible();
+    expect(new URL(page.url()).hash).toBe('#/');
+    await expect(field(page, 'Name of the workspace')).toBeFocused();
+    await hand.type(field(page, 'Name of the workspace'), 'Trips');
+    await hand.submit(button(page, 'Create workspace'));
+    const chooser = page.waitForEvent('filechooser');
+    await hand.press(button(page, 'Choose a folder'));
+    await (await chooser).setFiles(join(folder, 'trip'));
+    await expect(row(page, 'trip')).toBeVisible();
+    await expect
+      .poll(async () => {
+        const person = await server.client(user);
+        const [made] = await person.workspaces();
+        const node = await person.node(made?.id ?? '', 'trip/day%201/notes.txt').catch(() => null);
+        return node?.size;
+      })
+      .toBe(5);
 
-  const wire = Buffer.concat(sent);
-  expect(wire.includes('/join/finish')).toBe(true);
-  for (const spelling of spellingsOf(PASSWORD))
-    expect(wire.includes(spelling), spelling).toBe(false);
-  // No address has the secret of the invitation, so no log has it.
-  expect(sent.filter((one) => one.toString().split(' {')[0]?.includes(secret))).toEqual([]);
+    const wire = Buffer.concat(sent);
+    expect(wire.includes('/join/finish')).toBe(true);
+    for (const spelling of spellingsOf(PASSWORD))
+      expect(wire.includes(spelling), spelling).toBe(false);
+    // No address has the secret of the invitation, so no log has it.
+    expect(sent.filter((one) => one.toString().split(' {')[0]?.includes(secret))).toEqual([]);
 
-  // The account is that of this password, and the address leads nowhere any more.
-  await page.getByRole('button', { name: 'Sign out' }).click();
-  await signIn(page, server, 'eve');
-  await expect(page.getByRole('link', { name: 'Trips' })).toBeVisible();
-  await page.getByRole('button', { name: 'Sign out' }).click();
-  await page.goto(address);
-  await expect(page.getByRole('alert')).toContainText('counts once');
-  await expectAccessible(page);
-});
+    // The account is that of this password, and the address leads nowhere any more.
+    await hand.press(button(page, 'Sign out'));
+    await hand.type(field(page, 'User'), user);
+    await hand.type(field(page, 'Password'), PASSWORD);
+    await hand.submit(button(page, 'Sign in'));
+    await expect(page.getByRole('link', { name: 'Trips' })).toBeVisible();
+    await hand.press(button(page, 'Sign out'));
+    await expect(field(page, 'Password')).toBeVisible();
+    await page.goto(address);
+    await expect(page.getByRole('alert')).toContainText('counts once');
+    await expectAccessible(page);
+  });
+}
 
 test('what is wrong with a name or a password is said where it stands, and what was typed stays', async ({
   page,
