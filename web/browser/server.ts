@@ -229,9 +229,11 @@ export class RealServer {
     return this.#path(join('folders', user, workspace));
   }
 
-  /** Signs a device in that has no workspace yet. */
-  signInDevice(user: string, device: string): void {
-    this.#command(`${device}-device`, ['login', this.url, '--user', user, '--password-stdin']);
+  /** Signs a device in that has no workspace yet, or one that has under another name. */
+  signInDevice(user: string, device: string, name?: string): void {
+    const called = name === undefined ? [] : ['--device', name];
+    const login = ['login', this.url, '--user', user, '--password-stdin', ...called];
+    this.#command(`${device}-device`, login);
   }
 
   /** A client of its own, as another program of that person. */

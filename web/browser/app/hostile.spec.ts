@@ -1,15 +1,12 @@
 // Names and files that would run a script or lead somewhere else, in every view; and pages of others that would use the app of whoever is signed in.
 
 import { createServer, type Server } from 'node:http';
-import type { Page } from '@playwright/test';
 import type { SynclineClient } from '@syncline/api';
+import { expectText, MARK, NAME } from '../hostile.ts';
 import { PASSWORD, RealServer } from '../server.ts';
 import { row, signIn } from '../steps.ts';
 import { expect, test } from '../test.ts';
 
-/** What a name does not become: an element, an attribute, a template, a link. */
-const MARK = `"'><img src=x onerror="window.broken=1">{{broken}}\${broken}`;
-const NAME = `${MARK}.txt`;
 const SCRIPT = '<script>window.broken = true; document.title = "broken"</script>';
 const SVG = `<svg xmlns="http://www.w3.org/2000/svg" onload="window.broken=true">${SCRIPT}</svg>`;
 const FILES = { 'page.html': `<!doctype html>${SCRIPT}`, 'drawing.svg': SVG, 'page.xhtml': SVG };
@@ -47,17 +44,6 @@ test.beforeAll(async () => {
 });
 
 test.afterAll(() => server.end());
-
-/** The name is there to be read, as often as that, and nothing has become of it. */
-async function expectText(page: Page, view: string): Promise<void> {
-  await expect(page.getByText(MARK).filter({ visible: true }).first(), view).toBeVisible();
-  const found = await page.evaluate(() => ({
-    isBroken: 'broken' in window,
-    elements: document.querySelectorAll('img[src="x"], [onerror], [onload], script:not([src])')
-      .length,
-  }));
-  expect(found, view).toEqual({ isBroken: false, elements: 0 });
-}
 
 test('a name is text in every view, whatever it is', async ({ page }) => {
   const dialog = page.getByRole('dialog');
