@@ -16,7 +16,8 @@ h1{font-size:1.6rem}h2{font-size:1.35rem;margin-top:3rem}h3{font-size:1.1rem;mar
 .wide{overflow-x:auto}table{border-collapse:collapse;font-variant-numeric:tabular-nums}\
 th,td{padding:.3rem .8rem;border-bottom:1px solid var(--line);text-align:right;white-space:nowrap}\
 th:first-child,td:first-child,.words th,.words td{text-align:left}\
-.words td{white-space:normal;vertical-align:top}th{color:var(--soft);font-weight:600}\
+.words td{white-space:normal;vertical-align:top}\
+th{color:var(--soft);font-weight:600;white-space:normal;vertical-align:bottom}\
 nav li{margin:.2rem 0}nav h2{font-size:1rem;margin:1rem 0 0}\
 pre{overflow-x:auto;padding:.6rem .8rem;border:1px solid var(--line);border-radius:6px}code{font-size:.95em}\
 .below{color:var(--soft)}\
