@@ -50,6 +50,9 @@ export class Database {
     await new Promise<void>((resolve, reject) => {
       transaction.oncomplete = () => resolve();
       transaction.onabort = () => reject(transaction.error ?? new Error('it was not kept'));
+      // Where somebody wipes what the browser keeps, a transaction that begins then fails, and never aborts.
+      transaction.onerror = ({ target }) =>
+        reject((target instanceof IDBRequest && target.error) || new Error('it was not kept'));
     });
     return answer;
   }
