@@ -2,9 +2,9 @@
 //!
 //! *Participants*: whoever reads files, each with records of its own ([`OpenRecords`]); the server, which keeps what others may want again
 //! ([`DearRecords`]). *Goals*: neighbours of a chunk are mostly wanted next; documents and photographs are opened once, whoever reads them
-//! in whatever pieces, but for two who want one at the same moment. *Invariants*: what is kept beside the last records is bounded by bytes, what a request works by what it reads
-//! ([`WorkAllowance`]), and how many cores all of them take by [`openings_at_once_max`]. Nobody is asked here who may read what: whoever has
-//! the name of a record has found it in a pack of a workspace that may be read.
+//! in whatever pieces, but for two who want one at the same moment. *Invariants*: what is kept beside the last records is bounded by
+//! bytes, what a request works by what it reads ([`WorkAllowance`]), and how many cores all of them take by [`openings_at_once_max`].
+//! Nobody is asked here who may read what: whoever has the name of a record has found it in a pack of a workspace that may be read.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

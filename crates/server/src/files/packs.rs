@@ -220,29 +220,37 @@ impl App {
         let (number, position) = (packed.record as usize, packed.position as usize);
         let name = (reading.workspace, pack.id, number);
         if !open.has(&name) {
-            let entry = index.record(number).map_err(|error| damaged_content(&error))?;
-            let kept = match DearRecords::are(entry.transform()) {
-                true => self.files.dear_records.get(&name),
-                false => None,
-            };
-            let record = match kept {
-                Some(record) => record,
-                None => {
-                    open.allowance.ask().map_err(|_| ServerError::TooMuchWork)?;
-                    let bases = index.bases(number).map_err(|error| damaged_content(&error))?;
-                    let bases = match bases {
-                        [] => Vec::new(),
-                        bases => self.bases(reading, (bases, depth), namer, (open, making)).await?,
-                    };
-                    let wanted = (index, number, bases);
-                    let allowance = &mut open.allowance;
-                    self.open_record(reading, pack, wanted, (namer, allowance)).await?
-                }
-            };
+            let wanted = (index, pack, number, depth);
+            let record = self.record_of(reading, wanted, namer, (&mut *open, making)).await?;
             open.keep(name, record);
         }
         let bytes = open.chunk(position).map(Bytes::copy_from_slice);
         bytes.map_err(|error| damaged_content(&error))
+    }
+
+    /// Returns a record, which is opened unless somebody has done so.
+    async fn record_of(
+        &self,
+        reading: Reading,
+        (index, pack, number, depth): (Arc<PackIndex>, KnownPack, usize, u32),
+        namer: &ChunkNamer,
+        (open, making): (&mut OpenRecords, &mut Making),
+    ) -> Result<Arc<Record>> {
+        let entry = index.record(number).map_err(|error| damaged_content(&error))?;
+        let is_dear = DearRecords::are(entry.transform());
+        let dear = is_dear.then(|| Arc::clone(&self.files.dear_records));
+        let kept = dear.as_ref().and_then(|dear| dear.get(&(reading.workspace, pack.id, number)));
+        if let Some(record) = kept {
+            return Ok(record);
+        }
+        open.allowance.ask().map_err(|_| ServerError::TooMuchWork)?;
+        let bases = index.bases(number).map_err(|error| damaged_content(&error))?;
+        let bases = match bases {
+            [] => Vec::new(),
+            bases => self.bases(reading, (bases, depth), namer, (&mut *open, making)).await?,
+        };
+        let wanted = (index, number, bases);
+        self.open_record(reading, pack, wanted, (namer, dear, &mut open.allowance)).await
     }
 
     async fn open_record(
@@ -250,10 +258,10 @@ impl App {
         reading: Reading,
         pack: KnownPack,
         (index, number, bases): (Arc<PackIndex>, usize, Vec<Bytes>),
-        (namer, allowance): (&ChunkNamer, &mut WorkAllowance),
+        (namer, dear, allowance): (&ChunkNamer, Option<Arc<DearRecords>>, &mut WorkAllowance),
     ) -> Result<Arc<Record>> {
         let entry = index.record(number).map_err(|error| damaged_content(&error))?;
-        let (range, is_dear) = (entry.stored_range(), DearRecords::are(entry.transform()));
+        let range = entry.stored_range();
         let stored = match pack.place.inline_seq {
             Some(seq) => {
                 let view = self.view_of(reading).await?;
@@ -269,7 +277,6 @@ impl App {
             None => self.content_store(reading.workspace).read_pack_range(pack.id, range).await?,
         };
         let (name, namer) = ((reading.workspace, pack.id, number), namer.clone());
-        let dear = is_dear.then(|| Arc::clone(&self.files.dear_records));
         let mut turn = None;
         if let Some(dear) = &dear {
             turn = dear.turn().await;
