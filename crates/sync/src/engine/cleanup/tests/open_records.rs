@@ -13,7 +13,7 @@ use crate::state::ChunkPlace;
 const KEPT: usize = 48;
 
 impl TestDevice {
-    fn chunk(&self, bytes: &[u8]) -> ChunkRef {
+    pub(super) fn chunk(&self, bytes: &[u8]) -> ChunkRef {
         let id = self.engine.keys.content().namer().name(bytes);
         ChunkRef { id, length: bytes.len() as u32 }
     }

@@ -14,15 +14,12 @@ impl TestDevice {
         let guard = self.engine.keys.packs();
         let mut writer = PackWriter::new(Transform::default(), &guard).expect("a writer");
         let chunker = keys.chunker(ChunkerKind::Minimum, 16 << 10).expect("a chunker");
-        let chunk_ref = |bytes: &[u8]| {
-            let (id, length) = (keys.namer().name(bytes), bytes.len() as u32);
-            ChunkRef { id, length }
-        };
-        let chunks: Vec<ChunkRef> = Chunks::new(&*chunker, photograph).map(chunk_ref).collect();
+        let chunks = Chunks::new(&*chunker, photograph).map(|chunk| self.chunk(chunk));
+        let chunks: Vec<ChunkRef> = chunks.collect();
         let form = shorten(photograph).expect("a picture");
         assert!(writer.push_picture(&chunks, &form).expect("packed"));
         for chunk in Chunks::new(&*chunker, other) {
-            writer.push(chunk_ref(chunk), chunk).expect("packed");
+            writer.push(self.chunk(chunk), chunk).expect("packed");
         }
         writer.finish().expect("packed")
     }
