@@ -42,7 +42,7 @@ pub use chunks::{ChunkClient, DeltaPart};
 pub use envelope::{Envelope, MessageKind};
 pub use error::DeltaError;
 pub(crate) use features::FeatureFinder;
-pub use features::{Features, most_alike};
+pub use features::{Features, most_alike, most_like};
 pub(crate) use message::{ByteStep, ListStep};
 pub use message::{MESSAGE_LENGTH_MAX, MESSAGE_STEPS_MAX};
 pub use plain::{Plain, SessionId};

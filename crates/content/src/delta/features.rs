@@ -28,6 +28,12 @@ static GEAR: LazyLock<[u64; 256]> = LazyLock::new(|| {
     std::array::from_fn(|byte| u64::from_le_bytes(words[byte]))
 });
 
+/// Returns what belongs to that of some files, the newest at the end, which shares most features with another one, if it shares enough.
+pub fn most_like<'a, T>(files: &'a [(Features, T)], features: &Features) -> Option<&'a T> {
+    let shared = files.iter().map(|(other, _)| other.shared_with(features));
+    most_alike((0..).zip(shared)).map(|number: usize| &files[number].1)
+}
+
 /// Returns which of some files shares most features with another one, and enough to count as alike: by its number, of several the highest.
 pub fn most_alike<N: Copy + Ord>(shared: impl IntoIterator<Item = (N, usize)>) -> Option<N> {
     let most = shared.into_iter().max_by_key(|(number, count)| (*count, *number));
@@ -58,7 +64,7 @@ impl Features {
     }
 
     /// Tells how many of them another file has, too.
-    pub fn shared_with(&self, other: &Self) -> usize {
+    fn shared_with(&self, other: &Self) -> usize {
         self.0.iter().filter(|feature| other.0.contains(feature)).count()
     }
 

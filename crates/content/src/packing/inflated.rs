@@ -176,7 +176,7 @@ impl<S: PackSink> FilePacker<S> {
             return Ok(None);
         }
         let form_lacks = self.which_lack(&chunks)?;
-        let found;
+        let mut found = None;
         let empty = VersionSketch::empty(CHUNK_SIZE);
         let before = match kept {
             Some(Kept::Inflated(before)) if before.chunk_size() == CHUNK_SIZE => before,
@@ -194,7 +194,8 @@ impl<S: PackSink> FilePacker<S> {
         {
             return Ok(None);
         }
-        if !self.may_be_bases(&chunks, &form_lacks, before)? {
+        // Of one that was found this is known.
+        if found.is_none() && !self.may_be_bases(&chunks, &form_lacks, before)? {
             return Ok(None);
         }
         let known = form_lacks.iter().filter(|is_lacking| !**is_lacking).count();

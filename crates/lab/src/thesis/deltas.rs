@@ -10,7 +10,7 @@ use std::fmt::Write;
 use std::path::PathBuf;
 use std::rc::Rc;
 
-use content::delta::{Features, most_alike};
+use content::delta::{Features, most_like};
 use content::pack::{Ancestry, FinishedPack, PACK_STORED_TARGET};
 use content::packing::{FilePacker, Kept, PackSettings, PackSink, WHOLE_FILE_SIZE_MAX};
 use content::{ContentError, Transform, WorkspaceKeys};
@@ -193,7 +193,8 @@ fn measure(
         let (stored, mut bytes) = (packs.stored, 0);
         let watch = Stopwatch::start();
         packs.has_deltas = way.stored != Stored::Chunks;
-        packs.alike = Alike::of(before.values());
+        let kept = before.values().map(|(_, kept)| (kept.features(), Rc::clone(kept)));
+        packs.alike = kept.collect();
         let mut packer = FilePacker::new(keys.content(), &settings, &mut packs)?;
         let mut now = HashMap::new();
         for path in dataset.files(version)? {
@@ -233,36 +234,6 @@ fn changed_lengths(dataset: &Dataset) -> Result<Vec<u64>, LabError> {
 /// The average chunk size of a version, and what is kept of it.
 type Before = (u32, Rc<Kept>);
 
-/// What is kept of the files of a version, found by what is alike.
-#[derive(Default)]
-struct Alike {
-    kept: Vec<Rc<Kept>>,
-    by_feature: HashMap<u64, Vec<usize>>,
-}
-
-impl Alike {
-    fn of<'a>(files: impl Iterator<Item = &'a Before>) -> Self {
-        let mut alike = Self::default();
-        for (_, kept) in files {
-            for feature in kept.features().numbers() {
-                alike.by_feature.entry(*feature).or_default().push(alike.kept.len());
-            }
-            alike.kept.push(Rc::clone(kept));
-        }
-        alike
-    }
-
-    fn find(&self, features: &Features) -> Option<&Kept> {
-        let mut shared: HashMap<usize, usize> = HashMap::new();
-        for feature in features.numbers() {
-            for number in self.by_feature.get(feature).into_iter().flatten() {
-                *shared.entry(*number).or_default() += 1;
-            }
-        }
-        most_alike(shared).map(|number| &*self.kept[number])
-    }
-}
-
 /// Stores a file, and returns what is kept of it.
 fn store(
     stored: Stored,
@@ -290,7 +261,8 @@ struct Packs {
     ancestors: HashMap<ChunkId, Ancestors>,
     stored: u64,
     has_deltas: bool,
-    alike: Alike,
+    /// What is kept of the files of the version before.
+    alike: Vec<(Features, Rc<Kept>)>,
 }
 
 /// How deep a chunk lies, and the chunks that it is made from, with their lengths.
@@ -321,7 +293,7 @@ impl PackSink for &mut Packs {
     }
 
     fn similar(&mut self, features: &Features) -> Result<Option<Kept>, ContentError> {
-        Ok(self.alike.find(features).cloned())
+        Ok(most_like(&self.alike, features).map(|kept| Kept::clone(kept)))
     }
 
     fn emit(&mut self, pack: FinishedPack) -> Result<(), ContentError> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
 
 use content::FinishedPack;
-use content::delta::{Features, most_alike};
+use content::delta::{Features, most_like};
 use content::pack::{Ancestry, PACK_STORED_TARGET, pack_target};
 use content::packing::Kept;
 use futures_util::future::{BoxFuture, FutureExt, ready};
@@ -68,7 +68,7 @@ struct Loaded {
     /// What stands behind chunks, among what is kept.
     ancestries: HashMap<ChunkId, Ancestry>,
     sketches: HashMap<NodeId, Vec<u8>>,
-    /// All of them with their features, if one of the files has none.
+    /// The same with their features; those of all files, if one of these has none.
     by_features: Vec<(Features, Vec<u8>)>,
 }
 
@@ -86,9 +86,7 @@ impl KnownChunks for Loaded {
     }
 
     fn similar(&self, features: &Features) -> Result<Option<Vec<u8>>> {
-        let shared = self.by_features.iter().map(|(other, _)| other.shared_with(features));
-        let found = most_alike((0..).zip(shared));
-        Ok(found.map(|number: usize| self.by_features[number].1.clone()))
+        Ok(most_like(&self.by_features, features).cloned())
     }
 }
 
@@ -293,19 +291,18 @@ impl Engine {
                 loaded.sketches.insert(file.node, bytes);
             }
         }
-        if loaded.sketches.len() < files.len() {
-            for bytes in self.state.sketches()? {
-                let features = Kept::decode(&bytes).map(|kept| kept.features());
-                loaded.by_features.push((features.unwrap_or_default(), bytes));
-            }
-        }
-        let kept = loaded.by_features.iter().map(|(_, bytes)| bytes);
-        for bytes in kept.chain(loaded.sketches.values()) {
-            for chunk in Kept::decode(bytes).iter().flat_map(Kept::chunks) {
+        let all = match loaded.sketches.len() == files.len() {
+            true => loaded.sketches.values().cloned().collect(),
+            false => self.state.sketches()?,
+        };
+        for bytes in all {
+            let Ok(kept) = Kept::decode(&bytes) else { continue };
+            for chunk in kept.chunks() {
                 if let Some(ancestry) = self.state.ancestry(chunk)? {
                     loaded.ancestries.insert(chunk.id, ancestry);
                 }
             }
+            loaded.by_features.push((kept.features(), bytes));
         }
         Ok(loaded)
     }
