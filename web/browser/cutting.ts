@@ -1,6 +1,7 @@
 // Stands between a browser and a server, and is cut as a network is: in the middle of a body, or before the answer.
 
-import { createServer, request, type IncomingMessage, type Server } from 'node:http';
+import { request, type IncomingMessage, type ServerResponse } from 'node:http';
+import { Listening } from './listening.ts';
 
 /** Where it is cut, once. */
 export interface Cut {
@@ -14,57 +15,46 @@ export interface Cut {
   deed?: () => unknown;
 }
 
-export class CuttingProxy {
-  readonly #server: Server;
+export class CuttingProxy extends Listening {
   #cut: Cut | null = null;
   #isAway = false;
   /** How often it was cut. */
   cuts = 0;
 
-  private constructor(target: string) {
-    this.#server = createServer((asked, answer) => {
-      if (this.#isAway) return void asked.socket.destroy();
-      const { method, headers } = asked;
-      const cut = this.#cutOf(method, asked.url, Number(headers['content-length']));
-      const forward = request(new URL(asked.url ?? '/', target), { method, headers });
-      const end = async () => {
-        this.cuts++;
-        this.#isAway = true;
-        forward.destroy();
-        await cut?.deed?.();
-        asked.socket.destroy();
-      };
-      forward.on('response', (given: IncomingMessage) => {
-        if (cut) return void given.resume().on('end', () => void end());
-        answer.writeHead(given.statusCode ?? 502, given.headers);
-        given.pipe(answer);
-      });
-      forward.on('error', () => {
-        if (!cut) answer.destroy();
-      });
-      answer.on('close', () => forward.destroy());
-      if (cut?.after === undefined) return void asked.pipe(forward);
-      let left = cut.after;
-      asked.on('data', (bytes: Buffer) => {
-        if (left === 0) return;
-        const part = bytes.subarray(0, left);
-        left -= part.length;
-        const isLast = left === 0;
-        forward.write(part, () => isLast && void end());
-      });
+  constructor(readonly target: string) {
+    super();
+  }
+
+  protected override answer(asked: IncomingMessage, answer: ServerResponse): void {
+    if (this.#isAway) return void asked.socket.destroy();
+    const { method, headers } = asked;
+    const cut = this.#cutOf(method, asked.url, Number(headers['content-length']));
+    const forward = request(new URL(asked.url ?? '/', this.target), { method, headers });
+    const end = async () => {
+      this.cuts++;
+      this.#isAway = true;
+      forward.destroy();
+      await cut?.deed?.();
+      asked.socket.destroy();
+    };
+    forward.on('response', (given: IncomingMessage) => {
+      if (cut) return void given.resume().on('end', () => void end());
+      answer.writeHead(given.statusCode ?? 502, given.headers);
+      given.pipe(answer);
     });
-  }
-
-  static async start(target: string): Promise<CuttingProxy> {
-    const proxy = new CuttingProxy(target);
-    await new Promise<void>((resolve) => proxy.#server.listen(0, '127.0.0.1', resolve));
-    return proxy;
-  }
-
-  get url(): string {
-    const address = this.#server.address();
-    if (typeof address !== 'object' || !address) throw new Error('the proxy does not listen');
-    return `http://127.0.0.1:${address.port}`;
+    forward.on('error', () => {
+      if (!cut) answer.destroy();
+    });
+    answer.on('close', () => forward.destroy());
+    if (cut?.after === undefined) return void asked.pipe(forward);
+    let left = cut.after;
+    asked.on('data', (bytes: Buffer) => {
+      if (left === 0) return;
+      const part = bytes.subarray(0, left);
+      left -= part.length;
+      const isLast = left === 0;
+      forward.write(part, () => isLast && void end());
+    });
   }
 
   /** Is cut at the next request that is one of those. From then on nothing gets through until it is mended: browsers try again by themselves. */
@@ -74,11 +64,6 @@ export class CuttingProxy {
 
   mend(): void {
     this.#isAway = false;
-  }
-
-  async end(): Promise<void> {
-    this.#server.closeAllConnections();
-    await new Promise((resolve) => this.#server.close(resolve));
   }
 
   #cutOf(method: string | undefined, address = '', length: number): Cut | null {

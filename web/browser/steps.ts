@@ -1,20 +1,23 @@
 // Steps that many journeys take.
 
 import type { Page } from '@playwright/test';
-import { PASSWORD, type RealServer } from './server.ts';
+import { PASSWORD } from './server.ts';
 import { expect } from './test.ts';
 
-export async function signIn(page: Page, server: RealServer, user: string): Promise<void> {
+export async function signIn(page: Page, server: Place, user: string): Promise<void> {
   await page.goto(server.url);
   await page.getByLabel('User').fill(user);
   await page.getByLabel('Password').fill(PASSWORD);
   await page.getByRole('button', { name: 'Sign in' }).click();
 }
 
+/** Where somebody signs in: at a server, or at what stands before it. */
+type Place = { readonly url: string };
+
 /** Opens the root of a workspace with the keyboard in the list. */
 export async function openWorkspace(
   page: Page,
-  server: RealServer,
+  server: Place,
   user: string,
   name: string,
 ): Promise<void> {

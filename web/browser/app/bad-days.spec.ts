@@ -2,7 +2,7 @@
 // What is asserted each time: no byte is lost, none is mixed with another version, and none is sent twice that the server has.
 
 import { spawn, type ChildProcess } from 'node:child_process';
-import { createHash, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import {
   appendFileSync,
   mkdirSync,
@@ -17,6 +17,7 @@ import { chromium, type Browser, type Page, type Request } from '@playwright/tes
 import type { SynclineClient } from '@syncline/api';
 import { RealServer } from '../server.ts';
 import { openWorkspace, row } from '../steps.ts';
+import { sum } from '../sum.ts';
 import { expect, test } from '../test.ts';
 
 const PIECE = 4 * 1024 * 1024;
@@ -43,7 +44,6 @@ test.afterAll(async () => {
 
 const tray = (page: Page) => page.getByRole('region', { name: 'Transfers' });
 const picker = (page: Page) => page.locator('main input[type=file]').first();
-const sum = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex');
 
 async function content(path: string, version?: number): Promise<Buffer> {
   const { body } = await ada.file(workspace, path, version === undefined ? {} : { version });

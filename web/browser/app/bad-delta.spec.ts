@@ -1,11 +1,13 @@
 // Bad days of an edited file, of which only what has changed is sent: the network goes in the middle of it, the server dies, the answer is lost,
 // somebody else was there meanwhile. Each time the right file is there in the end, and every version before it.
 
-import { createHash, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import type { Page } from '@playwright/test';
 import type { SynclineClient } from '@syncline/api';
 import { CuttingProxy } from '../cutting.ts';
-import { PASSWORD, RealServer } from '../server.ts';
+import { RealServer } from '../server.ts';
+import { openWorkspace, row } from '../steps.ts';
+import { sum } from '../sum.ts';
 import { expect, test } from '../test.ts';
 
 const MIDDLE = 500_000;
@@ -21,7 +23,7 @@ let count = 0;
 
 test.beforeAll(async () => {
   server = await RealServer.start();
-  proxy = await CuttingProxy.start(server.url);
+  proxy = await new CuttingProxy(server.url).listen();
   server.addUser('ada');
   server.addWorkspace('ada', 'Box', { 'plan.txt': 'old' });
   ada = await server.client('ada');
@@ -34,7 +36,6 @@ test.afterAll(async () => {
 });
 
 const tray = (page: Page) => page.getByRole('region', { name: 'Transfers' });
-const sum = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex');
 const sums = (...contents: Buffer[]) => contents.map(sum);
 
 /** What the versions of a file hold, the oldest first. */
@@ -65,12 +66,8 @@ async function begin(page: Page): Promise<Edit> {
   page.on('request', (request) => {
     if (request.method() === 'PATCH') pieces.push(request.url());
   });
-  await page.goto(proxy.url);
-  await page.getByLabel('User').fill('ada');
-  await page.getByLabel('Password').fill(PASSWORD);
-  await page.getByRole('button', { name: 'Sign in' }).click();
-  await page.getByRole('link', { name: 'Box' }).click();
-  await expect(page.getByRole('row').filter({ hasText: name })).toBeVisible();
+  await openWorkspace(page, proxy, 'ada', 'Box');
+  await expect(row(page, name)).toBeVisible();
   return { name, old, edited, pieces };
 }
 

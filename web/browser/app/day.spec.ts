@@ -1,6 +1,6 @@
 // A day with the app in one story, told twice: by mouse, and by keys alone. Accounts are made by whoever runs the server.
 
-import { createHash, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,6 +9,7 @@ import type { SynclineClient } from '@syncline/api';
 import { keys, mouse, type Hand } from '../hands.ts';
 import { PASSWORD, RealServer } from '../server.ts';
 import { row } from '../steps.ts';
+import { sum } from '../sum.ts';
 import { complaintsOf, expect, test } from '../test.ts';
 
 const SENT_MAX = 4096;
@@ -25,8 +26,6 @@ test.afterAll(async () => {
   await server.end();
   rmSync(folder, { recursive: true });
 });
-
-const sum = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex');
 
 /** One who uses the app: the story asks what is at the server by a program of that person. */
 interface Person {

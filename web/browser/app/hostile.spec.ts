@@ -1,8 +1,9 @@
 // Names and files that would run a script or lead somewhere else, in every view; and pages of others that would use the app of whoever is signed in.
 
-import { createServer, type Server } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { SynclineClient } from '@syncline/api';
 import { expectText, MARK, NAME } from '../hostile.ts';
+import { Listening } from '../listening.ts';
 import { PASSWORD, RealServer } from '../server.ts';
 import { row, signIn } from '../steps.ts';
 import { expect, test } from '../test.ts';
@@ -161,16 +162,20 @@ test('pages and drawings behind a link are saved and never opened, whoever asks 
 });
 
 /** A page of somebody else, on an address of its own. */
-async function pageOfOthers(body: string): Promise<{ url: string; server: Server }> {
-  const elsewhere = createServer((_, answer) => {
+class OtherSite extends Listening {
+  constructor(readonly body: string) {
+    super();
+  }
+
+  protected override answer(_: IncomingMessage, answer: ServerResponse): void {
     answer.writeHead(200, { 'content-type': 'text/html' });
-    answer.end(`<!doctype html><title>elsewhere</title>${body}`);
-  });
-  await new Promise<void>((resolve) => elsewhere.listen(0, '127.0.0.1', resolve));
-  const address = elsewhere.address();
-  if (typeof address !== 'object' || !address) throw new Error('no port');
-  // Another name of this computer is another site.
-  return { url: `http://localhost:${address.port}`, server: elsewhere };
+    answer.end(`<!doctype html><title>elsewhere</title>${this.body}`);
+  }
+
+  /** Another name of this computer is another site. */
+  override get url(): string {
+    return super.url.replace('127.0.0.1', 'localhost');
+  }
 }
 
 test('no page of others shows the app in a frame, nor does anything in the name of who is signed in', async ({
@@ -185,11 +190,12 @@ test('no page of others shows the app in a frame, nor does anything in the name 
   await expect(page.getByRole('link', { name: MARK }).first()).toBeVisible();
   const api = `${server.url}/api/v1`;
   const frames = [server.url, `${server.url}/#/w/${workspace}`, `${server.url}/s/${link}`];
-  const others = await pageOfOthers(`
+  const others = new OtherSite(`
     ${frames.map((src) => `<iframe src="${src}"></iframe>`).join('')}
     <form id="make" method="post" action="${api}/workspaces" enctype="text/plain" target="out">
       <input name='{"name":"forged","x":"' value='"}'></form>
     <iframe name="out"></iframe>`);
+  await others.listen();
   const before = await ada.workspaces();
   const evil = await context.newPage();
   await evil.goto(others.url);
@@ -228,5 +234,5 @@ test('no page of others shows the app in a frame, nor does anything in the name 
   await evil.evaluate((url) => void Object.assign(window, { app: window.open(url) }), server.url);
   await expect((await opened).getByRole('link', { name: MARK }).first()).toBeVisible();
   expect(await evil.evaluate(() => (window as { app?: Window }).app?.closed)).toBe(true);
-  others.server.close();
+  await others.end();
 });

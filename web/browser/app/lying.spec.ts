@@ -15,7 +15,7 @@ let workspace: string;
 
 test.beforeAll(async () => {
   server = await RealServer.start();
-  proxy = await LyingProxy.start(server.url);
+  proxy = await new LyingProxy(server.url).listen();
   server.addUser('ada');
   server.addWorkspace('ada', 'Diary', { 'letter.txt': 'first' }, ['--sealed']);
   for (const text of ['second', 'third', 'fourth']) {
@@ -44,7 +44,7 @@ function entries(shown: (since: number) => number, change = (bytes: Buffer) => b
 }
 
 async function open(page: Page): Promise<void> {
-  await signIn(page, { url: proxy.url } as RealServer, 'ada');
+  await signIn(page, proxy, 'ada');
   await page.getByRole('link', { name: /Encrypted workspace/ }).click();
   await unlock(page);
 }

@@ -1,6 +1,6 @@
 // Transfers that are paused, and uploads that outlive their page.
 
-import { createHash, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,6 +9,7 @@ import type { SynclineClient } from '@syncline/api';
 import { expectAccessible } from '../axe.ts';
 import { RealServer } from '../server.ts';
 import { openWorkspace, row } from '../steps.ts';
+import { sum } from '../sum.ts';
 import { expect, test } from '../test.ts';
 
 const PIECE = 4 * 1024 * 1024;
@@ -34,7 +35,6 @@ test.afterAll(async () => {
 
 const tray = (page: Page) => page.getByRole('region', { name: 'Transfers' });
 const picker = (page: Page) => page.locator('main input[type=file]').first();
-const sum = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex');
 
 async function content(path: string): Promise<Buffer> {
   const { body } = await ada.file(workspace, path);

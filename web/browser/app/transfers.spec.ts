@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -6,6 +6,7 @@ import type { Page } from '@playwright/test';
 import type { SynclineClient } from '@syncline/api';
 import { expectAccessible } from '../axe.ts';
 import { PASSWORD, RealServer } from '../server.ts';
+import { sum } from '../sum.ts';
 import { expect, test } from '../test.ts';
 
 let server: RealServer;
@@ -44,8 +45,6 @@ async function content(path: string): Promise<Buffer> {
 function file(name: string, buffer: Buffer) {
   return { name, mimeType: 'application/octet-stream', buffer };
 }
-
-const sum = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex');
 
 test('small files and one in many pieces arrive as they are', async ({ page }) => {
   const large = randomBytes(11_000_000);

@@ -1,6 +1,6 @@
 // The core in a real browser, under the headers of the server: the same bytes as natively, and a page that does not notice.
 
-import { createHash, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import {
   appendFileSync,
   mkdtempSync,
@@ -16,6 +16,7 @@ import type { JSHandle, Page } from '@playwright/test';
 import type { Demo } from '../../packages/core/demo/main.ts';
 import { serve } from '../../scripts/serve.mjs';
 import { rendererMemory } from '../memory.ts';
+import { sum } from '../sum.ts';
 import { expect, test } from '../test.ts';
 
 const root = fileURLToPath(new URL('../../packages/core/demo/dist', import.meta.url));
@@ -50,8 +51,6 @@ const deltas = JSON.parse(readFileSync(deltasFile, 'utf8')) as {
   genesis: string;
   cases: { base: string }[];
 };
-
-const sum = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex');
 
 async function open(page: Page): Promise<void> {
   await page.goto(served.url);

@@ -1,10 +1,10 @@
 // Deltas of the core in a real browser: the messages that travel are those of the program, to the byte.
 
-import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { Demo } from '../../packages/core/demo/main.ts';
 import { serve } from '../../scripts/serve.mjs';
+import { sum } from '../sum.ts';
 import { expect, test } from '../test.ts';
 
 const root = fileURLToPath(new URL('../../packages/core/demo/dist', import.meta.url));
@@ -53,8 +53,6 @@ interface GoldenBlocks {
 
 const blocksFile = new URL('../../../crates/wasm/golden/blocks.json', import.meta.url);
 const blocks = JSON.parse(readFileSync(blocksFile, 'utf8')) as GoldenBlocks[];
-
-const sum = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex');
 
 /** Takes the messages from behind their lengths. */
 function unframed(body: number[]): Buffer {

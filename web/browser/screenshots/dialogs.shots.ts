@@ -1,9 +1,8 @@
 // Dialogs, and what is shown where there is nothing to show, in light and dark, and at the width of a phone.
 
-import type { Page } from '@playwright/test';
 import type { SynclineClient } from '@syncline/api';
 import { RealServer } from '../server.ts';
-import { row, signIn } from '../steps.ts';
+import { openWorkspace, row, signIn } from '../steps.ts';
 import { expect, test } from '../test.ts';
 import { shoot } from './shoot.ts';
 
@@ -28,12 +27,6 @@ test.beforeAll(async () => {
 
 test.afterAll(() => server.end());
 
-async function openHome(page: Page): Promise<void> {
-  await signIn(page, server, 'ada');
-  await page.getByRole('link', { name: 'Home' }).click();
-  await expect(row(page, 'moving.md')).toBeVisible();
-}
-
 test('first steps', async ({ page }) => {
   await signIn(page, server, 'new');
   await expect(page.getByRole('main')).toBeVisible();
@@ -43,7 +36,7 @@ test('first steps', async ({ page }) => {
 
 test('dialogs of files', async ({ page }) => {
   const dialog = page.getByRole('dialog');
-  await openHome(page);
+  await openWorkspace(page, server, 'ada', 'Home');
   await row(page, 'contract.pdf').click();
   await page.keyboard.press('Alt+m');
   await expect(dialog.getByRole('button', { name: 'Letters' })).toBeVisible();
@@ -88,7 +81,7 @@ test('an encrypted workspace that is locked, and the code of another device', as
 });
 
 test('nothing to show', async ({ page }) => {
-  await openHome(page);
+  await openWorkspace(page, server, 'ada', 'Home');
   await page.goto(`${server.url}/#/w/${workspace}/Photos`);
   await expect(page.getByText('This folder is empty')).toBeVisible();
   await shoot(page, 'empty-folder');
