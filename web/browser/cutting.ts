@@ -5,8 +5,10 @@ import { Listening } from './listening.ts';
 
 /** Where it is cut, once. */
 export interface Cut {
-  /** A part of the address of a POST. */
+  /** A part of the address. */
   of: string;
+  /** POST without it. */
+  method?: 'PUT';
   /** How long its body is at least. */
   length: number;
   /** The server gets so many bytes of the body; without this all of it, and its answer is lost. */
@@ -68,8 +70,8 @@ export class CuttingProxy extends Listening {
 
   #cutOf(method: string | undefined, address = '', length: number): Cut | null {
     const cut = this.#cut;
-    if (!cut || method !== 'POST' || !address.includes(cut.of) || !(length >= cut.length))
-      return null;
+    if (!cut || method !== (cut.method ?? 'POST')) return null;
+    if (!address.includes(cut.of) || !(length >= cut.length)) return null;
     this.#cut = null;
     return cut;
   }

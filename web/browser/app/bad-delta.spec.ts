@@ -71,10 +71,14 @@ async function begin(page: Page): Promise<Edit> {
   return { name, old, edited, pieces };
 }
 
-async function upload(page: Page, { name, edited }: Edit): Promise<void> {
+async function choose(page: Page, name: string, buffer: Buffer): Promise<void> {
   const mimeType = 'application/octet-stream';
   const picker = page.locator('main input[type=file]').first();
-  await picker.setInputFiles([{ name, mimeType, buffer: edited }]);
+  await picker.setInputFiles([{ name, mimeType, buffer }]);
+}
+
+async function upload(page: Page, { name, edited }: Edit): Promise<void> {
+  await choose(page, name, edited);
   await page.getByRole('button', { name: 'Replace' }).click();
 }
 
@@ -115,6 +119,51 @@ test('where the network goes before the answer the new version is found, and is 
   expect(await kept(edit.name)).toEqual(sums(edit.old, edit.edited));
   expect(edit.pieces).toEqual([]);
 });
+
+test('where the browser itself asks again after a lost answer, nobody is asked about the new version', async ({
+  page,
+}) => {
+  const edit = await begin(page);
+  const { cuts } = proxy;
+  proxy.cut({ ...DELTA, deed: () => proxy.mend() });
+  await upload(page, edit);
+  await expect(tray(page)).toContainText('1 of 1 file');
+  expect(proxy.cuts).toBe(cuts + 1);
+  expect(await kept(edit.name)).toEqual(sums(edit.old, edit.edited));
+  expect(edit.pieces).toEqual([]);
+});
+
+for (const [what, size, cut] of [
+  ['small', 1_000, { of: '/files/', method: 'PUT', length: 1 }],
+  ['large', 5_000_000, { of: '/commit', length: 0 }],
+] as const) {
+  for (const isTheirs of [false, true]) {
+    const told = isTheirs
+      ? 'is asked about where somebody else has put another'
+      : 'is not asked about';
+    test(`a ${what} file that the browser itself has sent again ${told}`, async ({ page }) => {
+      const [ours, theirs] = [randomBytes(size), randomBytes(size)];
+      const name = `new-${++count}.bin`;
+      await openWorkspace(page, proxy, 'ada', 'Box');
+      const { cuts } = proxy;
+      proxy.cut({
+        ...cut,
+        deed: async () => {
+          // Of the same length and time.
+          const modifiedMs = ((await ada.node(workspace, name))?.modified ?? 0) * 1000;
+          if (isTheirs)
+            await ada.putFile(workspace, name, new Blob([new Uint8Array(theirs)]), { modifiedMs });
+          proxy.mend();
+        },
+      });
+      await choose(page, name, ours);
+      if (isTheirs) await expect(tray(page)).toContainText('A file of this name is there already.');
+      else await expect(tray(page)).toContainText('1 of 1 file');
+      expect(proxy.cuts).toBe(cuts + 1);
+      expect(await kept(name)).toEqual(isTheirs ? sums(ours, theirs) : sums(ours));
+    });
+  }
+}
 
 test('a file that a device changes while the network is gone is asked about, and every version stays', async ({
   page,

@@ -3,7 +3,7 @@
 import { listen, NoConnection, ProblemError, type SynclineClient } from '@syncline/api';
 import { loadCore } from '../core.ts';
 import { wait } from '../transfers/wait.ts';
-import { digestOf } from './content.ts';
+import { digestOf } from '../transfers/content.ts';
 import { DirectoryDisk } from './disk.ts';
 import { emptyReport, Engine, type Outlook, type Report } from './engine.ts';
 import { askPermission, isPermitted, observe } from './handles.ts';

@@ -4,7 +4,6 @@ import {
   encodeName,
   fetchGenesis,
   joinPath,
-  NoConnection,
   ProblemError,
   ROOT,
   type Node,
@@ -12,10 +11,11 @@ import {
   type SynclineClient,
 } from '@syncline/api';
 import type { Core } from '@syncline/core';
+import { fetchTable, hasContent, secretOf } from '../transfers/content.ts';
 import { sendDelta } from '../transfers/delta.ts';
+import { isSent } from '../transfers/sent.ts';
 import { upload, type UploadJob } from '../transfers/upload.ts';
 import { wait } from '../transfers/wait.ts';
-import { decodeTable, hasContent, secretOf, type ChunkTable } from './content.ts';
 import { below, lastOf } from './engine.ts';
 import type { Remote } from './plan.ts';
 import { isOwn } from './names.ts';
@@ -98,21 +98,10 @@ export class WorkspaceFolder implements Server {
       this.#secret = null;
       throw error;
     }
-    const table = await this.#chunks(path, remote, signal);
+    const at = this.pathOf(path);
+    const table = await fetchTable(this.client, this.place.workspace, at, remote.etag, signal);
+    if (!table) throw new Changed('there');
     return hasContent(await this.core(), file, table, secret, signal);
-  }
-
-  async #chunks(path: string, remote: Remote, signal: AbortSignal): Promise<ChunkTable> {
-    const params = { workspace: this.place.workspace, path: this.pathOf(path) };
-    const name = 'GET /workspaces/{workspace}/chunks/{path}';
-    const response = await this.client.ask(name, { params, signal });
-    if (response.headers.get('etag') !== remote.etag) throw new Changed('there');
-    try {
-      return decodeTable(new Uint8Array(await response.arrayBuffer()));
-    } catch (error) {
-      if (signal.aborted || error instanceof RangeError) throw error;
-      throw new NoConnection(error);
-    }
   }
 
   async read(
@@ -142,6 +131,7 @@ export class WorkspaceFolder implements Server {
       onConnection: () => undefined,
       wait,
       sendDelta,
+      isSent,
       onDelta: (bytes: number) => (sent = bytes),
     };
     const node = await upload(this.client, job, hooks, signal);

@@ -21,6 +21,7 @@ import { FolderMaker } from './folders.ts';
 import type { Found } from './matching.ts';
 import { Pace } from './pace.ts';
 import { amend, forget, forgetAll, newKey, remember, type Unsent } from './remembered.ts';
+import { isSent } from './sent.ts';
 import { forgetSketches } from './sketches.ts';
 import { Transfer, type UploadTask } from './transfer.svelte.ts';
 import { unfinished } from './unfinished.svelte.ts';
@@ -91,7 +92,7 @@ class Transfers {
       // What is dropped again goes on where it was.
       const before = unfinished.claim(record);
       records.push(before ?? record);
-      made.push(this.#make(before ?? record, file, before !== undefined));
+      made.push(this.#make(before ?? record, file));
     }
     void remember(records);
     this.list.push(...made);
@@ -101,7 +102,7 @@ class Transfers {
   /** Goes on with what was on its way when the page went away. */
   takeUpAll(found: readonly Found[]): void {
     const made = found.map(({ record, file }) => {
-      const transfer = this.#make(record, file, true);
+      const transfer = this.#make(record, file);
       if (record.isPaused) transfer.state = 'paused';
       return transfer;
     });
@@ -110,11 +111,10 @@ class Transfers {
     this.#fill();
   }
 
-  #make(record: Unsent, file: File, wasInterrupted: boolean): Transfer {
+  #make(record: Unsent, file: File): Transfer {
     const { workspace, path, folders, key, condition, upload: id, modifiedMs } = record;
     const up: UploadJob = { workspace, path, file, modifiedMs, condition, upload: id };
-    const task = { up: { ...up, wasInterrupted }, folders, key };
-    return new Transfer(this.#next++, file.size, task);
+    return new Transfer(this.#next++, file.size, { up, folders, key });
   }
 
   /** Begins a download of a file, or of an older version of it. */
@@ -168,10 +168,7 @@ class Transfers {
   pause(transfer: Transfer): void {
     if (!transfer.isRunning || !transfer.isPausable) return;
     transfer.halt('paused');
-    if ('up' in transfer.job) {
-      transfer.job.up.wasInterrupted = true;
-      void amend(transfer.job.key, { isPaused: true });
-    }
+    if ('up' in transfer.job) void amend(transfer.job.key, { isPaused: true });
     this.#fill();
   }
 
@@ -281,7 +278,7 @@ class Transfers {
     const onConnection = (isBack: boolean) => (transfer.isConnected = isBack || !isCurrent());
     const onDelta = (sent: number) => (transfer.sent = sent);
     const onBegun = (id: string) => void amend(key, { upload: id });
-    const hooks = { onProgress, onConnection, onDelta, onBegun, wait, sendDelta };
+    const hooks = { onProgress, onConnection, onDelta, onBegun, wait, sendDelta, isSent };
     await upload(session.client, up, hooks, signal);
   }
 

@@ -97,6 +97,8 @@ function hooks() {
     onProgress: (sent: number) => progress.push(sent),
     onConnection: vi.fn(),
     wait: vi.fn(() => Promise.resolve()),
+    isSent: (_client: SynclineClient, { file }: UploadJob, node: Node) =>
+      Promise.resolve(node.size === file.size),
   };
 }
 
@@ -136,10 +138,28 @@ test('a file whose last answer was lost is found, and no clash with itself', asy
   }
 });
 
+test('a request that the browser has sent again by itself is no clash with what it has sent', async () => {
+  const [gone, failed] = [problem(404, 'not_found'), problem(412, 'precondition_failed')];
+  for (const [at, file, error] of [
+    ['put', small, failed],
+    ['commit', large, gone],
+  ] as const) {
+    const server = fakeServer();
+    server.failures.push({ at, error, isAfter: true });
+    const seen = hooks();
+    expect((await upload(server.client, job(file), seen, signal)).size).toBe(file.size);
+    expect(seen.wait).not.toHaveBeenCalled();
+    server.failures.push({ at, error, isAfter: true });
+    server.has(null);
+    const others = { ...hooks(), isSent: () => Promise.resolve(false) };
+    await expect(upload(server.client, job(file), others, signal)).rejects.toThrow(NameClash);
+  }
+});
+
 test('another file of the same name is a clash, for a large file before anything is sent', async () => {
   for (const file of [small, large]) {
     const server = fakeServer();
-    server.has(nodeOf(new Blob(['other'])));
+    server.has(nodeOf(new Blob(['another'])));
     const error = await upload(server.client, job(file), hooks(), signal).catch((e: unknown) => e);
     expect(error).toBeInstanceOf(NameClash);
     expect(error).toMatchObject({ etag: '"n.1"' });
@@ -178,14 +198,14 @@ test('an upload that was cut off here waits until the server has taken in what w
   await expect(upload(server.client, one, cut, paused.signal)).rejects.toThrow('abort');
   expect(begun.mock.calls).toEqual([['u0']]);
   server.failures.push({ at: 'describe', error: problem(409, 'conflict') });
-  await upload(server.client, { ...one, wasInterrupted: true }, hooks(), signal);
+  await upload(server.client, one, hooks(), signal);
   expect(server.pieces).toEqual([0, PIECE_LENGTH, 2 * PIECE_LENGTH]);
 });
 
 test('an upload that was cut off while it was put is found to be there', async () => {
   const server = fakeServer();
   server.has(nodeOf(large));
-  const lost = job(large, { upload: 'gone', wasInterrupted: true });
+  const lost = job(large, { upload: 'gone' });
   expect((await upload(server.client, lost, hooks(), signal)).size).toBe(large.size);
   expect(server.pieces).toEqual([]);
 });

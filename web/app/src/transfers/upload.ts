@@ -23,8 +23,6 @@ export interface UploadJob {
   condition: Condition;
   /** The upload that the server knows, kept so that a retry goes on with it. */
   upload: string | null;
-  /** Whether it was paused, or the page was loaded anew: the server may have more of it than was heard. */
-  wasInterrupted?: boolean;
 }
 
 export interface UploadHooks {
@@ -33,6 +31,13 @@ export interface UploadHooks {
   /** Hears what the server calls the upload, once it has begun. */
   onBegun?: (upload: string) => void;
   wait: (ms: number, signal: AbortSignal) => Promise<void>;
+  /** Says whether what is there is what the job has sent: an answer may have been lost, and the browser have asked again by itself. */
+  isSent: (
+    client: SynclineClient,
+    job: UploadJob,
+    node: Node,
+    signal: AbortSignal,
+  ) => Promise<boolean>;
   /** Sends a file as what has changed in it; nothing comes back where it is to be sent whole. */
   sendDelta?: (
     client: SynclineClient,
@@ -104,13 +109,13 @@ export async function upload(
     } catch (error) {
       if (attempt.sent > before) failures = 1;
       if (hasCode(error, 'precondition_failed')) {
-        const found = await attempt.foundAfterLostAnswer();
+        const found = await attempt.found();
         if (found) return found;
         throw new NameClash(error.etag);
       }
       // The server does not know the upload any more: it has ended, or was put and the answer was lost.
       if (hasCode(error, 'not_found') && job.upload !== null && failures < FAILURES_MAX) {
-        const found = await attempt.foundAfterLostAnswer();
+        const found = await attempt.found();
         if (found) return found;
         job.upload = null;
         continue;
@@ -118,7 +123,6 @@ export async function upload(
       // To a request it is as if there were no connection.
       if (error instanceof NoConnection && !(await isAsChosen(job.file))) throw new FileChanged();
       if (!isPassing(error) || failures >= FAILURES_MAX) throw error;
-      attempt.hasLostAnswer = true;
       hooks.onConnection(false);
       const after = error instanceof ProblemError ? (error.retryAfter ?? 0) * 1000 : 0;
       await hooks.wait(Math.max(after, 500 * 2 ** failures), signal);
@@ -139,7 +143,6 @@ async function unlessComing(asking: Promise<Upload>): Promise<Upload> {
 class Attempt {
   /** How much the server has confirmed. */
   sent = 0;
-  hasLostAnswer: boolean;
   #isWhole = false;
 
   constructor(
@@ -147,9 +150,7 @@ class Attempt {
     readonly job: UploadJob,
     readonly hooks: UploadHooks,
     readonly signal: AbortSignal,
-  ) {
-    this.hasLostAnswer = job.wasInterrupted ?? false;
-  }
+  ) {}
 
   run(): Promise<Node> {
     const { client, job, signal } = this;
@@ -213,13 +214,10 @@ class Attempt {
     if (node) throw new NameClash(node.etag);
   }
 
-  /** After a lost answer: whether what is there now is what was sent. */
-  async foundAfterLostAnswer(): Promise<Node | null> {
-    if (!this.hasLostAnswer) return null;
-    const { client, job, signal } = this;
+  /** Returns the node that is there now, if it is what was sent. */
+  async found(): Promise<Node | null> {
+    const { client, job, hooks, signal } = this;
     const node = await client.node(job.workspace, job.path, signal);
-    const isSame =
-      node?.size === job.file.size && node.modified === Math.floor(job.modifiedMs / 1000);
-    return isSame ? node : null;
+    return node && (await hooks.isSent(client, job, node, signal)) ? node : null;
   }
 }

@@ -1,6 +1,6 @@
 // What a content is: the list of its chunks, as the core cuts and names them in a worker. A file of any length is gone through once.
 
-import { hexOf } from '@syncline/api';
+import { hexOf, NoConnection, type NodePath, type SynclineClient } from '@syncline/api';
 import type { Core } from '@syncline/core';
 
 /** The chunks of a version, as the server tells them. */
@@ -55,6 +55,26 @@ export function decodeTable(bytes: Uint8Array): ChunkTable {
     lengths.push(decoder.number());
   }
   return { average, lengths, ids };
+}
+
+/** Asks for the chunks of the version at a path; nothing comes back where that is another one than `etag` names by now. */
+export async function fetchTable(
+  client: SynclineClient,
+  workspace: string,
+  path: NodePath,
+  etag: string,
+  signal: AbortSignal,
+): Promise<ChunkTable | null> {
+  const params = { workspace, path };
+  const name = 'GET /workspaces/{workspace}/chunks/{path}';
+  const response = await client.ask(name, { params, signal });
+  if (response.headers.get('etag') !== etag) return null;
+  try {
+    return decodeTable(new Uint8Array(await response.arrayBuffer()));
+  } catch (error) {
+    if (signal.aborted || error instanceof RangeError) throw error;
+    throw new NoConnection(error);
+  }
 }
 
 /** The secret by which a plain workspace cuts and names: the last field of its genesis. */
