@@ -38,9 +38,6 @@ use crate::system;
 /// The variable that names the file with the passphrase.
 pub(crate) const PASSPHRASE_FILE: &str = "SYNCLINE_PASSPHRASE_FILE";
 
-/// The shortest passphrase that a workspace is made with, in characters.
-const PASSPHRASE_LENGTH_MIN: usize = 8;
-
 /// Gets what opens a workspace: the passphrase, or the recovery key.
 ///
 /// # Errors
@@ -69,8 +66,8 @@ pub(crate) fn new_passphrase(context: &Context<'_>, file: Option<&Path>) -> Resu
         }
     };
     let passphrase = Passphrase::new(text);
-    if passphrase.length() < PASSPHRASE_LENGTH_MIN {
-        let headline = format!("a passphrase has at least {PASSPHRASE_LENGTH_MIN} characters");
+    if passphrase.length() < Passphrase::LENGTH_MIN {
+        let headline = format!("a passphrase has at least {} characters", Passphrase::LENGTH_MIN);
         return Err(CommandError::usage(headline)
             .cause("whoever gets hold of a store can try passphrases as long as they like")
             .state("nothing was changed"));

@@ -11,6 +11,26 @@ use crate::node::Timestamp;
 /// The longest workspace name, in bytes.
 pub const WORKSPACE_NAME_LENGTH_MAX: usize = 128;
 
+/// Refuses names of workspaces that no screen or address shows as they are, and those that could be an id; says why.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn check_workspace_name(name: &str) -> Result<(), &'static str> {
+    if name.trim().is_empty() {
+        return Err("it is empty");
+    }
+    if name.len() > WORKSPACE_NAME_LENGTH_MAX {
+        return Err("it is too long");
+    }
+    if name.chars().any(|c| c.is_control() || c == '/') {
+        return Err("a slash or a control character is in it");
+    }
+    if name.parse::<WorkspaceId>().is_ok() {
+        return Err("it looks like a workspace id");
+    }
+    Ok(())
+}
+
 /// Who may read a workspace besides its members. Fixed for its life.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Mode {

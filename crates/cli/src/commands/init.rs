@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use content::keyring::SecretKey;
 use content::{DeviceKeys, KeyObject, NewWorkspace};
 use futures_util::future::try_join_all;
+use model::entry::check_workspace_name;
 use model::environment::random_bytes;
 use model::pool::FaultModel;
 use model::{Clock, Genesis, Mode, Redundancy};
@@ -257,23 +258,10 @@ fn folder_name(root: &Path) -> Result<String> {
 }
 
 pub(crate) fn check_name(name: &str) -> Result<()> {
-    let refuse = |reason: &str| {
-        Err(CommandError::usage(format!("'{name}' cannot be the name of a workspace: {reason}"))
-            .help("--workspace NAME", "gives another one"))
-    };
-    if name.trim().is_empty() {
-        return refuse("it is empty");
-    }
-    if name.len() > model::entry::WORKSPACE_NAME_LENGTH_MAX {
-        return refuse("it is too long");
-    }
-    if name.chars().any(|c| c.is_control() || c == '/') {
-        return refuse("a slash or a control character is in it");
-    }
-    if name.parse::<model::WorkspaceId>().is_ok() {
-        return refuse("it looks like the id of one");
-    }
-    Ok(())
+    check_workspace_name(name).map_err(|reason| {
+        CommandError::usage(format!("'{name}' cannot be the name of a workspace: {reason}"))
+            .help("--workspace NAME", "gives another one")
+    })
 }
 
 /// Gives the folder an identity, unless it has one, and remembers where it belongs.

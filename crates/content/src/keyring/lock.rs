@@ -54,6 +54,9 @@ impl KeyCost {
 pub struct Passphrase(Zeroizing<String>);
 
 impl Passphrase {
+    /// The shortest one that a workspace is made with, in characters: whoever gets hold of a store can try passphrases as long as they like.
+    pub const LENGTH_MIN: usize = 8;
+
     /// Takes what was typed, as it is.
     pub fn new(text: Zeroizing<String>) -> Self {
         Self(text)

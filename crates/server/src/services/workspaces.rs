@@ -4,6 +4,7 @@
 //! member's own. A sealed workspace has a name for its devices only; here its id is its name.
 
 use model::codec::{decode_message, encode_message};
+use model::entry::check_workspace_name;
 use model::{Genesis, WorkspaceId};
 
 use crate::auth::Caller;
@@ -208,20 +209,12 @@ pub(crate) fn decode_genesis(bytes: &[u8], workspace: &WorkspaceRecord) -> Resul
     }
 }
 
-/// Refuses names that no screen or address shows as they are, and those that could be an id.
+/// Refuses what cannot be the name of a workspace.
 fn check_name(name: &str) -> Result<()> {
-    let invalid =
-        |reason: &str| ServerError::Invalid { what: "workspace name", reason: reason.to_owned() };
-    if name.trim().is_empty() {
-        return Err(invalid("it is empty"));
-    }
-    if name.chars().any(|c| c.is_control() || c == '/') {
-        return Err(invalid("a slash or a control character is in it"));
-    }
-    if name.parse::<WorkspaceId>().is_ok() {
-        return Err(invalid("it looks like a workspace id"));
-    }
-    Ok(())
+    check_workspace_name(name).map_err(|reason| ServerError::Invalid {
+        what: "workspace name",
+        reason: reason.to_owned(),
+    })
 }
 
 pub(crate) fn not_found(text: &str) -> ServerError {
