@@ -148,11 +148,7 @@ impl SealedWorkspace {
     ) -> Result<Self, Failure> {
         let random: Arc<dyn Random> = Arc::new(Seeded::new(CONTEXT, seed)?);
         let (genesis, unlocked) = unlock(id, genesis, (generation, keys), secret)?;
-        // The key with which it signs is made here and ends with the session; the account's is dropped with what was unlocked.
-        let signing = content::keyring::SecretKey::random(&*random);
-        let keys = DeviceKeys::enroll(&genesis, &unlocked, device_of(device)?, signing)?;
-        drop(unlocked);
-        Self::open(&genesis, keys, device_name, random, None)
+        Self::enroll(&genesis, &unlocked, (device, device_name), random)
     }
 
     /// Returns the name of the workspace, which its server does not know.
@@ -311,6 +307,19 @@ impl SealedWorkspace {
 }
 
 impl SealedWorkspace {
+    /// Makes this browser a device of the workspace. The key with which it signs is made here and ends with the session; the account's is
+    /// not kept.
+    pub(crate) fn enroll(
+        genesis: &Genesis,
+        unlocked: &Unlocked,
+        (device, device_name): (&str, &str),
+        random: Arc<dyn Random>,
+    ) -> Result<Self, Failure> {
+        let signing = content::keyring::SecretKey::random(&*random);
+        let keys = DeviceKeys::enroll(genesis, unlocked, device_of(device)?, signing)?;
+        Self::open(genesis, keys, device_name, random, None)
+    }
+
     /// Begins before the first entry, with the keys that a device has by now.
     pub(crate) fn open(
         genesis: &Genesis,

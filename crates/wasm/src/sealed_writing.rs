@@ -559,7 +559,7 @@ fn node_of(text: &str) -> Result<NodeId, Failure> {
 }
 
 /// Reads a time of JavaScript, in milliseconds since 1970.
-fn time_of(ms: f64) -> Timestamp {
+pub(crate) fn time_of(ms: f64) -> Timestamp {
     let seconds = (ms / 1e3).floor();
     let nanoseconds = (ms - seconds * 1e3) * 1e6;
     let nanoseconds = (nanoseconds as u32).min(999_999_999);

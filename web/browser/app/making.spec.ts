@@ -23,7 +23,8 @@ test('who has no workspace names one and drops files into it, by keyboard up to 
   await signIn(page, server, 'ada');
   await expect(page.getByText('No workspaces yet')).toBeVisible();
   await expect(page.getByLabel('Name of the workspace')).toBeFocused();
-  await expect(page.getByText('the server, and whoever runs it, can read')).toBeVisible();
+  await expect(page.getByRole('radio', { name: 'Not encrypted' })).toBeChecked();
+  await expect(page.getByText('You, and the server with whoever runs it.')).toBeVisible();
   await inEveryLook(page, () => expectAccessible(page));
   await page.keyboard.press('Enter');
   await expect(page.getByRole('alert')).toHaveText('Type a name.');
@@ -56,7 +57,7 @@ test('the first files can be chosen, in the other language', async ({ page }) =>
   await page.getByRole('button', { name: 'Settings' }).click();
   await page.getByLabel('Language').selectOption('de');
   await page.keyboard.press('Escape');
-  await expect(page.getByText('Er ist nicht verschlüsselt')).toBeVisible();
+  await expect(page.getByText('Sie, und der Server samt dem, der ihn betreibt.')).toBeVisible();
   await page.getByLabel('Name des Arbeitsbereichs').fill('Bücher');
   await page.getByRole('button', { name: 'Arbeitsbereich anlegen' }).click();
   await inEveryLook(page, () => expectAccessible(page));
@@ -80,9 +81,10 @@ test('another workspace is made in a dialog, under a name that is free, and open
   await page.getByRole('button', { name: 'New workspace' }).press('Enter');
   const dialog = page.getByRole('dialog', { name: 'New workspace' });
   await expect(dialog.getByLabel('Name of the workspace')).toBeFocused();
-  await dialog.getByText('Only a device makes an encrypted one').click();
-  await expect(dialog.getByText(/syncline init ~\/Notes --sealed/)).toBeVisible();
+  await dialog.getByText('Encrypted', { exact: true }).click();
+  await expect(dialog.getByLabel('Passphrase', { exact: true })).toBeVisible();
   await inEveryLook(page, () => expectAccessible(page));
+  await dialog.getByText('Not encrypted').click();
   await dialog.getByLabel('Name of the workspace').fill('Notes');
   await page.keyboard.press('Enter');
   await expect(dialog.getByRole('alert')).toHaveText('You have a workspace “Notes” already.');

@@ -7,6 +7,7 @@ import { expectAccessible } from '../axe.ts';
 import { PASSWORD, RealServer } from '../server.ts';
 import { inEveryLook, row, signIn } from '../steps.ts';
 import { expect, test } from '../test.ts';
+import { looked, watchWire } from '../wire.ts';
 
 const LETTER = 'Dear Bob, nobody else reads this letter.\n';
 const DIARY = 'Diary';
@@ -52,38 +53,6 @@ async function upload(page: Page, name: string, content: Buffer): Promise<void> 
   await choose(page, name, content);
   await expect(lineOf(page, name)).toContainText('Done', { timeout: 30_000 });
   await expect(row(page, name)).toBeVisible();
-}
-
-/** Keeps all bodies and addresses that the page sends, as they leave it: what is a blob, the browser tells nobody later. */
-async function watchWire(page: Page): Promise<void> {
-  await page.addInitScript(() => {
-    const wire: Promise<Uint8Array>[] = [];
-    Object.assign(globalThis, { wire });
-    const plain = globalThis.fetch;
-    globalThis.fetch = (input, init) => {
-      const address = input instanceof Request ? input.url : String(input);
-      if (address.includes('/workspaces')) {
-        wire.push(Promise.resolve(new TextEncoder().encode(address)));
-        wire.push(new Response(init?.body ?? '').bytes());
-      }
-      return plain(input, init);
-    };
-  });
-}
-
-/** How many bytes the page has sent, and which of these texts or bytes were in them. */
-async function looked(page: Page, plain: (string | Buffer)[]): Promise<[number, string[]]> {
-  const kept = await page.evaluate(async () => {
-    const all = await Promise.all((globalThis as unknown as { wire: Promise<Uint8Array>[] }).wire);
-    const blob = new Blob(all as Uint8Array<ArrayBuffer>[]);
-    return new Promise<string>((resolve) => {
-      const reader = new FileReader();
-      reader.onload = () => resolve(String(reader.result));
-      reader.readAsDataURL(blob);
-    });
-  });
-  const sent = Buffer.from(kept.slice(kept.indexOf(',') + 1), 'base64');
-  return [sent.length, plain.filter((one) => sent.includes(one)).map(String)];
 }
 
 /** Syncs the device; returns its folder. Where conflicts wait for a decision the program says so by its status. */

@@ -43,11 +43,13 @@ function fieldsOf(schema) {
     .join('');
 }
 
-/** What a request brings as JSON, and what the answer is. @param {any} content @param {string} none */
+/** What a request brings: JSON, bytes, or either. @param {any} content @param {string} none */
 function bodyOf(content, none) {
   if (!content) return none;
   const json = content['application/json'];
-  return json ? typeOf(json.schema) : 'BodyInit';
+  if (!json) return 'BodyInit';
+  const others = Object.keys(content).length > 1 ? ' | BodyInit' : '';
+  return `${typeOf(json.schema)}${others}`;
 }
 
 /** @param {any} operation */

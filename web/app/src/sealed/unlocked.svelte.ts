@@ -53,9 +53,17 @@ function ownSourceOf(client: SynclineClient, workspace: string): SealedSource {
   };
 }
 
+function without<Value>(map: ReadonlyMap<string, Value>, id: string): Map<string, Value> {
+  const rest = new Map(map);
+  rest.delete(id);
+  return rest;
+}
+
 class Unlocked {
   /** By the ids of the workspaces. */
   open = $state.raw<ReadonlyMap<string, SealedWorkspace>>(new Map());
+  /** The recovery keys of those that were made here, until somebody says that they have theirs. */
+  unkept = $state.raw<ReadonlyMap<string, string>>(new Map());
   #used = Date.now();
   #timer: ReturnType<typeof setInterval> | undefined;
 
@@ -81,11 +89,21 @@ class Unlocked {
     this.#watch();
   }
 
+  /** Shows the recovery key of one that was made here before anything else of it. */
+  show(id: string, recoveryKey: string): void {
+    this.unkept = new Map(this.unkept).set(id, recoveryKey);
+  }
+
+  /** Somebody has kept the recovery key. */
+  kept(id: string): void {
+    this.unkept = without(this.unkept, id);
+  }
+
   lock(id: string): void {
     const workspace = this.open.get(id);
-    const rest = new Map(this.open);
-    rest.delete(id);
+    const rest = without(this.open, id);
     this.open = rest;
+    this.kept(id);
     if (rest.size === 0) clearInterval(this.#timer);
     void workspace?.lock();
   }

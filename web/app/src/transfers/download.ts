@@ -140,7 +140,8 @@ async function gather(
   }
 }
 
-function saveAs(content: Blob, name: string): void {
+/** Hands bytes to the browser, which saves them where it saves. */
+export function saveAs(content: Blob, name: string): void {
   const address = URL.createObjectURL(content);
   const anchor = document.createElement('a');
   anchor.href = address;

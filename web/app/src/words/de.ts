@@ -3,7 +3,7 @@ import { activity } from './de/activity.ts';
 import { compare } from './de/compare.ts';
 import { conflicts } from './de/conflicts.ts';
 import { linkPage } from './de/link-page.ts';
-import { making } from './de/making.ts';
+import { making, recovery } from './de/making.ts';
 import { sealed, sealedErrors } from './de/sealed.ts';
 import { search } from './de/search.ts';
 import { sharing } from './de/sharing.ts';
@@ -22,6 +22,7 @@ export const de: Words = {
 
   account,
   making,
+  recovery,
   sealed,
   search,
   sharing,

@@ -3,7 +3,7 @@ import { activity } from './en/activity.ts';
 import { compare } from './en/compare.ts';
 import { conflicts } from './en/conflicts.ts';
 import { linkPage } from './en/link-page.ts';
-import { making } from './en/making.ts';
+import { making, recovery } from './en/making.ts';
 import { sealed, sealedErrors } from './en/sealed.ts';
 import { search } from './en/search.ts';
 import { sharing } from './en/sharing.ts';
@@ -21,6 +21,7 @@ export const en = {
 
   account,
   making,
+  recovery,
   sealed,
   search,
   sharing,

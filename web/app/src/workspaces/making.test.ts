@@ -2,7 +2,7 @@ import type { SynclineClient, Workspace } from '@syncline/api';
 import { expect, test } from 'vitest';
 import { de } from '../words/de.ts';
 import { en } from '../words/en.ts';
-import { commandOf, faultOfName, makeWorkspace } from './making.ts';
+import { commandOf, faultOfName, faultOfPassphrase, makeWorkspace } from './making.ts';
 
 const list = [
   { name: 'Notes', role: 'owner' },
@@ -36,9 +36,17 @@ test('a workspace is made under the name as it was typed', async () => {
   expect(asked).toEqual([['POST /workspaces', { body: { name: ' a ' } }]]);
 });
 
-test('the words for a device say encrypted where it is to be', () => {
-  expect(commandOf('https://x', 'ada', true)).toBe(
-    'syncline login https://x --user ada\nsyncline init ~/Notes --sealed',
+test('the words for a device name the server and who signs in', () => {
+  expect(commandOf('https://x', 'ada')).toBe(
+    'syncline login https://x --user ada\nsyncline init ~/Notes',
   );
-  expect(commandOf('https://x', 'ada', false)).not.toContain('--sealed');
+});
+
+test('a passphrase has as many characters as the core asks for, and is typed twice', () => {
+  for (const words of [en, de]) {
+    expect(faultOfPassphrase('1234567', '1234567', words)).toBe(words.making.short(8));
+    expect(faultOfPassphrase('😀'.repeat(7), '😀'.repeat(7), words)).toBe(words.making.short(8));
+    expect(faultOfPassphrase('12345678', '12345679', words)).toBe(words.making.differ);
+    expect(faultOfPassphrase('12345678', '12345678', words)).toBeNull();
+  }
 });

@@ -1,4 +1,4 @@
-// Workspaces that are made here. The server keeps their keys: only a device makes one that is encrypted.
+// Workspaces that are made here: of encrypted ones the keys, too (`../sealed/making.ts`).
 
 import type { SynclineClient, Workspace } from '@syncline/api';
 import type { Words } from '../words/en.ts';
@@ -20,15 +20,26 @@ export function faultOfName(
   return isTaken ? words.making.taken(name) : null;
 }
 
+/** The shortest passphrase, in characters: `Passphrase::LENGTH_MIN` of the core. */
+export const PASSPHRASE_LENGTH_MIN = 8;
+
+/** Says what is wrong with a passphrase that is to be, typed twice, or nothing. */
+export function faultOfPassphrase(
+  passphrase: string,
+  again: string,
+  words: Pick<Words, 'making'>,
+): string | null {
+  if ([...passphrase].length < PASSPHRASE_LENGTH_MIN)
+    return words.making.short(PASSPHRASE_LENGTH_MIN);
+  return passphrase === again ? null : words.making.differ;
+}
+
 /** Makes a workspace that the server can read. */
 export function makeWorkspace(client: SynclineClient, name: string): Promise<Workspace> {
   return client.call('POST /workspaces', { body: { name } });
 }
 
 /** The program's words that make a workspace of a folder, for somebody at a device. */
-export function commandOf(server: string, user: string, isSealed: boolean): string {
-  return [
-    `syncline login ${server} --user ${user}`,
-    `syncline init ~/Notes${isSealed ? ' --sealed' : ''}`,
-  ].join('\n');
+export function commandOf(server: string, user: string): string {
+  return `syncline login ${server} --user ${user}\nsyncline init ~/Notes`;
 }

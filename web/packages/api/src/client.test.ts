@@ -1,6 +1,7 @@
 import { expect, test, vi } from 'vitest';
 import { SynclineClient } from './client.ts';
 import { NoConnection, ProblemError } from './problem.ts';
+import { putLockedKeys } from './sealed.ts';
 
 function answering(...answers: (Response | Error)[]) {
   const asked: { url: string; init: RequestInit }[] = [];
@@ -98,4 +99,21 @@ test('a node that is not there is nothing, and no error', async () => {
   const client = new SynclineClient({ fetch });
   expect(await client.node('w', 'a')).toBeNull();
   await expect(client.node('w', 'a')).rejects.toMatchObject({ code: 'sealed_workspace' });
+});
+
+test('locked keys that are there already are no failure, and other ones in their place are one', async () => {
+  const key = `keys/${'1'.padStart(20, '0')}`;
+  const there = (bytes: number[]) => [
+    problem(412, 'precondition_failed'),
+    json([{ key, size: 2 }]),
+    new Response(Uint8Array.from(bytes)),
+  ];
+  const keys = { generation: 1, bytes: Uint8Array.from([1, 2]) };
+  const { asked, fetch } = answering(json(null), ...there([1, 2]), ...there([1, 3]));
+  const client = new SynclineClient({ fetch });
+  await putLockedKeys(client, 'w', keys);
+  expect(asked[0]?.url).toBe(`/api/v1/workspaces/w/objects/${key}`);
+  expect(new Headers(asked[0]?.init.headers).get('if-none-match')).toBe('*');
+  await putLockedKeys(client, 'w', keys);
+  await expect(putLockedKeys(client, 'w', keys)).rejects.toThrow('other keys');
 });

@@ -9,17 +9,19 @@ export type { FileAnswer, Place } from './content.ts';
 export { fetchChunkList, fetchGenesis, postDelta } from './delta.ts';
 export { listen } from './events.ts';
 export type { EntryEvent, Listening } from './events.ts';
-export { hexOf, randomHex } from './hex.ts';
+export { bytesOfHex, hexOf, randomHex } from './hex.ts';
 export { encodeName, joinPath, nameOf, parentOf, partsOf, ROOT } from './path.ts';
 export type { NodePath } from './path.ts';
 export { NoConnection, ProblemError } from './problem.ts';
 export {
+  createSealed,
   fetchEntries,
   fetchEnvelope,
   fetchIdentity,
   fetchLockedKeys,
   fetchPackPart,
   fetchPairingBox,
+  putLockedKeys,
   putPairingBox,
   removePairingBox,
   sendCommit,

@@ -593,7 +593,7 @@ export interface Operations {
   /** The workspaces of the account. */
   "GET /workspaces": { body: undefined; answer: (Workspace)[] };
   /** Make the workspace of an encoded genesis, or one of a name that the server can read. */
-  "POST /workspaces": { body: NewWorkspace; answer: Workspace };
+  "POST /workspaces": { body: NewWorkspace | BodyInit; answer: Workspace };
   /** A workspace, by id or name. */
   "GET /workspaces/{workspace}": { body: undefined; answer: Workspace };
   /** What happened, the newest first. */

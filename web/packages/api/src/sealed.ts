@@ -9,6 +9,7 @@ type Bytes = Uint8Array<ArrayBuffer>;
 
 /** How keys of the objects begin that hold locked keys, the generation in 20 digits behind it. */
 const KEYS = 'keys/';
+const GENERATION_DIGITS = 20;
 
 /** Returns entries of the log after one, as a server frame; at least one, where there is one. */
 export async function fetchEntries(
@@ -63,6 +64,25 @@ export async function* fetchLockedKeys(
     const bytes = await bytesOf(response, undefined);
     yield { generation: Number(key.slice(KEYS.length)), bytes };
   }
+}
+
+/** Makes the sealed workspace of an encoded genesis; asking again changes nothing. */
+export async function createSealed(client: SynclineClient, genesis: Bytes): Promise<void> {
+  await client.call('POST /workspaces', { body: new Blob([genesis]) });
+}
+
+/** Puts the locked keys of a workspace of one's own where no other ones are; putting the same ones again changes nothing. */
+export async function putLockedKeys(
+  client: SynclineClient,
+  workspace: string,
+  { generation, bytes }: { generation: number; bytes: Bytes },
+): Promise<void> {
+  const key = `${KEYS}${String(generation).padStart(GENERATION_DIGITS, '0')}`;
+  if (await putAbsent(client, workspace, [key, bytes])) return;
+  for await (const kept of fetchLockedKeys(client, workspace)) {
+    if (kept.generation === generation && hexOf(kept.bytes) === hexOf(bytes)) return;
+  }
+  throw new Error('other keys are there');
 }
 
 /** Who an account is to others in encrypted workspaces. */
@@ -140,14 +160,14 @@ export async function fetchPairingBox(
   return response && bytesOf(response, signal);
 }
 
-/** Puts a box of a pairing where there is none; says whether there was none. */
-export async function putPairingBox(
+/** Puts an object where there is none; says whether there was none. */
+async function putAbsent(
   client: SynclineClient,
   workspace: string,
-  [name, part, bytes]: [string, string, Bytes],
+  [key, bytes]: [string, Bytes],
   signal?: AbortSignal,
 ): Promise<boolean> {
-  const params = { workspace, key: boxOf(name, part) };
+  const params = { workspace, key };
   const headers = { 'if-none-match': '*' };
   const body = new Blob([bytes]);
   try {
@@ -162,6 +182,16 @@ export async function putPairingBox(
     if (error instanceof ProblemError && error.problem.status === 412) return false;
     throw error;
   }
+}
+
+/** Puts a box of a pairing where there is none; says whether there was none. */
+export function putPairingBox(
+  client: SynclineClient,
+  workspace: string,
+  [name, part, bytes]: [string, string, Bytes],
+  signal?: AbortSignal,
+): Promise<boolean> {
+  return putAbsent(client, workspace, [boxOf(name, part), bytes], signal);
 }
 
 /** Removes a box of a pairing if it is there, also while the page goes away. */

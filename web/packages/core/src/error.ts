@@ -9,6 +9,8 @@ export const CODES = [
   'is_sealed',
   'not_sealed',
   'wrong_key',
+  // One that is to be is too short.
+  'passphrase',
   'key_cost',
   'unknown_epoch',
   'not_next',

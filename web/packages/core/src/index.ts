@@ -12,6 +12,7 @@ export type {
   SealedDone,
   SealedHit,
   SealedKept,
+  SealedMade,
   SealedNode,
   SealedShown,
   SealedVersion,
@@ -20,6 +21,7 @@ export type {
 export { PairingGuest, type PairingPlace } from './pairing-guest.ts';
 export { PairingHost } from './pairing-host.ts';
 export type { PairingBoxes, PairingPart } from './pairing.ts';
+export { SealedMaking, type MakingOptions } from './sealed-making.ts';
 export { SealedWorkspace } from './sealed.ts';
 export type {
   SealedContent,

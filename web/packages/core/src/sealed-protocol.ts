@@ -39,6 +39,18 @@ export type SealedKeys =
       seen: number;
     };
 
+/** A workspace that was made. */
+export interface SealedMade {
+  id: string;
+  /** Encoded, as a server takes it. */
+  genesis: Uint8Array<ArrayBuffer>;
+  /** Locked, as a server keeps them. */
+  keys: Uint8Array<ArrayBuffer>;
+  generation: number;
+  /** What a person writes down. */
+  recoveryKey: string;
+}
+
 /** A part of a pack that is wanted: of the entry in which it travelled, where that is given. */
 export interface SealedPart {
   pack: string;
@@ -176,6 +188,13 @@ export interface SealedCalls {
   };
   /** Takes newer keys of somebody else's workspace, and says whether they are newer. */
   sealedRenew: {
+  /** Makes the keys of a new workspace; nobody has it yet. */
+  sealedMake: {
+    ask: { name: string; passphrase: string; createdMs: number };
+    answer: SealedMade;
+  };
+  /** Opens the workspace that was made, once; it is like one that was unlocked then. */
+  sealedMade: { ask: { device: string; deviceName: string }; answer: { name: string } };
     ask: { envelope: Uint8Array };
     /** Up to which entry the log is folded, too. */
     answer: { isNewer: boolean; generation: number; head: number };

@@ -6,6 +6,7 @@ import { BlockWork } from './block-work.ts';
 import { chunk } from './chunk.ts';
 import { DeltaWork } from './delta-work.ts';
 import { failedOf } from './error.ts';
+import { MakingWork } from './making-work.ts';
 import { GuestWork, HostWork } from './pairing-work.ts';
 import { NewPasswordWork, ProofWork } from './proof-work.ts';
 import type { Call, Calls, Reply } from './protocol.ts';
@@ -24,6 +25,7 @@ let work:
   | ProofWork
   | NewPasswordWork
   | SealedWork
+  | MakingWork
   | GuestWork
   | HostWork
   | undefined;
@@ -91,6 +93,12 @@ async function answer(call: Call): Promise<[Calls[Call['name']]['answer'], Trans
     case 'sealedOpen':
       work = SealedWork.open(call.ask);
       return [work.said(), []];
+    case 'sealedMake':
+      work = new MakingWork(call.ask);
+      return [work.made(), []];
+    case 'sealedMade':
+      work = begun(MakingWork).open(call.ask);
+      return [work.said(), []];
     case 'pairingName':
       return [pairingName(call.ask.code), []];
     case 'pairingJoin':
@@ -121,6 +129,8 @@ function answerSealed(
 ): [Calls[Call['name']]['answer'], Transferable[]] {
   switch (call.name) {
     case 'sealedOpen':
+    case 'sealedMake':
+    case 'sealedMade':
       throw new Error('it is open already');
     case 'sealedRenew':
       return [begun(SealedWork).renew(call.ask.envelope), []];

@@ -72,6 +72,7 @@ export const sealed: typeof english = {
 };
 
 export const sealedErrors: typeof englishErrors = {
+  passphrase: 'Eine Passphrase hat mindestens 8 Zeichen.',
   wrong_key:
     'Diese Passphrase oder dieser Wiederherstellungsschlüssel öffnet den Arbeitsbereich nicht.',
   key_cost:

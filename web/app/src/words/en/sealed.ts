@@ -71,6 +71,7 @@ export const sealed = {
 
 /** What can be wrong with an encrypted workspace, by the codes of the core. */
 export const sealedErrors = {
+  passphrase: 'A passphrase has at least 8 characters.',
   wrong_key: 'This passphrase or recovery key does not open the workspace.',
   key_cost: 'The server gave locked keys that may not be. Nothing was tried with them.',
   no_identity:

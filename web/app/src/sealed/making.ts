@@ -1,0 +1,30 @@
+// Makes an encrypted workspace: its keys here, the workspace at the server, its locked keys there, and open it is. Whatever fails of that may
+// be done again: it is the same workspace.
+
+import { createSealed, type SynclineClient } from '@syncline/api';
+import { SealedMaking } from '@syncline/core';
+import { finish, remember } from './half-made.ts';
+import { persistently } from './persistently.ts';
+import { seenOf } from './seen.ts';
+import { sourceOf, unlocked } from './unlocked.svelte.ts';
+
+/** Makes the keys of a workspace. */
+export function makeKeys(name: string, passphrase: string): Promise<SealedMaking> {
+  return SealedMaking.make({ name, passphrase });
+}
+
+/** Brings a workspace to the server and opens it here, with its recovery key in front; returns its id. */
+export async function found(client: SynclineClient, making: SealedMaking): Promise<string> {
+  const { id, genesis, generation, keys, recoveryKey } = making.made;
+  const { device_id, device_name, account } = await persistently(() => client.whoAmI());
+  const half = { id, generation, keys };
+  remember(account, half);
+  await persistently(() => createSealed(client, genesis));
+  await persistently(() => finish(client, account, half));
+  const device = { id: device_id, name: device_name };
+  const source = sourceOf(client, id);
+  const workspace = await making.open({ device, source, seen: seenOf(id) });
+  unlocked.show(id, recoveryKey);
+  unlocked.take(id, workspace);
+  return id;
+}
