@@ -5,6 +5,7 @@
 //! *Non-goals*: packs ([`writing`](crate::writing)); folders on a disk (the engine of devices). *Invariants*: a folder stands before what
 //! is put into it, and a deleted one after what was in it; a folder that is a workspace of its own, and what lies in it, is let be.
 
+mod copying;
 mod moving;
 
 use model::codec::encode_message;
@@ -16,6 +17,7 @@ use model::{
     TreeStore,
 };
 
+pub use copying::{copy_all, delete_copies};
 pub use moving::{Move, move_all, move_back};
 
 /// The permission bits of new files.
@@ -251,13 +253,7 @@ pub fn relocate(
         return Ok(Vec::new());
     }
     let depth = check_place(tree, folder, &name)?;
-    let mut above = folder;
-    while above != NodeId::ROOT {
-        if above == node {
-            return Err(ChangeError::IntoItself { node });
-        }
-        above = living(tree, above)?.record.parent;
-    }
+    refuse_into_itself(tree, node, folder)?;
     refuse_taken(tree, &folder, &name, node)?;
     let deepest = below(tree, node).iter().map(|(_, depth)| *depth).max().unwrap_or(0);
     if depth + deepest > PATH_DEPTH_MAX {
@@ -376,6 +372,17 @@ fn refuse_mounted(tree: &Tree, folder: NodeId) -> Result<(), ChangeError> {
     let Ok(mounts) = Mounts::of(tree);
     let Ok(is_mounted) = mounts.hold(tree, &folder);
     if is_mounted { Err(ChangeError::Mounted { node: folder }) } else { Ok(()) }
+}
+
+fn refuse_into_itself(tree: &Tree, node: NodeId, folder: NodeId) -> Result<(), ChangeError> {
+    let mut above = folder;
+    while above != NodeId::ROOT {
+        if above == node {
+            return Err(ChangeError::IntoItself { node });
+        }
+        above = living(tree, above)?.record.parent;
+    }
+    Ok(())
 }
 
 fn refuse_taken(

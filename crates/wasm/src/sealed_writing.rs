@@ -4,6 +4,7 @@ mod trash;
 mod versions;
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use content::ContentError;
 use content::changing::{self, FilePut, Move};
@@ -64,6 +65,8 @@ pub(crate) struct Deed {
     stood: (Vec<Change>, Option<Head>),
     /// What was moved, to be taken back.
     moves: Vec<Move>,
+    /// What was copied, to be taken back.
+    copies: Vec<NodeId>,
 }
 
 struct Proposed {
@@ -103,6 +106,7 @@ impl Deed {
             node: None,
             stood: (Vec::new(), None),
             moves: Vec::new(),
+            copies: Vec::new(),
         }
     }
 
@@ -215,12 +219,46 @@ impl SealedWorkspace {
         Ok(deed)
     }
 
-    /// Begins to take a deletion or a move back.
+    /// Begins to copy nodes into a folder, each with all that is in it, under these names: no content is read or sent.
+    ///
+    /// # Errors
+    /// `name`, `no_such`, `taken`, `mounted`, `into_itself`.
+    #[wasm_bindgen(js_name = "copyAll")]
+    pub fn copy_all(
+        &mut self,
+        nodes: Vec<String>,
+        names: Vec<String>,
+        folder: &str,
+    ) -> Result<u32, Failure> {
+        if names.len() != nodes.len() {
+            return Err(Failure::of("no_such", "each node has one name"));
+        }
+        let named = nodes.iter().zip(&names);
+        let wanted = named.map(|(node, name)| Ok((node_of(node)?, changing::name_of(name)?)));
+        let wanted: Vec<_> = wanted.collect::<Result<_, Failure>>()?;
+        let (folder, random) = (self.folder(folder)?, Arc::clone(&self.random));
+        let new_id = || NodeId::from_bytes(random_bytes(&*random));
+        let (changes, copies) = changing::copy_all(self.replay.tree(), &wanted, folder, new_id)?;
+        // What a cleanup removes meanwhile is not copied: then it counts for nothing.
+        let seen = Some(self.replay.head());
+        let deed =
+            self.begin_deed(What::Groups { waiting: changing::groups(changes).into(), seen })?;
+        self.deed_mut(deed)?.copies = copies;
+        Ok(deed)
+    }
+
+    /// Begins to take a deletion, a move or a copy back.
     ///
     /// # Errors
     /// `no_such`, `changed`.
     pub fn restore(&mut self, deed: u32) -> Result<u32, Failure> {
-        let Deed { stood: (stood, seen), moves, .. } = self.deed(deed)?;
+        let Deed { stood: (stood, seen), moves, copies, .. } = self.deed(deed)?;
+        if !copies.is_empty() {
+            let made = stood.iter().map(|change| change.node).collect();
+            let changes = changing::delete_copies(self.replay.tree(), copies, &made)?;
+            let waiting = changing::groups(changes).into();
+            return self.begin_deed(What::Groups { waiting, seen: None });
+        }
         if !moves.is_empty() {
             let has_stood = |moved: &&Move| stood.iter().any(|change| change.node == moved.node);
             let moves: Vec<_> = moves.iter().filter(has_stood).cloned().collect();

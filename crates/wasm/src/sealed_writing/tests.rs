@@ -374,6 +374,42 @@ fn nodes_are_moved_together_as_they_were_seen_and_moved_back() {
 }
 
 #[test]
+fn nodes_are_copied_in_one_commit_without_their_content_and_taken_back_but_not_behind_a_cleanup() {
+    let mut scene = Scene::new();
+    let mut page = scene.page(1);
+    let made = page.make_folder(ROOT, "folder").unwrap();
+    let folder = scene.act(&mut page, made).unwrap().node.unwrap();
+    scene.put(&mut page, "a", b"one");
+    let file = page.list(ROOT).unwrap().into_iter().find(|node| node.kind == "file").unwrap().id;
+    let code = |deed: Result<u32, Failure>| deed.err().unwrap().code;
+    let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+    assert_eq!(code(page.copy_all(vec![file.clone()], names(&["a"]), ROOT)), "taken");
+    assert_eq!(code(page.copy_all(vec![folder.clone()], names(&["x"]), &folder)), "into_itself");
+    assert_eq!(code(page.copy_all(vec![file.clone()], Vec::new(), &folder)), "no_such");
+    let (before, stored) = (scene.log.len(), scene.stored.len());
+    let both = vec![file.clone(), folder.clone()];
+    let copied = page.copy_all(both, names(&["b", "other"]), ROOT).unwrap();
+    let done = scene.act(&mut page, copied).unwrap();
+    assert!(done.is_over && !done.is_partial);
+    assert_eq!((scene.log.len(), scene.stored.len()), (before + 1, stored));
+    let of = |name: &str, bytes: Option<&[u8]>| (name.to_owned(), bytes.map(<[u8]>::to_vec));
+    let (a, b) = (of("a", Some(b"one")), of("b", Some(b"one")));
+    let all = [a.clone(), b, of("folder", None), of("other", None)];
+    assert_eq!(scene.seen_by_device(), all);
+    let back = page.restore(copied).unwrap();
+    scene.act(&mut page, back).unwrap();
+    assert_eq!(scene.seen_by_device(), [a, of("folder", None)]);
+    assert_eq!(code(page.restore(copied)), "changed", "it is taken back once");
+
+    let late = page.copy_all(vec![file], names(&["c"]), &folder).unwrap();
+    let fence = encode_message(&Fence { condemned: Vec::new(), dropped: Vec::new() });
+    let change = Change { node: NodeId::FENCE, base: 0, action: Action::Put(fence) };
+    scene.device_changes(80, vec![change]);
+    scene.catch_up(&mut page).unwrap();
+    assert_eq!(scene.act(&mut page, late).err().unwrap().code, "fenced");
+}
+
+#[test]
 fn of_a_move_what_others_change_at_the_same_moment_is_let_be_and_told() {
     let mut scene = Scene::new();
     let mut page = scene.page(1);

@@ -1,16 +1,18 @@
-// What somebody does to a folder of an encrypted workspace: make, rename, delete, and take it back.
+// What somebody does to a folder of an encrypted workspace: make, rename, move, copy, delete, and take it back.
 
 import type { Node } from '@syncline/api';
 import type { SealedDone } from '@syncline/core';
 import { freeName } from '../files/names.ts';
-import type { Place } from '../files/relocating.ts';
+import type { Place, Relocation } from '../files/relocating.ts';
 import { notices } from '../shell/notices.svelte.ts';
 import { problemText } from '../words/problem.ts';
 import { t } from '../words/words.svelte.ts';
 import type { SealedFolder } from './view.svelte.ts';
 
 export type Asked =
-  { kind: 'create' } | { kind: 'rename'; node: Node } | { kind: 'move'; nodes: readonly Node[] };
+  | { kind: 'create' }
+  | { kind: 'rename'; node: Node }
+  | { kind: Relocation; nodes: readonly Node[] };
 
 export class SealedActs {
   /** What somebody is asked about in a dialog. */
@@ -47,6 +49,20 @@ export class SealedActs {
 
   /** The same, where a name is taken under one that is free. */
   async moveBeside(nodes: readonly Node[], place: Place): Promise<void> {
+    await this.move(await this.#freelyNamed(nodes, place), place);
+  }
+
+  /** Copies nodes, where a name is taken under one that is free; the dialog tells what goes wrong. */
+  async copy(nodes: readonly Node[], place: Place): Promise<void> {
+    const named = await this.#freelyNamed(nodes, place);
+    const copied = await this.view.open.changes.copy(named, place.id);
+    if (copied.isPartial) notices.fail(t().sealed.partial);
+    await this.view.refresh();
+    notices.say(t().relocating.done.copy(nodes.length, place.name), this.#undoable(copied.undo));
+  }
+
+  /** The nodes under names that are free in a folder: their own, or others. */
+  async #freelyNamed(nodes: readonly Node[], place: Place): Promise<Node[]> {
     await this.view.open.catchUp();
     const names = new Set((await this.view.open.list(place.id)).map(({ name }) => name));
     const isTaken = (name: string) => Promise.resolve(names.has(name));
@@ -56,7 +72,7 @@ export class SealedActs {
       names.add(name);
       renamed.push({ ...node, name });
     }
-    await this.move(renamed, place);
+    return renamed;
   }
 
   async delete(nodes: readonly Node[]): Promise<void> {

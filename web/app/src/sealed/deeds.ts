@@ -2,6 +2,7 @@
 
 import type { Node } from '@syncline/api';
 import type { Deed } from '../files/deeds.ts';
+import type { Relocation } from '../files/relocating.ts';
 import type { Words } from '../words/en.ts';
 
 export interface Doing {
@@ -10,7 +11,7 @@ export interface Doing {
   create(): void;
   download(files: Node[]): void;
   rename(node: Node): void;
-  move(nodes: Node[]): void;
+  relocate(what: Relocation, nodes: Node[]): void;
   versions(file: Node): void;
   delete(nodes: Node[]): void;
   /** Shows what was deleted. */
@@ -35,9 +36,12 @@ export function deedsOf(
   { files: say, sealed, trash }: Words,
 ): Deed[] {
   const { letIn } = doing;
+  // Beside what can be done to something these are only heard, so that the rows stay where they are.
+  const isBrief = selected.length > 0;
+  const host = { icon: 'device', label: sealed.letIn, isBrief } as const;
   const always: Deed[] = [
-    ...(letIn === null ? [] : [{ icon: 'device', label: sealed.letIn, run: letIn } as const]),
-    { icon: 'eye', label: sealed.shown, run: () => doing.show() },
+    ...(letIn === null ? [] : [{ ...host, run: letIn }]),
+    { icon: 'eye', label: sealed.shown, run: () => doing.show(), isBrief },
     { icon: 'lock', label: sealed.lock, run: () => doing.lock() },
   ];
   if (selected.length === 0) {
@@ -62,7 +66,8 @@ export function deedsOf(
   }
   if (!mayWrite) return [...found, ...always];
   if (single) found.push({ icon: 'rename', label: say.rename, run: () => doing.rename(single) });
-  found.push({ icon: 'move', label: say.move, run: () => doing.move(selected) });
+  found.push({ icon: 'move', label: say.move, run: () => doing.relocate('move', selected) });
+  found.push({ icon: 'copy', label: say.copy, run: () => doing.relocate('copy', selected) });
   found.push({ icon: 'trash', label: say.delete, run: () => doing.delete(selected) });
   return [...found, ...always];
 }
@@ -82,7 +87,8 @@ export function shortcutOf(
     if (!mayWrite) return undefined;
     if (event.code === 'KeyN') return () => doing.create();
     if (event.code === 'KeyU') return () => doing.upload();
-    if (event.code === 'KeyM') return () => doing.move(selected);
+    if (event.code === 'KeyM') return () => doing.relocate('move', selected);
+    if (event.code === 'KeyC') return () => doing.relocate('copy', selected);
     return undefined;
   }
   const isInList = event.target instanceof Element && event.target.closest('[role="grid"]');

@@ -15,7 +15,7 @@ import type { SealedSource } from './sealed.ts';
 /** How often a file is packed anew because a cleanup came in between. */
 const TRIES = 3;
 
-/** How many removals and moves can be taken back. */
+/** How many removals, moves and copies can be taken back. */
 const UNDOABLE_MAX = 20;
 
 interface Given {
@@ -51,7 +51,7 @@ export interface SealedPutHooks {
   onProgress?: (done: number, sent: number) => void;
 }
 
-/** A removal or a move, and how it is taken back. */
+/** A removal, a move or a copy, and how it is taken back. */
 export interface SealedUndoable extends SealedDone {
   undo: () => Promise<SealedDone>;
 }
@@ -90,6 +90,12 @@ export class SealedChanges {
   ): Promise<SealedUndoable> {
     const seen = nodes.map(({ id, version, name }) => ({ id, version, name }));
     return this.#changeUndoably({ kind: 'move', nodes: seen, folder });
+  }
+
+  /** Copies nodes, each with all that is in it, into a folder under these names; no content is sent. All of it, or nothing where a name is taken. */
+  copy(nodes: readonly { id: string; name: string }[], folder: string): Promise<SealedUndoable> {
+    const named = nodes.map(({ id, name }) => ({ id, name }));
+    return this.#changeUndoably({ kind: 'copy', nodes: named, folder });
   }
 
   /** Brings back what was deleted, of a folder what was deleted with it, too; what has its name by now is let be. */

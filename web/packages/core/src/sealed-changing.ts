@@ -42,6 +42,11 @@ export class SealedChanging {
         const names = change.nodes.map(({ name }) => name);
         return workspace.moveAll(ids, versions, names, change.folder);
       }
+      case 'copy': {
+        const ids = change.nodes.map(({ id }) => id);
+        const names = change.nodes.map(({ name }) => name);
+        return workspace.copyAll(ids, names, change.folder);
+      }
       case 'bringBack':
         return workspace.bringBack(change.nodes);
       case 'revert':

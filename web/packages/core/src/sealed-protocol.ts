@@ -127,11 +127,13 @@ export type SealedChange =
   | { kind: 'remove'; nodes: { id: string; version: number }[] }
   /** Moves what somebody has seen in these versions into a folder, under these names. */
   | { kind: 'move'; nodes: { id: string; version: number; name: string }[]; folder: string }
+  /** Copies nodes into a folder, each with all that is in it, under these names. */
+  | { kind: 'copy'; nodes: { id: string; name: string }[]; folder: string }
   /** Brings back what was deleted, of a folder what was deleted with it, too. */
   | { kind: 'bringBack'; nodes: string[] }
   /** Makes a file again what it was in the version that an entry has brought. */
   | { kind: 'revert'; node: string; entry: SealedEntry }
-  /** Takes a removal or a move back, by its number. */
+  /** Takes a removal, a move or a copy back, by its number. */
   | { kind: 'restore'; deed: number };
 
 /** Packs that were stored for files which are in no commit yet, and up to when they count. */
@@ -186,8 +188,6 @@ export interface SealedCalls {
     /** Its name, and of which generation the keys of somebody else's are. */
     answer: { name: string; generation: number };
   };
-  /** Takes newer keys of somebody else's workspace, and says whether they are newer. */
-  sealedRenew: {
   /** Makes the keys of a new workspace; nobody has it yet. */
   sealedMake: {
     ask: { name: string; passphrase: string; createdMs: number };
@@ -195,6 +195,8 @@ export interface SealedCalls {
   };
   /** Opens the workspace that was made, once; it is like one that was unlocked then. */
   sealedMade: { ask: { device: string; deviceName: string }; answer: { name: string } };
+  /** Takes newer keys of somebody else's workspace, and says whether they are newer. */
+  sealedRenew: {
     ask: { envelope: Uint8Array };
     /** Up to which entry the log is folded, too. */
     answer: { isNewer: boolean; generation: number; head: number };
