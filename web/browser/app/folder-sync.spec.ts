@@ -206,6 +206,33 @@ test('a file that is moved on one side is moved on the other: it keeps its versi
   expect(found).not.toContain('Plans/of today.txt');
 });
 
+test('what is edited is remembered once or twice, and what has settled no more', async ({
+  page,
+}) => {
+  await page.addInitScript(() => {
+    const counted = { rows: 0 };
+    Object.assign(globalThis, { counted });
+    const { put } = IDBObjectStore.prototype;
+    IDBObjectStore.prototype.put = function (...given) {
+      counted.rows += Number(this.name === 'rows');
+      return put.apply(this, given);
+    };
+  });
+  await begin(page);
+  const written = () =>
+    page.evaluate(() => (globalThis as unknown as { counted: { rows: number } }).counted.rows);
+  const before = await written();
+  await edit(page, 'plan.txt', 'second');
+  await expect.poll(() => there('plan.txt')).toBe('second');
+  // It is looked at every four seconds.
+  await page.waitForTimeout(10_000);
+  const settled = await written();
+  // What came in the beginning is remembered again, too, once it is older.
+  expect(settled - before).toBeLessThanOrEqual(5);
+  await page.waitForTimeout(5_000);
+  expect(await written()).toBe(settled);
+});
+
 test('of a large file only what has changed is sent, where the browser can move files and where it cannot', async ({
   page,
 }) => {

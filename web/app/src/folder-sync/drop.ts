@@ -2,7 +2,8 @@
 // nothing comes down, and nothing is deleted on either side.
 
 import type { Chosen } from '../transfers/dropped.ts';
-import { below, emptyReport, endsRound, folderOf, lastOf, type Report } from './engine.ts';
+import { below, emptyReport, folderOf, lastOf, type Report } from './engine.ts';
+import { endsRound } from './failures.ts';
 import { Marks } from './marks.ts';
 import { conflictName, isName, isOwn } from './names.ts';
 import { decide, type Base, type Local, type Remote } from './plan.ts';

@@ -1,12 +1,15 @@
 // Worlds for tests: made, settled and looked at.
 
 import { Engine, type Report } from './engine.ts';
+import type { Server } from './ports.ts';
 import { ModelDisk, ModelRows, ModelServer, World, type Entry } from './world.testing.ts';
+
+export type ServerOf = (world: World) => Server;
 
 const LABEL = 'conflict browser';
 
 /** Keeps both sides of a world equal. */
-export function engineOf(world: World, server = new ModelServer(world)): Engine {
+export function engineOf(world: World, server: Server = new ModelServer(world)): Engine {
   return new Engine({
     disk: new ModelDisk(world),
     server,
@@ -20,9 +23,9 @@ export function engineOf(world: World, server = new ModelServer(world)): Engine 
 export const signal = new AbortController().signal;
 
 /** Runs rounds until nothing is left to do; returns what the last one said. */
-export async function settle(world: World): Promise<Report> {
+export async function settle(world: World, serverOf?: ServerOf): Promise<Report> {
   for (let round = 0; round < 20; round++) {
-    const engine = engineOf(world);
+    const engine = engineOf(world, serverOf?.(world));
     const before = JSON.stringify([...world.here, ...world.there]);
     const report = await engine.round({ signal, isConfirmed: true });
     const isQuiet = before === JSON.stringify([...world.here, ...world.there]);

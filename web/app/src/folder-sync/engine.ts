@@ -1,12 +1,12 @@
 // One round: look at both sides, plan, and do what is planned, each step checked at the moment it is done. A row of the merge base is
 // written after what it speaks of has happened: cut off in between, the next round finds both sides equal, and remembers that.
 
-import { NoConnection, ProblemError } from '@syncline/api';
-import { FileChanged, NameClash } from '../transfers/upload.ts';
-import { candidatesHere, movedThere, Moves } from './moves.ts';
+import { ProblemError } from '@syncline/api';
+import { endsRound, isOutdated } from './failures.ts';
+import { candidatesHere, mayHaveMoved, movedThere, Moves } from './moves.ts';
 import { isCopy } from './names.ts';
 import { decide, isMassDeletion, isRemoval, type Base, type Local, type Remote } from './plan.ts';
-import { Changed, Refused, RootGone, type Ports, type Reason, type Tree } from './ports.ts';
+import { Refused, type Ports, type Reason, type Tree } from './ports.ts';
 import { Steps } from './steps.ts';
 
 /** How many files are on their way at once. */
@@ -89,13 +89,14 @@ export class Engine {
     this.#remote = null;
   }
 
-  async #list(signal: AbortSignal): Promise<Tree<Remote>> {
+  async #list(rows: ReadonlyMap<string, Base>, signal: AbortSignal): Promise<Tree<Remote>> {
     for (let count = 1; !this.#remote; count++) {
       const news = this.#news;
       const listed = await this.ports.server.list(signal);
-      // It is listed folder by folder: what was moved meanwhile may be in none of them, and would be taken for deleted. Whoever always has
-      // news is not waited for; the next round lists it anew.
-      if (news === this.#news) this.#remote = listed;
+      // It is listed folder by folder: what was moved meanwhile may be in none of them, and would be taken for deleted. News of that may be
+      // late, so what is not there is looked for twice. Whoever always has news is not waited for; the next round lists it anew.
+      const isSure = count > 1 || ![...rows.keys()].some((path) => !listed.found.has(path));
+      if (news === this.#news && isSure) this.#remote = listed;
       else if (count === LISTS_MAX) return listed;
     }
     return this.#remote;
@@ -105,11 +106,10 @@ export class Engine {
     const { signal } = options;
     const report = emptyReport();
     let scan = await this.ports.disk.scan(signal);
-    const listed = await this.#list(signal);
     const rows = await this.ports.rows.all();
-    // What is moved from folder to folder while it is looked for may be seen in none of them.
+    const listed = await this.#list(rows, signal);
+    if (mayHaveMoved(scan.found, rows)) scan = await this.ports.disk.scan(signal);
     const isAbsent = (path: string) => !scan.found.has(path);
-    if ([...rows.keys()].some(isAbsent)) scan = await this.ports.disk.scan(signal);
     const skipped = new Map([...listed.skipped, ...scan.skipped]);
     report.problems = [...skipped].map(([path, reason]) => ({ path, reason }));
     const isLeftOut = leavesOut(skipped);
@@ -136,7 +136,7 @@ export class Engine {
   /** What a first round would do. Nothing is changed. */
   async outlook(signal: AbortSignal): Promise<Outlook> {
     const scan = await this.ports.disk.scan(signal);
-    const listed = await this.#list(signal);
+    const listed = await this.#list(new Map(), signal);
     const isLeftOut = leavesOut(new Map([...listed.skipped, ...scan.skipped]));
     const outlook = { up: 0, down: 0, both: 0 };
     for (const path of new Set([...scan.found.keys(), ...listed.found.keys()])) {
@@ -179,21 +179,6 @@ function leavesOut(skipped: Map<string, unknown>): (path: string) => boolean {
     for (let at = path; at !== ''; at = folderOf(at)) if (skipped.has(at)) return true;
     return false;
   };
-}
-
-/** Whether the round cannot go on: nobody is there, or somebody said stop. */
-export function endsRound(error: unknown, signal: AbortSignal): boolean {
-  if (signal.aborted || error instanceof NoConnection || error instanceof RootGone) return true;
-  if (error instanceof DOMException && error.name === 'NotAllowedError') return true;
-  return error instanceof ProblemError && (error.isPassing || error.code === 'not_signed_in');
-}
-
-/** Whether the plan was made of what is not so any more. */
-function isOutdated(error: unknown): boolean {
-  const meanwhile = [Changed, NameClash, FileChanged];
-  if (meanwhile.some((kind) => error instanceof kind)) return true;
-  const codes = ['precondition_failed', 'taken', 'conflict', 'not_found', 'wrong_base'];
-  return error instanceof ProblemError && codes.includes(error.code);
 }
 
 class Round {

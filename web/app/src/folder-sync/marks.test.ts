@@ -36,7 +36,7 @@ async function settle(world: World): Promise<void> {
   const calls: string[] = [];
   world.before = (name) => void calls.push(name);
   await engineOf(world).round({ signal });
-  expect(calls).toEqual(['scan', 'list', 'rows']);
+  expect(calls).toEqual(['scan', 'rows', 'list']);
   expect([...world.there].map(([path, { content }]) => [path, content]).sort()).toEqual([
     [COPY, 'mine'],
     ['f.txt', 'theirs'],

@@ -1,6 +1,7 @@
 // Copies are marked on the server as what they are: one side of a conflict, so that every device and the list of conflicts know them.
 
-import { endsRound, folderOf, below, lastOf } from './engine.ts';
+import { folderOf, below, lastOf } from './engine.ts';
+import { endsRound } from './failures.ts';
 import { originalName } from './names.ts';
 import type { Base, Remote } from './plan.ts';
 import type { Ports } from './ports.ts';

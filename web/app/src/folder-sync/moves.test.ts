@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { Report } from './engine.ts';
 import { engineOf, file, folder, settle, shown, signal, worldOf } from './engine.testing.ts';
-import type { World } from './world.testing.ts';
+import { ModelServer, type World } from './world.testing.ts';
 
 /** Runs a round, and returns which calls there were. */
 async function callsOf(world: World): Promise<{ calls: string[]; report: Report }> {
@@ -76,4 +76,38 @@ test('a large folder with another name is not asked about', async () => {
   expect(report.asks).toBeNull();
   expect(report.moved).toBe(80);
   expect(shown(world.there)).toEqual(now);
+});
+
+test('what is moved while the folder is looked at, and seen at both places, is not sent', async () => {
+  const world = await worldOf({ a: 'one' }, { b: 'one' }, { a: 'one' });
+  const engine = engineOf(world);
+  const { disk } = engine.ports;
+  const scan = disk.scan.bind(disk);
+  disk.scan = async (signal) => {
+    disk.scan = scan;
+    const scanned = await scan(signal);
+    const found = scanned.found.get('b');
+    if (found) scanned.found.set('a', found);
+    return scanned;
+  };
+  const report = await engine.round({ signal });
+  expect(report).toMatchObject({ moved: 1, deletedThere: 0, up: 0 });
+  expect(shown(world.there)).toEqual({ b: 'one' });
+});
+
+test('what is moved while the server is listed, and told of too late, is not taken for deleted', async () => {
+  const world = await worldOf({ a: 'one' }, { a: 'one' }, { a: 'one' });
+  const server = new ModelServer(world);
+  const list = server.list.bind(server);
+  server.list = async () => {
+    server.list = list;
+    const listed = await list();
+    listed.found.delete('a');
+    world.moveThere('a', 'b');
+    return listed;
+  };
+  const report = await engineOf(world, server).round({ signal });
+  expect(report).toMatchObject({ moved: 1, deletedHere: 0, down: 0 });
+  expect(world.trash).toEqual([]);
+  expect(shown(world.here)).toEqual({ b: 'one' });
 });

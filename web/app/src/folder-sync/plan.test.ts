@@ -35,6 +35,14 @@ test.each([
   ['nothing changed', same, there(1), base, null],
   ['touched here', file(null), there(1), base, 'read'],
   ['touched, and the same', file('a'), there(1), base, 'refresh'],
+  [
+    'read so soon after its change that no time of it is remembered',
+    file('a', { modifiedMs: 8_999 }),
+    there(1),
+    { ...base, modifiedMs: -1 },
+    null,
+  ],
+  ['read long after that', file('a'), there(1), { ...base, modifiedMs: -1 }, 'refresh'],
   ['changed here', file('b'), there(1), base, 'propose'],
   [
     'changed here while nobody knows what was sent',

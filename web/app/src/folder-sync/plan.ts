@@ -5,6 +5,8 @@
 // moves of files that are certain are carried out before (`moves.ts`). `compare` is a `Read` of what the server has, and `blocked` stands for what the
 // programs can do and a browser cannot: a folder of the disk has no other name until somebody gives it one.
 
+import { statOfRow } from './stats.ts';
+
 export type Kind = 'file' | 'folder';
 
 /** What a file system says of a file. */
@@ -104,13 +106,19 @@ function isChangedHere(local: Local, base: Base): boolean | null {
   return local.digest === null ? null : local.digest !== base.digest;
 }
 
+/** Whether a row has what would be remembered of a file that has its content. */
+function isRemembered(local: Local, base: Base): boolean {
+  if (local.modifiedMs === base.modifiedMs) return true;
+  return statOfRow(local, local.readMs).modifiedMs === base.modifiedMs;
+}
+
 function merge(local: Local, remote: Remote, base: Base): Operation | null {
   const isNews = !isUnchangedThere(remote, base);
   if (local.kind === 'folder') return isNews ? 'accept' : null;
   const isChanged = isChangedHere(local, base);
   if (isChanged === null) return 'read';
   if (!isNews && isChanged) return 'propose';
-  if (!isNews) return local.modifiedMs === base.modifiedMs ? null : 'refresh';
+  if (!isNews) return isRemembered(local, base) ? null : 'refresh';
   return equality(local, remote) ?? (isChanged ? 'keep-copy' : 'set-matter');
 }
 

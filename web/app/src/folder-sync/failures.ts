@@ -1,0 +1,24 @@
+// What a failure means for a round.
+
+import { NoConnection, ProblemError } from '@syncline/api';
+import { FileChanged, NameClash } from '../transfers/upload.ts';
+import { codeOf } from '../words/problem.ts';
+import { Changed, RootGone } from './ports.ts';
+
+/** What is said where something is not there as it was seen. */
+const OUTDATED = ['precondition_failed', 'taken', 'conflict', 'not_found', 'wrong_base'];
+
+/** Whether the round cannot go on: nobody is there, or somebody said stop. */
+export function endsRound(error: unknown, signal: AbortSignal): boolean {
+  if (signal.aborted || error instanceof NoConnection) return true;
+  if (error instanceof RootGone) return true;
+  if (error instanceof DOMException && error.name === 'NotAllowedError') return true;
+  return error instanceof ProblemError && (error.isPassing || error.code === 'not_signed_in');
+}
+
+/** Whether the plan was made of what is not so any more. */
+export function isOutdated(error: unknown): boolean {
+  const meanwhile = [Changed, NameClash, FileChanged];
+  if (meanwhile.some((kind) => error instanceof kind)) return true;
+  return OUTDATED.includes(codeOf(error));
+}
