@@ -112,8 +112,8 @@ pub struct FilePut {
     pub id: NodeId,
     /// When it was modified.
     pub modified: Timestamp,
-    /// What is put before the extension of its name where it is kept beside another.
-    pub label: String,
+    /// What is put before the extension of its name where it is kept beside another; nothing where it is refused then.
+    pub label: Option<String>,
 }
 
 /// A file as somebody has seen it.
@@ -147,7 +147,7 @@ impl FilePut {
         tree: &Tree,
         (folder, name): (NodeId, Name),
         (id, modified): (NodeId, Timestamp),
-        label: String,
+        label: Option<String>,
     ) -> Result<Self, ChangeError> {
         check_place(tree, folder, &name)?;
         let there = child(tree, &folder, &name);
@@ -166,7 +166,7 @@ impl FilePut {
     /// Plans to put the file as things are now. It becomes a new version only of the content that was seen; what was moved is followed.
     ///
     /// # Errors
-    /// [`ChangeError::Mounted`].
+    /// [`ChangeError::Mounted`]; [`ChangeError::Changed`] where it would be kept beside another, and is not to be.
     pub fn plan(&self, tree: &Tree, content: &Content) -> Result<PlannedPut, ChangeError> {
         let kind = NodeKind::File(content.clone());
         let Some(base) = &self.over else {
@@ -194,7 +194,8 @@ impl FilePut {
             // What was deleted is brought back by whoever has changed it.
             return Ok(self.planned_new(wanted.clone(), kind, None));
         }
-        let mut names = (0..).map(|attempt| wanted.conflict(&self.label, attempt));
+        let label = self.label.as_ref().ok_or(ChangeError::Changed { node: base.node })?;
+        let mut names = (0..).map(|attempt| wanted.conflict(label, attempt));
         let name = names.find(|name| is_free(name)).expect("some number is free");
         let origin = ConflictOrigin { node: base.node, base: base.version };
         let beside = Self { folder, ..self.clone() };
@@ -294,6 +295,39 @@ pub fn delete(tree: &Tree, node: NodeId, version: u64) -> Result<Vec<Change>, Ch
     let versions = below.iter().rev().filter_map(|(id, _)| Some((*id, tree.get(id)?.version)));
     let change = |(node, base)| Change { node, base, action: Action::Delete };
     Ok(versions.map(change).collect())
+}
+
+/// Plans to delete a node, if it has the version that somebody has seen, and nothing is in it.
+///
+/// # Errors
+/// As [`delete`]; [`ChangeError::Changed`] for a folder with something in it.
+pub fn delete_one(tree: &Tree, node: NodeId, version: u64) -> Result<Vec<Change>, ChangeError> {
+    let changes = delete(tree, node, version)?;
+    if changes.len() > 1 { Err(ChangeError::Changed { node }) } else { Ok(changes) }
+}
+
+/// Plans to mark a file, if it has the version that somebody has seen, as a copy that was kept beside another one.
+///
+/// # Errors
+/// [`ChangeError::NoSuch`], also where the other one never was in that version; [`ChangeError::Changed`], also for what is a copy
+/// already; [`ChangeError::Mounted`].
+pub fn mark(
+    tree: &Tree,
+    node: NodeId,
+    version: u64,
+    origin: ConflictOrigin,
+) -> Result<Vec<Change>, ChangeError> {
+    let found = living(tree, node)?;
+    if found.version != version || found.record.conflict.is_some() {
+        return Err(ChangeError::Changed { node });
+    }
+    refuse_mounted(tree, found.record.parent)?;
+    let is_known = |original: &TreeNode| origin.base <= original.version;
+    if origin.node == node || !tree.get(&origin.node).is_some_and(is_known) {
+        return Err(ChangeError::NoSuch { node: origin.node });
+    }
+    let record = NodeRecord { conflict: Some(origin), ..found.record.clone() };
+    Ok(vec![put(node, found.version, &record)])
 }
 
 /// Plans to take back deletions, as they were proposed: what nobody has touched since is there again as it was.

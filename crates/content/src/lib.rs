@@ -17,6 +17,7 @@
 //! - [`keyring`] has the keys of sealed workspaces, and [`sealed`] what is done with them;
 //! - [`replay`] folds the log of a workspace for whoever keeps nothing, [`reading`] puts its files together, [`writing`] packs new ones,
 //!   [`changing`] says what is to change, [`versions`] what there was, and [`trash`] what was deleted and how it comes back;
+//! - [`listing`] tells what is in a folder, and [`comparing`] whether a file is one of its versions, for whoever keeps a copy of the folder;
 //! - [`searching`] finds files and folders by their names;
 //! - [`error`] names everything that can go wrong.
 //!
@@ -25,6 +26,7 @@
 pub mod changing;
 pub mod chunker;
 mod cipher;
+pub mod comparing;
 pub mod delta;
 #[cfg(any(test, feature = "testing"))]
 pub mod documents;
@@ -33,6 +35,7 @@ mod hpke;
 pub mod inflated;
 pub mod jpeg;
 pub mod keyring;
+pub mod listing;
 pub mod manifest;
 pub mod naming;
 pub mod pack;

@@ -15,6 +15,7 @@ pub mod pairing;
 pub mod password;
 #[cfg(test)]
 mod samples;
+pub mod sealed_folder;
 pub mod sealed_making;
 pub mod sealed_member;
 pub mod sealed_search;
@@ -34,6 +35,7 @@ pub use chunk_stream::ChunkStream;
 pub use pairing::{PairingAsked, PairingGuest, PairingHost};
 pub use password::{NewPassword, PasswordProof};
 pub use sealed_making::SealedMaking;
+pub use sealed_folder::{SealedComparison, SealedPlaced};
 pub use sealed_search::{SealedFound, SealedHit};
 pub use sealed_workspace::{SealedNode, SealedPart, SealedShown, SealedWorkspace};
 pub use sealed_writing::{SealedDeleted, SealedDone, SealedPack, SealedVersion};

@@ -357,7 +357,8 @@ impl SealedWorkspace {
         for entry in &entries {
             let folded = self.replay.fold(entry)?;
             if entry.commit.device == self.device {
-                self.deeds.values_mut().for_each(|deed| deed.note(entry.commit.op_id, &folded));
+                let (tree, op_id) = (self.replay.tree(), entry.commit.op_id);
+                self.deeds.values_mut().for_each(|deed| deed.note(tree, op_id, &folded));
             }
         }
         Ok(entries.len() as u32)

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use content::ContentError;
-use content::changing::{self, FilePut, Move};
+use content::changing::{self, FileBase, FilePut, Move};
 use content::packing::SAMPLE_LENGTH;
 use content::writing::{FileWriting, PacksMark, Written};
 use model::codec::encode_message;
@@ -42,6 +42,8 @@ pub struct SealedDone {
     pub is_over: bool,
     /// What it is about: a new folder, what was moved, the file that was put.
     pub node: Option<String>,
+    /// Which version that has by it, whatever became of it since.
+    pub version: Option<f64>,
     /// Whether somebody else was first, so that a file is kept beside theirs.
     #[wasm_bindgen(js_name = "isBeside")]
     pub is_beside: bool,
@@ -61,6 +63,8 @@ pub(crate) struct Deed {
     is_beside: bool,
     is_partial: bool,
     node: Option<NodeId>,
+    /// The version that the node has by what was proposed last.
+    version: Option<u64>,
     /// What has stood of a deletion or a move, to be taken back, and what had been seen then.
     stood: (Vec<Change>, Option<Head>),
     /// What was moved, to be taken back.
@@ -104,6 +108,7 @@ impl Deed {
             is_beside: false,
             is_partial: false,
             node: None,
+            version: None,
             stood: (Vec::new(), None),
             moves: Vec::new(),
             copies: Vec::new(),
@@ -111,10 +116,17 @@ impl Deed {
     }
 
     /// Looks whether an entry is the one that was proposed.
-    pub(crate) fn note(&mut self, op_id: OpId, folded: &Folded) {
-        if self.proposed.as_ref().is_some_and(|proposed| proposed.op_id == op_id) {
-            self.folded = Some(folded.clone());
+    pub(crate) fn note(&mut self, tree: &model::Tree, op_id: OpId, folded: &Folded) {
+        if self.proposed.as_ref().is_none_or(|proposed| proposed.op_id != op_id) {
+            return;
         }
+        let merged = folded.notes.iter().find_map(|note| match note {
+            FoldNote::Merged { node, holder } if self.node == Some(*node) => Some(*holder),
+            _ => None,
+        });
+        self.node = merged.or(self.node);
+        self.version = version_of(tree, self.node);
+        self.folded = Some(folded.clone());
     }
 
     fn writing(&mut self) -> Result<&mut FileWriting, Failure> {
@@ -147,6 +159,7 @@ impl Deed {
                 let File::Written { written, .. } = &**file else { return Err(out_of_turn()) };
                 let planned = put.plan(tree, &written.content)?;
                 (self.node, self.is_beside) = (Some(planned.node), planned.is_beside);
+                self.version = version_of(tree, self.node);
                 Ok(planned.change.into_iter().collect())
             }
         }
@@ -188,8 +201,7 @@ impl SealedWorkspace {
             let deletions = changing::delete(self.replay.tree(), node_of(node)?, *version as u64)?;
             changes.extend(deletions);
         }
-        let waiting = changing::groups(changes).into();
-        self.begin_deed(What::Groups { waiting, seen: None })
+        self.begin_changes(changes)
     }
 
     /// Begins to move nodes into a folder, as somebody has seen them in these versions, under these names.
@@ -213,8 +225,7 @@ impl SealedWorkspace {
         }
         let folder = self.folder(folder)?;
         let (changes, moves) = changing::move_all(self.replay.tree(), &seen, folder)?;
-        let waiting = changing::groups(changes).into();
-        let deed = self.begin_deed(What::Groups { waiting, seen: None })?;
+        let deed = self.begin_changes(changes)?;
         self.deed_mut(deed)?.moves = moves;
         Ok(deed)
     }
@@ -263,8 +274,7 @@ impl SealedWorkspace {
             let has_stood = |moved: &&Move| stood.iter().any(|change| change.node == moved.node);
             let moves: Vec<_> = moves.iter().filter(has_stood).cloned().collect();
             let changes = changing::move_back(self.replay.tree(), &moves)?;
-            let waiting = changing::groups(changes).into();
-            return self.begin_deed(What::Groups { waiting, seen: None });
+            return self.begin_changes(changes);
         }
         let (deletions, seen) = (stood.clone(), *seen);
         let waiting = changing::groups(changing::restore(self.replay.tree(), &deletions)?).into();
@@ -272,8 +282,8 @@ impl SealedWorkspace {
         self.begin_deed(What::Groups { waiting, seen })
     }
 
-    /// Begins to put a file of `size` bytes: over the file of that name in the version that somebody has seen, or where none is there. The
-    /// order of calls then: samples, parts, pieces and packs, [`endPut`](Self::end_put) and packs, and as with every deed
+    /// Begins to put a file of `size` bytes: over the file of that name in the version that somebody has seen, or where none is there. Where
+    /// `node` says which file that is, it becomes that version's next one and is kept beside nothing. The order of calls then: samples, parts, pieces and packs, [`endPut`](Self::end_put) and packs, and as with every deed
     /// [`propose`](Self::propose).
     ///
     /// # Errors
@@ -283,13 +293,19 @@ impl SealedWorkspace {
         folder: &str,
         name: &str,
         over: Option<f64>,
+        node: Option<String>,
         size: f64,
         modified_ms: f64,
     ) -> Result<u32, Failure> {
         let place = (self.folder(folder)?, changing::name_of(name)?);
         let id = NodeId::from_bytes(random_bytes(&*self.random));
-        let label = format!("conflict {}", self.device_name);
+        let node = node.as_deref().map(node_of).transpose()?;
+        let label = node.is_none().then(|| format!("conflict {}", self.device_name));
         let put = FilePut::new(self.replay.tree(), place, (id, time_of(modified_ms)), label)?;
+        let is_other = |base: &FileBase| node.is_some_and(|node| node != base.node);
+        if put.over.as_ref().is_some_and(is_other) {
+            return Err(Failure::of("changed", "it is not the file that somebody has seen"));
+        }
         match (put.over.as_ref().map(|base| base.version), over) {
             (Some(_), None) => {
                 return Err(Failure::of("taken", "there is a file of that name already"));
@@ -529,11 +545,6 @@ impl SealedWorkspace {
             | FoldNote::MoveVoid { .. }
             | FoldNote::Unreadable { .. } => true,
         });
-        let merged = folded.notes.iter().find_map(|note| match note {
-            FoldNote::Merged { node, holder } if deed.node == Some(*node) => Some(*holder),
-            _ => None,
-        });
-        deed.node = merged.or(deed.node);
         if let What::Groups { waiting, .. } = &mut deed.what {
             waiting.pop_front();
             let stood = proposed.changes.into_iter().zip(&folded.outcomes);
@@ -556,6 +567,12 @@ impl SealedWorkspace {
 }
 
 impl SealedWorkspace {
+    /// Begins a deed of changes that rest on nothing which a cleanup removes.
+    pub(crate) fn begin_changes(&mut self, changes: Vec<Change>) -> Result<u32, Failure> {
+        let waiting = changing::groups(changes).into();
+        self.begin_deed(What::Groups { waiting, seen: None })
+    }
+
     fn begin_deed(&mut self, what: What) -> Result<u32, Failure> {
         self.check_writing()?;
         let number = self.next_deed;
@@ -583,16 +600,22 @@ impl SealedWorkspace {
 }
 
 fn done(deed: &Deed, is_over: bool) -> SealedDone {
-    let Deed { is_beside, is_partial, node, .. } = deed;
+    let Deed { is_beside, is_partial, node, version, .. } = deed;
     let (is_beside, is_partial) = (*is_beside, *is_partial);
-    SealedDone { is_over, node: node.map(|node| node.to_string()), is_beside, is_partial }
+    let (node, version) =
+        (node.map(|node| node.to_string()), version.map(|version| version as f64));
+    SealedDone { is_over, node, version, is_beside, is_partial }
+}
+
+fn version_of(tree: &model::Tree, node: Option<NodeId>) -> Option<u64> {
+    Some(tree.get(&node?)?.version)
 }
 
 fn pack_of((id, bytes): (model::PackId, Vec<u8>)) -> SealedPack {
     SealedPack { id: id.to_string(), bytes }
 }
 
-fn node_of(text: &str) -> Result<NodeId, Failure> {
+pub(crate) fn node_of(text: &str) -> Result<NodeId, Failure> {
     text.parse().map_err(|_| Failure::of("no_such", "there is no such node"))
 }
 

@@ -50,7 +50,7 @@ fn content(size: u8) -> Content {
 
 fn put_of(tree: &Tree, id: u8, folder: NodeId, text: &str) -> FilePut {
     let put = (node(id), Timestamp::default());
-    FilePut::new(tree, (folder, name(text)), put, "conflict page".to_owned()).unwrap()
+    FilePut::new(tree, (folder, name(text)), put, Some("conflict page".to_owned())).unwrap()
 }
 
 #[test]
@@ -70,9 +70,9 @@ fn file_of_that_name_becomes_a_new_version_and_what_is_no_file_is_let_be() {
     assert_eq!((again.node, again.is_beside), (node(2), false));
     assert_eq!(log.put(4, NodeId::ROOT, "file", 2).change, None, "it is so already");
     let put = (node(5), Timestamp::default());
-    let over = FilePut::new(&log.tree, (NodeId::ROOT, name("folder")), put, String::new());
+    let over = FilePut::new(&log.tree, (NodeId::ROOT, name("folder")), put, None);
     assert_eq!(over, Err(ChangeError::Taken { name: "folder".to_owned() }));
-    let nowhere = FilePut::new(&log.tree, (node(2), name("x")), put, String::new());
+    let nowhere = FilePut::new(&log.tree, (node(2), name("x")), put, None);
     assert_eq!(nowhere, Err(ChangeError::NoSuch { node: node(2) }));
     assert_eq!(log.names(NodeId::ROOT), ["file", "folder"]);
 }
@@ -92,6 +92,53 @@ fn file_that_somebody_else_has_changed_meanwhile_is_kept_and_ours_lies_beside_it
     let beside = log.tree.get(&node(9)).unwrap();
     assert_eq!(beside.record.kind, NodeKind::File(content(3)));
     assert_eq!(beside.record.conflict, Some(ConflictOrigin { node: node(1), base: 1 }));
+}
+
+#[test]
+fn file_that_is_to_be_kept_beside_none_is_refused_where_somebody_else_was_first() {
+    let mut log = Log::default();
+    log.put(1, NodeId::ROOT, "plan.txt", 1);
+    let ours = FilePut { label: None, ..put_of(&log.tree, 9, NodeId::ROOT, "plan.txt") };
+    assert_eq!(ours.plan(&log.tree, &content(3)).unwrap().node, node(1));
+    log.put(2, NodeId::ROOT, "plan.txt", 2);
+    assert_eq!(ours.plan(&log.tree, &content(3)), Err(ChangeError::Changed { node: node(1) }));
+    assert_eq!(log.names(NodeId::ROOT), ["plan.txt"]);
+}
+
+#[test]
+fn copy_is_marked_once_as_it_was_seen_and_only_beside_what_ever_was() {
+    let mut log = Log::default();
+    log.put(1, NodeId::ROOT, "plan.txt", 1);
+    log.put(2, NodeId::ROOT, "copy.txt", 2);
+    let origin = |id, base| ConflictOrigin { node: node(id), base };
+    let marked = |log: &Log, version, origin| mark(&log.tree, node(2), version, origin);
+    assert_eq!(marked(&log, 2, origin(1, 1)), Err(ChangeError::Changed { node: node(2) }));
+    for wrong in [origin(1, 2), origin(2, 1), origin(3, 0)] {
+        assert_eq!(marked(&log, 1, wrong), Err(ChangeError::NoSuch { node: wrong.node }));
+    }
+    let changes = marked(&log, 1, origin(1, 1)).unwrap();
+    assert_eq!(log.append(changes), []);
+    let copy = log.tree.get(&node(2)).unwrap();
+    assert_eq!((copy.version, copy.record.conflict), (2, Some(origin(1, 1))));
+    assert_eq!(copy.record.kind, NodeKind::File(content(2)));
+    assert_eq!(marked(&log, 2, origin(1, 1)), Err(ChangeError::Changed { node: node(2) }));
+}
+
+#[test]
+fn folder_is_deleted_alone_only_with_nothing_in_it_also_where_somebody_puts_something_there_meanwhile()
+ {
+    let mut log = Log::default();
+    let folder = log.folder(1, NodeId::ROOT, "folder");
+    let version = log.tree.get(&folder).unwrap().version;
+    let deleted = delete_one(&log.tree, folder, version).unwrap();
+    log.put(2, folder, "file", 1);
+    assert_eq!(delete_one(&log.tree, folder, version), Err(ChangeError::Changed { node: folder }));
+    let notes = log.append(deleted);
+    assert_eq!(notes, [FoldNote::NotEmpty { node: folder }]);
+    assert_eq!(log.names(folder), ["file"]);
+    let deleted = delete_one(&log.tree, node(2), 1).unwrap();
+    assert_eq!(log.append(deleted), []);
+    assert!(log.names(folder).is_empty());
 }
 
 #[test]

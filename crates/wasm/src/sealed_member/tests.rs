@@ -119,7 +119,7 @@ fn members_open_with_their_identity_and_do_what_the_owner_has_signed() {
     assert_eq!(code(viewing.make_folder(ROOT, "folder")), "read_only");
     assert_eq!(code(viewing.relocate(&file, ROOT, "other")), "read_only");
     assert_eq!(code(viewing.remove(vec![file], &[1.0])), "read_only");
-    assert_eq!(code(viewing.put(ROOT, "file", None, 1.0, NOW)), "read_only");
+    assert_eq!(code(viewing.put(ROOT, "file", None, None, 1.0, NOW)), "read_only");
     assert_eq!(code(scene.page(9).renew(&envelope)), "not_sealed");
 }
 

@@ -15,7 +15,7 @@ use crate::seeded::Seeded;
 
 pub(crate) const ROOT: &str = "00000000000000000000000000000000";
 const PAGE: &str = "0000000000000000000000000000000a";
-const NOW: f64 = 1_700_000_000_123.0;
+pub(crate) const NOW: f64 = 1_700_000_000_123.0;
 
 /// A server that orders commits, and a device of the account that reads and writes by the functions of devices.
 pub(crate) struct Scene {
@@ -92,6 +92,12 @@ impl Scene {
         }
     }
 
+    /// Proposes what becomes an entry of the log that the page has not read yet.
+    pub(crate) fn send(&mut self, page: &mut SealedWorkspace, deed: u32) {
+        let message = page.propose(deed, NOW).unwrap().unwrap();
+        self.append(decode_message(&message).unwrap());
+    }
+
     /// Reads and packs a file as the page does; returns the deed.
     fn begin_put(&mut self, page: &mut SealedWorkspace, name: &str, bytes: &[u8]) -> u32 {
         self.resume_put(page, name, bytes, None)
@@ -107,7 +113,19 @@ impl Scene {
     ) -> u32 {
         let nodes = page.list(ROOT).unwrap();
         let over = nodes.iter().find(|node| node.name == name).map(|node| node.version);
-        let deed = page.put(ROOT, name, over, bytes.len() as f64, NOW).unwrap();
+        let deed = page.put(ROOT, name, over, None, bytes.len() as f64, NOW).unwrap();
+        self.pack(page, deed, bytes, stored);
+        deed
+    }
+
+    /// Gives a file to a put that has begun.
+    pub(crate) fn pack(
+        &mut self,
+        page: &mut SealedWorkspace,
+        deed: u32,
+        bytes: &[u8],
+        stored: Option<(&str, Vec<String>, &[f64])>,
+    ) {
         if let Some((mark, packs, lengths)) = stored {
             page.resume(deed, mark, packs, lengths).unwrap();
         }
@@ -139,7 +157,6 @@ impl Scene {
             }
         }
         page.end_put(deed).unwrap().into_iter().for_each(|pack| self.store(pack));
-        deed
     }
 
     fn store(&mut self, pack: SealedPack) {
@@ -318,9 +335,9 @@ fn names_places_and_versions_are_changed_and_a_deletion_is_taken_back() {
     assert_eq!(code(page.make_folder(ROOT, "new")), "taken");
     assert_eq!(code(page.make_folder(ROOT, ".syncline")), "name");
     assert_eq!(code(page.make_folder(&file, "x")), "no_such");
-    assert_eq!(code(page.put(&folder, "moved", None, 1.0, NOW)), "taken");
-    assert_eq!(code(page.put(&folder, "moved", Some(1.0), 1.0, NOW)), "changed");
-    assert_eq!(code(page.put(&folder, "other", Some(1.0), 1.0, NOW)), "changed");
+    assert_eq!(code(page.put(&folder, "moved", None, None, 1.0, NOW)), "taken");
+    assert_eq!(code(page.put(&folder, "moved", Some(1.0), None, 1.0, NOW)), "changed");
+    assert_eq!(code(page.put(&folder, "other", Some(1.0), None, 1.0, NOW)), "changed");
     assert_eq!(code(page.remove(vec![folder.clone()], &[1.0])), "changed");
     let removed = page.remove(vec![folder.clone()], &[2.0]).unwrap();
     assert!(scene.act(&mut page, removed).unwrap().is_over);
@@ -463,7 +480,7 @@ fn a_page_writes_nothing_where_it_must_not() {
     assert_eq!(scene.catch_up(&mut page).err().unwrap().code, "not_next");
     assert_eq!(page.propose(deed, NOW).err().unwrap().code, "not_next");
     assert_eq!(page.make_folder(ROOT, "other").err().unwrap().code, "not_next");
-    assert_eq!(page.put(ROOT, "other", None, 1.0, NOW).err().unwrap().code, "not_next");
+    assert_eq!(page.put(ROOT, "other", None, None, 1.0, NOW).err().unwrap().code, "not_next");
     scene.log = honest;
     assert_eq!(scene.catch_up(&mut page).unwrap(), 0);
     assert_eq!(page.propose(deed, NOW).err().unwrap().code, "not_next", "what was wrong stays so");

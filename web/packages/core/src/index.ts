@@ -14,6 +14,7 @@ export type {
   SealedKept,
   SealedMade,
   SealedNode,
+  SealedPlaced,
   SealedShown,
   SealedVersion,
   Tuning,
@@ -30,7 +31,12 @@ export type {
   SealedSource,
   SeenHead,
 } from './sealed.ts';
-export type { SealedChanges, SealedStored, SealedUndoable } from './sealed-changes.ts';
+export type {
+  SealedChanges,
+  SealedPutDone,
+  SealedStored,
+  SealedUndoable,
+} from './sealed-changes.ts';
 export { CoreError } from './error.ts';
 export type { CoreErrorCode } from './error.ts';
 export { startBaseline } from './start.ts';

@@ -51,6 +51,18 @@ export interface SealedPutHooks {
   onProgress?: (done: number, sent: number) => void;
 }
 
+/** What somebody has seen. */
+interface Seen {
+  id: string;
+  version: number;
+}
+
+/** What became of a file that was put. */
+export interface SealedPutDone extends SealedDone {
+  /** How many bytes were sent for it: packs, and commits with what travels in them. */
+  sent: number;
+}
+
 /** A removal, a move or a copy, and how it is taken back. */
 export interface SealedUndoable extends SealedDone {
   undo: () => Promise<SealedDone>;
@@ -98,6 +110,22 @@ export class SealedChanges {
     return this.#changeUndoably({ kind: 'copy', nodes: named, folder });
   }
 
+  /** Moves a file that somebody has seen in this version to where nothing is, for good. */
+  moveOne({ id, version }: Seen, folder: string, name: string): Promise<SealedDone> {
+    return this.#change({ kind: 'move', nodes: [{ id, version, name }], folder });
+  }
+
+  /** Deletes what somebody has seen in this version, for good; a folder only with nothing in it. */
+  removeOne({ id, version }: Seen): Promise<SealedDone> {
+    return this.#change({ kind: 'removeOne', node: id, version });
+  }
+
+  /** Marks a file as a copy that was kept beside another one, made from this version of that. */
+  mark({ id, version }: Seen, original: Seen): Promise<SealedDone> {
+    const beside = { original: original.id, base: original.version };
+    return this.#change({ kind: 'mark', node: id, version, ...beside });
+  }
+
   /** Brings back what was deleted, of a folder what was deleted with it, too; what has its name by now is let be. */
   bringBack(nodes: readonly string[]): Promise<SealedDone> {
     return this.#change({ kind: 'bringBack', nodes: [...nodes] });
@@ -124,17 +152,23 @@ export class SealedChanges {
    * of the name is there. Only chunks that the log does not have are sent, and of these none that were stored before, when something came in
    * between.
    */
-  async put(ask: SealedPut, hooks: SealedPutHooks = {}): Promise<SealedDone> {
+  async put(ask: SealedPut, hooks: SealedPutHooks = {}): Promise<SealedPutDone> {
+    let sent = 0;
     for (let attempt = 1; ; attempt++) {
       try {
-        return await this.#put(ask, hooks);
+        const done = await this.#put(ask, hooks, (bytes) => (sent += bytes));
+        return { ...done, sent };
       } catch (error) {
         if (!isCode(error, 'fenced') || attempt === TRIES) throw error;
       }
     }
   }
 
-  async #put(ask: SealedPut, { signal, onProgress }: SealedPutHooks): Promise<SealedDone> {
+  async #put(
+    ask: SealedPut,
+    { signal, onProgress }: SealedPutHooks,
+    onSent: (bytes: number) => void,
+  ): Promise<SealedDone> {
     const { call, fetch, readLog, source, stored } = this.#door;
     await readLog();
     const of = `${String(ask.file.size)} ${String(ask.file.lastModified)}`;
@@ -161,6 +195,7 @@ export class SealedChanges {
             const { length } = bytes;
             await source.putPack(id, bytes, signal);
             sent += length;
+            onSent(length);
             stored.set({ mark, packs: [...this.#storedAt(mark), { id, length, of }] });
           }
           onProgress?.(step.done, sent);
@@ -171,7 +206,7 @@ export class SealedChanges {
       }
       await sending;
       signal?.throwIfAborted();
-      const done = await this.#carryOut(deed);
+      const done = await this.#carryOut(deed, onSent);
       stored.set({ mark, packs: this.#storedAt(mark).filter((pack) => pack.of !== of) });
       return done;
     } finally {
@@ -207,12 +242,17 @@ export class SealedChanges {
   }
 
   /** Proposes until it stands, as whatever it is by then. */
-  async #carryOut(deed: number): Promise<SealedDone> {
+  async #carryOut(
+    deed: number,
+    onSent: (bytes: number) => void = () => undefined,
+  ): Promise<SealedDone> {
     const { call, readLog, source } = this.#door;
     for (;;) {
       const message = await call('sealedPropose', { deed });
       if (message !== null) {
+        const { length } = message;
         await source.commit(message);
+        onSent(length);
         await readLog();
       }
       const done = await call('sealedSettle', { deed });

@@ -47,6 +47,10 @@ export class SealedChanging {
         const names = change.nodes.map(({ name }) => name);
         return workspace.copyAll(ids, names, change.folder);
       }
+      case 'removeOne':
+        return workspace.removeOne(change.node, change.version);
+      case 'mark':
+        return workspace.mark(change.node, change.version, change.original, change.base);
       case 'bringBack':
         return workspace.bringBack(change.nodes);
       case 'revert':
@@ -57,11 +61,18 @@ export class SealedChanging {
   }
 
   /** Begins a file, and looks at samples of it. */
-  put({ folder, name, over, file, kept }: Calls['sealedPut']['ask']): Calls['sealedPut']['answer'] {
+  put({
+    folder,
+    name,
+    over,
+    node,
+    file,
+    kept,
+  }: Calls['sealedPut']['ask']): Calls['sealedPut']['answer'] {
     const workspace = this.#workspace;
     const source = new BlobSource(file);
     const { size, lastModified } = file;
-    const deed = workspace.put(folder, name, over ?? undefined, size, lastModified);
+    const deed = workspace.put(folder, name, over ?? undefined, node, size, lastModified);
     this.#files.set(deed, { source, at: 0 });
     if (kept) {
       const ids = kept.packs.map(({ id }) => id);
@@ -113,9 +124,9 @@ export class SealedChanging {
 
   settle(deed: number): SealedDone {
     const found = this.#workspace.settle(deed);
-    const { isOver, node, isBeside, isPartial } = found;
+    const { isOver, node, version, isBeside, isPartial } = found;
     found.free();
-    return { isOver, node: node ?? null, isBeside, isPartial };
+    return { isOver, node: node ?? null, version: version ?? null, isBeside, isPartial };
   }
 
   forget(deed: number): void {

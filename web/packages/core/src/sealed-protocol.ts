@@ -14,6 +14,17 @@ export interface SealedNode {
   isConflict: boolean;
 }
 
+/** A file, folder or link, and where it is. */
+export interface SealedPlaced {
+  node: SealedNode;
+  /** The folder that it is in. */
+  folder: string;
+  /** Whether its name is a text, as names of files here are. */
+  isText: boolean;
+  /** Whether it is a workspace of its own: what lies in it is not told. */
+  isMounted: boolean;
+}
+
 /** What was found by its name. */
 export interface SealedHit extends SealedNode {
   /** What of the name matches, in UTF-16 code units, in order and apart. */
@@ -129,6 +140,10 @@ export type SealedChange =
   | { kind: 'move'; nodes: { id: string; version: number; name: string }[]; folder: string }
   /** Copies nodes into a folder, each with all that is in it, under these names. */
   | { kind: 'copy'; nodes: { id: string; name: string }[]; folder: string }
+  /** Deletes what somebody has seen in this version, if nothing is in it. */
+  | { kind: 'removeOne'; node: string; version: number }
+  /** Marks what somebody has seen as a copy that was kept beside another file, made from this version of that. */
+  | { kind: 'mark'; node: string; version: number; original: string; base: number }
   /** Brings back what was deleted, of a folder what was deleted with it, too. */
   | { kind: 'bringBack'; nodes: string[] }
   /** Makes a file again what it was in the version that an entry has brought. */
@@ -158,6 +173,8 @@ export interface SealedPut {
   folder: string;
   name: string;
   over: number | null;
+  /** Which file that version is of: it becomes its next one then, and is kept beside nothing. */
+  node?: string;
   file: File;
 }
 
@@ -166,6 +183,8 @@ export interface SealedDone {
   isOver: boolean;
   /** What it was about: the folder that was made, what was moved, the file that was put. */
   node: string | null;
+  /** Which version that has by it, whatever became of it since. */
+  version: number | null;
   /** Whether a file lies beside the one that somebody else has changed at the same moment. */
   isBeside: boolean;
   /** Whether something was let be, or has another name, because of what others have done at the same moment. */
@@ -209,6 +228,13 @@ export interface SealedCalls {
   /** The hash of an entry that is folded, in hexadecimal digits. */
   sealedHash: { ask: { seq: number }; answer: string | null };
   sealedList: { ask: { folder: string }; answer: SealedNode[] };
+  /** All that is in a folder and in those below it, each after its folder. */
+  sealedListAll: { ask: { folder: string }; answer: SealedPlaced[] };
+  /** Begins to compare a file with a version; returns by which number. */
+  sealedCompare: { ask: { node: string; version: number; file: Blob }; answer: number };
+  /** Goes on with it, and says whether they are equal; nothing where it is not known yet. */
+  sealedCompareOn: { ask: { comparison: number }; answer: boolean | null };
+  sealedCompareEnd: { ask: { comparison: number }; answer: null };
   sealedWay: { ask: { folder: string }; answer: SealedNode[] };
   sealedSearch: {
     ask: { query: string; after: string | null; limit: number };

@@ -2,6 +2,7 @@ import {
   SealedWorkspace,
   type SealedHit as FoundHit,
   type SealedNode as Found,
+  type SealedPlaced as FoundPlaced,
 } from '../dist/core.js';
 import type {
   Calls,
@@ -9,11 +10,13 @@ import type {
   SealedFound,
   SealedHit,
   SealedNode,
+  SealedPlaced,
   SealedShown,
   SealedStep,
   SealedVersion,
 } from './protocol.ts';
 import { partOf, SealedChanging } from './sealed-changing.ts';
+import { SealedComparing } from './sealed-comparing.ts';
 
 type Ask = Calls['sealedOpen']['ask'];
 
@@ -21,10 +24,12 @@ type Ask = Calls['sealedOpen']['ask'];
 export class SealedWork {
   readonly #workspace: SealedWorkspace;
   readonly changes: SealedChanging;
+  readonly comparing: SealedComparing;
 
   constructor(workspace: SealedWorkspace) {
     this.#workspace = workspace;
     this.changes = new SealedChanging(this.#workspace);
+    this.comparing = new SealedComparing(this.#workspace);
   }
 
   /** Opens one by what somebody has typed. */
@@ -53,6 +58,10 @@ export class SealedWork {
 
   list(folder: string): SealedNode[] {
     return this.#workspace.list(folder).map(nodeOf);
+  }
+
+  listAll(folder: string): SealedPlaced[] {
+    return this.#workspace.listAll(folder).map(placedOf);
   }
 
   way(folder: string): SealedNode[] {
@@ -119,6 +128,7 @@ export class SealedWork {
   }
 
   free(): void {
+    this.comparing.free();
     this.#workspace.free();
   }
 }
@@ -138,6 +148,12 @@ function nodeOf(found: Found): SealedNode {
   const kind = found.kind as SealedNode['kind'];
   found.free();
   return { id, name, kind, size: size ?? null, modifiedMs, version, isConflict };
+}
+
+function placedOf(found: FoundPlaced): SealedPlaced {
+  const [node, { folder, isText, isMounted }] = [nodeOf(found.node), found];
+  found.free();
+  return { node, folder, isText, isMounted };
 }
 
 function hitOf(found: FoundHit): SealedHit {

@@ -14,6 +14,7 @@ import type {
 } from './protocol.ts';
 import { SealedChanges, storedHere, type SealedStored } from './sealed-changes.ts';
 import { SealedHistory, type SealedCall } from './sealed-history.ts';
+import { SealedListing } from './sealed-listing.ts';
 import { coreError, openSealed } from './sealed-opening.ts';
 import { readSealed, type Given } from './sealed-reading.ts';
 import type { SpareMemory } from './spare-memory.ts';
@@ -107,6 +108,8 @@ export class SealedWorkspace {
   name = '';
   /** What changes in it. */
   readonly changes: SealedChanges;
+  /** What is in it, for whoever keeps a copy. */
+  readonly listing: SealedListing;
 
   private constructor(
     pool: WorkerPool,
@@ -119,6 +122,7 @@ export class SealedWorkspace {
     this.#seen = seen;
     const call: SealedCall = (name, ask) => this.#call(name, ask);
     this.#history = new SealedHistory(source, seen, call);
+    this.listing = new SealedListing(call);
     this.changes = new SealedChanges({
       source,
       stored: source.stored ?? storedHere(),

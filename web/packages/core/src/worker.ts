@@ -140,6 +140,15 @@ function answerSealed(
       return [begun(SealedWork).hashOf(call.ask.seq), []];
     case 'sealedList':
       return [begun(SealedWork).list(call.ask.folder), []];
+    case 'sealedListAll':
+      return [begun(SealedWork).listAll(call.ask.folder), []];
+    case 'sealedCompare':
+      return [begun(SealedWork).comparing.begin(call.ask), []];
+    case 'sealedCompareOn':
+      return [begun(SealedWork).comparing.goOn(call.ask.comparison), []];
+    case 'sealedCompareEnd':
+      begun(SealedWork).comparing.end(call.ask.comparison);
+      return [null, []];
     case 'sealedWay':
       return [begun(SealedWork).way(call.ask.folder), []];
     case 'sealedSearch':
