@@ -17,10 +17,11 @@ export async function givePicked(page: Page): Promise<void> {
 export async function edit(
   page: Page,
   path: string,
-  content: string | number[] | null,
+  content: string | number[] | Buffer | null,
 ): Promise<void> {
+  const isLarge = Buffer.isBuffer(content);
   await page.evaluate(
-    async ([path, content]) => {
+    async ([path, content, isLarge]) => {
       const root = await navigator.storage.getDirectory();
       let folder = await root.getDirectoryHandle('picked', { create: true });
       const names = path.split('/');
@@ -28,10 +29,13 @@ export async function edit(
       for (const one of names) folder = await folder.getDirectoryHandle(one, { create: true });
       if (content === null) return folder.removeEntry(last, { recursive: true });
       const writable = await (await folder.getFileHandle(last, { create: true })).createWritable();
-      await writable.write(typeof content === 'string' ? content : new Uint8Array(content));
+      const bytes = (text: string) => Uint8Array.from(atob(text), (sign) => sign.charCodeAt(0));
+      const text = typeof content === 'string' ? content : null;
+      if (text !== null) await writable.write(isLarge ? bytes(text) : text);
+      else await writable.write(new Uint8Array(content as number[]));
       await writable.close();
     },
-    [path, content] as const,
+    [path, isLarge ? content.toString('base64') : content, isLarge] as const,
   );
 }
 

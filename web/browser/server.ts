@@ -181,6 +181,16 @@ export class RealServer {
     return root;
   }
 
+  /** Returns the copies that the device that made a workspace lists as conflicts, each with what it was kept beside. */
+  conflicts(user: string, workspace: string): [string, string | null][] {
+    const root = this.#path(join('folders', user, workspace));
+    const said = this.#command(`${user}-device`, ['conflicts', root, '--json'], [0, CONFLICTS]);
+    const { conflicts } = JSON.parse(said) as {
+      conflicts: { path: string | null; copy: string }[];
+    };
+    return conflicts.map(({ path, copy }) => [copy, path]);
+  }
+
   /** Removes all old versions, of what is deleted only what is older than a month. */
   cleanUp(user: string, workspace: string): void {
     const root = this.#path(join('folders', user, workspace));

@@ -1,4 +1,4 @@
-// What a page sends about workspaces, to be looked through for what no server may read.
+// What a page sends, to be looked through for what nobody else may read.
 
 import type { Page } from '@playwright/test';
 

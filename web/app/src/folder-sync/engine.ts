@@ -172,6 +172,15 @@ export function emptyReport(): Report {
   };
 }
 
+/** What two rounds did, and how it is after the later one. */
+export function sumOf(one: Report, other: Report): Report {
+  const sum = { ...other, conflicts: [...one.conflicts, ...other.conflicts] };
+  const counts = ['up', 'down', 'deletedHere', 'deletedThere', 'moved'];
+  const bytes = ['sent', 'received', 'uploaded'];
+  for (const key of [...counts, ...bytes] as ['up']) sum[key] += one[key];
+  return sum;
+}
+
 /** Tells what is skipped, or lies in something that is. */
 function leavesOut(skipped: Map<string, unknown>): (path: string) => boolean {
   if (skipped.size === 0) return () => false;

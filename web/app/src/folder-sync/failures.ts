@@ -3,17 +3,39 @@
 import { NoConnection, ProblemError } from '@syncline/api';
 import { FileChanged, NameClash } from '../transfers/upload.ts';
 import { codeOf } from '../words/problem.ts';
-import { Changed, RootGone } from './ports.ts';
+import { Changed, Locked, RootGone } from './ports.ts';
+
+/** What an encrypted workspace says where nothing more is read or written in it. */
+const CLOSED = [
+  'locked',
+  'read_only',
+  'unknown_epoch',
+  'not_next',
+  'forked',
+  'older_history',
+  'other_history',
+  'not_kept',
+  'void',
+];
 
 /** What is said where something is not there as it was seen. */
-const OUTDATED = ['precondition_failed', 'taken', 'conflict', 'not_found', 'wrong_base'];
+const OUTDATED = [
+  'precondition_failed',
+  'taken',
+  'conflict',
+  'not_found',
+  'wrong_base',
+  'no_such',
+  'changed',
+];
 
 /** Whether the round cannot go on: nobody is there, or somebody said stop. */
 export function endsRound(error: unknown, signal: AbortSignal): boolean {
   if (signal.aborted || error instanceof NoConnection) return true;
-  if (error instanceof RootGone) return true;
+  if (error instanceof RootGone || error instanceof Locked) return true;
   if (error instanceof DOMException && error.name === 'NotAllowedError') return true;
-  return error instanceof ProblemError && (error.isPassing || error.code === 'not_signed_in');
+  if (error instanceof ProblemError) return error.isPassing || error.code === 'not_signed_in';
+  return CLOSED.includes(codeOf(error));
 }
 
 /** Whether the plan was made of what is not so any more. */

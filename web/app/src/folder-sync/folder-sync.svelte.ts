@@ -2,15 +2,18 @@
 
 import { listen, NoConnection, ProblemError, type SynclineClient } from '@syncline/api';
 import { loadCore } from '../core.ts';
+import { unlocked } from '../sealed/unlocked.svelte.ts';
 import { wait } from '../transfers/wait.ts';
 import { digestOf } from '../transfers/content.ts';
 import { DirectoryDisk } from './disk.ts';
-import { emptyReport, Engine, type Outlook, type Report } from './engine.ts';
+import { emptyReport, Engine, sumOf, type Outlook, type Report } from './engine.ts';
 import { askPermission, isPermitted, observe } from './handles.ts';
 import { labelOf } from './names.ts';
+import { whenOpen } from './opened.svelte.ts';
 import { RootGone } from './ports.ts';
+import { serverOf } from './server.ts';
+import type { State } from './states.ts';
 import { StoredRows, updatePair, type Pair } from './store.ts';
-import { WorkspaceFolder } from './workspace-folder.ts';
 
 /** How often the folder is looked at, at least; less often where that takes long. */
 const LOOK_MS = 4_000;
@@ -20,23 +23,6 @@ const RETRY_MIN_MS = 2_000;
 const RETRY_MAX_MS = 60_000;
 /** What changes all the time is looked at again later. */
 const STALE_MAX = 3;
-
-export type State =
-  /** Another tab keeps this folder. */
-  | 'elsewhere'
-  /** The browser wants somebody to allow it again. */
-  | 'permission'
-  /** Looked at for the first time: somebody is told what would happen. */
-  | 'ready'
-  | 'working'
-  | 'watching'
-  /** So much is absent that somebody is asked. */
-  | 'asking'
-  | 'offline'
-  | 'gone-here'
-  | 'gone-there'
-  | 'failed'
-  | 'paused';
 
 export class FolderSync {
   state = $state<State>('paused');
@@ -54,6 +40,10 @@ export class FolderSync {
   #answer: { isConfirmed: boolean; isRestoring: boolean } | null = null;
   #seq = 0;
   #hasNews = false;
+  /** Whether somebody has said that the first round may begin. */
+  #hasBegun = false;
+  /** Whether somebody wants the round that is going on, or the next one. */
+  #isWanted = false;
   #ring: () => void = () => undefined;
 
   constructor(
@@ -64,7 +54,7 @@ export class FolderSync {
     this.pair = pair;
     this.#engine = new Engine({
       disk: new DirectoryDisk(handle),
-      server: new WorkspaceFolder(client, loadCore, pair),
+      server: serverOf(client, pair, () => this.#isWanted),
       rows: new StoredRows(pair.id),
       digest: async (file, signal) => digestOf(await loadCore(), file, signal),
       now: Date.now,
@@ -76,7 +66,7 @@ export class FolderSync {
     this.#stop.abort();
     this.#stop = new AbortController();
     const { signal } = this.#stop;
-    void this.#keep(signal).catch((error: unknown) => {
+    void this.#keepWhileOpen(signal).catch((error: unknown) => {
       if (signal.aborted) return;
       this.failure = error;
       this.state = 'failed';
@@ -96,6 +86,7 @@ export class FolderSync {
 
   /** Looks at once, also where it has given up. */
   look(): void {
+    this.#isWanted = true;
     if (['working', 'watching', 'offline'].includes(this.state)) this.#wake();
     else this.start();
   }
@@ -117,6 +108,7 @@ export class FolderSync {
 
   #reply(answer: { isConfirmed: boolean; isRestoring: boolean }): void {
     this.#answer = answer;
+    this.#isWanted = true;
     this.#ring();
   }
 
@@ -128,6 +120,23 @@ export class FolderSync {
   async #save(change: Partial<Pair>): Promise<void> {
     this.pair = { ...this.pair, ...change };
     if (!(await updatePair(this.pair))) this.stop();
+  }
+
+  /** While an encrypted workspace is locked neither side is touched; another tab may keep the folder then. */
+  async #keepWhileOpen(signal: AbortSignal): Promise<void> {
+    const { workspace, isSealed } = this.pair;
+    if (!isSealed) return this.#keep(signal);
+    while (!signal.aborted) {
+      if (!unlocked.open.has(workspace)) this.state = 'locked';
+      const whileOpen = await whenOpen(workspace, signal);
+      try {
+        await this.#keep(whileOpen);
+      } catch (error) {
+        if (!whileOpen.aborted) throw error;
+      }
+      if (!whileOpen.aborted) return;
+      this.#engine.forgetRemote();
+    }
   }
 
   /** One tab keeps a folder; another one waits until it is closed. */
@@ -158,7 +167,7 @@ export class FolderSync {
     addEventListener('focus', hear);
     try {
       void this.#listen(signal);
-      if (this.pair.lastSyncMs === null) await this.#first(signal);
+      if (this.pair.lastSyncMs === null && !this.#hasBegun) await this.#first(signal);
       await this.#rounds(signal);
     } finally {
       unobserve();
@@ -174,6 +183,7 @@ export class FolderSync {
     this.state = 'ready';
     this.#answer = null;
     while (this.#answer === null && !signal.aborted) await this.#sleep(HEAD_MS, signal);
+    this.#hasBegun = this.#answer !== null;
     this.#answer = null;
     this.outlook = undefined;
   }
@@ -230,7 +240,8 @@ export class FolderSync {
       this.report = { ...report };
     };
     const isConfirmed = answer?.isConfirmed ?? false;
-    const report = await this.#engine.round({ signal, isConfirmed, onProgress });
+    const round = this.#engine.round({ signal, isConfirmed, onProgress });
+    const report = await round.finally(() => (this.#isWanted = false));
     // Somebody may have paused it while the last step went on.
     signal.throwIfAborted();
     this.report = report;
@@ -271,12 +282,4 @@ export class FolderSync {
     await wait(ms, AbortSignal.any([signal, awake.signal]));
     this.#hasNews = false;
   }
-}
-
-function sumOf(one: Report, other: Report): Report {
-  const sum = { ...other, conflicts: [...one.conflicts, ...other.conflicts] };
-  const counts = ['up', 'down', 'deletedHere', 'deletedThere', 'moved'];
-  const bytes = ['sent', 'received', 'uploaded'];
-  for (const key of [...counts, ...bytes] as ['up']) sum[key] += one[key];
-  return sum;
 }

@@ -16,7 +16,7 @@ export class CannotKeep extends Error {
   }
 }
 
-export type Target = Pick<Pair, 'workspace' | 'title' | 'path' | 'node'>;
+export type Target = Pick<Pair, 'workspace' | 'title' | 'path' | 'node' | 'isSealed'>;
 
 export const newId = () => randomHex(16);
 

@@ -7,6 +7,8 @@ import type { Base, Local, Remote, Stat } from './plan.ts';
 export type Reason =
   | 'name'
   | 'link'
+  /** It is a workspace of its own. */
+  | 'mounted'
   | 'unreadable'
   | 'clash'
   | 'not-empty'
@@ -50,6 +52,16 @@ export class RootGone extends Error {
 
   constructor(readonly side: 'here' | 'there') {
     super('the folder is gone');
+  }
+}
+
+/** The workspace is encrypted, and was locked: neither side is touched until it is open again. */
+export class Locked extends Error {
+  override readonly name = 'Locked';
+  readonly code = 'locked';
+
+  constructor() {
+    super('the workspace is locked');
   }
 }
 

@@ -14,6 +14,8 @@ export interface Pair {
   title: string;
   path: NodePath;
   node: string | null;
+  /** Whether the workspace is encrypted; its folders have no paths that a server knows, and `path` is the root. */
+  isSealed?: boolean;
   /** What this browser is called; it stands in the names of copies. */
   device: string;
   /** What the folder of the disk is called. */

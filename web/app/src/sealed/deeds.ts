@@ -9,6 +9,8 @@ export interface Doing {
   upload(): void;
   uploadFolder(): void;
   create(): void;
+  /** Keeps the folder in sync with one of this computer. */
+  sync(): void;
   download(files: Node[]): void;
   rename(node: Node): void;
   relocate(what: Relocation, nodes: Node[]): void;
@@ -51,6 +53,7 @@ export function deedsOf(
       { icon: 'upload', label: say.upload, run: () => doing.upload(), isMain: true },
       { icon: 'upload-folder', label: say.uploadFolder, run: () => doing.uploadFolder() },
       { icon: 'new-folder', label: say.newFolder, run: () => doing.create() },
+      { icon: 'sync', label: say.sync, run: () => doing.sync() },
       ...always,
     ];
   }

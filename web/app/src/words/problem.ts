@@ -2,7 +2,7 @@ import { NoConnection, ProblemError } from '@syncline/api';
 import type { Words } from './en.ts';
 
 /** Those of ours that have a code; what throws them is not loaded for that. */
-const WITH_CODE = ['CoreError', 'FileChanged'];
+const WITH_CODE = ['CoreError', 'FileChanged', 'Locked'];
 
 /** Returns the code of an error of the server, or of one of ours. */
 export function codeOf(error: unknown): string {

@@ -20,13 +20,16 @@ export const folderSync: typeof english = {
   back: 'Zurück zu den Dateien',
   keep: (name) => `„${name}“ im Gleichstand halten`,
   pick: 'Ordner dieses Rechners auswählen',
-  sealed: 'Dieser Arbeitsbereich ist verschlüsselt. Nur Ihre Geräte halten ihn im Gleichstand.',
+  sealedHelp:
+    'Der Server sieht weder Namen noch Inhalte. Im Ordner dieses Rechners sind die Dateien nicht verschlüsselt. Solange der Arbeitsbereich gesperrt ist, wird nichts abgeglichen.',
+  lockedFirst: 'Dieser Arbeitsbereich ist verschlüsselt und gesperrt. Entsperren Sie ihn zuerst.',
   gone: 'Der Ordner ist nicht mehr da.',
   device: 'Ein Programm von Syncline hält diesen Ordner schon im Gleichstand.',
   twice: 'Dieser Ordner, einer darin oder einer darum ist schon im Gleichstand.',
   pair: (name, title) => `${name} ↔ ${title}`,
   states: {
     elsewhere: 'Ein anderer Tab hält ihn im Gleichstand',
+    locked: 'Gesperrt. Es geht weiter, wenn Sie den Arbeitsbereich entsperren.',
     permission: 'Braucht Ihre Erlaubnis',
     ready: 'Bereit',
     working: 'Gleicht ab …',
@@ -64,6 +67,7 @@ export const folderSync: typeof english = {
   reasons: {
     name: 'hat einen Namen, den die andere Seite nicht nimmt',
     link: 'ist eine Verknüpfung',
+    mounted: 'ist ein eigener Arbeitsbereich',
     unreadable: 'ist nicht lesbar',
     clash: 'ist auf einer Seite eine Datei und auf der anderen ein Ordner',
     'not-empty': 'enthält etwas, das nicht abgeglichen wird',

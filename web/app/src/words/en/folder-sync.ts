@@ -18,13 +18,16 @@ export const folderSync = {
   back: 'Back to the files',
   keep: (name: string) => `Keep “${name}” in sync`,
   pick: 'Choose a folder of this computer',
-  sealed: 'This workspace is encrypted. Only your devices can keep it in sync.',
+  sealedHelp:
+    'The server sees neither names nor contents. In the folder of this computer the files are not encrypted. While the workspace is locked, nothing is synced.',
+  lockedFirst: 'This workspace is encrypted, and locked. Unlock it first.',
   gone: 'The folder is not there any more.',
   device: 'A program of Syncline keeps this folder in sync already.',
   twice: 'This folder, one in it or one around it is kept in sync already.',
   pair: (name: string, title: string) => `${name} ↔ ${title}`,
   states: {
     elsewhere: 'Another tab keeps it in sync',
+    locked: 'Locked. Goes on when you unlock the workspace.',
     permission: 'Needs your permission',
     ready: 'Ready to begin',
     working: 'Syncing …',
@@ -62,6 +65,7 @@ export const folderSync = {
   reasons: {
     name: 'has a name that the other side does not take',
     link: 'is a link',
+    mounted: 'is a workspace of its own',
     unreadable: 'cannot be read',
     clash: 'is a file on one side and a folder on the other',
     'not-empty': 'has something in it that is not synced',
