@@ -74,6 +74,24 @@ pub enum ChangeError {
         /// The node.
         node: NodeId,
     },
+    /// It is in no conflict.
+    #[error("node {node} is in no conflict")]
+    NoConflict {
+        /// The node.
+        node: NodeId,
+    },
+    /// Nothing that somebody has seen lies beside it.
+    #[error("node {node} has nothing beside it that was seen")]
+    Unseen {
+        /// The node.
+        node: NodeId,
+    },
+    /// It is of another kind than what it should take the place of.
+    #[error("node {node} is of another kind than what it conflicts with")]
+    OtherKind {
+        /// The node.
+        node: NodeId,
+    },
     /// A cleanup has removed its content.
     #[error("a cleanup has removed the content of node {node}")]
     Dropped {
@@ -379,17 +397,32 @@ pub(crate) fn put(node: NodeId, base: u64, record: &NodeRecord) -> Change {
     Change { node, base, action: Action::Put(encode_message(record)) }
 }
 
+/// Returns a node that is there, or the one that it has become one with; nothing where it was deleted, or lies in a folder that is a
+/// workspace of its own.
+pub fn follow(tree: &Tree, mounts: &Mounts, mut id: NodeId) -> Option<NodeId> {
+    // Each is one with a later one, so this ends; it does so also where somebody has forged a tree.
+    for _ in 0..tree.node_count() {
+        match tree.get(&id) {
+            Some(TreeNode { state: NodeState::MergedInto(holder), .. }) => id = *holder,
+            _ => break,
+        }
+    }
+    let is_there = id == NodeId::ROOT || tree.get(&id).is_some_and(TreeNode::is_alive);
+    let Ok(is_frozen) = mounts.freeze(tree, &id);
+    (is_there && !is_frozen).then_some(id)
+}
+
 fn child<'a>(tree: &'a Tree, folder: &NodeId, name: &Name) -> Option<(NodeId, &'a TreeNode)> {
     let Ok(holder) = tree.child(folder, name);
     holder.and_then(|id| Some((id, tree.get(&id)?)))
 }
 
-fn living(tree: &Tree, node: NodeId) -> Result<&TreeNode, ChangeError> {
+pub(crate) fn living(tree: &Tree, node: NodeId) -> Result<&TreeNode, ChangeError> {
     tree.get(&node).filter(|found| found.is_alive()).ok_or(ChangeError::NoSuch { node })
 }
 
 /// Checks that something may come to lie in a folder under a name; returns at which depth.
-fn check_place(tree: &Tree, folder: NodeId, name: &Name) -> Result<usize, ChangeError> {
+pub(crate) fn check_place(tree: &Tree, folder: NodeId, name: &Name) -> Result<usize, ChangeError> {
     if folder != NodeId::ROOT && !living(tree, folder)?.is_directory() {
         return Err(ChangeError::NoSuch { node: folder });
     }
@@ -402,7 +435,7 @@ fn check_place(tree: &Tree, folder: NodeId, name: &Name) -> Result<usize, Change
     Ok(path.join(name)?.depth())
 }
 
-fn refuse_mounted(tree: &Tree, folder: NodeId) -> Result<(), ChangeError> {
+pub(crate) fn refuse_mounted(tree: &Tree, folder: NodeId) -> Result<(), ChangeError> {
     let Ok(mounts) = Mounts::of(tree);
     let Ok(is_mounted) = mounts.hold(tree, &folder);
     if is_mounted { Err(ChangeError::Mounted { node: folder }) } else { Ok(()) }
@@ -419,7 +452,7 @@ fn refuse_into_itself(tree: &Tree, node: NodeId, folder: NodeId) -> Result<(), C
     Ok(())
 }
 
-fn refuse_taken(
+pub(crate) fn refuse_taken(
     tree: &Tree,
     folder: &NodeId,
     name: &Name,

@@ -16,17 +16,20 @@
 //! - [`delta`] sends a new version of a file as what has changed in it;
 //! - [`keyring`] has the keys of sealed workspaces, and [`sealed`] what is done with them;
 //! - [`replay`] folds the log of a workspace for whoever keeps nothing, [`reading`] puts its files together, [`writing`] packs new ones,
-//!   [`changing`] says what is to change, [`versions`] what there was, and [`trash`] what was deleted and how it comes back;
+//!   [`changing`] says what is to change, [`versions`] what there was, [`activity`] what happened, [`trash`] what was deleted and how it
+//!   comes back, and [`conflicts`] what two sides have changed at once and what becomes of it, noted in [`noted`];
 //! - [`listing`] tells what is in a folder, and [`comparing`] whether a file is one of its versions, for whoever keeps a copy of the folder;
 //! - [`searching`] finds files and folders by their names;
 //! - [`error`] names everything that can go wrong.
 //!
 //! The formats in words: `docs/design/pack-format.md`, `docs/design/delta.md` and `docs/design/keys.md`.
 
+pub mod activity;
 pub mod changing;
 pub mod chunker;
 mod cipher;
 pub mod comparing;
+pub mod conflicts;
 pub mod delta;
 #[cfg(any(test, feature = "testing"))]
 pub mod documents;
@@ -38,6 +41,7 @@ pub mod keyring;
 pub mod listing;
 pub mod manifest;
 pub mod naming;
+pub mod noted;
 pub mod pack;
 pub mod packing;
 mod padding;

@@ -5,17 +5,22 @@
 //! reader that keeps nothing cannot tell an older log from the newest one. *Invariants*: an entry is folded after it was checked, and
 //! never half of it; what could not be folded ends the replay.
 
+use std::cell::LazyCell;
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
 use model::codec::decode_message;
 use model::fold::{Folded, Opener, fold, members_of};
 use model::{
-    Action, Commit, DeviceId, Entry, EntryHash, Genesis, Head, NodeId, PackId, PackRef, Tree,
+    Action, Commit, DeviceId, Entry, EntryHash, Genesis, Head, NodeId, NodeRecord, PackId, PackRef,
+    Tree,
 };
 
+use crate::activity::{Activity, Before, CHANGES_SHOWN_MAX, ChangeSeen};
+use crate::conflicts::Conflicts;
 use crate::error::ContentError;
 use crate::naming::ChunkNamer;
+use crate::noted::Deed;
 use crate::pack::{PackIndex, verify_whole};
 use crate::places::ChunkPlaces;
 use crate::sealed::{MemberList, PackGuard, WorkspaceKeys};
@@ -57,6 +62,7 @@ pub struct Replay {
     packs: Packs,
     shown: Shown,
     trash: Trash,
+    conflicts: Conflicts,
     versions: Versions,
     void: Vec<(u64, String)>,
 }
@@ -73,6 +79,7 @@ impl Replay {
             packs,
             shown: Shown::default(),
             trash: Trash::default(),
+            conflicts: Conflicts::default(),
             versions: Versions::default(),
             void: Vec::new(),
         }
@@ -104,6 +111,11 @@ impl Replay {
         &self.trash
     }
 
+    /// Returns what is in a conflict that nobody has decided.
+    pub fn conflicts(&self) -> &Conflicts {
+        &self.conflicts
+    }
+
     /// Returns the versions of all that is or was there.
     pub fn versions(&self) -> &Versions {
         &self.versions
@@ -119,19 +131,58 @@ impl Replay {
         seq: u64,
         entry: &Entry,
     ) -> Result<Option<FoundVersion>, ContentError> {
-        let tampered = || ContentError::Tampered { what: "entry" };
-        if entry.seq != seq || self.hash_of(seq) != Some(entry.hash()) {
-            return Err(tampered());
-        }
-        let place = self.versions.of(node).iter().find(|place| place.seq == seq);
-        let Some(&place) = place else { return Ok(None) };
-        let payload = self.keys.open(&entry.commit, place.change as usize);
-        let payload = payload.map_err(|_| tampered())?;
-        let record = payload.map(|payload| decode_message(&payload)).transpose();
-        let record = record.map_err(|_| tampered())?;
+        self.check_folded(seq, entry)?;
+        let Some((place, _)) = self.versions.brought(node, seq) else { return Ok(None) };
+        let record = self.opened(entry, place.change)?;
         let (device_name, time) = self.keys.commit_header(&entry.commit).unwrap_or_default();
         let device = entry.commit.device;
         Ok(Some(FoundVersion { place, time, device, device_name, record }))
+    }
+
+    /// Tells what an entry did, which was fetched again; nothing where it changed no file, folder or link. What was renamed is told
+    /// without its old name, which stands in the entry of the version before.
+    ///
+    /// # Errors
+    /// [`ContentError::Tampered`] where it is not the entry that was folded under its number.
+    pub fn activity(&self, entry: &Entry) -> Result<Option<Activity>, ContentError> {
+        self.check_folded(entry.seq, entry)?;
+        let (mut count, mut changes) = (0, Vec::new());
+        for (number, change) in (0..).zip(&entry.commit.changes) {
+            let brought = self.versions.brought(&change.node, entry.seq);
+            let Some((place, _)) = brought.filter(|(place, _)| place.change == number) else {
+                continue;
+            };
+            count += 1;
+            if changes.len() == CHANGES_SHOWN_MAX {
+                continue;
+            }
+            // A deletion has no name in it; the tree keeps the last one.
+            let last = || self.tree.get(&change.node).map(|node| node.record.clone());
+            let record = self.opened(entry, number)?.or_else(last);
+            let (node, version, happened) = (change.node, place.version, place.happened);
+            changes.push(ChangeSeen { node, version, happened, old_name: None, record });
+        }
+        let (device_name, time) = self.keys.commit_header(&entry.commit).unwrap_or_default();
+        let (seq, device) = (entry.seq, entry.commit.device);
+        let activity = Activity { seq, time, device, device_name, count, changes };
+        Ok((count > 0).then_some(activity))
+    }
+
+    /// Refuses an entry that is not the one that was folded under a number.
+    fn check_folded(&self, seq: u64, entry: &Entry) -> Result<(), ContentError> {
+        match entry.seq == seq && self.hash_of(seq) == Some(entry.hash()) {
+            true => Ok(()),
+            false => Err(ContentError::Tampered { what: "entry" }),
+        }
+    }
+
+    /// Reads what a change of an entry has made of a node; nothing where it was deleted.
+    fn opened(&self, entry: &Entry, change: u32) -> Result<Option<NodeRecord>, ContentError> {
+        let tampered = || ContentError::Tampered { what: "entry" };
+        let payload = self.keys.open(&entry.commit, change as usize);
+        let payload = payload.map_err(|_| tampered())?;
+        let record = payload.map(|payload| decode_message(&payload)).transpose();
+        record.map_err(|_| tampered())
     }
 
     /// Returns the entries that counted for nothing, since nobody who may has made them, and why.
@@ -193,11 +244,15 @@ impl Replay {
         if self.keys.is_forked(entry, &head, known, members.as_deref()) {
             return Err(ContentError::Forked { seq: entry.seq });
         }
+        let before = Before::of(&self.tree, entry);
         let Ok(folded) = fold(&mut self.tree, entry, &self.keys);
         self.note_shown(entry);
-        self.versions.note(entry, &folded);
+        self.versions.note(&self.tree, entry, &folded, &before);
+        // Most entries delete nothing and keep nothing beside something else.
         let header = || self.keys.commit_header(&entry.commit).unwrap_or_default();
-        self.trash.note(&self.tree, entry, &folded, header);
+        let deed = LazyCell::new(|| Arc::new(Deed::of(entry, header())));
+        self.trash.note(&self.tree, &folded, || Arc::clone(&deed));
+        self.conflicts.note(&self.tree, &folded, || Arc::clone(&deed));
         // What somebody proposed who had not seen the fence may rest in packs that it condemns.
         if !folded.is_fenced {
             self.packs.note(entry);

@@ -11,23 +11,11 @@ use std::sync::Arc;
 use model::fold::Folded;
 use model::path::PATH_DEPTH_MAX;
 use model::tree::NodeState;
-use model::{Change, DeviceId, Entry, Mounts, Name, NodeId, NodeRecord, Timestamp, Tree, TreeNode};
+use model::{Change, Mounts, Name, NodeId, NodeRecord, Tree, TreeNode};
 
 use crate::changing::{ChangeError, put};
+use crate::noted::Deed;
 use crate::versions::Versions;
-
-/// Who deleted something, and when.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Deletion {
-    /// The entry that did it.
-    pub seq: u64,
-    /// When that was, by the clock of whoever did it.
-    pub time: Timestamp,
-    /// Who did it.
-    pub device: DeviceId,
-    /// What that device calls itself.
-    pub device_name: String,
-}
 
 /// A node that was deleted.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,13 +33,13 @@ pub struct DeletedNode {
     /// Whether a cleanup has removed its content.
     pub is_dropped: bool,
     /// Who deleted it.
-    pub deletion: Arc<Deletion>,
+    pub deletion: Arc<Deed>,
 }
 
 /// The trash of a workspace up to one entry of its log, noted while that is folded from its beginning.
 #[derive(Debug, Default)]
 pub struct Trash {
-    deleted: HashMap<NodeId, Arc<Deletion>>,
+    deleted: HashMap<NodeId, Arc<Deed>>,
 }
 
 /// What comes back.
@@ -64,27 +52,13 @@ pub struct Revival {
 }
 
 impl Trash {
-    /// Notes what the next entry has done; `header` tells how its device calls itself, and its clock.
-    pub fn note(
-        &mut self,
-        tree: &Tree,
-        entry: &Entry,
-        folded: &Folded,
-        header: impl FnOnce() -> (String, Timestamp),
-    ) {
-        let (mut header, mut deletion) = (Some(header), None);
+    /// Notes what the next entry has done.
+    pub fn note(&mut self, tree: &Tree, folded: &Folded, deed: impl Fn() -> Arc<Deed>) {
         for id in &folded.touched {
             let is_deleted = tree.get(id).is_some_and(|node| node.state == NodeState::Deleted);
-            if !is_deleted {
-                self.deleted.remove(id);
-            } else if !self.deleted.contains_key(id) {
-                let deletion = deletion.get_or_insert_with(|| {
-                    let header = header.take().map(|header| header());
-                    let (device_name, time) = header.unwrap_or_default();
-                    let device = entry.commit.device;
-                    Arc::new(Deletion { seq: entry.seq, time, device, device_name })
-                });
-                self.deleted.insert(*id, Arc::clone(deletion));
+            match is_deleted {
+                true => _ = self.deleted.entry(*id).or_insert_with(&deed),
+                false => _ = self.deleted.remove(id),
             }
         }
     }

@@ -7,7 +7,9 @@
 use std::collections::{HashMap, HashSet};
 
 use model::fold::{FoldNote, Folded};
-use model::{Action, DeviceId, Entry, NodeId, NodeRecord, Outcome, Timestamp};
+use model::{Action, DeviceId, Entry, NodeId, NodeRecord, Outcome, Timestamp, Tree};
+
+use crate::activity::{Before, Happened};
 
 /// A version of a node, and where it stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,6 +20,8 @@ pub struct VersionPlace {
     pub seq: u64,
     /// Which change of that entry.
     pub change: u32,
+    /// What it made of the node.
+    pub happened: Happened,
     /// Whether the node was deleted.
     pub is_deletion: bool,
     /// Whether a cleanup has removed its content.
@@ -46,8 +50,8 @@ pub struct Versions {
 }
 
 impl Versions {
-    /// Notes what the next entry has brought. What nobody can read is no version for whoever looks.
-    pub fn note(&mut self, entry: &Entry, folded: &Folded) {
+    /// Notes what the next entry has brought, which is folded into `tree`. What nobody can read is no version for whoever looks.
+    pub(crate) fn note(&mut self, tree: &Tree, entry: &Entry, folded: &Folded, before: &Before) {
         let unread = folded.notes.iter().filter(|note| matches!(note, FoldNote::Unreadable { .. }));
         let unread: HashSet<NodeId> = unread.map(FoldNote::node).collect();
         let changes = (0..).zip(&entry.commit.changes).zip(&folded.outcomes);
@@ -57,6 +61,9 @@ impl Versions {
             if is_void || change.node.is_settings() {
                 continue;
             }
+            let is_deletion = change.action == Action::Delete;
+            let now = tree.get(&change.node).filter(|_| !is_deletion).map(|node| &node.record);
+            let happened = before.happened(number as usize, version, now);
             // Most nodes have one version for ever.
             let places = self.places.entry(change.node).or_insert_with(|| Vec::with_capacity(1));
             // What changes twice in an entry is seen as it is at its end.
@@ -67,7 +74,8 @@ impl Versions {
                 version,
                 seq: entry.seq,
                 change: number,
-                is_deletion: change.action == Action::Delete,
+                happened,
+                is_deletion,
                 is_dropped: false,
             });
         }
@@ -81,6 +89,14 @@ impl Versions {
     /// Returns the versions of a node, the oldest first.
     pub fn of(&self, node: &NodeId) -> &[VersionPlace] {
         self.places.get(node).map_or(&[], Vec::as_slice)
+    }
+
+    /// Returns the version of a node that an entry has brought, and the one before it.
+    pub fn brought(&self, node: &NodeId, seq: u64) -> Option<(VersionPlace, Option<VersionPlace>)> {
+        let places = self.of(node);
+        let at = places.binary_search_by_key(&seq, |place| place.seq).ok()?;
+        let before = at.checked_sub(1).map(|before| places[before]);
+        Some((places[at], before))
     }
 
     /// Tells whether a cleanup has removed the content that a node had last.

@@ -115,7 +115,10 @@ fn content_code(error: &ContentError) -> &'static str {
 fn change_code(error: &ChangeError) -> &'static str {
     match error {
         ChangeError::NoSuch { .. } => "no_such",
-        ChangeError::Changed { .. } => "changed",
+        ChangeError::Changed { .. }
+        | ChangeError::NoConflict { .. }
+        | ChangeError::Unseen { .. }
+        | ChangeError::OtherKind { .. } => "changed",
         ChangeError::Taken { .. } => "taken",
         ChangeError::Name { .. } => "name",
         ChangeError::Mounted { .. } => "mounted",

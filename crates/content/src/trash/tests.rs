@@ -1,8 +1,11 @@
 use model::fold::{FoldNote, PlainOpener, fold};
 use model::testing::{commit, node};
-use model::{Action, ChunkId, ChunkRef, Content, EntryHash, Fence, Head, NodeKind};
+use model::{
+    Action, ChunkId, ChunkRef, Content, Entry, EntryHash, Fence, Head, NodeKind, Timestamp,
+};
 
 use super::*;
+use crate::activity::Before;
 use crate::changing::{delete, make_folder, name_of};
 
 /// A log, folded with its trash.
@@ -20,11 +23,12 @@ impl Log {
         let seen = Head { seq: self.seq - 1, hash: EntryHash::NONE };
         let commit = model::Commit { seen, ..commit(self.seq as u8, changes) };
         let entry = Entry { seq: self.seq, previous: EntryHash::NONE, commit };
+        let before = Before::of(&self.tree, &entry);
         let Ok(folded) = fold(&mut self.tree, &entry, &PlainOpener);
-        self.versions.note(&entry, &folded);
+        self.versions.note(&self.tree, &entry, &folded, &before);
         let time = Timestamp { seconds: self.seq as i64, nanoseconds: 0 };
-        let header = || (format!("device {}", self.seq), time);
-        self.trash.note(&self.tree, &entry, &folded, header);
+        let deed = || Arc::new(Deed::of(&entry, (format!("device {}", self.seq), time)));
+        self.trash.note(&self.tree, &folded, deed);
         folded.notes
     }
 
@@ -103,7 +107,7 @@ fn what_was_deleted_last_comes_first_with_who_did_it() {
     let listed = log.trash.list(&log.tree, &log.versions);
     let time = Timestamp { seconds: 7, nanoseconds: 0 };
     let device = listed[3].deletion.device;
-    let deletion = Deletion { seq: 7, time, device, device_name: "device 7".to_owned() };
+    let deletion = Deed { seq: 7, time, device, device_name: "device 7".to_owned() };
     assert_eq!(*listed[3].deletion, deletion);
     let in_deleted: Vec<_> = listed.iter().map(|node| node.is_in_deleted).collect();
     assert_eq!(in_deleted, [false, true, true, false, true]);

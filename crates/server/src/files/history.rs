@@ -1,5 +1,6 @@
 //! The versions of a node: read from the log, piece by piece, since only people ask and nobody asks often.
 
+use content::activity::{Activity, ActivityScan};
 use model::{NodeId, WorkspaceId};
 
 use crate::app::App;
@@ -8,7 +9,6 @@ use crate::error::{Result, ServerError};
 use crate::limits::ENTRIES_LENGTH_MAX;
 use crate::metadata::Metadata;
 use crate::services::files::Version;
-use crate::services::files::activity::{Activity, ActivityScan};
 use crate::services::files::versions::VersionScan;
 use crate::services::sync_service;
 

@@ -2,13 +2,13 @@
 
 use axum::Json;
 use axum::extract::Query;
+use content::activity::{Activity, ChangeSeen};
 use serde::{Deserialize, Serialize};
 
 use super::json::Matter;
 use super::{Target, path};
 use crate::error::{Result, ServerError};
 use crate::services::files::View;
-use crate::services::files::activity::{Activity, ChangeSeen, Happened};
 
 /// How long a list is at most: each line has many changes in it.
 const ACTIVITY_MAX: usize = 100;
@@ -46,23 +46,13 @@ impl ChangeLine {
         // A deletion has no name in it; the tree keeps the last one.
         let last = view.tree().get(&change.node).map(|node| &node.record);
         let name = change.record.as_ref().or(last).map(|record| text(&record.name));
-        let (happened, old_name) = match &change.happened {
-            Happened::Made => ("made", None),
-            Happened::Changed => ("changed", None),
-            Happened::Renamed(old) => ("renamed", Some(text(old))),
-            Happened::Moved => ("moved", None),
-            Happened::Deleted => ("deleted", None),
-            Happened::Restored => ("restored", None),
-            Happened::KeptBeside => ("kept_beside", None),
-            Happened::Decided => ("decided", None),
-        };
         let found = view.follow(change.node);
         Some(Self {
             id: change.node.to_string(),
             version: change.version,
-            happened,
+            happened: change.happened.word(),
             name: name.unwrap_or_default(),
-            old_name,
+            old_name: change.old_name.as_ref().map(text),
             path: found.map(|(_, path)| path::encode(path.as_bytes())),
             matter: change.record.as_ref().or(last).map(Matter::new),
         })

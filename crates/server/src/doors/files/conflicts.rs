@@ -6,6 +6,7 @@ use axum::Json;
 use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
 use axum::response::Response;
+use content::conflicts::{Decision, Keep};
 use model::tree::path_of;
 use model::{ConflictOrigin, Name, NodeId, WorkspaceId};
 use serde::{Deserialize, Serialize};
@@ -17,7 +18,7 @@ use crate::app::App;
 use crate::auth::Caller;
 use crate::error::{Result, ServerError};
 use crate::limits::LIST_MAX;
-use crate::services::files::conflicts::{self, ConflictNode, Decision, Keep, Mark};
+use crate::services::files::conflicts::{self, ConflictNode, Mark};
 use crate::services::files::{Plan, View};
 
 #[derive(Deserialize)]

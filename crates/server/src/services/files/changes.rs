@@ -99,7 +99,7 @@ fn place(view: &View, path: &RelativePath) -> Result<(FileNode, Name)> {
 }
 
 /// What is said of a folder that is a workspace of its own.
-const SHARED: &str = "is shared as a workspace of its own, and is changed there";
+pub(super) const SHARED: &str = "is shared as a workspace of its own, and is changed there";
 
 pub(super) fn put(node: NodeId, base: u64, record: &NodeRecord) -> Change {
     Change { node, base, action: Action::Put(encode_message(record)) }
@@ -278,12 +278,18 @@ fn below(view: &View, node: FileNode) -> Result<Vec<(FileNode, usize)>> {
             waiting.extend(children.into_iter().map(|child| (child, depth + 1)));
         }
         found.push((node, depth));
-        if found.len() > NODES_MAX {
-            let reason = format!("more than {NODES_MAX} nodes are in it");
-            return Err(ServerError::Invalid { what: "folder", reason });
-        }
+        check_count(found.len())?;
     }
     Ok(found)
+}
+
+/// Refuses a request that changes too many nodes.
+pub(super) fn check_count(nodes: usize) -> Result<()> {
+    let reason = || format!("more than {NODES_MAX} nodes are in it");
+    match nodes > NODES_MAX {
+        true => Err(ServerError::Invalid { what: "folder", reason: reason() }),
+        false => Ok(()),
+    }
 }
 
 /// Where something goes, and what is to become of what is there.

@@ -1,16 +1,14 @@
-//! Files that are kept beside each other because two sides changed the same, and deciding what becomes of them. Pure.
-//!
-//! *Invariants*: nothing that is not kept is gone: a copy is deleted as anything is, and what replaces an original is its next version;
-//! who decides names the versions that were looked at, so that nobody decides about what they have not seen; a decision is one commit.
+//! Files that are kept beside each other because two sides changed the same, as the doors show them, and what they are told about a decision.
+//! What becomes of them is planned by [`content::conflicts`]. Pure.
 
 use std::sync::Arc;
 
-use model::{
-    Action, Change, ConflictOrigin, Name, NodeId, NodeKind, NodeRecord, RelativePath, TreeNode,
-};
+use content::changing::ChangeError;
+use content::conflicts::{Decision, Resolution};
+use content::noted::Deed;
+use model::{ConflictOrigin, Name, NodeId, NodeRecord, RelativePath, TreeNode};
 
-use super::changes::{Condition, Plan, deletions, put};
-use super::noted::Deed;
+use super::changes::{Condition, Plan, SHARED, check_count, put};
 use super::{FileNode, View};
 use crate::error::{Result, ServerError};
 
@@ -29,30 +27,6 @@ pub struct ConflictNode {
     pub base: u64,
     /// Who kept the copy; nothing for what was so before the checkpoint with which the view began.
     pub deed: Option<Arc<Deed>>,
-}
-
-/// What is to be kept.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Keep {
-    /// The copy: its content is the next version of the original.
-    Copy,
-    /// The original.
-    Original,
-    /// Both, the copy as a file like any other, under another name where there is one.
-    Both(Option<Name>),
-}
-
-/// What somebody decides, of what they have seen.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Decision {
-    /// The copy.
-    pub node: NodeId,
-    /// Its version.
-    pub version: u64,
-    /// The version of the original; nothing where it was not there.
-    pub original_version: Option<u64>,
-    /// What is to be kept.
-    pub keep: Keep,
 }
 
 /// What somebody says of a file that was kept beside another one.
@@ -81,57 +55,41 @@ fn unknown(node: NodeId) -> ServerError {
 /// [`ServerError::NotFound`] for a node that is not there; [`ServerError::PreconditionFailed`] where a side is another version than
 /// was seen; [`ServerError::Conflict`] for what is in no conflict, or cannot be kept in this way.
 pub fn resolve(view: &View, decision: &Decision) -> Result<Plan> {
-    let Decision { node, version, original_version, keep } = decision;
-    let (copy, path) = view.follow(*node).ok_or_else(|| unknown(*node))?;
-    check(&path, &copy, *version)?;
+    let planned = view.undecided().resolve(view.tree(), decision);
+    let Resolution { changes, subject } =
+        planned.map_err(|error| refused(view, decision, error))?;
+    check_count(changes.len())?;
+    Ok(Plan { changes, subject, is_new: false })
+}
+
+/// Says to HTTP clients why a conflict cannot be decided so.
+fn refused(view: &View, decision: &Decision, error: ChangeError) -> ServerError {
+    let at = |node: NodeId| view.follow(node);
+    let path = at(decision.node).map(|(_, path)| path).unwrap_or_default();
     let refuse = |reason| ServerError::Conflict { what: format!("'{path}'"), reason };
-    let found = view.conflict(*node).ok_or_else(|| refuse("is in no conflict"))?;
-    let record = copy.record.clone().ok_or_else(|| unknown(*node))?;
-    if let Some((original, path)) = &found.original
-        && let Some(seen) = original_version
-    {
-        check(path, original, *seen)?;
-    }
-    let original = || {
-        let seen = found.original.as_ref().filter(|_| original_version.is_some());
-        seen.ok_or_else(|| refuse("has nothing beside it that was seen; keep it"))
-    };
-    match keep {
-        Keep::Original => {
-            let subject = original()?.0.id;
-            Ok(Plan { changes: deletions(view, copy)?, subject, is_new: false })
+    match error {
+        ChangeError::NoSuch { node } | ChangeError::Dropped { node } => unknown(node),
+        ChangeError::Changed { node } => match at(node) {
+            Some((found, path)) => failed(&path, Some(&found)),
+            None => unknown(node),
+        },
+        ChangeError::Taken { name } => {
+            let there = path
+                .split_last()
+                .and_then(|(folder, _)| folder.join(&Name::new(name.as_bytes()).ok()?).ok());
+            let there = there.unwrap_or_default();
+            failed(&there, view.find(&there).as_ref())
         }
-        Keep::Copy => {
-            let (original, _) = original()?;
-            let old = original.record.as_ref().filter(|old| can_follow(old, &record));
-            let old =
-                old.ok_or_else(|| refuse("is of another kind than what it conflicts with"))?;
-            let next = NodeRecord { parent: old.parent, name: old.name.clone(), ..record };
-            let next = NodeRecord { conflict: old.conflict, ..next };
-            let mut changes = vec![put(original.id, original.version, &next)];
-            changes.push(Change { node: copy.id, base: copy.version, action: Action::Delete });
-            Ok(Plan { changes, subject: original.id, is_new: false })
-        }
-        Keep::Both(name) => {
-            let name = name.clone().unwrap_or_else(|| record.name.clone());
-            if name != record.name {
-                let (folder, _) = path.split_last().ok_or_else(|| refuse("is the root"))?;
-                let there = folder.join(&name).map_err(|error| ServerError::Invalid {
-                    what: "name",
-                    reason: error.to_string(),
-                })?;
-                Condition::Absent.check(&there, view.find(&there).as_ref())?;
-            }
-            let next = NodeRecord { name, conflict: None, ..record };
-            let changes = vec![put(copy.id, copy.version, &next)];
-            Ok(Plan { changes, subject: copy.id, is_new: false })
-        }
+        ChangeError::Name { reason } => ServerError::Invalid { what: "name", reason },
+        ChangeError::NoConflict { .. } => refuse("is in no conflict"),
+        ChangeError::Unseen { .. } => refuse("has nothing beside it that was seen; keep it"),
+        ChangeError::OtherKind { .. } => refuse("is of another kind than what it conflicts with"),
+        ChangeError::Mounted { .. } | ChangeError::IntoItself { .. } => refuse(SHARED),
     }
 }
 
-/// Whether one can be the next version of the other.
-fn can_follow(old: &NodeRecord, new: &NodeRecord) -> bool {
-    !matches!(new.kind, NodeKind::Directory) && old.kind.is_same_kind(&new.kind)
+fn failed(path: &RelativePath, there: Option<&FileNode>) -> ServerError {
+    ServerError::PreconditionFailed { path: path.to_string(), current: there.map(FileNode::etag) }
 }
 
 /// Plans to mark a file as one side of a conflict.

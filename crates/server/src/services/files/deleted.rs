@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
+use content::noted::Deed;
 use model::{NodeId, NodeRecord, RelativePath};
-
-use super::noted::Deed;
 
 /// A node that was deleted.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -6,7 +6,7 @@
 use model::{Head, Name, NodeId, NodeKind, NodeRecord};
 
 use super::View;
-use super::noted::NoteCursor;
+use content::noted::NoteCursor;
 
 /// How often a count begins anew because the workspace has changed.
 const BEGINNINGS_MAX: u32 = 3;

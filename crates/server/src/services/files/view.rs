@@ -3,7 +3,10 @@
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
+use content::changing;
+use content::conflicts::{Conflict, Conflicts};
 use content::delta::Plain;
+use content::noted::{Deed, NoteCursor, NotedNodes};
 use content::searching::Search;
 use content::{ChunkPlaces, PackGuard, WorkspaceContentKeys, WorkspaceKeys, verify_whole};
 use model::checkpoint::decode_pack_entry;
@@ -19,7 +22,6 @@ use model::{
 use super::conflicts::ConflictNode;
 use super::deleted::DeletedNode;
 use super::inline_packs::InlinePacks;
-use super::noted::{Deed, NoteCursor, NotedNodes};
 use crate::error::{Result, ServerError};
 use crate::metadata::MetadataError;
 
@@ -44,7 +46,7 @@ pub struct View {
     places: ChunkPlaces,
     inline_packs: InlinePacks,
     deletions: NotedNodes,
-    conflicts: NotedNodes,
+    conflicts: Conflicts,
 }
 
 /// A living node of the tree, or the root.
@@ -86,10 +88,6 @@ fn forged(what: &str) -> ServerError {
     ServerError::Storage { text, is_full: false, is_damage: true }
 }
 
-fn is_in_conflict(node: &TreeNode) -> bool {
-    node.is_alive() && node.record.conflict.is_some()
-}
-
 impl View {
     /// Begins before the first entry.
     ///
@@ -101,7 +99,7 @@ impl View {
         let keys = WorkspaceKeys::open(genesis, None, random).map_err(|_| sealed())?;
         let (tree, places) = (Tree::default(), ChunkPlaces::default());
         let (mounts, heads) = (Mounts::default(), VecDeque::from([genesis.head()]));
-        let (deletions, conflicts) = (NotedNodes::default(), NotedNodes::default());
+        let (deletions, conflicts) = (NotedNodes::default(), Conflicts::default());
         let inline_packs = InlinePacks::default();
         Ok(Self {
             keys,
@@ -189,9 +187,8 @@ impl View {
         }
         if node.state == NodeState::Deleted {
             self.deletions.note(id, None);
-        } else if is_in_conflict(&node) {
-            self.conflicts.note(id, None);
         }
+        self.conflicts.take(id, &node);
         let Ok(()) = self.tree.set(id, node);
         Ok(())
     }
@@ -247,7 +244,7 @@ impl View {
         if !folded.is_fenced {
             self.note_packs(entry);
         }
-        self.note_deeds(entry, &folded.touched);
+        self.note_deeds(entry, &folded);
         if let Some(fence) = &folded.fence {
             self.places.forget_packs(&fence.condemned);
         }
@@ -264,47 +261,40 @@ impl View {
     }
 
     /// Notes what is deleted and what is in a conflict from this entry on.
-    fn note_deeds(&mut self, entry: &Entry, touched: &[NodeId]) {
-        let Commit { time, device, device_name, .. } = &entry.commit;
-        let (seq, device_name) = (entry.seq, device_name.clone());
-        let deed = Arc::new(Deed { seq, time: *time, device: *device, device_name });
-        for id in touched {
+    fn note_deeds(&mut self, entry: &Entry, folded: &Folded) {
+        let Commit { time, device_name, .. } = &entry.commit;
+        let deed = Arc::new(Deed::of(entry, (device_name.clone(), *time)));
+        for id in &folded.touched {
             let node = self.tree.get(id);
             let is_deleted = node.is_some_and(|node| node.state == NodeState::Deleted);
-            let is_in_conflict = node.is_some_and(is_in_conflict);
-            for (noted, is_so) in
-                [(&mut self.deletions, is_deleted), (&mut self.conflicts, is_in_conflict)]
-            {
-                match is_so {
-                    true => noted.note(*id, Some(&deed)),
-                    false => noted.forget(*id),
-                }
-            }
+            self.deletions.follow(*id, is_deleted, || Arc::clone(&deed));
         }
+        self.conflicts.note(&self.tree, folded, || Arc::clone(&deed));
     }
 
     /// Returns up to `limit` conflicts that nobody has decided, the newest first, behind a place of the list; and whether there are
     /// more. What lies in folders that are workspaces of their own is decided there.
     pub fn conflicts(&self, cursor: Option<NoteCursor>, limit: usize) -> (Vec<ConflictNode>, bool) {
-        let mut nodes = self.conflicts.after(cursor).filter_map(|id| self.conflict(id));
-        let found: Vec<_> = nodes.by_ref().take(limit).collect();
-        (found, nodes.next().is_some())
+        let (found, has_more) = self.conflicts.list(&self.tree, &self.mounts, cursor, limit);
+        (found.into_iter().filter_map(|found| self.conflict(found)).collect(), has_more)
     }
 
     /// Returns how many conflicts nobody has decided.
     pub fn conflict_count(&self) -> usize {
-        let is_shown = |id: &NodeId| self.follow(*id).is_some();
-        self.conflicts.after(None).filter(is_shown).count()
+        self.conflicts.count(&self.tree, &self.mounts)
     }
 
-    /// Returns the conflict of a node that is one side of it.
-    pub fn conflict(&self, id: NodeId) -> Option<ConflictNode> {
-        let (copy, path) = self.follow(id).filter(|(copy, _)| copy.id == id)?;
-        let origin = copy.record.as_ref()?.conflict?;
-        let original = self.follow(origin.node).filter(|(original, _)| original.id != id);
-        let deed = self.conflicts.of(&id);
-        let (origin, base) = (origin.node, origin.base);
-        Some(ConflictNode { copy, path, origin, original, base, deed })
+    /// Returns what plans to decide one.
+    pub fn undecided(&self) -> &Conflicts {
+        &self.conflicts
+    }
+
+    /// Says where the sides of a conflict are.
+    fn conflict(&self, found: Conflict) -> Option<ConflictNode> {
+        let Conflict { copy, origin, original, deed } = found;
+        let (copy, path) = self.follow(copy)?;
+        let original = original.and_then(|original| self.follow(original));
+        Some(ConflictNode { copy, path, origin: origin.node, original, base: origin.base, deed })
     }
 
     /// Returns up to `limit` nodes that are deleted, those that were deleted last first, behind a place of the list; and whether there
@@ -406,15 +396,9 @@ impl View {
 
     /// Returns a node wherever it is by now, or the one that it has become one with, and its path. Nothing where it was deleted,
     /// or something above it was.
-    pub fn follow(&self, mut id: NodeId) -> Option<(FileNode, RelativePath)> {
-        // Each is one with a later one, so this ends; a view does not take over anything else.
-        for _ in 0..self.tree.node_count() {
-            match self.tree.get(&id) {
-                Some(TreeNode { state: NodeState::MergedInto(holder), .. }) => id = *holder,
-                _ => break,
-            }
-        }
-        let node = self.node(id).filter(|_| !self.is_frozen(&id))?;
+    pub fn follow(&self, id: NodeId) -> Option<(FileNode, RelativePath)> {
+        let id = changing::follow(&self.tree, &self.mounts, id)?;
+        let node = self.node(id)?;
         Some((node, path_of(&self.tree, &id).ok()??))
     }
 

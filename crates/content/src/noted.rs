@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use model::{DeviceId, NodeId, Timestamp};
+use model::{DeviceId, Entry, NodeId, Timestamp};
 
 /// About how many bytes of memory a noted node takes.
 const NOTE_WEIGHT: usize = 120;
@@ -26,12 +26,20 @@ pub struct Deed {
     pub device_name: String,
 }
 
+impl Deed {
+    /// Says that an entry did it; `header` is how its device calls itself, and its clock.
+    pub fn of(entry: &Entry, header: (String, Timestamp)) -> Self {
+        let (device_name, time) = header;
+        Self { seq: entry.seq, time, device: entry.commit.device, device_name }
+    }
+}
+
 /// Where a list goes on: behind this entry and node.
 pub type NoteCursor = (u64, NodeId);
 
 /// All nodes of which one thing is noted.
 #[derive(Debug, Default)]
-pub(super) struct NotedNodes {
+pub struct NotedNodes {
     known: HashMap<NodeId, Option<Arc<Deed>>>,
     order: BTreeSet<(Reverse<u64>, NodeId)>,
 }
@@ -42,7 +50,7 @@ fn seq_of(deed: Option<&Arc<Deed>>) -> Reverse<u64> {
 
 impl NotedNodes {
     /// Notes a node; one that was noted before stays where it is.
-    pub(super) fn note(&mut self, id: NodeId, deed: Option<&Arc<Deed>>) {
+    pub fn note(&mut self, id: NodeId, deed: Option<&Arc<Deed>>) {
         if self.known.contains_key(&id) {
             return;
         }
@@ -50,20 +58,29 @@ impl NotedNodes {
         self.known.insert(id, deed.cloned());
     }
 
+    /// Notes a node of which it is so, and forgets one of which it is not. Who did it is asked where it is new.
+    pub fn follow(&mut self, id: NodeId, is_so: bool, deed: impl FnOnce() -> Arc<Deed>) {
+        if !is_so {
+            self.forget(id);
+        } else if !self.known.contains_key(&id) {
+            self.note(id, Some(&deed()));
+        }
+    }
+
     /// Forgets a node of which it is not so, or not any more.
-    pub(super) fn forget(&mut self, id: NodeId) {
+    pub fn forget(&mut self, id: NodeId) {
         if let Some(deed) = self.known.remove(&id) {
             self.order.remove(&(seq_of(deed.as_ref()), id));
         }
     }
 
     /// Returns who did it to a node.
-    pub(super) fn of(&self, id: &NodeId) -> Option<Arc<Deed>> {
+    pub fn of(&self, id: &NodeId) -> Option<Arc<Deed>> {
         self.known.get(id).cloned().flatten()
     }
 
     /// Returns the nodes behind a place of the list.
-    pub(super) fn after(&self, cursor: Option<NoteCursor>) -> impl Iterator<Item = NodeId> {
+    pub fn after(&self, cursor: Option<NoteCursor>) -> impl Iterator<Item = NodeId> {
         let start = match cursor {
             Some((seq, id)) => std::ops::Bound::Excluded((Reverse(seq), id)),
             None => std::ops::Bound::Unbounded,
@@ -72,14 +89,14 @@ impl NotedNodes {
     }
 
     /// Returns the nodes to which an entry did it.
-    pub(super) fn by(&self, seq: u64) -> impl Iterator<Item = NodeId> {
+    pub fn by(&self, seq: u64) -> impl Iterator<Item = NodeId> {
         let start = std::ops::Bound::Excluded((Reverse(seq.saturating_add(1)), LAST));
         let nodes = self.order.range((start, std::ops::Bound::Unbounded));
         nodes.take_while(move |(Reverse(other), _)| *other == seq).map(|(_, id)| *id)
     }
 
     /// Returns about how many bytes of memory it takes.
-    pub(super) fn weight(&self) -> usize {
+    pub fn weight(&self) -> usize {
         self.known.len() * NOTE_WEIGHT
     }
 }

@@ -1,7 +1,10 @@
-//! What happened in a workspace, read from a stretch of its log. Pure.
+//! What happened in a workspace, entry by entry. Pure.
 //!
-//! *Non-goals*: knowing a node from before the stretch. What a change was is seen by what the node was before it, so a reader begins
-//! some entries earlier than it tells of; where a node was changed last before that, a new name of it counts as a change like any other.
+//! *Participants*: whoever folds a whole log notes of each version what it made of the node ([`Before`]) and reads the rest from the entry
+//! when somebody asks; whoever has no more than a stretch of a plain log reads that ([`ActivityScan`]). Both call the same change by the same
+//! name. *Non-goals* of the latter: knowing a node from before the stretch. What a change was is seen by what the node was before it, so a
+//! reader begins some entries earlier than it tells of; where a node was changed last before that, a new name of it counts as a change like
+//! any other.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -9,21 +12,22 @@ use std::convert::Infallible;
 use model::codec::decode_message;
 use model::decide::decide;
 use model::{
-    Action, Change, DeviceId, Entry, Head, Name, NodeId, NodeRecord, Outcome, Timestamp, Versions,
+    Action, Change, DeviceId, Entry, Head, Name, NodeId, NodeRecord, NodeState, Outcome, Timestamp,
+    Tree, Versions,
 };
 
 /// How many changes of one entry are told one by one; of the others only the number.
 pub const CHANGES_SHOWN_MAX: usize = 20;
 
 /// What became of a node.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Happened {
     /// It is new.
     Made,
     /// It has another content, mode or time.
     Changed,
-    /// It has another name; this was the old one.
-    Renamed(Name),
+    /// It has another name.
+    Renamed,
     /// It is in another folder.
     Moved,
     /// It is gone.
@@ -45,6 +49,8 @@ pub struct ChangeSeen {
     pub version: u64,
     /// What became of it.
     pub happened: Happened,
+    /// What it was called before, where it was renamed and that is known.
+    pub old_name: Option<Name>,
     /// What it is; of what was deleted, what it was, where that is known.
     pub record: Option<NodeRecord>,
 }
@@ -135,18 +141,72 @@ impl ActivityScan {
             return None;
         }
         let was_deleted = before.is_some_and(|before| before.is_deleted);
-        let happened = match &record {
-            None => Happened::Deleted,
-            Some(_) if was_deleted => Happened::Restored,
-            Some(record) if version == 1 => first_of(record),
-            Some(record) => old.map_or(Happened::Changed, |old| between(&old, record)),
+        let happened = Happened::of((old.as_ref(), was_deleted), version, record.as_ref());
+        let old_name = old.filter(|_| happened == Happened::Renamed).map(|old| old.name);
+        Some(ChangeSeen { node, version, happened, old_name, record: kept })
+    }
+}
+
+/// What the nodes that an entry changes were before it, as far as they were there: taken before the entry is folded.
+#[derive(Debug)]
+pub(crate) struct Before(Vec<Option<(NodeRecord, bool)>>);
+
+impl Before {
+    pub(crate) fn of(tree: &Tree, entry: &Entry) -> Self {
+        let of = |change: &Change| {
+            // Of what is deleted or new nothing need be known.
+            let is_put = matches!(change.action, Action::Put(_)) && change.base > 0;
+            let node = tree.get(&change.node).filter(|_| is_put && !change.node.is_settings())?;
+            Some((node.record.clone(), node.state == NodeState::Deleted))
         };
-        Some(ChangeSeen { node, version, happened, record: kept })
+        Self(entry.commit.changes.iter().map(of).collect())
+    }
+
+    /// Says what a change has made of its node, now that the entry is folded.
+    pub(crate) fn happened(
+        &self,
+        number: usize,
+        version: u64,
+        now: Option<&NodeRecord>,
+    ) -> Happened {
+        let before = self.0.get(number).and_then(Option::as_ref);
+        let old = before.map(|(record, _)| record);
+        Happened::of((old, before.is_some_and(|(_, is_deleted)| *is_deleted)), version, now)
     }
 }
 
 fn is_fence(change: &Change) -> bool {
     change.node == NodeId::FENCE
+}
+
+impl Happened {
+    /// Returns the word by which servers and pages call it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Made => "made",
+            Self::Changed => "changed",
+            Self::Renamed => "renamed",
+            Self::Moved => "moved",
+            Self::Deleted => "deleted",
+            Self::Restored => "restored",
+            Self::KeptBeside => "kept_beside",
+            Self::Decided => "decided",
+        }
+    }
+
+    /// Names what a version is, by what the node was before and is now; `now` is nothing where it was deleted.
+    fn of(
+        (old, was_deleted): (Option<&NodeRecord>, bool),
+        version: u64,
+        now: Option<&NodeRecord>,
+    ) -> Self {
+        match now {
+            None => Self::Deleted,
+            Some(_) if was_deleted => Self::Restored,
+            Some(record) if version == 1 => first_of(record),
+            Some(record) => old.map_or(Self::Changed, |old| between(old, record)),
+        }
+    }
 }
 
 fn first_of(record: &NodeRecord) -> Happened {
@@ -167,101 +227,10 @@ fn between(old: &NodeRecord, new: &NodeRecord) -> Happened {
         return Happened::Changed;
     }
     match old.parent == new.parent {
-        true => Happened::Renamed(old.name.clone()),
+        true => Happened::Renamed,
         false => Happened::Moved,
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use model::testing::{commit, node, put, put_record};
-    use model::{Commit, ConflictOrigin, EntryHash, NodeKind};
-
-    use super::*;
-
-    fn record(parent: u8, name: &str, mode: u32) -> NodeRecord {
-        let parent = if parent == 0 { NodeId::ROOT } else { node(parent) };
-        let (name, modified) = (Name::new(name).unwrap(), Timestamp::default());
-        NodeRecord { parent, name, mode, modified, kind: NodeKind::Directory, conflict: None }
-    }
-
-    fn delete(n: u8, base: u64) -> Change {
-        Change { node: node(n), base, action: Action::Delete }
-    }
-
-    /// What each entry is said to have done, the first of them being entry `from`.
-    fn told(from: u64, commits: Vec<Commit>) -> Vec<Vec<Happened>> {
-        let mut scan = ActivityScan::default();
-        let entry = |(seq, commit)| Entry { seq, previous: EntryHash::NONE, commit };
-        let entries = (from..).zip(commits).map(entry);
-        let told = entries.map(|entry| scan.note(&entry));
-        told.map(|found| found.map_or(Vec::new(), |it| it.changes))
-            .map(|changes| changes.into_iter().map(|change| change.happened).collect())
-            .collect()
-    }
-
-    #[test]
-    fn each_change_is_told_as_what_it_is() {
-        let conflict = Some(ConflictOrigin { node: node(2), base: 1 });
-        let marked = NodeRecord { conflict, ..record(0, "b", 0) };
-        let old = Name::new("a").unwrap();
-        let found = told(
-            1,
-            vec![
-                commit(1, vec![put_record(1, 0, &record(0, "a", 0))]),
-                commit(2, vec![put_record(1, 1, &record(0, "b", 0))]),
-                commit(3, vec![put_record(1, 2, &record(2, "b", 0))]),
-                commit(4, vec![put_record(1, 3, &record(2, "c", 7))]),
-                commit(5, vec![delete(1, 4)]),
-                commit(6, vec![put_record(1, 5, &record(0, "b", 0))]),
-                commit(7, vec![put_record(1, 6, &marked)]),
-                commit(8, vec![put_record(1, 7, &record(0, "b", 0))]),
-                commit(9, vec![put_record(3, 0, &marked)]),
-            ],
-        );
-        let flat: Vec<_> = found.into_iter().flatten().collect();
-        assert_eq!(
-            flat,
-            [
-                Happened::Made,
-                Happened::Renamed(old),
-                Happened::Moved,
-                Happened::Changed,
-                Happened::Deleted,
-                Happened::Restored,
-                Happened::KeptBeside,
-                Happened::Decided,
-                Happened::KeptBeside,
-            ]
-        );
-    }
-
-    #[test]
-    fn what_did_not_count_is_not_told_and_what_is_older_is_a_change() {
-        let lost = put(1, 4, "lost");
-        let pool = Change { node: NodeId::POOL, base: 0, action: Action::Put(vec![1]) };
-        let found = told(
-            90,
-            vec![
-                commit(1, vec![put(1, 4, "x")]),
-                commit(2, vec![lost.clone()]),
-                commit(3, vec![pool]),
-                commit(4, vec![lost, put(1, 5, "y"), delete(7, 2)]),
-            ],
-        );
-        let renamed = Happened::Changed;
-        assert_eq!(
-            found,
-            [vec![Happened::Changed], vec![], vec![], vec![renamed, Happened::Deleted]]
-        );
-    }
-
-    #[test]
-    fn of_an_entry_with_many_changes_the_first_are_told_and_all_are_counted() {
-        let changes = (1..=50).map(|n| put(n, 0, &format!("f{n}"))).collect();
-        let entry = Entry { seq: 1, previous: EntryHash::NONE, commit: commit(1, changes) };
-        let found = ActivityScan::default().note(&entry).unwrap();
-        assert_eq!((found.count, found.changes.len()), (50, CHANGES_SHOWN_MAX));
-        assert_eq!(found.changes[0].version, 1);
-    }
-}
+mod tests;
