@@ -15,9 +15,10 @@ pub mod pairing;
 pub mod password;
 #[cfg(test)]
 mod samples;
+pub mod sealed_activity;
 pub mod sealed_folder;
 pub mod sealed_making;
-pub mod sealed_member;
+mod sealed_member;
 pub mod sealed_search;
 pub mod sealed_workspace;
 pub mod sealed_writing;
@@ -34,11 +35,14 @@ pub use chunk_delta::ChunkDelta;
 pub use chunk_stream::ChunkStream;
 pub use pairing::{PairingAsked, PairingGuest, PairingHost};
 pub use password::{NewPassword, PasswordProof};
-pub use sealed_making::SealedMaking;
+pub use sealed_activity::{SealedActivities, SealedActivity, SealedHappened, SealedPlace};
 pub use sealed_folder::{SealedComparison, SealedPlaced};
+pub use sealed_making::SealedMaking;
 pub use sealed_search::{SealedFound, SealedHit};
 pub use sealed_workspace::{SealedNode, SealedPart, SealedShown, SealedWorkspace};
-pub use sealed_writing::{SealedDeleted, SealedDone, SealedPack, SealedVersion};
+pub use sealed_writing::{
+    SealedConflict, SealedConflicts, SealedDeleted, SealedDone, SealedPack, SealedVersion,
+};
 pub use source::{Sink, Source};
 
 /// Runs when the module is loaded: a panic shall say what happened, not only that something did.

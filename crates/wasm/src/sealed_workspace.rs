@@ -9,7 +9,8 @@ use model::codec::{DecodeError, decode_message};
 use model::commit::DEVICE_NAME_LENGTH_MAX;
 use model::wire::{Reply, ServerFrame};
 use model::{
-    DeviceId, Entry, Genesis, Mounts, NodeId, NodeKind, NodeRecord, Random, Timestamp, TreeNode,
+    DeviceId, Entry, Genesis, Mounts, Name, NodeId, NodeKind, NodeRecord, Random, Timestamp,
+    TreeNode,
 };
 use std::sync::Arc;
 use wasm_bindgen::prelude::wasm_bindgen;
@@ -59,7 +60,7 @@ impl SealedNode {
         };
         Self {
             id: id.to_string(),
-            name: String::from_utf8_lossy(record.name.as_bytes()).into_owned(),
+            name: text_of(&record.name),
             kind: kind.to_owned(),
             size,
             modified_ms: milliseconds_of(record.modified),
@@ -433,6 +434,11 @@ pub(crate) fn part_of(part: &PackPart) -> SealedPart {
         end: part.range.end as f64,
         inline_seq: part.pack.place.inline_seq.map(|seq| seq as f64),
     }
+}
+
+/// Says a name to people: bytes that are no text are replaced.
+pub(crate) fn text_of(name: &Name) -> String {
+    String::from_utf8_lossy(name.as_bytes()).into_owned()
 }
 
 /// Says a time as JavaScript does, in milliseconds since 1970.

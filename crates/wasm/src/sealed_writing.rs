@@ -1,5 +1,6 @@
 //! What a browser changes in a sealed workspace that is open: commits that only members can read, and that only this device has made.
 
+mod conflicts;
 mod trash;
 mod versions;
 
@@ -8,6 +9,7 @@ use std::sync::Arc;
 
 use content::ContentError;
 use content::changing::{self, FileBase, FilePut, Move};
+use content::conflicts::{Decided, take_back};
 use content::packing::SAMPLE_LENGTH;
 use content::writing::{FileWriting, PacksMark, Written};
 use model::codec::encode_message;
@@ -19,6 +21,7 @@ use wasm_bindgen::prelude::wasm_bindgen;
 use crate::failure::Failure;
 use crate::sealed_workspace::{SealedPart, SealedWorkspace, entries_of, part_of};
 
+pub use conflicts::{SealedConflict, SealedConflicts};
 pub use trash::SealedDeleted;
 pub use versions::SealedVersion;
 
@@ -71,6 +74,10 @@ pub(crate) struct Deed {
     moves: Vec<Move>,
     /// What was copied, to be taken back.
     copies: Vec<NodeId>,
+    /// What was decided of a conflict, as it was before.
+    decided: Vec<Decided>,
+    /// Whether somebody else was first with a part of a decision, so that the rest is taken back.
+    is_lost: bool,
 }
 
 struct Proposed {
@@ -112,7 +119,21 @@ impl Deed {
             stood: (Vec::new(), None),
             moves: Vec::new(),
             copies: Vec::new(),
+            decided: Vec::new(),
+            is_lost: false,
         }
+    }
+
+    /// Takes back what has stood of a decision of which something has not.
+    fn lose(&mut self, tree: &model::Tree) {
+        let has_stood = |one: &&Decided| self.stood.0.iter().any(|change| change.node == one.node);
+        let stood: Vec<_> = self.decided.iter().filter(has_stood).cloned().collect();
+        // Whoever has changed that since has seen it, and it is let be.
+        let back = take_back(tree, &stood).unwrap_or_default();
+        if let What::Groups { waiting, .. } = &mut self.what {
+            *waiting = changing::groups(back).into();
+        }
+        (self.is_lost, self.stood.0) = (true, Vec::new());
     }
 
     /// Looks whether an entry is the one that was proposed.
@@ -258,17 +279,22 @@ impl SealedWorkspace {
         Ok(deed)
     }
 
-    /// Begins to take a deletion, a move or a copy back.
+    /// Begins to take a deletion, a move, a copy or a decision back.
     ///
     /// # Errors
     /// `no_such`, `changed`.
     pub fn restore(&mut self, deed: u32) -> Result<u32, Failure> {
-        let Deed { stood: (stood, seen), moves, copies, .. } = self.deed(deed)?;
+        let Deed { stood: (stood, seen), moves, copies, decided, .. } = self.deed(deed)?;
         if !copies.is_empty() {
             let made = stood.iter().map(|change| change.node).collect();
             let changes = changing::delete_copies(self.replay.tree(), copies, &made)?;
             let waiting = changing::groups(changes).into();
             return self.begin_deed(What::Groups { waiting, seen: None });
+        }
+        if !decided.is_empty() {
+            let seen = *seen;
+            let waiting = changing::groups(take_back(self.replay.tree(), decided)?).into();
+            return self.begin_deed(What::Groups { waiting, seen });
         }
         if !moves.is_empty() {
             let has_stood = |moved: &&Move| stood.iter().any(|change| change.node == moved.node);
@@ -554,8 +580,16 @@ impl SealedWorkspace {
             // What others have changed meanwhile is let be.
             deed.is_partial |= lost > 0;
             deed.tries = 0;
-            let is_over = waiting.is_empty();
-            return Ok(done(deed, is_over));
+            if lost > 0 && !deed.decided.is_empty() && !deed.is_lost {
+                deed.lose(self.replay.tree());
+            }
+            let What::Groups { waiting, .. } = &deed.what else { return Err(out_of_turn()) };
+            return match waiting.is_empty() {
+                true if deed.is_lost => {
+                    Err(Failure::of("changed", "somebody else has changed a side of the conflict"))
+                }
+                is_over => Ok(done(deed, is_over)),
+            };
         }
         Ok(done(deed, lost == 0))
     }

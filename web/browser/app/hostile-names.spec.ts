@@ -1,7 +1,7 @@
 // Names that would run a script in the views that come with what they show: conflicts, activity, search, comparisons, storage, encrypted
 // workspaces, pairing and invitations. Names of accounts cannot be such, so there a server lies.
 
-import { rmSync } from 'node:fs';
+import { renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Page } from '@playwright/test';
 import type { SynclineClient } from '@syncline/api';
@@ -172,6 +172,40 @@ test('names of an encrypted workspace are text in its search, its versions, a co
   await page.getByRole('link', { name: SEALED }).click();
   await expect(page).toHaveTitle(`Storage – ${SEALED} – Syncline`);
   await expectText(page, 'the storage of an encrypted workspace');
+});
+
+test('names of an encrypted workspace are text among its conflicts and in its activity', async ({
+  page,
+}) => {
+  await unlock(page);
+  await page
+    .getByRole('row', { name: NAME })
+    .filter({ hasNotText: /new|gone|conflict/ })
+    .click();
+  await page.keyboard.press('Alt+i');
+  await pane(page).getByRole('button', { name: 'Restore: Version 1' }).click();
+  await expect(pane(page).getByText('Version 3')).toBeVisible();
+  server.write('ada', SEALED, NAME, 'of the device');
+  await page.getByRole('link', { name: '1 conflict to decide' }).click();
+  const card = page.getByRole('listitem').filter({ hasText: 'Kept beside it' });
+  await expectSaid(card.getByRole('heading', { level: 2 }), NAME, 'a conflict');
+  await expectSaid(card, `in “${SEALED}”`, 'where a conflict is');
+  await expectSaid(card, `by you, on ${MARK}`, 'who made a version');
+  await page.getByRole('button', { name: `Keep this one: ${NAME}`, exact: true }).click();
+  const kept = page.getByText(`“${NAME}” is kept.`);
+  await expectSaid(kept, MARK, 'a decision');
+
+  const root = server.sync('ada', SEALED);
+  renameSync(join(root, NAME), join(root, `new ${NAME}`));
+  server.sync('ada', SEALED);
+  await page.keyboard.press('Alt+ArrowUp');
+  await page.keyboard.press('Alt+a');
+  const main = page.getByRole('main');
+  const lines = page.locator('li.change');
+  await expectSaid(main, `You, on ${MARK}`, 'who did it');
+  const renamed = lines.filter({ hasText: 'Renamed' }).filter({ hasText: `new ${NAME}` });
+  await expectSaid(renamed, `${SEALED} · was “${NAME}”`, 'a renaming');
+  await expectSaid(lines.filter({ hasText: 'Deleted' }), 'conflict', 'what was deleted');
 });
 
 test('names of devices are text on both sides of a pairing', async ({ page, browser }) => {

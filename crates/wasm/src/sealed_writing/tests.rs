@@ -657,3 +657,109 @@ fn packs_of_a_page_that_went_away_are_named_by_the_next_one_until_a_cleanup_come
     let named = named_packs(&next, deed);
     assert!(named.iter().all(|id| !stored.contains(id)));
 }
+
+/// Two pages have put a file at once: one of them lies beside the other.
+fn scene_of_conflict() -> (Scene, SealedWorkspace) {
+    let mut scene = Scene::new();
+    let mut page = scene.page(1);
+    scene.put(&mut page, "file", b"first");
+    let mut other = scene.page(2);
+    let deed = scene.begin_put(&mut other, "file", b"of the other");
+    scene.put(&mut page, "file", b"second");
+    scene.catch_up(&mut other).unwrap();
+    assert!(scene.act(&mut other, deed).unwrap().is_beside);
+    scene.catch_up(&mut page).unwrap();
+    (scene, page)
+}
+
+fn only_conflict(page: &SealedWorkspace) -> SealedConflict {
+    let mut found = page.conflicts(None, 9);
+    assert_eq!((found.count(), found.next()), (1.0, None));
+    found.list().remove(0)
+}
+
+#[test]
+fn a_conflict_is_told_with_both_sides_and_decided_in_one_commit_that_is_taken_back() {
+    for (keep, left) in [
+        ("original", vec![("file", "second")]),
+        ("copy", vec![("file", "of the other")]),
+        ("both", vec![("file", "second"), ("named", "of the other")]),
+    ] {
+        let (mut scene, mut page) = scene_of_conflict();
+        let before = scene.seen_by_device();
+        let found = only_conflict(&page);
+        let original = found.original.clone().unwrap();
+        assert_eq!((original.name.as_str(), original.version, found.base), ("file", 2.0, 1.0));
+        assert_eq!((found.copy.size, found.seq, &*found.device_name), (Some(12.0), 3.0, "page"));
+        let (copy, entries) = (&found.copy, scene.log.len());
+        let name = (keep == "both").then(|| "named".to_owned());
+        let seen = Some(original.version);
+        let deed = page.decide(&copy.id, copy.version, seen, keep, name).unwrap();
+        let done = scene.act(&mut page, deed).unwrap();
+        assert!(done.is_over && !done.is_partial);
+        assert_eq!(scene.log.len(), entries + 1);
+        let left: Vec<_> = left
+            .into_iter()
+            .map(|(name, text)| (name.to_owned(), Some(text.as_bytes().to_vec())))
+            .collect();
+        assert_eq!(scene.seen_by_device(), left);
+        assert_eq!(page.conflicts(None, 9).count(), 0.0);
+        let back = page.restore(deed).unwrap();
+        assert!(scene.act(&mut page, back).unwrap().is_over);
+        assert_eq!(scene.seen_by_device(), before);
+        assert_eq!(only_conflict(&page).original.unwrap().id, original.id);
+        assert_eq!(page.restore(deed).err().unwrap().code, "changed");
+    }
+}
+
+#[test]
+fn a_decision_of_which_somebody_was_faster_with_a_side_is_lost_and_both_are_there() {
+    let (mut scene, mut page) = scene_of_conflict();
+    let found = only_conflict(&page);
+    let original = found.original.unwrap();
+    let deed = page.decide(&found.copy.id, 1.0, Some(2.0), "copy", None).unwrap();
+    let id = node_of(&original.id).unwrap();
+    let record = page.replay.tree().get(&id).unwrap().record.clone();
+    let newer = NodeRecord { mode: 0o600, ..record };
+    let change = Change { node: id, base: 2, action: Action::Put(encode_message(&newer)) };
+    scene.device_changes(70, vec![change]);
+    // The page has not heard of it when it proposes.
+    assert_eq!(scene.act(&mut page, deed).err().unwrap().code, "changed");
+    let names: Vec<_> = scene.seen_by_device().into_iter().map(|(_, bytes)| bytes).collect();
+    let texts = [Some(b"second".to_vec()), Some(b"of the other".to_vec())];
+    assert_eq!(names, texts);
+    let found = only_conflict(&page);
+    assert_eq!((found.copy.version, found.original.unwrap().version), (3.0, 3.0));
+    let code = page.decide(&found.copy.id, 1.0, Some(3.0), "copy", None).err().unwrap().code;
+    assert_eq!(code, "changed");
+}
+
+#[test]
+fn what_happened_is_told_from_entries_that_are_fetched_again_and_from_no_others() {
+    let (mut scene, mut page) = scene_of_conflict();
+    let file = page.list(ROOT).unwrap().into_iter().find(|node| node.name == "file").unwrap();
+    let renamed = page.relocate(&file.id, ROOT, "renamed").unwrap();
+    scene.act(&mut page, renamed).unwrap();
+    let removed = page.remove(vec![file.id.clone()], &[3.0]).unwrap();
+    scene.act(&mut page, removed).unwrap();
+    let mut told = page.activity(&scene.frame(0.0), 6.0).unwrap();
+    assert_eq!(told.last(), Some(5.0));
+    let told = told.list();
+    let words: Vec<_> = told.iter().map(|one| one.changes[0].happened.as_str()).collect();
+    assert_eq!(words, ["made", "changed", "kept_beside", "renamed", "deleted"]);
+    let renaming = &told[3].changes[0];
+    assert_eq!((renaming.node.name.as_str(), renaming.old_seq), ("renamed", Some(2.0)));
+    assert_eq!(renaming.name_now, None, "it is gone");
+    assert_eq!(told[2].changes[0].name_now.as_deref(), Some("file (conflict page)"));
+    assert_eq!(page.version(&file.id, 2.0, &scene.frame(1.0)).unwrap().name.unwrap(), "file");
+    let mut older = page.activity(&scene.frame(1.0), 4.0).unwrap();
+    assert_eq!((older.list().len(), older.last()), (2, Some(3.0)));
+    assert_eq!(page.activity(&scene.frame(5.0), 6.0).unwrap().last(), None);
+    let place = page.find(&told[2].changes[0].node.id).unwrap();
+    assert_eq!((place.node.name.as_str(), place.folders.len()), ("file (conflict page)", 0));
+    assert_eq!(page.find(&file.id).err().unwrap().code, "no_such");
+    let forged = Entry { seq: 2, ..scene.log[2].clone() };
+    let reply = Reply::Entries(vec![forged]);
+    let frame = encode_message(&ServerFrame::Reply { number: 0, reply });
+    assert_eq!(page.activity(&frame, 6.0).err().unwrap().code, "tampered");
+}

@@ -2,12 +2,11 @@
 
 use content::changing;
 use content::trash::DeletedNode;
-use model::Name;
 use wasm_bindgen::prelude::wasm_bindgen;
 
 use super::{What, node_of};
 use crate::failure::Failure;
-use crate::sealed_workspace::{SealedNode, SealedWorkspace, milliseconds_of};
+use crate::sealed_workspace::{SealedNode, SealedWorkspace, milliseconds_of, text_of};
 
 /// A file, folder or link that was deleted.
 #[wasm_bindgen(getter_with_clone)]
@@ -36,10 +35,9 @@ pub struct SealedDeleted {
 
 impl SealedDeleted {
     fn new(found: &DeletedNode) -> Self {
-        let text = |name: &Name| String::from_utf8_lossy(name.as_bytes()).into_owned();
         Self {
             node: SealedNode::of_record(&found.id, found.version, &found.record),
-            folders: found.folders.iter().map(text).collect(),
+            folders: found.folders.iter().map(text_of).collect(),
             seq: found.deletion.seq as f64,
             time_ms: milliseconds_of(found.deletion.time),
             device: found.deletion.device.to_string(),

@@ -9,13 +9,15 @@ use wasm_bindgen::prelude::wasm_bindgen;
 
 use super::{What, node_of};
 use crate::failure::Failure;
-use crate::sealed_workspace::{SealedWorkspace, entries_of, milliseconds_of};
+use crate::sealed_workspace::{SealedWorkspace, entries_of, milliseconds_of, text_of};
 
 /// A version of a file, folder or link.
 #[wasm_bindgen(getter_with_clone)]
 pub struct SealedVersion {
     /// Its number.
     pub version: f64,
+    /// What it was called, where it was not deleted.
+    pub name: Option<String>,
     /// The entry of the log that brought it.
     pub seq: f64,
     /// When that was, in milliseconds since 1970 by the clock of whoever did it.
@@ -40,6 +42,7 @@ impl SealedVersion {
     fn new(found: &FoundVersion) -> Self {
         Self {
             version: found.place.version as f64,
+            name: found.record.as_ref().map(|record| text_of(&record.name)),
             seq: found.place.seq as f64,
             time_ms: milliseconds_of(found.time),
             device: found.device.to_string(),

@@ -1,7 +1,8 @@
-import { ProblemError, type Activity, type SynclineClient } from '@syncline/api';
+import { ProblemError, type Activity } from '@syncline/api';
 import { expect, test } from 'vitest';
 import { byDay, isContinued, nameOfDay, timeOfDay } from './days.ts';
 import { Happenings } from './happenings.svelte.ts';
+import type { ActivityOf } from './source.ts';
 
 const entry = (seq: number, time = 0) => ({ seq, time }) as Activity;
 const at = (day: number, hour: number) => new Date(2026, 10, day, hour).getTime() / 1000;
@@ -30,26 +31,25 @@ test('what one device does within a minute is told under one heading', () => {
   expect(isContinued(undefined, by('a', 60))).toBe(false);
 });
 
-/** A server with so many entries, two on a page, every second page empty. */
-function serverOf(count: number) {
-  const state = { count, failure: undefined as Error | undefined, asked: 0 };
-  const call = (_: string, { query }: { query: { cursor?: string } }) => {
-    state.asked++;
+/** A log with so many entries, two on a page, every second page empty. */
+function logOf(count: number) {
+  const state = { count, failure: undefined as Error | undefined };
+  const page = (cursor: string | undefined) => {
     if (state.failure) return Promise.reject(state.failure);
-    const before = Number(query.cursor ?? state.count + 1);
-    if (before % 2 === 1 && query.cursor !== undefined) {
-      return Promise.resolve({ activity: [], next: before > 1 ? String(before - 1) : null });
+    const before = Number(cursor ?? state.count + 1);
+    if (before % 2 === 1 && cursor !== undefined) {
+      return Promise.resolve({ items: [], next: before > 1 ? String(before - 1) : null });
     }
     const seqs = [before - 1, before - 2].filter((seq) => seq > 0);
     const next = before > 3 ? String(before - 2) : null;
-    return Promise.resolve({ activity: seqs.map((seq) => entry(seq)), next });
+    return Promise.resolve({ items: seqs.map((seq) => entry(seq)), next });
   };
-  return { state, client: { call } as unknown as SynclineClient };
+  return { state, source: { page } as unknown as ActivityOf };
 }
 
 test('pages follow each other also where one has nothing in it, and are as many when read anew', async () => {
-  const { state, client } = serverOf(6);
-  const list = new Happenings(client, 'w');
+  const { state, source } = logOf(6);
+  const list = new Happenings(source);
   await list.refresh();
   const seqs = () => list.list.map(({ seq }) => seq);
   expect(seqs()).toEqual([6, 5]);
@@ -63,8 +63,8 @@ test('pages follow each other also where one has nothing in it, and are as many 
 });
 
 test('what the server refuses is not shown from memory', async () => {
-  const { state, client } = serverOf(2);
-  const list = new Happenings(client, 'w');
+  const { state, source } = logOf(2);
+  const list = new Happenings(source);
   await list.refresh();
   state.failure = new ProblemError({ type: '', title: '', detail: '', status: 503, code: 'x' });
   await list.refresh();

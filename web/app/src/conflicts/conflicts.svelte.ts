@@ -1,8 +1,9 @@
 // The list of conflicts of a workspace, page by page, the newest first; and who made the versions in it.
 
-import type { Conflict, SynclineClient, Version } from '@syncline/api';
+import type { Conflict } from '@syncline/api';
 import { PagedList, type Page } from '../shell/paged-list.svelte.ts';
 import { openConflicts } from './open.svelte.ts';
+import type { ConflictsOf, Maker } from './source.ts';
 
 /** So many are shown before somebody asks for more: each has two files, of which more is asked for. */
 export const PAGE = 20;
@@ -11,11 +12,11 @@ export class Conflicts extends PagedList<Conflict> {
   /** How many there are on all pages. */
   count = $state(0);
   /** The versions that stand against each other, by node and number, as far as it is known who made them. */
-  makers = $state.raw<ReadonlyMap<string, Version>>(new Map());
+  makers = $state.raw<ReadonlyMap<string, Maker>>(new Map());
   #isAsking = false;
 
   constructor(
-    readonly client: SynclineClient,
+    readonly source: ConflictsOf,
     readonly workspace: string,
   ) {
     super();
@@ -32,16 +33,13 @@ export class Conflicts extends PagedList<Conflict> {
   }
 
   protected override async page(cursor: string | undefined): Promise<Page<Conflict>> {
-    const found = await this.client.call('GET /workspaces/{workspace}/conflicts', {
-      params: { workspace: this.workspace },
-      query: { cursor, limit: PAGE },
-    });
+    const found = await this.source.page(cursor, PAGE);
     this.count = found.count;
-    openConflicts.say(this.workspace, found.count);
+    openConflicts.say(this.workspace, found.count, this.source.address);
     return { items: found.conflicts, next: found.next };
   }
 
-  /** Asks who made what is shown, one after the other: the server reads the log for each. */
+  /** Asks who made what is shown, one after the other: the log is read for each. */
   async #findMakers(): Promise<void> {
     if (this.#isAsking) return;
     this.#isAsking = true;
@@ -52,10 +50,8 @@ export class Conflicts extends PagedList<Conflict> {
         .find((side) => !this.makers.has(keyOf(side)) && !tried.has(keyOf(side)));
     for (let side = wanted(); side; side = wanted()) {
       tried.add(keyOf(side));
-      const { path, id, version } = side;
-      const found = await this.client.versions(this.workspace, path).catch(() => null);
-      const maker = found?.versions.find((one) => one.version === version);
-      if (maker) this.makers = new Map(this.makers).set(keyOf({ id, version }), maker);
+      const maker = await this.source.maker(side).catch(() => null);
+      if (maker) this.makers = new Map(this.makers).set(keyOf(side), maker);
     }
     this.#isAsking = false;
   }

@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import { Conflicts } from './conflicts.svelte.ts';
 import { decide, takeBack, type Keep } from './deciding.ts';
 import { openConflicts } from './open.svelte.ts';
+import type { ConflictsOf } from './source.ts';
 
 const node = (id: string, path: string, version: number): Node =>
   ({ id, path, name: path.split('/').at(-1), version, etag: `"${id}.${version}"` }) as Node;
@@ -70,17 +71,19 @@ test('where the file was changed since, taking it back does nothing', async () =
 
 test('the list says how many there are, and asks once who made each version', async () => {
   const read: string[] = [];
-  const call = () => Promise.resolve({ conflicts: [CONFLICT], count: 3, next: 'n' });
-  const versions = (_: string, path: string) => {
+  const page = () => Promise.resolve({ conflicts: [CONFLICT], count: 3, next: 'n' });
+  const maker = ({ path }: Node) => {
     read.push(path);
     if (path === 'f/a') return Promise.reject(new Error('gone'));
-    return Promise.resolve({ versions: [{ version: 1 }, { version: 2, device_name: 'x' }] });
+    return Promise.resolve({ device_name: 'x' });
   };
-  const list = new Conflicts({ call, versions } as unknown as SynclineClient, 'w');
+  const source = { address: '#/here', page, maker } as unknown as ConflictsOf;
+  const list = new Conflicts(source, 'w');
   await list.refresh();
   await expect.poll(() => list.makers.get('c.2')?.device_name).toBe('x');
   await expect.poll(() => read).toEqual(['f/a (conflict x)', 'f/a']);
-  expect([list.count, openConflicts.workspace, openConflicts.count]).toEqual([3, 'w', 3]);
+  const { workspace, count, address } = openConflicts;
+  expect([list.count, workspace, count, address]).toEqual([3, 'w', 3, '#/here']);
   await list.more();
   // What was not known is asked for again, and nothing else.
   await expect.poll(() => read).toEqual(['f/a (conflict x)', 'f/a', 'f/a']);

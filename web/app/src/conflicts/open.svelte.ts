@@ -2,9 +2,12 @@
 
 import type { SynclineClient } from '@syncline/api';
 import { untrack } from 'svelte';
+import { addressOfConflicts } from '../shell/route.ts';
 
 class OpenConflicts {
   workspace = $state('');
+  /** Where they are shown. */
+  address = $state('');
   count = $state(0);
   #isBusy = false;
   #isStale = false;
@@ -29,8 +32,9 @@ class OpenConflicts {
   }
 
   /** Takes over what a list of them knows. */
-  say(workspace: string, count: number): void {
+  say(workspace: string, count: number, address = addressOfConflicts(workspace)): void {
     this.workspace = workspace;
+    this.address = address;
     this.count = count;
   }
 

@@ -18,6 +18,10 @@ export interface Doing {
   delete(nodes: Node[]): void;
   /** Shows what was deleted. */
   trash(): void;
+  /** Shows what happened. */
+  activity(): void;
+  /** Shows what waits for a decision. */
+  conflicts(): void;
   /** Says what the server can see. */
   show(): void;
   lock(): void;
@@ -35,7 +39,7 @@ export function deedsOf(
   selected: Node[],
   doing: Doing,
   mayWrite: boolean,
-  { files: say, sealed, trash }: Words,
+  { activity, files: say, sealed, trash }: Words,
 ): Deed[] {
   const { letIn } = doing;
   // Beside what can be done to something these are only heard, so that the rows stay where they are.
@@ -47,7 +51,10 @@ export function deedsOf(
     { icon: 'lock', label: sealed.lock, run: () => doing.lock() },
   ];
   if (selected.length === 0) {
-    always.unshift({ icon: 'trash', label: trash.title, run: () => doing.trash() });
+    always.unshift(
+      { icon: 'activity', label: activity.title, run: () => doing.activity() },
+      { icon: 'trash', label: trash.title, run: () => doing.trash() },
+    );
     if (!mayWrite) return always;
     return [
       { icon: 'upload', label: say.upload, run: () => doing.upload(), isMain: true },
@@ -86,6 +93,8 @@ export function shortcutOf(
   if (event.altKey) {
     if (event.key === 'ArrowUp') return () => doing.leave();
     if (event.code === 'KeyT') return () => doing.trash();
+    if (event.code === 'KeyA') return () => doing.activity();
+    if (event.code === 'KeyK') return () => doing.conflicts();
     if (event.code === 'KeyI' && single?.kind === 'file') return () => doing.versions(single);
     if (!mayWrite) return undefined;
     if (event.code === 'KeyN') return () => doing.create();

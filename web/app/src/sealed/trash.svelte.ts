@@ -1,19 +1,13 @@
 // What was deleted in an encrypted workspace that is open, kept up to date by the events of the server.
 
-import {
-  joinPath,
-  listen,
-  ROOT,
-  type DeletedNode,
-  type NodePath,
-  type SynclineClient,
-} from '@syncline/api';
+import type { DeletedNode, SynclineClient } from '@syncline/api';
 import type { SealedDeleted, SealedWorkspace } from '@syncline/core';
+import { followLog } from './following.ts';
+import { pathOf } from './view.svelte.ts';
 
 /** Says what was deleted as the lists of the app know it. */
 export function deletedOf(found: SealedDeleted): DeletedNode {
   const { node, folders, seq, timeMs, device, deviceName, isInDeleted } = found;
-  const folder = folders.reduce<NodePath>((path, name) => joinPath(path, name), ROOT);
   return {
     device_id: device,
     device_name: deviceName,
@@ -25,7 +19,7 @@ export function deletedOf(found: SealedDeleted): DeletedNode {
     modified: node.kind === 'folder' ? null : node.modifiedMs / 1000,
     modified_ns: null,
     name: node.name,
-    path: joinPath(folder, node.name),
+    path: pathOf(folders, node.name),
     seq,
     size: node.size,
     target: null,
@@ -61,10 +55,7 @@ export class SealedTrash {
   }
 
   /** Reads on whenever the server says that there is something, until the signal says stop. */
-  async follow(client: SynclineClient, workspace: string, signal: AbortSignal): Promise<void> {
-    const onEvent = ({ seq }: { seq: number }) => {
-      if (seq > this.open.head) void this.refresh();
-    };
-    await listen(client, workspace, { onEvent }, signal);
+  follow(client: SynclineClient, workspace: string, signal: AbortSignal): Promise<void> {
+    return followLog(this, client, workspace, signal);
   }
 }

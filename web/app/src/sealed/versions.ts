@@ -4,20 +4,22 @@ import type { Node } from '@syncline/api';
 import type { SealedVersion } from '@syncline/core';
 import { transfers } from '../transfers/transfers.svelte.ts';
 import type { Listed, VersionsOf } from '../versions/versions.ts';
+import type { Following } from './following.ts';
 import { unlocked } from './unlocked.svelte.ts';
-import type { SealedFolder } from './view.svelte.ts';
 
-function listedOf({ timeMs, deviceName: device, ...found }: SealedVersion): Listed {
-  return { ...found, device, time: Math.floor(timeMs / 1000) };
+function listedOf(found: SealedVersion): Listed {
+  const { version, seq, timeMs, deviceName: device, size, isDeleted, isDropped } = found;
+  const time = Math.floor(timeMs / 1000);
+  return { version, seq, time, device, size, isDeleted, isDropped };
 }
 
-export function versionsOf(view: SealedFolder, { id, name }: Node): VersionsOf {
+export function versionsOf(view: Following, { id, name }: Node): VersionsOf {
   const { open } = view;
   const read = ({ seq, size }: Listed, signal: AbortSignal) =>
     Promise.resolve(unlocked.read(open, { file: id, seq }, size ?? 0, signal));
   return {
     async list(after, signal) {
-      const { versions, next } = await open.versions(id, after, signal);
+      const { versions, next } = await open.past.versions(id, after, signal);
       return { versions: versions.map(listedOf), next };
     },
     read,

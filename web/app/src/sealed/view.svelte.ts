@@ -1,7 +1,13 @@
 // A folder of an encrypted workspace that is open, kept up to date by the events of the server.
 
-import { listen, type Node, type SynclineClient } from '@syncline/api';
+import { joinPath, ROOT, type Node, type NodePath, type SynclineClient } from '@syncline/api';
 import type { SealedNode, SealedShown, SealedWorkspace } from '@syncline/core';
+import { followLog } from './following.ts';
+
+/** The path of something by its name and those of the folders above it, for whoever is told where it lies; no address has it. */
+export function pathOf(folders: readonly string[], name: string): NodePath {
+  return [...folders, name].reduce<NodePath>((path, name) => joinPath(path, name), ROOT);
+}
 
 /** Says a node as the lists of the app know nodes; its address is its id, so that no name stands in the history of the browser. */
 export function listedOf(node: SealedNode): Node {
@@ -27,6 +33,8 @@ export class SealedFolder {
   /** The folders from the top down to this one. */
   way = $state.raw<Node[]>([]);
   shown = $state.raw<SealedShown>();
+  /** How many conflicts wait for a decision in all of the workspace. */
+  conflicts = $state(0);
   isComplete = $state(false);
   /** Whether what is changed here counts. */
   mayWrite = $state(false);
@@ -49,15 +57,17 @@ export class SealedFolder {
     const folder = this.#folder;
     try {
       await this.open.catchUp((head) => (this.checked = head));
-      const [nodes, way, shown] = [
+      const [nodes, way, shown, { count }] = [
         await this.open.list(folder),
         await this.open.way(folder),
         await this.open.shown(),
+        await this.open.conflicts(null, 1),
       ];
       if (folder !== this.#folder) return;
       this.nodes = nodes.map(listedOf);
       this.way = way.map(listedOf);
       this.shown = shown;
+      this.conflicts = count;
       this.mayWrite = this.open.mayWrite;
       this.isComplete = true;
       this.failure = undefined;
@@ -68,10 +78,7 @@ export class SealedFolder {
   }
 
   /** Reads on whenever the server says that there is something, until the signal says stop. */
-  async follow(client: SynclineClient, workspace: string, signal: AbortSignal): Promise<void> {
-    const onEvent = ({ seq }: { seq: number }) => {
-      if (seq > this.open.head) void this.refresh();
-    };
-    await listen(client, workspace, { onEvent }, signal);
+  follow(client: SynclineClient, workspace: string, signal: AbortSignal): Promise<void> {
+    return followLog(this, client, workspace, signal);
   }
 }

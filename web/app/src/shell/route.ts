@@ -25,6 +25,12 @@ export const SEALED_ROOT = '0'.repeat(32);
 /** What stands in the place of the id of a folder where the trash of an encrypted workspace is shown. */
 export const SEALED_TRASH = 'trash';
 
+/** The same where somebody decides what becomes of what two sides changed in it. */
+export const SEALED_CONFLICTS = 'conflicts';
+
+/** The same where it is shown what happened in it. */
+export const SEALED_ACTIVITY = 'activity';
+
 /** Where the own account is shown. */
 export const ACCOUNT = '#/account';
 

@@ -8,6 +8,8 @@ export type { Delta, DeltaBody, DeltaOptions, Sendable } from './delta.ts';
 export type {
   ChunkList,
   Proof,
+  SealedActivity,
+  SealedConflict,
   SealedDeleted,
   SealedDone,
   SealedHit,
@@ -16,6 +18,7 @@ export type {
   SealedNode,
   SealedPlaced,
   SealedShown,
+  SealedHappened,
   SealedVersion,
   Tuning,
 } from './protocol.ts';

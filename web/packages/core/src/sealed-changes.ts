@@ -5,6 +5,7 @@ import type {
   CallName,
   Calls,
   SealedChange,
+  SealedDecision,
   SealedDone,
   SealedKept,
   SealedPart,
@@ -15,7 +16,7 @@ import type { SealedSource } from './sealed.ts';
 /** How often a file is packed anew because a cleanup came in between. */
 const TRIES = 3;
 
-/** How many removals, moves and copies can be taken back. */
+/** How many removals, moves, copies and decisions can be taken back. */
 const UNDOABLE_MAX = 20;
 
 interface Given {
@@ -63,7 +64,7 @@ export interface SealedPutDone extends SealedDone {
   sent: number;
 }
 
-/** A removal, a move or a copy, and how it is taken back. */
+/** A removal, a move, a copy or a decision, and how it is taken back. */
 export interface SealedUndoable extends SealedDone {
   undo: () => Promise<SealedDone>;
 }
@@ -135,6 +136,11 @@ export class SealedChanges {
   async revert(node: string, seq: number): Promise<SealedDone> {
     const frame = await this.#door.source.entries(seq - 1, true);
     return this.#change({ kind: 'revert', node, entry: { seq, frame } });
+  }
+
+  /** Decides about a conflict, where both sides are as somebody has seen them; `changed` otherwise, and nothing is. */
+  decide(decision: SealedDecision): Promise<SealedUndoable> {
+    return this.#changeUndoably({ kind: 'decide', ...decision });
   }
 
   async #changeUndoably(change: SealedChange): Promise<SealedUndoable> {

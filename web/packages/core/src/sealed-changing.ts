@@ -55,6 +55,10 @@ export class SealedChanging {
         return workspace.bringBack(change.nodes);
       case 'revert':
         return workspace.revert(change.node, change.entry.seq, change.entry.frame);
+      case 'decide': {
+        const { node, version, originalVersion, keep, name } = change;
+        return workspace.decide(node, version, originalVersion, keep, name);
+      }
       case 'restore':
         return workspace.restore(change.deed);
     }

@@ -1,5 +1,16 @@
 // What a page and its worker say to each other about a sealed workspace.
 
+import type {
+  SealedActivity,
+  SealedConflicts,
+  SealedDecision,
+  SealedDeleted,
+  SealedPlace,
+  SealedVersion,
+} from './sealed-told.ts';
+
+export type * from './sealed-told.ts';
+
 /** A file, folder or link of a sealed workspace. */
 export interface SealedNode {
   /** Its id; the server knows it, too, and it says nothing. */
@@ -83,43 +94,10 @@ export interface SealedShown {
   voidEntries: number;
 }
 
-/** A file, folder or link that was deleted. */
-export interface SealedDeleted {
-  /** What it was; its version is that of its deletion. */
-  node: SealedNode;
-  /** The names of the folders above it, the topmost first. */
-  folders: string[];
-  /** The entry of the log that deleted it. */
-  seq: number;
-  /** When that was, by the clock of whoever did it. */
-  timeMs: number;
-  device: string;
-  deviceName: string;
-  /** Whether a folder above it is deleted, too. */
-  isInDeleted: boolean;
-  /** Whether a cleanup has removed its content. */
-  isDropped: boolean;
-}
-
 /** An entry that was fetched again: which one is wanted, and the frame in which the server has sent one. */
 export interface SealedEntry {
   seq: number;
   frame: Uint8Array;
-}
-
-/** A version of a file, folder or link. */
-export interface SealedVersion {
-  version: number;
-  /** The entry of the log that brought it. */
-  seq: number;
-  /** When that was, by the clock of whoever did it. */
-  timeMs: number;
-  deviceName: string;
-  /** Its length in bytes, where it was a file. */
-  size: number | null;
-  isDeleted: boolean;
-  /** Whether a cleanup has removed its content. */
-  isDropped: boolean;
 }
 
 /** What can be read of a file now, and what is wanted next. */
@@ -148,7 +126,9 @@ export type SealedChange =
   | { kind: 'bringBack'; nodes: string[] }
   /** Makes a file again what it was in the version that an entry has brought. */
   | { kind: 'revert'; node: string; entry: SealedEntry }
-  /** Takes a removal, a move or a copy back, by its number. */
+  /** Decides about a conflict. */
+  | ({ kind: 'decide' } & SealedDecision)
+  /** Takes a removal, a move, a copy or a decision back, by its number. */
   | { kind: 'restore'; deed: number };
 
 /** Packs that were stored for files which are in no commit yet, and up to when they count. */
@@ -242,6 +222,15 @@ export interface SealedCalls {
   };
   sealedShown: { ask: null; answer: SealedShown };
   sealedDeleted: { ask: null; answer: SealedDeleted[] };
+  /** Conflicts that nobody has decided, behind the `next` of an answer before. */
+  sealedConflicts: { ask: { after: string | null; limit: number }; answer: SealedConflicts };
+  /** What the entries of a frame did that are older than one, and the last of them; nothing where there was none. */
+  sealedActivity: {
+    ask: { frame: Uint8Array; before: number };
+    answer: { activity: SealedActivity[]; last: number | null };
+  };
+  /** Where something is by now. */
+  sealedFind: { ask: { node: string }; answer: SealedPlace };
   /** The entries that have brought versions of a node, the newest first, those before one where that is given. */
   sealedVersionEntries: {
     ask: { node: string; before: number | null; limit: number };

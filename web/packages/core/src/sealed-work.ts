@@ -1,15 +1,23 @@
 import {
   SealedWorkspace,
+  type SealedActivity as FoundActivity,
+  type SealedConflict as FoundConflict,
+  type SealedHappened as FoundHappened,
   type SealedHit as FoundHit,
   type SealedNode as Found,
   type SealedPlaced as FoundPlaced,
 } from '../dist/core.js';
 import type {
   Calls,
+  SealedActivity,
+  SealedConflict,
+  SealedConflicts,
   SealedDeleted,
   SealedFound,
+  SealedHappened,
   SealedHit,
   SealedNode,
+  SealedPlace,
   SealedPlaced,
   SealedShown,
   SealedStep,
@@ -91,15 +99,37 @@ export class SealedWork {
     });
   }
 
+  conflicts({ after, limit }: Calls['sealedConflicts']['ask']): SealedConflicts {
+    const found = this.#workspace.conflicts(after, limit);
+    const [list, count, next] = [found.list(), found.count(), found.next() ?? null];
+    found.free();
+    return { conflicts: list.map(conflictOf), count, next };
+  }
+
+  activity({ frame, before }: Calls['sealedActivity']['ask']): Calls['sealedActivity']['answer'] {
+    const found = this.#workspace.activity(frame, before);
+    const [list, last] = [found.list(), found.last() ?? null];
+    found.free();
+    return { activity: list.map(activityOf), last };
+  }
+
+  find(node: string): SealedPlace {
+    const found = this.#workspace.find(node);
+    const place = { node: nodeOf(found.node), folders: found.folders.map(nodeOf) };
+    found.free();
+    return place;
+  }
+
   versionEntries({ node, before, limit }: Calls['sealedVersionEntries']['ask']): number[] {
     return [...this.#workspace.versionEntries(node, before, limit)];
   }
 
   version({ node, entry }: Calls['sealedVersion']['ask']): SealedVersion {
     const found = this.#workspace.version(node, entry.seq, entry.frame);
-    const { version, seq, timeMs, deviceName, size, isDeleted, isDropped } = found;
+    const { version, name, seq, timeMs, device, deviceName, size, isDeleted, isDropped } = found;
     found.free();
-    return { version, seq, timeMs, deviceName, size: size ?? null, isDeleted, isDropped };
+    const what = { version, name: name ?? null, size: size ?? null, isDeleted, isDropped };
+    return { ...what, seq, timeMs, device, deviceName };
   }
 
   begin({ file, entry }: Calls['sealedBegin']['ask']): number {
@@ -154,6 +184,30 @@ function placedOf(found: FoundPlaced): SealedPlaced {
   const [node, { folder, isText, isMounted }] = [nodeOf(found.node), found];
   found.free();
   return { node, folder, isText, isMounted };
+}
+
+function conflictOf(found: FoundConflict): SealedConflict {
+  const { copyFolders, originalFolders, originalId, base, seq, timeMs, device, deviceName } = found;
+  const [copy, original] = [nodeOf(found.copy), found.original];
+  found.free();
+  return {
+    ...{ copy, copyFolders, original: original ? nodeOf(original) : null, originalFolders },
+    ...{ originalId, base, seq, timeMs, device, deviceName },
+  };
+}
+
+function activityOf(found: FoundActivity): SealedActivity {
+  const { seq, timeMs, device, deviceName, count } = found;
+  const changes = found.changes.map(happenedOf);
+  found.free();
+  return { seq, timeMs, device, deviceName, count, changes };
+}
+
+function happenedOf(found: FoundHappened): SealedHappened {
+  const { happened, oldSeq, nameNow, folders } = found;
+  const node = nodeOf(found.node);
+  found.free();
+  return { node, happened, oldSeq: oldSeq ?? null, nameNow: nameNow ?? null, folders };
 }
 
 function hitOf(found: FoundHit): SealedHit {

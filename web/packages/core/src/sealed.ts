@@ -5,25 +5,24 @@ import { WorkerPool, type Lease, type PoolWorker } from './pool.ts';
 import type {
   CallName,
   Calls,
+  SealedConflicts,
   SealedDeleted,
   SealedFound,
   SealedNode,
   SealedPart,
+  SealedPlace,
   SealedShown,
-  SealedVersion,
 } from './protocol.ts';
 import { SealedChanges, storedHere, type SealedStored } from './sealed-changes.ts';
 import { SealedHistory, type SealedCall } from './sealed-history.ts';
 import { SealedListing } from './sealed-listing.ts';
 import { coreError, openSealed } from './sealed-opening.ts';
+import { SealedPast } from './sealed-past.ts';
 import { readSealed, type Given } from './sealed-reading.ts';
 import type { SpareMemory } from './spare-memory.ts';
 import { startWorker } from './start.ts';
 
 type Bytes = Uint8Array<ArrayBuffer>;
-
-/** How many versions are told at once: each stands in an entry that is fetched. */
-const VERSIONS_AT_ONCE = 20;
 
 /** The content of a file, or the one that it had in the version which an entry has brought. */
 export interface SealedContent {
@@ -110,6 +109,8 @@ export class SealedWorkspace {
   readonly changes: SealedChanges;
   /** What is in it, for whoever keeps a copy. */
   readonly listing: SealedListing;
+  /** What was there before, and what happened. */
+  readonly past: SealedPast;
 
   private constructor(
     pool: WorkerPool,
@@ -123,6 +124,7 @@ export class SealedWorkspace {
     const call: SealedCall = (name, ask) => this.#call(name, ask);
     this.#history = new SealedHistory(source, seen, call);
     this.listing = new SealedListing(call);
+    this.past = new SealedPast(source, call);
     this.changes = new SealedChanges({
       source,
       stored: source.stored ?? storedHere(),
@@ -217,21 +219,14 @@ export class SealedWorkspace {
     return this.#call('sealedDeleted', null);
   }
 
-  /** Some versions of a file, the newest first, behind the `next` of an answer before: their entries are fetched again. */
-  async versions(
-    node: string,
-    before: number | null,
-    signal?: AbortSignal,
-  ): Promise<{ versions: SealedVersion[]; next: number | null }> {
-    const limit = VERSIONS_AT_ONCE + 1;
-    const entries = await this.#call('sealedVersionEntries', { node, before, limit });
-    const one = async (seq: number) => {
-      const frame = await this.#source.entries(seq - 1, true, signal);
-      return this.#call('sealedVersion', { node, entry: { seq, frame } });
-    };
-    const told = entries.slice(0, VERSIONS_AT_ONCE);
-    const next = entries.length > told.length ? (told.at(-1) ?? null) : null;
-    return { versions: await Promise.all(told.map(one)), next };
+  /** Conflicts that nobody has decided, the newest first: up to `limit`, behind the `next` of an answer before. */
+  conflicts(after: string | null, limit: number): Promise<SealedConflicts> {
+    return this.#call('sealedConflicts', { after, limit });
+  }
+
+  /** Where a file, folder or link is by now; `no_such` where it is gone. */
+  find(node: string): Promise<SealedPlace> {
+    return this.#call('sealedFind', { node });
   }
 
   /**

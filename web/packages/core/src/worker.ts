@@ -157,6 +157,12 @@ function answerSealed(
       return [begun(SealedWork).shown(), []];
     case 'sealedDeleted':
       return [begun(SealedWork).deleted(), []];
+    case 'sealedConflicts':
+      return [begun(SealedWork).conflicts(call.ask), []];
+    case 'sealedActivity':
+      return [begun(SealedWork).activity(call.ask), []];
+    case 'sealedFind':
+      return [begun(SealedWork).find(call.ask.node), []];
     case 'sealedVersionEntries':
       return [begun(SealedWork).versionEntries(call.ask), []];
     case 'sealedVersion':
