@@ -42,8 +42,8 @@ export function deedsOf(
   { activity, files: say, sealed, trash }: Words,
 ): Deed[] {
   const { letIn } = doing;
-  // Beside what can be done to something these are only heard, so that the rows stay where they are.
-  const isBrief = selected.length > 0;
+  // These are only heard, so that the buttons stay in one line.
+  const isBrief = true;
   const host = { icon: 'device', label: sealed.letIn, isBrief } as const;
   const always: Deed[] = [
     ...(letIn === null ? [] : [{ ...host, run: letIn }]),
