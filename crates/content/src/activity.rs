@@ -149,27 +149,31 @@ impl ActivityScan {
 
 /// What the nodes that an entry changes were before it, as far as they were there: taken before the entry is folded.
 #[derive(Debug)]
-pub(crate) struct Before(Vec<Option<(NodeRecord, bool)>>);
+pub(crate) struct Before(HashMap<NodeId, (NodeRecord, bool)>);
 
 impl Before {
     pub(crate) fn of(tree: &Tree, entry: &Entry) -> Self {
-        let of = |change: &Change| {
-            // Of what is deleted or new nothing need be known.
-            let is_put = matches!(change.action, Action::Put(_)) && change.base > 0;
-            let node = tree.get(&change.node).filter(|_| is_put && !change.node.is_settings())?;
-            Some((node.record.clone(), node.state == NodeState::Deleted))
-        };
-        Self(entry.commit.changes.iter().map(of).collect())
+        let mut before = HashMap::new();
+        for Change { node, base, action } in &entry.commit.changes {
+            // Of what is deleted or new nothing need be known; and a hostile entry that names one node often keeps it once.
+            let is_put = matches!(action, Action::Put(_)) && *base > 0 && !node.is_settings();
+            let found = tree.get(node).filter(|found| is_put && found.version == *base);
+            let Some(found) = found else { continue };
+            before
+                .entry(*node)
+                .or_insert_with(|| (found.record.clone(), found.state == NodeState::Deleted));
+        }
+        Self(before)
     }
 
     /// Says what a change has made of its node, now that the entry is folded.
     pub(crate) fn happened(
         &self,
-        number: usize,
+        node: &NodeId,
         version: u64,
         now: Option<&NodeRecord>,
     ) -> Happened {
-        let before = self.0.get(number).and_then(Option::as_ref);
+        let before = self.0.get(node);
         let old = before.map(|(record, _)| record);
         Happened::of((old, before.is_some_and(|(_, is_deleted)| *is_deleted)), version, now)
     }

@@ -99,30 +99,35 @@ impl Conflicts {
         self.noted.weight()
     }
 
-    /// Returns up to `limit` conflicts, the newest first, behind a place of the list; and whether there are more. What lies in folders that
-    /// are workspaces of their own is decided there.
+    /// Returns up to `limit` conflicts that are shown, the newest first, behind a place of the list; and whether there are more. What lies in
+    /// folders that are workspaces of their own is decided there.
     pub fn list(
         &self,
         tree: &Tree,
         mounts: &Mounts,
         cursor: Option<NoteCursor>,
         limit: usize,
+        is_shown: impl Fn(NodeId) -> bool,
     ) -> (Vec<Conflict>, bool) {
-        let mut nodes = self.noted.after(cursor).filter_map(|id| self.of(tree, mounts, id));
+        let shown = self.noted.after(cursor).filter(|id| is_shown(*id));
+        let mut nodes = shown.filter_map(|id| self.of(tree, mounts, id));
         let found: Vec<_> = nodes.by_ref().take(limit).collect();
         (found, nodes.next().is_some())
     }
 
-    /// Returns how many there are.
-    pub fn count(&self, tree: &Tree, mounts: &Mounts) -> usize {
-        self.noted.after(None).filter(|id| follow(tree, mounts, *id).is_some()).count()
+    /// Returns how many there are of those that are shown.
+    pub fn count(&self, tree: &Tree, mounts: &Mounts, is_shown: impl Fn(NodeId) -> bool) -> usize {
+        let there = self.noted.after(None).filter(|id| follow(tree, mounts, *id).is_some());
+        there.filter(|id| is_shown(*id)).count()
     }
 
     /// Returns the conflict of a node that is one side of it.
     pub fn of(&self, tree: &Tree, mounts: &Mounts, id: NodeId) -> Option<Conflict> {
         let copy = follow(tree, mounts, id).filter(|copy| *copy == id)?;
         let origin = tree.get(&copy)?.record.conflict?;
-        let original = follow(tree, mounts, origin.node).filter(|original| *original != id);
+        // Somebody hostile may name anything.
+        let is_beside = |node: &NodeId| *node != id && *node != NodeId::ROOT && !node.is_settings();
+        let original = follow(tree, mounts, origin.node).filter(is_beside);
         Some(Conflict { copy, origin, original, deed: self.noted.of(&id) })
     }
 

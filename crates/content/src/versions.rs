@@ -63,7 +63,7 @@ impl Versions {
             }
             let is_deletion = change.action == Action::Delete;
             let now = tree.get(&change.node).filter(|_| !is_deletion).map(|node| &node.record);
-            let happened = before.happened(number as usize, version, now);
+            let happened = before.happened(&change.node, version, now);
             // Most nodes have one version for ever.
             let places = self.places.entry(change.node).or_insert_with(|| Vec::with_capacity(1));
             // What changes twice in an entry is seen as it is at its end.

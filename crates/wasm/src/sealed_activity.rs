@@ -76,14 +76,22 @@ pub struct SealedPlace {
 
 #[wasm_bindgen]
 impl SealedWorkspace {
-    /// Tells what the entries of a server frame did that are older than one, and that were folded.
+    /// Tells what the entries of a server frame did that follow one and are older than another, and that were folded.
     ///
     /// # Errors
-    /// `tampered` where one is not what was folded under its number; `message`.
-    pub fn activity(&self, frame: &[u8], before: f64) -> Result<SealedActivities, Failure> {
+    /// `tampered` where one is not what was folded under its number, or is left out; `message`.
+    pub fn activity(
+        &self,
+        frame: &[u8],
+        since: f64,
+        before: f64,
+    ) -> Result<SealedActivities, Failure> {
         let (mut list, mut last) = (Vec::new(), None);
         let entries = entries_of(frame)?;
-        for entry in entries.iter().take_while(|entry| entry.seq < before as u64) {
+        for (entry, seq) in entries.iter().zip(since as u64 + 1..before as u64) {
+            if entry.seq != seq {
+                return Err(Failure::of("tampered", &format!("entry {seq} was left out")));
+            }
             list.extend(self.replay.activity(entry)?.map(|found| self.told(&found)));
             last = Some(entry.seq);
         }

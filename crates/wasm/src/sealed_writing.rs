@@ -5,6 +5,7 @@ mod trash;
 mod versions;
 
 use std::collections::VecDeque;
+use std::slice;
 use std::sync::Arc;
 
 use content::ContentError;
@@ -78,6 +79,8 @@ pub(crate) struct Deed {
     decided: Vec<Decided>,
     /// Whether somebody else was first with a part of a decision, so that the rest is taken back.
     is_lost: bool,
+    /// What stays beside what was decided, in the version that somebody has seen.
+    beside: Option<(NodeId, u64)>,
 }
 
 struct Proposed {
@@ -121,7 +124,16 @@ impl Deed {
             copies: Vec::new(),
             decided: Vec::new(),
             is_lost: false,
+            beside: None,
         }
+    }
+
+    /// Tells whether a decision was made beside another version than somebody has seen.
+    fn is_beside_another(&self, tree: &model::Tree) -> bool {
+        self.beside.is_some_and(|(node, version)| {
+            let found = tree.get(&node).filter(|found| found.is_alive());
+            found.is_none_or(|found| found.version != version)
+        })
     }
 
     /// Takes back what has stood of a decision of which something has not.
@@ -129,7 +141,8 @@ impl Deed {
         let has_stood = |one: &&Decided| self.stood.0.iter().any(|change| change.node == one.node);
         let stood: Vec<_> = self.decided.iter().filter(has_stood).cloned().collect();
         // Whoever has changed that since has seen it, and it is let be.
-        let back = take_back(tree, &stood).unwrap_or_default();
+        let back = stood.iter().rev().filter_map(|one| take_back(tree, slice::from_ref(one)).ok());
+        let back = back.flatten().collect();
         if let What::Groups { waiting, .. } = &mut self.what {
             *waiting = changing::groups(back).into();
         }
@@ -580,7 +593,8 @@ impl SealedWorkspace {
             // What others have changed meanwhile is let be.
             deed.is_partial |= lost > 0;
             deed.tries = 0;
-            if lost > 0 && !deed.decided.is_empty() && !deed.is_lost {
+            let is_late = lost > 0 || deed.is_beside_another(self.replay.tree());
+            if is_late && !deed.decided.is_empty() && !deed.is_lost {
                 deed.lose(self.replay.tree());
             }
             let What::Groups { waiting, .. } = &deed.what else { return Err(out_of_turn()) };

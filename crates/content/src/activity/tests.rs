@@ -187,3 +187,18 @@ fn an_entry_is_told_of_as_it_was_folded_and_what_counted_for_nothing_is_not() {
 fn what_happened_is_noted_in_no_more_memory_than_the_place_of_a_version_has() {
     assert_eq!(size_of::<crate::versions::VersionPlace>(), 24);
 }
+
+#[test]
+fn of_an_entry_that_names_a_node_often_or_in_a_wrong_version_little_is_kept() {
+    let mut tree = Tree::default();
+    let made = commit(1, vec![put_record(1, 0, &record(0, "a", 0))]);
+    let entry = Entry { seq: 1, previous: EntryHash::NONE, commit: made };
+    let Ok(_) = model::fold::fold(&mut tree, &entry, &model::fold::PlainOpener);
+    let again = put_record(1, 1, &record(0, "b", 0));
+    let of = |changes| {
+        let entry = Entry { seq: 2, previous: EntryHash::NONE, commit: commit(2, changes) };
+        Before::of(&tree, &entry).0.len()
+    };
+    assert_eq!(of(vec![again; 10_000]), 1);
+    assert_eq!(of(vec![put_record(1, 9, &record(0, "b", 0)); 10_000]), 0);
+}

@@ -32,8 +32,11 @@ impl Log {
 
     fn listed(&self) -> Vec<(NodeId, Option<NodeId>, u64)> {
         let Ok(mounts) = Mounts::of(&self.tree);
-        let (found, has_more) = self.conflicts.list(&self.tree, &mounts, None, 9);
-        assert_eq!((found.len(), has_more), (self.conflicts.count(&self.tree, &mounts), false));
+        let (found, has_more) = self.conflicts.list(&self.tree, &mounts, None, 9, |_| true);
+        assert_eq!(
+            (found.len(), has_more),
+            (self.conflicts.count(&self.tree, &mounts, |_| true), false)
+        );
         let line =
             |found: &Conflict| (found.copy, found.original, found.deed.as_ref().unwrap().seq);
         found.iter().map(line).collect()
@@ -94,7 +97,7 @@ fn newest_comes_first_with_who_kept_it_and_what_is_decided_is_left_out() {
     log.append(delete(&log.tree, node(1), 2).unwrap());
     assert_eq!(log.listed(), [(node(3), None, 4)]);
     let Ok(mounts) = Mounts::of(&log.tree);
-    let (rest, _) = log.conflicts.list(&log.tree, &mounts, Some((4, node(3))), 9);
+    let (rest, _) = log.conflicts.list(&log.tree, &mounts, Some((4, node(3))), 9, |_| true);
     assert_eq!(rest, []);
 }
 

@@ -74,17 +74,17 @@ impl SealedWorkspace {
         let Ok(mounts) = Mounts::of(tree);
         let conflicts = self.replay.conflicts();
         let after = after.as_deref().and_then(cursor_of);
-        let (found, has_more) = conflicts.list(tree, &mounts, after, limit as usize);
+        let (found, has_more) = conflicts.list(tree, &mounts, after, limit as usize, |_| true);
         let last = found.last().filter(|_| has_more);
         SealedConflicts {
-            count: conflicts.count(tree, &mounts),
+            count: conflicts.count(tree, &mounts, |_| true),
             next: last.map(|last| format!("{}-{}", seq_of(last), last.copy)),
             list: found.iter().filter_map(|found| self.sides_of(found)).collect(),
         }
     }
 
     /// Begins to decide a conflict, as somebody has seen both sides: `keep` is `copy`, `original` or `both`, with the `name` that the copy
-    /// has then. One commit; where somebody else was first with a part of it, the rest is taken back.
+    /// has then. Where somebody else was first with a part of it, the rest is taken back.
     ///
     /// # Errors
     /// `no_such`, `changed`, `taken`, `name`, `mounted`.
@@ -103,16 +103,22 @@ impl SealedWorkspace {
         };
         let original_version = original_version.map(|version| version as u64);
         let (node, version) = (node_of(node)?, version as u64);
-        let decision = Decision { node, version, original_version, keep };
+        let decision = Decision { node, version, original_version, keep: keep.clone() };
         let tree = self.replay.tree();
         let Resolution { changes, subject } = self.replay.conflicts().resolve(tree, &decision)?;
         let decided = conflicts::before(tree, &changes);
-        let waiting = changing::groups(changes).into();
+        let beside = original_version.filter(|_| keep == Keep::Original);
+        let beside = beside.map(|version| (subject, version));
+        // The copy goes when what it has stands elsewhere: whatever ends the page between the two leaves both, and the conflict.
+        let waiting = match keep {
+            Keep::Copy => changes.into_iter().map(|change| vec![change]).collect(),
+            Keep::Original | Keep::Both(_) => changing::groups(changes).into(),
+        };
         // What a cleanup condemns meanwhile is not made the newest version: then it counts for nothing.
         let seen = Some(self.replay.head());
         let number = self.begin_deed(What::Groups { waiting, seen })?;
         let deed = self.deed_mut(number)?;
-        (deed.node, deed.decided) = (Some(subject), decided);
+        (deed.node, deed.decided, deed.beside) = (Some(subject), decided, beside);
         Ok(number)
     }
 }

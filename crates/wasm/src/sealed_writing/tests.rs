@@ -679,11 +679,12 @@ fn only_conflict(page: &SealedWorkspace) -> SealedConflict {
 }
 
 #[test]
-fn a_conflict_is_told_with_both_sides_and_decided_in_one_commit_that_is_taken_back() {
-    for (keep, left) in [
-        ("original", vec![("file", "second")]),
-        ("copy", vec![("file", "of the other")]),
-        ("both", vec![("file", "second"), ("named", "of the other")]),
+fn a_conflict_is_told_with_both_sides_and_its_decision_is_taken_back() {
+    // A copy goes once what it has stands elsewhere.
+    for (keep, commits, left) in [
+        ("original", 1, vec![("file", "second")]),
+        ("copy", 2, vec![("file", "of the other")]),
+        ("both", 1, vec![("file", "second"), ("named", "of the other")]),
     ] {
         let (mut scene, mut page) = scene_of_conflict();
         let before = scene.seen_by_device();
@@ -695,9 +696,12 @@ fn a_conflict_is_told_with_both_sides_and_decided_in_one_commit_that_is_taken_ba
         let name = (keep == "both").then(|| "named".to_owned());
         let seen = Some(original.version);
         let deed = page.decide(&copy.id, copy.version, seen, keep, name).unwrap();
-        let done = scene.act(&mut page, deed).unwrap();
-        assert!(done.is_over && !done.is_partial);
-        assert_eq!(scene.log.len(), entries + 1);
+        let mut done = scene.act(&mut page, deed).unwrap();
+        while !done.is_over {
+            done = scene.act(&mut page, deed).unwrap();
+        }
+        assert!(!done.is_partial);
+        assert_eq!(scene.log.len(), entries + commits);
         let left: Vec<_> = left
             .into_iter()
             .map(|(name, text)| (name.to_owned(), Some(text.as_bytes().to_vec())))
@@ -705,7 +709,7 @@ fn a_conflict_is_told_with_both_sides_and_decided_in_one_commit_that_is_taken_ba
         assert_eq!(scene.seen_by_device(), left);
         assert_eq!(page.conflicts(None, 9).count(), 0.0);
         let back = page.restore(deed).unwrap();
-        assert!(scene.act(&mut page, back).unwrap().is_over);
+        while !scene.act(&mut page, back).unwrap().is_over {}
         assert_eq!(scene.seen_by_device(), before);
         assert_eq!(only_conflict(&page).original.unwrap().id, original.id);
         assert_eq!(page.restore(deed).err().unwrap().code, "changed");
@@ -729,9 +733,28 @@ fn a_decision_of_which_somebody_was_faster_with_a_side_is_lost_and_both_are_ther
     let texts = [Some(b"second".to_vec()), Some(b"of the other".to_vec())];
     assert_eq!(names, texts);
     let found = only_conflict(&page);
-    assert_eq!((found.copy.version, found.original.unwrap().version), (3.0, 3.0));
-    let code = page.decide(&found.copy.id, 1.0, Some(3.0), "copy", None).err().unwrap().code;
+    assert_eq!((found.copy.version, found.original.unwrap().version), (1.0, 3.0), "not touched");
+    let code = page.decide(&found.copy.id, 1.0, Some(2.0), "copy", None).err().unwrap().code;
     assert_eq!(code, "changed");
+}
+
+#[test]
+fn the_copy_stays_where_the_original_that_was_to_be_kept_is_gone_by_then() {
+    let (mut scene, mut page) = scene_of_conflict();
+    let found = only_conflict(&page);
+    let id = node_of(&found.original.unwrap().id).unwrap();
+    let deed = page.decide(&found.copy.id, 1.0, Some(2.0), "original", None).unwrap();
+    scene.device_changes(70, vec![Change { node: id, base: 2, action: Action::Delete }]);
+    let code = loop {
+        match scene.act(&mut page, deed) {
+            Ok(done) => assert!(!done.is_over),
+            Err(error) => break error.code,
+        }
+    };
+    assert_eq!(code, "changed");
+    let left: Vec<_> = scene.seen_by_device().into_iter().map(|(_, bytes)| bytes).collect();
+    assert_eq!(left, [Some(b"of the other".to_vec())]);
+    assert!(only_conflict(&page).original.is_none());
 }
 
 #[test]
@@ -742,7 +765,7 @@ fn what_happened_is_told_from_entries_that_are_fetched_again_and_from_no_others(
     scene.act(&mut page, renamed).unwrap();
     let removed = page.remove(vec![file.id.clone()], &[3.0]).unwrap();
     scene.act(&mut page, removed).unwrap();
-    let mut told = page.activity(&scene.frame(0.0), 6.0).unwrap();
+    let mut told = page.activity(&scene.frame(0.0), 0.0, 6.0).unwrap();
     assert_eq!(told.last(), Some(5.0));
     let told = told.list();
     let words: Vec<_> = told.iter().map(|one| one.changes[0].happened.as_str()).collect();
@@ -752,14 +775,16 @@ fn what_happened_is_told_from_entries_that_are_fetched_again_and_from_no_others(
     assert_eq!(renaming.name_now, None, "it is gone");
     assert_eq!(told[2].changes[0].name_now.as_deref(), Some("file (conflict page)"));
     assert_eq!(page.version(&file.id, 2.0, &scene.frame(1.0)).unwrap().name.unwrap(), "file");
-    let mut older = page.activity(&scene.frame(1.0), 4.0).unwrap();
+    let mut older = page.activity(&scene.frame(1.0), 1.0, 4.0).unwrap();
     assert_eq!((older.list().len(), older.last()), (2, Some(3.0)));
-    assert_eq!(page.activity(&scene.frame(5.0), 6.0).unwrap().last(), None);
+    assert_eq!(page.activity(&scene.frame(5.0), 5.0, 6.0).unwrap().last(), None);
     let place = page.find(&told[2].changes[0].node.id).unwrap();
     assert_eq!((place.node.name.as_str(), place.folders.len()), ("file (conflict page)", 0));
     assert_eq!(page.find(&file.id).err().unwrap().code, "no_such");
     let forged = Entry { seq: 2, ..scene.log[2].clone() };
     let reply = Reply::Entries(vec![forged]);
     let frame = encode_message(&ServerFrame::Reply { number: 0, reply });
-    assert_eq!(page.activity(&frame, 6.0).err().unwrap().code, "tampered");
+    assert_eq!(page.activity(&frame, 1.0, 6.0).err().unwrap().code, "tampered");
+    // An entry that is left out is missed.
+    assert_eq!(page.activity(&scene.frame(2.0), 1.0, 6.0).err().unwrap().code, "tampered");
 }

@@ -11,9 +11,10 @@ import { unlocked } from './unlocked.svelte.ts';
 import { versionsOf } from './versions.ts';
 import { listedOf, pathOf } from './view.svelte.ts';
 
-/** Reads what things were called before, once each: it stands in older entries. */
+/** Reads what things were called before, once each: it stands in older entries, which may be large, so that one is fetched after the other. */
 class OldNames {
   readonly #known = new Map<string, string | null>();
+  #last: Promise<unknown> = Promise.resolve();
 
   constructor(readonly open: SealedWorkspace) {}
 
@@ -22,7 +23,10 @@ class OldNames {
     const key = `${node.id} ${oldSeq}`;
     const known = this.#known.get(key);
     if (known !== undefined) return known;
-    const { name } = await this.open.past.version(node.id, oldSeq);
+    const read = () => this.open.past.version(node.id, oldSeq);
+    const reading = this.#last.then(read, read);
+    this.#last = reading;
+    const { name } = await reading;
     this.#known.set(key, name);
     return name;
   }

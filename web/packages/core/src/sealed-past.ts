@@ -30,9 +30,9 @@ export class SealedPast {
     const activity: SealedActivity[] = [];
     for (let since = first - 1; since + 1 < before;) {
       const frame = await this.#source.entries(since, false, signal);
-      const told = await this.#call('sealedActivity', { frame, before });
+      const told = await this.#call('sealedActivity', { frame, since, before });
       const last = told.last ?? 0;
-      // Whoever gives older ones instead is not asked for ever.
+      // Whoever gives nothing is not asked for ever.
       if (last <= since) throw coreError('missing', `entry ${since + 1} is gone`);
       activity.push(...told.activity);
       since = last;

@@ -226,7 +226,7 @@ export interface SealedCalls {
   sealedConflicts: { ask: { after: string | null; limit: number }; answer: SealedConflicts };
   /** What the entries of a frame did that are older than one, and the last of them; nothing where there was none. */
   sealedActivity: {
-    ask: { frame: Uint8Array; before: number };
+    ask: { frame: Uint8Array; since: number; before: number };
     answer: { activity: SealedActivity[]; last: number | null };
   };
   /** Where something is by now. */

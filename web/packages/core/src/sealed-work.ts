@@ -106,8 +106,12 @@ export class SealedWork {
     return { conflicts: list.map(conflictOf), count, next };
   }
 
-  activity({ frame, before }: Calls['sealedActivity']['ask']): Calls['sealedActivity']['answer'] {
-    const found = this.#workspace.activity(frame, before);
+  activity({
+    frame,
+    since,
+    before,
+  }: Calls['sealedActivity']['ask']): Calls['sealedActivity']['answer'] {
+    const found = this.#workspace.activity(frame, since, before);
     const [list, last] = [found.list(), found.last() ?? null];
     found.free();
     return { activity: list.map(activityOf), last };

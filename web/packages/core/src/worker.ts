@@ -176,6 +176,28 @@ function answerSealed(
     case 'sealedEnd':
       begun(SealedWork).endReading(call.ask.reading);
       return [null, []];
+    default:
+      return answerChanging(call);
+  }
+}
+
+/** Answers a call about what somebody changes in it. */
+function answerChanging(
+  call: Extract<
+    Call,
+    {
+      name:
+        | 'sealedChange'
+        | 'sealedPut'
+        | 'sealedKnown'
+        | 'sealedPack'
+        | 'sealedPropose'
+        | 'sealedSettle'
+        | 'sealedForget';
+    }
+  >,
+): [Calls[Call['name']]['answer'], Transferable[]] {
+  switch (call.name) {
     case 'sealedChange':
       return [begun(SealedWork).changes.begin(call.ask), []];
     case 'sealedPut':

@@ -275,13 +275,15 @@ impl View {
     /// Returns up to `limit` conflicts that nobody has decided, the newest first, behind a place of the list; and whether there are
     /// more. What lies in folders that are workspaces of their own is decided there.
     pub fn conflicts(&self, cursor: Option<NoteCursor>, limit: usize) -> (Vec<ConflictNode>, bool) {
-        let (found, has_more) = self.conflicts.list(&self.tree, &self.mounts, cursor, limit);
+        let is_shown = |id| self.follow(id).is_some();
+        let (found, has_more) =
+            self.conflicts.list(&self.tree, &self.mounts, cursor, limit, is_shown);
         (found.into_iter().filter_map(|found| self.conflict(found)).collect(), has_more)
     }
 
     /// Returns how many conflicts nobody has decided.
     pub fn conflict_count(&self) -> usize {
-        self.conflicts.count(&self.tree, &self.mounts)
+        self.conflicts.count(&self.tree, &self.mounts, |id| self.follow(id).is_some())
     }
 
     /// Returns what plans to decide one.
