@@ -1,7 +1,14 @@
 // What is known of an encrypted workspace while it is made: its locked keys, which the server gets behind its genesis. Should the page go away
 // between the two, the next one brings them there; without them nobody could ever open the workspace. They open nothing without the passphrase.
 
-import { bytesOfHex, hexOf, ProblemError, putLockedKeys, type SynclineClient } from '@syncline/api';
+import {
+  bytesOfHex,
+  hexOf,
+  OtherKeys,
+  ProblemError,
+  putLockedKeys,
+  type SynclineClient,
+} from '@syncline/api';
 
 type Bytes = Uint8Array<ArrayBuffer>;
 
@@ -63,7 +70,9 @@ export async function finishAll(client: SynclineClient, account: string): Promis
       await finish(client, account, half);
     } catch (error) {
       const isUnknown = error instanceof ProblemError && error.code === 'not_found';
-      if (isUnknown && Date.now() - sinceMs > MAKING_MS) forget(account, half.id);
+      const isLate = isUnknown && Date.now() - sinceMs > MAKING_MS;
+      // Somebody has changed the passphrase since it was finished.
+      if (isLate || error instanceof OtherKeys) forget(account, half.id);
     }
   }
 }

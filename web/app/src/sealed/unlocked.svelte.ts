@@ -112,6 +112,11 @@ class Unlocked {
     for (const id of this.open.keys()) this.lock(id);
   }
 
+  /** Who writes the recovery key off its page uses nothing, and could not see it again. */
+  #lockIdle(): void {
+    for (const id of this.open.keys()) if (!this.unkept.has(id)) this.lock(id);
+  }
+
   /** Somebody is there. */
   use(): void {
     this.#used = Date.now();
@@ -133,7 +138,7 @@ class Unlocked {
     clearInterval(this.#timer);
     // A computer that slept has not counted: what time it is decides.
     this.#timer = setInterval(() => {
-      if (Date.now() - this.#used >= IDLE_MINUTES * 60_000) this.lockAll();
+      if (Date.now() - this.#used >= IDLE_MINUTES * 60_000) this.#lockIdle();
     }, CHECKED_EVERY_MS);
   }
 }

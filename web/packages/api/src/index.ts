@@ -21,6 +21,7 @@ export {
   fetchLockedKeys,
   fetchPackPart,
   fetchPairingBox,
+  OtherKeys,
   putLockedKeys,
   putPairingBox,
   removePairingBox,

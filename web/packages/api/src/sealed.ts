@@ -71,7 +71,16 @@ export async function createSealed(client: SynclineClient, genesis: Bytes): Prom
   await client.call('POST /workspaces', { body: new Blob([genesis]) });
 }
 
-/** Puts the locked keys of a workspace of one's own where no other ones are; putting the same ones again changes nothing. */
+/** A workspace has locked keys already, and other ones. */
+export class OtherKeys extends Error {
+  override readonly name = 'OtherKeys';
+
+  constructor() {
+    super('other keys are there');
+  }
+}
+
+/** Puts the locked keys of a workspace of one's own; putting the same ones again changes nothing. Throws [OtherKeys]. */
 export async function putLockedKeys(
   client: SynclineClient,
   workspace: string,
@@ -82,7 +91,7 @@ export async function putLockedKeys(
   for await (const kept of fetchLockedKeys(client, workspace)) {
     if (kept.generation === generation && hexOf(kept.bytes) === hexOf(bytes)) return;
   }
-  throw new Error('other keys are there');
+  throw new OtherKeys();
 }
 
 /** Who an account is to others in encrypted workspaces. */
