@@ -128,6 +128,7 @@ test('who may only look at it sees nothing that would change it', async ({ page 
     'Versions',
     'Rename',
     'Move',
+    'Copy',
     'Delete',
     'What the server can see',
     'Lock now',
