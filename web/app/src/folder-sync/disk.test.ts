@@ -223,3 +223,14 @@ test('a folder that is gone has no files that are absent, and one that cannot be
   root.isGone = true;
   await expect(disk.scan(signal)).rejects.toThrow(RootGone);
 });
+
+test('where what comes cannot be written aside at all, it is not left unread: it would hold a connection', async () => {
+  const { root, disk } = diskOf(true);
+  root.put('.syncline-trash', 'no folder');
+  let isCancelled = false;
+  const content = new ReadableStream<Uint8Array<ArrayBuffer>>({
+    cancel: () => void (isCancelled = true),
+  });
+  await expect(disk.receive(content, signal)).rejects.toThrow('another kind');
+  expect(isCancelled).toBe(true);
+});

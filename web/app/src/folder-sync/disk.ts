@@ -100,6 +100,19 @@ export class DirectoryDisk implements Disk {
     content: ReadableStream<Uint8Array<ArrayBuffer>>,
     signal: AbortSignal,
   ): Promise<Part> {
+    try {
+      return await this.#receive(content, signal);
+    } catch (error) {
+      // What nobody reads holds its connection, and a browser has few.
+      await content.cancel().catch(() => undefined);
+      throw error;
+    }
+  }
+
+  async #receive(
+    content: ReadableStream<Uint8Array<ArrayBuffer>>,
+    signal: AbortSignal,
+  ): Promise<Part> {
     const trash = await this.#trash();
     const name = `${PART}${crypto.getRandomValues(new BigUint64Array(1))[0]?.toString(36)}`;
     const drop = () => trash.removeEntry(name);

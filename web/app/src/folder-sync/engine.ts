@@ -3,7 +3,8 @@
 
 import { ProblemError } from '@syncline/api';
 import { endsRound, isOutdated } from './failures.ts';
-import { candidatesHere, mayHaveMoved, movedThere, Moves } from './moves.ts';
+import { doubtfulIn, leavesOut, lookUntilSure, missingIn, type Looked } from './looks.ts';
+import { candidatesHere, movedThere, Moves } from './moves.ts';
 import { isCopy } from './names.ts';
 import { decide, isMassDeletion, isRemoval, type Base, type Local, type Remote } from './plan.ts';
 import { Refused, type Ports, type Reason, type Tree } from './ports.ts';
@@ -13,8 +14,6 @@ import { Steps } from './steps.ts';
 const AT_ONCE = 3;
 /** What is made may ask for something to go, and that for something to be made. */
 const PASSES_MAX = 8;
-/** How often the server is listed at most, while it has news. */
-const LISTS_MAX = 4;
 /** Reading, comparing, keeping a copy and the rest: no place needs more steps in one pass. */
 const STEPS_MAX = 8;
 
@@ -61,6 +60,8 @@ export interface Trees {
   local: Map<string, Local>;
   remote: Map<string, Remote>;
   rows: Map<string, Base>;
+  /** What is passed over on the server. */
+  skippedThere: ReadonlyMap<string, Reason>;
 }
 
 export interface RoundOptions {
@@ -89,37 +90,44 @@ export class Engine {
     this.#remote = null;
   }
 
-  async #list(rows: ReadonlyMap<string, Base>, signal: AbortSignal): Promise<Tree<Remote>> {
-    for (let count = 1; !this.#remote; count++) {
-      const news = this.#news;
-      const listed = await this.ports.server.list(signal);
-      // It is listed folder by folder: what was moved meanwhile may be in none of them, and would be taken for deleted. News of that may be
-      // late, so what is not there is looked for twice. Whoever always has news is not waited for; the next round lists it anew.
-      const isSure = count > 1 || ![...rows.keys()].some((path) => !listed.found.has(path));
-      if (news === this.#news && isSure) this.#remote = listed;
-      else if (count === LISTS_MAX) return listed;
-    }
-    return this.#remote;
+  async #list(rows: ReadonlyMap<string, Base>, signal: AbortSignal): Promise<Looked<Remote>> {
+    if (this.#remote) return { tree: this.#remote, unsure: [] };
+    let news = 0;
+    const list = () => {
+      news = this.#news;
+      return this.ports.server.list(signal);
+    };
+    // It is listed folder by folder: what was moved meanwhile may be in none of them, and would be taken for deleted. News of that may be
+    // late, so what is not there is looked for again. Whoever always has news is not waited for; the next round lists it anew.
+    const isQuiet = () => news === this.#news;
+    const missing = (tree: Tree<Remote>) => missingIn(tree, rows);
+    const listed = await lookUntilSure(await list(), list, missing, isQuiet);
+    if (listed.unsure.length === 0 && isQuiet()) this.#remote = listed.tree;
+    return listed;
   }
 
   async round(options: RoundOptions): Promise<Report> {
     const { signal } = options;
     const report = emptyReport();
-    let scan = await this.ports.disk.scan(signal);
+    const scan = () => this.ports.disk.scan(signal);
+    const first = await scan();
     const rows = await this.ports.rows.all();
-    const listed = await this.#list(rows, signal);
-    if (mayHaveMoved(scan.found, rows)) scan = await this.ports.disk.scan(signal);
-    const isAbsent = (path: string) => !scan.found.has(path);
-    const skipped = new Map([...listed.skipped, ...scan.skipped]);
+    const there = await this.#list(rows, signal);
+    const here = await lookUntilSure(first, scan, (tree) => doubtfulIn(tree, rows));
+    const [{ found: local, skipped: skippedHere }, listed] = [here.tree, there.tree];
+    const skipped = new Map([...listed.skipped, ...skippedHere]);
     report.problems = [...skipped].map(([path, reason]) => ({ path, reason }));
-    const isLeftOut = leavesOut(skipped);
-    const trees = { local: scan.found, remote: listed.found, rows };
+    // What may be on its way is left alone until it has arrived.
+    const unsure = [...there.unsure, ...here.unsure];
+    report.isStale = unsure.length > 0;
+    const isLeftOut = leavesOut(new Set([...skipped.keys(), ...unsure]));
+    const trees = { local, remote: listed.found, rows, skippedThere: listed.skipped };
     const round = new Round(this.ports, trees, report, options, isLeftOut);
     try {
       // What was moved is not absent.
       await round.move();
-      const absent = [...rows.keys()].filter((path) => isAbsent(path) && !isLeftOut(path));
-      const isEmpty = scan.found.size === 0 && scan.skipped.size === 0;
+      const absent = [...rows.keys()].filter((path) => !local.has(path) && !isLeftOut(path));
+      const isEmpty = local.size === 0 && skippedHere.size === 0;
       const isAsked = isMassDeletion(absent.length, rows.size, isEmpty) && !options.isConfirmed;
       if (isAsked) report.asks = { absent: absent.length, all: rows.size };
       else await round.run();
@@ -129,14 +137,14 @@ export class Engine {
       throw error;
     }
     if (report.isStale) this.#remote = null;
-    report.copies = [...scan.found.keys()].filter((path) => isCopy(lastOf(path))).sort();
+    report.copies = [...local.keys()].filter((path) => isCopy(lastOf(path))).sort();
     return report;
   }
 
   /** What a first round would do. Nothing is changed. */
   async outlook(signal: AbortSignal): Promise<Outlook> {
     const scan = await this.ports.disk.scan(signal);
-    const listed = await this.#list(new Map(), signal);
+    const { tree: listed } = await this.#list(new Map(), signal);
     const isLeftOut = leavesOut(new Map([...listed.skipped, ...scan.skipped]));
     const outlook = { up: 0, down: 0, both: 0 };
     for (const path of new Set([...scan.found.keys(), ...listed.found.keys()])) {
@@ -179,15 +187,6 @@ export function sumOf(one: Report, other: Report): Report {
   const bytes = ['sent', 'received', 'uploaded'];
   for (const key of [...counts, ...bytes] as ['up']) sum[key] += one[key];
   return sum;
-}
-
-/** Tells what is skipped, or lies in something that is. */
-function leavesOut(skipped: Map<string, unknown>): (path: string) => boolean {
-  if (skipped.size === 0) return () => false;
-  return (path) => {
-    for (let at = path; at !== ''; at = folderOf(at)) if (skipped.has(at)) return true;
-    return false;
-  };
 }
 
 class Round {

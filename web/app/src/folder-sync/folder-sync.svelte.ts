@@ -75,6 +75,7 @@ export class FolderSync {
 
   stop(): void {
     this.#stop.abort();
+    this.#isWanted = false;
     this.state = 'paused';
   }
 
@@ -214,7 +215,11 @@ export class FolderSync {
         stale = this.report.isStale ? stale + 1 : 0;
         if (this.report.isStale && stale <= STALE_MAX) pauseMs = 0;
       } catch (error) {
-        if (signal.aborted || !this.#isPassing(error)) return;
+        if (signal.aborted) return;
+        if (!this.#isPassing(error)) {
+          this.#isWanted = false;
+          return;
+        }
         this.#engine.forgetRemote();
         pauseMs = retryMs;
         retryMs = Math.min(retryMs * 2, RETRY_MAX_MS);
@@ -240,8 +245,9 @@ export class FolderSync {
       this.report = { ...report };
     };
     const isConfirmed = answer?.isConfirmed ?? false;
-    const round = this.#engine.round({ signal, isConfirmed, onProgress });
-    const report = await round.finally(() => (this.#isWanted = false));
+    const report = await this.#engine.round({ signal, isConfirmed, onProgress });
+    // A round that breaks off, or has not done all, goes on in the next one: so does what somebody wants.
+    if (!report.isStale) this.#isWanted = false;
     // Somebody may have paused it while the last step went on.
     signal.throwIfAborted();
     this.report = report;

@@ -1,5 +1,7 @@
 // What browsers have for picked folders beyond what TypeScript knows of, and not all of them have it.
 
+import { TRASH } from './names.ts';
+
 interface Picker {
   showDirectoryPicker?(options: {
     id: string;
@@ -17,8 +19,12 @@ interface Observer {
   disconnect(): void;
 }
 
+interface Change {
+  relativePathComponents?: string[] | null;
+}
+
 interface Observing {
-  FileSystemObserver?: new (onChange: () => void) => Observer;
+  FileSystemObserver?: new (onChange: (changes: Change[]) => void) => Observer;
 }
 
 const READ_AND_WRITE = { mode: 'readwrite' } as const;
@@ -58,7 +64,10 @@ export async function observe(
   const { FileSystemObserver } = window as Window & Observing;
   if (!FileSystemObserver) return () => undefined;
   try {
-    const observer = new FileSystemObserver(onChange);
+    const observer = new FileSystemObserver((changes) => {
+      // What a round writes aside wakes no other one: what does not fit would be fetched again without a pause.
+      if (changes.some(({ relativePathComponents: at }) => at?.[0] !== TRASH)) onChange();
+    });
     await observer.observe(handle, { recursive: true });
     return () => observer.disconnect();
   } catch {

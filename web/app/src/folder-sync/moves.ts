@@ -2,7 +2,7 @@
 // travel again. Only where it is certain, by what was there and what is; all else is a deletion and a new file, which loses nothing either.
 
 import { folderOf, type Report, type Trees } from './engine.ts';
-import type { Base, Local } from './plan.ts';
+import type { Local } from './plan.ts';
 import { Refused, type Ports } from './ports.ts';
 import { isSameStat } from './stats.ts';
 import { rowOf, type Steps } from './steps.ts';
@@ -13,21 +13,6 @@ export interface Move {
 }
 
 type LeavesOut = (path: string) => boolean;
-
-/** Whether something was moved, perhaps, from folder to folder while it was looked for: it is seen in none of them then, or in two. */
-export function mayHaveMoved(
-  found: ReadonlyMap<string, Local>,
-  rows: ReadonlyMap<string, Base>,
-): boolean {
-  const fresh = [...found].filter(([path, { kind }]) => kind === 'file' && !rows.has(path));
-  const statOf = ({ size, modifiedMs }: Local) => `${size} ${modifiedMs}`;
-  const stats = new Set(fresh.map(([, here]) => statOf(here)));
-  for (const path of rows.keys()) {
-    const here = found.get(path);
-    if (!here || (stats.size > 0 && stats.has(statOf(here)))) return true;
-  }
-  return false;
-}
 
 /** Files that lie elsewhere on the server, and where they were in the folder: nodes tell, which are never two. */
 export function movedThere({ local, remote, rows }: Trees, isLeftOut: LeavesOut): Move[] {

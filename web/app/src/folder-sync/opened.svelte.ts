@@ -17,6 +17,7 @@ export function whenOpen(workspace: string, signal: AbortSignal): Promise<AbortS
         resolve(AbortSignal.any([signal, locked.signal]));
         if (now === open) return;
         locked.abort();
+        signal.removeEventListener('abort', stop);
         end();
       });
     });

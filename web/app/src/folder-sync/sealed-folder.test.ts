@@ -83,6 +83,20 @@ test('what others put there under the same name at the same moment stays, and ea
   expect(world.marks).toEqual(['plan (conflict browser).txt beside n0.0']);
 });
 
+test('what comes before the folder that it is in is not taken for something at the root, and nothing is deleted for it', async () => {
+  const world = new World();
+  world.putThere('outer', folder);
+  world.putThere('outer/plan.txt', file('plan'));
+  const { opened } = new ModelSealed(world);
+  const engine = engineOf(world, new SealedFolder(() => opened, ROOT));
+  await engine.round({ signal });
+  const { all } = opened.listing;
+  Object.assign(opened.listing, { all: async (root: string) => (await all(root)).reverse() });
+  engine.forgetRemote();
+  await expect(engine.round({ signal })).rejects.toThrow('a folder came after what is in it');
+  expect(shown(world.here)).toEqual({ outer: '/', 'outer/plan.txt': 'plan' });
+});
+
 test('a locked workspace ends the round, and nothing here is touched for it', async () => {
   const world = new World();
   world.putHere('plan.txt', file('mine'));

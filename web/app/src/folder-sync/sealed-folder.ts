@@ -39,7 +39,10 @@ export class SealedFolder implements Server {
     const paths = new Map([[this.root, '']]);
     for (const placed of all) {
       const { node, folder } = placed;
-      const path = below(paths.get(folder) ?? '', node.name);
+      const above = paths.get(folder);
+      // Each comes after its folder. At another place, or left out, it would be moved or deleted here.
+      if (above === undefined) throw new Error('a folder came after what is in it');
+      const path = below(above, node.name);
       if (node.kind === 'folder') paths.set(node.id, path);
       const reason = reasonOf(placed);
       if (reason) tree.skipped.set(path, reason);

@@ -207,7 +207,11 @@ export class Steps {
   }
 
   async #proposeDelete(path: string, there: Remote): Promise<boolean> {
-    if (there.kind === 'folder' && hasAnythingBelow(this.trees.remote, path)) return false;
+    if (there.kind === 'folder') {
+      if (hasAnythingBelow(this.trees.remote, path)) return false;
+      // What is passed over there stays, and so does what it is in.
+      if (hasAnythingBelow(this.trees.skippedThere, path)) throw new Refused('not-empty');
+    }
     await this.ports.server.delete(path, there, this.signal);
     this.trees.remote.delete(path);
     await this.forget(path);
@@ -280,7 +284,7 @@ export function rowOf(
   return { kind, node, version, size, modifiedMs, digest };
 }
 
-function hasAnythingBelow(tree: Map<string, unknown>, folder: string): boolean {
+function hasAnythingBelow(tree: ReadonlyMap<string, unknown>, folder: string): boolean {
   for (const path of tree.keys()) if (path.startsWith(`${folder}/`)) return true;
   return false;
 }
