@@ -32,7 +32,7 @@ function passOver(engine: Engine, path: string): () => string[] {
     for (const one of tree.found.keys()) {
       if (one === path || one.startsWith(`${path}/`)) tree.found.delete(one);
     }
-    tree.skipped.set(path, 'unreadable');
+    tree.skipped.set(path, 'link');
     return tree;
   };
   const [scan, list] = [disk.scan.bind(disk), server.list.bind(server)];
@@ -103,4 +103,25 @@ test('a folder that is deleted here stays there for what is passed over in it, a
   ]);
   expect(shown(world.there)).toEqual(all);
   expect(shown(world.here)).toEqual({ b: 'two' });
+});
+
+test('a file that is moved between the list of its folder and the look at it is not sent as a new one', async () => {
+  const before = { a: 'one', b: 'two' };
+  const world = await worldOf(before, before, before);
+  const engine = engineOf(world);
+  const { disk } = engine.ports;
+  const scan = disk.scan.bind(disk);
+  let looks = 0;
+  disk.scan = async (stop) => {
+    if (looks === 0) {
+      const file = world.here.get('a');
+      if (file) world.here.set('moved', file);
+      world.here.delete('a');
+    }
+    const tree = await scan(stop);
+    if (looks++ === 0) tree.skipped.set('a', 'unreadable');
+    return tree;
+  };
+  expect(await engine.round({ signal })).toMatchObject({ moved: 1, up: 0, problems: [] });
+  expect(shown(world.there)).toEqual({ moved: 'one', b: 'two' });
 });

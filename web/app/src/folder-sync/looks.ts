@@ -39,9 +39,15 @@ export function missingIn({ found, skipped }: Tree<unknown>, rows: Rows): Set<st
   return new Set([...rows.keys()].filter((path) => !found.has(path) && !isLeftOut(path)));
 }
 
-/** What is missing in the folder, or looks like a file that is new: it may have been seen where it was and where it is. */
+/**
+ * What is missing in the folder, or looks like a file that is new: it may have been seen where it was and where it is. What cannot be read
+ * may have gone between the list of its folder and the look at it.
+ */
 export function doubtfulIn(tree: Tree<Local>, rows: Rows): Set<string> {
   const doubtful = missingIn(tree, rows);
+  for (const [path, reason] of tree.skipped) {
+    if (reason === 'unreadable' && rows.has(path)) doubtful.add(path);
+  }
   const fresh = [...tree.found].filter(([path, { kind }]) => kind === 'file' && !rows.has(path));
   const statOf = ({ size, modifiedMs }: Local) => `${size} ${modifiedMs}`;
   const stats = new Set(fresh.map(([, here]) => statOf(here)));
