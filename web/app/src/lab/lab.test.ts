@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { hash } from '../../../packages/baseline/src/blake3.ts';
 import type { Row } from './bench.ts';
-import { barOf, csvOf, middleOf } from './results.ts';
+import { barOf, computedIn, csvOf, middleOf } from './results.ts';
 import { bytesOf, edited, EDIT_KINDS, spliced, type Edit } from './sample.ts';
 import golden from './sample.golden.json' with { type: 'json' };
 import { Wire } from './wire.ts';
@@ -142,6 +142,11 @@ test('of several runs the middle one counts, and one that went wrong counts befo
   expect(middleOf([...rows, other])).toEqual([rows[2], other]);
   const bad = row({ time: 1, run: 4, isSame: false });
   expect(middleOf([...rows, bad])).toEqual([bad]);
+});
+
+test('what was not waited for was computed, and never less than nothing', () => {
+  expect(computedIn(row({ time: 10, waited: 4 }))).toBe(6);
+  expect(computedIn(row({ time: 10, waited: 10.1 }))).toBe(0);
 });
 
 test('the CSV has a line for each row, with as many fields as its head', () => {

@@ -28,6 +28,11 @@ const HEAD =
   'method,run,before_bytes,after_bytes,edit,edit_bytes,places,seed,time_ms,waited_ms,up_bytes,down_bytes,' +
   'round_trips,ticks,longest_gap_ms,missed_ticks,long_tasks,longest_task_ms,result';
 
+/** For how long the page or its workers computed, in milliseconds: whenever nothing was waited for. */
+export function computedIn({ time, waited }: Row): number {
+  return Math.max(0, time - waited);
+}
+
 /** Writes all rows as CSV. */
 export function csvOf(rows: Row[], about: About): string {
   const lines = rows.map((row) => {

@@ -49,6 +49,8 @@ export const lab: typeof english = {
   method: 'Verfahren',
   time: 'Zeit',
   waited: 'davon gewartet',
+  computed: 'davon gerechnet',
+  computing: 'Rechnen',
   up: 'Gesendet',
   down: 'Empfangen',
   trips: 'Hin und her',
@@ -69,7 +71,7 @@ export const lab: typeof english = {
   notes: [
     'Unseres, mit Behaltenem: Der Browser hat 2,5 % der Fassung behalten, die er zuvor gesendet hat. Mit der Liste der Stücke: Er hat zuvor nach der Liste gefragt, und fragt nach Summen dessen, was sich geändert hat, wo das hilft.',
     'Unseres, WebR2sync und WebRsync laufen als WebAssembly in einem Worker. Die letzten beiden WebRsync sind reines JavaScript, wie es Browser früher ausführten: dieselben Nachrichten aufs Byte, und BLAKE3 statt MD5.',
-    'Die Zeit geht von der Datei, wie sie im Speicher liegt, bis zur Antwort des Servers. Schlüssel des Arbeitsbereichs, Liste und Behaltenes sind zuvor da, auch Worker und Verbindungen. Bytes sind Inhalte von Anfragen und Antworten, ohne Kopfzeilen.',
+    'Die Zeit geht von der Datei, wie sie im Speicher liegt, bis zur Antwort des Servers. Schlüssel des Arbeitsbereichs, Liste und Behaltenes sind zuvor da, auch Worker und Verbindungen. Was davon nicht Warten auf das Netz ist, ist Rechnen, auf der Seite oder in einem Worker: Was davon der Prozessor tat, sagt kein Browser. Bytes sind Inhalte von Anfragen und Antworten, ohne Kopfzeilen.',
     'StagMeter tickt auch eine Viertelsekunde davor und danach. Von mehreren Läufen wird der mittlere gezeigt; die CSV hat alle. Der erste Lauf des JavaScripts ist langsamer als die nächsten, weil der Browser es dabei übersetzt.',
   ],
 };

@@ -46,6 +46,8 @@ export const lab = {
   method: 'Method',
   time: 'Time',
   waited: 'of it waiting',
+  computed: 'of it computing',
+  computing: 'Computing',
   up: 'Sent',
   down: 'Received',
   trips: 'Round trips',
@@ -66,7 +68,7 @@ export const lab = {
   notes: [
     'Ours, with what was kept: the browser has kept 2.5 % of the version that it sent before. With the list of chunks: it has asked for the list beforehand, and asks for sums of what has changed, where that helps.',
     'Ours, WebR2sync and WebRsync run as WebAssembly in a worker. The last two of WebRsync are plain JavaScript, as a browser ran it before: the same messages to the byte, and BLAKE3 where the paper has MD5.',
-    'Time goes from the file as it lies in memory to the answer of the server. Keys of the workspace, the list, and what was kept are there before; so are workers and connections. Bytes are bodies of requests and answers, without headers.',
+    'Time goes from the file as it lies in memory to the answer of the server. Keys of the workspace, the list, and what was kept are there before; so are workers and connections. What of it is not waiting for the network is computing, on the page or in a worker: no browser tells what of that the processor did. Bytes are bodies of requests and answers, without headers.',
     'StagMeter ticks a quarter of a second before and after, too. Of several runs the one in the middle is shown; the CSV has all. The first run of plain JavaScript is slower than the next ones, since the browser compiles it meanwhile.',
   ],
 };
