@@ -1,4 +1,5 @@
 import { deflateSync } from 'node:zlib';
+import type { Page } from '@playwright/test';
 import type { SynclineClient } from '@syncline/api';
 import { expectAccessible } from '../axe.ts';
 import { pdfOf } from '../pdf.ts';
@@ -129,6 +130,51 @@ test('one file after the other is shown by keyboard, and the list goes on at the
   await expect(preview).toHaveCount(0);
   await expect(page.getByRole('grid')).toBeFocused();
   await expect(row(page, 'h.png')).toHaveAttribute('aria-selected', 'true');
+});
+
+/** A film that the browser makes of a drawing. */
+async function filmed(page: Page): Promise<Blob> {
+  const text = await page.evaluate(async () => {
+    const canvas = document.createElement('canvas');
+    [canvas.width, canvas.height] = [64, 48];
+    const drawing = canvas.getContext('2d');
+    const recorder = new MediaRecorder(canvas.captureStream(25), { mimeType: 'video/webm' });
+    const parts: Blob[] = [];
+    recorder.ondataavailable = ({ data }) => void parts.push(data);
+    const isOver = new Promise((resolve) => (recorder.onstop = resolve));
+    recorder.start();
+    for (let left = 0; left < 60; left += 4) {
+      drawing?.fillRect(left, 0, 3, 48);
+      await new Promise((resolve) => setTimeout(resolve, 40));
+    }
+    recorder.stop();
+    await isOver;
+    const bytes = new Uint8Array(await new Blob(parts).arrayBuffer());
+    return btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(''));
+  });
+  return new Blob([Buffer.from(text, 'base64')]);
+}
+
+test('a film is shown, and plays', async ({ page }) => {
+  await openWorkspace(page, server, 'ada', 'Notes');
+  await ada.putFile(workspace, 'j.webm', await filmed(page));
+  await row(page, 'j.webm').click();
+  await page.keyboard.press('Enter');
+  const preview = page.getByRole('dialog');
+  const film = preview.locator('video');
+  await expect(film).toHaveAccessibleName('j.webm');
+  const size = () =>
+    film.evaluate((found) => {
+      const { videoWidth, videoHeight } = found as HTMLVideoElement;
+      return [videoWidth, videoHeight];
+    });
+  await expect.poll(size).toEqual([64, 48]);
+  await film.evaluate((found) => (found as HTMLVideoElement).play());
+  const at = () => film.evaluate((found) => (found as HTMLVideoElement).currentTime);
+  await expect.poll(at).toBeGreaterThan(0.1);
+  await inEveryLook(page, () => expectAccessible(page));
+  await page.keyboard.press('Escape');
+  await ada.delete(workspace, 'j.webm');
 });
 
 test('nothing in a file or its name is ever run', async ({ page }) => {
