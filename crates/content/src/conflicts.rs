@@ -3,7 +3,8 @@
 //! *Participants*: whoever folds a log, and proposes. *Goals*: what waits for a decision is listed without reading the log, the newest first.
 //! *Non-goals*: saying whose version is the better one. *Invariants*: nothing that is not kept is gone: a copy is deleted as anything is,
 //! and what replaces an original is its next version; who decides names the versions that were looked at, so that nobody decides about what
-//! they have not seen; a decision is one commit, and is taken back by one as long as nobody has touched what it was about.
+//! they have not seen; a decision is taken back as long as nobody has touched what it was about. Whoever decides and proposes in one place, as
+//! a server does, makes one commit of it; others bring what is kept first, and delete the copy once that stands.
 
 use std::sync::Arc;
 
@@ -55,7 +56,7 @@ pub struct Decision {
 /// What a decision comes to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Resolution {
-    /// The changes, which are one commit.
+    /// The changes, what is kept before what is deleted.
     pub changes: Vec<Change>,
     /// What stands then.
     pub subject: NodeId,

@@ -95,7 +95,7 @@ impl SealedWorkspace {
     pub fn remove_one(&mut self, node: &str, version: f64) -> Result<u32, Failure> {
         let tree = self.replay.tree();
         let changes = changing::delete_one(tree, node_of(node)?, version as u64)?;
-        self.begin_changes(changes)
+        self.begin_changes(changes, None)
     }
 
     /// Begins to mark what somebody has seen in this version as a copy that was kept beside another file, made from version `base` of that.
@@ -112,7 +112,7 @@ impl SealedWorkspace {
         let (copy, original): (NodeId, NodeId) = (node_of(copy)?, node_of(original)?);
         let origin = ConflictOrigin { node: original, base: base as u64 };
         let changes = changing::mark(self.replay.tree(), copy, version as u64, origin)?;
-        self.begin_changes(changes)
+        self.begin_changes(changes, None)
     }
 }
 

@@ -235,7 +235,7 @@ impl SealedWorkspace {
             let deletions = changing::delete(self.replay.tree(), node_of(node)?, *version as u64)?;
             changes.extend(deletions);
         }
-        self.begin_changes(changes)
+        self.begin_changes(changes, None)
     }
 
     /// Begins to move nodes into a folder, as somebody has seen them in these versions, under these names.
@@ -259,7 +259,7 @@ impl SealedWorkspace {
         }
         let folder = self.folder(folder)?;
         let (changes, moves) = changing::move_all(self.replay.tree(), &seen, folder)?;
-        let deed = self.begin_changes(changes)?;
+        let deed = self.begin_changes(changes, None)?;
         self.deed_mut(deed)?.moves = moves;
         Ok(deed)
     }
@@ -286,8 +286,7 @@ impl SealedWorkspace {
         let (changes, copies) = changing::copy_all(self.replay.tree(), &wanted, folder, new_id)?;
         // What a cleanup removes meanwhile is not copied: then it counts for nothing.
         let seen = Some(self.replay.head());
-        let deed =
-            self.begin_deed(What::Groups { waiting: changing::groups(changes).into(), seen })?;
+        let deed = self.begin_changes(changes, seen)?;
         self.deed_mut(deed)?.copies = copies;
         Ok(deed)
     }
@@ -301,29 +300,26 @@ impl SealedWorkspace {
         if !copies.is_empty() {
             let made = stood.iter().map(|change| change.node).collect();
             let changes = changing::delete_copies(self.replay.tree(), copies, &made)?;
-            let waiting = changing::groups(changes).into();
-            return self.begin_deed(What::Groups { waiting, seen: None });
+            return self.begin_changes(changes, None);
         }
         if !decided.is_empty() {
-            let seen = *seen;
-            let waiting = changing::groups(take_back(self.replay.tree(), decided)?).into();
-            return self.begin_deed(What::Groups { waiting, seen });
+            let (changes, seen) = (take_back(self.replay.tree(), decided)?, *seen);
+            return self.begin_changes(changes, seen);
         }
         if !moves.is_empty() {
             let has_stood = |moved: &&Move| stood.iter().any(|change| change.node == moved.node);
             let moves: Vec<_> = moves.iter().filter(has_stood).cloned().collect();
             let changes = changing::move_back(self.replay.tree(), &moves)?;
-            return self.begin_changes(changes);
+            return self.begin_changes(changes, None);
         }
-        let (deletions, seen) = (stood.clone(), *seen);
-        let waiting = changing::groups(changing::restore(self.replay.tree(), &deletions)?).into();
+        let (changes, seen) = (changing::restore(self.replay.tree(), stood)?, *seen);
         // What a cleanup has condemned since is not brought back: then it counts for nothing.
-        self.begin_deed(What::Groups { waiting, seen })
+        self.begin_changes(changes, seen)
     }
 
     /// Begins to put a file of `size` bytes: over the file of that name in the version that somebody has seen, or where none is there. Where
-    /// `node` says which file that is, it becomes that version's next one and is kept beside nothing. The order of calls then: samples, parts, pieces and packs, [`endPut`](Self::end_put) and packs, and as with every deed
-    /// [`propose`](Self::propose).
+    /// `node` says which file that is, it becomes that version's next one and is kept beside nothing. The order of calls then: samples,
+    /// parts, pieces and packs, [`endPut`](Self::end_put) and packs, and as with every deed [`propose`](Self::propose).
     ///
     /// # Errors
     /// `name`, `no_such`, `mounted`; `taken` and `changed` where something else is there.
@@ -615,10 +611,14 @@ impl SealedWorkspace {
 }
 
 impl SealedWorkspace {
-    /// Begins a deed of changes that rest on nothing which a cleanup removes.
-    pub(crate) fn begin_changes(&mut self, changes: Vec<Change>) -> Result<u32, Failure> {
+    /// Begins a deed of changes; those that rest on what a cleanup may remove have seen no later one than the head `seen`.
+    pub(crate) fn begin_changes(
+        &mut self,
+        changes: Vec<Change>,
+        seen: Option<Head>,
+    ) -> Result<u32, Failure> {
         let waiting = changing::groups(changes).into();
-        self.begin_deed(What::Groups { waiting, seen: None })
+        self.begin_deed(What::Groups { waiting, seen })
     }
 
     fn begin_deed(&mut self, what: What) -> Result<u32, Failure> {

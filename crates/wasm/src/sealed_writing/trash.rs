@@ -1,10 +1,9 @@
 //! What was deleted in a sealed workspace, and how it comes back.
 
-use content::changing;
 use content::trash::DeletedNode;
 use wasm_bindgen::prelude::wasm_bindgen;
 
-use super::{What, node_of};
+use super::node_of;
 use crate::failure::Failure;
 use crate::sealed_workspace::{SealedNode, SealedWorkspace, milliseconds_of, text_of};
 
@@ -65,10 +64,9 @@ impl SealedWorkspace {
         let nodes = nodes.iter().map(|node| node_of(node)).collect::<Result<Vec<_>, _>>()?;
         let (tree, versions) = (self.replay.tree(), self.replay.versions());
         let revival = self.replay.trash().revive(tree, versions, &nodes)?;
-        let waiting = changing::groups(revival.changes).into();
         // What a cleanup condemns meanwhile is not brought back: then it counts for nothing.
         let seen = Some(self.replay.head());
-        let deed = self.begin_deed(What::Groups { waiting, seen })?;
+        let deed = self.begin_changes(revival.changes, seen)?;
         self.deed_mut(deed)?.is_partial = revival.dropped > 0;
         Ok(deed)
     }

@@ -42,12 +42,11 @@ export function deedsOf(
   { activity, files: say, sealed, trash }: Words,
 ): Deed[] {
   const { letIn } = doing;
-  // These are only heard, so that the buttons stay in one line.
-  const isBrief = true;
-  const host = { icon: 'device', label: sealed.letIn, isBrief } as const;
+  // What is brief is only heard, so that the buttons stay in one line.
+  const host = { icon: 'device', label: sealed.letIn, isBrief: true } as const;
   const always: Deed[] = [
     ...(letIn === null ? [] : [{ ...host, run: letIn }]),
-    { icon: 'eye', label: sealed.shown, run: () => doing.show(), isBrief },
+    { icon: 'eye', label: sealed.shown, run: () => doing.show(), isBrief: true },
     { icon: 'lock', label: sealed.lock, run: () => doing.lock() },
   ];
   if (selected.length === 0) {

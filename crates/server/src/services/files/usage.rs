@@ -3,10 +3,10 @@
 //! *Invariants*: a count goes on in steps, so that nobody waits for all of it; where the workspace changes meanwhile it begins anew,
 //! but not for ever: a count over a workspace that changes all the time is of about then.
 
+use content::noted::NoteCursor;
 use model::{Head, Name, NodeId, NodeKind, NodeRecord};
 
 use super::View;
-use content::noted::NoteCursor;
 
 /// How often a count begins anew because the workspace has changed.
 const BEGINNINGS_MAX: u32 = 3;
