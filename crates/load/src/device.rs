@@ -97,6 +97,13 @@ impl State {
     fn silence(&self) -> (Instant, Instant) {
         (self.heartbeat_at, self.last_heard_at)
     }
+
+    /// Notes that everything up to an entry has come.
+    fn go_on_to(&mut self, seq: u64) {
+        self.last_seq = seq;
+        self.heartbeat = HEARTBEAT_FIRST;
+        self.heartbeat_at = Instant::now() + HEARTBEAT_FIRST;
+    }
 }
 
 /// Runs a device until the run ends; returns what it noted.
@@ -390,6 +397,14 @@ impl Device {
                 if head.seq > state.seen.seq {
                     state.seen = head;
                 }
+                // Where nothing is missing before it, it does not come back.
+                if head.seq == state.last_seq + 1 {
+                    state.go_on_to(head.seq);
+                    if let Some(commit) = state.noted.commits.get_mut(number as usize) {
+                        commit.hear(head.seq, now);
+                    }
+                    self.shared.heard.fetch_add(1, Ordering::Relaxed);
+                }
                 self.shared.to_be_heard.fetch_add(self.ears, Ordering::Relaxed);
                 self.shared.answered.fetch_add(1, Ordering::Relaxed);
             }
@@ -419,9 +434,7 @@ impl Device {
             }
             return;
         }
-        state.last_seq = entry.seq;
-        state.heartbeat = HEARTBEAT_FIRST;
-        state.heartbeat_at = Instant::now() + HEARTBEAT_FIRST;
+        state.go_on_to(entry.seq);
         if device == self.seat.device.number {
             if let Some(commit) = state.noted.commits.get_mut(number as usize) {
                 commit.hear(entry.seq, now);

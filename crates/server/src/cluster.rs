@@ -80,17 +80,18 @@ pub enum Commits {
 }
 
 impl Commits {
-    /// Sends a commit on its way, in the order in which they come; `finish` hears the reply, and must be quick.
+    /// Sends a commit, and which live connection may have brought it, on its way, in the order in which they come; `finish` hears the
+    /// reply, and must be quick. A sync service does not know the connection, which is sent the entry like everybody then.
     ///
     /// # Errors
     /// [`crate::ServerError::Unavailable`] where the server stops.
     pub async fn submit(
         &self,
-        request: CommitRequest,
+        (request, from): (CommitRequest, Option<u64>),
         finish: impl FnOnce(model::wire::Reply) + Send + 'static,
     ) -> Result<()> {
         match self {
-            Self::Here(committer) => committer.submit(request, finish).await,
+            Self::Here(committer) => committer.submit((request, from), finish).await,
             Self::Queued(queue) => queue.submit(request, finish).await,
         }
     }

@@ -18,7 +18,7 @@ use bytes::Bytes;
 use futures_util::stream::{BoxStream, StreamExt, unfold};
 use model::environment::random_bytes;
 use model::wire::{Refusal, RefusalKind, Reply, Request, RequestFrame};
-use model::{Clock, Entry, Random, WorkspaceId};
+use model::{Clock, Commit, Entry, Head, Random, WorkspaceId};
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio::sync::{broadcast, mpsc, oneshot};
@@ -128,6 +128,8 @@ struct Topic {
     events: broadcast::Sender<Arc<Entry>>,
     /// The newest entry that is known to have come here; nothing before the workspace was subscribed to.
     last: Option<u64>,
+    /// Where the log stood behind the newest one that was published.
+    newest: Option<Head>,
 }
 
 /// A request on its way to the socket.
@@ -135,6 +137,14 @@ struct Asked {
     number: u64,
     frame: Bytes,
     answer: oneshot::Sender<Result<Reply, Lost>>,
+    /// The commit that it proposes, if it does and somebody listens to its workspace.
+    proposed: Option<Proposed>,
+}
+
+/// A commit on its way.
+struct Proposed {
+    workspace: WorkspaceId,
+    commit: Commit,
 }
 
 /// Why there is no answer.
@@ -208,12 +218,19 @@ impl Connection for WebSocketConnection {
             _ => None,
         };
         let number = self.core.next_number();
-        let frame = frames::encode(&RequestFrame { number, workspace, request });
+        let request = RequestFrame { number, workspace, request };
+        let frame = frames::encode(&request);
+        let proposed = match request.request {
+            Request::Commit(commit) if self.core.is_heard(workspace) => {
+                Some(Proposed { workspace, commit })
+            }
+            _ => None,
+        };
         let (answer, answered) = oneshot::channel();
         let requests = self.requests()?;
         let ask = async {
             let ended = || Lost::Unreachable("the connection was closed".to_owned());
-            requests.send(Asked { number, frame, answer }).await.map_err(|_| ended())?;
+            requests.send(Asked { number, frame, answer, proposed }).await.map_err(|_| ended())?;
             answered.await.map_err(|_| ended())?
         };
         let reply = tokio::select! {
@@ -287,6 +304,7 @@ impl Core {
         let topic = topics.entry(workspace).or_insert_with(|| Topic {
             events: broadcast::channel(EVENTS_WAITING_MAX).0,
             last: None,
+            newest: None,
         });
         work(topic)
     }
@@ -295,9 +313,33 @@ impl Core {
     fn publish(&self, workspace: WorkspaceId, entry: Entry) {
         if let Some(topic) = self.topics.lock().get_mut(&workspace) {
             topic.advance(entry.seq);
+            if topic.newest.is_none_or(|newest| newest.seq < entry.seq) {
+                topic.newest = Some(entry.head());
+            }
             // Nobody may be listening any more.
             let _ = topic.events.send(Arc::new(entry));
         }
+    }
+
+    /// Hands what this device has put into the log to those who listen: the server has said where it stands, and does not send it back. It is
+    /// made of what was seen of the log last, and left to the cursors where that does not give the same, or something before it has not come yet.
+    fn publish_own(&self, Proposed { workspace, commit }: Proposed, head: Head) {
+        let (last, newest) = self.with_topic(workspace, |topic| (topic.last, topic.newest));
+        if last.is_none_or(|last| last + 1 != head.seq) {
+            return;
+        }
+        let mut seen = [newest, Some(commit.seen)].into_iter().flatten();
+        let Some(before) = seen.find(|before| before.seq + 1 == head.seq) else { return };
+        let entry = Entry { seq: head.seq, previous: before.hash, commit };
+        if entry.head() == head {
+            self.publish(workspace, entry);
+        }
+    }
+
+    /// Tells whether anybody listens to a workspace.
+    fn is_heard(&self, workspace: WorkspaceId) -> bool {
+        let topics = self.topics.lock();
+        topics.get(&workspace).is_some_and(|topic| topic.events.receiver_count() > 0)
     }
 
     /// Returns the workspaces that somebody listens to, with the newest entry that came here, and forgets the others.

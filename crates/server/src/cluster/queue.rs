@@ -230,7 +230,7 @@ impl Lane {
             (job.finish)(reply);
             let _ = finished.send(());
         };
-        match self.committer.submit(job.request, finish_job).await {
+        match self.committer.submit((job.request, None), finish_job).await {
             // An error says that the server stops, and then its connections end, too.
             Ok(()) => drop(finish.await),
             Err(error) => tracing::debug!(%error, "a commit came too late"),

@@ -259,7 +259,8 @@ impl Session {
                 drop(under_way);
             });
         };
-        if let Err(error) = self.app.commits.submit(request, finish).await {
+        let from = Some(self.connection.number);
+        if let Err(error) = self.app.commits.submit((request, from), finish).await {
             self.reply(number, Answer::reply(Err(error)).reply).await;
         }
     }

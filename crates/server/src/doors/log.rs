@@ -113,7 +113,8 @@ async fn propose(
     let commit = decode(receive(body).await?).await?;
     let (answer, answered) = oneshot::channel();
     let finish = move |reply| drop(answer.send(reply));
-    app.commits.submit(CommitRequest { caller, workspace, commit }, finish).await?;
+    let request = CommitRequest { caller, workspace, commit };
+    app.commits.submit((request, None), finish).await?;
     let stopping = ServerError::Unavailable { reason: "is stopping" };
     let reply = answered.await.map_err(|_| stopping)?;
     drop(memory);

@@ -34,22 +34,22 @@ impl Committer {
         Self { writer, hub, news, clock, metrics }
     }
 
-    /// Puts a commit into the queue of the writer, waiting only while that is full. `finish` hears the reply when it is durable, and
-    /// whoever subscribed was told; it must be quick.
+    /// Puts a commit that a live connection may have brought into the queue of the writer, waiting only while that is full. `finish` hears
+    /// the reply when it is durable, and whoever subscribed was told, but for that connection; it must be quick.
     ///
     /// # Errors
     /// [`crate::ServerError::Unavailable`] where the writer has ended.
     pub async fn submit(
         &self,
-        request: CommitRequest,
+        (request, from): (CommitRequest, Option<u64>),
         finish: impl FnOnce(Reply) + Send + 'static,
     ) -> Result<()> {
         let finish =
             move |head: Result<Head>| finish(Answer::reply(head.map(Reply::Committed)).reply);
-        self.commit(request, finish).await
+        self.send((request, from), |committed| committed.head, finish).await
     }
 
-    /// Does the same; `finish` hears where it stands.
+    /// Does the same for what no live connection has brought; `finish` hears where it stands.
     ///
     /// # Errors
     /// As [`Self::submit`].
@@ -58,7 +58,7 @@ impl Committer {
         request: CommitRequest,
         finish: impl FnOnce(Result<Head>) + Send + 'static,
     ) -> Result<()> {
-        self.send(request, |committed| committed.head, finish).await
+        self.send((request, None), |committed| committed.head, finish).await
     }
 
     /// Does the same; `finish` hears of the new entry, too. It is copied for those who are told of it, since somebody keeps it.
@@ -70,19 +70,19 @@ impl Committer {
         request: CommitRequest,
         finish: impl FnOnce(Result<Committed>) + Send + 'static,
     ) -> Result<()> {
-        self.send(request, Committed::clone, finish).await
+        self.send((request, None), Committed::clone, finish).await
     }
 
     /// Puts a commit into the queue; `finish` hears what is to be kept of it.
     async fn send<T: Send + 'static>(
         &self,
-        request: CommitRequest,
+        (request, from): (CommitRequest, Option<u64>),
         keep: fn(&Committed) -> T,
         finish: impl FnOnce(Result<T>) + Send + 'static,
     ) -> Result<()> {
         let (committer, workspace) = (self.clone(), request.workspace);
         let start = self.clock.elapsed();
-        let told = move |outcome| committer.tell(workspace, outcome, start, (keep, finish));
+        let told = move |outcome| committer.tell((workspace, from), outcome, start, (keep, finish));
         self.writer.submit_commit(request, told).await
     }
 
@@ -97,7 +97,7 @@ impl Committer {
     /// Tells everybody what became of a commit, and counts it.
     fn tell<T: Send + 'static>(
         &self,
-        workspace: WorkspaceId,
+        (workspace, from): (WorkspaceId, Option<u64>),
         outcome: Result<Committed>,
         start: Duration,
         (keep, finish): (fn(&Committed) -> T, impl FnOnce(Result<T>) + Send + 'static),
@@ -107,7 +107,9 @@ impl Committer {
             Ok(committed) => {
                 let kept = keep(&committed);
                 match committed.appended {
-                    Some(entry) => self.hub.publish(workspace, entry, move || finish(Ok(kept))),
+                    Some(entry) => {
+                        self.hub.publish(workspace, (entry, from), move || finish(Ok(kept)))
+                    }
                     None => {
                         // Whoever appended it may have died before anybody was told.
                         self.news.tell(Told::Moved(workspace));

@@ -98,6 +98,8 @@ type Subscribers = Arc<Mutex<HashMap<WorkspaceId, HashMap<u64, Outbox>>>>;
 struct Published {
     workspace: WorkspaceId,
     entry: Arc<Entry>,
+    /// The connection that has brought it, and needs it not again.
+    from: Option<u64>,
     then: Box<dyn FnOnce() + Send>,
 }
 
@@ -139,8 +141,8 @@ impl Hub {
         let counts: Arc<EventCounts> = Arc::default();
         let counting = Arc::clone(&counts);
         let task = async move {
-            while let Some(Published { workspace, entry, then }) = receiver.recv().await {
-                let outboxes = outboxes(&known, workspace);
+            while let Some(Published { workspace, entry, from, then }) = receiver.recv().await {
+                let outboxes = outboxes(&known, workspace, from);
                 if !outboxes.is_empty() || tell.is_told() {
                     let frame = wrapped(workspace, entry);
                     counting.offer(outboxes, &frame);
@@ -152,15 +154,15 @@ impl Hub {
         (Self { subscribers, entries, news, counts }, task)
     }
 
-    /// Sends an entry to everybody who has subscribed, some time soon, and does something `then`, which must be quick. Never waits: where too
-    /// much is to be sent, the entry is not, and what is to be done is done at once.
+    /// Sends an entry to everybody who has subscribed, but not back to the connection `from` which it came, some time soon, and does something
+    /// `then`, which must be quick. Never waits: where too much is to be sent, the entry is not, and what is to be done is done at once.
     pub fn publish(
         &self,
         workspace: WorkspaceId,
-        entry: Arc<Entry>,
+        (entry, from): (Arc<Entry>, Option<u64>),
         then: impl FnOnce() + Send + 'static,
     ) {
-        let published = Published { workspace, entry, then: Box::new(then) };
+        let published = Published { workspace, entry, from, then: Box::new(then) };
         // The cursor of every device heals what is lost here.
         if let Err(refused) = self.entries.try_send(published) {
             self.news.leave_out();
@@ -172,7 +174,7 @@ impl Hub {
 
     /// Sends what another server has published to everybody who has subscribed here.
     pub fn deliver(&self, workspace: WorkspaceId, frame: &Bytes) {
-        self.counts.offer(outboxes(&self.subscribers, workspace), frame);
+        self.counts.offer(outboxes(&self.subscribers, workspace, None), frame);
     }
 
     /// Says whether anybody has subscribed to a workspace.
@@ -230,9 +232,11 @@ pub fn wrapped(workspace: WorkspaceId, entry: Arc<Entry>) -> Bytes {
     envelope::wrap(&ServerFrame::Event { workspace, entry }).into()
 }
 
-fn outboxes(subscribers: &Subscribers, workspace: WorkspaceId) -> Vec<Outbox> {
+/// Returns where those listen who have subscribed to a workspace, but for one connection.
+fn outboxes(subscribers: &Subscribers, workspace: WorkspaceId, except: Option<u64>) -> Vec<Outbox> {
     let subscribers = subscribers.lock();
-    subscribers.get(&workspace).into_iter().flat_map(HashMap::values).cloned().collect()
+    let all = subscribers.get(&workspace).into_iter().flatten();
+    all.filter(|(number, _)| except != Some(**number)).map(|(_, outbox)| outbox.clone()).collect()
 }
 
 #[cfg(test)]
@@ -265,7 +269,7 @@ mod tests {
         hub.subscribe(WORKSPACE, 1, outbox.clone());
         let answer = Bytes::from_static(b"answer");
         let given = answer.clone();
-        hub.publish(WORKSPACE, entry(), move || outbox.give(given).expect("there is room"));
+        hub.publish(WORKSPACE, (entry(), None), move || outbox.give(given).expect("there is room"));
         assert!(frames.try_recv().is_err(), "nothing happens on the thread that writes");
         drop(hub);
         sending.await;
@@ -274,15 +278,28 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn who_has_brought_an_entry_is_not_sent_it_back() {
+        let (hub, sending) = Hub::new(News::default());
+        let ((mine, mut my_frames), (theirs, mut their_frames)) = (Outbox::new(), Outbox::new());
+        hub.subscribe(WORKSPACE, 1, mine);
+        hub.subscribe(WORKSPACE, 2, theirs);
+        hub.publish(WORKSPACE, (entry(), Some(1)), || {});
+        drop(hub);
+        sending.await;
+        assert_eq!(frame(their_frames.recv().await), wrapped(WORKSPACE, entry()));
+        assert!(my_frames.recv().await.is_none());
+    }
+
+    #[tokio::test]
     async fn where_too_much_is_to_be_sent_events_are_left_out_and_answers_are_not() {
         let (hub, _sending) = Hub::new(News::default());
         for _ in 0..ENTRIES_MAX {
-            hub.publish(WORKSPACE, entry(), || panic!("nobody sends"));
+            hub.publish(WORKSPACE, (entry(), None), || panic!("nobody sends"));
         }
         assert_eq!((hub.waiting(), hub.counts().left_out.get()), (ENTRIES_MAX, 0));
         let is_answered = Arc::new(AtomicBool::new(false));
         let answered = Arc::clone(&is_answered);
-        hub.publish(WORKSPACE, entry(), move || answered.store(true, Ordering::Relaxed));
+        hub.publish(WORKSPACE, (entry(), None), move || answered.store(true, Ordering::Relaxed));
         assert!(is_answered.load(Ordering::Relaxed));
         assert_eq!(hub.counts().left_out.get(), 1);
     }

@@ -7,7 +7,7 @@ use commit_log::{CommitLog, envelope};
 use futures_util::future::join_all;
 use futures_util::{SinkExt, StreamExt};
 use model::wire::{FRAME_LENGTH_MAX, RefusalKind, Reply, Request, RequestFrame, ServerFrame};
-use model::{Action, Change, Genesis};
+use model::{Action, Change, Entry, Genesis};
 use reqwest::StatusCode;
 use tokio::net::TcpStream;
 use tokio::time::Instant;
@@ -76,6 +76,34 @@ async fn commit_reaches_every_device_as_an_event() {
         }
         // Far below the heartbeat of the cursor: it was the event that brought it.
         assert!(started.elapsed() < Duration::from_secs(2));
+    }
+}
+
+#[tokio::test]
+async fn what_a_connection_has_brought_does_not_come_back_to_it() {
+    let (server, writer, genesis) = setup().await;
+    let reader = server.device("ada").await;
+    let mut mine = open(&writer, Some(1)).await.unwrap();
+    let mut theirs = open(&reader, Some(2)).await.unwrap();
+    for socket in [&mut mine, &mut theirs] {
+        ask(socket, &genesis, 1, Request::Subscribe { since: 0 }).await;
+        let subscribed = ServerFrame::Reply { number: 1, reply: Reply::Subscribed };
+        assert_eq!(next(socket).await, Some(subscribed));
+    }
+    let mut head = genesis.head();
+    for number in 2..=4 {
+        let commit = writer.commit(number as u8, head);
+        ask(&mut mine, &genesis, number, Request::Commit(commit.clone())).await;
+        let Some(ServerFrame::Reply { reply: Reply::Committed(stands_at), .. }) =
+            next(&mut mine).await
+        else {
+            panic!("only the answer comes");
+        };
+        let entry = Entry { seq: head.seq + 1, previous: head.hash, commit };
+        assert_eq!(entry.head(), stands_at);
+        let event = ServerFrame::Event { workspace: genesis.workspace(), entry };
+        assert_eq!(next(&mut theirs).await, Some(event));
+        head = stands_at;
     }
 }
 

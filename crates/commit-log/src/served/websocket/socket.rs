@@ -15,7 +15,7 @@ use tokio_tungstenite::{WebSocketStream, client_async_with_config};
 
 use super::frames::{self, FrameSink, FrameStream, encode};
 use super::wire::{self, Wire};
-use super::{Asked, Core, Lost};
+use super::{Asked, Core, Lost, Proposed};
 
 /// How long a handshake may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -40,7 +40,7 @@ pub(super) type Socket = WebSocketStream<Wire>;
 
 /// Who waits for the answer to a request.
 enum Waiting {
-    Caller(oneshot::Sender<Result<Reply, Lost>>),
+    Caller(oneshot::Sender<Result<Reply, Lost>>, Option<Box<Proposed>>),
     /// The task itself: entries that were missed while there was no connection.
     Missed(WorkspaceId),
     Nobody,
@@ -96,7 +96,7 @@ pub(super) async fn drive(
     let reason = lost.unwrap_or_else(|| "the connection was closed".to_owned());
     tracing::debug!(place = %core.place, reason, "a live connection ended");
     for (_, waiting) in shared.waiting.lock().drain() {
-        if let Waiting::Caller(answer) = waiting {
+        if let Waiting::Caller(answer, _) = waiting {
             // Who has stopped waiting does not mind.
             let _ = answer.send(Err(Lost::Unreachable(reason.clone())));
         }
@@ -148,7 +148,8 @@ impl Shared<'_> {
     }
 
     fn note(&self, asked: Asked) -> Bytes {
-        self.waiting.lock().insert(asked.number, Waiting::Caller(asked.answer));
+        let waiting = Waiting::Caller(asked.answer, asked.proposed.map(Box::new));
+        self.waiting.lock().insert(asked.number, waiting);
         asked.frame
     }
 
@@ -189,7 +190,11 @@ impl Shared<'_> {
             ServerFrame::Reply { number, reply } => {
                 let waiting = self.waiting.lock().remove(&number);
                 match (waiting, reply) {
-                    (Some(Waiting::Caller(answer)), reply) => {
+                    (Some(Waiting::Caller(answer, proposed)), reply) => {
+                        // In the order of the log, of which the next event may be here already.
+                        if let (Some(proposed), &Reply::Committed(head)) = (proposed, &reply) {
+                            self.core.publish_own(*proposed, head);
+                        }
                         // Who has stopped waiting does not mind.
                         let _ = answer.send(Ok(reply));
                     }
@@ -217,7 +222,7 @@ impl Shared<'_> {
             }
             // Callers that have given up need no place any more.
             self.waiting.lock().retain(|_, waiting| match waiting {
-                Waiting::Caller(answer) => !answer.is_closed(),
+                Waiting::Caller(answer, _) => !answer.is_closed(),
                 Waiting::Missed(_) | Waiting::Nobody => true,
             });
         }

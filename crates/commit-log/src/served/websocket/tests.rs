@@ -195,6 +195,48 @@ async fn lost_connection_comes_back_subscribes_again_and_fetches_what_was_missed
 }
 
 #[tokio::test]
+async fn own_commits_are_heard_of_without_coming_back() {
+    let server = FakeServer::start().await;
+    let connection = server.connection(REQUEST_TIMEOUT);
+    let mut events = connection.events(WORKSPACE);
+    let others = Entry { seq: 8, ..entry(8) };
+    let own = |op| Commit { seen: others.head(), ..commit(op, vec![put(op, 0, "own")]) };
+    let first = Entry { seq: 9, previous: others.head().hash, commit: own(2) };
+    // It had seen less than what stands before it.
+    let second = Entry { seq: 10, previous: first.head().hash, commit: own(3) };
+    let behind_unknown = Head { seq: 12, ..second.head() };
+    let next = Entry { seq: 13, previous: behind_unknown.hash, ..entry(13) };
+    let fake = async {
+        let mut socket = server.accept().await;
+        for (answer, event) in [
+            (Reply::Subscribed, Some(others.clone())),
+            (Reply::Committed(first.head()), None),
+            (Reply::Committed(second.head()), None),
+            // Something that never came here stands before this one: it is left to the cursors.
+            (Reply::Committed(behind_unknown), Some(next.clone())),
+        ] {
+            let RequestFrame { number, .. } = heard(&mut socket).await;
+            say(&mut socket, ServerFrame::Reply { number, reply: answer }).await;
+            if let Some(entry) = event {
+                say(&mut socket, ServerFrame::Event { workspace: WORKSPACE, entry }).await;
+            }
+        }
+        socket
+    };
+    let calls = async {
+        let subscribe = Request::Subscribe { since: 7 };
+        connection.call(WORKSPACE, subscribe).await.expect("an answer");
+        for op in 2..=4 {
+            connection.call(WORKSPACE, Request::Commit(own(op))).await.expect("an answer");
+        }
+    };
+    let (_socket, ()) = tokio::join!(fake, calls);
+    for expected in [&others, &first, &second, &next] {
+        assert_eq!(events.next().await.as_ref(), Some(expected));
+    }
+}
+
+#[tokio::test]
 async fn events_that_nobody_fetches_push_out_the_oldest() {
     let server = FakeServer::start().await;
     let connection = server.connection(REQUEST_TIMEOUT);
