@@ -7,7 +7,8 @@
 //!
 //! Reading order: [`failure`], [`arguments`], [`process`], [`random`], then one module per task:
 //! [`test_run`], [`demo`], [`tidy`], [`syncline`] (our program as a child process), [`bench`],
-//! [`install`], [`services`], [`doors`], [`web`], [`crash`], [`deb`].
+//! [`install`], [`services`], [`doors`], [`web`], [`crash`], [`deb`]. How documents are read stands in
+//! [`markdown`].
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 #![expect(
@@ -24,6 +25,7 @@ pub mod demo;
 pub mod doors;
 pub mod failure;
 pub mod install;
+pub mod markdown;
 pub mod process;
 pub mod random;
 pub mod services;
@@ -46,7 +48,7 @@ usage: cargo xtask <task>
   web [core|test]     builds the web app, which programs built after it have in them; only what it runs
                       of our rooms; tries it
   deb                 builds a package for Debian  (cargo xtask deb --help)
-  tidy                checks the repository itself: borders, named paths, sizes, words
+  tidy                checks the repository itself: borders, named paths, links, sizes, words
   bench peers         other programs beside ours, one table     (cargo xtask bench --help)
   bench latency       a small file from device to device through the server
   bench many-small    100,000 files of 4 KB through the server

@@ -8,6 +8,7 @@ pub mod borders;
 pub mod dependencies;
 pub mod documents;
 pub mod files;
+pub mod links;
 pub mod paths;
 mod repository;
 
@@ -69,6 +70,7 @@ pub fn check_all(repository: &Repository, workspace: &Workspace) -> Vec<Finding>
         borders::sql_stays_at_home(repository),
         borders::pure_rooms_touch_nothing(repository),
         paths::named_paths_exist(repository),
+        links::links_lead_somewhere(repository),
         documents::required_documents_exist(repository),
         documents::decisions_are_numbered(repository),
         documents::changelog_has_unreleased(repository),
