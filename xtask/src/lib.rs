@@ -1,5 +1,5 @@
-//! The one door for automation: the test run, the demo, the tidy checks, the benchmarks beside
-//! other programs and the kill -9 rig.
+//! The one door for automation: the test run, the demo, the tidy checks, the site of the documents,
+//! the benchmarks beside other programs and the kill -9 rig.
 //!
 //! It knows the repository as files and the program `syncline` as a black box reached through its
 //! command line. It does not know any crate of the product: no room is linked into it, so it
@@ -7,8 +7,8 @@
 //!
 //! Reading order: [`failure`], [`arguments`], [`process`], [`random`], then one module per task:
 //! [`test_run`], [`demo`], [`tidy`], [`syncline`] (our program as a child process), [`bench`],
-//! [`install`], [`services`], [`doors`], [`web`], [`crash`], [`deb`]. How documents are read stands in
-//! [`markdown`].
+//! [`install`], [`services`], [`doors`], [`web`], [`crash`], [`deb`], [`markdown`] (how documents are
+//! read), [`site`].
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 #![expect(
@@ -29,6 +29,7 @@ pub mod markdown;
 pub mod process;
 pub mod random;
 pub mod services;
+pub mod site;
 pub mod syncline;
 pub mod test_run;
 pub mod tidy;
@@ -48,6 +49,7 @@ usage: cargo xtask <task>
   web [core|test]     builds the web app, which programs built after it have in them; only what it runs
                       of our rooms; tries it
   deb                 builds a package for Debian  (cargo xtask deb --help)
+  site                builds a site of all documents  (cargo xtask site --help)
   tidy                checks the repository itself: borders, named paths, links, sizes, words
   bench peers         other programs beside ours, one table     (cargo xtask bench --help)
   bench latency       a small file from device to device through the server
@@ -67,6 +69,7 @@ pub fn run(words: Vec<String>) -> Result<()> {
         Some("test") => test_run::run(arguments),
         Some("demo") => demo::run(arguments),
         Some("deb") => deb::run(arguments),
+        Some("site") => site::run(arguments),
         Some("tidy") => tidy::run(arguments),
         Some("bench") => bench::run(arguments),
         Some("services") => services::run(arguments),

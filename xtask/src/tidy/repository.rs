@@ -48,6 +48,11 @@ impl Repository {
         self.texts().filter(move |(path, _)| path.starts_with(start) && path.ends_with(ending))
     }
 
+    /// Every file and folder, in the order of paths.
+    pub fn paths(&self) -> impl Iterator<Item = &str> {
+        self.paths.iter().map(String::as_str)
+    }
+
     /// The text of one file.
     pub fn text(&self, path: &str) -> Option<&str> {
         self.texts.get(path).map(String::as_str)
