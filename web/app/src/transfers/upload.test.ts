@@ -138,6 +138,47 @@ test('a file whose last answer was lost is found, and no clash with itself', asy
   }
 });
 
+test('while the line is bad nobody knows what lies there, and who asks waits for it', async () => {
+  const [gone, failed] = [problem(404, 'not_found'), problem(412, 'precondition_failed')];
+  for (const [at, file, error] of [
+    ['put', small, failed],
+    ['commit', large, gone],
+  ] as const) {
+    const server = fakeServer();
+    server.failures.push({ at, error, isAfter: true });
+    const seen = hooks();
+    const isSent = vi.fn(seen.isSent);
+    // One question is not answered, nor is what is asked of its answer.
+    isSent.mockImplementationOnce(() => {
+      server.failures.push({ at: 'node', error: away() });
+      return Promise.reject(away());
+    });
+    const node = await upload(server.client, job(file), { ...seen, isSent }, signal);
+    expect(node.size).toBe(file.size);
+    expect(isSent).toHaveBeenCalledTimes(2);
+    expect(seen.onConnection.mock.calls).toEqual([[false], [true], [false], [true]]);
+    expect(seen.wait).toHaveBeenCalledTimes(2);
+  }
+});
+
+test('what lies there and was not sent is a clash also after a bad line', async () => {
+  const server = fakeServer();
+  server.has({ ...nodeOf(small), size: 1_000 });
+  server.failures.push({ at: 'node', error: away() });
+  const seen = hooks();
+  const clash = upload(server.client, job(small), seen, signal);
+  await expect(clash).rejects.toThrow(new NameClash('"n.1"'));
+  expect(seen.wait).toHaveBeenCalledTimes(1);
+});
+
+test('a line that stays bad while somebody asks ends the upload after a while', async () => {
+  const server = fakeServer();
+  server.failures.push({ at: 'put', error: problem(412, 'precondition_failed'), isAfter: true });
+  const seen = { ...hooks(), isSent: () => Promise.reject(away()) };
+  await expect(upload(server.client, job(small), seen, signal)).rejects.toThrow(NoConnection);
+  expect(seen.wait.mock.calls.length).toBe(4);
+});
+
 test('a request that the browser has sent again by itself is no clash with what it has sent', async () => {
   const [gone, failed] = [problem(404, 'not_found'), problem(412, 'precondition_failed')];
   for (const [at, file, error] of [

@@ -108,18 +108,7 @@ export async function upload(
       return node;
     } catch (error) {
       if (attempt.sent > before) failures = 1;
-      if (hasCode(error, 'precondition_failed')) {
-        const found = await attempt.found();
-        if (found) return found;
-        throw new NameClash(error.etag);
-      }
-      // The server does not know the upload any more: it has ended, or was put and the answer was lost.
-      if (hasCode(error, 'not_found') && job.upload !== null && failures < FAILURES_MAX) {
-        const found = await attempt.found();
-        if (found) return found;
-        job.upload = null;
-        continue;
-      }
+      if (attempt.doubts(error, failures < FAILURES_MAX)) continue;
       // To a request it is as if there were no connection.
       if (error instanceof NoConnection && !(await isAsChosen(job.file))) throw new FileChanged();
       if (!isPassing(error) || failures >= FAILURES_MAX) throw error;
@@ -144,6 +133,8 @@ class Attempt {
   /** How much the server has confirmed. */
   sent = 0;
   #isWhole = false;
+  /** Why what was sent may lie there already: that is looked at before anything is sent. */
+  #doubt: ProblemError | null = null;
 
   constructor(
     readonly client: SynclineClient,
@@ -152,7 +143,32 @@ class Attempt {
     readonly signal: AbortSignal,
   ) {}
 
-  run(): Promise<Node> {
+  /** Whether an error may have come because all was put and the answer was lost. */
+  doubts(error: unknown, mayBeginAnew: boolean): boolean {
+    // The server does not know the upload any more: it has ended, or was put.
+    const isUnknown = mayBeginAnew && hasCode(error, 'not_found') && this.job.upload !== null;
+    if (!isUnknown && !hasCode(error, 'precondition_failed')) return false;
+    this.#doubt = error;
+    return true;
+  }
+
+  async run(): Promise<Node> {
+    return (await this.#settleDoubt()) ?? this.#send();
+  }
+
+  /** Returns what lies there, if it was sent. */
+  async #settleDoubt(): Promise<Node | null> {
+    const doubt = this.#doubt;
+    if (doubt === null) return null;
+    const found = await this.#found();
+    this.#doubt = null;
+    if (found) return found;
+    if (hasCode(doubt, 'precondition_failed')) throw new NameClash(doubt.etag);
+    this.job.upload = null;
+    return null;
+  }
+
+  #send(): Promise<Node> {
     const { client, job, signal } = this;
     const { workspace, path, file, condition, modifiedMs } = job;
     if (file.size > WHOLE_LENGTH_MAX) return this.#large();
@@ -215,7 +231,7 @@ class Attempt {
   }
 
   /** Returns the node that is there now, if it is what was sent. */
-  async found(): Promise<Node | null> {
+  async #found(): Promise<Node | null> {
     const { client, job, hooks, signal } = this;
     const node = await client.node(job.workspace, job.path, signal);
     return node && (await hooks.isSent(client, job, node, signal)) ? node : null;
