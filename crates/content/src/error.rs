@@ -212,6 +212,12 @@ pub enum ContentError {
         /// The limit.
         max: u64,
     },
+    /// A folder that is more than one archive holds.
+    #[error("more than {max} files and folders are in it, or one lies too deep")]
+    TooMuchToArchive {
+        /// How many an archive holds.
+        max: usize,
+    },
     /// This build cannot seal.
     #[error("this build cannot read sealed workspaces")]
     UnsupportedSeal,
@@ -336,6 +342,7 @@ impl ContentError {
                 | Self::NoSuchRecord { .. }
                 | Self::NoSuchChunk { .. }
                 | Self::TooManyChunks { .. }
+                | Self::TooMuchToArchive { .. }
                 | Self::PackTooLong { .. }
                 | Self::UnsupportedSeal
                 | Self::WrongKey

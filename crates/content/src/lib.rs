@@ -19,12 +19,14 @@
 //!   [`changing`] says what is to change, [`versions`] what there was, [`activity`] what happened, [`trash`] what was deleted and how it
 //!   comes back, and [`conflicts`] what two sides have changed at once and what becomes of it, noted in [`noted`];
 //! - [`listing`] tells what is in a folder, and [`comparing`] whether a file is one of its versions, for whoever keeps a copy of the folder;
+//! - [`archive`] is a folder as one ZIP file, while it is read;
 //! - [`searching`] finds files and folders by their names;
 //! - [`error`] names everything that can go wrong.
 //!
 //! The formats in words: `docs/design/pack-format.md`, `docs/design/delta.md` and `docs/design/keys.md`.
 
 pub mod activity;
+pub mod archive;
 pub mod changing;
 pub mod chunker;
 mod cipher;

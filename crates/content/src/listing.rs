@@ -19,13 +19,7 @@ pub struct Placed<'a> {
 /// Returns what is in a folder and in those below it, each after its folder; nothing where the folder is not there, or belongs to a
 /// workspace of its own.
 pub fn list_all(tree: &Tree, folder: NodeId) -> Option<Vec<Placed<'_>>> {
-    let Ok(mounts) = Mounts::of(tree);
-    let Ok(is_held) = mounts.hold(tree, &folder);
-    let is_there = path_of(tree, &folder).is_ok_and(|path| path.is_some());
-    let is_folder = folder == NodeId::ROOT || tree.get(&folder).is_some_and(TreeNode::is_directory);
-    if is_held || !is_there || !is_folder {
-        return None;
-    }
+    let mounts = mounts_around(tree, folder)?;
     let (mut found, mut waiting) = (Vec::new(), vec![folder]);
     while let Some(folder) = waiting.pop() {
         for (_, &id) in tree.children(&folder) {
@@ -38,6 +32,15 @@ pub fn list_all(tree: &Tree, folder: NodeId) -> Option<Vec<Placed<'_>>> {
         }
     }
     Some(found)
+}
+
+/// Returns the folders that are workspaces of their own, where a folder is there and does not belong to one of them.
+pub(crate) fn mounts_around(tree: &Tree, folder: NodeId) -> Option<Mounts> {
+    let Ok(mounts) = Mounts::of(tree);
+    let Ok(is_held) = mounts.hold(tree, &folder);
+    let is_there = path_of(tree, &folder).is_ok_and(|path| path.is_some());
+    let is_folder = folder == NodeId::ROOT || tree.get(&folder).is_some_and(TreeNode::is_directory);
+    (!is_held && is_there && is_folder).then_some(mounts)
 }
 
 #[cfg(test)]

@@ -153,6 +153,15 @@ impl FileReading {
         })
     }
 
+    /// Begins to read a file that follows one which this has read to its end: what is open serves both.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub(crate) fn follow(self, content: &Content) -> Result<Self, ContentError> {
+        let Self { records, opener, allowance, damaged, longer, .. } = self;
+        Ok(Self { records, opener, allowance, damaged, longer, ..Self::new(content)? })
+    }
+
     /// Begins to read nothing of a file but of which chunks it is.
     ///
     /// # Errors

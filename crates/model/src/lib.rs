@@ -5,9 +5,10 @@
 //! time it is: there is no I/O, no clock and no randomness here, and it builds for WebAssembly.
 //!
 //! Reading order: [`commit`] (what a device proposes), [`decide`] (what is accepted), [`fold`] (what tree
-//! results), [`entry`] (the log), [`fence`] and [`version_policy`] (what a cleanup removes), [`mounts`] (folders that are workspaces of their own), then [`node`], [`content`], [`path`], [`tree`], [`pool`], [`turn`], [`checkpoint`], [`wire`], [`environment`], and the
+//! results), [`entry`] (the log), [`fence`] and [`version_policy`] (what a cleanup removes), [`mounts`] (folders that are workspaces of their own), then [`node`], [`content`], [`path`], [`tree`], [`pool`], [`turn`], [`checkpoint`], [`wire`], [`environment`], [`calendar`], and the
 //! groundwork [`codec`] and [`ids`].
 
+pub mod calendar;
 pub mod checkpoint;
 pub mod codec;
 pub mod commit;

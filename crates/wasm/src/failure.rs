@@ -106,6 +106,7 @@ fn content_code(error: &ContentError) -> &'static str {
         ContentError::UnknownEpoch { .. } => "unknown_epoch",
         ContentError::NotNext { .. } => "not_next",
         ContentError::Forked { .. } => "forked",
+        ContentError::TooMuchToArchive { .. } => "too_much_to_archive",
         ContentError::ChunkMissing { .. } | ContentError::PackMissing { .. } => "missing",
         error if error.is_damage() => "tampered",
         _ => "content",

@@ -16,6 +16,7 @@ pub mod password;
 #[cfg(test)]
 mod samples;
 pub mod sealed_activity;
+pub mod sealed_archive;
 pub mod sealed_folder;
 pub mod sealed_making;
 mod sealed_member;

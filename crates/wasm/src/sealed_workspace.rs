@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 
+use content::archive::ArchiveReading;
 use content::reading::{FileReading, PackPart};
 use content::{DeviceKeys, KeyObject, Replay, Secret, Unlocked, WorkspaceKeys};
 use model::codec::{DecodeError, decode_message};
@@ -108,6 +109,12 @@ pub struct SealedShown {
     pub void_entries: f64,
 }
 
+/// What is read.
+pub(crate) enum Reading {
+    File(Box<FileReading>),
+    Archive(Box<ArchiveReading>),
+}
+
 /// A sealed workspace that is open. The order of calls: [`fold`](Self::fold) until nothing is left, then the others, in any order.
 #[wasm_bindgen]
 pub struct SealedWorkspace {
@@ -120,7 +127,7 @@ pub struct SealedWorkspace {
     pub(crate) trouble: Option<Failure>,
     pub(crate) deeds: HashMap<u32, Deed>,
     pub(crate) next_deed: u32,
-    readings: HashMap<u32, FileReading>,
+    pub(crate) readings: HashMap<u32, Reading>,
     next_reading: u32,
     /// Who opened it, where it belongs to somebody else.
     pub(crate) member: Option<Membership>,
@@ -233,7 +240,7 @@ impl SealedWorkspace {
             return Err(Failure::of("no_such", "there is no such file"));
         };
         let reading = FileReading::new(content)?;
-        Ok(self.begin_reading(reading))
+        Ok(self.begin_reading(Reading::File(Box::new(reading))))
     }
 
     /// Returns what is to be fetched now, and given to [`take`](Self::take) or [`takeEntry`](Self::take_entry) in this order.
@@ -241,7 +248,11 @@ impl SealedWorkspace {
     /// # Errors
     /// `missing`, `tampered`, `no_such`.
     pub fn wanted(&mut self, reading: u32) -> Result<Vec<SealedPart>, Failure> {
-        let parts = reading_of(&mut self.readings, reading)?.wanted(self.replay.packs_mut())?;
+        let packs = self.replay.packs_mut();
+        let parts = match reading_of(&mut self.readings, reading)? {
+            Reading::File(file) => file.wanted(packs)?,
+            Reading::Archive(archive) => archive.wanted(packs)?,
+        };
         Ok(parts.iter().map(part_of).collect())
     }
 
@@ -250,8 +261,12 @@ impl SealedWorkspace {
     /// # Errors
     /// `tampered`, `missing`, `no_such`.
     pub fn take(&mut self, reading: u32, number: u32, bytes: &[u8]) -> Result<(), Failure> {
-        let reading = reading_of(&mut self.readings, reading)?;
-        Ok(reading.take(self.replay.packs_mut(), number as usize, bytes)?)
+        let (packs, number) = (self.replay.packs_mut(), number as usize);
+        match reading_of(&mut self.readings, reading)? {
+            Reading::File(file) => file.take(packs, number, bytes)?,
+            Reading::Archive(archive) => archive.take(packs, number, bytes)?,
+        }
+        Ok(())
     }
 
     /// Takes a server frame with the entry in which a pack that was wanted has travelled.
@@ -263,17 +278,25 @@ impl SealedWorkspace {
         let entries = entries_of(frame)?;
         let reading = reading_of(&mut self.readings, reading)?;
         let entry = entries.first().ok_or_else(|| Failure::of("missing", "the entry is gone"))?;
-        Ok(reading.take_entry(self.replay.packs_mut(), number as usize, entry)?)
+        let (packs, number) = (self.replay.packs_mut(), number as usize);
+        match reading {
+            Reading::File(file) => file.take_entry(packs, number, entry)?,
+            Reading::Archive(archive) => archive.take_entry(packs, number, entry)?,
+        }
+        Ok(())
     }
 
     /// Returns the bytes of the file that follow and are here, each chunk compared with its id; none where something is wanted first, or
-    /// at the end.
+    /// at the end. Of an archive no more than some MiB.
     ///
     /// # Errors
     /// `chunk_hash`, `content_size`, `no_such`.
     pub fn read(&mut self, reading: u32) -> Result<Vec<u8>, Failure> {
-        let reading = reading_of(&mut self.readings, reading)?;
-        Ok(reading.read(self.replay.packs_mut())?)
+        let packs = self.replay.packs_mut();
+        Ok(match reading_of(&mut self.readings, reading)? {
+            Reading::File(file) => file.read(packs)?,
+            Reading::Archive(archive) => archive.read(packs)?,
+        })
     }
 
     /// The same into memory of the caller, as far as it goes; returns how many bytes these are.
@@ -288,7 +311,11 @@ impl SealedWorkspace {
             memory.set(piece, end);
             end += piece.len() as u32;
         };
-        reading.read_to(self.replay.packs_mut(), memory.length() as usize, put)?;
+        let (packs, room) = (self.replay.packs_mut(), memory.length() as usize);
+        match reading {
+            Reading::File(file) => file.read_to(packs, room, put)?,
+            Reading::Archive(archive) => archive.read_to(packs, room, put)?,
+        };
         Ok(end)
     }
 
@@ -298,7 +325,10 @@ impl SealedWorkspace {
     /// `content_size`, `no_such`.
     #[wasm_bindgen(js_name = "isOver")]
     pub fn is_over(&mut self, reading: u32) -> Result<bool, Failure> {
-        Ok(reading_of(&mut self.readings, reading)?.is_over(self.replay.packs_mut())?)
+        Ok(match reading_of(&mut self.readings, reading)? {
+            Reading::File(file) => file.is_over(self.replay.packs_mut())?,
+            Reading::Archive(archive) => archive.is_over(),
+        })
     }
 
     /// Ends a reading.
@@ -346,7 +376,7 @@ impl SealedWorkspace {
         })
     }
 
-    pub(crate) fn begin_reading(&mut self, reading: FileReading) -> u32 {
+    pub(crate) fn begin_reading(&mut self, reading: Reading) -> u32 {
         let number = self.next_reading;
         self.readings.insert(number, reading);
         self.next_reading += 1;
@@ -384,10 +414,10 @@ impl SealedWorkspace {
     }
 }
 
-fn reading_of(
-    readings: &mut HashMap<u32, FileReading>,
+pub(crate) fn reading_of(
+    readings: &mut HashMap<u32, Reading>,
     number: u32,
-) -> Result<&mut FileReading, Failure> {
+) -> Result<&mut Reading, Failure> {
     readings
         .get_mut(&number)
         .ok_or_else(|| Failure::of("no_such", "nothing is read by that number"))

@@ -1,8 +1,5 @@
-//! A folder as one ZIP file (APPNOTE 6.3.10), while it is read: files are stored as they are, one after the other, so that its length is known
-//! before its first byte, and memory does not grow with the files.
-//!
-//! *Invariants*: what is in it was there when it began; a file is followed by its checksum, which is known only then; lengths and offsets
-//! that do not fit into 32 bits are written with 64 (ZIP64), and only those. A name never leads out of where it is unpacked.
+//! A folder as one ZIP file ([`content::archive`]), while it is read. *Invariants*: what is in it was there when it began; memory does not grow
+//! with the files.
 
 use std::sync::Arc;
 
@@ -11,8 +8,9 @@ use axum::http::header::{CONTENT_DISPOSITION, CONTENT_LENGTH, CONTENT_TYPE};
 use axum::http::{HeaderMap, HeaderValue};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
+use content::archive::{ArchiveWriting, Layout, Member, Piece};
 use futures_util::stream::try_unfold;
-use model::{RelativePath, WorkspaceId};
+use model::{NodeId, RelativePath, WorkspaceId};
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::public::attachment;
@@ -21,13 +19,6 @@ use crate::auth::Caller;
 use crate::error::{Result, ServerError};
 use crate::files::FileReader;
 use crate::services::files::{FileNode, View};
-
-mod layout;
-
-use layout::Layout;
-
-/// How many lines of the directory at the end are sent at once.
-const LINES_AT_ONCE: usize = 512;
 
 /// A folder as it is to be sent.
 pub(super) struct Archive {
@@ -42,7 +33,7 @@ impl Archive {
             let what = format!("'{path}'");
             return Err(ServerError::Conflict { what, reason: "is not a folder" });
         }
-        Ok(Self { layout: Layout::of(view, node)?, name: name_of(node) })
+        Ok(Self { layout: layout_of(view, node)?, name: name_of(node) })
     }
 
     /// Describes it without its bytes.
@@ -62,8 +53,8 @@ impl Archive {
             app,
             caller,
             workspace,
-            layout,
-            step: Step::Header(0),
+            writing: ArchiveWriting::new(layout),
+            reader: None,
             before: None,
             _memory: memory,
         };
@@ -78,6 +69,20 @@ impl Archive {
         });
         Ok((headers, Body::from_stream(pieces)).into_response())
     }
+}
+
+/// Lays out a folder with everything in it but symbolic links.
+fn layout_of(view: &View, top: &FileNode) -> Result<Layout> {
+    let member = |node: FileNode| Some(Member { key: node.id, record: node.record? });
+    let list = |folder: NodeId| -> Vec<_> {
+        view.list(folder, None, usize::MAX).into_iter().filter_map(member).collect()
+    };
+    let members = match &top.record {
+        Some(_) => member(top.clone()).into_iter().collect(),
+        None => list(top.id),
+    };
+    Layout::of(members, |folder| list(*folder))
+        .map_err(|error| ServerError::Invalid { what: "folder", reason: error.to_string() })
 }
 
 fn name_of(node: &FileNode) -> String {
@@ -98,68 +103,42 @@ struct Sending {
     app: Arc<App>,
     caller: Caller,
     workspace: WorkspaceId,
-    layout: Layout,
-    step: Step,
-    /// Who has read the entry before: what it has open serves the next one.
+    writing: ArchiveWriting,
+    /// Who reads the file that is sent now.
+    reader: Option<Box<FileReader>>,
+    /// Who has read the file before: what it has open serves the next one.
     before: Option<Box<FileReader>>,
     _memory: OwnedSemaphorePermit,
-}
-
-/// What comes next.
-enum Step {
-    /// The header of an entry.
-    Header(usize),
-    /// The bytes of an entry, whose checksum is this so far.
-    Content(usize, Box<FileReader>, crc32fast::Hasher),
-    /// Lines of the directory from an entry on.
-    Directory(usize),
-    End,
 }
 
 impl Sending {
     /// Returns the next piece; nothing at the end.
     async fn next(&mut self) -> Result<Option<Bytes>> {
-        let count = self.layout.entries().len();
         loop {
-            match std::mem::replace(&mut self.step, Step::End) {
-                Step::Header(index) if index < count => {
-                    self.step = self.begin(index).await?;
-                    return Ok(Some(self.layout.header(index).into()));
-                }
-                Step::Header(_) => self.step = Step::Directory(0),
-                Step::Content(index, mut reader, mut checksum) => {
-                    let Some(piece) = reader.next().await? else {
-                        self.step = Step::Header(index + 1);
-                        self.before = Some(reader);
-                        return Ok(Some(self.layout.finish(index, checksum.finalize()).into()));
+            if let Some(mut reader) = self.reader.take() {
+                let Some(piece) = reader.next().await? else {
+                    self.before = Some(reader);
+                    return Ok(Some(self.writing.finish().into()));
+                };
+                self.writing.pass(&piece);
+                self.reader = Some(reader);
+                return Ok(Some(piece));
+            }
+            match self.writing.next_piece() {
+                Piece::Bytes(bytes) => return Ok(Some(bytes.into())),
+                Piece::Content(content) => {
+                    let reader = match self.before.take() {
+                        Some(before) => before.follow(content).await?,
+                        None => {
+                            let (app, range) = (Arc::clone(&self.app), 0..content.size);
+                            FileReader::open(app, self.caller, self.workspace, content, range)
+                                .await?
+                        }
                     };
-                    checksum.update(&piece);
-                    self.step = Step::Content(index, reader, checksum);
-                    return Ok(Some(piece));
+                    self.reader = Some(Box::new(reader));
                 }
-                Step::Directory(index) if index < count => {
-                    let end = count.min(index + LINES_AT_ONCE);
-                    self.step = Step::Directory(end);
-                    return Ok(Some(self.layout.directory(index..end).into()));
-                }
-                Step::Directory(_) => return Ok(Some(self.layout.end().into())),
-                Step::End => return Ok(None),
+                Piece::End => return Ok(None),
             }
         }
-    }
-
-    async fn begin(&mut self, index: usize) -> Result<Step> {
-        let Some(content) = self.layout.entries().get(index).and_then(|entry| entry.content())
-        else {
-            return Ok(Step::Header(index + 1));
-        };
-        let reader = match self.before.take() {
-            Some(before) => before.follow(content).await?,
-            None => {
-                let (app, range) = (Arc::clone(&self.app), 0..content.size);
-                FileReader::open(app, self.caller, self.workspace, content, range).await?
-            }
-        };
-        Ok(Step::Content(index, Box::new(reader), crc32fast::Hasher::new()))
     }
 }

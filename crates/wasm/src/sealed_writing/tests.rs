@@ -64,7 +64,7 @@ impl Scene {
         self.log.push(Entry { seq: seq + 1, previous: hash, commit });
     }
 
-    fn frame(&self, since: f64) -> Vec<u8> {
+    pub(crate) fn frame(&self, since: f64) -> Vec<u8> {
         let entries = self.log[since as usize..].to_vec();
         encode_message(&ServerFrame::Reply { number: 0, reply: Reply::Entries(entries) })
     }

@@ -9,7 +9,7 @@ use wasm_bindgen::prelude::wasm_bindgen;
 
 use super::{What, node_of};
 use crate::failure::Failure;
-use crate::sealed_workspace::{SealedWorkspace, entries_of, milliseconds_of, text_of};
+use crate::sealed_workspace::{Reading, SealedWorkspace, entries_of, milliseconds_of, text_of};
 
 /// A version of a file, folder or link.
 #[wasm_bindgen(getter_with_clone)]
@@ -93,7 +93,7 @@ impl SealedWorkspace {
         let found = self.kept_version(file, seq, frame)?;
         let content = content_of(&found).ok_or_else(|| Failure::of("no_such", "it is no file"))?;
         let reading = FileReading::new(content)?;
-        Ok(self.begin_reading(reading))
+        Ok(self.begin_reading(Reading::File(Box::new(reading))))
     }
 
     /// Begins to make a file again what it was in a version.

@@ -8,7 +8,7 @@ import type { Remote } from './plan.ts';
 import { Changed, Locked, Refused, RootGone, type Server, type Tree } from './ports.ts';
 
 /** What of a workspace that is open is needed here. */
-export type Opened = Pick<SealedWorkspace, 'catchUp' | 'changes' | 'listing' | 'read'>;
+export type Opened = Pick<SealedWorkspace, 'catchUp' | 'changes' | 'files' | 'listing'>;
 
 /** What says that it is not there as it was seen. */
 const OUTDATED = ['no_such', 'changed', 'taken', 'mounted', 'into_itself', 'fenced', 'busy'];
@@ -65,7 +65,7 @@ export class SealedFolder implements Server {
   ): Promise<ReadableStream<Uint8Array<ArrayBuffer>>> {
     const { onBytes } = this;
     // That it is the version which was seen is looked at once it is here.
-    return Promise.resolve(this.#open().read({ file: node }, { signal, onBytes }));
+    return Promise.resolve(this.#open().files.read({ file: node }, { signal, onBytes }));
   }
 
   async put(path: string, file: File, over: Remote | null, signal: AbortSignal) {

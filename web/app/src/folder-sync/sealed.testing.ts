@@ -23,7 +23,7 @@ export class ModelSealed {
     const { listing, changes } = this;
     const catchUp = () => this.world.call('list', () => true);
     const read = ({ file }: { file: string }) => this.#read(file);
-    return { catchUp, listing, changes, read } as unknown as Opened;
+    return { catchUp, listing, changes, files: { read } } as unknown as Opened;
   }
 
   readonly listing = {

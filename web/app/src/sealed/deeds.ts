@@ -12,6 +12,8 @@ export interface Doing {
   /** Keeps the folder in sync with one of this computer. */
   sync(): void;
   download(files: Node[]): void;
+  /** Downloads a folder with everything in it; the one that is open where there is none. */
+  archive(folder: Node | null): void;
   rename(node: Node): void;
   relocate(what: Relocation, nodes: Node[]): void;
   versions(file: Node): void;
@@ -54,6 +56,8 @@ export function deedsOf(
       { icon: 'activity', label: activity.title, run: () => doing.activity() },
       { icon: 'trash', label: trash.title, run: () => doing.trash() },
     );
+    const archive = { icon: 'archive', label: say.archive, isBrief: true } as const;
+    always.unshift({ ...archive, run: () => doing.archive(null) });
     if (!mayWrite) return always;
     return [
       { icon: 'upload', label: say.upload, run: () => doing.upload(), isMain: true },
@@ -70,6 +74,10 @@ export function deedsOf(
     found.push({ icon: 'download', label: say.download, run, isMain: true });
   }
   const [single] = selected.length === 1 ? selected : [];
+  if (single?.kind === 'folder') {
+    const run = () => doing.archive(single);
+    found.push({ icon: 'archive', label: say.archive, run, isMain: true });
+  }
   if (single?.kind === 'file') {
     found.push({ icon: 'history', label: say.versions, run: () => doing.versions(single) });
   }

@@ -129,8 +129,13 @@ class Unlocked {
     size: number,
     signal: AbortSignal,
   ): FileAnswer {
-    const body = workspace.read(what, { signal, onBytes: () => this.use() });
+    const body = workspace.files.read(what, { signal, onBytes: () => this.use() });
     return { body, size };
+  }
+
+  /** Reads a folder with everything in it as a ZIP file, as long as somebody is there. */
+  archive(workspace: SealedWorkspace, folder: string, signal: AbortSignal): Promise<FileAnswer> {
+    return workspace.files.archive(folder, { signal, onBytes: () => this.use() });
   }
 
   #watch(): void {

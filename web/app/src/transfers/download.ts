@@ -39,6 +39,9 @@ interface SavePicker {
   showSaveFilePicker(options: { suggestedName: string }): Promise<FileSystemFileHandle>;
 }
 
+/** What a folder of this name is called as a ZIP file; what others share is called after them, with a slash. */
+export const archiveNameOf = (name: string) => `${name.replaceAll('/', '_')}.zip`;
+
 /** Asks where a large file shall go, if the browser can; throws an `AbortError` where the person gives up. */
 export async function pickTarget(
   name: string,

@@ -15,7 +15,7 @@ import { session } from '../sign-in/session.svelte.ts';
 import { problemText } from '../words/problem.ts';
 import { t } from '../words/words.svelte.ts';
 import { sendDelta } from './delta.ts';
-import { discard, download, pickTarget, type DownloadJob } from './download.ts';
+import { archiveNameOf, discard, download, pickTarget, type DownloadJob } from './download.ts';
 import type { Chosen } from './dropped.ts';
 import { FolderMaker } from './folders.ts';
 import type { Found } from './matching.ts';
@@ -128,8 +128,7 @@ class Transfers {
   async archive(workspace: string, folder: NodePath, name: string): Promise<void> {
     const size = await fetchArchiveLength(session.client, workspace, folder);
     const read = (signal: AbortSignal) => fetchArchive(session.client, workspace, folder, signal);
-    // What others share is called after them, with a slash.
-    await this.save(`${name.replaceAll('/', '_')}.zip`, size, read);
+    await this.save(archiveNameOf(name), size, read);
   }
 
   /** Begins to save what is read; nothing happens where somebody gives up choosing a place. */

@@ -14,6 +14,10 @@ export function codeOf(error: unknown): string {
 /** Says an error in words; the code stands behind those that the page has no words for. */
 export function problemText(error: unknown, words: Words): string {
   if (error instanceof NoConnection) return words.errors.unreachable;
+  if (error instanceof Error && error.name === 'FileUnreadable') {
+    const { path, cause } = error as Error & { path: string };
+    return words.errors.unreadable(path, problemText(cause, words));
+  }
   // Older browsers say it by a DOMException of this name, newer ones by an error of its own.
   if (error instanceof Error && error.name === 'QuotaExceededError')
     return words.errors.browser_full;

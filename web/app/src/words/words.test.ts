@@ -119,6 +119,9 @@ test('a problem is told in words, and one without words with its code', () => {
   expect(problemText(problem('strange'), en)).toBe('the moon is full (strange)');
   expect(problemText(problem('other'), en)).toBe('the moon is full (other)');
   expect(problemText(new NoConnection('x'), de)).toBe(de.errors.unreachable);
+  const unreadable = { path: 'a/b', cause: problem('over_quota') };
+  const error = Object.assign(new Error('a/b'), { name: 'FileUnreadable' }, unreadable);
+  expect(problemText(error, en)).toBe(en.errors.unreadable('a/b', en.errors.over_quota));
   const full = new DOMException('full', 'QuotaExceededError');
   expect(problemText(full, en)).toBe(en.errors.browser_full);
 });

@@ -4,6 +4,7 @@ export const CODES = [
   'write',
   'invalid_chunk_size',
   'too_many_chunks',
+  'too_much_to_archive',
   'chunk_hash',
   'content_size',
   'is_sealed',
@@ -90,6 +91,19 @@ export class CoreError extends Error {
     super(message);
     this.code = code;
     this.isRetryable = isRetryable;
+  }
+}
+
+/** A file that cannot be read ends what it was to be a part of. */
+export class FileUnreadable extends Error {
+  override readonly name = 'FileUnreadable';
+
+  /** `path` says which file it is, and `cause` why. */
+  constructor(
+    readonly path: string,
+    override readonly cause: unknown,
+  ) {
+    super(`${path} cannot be read`);
   }
 }
 

@@ -27,20 +27,15 @@ export { PairingHost } from './pairing-host.ts';
 export type { PairingBoxes, PairingPart } from './pairing.ts';
 export { SealedMaking, type MakingOptions } from './sealed-making.ts';
 export { SealedWorkspace } from './sealed.ts';
-export type {
-  SealedContent,
-  SealedDevice,
-  SealedOptions,
-  SealedSource,
-  SeenHead,
-} from './sealed.ts';
+export type { SealedContent } from './sealed-files.ts';
+export type { SealedDevice, SealedOptions, SealedSource, SeenHead } from './sealed.ts';
 export type {
   SealedChanges,
   SealedPutDone,
   SealedStored,
   SealedUndoable,
 } from './sealed-changes.ts';
-export { CoreError } from './error.ts';
+export { CoreError, FileUnreadable } from './error.ts';
 export type { CoreErrorCode } from './error.ts';
 export { startBaseline } from './start.ts';
 export { StagMeter } from './stag-meter.ts';

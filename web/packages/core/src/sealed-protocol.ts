@@ -240,6 +240,8 @@ export interface SealedCalls {
   sealedVersion: { ask: { node: string; entry: SealedEntry }; answer: SealedVersion };
   /** Begins to read a file, or the version of it that an entry has brought; returns by which number. */
   sealedBegin: { ask: { file: string; entry: SealedEntry | null }; answer: number };
+  /** Begins to read a folder with everything in it as a ZIP file of this length; it goes on as a file does. */
+  sealedArchive: { ask: { folder: string }; answer: { reading: number; size: number } };
   /** Takes what was wanted, in that order, and reads into memory that is there, or new one. All memory is moved to the worker and back. */
   sealedStep: {
     ask: {
@@ -249,7 +251,8 @@ export interface SealedCalls {
     };
     answer: SealedStep;
   };
-  sealedEnd: { ask: { reading: number }; answer: null };
+  /** Ends a reading; of an archive it returns the path of the file that was read, if one was. */
+  sealedEnd: { ask: { reading: number }; answer: string | null };
   /** Begins a change; returns by which number. */
   sealedChange: { ask: SealedChange; answer: number };
   /**

@@ -39,7 +39,7 @@ function workspaceWith(file: Bytes, atOnce: number) {
     begin: vi.fn(() => Promise.resolve(5)),
     step: vi.fn(step),
     fetch,
-    end: vi.fn(() => Promise.resolve()),
+    end: vi.fn(() => Promise.resolve<string | null>(null)),
     onBytes: vi.fn(),
   };
   return { ports, fetched };
@@ -105,6 +105,19 @@ test('what fails comes out of the stream, and ends the reading', async () => {
   await reader.read(new Uint8Array(100));
   ports.step.mockRejectedValue(new Error('tampered'));
   await expect(reader.read(new Uint8Array(100))).rejects.toThrow('tampered');
+  expect(ports.end.mock.calls).toEqual([[5]]);
+});
+
+test('of many files the one that fails is named', async () => {
+  const { ports } = workspaceWith(file, 100);
+  const reader = readSealed(ports, undefined).getReader();
+  await reader.read();
+  const cause = new Error('tampered');
+  ports.step.mockRejectedValue(cause);
+  ports.end.mockResolvedValue('Letters/plan.txt');
+  await expect(reader.read()).rejects.toMatchObject({
+    ...{ name: 'FileUnreadable', path: 'Letters/plan.txt', cause },
+  });
   expect(ports.end.mock.calls).toEqual([[5]]);
 });
 

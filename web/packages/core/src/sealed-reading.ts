@@ -1,6 +1,7 @@
 // A file of a sealed workspace on its way to whoever reads it. Page and worker hand the same memory to and fro: parts of packs come back when
 // the worker has opened them, and what was in them goes into the memory of the reader, if he brings some.
 
+import { FileUnreadable } from './error.ts';
 import type { SealedPart, SealedStep } from './protocol.ts';
 import { SpareMemory } from './spare-memory.ts';
 
@@ -19,7 +20,8 @@ export interface ReadingPorts {
   /** Moves to the worker what was fetched and the memory to read into, and both come back. */
   step(ask: { reading: number; given: Given[]; into: Bytes | null }): Promise<SealedStep>;
   fetch(wanted: readonly SealedPart[], memory: SpareMemory): Promise<Given[]>;
-  end(reading: number): Promise<void>;
+  /** Ends; returns the path of the file that was read, where it is one of many. */
+  end(reading: number): Promise<string | null>;
   /** Hears that somebody reads. */
   onBytes: () => void;
 }
@@ -29,9 +31,7 @@ export function readSealed(ports: ReadingPorts, signal: AbortSignal | undefined)
   const memory = new SpareMemory();
   let reading: number | undefined;
   let fetching: Promise<Given[]> = Promise.resolve([]);
-  const end = async () => {
-    if (reading !== undefined) await ports.end(reading);
-  };
+  const end = async () => (reading === undefined ? null : ports.end(reading));
   const pull = async (controller: ReadableByteStreamController) => {
     reading ??= await ports.begin();
     const request = controller.byobRequest as ReadableStreamBYOBRequest | null | undefined;
@@ -63,11 +63,11 @@ export function readSealed(ports: ReadingPorts, signal: AbortSignal | undefined)
       try {
         await pull(controller);
       } catch (error) {
-        await end().catch(() => undefined);
-        throw error;
+        const path = await end().catch(() => null);
+        throw path === null ? error : new FileUnreadable(path, error);
       }
     },
-    cancel: end,
+    cancel: async () => void (await end()),
   };
   return streamOf(source);
 }

@@ -157,8 +157,15 @@ export class SealedWork {
     return { bytes, isOver, wanted, spent: given.map(({ bytes }) => bytes) };
   }
 
-  endReading(reading: number): void {
+  archive(folder: string): Calls['sealedArchive']['answer'] {
+    const reading = this.#workspace.beginArchive(folder);
+    return { reading, size: this.#workspace.archiveLength(reading) };
+  }
+
+  endReading(reading: number): string | null {
+    const path = this.#workspace.readPath(reading) ?? null;
     this.#workspace.end(reading);
+    return path;
   }
 
   free(): void {

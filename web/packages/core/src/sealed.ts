@@ -14,27 +14,16 @@ import type {
   SealedShown,
 } from './protocol.ts';
 import { SealedChanges, storedHere, type SealedStored } from './sealed-changes.ts';
+import { SealedFiles } from './sealed-files.ts';
 import { SealedHistory, type SealedCall } from './sealed-history.ts';
 import { SealedListing } from './sealed-listing.ts';
 import { coreError, openSealed } from './sealed-opening.ts';
 import { SealedPast } from './sealed-past.ts';
-import { readSealed, type Given } from './sealed-reading.ts';
+import type { Given } from './sealed-reading.ts';
 import type { SpareMemory } from './spare-memory.ts';
 import { startWorker } from './start.ts';
 
 type Bytes = Uint8Array<ArrayBuffer>;
-
-/** The content of a file, or the one that it had in the version which an entry has brought. */
-export interface SealedContent {
-  file: string;
-  seq?: number;
-}
-
-export interface ReadOptions {
-  signal?: AbortSignal | undefined;
-  /** Hears each time that somebody has got something. */
-  onBytes?: () => void;
-}
 
 /** Where a sealed workspace comes from: a server that has no keys to it. */
 export interface SealedSource {
@@ -105,6 +94,8 @@ export class SealedWorkspace {
   #isLocked = false;
   /** Its name, which the server does not know. */
   name = '';
+  /** What its files hold. */
+  readonly files: SealedFiles;
   /** What changes in it. */
   readonly changes: SealedChanges;
   /** What is in it, for whoever keeps a copy. */
@@ -122,6 +113,12 @@ export class SealedWorkspace {
     this.#source = source;
     this.#seen = seen;
     const call: SealedCall = (name, ask) => this.#call(name, ask);
+    this.files = new SealedFiles({
+      source,
+      call: (name, ask, moved) => this.#call(name, ask, moved),
+      fetch: (wanted, signal, memory) => this.#fetch(wanted, signal, memory),
+      isLocked: () => this.#isLocked,
+    });
     this.#history = new SealedHistory(source, seen, call);
     this.listing = new SealedListing(call);
     this.past = new SealedPast(source, call);
@@ -227,31 +224,6 @@ export class SealedWorkspace {
   /** Where a file, folder or link is by now; `no_such` where it is gone. */
   find(node: string): Promise<SealedPlace> {
     return this.#call('sealedFind', { node });
-  }
-
-  /**
-   * Reads a file. A stream of bytes, where the browser has those: whoever brings memory into it gets the same back with the content. An error
-   * comes out of the stream, and what came before it is not the file.
-   */
-  read(
-    { file, seq }: SealedContent,
-    { signal, onBytes = () => undefined }: ReadOptions = {},
-  ): ReadableStream<Bytes> {
-    const begin = async () => {
-      if (seq === undefined) return this.#call('sealedBegin', { file, entry: null });
-      const frame = await this.#source.entries(seq - 1, true, signal);
-      return this.#call('sealedBegin', { file, entry: { seq, frame } });
-    };
-    const step = (ask: Calls['sealedStep']['ask']) => {
-      const moved = ask.given.map(({ bytes }) => bytes.buffer);
-      return this.#call('sealedStep', ask, ask.into ? [...moved, ask.into.buffer] : moved);
-    };
-    const end = async (reading: number) => {
-      if (!this.#isLocked) await this.#call('sealedEnd', { reading });
-    };
-    const fetch = (wanted: readonly SealedPart[], memory: SpareMemory) =>
-      this.#fetch(wanted, signal, memory);
-    return readSealed({ begin, step, fetch, end, onBytes }, signal);
   }
 
   /** Overwrites the keys and ends the worker; nothing can be read from then on. */

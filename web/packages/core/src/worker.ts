@@ -173,9 +173,10 @@ function answerSealed(
       const step = begun(SealedWork).step(call.ask);
       return [step, [step.bytes.buffer, ...step.spent.map(({ buffer }) => buffer)]];
     }
+    case 'sealedArchive':
+      return [begun(SealedWork).archive(call.ask.folder), []];
     case 'sealedEnd':
-      begun(SealedWork).endReading(call.ask.reading);
-      return [null, []];
+      return [begun(SealedWork).endReading(call.ask.reading), []];
     default:
       return answerChanging(call);
   }

@@ -1,61 +1,16 @@
 //! Dates as HTTP writes them.
 
+use model::calendar::Moment;
+
 const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
 const MONTHS: [&str; 12] =
     ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
-/// The last second of the year 9999; headers have four digits for a year.
-const SECONDS_MAX: i64 = 253_402_300_799;
-
-/// A moment by the calendar, in UTC.
-struct Moment {
-    year: i64,
-    month: usize,
-    day: i64,
-    hour: i64,
-    minute: i64,
-    second: i64,
-    weekday: usize,
-}
-
-/// Returns the moment of seconds since 1970, none before that and after 9999.
-fn moment(seconds: i64) -> Moment {
-    let seconds = seconds.clamp(0, SECONDS_MAX);
-    let (days, rest) = (seconds / 86_400, seconds % 86_400);
-    // Years begin in March here, so that the leap day is the last one.
-    let shifted = days + 719_468;
-    let (era, of_era) = (shifted / 146_097, shifted % 146_097);
-    let year_of_era = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let day_of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted_month = (5 * day_of_year + 2) / 153;
-    let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
-    Moment {
-        year: year_of_era + era * 400 + i64::from(month <= 2),
-        month: month as usize,
-        day: day_of_year - (153 * shifted_month + 2) / 5 + 1,
-        hour: rest / 3600,
-        minute: rest / 60 % 60,
-        second: rest % 60,
-        weekday: (days % 7) as usize,
-    }
-}
-
 /// Returns a time for `Last-Modified`, for example `Sun, 06 Nov 1994 08:49:37 GMT`.
 pub(crate) fn http_date(seconds: i64) -> String {
-    let Moment { year, month, day, hour, minute, second, weekday } = moment(seconds);
+    let Moment { year, month, day, hour, minute, second, weekday } = Moment::of(seconds);
     let (weekday, month) = (DAYS[weekday], MONTHS[month - 1]);
     format!("{weekday}, {day:02} {month} {year:04} {hour:02}:{minute:02}:{second:02} GMT")
-}
-
-/// Returns date and time as FAT and ZIP have them: from 1980 to 2107, every other second.
-pub(crate) fn dos_date_and_time(seconds: i64) -> (u16, u16) {
-    let Moment { year, month, day, hour, minute, second, .. } = moment(seconds);
-    if !(1980..=2107).contains(&year) {
-        return (1 << 5 | 1, 0);
-    }
-    let date = (year - 1980) << 9 | (month as i64) << 5 | day;
-    let time = hour << 11 | minute << 5 | (second / 2);
-    (date as u16, time as u16)
 }
 
 /// Reads what [`http_date`] writes, the form that clients must send.
@@ -86,12 +41,14 @@ pub(crate) fn parse_http_date(text: &str) -> Option<i64> {
 
 /// Returns a time as RFC 3339 has it, for example `1994-11-06T08:49:37Z`.
 pub(crate) fn internet_date(seconds: i64) -> String {
-    let Moment { year, month, day, hour, minute, second, .. } = moment(seconds);
+    let Moment { year, month, day, hour, minute, second, .. } = Moment::of(seconds);
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
 }
 
 #[cfg(test)]
 mod tests {
+    use model::calendar::SECONDS_MAX;
+
     use super::*;
 
     #[test]

@@ -96,6 +96,10 @@ export const sealedErrors: typeof englishErrors = {
     'Der Server zeigt eine ältere Geschichte, als dieser Browser schon gelesen hat: er hat etwas verloren oder hält es zurück. Nichts davon wird gezeigt.',
   other_history:
     'Der Server zeigt eine andere Geschichte, als dieser Browser schon gelesen hat. Nichts davon wird gezeigt. Vertrauen Sie diesem Server nicht; Ihre Geräte haben alles, was sie hatten.',
+  unreadable: (path: string, why: string) =>
+    `„${path}“ ließ sich nicht lesen, darum wurde nichts gespeichert. ${why}`,
+  too_much_to_archive:
+    'Eine ZIP-Datei nimmt bis zu 100.000 Dateien und Ordner auf, und in diesem Ordner sind mehr.',
   missing: 'Ein Teil dieser Datei fehlt auf dem Server. Ein Gerät hat ihn vielleicht noch.',
   tampered:
     'Was der Server gab, ist nicht, was Ihre Geräte gespeichert haben. Es wurde zurückgewiesen.',

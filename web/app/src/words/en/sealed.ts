@@ -93,6 +93,10 @@ export const sealedErrors = {
     'The server shows an older history than this browser has read before: it has lost something, or keeps it back. Nothing of it is shown.',
   other_history:
     'The server shows another history than this browser has read before. Nothing of it is shown. Do not trust this server; your devices have everything that they had.',
+  unreadable: (path: string, why: string) =>
+    `“${path}” could not be read, so nothing was saved. ${why}`,
+  too_much_to_archive:
+    'A ZIP file takes up to 100,000 files and folders, and there are more in this one.',
   missing: 'A part of this file is missing at the server. A device may still have it.',
   tampered: 'What the server gave is not what your devices have stored. It was refused.',
   message: 'The server gave something that cannot be read. It was refused.',

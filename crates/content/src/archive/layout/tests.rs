@@ -77,10 +77,47 @@ fn many_entries_are_counted_with_64_bits_and_few_are_not() {
     assert_eq!((many.len(), number(&many, 32, 8)), (98, 65_535));
 }
 
+fn record(name: &str, kind: NodeKind) -> NodeRecord {
+    NodeRecord {
+        parent: model::NodeId::ROOT,
+        name: model::Name::new(name).unwrap(),
+        mode: 0o640,
+        modified: model::Timestamp::default(),
+        kind,
+        conflict: None,
+    }
+}
+
 #[test]
-fn a_path_has_one_kind_of_separator() {
-    assert_eq!(entry_path(b"a/", br"..\..\x", false), br"a/.._.._x");
-    assert_eq!(entry_path(b"", b"a", true), b"a/");
+fn folder_comes_before_what_is_in_it_and_no_name_leads_out_of_it() {
+    let file = || NodeKind::File(Content::default());
+    let inside = |folder: &u8| match folder {
+        0 => vec![
+            (1, record("deep", NodeKind::Directory)),
+            (2, record(r"x\y", file())),
+            (3, record("x_y", file())),
+            (4, record("link", NodeKind::Symlink(b"/etc/passwd".to_vec()))),
+        ],
+        _ => vec![(5, record(r"..\..\z", file()))],
+    };
+    let member = |(key, record)| Member { key, record };
+    let list = |folder: &u8| inside(folder).into_iter().map(member).collect();
+    let layout = Layout::of(vec![member((0, record("C:", NodeKind::Directory)))], list).unwrap();
+    let paths: Vec<_> =
+        layout.entries().iter().map(|entry| str::from_utf8(entry.path()).unwrap()).collect();
+    assert_eq!(paths, ["C_/", "C_/deep/", "C_/deep/.._.._z", "C_/x_y (2)", "C_/x_y"]);
+}
+
+#[test]
+fn archive_has_no_more_in_it_than_it_may() {
+    let file = record("x", NodeKind::File(Content::default()));
+    let many = |count| vec![Member { key: (), record: file.clone() }; count];
+    assert_eq!(
+        Layout::of(many(ENTRIES_MAX), |()| Vec::new()).unwrap().entries().len(),
+        ENTRIES_MAX
+    );
+    let error = Layout::of(many(ENTRIES_MAX + 1), |()| Vec::new()).unwrap_err();
+    assert!(matches!(error, ContentError::TooMuchToArchive { max: ENTRIES_MAX }));
 }
 
 #[test]

@@ -2,14 +2,14 @@
 
 use std::ops::Range;
 
-use model::{Content, NodeKind};
+use model::calendar::Moment;
+use model::{Content, NodeKind, NodeRecord};
 
-use crate::doors::files::date::dos_date_and_time;
-use crate::error::{Result, ServerError};
-use crate::services::files::{FileNode, View};
+use super::names::safe_names;
+use crate::error::ContentError;
 
 /// How many files and folders an archive has at most.
-const ENTRIES_MAX: usize = 100_000;
+pub const ENTRIES_MAX: usize = 100_000;
 
 /// About how many bytes of memory an entry takes beside its path and its chunks.
 const ENTRY_WEIGHT: usize = 160;
@@ -40,9 +40,18 @@ const MODE_FILE: u32 = 0o100_000;
 const MODE_FOLDER: u32 = 0o040_000;
 const ATTRIBUTE_FOLDER: u32 = 0x10;
 
+/// What is to lie in an archive.
+#[derive(Debug, Clone)]
+pub struct Member<Key> {
+    /// By what a folder is listed.
+    pub key: Key,
+    /// What it is.
+    pub record: NodeRecord,
+}
+
 /// A file or folder in an archive.
 #[derive(Debug)]
-pub(super) struct Entry {
+pub struct Entry {
     /// With slashes, and one at the end of a folder.
     path: Vec<u8>,
     /// Nothing for a folder.
@@ -57,17 +66,23 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    fn new(path: Vec<u8>, node: &FileNode) -> Self {
-        let record = node.record.as_ref();
-        let content = node.content().cloned();
-        let modified = record.map(|record| record.modified.seconds);
-        let mode = record.map_or(0o755, |record| record.mode & 0o777);
-        let modified = modified.filter(|_| content.is_some());
+    fn new(path: Vec<u8>, record: NodeRecord) -> Self {
+        let (mode, modified) = (record.mode & 0o777, record.modified.seconds);
+        let content = match record.kind {
+            NodeKind::File(content) => Some(content),
+            NodeKind::Directory | NodeKind::Symlink(_) => None,
+        };
+        let modified = content.is_some().then_some(modified);
         Self { path, content, modified, mode, offset: 0, checksum: 0 }
     }
 
+    /// Returns its path, with slashes.
+    pub fn path(&self) -> &[u8] {
+        &self.path
+    }
+
     /// Returns what a file has in it.
-    pub(super) fn content(&self) -> Option<&Content> {
+    pub fn content(&self) -> Option<&Content> {
         self.content.as_ref()
     }
 
@@ -176,41 +191,34 @@ impl Entry {
     }
 }
 
-/// An archive before it is sent.
+/// An archive before its first byte.
 #[derive(Debug, Default)]
-pub(super) struct Layout {
+pub struct Layout {
     entries: Vec<Entry>,
     /// Where the directory begins, and how long it is.
     directory: (u64, u64),
 }
 
 impl Layout {
-    /// Lays out a folder with everything in it but symbolic links.
+    /// Lays out members with everything in them but symbolic links; `list` returns what is in a folder.
     ///
     /// # Errors
-    /// [`ServerError::Invalid`] for one that has too much in it.
-    pub(super) fn of(view: &View, top: &FileNode) -> Result<Self> {
-        let root = top.record.as_ref().map(|record| entry_path(b"", record.name.as_bytes(), true));
-        let mut waiting = vec![(root.unwrap_or_default(), top.clone())];
+    /// [`ContentError::TooMuchToArchive`].
+    pub fn of<Key>(
+        members: Vec<Member<Key>>,
+        mut list: impl FnMut(&Key) -> Vec<Member<Key>>,
+    ) -> Result<Self, ContentError> {
+        let mut waiting = Vec::new();
         let mut entries = Vec::new();
-        while let Some((path, node)) = waiting.pop() {
-            if node.is_directory() {
-                let children = view.list(node.id, None, usize::MAX);
-                // Those that come first are taken from the end.
-                waiting.extend(children.into_iter().rev().filter_map(|child| {
-                    let record = child.record.as_ref()?;
-                    let is_folder = record.kind.is_directory();
-                    let is_shown = is_folder || matches!(record.kind, NodeKind::File(_));
-                    let path = entry_path(&path, record.name.as_bytes(), is_folder);
-                    is_shown.then_some((path, child))
-                }));
+        wait(&mut waiting, b"", members);
+        while let Some((path, member)) = waiting.pop() {
+            if member.record.kind.is_directory() {
+                wait(&mut waiting, &path, list(&member.key));
             }
-            if !path.is_empty() {
-                entries.push(Entry::new(path, &node));
-            }
-            if entries.len() + waiting.len() > ENTRIES_MAX {
-                let reason = format!("more than {ENTRIES_MAX} files and folders are in it");
-                return Err(ServerError::Invalid { what: "folder", reason });
+            let is_short = path.len() <= usize::from(u16::MAX);
+            entries.push(Entry::new(path, member.record));
+            if entries.len() + waiting.len() > ENTRIES_MAX || !is_short {
+                return Err(ContentError::TooMuchToArchive { max: ENTRIES_MAX });
             }
         }
         Ok(Self::place(entries))
@@ -229,17 +237,17 @@ impl Layout {
     }
 
     /// Returns the entries in their order.
-    pub(super) fn entries(&self) -> &[Entry] {
+    pub fn entries(&self) -> &[Entry] {
         &self.entries
     }
 
     /// Returns how long the archive is.
-    pub(super) fn length(&self) -> u64 {
+    pub fn length(&self) -> u64 {
         self.directory.0 + self.directory.1 + self.end().len() as u64
     }
 
     /// Returns about how many bytes of memory this takes.
-    pub(super) fn weight(&self) -> u64 {
+    pub fn weight(&self) -> u64 {
         let weight = |entry: &Entry| {
             let chunks = entry.content.as_ref().map_or(0, |content| content.chunks.len());
             (ENTRY_WEIGHT + entry.path.len() + chunks * size_of::<model::ChunkRef>()) as u64
@@ -248,23 +256,23 @@ impl Layout {
     }
 
     /// Returns what stands before the bytes of an entry.
-    pub(super) fn header(&self, index: usize) -> Vec<u8> {
+    pub fn header(&self, index: usize) -> Vec<u8> {
         self.entries[index].header()
     }
 
     /// Takes the checksum of the bytes of an entry, and returns what stands after them.
-    pub(super) fn finish(&mut self, index: usize, checksum: u32) -> Vec<u8> {
+    pub fn finish(&mut self, index: usize, checksum: u32) -> Vec<u8> {
         self.entries[index].checksum = checksum;
         self.entries[index].descriptor()
     }
 
     /// Returns lines of the directory.
-    pub(super) fn directory(&self, range: Range<usize>) -> Vec<u8> {
+    pub fn directory(&self, range: Range<usize>) -> Vec<u8> {
         self.entries[range].iter().flat_map(Entry::line).collect()
     }
 
     /// Returns the end, behind the directory.
-    pub(super) fn end(&self) -> Vec<u8> {
+    pub fn end(&self) -> Vec<u8> {
         let (offset, length) = self.directory;
         let count = self.entries.len();
         let short_count = u16::try_from(count).unwrap_or(u16::MAX);
@@ -300,11 +308,29 @@ impl Layout {
     }
 }
 
-/// Returns the path of what lies in a folder. A backslash would be a separator to some who unpack it.
-fn entry_path(folder: &[u8], name: &[u8], is_folder: bool) -> Vec<u8> {
-    let name = name.iter().map(|&byte| if byte == b'\\' { b'_' } else { byte });
-    let slash = is_folder.then_some(b'/');
-    folder.iter().copied().chain(name).chain(slash).collect()
+/// Lets the members of a folder wait, so that those that come first are taken from the end.
+fn wait<Key>(
+    waiting: &mut Vec<(Vec<u8>, Member<Key>)>,
+    folder: &[u8],
+    mut members: Vec<Member<Key>>,
+) {
+    members.retain(|member| !matches!(member.record.kind, NodeKind::Symlink(_)));
+    let names = safe_names(members.iter().map(|member| &member.record.name), folder.is_empty());
+    waiting.extend(members.into_iter().zip(names).rev().map(|(member, name)| {
+        let slash = if member.record.kind.is_directory() { &b"/"[..] } else { b"" };
+        ([folder, name.as_bytes(), slash].concat(), member)
+    }));
+}
+
+/// Returns date and time as FAT and ZIP have them: from 1980 to 2107, every other second.
+fn dos_date_and_time(seconds: i64) -> (u16, u16) {
+    let Moment { year, month, day, hour, minute, second, .. } = Moment::of(seconds);
+    if !(1980..=2107).contains(&year) {
+        return (1 << 5 | 1, 0);
+    }
+    let date = (year - 1980) << 9 | (month as i64) << 5 | day;
+    let time = hour << 11 | minute << 5 | (second / 2);
+    (date as u16, time as u16)
 }
 
 /// Returns a length as 32 bits, or what says that it stands elsewhere.
