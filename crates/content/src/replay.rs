@@ -208,6 +208,22 @@ impl Replay {
         self.keys.seal_commit(commit)
     }
 
+    /// Seals a note, which only whoever has unlocked the workspace reads.
+    ///
+    /// # Errors
+    /// Those of [`WorkspaceKeys::seal_note`].
+    pub fn seal_note(&self, note: &[u8]) -> Result<Vec<u8>, ContentError> {
+        self.keys.seal_note(note)
+    }
+
+    /// Opens a note.
+    ///
+    /// # Errors
+    /// Those of [`WorkspaceKeys::open_note`].
+    pub fn open_note(&self, sealed: &[u8]) -> Result<Vec<u8>, ContentError> {
+        self.keys.open_note(sealed)
+    }
+
     /// Returns the list of members that is in force, if the owner has ever let somebody in. The owner has signed it.
     pub fn members(&self) -> Option<MemberList> {
         let Ok(list) = members_of(&self.tree);

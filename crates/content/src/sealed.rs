@@ -14,6 +14,7 @@ mod envelope;
 mod genesis;
 mod hint;
 mod members;
+mod note;
 mod packs;
 mod page;
 

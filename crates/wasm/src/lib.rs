@@ -20,6 +20,7 @@ pub mod sealed_archive;
 pub mod sealed_folder;
 pub mod sealed_making;
 mod sealed_member;
+pub mod sealed_note;
 pub mod sealed_search;
 pub mod sealed_workspace;
 pub mod sealed_writing;

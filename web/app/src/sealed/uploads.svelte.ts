@@ -2,9 +2,14 @@
 
 import type { SealedNode, SealedWorkspace } from '@syncline/core';
 import { freeName } from '../files/names.ts';
+import { session } from '../sign-in/session.svelte.ts';
 import type { Chosen } from '../transfers/dropped.ts';
+import { isSame, match } from '../transfers/matching.ts';
+import { newKey } from '../transfers/memory.ts';
 import { codeOf } from '../words/problem.ts';
+import { UnputMemory, type Unput } from './remembered.ts';
 import { unlocked } from './unlocked.svelte.ts';
+import { pathOf } from './view.svelte.ts';
 
 export type UploadState = 'waiting' | 'sending' | 'clash' | 'failed' | 'done' | 'cancelled';
 
@@ -27,6 +32,8 @@ export class SealedUpload {
     readonly file: File,
     /** The folder that was open, and those below it into which it goes. */
     readonly place: { folder: string; below: readonly string[] },
+    /** By what it is remembered, should the page go away. */
+    readonly key = newKey(),
   ) {
     this.name = file.name;
   }
@@ -34,25 +41,75 @@ export class SealedUpload {
   get isRunning(): boolean {
     return this.state === 'waiting' || this.state === 'sending';
   }
+
+  /** What is remembered of it. */
+  get record(): Unput {
+    const { file, key, name: target, over } = this;
+    const { folder, below } = this.place;
+    const { name, size, lastModified: modifiedMs } = file;
+    return { key, folder, below, name, target, path: pathOf(below, name), size, modifiedMs, over };
+  }
 }
 
 export class SealedUploads {
   list = $state<SealedUpload[]>([]);
   /** How many bytes are stored of files that were on their way when a page went away. */
   unfinished = $state(0);
+  /** What was on its way when a page went away, and waits for its file. */
+  lost = $state.raw<Unput[]>([]);
   /** Grows with everything that has changed the workspace. */
   changes = $state(0);
   #next = 0;
   #isBusy = false;
+  readonly #memory: UnputMemory;
 
-  constructor(readonly open: SealedWorkspace) {
+  constructor(
+    readonly open: SealedWorkspace,
+    workspace: string,
+  ) {
     this.unfinished = open.changes.unfinished;
+    this.#memory = new UnputMemory(open, workspace, session.account ?? '');
   }
 
-  /** Forgets what is stored of files that were on their way. */
+  /** Finds out what was on its way when a page went away. */
+  async recall(): Promise<void> {
+    const found = await this.#memory.adopt();
+    const isHere = ({ key }: Unput) => this.list.some((upload) => upload.key === key);
+    this.lost = [...this.lost, ...found.filter((one) => !isHere(one))];
+  }
+
+  /** Forgets what was on its way, and what is stored of it. */
   giveUp(): void {
+    void this.#memory.forget(this.lost.map(({ key }) => key));
+    this.lost = [];
     this.open.changes.giveUp();
     this.unfinished = 0;
+  }
+
+  /** Goes on with files that somebody picked again; says whether there were any. */
+  pick(chosen: readonly Chosen[]): boolean {
+    const found = match(this.lost, chosen);
+    this.list.push(...found.map(({ record, file }) => this.#again(record, file)));
+    void this.#run();
+    return found.length > 0;
+  }
+
+  #again(record: Unput, file: File): SealedUpload {
+    const { folder, below, key, target, over } = record;
+    this.lost = this.lost.filter((one) => one !== record);
+    const upload = new SealedUpload(this.#next++, file, { folder, below }, key);
+    [upload.name, upload.over] = [target, over];
+    return upload;
+  }
+
+  /** A file on its way to where somebody has chosen it to go; one that was on its way there before goes on. */
+  #begin(file: File, folder: string, below: readonly string[]): SealedUpload {
+    const path = pathOf(below, file.name);
+    const before = this.lost.find(
+      (one) => one.folder === folder && one.path === path && isSame(one, file),
+    );
+    if (before) return this.#again(before, file);
+    return new SealedUpload(this.#next++, file, { folder, below });
   }
 
   get running(): number {
@@ -63,9 +120,10 @@ export class SealedUploads {
   async add(folder: string, chosen: readonly Chosen[]): Promise<void> {
     const made: SealedUpload[] = [];
     for (const { file, folders } of chosen) {
-      if (file) made.push(new SealedUpload(this.#next++, file, { folder, below: folders }));
+      if (file) made.push(this.#begin(file, folder, folders));
     }
     this.list.push(...made);
+    await this.#memory.remember(made.map(({ record }) => record));
     for (const { file, folders } of chosen) if (!file) await this.#folder(folder, folders);
     void this.#run();
   }
@@ -81,6 +139,7 @@ export class SealedUploads {
   async replace(upload: SealedUpload): Promise<void> {
     const found = await this.#find(upload, upload.name);
     upload.over = found?.kind === 'file' ? found.version : null;
+    await this.#memory.remember([upload.record]);
     this.retry(upload);
   }
 
@@ -89,21 +148,28 @@ export class SealedUploads {
     const isTaken = async (name: string) => (await this.#find(upload, name)) !== undefined;
     upload.name = await freeName(upload.name, isTaken);
     upload.over = null;
+    await this.#memory.remember([upload.record]);
     this.retry(upload);
   }
 
   cancel(upload: SealedUpload): void {
+    this.#halt(upload);
+    void this.#memory.forget([upload.key]);
+  }
+
+  #halt(upload: SealedUpload): void {
     upload.stop.abort();
     upload.state = 'cancelled';
   }
 
   clear(): void {
+    void this.#memory.forget(this.list.filter((one) => !one.isRunning).map(({ key }) => key));
     this.list = this.list.filter(({ isRunning }) => isRunning);
   }
 
-  /** Ends all. */
+  /** Ends all; what was on its way is offered when the workspace is unlocked again. */
   end(): void {
-    for (const upload of this.list) if (upload.isRunning) this.cancel(upload);
+    for (const upload of this.list) if (upload.isRunning) this.#halt(upload);
   }
 
   async #run(): Promise<void> {
@@ -132,6 +198,7 @@ export class SealedUploads {
       const done = await this.open.changes.put(ask, { signal: stop.signal, onProgress });
       [upload.isBeside, upload.done] = [done.isBeside || done.isPartial, file.size];
       upload.state = 'done';
+      void this.#memory.forget([upload.key]);
     } catch (error) {
       if (stop.signal.aborted) return;
       upload.failure = error;
@@ -167,10 +234,12 @@ const all = new WeakMap<SealedWorkspace, SealedUploads>();
 const running = new Set<WeakRef<SealedUploads>>();
 
 /** Returns the uploads of a workspace, which go on while another page of the app is shown. */
-export function uploadsOf(open: SealedWorkspace): SealedUploads {
+export function uploadsOf(open: SealedWorkspace, workspace: string): SealedUploads {
   let uploads = all.get(open);
   if (!uploads) {
-    uploads = new SealedUploads(open);
+    uploads = new SealedUploads(open, workspace);
+    // A browser that keeps nothing offers nothing.
+    uploads.recall().catch(() => undefined);
     all.set(open, uploads);
     running.add(new WeakRef(uploads));
   }

@@ -3,21 +3,27 @@
 import type { Chosen } from './dropped.ts';
 import type { Unsent } from './remembered.ts';
 
+/** By what a file is known again. */
+export type Wanted = Pick<Unsent, 'name' | 'size' | 'modifiedMs' | 'path'>;
+
 /** A file that was found again. */
-export interface Found {
-  record: Unsent;
+export interface Found<Record extends Wanted = Unsent> {
+  record: Record;
   file: File;
 }
 
 /** Whether a file is the one that was being sent, as far as can be seen without reading it. */
-export function isSame(record: Unsent, { name, size, lastModified }: File): boolean {
+export function isSame(record: Wanted, { name, size, lastModified }: File): boolean {
   return record.name === name && record.size === size && record.modifiedMs === lastModified;
 }
 
 /** Pairs what was picked with what is missing: of several files that look the same the one whose folders fit best. */
-export function match(list: readonly Unsent[], chosen: readonly Chosen[]): Found[] {
+export function match<Record extends Wanted>(
+  list: readonly Record[],
+  chosen: readonly Chosen[],
+): Found<Record>[] {
   const left = new Set(list);
-  const found: Found[] = [];
+  const found: Found<Record>[] = [];
   for (const { file, folders } of chosen) {
     if (!file) continue;
     const place = [...folders, file.name].map(encodeURIComponent).join('/');

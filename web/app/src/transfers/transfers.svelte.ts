@@ -19,8 +19,9 @@ import { archiveNameOf, discard, download, pickTarget, type DownloadJob } from '
 import type { Chosen } from './dropped.ts';
 import { FolderMaker } from './folders.ts';
 import type { Found } from './matching.ts';
+import { newKey } from './memory.ts';
 import { Pace } from './pace.ts';
-import { amend, forget, forgetAll, newKey, remember, type Unsent } from './remembered.ts';
+import { remembered, type Unsent } from './remembered.ts';
 import { isSent } from './sent.ts';
 import { forgetSketches } from './sketches.ts';
 import { Transfer, type UploadTask } from './transfer.svelte.ts';
@@ -94,7 +95,7 @@ class Transfers {
       records.push(before ?? record);
       made.push(this.#make(before ?? record, file));
     }
-    void remember(records);
+    void remembered.remember(records);
     this.list.push(...made);
     this.#fill();
   }
@@ -106,7 +107,7 @@ class Transfers {
       if (record.isPaused) transfer.state = 'paused';
       return transfer;
     });
-    void remember(found.map(({ record }) => record));
+    void remembered.remember(found.map(({ record }) => record));
     this.list.push(...made);
     this.#fill();
   }
@@ -156,7 +157,7 @@ class Transfers {
     if ('down' in job) {
       void discard(job.down);
     } else {
-      void forget([job.key]);
+      void remembered.forget([job.key]);
       const { workspace, upload: id } = job.up;
       if (id !== null) void session.client.endUpload(workspace, id).catch(() => undefined);
     }
@@ -167,7 +168,7 @@ class Transfers {
   pause(transfer: Transfer): void {
     if (!transfer.isRunning || !transfer.isPausable) return;
     transfer.halt('paused');
-    if ('up' in transfer.job) void amend(transfer.job.key, { isPaused: true });
+    if ('up' in transfer.job) void remembered.amend(transfer.job.key, { isPaused: true });
     this.#fill();
   }
 
@@ -177,7 +178,7 @@ class Transfers {
     transfer.failure = undefined;
     if ('up' in transfer.job) {
       const { path, condition, upload: id } = transfer.job.up;
-      void amend(transfer.job.key, { isPaused: false, path, condition, upload: id });
+      void remembered.amend(transfer.job.key, { isPaused: false, path, condition, upload: id });
     }
     this.#fill();
   }
@@ -219,7 +220,7 @@ class Transfers {
       else transfer.stop.abort();
     }
     this.list = [];
-    void Promise.all([account === null || forgetAll(account), forgetSketches()]);
+    void Promise.all([account === null || remembered.forgetAll(account), forgetSketches()]);
   }
 
   #fill(): void {
@@ -249,7 +250,7 @@ class Transfers {
       transfer.size ??= transfer.done;
       this.#note(transfer, transfer.size);
       transfer.halt('done');
-      if ('up' in transfer.job) void forget([transfer.job.key]);
+      if ('up' in transfer.job) void remembered.forget([transfer.job.key]);
     } catch (error) {
       if (signal.aborted) return;
       transfer.isConnected = true;
@@ -276,7 +277,7 @@ class Transfers {
     const onProgress = (sent: number) => isCurrent() && this.#note(transfer, sent);
     const onConnection = (isBack: boolean) => (transfer.isConnected = isBack || !isCurrent());
     const onDelta = (sent: number) => (transfer.sent = sent);
-    const onBegun = (id: string) => void amend(key, { upload: id });
+    const onBegun = (id: string) => void remembered.amend(key, { upload: id });
     const hooks = { onProgress, onConnection, onDelta, onBegun, wait, sendDelta, isSent };
     await upload(session.client, up, hooks, signal);
   }

@@ -3,7 +3,7 @@
 import { session } from '../sign-in/session.svelte.ts';
 import type { Chosen } from './dropped.ts';
 import { isSame, match, type Found } from './matching.ts';
-import { adopt, forget, type Unsent } from './remembered.ts';
+import { remembered, type Unsent } from './remembered.ts';
 
 interface Asking {
   queryPermission(options: { mode: 'read' }): Promise<PermissionState>;
@@ -32,7 +32,7 @@ class Unfinished {
 
   /** Finds out what an account was sending, and returns what can go on without asking anybody. */
   async load(account: string): Promise<Found[]> {
-    const list = await adopt(account);
+    const list = await remembered.adopt(account);
     if (session.account !== account) return [];
     this.list = [...this.list, ...list];
     return this.#reach(false);
@@ -69,7 +69,7 @@ class Unfinished {
   async giveUp(): Promise<void> {
     const list = this.list;
     this.list = [];
-    await forget(list.map(({ key }) => key));
+    await remembered.forget(list.map(({ key }) => key));
     for (const { workspace, upload } of list) {
       if (upload !== null) await session.client.endUpload(workspace, upload).catch(() => undefined);
     }

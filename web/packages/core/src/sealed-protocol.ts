@@ -253,6 +253,10 @@ export interface SealedCalls {
   };
   /** Ends a reading; of an archive it returns the path of the file that was read, if one was. */
   sealedEnd: { ask: { reading: number }; answer: string | null };
+  /** Seals notes, which only whoever has unlocked the workspace reads. */
+  sealedNotes: { ask: { notes: string[] }; answer: Uint8Array<ArrayBuffer>[] };
+  /** Opens notes; of what is none of this workspace there is nothing. */
+  sealedNotesOpen: { ask: { sealed: Uint8Array[] }; answer: (string | null)[] };
   /** Begins a change; returns by which number. */
   sealedChange: { ask: SealedChange; answer: number };
   /**

@@ -162,6 +162,14 @@ export class SealedWork {
     return { reading, size: this.#workspace.archiveLength(reading) };
   }
 
+  sealNotes(notes: string[]): Uint8Array<ArrayBuffer>[] {
+    return notes.map((note) => this.#workspace.sealNote(note) as Uint8Array<ArrayBuffer>);
+  }
+
+  openNotes(sealed: Uint8Array[]): (string | null)[] {
+    return sealed.map((note) => this.#workspace.openNote(note) ?? null);
+  }
+
   endReading(reading: number): string | null {
     const path = this.#workspace.readPath(reading) ?? null;
     this.#workspace.end(reading);

@@ -226,6 +226,16 @@ export class SealedWorkspace {
     return this.#call('sealedFind', { node });
   }
 
+  /** Seals notes to be kept where others may look: only whoever unlocks the workspace reads them. */
+  sealNotes(notes: string[]): Promise<Uint8Array<ArrayBuffer>[]> {
+    return this.#call('sealedNotes', { notes });
+  }
+
+  /** Opens notes; of what is none of this workspace there is nothing. */
+  openNotes(sealed: Uint8Array[]): Promise<(string | null)[]> {
+    return this.#call('sealedNotesOpen', { sealed });
+  }
+
   /** Overwrites the keys and ends the worker; nothing can be read from then on. */
   async lock(): Promise<void> {
     if (this.#isLocked) return;

@@ -177,6 +177,10 @@ function answerSealed(
       return [begun(SealedWork).archive(call.ask.folder), []];
     case 'sealedEnd':
       return [begun(SealedWork).endReading(call.ask.reading), []];
+    case 'sealedNotes':
+      return [begun(SealedWork).sealNotes(call.ask.notes), []];
+    case 'sealedNotesOpen':
+      return [begun(SealedWork).openNotes(call.ask.sealed), []];
     default:
       return answerChanging(call);
   }
