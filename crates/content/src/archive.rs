@@ -4,7 +4,7 @@
 //! *Participants*: whoever reads the files, a server ([`ArchiveWriting`]) or a page that opens a sealed workspace ([`ArchiveReading`]).
 //! *Invariants*: what is in it was there when it began; a file is followed by its checksum, which is known only then; lengths and offsets
 //! that do not fit into 32 bits are written with 64 (ZIP64), and only those. A name never leads out of where it is unpacked, and no two are
-//! equal.
+//! equal, byte by byte; to a system for which `A` and `a` are, they may be.
 
 use model::Content;
 

@@ -230,7 +230,8 @@ impl Layout {
         for entry in &mut entries {
             entry.offset = offset;
             let around = entry.header().len() + entry.descriptor().len();
-            offset += around as u64 + entry.size();
+            // What no file can be as long as is not read to its end.
+            offset = entry.size().saturating_add(offset).saturating_add(around as u64);
         }
         let length = entries.iter().map(|entry| entry.line().len() as u64).sum();
         Self { entries, directory: (offset, length) }

@@ -5,7 +5,8 @@ use std::collections::{HashMap, HashSet};
 use model::Name;
 
 /// Returns names of one folder as an archive has them, in their order and each but once. A backslash is a separator to some who unpack, and a
-/// letter with a colon in the outermost folder, `is_top`, names a disk. Whoever can keep his name keeps it.
+/// letter with a colon in the outermost folder, `is_top`, names a disk; control characters do what they like to whoever shows names. Whoever can keep
+/// his name keeps it.
 pub(super) fn safe_names<'a>(
     names: impl Iterator<Item = &'a Name> + Clone,
     is_top: bool,
@@ -38,10 +39,11 @@ pub(super) fn safe_names<'a>(
 fn safe(name: &Name, is_top: bool) -> Option<Name> {
     let bytes = name.as_bytes();
     let is_disk = is_top && matches!(bytes, [letter, b':', ..] if letter.is_ascii_alphabetic());
-    if !is_disk && !bytes.contains(&b'\\') {
+    let is_bad =
+        |at: usize, byte: u8| byte == b'\\' || byte.is_ascii_control() || is_disk && at == 1;
+    if !bytes.iter().enumerate().any(|(at, &byte)| is_bad(at, byte)) {
         return None;
     }
-    let is_bad = |at: usize, byte: u8| byte == b'\\' || is_disk && at == 1;
     let made = bytes.iter().enumerate();
     let made = made.map(|(at, &byte)| if is_bad(at, byte) { b'_' } else { byte });
     Some(Name::new(made.collect::<Vec<u8>>()).expect("underlines make no name a forbidden one"))
@@ -61,6 +63,7 @@ mod tests {
         assert_eq!(made(&[r"..\..\x", "a b", "12:30"], true), [".._.._x", "a b", "12:30"]);
         assert_eq!(made(&[r"\", "C:evil", "ü:x"], true), ["_", "C_evil", "ü:x"]);
         assert_eq!(made(&["C:evil"], false), ["C:evil"]);
+        assert_eq!(made(&["a\nb", "\x1b[2J", "x\x7f"], false), ["a_b", "_[2J", "x_"]);
     }
 
     #[test]

@@ -135,7 +135,8 @@ impl ArchiveReading {
                 if file.is_over(packs)? {
                     self.is_reading = false;
                     self.beside = (self.writing.finish(), 0);
-                } else if given == 0 {
+                } else {
+                    // The rest would be cut again for whoever has more room.
                     break;
                 }
                 continue;

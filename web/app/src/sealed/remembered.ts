@@ -25,25 +25,36 @@ interface Noted extends Kept {
 const memory = new Memory<Noted>('syncline-sealed-transfers');
 
 export class UnputMemory {
+  /** What is asked for comes in its turn: who forgets has remembered before. */
+  #turn: Promise<void> = Promise.resolve();
+
   constructor(
     readonly open: SealedWorkspace,
     readonly workspace: string,
     readonly account: string,
   ) {}
 
-  /** Remembers what is to be put, or what has become of it. */
-  async remember(list: readonly Unput[]): Promise<void> {
-    const notes = await this.open.sealNotes(list.map((one) => JSON.stringify(one)));
-    const { workspace, account } = this;
-    const kept = list.flatMap(({ key }, at) => {
-      const note = notes[at];
-      return note ? [{ key, account, workspace, note }] : [];
+  /** A browser that keeps nothing remembers nothing, and sends no less. */
+  #inTurn(deed: () => Promise<void>): Promise<void> {
+    this.#turn = this.#turn.then(deed).catch(() => undefined);
+    return this.#turn;
+  }
+
+  /** Remembers what is to be put, or what has become of it. Nobody waits for it who sends. */
+  remember(list: readonly Unput[]): Promise<void> {
+    return this.#inTurn(async () => {
+      const notes = await this.open.sealNotes(list.map((one) => JSON.stringify(one)));
+      const { workspace, account } = this;
+      const kept = list.flatMap(({ key }, at) => {
+        const note = notes[at];
+        return note ? [{ key, account, workspace, note }] : [];
+      });
+      await memory.remember(kept);
     });
-    await memory.remember(kept);
   }
 
   forget(keys: readonly string[]): Promise<void> {
-    return memory.forget(keys);
+    return this.#inTurn(() => memory.forget(keys));
   }
 
   /** What was to be put on pages that are gone. */
@@ -52,7 +63,7 @@ export class UnputMemory {
     const opened = await this.open.openNotes(kept.map(({ note }) => note));
     const read = opened.map((text, at) => unputOf(text, kept[at]?.key ?? ''));
     const unreadable = kept.filter((_, at) => !read[at]);
-    if (unreadable.length > 0) void memory.forget(unreadable.map(({ key }) => key));
+    if (unreadable.length > 0) void this.forget(unreadable.map(({ key }) => key));
     return read.filter((one) => one !== null);
   }
 }

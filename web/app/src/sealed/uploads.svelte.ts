@@ -13,6 +13,11 @@ import { pathOf } from './view.svelte.ts';
 
 export type UploadState = 'waiting' | 'sending' | 'clash' | 'failed' | 'done' | 'cancelled';
 
+interface Decision {
+  name?: string;
+  over: number | null;
+}
+
 export class SealedUpload {
   state = $state<UploadState>('waiting');
   name = $state('');
@@ -78,10 +83,11 @@ export class SealedUploads {
     this.lost = [...this.lost, ...found.filter((one) => !isHere(one))];
   }
 
-  /** Forgets what was on its way, and what is stored of it. */
+  /** Forgets what was on its way, and what is stored of it, where nothing is on its way that may need some of that. */
   giveUp(): void {
     void this.#memory.forget(this.lost.map(({ key }) => key));
     this.lost = [];
+    if (this.running > 0) return;
     this.open.changes.giveUp();
     this.unfinished = 0;
   }
@@ -123,7 +129,7 @@ export class SealedUploads {
       if (file) made.push(this.#begin(file, folder, folders));
     }
     this.list.push(...made);
-    await this.#memory.remember(made.map(({ record }) => record));
+    void this.#memory.remember(made.map(({ record }) => record));
     for (const { file, folders } of chosen) if (!file) await this.#folder(folder, folders);
     void this.#run();
   }
@@ -138,17 +144,20 @@ export class SealedUploads {
   /** Puts the file over the one that is there, which stays as an older version. */
   async replace(upload: SealedUpload): Promise<void> {
     const found = await this.#find(upload, upload.name);
-    upload.over = found?.kind === 'file' ? found.version : null;
-    await this.#memory.remember([upload.record]);
-    this.retry(upload);
+    this.#decide(upload, { over: found?.kind === 'file' ? found.version : null });
   }
 
   /** Puts the file under another name. */
   async keepBoth(upload: SealedUpload): Promise<void> {
     const isTaken = async (name: string) => (await this.#find(upload, name)) !== undefined;
-    upload.name = await freeName(upload.name, isTaken);
-    upload.over = null;
-    await this.#memory.remember([upload.record]);
+    this.#decide(upload, { name: await freeName(upload.name, isTaken), over: null });
+  }
+
+  /** Sends it as somebody has decided, unless it was cancelled meanwhile. */
+  #decide(upload: SealedUpload, { name = upload.name, over }: Decision): void {
+    if (upload.state !== 'clash') return;
+    [upload.name, upload.over] = [name, over];
+    void this.#memory.remember([upload.record]);
     this.retry(upload);
   }
 

@@ -74,12 +74,11 @@ export class SealedFiles {
     { signal, onBytes = () => undefined }: ReadOptions = {},
   ): Promise<{ body: ReadableStream<Bytes>; size: number }> {
     const { reading, size } = await this.#door.call('sealedArchive', { folder });
-    const begin = () => Promise.resolve(reading);
-    return { body: this.#read(begin, { signal, onBytes }), size };
+    return { body: this.#read(reading, { signal, onBytes }), size };
   }
 
   #read(
-    begin: () => Promise<number>,
+    begin: number | (() => Promise<number>),
     { signal, onBytes }: { signal: AbortSignal | undefined; onBytes: () => void },
   ): ReadableStream<Bytes> {
     const step = (ask: Calls['sealedStep']['ask']) => {

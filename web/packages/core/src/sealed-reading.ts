@@ -15,8 +15,8 @@ export interface Given {
 
 /** What a reading wants of its workspace. */
 export interface ReadingPorts {
-  /** Begins; returns by which number. */
-  begin(): Promise<number>;
+  /** By which number it has begun, or what begins it and returns that. */
+  begin: number | (() => Promise<number>);
   /** Moves to the worker what was fetched and the memory to read into, and both come back. */
   step(ask: { reading: number; given: Given[]; into: Bytes | null }): Promise<SealedStep>;
   fetch(wanted: readonly SealedPart[], memory: SpareMemory): Promise<Given[]>;
@@ -29,11 +29,12 @@ export interface ReadingPorts {
 /** Parts of packs are fetched as somebody takes what was in them. An error comes out of the stream, and what came before it is not the file. */
 export function readSealed(ports: ReadingPorts, signal: AbortSignal | undefined) {
   const memory = new SpareMemory();
-  let reading: number | undefined;
+  const { begin } = ports;
+  let reading = typeof begin === 'number' ? begin : undefined;
   let fetching: Promise<Given[]> = Promise.resolve([]);
   const end = async () => (reading === undefined ? null : ports.end(reading));
   const pull = async (controller: ReadableByteStreamController) => {
-    reading ??= await ports.begin();
+    reading ??= typeof begin === 'number' ? begin : await begin();
     const request = controller.byobRequest as ReadableStreamBYOBRequest | null | undefined;
     let into = request ? viewOf(request) : null;
     for (;;) {
