@@ -3,9 +3,10 @@ import { defineConfig } from '@playwright/test';
 export default defineConfig({
   testDir: 'browser',
   outputDir: 'test-results',
+  // A file has a server of its own; its journeys come one after the other.
   fullyParallel: false,
-  workers: 1,
-  // Servers and browsers may share a busy machine: how long something takes fails no test.
+  // Two files at once: half of the time a journey waits. Servers and browsers may share a busy machine: how long something takes fails no test.
+  workers: 2,
   timeout: 180_000,
   expect: { timeout: 60_000 },
   // What fails once and passes then is named as flaky at the end: it is a fault, of a test or of the app, that waits for somebody.
