@@ -49,11 +49,11 @@ export function deedsOf(
   const always: Deed[] = [
     ...(letIn === null ? [] : [{ ...host, run: letIn }]),
     { icon: 'eye', label: sealed.shown, run: () => doing.show(), isBrief: true },
-    { icon: 'lock', label: sealed.lock, run: () => doing.lock() },
+    { icon: 'lock', label: sealed.lock, run: () => doing.lock(), isBrief: true },
   ];
   if (selected.length === 0) {
     always.unshift(
-      { icon: 'activity', label: activity.title, run: () => doing.activity() },
+      { icon: 'activity', label: activity.title, run: () => doing.activity(), isBrief: true },
       { icon: 'trash', label: trash.title, run: () => doing.trash() },
     );
     const archive = { icon: 'archive', label: say.archive, isBrief: true } as const;
