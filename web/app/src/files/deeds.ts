@@ -2,19 +2,9 @@
 
 import type { Node } from '@syncline/api';
 import { previewOf } from '../preview/kind.ts';
-import type { IconName } from '../shell/icons.ts';
+import type { Deed } from '../shell/toolbar.ts';
 import type { Words } from '../words/en.ts';
 import type { Relocation } from './relocating.ts';
-
-/** A button. */
-export interface Deed {
-  icon: IconName;
-  label: string;
-  run: () => void;
-  isMain?: boolean;
-  /** Whether its label is only heard: there is no room for all in one line, and rows must stay where they are. */
-  isBrief?: boolean;
-}
 
 /** What the list is asked to do. */
 export interface Doing {

@@ -1,8 +1,8 @@
 // What can be done in a folder of an encrypted workspace, and to what is selected in it.
 
 import type { Node } from '@syncline/api';
-import type { Deed } from '../files/deeds.ts';
 import type { Relocation } from '../files/relocating.ts';
+import type { Deed } from '../shell/toolbar.ts';
 import type { Words } from '../words/en.ts';
 
 export interface Doing {
