@@ -31,6 +31,7 @@ use crate::state::State;
 use crate::workers::Workers;
 
 mod apply;
+mod busy;
 mod checkin;
 mod checkpoints;
 mod cleanup;
@@ -229,6 +230,8 @@ pub struct Engine {
     is_scanned: bool,
     /// Nodes that could not be brought to agreement in this run.
     skipped: BTreeSet<NodeId>,
+    /// Those that wait because they change again and again; nothing where nobody keeps watch.
+    busy: Option<busy::BusyFiles>,
     /// Those of them whose stored data was not there, each with the path by which the report names it.
     missed: Vec<(NodeId, RelativePath)>,
     /// Files that were read so soon after their last change that a later one may bear the same time.
@@ -319,6 +322,7 @@ impl Engine {
             told_in_sync_at: None,
             is_scanned: false,
             skipped: BTreeSet::new(),
+            busy: None,
             missed: Vec::new(),
             racy: BTreeSet::new(),
             put_by_us: Vec::new(),
@@ -416,6 +420,9 @@ impl Engine {
         self.look(scope).await?;
         // What a run that was cut off has left is brought to agreement with what it knew, before the log goes on.
         self.agree_on_directories().await?;
+        if self.only_waits(scope)? {
+            return Ok(());
+        }
         for round in 0.. {
             if round == ROUNDS_MAX {
                 return Err(SyncError::NotSettling(round));
@@ -560,6 +567,7 @@ impl Engine {
         self.report.scanned += changes.scanned;
         self.overlay.absorb(changes);
         self.take_up_found()?;
+        self.let_busy_wait()?;
         let (deleted, total) = (self.count_vanished()?, self.state.synced_count()?);
         if deleted > MASS_DELETE_MIN.max(total * MASS_DELETE_PERCENT / 100)
             && !self.options.allow_mass_delete

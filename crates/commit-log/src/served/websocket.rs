@@ -322,12 +322,10 @@ impl Core {
     }
 
     /// Hands what this device has put into the log to those who listen: the server has said where it stands, and does not send it back. It is
-    /// made of what was seen of the log last, and left to the cursors where that does not give the same, or something before it has not come yet.
+    /// made of what was seen of the log last, and left to the cursors where that does not give the same. Where something before it never came,
+    /// it shows them the gap, as an event does.
     fn publish_own(&self, Proposed { workspace, commit }: Proposed, head: Head) {
-        let (last, newest) = self.with_topic(workspace, |topic| (topic.last, topic.newest));
-        if last.is_none_or(|last| last + 1 != head.seq) {
-            return;
-        }
+        let newest = self.with_topic(workspace, |topic| topic.newest);
         let mut seen = [newest, Some(commit.seen)].into_iter().flatten();
         let Some(before) = seen.find(|before| before.seq + 1 == head.seq) else { return };
         let entry = Entry { seq: head.seq, previous: before.hash, commit };

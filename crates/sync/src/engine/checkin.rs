@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use model::codec::encode_message;
 use model::commit::COMMIT_CHANGES_MAX;
 use model::environment::random_bytes;
-use model::{Action, Change, Commit, NodeId, NodeRecord, OpId, TreeNode, TreeStore};
+use model::{Action, Change, Commit, NodeId, NodeKind, NodeRecord, OpId, TreeNode, TreeStore};
 
 use super::early::Ahead;
 use super::reading::Packing;
@@ -148,6 +148,8 @@ impl Engine {
             engine.state.add_to_outbox(&commit)?;
             rows.iter().try_for_each(|row| engine.state.propose_synced(row))
         })?;
+        let files = rows.iter().filter(|row| matches!(row.record.kind, NodeKind::File(_)));
+        let files: Vec<_> = files.map(|row| row.node).collect();
         let (mut paths, mut sent) = (KnownPaths::default(), Vec::new());
         for row in rows {
             sent.extend(self.trees().local_path_by(&row.node, &mut paths)?);
@@ -158,6 +160,9 @@ impl Engine {
             }
         }
         self.report.sent += count;
+        if let Some(busy) = &mut self.busy {
+            busy.note(&files, self.environment.clock.elapsed());
+        }
         if self.upload.is_offline() {
             // This commit names them; where their chunks rest is learned from the log.
             self.upload.forget_proposed();

@@ -32,6 +32,7 @@ impl Engine {
     pub(super) fn until_telling(&self, pause: Duration) -> Option<Duration> {
         let since = |told: Duration| self.environment.clock.elapsed().saturating_sub(told);
         let rest = |told| pause.saturating_sub(since(told));
-        self.is_in_sync.then(|| self.told_in_sync_at.map_or(Duration::ZERO, rest))
+        (self.is_in_sync && !self.lets_wait())
+            .then(|| self.told_in_sync_at.map_or(Duration::ZERO, rest))
     }
 }

@@ -13,6 +13,7 @@ use futures_util::stream::BoxStream;
 use model::Entry;
 use model::codec::Message;
 
+use super::busy::BusyFiles;
 use super::in_sync::TELL_AGAIN_AFTER;
 use super::{Engine, SyncReport};
 use crate::error::{Result, SyncError};
@@ -99,6 +100,18 @@ impl Engine {
     pub async fn watch(
         &mut self,
         options: WatchOptions,
+        hints: BoxStream<'static, Scope>,
+        report: impl FnMut(Result<SyncReport, &SyncError>) + Send,
+    ) -> Result<()> {
+        self.busy = Some(BusyFiles::default());
+        let ended = self.keep_watch(options, hints, report).await;
+        self.busy = None;
+        ended
+    }
+
+    async fn keep_watch(
+        &mut self,
+        options: WatchOptions,
         mut hints: BoxStream<'static, Scope>,
         mut report: impl FnMut(Result<SyncReport, &SyncError>) + Send,
     ) -> Result<()> {
@@ -106,8 +119,13 @@ impl Engine {
         let mut ear = Ear::default();
         let mut retry_after = options.retry_after;
         let mut scrubber = self.scrubber.take();
+        // When everything is looked at, on the clock; that a file is due does not put it off.
+        let (mut look_at, mut is_for_due) = (Duration::ZERO, false);
         loop {
-            let wait = match ear.beside(self.sync(scope.clone())).await {
+            scope = self.with_due(scope);
+            let done = ear.beside(self.sync(scope)).await;
+            let now = self.environment.clock.elapsed();
+            let wait = match done {
                 Ok(done) => {
                     let is_quiet = done.sent + done.received == 0
                         && done.problems.is_empty()
@@ -122,11 +140,17 @@ impl Engine {
                     retry_after = options.retry_after;
                     scope = Scope::Directories(BTreeSet::new());
                     // A file that changes while it is read is looked for again soon.
-                    if is_changing { options.retry_after } else { options.rescan_after }
+                    let pause =
+                        if is_changing { options.retry_after } else { options.rescan_after };
+                    let before = if is_for_due { look_at } else { Duration::MAX };
+                    look_at = before.min(now + pause);
+                    let wait = look_at.saturating_sub(now);
+                    self.until_due().map_or(wait, |due| due.min(wait))
                 }
                 Err(error) if error.is_retryable() => {
                     report(Err(&error));
                     scope = Scope::Everything;
+                    look_at = now;
                     ear = Ear::default();
                     let wait = retry_after;
                     retry_after = (retry_after * 2).min(RETRY_MAX);
@@ -138,6 +162,7 @@ impl Engine {
                 let head = self.head()?;
                 ear.stream = self.environment.log.subscribe(head.seq).await.ok();
             }
+            is_for_due = false;
             match self.wake_with_news(&mut hints, &mut ear, wait, &mut scrubber).await? {
                 Wake::Folder(found) => scope = found,
                 Wake::Log(entry) => self.take_entry(&entry)?,
@@ -147,6 +172,7 @@ impl Engine {
                         report(Err(&error));
                     }
                 }
+                Wake::Time if self.environment.clock.elapsed() < look_at => is_for_due = true,
                 Wake::Time => scope = Scope::Everything,
                 Wake::Scrub(wake) => {
                     let taken = ear.beside(self.take_scrub(wake, scrubber.as_mut())).await;
