@@ -112,7 +112,13 @@ test('who may only look at it sees nothing that would change it', async ({ page 
   await expect(page.getByText('view only')).toBeVisible();
   await inEveryLook(page, () => expectAccessible(page));
   const tools = page.getByRole('toolbar').getByRole('button');
-  await expect(tools).toHaveText(['Activity', 'Trash', 'What the server can see', 'Lock now']);
+  await expect(tools).toHaveText([
+    'Download as ZIP',
+    'Activity',
+    'Trash',
+    'What the server can see',
+    'Lock now',
+  ]);
   await row(page, 'letter.txt').click();
   await expect(tools).toHaveText(['Download', 'Versions', 'What the server can see', 'Lock now']);
   for (const key of ['F2', 'Delete', 'Alt+KeyN']) await page.keyboard.press(key);
