@@ -1,5 +1,7 @@
 //! Reads packs: nothing leaves here that was not verified.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use model::content::ChunkRef;
 use model::ids::PackId;
 
@@ -131,7 +133,7 @@ impl RecordOpener {
         let mut end = 0;
         let chunks = index.chunks()[entry.chunks()].iter().map(|&chunk| {
             end += chunk.length as usize;
-            (chunk, end)
+            OpenChunk { chunk, end, is_verified: AtomicBool::new(false) }
         });
         Ok(Record { chunks: chunks.collect(), plain, namer: namer.clone() })
     }
@@ -168,12 +170,21 @@ fn decode(
 }
 
 /// An opened record.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Record {
-    /// Each chunk with the place where it ends.
-    chunks: Vec<(ChunkRef, usize)>,
+    chunks: Vec<OpenChunk>,
     plain: Vec<u8>,
     namer: ChunkNamer,
+}
+
+/// A chunk of an opened record.
+#[derive(Debug)]
+struct OpenChunk {
+    chunk: ChunkRef,
+    /// The place where it ends.
+    end: usize,
+    /// Whether its bytes, which do not change, were found to be what its id says.
+    is_verified: AtomicBool,
 }
 
 impl Record {
@@ -187,16 +198,19 @@ impl Record {
         self.plain.len()
     }
 
-    /// Returns the bytes of a chunk, after it was verified against its id.
+    /// Returns the bytes of a chunk, after it was verified against its id, which is done once.
     ///
     /// # Errors
     /// [`ContentError::NoSuchChunk`], [`ContentError::ChunkHash`].
     pub fn chunk(&self, position: usize) -> Result<&[u8], ContentError> {
         let count = self.chunks.len();
-        let &(chunk, end) =
+        let open =
             self.chunks.get(position).ok_or(ContentError::NoSuchChunk { position, count })?;
-        let bytes = &self.plain[end - chunk.length as usize..end];
-        self.namer.verify(chunk.id, bytes)?;
+        let bytes = &self.plain[open.end - open.chunk.length as usize..open.end];
+        if !open.is_verified.load(Ordering::Relaxed) {
+            self.namer.verify(open.chunk.id, bytes)?;
+            open.is_verified.store(true, Ordering::Relaxed);
+        }
         Ok(bytes)
     }
 
@@ -205,6 +219,6 @@ impl Record {
         &self,
     ) -> impl Iterator<Item = Result<(ChunkRef, &[u8]), ContentError>> + '_ {
         let positions = self.chunks.iter().enumerate();
-        positions.map(|(position, &(chunk, _))| Ok((chunk, self.chunk(position)?)))
+        positions.map(|(position, open)| Ok((open.chunk, self.chunk(position)?)))
     }
 }

@@ -11,6 +11,7 @@ pub(super) use portable::{Decoder, Encoder};
 #[cfg(not(target_family = "wasm"))]
 mod native {
     use std::io;
+    use std::sync::{Mutex, PoisonError};
 
     use zstd::bulk::{Compressor, Decompressor};
     use zstd::zstd_safe::{compress_bound, find_frame_compressed_size, get_error_name};
@@ -43,11 +44,18 @@ mod native {
         }
     }
 
-    pub(in crate::transform) struct Decoder(Decompressor<'static>);
+    /// How many contexts of decoders wait for the next one: to make one takes longer than to decode a small record.
+    const IDLE_MAX: usize = 4;
+
+    static IDLE: Mutex<Vec<Decompressor<'static>>> = Mutex::new(Vec::new());
+
+    pub(in crate::transform) struct Decoder(Option<Decompressor<'static>>);
 
     impl Decoder {
         pub(in crate::transform) fn new() -> Result<Self, ContentError> {
-            Decompressor::new().map(Self).map_err(|source| ContentError::Decode {
+            let idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner).pop();
+            let decompressor = idle.map_or_else(Decompressor::new, Ok);
+            decompressor.map(Some).map(Self).map_err(|source| ContentError::Decode {
                 transform: TransformTag::Zstd,
                 plain_length: 0,
                 source,
@@ -65,9 +73,20 @@ mod native {
                 .map_err(|code| io::Error::other(get_error_name(code)))?;
             // A slice, not the vector: what bounds the output then is the declared length, not a spare capacity.
             plain.resize(plain_length, 0);
-            let count = self.0.decompress_to_buffer(&stored[..length], plain.as_mut_slice())?;
+            let decompressor = self.0.as_mut().expect("it goes on drop only");
+            let count =
+                decompressor.decompress_to_buffer(&stored[..length], plain.as_mut_slice())?;
             plain.truncate(count);
             Ok(stored.len() - length)
+        }
+    }
+
+    impl Drop for Decoder {
+        fn drop(&mut self) {
+            let mut idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner);
+            if idle.len() < IDLE_MAX {
+                idle.extend(self.0.take());
+            }
         }
     }
 }
