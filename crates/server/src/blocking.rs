@@ -5,9 +5,9 @@
 //! *Invariants*: what blocks never does so on a thread of the runtime; whole requests never take all threads, because pieces that
 //! must run beside them need some.
 
-use std::cell::Cell;
 use std::sync::Arc;
 
+use storage::blocking::{MayBlock, may_block};
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 
@@ -20,28 +20,6 @@ const WHOLE_MAX: usize = 64;
 /// Said to who asks for something that is not begun any more.
 pub(crate) const STOPPING: ServerError = ServerError::Unavailable { reason: "is stopping" };
 
-thread_local! {
-    /// Whether this thread waits for a future of its own, and nobody else for it.
-    static MAY_BLOCK: Cell<bool> = const { Cell::new(false) };
-}
-
-/// Sets the mark as long as it lives.
-struct Mark {
-    before: bool,
-}
-
-impl Mark {
-    fn set() -> Self {
-        Self { before: MAY_BLOCK.replace(true) }
-    }
-}
-
-impl Drop for Mark {
-    fn drop(&mut self) {
-        MAY_BLOCK.set(self.before);
-    }
-}
-
 /// Does a piece of work that may block: here where this thread may, else on one that may.
 ///
 /// # Errors
@@ -49,13 +27,27 @@ impl Drop for Mark {
 pub(crate) async fn piece<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T> {
-    match MAY_BLOCK.get() {
+    match may_block() {
         true => Ok(work()),
         false => beside(work).await,
     }
 }
 
-/// Does work that may block on another thread, whatever this one may: work that waits for what this one does, or waits for futures.
+/// Does work that waits for futures ([`wait`]): here where this thread may block, else on one that may.
+///
+/// # Errors
+/// As [`piece`].
+pub(crate) async fn stretch<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T> {
+    match may_block() {
+        // Until it is done this thread counts as one that is not inside of a future.
+        true => Ok(tokio::task::block_in_place(work)),
+        false => beside(work).await,
+    }
+}
+
+/// Does work that may block on another thread, whatever this one may.
 ///
 /// # Errors
 /// As [`piece`].
@@ -68,7 +60,7 @@ pub(crate) async fn beside<T: Send + 'static>(
 
 /// Waits for a future on a thread that may block, so that its pieces stay on it. Not to be called from inside of a future.
 pub(crate) fn wait<F: Future>(runtime: &Handle, future: F) -> F::Output {
-    let _mark = Mark::set();
+    let _mark = MayBlock::here();
     runtime.block_on(future)
 }
 
@@ -134,6 +126,19 @@ mod tests {
         };
         let (around, inside) = Threads::default().whole(nested).await.unwrap().unwrap();
         assert_eq!(inside, around);
+    }
+
+    #[tokio::test]
+    async fn a_stretch_of_a_whole_request_stays_where_it_is_and_may_wait_for_futures() {
+        let nested = async {
+            let runtime = Handle::current();
+            let around = current().id();
+            let inside = move || (current().id(), wait(&runtime, of_piece()));
+            (around, stretch(inside).await.unwrap(), of_piece().await)
+        };
+        let (around, (inside, innermost), behind) = Threads::default().whole(nested).await.unwrap();
+        assert_eq!([inside, innermost, behind], [around; 3]);
+        assert_ne!(stretch(|| current().id()).await.unwrap(), current().id());
     }
 
     #[tokio::test]

@@ -1,6 +1,47 @@
 //! The one place where blocking work leaves the async runtime.
 
+use std::cell::Cell;
+
 use crate::error::{Result, StorageError};
+
+thread_local! {
+    /// Whether this thread waits for a future of its own, and nobody else for it.
+    static MAY_BLOCK: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Tells whether blocking work may stay on this thread.
+pub fn may_block() -> bool {
+    MAY_BLOCK.get()
+}
+
+/// Lets blocking work stay on this thread as long as this lives: the thread waits for one future, and no other waits for it.
+#[derive(Debug)]
+pub struct MayBlock {
+    before: bool,
+}
+
+impl MayBlock {
+    /// Marks this thread.
+    pub fn here() -> Self {
+        Self { before: MAY_BLOCK.replace(true) }
+    }
+}
+
+impl Drop for MayBlock {
+    fn drop(&mut self) {
+        MAY_BLOCK.set(self.before);
+    }
+}
+
+/// Reads something: where this thread may block here, else as [`off_runtime`].
+pub(crate) async fn read<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T> + Send + 'static,
+) -> Result<T> {
+    match may_block() {
+        true => work(),
+        false => off_runtime(work).await,
+    }
+}
 
 /// Runs `work` where it may block: on the runtime's blocking threads when there is a runtime, else right here
 /// (a simulation has none, and wants one thread).

@@ -34,7 +34,7 @@ use bytes::Bytes;
 use rustix::fd::AsFd;
 use rustix::io::Errno;
 
-use crate::blocking::off_runtime;
+use crate::blocking::{off_runtime, read};
 use crate::error::{Result, StorageError};
 use crate::files;
 use crate::key::{ObjectKey, check_prefix};
@@ -93,6 +93,15 @@ impl FileStore {
     ) -> Result<T> {
         let shared = Arc::clone(&self.shared);
         off_runtime(move || work(&shared)).await
+    }
+
+    /// Does what waits for nothing but the disk.
+    async fn read<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Shared) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let shared = Arc::clone(&self.shared);
+        read(move || work(&shared)).await
     }
 }
 
@@ -164,22 +173,22 @@ impl ObjectStore for FileStore {
 
     async fn get(&self, key: &ObjectKey) -> Result<Option<Bytes>> {
         let key = key.clone();
-        self.run(move |shared| shared.read(&key, |size| 0..size)).await
+        self.read(move |shared| shared.read(&key, |size| 0..size)).await
     }
 
     async fn get_range(&self, key: &ObjectKey, range: Range<u64>) -> Result<Option<Bytes>> {
         let key = key.clone();
-        self.run(move |shared| shared.read(&key, |size| clamp(&range, size))).await
+        self.read(move |shared| shared.read(&key, |size| clamp(&range, size))).await
     }
 
     async fn get_tail(&self, key: &ObjectKey, length: u64) -> Result<Option<Bytes>> {
         let key = key.clone();
-        self.run(move |shared| shared.read(&key, |size| size.saturating_sub(length)..size)).await
+        self.read(move |shared| shared.read(&key, |size| size.saturating_sub(length)..size)).await
     }
 
     async fn size(&self, key: &ObjectKey) -> Result<Option<u64>> {
         let key = key.clone();
-        self.run(move |shared| shared.size(&key)).await
+        self.read(move |shared| shared.size(&key)).await
     }
 
     async fn list(

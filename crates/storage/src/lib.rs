@@ -6,8 +6,8 @@
 //! Reading order: [`object_store`] (the trait and its promises), [`key`] (the layout of a store), [`error`],
 //! [`mod@open`] (URLs) and [`credentials`], [`direct`] (ways past a server), the drivers [`file_store`], [`opendal_store`] and `server_door`, those in a
 //! network (`tree_store` is what four of them have in common, `clouds` what those have that people sign in to), `sign_in`, then [`content_store`],
-//! [`cache`], [`layers`] and [`probe`]; [`placement`] and [`pool`] make one store of several; `conformance` and
-//! `faulty` serve tests.
+//! [`cache`], [`layers`] and [`probe`]; [`placement`] and [`pool`] make one store of several; [`blocking`] says where a thread may wait
+//! for the disk; `conformance` and `faulty` serve tests.
 //!
 //! A new store is a driver of [`ObjectStore`], a line in [`mod@open`], and a run of `conformance`.
 
@@ -66,7 +66,7 @@ pub mod conformance;
 #[cfg(feature = "testing")]
 pub mod faulty;
 
-mod blocking;
+pub mod blocking;
 mod files;
 #[cfg(any(
     feature = "cloud",

@@ -286,7 +286,7 @@ impl App {
             answer.map_err(|error| old.failure(error))
         };
         let (answer, side) =
-            blocking::beside(work).await?.map_err(|error| error.for_client(put))?;
+            blocking::stretch(work).await?.map_err(|error| error.for_client(put))?;
         if let Some(side) = side {
             let session = Session::new(put.path.clone(), base.content, side);
             self.files.sessions.begin(whose, envelope.session, session, self.clock.elapsed())?;
@@ -315,7 +315,7 @@ impl App {
         let (body, mut new) = (body.clone(), Spool::begin(&self.files.spools).await?);
         let work = move || session.side.run(&body, &mut old, &mut new).map(|done| (done, new));
         let (finished, new) =
-            blocking::beside(work).await?.map_err(|error| error.for_client(put))?;
+            blocking::stretch(work).await?.map_err(|error| error.for_client(put))?;
         if finished.verified.is_none() {
             return Ok(DeltaAnswer::Message(finished.answer));
         }

@@ -202,7 +202,7 @@ impl App {
     /// # Errors
     /// As [`App::put_file`]; those of `check`.
     pub async fn commit_upload(
-        &self,
+        self: &Arc<Self>,
         (caller, workspace): (Caller, WorkspaceId),
         id: OpId,
         put_at: impl FnOnce(RelativePath) -> Result<Put>,

@@ -5,7 +5,7 @@
 //! on what is there then, conditions included. Packs that a fence condemns meanwhile are made anew.
 
 use std::collections::HashSet;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use content::changing::groups;
 use content::pack::{Ancestry, PACK_STORED_TARGET};
@@ -22,13 +22,16 @@ use model::{
 };
 use parking_lot::Mutex;
 use storage::ObjectKey;
+use tokio::runtime::Handle;
 use tokio::sync::{RwLock, mpsc, oneshot};
+use tokio::task::JoinSet;
 
 use super::content_key;
 use super::spool::{Source, Spooled, go_to};
 use super::views::{CaughtUp, Reading, Turn, ViewGuard};
 use crate::app::App;
 use crate::auth::Caller;
+use crate::blocking::{self, STOPPING};
 use crate::error::{Result, ServerError};
 use crate::metadata::Metadata;
 use crate::services::authorisation::Right;
@@ -115,7 +118,7 @@ impl App {
     /// # Errors
     /// As [`changes::put_file`]; [`ServerError::OverQuota`]; those of [`App::view`].
     pub async fn put_file(
-        &self,
+        self: &Arc<Self>,
         caller: Caller,
         workspace: WorkspaceId,
         put: &Put,
@@ -129,7 +132,7 @@ impl App {
     /// # Errors
     /// As [`Self::put_file`]; those of `check`.
     pub(super) async fn put_file_after(
-        &self,
+        self: &Arc<Self>,
         caller: Caller,
         workspace: WorkspaceId,
         put: &Put,
@@ -327,7 +330,7 @@ impl App {
 
     /// Cuts a file, and stores what the workspace lacks of it; a little of it travels in the commit.
     async fn pack(
-        &self,
+        self: &Arc<Self>,
         reading: Reading,
         path: &RelativePath,
         source: &Source,
@@ -355,16 +358,14 @@ impl App {
         Ok((content, packs))
     }
 
-    /// Runs a job that fills packs, on a thread of its own, and stores what it fills. It rests on `view`.
+    /// Runs a job that fills packs where it may block, and stores what it fills: beside it where that is much. It rests on `view`.
     pub(super) async fn fill_packs<T: Send + 'static>(
-        &self,
+        self: &Arc<Self>,
         reading: Reading,
         view: ViewGuard,
         job: impl FnOnce(Packing) -> T + Send + 'static,
     ) -> Result<(T, Packs)> {
-        let mut packs = Packs { seen: Some(view.head()), ..Packs::default() };
-        let (sender, mut receiver) = mpsc::channel(1);
-        let known = self.files.views.place(reading.workspace);
+        let filled = Arc::new(Mutex::new(Filled::Held(Vec::new())));
         let rests_on = Arc::new(Mutex::new(vec![view.head()]));
         let packing = Packing {
             keys: view.content_keys().clone(),
@@ -374,34 +375,41 @@ impl App {
                 target: PACK_STORED_TARGET,
             },
             sink: Sink {
-                known,
+                known: self.files.views.place(reading.workspace),
                 seen: view.head(),
                 rests_on: Arc::clone(&rests_on),
                 claims: HashSet::new(),
-                sender,
+                keeping: Keeping {
+                    app: Arc::clone(self),
+                    reading,
+                    runtime: Handle::current(),
+                    filled: Arc::downgrade(&filled),
+                },
             },
         };
+        let seen = view.head();
         drop(view);
-        let job = tokio::task::spawn_blocking(move || job(packing));
-        let (mut held, mut total) = (Vec::new(), 0);
-        while let Some(pack) = receiver.recv().await {
-            total += pack.bytes.len();
-            held.push(pack);
-            if total > INLINE_PACKS_LENGTH_MAX {
-                for pack in held.drain(..) {
-                    self.keep_pack(reading, pack, &mut packs).await?;
-                }
-            }
-        }
-        for pack in held {
-            packs.inline.push(pack.bytes);
-            packs.indexes.push((pack.id, pack.index));
-        }
-        let done = job.await.map_err(|_| ServerError::Unavailable { reason: "is stopping" })?;
+        let done = blocking::stretch(move || job(packing)).await?;
+        let filled = Arc::into_inner(filled).expect("the job is done").into_inner();
+        let mut packs = filled.into_packs().await?;
+        packs.seen = Some(seen);
         packs.rests_on = std::mem::take(&mut *rests_on.lock());
         // Whether the log has that one is looked at with the commit.
         packs.rests_on.retain(|head| Some(*head) != packs.seen);
         Ok((done, packs))
+    }
+
+    /// Stores packs as they come.
+    async fn keep_packs(
+        &self,
+        reading: Reading,
+        mut full: mpsc::Receiver<FinishedPack>,
+    ) -> Result<Packs> {
+        let mut packs = Packs::default();
+        while let Some(pack) = full.recv().await {
+            self.keep_pack(reading, pack, &mut packs).await?;
+        }
+        Ok(packs)
     }
 
     async fn keep_pack(
@@ -448,7 +456,81 @@ pub(super) struct Sink {
     /// Up to where it was known when something was asked: the newest entry, and others that are not before that one.
     rests_on: Arc<Mutex<Vec<Head>>>,
     claims: HashSet<ChunkId>,
-    sender: mpsc::Sender<FinishedPack>,
+    keeping: Keeping,
+}
+
+/// What becomes of packs that are full.
+struct Keeping {
+    app: Arc<App>,
+    reading: Reading,
+    runtime: Handle,
+    /// Nobody has it any more where nobody waits for the job.
+    filled: Weak<Mutex<Filled>>,
+}
+
+/// Packs of a job.
+enum Filled {
+    /// They are so little that they travel in the commit.
+    Held(Vec<FinishedPack>),
+    /// They are stored while the job goes on.
+    Stored { sender: mpsc::Sender<FinishedPack>, storing: JoinSet<Result<Packs>> },
+}
+
+impl Filled {
+    async fn into_packs(self) -> Result<Packs> {
+        let held = match self {
+            Self::Held(held) => held,
+            Self::Stored { sender, mut storing } => {
+                drop(sender);
+                let stored = storing.join_next().await;
+                return stored.and_then(std::result::Result::ok).unwrap_or(Err(STOPPING));
+            }
+        };
+        let mut packs = Packs::default();
+        for pack in held {
+            packs.inline.push(pack.bytes);
+            packs.indexes.push((pack.id, pack.index));
+        }
+        Ok(packs)
+    }
+}
+
+impl Keeping {
+    /// Takes a pack; it blocks. Nothing where nobody waits for it any more, or what was there before could not be stored.
+    fn keep(&self, pack: FinishedPack) -> Option<()> {
+        let filled = self.filled.upgrade()?;
+        let (sender, packs) = {
+            let mut filled = filled.lock();
+            let packs = match &mut *filled {
+                Filled::Held(held) => {
+                    held.push(pack);
+                    let length: usize = held.iter().map(|pack| pack.bytes.len()).sum();
+                    if length <= INLINE_PACKS_LENGTH_MAX {
+                        return Some(());
+                    }
+                    std::mem::take(held)
+                }
+                Filled::Stored { .. } => vec![pack],
+            };
+            if matches!(*filled, Filled::Held(_)) {
+                *filled = self.store();
+            }
+            let Filled::Stored { sender, .. } = &*filled else { return None };
+            (sender.clone(), packs)
+        };
+        // Who takes them may end meanwhile.
+        drop(filled);
+        packs.into_iter().try_for_each(|pack| sender.blocking_send(pack).ok())
+    }
+
+    /// Begins to store packs.
+    fn store(&self) -> Filled {
+        let (sender, full) = mpsc::channel(1);
+        let (app, reading) = (Arc::clone(&self.app), self.reading);
+        let mut storing = JoinSet::new();
+        storing.spawn_on(async move { app.keep_packs(reading, full).await }, &self.runtime);
+        Filled::Stored { sender, storing }
+    }
 }
 
 impl Sink {
@@ -482,8 +564,8 @@ impl PackSink for Sink {
     }
 
     fn emit(&mut self, pack: FinishedPack) -> Result<(), ContentError> {
-        let gone = |_| ContentError::Read { source: std::io::ErrorKind::BrokenPipe.into() };
-        self.sender.blocking_send(pack).map_err(gone)
+        let gone = || ContentError::Read { source: std::io::ErrorKind::BrokenPipe.into() };
+        self.keeping.keep(pack).ok_or_else(gone)
     }
 }
 
