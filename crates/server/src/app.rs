@@ -21,12 +21,14 @@ use storage::{ObjectKey, ObjectStore};
 use tokio::sync::{Mutex, OnceCell, OwnedMutexGuard, Semaphore, mpsc};
 
 use crate::audit::Audit;
+use crate::auth::Caller;
 use crate::auth::passwords::{Exchanges, Passwords};
 use crate::cluster::{Commits, Role, Standing};
 use crate::doors::dav::basic::KnownPasswords;
 use crate::doors::{
     dav, files as files_door, health, live, packs, page, problem, public, rest, watch, web,
 };
+use crate::error::ServerError;
 use crate::files::Files;
 use crate::limits::{
     BODIES_LENGTH_MAX, Buckets, CODES_PER_ACCOUNT, COUNTS_PER_ACCOUNT, DEAD_LINKS_PER_ADDRESS,
@@ -34,7 +36,7 @@ use crate::limits::{
     PASSWORDS_PER_LINK, PROOFS_PER_DEVICE, PROVIDER_LOGINS_PER_ADDRESS, REQUESTS_LENGTH_MAX,
     SHARES_PER_ACCOUNT, URI_LENGTH_MAX,
 };
-use crate::metadata::AccountId;
+use crate::metadata::{AccountId, Metadata};
 use crate::metrics::{Door, Fault, Metrics};
 use crate::oidc::Provider;
 use crate::services::commits::Committer;
@@ -189,6 +191,16 @@ impl App {
     /// Returns the part of the store that belongs to a workspace.
     pub fn store_of(&self, workspace: WorkspaceId) -> Scoped {
         scope_of(&self.store, workspace)
+    }
+
+    /// Notes that a device was seen; waits only while the queue of the writer is full.
+    ///
+    /// # Errors
+    /// [`ServerError::Unavailable`] where the server stops.
+    pub(crate) async fn note_seen(&self, caller: Caller, now: i64) -> Result<(), ServerError> {
+        let touch =
+            move |metadata: &mut dyn Metadata| Ok(metadata.touch_device(caller.device, now)?);
+        self.writer.submit(touch, drop).await
     }
 
     /// Closes the live connections of a device that was signed out, here and at all other servers.

@@ -55,22 +55,23 @@ impl FromRequestParts<Arc<App>> for Caller {
     type Rejection = ServerError;
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, ServerError> {
-        let header = parts.headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
-        let (scheme, text) =
-            header.and_then(|value| value.split_once(' ')).ok_or(ServerError::NotSignedIn)?;
-        if !scheme.eq_ignore_ascii_case("bearer") {
-            return Err(ServerError::NotSignedIn);
-        }
-        let token = Token::from_text(text.trim()).ok_or(ServerError::NotSignedIn)?;
-        let now = app.now();
+        let (token, now) = (token_of(parts)?, app.now());
         let (caller, is_due) =
             app.readers.read(move |metadata| accounts::authenticate(metadata, &token, now)).await?;
         if is_due {
-            let touch = move |metadata: &mut dyn crate::metadata::Metadata| {
-                Ok(metadata.touch_device(caller.device, now)?)
-            };
-            app.writer.submit(touch, drop).await?;
+            app.note_seen(caller, now).await?;
         }
         Ok(caller)
     }
+}
+
+/// Returns the token that a request shows.
+fn token_of(parts: &Parts) -> Result<Token, ServerError> {
+    let header = parts.headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
+    let (scheme, text) =
+        header.and_then(|value| value.split_once(' ')).ok_or(ServerError::NotSignedIn)?;
+    if !scheme.eq_ignore_ascii_case("bearer") {
+        return Err(ServerError::NotSignedIn);
+    }
+    Token::from_text(text.trim()).ok_or(ServerError::NotSignedIn)
 }

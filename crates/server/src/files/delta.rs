@@ -156,26 +156,24 @@ impl App {
         Ok((table, memory))
     }
 
-    /// Takes what a client sends of a delta, and commits the new version once it is verified.
+    /// Takes what a client sends of a delta who was let in to write, and commits the new version once it is verified.
     ///
     /// # Errors
     /// Those of [`Self::put_file`]; [`ServerError::NotFound`] where no file is at the path; [`ServerError::WrongBase`];
     /// [`ServerError::Unverified`]; [`ServerError::SessionGone`]; [`ServerError::Invalid`] for messages that make no sense here.
-    pub async fn take_delta(
+    pub(crate) async fn take_delta(
         self: &Arc<Self>,
-        caller: Caller,
-        workspace: WorkspaceId,
+        reading: Reading,
         put: &Put,
         body: &Spooled,
     ) -> Result<DeltaAnswer> {
-        let whose = (caller, workspace);
         let first = body.clone();
         let first = blocking::piece(move || Frames::of(&first)?.only_first()).await??;
         let envelope = Envelope::of(&first).map_err(|error| refused(error, put))?;
         match envelope.kind {
-            MessageKind::Chunks => self.take_chunks(whose, put, body).await,
+            MessageKind::Chunks => self.take_chunks(reading, put, body).await,
             MessageKind::Recipe | MessageKind::Literals => {
-                self.go_on(whose, put, body, envelope).await
+                self.go_on(reading, put, body, envelope).await
             }
             MessageKind::Open
             | MessageKind::NewSums
@@ -183,18 +181,13 @@ impl App {
             | MessageKind::AskSums => {
                 let alone = body.clone();
                 blocking::piece(move || Frames::of(&alone)?.check_alone()).await??;
-                self.answer_question(whose, put, first, envelope).await.map(DeltaAnswer::Message)
+                self.answer_question(reading, put, first, envelope).await.map(DeltaAnswer::Message)
             }
         }
     }
 
-    /// Lets somebody in who may write. Returns the version that a delta is against, too: what is at the path now.
-    async fn base_of(
-        &self,
-        (caller, workspace): (Caller, WorkspaceId),
-        put: &Put,
-    ) -> Result<(Reading, Base, ViewGuard)> {
-        let reading = self.let_in(caller, workspace, Right::Write).await?;
+    /// Returns the version that a delta is against: what is at the path now.
+    async fn base_of(&self, reading: Reading, put: &Put) -> Result<(Base, ViewGuard)> {
         let view = self.view_of(reading).await?;
         let found = view.find(&put.path);
         put.condition.check(&put.path, found.as_ref())?;
@@ -204,18 +197,21 @@ impl App {
             || ServerError::Conflict { what: format!("'{}'", put.path), reason: "is no file" };
         let content = node.content().ok_or_else(no_file)?.clone();
         let base = Base { content, plain: view.plain() };
-        Ok((reading, base, view))
+        Ok((base, view))
     }
 
     /// Takes a delta of our own method.
     async fn take_chunks(
         self: &Arc<Self>,
-        whose: (Caller, WorkspaceId),
+        mut reading: Reading,
         put: &Put,
         body: &Spooled,
     ) -> Result<DeltaAnswer> {
-        for _ in 0..TRIES {
-            let (reading, base, view) = self.base_of(whose, put).await?;
+        for attempt in 0..TRIES {
+            if attempt > 0 {
+                reading = self.let_in(reading.caller, reading.workspace, Right::Write).await?;
+            }
+            let (base, view) = self.base_of(reading, put).await?;
             let is_indexed = view.places().unindexed().is_empty();
             drop(view);
             if !is_indexed {
@@ -258,12 +254,12 @@ impl App {
     /// Answers a message that asks for something, or begins a session.
     async fn answer_question(
         self: &Arc<Self>,
-        whose: (Caller, WorkspaceId),
+        reading: Reading,
         put: &Put,
         message: Vec<u8>,
         envelope: Envelope,
     ) -> Result<Vec<u8>> {
-        let (reading, base, view) = self.base_of(whose, put).await?;
+        let (base, view) = self.base_of(reading, put).await?;
         let keys = view.content_keys().clone();
         drop(view);
         let (table, _memory) = self.chunk_table_for(reading, &base.content).await?;
@@ -289,6 +285,7 @@ impl App {
             blocking::stretch(work).await?.map_err(|error| error.for_client(put))?;
         if let Some(side) = side {
             let session = Session::new(put.path.clone(), base.content, side);
+            let whose = (reading.caller, reading.workspace);
             self.files.sessions.begin(whose, envelope.session, session, self.clock.elapsed())?;
         }
         Ok(answer)
@@ -297,14 +294,14 @@ impl App {
     /// Goes on with a session of the rsync family, to its end.
     async fn go_on(
         self: &Arc<Self>,
-        whose: (Caller, WorkspaceId),
+        reading: Reading,
         put: &Put,
         body: &Spooled,
         envelope: Envelope,
     ) -> Result<DeltaAnswer> {
-        let now = self.clock.elapsed();
+        let (whose, now) = ((reading.caller, reading.workspace), self.clock.elapsed());
         let session = self.files.sessions.take(whose, envelope.session, &put.path, now)?;
-        let (reading, base, view) = self.base_of(whose, put).await?;
+        let (base, view) = self.base_of(reading, put).await?;
         drop(view);
         if base.content != session.content {
             return Err(wrong_base(put));

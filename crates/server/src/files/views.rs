@@ -16,14 +16,14 @@ use storage::ContentStore;
 use tokio::sync::{OwnedMutexGuard, OwnedRwLockReadGuard, RwLock};
 
 use crate::app::App;
-use crate::auth::Caller;
+use crate::auth::{Caller, Token};
 use crate::blocking;
 use crate::error::{Result, ServerError};
 use crate::limits::{ENTRIES_LENGTH_MAX, VIEW_WEIGHT_MAX, VIEWS_MAX};
 use crate::metadata::Metadata;
 use crate::services::authorisation::Right;
 use crate::services::files::View;
-use crate::services::{sync_service, workspaces};
+use crate::services::{accounts, sync_service, workspaces};
 
 /// A view that is as new as its log, to be read.
 pub type ViewGuard = OwnedRwLockReadGuard<Option<View>, View>;
@@ -31,9 +31,9 @@ pub type ViewGuard = OwnedRwLockReadGuard<Option<View>, View>;
 /// Who was let into which workspace, and how far its log was then. A request asks once, and gets its views by that: each question to the
 /// database takes longer than most of what is done with a view.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Reading {
-    pub(super) caller: Caller,
-    pub(super) workspace: WorkspaceId,
+pub(crate) struct Reading {
+    pub(crate) caller: Caller,
+    pub(crate) workspace: WorkspaceId,
     head: Head,
     /// How many entries the view had folded before the log was asked, those among them that were being folded.
     folds: u64,
@@ -162,7 +162,7 @@ impl App {
     ///
     /// # Errors
     /// [`ServerError::NotFound`] where the workspace is not the caller's; [`ServerError::Forbidden`] for a member without that right.
-    pub(super) async fn let_in(
+    pub(crate) async fn let_in(
         &self,
         caller: Caller,
         workspace: WorkspaceId,
@@ -176,11 +176,34 @@ impl App {
         Ok(Reading { caller, workspace, head, folds })
     }
 
+    /// Lets the device of a token into a workspace, as [`Self::let_in`], by one question to the database.
+    ///
+    /// # Errors
+    /// [`ServerError::NotSignedIn`]; as [`Self::let_in`].
+    pub(crate) async fn enter(
+        &self,
+        token: Token,
+        workspace: WorkspaceId,
+        right: Right,
+    ) -> Result<Reading> {
+        let (folds, now) = (self.files.views.folds(workspace), self.now());
+        let open = move |metadata: &dyn Metadata| {
+            let (device, is_due) = accounts::authenticate_device(metadata, &token, now)?;
+            let found = workspaces::open_as(metadata, &device, workspace, right);
+            Ok((accounts::caller_of(&device), is_due, found.map(|found| found.head)))
+        };
+        let (caller, is_due, head) = self.readers.read(open).await?;
+        if is_due {
+            self.note_seen(caller, now).await?;
+        }
+        Ok(Reading { caller, workspace, head: head?, folds })
+    }
+
     /// Returns the view of a workspace for somebody who was let in: as new as the log was then, or newer.
     ///
     /// # Errors
     /// As [`Self::view`].
-    pub(super) async fn view_of(&self, reading: Reading) -> Result<ViewGuard> {
+    pub(crate) async fn view_of(&self, reading: Reading) -> Result<ViewGuard> {
         let place = self.files.views.place(reading.workspace);
         if let Some(guard) = reading.look(&place).await {
             return Ok(guard);

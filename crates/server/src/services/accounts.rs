@@ -66,14 +66,31 @@ pub fn enrol_device(
 /// # Errors
 /// [`ServerError::NotSignedIn`].
 pub fn authenticate(metadata: &dyn Metadata, token: &Token, now: i64) -> Result<(Caller, bool)> {
+    authenticate_device(metadata, token, now).map(|(device, is_due)| (caller_of(&device), is_due))
+}
+
+/// Does the same, and returns what is known of the device.
+///
+/// # Errors
+/// As [`authenticate`].
+pub fn authenticate_device(
+    metadata: &dyn Metadata,
+    token: &Token,
+    now: i64,
+) -> Result<(DeviceRecord, bool)> {
     let device = metadata.device_by_token(&token.hash())?.ok_or(ServerError::NotSignedIn)?;
-    let caller = Caller { account: device.account, device: device.id };
-    let device = check_caller(metadata, &caller)?;
+    check_welcome(metadata, &device)?;
     if device.limits.is_some_and(|limits| limits.scope == Scope::Link) {
         return Err(ServerError::NotSignedIn);
     }
     check_not_expired(&device, now)?;
-    Ok((caller, (now - device.last_seen).abs() >= LAST_SEEN_PRECISION))
+    let is_due = (now - device.last_seen).abs() >= LAST_SEEN_PRECISION;
+    Ok((device, is_due))
+}
+
+/// Returns who asks where this device does.
+pub fn caller_of(device: &DeviceRecord) -> Caller {
+    Caller { account: device.account, device: device.id }
 }
 
 /// Checks that a caller who was let in is still welcome, and returns what is known of it.
@@ -81,12 +98,19 @@ pub fn authenticate(metadata: &dyn Metadata, token: &Token, now: i64) -> Result<
 /// # Errors
 /// [`ServerError::NotSignedIn`].
 pub fn check_caller(metadata: &dyn Metadata, caller: &Caller) -> Result<DeviceRecord> {
-    let device = metadata.device(caller.device)?;
-    let account = metadata.account(caller.account)?.filter(|account| !account.is_disabled);
-    let is_welcome = |device: &DeviceRecord| {
-        !device.is_revoked && account.as_ref().is_some_and(|account| account.id == device.account)
-    };
-    device.filter(is_welcome).ok_or(ServerError::NotSignedIn)
+    let device = metadata.device(caller.device)?.filter(|one| one.account == caller.account);
+    let device = device.ok_or(ServerError::NotSignedIn)?;
+    check_welcome(metadata, &device)?;
+    Ok(device)
+}
+
+/// Checks that neither the device nor its account is shut out.
+fn check_welcome(metadata: &dyn Metadata, device: &DeviceRecord) -> Result<()> {
+    let account = metadata.account(device.account)?;
+    match !device.is_revoked && account.is_some_and(|account| !account.is_disabled) {
+        true => Ok(()),
+        false => Err(ServerError::NotSignedIn),
+    }
 }
 
 /// Checks that a token of an application is still worth something.

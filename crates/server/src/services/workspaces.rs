@@ -52,9 +52,21 @@ pub fn open_with_device(
     right: Right,
 ) -> Result<(WorkspaceRecord, DeviceRecord)> {
     let device = accounts::check_caller(metadata, caller)?;
+    Ok((open_as(metadata, &device, workspace, right)?, device))
+}
+
+/// Does what [`open`] does for a device that was found welcome in the same question to the database.
+///
+/// # Errors
+/// As [`open`].
+pub fn open_as(
+    metadata: &dyn Metadata,
+    device: &DeviceRecord,
+    workspace: WorkspaceId,
+    right: Right,
+) -> Result<WorkspaceRecord> {
     let found = metadata.workspace(workspace)?;
-    let (found, _) = admitted(metadata, &device, found, right, &workspace.to_string())?;
-    Ok((found, device))
+    admitted(metadata, device, found, right, &workspace.to_string()).map(|(found, _)| found)
 }
 
 /// Returns the workspace of that id, name or `owner/name`, as the caller sees it.

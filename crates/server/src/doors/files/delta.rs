@@ -14,6 +14,7 @@ use futures_util::stream;
 
 use super::conditions::{CHECKSUM_HEADER, is_known};
 use super::content::{ContentQuery, accept_time, etag_value, find, put_of};
+use super::path::Changing;
 use super::{Target, answer};
 use crate::app::App;
 use crate::doors::packs::drain;
@@ -55,13 +56,13 @@ async fn chunks(
 /// Takes a delta. A sender who is refused is listened to a little longer, because a connection that closes while it sends would not
 /// let it read the answer.
 async fn take(
-    target: Result<Target, ServerError>,
+    changing: Result<Changing, ServerError>,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response> {
     let mut body = body.into_data_stream();
-    let taken = match target {
-        Ok(target) => take_into(target, &headers, &mut body).await,
+    let taken = match changing {
+        Ok(changing) => take_into(changing, &headers, &mut body).await,
         Err(error) => Err(error),
     };
     if taken.is_err() {
@@ -71,13 +72,13 @@ async fn take(
 }
 
 async fn take_into(
-    target: Target,
+    changing: Changing,
     headers: &HeaderMap,
     body: &mut BodyDataStream,
 ) -> Result<Response> {
-    let Target { app, caller, workspace, path } = target;
+    let Changing { app, reading, path } = changing;
     // Nothing is received from who may not write, nor for what the server cannot read.
-    drop(app.view_to_write(caller, workspace).await?);
+    drop(app.view_of(reading).await?);
     if headers.contains_key(CHECKSUM_HEADER) {
         return Err(ServerError::Invalid {
             what: "OC-Checksum",
@@ -89,7 +90,7 @@ async fn take_into(
     spool.take(body).await?;
     let spooled = spool.finish().await?;
     let (work, new) = (Arc::clone(&app), put.clone());
-    let taken = async move { work.take_delta(caller, workspace, &new, &spooled).await };
+    let taken = async move { work.take_delta(reading, &new, &spooled).await };
     match app.files.threads.whole(taken).await?? {
         DeltaAnswer::Message(message) => {
             Ok((StatusCode::ACCEPTED, [(CONTENT_TYPE, BYTES)], message).into_response())

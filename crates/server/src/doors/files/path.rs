@@ -8,9 +8,12 @@ use model::{Name, RelativePath, WorkspaceId};
 
 use crate::app::App;
 use crate::auth::Caller;
+use crate::doors::token_of;
 use crate::doors::tree::workspace::WorkspaceTree;
 use crate::error::{Result, ServerError};
+use crate::files::Reading;
 use crate::metadata::Metadata;
+use crate::services::authorisation::Right;
 use crate::services::workspaces;
 
 /// What no device syncs, at any depth: the folder in which a device keeps what it writes aside.
@@ -52,6 +55,32 @@ impl FromRequestParts<Arc<App>> for Target {
             None => raw_workspace(app, caller, parts.uri.path()).await?,
         };
         Ok(Self { app: Arc::clone(app), caller, workspace, path })
+    }
+}
+
+/// A file that a request is to change, by who was let in for that.
+pub(crate) struct Changing {
+    pub(crate) app: Arc<App>,
+    pub(crate) reading: Reading,
+    pub(crate) path: RelativePath,
+}
+
+impl FromRequestParts<Arc<App>> for Changing {
+    type Rejection = ServerError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self> {
+        let mut names = parts.uri.path().splitn(PARTS_BEFORE + 1, '/').skip(PARTS_BEFORE - 2);
+        let workspace = names.next().and_then(|text| text.parse().ok());
+        let path = names.nth(1).map(parse);
+        let (Some(workspace), Some(Ok(path))) = (workspace, path) else {
+            // It is found by its name, or refused.
+            let Target { app, caller, workspace, path } =
+                Target::from_request_parts(parts, app).await?;
+            let reading = app.let_in(caller, workspace, Right::Write).await?;
+            return Ok(Self { app, reading, path });
+        };
+        let reading = app.enter(token_of(parts)?, workspace, Right::Write).await?;
+        Ok(Self { app: Arc::clone(app), reading, path })
     }
 }
 
