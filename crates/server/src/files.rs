@@ -57,6 +57,8 @@ pub struct Files {
     views: views::Views,
     indexes: packs::Indexes,
     dear_records: Arc<opened::DearRecords>,
+    /// Those that deltas were made from lately: the next message, or the next edit, is mostly about the same.
+    edited_records: Arc<opened::KeptRecords>,
     checksums: KnownChecksums,
     /// Where bodies are kept until they are whole.
     pub spools: Spools,
@@ -81,6 +83,7 @@ impl Files {
             views: views::Views::default(),
             indexes: packs::Indexes::default(),
             dear_records: Arc::default(),
+            edited_records: Arc::default(),
             checksums: KnownChecksums::default(),
             spools: Spools::new(aside),
             uploads: uploads::Uploads::default(),

@@ -1,12 +1,12 @@
-//! Records that are open: the last one of each request, and those of the server that took long to open.
+//! Records that are open: the last one of each request, those of the server that took long to open, and those that deltas were made from.
 //!
 //! *Participants*: whoever reads files, each with records of its own ([`OpenRecords`]); the server, which keeps what others may want again
-//! ([`DearRecords`]). *Goals*: neighbours of a chunk are mostly wanted next; documents and photographs are opened once, whoever reads them
-//! in whatever pieces, but for two who want one at the same moment. *Invariants*: what is kept beside the last records is bounded by
+//! ([`DearRecords`]), and what the next message or edit of who sends deltas is about. *Goals*: neighbours of a chunk are mostly wanted next;
+//! documents and photographs are opened once, whoever reads them in whatever pieces, but for two who want one at the same moment. *Invariants*: what is kept beside the last records is bounded by
 //! bytes, what a request works by what it reads ([`WorkAllowance`]), and how many cores all of them take by [`openings_at_once_max`].
 //! Nobody is asked here who may read what: whoever has the name of a record has found it in a pack of a workspace that may be read.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use content::pack::WorkAllowance;
@@ -18,9 +18,9 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::limits::openings_at_once_max;
 
-/// How many bytes of records that took long to open are kept; a short one counts as so many: they are looked through one by one.
-const DEAR_LENGTH_MAX: usize = 64 * 1024 * 1024;
-const DEAR_LENGTH_MIN: usize = 16 * 1024;
+/// How many bytes of records are kept of each kind; a short one counts as so many, for what is remembered of each.
+const KEPT_LENGTH_MAX: usize = 64 * 1024 * 1024;
+const KEPT_LENGTH_MIN: usize = 1024;
 
 /// A record of a pack of a workspace.
 pub(super) type RecordName = (WorkspaceId, PackId, usize);
@@ -29,10 +29,17 @@ pub(super) type RecordName = (WorkspaceId, PackId, usize);
 #[derive(Debug, Default)]
 pub(super) struct OpenRecords {
     last: Option<(RecordName, Arc<Record>)>,
+    /// Where those are kept that somebody is going to read again.
+    pub(super) again: Option<Arc<KeptRecords>>,
     pub(super) allowance: WorkAllowance,
 }
 
 impl OpenRecords {
+    /// Keeps what is opened for who reads it again.
+    pub(super) fn again(kept: &Arc<KeptRecords>) -> Self {
+        Self { again: Some(Arc::clone(kept)), ..Self::default() }
+    }
+
     /// Tells whether a record is the last one.
     pub(super) fn has(&self, name: &RecordName) -> bool {
         self.last.as_ref().is_some_and(|(last, _)| last == name)
@@ -41,6 +48,14 @@ impl OpenRecords {
     /// Takes a record as the last one.
     pub(super) fn keep(&mut self, name: RecordName, record: Arc<Record>) {
         self.last = Some((name, record));
+    }
+
+    /// Forgets a record that is damaged: its pack may be mended.
+    pub(super) fn forget(&mut self, name: &RecordName) {
+        self.last = None;
+        if let Some(again) = &self.again {
+            again.0.lock().take(name);
+        }
     }
 
     /// Returns the bytes of a chunk of the last record, compared with its id.
@@ -53,10 +68,10 @@ impl OpenRecords {
     }
 }
 
-/// Records that took long to open, the one that was used last at the end.
+/// Records that took long to open.
 #[derive(Debug)]
 pub(super) struct DearRecords {
-    kept: Mutex<VecDeque<(RecordName, Arc<Record>)>>,
+    pub(super) kept: KeptRecords,
     /// A permit for each that is being opened.
     openings: Arc<Semaphore>,
 }
@@ -64,7 +79,7 @@ pub(super) struct DearRecords {
 impl Default for DearRecords {
     fn default() -> Self {
         let openings = Arc::new(Semaphore::new(openings_at_once_max()));
-        Self { kept: Mutex::default(), openings }
+        Self { kept: KeptRecords::default(), openings }
     }
 }
 
@@ -78,28 +93,61 @@ impl DearRecords {
     pub(super) async fn turn(&self) -> Option<OwnedSemaphorePermit> {
         Arc::clone(&self.openings).acquire_owned().await.ok()
     }
+}
 
+/// Records that stay open, until others were used after them that take all the memory.
+#[derive(Debug, Default)]
+pub(super) struct KeptRecords(Mutex<Kept>);
+
+#[derive(Debug, Default)]
+struct Kept {
+    records: HashMap<RecordName, (u64, Arc<Record>)>,
+    /// The same in the order in which they were used.
+    uses: BTreeMap<u64, RecordName>,
+    /// The number of the next use.
+    next: u64,
+    length: usize,
+}
+
+impl Kept {
+    fn take(&mut self, name: &RecordName) -> Option<Arc<Record>> {
+        let (used, record) = self.records.remove(name)?;
+        self.uses.remove(&used);
+        self.length -= weight(&record);
+        Some(record)
+    }
+
+    fn add(&mut self, name: RecordName, record: Arc<Record>) {
+        self.length += weight(&record);
+        self.records.insert(name, (self.next, record));
+        self.uses.insert(self.next, name);
+        self.next += 1;
+    }
+}
+
+fn weight(record: &Record) -> usize {
+    record.plain_len().max(KEPT_LENGTH_MIN)
+}
+
+impl KeptRecords {
     /// Returns a record that is open.
     pub(super) fn get(&self, name: &RecordName) -> Option<Arc<Record>> {
-        let mut kept = self.kept.lock();
-        let place = kept.iter().position(|(open, _)| open == name)?;
-        let used = kept.remove(place)?;
-        let record = Arc::clone(&used.1);
-        kept.push_back(used);
+        let mut kept = self.0.lock();
+        let record = kept.take(name)?;
+        kept.add(*name, Arc::clone(&record));
         Some(record)
     }
 
     /// Keeps a record that was opened.
     pub(super) fn keep(&self, name: RecordName, record: &Arc<Record>) {
-        let mut kept = self.kept.lock();
-        kept.retain(|(open, _)| *open != name);
-        kept.push_back((name, Arc::clone(record)));
-        let weight = |open: &Record| open.plain_len().max(DEAR_LENGTH_MIN);
-        let mut length: usize = kept.iter().map(|(_, open)| weight(open)).sum();
-        while length > DEAR_LENGTH_MAX
-            && let Some((_, oldest)) = kept.pop_front()
+        let mut kept = self.0.lock();
+        kept.take(&name);
+        kept.add(name, Arc::clone(record));
+        while kept.length > KEPT_LENGTH_MAX
+            && let Some((_, oldest)) = kept.uses.pop_first()
         {
-            length -= weight(&oldest);
+            let gone = kept.records.remove(&oldest);
+            kept.length -= gone.map_or(0, |(_, record)| weight(&record));
         }
     }
 }

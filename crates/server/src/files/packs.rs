@@ -225,7 +225,10 @@ impl App {
             open.keep(name, record);
         }
         let bytes = open.chunk(position).map(Bytes::copy_from_slice);
-        bytes.map_err(|error| damaged_content(&error))
+        bytes.map_err(|error| {
+            open.forget(&name);
+            damaged_content(&error)
+        })
     }
 
     /// Returns a record, which is opened unless somebody has done so.
@@ -239,7 +242,11 @@ impl App {
         let entry = index.record(number).map_err(|error| damaged_content(&error))?;
         let is_dear = DearRecords::are(entry.transform());
         let dear = is_dear.then(|| Arc::clone(&self.files.dear_records));
-        let kept = dear.as_ref().and_then(|dear| dear.get(&(reading.workspace, pack.id, number)));
+        let name = (reading.workspace, pack.id, number);
+        let kept = match &dear {
+            Some(dear) => dear.kept.get(&name),
+            None => open.again.as_ref().and_then(|again| again.get(&name)),
+        };
         if let Some(record) = kept {
             return Ok(record);
         }
@@ -249,8 +256,13 @@ impl App {
             [] => Vec::new(),
             bases => self.bases(reading, (bases, depth), namer, (&mut *open, making)).await?,
         };
-        let wanted = (index, number, bases);
-        self.open_record(reading, pack, wanted, (namer, dear, &mut open.allowance)).await
+        let (wanted, is_kept) = ((index, number, bases), dear.is_some());
+        let allowance = &mut open.allowance;
+        let record = self.open_record(reading, pack, wanted, (namer, dear, allowance)).await?;
+        if let Some(again) = open.again.as_ref().filter(|_| !is_kept) {
+            again.keep(name, &record);
+        }
+        Ok(record)
     }
 
     async fn open_record(
@@ -281,7 +293,7 @@ impl App {
         if let Some(dear) = &dear {
             turn = dear.turn().await;
             // Who had the turn before may have wanted the same.
-            if let Some(record) = dear.get(&name) {
+            if let Some(record) = dear.kept.get(&name) {
                 return Ok(record);
             }
         }
@@ -292,7 +304,7 @@ impl App {
             let mut opener = RecordOpener::default();
             let opened = opener.open_on(&index, number, &stored, &bases, &namer).map(Arc::new);
             if let (Some(dear), Ok(record)) = (dear, &opened) {
-                dear.keep(name, record);
+                dear.kept.keep(name, record);
             }
             (opened, opener.take_work())
         };

@@ -38,6 +38,7 @@ pub(super) struct PackedVersion {
 
 impl PackedVersion {
     pub(super) fn new(app: Arc<App>, reading: Reading, table: ChunkTable) -> Self {
+        let open = OpenRecords::again(&app.files.edited_records);
         Self {
             app,
             runtime: Handle::current(),
@@ -46,7 +47,7 @@ impl PackedVersion {
             namer: None,
             located: (0, Vec::new()),
             current: None,
-            open: OpenRecords::default(),
+            open,
             failure: None,
         }
     }

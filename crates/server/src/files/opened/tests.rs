@@ -81,9 +81,11 @@ async fn what_is_kept_open_for_all_is_bounded() {
     let mut world = World::start().await;
     let ends = add_pictures(&mut world, 1).await;
     read(&world, &ends[0], &mut OpenRecords::default()).await.expect("read");
-    let dear = &world.test.app.files.dear_records;
-    let ((workspace, pack, _), record) = dear.kept.lock()[0].clone();
-    let count = DEAR_LENGTH_MAX / LENGTH;
+    let dear = &world.test.app.files.dear_records.kept;
+    let record =
+        |kept: &Kept| kept.records.iter().next().map(|(name, (_, it))| (*name, it.clone()));
+    let ((workspace, pack, _), record) = record(&dear.0.lock()).expect("it is kept");
+    let count = KEPT_LENGTH_MAX / LENGTH;
     for number in 0..=count + 1 {
         dear.keep((workspace, pack, number), &record);
         // It is used all the time.
@@ -93,6 +95,24 @@ async fn what_is_kept_open_for_all_is_bounded() {
     let all: Vec<bool> = (0..=count + 1).map(kept).collect();
     assert_eq!(all.iter().position(|is_kept| !is_kept), Some(1));
     assert_eq!(all.iter().filter(|is_kept| **is_kept).count(), count);
+}
+
+#[tokio::test]
+async fn what_a_delta_was_made_from_is_open_for_the_next_one_and_forgotten_where_it_is_damaged() {
+    let mut world = World::start().await;
+    let plain = vec![7; 1000];
+    world.add_whole(std::slice::from_ref(&plain)).await;
+    let edited = Arc::clone(&world.test.app.files.edited_records);
+    let count = || edited.0.lock().records.len();
+    read(&world, &plain, &mut OpenRecords::default()).await.expect("read");
+    assert_eq!(count(), 0, "who reads a file keeps nothing for others");
+    read(&world, &plain, &mut OpenRecords::again(&edited)).await.expect("read");
+    let mut open = OpenRecords::again(&edited);
+    read(&world, &plain, &mut open).await.expect("read");
+    assert_eq!((count(), edited.0.lock().next), (1, 2), "it was used twice");
+    let name = open.last.as_ref().map(|(name, _)| *name).expect("it is open");
+    open.forget(&name);
+    assert_eq!((count(), open.last.is_none(), edited.0.lock().length), (0, true, 0));
 }
 
 #[tokio::test]
