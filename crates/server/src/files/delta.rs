@@ -259,6 +259,10 @@ impl App {
         message: Vec<u8>,
         envelope: Envelope,
     ) -> Result<Vec<u8>> {
+        if !matches!(envelope.kind, MessageKind::AskSymbols | MessageKind::AskSums) {
+            let (whose, now) = ((reading.caller, reading.workspace), self.clock.elapsed());
+            self.files.sessions.check_room(whose, envelope.session, now)?;
+        }
         let (base, view) = self.base_of(reading, put).await?;
         let keys = view.content_keys().clone();
         drop(view);

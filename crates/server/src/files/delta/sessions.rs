@@ -65,6 +65,19 @@ impl Session {
 }
 
 impl Sessions {
+    /// Refuses who could not begin a session anyway, before anything is worked on for it; [`Self::begin`] decides.
+    pub(super) fn check_room(
+        &self,
+        whose: (Caller, WorkspaceId),
+        id: SessionId,
+        now: Duration,
+    ) -> Result<()> {
+        let (key, kept) = (Key::new(whose, id), self.0.lock());
+        let others = || kept.iter().filter(|(other, kept)| kept.ends > now && **other != key);
+        let of_account = others().filter(|(other, _)| other.account == key.account).count();
+        check_counts(others().count(), of_account)
+    }
+
     /// Remembers a session.
     pub(super) fn begin(
         &self,
@@ -77,9 +90,7 @@ impl Sessions {
         let mut kept = self.0.lock();
         kept.retain(|other, kept| kept.ends > now && *other != key);
         let of_account = kept.keys().filter(|other| other.account == key.account).count();
-        if kept.len() >= DELTA_SESSIONS_MAX || of_account >= DELTA_SESSIONS_OF_ACCOUNT_MAX {
-            return Err(ServerError::Unavailable { reason: "has too many deltas under way" });
-        }
+        check_counts(kept.len(), of_account)?;
         kept.insert(key, Kept { session, ends: now + DELTA_SESSION_LIFE });
         Ok(())
     }
@@ -95,6 +106,14 @@ impl Sessions {
         let found = self.0.lock().remove(&Key::new(whose, id));
         let found = found.filter(|kept| kept.ends > now && kept.session.path == *path);
         found.map(|kept| kept.session).ok_or(ServerError::SessionGone)
+    }
+}
+
+/// Refuses one more than so many sessions.
+fn check_counts(all: usize, of_account: usize) -> Result<()> {
+    match all < DELTA_SESSIONS_MAX && of_account < DELTA_SESSIONS_OF_ACCOUNT_MAX {
+        true => Ok(()),
+        false => Err(ServerError::Unavailable { reason: "has too many deltas under way" }),
     }
 }
 
