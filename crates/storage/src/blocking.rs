@@ -1,6 +1,7 @@
 //! The one place where blocking work leaves the async runtime.
 
 use std::cell::Cell;
+use std::marker::PhantomData;
 
 use crate::error::{Result, StorageError};
 
@@ -14,16 +15,18 @@ pub fn may_block() -> bool {
     MAY_BLOCK.get()
 }
 
-/// Lets blocking work stay on this thread as long as this lives: the thread waits for one future, and no other waits for it.
+/// Lets blocking work stay on this thread as long as this lives: the thread waits for one future, and no other waits for it. What is to run at
+/// the same time in that future, or to be cut off after a while, is neither then. It cannot leave the thread.
 #[derive(Debug)]
 pub struct MayBlock {
     before: bool,
+    _of_this_thread: PhantomData<*const ()>,
 }
 
 impl MayBlock {
     /// Marks this thread.
     pub fn here() -> Self {
-        Self { before: MAY_BLOCK.replace(true) }
+        Self { before: MAY_BLOCK.replace(true), _of_this_thread: PhantomData }
     }
 }
 

@@ -198,6 +198,11 @@ impl Record {
         self.plain.len()
     }
 
+    /// Returns how many bytes of memory it takes: many short chunks take more than their bytes.
+    pub fn memory_len(&self) -> usize {
+        self.plain.len() + self.chunks.len() * size_of::<OpenChunk>()
+    }
+
     /// Returns the bytes of a chunk, after it was verified against its id, which is done once.
     ///
     /// # Errors

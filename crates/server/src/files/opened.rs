@@ -18,9 +18,10 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::limits::openings_at_once_max;
 
-/// How many bytes of records are kept of each kind; a short one counts as so many, for what is remembered of each.
+/// How many bytes of memory records may take that are kept, of each kind.
 const KEPT_LENGTH_MAX: usize = 64 * 1024 * 1024;
-const KEPT_LENGTH_MIN: usize = 1024;
+/// What is remembered of each beside it.
+const KEPT_OVERHEAD: usize = 512;
 
 /// A record of a pack of a workspace.
 pub(super) type RecordName = (WorkspaceId, PackId, usize);
@@ -50,11 +51,11 @@ impl OpenRecords {
         self.last = Some((name, record));
     }
 
-    /// Forgets a record that is damaged: its pack may be mended.
-    pub(super) fn forget(&mut self, name: &RecordName) {
+    /// Forgets a record that is damaged, here and among those that took long to open: its pack may be mended.
+    pub(super) fn forget(&mut self, name: &RecordName, dear: &DearRecords) {
         self.last = None;
-        if let Some(again) = &self.again {
-            again.0.lock().take(name);
+        for kept in self.again.as_deref().into_iter().chain([&dear.kept]) {
+            kept.0.lock().take(name);
         }
     }
 
@@ -126,7 +127,7 @@ impl Kept {
 }
 
 fn weight(record: &Record) -> usize {
-    record.plain_len().max(KEPT_LENGTH_MIN)
+    record.memory_len() + KEPT_OVERHEAD
 }
 
 impl KeptRecords {

@@ -226,7 +226,7 @@ impl App {
         }
         let bytes = open.chunk(position).map(Bytes::copy_from_slice);
         bytes.map_err(|error| {
-            open.forget(&name);
+            open.forget(&name, &self.files.dear_records);
             damaged_content(&error)
         })
     }

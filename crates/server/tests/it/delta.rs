@@ -9,6 +9,7 @@ use content::delta::{
     Reconciler, ReverseClient, RsyncClient, SessionId, Tuning,
 };
 use content::{PackGuard, WorkspaceContentKeys, WorkspaceKeys, verify_whole};
+use futures_util::StreamExt;
 use model::codec::decode_message;
 use model::{Action, Genesis, NodeKind, NodeRecord, PackId};
 use reqwest::{Method, StatusCode};
@@ -199,6 +200,27 @@ async fn edit_of_a_byte_costs_some_hundred_bytes_and_one_request() {
     let path = format!("/workspaces/{}/files/a.bin", genesis.workspace());
     let read = device.request(Method::GET, &path).send().await.unwrap();
     assert!(read.bytes().await.unwrap() == bytes);
+}
+
+#[tokio::test]
+async fn who_is_shut_out_while_a_delta_comes_is_told_nothing_of_the_file() {
+    let place = Place::start().await;
+    place.put("a", &noise(100_000)).await;
+    let lost = place.server.device("ada").await;
+    let session = SessionId::from_bytes(random());
+    let (_client, open) = RsyncClient::begin(place.plain, session, Tuning::Plus);
+    let (body, mid) = (body_of(&[open]), 10);
+    let (sender, rest) = tokio::sync::oneshot::channel::<Vec<u8>>();
+    let first = futures_util::stream::iter([Ok(body[..mid].to_vec())]);
+    let pieces = first.chain(futures_util::stream::once(rest));
+    let request = lost.request(Method::POST, &place.at("delta/a"));
+    let sending = tokio::spawn(request.body(reqwest::Body::wrap_stream(pieces)).send());
+    tokio::time::sleep(Duration::from_millis(1200)).await;
+    let path = format!("/devices/{}", lost.id);
+    assert_eq!(place.device.status(Method::DELETE, &path, vec![]).await, StatusCode::NO_CONTENT);
+    sender.send(body[mid..].to_vec()).unwrap();
+    let answer = sending.await.unwrap().unwrap();
+    assert!(answer.status().is_client_error(), "{answer:?}");
 }
 
 #[tokio::test]

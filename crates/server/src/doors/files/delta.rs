@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::{Body, BodyDataStream};
@@ -21,8 +22,12 @@ use crate::doors::packs::drain;
 use crate::error::{Result, ServerError};
 use crate::files::{DeltaAnswer, Spool};
 use crate::limits::BODY_WAIT_TIMEOUT;
+use crate::services::authorisation::Right;
 
 const BYTES: HeaderValue = HeaderValue::from_static("application/octet-stream");
+
+/// How long who was let in before a body is so behind it: edits mostly come at once, and one question to the database serves for all.
+const LET_IN_HOLDS: Duration = Duration::from_secs(1);
 
 /// Returns the routes of deltas.
 pub(super) fn routes() -> Router<Arc<App>> {
@@ -76,7 +81,8 @@ async fn take_into(
     headers: &HeaderMap,
     body: &mut BodyDataStream,
 ) -> Result<Response> {
-    let Changing { app, reading, path } = changing;
+    let Changing { app, mut reading, path } = changing;
+    let let_in_at = app.clock.elapsed();
     // Nothing is received from who may not write, nor for what the server cannot read.
     drop(app.view_of(reading).await?);
     if headers.contains_key(CHECKSUM_HEADER) {
@@ -89,6 +95,10 @@ async fn take_into(
     let mut spool = Spool::begin(&app.files.spools).await?;
     spool.take(body).await?;
     let spooled = spool.finish().await?;
+    // Who sends slowly may be shut out by now.
+    if app.clock.elapsed().saturating_sub(let_in_at) > LET_IN_HOLDS {
+        reading = app.let_in(reading.caller, reading.workspace, Right::Write).await?;
+    }
     let (work, new) = (Arc::clone(&app), put.clone());
     let taken = async move { work.take_delta(reading, &new, &spooled).await };
     match app.files.threads.whole(taken).await?? {

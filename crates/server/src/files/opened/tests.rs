@@ -85,7 +85,7 @@ async fn what_is_kept_open_for_all_is_bounded() {
     let record =
         |kept: &Kept| kept.records.iter().next().map(|(name, (_, it))| (*name, it.clone()));
     let ((workspace, pack, _), record) = record(&dear.0.lock()).expect("it is kept");
-    let count = KEPT_LENGTH_MAX / LENGTH;
+    let count = KEPT_LENGTH_MAX / weight(&record);
     for number in 0..=count + 1 {
         dear.keep((workspace, pack, number), &record);
         // It is used all the time.
@@ -111,7 +111,7 @@ async fn what_a_delta_was_made_from_is_open_for_the_next_one_and_forgotten_where
     read(&world, &plain, &mut open).await.expect("read");
     assert_eq!((count(), edited.0.lock().next), (1, 2), "it was used twice");
     let name = open.last.as_ref().map(|(name, _)| *name).expect("it is open");
-    open.forget(&name);
+    open.forget(&name, &world.test.app.files.dear_records);
     assert_eq!((count(), open.last.is_none(), edited.0.lock().length), (0, true, 0));
 }
 
