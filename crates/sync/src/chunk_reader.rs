@@ -448,6 +448,24 @@ impl ChunkFetcher {
         Ok(opened)
     }
 
+    /// Returns a record as it is stored, to be put into another pack, after each of its chunks was made and verified.
+    ///
+    /// # Errors
+    /// [`SyncError`].
+    pub async fn record(
+        &mut self,
+        state: &State,
+        place: ChunkPlace,
+    ) -> Result<content::pack::StoredRecord> {
+        let places = BTreeSet::from([place]);
+        let opened = self.open(state, &places).await?;
+        opened[&place].record.verified_chunks().try_for_each(|chunk| chunk.map(drop))?;
+        self.records.remove(&place);
+        let stored = self.fetch_stored(state, &places).await?;
+        let stored = stored.get(&place).expect("it was asked for");
+        Ok(stored.index.take_record(stored.number, &stored.bytes)?)
+    }
+
     /// Returns the data chunks of a file in order.
     ///
     /// # Errors

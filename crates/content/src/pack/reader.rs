@@ -6,7 +6,9 @@ use model::content::ChunkRef;
 use model::ids::PackId;
 
 use super::jpeg::JPEG_WORK;
-use super::{HEADER, PackIndex, PackVersion, RecordEntry, TailOutcome, deflate, delta};
+use super::{
+    HEADER, PackIndex, PackVersion, RecordEntry, StoredRecord, TailOutcome, deflate, delta,
+};
 use crate::error::ContentError;
 use crate::naming::ChunkNamer;
 use crate::sealed::PackGuard;
@@ -106,21 +108,7 @@ impl RecordOpener {
         namer: &ChunkNamer,
     ) -> Result<Record, ContentError> {
         let entry = index.record(record)?;
-        let range = entry.stored_range();
-        let (expected, actual) = ((range.end - range.start) as usize, stored.len());
-        if expected != actual {
-            return Err(ContentError::RecordLength { record, expected, actual });
-        }
-        let stored = match &index.boxes {
-            None => stored,
-            Some(boxes) => {
-                if !boxes.open(entry.pack_box(record), stored, &mut self.opened) {
-                    let source = Box::new(ContentError::Tampered { what: "record" });
-                    return Err(ContentError::Record { record, source });
-                }
-                &self.opened
-            }
-        };
+        let stored = unseal(index, record, stored, &mut self.opened)?;
         let wanted = index.bases(record)?.iter().map(|base| base.length as usize);
         if !wanted.eq(bases.iter().map(|base| base.len())) {
             return Err(ContentError::NeedsBases);
@@ -146,6 +134,47 @@ impl RecordOpener {
     /// Takes the memory of a record that is no longer needed.
     pub fn recycle(&mut self, record: Record) {
         self.spare = record.plain;
+    }
+}
+
+/// Opens the seal of a record where there is one.
+fn unseal<'a>(
+    index: &PackIndex,
+    record: usize,
+    stored: &'a [u8],
+    opened: &'a mut Vec<u8>,
+) -> Result<&'a [u8], ContentError> {
+    let entry = index.record(record)?;
+    let range = entry.stored_range();
+    let (expected, actual) = ((range.end - range.start) as usize, stored.len());
+    if expected != actual {
+        return Err(ContentError::RecordLength { record, expected, actual });
+    }
+    let Some(boxes) = &index.boxes else { return Ok(stored) };
+    if !boxes.open(entry.pack_box(record), stored, opened) {
+        let source = Box::new(ContentError::Tampered { what: "record" });
+        return Err(ContentError::Record { record, source });
+    }
+    Ok(opened)
+}
+
+impl PackIndex {
+    /// Takes a record as it is out of the bytes of [`RecordEntry::stored_range`], to be put into another pack
+    /// ([`PackWriter::push_record`](super::PackWriter::push_record)). Its chunks are not looked at.
+    ///
+    /// # Errors
+    /// [`ContentError::NoSuchRecord`], [`ContentError::RecordLength`], [`ContentError::Record`].
+    pub fn take_record(&self, record: usize, stored: &[u8]) -> Result<StoredRecord, ContentError> {
+        let entry = self.record(record)?;
+        let mut opened = Vec::new();
+        let bytes = unseal(self, record, stored, &mut opened)?.to_vec();
+        Ok(StoredRecord {
+            chunks: self.chunks()[entry.chunks()].to_vec(),
+            bases: self.bases(record)?.to_vec(),
+            plain_length: entry.plain_length(),
+            transform: entry.transform(),
+            bytes,
+        })
     }
 }
 

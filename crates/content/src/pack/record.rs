@@ -90,7 +90,7 @@ impl PlainRecord {
 }
 
 /// An encoded record, ready to be put into a pack.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub struct StoredRecord {
     pub(super) chunks: Vec<ChunkRef>,
     /// What a delta record is made from.
@@ -98,4 +98,11 @@ pub struct StoredRecord {
     pub(super) plain_length: usize,
     pub(super) transform: TransformTag,
     pub(super) bytes: Vec<u8>,
+}
+
+impl StoredRecord {
+    /// Returns the chunks that are in it.
+    pub fn chunks(&self) -> &[ChunkRef] {
+        &self.chunks
+    }
 }

@@ -170,16 +170,29 @@ impl PackWriter {
     pub fn push_picture(&mut self, chunks: &[ChunkRef], form: &[u8]) -> Result<bool, ContentError> {
         assert!(!self.is_full(), "a full pack must be finished before more is pushed");
         let Some(record) = jpeg::encode(chunks, form) else { return Ok(false) };
+        self.push_record(&record)?;
+        Ok(true)
+    }
+
+    /// Adds a record that is encoded already, as another pack has it.
+    ///
+    /// # Errors
+    /// [`ContentError::Encode`].
+    ///
+    /// # Panics
+    /// Where the pack is full.
+    pub fn push_record(&mut self, record: &StoredRecord) -> Result<(), ContentError> {
+        assert!(!self.is_full(), "a full pack must be finished before more is pushed");
         let open = self.record.plain_len() + self.deltas.plain_len();
-        if self.pack.bytes.len() + open + form.len() > self.pack.target {
+        if self.pack.bytes.len() + open + record.bytes.len() > self.pack.target {
             // What is open must not come behind it: there may be no room.
             self.seal_deltas()?;
             if !self.record.is_empty() {
                 self.seal_record()?;
             }
         }
-        self.pack.push(&record);
-        Ok(true)
+        self.pack.push(record);
+        Ok(())
     }
 
     /// Returns how many bytes records of these bytes would take.

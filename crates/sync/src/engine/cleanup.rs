@@ -24,6 +24,7 @@ use super::{Engine, Event};
 use crate::error::{Result, SyncError};
 use crate::plan::{LocalMatter, Operation, Trees};
 
+mod anew;
 mod automatic;
 mod dropped;
 mod pages;
@@ -51,8 +52,10 @@ const REMOVE_AT_ONCE: usize = 8;
 pub struct CleanupOptions {
     /// Only say what would be removed.
     pub dry_run: bool,
-    /// A pack of which less than so many per cent are needed is written anew, without the rest.
+    /// What is needless is removed by writing the rest of it anew where that takes less than so many per cent of the bytes that go,
     pub repack_below_percent: u64,
+    /// and while more is needless than so many per cent of what is needed.
+    pub waste_percent_max: u64,
     /// How many bytes of packs are written anew at most in this run; a later one goes on.
     pub repack_length_max: u64,
     /// Whether somebody has said that the clock of this device is right.
@@ -84,7 +87,8 @@ impl Default for CleanupOptions {
     fn default() -> Self {
         Self {
             dry_run: false,
-            repack_below_percent: 60,
+            repack_below_percent: 90,
+            waste_percent_max: 5,
             repack_length_max: 4 * 1024 * 1024 * 1024,
             is_clock_trusted: false,
             policy: None,
@@ -150,11 +154,10 @@ impl Engine {
             (report.policy, report.kept_versions) = (survey.policy.clone(), survey.kept_versions);
             if options.dry_run {
                 report.add(&survey);
-                report.packs += survey.sparse.len() as u64;
-                report.repacked += survey.sparse.len() as u64;
-                report.length += survey.sparse.iter().map(|pack| pack.length).sum::<u64>();
-                report.written_length +=
-                    survey.sparse.iter().map(|it| it.needed_length).sum::<u64>();
+                report.packs += survey.anew.sparse.len() as u64;
+                report.repacked += survey.anew.sparse.len() as u64;
+                report.length += survey.anew.sparse_length();
+                report.written_length += survey.anew.length;
                 return Ok(report);
             }
             if let Some(worth) = options.worth.filter(|_| !has_repacked)
@@ -163,9 +166,9 @@ impl Engine {
                 report.left = self.remove(survey.leftovers).await?;
                 return Ok(report);
             }
-            if !survey.sparse.is_empty() && !has_repacked {
+            if !survey.anew.is_empty() && !has_repacked {
                 has_repacked = true;
-                report.written_length += self.repack(&survey, options, &mut verified).await?;
+                report.written_length += self.repack(&survey, &mut verified).await?;
                 continue;
             }
             report.left = self.remove(survey.leftovers.clone()).await?;

@@ -35,10 +35,14 @@ pub(super) fn has_bases(connection: &Connection) -> rusqlite::Result<bool> {
 }
 
 /// Tells whether a chunk can be made from what packs have: in one of them it rests whole, or all of what it is made from there can be made.
-pub(super) fn can_be_made(connection: &Connection, chunk: &ChunkId) -> rusqlite::Result<bool> {
+pub(super) fn can_be_made(
+    connection: &Connection,
+    chunk: &ChunkId,
+    bad: &HashSet<ChunkPlace>,
+) -> rusqlite::Result<bool> {
     // Its length says nothing of whether it can be.
     let chunk = ChunkRef { id: *chunk, length: 0 };
-    let made = Look::new(connection, &HashSet::new()).make(&[chunk])?;
+    let made = Look::new(connection, bad).make(&[chunk])?;
     // As whoever reads it by itself asks.
     Ok(made.is_ok_and(|making| making.ancestry_of_record().is_readable()))
 }
@@ -272,7 +276,15 @@ impl State {
     /// # Errors
     /// [`crate::SyncError::Database`].
     pub fn can_be_made(&self, chunk: &ChunkId) -> Result<bool> {
-        self.database(can_be_made(&self.connection, chunk))
+        self.can_be_made_without(chunk, &HashSet::new())
+    }
+
+    /// Tells the same where some places are of no use.
+    ///
+    /// # Errors
+    /// [`crate::SyncError::Database`].
+    pub fn can_be_made_without(&self, chunk: &ChunkId, bad: &HashSet<ChunkPlace>) -> Result<bool> {
+        self.database(can_be_made(&self.connection, chunk, bad))
     }
 
     /// Returns what stands behind a chunk, if it can be made.

@@ -292,7 +292,7 @@ impl KnownChunks for Mutex<StateReader> {
         let reader = self.lock();
         let find = || {
             if reader.has_bases {
-                return bases::can_be_made(&reader.connection, chunk);
+                return bases::can_be_made(&reader.connection, chunk, &HashSet::new());
             }
             let mut statement =
                 reader.connection.prepare_cached("SELECT 1 FROM chunks WHERE id = ?")?;

@@ -1,6 +1,5 @@
 //! Finds out what is needed and what is not.
 
-use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use content::ContentError;
@@ -13,11 +12,11 @@ use model::{
     ChunkId, ChunkRef, Content, Head, NodeId, NodeKind, NodeState, PackId, Tree, TreeNode,
 };
 
+use super::anew::Anew;
 use super::repack::Verified;
 use super::{CleanupOptions, Dropped, DroppedBy};
 use crate::engine::{Engine, Event};
 use crate::error::{Result, SyncError};
-use crate::state::ChunkPlace;
 use crate::state::packs::KnownPack;
 
 /// How far the clock may be ahead of everything that was ever written.
@@ -44,20 +43,8 @@ pub(super) struct Survey {
     pub has_more: bool,
     /// Packs that an earlier fence has condemned, and that are stored all the same.
     pub leftovers: Vec<PackId>,
-    /// Packs of which little is needed, the least first.
-    pub sparse: Vec<SparsePack>,
-}
-
-/// A pack of which little is needed.
-pub(super) struct SparsePack {
-    /// The pack.
-    pub pack: KnownPack,
-    /// Its length in bytes.
-    pub length: u64,
-    /// What is needed of it, with the record that it is in.
-    pub needed: Vec<(Needed, u32)>,
-    /// How many plain bytes that is.
-    pub needed_length: u64,
+    /// What is worth to be written anew; nothing where that was done.
+    pub anew: Anew,
 }
 
 /// A chunk that is needed.
@@ -70,7 +57,7 @@ pub(super) struct Needed {
 }
 
 /// The chunks that are needed.
-type NeededChunks = HashMap<ChunkId, Needed>;
+pub(super) type NeededChunks = HashMap<ChunkId, Needed>;
 
 /// What a log says of the versions of its files.
 struct Replay {
@@ -86,6 +73,8 @@ struct Replay {
 struct Use {
     chunks: u64,
     needed: u64,
+    /// How many chunks files have themselves.
+    of_files: u64,
     /// Whether every needed chunk was read back from another pack.
     is_elsewhere: bool,
 }
@@ -108,9 +97,7 @@ impl Engine {
         };
         let replay = self.replay(options)?;
         let (dropped, contents, kept_versions, mut has_more) = choose(&replay, &policy);
-        let mut needed = self.needed_chunks(&contents).await?;
-        let lacks = self.lacks_any(&needed)?;
-        self.add_needed_bases(&mut needed)?;
+        let files = self.needed_chunks(&contents).await?;
         let mut survey = Survey {
             head,
             policy,
@@ -120,9 +107,9 @@ impl Engine {
             repacked: 0,
             has_more: false,
             leftovers: Vec::new(),
-            sparse: Vec::new(),
+            anew: Anew::default(),
         };
-        let is_whole = self.judge_packs((&needed, lacks), verified, options, &mut survey).await?;
+        let is_whole = self.judge_packs(&files, verified, options, &mut survey).await?;
         self.judge_strangers(&replay.dropped, is_whole, &mut survey).await?;
         while survey.condemned.len() > FENCE_PACKS_MAX {
             has_more = true;
@@ -242,50 +229,20 @@ impl Engine {
         })
     }
 
-    /// Adds what the needed chunks are made from, wherever they rest, and what that is made from, until nothing is added.
-    fn add_needed_bases(&self, needed: &mut NeededChunks) -> Result<()> {
-        let bases = self.state.all_bases()?;
-        if bases.is_empty() {
-            return Ok(());
-        }
-        // In which records a chunk is made from others: these have their bases in common with many.
-        let mut made_in: HashMap<ChunkId, Vec<ChunkPlace>> = HashMap::new();
-        self.state.each_chunk(|chunk, place| {
-            if bases.contains_key(&place) {
-                made_in.entry(chunk).or_default().push(place);
-            }
-        })?;
-        let mut unseen: Vec<ChunkId> = needed.keys().copied().collect();
-        while let Some(chunk) = unseen.pop() {
-            for base in made_in.get(&chunk).into_iter().flatten().flat_map(|place| &bases[place]) {
-                if let Entry::Vacant(vacant) = needed.entry(base.id) {
-                    vacant.insert(Needed { chunk: *base, is_list: false });
-                    unseen.push(base.id);
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Tells which packs that the log names are needless, and which nearly so. Returns whether everything that is needed is in
-    /// a pack whose index could be read.
+    /// Tells which packs that the log names are needless, and what is worth to be written anew so that more are. Returns whether everything
+    /// that is needed is in a pack whose index could be read.
     async fn judge_packs(
         &mut self,
-        (needed, lacks): (&NeededChunks, bool),
+        files: &NeededChunks,
         verified: &Verified,
         options: &CleanupOptions,
         survey: &mut Survey,
     ) -> Result<bool> {
-        let mut uses: BTreeMap<u64, Use> = BTreeMap::new();
-        self.state.each_chunk(|chunk, place| {
-            let pack =
-                uses.entry(place.pack).or_insert(Use { is_elsewhere: true, ..Use::default() });
-            pack.chunks += 1;
-            if needed.contains_key(&chunk) {
-                pack.needed += 1;
-                pack.is_elsewhere &= verified.is_beside(&chunk, place.pack);
-            }
-        })?;
+        let lacks = self.lacks_any(files)?;
+        let makings = self.makings()?;
+        // What was read back whole is not made from anything.
+        let behind = makings.behind(files, |chunk, place| !verified.is_beside(chunk, place.pack));
+        let uses = self.uses(files, &behind, verified)?;
         let unread = self.state.unindexed_packs()?;
         let damaged = self.state.distrusted_packs()?;
         if let Some(pack) = unread.iter().chain(&damaged).next()
@@ -298,21 +255,79 @@ impl Engine {
             return Err(SyncError::NotWhole(reason));
         }
         let unindexed: BTreeSet<u64> = unread.into_iter().map(|pack| pack.number).collect();
-        let mut sparse = Vec::new();
+        let (mut staying, mut written_anew) = (Vec::new(), BTreeMap::new());
         for pack in self.stored_pack_list()? {
             let Some(used) = uses.get(&pack.number) else { continue };
             if unindexed.contains(&pack.number) || verified.holds(pack.number) {
                 continue;
             }
             if used.needed == 0 || used.is_elsewhere {
-                survey.repacked += u64::from(used.needed > 0);
                 survey.condemned.insert(pack.id, pack.place.length);
-            } else if used.needed < used.chunks {
-                sparse.push(pack);
+                if used.needed > 0 {
+                    written_anew.insert(pack.number, pack.id);
+                }
+            } else {
+                staying.push((pack, used.of_files == used.chunks));
             }
         }
-        survey.sparse = self.measure(&sparse, needed, options).await?;
+        survey.repacked = written_anew.len() as u64;
+        if !self.is_made_without(&written_anew, |id| {
+            files.contains_key(id) || behind.contains_key(id)
+        })? {
+            // Two chunks are made from each other, each where the other does not rest whole: the old packs stay.
+            survey.condemned.retain(|pack, _| !written_anew.values().any(|it| it == pack));
+            survey.repacked = 0;
+        }
+        if verified.is_empty() {
+            survey.anew = self.choose_anew(files, &makings, staying, options).await?;
+        }
         Ok(unindexed.is_empty() && damaged.is_empty() && !lacks)
+    }
+
+    /// Tells whether every needed chunk in some packs can be made without them.
+    fn is_made_without(
+        &self,
+        packs: &BTreeMap<u64, PackId>,
+        is_needed: impl Fn(&ChunkId) -> bool,
+    ) -> Result<bool> {
+        if packs.is_empty() || !self.state.has_bases()? {
+            return Ok(true);
+        }
+        let (mut bad, mut wanted) = (HashSet::new(), HashSet::new());
+        self.state.each_chunk(|chunk, place| {
+            if packs.contains_key(&place.pack) {
+                bad.insert(place);
+                wanted.extend(is_needed(&chunk).then_some(chunk));
+            }
+        })?;
+        for chunk in wanted {
+            if !self.state.can_be_made_without(&chunk, &bad)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Counts how much of each pack is needed: what files have, and what that is made from.
+    fn uses(
+        &self,
+        files: &NeededChunks,
+        behind: &HashMap<ChunkId, ChunkRef>,
+        verified: &Verified,
+    ) -> Result<BTreeMap<u64, Use>> {
+        let mut uses: BTreeMap<u64, Use> = BTreeMap::new();
+        self.state.each_chunk(|chunk, place| {
+            let pack =
+                uses.entry(place.pack).or_insert(Use { is_elsewhere: true, ..Use::default() });
+            pack.chunks += 1;
+            let is_of_file = files.contains_key(&chunk);
+            pack.of_files += u64::from(is_of_file);
+            if is_of_file || behind.contains_key(&chunk) {
+                pack.needed += 1;
+                pack.is_elsewhere &= verified.is_beside(&chunk, place.pack);
+            }
+        })?;
+        Ok(uses)
     }
 
     pub(super) fn stored_pack_list(&self) -> Result<Vec<KnownPack>> {
@@ -324,36 +339,6 @@ impl Engine {
             after = Some(last.id);
             packs.extend(page.into_iter().filter(|pack| pack.place.inline_seq.is_none()));
         }
-    }
-
-    /// Returns those of the packs of which less is needed than is worth keeping them for, the least first.
-    async fn measure(
-        &mut self,
-        packs: &[KnownPack],
-        needed: &NeededChunks,
-        options: &CleanupOptions,
-    ) -> Result<Vec<SparsePack>> {
-        let mut sparse = Vec::new();
-        for pack in packs {
-            let index = match self.fetcher.index(&self.state, pack).await {
-                Ok(index) => index,
-                // It stays; `check` has more to say about it.
-                Err(error) if error.is_of_stored_data() => continue,
-                Err(error) => return Err(error),
-            };
-            let total: u64 = index.chunks().iter().map(|chunk| u64::from(chunk.length)).sum();
-            let needed: Vec<(Needed, u32)> = index
-                .packed_chunks()
-                .filter_map(|packed| Some((*needed.get(&packed.chunk.id)?, packed.record)))
-                .collect();
-            let needed_length = needed.iter().map(|(it, _)| u64::from(it.chunk.length)).sum();
-            if needed_length * 100 < total * options.repack_below_percent {
-                let length = pack.place.length;
-                sparse.push(SparsePack { pack: *pack, length, needed, needed_length });
-            }
-        }
-        sparse.sort_by_key(|pack| (pack.needed_length, pack.pack.id));
-        Ok(sparse)
     }
 
     /// Tells which stored packs no entry names: those that an earlier fence has condemned, and those of uploads that were cut

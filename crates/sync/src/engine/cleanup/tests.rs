@@ -30,6 +30,7 @@ mod edits;
 mod open_records;
 mod pages;
 mod pictures;
+mod turned;
 
 /// A clock that tests put forward.
 #[derive(Debug, Default)]
