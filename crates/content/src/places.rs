@@ -4,7 +4,7 @@
 //! pack that the log names and no fence condemns has it whole: what it is made from elsewhere may be gone. Half of an id stands for all of it: the other half is compared
 //! when a chunk is read, and nobody finds two chunks whose halves are equal.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use crate::pack::{Ancestry, PackIndex};
 use model::checkpoint::PackPlace;
@@ -120,13 +120,25 @@ impl ChunkPlaces {
                 _ => drop(self.chunks.insert(half, number)),
             }
         }
-        for (place, record) in index.records().iter().enumerate() {
-            let Ok(bases @ [_, ..]) = index.bases(place) else { continue };
-            let made = self.records.len() as u32;
+        let mut made = HashMap::new();
+        for record in 0..index.records().len() {
+            let Ok(bases @ [_, ..]) = index.bases(record) else { continue };
+            made.insert(record as u32, self.records.len() as u32);
             self.records.push(bases.into());
             self.base_count += bases.len();
-            let chunks = index.chunks()[record.chunks()].iter();
-            self.deltas.extend(chunks.map(|chunk| ((half(&chunk.id), number), made)));
+        }
+        if made.is_empty() {
+            return;
+        }
+        // Who reads a chunk that is in several records of a pack takes the first of these.
+        let mut seen = HashSet::new();
+        for packed in index.packed_chunks() {
+            let half = half(&packed.chunk.id);
+            if seen.insert(half)
+                && let Some(made) = made.get(&packed.record)
+            {
+                self.deltas.insert((half, number), *made);
+            }
         }
     }
 

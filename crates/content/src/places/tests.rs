@@ -80,3 +80,24 @@ fn chunks_that_are_made_from_each_other_or_without_end_may_be_no_bases() {
     assert!(places.behind(20).is_some());
     assert_eq!((places.behind(40), places.behind(9999)), (None, None));
 }
+
+/// Whoever reads it takes the first.
+#[test]
+fn chunk_that_is_in_a_pack_twice_is_made_as_its_first_record_says() {
+    let mut places = ChunkPlaces::default();
+    places.with(1, &[]);
+    places.with(2, &[1]);
+    let mut writer = PackWriter::new(Transform::default(), &PackGuard::plain()).unwrap();
+    for base in [1, 2] {
+        let copy = DeltaStep::Copy { base: chunk(base), offset: 10, length: 100 };
+        let bytes = bytes_of(3);
+        writer.push_delta(chunk(3), &bytes, &[copy, DeltaStep::Literal(&bytes[100..])]).unwrap();
+        writer.seal_deltas().unwrap();
+    }
+    let pack = writer.finish().unwrap();
+    let first = pack.index.packed_chunks().find(|packed| packed.chunk == chunk(3)).unwrap();
+    assert_eq!(pack.index.bases(first.record as usize).unwrap(), [chunk(1)]);
+    places.add_pack(&PackRef { id: pack.id, length: pack.bytes.len() as u64 }, None);
+    places.learn(&pack.id, &pack.index);
+    assert_eq!(places.behind(3), Some((1, 1, 1000)));
+}

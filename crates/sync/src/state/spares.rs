@@ -30,7 +30,8 @@ const DISTRUSTED: i64 = 2;
 impl State {
     /// Learns which chunks a pack holds, each with its record. What is in an older pack, too, is found in the newer one from
     /// now on: it may be there because the older one is lost. But what rests whole in one of them is found there: where it is made from
-    /// others, these have to be read, too.
+    /// others, these have to be read, too. Of a chunk that is in several records of the pack the first counts, as for whoever reads without
+    /// a database.
     ///
     /// # Errors
     /// [`crate::SyncError::Database`].
@@ -55,7 +56,7 @@ impl State {
     /// Learns another place of a chunk that has one.
     fn add_place(&self, chunk: &ChunkId, place: ChunkPlace) -> Result<()> {
         let Some(known) = self.chunk(chunk)? else { return Ok(()) };
-        if known.pack == place.pack {
+        if known.pack == place.pack || self.has_spare(chunk, place.pack)? {
             return Ok(());
         }
         let is_better = self.rank(place)? > self.rank(known)?;
@@ -69,9 +70,15 @@ impl State {
         Ok((self.bases(place)?.is_empty(), place.pack))
     }
 
+    /// Tells whether a pack is among the spares of a chunk.
+    fn has_spare(&self, chunk: &ChunkId, pack: u64) -> Result<bool> {
+        let sql = "SELECT 1 FROM spares WHERE id = ? AND pack = ?";
+        Ok(self.row(sql, params![chunk.as_bytes(), pack as i64], |_| Ok(()))?.is_some())
+    }
+
     fn add_spare(&self, chunk: &ChunkId, place: ChunkPlace) -> Result<()> {
         self.run(
-            "INSERT OR REPLACE INTO spares (id, pack, record) VALUES (?, ?, ?)",
+            "INSERT OR IGNORE INTO spares (id, pack, record) VALUES (?, ?, ?)",
             params![chunk.as_bytes(), place.pack as i64, place.record],
         )
     }

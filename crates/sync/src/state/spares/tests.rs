@@ -109,3 +109,23 @@ fn place_that_is_left_for_another_is_kept_unless_it_is_bad() {
         assert_eq!(places.contains(&place(&state, 3)), keeps);
     }
 }
+
+/// As for whoever reads without a database.
+#[test]
+fn chunk_that_is_in_a_pack_twice_is_looked_for_in_the_first_record() {
+    let mut state = state_of(&[(1, &[5])]);
+    state.add_pack(&PackRef { id: pack(2), length: 10 }, None).expect("added");
+    let known = state.pack_by_id(&pack(2)).expect("read").expect("known");
+    let places = [6, 7].map(|record| ChunkPlace { pack: known.number, record });
+    for place in places {
+        let base = model::ChunkRef { id: chunk(1), length: 9 };
+        state.add_bases(place, &[base]).expect("added");
+    }
+    let twice = places.map(|place| (chunk(5), place.record));
+    state.add_chunks(&pack(2), twice).expect("added");
+    let found = state.chunk_places(&chunk(5)).expect("read");
+    assert_eq!((found.len(), found.contains(&places[0])), (2, true), "{found:?}");
+    // In the order in which packs have them, whole ones come first.
+    state.forget_packs(&[pack(1)]).expect("forgotten");
+    assert_eq!(state.chunk(&chunk(5)).expect("read"), Some(places[0]));
+}
