@@ -49,6 +49,9 @@ const LENGTH_WORTH_AN_INDEX: u64 = 1024 * 1024;
 /// How many packs are fetched at the same time.
 const FETCHES_MAX: usize = 4;
 
+/// How many records are asked for at once that are taken as they are stored: what they are made from is held with them.
+const STORED_RECORDS_AT_ONCE: usize = 16;
+
 /// A record that was opened: its chunks, found by their ids.
 #[derive(Debug)]
 pub struct OpenRecord {
@@ -448,22 +451,31 @@ impl ChunkFetcher {
         Ok(opened)
     }
 
-    /// Returns a record as it is stored, to be put into another pack, after each of its chunks was made and verified.
+    /// Returns records as they are stored, to be put into another pack. Each was opened from these very bytes, and all of its chunks are right.
     ///
     /// # Errors
     /// [`SyncError`].
-    pub async fn record(
+    pub async fn stored_records(
         &mut self,
         state: &State,
-        place: ChunkPlace,
-    ) -> Result<content::pack::StoredRecord> {
-        let places = BTreeSet::from([place]);
-        let opened = self.open(state, &places).await?;
-        opened[&place].record.verified_chunks().try_for_each(|chunk| chunk.map(drop))?;
-        self.records.remove(&place);
-        let stored = self.fetch_stored(state, &places).await?;
-        let stored = stored.get(&place).expect("it was asked for");
-        Ok(stored.index.take_record(stored.number, &stored.bytes)?)
+        places: &[ChunkPlace],
+    ) -> Result<Vec<content::pack::StoredRecord>> {
+        let mut found = Vec::with_capacity(places.len());
+        let mut opener = RecordOpener::default();
+        for places in places.chunks(STORED_RECORDS_AT_ONCE) {
+            for place in places {
+                // Of what is open the stored bytes are gone.
+                self.records.remove(place);
+            }
+            let places = places.iter().copied().collect();
+            for record in self.fetch_to_open(state, &places, HashMap::new()).await?.into_values() {
+                let opened = record.open(&mut opener, &self.namer)?;
+                opened.record.verified_chunks().try_for_each(|chunk| chunk.map(drop))?;
+                found.push(record.index.take_record(record.number, &record.bytes)?);
+            }
+        }
+        assert_eq!(found.len(), places.len(), "each was fetched");
+        Ok(found)
     }
 
     /// Returns the data chunks of a file in order.

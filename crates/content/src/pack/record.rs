@@ -90,7 +90,7 @@ impl PlainRecord {
 }
 
 /// An encoded record, ready to be put into a pack.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct StoredRecord {
     pub(super) chunks: Vec<ChunkRef>,
     /// What a delta record is made from.
@@ -104,5 +104,10 @@ impl StoredRecord {
     /// Returns the chunks that are in it.
     pub fn chunks(&self) -> &[ChunkRef] {
         &self.chunks
+    }
+
+    /// Returns what these are made from; nothing where they rest whole.
+    pub fn bases(&self) -> &[ChunkRef] {
+        &self.bases
     }
 }

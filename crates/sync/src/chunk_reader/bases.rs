@@ -92,7 +92,8 @@ impl ChunkFetcher {
         Ok((open, stored))
     }
 
-    async fn fetch_to_open(
+    /// Returns records as they are stored, with what they are made from; none that are open.
+    pub(super) async fn fetch_to_open(
         &mut self,
         state: &State,
         places: &BTreeSet<ChunkPlace>,

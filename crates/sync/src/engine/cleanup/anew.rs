@@ -71,6 +71,11 @@ impl Makings {
         places.map(|place| (*place, &self.bases[place][..]))
     }
 
+    /// Tells what the chunks in a place are made from; nothing where they rest whole.
+    pub(super) fn at(&self, place: ChunkPlace) -> &[ChunkRef] {
+        self.bases.get(&place).map_or(&[], Vec::as_slice)
+    }
+
     /// Returns what chunks of files are made from, and what that is made from, which is in no file itself; `counts` tells which places
     /// count.
     pub(super) fn behind(
@@ -229,7 +234,8 @@ impl Engine {
         let mut groups = worth_turning(groups, stored, options);
         let whole = turned(&groups);
         let needed = makings.behind(files, |chunk, _| !whole.contains(chunk));
-        let chosen = measured.choose(stored, options, makings, |slice| {
+        let length = groups.iter().map(|group| group.length).sum();
+        let chosen = measured.choose((stored, length), options, makings, |slice| {
             let id = &slice.chunk.id;
             let is_turned = slice.transform.has_bases() && whole.contains(id);
             !is_turned && (files.contains_key(id) || needed.contains_key(id))
@@ -329,17 +335,19 @@ fn worth_turning(mut groups: Vec<Group>, stored: u64, options: &CleanupOptions) 
     let place =
         |group: &Group| group.turned.first().map(|(needed, place)| (*place, needed.chunk.id));
     groups.sort_by_key(|group| (group.length * 1000 / group.freed, place(group)));
-    let gain = |group: &Group| group.freed - group.length;
+    let gain = |group: &Group| group.freed.saturating_sub(group.length);
     let (mut wasted, mut length) = (groups.iter().map(gain).sum::<u64>(), 0);
-    let mut is_wanted = |group: &Group| {
+    groups.retain(|group| {
         // Half of what may be needless is left to packs.
-        let is_little = wasted * 200 <= (stored - wasted.min(stored)) * options.waste_percent_max;
+        let is_little = wasted * 200 <= stored.saturating_sub(wasted) * options.waste_percent_max;
+        let is_much = length + group.length > options.repack_length_max;
+        if group.length > 0 && (is_little || is_much) {
+            return false;
+        }
         wasted -= gain(group);
         length += group.length;
-        length <= options.repack_length_max && (group.length == 0 || !is_little)
-    };
-    let count = groups.iter().take_while(|group| is_wanted(group)).count();
-    groups.truncate(count);
+        true
+    });
     groups
 }
 
@@ -394,14 +402,14 @@ impl Measured {
             sum(|(all, needed, anew)| if *needed > 0 && all < anew { *all } else { *needed });
         let length = sum(|(all, needed, anew)| if *needed > 0 { *all.min(anew) } else { 0 });
         let all = sum(|(all, ..)| *all);
-        let waste = pack.place.length - pack.place.length * needed / all.max(1);
+        let waste = pack.place.length.saturating_sub(pack.place.length * needed / all.max(1));
         Offer { waste, length, records: as_they_are }
     }
 
-    /// Chooses those packs of which the least is needed, until little of all that is stored is needless.
+    /// Chooses those packs of which the least is needed, until little of all that is stored is needless. So many bytes are written already.
     fn choose(
         &self,
-        stored: u64,
+        (stored, written): (u64, u64),
         options: &CleanupOptions,
         makings: &Makings,
         is_needed: impl Fn(&Slice) -> bool,
@@ -419,12 +427,13 @@ impl Measured {
         found.sort_unstable_by_key(|(part, id, ..)| (*part, *id));
         let mut chosen = Chosen::default();
         for (_, _, number, Offer { waste, length, records }) in found {
-            let is_little = wasted * 100 <= (stored - wasted) * options.waste_percent_max;
-            let is_much = chosen.length + length > options.repack_length_max;
+            let is_little =
+                wasted * 100 <= stored.saturating_sub(wasted) * options.waste_percent_max;
+            let is_much = written + chosen.length + length > options.repack_length_max;
             if length > 0 && (is_little || is_much) {
-                break;
+                continue;
             }
-            wasted -= waste;
+            wasted = wasted.saturating_sub(waste);
             chosen.length += length;
             for slice in &self.packs[number].1 {
                 chosen.chunks.insert(slice.chunk.id);

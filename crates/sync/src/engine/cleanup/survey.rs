@@ -12,7 +12,7 @@ use model::{
     ChunkId, ChunkRef, Content, Head, NodeId, NodeKind, NodeState, PackId, Tree, TreeNode,
 };
 
-use super::anew::Anew;
+use super::anew::{Anew, Makings};
 use super::repack::Verified;
 use super::{CleanupOptions, Dropped, DroppedBy};
 use crate::engine::{Engine, Event};
@@ -75,7 +75,7 @@ struct Use {
     needed: u64,
     /// How many chunks files have themselves.
     of_files: u64,
-    /// Whether every needed chunk was read back from another pack.
+    /// Whether what it has of every needed chunk was read back from another pack.
     is_elsewhere: bool,
 }
 
@@ -241,8 +241,9 @@ impl Engine {
         let lacks = self.lacks_any(files)?;
         let makings = self.makings()?;
         // What was read back whole is not made from anything.
-        let behind = makings.behind(files, |chunk, place| !verified.is_beside(chunk, place.pack));
-        let uses = self.uses(files, &behind, verified)?;
+        let behind =
+            makings.behind(files, |chunk, place| !verified.is_whole_beside(chunk, place.pack));
+        let uses = self.uses(files, &behind, &makings, verified)?;
         let unread = self.state.unindexed_packs()?;
         let damaged = self.state.distrusted_packs()?;
         if let Some(pack) = unread.iter().chain(&damaged).next()
@@ -255,7 +256,7 @@ impl Engine {
             return Err(SyncError::NotWhole(reason));
         }
         let unindexed: BTreeSet<u64> = unread.into_iter().map(|pack| pack.number).collect();
-        let (mut staying, mut written_anew) = (Vec::new(), BTreeMap::new());
+        let (mut staying, mut going) = (Vec::new(), HashSet::new());
         for pack in self.stored_pack_list()? {
             let Some(used) = uses.get(&pack.number) else { continue };
             if unindexed.contains(&pack.number) || verified.holds(pack.number) {
@@ -263,19 +264,15 @@ impl Engine {
             }
             if used.needed == 0 || used.is_elsewhere {
                 survey.condemned.insert(pack.id, pack.place.length);
-                if used.needed > 0 {
-                    written_anew.insert(pack.number, pack.id);
-                }
+                survey.repacked += u64::from(used.needed > 0);
+                going.insert(pack.number);
             } else {
                 staying.push((pack, used.of_files == used.chunks));
             }
         }
-        survey.repacked = written_anew.len() as u64;
-        if !self.is_made_without(&written_anew, |id| {
-            files.contains_key(id) || behind.contains_key(id)
-        })? {
-            // Two chunks are made from each other, each where the other does not rest whole: the old packs stay.
-            survey.condemned.retain(|pack, _| !written_anew.values().any(|it| it == pack));
+        if !self.is_made_without(&going, files)? {
+            // It follows from what was read back that this cannot be: so something here is not understood, and all packs stay.
+            survey.condemned.clear();
             survey.repacked = 0;
         }
         if verified.is_empty() {
@@ -284,28 +281,25 @@ impl Engine {
         Ok(unindexed.is_empty() && damaged.is_empty() && !lacks)
     }
 
-    /// Tells whether every needed chunk in some packs can be made without them.
-    fn is_made_without(
-        &self,
-        packs: &BTreeMap<u64, PackId>,
-        is_needed: impl Fn(&ChunkId) -> bool,
-    ) -> Result<bool> {
+    /// Tells whether every chunk of files that can be made can be made without some packs, too.
+    fn is_made_without(&self, packs: &HashSet<u64>, files: &NeededChunks) -> Result<bool> {
         if packs.is_empty() || !self.state.has_bases()? {
             return Ok(true);
         }
-        let (mut bad, mut wanted) = (HashSet::new(), HashSet::new());
-        self.state.each_chunk(|chunk, place| {
-            if packs.contains_key(&place.pack) {
+        let mut bad = HashSet::new();
+        self.state.each_chunk(|_, place| {
+            if packs.contains(&place.pack) {
                 bad.insert(place);
-                wanted.extend(is_needed(&chunk).then_some(chunk));
             }
         })?;
-        for chunk in wanted {
-            if !self.state.can_be_made_without(&chunk, &bad)? {
-                return Ok(false);
+        self.state.reading(|| {
+            for chunk in files.keys() {
+                if !self.state.can_be_made_without(chunk, &bad)? && self.state.can_be_made(chunk)? {
+                    return Ok(false);
+                }
             }
-        }
-        Ok(true)
+            Ok(true)
+        })
     }
 
     /// Counts how much of each pack is needed: what files have, and what that is made from.
@@ -313,6 +307,7 @@ impl Engine {
         &self,
         files: &NeededChunks,
         behind: &HashMap<ChunkId, ChunkRef>,
+        makings: &Makings,
         verified: &Verified,
     ) -> Result<BTreeMap<u64, Use>> {
         let mut uses: BTreeMap<u64, Use> = BTreeMap::new();
@@ -324,7 +319,7 @@ impl Engine {
             pack.of_files += u64::from(is_of_file);
             if is_of_file || behind.contains_key(&chunk) {
                 pack.needed += 1;
-                pack.is_elsewhere &= verified.is_beside(&chunk, place.pack);
+                pack.is_elsewhere &= verified.is_beside(&chunk, place.pack, makings.at(place));
             }
         })?;
         Ok(uses)

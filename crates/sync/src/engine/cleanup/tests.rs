@@ -25,6 +25,7 @@ use crate::scan::Scope;
 use crate::state::State;
 
 mod automatic;
+mod copied;
 mod deltas;
 mod edits;
 mod open_records;
