@@ -49,6 +49,7 @@ pub enum Fault {
     CutOffSeen,
     PackStored,
     DeltaStored,
+    DeltaCopied,
     DocumentStored,
     PictureStored,
     FileChangedWhileRead,
@@ -95,7 +96,7 @@ impl Fault {
     ];
 
     /// Everything that there is in worlds with one store or a server.
-    pub const ALL: [Self; 48] = [
+    pub const ALL: [Self; 49] = [
         Self::KilledAtCall,
         Self::KilledAtAwait,
         Self::KilledAtCommit,
@@ -135,6 +136,7 @@ impl Fault {
         Self::CutOffSeen,
         Self::PackStored,
         Self::DeltaStored,
+        Self::DeltaCopied,
         Self::DocumentStored,
         Self::PictureStored,
         Self::FileChangedWhileRead,
