@@ -191,17 +191,24 @@ impl App {
         making: &mut Making,
     ) -> Result<Bytes> {
         let mut failure = damaged(format!("chunk {} is in no pack", chunk.id));
-        for pack in packs {
-            making.try_once_more(chunk)?;
-            let (mark, wanted) = (making.mark(), (chunk, *pack, depth));
-            match self.chunk_of(reading, wanted, namer, (&mut *open, &mut *making)).await {
-                Err(
-                    error @ (ServerError::Storage { is_damage: true, .. }
-                    | ServerError::TooMuchWork),
-                ) => failure = error,
-                found => return found,
+        let (mut untried, mut tried) = (packs.to_vec(), Vec::new());
+        while !untried.is_empty() {
+            for pack in untried {
+                making.try_once_more(chunk)?;
+                tried.push(pack.id);
+                let (mark, wanted) = (making.mark(), (chunk, pack, depth));
+                match self.chunk_of(reading, wanted, namer, (&mut *open, &mut *making)).await {
+                    Err(
+                        error @ (ServerError::Storage { is_damage: true, .. }
+                        | ServerError::TooMuchWork),
+                    ) => failure = error,
+                    found => return found,
+                }
+                making.forget_since(mark);
             }
-            making.forget_since(mark);
+            // What it is made from may be gone, because a pack has it whole that was looked into only now.
+            untried = self.locate(reading, std::slice::from_ref(chunk)).await?.remove(0);
+            untried.retain(|pack| !tried.contains(&pack.id));
         }
         Err(failure)
     }

@@ -133,3 +133,33 @@ async fn what_is_made_from_what_is_not_there_is_not_taken_for_stored() {
     let answer = device.request(Method::GET, &path).send().await.unwrap();
     assert!(answer.bytes().await.unwrap() == one);
 }
+
+/// As after a cleanup, which has made it whole, and removed what it was made from.
+#[tokio::test]
+async fn chunk_is_read_at_once_that_is_whole_in_a_pack_which_nobody_has_looked_into() {
+    let server = TestServer::start().await;
+    let device = server.device("ada").await;
+    let genesis = device.create_workspace("home").await;
+    let path = format!("/workspaces/{}/files/report", genesis.workspace());
+    let one = noise(10_000);
+    let mut two = one.clone();
+    two[5000] ^= 0xff;
+    let (made, content) = pack(&genesis, Some(&one), &two);
+    let record = NodeRecord {
+        parent: NodeId::ROOT,
+        name: Name::new("report").unwrap(),
+        mode: 0o644,
+        modified: Timestamp::default(),
+        kind: NodeKind::File(content),
+        conflict: None,
+    };
+    let put = model::testing::put_record(50, 0, &record);
+    commit(&device, &genesis, made, Some(put)).await;
+    let read = async || {
+        let answer = device.request(Method::GET, &path).send().await.ok()?;
+        answer.bytes().await.ok()
+    };
+    assert!(read().await.is_none_or(|bytes| bytes != two[..]), "what it is made from is nowhere");
+    commit(&device, &genesis, pack(&genesis, None, &two).0, None).await;
+    assert!(read().await.is_some_and(|bytes| bytes == two[..]));
+}
