@@ -206,7 +206,10 @@ impl App {
                 }
                 making.forget_since(mark);
             }
-            // What it is made from may be gone, because a pack has it whole that was looked into only now.
+            // What it is made from may be gone, because a pack has it whole that nobody has looked into yet.
+            if !self.view_of(reading).await?.places().unindexed().is_empty() {
+                self.index_packs(reading).await?;
+            }
             untried = self.locate(reading, std::slice::from_ref(chunk)).await?.remove(0);
             untried.retain(|pack| !tried.contains(&pack.id));
         }

@@ -147,9 +147,9 @@ impl ChunkFetcher {
         };
         let known = state.chunk(&chunk.id)?;
         if let Some(place) = made.places.get(&chunk.id)
-            && let Some(known) = known.filter(|known| known != place)
+            && known.is_some_and(|known| known != *place)
         {
-            state.turn_to(&chunk.id, *place, !made.bad.contains(&known))?;
+            state.turn_to(&chunk.id, *place)?;
         }
         Ok(bytes.to_vec())
     }

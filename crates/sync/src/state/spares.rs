@@ -109,13 +109,13 @@ impl State {
         Ok(true)
     }
 
-    /// Has a chunk looked for in one of its spares from now on. Where it was until now becomes a spare if it may be read again: because not
-    /// it was bad, but something that it is made from there.
+    /// Has a chunk looked for in one of its spares from now on. Where it was until now becomes a spare, though it was bad: others may read it
+    /// there, and a cleanup must not take its pack for one without it.
     ///
     /// # Errors
     /// [`crate::SyncError::Database`].
-    pub fn turn_to(&self, chunk: &ChunkId, spare: ChunkPlace, keeps: bool) -> Result<()> {
-        let known = self.chunk(chunk)?.filter(|known| keeps && *known != spare);
+    pub fn turn_to(&self, chunk: &ChunkId, spare: ChunkPlace) -> Result<()> {
+        let known = self.chunk(chunk)?.filter(|known| *known != spare);
         self.take_spare(chunk, spare)?;
         known.map_or(Ok(()), |known| self.add_spare(chunk, known))
     }

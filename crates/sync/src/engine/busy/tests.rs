@@ -51,7 +51,7 @@ fn file_that_is_saved_now_and_then_goes_at_once() {
 #[test]
 fn what_has_come_to_rest_is_forgotten() {
     let mut busy = BusyFiles::default();
-    (0..5).for_each(|_| busy.note(&[node(1)], SECOND));
+    (0..6).for_each(|_| busy.note(&[node(1)], SECOND));
     assert_eq!(busy.not_due(SECOND), [(node(1), SECOND + LONGEST)]);
     let rest = SECOND + LONGEST + IN_A_ROW;
     busy.note(&[node(2)], rest);
