@@ -108,7 +108,7 @@ impl Committer {
                 let kept = keep(&committed);
                 match committed.appended {
                     Some(entry) => {
-                        self.hub.publish(workspace, (entry, from), move || finish(Ok(kept)))
+                        self.hub.publish(workspace, (entry, from), move || finish(Ok(kept)));
                     }
                     None => {
                         // Whoever appended it may have died before anybody was told.

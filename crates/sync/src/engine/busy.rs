@@ -97,7 +97,7 @@ impl Engine {
         let is_touched =
             found.stat.kind == FileKind::File && found.local.matter == LocalMatter::Touched;
         let row = self.state.synced(node)?.filter(|_| is_touched);
-        if !row.is_some_and(|row| split(&row.record).0 == found.local.place) {
+        if row.is_none_or(|row| split(&row.record).0 != found.local.place) {
             return Ok(None);
         }
         let path = self.trees().local_path(node)?;

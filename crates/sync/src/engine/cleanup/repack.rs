@@ -17,13 +17,16 @@ use crate::engine::{Engine, Event};
 use crate::error::{Result, SyncError};
 use crate::state::ChunkPlace;
 
+/// What a chunk is made from somewhere, and the number of the pack.
+type Way = (Arc<[ChunkRef]>, u64);
+
 /// Chunks that this run has read back from packs that stay.
 #[derive(Debug, Default)]
 pub(super) struct Verified {
     /// Those that rest whole there, each with the number of the pack.
     whole: HashMap<ChunkId, u64>,
-    /// Those that are made from others there: from which, and the number of the pack.
-    made: HashMap<ChunkId, Vec<(Arc<[ChunkRef]>, u64)>>,
+    /// Those that are made from others there.
+    made: HashMap<ChunkId, Vec<Way>>,
     packs: BTreeSet<u64>,
     /// For how many beginnings the numbers of packs are right.
     generation: u64,
@@ -50,8 +53,7 @@ impl Verified {
     /// Tells whether what a pack has of a chunk was read back from another one: the chunk whole, or made from the same chunks as here. What
     /// is made from others is no copy of what rests whole: these may be made from it in their turn, or stand too deep.
     pub(super) fn is_beside(&self, chunk: &ChunkId, pack: u64, bases: &[ChunkRef]) -> bool {
-        let is_same =
-            |(others, other): &(Arc<[ChunkRef]>, u64)| *other != pack && **others == *bases;
+        let is_same = |(others, other): &Way| *other != pack && **others == *bases;
         self.is_whole_beside(chunk, pack)
             || !bases.is_empty() && self.made.get(chunk).is_some_and(|all| all.iter().any(is_same))
     }
