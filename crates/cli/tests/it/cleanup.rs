@@ -192,8 +192,8 @@ fn cleanup_on_a_server_removes_old_versions_while_others_are_away() {
         let removed = done["removed_bytes"].as_u64().unwrap();
         let written = done["written_bytes"].as_u64().unwrap();
         assert_eq!(stored(), before - removed + written);
-        // As long as most of a pack is needed it stays.
-        assert_eq!(removed > written, seed == 1, "{done}");
+        // What is needed of the pack is written anew, without the rest.
+        assert!(removed > written, "{done}");
     }
     pair.settle();
     pair.assert_equal();
