@@ -30,6 +30,10 @@ const ASKED_MAX: usize = 4 * WRITTEN_BASES_MAX;
 /// A chunk is stored as a delta where at most one in so many of its bytes is new.
 const LITERAL_PART: usize = 2;
 
+/// At most so many parts of so many, where it has the rest of the last chunk of the version before: a file grows, and what is read of that chunk
+/// is mostly what stands before it.
+const GROWTH_PART: (usize, usize) = (15, 16);
+
 /// A failure of the comparison, or of whoever knows the packs.
 enum Failure<E> {
     Comparison(DeltaError),
@@ -119,7 +123,7 @@ impl<S: PackSink> FilePacker<S> {
             }
             let stretches = stretches_of((before, &key), bytes, steps.unwrap_or_default());
             let bases = packer.bases_of(&chunk, &stretches).map_err(Failure::Sink)?;
-            match delta(bytes, &stretches, &bases) {
+            match delta(bytes, &stretches, &bases, before.chunks().last()) {
                 Some(steps) => lacking.extend(steps.iter().flat_map(DeltaStep::literal)),
                 None => lacking.extend_from_slice(bytes),
             }
@@ -178,7 +182,8 @@ impl<S: PackSink> FilePacker<S> {
         bytes: &[u8],
         steps: &[ByteStep],
     ) -> Result<(), S::Error> {
-        self.pack_from(chunk, bytes, || stretches_of((before, key), bytes, steps))
+        let last = before.chunks().last();
+        self.pack_from((chunk, bytes), last, || stretches_of((before, key), bytes, steps))
     }
 
     /// Packs a chunk that was made from a version which is in packs, unless it is in a pack already: what is new in it, if the sink lets
@@ -190,14 +195,15 @@ impl<S: PackSink> FilePacker<S> {
         let MadeChunk { chunk, bytes, steps, base } = made;
         // The bytes that were copied were those of the chunks.
         let prove = |_, _, here: &[u8]| std::iter::once(0..here.len());
-        self.pack_from(chunk, bytes, || stretches(base, bytes, steps, prove))
+        let last = base.chunks().last();
+        self.pack_from((chunk, bytes), last, || stretches(base, bytes, steps, prove))
     }
 
-    /// Packs a chunk of which it is known what other chunks have of it.
+    /// Packs a chunk of which it is known what other chunks have of it, the last one of the version before among them.
     fn pack_from(
         &mut self,
-        chunk: ChunkRef,
-        bytes: &[u8],
+        (chunk, bytes): (ChunkRef, &[u8]),
+        last: Option<&ChunkRef>,
         stretches: impl FnOnce() -> Vec<Stretch>,
     ) -> Result<(), S::Error> {
         if !self.claim(&chunk)? {
@@ -205,7 +211,7 @@ impl<S: PackSink> FilePacker<S> {
         }
         let stretches = stretches();
         let bases = self.bases_of(&chunk, &stretches)?;
-        match delta(bytes, &stretches, &bases) {
+        match delta(bytes, &stretches, &bases, last) {
             Some(steps) => {
                 let more = Addition { bases: bases.len(), ..Addition::chunk(bytes.len()) };
                 put(&mut self.writer, more, &mut self.sink, |writer| {
@@ -301,11 +307,12 @@ fn stretches<I: IntoIterator<Item = Range<usize>>>(
     all
 }
 
-/// Returns how a chunk is made from others; nothing where it is better stored whole.
+/// Returns how a chunk is made from others, of which `last` ends the version before; nothing where it is better stored whole.
 fn delta<'a>(
     bytes: &'a [u8],
     stretches: &[Stretch],
     bases: &HashSet<ChunkRef>,
+    last: Option<&ChunkRef>,
 ) -> Option<Vec<DeltaStep<'a>>> {
     let (mut steps, mut place, mut literal) = (Vec::new(), 0, 0);
     for &Stretch { length, from } in stretches {
@@ -321,7 +328,9 @@ fn delta<'a>(
             }
         }
     }
-    let pays = literal * LITERAL_PART <= bytes.len();
+    let is_growth = !bases.is_empty() && bases.iter().all(|base| Some(base) == last);
+    let (new, all) = if is_growth { GROWTH_PART } else { (1, LITERAL_PART) };
+    let pays = literal * all <= bytes.len() * new;
     let length: u64 = bases.iter().map(|base| u64::from(base.length)).sum();
     let fits = bases.len() <= WRITTEN_BASES_MAX
         && length <= RECORD_BASES_LENGTH_MAX

@@ -19,8 +19,8 @@ use crate::scan::Scope;
 /// How long a file waits that has changed twice in a row; twice as long each time after.
 const FIRST: Duration = Duration::from_secs(1);
 
-/// The longest wait. A file that grows by a kilobyte each second costs 1.5 times that with 8 s.
-pub(super) const LONGEST: Duration = Duration::from_secs(15);
+/// The longest wait.
+pub(super) const LONGEST: Duration = Duration::from_secs(10);
 
 /// For how long after a file has gone, or might have, its next change is one in a row.
 const IN_A_ROW: Duration = Duration::from_secs(3);

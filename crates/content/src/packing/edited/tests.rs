@@ -277,6 +277,22 @@ fn file_that_grows_a_little_costs_a_little_and_is_written_whole_before_it_is_too
 }
 
 #[test]
+fn file_that_grows_by_more_than_its_last_chunk_costs_what_is_new() {
+    let mut workspace = workspace();
+    let mut file = random_bytes(1, 3000);
+    let (_, mut base) = workspace.store(&file);
+    let mut costs = Vec::new();
+    for round in 0..30 {
+        file.extend(random_bytes(100 + round, 11_000));
+        let (content, version, cost) = workspace.edit(&base, &file);
+        assert!(workspace.read(&version) == file && content == content_alone(&file, 16 << 10));
+        (base, _) = (version, costs.push(cost));
+    }
+    // A thirtieth, with all that packs say about themselves; where all that is not new were sent again it would be a third.
+    assert!(costs.iter().sum::<usize>() < 30 * 11_400, "{costs:?}");
+}
+
+#[test]
 fn nothing_is_a_delta_where_no_chunk_may_be_a_base() {
     let mut workspace = Workspace::default();
     let old = random_bytes(1, 200_000);
