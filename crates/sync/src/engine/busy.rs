@@ -53,16 +53,16 @@ impl Went {
 
 impl BusyFiles {
     /// Notes that files have gone to the log.
-    pub(super) fn note(&mut self, nodes: &[NodeId], now: Duration) {
+    pub(super) fn note(&mut self, nodes: impl IntoIterator<Item = NodeId>, now: Duration) {
         self.went.retain(|_, went| now <= went.due() + IN_A_ROW);
         for node in nodes {
-            let wait = match self.went.get(node) {
+            let wait = match self.went.get(&node) {
                 Some(went) if went.wait.is_zero() => FIRST,
                 Some(went) => (went.wait * 2).min(LONGEST),
                 None if self.went.len() >= FILES_MAX => continue,
                 None => Duration::ZERO,
             };
-            self.went.insert(*node, Went { at: now, wait });
+            self.went.insert(node, Went { at: now, wait });
         }
     }
 
@@ -94,9 +94,10 @@ impl Engine {
     /// Returns the directory of a file of which nothing but the content has changed, as far as anybody has looked.
     fn edited_in(&self, node: &NodeId) -> Result<Option<RelativePath>> {
         let Some(found) = self.overlay.get(node) else { return Ok(None) };
-        let is_touched =
-            found.stat.kind == FileKind::File && found.local.matter == LocalMatter::Touched;
-        let row = self.state.synced(node)?.filter(|_| is_touched);
+        if found.stat.kind != FileKind::File || found.local.matter != LocalMatter::Touched {
+            return Ok(None);
+        }
+        let row = self.state.synced(node)?;
         if row.is_none_or(|row| split(&row.record).0 != found.local.place) {
             return Ok(None);
         }

@@ -148,8 +148,10 @@ impl Engine {
             engine.state.add_to_outbox(&commit)?;
             rows.iter().try_for_each(|row| engine.state.propose_synced(row))
         })?;
-        let files = rows.iter().filter(|row| matches!(row.record.kind, NodeKind::File(_)));
-        let files: Vec<_> = files.map(|row| row.node).collect();
+        if let Some(busy) = &mut self.busy {
+            let files = rows.iter().filter(|row| matches!(row.record.kind, NodeKind::File(_)));
+            busy.note(files.map(|row| row.node), self.environment.clock.elapsed());
+        }
         let (mut paths, mut sent) = (KnownPaths::default(), Vec::new());
         for row in rows {
             sent.extend(self.trees().local_path_by(&row.node, &mut paths)?);
@@ -160,9 +162,6 @@ impl Engine {
             }
         }
         self.report.sent += count;
-        if let Some(busy) = &mut self.busy {
-            busy.note(&files, self.environment.clock.elapsed());
-        }
         if self.upload.is_offline() {
             // This commit names them; where their chunks rest is learned from the log.
             self.upload.forget_proposed();

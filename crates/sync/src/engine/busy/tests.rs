@@ -16,13 +16,13 @@ fn goes(pause: Duration, changes: u32) -> Vec<Duration> {
         let now = pause * number;
         // The watch wakes when it is due, whether it changes then or not.
         if let Some(due) = is_waiting_until.take_if(|due| *due <= now) {
-            busy.note(&[node(1)], due);
+            busy.note([node(1)], due);
             went.push(due);
         }
         match busy.not_due(now).first() {
             Some((_, due)) => is_waiting_until = Some(*due),
             None => {
-                busy.note(&[node(1)], now);
+                busy.note([node(1)], now);
                 went.push(now);
             }
         }
@@ -51,12 +51,12 @@ fn file_that_is_saved_now_and_then_goes_at_once() {
 #[test]
 fn what_has_come_to_rest_is_forgotten() {
     let mut busy = BusyFiles::default();
-    (0..6).for_each(|_| busy.note(&[node(1)], SECOND));
+    (0..6).for_each(|_| busy.note([node(1)], SECOND));
     assert_eq!(busy.not_due(SECOND), [(node(1), SECOND + LONGEST)]);
     let rest = SECOND + LONGEST + IN_A_ROW;
-    busy.note(&[node(2)], rest);
+    busy.note([node(2)], rest);
     assert_eq!(busy.went.len(), 2);
-    busy.note(&[node(2)], rest + SECOND);
+    busy.note([node(2)], rest + SECOND);
     assert_eq!(busy.went.len(), 1);
     assert_eq!(busy.not_due(rest + SECOND), [(node(2), rest + SECOND * 2)]);
 }
@@ -65,6 +65,6 @@ fn what_has_come_to_rest_is_forgotten() {
 fn what_goes_with_many_others_is_not_watched() {
     let mut busy = BusyFiles::default();
     let all: Vec<_> = (0..10_000).map(node).collect();
-    (0..3).for_each(|_| busy.note(&all, SECOND));
+    (0..3).for_each(|_| busy.note(all.iter().copied(), SECOND));
     assert_eq!(busy.went.len(), FILES_MAX);
 }
