@@ -13,7 +13,10 @@ export interface Found<Record extends Wanted = Unsent> {
 }
 
 /** Whether a file is the one that was being sent, as far as can be seen without reading it. */
-export function isSame(record: Wanted, { name, size, lastModified }: File): boolean {
+export function isSame(
+  record: Wanted,
+  { name, size, lastModified }: Pick<File, 'name' | 'size' | 'lastModified'>,
+): boolean {
   return record.name === name && record.size === size && record.modifiedMs === lastModified;
 }
 

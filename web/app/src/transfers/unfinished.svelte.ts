@@ -50,14 +50,10 @@ class Unfinished {
 
   /** What is remembered of a file that somebody sends to the same place again. */
   claim(record: Unsent): Unsent | undefined {
-    const { workspace, path, name, size, modifiedMs } = record;
+    const { workspace, path, name, size, modifiedMs: lastModified } = record;
+    const file = { name, size, lastModified };
     const found = this.list.find(
-      (one) =>
-        one.workspace === workspace &&
-        one.path === path &&
-        one.name === name &&
-        one.size === size &&
-        one.modifiedMs === modifiedMs,
+      (one) => one.workspace === workspace && one.path === path && isSame(one, file),
     );
     if (!found) return undefined;
     this.list = this.list.filter((one) => one !== found);
