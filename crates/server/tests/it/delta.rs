@@ -261,7 +261,9 @@ async fn edits_of_media_store_what_is_new_in_them_and_in_the_log_itself() {
     let mut base =
         ChunkClient::survey(&place.keys, place.list("film").await.chunk_size(), &mut &bytes[..])
             .unwrap();
-    assert!(base.table().chunks().iter().all(|chunk| chunk.length > 100_000));
+    // How long the last chunk is depends on where the file ends, and on the key of this run.
+    let (_, others) = base.table().chunks().split_last().unwrap();
+    assert!(others.iter().all(|chunk| chunk.length > 100_000), "{others:?}");
     let log = place.device.log(&place.genesis).await;
     let mut costs = Vec::new();
     for edit in 0..10_usize {
