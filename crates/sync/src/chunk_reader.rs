@@ -36,9 +36,10 @@ const INDEXES_MAX: usize = 128;
 const RECORDS_MAX: usize = 48;
 const RECORDS_LENGTH_MAX: usize = RECORDS_MAX * 1024 * 1024;
 
-/// How many bytes of whole packs are kept, but for the last two packs: files are written in the order of the packs, so the last ones are
+/// How many bytes of whole packs are kept, and how many of them, but for the last two packs: files are written in the order of the packs, so the last ones are
 /// needed again.
 const PACKS_LENGTH_MAX: usize = 24 * 1024 * 1024;
+const PACKS_MAX: usize = 512;
 
 /// A pack is fetched whole where at least one in this many of its records is needed.
 const WHOLE_PACK_PART: usize = 4;
@@ -279,8 +280,9 @@ impl ChunkFetcher {
             let read = self.read_whole(&pack).await?;
             self.keep_read(&pack, read);
             self.records.remove(&place);
-            let stored = self.fetch_stored(state, &BTreeSet::from([place])).await?.remove(&place);
-            Ok(stored)
+            let places = BTreeSet::from([place]);
+            let mut stored = self.fetch_stored(state, &places, &HashMap::new()).await?;
+            Ok(stored.remove(&place))
         };
         match mended.await {
             Err(error) if SyncError::is_of_stored_data(&error) => Ok(None),
@@ -299,26 +301,34 @@ impl ChunkFetcher {
         }
     }
 
-    /// Returns a pack that travelled in the log.
-    async fn inline_pack(&self, state: &State, pack: &KnownPack) -> Result<Bytes> {
+    /// Returns a pack that travelled in the log, and whether its entry was fetched for it.
+    async fn inline_pack(&self, state: &State, pack: &KnownPack) -> Result<(Bytes, bool)> {
         let seq = pack.place.inline_seq.ok_or(SyncError::PackMissing(pack.id))?;
-        let entry = match state.entry(seq)? {
+        let known = state.entry(seq)?;
+        let is_fetched = known.is_none();
+        let entry = match known {
             Some(entry) => Some(entry),
             None => self.log.entries(seq - 1, 1).await?.into_iter().next(),
         };
         let packs = entry.map(|entry| entry.commit.inline_packs).unwrap_or_default();
         let found = packs.into_iter().find(|bytes| pack_id(bytes) == pack.id);
-        found.map(Bytes::from).ok_or(SyncError::PackMissing(pack.id))
+        let found = found.ok_or(SyncError::PackMissing(pack.id))?;
+        Ok((Bytes::from(found), is_fetched))
     }
 
+    /// Fetches records; `later` says of how many others of a pack it is known that they are wanted next, so that nobody fetches some of
+    /// them, and then all.
     async fn fetch_stored(
         &mut self,
         state: &State,
         places: &BTreeSet<ChunkPlace>,
+        later: &HashMap<u64, usize>,
     ) -> Result<BTreeMap<ChunkPlace, StoredRecord>> {
-        let mut by_pack: BTreeMap<u64, Vec<u32>> = BTreeMap::new();
+        let mut by_pack: BTreeMap<u64, Wanted> = BTreeMap::new();
         for place in places.iter().filter(|place| !self.records.contains_key(place)) {
-            by_pack.entry(place.pack).or_default().push(place.record);
+            let later = later.get(&place.pack).copied().unwrap_or_default();
+            let wanted = by_pack.entry(place.pack).or_insert(Wanted { records: Vec::new(), later });
+            wanted.records.push(place.record);
         }
         let wanted = by_pack.keys().map(|number| {
             let pack = state.pack(*number)?.expect("a chunk's pack is known");
@@ -344,7 +354,7 @@ impl ChunkFetcher {
     async fn fetch_beside(
         &mut self,
         state: &State,
-        by_pack: BTreeMap<u64, Vec<u32>>,
+        by_pack: BTreeMap<u64, Wanted>,
         arrived: HashMap<u64, Bytes>,
     ) -> Result<BTreeMap<ChunkPlace, StoredRecord>> {
         let mut found = BTreeMap::new();
@@ -355,22 +365,29 @@ impl ChunkFetcher {
         let packs: Vec<_> = by_pack.into_iter().collect();
         for packs in packs.chunks(FETCHES_MAX) {
             let mut known = Vec::with_capacity(packs.len());
-            for (number, records) in packs {
+            for (number, wanted) in packs {
                 let pack = state.pack(*number)?.expect("a chunk's pack is known");
                 let here = match (kept.get(number).cloned(), pack.place.inline_seq) {
                     (Some(bytes), _) => Some(bytes),
-                    (None, Some(_)) => Some(self.inline_pack(state, &pack).await?),
+                    (None, Some(_)) => {
+                        let (bytes, is_fetched) = self.inline_pack(state, &pack).await?;
+                        if is_fetched {
+                            self.fetched_bytes += bytes.len() as u64;
+                            self.keep_pack(*number, bytes.clone());
+                        }
+                        Some(bytes)
+                    }
                     (None, None) => None,
                 };
                 let is_far = here.is_none() && !self.indexes.contains_key(number);
                 // Little of a large pack: its index tells where, and costs less than the pack.
-                if is_far && is_worth_an_index(records.len(), &pack) {
+                if is_far && is_worth_an_index(wanted.count(), &pack) {
                     self.read_indexes(state, std::slice::from_ref(&pack)).await.remove(0)?;
                 }
-                known.push((pack, self.indexes.get(number).cloned(), here, records));
+                known.push((pack, self.indexes.get(number).cloned(), here, wanted));
             }
-            let fetches = known.into_iter().map(|(pack, index, here, records)| {
-                fetch_pack((&self.store, &self.guard), pack, index, here, records)
+            let fetches = known.into_iter().map(|(pack, index, here, wanted)| {
+                fetch_pack((&self.store, &self.guard), pack, index, here, wanted)
             });
             for fetched in try_join_all(fetches).await? {
                 self.fetched_bytes += fetched.length;
@@ -393,7 +410,7 @@ impl ChunkFetcher {
         self.packs.retain(|(kept, _)| *kept != pack);
         self.packs.push_back((pack, bytes));
         let mut length: usize = self.packs.iter().map(|(_, bytes)| bytes.len()).sum();
-        while length > PACKS_LENGTH_MAX
+        while (length > PACKS_LENGTH_MAX || self.packs.len() > PACKS_MAX)
             && self.packs.len() > 2
             && let Some((_, oldest)) = self.packs.pop_front()
         {
@@ -562,6 +579,19 @@ impl ChunkFetcher {
     }
 }
 
+/// What is wanted of one pack.
+struct Wanted {
+    records: Vec<u32>,
+    /// How many others are wanted next.
+    later: usize,
+}
+
+impl Wanted {
+    fn count(&self) -> usize {
+        self.records.len() + self.later
+    }
+}
+
 /// What was fetched of one pack.
 struct Fetched {
     pack: u64,
@@ -579,10 +609,10 @@ async fn fetch_pack(
     pack: KnownPack,
     index: Option<Arc<PackIndex>>,
     here: Option<Bytes>,
-    records: &[u32],
+    wanted: &Wanted,
 ) -> Result<Fetched> {
     let mut length = 0;
-    let is_whole = index.as_ref().is_none_or(|index| is_worth_whole(records.len(), index));
+    let is_whole = index.as_ref().is_none_or(|index| is_worth_whole(wanted.count(), index));
     let mut whole = None;
     if here.is_none() && is_whole {
         let bytes = store.read_pack(pack.id).await?;
@@ -596,8 +626,8 @@ async fn fetch_pack(
         (None, Some(bytes)) => Arc::new(whole_index(&pack, bytes, guard)?),
         (None, None) => unreachable!("without an index the pack is fetched whole"),
     };
-    let mut found = Vec::with_capacity(records.len());
-    for &record in records {
+    let mut found = Vec::with_capacity(wanted.records.len());
+    for &record in &wanted.records {
         let number = record as usize;
         let range = index.record(number)?.stored_range();
         let stored = match &bytes {

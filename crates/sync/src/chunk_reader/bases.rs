@@ -99,19 +99,11 @@ impl ChunkFetcher {
         places: &BTreeSet<ChunkPlace>,
         at_hand: HashMap<ChunkId, Bytes>,
     ) -> Result<BTreeMap<ChunkPlace, StoredRecord>> {
-        let mut found = self.fetch_stored(state, places).await?;
-        let mut wanted = Vec::new();
-        for record in found.values() {
-            wanted.extend_from_slice(record.index.bases(record.number)?);
-        }
-        if wanted.is_empty() {
-            return Ok(found);
-        }
         let mut made = Made::of(at_hand);
-        if let Ok(making) = state.making(&wanted, &made.bad)? {
-            let steps = lacking(state, &making, &wanted, &made)?;
-            self.fetch_ahead(state, steps.iter().map(|step| step.place))?;
-        }
+        let steps = self.steps_behind(state, places, &made)?;
+        let later = steps.iter().filter(|place| !places.contains(place));
+        let mut found = self.fetch_stored(state, places, &records_by_pack(later)).await?;
+        self.fetch_ahead(state, steps)?;
         let (mut held, mut seen) = (0, HashSet::new());
         for record in found.values_mut() {
             let bases = record.index.bases(record.number)?.to_vec();
@@ -128,6 +120,29 @@ impl ChunkFetcher {
             }
         }
         Ok(found)
+    }
+
+    /// Tells where that rests which these records are made from; nothing where that is too much to be fetched at once.
+    fn steps_behind(
+        &self,
+        state: &State,
+        places: &BTreeSet<ChunkPlace>,
+        made: &Made,
+    ) -> Result<Vec<ChunkPlace>> {
+        if !state.has_bases()? {
+            return Ok(Vec::new());
+        }
+        let mut bases = Vec::new();
+        for place in places.iter().filter(|place| !self.records.contains_key(place)) {
+            bases.extend(state.bases(*place)?);
+        }
+        match state.making(&bases, &made.bad)? {
+            Ok(making) => {
+                let steps = lacking(state, &making, &bases, made)?;
+                Ok(steps.iter().map(|step| step.place).collect())
+            }
+            Err(_) => Ok(Vec::new()),
+        }
     }
 
     /// Returns the bytes of one chunk. Where they are not right in one pack, every other that has them is tried, and the chunk is looked
@@ -259,11 +274,12 @@ impl ChunkFetcher {
             let stored = found.into_iter().map(|(place, stored)| (place, Fetched::Stored(stored)));
             fetched.extend(stored);
         };
-        match self.fetch_stored(state, places).await {
+        match self.fetch_stored(state, places, &HashMap::new()).await {
             Err(error) if error.is_of_stored_data() => {
                 let open: BTreeSet<_> = self.records.keys().copied().collect();
                 for place in places.difference(&open) {
-                    match self.fetch_stored(state, &BTreeSet::from([*place])).await {
+                    match self.fetch_stored(state, &BTreeSet::from([*place]), &HashMap::new()).await
+                    {
                         Err(error) if error.is_of_stored_data() => made.note_bad(*place, error),
                         found => add(found?),
                     }
@@ -305,6 +321,15 @@ impl ChunkFetcher {
             opened
         }))
     }
+}
+
+/// Counts in how many records of each pack something rests.
+fn records_by_pack<'a>(places: impl Iterator<Item = &'a ChunkPlace>) -> HashMap<u64, usize> {
+    let mut counts = HashMap::new();
+    for place in places.collect::<BTreeSet<_>>() {
+        *counts.entry(place.pack).or_default() += 1;
+    }
+    counts
 }
 
 /// Returns the steps that are still to be done for some chunks: none that leads to what is made.

@@ -17,6 +17,9 @@ use crate::state::packs::{ChunkPlace, KnownPack};
 /// A pack of at most this many bytes is fetched whole when its index is wanted: what is wanted next is mostly its chunks.
 const SMALL_PACK_LENGTH_MAX: u64 = 2 * TAIL_LENGTH_GUESS;
 
+/// Packs of so many bytes together are all here at once, in whatever order they are asked for.
+const WITHOUT_ORDER_LENGTH_MAX: u64 = 16 * 1024 * 1024;
+
 /// How many indexes are read at the same time: they are small, and far away it is the waiting that counts.
 const INDEXES_AT_ONCE: usize = 16;
 
@@ -57,9 +60,10 @@ impl ChunkFetcher {
         };
         let (large, small): (Vec<_>, Vec<_>) = unindexed.into_iter().partition(is_large);
         // What nothing shortens is a little longer in packs.
-        let is_most = large.iter().map(|pack| pack.place.length).sum::<u64>() <= wanted / 16 * 17;
-        let is_in_order = !std::mem::take(&mut self.is_order_unknown);
-        if is_most && is_in_order {
+        let length = large.iter().map(|pack| pack.place.length).sum::<u64>();
+        let is_most = length <= wanted / 16 * 17;
+        let is_order_unknown = std::mem::take(&mut self.is_order_unknown);
+        if is_most && (!is_order_unknown || length <= WITHOUT_ORDER_LENGTH_MAX) {
             self.ahead.want_later(large.iter().map(KnownPack::reference));
             self.expected = large;
         } else {
@@ -226,9 +230,11 @@ impl ChunkFetcher {
             return Ok(ReadIndex { index: index.clone(), whole: None, length: 0 });
         }
         if pack.place.inline_seq.is_some() {
-            let bytes = self.inline_pack(state, pack).await?;
-            let index = verify_whole(pack.id, &bytes, &self.guard)?;
-            return Ok(ReadIndex { index: Arc::new(index), whole: None, length: 0 });
+            let (bytes, is_fetched) = self.inline_pack(state, pack).await?;
+            let index = Arc::new(verify_whole(pack.id, &bytes, &self.guard)?);
+            // What is wanted next is mostly its chunks.
+            let length = if is_fetched { bytes.len() as u64 } else { 0 };
+            return Ok(ReadIndex { index, whole: is_fetched.then_some(bytes), length });
         }
         if pack.place.length <= SMALL_PACK_LENGTH_MAX {
             return self.read_whole(pack).await;
