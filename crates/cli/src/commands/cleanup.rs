@@ -65,6 +65,7 @@ fn tell(context: &Context<'_>, dry_run: bool, report: &CleanupReport) -> u8 {
         "removed_bytes": report.length,
         "rewritten_packs": report.repacked,
         "written_bytes": report.written_length,
+        "needless_bytes": report.needless_length,
         "left_packs": report.left,
         "removed_pages": report.pages,
         "removed_page_bytes": report.pages_length,

@@ -2,7 +2,7 @@
 //!
 //! *Participants*: the device that cleans up, and all others, which may write, be cut off, or be away for long meanwhile. *Goals*:
 //! nobody ever misses a byte of what is there, of a version that is kept, or of what somebody is just proposing. *Non-goals*:
-//! removing packs that travel in the log. *Invariants*: no pack is removed before the fence that
+//! removing packs that travel in the log: they are condemned and forgotten like others, and their bytes stay in the entries. *Invariants*: no pack is removed before the fence that
 //! condemns it is decided; a fence condemns a pack only if no kept version has a chunk in it, or each of these was read back
 //! from another pack, and verified. Pages of old checkpoints need no fence, since the log says all that they say.
 //!
@@ -40,6 +40,15 @@ use survey::Survey;
 
 /// How often others may write just before a fence until a cleanup gives up.
 const ATTEMPTS_MAX: u32 = 8;
+
+/// From so many bytes of entries on that nobody needs any more new devices are given a checkpoint behind them.
+const WORTH_A_CHECKPOINT: u64 = 64 * 1024;
+
+/// The fact that such a checkpoint is still to be published.
+const OWED_CHECKPOINT: &str = "owed checkpoint";
+
+/// How often at most something is chosen to be written anew in one cleanup.
+const ROUNDS_MAX: u32 = 2;
 
 /// How many packs are removed between two looks at the log.
 const REMOVE_GROUP: usize = 512;
@@ -115,10 +124,14 @@ pub struct CleanupReport {
     pub repacked: u64,
     /// Bytes of the packs that were written for them.
     pub written_length: u64,
+    /// Bytes of small packs in entries of the log that nobody looks for any more. They stay there, and a new device begins behind them.
+    pub length_in_entries: u64,
     /// Pages of old checkpoints that are removed: how many, and their bytes.
     pub pages: u64,
     /// Bytes of the pages that are removed.
     pub pages_length: u64,
+    /// Bytes of the packs that stay which nobody needs, about: too few to be worth writing the rest anew.
+    pub needless_length: u64,
     /// Packs that are to be removed, and that some store did not remove; the next cleanup does.
     pub left: u64,
     /// Pages of which the same is true.
@@ -135,14 +148,35 @@ impl Engine {
     /// was; as [`Self::push`].
     pub async fn cleanup(&mut self, options: &CleanupOptions) -> Result<CleanupReport> {
         let mut report = self.clean_up_packs(options).await?;
+        if options.dry_run {
+            self.clean_up_pages(options, &mut report).await?;
+            return Ok(report);
+        }
+        let published = self.publish_owed_checkpoint().await;
+        // Pages that nobody needs may have the room that a new one lacks.
         self.clean_up_pages(options, &mut report).await?;
+        published?;
         Ok(report)
+    }
+
+    /// Publishes a checkpoint behind a fence that makes much of the entries before it needless, also one of a cleanup that was cut off: who
+    /// begins there does not read what travelled in the log for others.
+    async fn publish_owed_checkpoint(&mut self) -> Result<()> {
+        if self.state.fact(OWED_CHECKPOINT)?.is_none() {
+            return Ok(());
+        }
+        match self.publish_checkpoint_now().await {
+            // A member may remove, and leaves checkpoints to the owner.
+            Err(error) if error.says_read_only() => self.leave_checkpoint_to_others()?,
+            published => published?,
+        }
+        self.state.forget_fact(OWED_CHECKPOINT)
     }
 
     async fn clean_up_packs(&mut self, options: &CleanupOptions) -> Result<CleanupReport> {
         let mut report = CleanupReport::default();
         let mut verified = Verified::default();
-        let (mut attempts, mut has_repacked) = (0, false);
+        let (mut attempts, mut has_repacked, mut rounds) = (0, false, 1);
         loop {
             match options.dry_run {
                 true => drop(self.fetch().await?),
@@ -152,11 +186,14 @@ impl Engine {
             verified.keep_in(self.upload.generation());
             let survey = self.survey(options, &verified).await?;
             (report.policy, report.kept_versions) = (survey.policy.clone(), survey.kept_versions);
+            if verified.is_empty() {
+                report.needless_length = survey.anew.needless;
+            }
             if options.dry_run {
                 report.add(&survey);
-                report.packs += survey.anew.sparse.len() as u64;
-                report.repacked += survey.anew.sparse.len() as u64;
-                report.length += survey.anew.sparse_length();
+                report.packs += survey.anew.freed_count();
+                report.repacked += survey.anew.freed_count();
+                report.length += survey.anew.freed_length();
                 report.written_length += survey.anew.length;
                 return Ok(report);
             }
@@ -183,9 +220,17 @@ impl Engine {
                 continue;
             };
             report.fence = Some(seq);
+            if survey.length_in_entries() >= WORTH_A_CHECKPOINT {
+                self.state.set_fact(OWED_CHECKPOINT, &[])?;
+            }
             report.add(&survey);
-            report.left += self.remove(survey.condemned.keys().copied().collect()).await?;
-            if !survey.has_more {
+            let objects = survey.condemned_objects().map(|(pack, _)| pack).collect();
+            report.left += self.remove(objects).await?;
+            if has_repacked && rounds < ROUNDS_MAX && options.worth.is_none() {
+                // What was written takes more or less than was guessed.
+                rounds += 1;
+                (verified, has_repacked) = (Verified::default(), false);
+            } else if !survey.has_more {
                 return Ok(report);
             }
         }
@@ -292,8 +337,9 @@ impl CleanupReport {
     fn add(&mut self, survey: &Survey) {
         let dropped = survey.dropped.iter().map(|node| node.versions.len() as u64);
         self.dropped_versions += dropped.sum::<u64>();
-        self.packs += survey.condemned.len() as u64;
-        self.length += survey.condemned.values().sum::<u64>();
+        self.packs += survey.condemned_objects().count() as u64;
+        self.length += survey.condemned_objects().map(|(_, length)| length).sum::<u64>();
+        self.length_in_entries += survey.length_in_entries();
         self.repacked += survey.repacked;
     }
 }

@@ -30,6 +30,8 @@ pub(super) struct Anew {
     pub sparse: Vec<SparsePack>,
     /// How many bytes that takes, about.
     pub length: u64,
+    /// How many bytes of the stores are needless then and stay, about.
+    pub needless: u64,
 }
 
 /// A pack of which much is needless.
@@ -37,8 +39,6 @@ pub(super) struct Anew {
 pub(super) struct SparsePack {
     /// The pack.
     pub pack: KnownPack,
-    /// Its length in bytes.
-    pub length: u64,
     /// What is needed of it and becomes whole, with the record that it is in.
     pub needed: Vec<(Needed, ChunkPlace)>,
     /// Records that are copied as they are: they would take more if their chunks were whole.
@@ -51,9 +51,19 @@ impl Anew {
         self.turned.is_empty() && self.sparse.is_empty()
     }
 
-    /// Returns the bytes of the packs that are written anew.
-    pub(super) fn sparse_length(&self) -> u64 {
-        self.sparse.iter().map(|pack| pack.length).sum()
+    /// Returns how many of the packs that are written anew are objects of the stores, which go.
+    pub(super) fn freed_count(&self) -> u64 {
+        self.freed().count() as u64
+    }
+
+    /// Returns how many bytes these have.
+    pub(super) fn freed_length(&self) -> u64 {
+        self.freed().map(|pack| pack.place.length).sum()
+    }
+
+    fn freed(&self) -> impl Iterator<Item = &KnownPack> {
+        let packs = self.sparse.iter().map(|sparse| &sparse.pack);
+        packs.filter(|pack| pack.place.inline_seq.is_none())
     }
 }
 
@@ -210,7 +220,10 @@ impl Engine {
         packs: Vec<(KnownPack, bool)>,
         options: &CleanupOptions,
     ) -> Result<Anew> {
-        let stored: u64 = packs.iter().map(|(pack, _)| pack.place.length).sum();
+        let mut stored = BySort::default();
+        for (pack, _) in &packs {
+            *stored.of(pack) += pack.place.length;
+        }
         let behind = makings.behind(files, |_, _| true);
         let made_of_them: HashSet<u64> = makings
             .bases
@@ -231,7 +244,7 @@ impl Engine {
             }
         }
         let groups = self.groups_to_turn(files, &behind, makings, &measured)?;
-        let mut groups = worth_turning(groups, stored, options);
+        let mut groups = worth_turning(groups, stored.all(), options);
         let whole = turned(&groups);
         let needed = makings.behind(files, |chunk, _| !whole.contains(chunk));
         let length = groups.iter().map(|group| group.length).sum();
@@ -256,12 +269,12 @@ impl Engine {
             let rest = slices.iter().filter(|slice| !records.contains(&slice.place));
             let needed = rest.filter_map(needed_of).collect();
             let records = records.iter().copied().collect();
-            SparsePack { pack: *pack, length: pack.place.length, needed, records }
+            SparsePack { pack: *pack, needed, records }
         });
         let sparse = sparse.collect();
         let length = chosen.length + groups.iter().map(|group| group.length).sum::<u64>();
         let turned = groups.into_iter().flat_map(|group| group.turned).collect();
-        Ok(Anew { turned, sparse, length })
+        Ok(Anew { turned, sparse, length, needless: chosen.needless })
     }
 
     /// Finds which chunks of files would have to be whole for which others to be needless: those that have to do with each other are one
@@ -356,6 +369,26 @@ fn turned(groups: &[Group]) -> HashSet<ChunkId> {
     groups.iter().flat_map(|group| &group.turned).map(|(it, _)| it.chunk.id).collect()
 }
 
+/// Bytes of packs that are objects of the stores, and of those in entries: what is needless of these frees nothing there.
+#[derive(Default)]
+struct BySort {
+    objects: u64,
+    in_entries: u64,
+}
+
+impl BySort {
+    fn of(&mut self, pack: &KnownPack) -> &mut u64 {
+        match pack.place.inline_seq {
+            Some(_) => &mut self.in_entries,
+            None => &mut self.objects,
+        }
+    }
+
+    fn all(&self) -> u64 {
+        self.objects + self.in_entries
+    }
+}
+
 /// Packs that are written anew.
 #[derive(Default)]
 struct Chosen {
@@ -367,6 +400,8 @@ struct Chosen {
     whole: HashSet<ChunkId>,
     /// How many bytes are written for them.
     length: u64,
+    /// How many of the stores are needless then.
+    needless: u64,
 }
 
 /// What it takes to write a pack anew.
@@ -409,31 +444,32 @@ impl Measured {
     /// Chooses those packs of which the least is needed, until little of all that is stored is needless. So many bytes are written already.
     fn choose(
         &self,
-        (stored, written): (u64, u64),
+        (mut stored, written): (BySort, u64),
         options: &CleanupOptions,
         makings: &Makings,
         is_needed: impl Fn(&Slice) -> bool,
     ) -> Chosen {
-        let mut wasted = 0;
+        let mut wasted = BySort::default();
         let mut found = Vec::new();
         for (number, measured) in self.packs.iter().enumerate() {
             let offer = self.offer(measured, makings, &is_needed);
             let (pack, length) = (measured.0, measured.0.place.length);
-            wasted += offer.waste;
+            *wasted.of(&pack) += offer.waste;
             if offer.waste > 0 && pays(offer.length, length, options) {
-                found.push((offer.length * 1000 / length.max(1), pack.id, number, offer));
+                found.push((offer.length * 1000 / length.max(1), pack, number, offer));
             }
         }
-        found.sort_unstable_by_key(|(part, id, ..)| (*part, *id));
+        found.sort_unstable_by_key(|(part, pack, ..)| (*part, pack.id));
         let mut chosen = Chosen::default();
-        for (_, _, number, Offer { waste, length, records }) in found {
+        for (_, pack, number, Offer { waste, length, records }) in found {
+            let (stored, wasted) = (*stored.of(&pack), wasted.of(&pack));
             let is_little =
-                wasted * 100 <= stored.saturating_sub(wasted) * options.waste_percent_max;
+                *wasted * 100 <= stored.saturating_sub(*wasted) * options.waste_percent_max;
             let is_much = written + chosen.length + length > options.repack_length_max;
             if length > 0 && (is_little || is_much) {
                 continue;
             }
-            wasted = wasted.saturating_sub(waste);
+            *wasted = wasted.saturating_sub(waste);
             chosen.length += length;
             for slice in &self.packs[number].1 {
                 chosen.chunks.insert(slice.chunk.id);
@@ -443,6 +479,7 @@ impl Measured {
             }
             chosen.packs.push((number, records));
         }
+        chosen.needless = wasted.objects;
         chosen
     }
 }

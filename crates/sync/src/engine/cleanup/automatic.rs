@@ -169,8 +169,8 @@ impl Engine {
     /// Tells whether what was found is worth a cleanup.
     pub(super) fn is_worth(&self, worth: &Worth, survey: &Survey) -> Result<bool> {
         let (_, stored) = self.state.stored_packs_count()?;
-        let anew = survey.anew.sparse_length().saturating_sub(survey.anew.length);
-        let freed = survey.condemned.values().sum::<u64>() + anew;
+        let anew = survey.anew.freed_length().saturating_sub(survey.anew.length);
+        let freed = survey.condemned_objects().map(|(_, length)| length).sum::<u64>() + anew;
         Ok(freed >= worth.length
             && freed.saturating_mul(100) >= stored.saturating_mul(worth.percent))
     }

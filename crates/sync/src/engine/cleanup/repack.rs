@@ -358,7 +358,7 @@ impl Engine {
                 named.insert(pack.id, index);
             }
         }
-        for pack in self.stored_pack_list()? {
+        for pack in self.pack_list()? {
             let Some(index) = named.get(&pack.id) else { continue };
             for (record, number) in index.records().iter().zip(0..) {
                 let place = ChunkPlace { pack: pack.number, record: number };

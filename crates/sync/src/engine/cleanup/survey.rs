@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use content::ContentError;
+use model::checkpoint::PackPlace;
 use model::fence::{DroppedVersions, FENCE_PACKS_MAX, FENCE_VERSIONS_MAX};
 use model::fold::fold;
 use model::version_policy::{
@@ -35,8 +36,8 @@ pub(super) struct Survey {
     pub kept_versions: u64,
     /// Versions whose contents are not needed any more.
     pub dropped: Vec<DroppedVersions>,
-    /// Packs that are not needed any more, each with its length.
-    pub condemned: BTreeMap<PackId, u64>,
+    /// Packs that are not needed any more, each with its place. What travelled in the log stays there, and nobody looks for it any more.
+    pub condemned: BTreeMap<PackId, PackPlace>,
     /// How many of them were written anew.
     pub repacked: u64,
     /// Whether not everything that is needless found room in one fence.
@@ -257,14 +258,14 @@ impl Engine {
         }
         let unindexed: BTreeSet<u64> = unread.into_iter().map(|pack| pack.number).collect();
         let (mut staying, mut going) = (Vec::new(), HashSet::new());
-        for pack in self.stored_pack_list()? {
+        for pack in self.pack_list()? {
             let Some(used) = uses.get(&pack.number) else { continue };
             if unindexed.contains(&pack.number) || verified.holds(pack.number) {
                 continue;
             }
             if used.needed == 0 || used.is_elsewhere {
-                survey.condemned.insert(pack.id, pack.place.length);
-                survey.repacked += u64::from(used.needed > 0);
+                survey.condemned.insert(pack.id, pack.place);
+                survey.repacked += u64::from(used.needed > 0 && pack.place.inline_seq.is_none());
                 going.insert(pack.number);
             } else {
                 staying.push((pack, used.of_files == used.chunks));
@@ -274,6 +275,10 @@ impl Engine {
             // It follows from what was read back that this cannot be: so something here is not understood, and all packs stay.
             survey.condemned.clear();
             survey.repacked = 0;
+        }
+        if options.worth.is_some() {
+            // Nobody has asked, and it frees nothing in the stores.
+            staying.retain(|(pack, _): &(KnownPack, bool)| pack.place.inline_seq.is_none());
         }
         if verified.is_empty() {
             survey.anew = self.choose_anew(files, &makings, staying, options).await?;
@@ -325,14 +330,15 @@ impl Engine {
         Ok(uses)
     }
 
-    pub(super) fn stored_pack_list(&self) -> Result<Vec<KnownPack>> {
+    /// Returns every pack that the log names, or has in its entries.
+    pub(super) fn pack_list(&self) -> Result<Vec<KnownPack>> {
         let mut packs = Vec::new();
         let mut after = None;
         loop {
             let page = self.state.pack_page(after.as_ref(), ROWS)?;
             let Some(last) = page.last() else { return Ok(packs) };
             after = Some(last.id);
-            packs.extend(page.into_iter().filter(|pack| pack.place.inline_seq.is_none()));
+            packs.extend(page);
         }
     }
 
@@ -345,6 +351,10 @@ impl Engine {
         survey: &mut Survey,
     ) -> Result<()> {
         for (pack, length) in self.environment.store.list_packs().await? {
+            if let Some(place) = survey.condemned.get_mut(&pack) {
+                // One that is in an entry may be an object, too, of somebody who had the same at the same time.
+                place.inline_seq = None;
+            }
             if self.state.knows_pack(&pack)? {
                 continue;
             }
@@ -352,10 +362,24 @@ impl Engine {
                 survey.leftovers.push(pack);
             } else if is_whole {
                 // Where something is missing, it may be in one of these.
-                survey.condemned.insert(pack, length);
+                survey.condemned.insert(pack, PackPlace { length, inline_seq: None });
             }
         }
         Ok(())
+    }
+}
+
+impl Survey {
+    /// Returns those needless packs that are objects of the stores, each with its length.
+    pub(super) fn condemned_objects(&self) -> impl Iterator<Item = (PackId, u64)> {
+        let objects = self.condemned.iter().filter(|(_, place)| place.inline_seq.is_none());
+        objects.map(|(pack, place)| (*pack, place.length))
+    }
+
+    /// Returns how many bytes of entries nobody needs any more who begins behind them.
+    pub(super) fn length_in_entries(&self) -> u64 {
+        let inline = self.condemned.values().filter(|place| place.inline_seq.is_some());
+        inline.map(|place| place.length).sum()
     }
 }
 

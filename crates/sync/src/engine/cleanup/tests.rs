@@ -16,6 +16,7 @@ use model::checkpoint::Checkpoint;
 use model::{
     Clock, Commit, DeviceId, Entry, Genesis, Head, Name, RelativePath, Timestamp, VersionPolicy,
 };
+use parking_lot::Mutex;
 use tempfile::TempDir;
 
 use super::*;
@@ -28,6 +29,7 @@ mod automatic;
 mod copied;
 mod deltas;
 mod edits;
+mod in_entries;
 mod open_records;
 mod pages;
 mod pictures;
@@ -51,11 +53,13 @@ impl Clock for Wound {
     }
 }
 
-/// A log that does not take commits while it is closed.
+/// A log that does not take commits while it is closed, and may take no checkpoints.
 #[derive(Debug)]
 struct Closing {
     log: Arc<dyn CommitLog>,
     is_closed: AtomicBool,
+    /// Why it takes no checkpoints.
+    no_checkpoints: Mutex<Option<CommitLogError>>,
 }
 
 #[async_trait]
@@ -89,7 +93,11 @@ impl CommitLog for Closing {
     }
 
     async fn publish_checkpoint(&self, checkpoint: &Checkpoint) -> Result<(), CommitLogError> {
-        self.log.publish_checkpoint(checkpoint).await
+        let reason = self.no_checkpoints.lock().take();
+        match reason {
+            Some(reason) => Err(reason),
+            None => self.log.publish_checkpoint(checkpoint).await,
+        }
     }
 
     async fn last_checkpoints(&self) -> Result<Option<Vec<Checkpoint>>, CommitLogError> {
@@ -155,7 +163,7 @@ impl Room {
             made.expect("nothing to wait for").expect("made");
         }
         let (log, is_closed) = (engine.environment.log.clone(), AtomicBool::new(false));
-        let log = Arc::new(Closing { log, is_closed });
+        let log = Arc::new(Closing { log, is_closed, no_checkpoints: Mutex::default() });
         engine.environment.log = log.clone();
         TestDevice { folder, engine, log }
     }

@@ -132,7 +132,7 @@ fn chunk_with_two_records_is_in_no_new_pack_twice() {
     one.keep_nothing_old(&room);
     let report = one.cleanup();
     assert_eq!((report.repacked, one.has(&go)), (2, vec![false; 2]), "{report:?}");
-    let known = one.engine.stored_pack_list().expect("listed");
+    let known = one.engine.pack_list().expect("listed");
     for pack in known {
         let index = now(one.engine.fetcher.index(&one.engine.state, &pack)).expect("read");
         let chunks: HashSet<ChunkId> = index.chunks().iter().map(|chunk| chunk.id).collect();

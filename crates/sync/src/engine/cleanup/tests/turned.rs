@@ -106,7 +106,7 @@ fn chunk_that_could_not_be_made_whole_keeps_what_it_is_made_from() {
     now(one.engine.repack(&survey, &mut verified)).expect("written");
     let survey = now(one.engine.survey(&options, &verified)).expect("looks");
     assert!(now(one.engine.propose_fence(&survey)).expect("proposed").is_some());
-    let condemned: Vec<PackId> = survey.condemned.keys().copied().collect();
+    let condemned: Vec<PackId> = survey.condemned_objects().map(|(pack, _)| pack).collect();
     assert_eq!(now(one.engine.remove(condemned)).expect("removed"), 0);
     assert!(room.found(&["report"]) == [Some(last.clone())]);
     one.cleanup();
