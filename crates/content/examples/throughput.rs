@@ -1,7 +1,7 @@
 //! Measures what this room does to real bytes: `throughput PATH`, where PATH is a file or a folder.
 //!
-//! Prints the speed of cutting with every search of the processor, of cutting and naming, and what packing every
-//! distinct chunk in path order costs and stores at several zstd levels, plain and sealed.
+//! Prints the speed of cutting with every search of the processor, of all chunkers and what they find twice, of cutting and naming, and
+//! what packing every distinct chunk in path order costs and stores at several zstd levels, plain and sealed.
 #![expect(
     clippy::print_stdout,
     clippy::disallowed_methods,
@@ -41,6 +41,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     let keys = plain_keys()?;
     measure_chunkers(&files, keys.content())?;
+    compare_chunkers(&files, keys.content())?;
     measure_naming(&files, keys.content())?;
     for level in [-1, 1, 2, 3] {
         measure_packing(&files, &keys, Transform::Zstd { level })?;
@@ -121,6 +122,35 @@ fn measure_chunkers(files: &[Vec<u8>], keys: &WorkspaceContentKeys) -> Result<()
     }
     let fastcdc = keys.chunker(ChunkerKind::FastCdc, average_for(0, false))?;
     report("fastcdc".to_owned(), fastcdc.as_ref());
+    Ok(())
+}
+
+/// Prints how fast each chunker cuts, by one thread, and how many bytes there are for one that is distinct.
+fn compare_chunkers(files: &[Vec<u8>], keys: &WorkspaceContentKeys) -> Result<(), Box<dyn Error>> {
+    let (namer, total) = (keys.namer(), files.iter().map(Vec::len).sum());
+    for average in [2 << 10, 4 << 10, 8 << 10, 16 << 10] {
+        for kind in ChunkerKind::ALL {
+            let chunker = keys.chunker(kind, average)?;
+            let speed = best_speed(total, || {
+                for file in files {
+                    std::hint::black_box(Chunks::new(chunker.as_ref(), file).count());
+                }
+            });
+            let (mut seen, mut distinct, mut count) = (HashSet::new(), 0, 0);
+            for bytes in files.iter().flat_map(|file| Chunks::new(chunker.as_ref(), file)) {
+                count += 1;
+                if seen.insert(namer.name(bytes)) {
+                    distinct += bytes.len();
+                }
+            }
+            let ratio = total as f64 / distinct as f64;
+            let (name, mean) = (kind.name(), total / count);
+            println!(
+                "{name:>14} around {:>2} KiB: {speed:6.2} GB/s, {ratio:6.3} to 1, mean chunk {mean}",
+                average >> 10
+            );
+        }
+    }
     Ok(())
 }
 
