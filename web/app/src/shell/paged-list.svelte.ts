@@ -17,6 +17,9 @@ export abstract class PagedList<Item> {
   /** Where the list goes on; nothing at its end. */
   next = $state<string | null>(null);
   #isStale = false;
+  /** Whether what is read is one more page, or was asked for while the list was read anew. */
+  #isMore = false;
+  #wantsMore = false;
 
   /** Asks for one page; for the first one without a cursor. */
   protected abstract page(cursor: string | undefined): Promise<Page<Item>>;
@@ -30,9 +33,14 @@ export abstract class PagedList<Item> {
     await this.#read(this.list.length, null, []);
   }
 
-  /** Reads one more page. */
+  /** Reads one more page; where the list is just read anew, after that. */
   async more(): Promise<void> {
-    if (this.isBusy || this.next === null) return;
+    if (this.isBusy) {
+      this.#wantsMore = !this.#isMore;
+      return;
+    }
+    if (this.next === null) return;
+    this.#isMore = true;
     await this.#read(this.list.length + 1, this.next, this.list);
   }
 
@@ -56,8 +64,13 @@ export abstract class PagedList<Item> {
       if (error instanceof ProblemError && !error.isPassing) this.list = [];
     } finally {
       this.isBusy = false;
+      this.#isMore = false;
     }
     if (this.#hasNews()) await this.refresh();
+    if (this.#wantsMore) {
+      this.#wantsMore = false;
+      await this.more();
+    }
   }
 
   /** Whether something has changed since the reading began; it does so while others wait. */
