@@ -17,8 +17,9 @@ export abstract class PagedList<Item> {
   /** Where the list goes on; nothing at its end. */
   next = $state<string | null>(null);
   #isStale = false;
-  /** Whether what is read is one more page, or was asked for while the list was read anew. */
+  /** Whether what is read is one more page. */
   #isMore = false;
+  /** Whether one more was asked for while the list was read anew. */
   #wantsMore = false;
 
   /** Asks for one page; for the first one without a cursor. */
