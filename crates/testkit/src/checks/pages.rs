@@ -5,7 +5,8 @@ use std::rc::Rc;
 
 use commit_log::CommitLog;
 use content::WorkspaceKeys;
-use model::checkpoint::{Checkpoint, PageWalk, decode_entry, decode_pack_entry};
+use model::checkpoint::{Checkpoint, Page, PageWalk, decode_entry, decode_pack_entry};
+use model::codec::decode_message;
 use model::fold::fold;
 use model::{Entry, NodeId, PageId, Tree, TreeNode};
 use storage::object_store::list_all;
@@ -61,17 +62,36 @@ pub(crate) async fn last_pages(
     let last = log.last_checkpoints().await.map_err(|error| error.to_string())?;
     let mut pages = BTreeSet::new();
     for (number, checkpoint) in last.unwrap_or_default().iter().enumerate() {
-        let seq = checkpoint.head.seq;
-        let read = read_whole(checkpoint, store, keys, &mut pages).await;
-        match read {
-            Ok(nodes) if number == 0 => compare(checkpoint, &nodes, keys, entries)?,
-            // Of the older one what is there may stay.
-            Ok(_) => {}
-            Err(_) if number > 0 => {}
-            Err(text) => return Err(format!("the checkpoint of entry {seq}: {text}")),
+        if number > 0 {
+            add_what_is_there(checkpoint, store, keys, &mut pages).await;
+            continue;
         }
+        let seq = checkpoint.head.seq;
+        let nodes = read_whole(checkpoint, store, keys, &mut pages)
+            .await
+            .map_err(|text| format!("the checkpoint of entry {seq}: {text}"))?;
+        compare(checkpoint, &nodes, keys, entries)?;
     }
     Ok(pages)
+}
+
+/// Adds the pages of an older checkpoint. A store may have lost some of them, and what is there of the others may stay.
+async fn add_what_is_there(
+    checkpoint: &Checkpoint,
+    store: &ContentStore,
+    keys: &WorkspaceKeys,
+    pages: &mut BTreeSet<PageId>,
+) {
+    let mut wanted = vec![checkpoint.nodes, checkpoint.packs];
+    while let Some(id) = wanted.pop() {
+        pages.insert(id);
+        let Ok(bytes) = store.read_page(id).await else { continue };
+        let Ok(plain) = keys.open_page(&bytes) else { continue };
+        let Ok(page) = decode_message::<Page>(&plain) else { continue };
+        if page.level() > 0 {
+            wanted.extend(page.children());
+        }
+    }
 }
 
 /// The nodes of a checkpoint.
