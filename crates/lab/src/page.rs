@@ -20,7 +20,7 @@ th:first-child,td:first-child,.words th,.words td{text-align:left}\
 th{color:var(--soft);font-weight:600;white-space:normal;vertical-align:bottom}\
 nav li{margin:.2rem 0}nav h2{font-size:1rem;margin:1rem 0 0}\
 pre{overflow-x:auto;padding:.6rem .8rem;border:1px solid var(--line);border-radius:6px}code{font-size:.95em}\
-.below{color:var(--soft)}\
+.below{color:var(--soft)}summary{cursor:pointer}details{margin:.5rem 0}\
 svg{width:100%;height:auto;border:1px solid var(--line);border-radius:6px;margin:.5rem 0}\
 .bad{color:#b3261e;font-weight:600}@media(prefers-color-scheme:dark){.bad{color:#ff8a80}}";
 
@@ -46,6 +46,11 @@ enum Block {
     Table(Table),
     /// One of words.
     Words(Table),
+    /// One that is long, and shown to who asks for it by a press on its words.
+    Folded {
+        words: String,
+        table: Table,
+    },
     Drawing {
         name: String,
         svg: String,
@@ -62,6 +67,12 @@ struct Table {
 impl Table {
     fn new(headings: &[&str], rows: Vec<Vec<String>>) -> Self {
         Self { headings: headings.iter().map(|&heading| heading.to_owned()).collect(), rows }
+    }
+
+    fn markdown(&self) -> String {
+        let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
+        let rows: String = self.rows.iter().map(|row| line(row)).collect();
+        format!("{}|{}\n{rows}", line(&self.headings), "---|".repeat(self.headings.len()))
     }
 }
 
@@ -125,6 +136,17 @@ impl Page {
         self.with(Block::Words(Table::new(headings, rows)))
     }
 
+    /// Adds a table of numbers that is too long to read past: its words are shown, and the rest of it to who presses them.
+    #[must_use]
+    pub fn folded(
+        self,
+        words: impl Into<String>,
+        headings: &[&str],
+        rows: Vec<Vec<String>>,
+    ) -> Self {
+        self.with(Block::Folded { words: words.into(), table: Table::new(headings, rows) })
+    }
+
     /// Adds a drawing of [`crate::plot`], which is a file of this name, too.
     #[must_use]
     pub fn drawing(self, name: impl Into<String>, svg: impl Into<String>) -> Self {
@@ -157,6 +179,11 @@ impl Page {
                 Block::Bad(words) => writeln!(text, "<p class=\"bad\">{}</p>", escape(words)),
                 Block::Table(table) => write_table(text, table, "numbers"),
                 Block::Words(table) => write_table(text, table, "words"),
+                Block::Folded { words, table } => {
+                    let _ok = writeln!(text, "<details><summary>{}</summary>", escape(words));
+                    let _ok = write_table(text, table, "numbers");
+                    writeln!(text, "</details>")
+                }
                 Block::Drawing { svg, .. } => writeln!(text, "{svg}"),
             };
         }
@@ -171,12 +198,10 @@ impl Page {
                 Block::Text(words) | Block::Prose(words) => writeln!(text, "{words}\n"),
                 Block::Code(words) => writeln!(text, "    {}\n", words.replace('\n', "\n    ")),
                 Block::Bad(words) => writeln!(text, "**{words}**\n"),
-                Block::Table(Table { headings, rows }) | Block::Words(Table { headings, rows }) => {
-                    let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
-                    let rows: String = rows.iter().map(|row| line(row)).collect();
-                    let rule = "---|".repeat(headings.len());
-                    writeln!(text, "{}|{rule}\n{rows}", line(headings))
+                Block::Table(table) | Block::Words(table) => {
+                    writeln!(text, "{}", table.markdown())
                 }
+                Block::Folded { words, table } => writeln!(text, "{words}\n\n{}", table.markdown()),
                 Block::Drawing { name, .. } => writeln!(text, "![{name}]({name}.svg)\n"),
             };
         }
@@ -292,7 +317,8 @@ mod tests {
         let row = vec![words.to_owned(), format!("**{words}**")];
         let page = Page::new(words).heading(words).text(words).bad(words);
         let page = page.words(&[words, words], vec![row.clone()]);
-        page.table(&[words, words], vec![row]).drawing("figure", "<svg></svg>")
+        let page = page.table(&[words, words], vec![row.clone()]);
+        page.folded(words, &[words, words], vec![row]).drawing("figure", "<svg></svg>")
     }
 
     #[test]
@@ -323,6 +349,7 @@ mod tests {
         assert_eq!(
             page.markdown(),
             "# words\n\n## words\n\nwords\n\n**words**\n\n| words | words |\n|---|---|\n| words | **words** |\n\n\
+             | words | words |\n|---|---|\n| words | **words** |\n\nwords\n\n\
              | words | words |\n|---|---|\n| words | **words** |\n\n![figure](figure.svg)\n\n"
         );
     }

@@ -38,7 +38,11 @@ fn page(rows: &[Row], plan: &Plan) -> Page {
     let at_once = cores();
     page = page
         .text(format!("chunkers: {}", variants.join(", ")))
-        .text(format!("configurations at once, each by one thread: {at_once}; ours alone"));
+        .text(format!("configurations at once, each by one thread: {at_once}; ours alone"))
+        .text(
+            "ours: whole chunks, as a server and the web app store them. What devices store of edits, deltas, is measured by `syncline lab run \
+             syncany-deltas`.",
+        );
     page = tables::all(page, rows);
     if let Some(variant) = plan.variants.first() {
         page = choice::table(page, rows, *variant);

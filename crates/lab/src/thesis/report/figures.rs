@@ -19,10 +19,28 @@ struct Figure<'a> {
     has_variants: bool,
 }
 
-const FIGURES: [Figure<'_>; 7] = [
+const FIGURES: [Figure<'_>; 10] = [
+    Figure {
+        name: "size-chunking",
+        title: "Figure 6.6: stored so far, by how files are cut",
+        up: "MB",
+        label: chunking,
+        value: |row| Some(row.stored_bytes_so_far as f64 / 1e6),
+        is_sum: false,
+        has_variants: true,
+    },
+    Figure {
+        name: "processor-chunking",
+        title: "Figure 6.7: processor, by how files are cut",
+        up: "percent of one",
+        label: chunking,
+        value: |row| Some(row.processor_percent()),
+        is_sum: false,
+        has_variants: false,
+    },
     Figure {
         name: "size-fingerprint",
-        title: "Figures 6.6 and 6.8: stored so far, by fingerprint",
+        title: "Figure 6.8: stored so far, by fingerprint",
         up: "MB",
         label: fingerprint,
         value: |row| Some(row.stored_bytes_so_far as f64 / 1e6),
@@ -66,8 +84,17 @@ const FIGURES: [Figure<'_>; 7] = [
         has_variants: false,
     },
     Figure {
+        name: "chunking-size",
+        title: "Figure 6.13: chunking, by chunk size",
+        up: "seconds",
+        label: |configuration| format!("{} KiB", configuration.chunking.average_kib),
+        value: Row::chunking_seconds,
+        is_sum: false,
+        has_variants: false,
+    },
+    Figure {
         name: "processor-pause",
-        title: "Figures 6.7 and 6.14: processor, by pause",
+        title: "Figure 6.14: processor, by pause",
         up: "percent of one",
         label: |configuration| format!("{} ms", configuration.pause_ms),
         value: |row| Some(row.processor_percent()),
@@ -84,6 +111,10 @@ const FIGURES: [Figure<'_>; 7] = [
         has_variants: false,
     },
 ];
+
+fn chunking(configuration: Configuration) -> String {
+    if configuration.chunking.fingerprint.is_some() { "TTTD" } else { "fixed" }.to_owned()
+}
 
 fn fingerprint(configuration: Configuration) -> String {
     configuration.chunking.fingerprint.map_or("none (fixed)", |one| one.name()).to_owned()

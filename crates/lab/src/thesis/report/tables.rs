@@ -1,4 +1,4 @@
-//! Tables 6.2 to 6.5 and 6.8.
+//! Tables 6.2 to 6.5 and 6.8, and Appendices D to F, which have Tables 6.3 to 6.5 whole.
 
 use super::super::configuration::{Compression, Configuration};
 use super::super::outcome::{MISSING, Method, Row, mean};
@@ -26,24 +26,31 @@ pub(super) fn all(page: Page, rows: &[Row]) -> Page {
     };
     let better = Ranking {
         table: "6.3",
+        appendix: "D",
         title: "Table 6.3: temporal deduplication ratio, mean over versions",
         name: &starred,
         value: &Row::ratio,
         best_is_largest: true,
+        left_out: None,
     };
     let faster = Ranking {
         table: "6.4",
+        appendix: "E",
         title: "Table 6.4: seconds for a version, mean over versions",
         name: &|configuration| configuration.to_string(),
         value: &Row::seconds,
         best_is_largest: false,
+        left_out: None,
     };
     let calmer = Ranking {
         table: "6.5",
+        appendix: "F",
         title: "Table 6.5: processor used while chunking, in percent of one",
         name: &|configuration| configuration.to_string(),
         value: &Row::processor_percent,
         best_is_largest: false,
+        // So small that a run often takes less than a second, which the thesis calls unreliable.
+        left_out: Some("A"),
     };
     let rankings = [better, faster, calmer];
     let page = rankings.iter().fold(page, |page, ranking| ranking.table(page, rows));
@@ -52,10 +59,14 @@ pub(super) fn all(page: Page, rows: &[Row]) -> Page {
 
 struct Ranking<'a> {
     table: &'a str,
+    /// Where the thesis has it whole.
+    appendix: &'a str,
     title: &'a str,
     name: &'a dyn Fn(Configuration) -> String,
     value: &'a dyn Fn(&Row) -> f64,
     best_is_largest: bool,
+    /// The dataset that counts neither for the order nor for the average, where there are others.
+    left_out: Option<&'a str>,
 }
 
 /// A method, and what it reached in each dataset.
@@ -88,7 +99,11 @@ impl Ranking<'_> {
                 mean(rows, self.value)
             };
             let values: Vec<f64> = datasets.iter().map(|dataset| mine(dataset)).collect();
-            let average = values.iter().sum::<f64>() / values.len() as f64;
+            let counted: Vec<f64> = (datasets.iter().zip(&values))
+                .filter(|(dataset, _)| datasets.len() == 1 || self.left_out != Some(dataset))
+                .map(|(_, value)| *value)
+                .collect();
+            let average = counted.iter().sum::<f64>() / counted.len() as f64;
             let published_as =
                 labels.iter().find(|label| label.0 == name).and_then(|found| found.1.clone());
             ranked.push(Ranked { name, published_as, values, average });
@@ -106,12 +121,7 @@ impl Ranking<'_> {
         let mut headings = vec!["configuration", "rank"];
         headings.extend(datasets.iter().map(String::as_str));
         headings.push("average");
-        let mut cells = Vec::new();
-        for (index, one) in ranked.iter().enumerate() {
-            let is_ours = one.published_as.is_none();
-            if index >= BEST && index + WORST < ranked.len() && !is_ours {
-                continue;
-            }
+        let cells = |(index, one): (usize, &Ranked)| {
             let mut row = vec![one.name.clone(), (index + 1).to_string()];
             row.extend(
                 datasets
@@ -120,9 +130,29 @@ impl Ranking<'_> {
                     .map(|(dataset, value)| format!("{value:.2}{}", self.published(one, dataset))),
             );
             row.push(format!("{:.2}", one.average));
-            cells.push(row);
+            row
+        };
+        let is_shown = |index: usize| {
+            let is_ours = ranked[index].published_as.is_none();
+            index < BEST || index + WORST >= ranked.len() || is_ours
+        };
+        let all = || ranked.iter().enumerate();
+        let shown = all().filter(|(index, _)| is_shown(*index)).map(cells).collect();
+        let page = page.heading(self.title);
+        let page = match self.left_out.filter(|one| datasets.iter().any(|known| known == one)) {
+            Some(one) if datasets.len() > 1 => page
+                .text(format!("As there, {one} counts neither for the rank nor for the average.")),
+            _ => page,
+        };
+        let page = page.table(&headings, shown);
+        let count = ranked.len();
+        match (0..count).all(is_shown) {
+            true => page,
+            false => {
+                let words = format!("Appendix {}: all {count} of them", self.appendix);
+                page.folded(words, &headings, all().map(cells).collect())
+            }
         }
-        page.heading(self.title).table(&headings, cells)
     }
 
     /// Returns what the thesis printed in the same place, in parentheses.
@@ -205,16 +235,74 @@ fn published_overhead(dataset: &str, size: usize, missing: usize) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use super::super::super::configuration::Variant;
+    use super::super::super::outcome::Amount;
     use super::*;
+    use crate::stopwatch::Elapsed;
+
+    fn row(configuration: Configuration, dataset: &str, seconds: u64, processor: u64) -> Row {
+        let elapsed = Elapsed {
+            wall: Duration::from_secs(seconds),
+            processor: Duration::from_secs(processor),
+        };
+        Row {
+            method: Method::Thesis(configuration, Variant::Correct),
+            dataset: dataset.to_owned(),
+            version: 1,
+            total: elapsed,
+            chunking: None,
+            files: Amount::default(),
+            new_files: Amount::default(),
+            chunks: Amount::default(),
+            new_chunks: Amount::default(),
+            multichunks: Amount::default(),
+            index_bytes: 0,
+            dataset_bytes_so_far: 10,
+            stored_bytes_so_far: 1,
+            index_bytes_so_far: 0,
+            reconstructions: [None; 3],
+        }
+    }
+
+    #[test]
+    fn all_configurations_are_in_the_appendices_and_a_counts_nothing_for_the_processor() {
+        // By A alone the last one would be the calmest, and is so by nothing else.
+        let configurations = Configuration::all();
+        let count = configurations.len() as u64;
+        let rows: Vec<Row> = (0..)
+            .zip(&configurations)
+            .flat_map(|(number, one)| {
+                [row(*one, "A", 1000, count - number), row(*one, "B", 1000, number + 1)]
+            })
+            .collect();
+        let page = all(Page::new("page"), &rows).markdown();
+        let after = |words: &str| page.split(words).nth(1).unwrap_or_else(|| panic!("{words}"));
+        let first = after("## Table 6.5").lines().find(|line| line.contains("| 1 |")).unwrap();
+        assert!(first.contains(&configurations[0].to_string()) && first.ends_with("| 0.10 |"));
+        assert!(after("## Table 6.5").contains("A counts neither"));
+        // A pause changes nothing of what is stored.
+        for (appendix, lines) in [("D: all 72", 72), ("E: all 144", 144), ("F: all 144", 144)] {
+            let table = after(&format!("Appendix {appendix} of them")).trim_start();
+            assert_eq!(table.lines().take_while(|line| !line.is_empty()).count(), lines + 2);
+        }
+        // Alone it counts.
+        let alone: Vec<Row> = rows.into_iter().filter(|row| row.dataset == "A").collect();
+        let page = all(Page::new("page"), &alone).markdown();
+        assert!(!page.contains("NaN") && !page.contains("counts neither"));
+    }
 
     #[test]
     fn what_the_thesis_printed_is_found_by_table_name_and_dataset() {
         let ranking = Ranking {
             table: "6.3",
+            appendix: "D",
             title: "",
             name: &|configuration| configuration.to_string(),
             value: &Row::ratio,
             best_is_largest: true,
+            left_out: None,
         };
         let name = "Custom-250-*/TTTD-4-Adler32/Bzip2-Cipher";
         let one = |name: &str| Ranked {
