@@ -83,38 +83,57 @@ pub fn run(plan: &Plan, output: &Output, say: &mut dyn FnMut(&str)) -> Result<()
     report::write(&rows, plan, output)
 }
 
-/// Measures configurations, each by one thread and as many at once as there are processors: most of them calculate, and those with a pause
-/// leave theirs to others meanwhile.
+/// How many configurations with a pause are measured at once for each processor. They rest three quarters of their time.
+const RESTING_AT_ONCE: usize = 2;
+
+/// Measures configurations, each by one thread: those that only calculate first, as many at once as there are processors, and then those that
+/// rest, which leave theirs to others meanwhile.
 fn measure_side_by_side(
     passes: &[(Configuration, Variant)],
     dataset: &Dataset,
     say: &mut dyn FnMut(&str),
 ) -> Result<Vec<Row>, LabError> {
+    let mut done = BTreeMap::new();
+    for (rests, at_once) in [(false, cores()), (true, RESTING_AT_ONCE * cores())] {
+        let chosen = (0..passes.len()).filter(|number| (passes[*number].0.pause_ms > 0) == rests);
+        measure_at_once(passes, &chosen.collect::<Vec<_>>(), at_once, dataset, |number, rows| {
+            let (configuration, variant) = &passes[number];
+            say(&line(&format!("{configuration} ({variant})"), &rows));
+            done.insert(number, rows);
+        })?;
+    }
+    Ok(done.into_values().flatten().collect())
+}
+
+/// Measures those of these numbers, so many at once, and hands over what was measured as soon as it is there.
+fn measure_at_once(
+    passes: &[(Configuration, Variant)],
+    numbers: &[usize],
+    at_once: usize,
+    dataset: &Dataset,
+    mut take: impl FnMut(usize, Vec<Row>),
+) -> Result<(), LabError> {
     let next = AtomicUsize::new(0);
     let (sender, receiver) = mpsc::channel();
     thread::scope(|scope| {
-        for _ in 0..cores() {
+        for _ in 0..at_once {
             let (next, sender) = (&next, sender.clone());
             scope.spawn(move || {
-                loop {
-                    let number = next.fetch_add(1, Ordering::Relaxed);
-                    let Some((configuration, variant)) = passes.get(number) else { break };
-                    let measured = pass::measure(*configuration, *variant, dataset);
+                while let Some(number) = numbers.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let (configuration, variant) = passes[*number];
+                    let measured = pass::measure(configuration, variant, dataset);
                     // Nobody listens any more once one has failed.
-                    if sender.send((number, measured)).is_err() {
+                    if sender.send((*number, measured)).is_err() {
                         break;
                     }
                 }
             });
         }
         drop(sender);
-        let mut done = BTreeMap::new();
         for (number, measured) in receiver {
-            let (measured, (configuration, variant)) = (measured?, &passes[number]);
-            say(&line(&format!("{configuration} ({variant})"), &measured));
-            done.insert(number, measured);
+            take(number, measured?);
         }
-        Ok(done.into_values().flatten().collect())
+        Ok(())
     })
 }
 

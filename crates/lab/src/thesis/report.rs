@@ -4,9 +4,9 @@ mod choice;
 mod figures;
 mod tables;
 
-use super::Plan;
 use super::configuration::Variant;
 use super::outcome::{self, Method, Row};
+use super::{Plan, RESTING_AT_ONCE};
 use crate::environment::cores;
 use crate::error::LabError;
 use crate::output::Output;
@@ -38,7 +38,10 @@ fn page(rows: &[Row], plan: &Plan) -> Page {
     let at_once = cores();
     page = page
         .text(format!("chunkers: {}", variants.join(", ")))
-        .text(format!("configurations at once, each by one thread: {at_once}; ours alone"))
+        .text(format!(
+            "configurations at once, each by one thread: {at_once}, and {} of those that rest; ours alone",
+            at_once * RESTING_AT_ONCE
+        ))
         .text(
             "ours: whole chunks, as a server and the web app store them. What devices store of edits, deltas, is measured by `syncline lab run \
              syncany-deltas`.",
