@@ -34,6 +34,7 @@ fn plan(operation: Operation, times: u64, threads: usize, directory: &str, seed:
         times,
         threads,
         warm_up: 0,
+        repetitions: 1,
         seed,
         pause: Pause::None,
         start_within: None,

@@ -20,6 +20,8 @@ pub(super) struct Generator {
     prose: Option<Prose>,
     /// Those of a trace, in its order.
     written: Vec<Written>,
+    /// Whether another repetition had these files of the trace already.
+    is_again: bool,
 }
 
 /// A file that can be edited.
@@ -59,7 +61,12 @@ impl Generator {
             None => Vec::new(),
         };
         let prose = files.kind.is_structured().then(Prose::new);
-        Ok(Self { files: files.clone(), seed, common, prose, written })
+        Ok(Self { files: files.clone(), seed, common, prose, written, is_again: false })
+    }
+
+    /// Makes files of a trace other than they are in it, as in its second round.
+    pub(super) fn again(self) -> Self {
+        Self { is_again: true, ..self }
     }
 
     /// Makes a file; `number` tells it from the others.
@@ -94,7 +101,8 @@ impl Generator {
             Kind::Trace => {
                 let (file, round) = self.written(number);
                 // Whoever has all files of a trace and wants more gets others like them: equal ones would cost a target nothing that keeps them once.
-                let seed = if round == 0 { file.seed } else { file.seed ^ seed };
+                let is_first = round == 0 && !self.is_again;
+                let seed = if is_first { file.seed } else { file.seed ^ seed };
                 data::bytes(file.data, file.size, seed)
             }
             _ => data::bytes(data::Kind::Random, size, seed),
@@ -277,6 +285,9 @@ mod tests {
         assert_eq!(generator.file(1), data::bytes(data::Kind::Random, 20, 6));
         let again = generator.file(2);
         assert!(again.len() == 300 && again.is_ascii() && again != generator.file(0));
+        let generator = generator.again();
+        let repeated = generator.file(0);
+        assert!(repeated.len() == 300 && repeated != data::bytes(data::Kind::Text, 300, 5));
         let names = [0, 1].map(|number| generator.name("run", number));
         assert_eq!(names, ["benchmark-run-000000.txt", "benchmark-run-000001"]);
 

@@ -97,6 +97,7 @@ pub(super) fn parse(text: &str) -> Result<Plan, LabError> {
             threads
         },
         warm_up: 0,
+        repetitions: 1,
         seed: 2014,
         pause: values.pause()?,
         start_within: values.start()?,

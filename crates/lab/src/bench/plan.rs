@@ -31,6 +31,9 @@ pub struct Plan {
     /// Operations before the first that counts, not among `times`.
     #[serde(default)]
     pub warm_up: u64,
+    /// How often all of it is done, each time anew: with another seed, and files of its own.
+    #[serde(default = "one")]
+    pub repetitions: u64,
     /// Equal seeds make equal files and pauses.
     #[serde(default = "seed")]
     pub seed: u64,
@@ -235,6 +238,9 @@ fn seed() -> u64 {
 /// More threads than that are not started.
 const THREADS_MAX: usize = 20_000;
 
+/// What is not known after so many repetitions, more of them do not tell: whoever writes more has taken it for `times`.
+const REPETITIONS_MAX: u64 = 1000;
+
 impl Plan {
     /// Reads a file: TOML, or the INI of BenchCloud (2014) where its name ends so or it has a section `[test]`.
     ///
@@ -286,6 +292,9 @@ impl Plan {
         let refuse = |what: &str| Err(LabError::Benchmark { what: what.to_owned() });
         if self.times == 0 || self.threads == 0 || self.threads > THREADS_MAX {
             return refuse("times and threads begin at 1, and threads end at 20000");
+        }
+        if !(1..=REPETITIONS_MAX).contains(&self.repetitions) {
+            return refuse("repetitions begins at 1, and ends at 1000");
         }
         self.files.check(self.threads)?;
         let edits = self.operation == Operation::Edit || self.mix.is_some_and(|mix| mix.edit > 0.0);

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use serde_json::{Value, json};
 
-use super::outcome::{Outcome, Record, SECONDS, Summary};
+use super::outcome::{Outcome, Record, Repeated, SECONDS, SPREAD, Spread, Summary};
 use super::plan::{Operation, Plan};
 use super::wire::Wire;
 use crate::environment;
@@ -63,17 +63,38 @@ fn numbers(plan: &Plan, target: &str, version: &str, outcome: &Outcome) -> Value
         "environment": environment.iter().cloned().collect::<std::collections::BTreeMap<_, _>>(),
         "threads": plan.threads,
         "seed": plan.seed,
+        "repetitions": outcome.repetitions,
         "asked": outcome.asked,
         "failed": outcome.failed(),
         "acknowledged_files": outcome.acknowledged,
         "lost": outcome.lost,
         "unread": outcome.unread,
+        "broken": outcome.broken,
         "elapsed_seconds": outcome.length().as_secs_f64(),
         "processor_seconds": outcome.processor.as_secs_f64(),
         "memory_peak_bytes": outcome.memory_peak,
         "bytes_per_second": outcome.throughput(),
         "wire": outcome.wire.as_ref().map(Wire::json),
         "operations": summaries.collect::<Vec<_>>(),
+        "over_repetitions": outcome.repeated().as_ref().map(repeated_json),
+    })
+}
+
+fn repeated_json(repeated: &Repeated) -> Value {
+    let named = |spread: Spread| {
+        let named = SPREAD.iter().zip(spread.numbers());
+        named.map(|(name, value)| ((*name).to_owned(), json!(value))).collect::<Value>()
+    };
+    let kinds = repeated.kinds.iter().map(|it| {
+        json!({
+            "operation": it.kind.name(), "repetitions": it.repetitions,
+            "p50": named(it.p50), "p99": named(it.p99),
+        })
+    });
+    json!({
+        "whole": repeated.whole,
+        "bytes_per_second": named(repeated.throughput),
+        "operations": kinds.collect::<Vec<_>>(),
     })
 }
 
@@ -81,8 +102,12 @@ fn page(plan: &Plan, target: &str, version: &str, outcome: &Outcome) -> Page {
     let title = if plan.description.is_empty() { "A benchmark" } else { plan.description.as_str() };
     let counted = outcome.counted().count();
     let elapsed = outcome.length().as_secs_f64();
+    let repetitions = match outcome.repetitions {
+        0 | 1 => String::new(),
+        repetitions => format!(" in {repetitions} repetitions"),
+    };
     let mut page = Page::new(title).text(format!(
-        "{target}: {counted} of {} operations of {} by {} threads in {elapsed:.2} s, {:.2} MB/s.",
+        "{target}: {counted} of {} operations of {} by {} threads{repetitions} in {elapsed:.2} s, {:.2} MB/s.",
         outcome.asked,
         plan.operation.name(),
         plan.threads,
@@ -92,6 +117,9 @@ fn page(plan: &Plan, target: &str, version: &str, outcome: &Outcome) -> Page {
     let headings = ["operation", "done", "failed", "MB", "min", "mean", "p50", "p90", "p99", "max"];
     let rows: Vec<Vec<String>> = outcome.summaries().iter().map(cells).collect();
     page = page.heading("How long an operation took, in milliseconds").table(&headings, rows);
+    if let Some(repeated) = outcome.repeated() {
+        page = agreement(page, &repeated);
+    }
     page = page.heading("What it cost this program").table(&["what", ""], costs(outcome));
     if let Some(wire) = &outcome.wire {
         page = wire.section(page);
@@ -110,8 +138,29 @@ fn page(plan: &Plan, target: &str, version: &str, outcome: &Outcome) -> Page {
     environment::end(page, &[("version", version.to_owned()), ("seed", plan.seed.to_string())])
 }
 
+/// Says how far repetitions agree.
+fn agreement(page: Page, repeated: &Repeated) -> Page {
+    let row = |what: String, repetitions: u64, spread: Spread, factor: f64| {
+        let numbers = spread.numbers().map(|number| format!("{:.2}", number * factor));
+        [vec![what, repetitions.to_string()], numbers.to_vec()].concat()
+    };
+    let mut rows = vec![row("MB/s".to_owned(), repeated.whole, repeated.throughput, 1e-6)];
+    for kind in &repeated.kinds {
+        for (name, spread) in [("p50", kind.p50), ("p99", kind.p99)] {
+            let what = format!("{} {name}, ms", kind.kind.name());
+            rows.push(row(what, kind.repetitions, spread, 1e3));
+        }
+    }
+    let [median, least, most] = SPREAD;
+    page.heading("How far repetitions agree")
+        .table(&["of each repetition", "repetitions", median, least, most], rows)
+}
+
 /// Says whether it was good, before all numbers.
-fn verdict(page: Page, outcome: &Outcome) -> Page {
+fn verdict(mut page: Page, outcome: &Outcome) -> Page {
+    if let Some(why) = &outcome.broken {
+        page = page.bad(format!("This computer could not go on: {why}."));
+    }
     let files = outcome.acknowledged;
     let page = match outcome.unread {
         0 => page,
@@ -234,19 +283,18 @@ fn thinned(points: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
 /// Tells every operation in a line, and the numbers below.
 fn log(plan: &Plan, outcome: &Outcome) -> String {
     let mut text = format!("Start testing: {}\n", plan.description);
+    let of = |record: &Record| match plan.repetitions {
+        1 => String::new(),
+        _ => format!(" of repetition {}", record.repetition),
+    };
     // Writing to a String cannot fail.
     for record in &outcome.records {
         let millis = record.took.as_secs_f64() * 1e3;
         let at = record.started.as_secs_f64();
+        let operation = format!("Operation #{}{}", record.number + 1, of(record));
         let _ok = match &record.failure {
-            None => writeln!(
-                text,
-                "{at:.3} s | Operation #{} finished. ({millis:.0}ms)",
-                record.number + 1
-            ),
-            Some(why) => {
-                writeln!(text, "{at:.3} s | Operation #{} failed: {why}", record.number + 1)
-            }
+            None => writeln!(text, "{at:.3} s | {operation} finished. ({millis:.0}ms)"),
+            Some(why) => writeln!(text, "{at:.3} s | {operation} failed: {why}"),
         };
     }
     for summary in outcome.summaries() {

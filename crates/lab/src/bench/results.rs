@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::outcome::{Outcome, Record, SECONDS};
+use super::outcome::{Outcome, Record, SECONDS, SPREAD};
 use super::plan::Operation;
 use super::report;
 use crate::error::LabError;
@@ -131,6 +131,12 @@ impl Kept {
             let bytes = numbers["wire"][way]["bytes"].as_f64();
             values.extend(bytes.map(|bytes| (format!("{way}, bytes"), bytes)));
         }
+        let rates = &numbers["over_repetitions"]["bytes_per_second"];
+        for name in SPREAD {
+            let rate = rates[name].as_f64();
+            values
+                .extend(rate.map(|rate| (format!("bytes a second, {name} of repetitions"), rate)));
+        }
         for operation in numbers["operations"].as_array().into_iter().flatten() {
             let kind = operation["operation"].as_str().unwrap_or_default();
             values.extend(operation["done"].as_f64().map(|done| (format!("{kind}: done"), done)));
@@ -181,11 +187,17 @@ pub fn compare(one: &Kept, other: &Kept) -> Vec<Compared> {
 
 /// Returns what two results differ in that is to be alike if numbers are to be compared: what was done, and where.
 pub fn differences(one: &Kept, other: &Kept) -> Vec<String> {
-    let keys = ["description", "target", "version", "threads", "asked", "environment"];
-    let differ = |key: &&str| one.numbers[*key] != other.numbers[*key];
+    let keys =
+        ["description", "target", "version", "threads", "repetitions", "asked", "environment"];
+    let value = |kept: &Kept, key: &str| match (key, &kept.numbers[key]) {
+        // Of before there were any.
+        ("repetitions", Value::Null) => Value::from(1),
+        (_, value) => value.clone(),
+    };
+    let differ = |key: &&str| value(one, key) != value(other, key);
     let words = |key: &str| match key {
         "environment" => "they were measured on different machines".to_owned(),
-        _ => format!("{key}: {} and {}", one.numbers[key], other.numbers[key]),
+        _ => format!("{key}: {} and {}", value(one, key), value(other, key)),
     };
     keys.into_iter().filter(differ).map(words).collect()
 }
@@ -246,6 +258,11 @@ fn no_result(path: &Path, what: &str) -> LabError {
 
 /// Reads a line of a table of operations.
 fn record(cells: &[String]) -> Option<Record> {
+    // Before there were repetitions, a table had one column less.
+    let (repetition, cells) = match cells {
+        [repetition, cells @ ..] if cells.len() == 10 => (repetition.parse().ok()?, cells),
+        cells => (1, cells),
+    };
     let [number, worker, kind, warm_up, started, made, took, bytes, path, failure] = cells else {
         return None;
     };
@@ -254,6 +271,7 @@ fn record(cells: &[String]) -> Option<Record> {
         Duration::try_from_secs_f64(seconds).ok()
     };
     Some(Record {
+        repetition,
         number: number.parse().ok()?,
         worker: worker.parse().ok()?,
         kind: Operation::DONE.into_iter().find(|known| known.name() == kind.as_str())?,
@@ -298,6 +316,7 @@ mod tests {
 
     fn outcome(millis: &[u64], failure: Option<&str>) -> Outcome {
         let record = |(number, millis): (usize, &u64)| Record {
+            repetition: 1,
             number: number as u64,
             worker: 0,
             kind: if number == 0 { Operation::Download } else { Operation::Upload },
@@ -310,7 +329,8 @@ mod tests {
             is_warm_up: false,
         };
         let records: Vec<Record> = millis.iter().enumerate().map(record).collect();
-        Outcome { asked: records.len() as u64, records, ..Outcome::default() }
+        let asked = records.len() as u64;
+        Outcome { asked, repetitions: 1, records, ..Outcome::default() }
     }
 
     fn kept(folder: &Path, outcome: &Outcome) -> Kept {
@@ -343,6 +363,13 @@ mod tests {
             let before = files::read(&folder.join(format!("{name}.svg"))).unwrap();
             assert_eq!(svg.as_bytes(), before, "{name}");
         }
+
+        // Of before there were repetitions.
+        let old = "number,thread,operation,warm_up,started_s,made_s,took_s,bytes,path,failure\n";
+        let old = old.to_owned() + "7,0,upload,0,0.1,0,0.2,10,a,\n";
+        files::write(&folder.join("benchmark.csv"), old).unwrap();
+        let read = one.outcome().unwrap();
+        assert_eq!((read.records[0].repetition, read.records[0].number), (1, 7));
     }
 
     #[test]

@@ -1,13 +1,16 @@
 //! The threads that do the operations of a benchmark.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+mod turn;
+
+use self::turn::Turn;
 use super::driver::{Driver, Failure, Listed, join};
-use super::generator::{Generator, Made};
+use super::generator::Made;
 use super::judge::{Write, has_digest, is_acknowledged, judge, sha256};
 use super::outcome::{Outcome, Record};
 use super::plan::{Operation, Plan};
@@ -51,12 +54,14 @@ pub struct Ended {
     pub took: Duration,
 }
 
-/// Does everything that a plan says. `goes_on` is told how far it is, five times a second; when it says no, operations that have begun end.
+/// Does everything that a plan says, as often as it says. `goes_on` is told how far it is, five times a second; when it says no, operations that
+/// have begun end.
 ///
 /// `name` is of this run alone, and in the names of its files; `tap` counts what goes over the wire from the first operation to the end of the last.
 ///
 /// # Errors
-/// [`LabError`] where nothing could begin, or a file that is to be kept here could not be written; an operation that fails is counted.
+/// [`LabError`] where nothing could begin, or a file that is to be kept here could not be written in the first repetition; where it could not in a
+/// later one, the outcome says so. An operation that fails is counted.
 pub fn run(
     plan: &Plan,
     driver: &dyn Driver,
@@ -64,19 +69,8 @@ pub fn run(
     tap: Option<Tap>,
     goes_on: &mut dyn FnMut(Progress<'_>) -> bool,
 ) -> Result<Outcome, LabError> {
-    let listed = match plan.operation.is_of_a_folder() {
-        true => driver
-            .list(&plan.target.directory)
-            .map_err(|Failure(what)| LabError::NotListed { target: driver.describe(), what })?,
-        false => Vec::new(),
-    };
-    if plan.operation.is_of_a_folder() && listed.is_empty() {
-        let what = format!("there is no file in '{}'", plan.target.directory);
-        return Err(LabError::NotListed { target: driver.describe(), what });
-    }
-    let counted = plan.times.checked_mul(listed.len().max(1) as u64);
-    let all = counted.and_then(|counted| counted.checked_add(plan.warm_up));
-    let Some((counted, all)) = counted.zip(all) else {
+    let listed = listed(plan, driver)?;
+    let Some((counted, each, all)) = count(plan, listed.len()) else {
         return Err(LabError::Benchmark {
             what: "these are more operations than a number can count".to_owned(),
         });
@@ -88,35 +82,47 @@ pub fn run(
         tap.begin()?;
     }
     let processor = process_time();
-    let work = Work {
+    let mut work = Work {
         plan,
         driver,
-        name,
-        generator: Generator::new(&plan.files, plan.seed, plan.threads)?,
+        turn: Turn::new(plan, name, 1)?,
         watch: Stopwatch::start(),
         listed,
+        each,
         all,
-        next: AtomicU64::new(0),
         is_over: AtomicBool::new(false),
         done: Mutex::default(),
         written: Mutex::default(),
-        there: Mutex::default(),
     };
-    let broken = work.play(goes_on);
-    let is_over = work.is_over.load(Ordering::Relaxed);
+    let broken = work.repeat(name, goes_on);
+    // What keeps this computer from going on keeps nobody from reading again what was done.
+    let is_over = broken.is_none() && work.is_over.load(Ordering::Relaxed);
     let mut records = work.done.into_inner().unwrap_or_else(PoisonError::into_inner);
-    records.sort_by_key(|record| record.number);
+    records.sort_by_key(|record| (record.repetition, record.number));
     let written = work.written.into_inner().unwrap_or_else(PoisonError::into_inner);
     // Reading everything again is no part of it, here as on the wire.
     let processor = process_time().saturating_sub(processor);
     let memory_peak = memory::peak();
-    if let Some(error) = broken {
-        return Err(error);
-    }
+    let broken = match broken {
+        Some((1, error)) => return Err(error),
+        // The repetitions before are not to be hidden.
+        broken => broken.map(|(repetition, error)| {
+            let Failure(why) = error.into();
+            format!("repetition {repetition}: {why}")
+        }),
+    };
     let has_moved = records.iter().any(|record| record.failure.is_none());
     let wire = tap.map(|tap| tap.end(has_moved));
-    let mut outcome =
-        Outcome { records, asked: counted, processor, memory_peak, wire, ..Outcome::default() };
+    let mut outcome = Outcome {
+        records,
+        repetitions: plan.repetitions,
+        asked: counted * plan.repetitions,
+        broken,
+        processor,
+        memory_peak,
+        wire,
+        ..Outcome::default()
+    };
     // Whoever wanted it to end does not wait for all files again.
     if is_over {
         outcome.unread = written.values().filter(|writes| is_acknowledged(writes)).count() as u64;
@@ -127,20 +133,47 @@ pub fn run(
     Ok(outcome)
 }
 
+/// Lists the files that operations are about, where they are about those of a folder.
+fn listed(plan: &Plan, driver: &dyn Driver) -> Result<Vec<Listed>, LabError> {
+    if !plan.operation.is_of_a_folder() {
+        return Ok(Vec::new());
+    }
+    let refuse = |what| LabError::NotListed { target: driver.describe(), what };
+    let directory = &plan.target.directory;
+    let listed = driver.list(directory).map_err(|Failure(what)| refuse(what))?;
+    if listed.is_empty() {
+        return Err(refuse(format!("there is no file in '{directory}'")));
+    }
+    Ok(listed)
+}
+
+/// Counts the operations of a repetition that count, all of it, and those of all repetitions, if a number can.
+fn count(plan: &Plan, listed: usize) -> Option<(u64, u64, u64)> {
+    let counted = plan.times.checked_mul(listed.max(1) as u64)?;
+    let each = counted.checked_add(plan.warm_up)?;
+    Some((counted, each, each.checked_mul(plan.repetitions)?))
+}
+
 struct Work<'a> {
     plan: &'a Plan,
     driver: &'a dyn Driver,
-    name: &'a str,
-    generator: Generator,
+    turn: Turn,
     watch: Stopwatch,
     listed: Vec<Listed>,
+    /// Operations of a repetition.
+    each: u64,
+    /// Of all repetitions.
     all: u64,
-    next: AtomicU64,
     is_over: AtomicBool,
     done: Mutex<Vec<Record>>,
     written: Mutex<BTreeMap<String, Vec<Write>>>,
-    /// Files of this run that can be read.
-    there: Mutex<Vec<String>>,
+}
+
+/// What somebody has been told of.
+#[derive(Default)]
+struct Told {
+    count: usize,
+    failed: u64,
 }
 
 /// What a thread has for itself.
@@ -161,8 +194,37 @@ struct Done {
 }
 
 impl Work<'_> {
+    /// Does all repetitions, unless it is to end before. Returns what kept this computer from going on, and in which.
+    fn repeat(
+        &mut self,
+        name: &str,
+        goes_on: &mut dyn FnMut(Progress<'_>) -> bool,
+    ) -> Option<(u64, LabError)> {
+        let mut told = Told::default();
+        for repetition in 1..=self.plan.repetitions {
+            if repetition > 1 {
+                match Turn::new(self.plan, name, repetition) {
+                    Ok(turn) => self.turn = turn,
+                    Err(error) => return Some((repetition, error)),
+                }
+            }
+            let broken = self.play(&mut told, goes_on);
+            if let Some(error) = broken {
+                return Some((repetition, error));
+            }
+            if self.is_over.load(Ordering::Relaxed) {
+                break;
+            }
+        }
+        None
+    }
+
     /// Starts the threads, and waits for them. Returns what kept a file from being written here.
-    fn play(&self, goes_on: &mut dyn FnMut(Progress<'_>) -> bool) -> Option<LabError> {
+    fn play(
+        &self,
+        told: &mut Told,
+        goes_on: &mut dyn FnMut(Progress<'_>) -> bool,
+    ) -> Option<LabError> {
         thread::scope(|scope| {
             let start = |number| {
                 let builder = thread::Builder::new().stack_size(STACK_BYTES);
@@ -180,13 +242,12 @@ impl Work<'_> {
                     }
                 }
             }
-            let (mut told, mut failed) = (0, 0);
             while threads.iter().any(|thread| !thread.is_finished()) {
                 thread::park_timeout(TELL_EVERY);
                 // Whoever looks on takes no part in this: no thread waits for the lock meanwhile.
-                let ended = self.since(&mut told, &mut failed);
-                let (done, all, elapsed) = (told as u64, self.all, self.watch.wall());
-                if !goes_on(Progress { done, failed, all, elapsed, ended: &ended }) {
+                let ended = self.since(told);
+                let (done, failed, elapsed) = (told.count as u64, told.failed, self.watch.wall());
+                if !goes_on(Progress { done, failed, all: self.all, elapsed, ended: &ended }) {
                     self.is_over.store(true, Ordering::Relaxed);
                 }
             }
@@ -201,12 +262,12 @@ impl Work<'_> {
         })
     }
 
-    /// Returns the operations that are to be told of after so many, and counts them and those that failed.
-    fn since(&self, told: &mut usize, failed: &mut u64) -> Vec<Ended> {
+    /// Returns the operations that nobody has been told of, and counts them and those that failed.
+    fn since(&self, told: &mut Told) -> Vec<Ended> {
         let done = lock(&self.done);
-        let new = &done[*told..];
-        *told = done.len();
-        *failed += new.iter().filter(|record| record.failure.is_some()).count() as u64;
+        let new = &done[told.count..];
+        told.count = done.len();
+        told.failed += new.iter().filter(|record| record.failure.is_some()).count() as u64;
         let counts = |record: &&Record| record.failure.is_none() && !record.is_warm_up;
         let ended = |record: &Record| Ended {
             at: record.started + record.made + record.took,
@@ -216,7 +277,7 @@ impl Work<'_> {
     }
 
     fn work(&self, number: usize) -> Result<(), LabError> {
-        let random = Random::new(self.plan.seed ^ (number as u64 + 1).wrapping_mul(0x9e37_79b9));
+        let random = Random::new(self.turn.seed ^ (number as u64 + 1).wrapping_mul(0x9e37_79b9));
         let mut worker = Worker { number, random, own: None };
         if self.plan.operation == Operation::Edit {
             // Where it fails now, the first edit tries again, and says why.
@@ -226,8 +287,8 @@ impl Work<'_> {
             self.wait(from + worker.random.unit() * (to - from));
         }
         while !self.is_over.load(Ordering::Relaxed) {
-            let number = self.next.fetch_add(1, Ordering::Relaxed);
-            if number >= self.all {
+            let number = self.turn.next.fetch_add(1, Ordering::Relaxed);
+            if number >= self.each {
                 break;
             }
             let kind = self.kind(&mut worker);
@@ -250,6 +311,7 @@ impl Work<'_> {
             let Done { path, bytes, made, took } = done;
             let (worker_number, is_warm_up) = (worker.number, number < self.plan.warm_up);
             lock(&self.done).push(Record {
+                repetition: self.turn.repetition,
                 number,
                 worker: worker_number,
                 kind,
@@ -261,7 +323,7 @@ impl Work<'_> {
                 failure,
                 is_warm_up,
             });
-            if self.next.load(Ordering::Relaxed) < self.all {
+            if self.turn.next.load(Ordering::Relaxed) < self.each {
                 self.wait(self.plan.pause.draw(&mut worker.random));
             }
         }
@@ -284,7 +346,7 @@ impl Work<'_> {
         match (self.plan.operation, self.plan.mix) {
             (Operation::Mixed, Some(mix)) => match mix.draw(&mut worker.random) {
                 // As long as there is nothing to read.
-                Operation::Download if lock(&self.there).is_empty() => Operation::Upload,
+                Operation::Download if lock(&self.turn.there).is_empty() => Operation::Upload,
                 drawn => drawn,
             },
             (operation, _) => operation,
@@ -297,13 +359,14 @@ impl Work<'_> {
 
     fn upload(&self, number: u64, done: &mut Done) -> Result<(), Stopped> {
         let watch = Stopwatch::start();
-        let bytes = self.generator.file(number);
-        let name = match &self.plan.target.name {
+        let Turn { generator, name: run, one_name, .. } = &self.turn;
+        let bytes = generator.file(number);
+        let name = match one_name {
             Some(name) => name.clone(),
-            None => self.generator.name(self.name, number),
+            None => generator.name(run, number),
         };
         if let Some(folder) = &self.plan.files.keep_in {
-            let name = self.generator.name(self.name, number);
+            let name = generator.name(run, number);
             files::write_new(&folder.join(name), &bytes).map_err(Stopped::Broken)?;
         }
         done.made = watch.wall();
@@ -317,8 +380,8 @@ impl Work<'_> {
             Some(own) => own,
             None => self.own_file(worker)?,
         };
-        self.generator.edit(&mut file, &mut worker.random);
-        let bytes = self.generator.bytes(&file);
+        self.turn.generator.edit(&mut file, &mut worker.random);
+        let bytes = self.turn.generator.bytes(&file);
         done.made = watch.wall();
         done.path.clone_from(&path);
         let result = self.put(&bytes, done);
@@ -329,10 +392,11 @@ impl Work<'_> {
     /// Makes the file that a thread edits.
     fn own_file(&self, worker: &Worker) -> Result<(String, Made), Stopped> {
         let number = worker.number as u64;
-        let name = self.generator.name(&format!("{}-edited", self.name), number);
+        let Turn { generator, name: run, .. } = &self.turn;
+        let name = generator.name(&format!("{run}-edited"), number);
         let mut made = Done { path: self.path(&name), ..Done::default() };
-        let file = self.generator.made(number);
-        self.put(&self.generator.bytes(&file), &mut made)?;
+        let file = generator.made(number);
+        self.put(&generator.bytes(&file), &mut made)?;
         Ok((made.path, file))
     }
 
@@ -362,7 +426,7 @@ impl Work<'_> {
         {
             writes[index].ended = Some(self.watch.wall());
             if !is_acknowledged(&earlier) {
-                lock(&self.there).push(done.path.clone());
+                lock(&self.turn.there).push(done.path.clone());
             }
         }
         result.map_err(Stopped::Failed)
@@ -386,7 +450,7 @@ impl Work<'_> {
 
     fn download(&self, number: u64, worker: &mut Worker, done: &mut Done) -> Result<(), Stopped> {
         let expected = if self.listed.is_empty() {
-            let there = lock(&self.there);
+            let there = lock(&self.turn.there);
             done.path.clone_from(&there[worker.random.below(there.len() as u64) as usize]);
             None
         } else {
@@ -404,7 +468,7 @@ impl Work<'_> {
             let what = format!("{} bytes came of {size} that were listed", done.bytes);
             return Err(Stopped::Failed(Failure(what)));
         }
-        if let Some(folder) = &self.plan.target.local_directory {
+        if let Some(folder) = &self.turn.local_directory {
             // Whoever reads a folder more than once keeps one copy.
             let name = done.path.rsplit('/').next().unwrap_or_default();
             files::write(&folder.join(name), &bytes).map_err(Stopped::Broken)?;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use lab::bench::driver::{Driver as Target, Folder};
 use lab::bench::live::{Letters, Live};
-use lab::bench::outcome::Outcome;
+use lab::bench::outcome::{Outcome, SPREAD};
 use lab::bench::plan::Plan;
 use lab::bench::wire::{PACKETS, Wanted};
 use lab::bench::work::Progress;
@@ -78,7 +78,8 @@ fn judge(outcome: &Outcome, page: &Path) -> Result<()> {
     let failed = counted(outcome.failed(), "operation failed", "operations failed");
     let (done, lost) = (outcome.counted().count(), outcome.lost.len());
     let first = outcome.counted().find_map(|record| record.failure.clone());
-    let cause = first.or_else(|| outcome.lost.first().cloned());
+    let broken = outcome.broken.clone();
+    let cause = broken.or(first).or_else(|| outcome.lost.first().cloned());
     let error =
         CommandError::new(Code::BenchmarkFailed, "not everything that was to be done was done")
             .state(format!(
@@ -148,6 +149,9 @@ fn summarise(context: &Context<'_>, mut numbers: Value, page: &Path) {
         number("elapsed_seconds"),
         size(number("bytes_per_second") as u64),
     ));
+    for line in agreement(&numbers) {
+        ui.answer(line);
+    }
     let memory = numbers["memory_peak_bytes"].as_u64();
     let memory =
         memory.map_or_else(String::new, |most| format!(", {} of memory at most", size(most)));
@@ -169,6 +173,37 @@ fn summarise(context: &Context<'_>, mut numbers: Value, page: &Path) {
     numbers["type"] = json!("summary");
     numbers["page"] = json!(page.display().to_string());
     ui.json(&numbers);
+}
+
+/// Says how far repetitions agree, where there were several.
+fn agreement(numbers: &Value) -> Vec<String> {
+    let over = &numbers["over_repetitions"];
+    if !over.is_object() {
+        return Vec::new();
+    }
+    let spread = |spread: &Value, words: &dyn Fn(f64) -> String| {
+        let [median, least, most] =
+            SPREAD.map(|name| words(spread[name].as_f64().unwrap_or_default()));
+        format!("{median} ({least} to {most})")
+    };
+    let rate = |rate: f64| format!("{}/s", size(rate as u64));
+    let millis = |seconds: f64| format!("{:.1} ms", seconds * 1e3);
+    let mut lines = vec![format!(
+        "{} of {} repetitions, median (least to largest): {}",
+        over["whole"],
+        numbers["repetitions"],
+        spread(&over["bytes_per_second"], &rate)
+    )];
+    let kinds = over["operations"].as_array().into_iter().flatten();
+    lines.extend(kinds.map(|kind| {
+        format!(
+            "  {:<9} median {}, 99 of 100 within {}",
+            kind["operation"].as_str().unwrap_or_default(),
+            spread(&kind["p50"], &millis),
+            spread(&kind["p99"], &millis)
+        )
+    }));
+    lines
 }
 
 /// Opens what a plan names.
