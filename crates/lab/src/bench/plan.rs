@@ -72,7 +72,7 @@ pub enum Operation {
     Edit,
     /// A public link is made to each file of a folder, as often as `times` says, and taken back.
     Share,
-    /// One of the others each time, as drawn.
+    /// One of the others each time, as drawn. What is shared is what was there before.
     Mixed,
 }
 
@@ -107,25 +107,40 @@ pub struct Mix {
     download: f64,
     #[serde(default)]
     edit: f64,
+    #[serde(default)]
+    share: f64,
 }
 
 impl Mix {
+    fn parts(self) -> [(Operation, f64); 4] {
+        [
+            (Operation::Upload, self.upload),
+            (Operation::Download, self.download),
+            (Operation::Edit, self.edit),
+            (Operation::Share, self.share),
+        ]
+    }
+
     fn is_sound(self) -> bool {
-        let shares = [self.upload, self.download, self.edit];
-        shares.iter().all(|share| share.is_finite() && *share >= 0.0)
-            && shares.iter().sum::<f64>() > 0.0
+        let parts = self.parts().map(|(_, part)| part);
+        parts.iter().all(|part| part.is_finite() && *part >= 0.0) && parts.iter().sum::<f64>() > 0.0
     }
 
     /// Draws one.
     pub(super) fn draw(self, random: &mut Random) -> Operation {
-        let drawn = random.unit() * (self.upload + self.download + self.edit);
-        if drawn < self.upload {
-            Operation::Upload
-        } else if drawn < self.upload + self.download {
-            Operation::Download
-        } else {
-            Operation::Edit
+        let parts = self.parts().into_iter().filter(|(_, part)| *part > 0.0);
+        let drawn = random.unit() * parts.clone().map(|(_, part)| part).sum::<f64>();
+        let mut end = 0.0;
+        let mut last = Operation::Upload;
+        for (operation, part) in parts {
+            end += part;
+            last = operation;
+            if drawn < end {
+                break;
+            }
         }
+        // Where rounding has drawn the very end, it is that of the last one.
+        last
     }
 }
 
@@ -273,14 +288,20 @@ impl Plan {
         plan.checked()
     }
 
+    /// Whether links are made, always or now and then.
+    pub(super) fn makes_links(&self) -> bool {
+        self.operation == Operation::Share || self.mix.is_some_and(|mix| mix.share > 0.0)
+    }
+
     /// Takes a folder, or the URL of a store, in place of the target.
     pub fn take_target(&mut self, text: &str) {
         let path = || Some(PathBuf::from(text));
+        let makes_links = self.makes_links();
         let target = &mut self.target;
-        (target.folder, target.store, target.workspace) = match self.operation {
-            Operation::Share => (None, None, path()),
-            _ if is_url(text) => (None, Some(text.to_owned()), None),
-            _ => (path(), None, None),
+        (target.folder, target.store, target.workspace) = match makes_links {
+            true => (None, None, path()),
+            false if is_url(text) => (None, Some(text.to_owned()), None),
+            false => (path(), None, None),
         };
     }
 
@@ -310,7 +331,7 @@ impl Plan {
         }
         if (self.operation == Operation::Mixed) != self.mix.is_some_and(Mix::is_sound) {
             return refuse(
-                "a table [mix] with shares of upload, download and edit belongs to operation = \"mixed\"",
+                "a table [mix] with numbers of upload, download, edit and share belongs to operation = \"mixed\"",
             );
         }
         if let Some(capture) = &self.capture {
@@ -321,13 +342,15 @@ impl Plan {
             return refuse("target.folder and target.store are two targets: one is needed");
         }
         let others = target.folder.is_some() || target.store.is_some();
-        let is_share = self.operation == Operation::Share;
-        if is_share && others || !is_share && target.workspace.is_some() {
+        let makes_links = self.makes_links();
+        if makes_links && others || !makes_links && target.workspace.is_some() {
             return refuse(
-                "target.workspace, a folder that is synced with a server, belongs to operation = \"share\", and no other target does",
+                "target.workspace, a folder that is synced with a server, belongs to operation = \"share\" and to mix.share, and no other target does",
             );
         }
-        if target.seen_in.is_some() && target.folder.is_none() {
+        let is_written = target.folder.is_some()
+            || self.operation == Operation::Mixed && target.workspace.is_some();
+        if target.seen_in.is_some() && !is_written {
             return refuse("target.seen_in is for folders that a program keeps equal");
         }
         if target.name.is_some() && self.threads > 1 {

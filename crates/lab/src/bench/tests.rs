@@ -166,6 +166,11 @@ fn what_nobody_knows_is_refused_with_what_is_spelled_alike() {
         ("operation = \"upload\"\n[target]\ndirectory = \"/etc\"", "below the target"),
         ("operation = \"upload\"\n[target]\nname = \"..\"", "below the target"),
         ("operation = \"share\"\n[target]\nfolder = \"a\"", "target.workspace"),
+        ("operation = \"mixed\"\n[mix]\nshare = 1\n[target]\nfolder = \"a\"", "mix.share"),
+        ("operation = \"mixed\"\n[mix]\nshare = 1\n[target]\nstore = \"s3:a\"", "mix.share"),
+        ("operation = \"mixed\"\n[mix]\nupload = 1\n[target]\nworkspace = \"a\"", "mix.share"),
+        ("operation = \"mixed\"\n[mix]\nshares = 1", "did you mean 'share'?"),
+        ("operation = \"share\"\n[target]\nworkspace = \"a\"\nseen_in = \"b\"", "target.seen_in"),
         ("operation = \"upload\"\n[target]\nworkspace = \"a\"", "target.workspace"),
         ("times = 5", "operation"),
     ] {
@@ -326,12 +331,12 @@ impl Driver for Sharing {
         "a workspace".to_owned()
     }
 
-    fn put(&self, _path: &str, _bytes: &[u8], _is_new: bool) -> Result<(), Failure> {
-        Err(Failure("nothing is written".to_owned()))
+    fn put(&self, path: &str, bytes: &[u8], is_new: bool) -> Result<(), Failure> {
+        self.folder.put(path, bytes, is_new)
     }
 
-    fn get(&self, _path: &str) -> Result<Option<Vec<u8>>, Failure> {
-        Err(Failure("nothing is read".to_owned()))
+    fn get(&self, path: &str) -> Result<Option<Vec<u8>>, Failure> {
+        self.folder.get(path)
     }
 
     fn list(&self, directory: &str) -> Result<Vec<Listed>, Failure> {
@@ -375,6 +380,59 @@ fn each_file_of_a_folder_is_shared_and_no_link_stays() {
     // A folder has no links.
     let outcome = play(&plan, &folder(room.path()));
     assert_eq!((outcome.failed(), outcome.asked), (12, 12));
+}
+
+#[test]
+fn a_mix_shares_what_was_there_before_and_fails_where_no_links_are_made() {
+    let room = tempfile::tempdir().unwrap();
+    for name in ["a/one", "a/other"] {
+        files::write(&room.path().join(name), "of somebody").unwrap();
+    }
+    let text = "operation = \"mixed\"\ntimes = 60\nthreads = 3\nwarm_up = 2\n[target]\ndirectory = \"a\"\n[mix]\nupload = 1\ndownload = 1\nedit = 1\nshare = 1";
+    let mut plan = plan(text);
+    plan.take_target("anywhere");
+    assert_eq!(plan.target.workspace, Some(PathBuf::from("anywhere")));
+    plan.target.seen_in = Some(PathBuf::from("elsewhere"));
+    let mut plan = plan.checked().unwrap();
+    plan.target.seen_in = None;
+    let (links, made) = (Mutex::default(), AtomicU64::new(0));
+    let sharing = Sharing { folder: folder(room.path()), links, made };
+    let outcome = play(&plan, &sharing);
+    assert!(outcome.is_good() && outcome.asked == 60, "{outcome:?}");
+    let kinds: Vec<Operation> = outcome.summaries().iter().map(|summary| summary.kind).collect();
+    assert_eq!(kinds, Operation::DONE);
+    for record in &outcome.records {
+        let is_of_before = ["a/one", "a/other"].contains(&record.path.as_str());
+        assert_eq!(is_of_before, record.kind == Operation::Share, "{record:?}");
+    }
+    assert_eq!(sharing.links.lock().unwrap().len(), 0, "no link stays");
+
+    // A folder has no links: every share fails, as it does alone, and nothing else.
+    let room = tempfile::tempdir().unwrap();
+    let error = run(&plan, &folder(room.path()), "run", None, &mut |_| true).unwrap_err();
+    assert!(error.to_string().contains("there is no file in 'a'"), "{error}");
+    files::write(&room.path().join("a/one"), "of somebody").unwrap();
+    let outcome = play(&plan, &folder(room.path()));
+    assert!(outcome.failed() > 0, "{outcome:?}");
+    for record in &outcome.records {
+        let why = (record.kind == Operation::Share).then_some("it makes no links");
+        assert_eq!(record.failure.as_deref(), why, "{record:?}");
+    }
+}
+
+#[test]
+fn a_mix_is_drawn_by_its_parts() {
+    let text = "operation = \"mixed\"\n[mix]\nupload = 1\nedit = 2\nshare = 5";
+    let (mix, mut random) = (plan(text).mix.unwrap(), Random::new(3));
+    let mut drawn = BTreeMap::new();
+    for _ in 0..80_000 {
+        *drawn.entry(mix.draw(&mut random)).or_insert(0_u64) += 1;
+    }
+    let expected = [(Operation::Upload, 1), (Operation::Edit, 2), (Operation::Share, 5)];
+    assert_eq!(drawn.len(), 3);
+    for (operation, part) in expected {
+        assert!(drawn[&operation].abs_diff(part * 10_000) < 500, "{drawn:?}");
+    }
 }
 
 #[test]

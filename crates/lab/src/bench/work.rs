@@ -70,7 +70,8 @@ pub fn run(
     goes_on: &mut dyn FnMut(Progress<'_>) -> bool,
 ) -> Result<Outcome, LabError> {
     let listed = listed(plan, driver)?;
-    let Some((counted, each, all)) = count(plan, listed.len()) else {
+    let of_each = if plan.operation.is_of_a_folder() { listed.len() } else { 1 };
+    let Some((counted, each, all)) = count(plan, of_each) else {
         return Err(LabError::Benchmark {
             what: "these are more operations than a number can count".to_owned(),
         });
@@ -135,7 +136,7 @@ pub fn run(
 
 /// Lists the files that operations are about, where they are about those of a folder.
 fn listed(plan: &Plan, driver: &dyn Driver) -> Result<Vec<Listed>, LabError> {
-    if !plan.operation.is_of_a_folder() {
+    if !plan.operation.is_of_a_folder() && !plan.makes_links() {
         return Ok(Vec::new());
     }
     let refuse = |what| LabError::NotListed { target: driver.describe(), what };
@@ -148,8 +149,8 @@ fn listed(plan: &Plan, driver: &dyn Driver) -> Result<Vec<Listed>, LabError> {
 }
 
 /// Counts the operations of a repetition that count, all of it, and those of all repetitions, if a number can.
-fn count(plan: &Plan, listed: usize) -> Option<(u64, u64, u64)> {
-    let counted = plan.times.checked_mul(listed.max(1) as u64)?;
+fn count(plan: &Plan, of_each: usize) -> Option<(u64, u64, u64)> {
+    let counted = plan.times.checked_mul(of_each as u64)?;
     let each = counted.checked_add(plan.warm_up)?;
     Some((counted, each, each.checked_mul(plan.repetitions)?))
 }
@@ -449,7 +450,8 @@ impl Work<'_> {
     }
 
     fn download(&self, number: u64, worker: &mut Worker, done: &mut Done) -> Result<(), Stopped> {
-        let expected = if self.listed.is_empty() {
+        // Of a mix, those that are listed are there to be shared.
+        let expected = if self.plan.operation == Operation::Mixed {
             let there = lock(&self.turn.there);
             done.path.clone_from(&there[worker.random.below(there.len() as u64) as usize]);
             None

@@ -1,4 +1,4 @@
-//! Public links to the files of a workspace, as a benchmark makes them.
+//! Public links to the files of a workspace, as a benchmark makes them. What a mix writes and reads besides is in the folder.
 
 use std::fmt;
 use std::path::Path;
@@ -60,12 +60,16 @@ impl Driver for Links {
         format!("workspace '{}' on {}", self.target.workspace.name, self.target.client.address())
     }
 
-    fn put(&self, _path: &str, _bytes: &[u8], _is_new: bool) -> Result<(), Failure> {
-        Err(Failure("files of a workspace are shared, and not written".to_owned()))
+    fn put(&self, path: &str, bytes: &[u8], is_new: bool) -> Result<(), Failure> {
+        self.folder.put(path, bytes, is_new)
     }
 
-    fn get(&self, _path: &str) -> Result<Option<Vec<u8>>, Failure> {
-        Err(Failure("files of a workspace are shared, and not read".to_owned()))
+    fn get(&self, path: &str) -> Result<Option<Vec<u8>>, Failure> {
+        self.folder.get(path)
+    }
+
+    fn reread(&self, path: &str) -> Result<Option<Vec<u8>>, Failure> {
+        self.folder.reread(path)
     }
 
     fn list(&self, directory: &str) -> Result<Vec<Listed>, Failure> {

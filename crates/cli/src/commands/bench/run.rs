@@ -213,16 +213,16 @@ fn open(
     arguments: &BenchRunArguments,
     io: &Driver,
 ) -> Result<Box<dyn Target>> {
+    if let Some(folder) = plan.target.folder.as_ref().filter(|folder| !folder.is_dir()) {
+        let folder = folder.display();
+        return Err(CommandError::usage(format!("there is no folder {folder}"))
+            .help("--target DIR", "takes another folder, or the URL of a store"));
+    }
+    if let Some(other) = plan.target.seen_in.as_ref().filter(|other| !other.is_dir()) {
+        let other = other.display();
+        return Err(CommandError::usage(format!("target.seen_in: there is no folder {other}")));
+    }
     if let Some(folder) = &plan.target.folder {
-        if !folder.is_dir() {
-            let folder = folder.display();
-            return Err(CommandError::usage(format!("there is no folder {folder}"))
-                .help("--target DIR", "takes another folder, or the URL of a store"));
-        }
-        if let Some(other) = plan.target.seen_in.as_ref().filter(|other| !other.is_dir()) {
-            let other = other.display();
-            return Err(CommandError::usage(format!("target.seen_in: there is no folder {other}")));
-        }
         if plan.capture.is_some() {
             let other = plan.target.seen_in.as_deref();
             let folders = std::iter::once(folder.as_path()).chain(other);
