@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 mod files;
+mod pause;
 
 use super::ini;
 use super::wire::Wanted;
@@ -12,6 +13,7 @@ use crate::error::LabError;
 use crate::random::Random;
 
 pub use files::{Files, Kind};
+pub use pause::{Pause, Recording};
 
 /// A benchmark. Its fields are the keys of the file ([`docs/guide/bench.md`](../../../../docs/guide/bench.md)).
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -97,7 +99,7 @@ impl Operation {
     }
 }
 
-/// Of operations in a mix: shares of their sum.
+/// Of operations in a mix: parts of their sum.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Mix {
@@ -141,54 +143,6 @@ impl Mix {
         }
         // Where rounding has drawn the very end, it is that of the last one.
         last
-    }
-}
-
-/// How long a thread waits between two operations, in seconds.
-#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Pause {
-    /// Not at all.
-    #[default]
-    None,
-    /// Always as long.
-    Fixed(f64),
-    /// All times between two are equally likely.
-    Uniform(f64, f64),
-    /// As between events that do not know of each other; the mean.
-    Exponential(f64),
-    /// Mostly short, now and then very long (Pareto): the shape, and the least time.
-    Pareto(f64, f64),
-    /// One of these, each equally likely: what somebody has recorded.
-    Recorded(Vec<f64>),
-}
-
-impl Pause {
-    /// Nobody means to wait longer than a day.
-    const SECONDS_MAX: f64 = 86_400.0;
-
-    fn is_sound(&self) -> bool {
-        let is_time = |time: f64| (0.0..=Self::SECONDS_MAX).contains(&time);
-        match self {
-            Self::None => true,
-            Self::Fixed(time) | Self::Exponential(time) => is_time(*time),
-            Self::Uniform(from, to) => is_time(*from) && is_time(*to) && from <= to,
-            Self::Pareto(shape, least) => shape.is_finite() && *shape > 0.0 && is_time(*least),
-            Self::Recorded(times) => !times.is_empty() && times.iter().all(|time| is_time(*time)),
-        }
-    }
-
-    /// Draws one, in seconds.
-    pub(super) fn draw(&self, random: &mut Random) -> f64 {
-        let seconds = match self {
-            Self::None => 0.0,
-            Self::Fixed(time) => *time,
-            Self::Uniform(from, to) => from + random.unit() * (to - from),
-            Self::Exponential(mean) => -mean * (1.0 - random.unit()).ln(),
-            Self::Pareto(shape, least) => least / (1.0 - random.unit()).powf(1.0 / shape),
-            Self::Recorded(times) => times[random.below(times.len() as u64) as usize],
-        };
-        seconds.min(Self::SECONDS_MAX)
     }
 }
 
@@ -260,7 +214,7 @@ impl Plan {
     /// Reads a file: TOML, or the INI of BenchCloud (2014) where its name ends so or it has a section `[test]`.
     ///
     /// # Errors
-    /// [`LabError::Read`]; [`LabError::Benchmark`] names the key, and one that is spelled alike.
+    /// [`LabError::Read`], also of a file of pauses; [`LabError::Benchmark`] names the key, and one that is spelled alike.
     pub fn read(path: &Path) -> Result<Self, LabError> {
         let bytes = crate::files::read(path)?;
         let text = String::from_utf8(bytes)
@@ -271,20 +225,25 @@ impl Plan {
         {
             ini::parse(&text)
         } else {
-            Self::of_toml(&text)
+            Self::of_toml_in(&text, path.parent().unwrap_or(path))
         }
     }
 
-    /// Reads TOML.
+    /// Reads TOML. Files that it names beside itself are in the current folder.
     ///
     /// # Errors
     /// [`LabError::Benchmark`].
     pub fn of_toml(text: &str) -> Result<Self, LabError> {
-        let plan: Self = toml::from_str(text).map_err(|error| {
+        Self::of_toml_in(text, Path::new(""))
+    }
+
+    fn of_toml_in(text: &str, folder: &Path) -> Result<Self, LabError> {
+        let mut plan: Self = toml::from_str(text).map_err(|error| {
             let place = error.span().map(|span| text[..span.start].matches('\n').count() + 1);
             let line = place.map_or_else(String::new, |line| format!("line {line}: "));
             LabError::Benchmark { what: format!("{line}{}", with_suggestion(error.message())) }
         })?;
+        plan.pause.load(folder)?;
         plan.checked()
     }
 
@@ -331,7 +290,7 @@ impl Plan {
         }
         if (self.operation == Operation::Mixed) != self.mix.is_some_and(Mix::is_sound) {
             return refuse(
-                "a table [mix] with numbers of upload, download, edit and share belongs to operation = \"mixed\"",
+                "a table [mix] with parts of upload, download, edit and share belongs to operation = \"mixed\"",
             );
         }
         if let Some(capture) = &self.capture {

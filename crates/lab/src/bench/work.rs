@@ -181,6 +181,8 @@ struct Told {
 struct Worker {
     number: usize,
     random: Random,
+    /// How often it has paused.
+    pauses: u64,
     /// The file that it edits, once it is there.
     own: Option<(String, Made)>,
 }
@@ -279,7 +281,7 @@ impl Work<'_> {
 
     fn work(&self, number: usize) -> Result<(), LabError> {
         let random = Random::new(self.turn.seed ^ (number as u64 + 1).wrapping_mul(0x9e37_79b9));
-        let mut worker = Worker { number, random, own: None };
+        let mut worker = Worker { number, random, pauses: 0, own: None };
         if self.plan.operation == Operation::Edit {
             // Where it fails now, the first edit tries again, and says why.
             worker.own = self.own_file(&worker).ok();
@@ -325,7 +327,8 @@ impl Work<'_> {
                 is_warm_up,
             });
             if self.turn.next.load(Ordering::Relaxed) < self.each {
-                self.wait(self.plan.pause.draw(&mut worker.random));
+                self.wait(self.plan.pause.draw(worker.pauses, &mut worker.random));
+                worker.pauses += 1;
             }
         }
         Ok(())
