@@ -25,8 +25,8 @@ pub(crate) use experiments::{
     BenchRunArguments, BenchTablesArguments, LabCommand, LabReportArguments, LabRunArguments,
     TraceCommand, TraceExecArguments, TraceFolder, TraceHomesArguments, TraceIotArguments,
     TraceMetasyncArguments, TracePreset, TraceReading, TraceRecordArguments,
-    TraceStacksyncArguments, TraceStart, TraceUbuntuoneArguments, TraceVersionsArguments,
-    TraceWebr2syncArguments,
+    TraceStacksyncArguments, TraceStart, TraceThesisArguments, TraceUbuntuoneArguments,
+    TraceVersionsArguments, TraceWebr2syncArguments,
 };
 pub(crate) use gateway::{GatewayArguments, GatewayCommand};
 pub(crate) use invitations::InvitationCommand;

@@ -9,15 +9,16 @@ use crate::files;
 pub mod made;
 pub mod source_tree;
 
+pub(crate) mod folder;
 pub(crate) mod item;
 pub(crate) mod prose;
+pub(crate) mod series;
+pub(crate) mod zip;
 
 mod document;
-mod folder;
 mod jpeg;
 mod track;
 mod workbook;
-mod zip;
 
 /// A folder that has a folder for each version, as the thesis keeps its datasets (section 6.4.1).
 #[derive(Debug, Clone)]

@@ -158,6 +158,16 @@ pub enum LabError {
         /// What is wrong with it.
         what: String,
     },
+    /// A step of a trace that could not be done in the folder of its client.
+    #[error("client {client} failed at line {line} of the trace")]
+    Step {
+        /// 0 for the first.
+        client: usize,
+        /// 1 for the first.
+        line: u64,
+        /// Why.
+        source: Box<LabError>,
+    },
     /// A file that no trace can have.
     #[error("{} has {size} bytes, more than a trace can have in a file", path.display())]
     TooLarge {

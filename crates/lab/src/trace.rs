@@ -2,7 +2,7 @@
 //!
 //! *Participants*: whoever makes a trace ([`generate`]), who records one ([`record`]), and who plays it ([`play`]) into folders of ours or of another program.
 //! *Goals*: equal traces make equal bytes on any machine; a trace is a text that people can read and write; a million steps need no more
-//! memory than the files that are there. *Non-goals*: contents: a trace has seeds, not bytes. *Invariants*: a step names only relative paths without
+//! memory than the files that are there. *Non-goals*: contents: a trace has seeds, not bytes, also of real documents. *Invariants*: a step names only relative paths without
 //! `..`; a step that does not fit what was before is refused with its line.
 //!
 //! The format is specified in `docs/design/trace-format.md`.
@@ -11,8 +11,10 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::Path;
 
+use ring::digest::{SHA256, digest};
 use serde::{Deserialize, Serialize};
 
+use crate::dataset::made;
 use crate::error::LabError;
 use crate::files;
 
@@ -39,6 +41,21 @@ pub struct Head {
     pub about: String,
     /// How many clients take part.
     pub clients: usize,
+    /// Of which dataset files are versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dataset: Option<MadeDataset>,
+}
+
+/// A dataset of the Syncany thesis that is made from a seed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MadeDataset {
+    /// One of [`made::NAMES`].
+    pub name: String,
+    /// How large it is.
+    pub size: made::Size,
+    /// Equal seeds make equal bytes.
+    pub seed: u64,
 }
 
 /// Each further line.
@@ -80,6 +97,17 @@ pub enum Action {
         /// Which of these.
         seed: u64,
     },
+    /// A file is made or replaced by what a version of the dataset has at this path.
+    WriteVersion {
+        /// Which one.
+        path: String,
+        /// 1 for the first; those of a trace never go back.
+        version: usize,
+        /// In bytes.
+        size: u64,
+        /// The SHA-256 of its bytes, in hexadecimal digits: a program that makes others is found out.
+        sha256: String,
+    },
     /// A file is changed in some places, in this order.
     Edit {
         /// Which one.
@@ -106,9 +134,18 @@ impl Action {
         match self {
             Self::MakeFolder { path }
             | Self::Write { path, .. }
+            | Self::WriteVersion { path, .. }
             | Self::Edit { path, .. }
             | Self::Remove { path } => [Some(path), None],
             Self::Rename { path, to } => [Some(path), Some(to)],
+        }
+    }
+
+    /// Of a dataset.
+    fn version(&self) -> Option<usize> {
+        match self {
+            Self::WriteVersion { version, .. } => Some(*version),
+            _ => None,
         }
     }
 }
@@ -189,6 +226,11 @@ impl<R: BufRead> Reader<R> {
         if head.clients == 0 {
             return Err(damaged(1, &"nobody takes part"));
         }
+        if let Some(MadeDataset { name, .. }) = &head.dataset
+            && !made::NAMES.contains(&name.as_str())
+        {
+            return Err(damaged(1, &format!("no dataset '{name}' can be made")));
+        }
         Ok(Self { lines, line: 1, head })
     }
 
@@ -213,7 +255,7 @@ impl<R: BufRead> Reader<R> {
             }
         }
         let size = match &step.action {
-            Action::Write { size, .. } => *size,
+            Action::Write { size, .. } | Action::WriteVersion { size, .. } => *size,
             Action::Edit { edits, .. } => edits.iter().map(|edit| edit.size).max().unwrap_or(0),
             _ => 0,
         };
@@ -224,6 +266,10 @@ impl<R: BufRead> Reader<R> {
             && edits.iter().any(|edit| edit.offset.is_some() != (edit.place == Place::Offset))
         {
             return Err(damaged(self.line, &"an edit at an offset has one, and no other has"));
+        }
+        if step.action.version().is_some_and(|version| version == 0 || self.head.dataset.is_none())
+        {
+            return Err(damaged(self.line, &"it is of no version of a dataset"));
         }
         Ok(step)
     }
@@ -247,6 +293,11 @@ impl<R: BufRead> Iterator for Reader<R> {
             .and_then(|text| serde_json::from_str(&text).map_err(|error| damaged(line, &error)));
         Some(parsed.and_then(|step| self.check(step)))
     }
+}
+
+/// In hexadecimal digits.
+fn sha256(bytes: &[u8]) -> String {
+    digest(&SHA256, bytes).as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn damaged(line: u64, what: &dyn std::fmt::Display) -> LabError {

@@ -204,6 +204,14 @@ pub(crate) enum TracePreset {
     Homes(TraceHomesArguments),
     /// People with a personal cloud, after the records of UbuntuOne.
     Ubuntuone(TraceUbuntuoneArguments),
+    /// Dataset A of the Syncany thesis (2011, section 6.4.1): office documents, of which one is edited at a time. Files are real ones.
+    ThesisA(TraceThesisArguments),
+    /// Dataset B: photographs, PDF and music, of which hardly one is edited.
+    ThesisB(TraceThesisArguments),
+    /// Dataset C: ten kinds of files, some of which are added, edited, removed, renamed.
+    ThesisC(TraceThesisArguments),
+    /// Dataset D: a source tree.
+    ThesisD(TraceThesisArguments),
     /// A real folder of versions, such as the datasets of the Syncany thesis, or two releases (the intensive workload of WebR2sync+).
     Versions(TraceVersionsArguments),
 }
@@ -325,6 +333,29 @@ pub(crate) struct TraceUbuntuoneArguments {
     /// How many changes follow.
     #[arg(long, value_name = "N", default_value = "10000")]
     pub(crate) changes: u64,
+}
+
+/// Arguments of `trace gen thesis-a` and its brothers.
+#[derive(Debug, Args)]
+pub(crate) struct TraceThesisArguments {
+    /// Where it is written.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: PathBuf,
+    /// How many clients make the changes, one version each in turn.
+    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) clients: u32,
+    /// Equal seeds make equal files; this one makes those of `lab run`.
+    #[arg(long, value_name = "N", default_value = "2011")]
+    pub(crate) seed: u64,
+    /// As many and as large files as in the thesis.
+    #[arg(long)]
+    pub(crate) full: bool,
+    /// Ends after so many versions.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) versions: Option<u32>,
+    /// Milliseconds from one version to the next.
+    #[arg(long, value_name = "N", default_value = "1000", value_parser = clap::value_parser!(u64).range(..=86_400_000))]
+    pub(crate) interval_ms: u64,
 }
 
 /// Arguments of `trace gen versions`.

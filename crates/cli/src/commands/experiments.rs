@@ -143,6 +143,8 @@ pub(crate) fn refusal(error: LabError) -> CommandError {
         | LabError::Folders { .. }
         | LabError::NotEmpty { .. }
         | LabError::TooLarge { .. } => CommandError::usage(error.to_string()),
+        LabError::Step { client, line, source } => refusal(*source)
+            .state(format!("client {client} failed at line {line} of the trace, and all stopped")),
         LabError::NotArrived { .. } => {
             CommandError::new(Code::NotAsTraced, "a change did not come to another client in time")
                 .cause(error)

@@ -225,6 +225,7 @@ fn every_preset_makes_a_trace_that_is_played() {
         (&["iot", "--sensors", "3", "--files", "2", "--start", "spread"], 6, 0),
         (&["homes", "--users", "2", "--tree", "0", "--weeks", "2", "--changes", "5"], 5, 1),
         (&["ubuntuone", "--users", "2", "--tree", "0", "--changes", "5"], 5, 0),
+        (&["thesis-d", "--versions", "1"], 0, 200),
         (&["versions", "releases"], 1, 1),
     ] {
         let words = [&["trace", "gen"], words, &["--out", "it.trace", "--json"]].concat();
@@ -241,6 +242,8 @@ fn every_preset_makes_a_trace_that_is_played() {
         (&["iot", "--reading", "paper"][..], "unexpected argument"),
         (&["stacksync", "--tree", "much"], "'much' is no size"),
         (&["versions", "releases/1.0"], "at least two versions"),
+        (&["thesis-a", "--versions", "0"], "invalid value '0'"),
+        (&["thesis-e"], "unrecognized subcommand"),
         (&["day"], "unrecognized subcommand"),
     ] {
         let words = [&["trace", "gen"], words, &["--out", "it.trace"]].concat();

@@ -1,6 +1,6 @@
 //! A folder of files that people add, edit, rename and remove, version after version.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::Dataset;
 use super::item::{Item, Kind};
@@ -65,12 +65,26 @@ struct Entry {
     path: String,
     item: Item,
     size: u64,
-    /// Where it was written last; nothing where that is not what it is now.
-    written: Option<PathBuf>,
+    /// Where it is in the version before; nothing where that is not what it is now.
+    before: Option<String>,
 }
 
-struct Folder<'a> {
-    recipe: &'a Recipe,
+/// A file of the version that is made.
+pub(crate) enum Came<'a> {
+    /// It has these bytes now.
+    New(&'a [u8]),
+    /// It is what this path was in the version before.
+    Kept(&'a str),
+}
+
+/// Hears of each file of a version, by its path.
+pub(crate) type Hear<'a> = dyn FnMut(&str, Came<'_>) -> Result<(), LabError> + 'a;
+
+/// A folder that is in memory, in one version after the other.
+pub(super) struct Folder {
+    recipe: Recipe,
+    /// How many versions it was in.
+    version: usize,
     /// By how much files are smaller than the recipe has them, and fewer.
     divisor: u64,
     prose: Prose,
@@ -84,7 +98,7 @@ struct Folder<'a> {
     owed: u64,
 }
 
-/// Makes all versions below a folder; files are as many times smaller, and fewer, as `divisor` says.
+/// Makes all versions below a folder; files are as many times smaller, and fewer, as `divisor` says. What has not changed is one file with two names.
 ///
 /// # Errors
 /// [`LabError::Write`].
@@ -94,25 +108,48 @@ pub(super) fn write(
     seed: u64,
     folder: &Path,
 ) -> Result<Dataset, LabError> {
-    let (prose, random) = (Prose::new(), Random::new(seed));
-    let made = vec![0; recipe.shares.len()];
-    let (entries, changed, owed) = (Vec::new(), 0, 0);
-    let mut this = Folder { recipe, divisor, prose, random, entries, made, changed, owed };
+    let mut this = Folder::new(recipe.clone(), divisor, seed);
     for version in 1..=recipe.versions {
-        let root = folder.join(version.to_string());
-        if version > 1 {
-            this.change();
-        }
-        this.save(&root)?;
-        while version == 1 && !this.is_complete() {
-            this.add();
-            this.save(&root)?;
-        }
+        let [old, new] = [version - 1, version].map(|version| folder.join(version.to_string()));
+        this.advance(&mut |path, came| match came {
+            Came::New(bytes) => files::write(&new.join(path), bytes),
+            Came::Kept(before) => files::link(&old.join(before), &new.join(path)),
+        })?;
     }
     Dataset::open(recipe.name, folder)
 }
 
-impl Folder<'_> {
+impl Folder {
+    /// A folder that is in no version yet.
+    pub(super) fn new(recipe: Recipe, divisor: u64, seed: u64) -> Self {
+        let (prose, random) = (Prose::new(), Random::new(seed));
+        let made = vec![0; recipe.shares.len()];
+        let (version, entries, changed, owed) = (0, Vec::new(), 0, 0);
+        Self { recipe, version, divisor, prose, random, entries, made, changed, owed }
+    }
+
+    /// Makes the next version.
+    ///
+    /// # Errors
+    /// Those of `hear`.
+    pub(super) fn advance(&mut self, hear: &mut Hear<'_>) -> Result<(), LabError> {
+        self.version += 1;
+        if self.version > 1 {
+            self.change();
+            return self.save(0, hear);
+        }
+        while !self.is_complete() {
+            self.add();
+            self.save(self.entries.len() - 1, hear)?;
+        }
+        Ok(())
+    }
+
+    /// Returns the bytes of a file of this version, by its place in the row in which they were heard of.
+    pub(super) fn bytes_of(&self, place: usize) -> Vec<u8> {
+        self.entries[place].item.bytes(&self.prose)
+    }
+
     fn bytes(&self) -> u64 {
         self.entries.iter().map(|entry| entry.size).sum()
     }
@@ -146,7 +183,7 @@ impl Folder<'_> {
             path: format!("folder{folder}/{name}"),
             item,
             size,
-            written: None,
+            before: None,
         });
     }
 
@@ -213,24 +250,21 @@ impl Folder<'_> {
             for _ in 0..self.recipe.edits {
                 entry.item.edit(&self.prose, &mut self.random);
             }
-            entry.written = None;
+            entry.before = None;
         }
     }
 
-    /// Writes a version; what has not changed is the same file in it as in the version before.
-    fn save(&mut self, root: &Path) -> Result<(), LabError> {
-        for entry in &mut self.entries {
-            let path = root.join(&entry.path);
-            match &entry.written {
-                Some(written) if *written == path => {}
-                Some(written) => files::link(written, &path)?,
-                None => {
-                    let bytes = entry.item.bytes(&self.prose);
-                    entry.size = bytes.len() as u64;
-                    files::write(&path, bytes)?;
-                }
+    /// Tells of the files of a version from a place on.
+    fn save(&mut self, from: usize, hear: &mut Hear<'_>) -> Result<(), LabError> {
+        for entry in &mut self.entries[from..] {
+            if let Some(before) = &entry.before {
+                hear(&entry.path, Came::Kept(before))?;
+            } else {
+                let bytes = entry.item.bytes(&self.prose);
+                entry.size = bytes.len() as u64;
+                hear(&entry.path, Came::New(&bytes))?;
             }
-            entry.written = Some(path);
+            entry.before = Some(entry.path.clone());
         }
         Ok(())
     }
@@ -239,6 +273,7 @@ impl Folder<'_> {
 #[cfg(test)]
 mod tests {
     use std::collections::{BTreeMap, BTreeSet};
+    use std::path::PathBuf;
 
     use super::*;
 

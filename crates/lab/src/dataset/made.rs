@@ -6,6 +6,8 @@
 
 use std::path::Path;
 
+use serde::{Deserialize, Serialize};
+
 use super::Dataset;
 use super::folder::{self, Change, Recipe, Share, Start};
 use super::item::Kind;
@@ -17,12 +19,16 @@ use crate::files;
 pub const NAMES: [&str; 4] = ["A", "B", "C", "D"];
 
 /// Whether datasets are as large as in the thesis.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Size {
     /// As many versions, of fewer and smaller files: for minutes. A is small enough to be whole.
     Small,
     /// As in the thesis, which took ten days.
     Full,
+    /// For tests, where nothing is optimised and a photograph takes a second.
+    #[cfg(test)]
+    Tiny,
 }
 
 const fn share(kind: Kind, of_thousand: u64, least_kib: u64, doublings: u32) -> Share {
@@ -30,7 +36,7 @@ const fn share(kind: Kind, of_thousand: u64, least_kib: u64, doublings: u32) -> 
 }
 
 /// Office documents, of which one is edited at a time.
-const A: Recipe = Recipe {
+static A: Recipe = Recipe {
     name: "A",
     versions: 50,
     start: Start::Files(24),
@@ -47,7 +53,7 @@ const A: Recipe = Recipe {
 };
 
 /// What is hardly ever edited: files come and go.
-const B: Recipe = Recipe {
+static B: Recipe = Recipe {
     name: "B",
     versions: 50,
     start: Start::Bytes(400 << 20),
@@ -65,7 +71,7 @@ const B: Recipe = Recipe {
 };
 
 /// Ten kinds, of which photographs and PDF have the shares that the thesis found, 15 % each.
-const C: Recipe = Recipe {
+static C: Recipe = Recipe {
     name: "C",
     versions: 50,
     start: Start::Bytes(100 << 20),
@@ -96,26 +102,68 @@ const D_VERSIONS: usize = 20;
 const D_FILES: usize = 38_000;
 const D_FILES_SMALL: usize = 200;
 
+/// How a dataset is made.
+pub(super) enum Way {
+    /// As people work on a folder; files are as many times smaller, and fewer, as the number says.
+    Folder(Recipe, u64),
+    /// As people work on a source tree.
+    Tree(SourceTree),
+}
+
+impl Way {
+    /// Returns how a dataset is made.
+    ///
+    /// # Errors
+    /// [`LabError::NoSuchDataset`].
+    pub(super) fn of(name: &str, size: Size, seed: u64) -> Result<Self, LabError> {
+        let (recipe, divisor) = match name {
+            "A" => (&A, 1),
+            "B" => (&B, B_DIVISOR),
+            "C" => (&C, C_DIVISOR),
+            "D" => {
+                let files = match size {
+                    Size::Small => D_FILES_SMALL,
+                    Size::Full => D_FILES,
+                    #[cfg(test)]
+                    Size::Tiny => 40,
+                };
+                return Ok(Self::Tree(SourceTree { seed, versions: D_VERSIONS, files }));
+            }
+            _ => return Err(LabError::NoSuchDataset { name: name.to_owned() }),
+        };
+        let divisor = match size {
+            Size::Small => divisor,
+            Size::Full => 1,
+            #[cfg(test)]
+            Size::Tiny => 16,
+        };
+        Ok(Self::Folder(recipe.clone(), divisor))
+    }
+
+    fn write(self, name: &str, seed: u64, folder: &Path) -> Result<Dataset, LabError> {
+        match self {
+            Self::Folder(recipe, divisor) => folder::write(&recipe, divisor, seed, folder),
+            Self::Tree(tree) => tree.write(name, folder),
+        }
+    }
+
+    /// How many versions it has.
+    pub(super) fn versions(&self) -> usize {
+        match self {
+            Self::Folder(recipe, _) => recipe.versions,
+            Self::Tree(tree) => tree.versions,
+        }
+    }
+}
+
 /// Makes a dataset in a folder below `work`, where it replaces one that was made before.
 ///
 /// # Errors
 /// [`LabError::NoSuchDataset`], [`LabError::Write`].
 pub fn write(name: &str, size: Size, seed: u64, work: &Path) -> Result<Dataset, LabError> {
-    let folder = work.join(name);
-    let (recipe, divisor) = match name {
-        "A" => (&A, 1),
-        "B" => (&B, B_DIVISOR),
-        "C" => (&C, C_DIVISOR),
-        "D" => {
-            let files = if size == Size::Full { D_FILES } else { D_FILES_SMALL };
-            files::clear(&folder)?;
-            return SourceTree { seed, versions: D_VERSIONS, files }.write("D", &folder);
-        }
-        _ => return Err(LabError::NoSuchDataset { name: name.to_owned() }),
-    };
+    let (way, folder) = (Way::of(name, size, seed)?, work.join(name));
     files::clear(&folder)?;
-    let divisor = if size == Size::Full { 1 } else { divisor };
-    folder::write(recipe, divisor, seed, &folder)
+    way.write(name, seed, &folder)
 }
 
 #[cfg(test)]
@@ -124,7 +172,7 @@ mod tests {
 
     #[test]
     fn shares_are_a_thousand_and_changes_a_hundred() {
-        for recipe in [A, B, C] {
+        for recipe in [&A, &B, &C] {
             let name = recipe.name;
             assert_eq!(
                 recipe.shares.iter().map(|share| share.of_thousand).sum::<u64>(),
@@ -150,7 +198,7 @@ mod tests {
     #[test]
     fn the_small_third_dataset_is_a_twenty_fifth_of_the_one_in_the_thesis() {
         let room = tempfile::tempdir().unwrap();
-        let recipe = Recipe { versions: 2, ..C };
+        let recipe = Recipe { versions: 2, ..C.clone() };
         let dataset = folder::write(&recipe, C_DIVISOR, 1, room.path()).unwrap();
         let first = dataset.files("1").unwrap();
         let bytes: usize = first.iter().map(|path| files::read(path).unwrap().len()).sum();

@@ -34,21 +34,55 @@ impl SourceTree {
     /// # Errors
     /// [`LabError::Write`].
     pub fn write(self, name: &str, folder: &Path) -> Result<Dataset, LabError> {
-        let mut random = Random::new(self.seed);
-        let mut tree: Vec<Vec<String>> = (0..self.files).map(|_| file(&mut random)).collect();
+        let mut tree = Tree::new(self.seed, self.files);
         for version in 1..=self.versions {
-            for (number, lines) in tree.iter().enumerate() {
-                let path = format!("{version}/part{}/unit{number}.c", number / FOLDER_FILES);
-                files::write(&folder.join(path), lines.concat())?;
+            if version > 1 {
+                tree.grow();
             }
-            for lines in &mut tree {
-                if random.below(EDITED_ONE_IN) == 0 {
-                    edit(lines, &mut random);
-                }
+            for (number, file) in tree.files.iter().enumerate() {
+                let path = format!("{version}/{}", path_of(number));
+                files::write(&folder.join(path), file.lines.concat())?;
             }
-            tree.push(file(&mut random));
         }
         Dataset::open(name, folder)
+    }
+}
+
+/// Where a file is in each version.
+pub(super) fn path_of(number: usize) -> String {
+    format!("part{}/unit{number}.c", number / FOLDER_FILES)
+}
+
+/// A source tree that is in memory, in one version after the other.
+pub(super) struct Tree {
+    random: Random,
+    pub(super) files: Vec<Unit>,
+}
+
+/// A file of a source tree.
+pub(super) struct Unit {
+    pub(super) lines: Vec<String>,
+    /// Whether it was another one in the version before, or was not there.
+    pub(super) is_new: bool,
+}
+
+impl Tree {
+    /// Makes the first version.
+    pub(super) fn new(seed: u64, files: usize) -> Self {
+        let mut random = Random::new(seed);
+        let files = (0..files).map(|_| Unit { lines: file(&mut random), is_new: true }).collect();
+        Self { random, files }
+    }
+
+    /// Makes the next version.
+    pub(super) fn grow(&mut self) {
+        for unit in &mut self.files {
+            unit.is_new = self.random.below(EDITED_ONE_IN) == 0;
+            if unit.is_new {
+                edit(&mut unit.lines, &mut self.random);
+            }
+        }
+        self.files.push(Unit { lines: file(&mut self.random), is_new: true });
     }
 }
 

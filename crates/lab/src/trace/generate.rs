@@ -1,6 +1,6 @@
 //! Makes traces from the figures of a paper.
 //!
-//! Each workload is a file: [`stacksync`], [`webr2sync`], [`metasync`], [`iot`], [`homes`], [`ubuntuone`]; [`versions`] takes a folder of versions instead of
+//! Each workload is a file: [`stacksync`], [`webr2sync`], [`metasync`], [`iot`], [`homes`], [`ubuntuone`], [`thesis`]; [`versions`] takes a folder of versions instead of
 //! figures. What a paper leaves open is chosen there, and the file says which is which.
 //!
 //! *Invariants*: steps are written one by one, and what is kept in memory grows with the files that are there, not with the steps; equal numbers and
@@ -9,7 +9,7 @@
 use std::io::Write;
 use std::path::Path;
 
-use super::{Action, FORMAT, Head, Step, write_line};
+use super::{Action, FORMAT, Head, MadeDataset, Step, write_line};
 use crate::error::LabError;
 use crate::files;
 
@@ -20,6 +20,7 @@ pub mod metasync;
 pub(crate) mod places;
 mod sizes;
 pub mod stacksync;
+pub mod thesis;
 pub mod ubuntuone;
 pub mod versions;
 pub mod webr2sync;
@@ -29,6 +30,7 @@ pub use iot::{Iot, Start};
 pub use metasync::{Folder, MetaSync};
 pub use places::Reading;
 pub use stacksync::StackSync;
+pub use thesis::Thesis;
 pub use ubuntuone::UbuntuOne;
 pub use versions::Versions;
 pub use webr2sync::WebR2sync;
@@ -43,6 +45,11 @@ pub trait Workload {
 
     /// How many clients take part.
     fn clients(&self) -> usize;
+
+    /// Of which dataset its files are versions.
+    fn dataset(&self) -> Option<MadeDataset> {
+        None
+    }
 
     /// Puts all steps on the sheet, in order.
     ///
@@ -72,7 +79,7 @@ pub struct Sheet<'a> {
 impl Sheet<'_> {
     /// A step of the initial tree.
     fn initial(&mut self, action: Action) -> Result<(), LabError> {
-        if let Action::Write { size, .. } = action {
+        if let Action::Write { size, .. } | Action::WriteVersion { size, .. } = action {
             self.made.tree_files += 1;
             self.made.tree_bytes += size;
         }
@@ -118,6 +125,7 @@ pub(crate) fn write(
         name: workload.name().to_owned(),
         about: workload.about(),
         clients: workload.clients(),
+        dataset: workload.dataset(),
     })?;
     workload.steps(&mut sheet)?;
     Ok(sheet.made)

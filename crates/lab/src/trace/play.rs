@@ -1,16 +1,23 @@
 //! Plays a trace into one folder, or into several that some program keeps equal, and looks whether all end as the trace says.
+//!
+//! What a step does is in `play/step.rs`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::BufRead;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard};
+use std::thread;
 use std::time::Duration;
 
 use ring::digest::{SHA256, SHA256_OUTPUT_LEN, digest};
 
-use super::{Action, Reader, Step, data};
+use super::{Head, Reader, Step};
+use crate::dataset::series::Series;
 use crate::error::LabError;
 use crate::files::{self, Found};
 use crate::stopwatch::Stopwatch;
+
+mod step;
 
 /// How often it is looked whether something has arrived.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
@@ -66,17 +73,24 @@ enum Look {
     AtBytes,
 }
 
+/// What all clients share.
 struct Player<'a> {
     plan: &'a Plan,
+    state: Mutex<State>,
+    /// Of which files of the trace are.
+    series: Option<Mutex<Series>>,
+}
+
+#[derive(Default)]
+struct State {
     expected: BTreeMap<String, Expected>,
     played: Played,
-    line: u64,
 }
 
 /// Plays all steps; `say` hears now and then how far it is.
 ///
 /// # Errors
-/// [`LabError::NotEmpty`], [`LabError::Trace`] where a step makes no sense, [`LabError::NotArrived`], [`LabError::Read`], [`LabError::Write`].
+/// [`LabError::NotEmpty`], [`LabError::Trace`] where a step makes no sense, [`LabError::Step`] where one cannot be done, [`LabError::NotArrived`], [`LabError::Read`].
 pub fn play<R: BufRead>(
     trace: Reader<R>,
     plan: &Plan,
@@ -104,187 +118,116 @@ pub(crate) fn play_after<R: BufRead>(
             return Err(LabError::NotEmpty { folder: folder.clone(), path });
         }
     }
-    let mut player = Player { plan, expected: BTreeMap::new(), played: Played::default(), line: 1 };
-    let mut watch = Stopwatch::start();
-    let mut has_begun = false;
+    let player = Player::new(plan, trace.head())?;
+    let watch = Stopwatch::start();
+    let mut first = None;
     while let Some(step) = trace.next() {
         let step = step?;
-        player.line = trace.line();
-        match (step.at_ms, has_begun) {
-            (None, false) => player.played.initial_steps += 1,
-            (None, true) => return Err(player.misfit("it belongs before all steps with a time")),
-            (Some(_), _) => {
-                if !has_begun {
-                    player.end_initial(&watch, say)?;
-                    begin()?;
-                    (watch, has_begun) = (Stopwatch::start(), true);
-                }
-                player.played.steps += 1;
-            }
+        if step.at_ms.is_some() {
+            first = Some(step);
+            break;
         }
-        player.step(&step, &watch)?;
-        let steps = player.played.steps;
-        if steps > 0 && steps.is_multiple_of(SAY_EVERY) {
-            say(&format!("{steps} steps after {:.1} s", watch.read().wall.as_secs_f64()));
-        }
+        player.state().played.initial_steps += 1;
+        player.step(trace.line(), &step, &|| false)?;
     }
-    if !has_begun {
-        player.end_initial(&watch, say)?;
+    player.end_initial(trace.line(), &watch, say)?;
+    if let Some(first) = first {
+        begin()?;
+        let watch = Stopwatch::start();
+        player.in_turn(first, &mut trace, &watch, say)?;
+        player.state().played.playing = watch.wall();
     }
-    player.played.playing = if has_begun { watch.read().wall } else { Duration::ZERO };
-    player.played.settled = player.settle();
-    if player.played.settled.is_none() {
-        player.played.differences = player.differences(Look::AtBytes)?;
-    }
-    Ok(player.played)
+    let settled = player.settle();
+    let differences =
+        if settled.is_none() { player.differences(Look::AtBytes)? } else { Vec::new() };
+    let played = player.state.into_inner().expect(NO_PANIC).played;
+    Ok(Played { settled, differences, ..played })
 }
 
 /// After so many steps something is said.
 const SAY_EVERY: u64 = 1000;
 
-impl Player<'_> {
-    fn misfit(&self, what: &str) -> LabError {
-        LabError::Trace { line: self.line, what: what.to_owned() }
+const NO_PANIC: &str = "nobody panics who has it";
+
+fn misfit(line: u64, what: impl Into<String>) -> LabError {
+    LabError::Trace { line, what: what.into() }
+}
+
+impl<'a> Player<'a> {
+    fn new(plan: &'a Plan, head: &Head) -> Result<Self, LabError> {
+        let series = head.dataset.as_ref().map(|it| Series::new(&it.name, it.size, it.seed));
+        let series = series.transpose()?.map(Mutex::new);
+        Ok(Self { plan, state: Mutex::default(), series })
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().expect(NO_PANIC)
     }
 
     /// The trace begins once everybody has the initial tree.
     fn end_initial(
-        &mut self,
+        &self,
+        line: u64,
         watch: &Stopwatch,
         say: &mut dyn FnMut(&str),
     ) -> Result<(), LabError> {
         if self.settle().is_none() {
             let folder = self.plan.folders.last().cloned().unwrap_or_default();
             let what = self.differences(Look::AtBytes)?.into_iter().next().unwrap_or_default();
-            return Err(LabError::NotArrived { line: self.line, folder, what });
+            return Err(LabError::NotArrived { line, folder, what });
         }
-        self.played.initial = watch.read().wall;
-        let (steps, seconds) = (self.played.initial_steps, self.played.initial.as_secs_f64());
+        let initial = watch.wall();
+        let mut state = self.state();
+        state.played.initial = initial;
+        let (steps, seconds) = (state.played.initial_steps, initial.as_secs_f64());
+        drop(state);
         say(&format!("the initial tree of {steps} steps is everywhere after {seconds:.1} s"));
         Ok(())
     }
 
-    fn step(&mut self, step: &Step, watch: &Stopwatch) -> Result<(), LabError> {
-        if let (Some(at_ms), Some(speed)) = (step.at_ms, self.plan.speed) {
-            let due = Duration::from_secs_f64(at_ms as f64 / 1000.0 / speed);
-            let now = watch.read().wall;
-            std::thread::sleep(due.saturating_sub(now));
-            self.played.latest = self.played.latest.max(watch.read().wall.saturating_sub(due));
-        }
-        let folder = &self.plan.folders[step.client];
-        match &step.action {
-            Action::MakeFolder { path } => {
-                self.must_be_free(path)?;
-                self.wait_for_parent(folder, path)?;
-                files::make_folder(&folder.join(path))?;
-                self.expected.insert(path.clone(), Expected::Folder);
+    /// Plays all clients by this thread, one step after the other.
+    fn in_turn<R: BufRead>(
+        &self,
+        first: Step,
+        trace: &mut Reader<R>,
+        watch: &Stopwatch,
+        say: &mut dyn FnMut(&str),
+    ) -> Result<(), LabError> {
+        let mut next = Some(Ok(first));
+        while let Some(step) = next.take().or_else(|| trace.next()) {
+            let (line, step) = (trace.line(), step?);
+            if let Some(due) = self.due(line, &step)? {
+                thread::sleep(due.saturating_sub(watch.wall()));
+                self.begin_late_by(watch.wall().saturating_sub(due));
             }
-            Action::Write { path, size, data, seed } => {
-                if self.expected.get(path) == Some(&Expected::Folder) {
-                    return Err(self.misfit("it writes a file where a folder is"));
-                }
-                self.wait_for_parent(folder, path)?;
-                self.wait_for(folder, path)?;
-                self.put(folder, path, &data::bytes(*data, *size, *seed))?;
+            self.step(line, &step, &|| false)?;
+            let steps = self.end_step();
+            if steps.is_multiple_of(SAY_EVERY) {
+                say(&format!("{steps} steps after {:.1} s", watch.wall().as_secs_f64()));
             }
-            Action::Edit { path, edits } => {
-                if !matches!(self.expected.get(path), Some(Expected::File { .. })) {
-                    return Err(self.misfit("it edits a file that is not there"));
-                }
-                self.wait_for(folder, path)?;
-                let mut bytes = files::read(&folder.join(path))?;
-                for edit in edits {
-                    data::edit(&mut bytes, *edit);
-                }
-                if bytes.len() as u64 > super::FILE_SIZE_MAX {
-                    return Err(self.misfit("it makes a file too large"));
-                }
-                self.put(folder, path, &bytes)?;
-            }
-            Action::Remove { path } => {
-                if self.below(path).next().is_some() {
-                    return Err(self.misfit("it removes a folder that is not empty"));
-                }
-                self.wait_for(folder, path)?;
-                match self.expected.remove(path) {
-                    None => return Err(self.misfit("it removes what is not there")),
-                    Some(Expected::Folder) => files::remove_folder(&folder.join(path))?,
-                    Some(Expected::File { .. }) => files::remove(&folder.join(path))?,
-                }
-            }
-            Action::Rename { path, to } => self.rename(folder, path, to)?,
         }
         Ok(())
     }
 
-    fn rename(&mut self, folder: &Path, path: &str, to: &str) -> Result<(), LabError> {
-        self.must_be_free(to)?;
-        if to.starts_with(&format!("{path}/")) {
-            return Err(self.misfit("it moves a folder into itself"));
-        }
-        let below: Vec<_> = self.below(path).collect();
-        for path in below.iter().map(String::as_str).chain([path]) {
-            self.wait_for(folder, path)?;
-        }
-        self.wait_for_parent(folder, to)?;
-        let moved = self.expected.remove(path);
-        let moved = moved.ok_or_else(|| self.misfit("it renames what is not there"))?;
-        files::rename(&folder.join(path), &folder.join(to))?;
-        self.expected.insert(to.to_owned(), moved);
-        for old in below {
-            let kept = self.expected.remove(&old).expect("it was found there just now");
-            self.expected.insert(format!("{to}{}", &old[path.len()..]), kept);
-        }
-        Ok(())
+    /// When a step is to begin; nothing where no time is kept.
+    fn due(&self, line: u64, step: &Step) -> Result<Option<Duration>, LabError> {
+        let Some(at_ms) = step.at_ms else {
+            return Err(misfit(line, "it belongs before all steps with a time"));
+        };
+        let due = |speed| Duration::from_secs_f64(at_ms as f64 / 1000.0 / speed);
+        Ok(self.plan.speed.map(due))
     }
 
-    fn put(&mut self, folder: &Path, path: &str, bytes: &[u8]) -> Result<(), LabError> {
-        files::write_in_place(&folder.join(path), bytes)?;
-        self.played.written_bytes += bytes.len() as u64;
-        self.expected.insert(path.to_owned(), file_of(bytes));
-        Ok(())
+    fn begin_late_by(&self, late: Duration) {
+        let mut state = self.state();
+        state.played.latest = state.played.latest.max(late);
     }
 
-    fn must_be_free(&self, path: &str) -> Result<(), LabError> {
-        if self.expected.contains_key(path) {
-            return Err(self.misfit("something is there already"));
-        }
-        Ok(())
-    }
-
-    fn below(&self, path: &str) -> impl Iterator<Item = String> + use<'_> {
-        let prefix = format!("{path}/");
-        let from = self.expected.range(prefix.clone()..);
-        from.map(|(path, _)| path.clone()).take_while(move |path| path.starts_with(&prefix))
-    }
-
-    fn wait_for_parent(&mut self, folder: &Path, path: &str) -> Result<(), LabError> {
-        match path.rsplit_once('/') {
-            None => Ok(()),
-            Some((parent, _)) if self.expected.get(parent) == Some(&Expected::Folder) => {
-                self.wait_for(folder, parent)
-            }
-            Some(_) => Err(self.misfit("its folder is not there")),
-        }
-    }
-
-    /// Waits until a client has what another one has changed before: the steps of a trace follow each other.
-    fn wait_for(&mut self, folder: &Path, path: &str) -> Result<(), LabError> {
-        let Some(expected) = self.expected.get(path).copied() else { return Ok(()) };
-        let watch = Stopwatch::start();
-        while !is_there(&folder.join(path), expected)? {
-            if watch.read().wall > self.plan.patience {
-                let what = format!("'{path}' is not as it should be");
-                return Err(LabError::NotArrived {
-                    line: self.line,
-                    folder: folder.to_owned(),
-                    what,
-                });
-            }
-            std::thread::sleep(LOOK_EVERY);
-        }
-        self.played.waited += watch.read().wall;
-        Ok(())
+    /// Counts a step, and says how many there are.
+    fn end_step(&self) -> u64 {
+        let mut state = self.state();
+        state.played.steps += 1;
+        state.played.steps
     }
 
     /// Waits until all folders are as they should be, and says for how long.
@@ -294,30 +237,32 @@ impl Player<'_> {
             // Files that go while they are looked at are not as they should be yet.
             let is_equal = |look| self.differences(look).is_ok_and(|found| found.is_empty());
             if is_equal(Look::AtSizes) && is_equal(Look::AtBytes) {
-                return Some(watch.read().wall);
+                return Some(watch.wall());
             }
-            if watch.read().wall > self.plan.patience {
+            if watch.wall() > self.plan.patience {
                 return None;
             }
-            std::thread::sleep(LOOK_EVERY);
+            thread::sleep(LOOK_EVERY);
         }
     }
 
     fn differences(&self, look: Look) -> Result<Vec<String>, LabError> {
         let mut found = Vec::new();
+        // No step is under way.
+        let expected = &self.state().expected;
         for folder in &self.plan.folders {
             let mut there = BTreeSet::new();
             for (path, what) in files::tree(folder)? {
-                let is_right = match (self.expected.get(&path), what) {
+                let is_right = match (expected.get(&path), what) {
                     (Some(Expected::Folder), Found::Folder) => true,
-                    (Some(expected), Found::File { size }) => {
-                        matches!(expected, Expected::File { size: wanted, .. } if *wanted == size)
-                            && (look == Look::AtSizes || is_there(&folder.join(&path), *expected)?)
+                    (Some(wanted), Found::File { size }) => {
+                        matches!(wanted, Expected::File { size: full, .. } if *full == size)
+                            && (look == Look::AtSizes || is_there(&folder.join(&path), *wanted)?)
                     }
                     (None | Some(_), _) => false,
                 };
                 if !is_right {
-                    let how = if self.expected.contains_key(&path) {
+                    let how = if expected.contains_key(&path) {
                         "has something else in it"
                     } else {
                         "should not be there"
@@ -329,7 +274,7 @@ impl Player<'_> {
                     return Ok(found);
                 }
             }
-            let missing = self.expected.keys().filter(|path| !there.contains(*path));
+            let missing = expected.keys().filter(|path| !there.contains(*path));
             found.extend(missing.map(|path| format!("{}: '{path}' is missing", folder.display())));
         }
         found.truncate(DIFFERENCES_MAX);

@@ -85,6 +85,7 @@ pub fn record(
         name: plan.name.clone(),
         about: format!("recorded, with a look every {} ms", plan.pause.as_millis()),
         clients: 1,
+        dataset: None,
     };
     write_line(&mut recorder.out, &head).map_err(unwritten)?;
     recorder.look()?.map_err(unwritten)?;

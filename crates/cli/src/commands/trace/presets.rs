@@ -3,16 +3,18 @@
 use std::path::Path;
 
 use lab::dataset::Dataset;
+use lab::dataset::made::Size;
+use lab::trace::MadeDataset;
 use lab::trace::generate::{
-    self, Folder, Homes, Iot, MetaSync, Reading, StackSync, Start, UbuntuOne, Versions, WebR2sync,
-    Workload,
+    self, Folder, Homes, Iot, MetaSync, Reading, StackSync, Start, Thesis, UbuntuOne, Versions,
+    WebR2sync, Workload,
 };
 use serde_json::json;
 
 use crate::arguments::{
     TraceFolder, TraceHomesArguments, TraceIotArguments, TraceMetasyncArguments, TracePreset,
-    TraceReading, TraceStacksyncArguments, TraceStart, TraceUbuntuoneArguments,
-    TraceVersionsArguments, TraceWebr2syncArguments,
+    TraceReading, TraceStacksyncArguments, TraceStart, TraceThesisArguments,
+    TraceUbuntuoneArguments, TraceVersionsArguments, TraceWebr2syncArguments,
 };
 use crate::commands::experiments::refusal;
 use crate::context::Context;
@@ -29,6 +31,10 @@ pub(crate) fn generate(context: &Context<'_>, preset: &TracePreset) -> Result<u8
         TracePreset::Iot(it) => make(context, &iot(it), &it.common.out),
         TracePreset::Homes(it) => make(context, &homes(it)?, &it.common.out),
         TracePreset::Ubuntuone(it) => make(context, &ubuntuone(it)?, &it.common.out),
+        TracePreset::ThesisA(it) => make(context, &thesis("A", it), &it.out),
+        TracePreset::ThesisB(it) => make(context, &thesis("B", it), &it.out),
+        TracePreset::ThesisC(it) => make(context, &thesis("C", it), &it.out),
+        TracePreset::ThesisD(it) => make(context, &thesis("D", it), &it.out),
         TracePreset::Versions(it) => make(context, &versions(it)?, &it.out),
     }
 }
@@ -112,6 +118,17 @@ fn ubuntuone(it: &TraceUbuntuoneArguments) -> Result<UbuntuOne> {
         tree_bytes: bytes(&it.tree)?,
         changes: it.changes,
     })
+}
+
+fn thesis(name: &str, it: &TraceThesisArguments) -> Thesis {
+    let size = if it.full { Size::Full } else { Size::Small };
+    Thesis {
+        name: format!("thesis-{}", name.to_lowercase()),
+        dataset: MadeDataset { name: name.to_owned(), size, seed: it.seed },
+        clients: it.clients as usize,
+        interval_ms: it.interval_ms,
+        versions: it.versions.map_or(usize::MAX, |count| count as usize),
+    }
 }
 
 fn versions(it: &TraceVersionsArguments) -> Result<Versions> {
