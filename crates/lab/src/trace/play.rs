@@ -1,6 +1,6 @@
 //! Plays a trace into one folder, or into several that some program keeps equal, and looks whether all end as the trace says.
 //!
-//! What a step does is in `play/step.rs`.
+//! What a step does is in `play/step.rs`. Where time is kept, each of several clients plays by a thread of its own (`play/clients.rs`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::BufRead;
@@ -17,6 +17,7 @@ use crate::error::LabError;
 use crate::files::{self, Found};
 use crate::stopwatch::Stopwatch;
 
+mod clients;
 mod step;
 
 /// How often it is looked whether something has arrived.
@@ -90,7 +91,8 @@ struct State {
 /// Plays all steps; `say` hears now and then how far it is.
 ///
 /// # Errors
-/// [`LabError::NotEmpty`], [`LabError::Trace`] where a step makes no sense, [`LabError::Step`] where one cannot be done, [`LabError::NotArrived`], [`LabError::Read`].
+/// [`LabError::NotEmpty`], [`LabError::Trace`] where a step makes no sense, [`LabError::Step`] where one cannot be done, [`LabError::NotArrived`], [`LabError::Read`],
+/// [`LabError::Threads`]. Of several steps that fail it is the earliest.
 pub fn play<R: BufRead>(
     trace: Reader<R>,
     plan: &Plan,
@@ -134,7 +136,11 @@ pub(crate) fn play_after<R: BufRead>(
     if let Some(first) = first {
         begin()?;
         let watch = Stopwatch::start();
-        player.in_turn(first, &mut trace, &watch, say)?;
+        if clients > 1 && plan.speed.is_some() {
+            clients::play(&player, first, &mut trace, &watch, say)?;
+        } else {
+            player.in_turn(first, &mut trace, &watch, say)?;
+        }
         player.state().played.playing = watch.wall();
     }
     let settled = player.settle();
