@@ -165,6 +165,7 @@ const DRAWINGS: &[(&str, &str)] = &drawings![
     "docs/figures/server-figure-7-nats.svg",
     "docs/figures/syncany-deltas-A.svg",
     "docs/figures/syncany-deltas-D.svg",
+    "docs/figures/syncany-D-size-fingerprint.svg",
     "docs/figures/server-figure-7-rabbitmq.svg",
     "docs/figures/server-figure-7.svg",
     "docs/figures/server-scaled-saturation.svg",

@@ -26,7 +26,7 @@ pub mod record;
 /// The version of the format.
 pub const FORMAT: u32 = 1;
 
-/// The largest file that a trace may make, in bytes: a step holds one in memory.
+/// The largest file that a trace may make, in bytes: a step holds one in memory, and each client does one step at a time.
 pub const FILE_SIZE_MAX: u64 = 1 << 30;
 
 /// The first line.

@@ -101,9 +101,12 @@ impl Generator {
             Kind::Trace => {
                 let (file, round) = self.written(number);
                 // Whoever has all files of a trace and wants more gets others like them: equal ones would cost a target nothing that keeps them once.
-                let is_first = round == 0 && !self.is_again;
-                let seed = if is_first { file.seed } else { file.seed ^ seed };
-                data::bytes(file.data, file.size, seed)
+                // Those that are equal in the trace are so again.
+                let other = match round == 0 && !self.is_again {
+                    true => 0,
+                    false => Random::new(self.seed.wrapping_add(round)).next(),
+                };
+                data::bytes(file.data, file.size, file.seed ^ other)
             }
             _ => data::bytes(data::Kind::Random, size, seed),
         })
@@ -167,7 +170,11 @@ fn written(files: &Files, path: &Path, threads: usize) -> Result<Vec<Written>, L
     };
     let mut all = Vec::new();
     for step in trace::open(path)? {
-        if let Action::Write { path, size, data, seed } = step?.action {
+        let action = step?.action;
+        if let Action::WriteVersion { .. } = action {
+            return Err(refuse("has the documents of a dataset, which no benchmark makes"));
+        }
+        if let Action::Write { path, size, data, seed } = action {
             if !files.fits(size, threads) {
                 return Err(refuse(&format!(
                     "writes a file of {size} bytes: those of all threads together end at 4 GiB"
@@ -290,6 +297,24 @@ mod tests {
         assert!(repeated.len() == 300 && repeated != data::bytes(data::Kind::Text, 300, 5));
         let names = [0, 1].map(|number| generator.name("run", number));
         assert_eq!(names, ["benchmark-run-000000.txt", "benchmark-run-000001"]);
+
+        // Files that are equal are so in each repetition and each round.
+        let line = |path: &str| {
+            format!(r#"{{"do":"write","path":"{path}","size":300,"data":"random","seed":5}}"#)
+                + "\n"
+        };
+        let twins = of(&(line("a") + &line("b"))).unwrap().again();
+        let files = [0, 1, 2, 3].map(|number| twins.file(number));
+        assert!(files[0] == files[1] && files[2] == files[3] && files[1] != files[2]);
+        let made = r#"{"do":"write-version","path":"a","version":1,"size":1,"sha256":"a"}"#;
+        let made = format!(
+            "{}\n{made}",
+            HEAD.replace('}', r#","dataset":{"name":"A","size":"small","seed":1}}"#)
+        );
+        files::write(&path, made).unwrap();
+        let files = Files { kind: Kind::Trace, trace: Some(path.clone()), ..Files::default() };
+        let error = Generator::new(&files, 7, 8).err().unwrap().to_string();
+        assert!(error.contains("the documents of a dataset"), "{error}");
 
         let huge = r#"{"do":"write","path":"a","size":1000000000,"data":"zero","seed":5}"#;
         for (lines, wanted) in [

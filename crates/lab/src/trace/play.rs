@@ -220,8 +220,11 @@ impl<'a> Player<'a> {
         let Some(at_ms) = step.at_ms else {
             return Err(misfit(line, "it belongs before all steps with a time"));
         };
-        let due = |speed| Duration::from_secs_f64(at_ms as f64 / 1000.0 / speed);
-        Ok(self.plan.speed.map(due))
+        let due = |speed| {
+            Duration::try_from_secs_f64(at_ms as f64 / 1000.0 / speed)
+                .map_err(|_| misfit(line, "at this speed it is due later than can be counted"))
+        };
+        self.plan.speed.map(due).transpose()
     }
 
     fn begin_late_by(&self, late: Duration) {

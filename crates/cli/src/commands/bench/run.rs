@@ -222,12 +222,13 @@ fn open(
         let other = other.display();
         return Err(CommandError::usage(format!("target.seen_in: there is no folder {other}")));
     }
+    if plan.capture.is_some() {
+        let target = &plan.target;
+        let folders = [&target.folder, &target.workspace, &target.seen_in];
+        let folders: Vec<_> = folders.into_iter().filter_map(Option::as_deref).collect();
+        demand_apart(&arguments.out, &folders)?;
+    }
     if let Some(folder) = &plan.target.folder {
-        if plan.capture.is_some() {
-            let other = plan.target.seen_in.as_deref();
-            let folders = std::iter::once(folder.as_path()).chain(other);
-            demand_apart(&arguments.out, &folders.collect::<Vec<_>>())?;
-        }
         return Ok(Box::new(Folder::new(folder, &plan.target)));
     }
     if let Some(folder) = &plan.target.workspace {

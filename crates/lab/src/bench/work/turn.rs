@@ -45,9 +45,14 @@ impl Turn {
             // In front, where no ending is.
             one_name: one_name
                 .map(|name| if is_first { name } else { format!("r{repetition}-{name}") }),
+            // Beside the first one's, where no file lies that was downloaded.
             local_directory: folder.map(|folder| match is_first {
                 true => folder,
-                false => folder.join(format!("r{repetition}")),
+                false => {
+                    let mut beside = folder.components().collect::<PathBuf>().into_os_string();
+                    beside.push(format!("-r{repetition}"));
+                    beside.into()
+                }
             }),
             next: AtomicU64::new(0),
             there: Mutex::default(),

@@ -10,6 +10,7 @@ use std::io::BufRead;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread;
+use std::time::Duration;
 
 use super::{NO_PANIC, Player, SAY_EVERY};
 use crate::error::LabError;
@@ -105,9 +106,10 @@ impl Clients<'_> {
                 return;
             }
             row.under_way.insert(line, Arc::clone(&step));
-            drop(row);
             let queue = &queues[step.client];
+            // Nobody stops taking steps but because one has failed, which is seen under the same lock.
             queue.send((line, step)).expect("a client takes steps until one has failed");
+            drop(row);
             let steps = self.player.state().played.steps;
             if steps / SAY_EVERY > said {
                 said = steps / SAY_EVERY;
@@ -119,9 +121,11 @@ impl Clients<'_> {
     /// Does the steps of a client.
     fn play(&self, steps: &Receiver<Handed>) {
         for (line, step) in steps {
-            if !self.wait_until_due(line, &step) || !self.wait_for_others(line, &step) {
+            let due = self.player.due(line, &step).ok().flatten().unwrap_or_default();
+            if !self.wait_until(due, line) || !self.wait_for_others(line, &step) {
                 return;
             }
+            self.player.begin_late_by(self.watch.wall().saturating_sub(due));
             match self.player.step(line, &step, &|| self.row().is_over(line)) {
                 Ok(()) => drop(self.player.end_step()),
                 Err(error) => self.fail(line, error),
@@ -132,13 +136,11 @@ impl Clients<'_> {
     }
 
     /// Tells whether it is to be done.
-    fn wait_until_due(&self, line: u64, step: &Step) -> bool {
-        let due = self.player.due(line, step).ok().flatten().unwrap_or_default();
+    fn wait_until(&self, due: Duration, line: u64) -> bool {
         let mut row = self.row();
         while !row.is_over(line) {
             let now = self.watch.wall();
             if now >= due {
-                self.player.begin_late_by(now.saturating_sub(due));
                 return true;
             }
             row = self.failed.wait_timeout(row, due.saturating_sub(now)).expect(NO_PANIC).0;

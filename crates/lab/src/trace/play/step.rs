@@ -61,9 +61,9 @@ impl Doing<'_> {
                 let mut bytes = files::read(&self.folder.join(path))?;
                 for edit in edits {
                     data::edit(&mut bytes, *edit);
-                }
-                if bytes.len() as u64 > FILE_SIZE_MAX {
-                    return Err(self.misfit("it makes a file too large"));
+                    if bytes.len() as u64 > FILE_SIZE_MAX {
+                        return Err(self.misfit("it makes a file too large"));
+                    }
                 }
                 self.put(path, &bytes)
             }
@@ -75,7 +75,12 @@ impl Doing<'_> {
                 let removed = self.player.state().expected.remove(path);
                 match removed {
                     None => Err(self.misfit("it removes what is not there")),
-                    Some(Expected::Folder) => files::remove_folder(&self.folder.join(path)),
+                    Some(Expected::Folder) => {
+                        let folder = self.folder.join(path);
+                        // What another client has removed from it may still be here.
+                        self.wait_until(path, || Ok(files::tree(&folder)?.is_empty()))?;
+                        files::remove_folder(&folder)
+                    }
                     Some(Expected::File { .. }) => files::remove(&self.folder.join(path)),
                 }
             }
@@ -192,8 +197,17 @@ impl Doing<'_> {
     /// Waits until a client has what another one has changed before: the steps of a trace follow each other.
     fn wait_for(&self, path: &str) -> Result<(), LabError> {
         let Some(expected) = self.expected(path) else { return Ok(()) };
+        self.wait_until(path, || is_there(&self.folder.join(path), expected))
+    }
+
+    /// Waits until something is so at a path.
+    fn wait_until(
+        &self,
+        path: &str,
+        is_so: impl Fn() -> Result<bool, LabError>,
+    ) -> Result<(), LabError> {
         let watch = Stopwatch::start();
-        while !is_there(&self.folder.join(path), expected)? {
+        while !is_so()? {
             if watch.wall() > self.player.plan.patience || (self.is_over)() {
                 let what = format!("'{path}' is not as it should be");
                 let (line, folder) = (self.line, self.folder.to_owned());

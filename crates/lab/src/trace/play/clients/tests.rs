@@ -76,6 +76,56 @@ fn a_client_that_is_held_up_holds_up_no_other_one_and_all_end_as_the_trace_says(
 }
 
 #[test]
+fn a_folder_is_removed_when_what_another_client_has_removed_from_it_is_gone_here_too() {
+    let room = room(2);
+    let steps = concat!(
+        r#"{"at_ms":0,"client":0,"do":"make-folder","path":"a"}"#,
+        "\n",
+        r#"{"at_ms":0,"client":0,"do":"write","path":"a/x","size":9,"data":"text","seed":1}"#,
+        "\n",
+        r#"{"at_ms":1,"client":1,"do":"remove","path":"a/x"}"#,
+        "\n",
+        r#"{"at_ms":2,"client":0,"do":"remove","path":"a"}"#,
+        "\n",
+    );
+    let [one, other] = [0, 1].map(|client| room.folders[client].join("a"));
+    let played = thread::scope(|scope| {
+        scope.spawn(|| {
+            carry(&one, &other, "x", 9);
+            let wait_while = |path: &Path| {
+                while files::look(path).unwrap().is_some() {
+                    thread::sleep(Duration::from_millis(5));
+                }
+            };
+            wait_while(&other.join("x"));
+            // The last step is under way meanwhile.
+            thread::sleep(Duration::from_millis(50));
+            files::remove(&one.join("x")).unwrap();
+            wait_while(&one);
+            files::remove_folder(&other).unwrap();
+        });
+        played(&room, steps, Duration::from_secs(20), &mut || Ok(()))
+    });
+    let played = played.unwrap();
+    assert_eq!((played.steps, played.differences.len()), (4, 0));
+    assert!(played.settled.is_some());
+}
+
+#[test]
+fn a_step_that_is_due_later_than_can_be_counted_is_refused() {
+    let room = room(2);
+    let text = format!(
+        "{{\"syncline_trace\":1,\"name\":\"t\",\"about\":\"\",\"clients\":2}}\n{}",
+        write(u64::MAX, 0, "x")
+    );
+    let patience = Duration::from_secs(1);
+    let plan = Plan { folders: room.folders.clone(), speed: Some(0.000_5), patience };
+    let error =
+        play_after(Reader::new(text.as_bytes()).unwrap(), &plan, &mut || Ok(()), &mut |_| {});
+    assert!(matches!(error, Err(LabError::Trace { line: 2, .. })), "{error:?}");
+}
+
+#[test]
 fn a_client_that_fails_is_named_with_its_step_and_all_stop() {
     let room = room(3);
     let steps = write(0, 0, "before")
