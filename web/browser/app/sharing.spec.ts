@@ -38,8 +38,9 @@ test('somebody is let in, may then more, and is removed, by keyboard alone', asy
   const right = dialog.getByLabel('Right of bob');
   await expect(right).toHaveValue('view');
   await right.focus();
+  await expect(right).toBeFocused();
+  // No Return: it may open the list of the system, over what was chosen.
   await page.keyboard.press('ArrowDown');
-  await page.keyboard.press('Enter');
   await expect(right).toHaveValue('edit');
   await expect
     .poll(async () => (await members()).map(({ user, role }) => `${user} ${role}`))
@@ -61,6 +62,28 @@ test('somebody is let in, may then more, and is removed, by keyboard alone', asy
   await expect(page.getByRole('region', { name: 'Notices' })).toContainText('bob');
   await expect(dialog).toHaveCount(0);
   await expect(page.getByRole('grid')).toBeFocused();
+});
+
+test('a right that the server does not give is not shown as given', async ({ page }) => {
+  await ada.call('PUT /workspaces/{workspace}/members/{user}', {
+    params: { workspace, user: 'eve' },
+    body: { role: 'view' },
+  });
+  await openWorkspace(page, server, 'ada', 'Notes');
+  await page.getByRole('button', { name: 'Share' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Share “Notes”' });
+  const right = dialog.getByLabel('Right of eve');
+  await page.route('**/members/eve', (route) => route.abort());
+  await right.selectOption('edit');
+  await expect(dialog.locator('#people-fault')).not.toBeEmpty();
+  await expect(right).toHaveValue('view');
+  await page.unroute('**/members/eve');
+  await right.selectOption('edit');
+  await expect
+    .poll(async () => (await members()).map(({ role }) => role))
+    .toEqual(['owner', 'edit']);
+  await dialog.getByRole('button', { name: 'Remove eve' }).click();
+  await expect(right).toHaveCount(0);
 });
 
 test('a member sees who the owner is, makes no link without the right, and leaves', async ({
