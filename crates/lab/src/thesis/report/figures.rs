@@ -78,7 +78,7 @@ const FIGURES: [Figure<'_>; 10] = [
         name: "ratio-size",
         title: "Figure 6.12: deduplication ratio, by chunk size",
         up: "to 1",
-        label: |configuration| format!("{} KiB", configuration.chunking.average_kib),
+        label: chunk_size,
         value: |row| Some(row.ratio()),
         is_sum: false,
         has_variants: false,
@@ -87,7 +87,7 @@ const FIGURES: [Figure<'_>; 10] = [
         name: "chunking-size",
         title: "Figure 6.13: chunking, by chunk size",
         up: "seconds",
-        label: |configuration| format!("{} KiB", configuration.chunking.average_kib),
+        label: chunk_size,
         value: Row::chunking_seconds,
         is_sum: false,
         has_variants: false,
@@ -111,6 +111,10 @@ const FIGURES: [Figure<'_>; 10] = [
         has_variants: false,
     },
 ];
+
+fn chunk_size(configuration: Configuration) -> String {
+    format!("{} KiB", configuration.chunking.average_kib)
+}
 
 fn chunking(configuration: Configuration) -> String {
     if configuration.chunking.fingerprint.is_some() { "TTTD" } else { "fixed" }.to_owned()

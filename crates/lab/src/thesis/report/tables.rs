@@ -89,7 +89,14 @@ impl Ranking<'_> {
         }
     }
 
+    /// Returns the one of these datasets that does not count.
+    fn left_out_of(&self, datasets: &[String]) -> Option<&str> {
+        let is_among = |one: &&str| datasets.iter().any(|known| known == one);
+        self.left_out.filter(is_among).filter(|_| datasets.len() > 1)
+    }
+
     fn ranked(&self, rows: &[Row], datasets: &[String]) -> Vec<Ranked> {
+        let left_out = self.left_out_of(datasets);
         let labels: Vec<_> = rows.iter().map(|row| self.label(row)).collect();
         let mut ranked: Vec<Ranked> = Vec::new();
         for name in names(labels.iter().map(|label| &label.0)) {
@@ -100,7 +107,7 @@ impl Ranking<'_> {
             };
             let values: Vec<f64> = datasets.iter().map(|dataset| mine(dataset)).collect();
             let counted: Vec<f64> = (datasets.iter().zip(&values))
-                .filter(|(dataset, _)| datasets.len() == 1 || self.left_out != Some(dataset))
+                .filter(|(dataset, _)| left_out != Some(dataset))
                 .map(|(_, value)| *value)
                 .collect();
             let average = counted.iter().sum::<f64>() / counted.len() as f64;
@@ -139,10 +146,10 @@ impl Ranking<'_> {
         let all = || ranked.iter().enumerate();
         let shown = all().filter(|(index, _)| is_shown(*index)).map(cells).collect();
         let page = page.heading(self.title);
-        let page = match self.left_out.filter(|one| datasets.iter().any(|known| known == one)) {
-            Some(one) if datasets.len() > 1 => page
+        let page = match self.left_out_of(&datasets) {
+            Some(one) => page
                 .text(format!("As there, {one} counts neither for the rank nor for the average.")),
-            _ => page,
+            None => page,
         };
         let page = page.table(&headings, shown);
         let count = ranked.len();
