@@ -28,6 +28,7 @@ pub mod trace;
 pub mod webr2sync;
 
 mod difference;
+mod digest;
 mod environment;
 mod files;
 mod memory;

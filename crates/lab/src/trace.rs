@@ -11,7 +11,6 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::Path;
 
-use ring::digest::{SHA256, digest};
 use serde::{Deserialize, Serialize};
 
 use crate::dataset::made;
@@ -293,11 +292,6 @@ impl<R: BufRead> Iterator for Reader<R> {
             .and_then(|text| serde_json::from_str(&text).map_err(|error| damaged(line, &error)));
         Some(parsed.and_then(|step| self.check(step)))
     }
-}
-
-/// In hexadecimal digits.
-fn sha256(bytes: &[u8]) -> String {
-    digest(&SHA256, bytes).as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn damaged(line: u64, what: &dyn std::fmt::Display) -> LabError {

@@ -6,11 +6,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use ring::digest::{SHA256, digest};
-
 use super::driver::Driver;
 use super::outcome::Outcome;
 use super::work::lock;
+use crate::digest::sha256;
 
 /// How many threads read everything again in the end.
 const JUDGES_MAX: usize = 16;
@@ -73,8 +72,4 @@ pub(super) fn is_acknowledged(writes: &[Write]) -> bool {
 
 pub(super) fn has_digest(writes: &[Write], digest: &[u8; 32]) -> bool {
     writes.iter().any(|write| write.digest == *digest)
-}
-
-pub(super) fn sha256(bytes: &[u8]) -> [u8; 32] {
-    digest(&SHA256, bytes).as_ref().try_into().expect("SHA-256 has 32 bytes")
 }

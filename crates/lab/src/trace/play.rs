@@ -9,10 +9,11 @@ use std::sync::{Mutex, MutexGuard};
 use std::thread;
 use std::time::Duration;
 
-use ring::digest::{SHA256, SHA256_OUTPUT_LEN, digest};
+use ring::digest::SHA256_OUTPUT_LEN;
 
 use super::{Head, Reader, Step};
 use crate::dataset::series::Series;
+use crate::digest::sha256;
 use crate::error::LabError;
 use crate::files::{self, Found};
 use crate::stopwatch::Stopwatch;
@@ -292,9 +293,7 @@ impl<'a> Player<'a> {
 }
 
 fn file_of(bytes: &[u8]) -> Expected {
-    let digest = digest(&SHA256, bytes);
-    let digest = digest.as_ref().try_into().expect("SHA-256 has 32 bytes");
-    Expected::File { size: bytes.len() as u64, digest }
+    Expected::File { size: bytes.len() as u64, digest: sha256(bytes) }
 }
 
 fn is_there(path: &Path, expected: Expected) -> Result<bool, LabError> {

@@ -5,10 +5,11 @@
 
 use std::collections::BTreeSet;
 
-use super::super::{Action, MadeDataset, sha256};
+use super::super::{Action, MadeDataset};
 use super::{Sheet, Workload};
 use crate::dataset::folder::Came;
 use crate::dataset::series::Series;
+use crate::digest::sha256_text;
 use crate::error::LabError;
 
 /// The versions of a dataset that is made.
@@ -80,7 +81,7 @@ fn steps(series: &mut Series, paths: &mut BTreeSet<String>) -> Result<Vec<Action
             }
             Came::New(bytes) => {
                 gone.remove(&path);
-                let (size, sha256) = (bytes.len() as u64, sha256(bytes));
+                let (size, sha256) = (bytes.len() as u64, sha256_text(bytes));
                 writes.push(Action::WriteVersion { path, version, size, sha256 });
             }
         }

@@ -9,12 +9,11 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use ring::digest::{SHA256, digest};
-
 use super::super::{Action, Edit, EditKind, FILE_SIZE_MAX, Place, data};
 use super::{Sheet, Workload};
 use crate::dataset::Dataset;
 use crate::difference;
+use crate::digest::sha256;
 use crate::error::LabError;
 use crate::files::{self, Found};
 
@@ -159,8 +158,8 @@ fn edits(old: &[u8], new: &[u8]) -> Vec<Edit> {
 
 /// Equal bytes have equal seeds.
 fn seed(bytes: &[u8]) -> u64 {
-    let digest = digest(&SHA256, bytes);
-    let first = digest.as_ref().first_chunk().expect("SHA-256 has 32 bytes");
+    let digest = sha256(bytes);
+    let first = digest.first_chunk().expect("SHA-256 has 32 bytes");
     u64::from_le_bytes(*first)
 }
 

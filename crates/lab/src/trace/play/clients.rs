@@ -20,7 +20,8 @@ use crate::trace::{Action, Reader, Step};
 /// So many steps are handed out that are not done yet. A client that is further behind holds up the others.
 const AHEAD_MAX: usize = 256;
 
-type Handed = (u64, Arc<Step>);
+/// The line of a step, when it is due, and what it is.
+type Handed = (u64, Duration, Arc<Step>);
 
 struct Clients<'a> {
     player: &'a Player<'a>,
@@ -95,9 +96,10 @@ impl Clients<'_> {
         let (mut next, mut said) = (Some(Ok(first)), 0);
         while let Some(step) = next.take().or_else(|| trace.next()) {
             let line = trace.line();
-            let step = step.and_then(|step| self.player.due(line, &step).map(|_| step));
-            let step = match step {
-                Ok(step) => Arc::new(step),
+            let step = step.and_then(|step| Ok((self.player.due(line, &step)?, step)));
+            let (due, step) = match step {
+                // Here time is kept.
+                Ok((due, step)) => (due.unwrap_or_default(), Arc::new(step)),
                 Err(error) => return self.fail(line, error),
             };
             let is_full = |row: &mut Row| row.under_way.len() >= AHEAD_MAX && !row.is_over(line);
@@ -108,7 +110,7 @@ impl Clients<'_> {
             row.under_way.insert(line, Arc::clone(&step));
             let queue = &queues[step.client];
             // Nobody stops taking steps but because one has failed, which is seen under the same lock.
-            queue.send((line, step)).expect("a client takes steps until one has failed");
+            queue.send((line, due, step)).expect("a client takes steps until one has failed");
             drop(row);
             let steps = self.player.state().played.steps;
             if steps / SAY_EVERY > said {
@@ -120,8 +122,7 @@ impl Clients<'_> {
 
     /// Does the steps of a client.
     fn play(&self, steps: &Receiver<Handed>) {
-        for (line, step) in steps {
-            let due = self.player.due(line, &step).ok().flatten().unwrap_or_default();
+        for (line, due, step) in steps {
             if !self.wait_until(due, line) || !self.wait_for_others(line, &step) {
                 return;
             }

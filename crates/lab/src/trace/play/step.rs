@@ -4,10 +4,11 @@ use std::path::Path;
 use std::thread;
 
 use super::{Expected, LOOK_EVERY, NO_PANIC, Player, file_of, is_there, misfit};
+use crate::digest::sha256_text;
 use crate::error::LabError;
 use crate::files;
 use crate::stopwatch::Stopwatch;
-use crate::trace::{Action, FILE_SIZE_MAX, Step, data, sha256};
+use crate::trace::{Action, FILE_SIZE_MAX, Step, data};
 
 /// A step that is done.
 struct Doing<'a> {
@@ -123,7 +124,7 @@ impl Doing<'_> {
         }
         let bytes = series.bytes(path);
         let bytes = bytes.ok_or_else(|| self.misfit("this version has no such file"))?;
-        if bytes.len() as u64 != size || sha256(&bytes) != wanted {
+        if bytes.len() as u64 != size || sha256_text(&bytes) != wanted {
             let what = "this program makes other bytes than the one that made the trace";
             return Err(self.misfit(what));
         }
