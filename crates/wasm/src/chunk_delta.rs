@@ -2,7 +2,8 @@
 
 use content::WorkspaceContentKeys;
 use content::delta::{
-    BaseVersion, ChunkClient, DeltaError, DeltaPart, Plain, RangedSource, Reconciler, SessionId,
+    BaseVersion, ChunkClient, DeltaError, DeltaPart, Plain, RangedSource, Reconciled, Reconciler,
+    SessionId,
 };
 use model::Genesis;
 use model::codec::decode_message;
@@ -13,15 +14,16 @@ use crate::source::{Ranged, Sink, Source};
 
 /// One exchange about one new version of a file in a plain workspace.
 ///
-/// The order of calls: [`survey`](Self::survey), which may ask for sums, and [`take_sums`](Self::take_sums) then; or
-/// neither, where a sketch was kept. [`send`](Self::send), then [`take_answer`](Self::take_answer) where chunks are
+/// The order of calls: [`question`](Self::question), and [`take_told`](Self::take_told) as long as there is another one;
+/// or neither, where a sketch was kept. [`send`](Self::send), then [`take_answer`](Self::take_answer) where chunks are
 /// wanted. At the end [`kept`](Self::kept) is what to keep for the next time.
 #[wasm_bindgen]
 pub struct ChunkDelta {
     plain: Plain,
     keys: WorkspaceContentKeys,
     session: SessionId,
-    base: BaseVersion,
+    /// What is there, as soon as it is known.
+    base: Option<BaseVersion>,
     reconciler: Option<Reconciler>,
     client: Option<ChunkClient>,
 }
@@ -29,46 +31,57 @@ pub struct ChunkDelta {
 #[wasm_bindgen]
 impl ChunkDelta {
     /// Prepares an exchange. `genesis` is the encoded genesis of the workspace, `session` are 16 random bytes, `base` is
-    /// an encoded base version: the server's chunk list, or what was kept.
+    /// an encoded base version: the server's chunk list, or what was kept. Without it the chunk lists are reconciled.
     ///
     /// # Errors
     /// `message` where one of them is none, `is_sealed`, `length`.
     #[wasm_bindgen(constructor)]
-    pub fn new(genesis: &[u8], session: &[u8], base: &[u8]) -> Result<Self, Failure> {
+    pub fn new(genesis: &[u8], session: &[u8], base: Option<Vec<u8>>) -> Result<Self, Failure> {
         let (plain, keys) = workspace_of(genesis)?;
-        let (session, base) = (session_of(session)?, BaseVersion::decode(base)?);
+        let session = session_of(session)?;
+        let base = base.map(|base| BaseVersion::decode(&base)).transpose()?;
         Ok(Self { plain, keys, session, base, reconciler: None, client: None })
     }
 
-    /// Cuts and names the new version; returns a message that asks for the sums of what has changed, if anything has.
+    /// Returns the first question to the server, if there is one: for symbols of the chunk list of what is there; or, where that is
+    /// known, for the sums of what has changed, for which the new version is cut and named.
     ///
     /// # Errors
     /// `read`, `too_many_chunks`, `invalid_chunk_size`.
-    pub fn survey(&mut self, new: &Source) -> Result<Option<Vec<u8>>, Failure> {
-        let chunk_size = self.base.table().chunk_size();
-        let survey = ChunkClient::survey(&self.keys, chunk_size, &mut Ranged(new))?;
-        let reconciler = Reconciler::of_survey(self.plain.workspace(), self.session, survey);
-        let ask = reconciler.ask_sums(self.plain, &self.base);
+    pub fn question(&mut self, new: &Source) -> Result<Option<Vec<u8>>, Failure> {
+        let workspace = self.plain.workspace();
+        let (reconciler, question) = match &self.base {
+            None => {
+                let (reconciler, symbols) = Reconciler::begin_session(workspace, self.session);
+                (reconciler, Some(symbols))
+            }
+            Some(base) => {
+                let chunk_size = base.table().chunk_size();
+                let survey = ChunkClient::survey(&self.keys, chunk_size, &mut Ranged(new))?;
+                let reconciler = Reconciler::of_survey(workspace, self.session, survey);
+                let sums = reconciler.ask_sums(self.plain, base);
+                (reconciler, sums)
+            }
+        };
         self.reconciler = Some(reconciler);
-        Ok(ask)
+        Ok(question)
     }
 
-    /// Takes the sums that were asked for.
+    /// Takes the answer to a question; returns the next question, if there is one. The new version is cut and named once.
     ///
     /// # Errors
-    /// `length`, `wrong_session` and those of messages; `no_such` where nothing was asked for.
-    #[wasm_bindgen(js_name = "takeSums")]
-    pub fn take_sums(&mut self, message: &[u8]) -> Result<(), Failure> {
-        let reconciler = self.reconciler.as_ref().ok_or_else(out_of_turn)?;
-        self.base = reconciler.take_sums(self.base.clone(), message)?;
-        Ok(())
+    /// `too_different` where fetching the chunk list costs less than to go on; `read`, `too_many_chunks`, `unverified`,
+    /// `length`, `wrong_session` and those of messages; `no_such` where nothing was asked.
+    #[wasm_bindgen(js_name = "takeTold")]
+    pub fn take_told(&mut self, message: &[u8], new: &Source) -> Result<Option<Vec<u8>>, Failure> {
+        self.take_told_of(message, &mut Ranged(new))
     }
 
     /// Compares the new version with the base, and gives the messages of the delta to `sink`. `old` are the bytes of the
     /// base, where they were kept: then each change is found to the byte.
     ///
     /// # Errors
-    /// `read`, `too_many_chunks`.
+    /// `read`, `too_many_chunks`; `no_such` where no base is known.
     pub fn send(&mut self, new: &Source, old: Option<Source>, sink: &Sink) -> Result<(), Failure> {
         let mut client = ChunkClient::new(&self.keys, self.plain.workspace(), self.session);
         if let Some(survey) = self.reconciler.take().and_then(Reconciler::into_survey) {
@@ -77,7 +90,8 @@ impl ChunkDelta {
         let plain = self.plain;
         let mut old = old.as_ref().map(Ranged);
         let old = old.as_mut().map(|old| old as &mut dyn RangedSource);
-        client.send_delta(&self.base, old, &mut Ranged(new), |part| deliver(part, plain, sink))?;
+        let base = self.base.as_ref().ok_or_else(out_of_turn)?;
+        client.send_delta(base, old, &mut Ranged(new), |part| deliver(part, plain, sink))?;
         self.client = Some(client);
         Ok(())
     }
@@ -102,6 +116,31 @@ impl ChunkDelta {
     /// Returns what to keep of the new version, so that the next delta against it needs one request.
     pub fn kept(&mut self) -> Option<Vec<u8>> {
         self.client.take().map(|client| client.into_base().encode())
+    }
+}
+
+impl ChunkDelta {
+    fn take_told_of(
+        &mut self,
+        message: &[u8],
+        new: &mut dyn RangedSource,
+    ) -> Result<Option<Vec<u8>>, Failure> {
+        let reconciler = self.reconciler.as_mut().ok_or_else(out_of_turn)?;
+        if let Some(base) = &self.base {
+            self.base = Some(reconciler.take_sums(base.clone(), message)?);
+            return Ok(None);
+        }
+        match reconciler.take(message, &self.keys, new)? {
+            Reconciled::Base(base) => {
+                let sums = reconciler.ask_sums(self.plain, &base);
+                self.base = Some(base);
+                Ok(sums)
+            }
+            Reconciled::More(symbols) => {
+                reconciler.check_shorter_than_list()?;
+                Ok(Some(symbols))
+            }
+        }
     }
 }
 

@@ -324,6 +324,31 @@ test('who stays signed in sends of a short file only the bytes that have changed
   await expect.poll(() => sketches(page)).toEqual([]);
 });
 
+test('of a large file of which nothing is known the chunk list is learnt by what differs, and fetched only where that is much', async ({
+  page,
+}) => {
+  // Chunks of 16 KiB: a list of 43 KB.
+  const bytes = randomBytes(20_000_000).map((byte) => byte & 0xf);
+  await openBox(page);
+  const ways: string[][] = [];
+  for (const places of [3, 1000]) {
+    // Another device has put it there.
+    const name = `archive-${places}.bin`;
+    await ada.putFile(workspace, name, new Blob([bytes]));
+    const edited = Buffer.from(bytes);
+    for (let place = 0; place < places; place++) edited.write('changed', 7000 + place * 19_000);
+    await expect(row(page, name)).toBeVisible();
+    const seen = watched(page, name);
+    await picker(page).setInputFiles([file(name, edited)]);
+    await page.getByRole('button', { name: 'Replace' }).click();
+    await expect.poll(async () => sum(await content(name))).toBe(sum(edited));
+    ways.push(seen.whats().filter((what) => / (delta|chunks)$/.test(what)));
+  }
+  // Symbols, sums, and the delta; or so many symbols that the list is shorter.
+  expect(ways[0]).toEqual(['POST delta', 'POST delta', 'POST delta']);
+  expect(ways[1]?.filter((what) => what === 'GET chunks')).toHaveLength(1);
+});
+
 test('where the core cannot be loaded a changed file is sent whole, and so is one of which everything has changed', async ({
   page,
 }) => {

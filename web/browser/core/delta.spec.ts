@@ -21,11 +21,15 @@ declare const demo: Demo;
 interface Golden {
   genesis: string;
   session: string;
+  /** What asks for the first symbols of any chunk list. */
+  begun: string;
   cases: {
     seed: number;
     size: number;
     edits: [at: number, cut: number, seed: number, length: number][];
     base: string;
+    /** The answer to what was begun, where it tells the whole list. */
+    symbols: string | null;
     ask: string | null;
     sums: string | null;
     literal: number;
@@ -69,12 +73,12 @@ function unframed(body: number[]): Buffer {
 test('golden edits travel as natively, to the byte, there and back', async ({ page }) => {
   await page.goto(served.url);
   await page.waitForFunction(() => 'demo' in globalThis);
-  const { genesis, session, cases } = golden;
+  const { genesis, session, begun, cases } = golden;
   expect(cases.length).toBeGreaterThanOrEqual(8);
   for (const one of cases) {
     const { ask, literal, messages, kept, back, ...made } = one;
     const found = await page.evaluate(
-      async ({ genesis, session, base, sums, seed, size, edits }) => {
+      async ({ genesis, session, base, symbols, sums, seed, size, edits }) => {
         const bytes = (hex: string) =>
           Uint8Array.from(hex.match(/../g) ?? [], (byte) => parseInt(byte, 16));
         const old = new Blob([demo.bytesOf(seed, size)]);
@@ -86,7 +90,9 @@ test('golden edits travel as natively, to the byte, there and back', async ({ pa
         const core = new demo.Core();
         const options = { genesis: bytes(genesis), session: bytes(session) };
         const delta = await core.delta(file, { ...options, base: bytes(base) });
-        const there = await delta.messages(sums === null ? null : bytes(sums));
+        const { question } = delta;
+        if (sums !== null) await delta.take(bytes(sums));
+        const there = await delta.messages();
         const kept = await delta.kept();
         await delta.end();
         if (!kept) throw new Error('nothing was kept');
@@ -96,13 +102,29 @@ test('golden edits travel as natively, to the byte, there and back', async ({ pa
         const exact = await core.delta(old, { ...options, base: kept, isKept: true, old: file });
         const { literal: least } = await exact.messages();
         await exact.end();
+        // The same where not even the list is known.
+        const learning = await core.delta(file, { ...options, base: null });
+        const begun = learning.question;
+        let learnt: { question: typeof begun; body: Blob | Uint8Array<ArrayBuffer> } | undefined;
+        if (symbols !== null) {
+          await learning.take(bytes(symbols));
+          const { question } = learning;
+          if (sums !== null) await learning.take(bytes(sums));
+          learnt = { question, body: (await learning.messages()).body };
+        }
+        await learning.end();
         core.close();
         const list = async (body: Blob | Uint8Array<ArrayBuffer>) => [
           ...new Uint8Array(await new Response(body).arrayBuffer()),
         ];
         const sent = await list(there.body);
         return {
-          question: delta.question && (await list(delta.question)),
+          question: question && (await list(question)),
+          begun: begun && (await list(begun)),
+          learnt: learnt && {
+            question: learnt.question && (await list(learnt.question)),
+            body: await list(learnt.body),
+          },
           isWholeBody: there.length === sent.length,
           literal: there.literal,
           least,
@@ -120,6 +142,13 @@ test('golden edits travel as natively, to the byte, there and back', async ({ pa
       kept: sum(Uint8Array.from(found.kept)),
       back: sum(unframed(found.back)),
     };
+    expect(found.begun && unframed(found.begun).toString('hex')).toBe(begun);
+    expect(found.learnt === undefined).toBe(made.symbols === null);
+    if (found.learnt) {
+      const { question, body } = found.learnt;
+      expect(question && unframed(question).toString('hex')).toBe(ask);
+      expect(sum(unframed(body))).toBe(messages);
+    }
     expect(found.isWholeBody).toBe(true);
     expect(said, JSON.stringify(made.edits)).toEqual({ ask, literal, messages, kept, back });
     // With the old bytes at hand nothing is sent but what was cut.
@@ -149,6 +178,17 @@ test('the deltas of the paper travel as natively, to the byte', async ({ page })
         const { body, literal } = await delta.reply(bytes(said));
         const isDone = await delta.takeAnswer(bytes(answer));
         await delta.end();
+        // The same where not even the list is known.
+        const learning = await core.delta(file, { ...options, base: null });
+        const begun = learning.question;
+        let learnt: { question: typeof begun; body: Blob | Uint8Array<ArrayBuffer> } | undefined;
+        if (symbols !== null) {
+          await learning.take(bytes(symbols));
+          const { question } = learning;
+          if (sums !== null) await learning.take(bytes(sums));
+          learnt = { question, body: (await learning.messages()).body };
+        }
+        await learning.end();
         core.close();
         const list = async (body: Blob | Uint8Array<ArrayBuffer>) => [
           ...new Uint8Array(await new Response(body).arrayBuffer()),

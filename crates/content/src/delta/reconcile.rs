@@ -37,6 +37,12 @@ const SYMBOLS_FIRST: u64 = 32;
 /// How many symbols there are at most; that tells lists apart that differ in 20,000 places.
 const SYMBOLS_MAX: u64 = SYMBOLS_PER_MESSAGE;
 
+/// How many bytes a symbol takes in a message, mostly: sum, check, and a count of one or two.
+const SYMBOL_LENGTH: u64 = ITEM_LENGTH as u64 + 10;
+
+/// How many bytes a chunk takes in a list: id, and a length of three.
+const LISTED_LENGTH: u64 = 35;
+
 /// A chunk in its place: id (32 bytes), length (4), how many equal ones come before it (4), and the label of the chunk before it
 /// (8), all little-endian.
 type Item = [u8; ITEM_LENGTH];
@@ -203,7 +209,8 @@ impl Reconciler {
         Self::begin_session(workspace, SessionId::new(random))
     }
 
-    pub(super) fn begin_session(workspace: WorkspaceId, session: SessionId) -> (Self, Vec<u8>) {
+    /// Begins one that was named elsewhere, as by a page for its worker.
+    pub fn begin_session(workspace: WorkspaceId, session: SessionId) -> (Self, Vec<u8>) {
         let reconciler = Self { workspace, session, symbols: Vec::new(), own: None };
         let ask = reconciler.ask(SYMBOLS_FIRST);
         (reconciler, ask)
@@ -212,6 +219,25 @@ impl Reconciler {
     /// Begins where the list of the old version is known already, and the new one is surveyed: then only sums are asked for.
     pub fn of_survey(workspace: WorkspaceId, session: SessionId, survey: BaseVersion) -> Self {
         Self { workspace, session, symbols: Vec::new(), own: Some(survey) }
+    }
+
+    /// Checks that what is asked for next is shorter than a list as long as that of the new version. Whoever may have the list
+    /// does better to fetch it otherwise.
+    ///
+    /// # Errors
+    /// [`DeltaError::TooDifferent`].
+    pub fn check_shorter_than_list(&self) -> Result<(), DeltaError> {
+        let chunks = self.own.as_ref().map_or(0, |own| own.table().chunks().len() as u64);
+        match self.next_count() * SYMBOL_LENGTH < chunks * LISTED_LENGTH {
+            true => Ok(()),
+            false => Err(DeltaError::TooDifferent { symbols: self.symbols.len() as u64 }),
+        }
+    }
+
+    /// Returns how many symbols are asked for next: three times as many as there are, so that the last ones are the most.
+    fn next_count(&self) -> u64 {
+        let count = self.symbols.len() as u64;
+        (3 * count).min(SYMBOLS_MAX.saturating_sub(count))
     }
 
     fn ask(&self, count: u64) -> Vec<u8> {
@@ -277,7 +303,7 @@ impl Reconciler {
         if count >= SYMBOLS_MAX {
             return Err(DeltaError::TooDifferent { symbols: count });
         }
-        Ok(Reconciled::More(self.ask((3 * count).min(SYMBOLS_MAX - count))))
+        Ok(Reconciled::More(self.ask(self.next_count())))
     }
 }
 

@@ -1,7 +1,7 @@
 //! The golden vectors: `crates/wasm/golden/deltas.json` says which messages travel for edits of files from fixed seeds. A test
 //! in a browser holds the module to the same file.
 
-use content::delta::{ChunkAssembler, answer_sums};
+use content::delta::{ChunkAssembler, answer_sums, answer_symbols};
 use model::codec::encode_message;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -50,7 +50,22 @@ fn digest(messages: &[Vec<u8>]) -> String {
     hex(&Sha256::digest(messages.concat()))
 }
 
-/// Returns a case with what travels: the server's list, the question for sums and its answer, the messages of the delta, and those of the way
+/// Returns what asks for the first symbols, the answer, and what the client says to that: the next question, or why it goes on no further.
+fn reconciled(
+    base: &BaseVersion,
+    mut new: &[u8],
+) -> (Vec<u8>, Vec<u8>, Result<Option<Vec<u8>>, &'static str>) {
+    let mut delta = ChunkDelta::new(&encode_message(&genesis()), &SESSION, None).unwrap();
+    let workspace = delta.plain.workspace();
+    let (reconciler, begun) = Reconciler::begin_session(workspace, delta.session);
+    delta.reconciler = Some(reconciler);
+    let symbols = answer_symbols(workspace, base.table(), &begun).unwrap();
+    let next = delta.take_told_of(&symbols, &mut new).map_err(|failure| failure.code);
+    assert!(delta.base.as_ref().is_none_or(|learnt| learnt == base));
+    (begun, symbols, next)
+}
+
+/// Returns a case with what travels: the server's list, or some symbols of it, the question for sums and its answer, the messages of the delta, and those of the way
 /// back, for which the client has kept a sketch.
 fn solved(case: &Value) -> Value {
     let (old, new) = versions(case);
@@ -68,9 +83,13 @@ fn solved(case: &Value) -> Value {
         None => base.clone(),
     };
     let there = send(&known, reconciler.into_survey(), &old, &new);
+    let (_, symbols, next) = reconciled(&base, &new);
+    let is_learnt = next == Ok(ask.clone());
+    assert!(is_learnt || next == Err("too_different") || matches!(next, Ok(Some(_))));
     let back = send(&BaseVersion::decode(&there.kept).unwrap(), None, &new, &old);
     let mut solved = case.clone();
     solved["base"] = json!(hex(&base.encode()));
+    solved["symbols"] = json!(is_learnt.then(|| hex(&symbols)));
     solved["ask"] = json!(ask.map(|ask| hex(&ask)));
     solved["sums"] = json!(sums.map(|sums| hex(&sums)));
     solved["literal"] = json!(there.literal);
@@ -86,8 +105,10 @@ fn golden_edits_travel_as_they_always_did() {
     let cases = golden["cases"].as_array().unwrap();
     assert!(cases.len() >= 8);
     let solved: Vec<Value> = cases.iter().map(solved).collect();
+    assert!(solved.iter().any(|case| case["symbols"].is_null()), "not all are worth it");
+    let (begun, _, _) = reconciled(&BaseVersion::default(), &[]);
     let solved = json!({
-        "genesis": hex(&encode_message(&genesis())), "session": hex(&SESSION), "cases": solved,
+        "genesis": hex(&encode_message(&genesis())), "session": hex(&SESSION), "begun": hex(&begun), "cases": solved,
     });
     assert!(solved == golden, "now:\n{}", serde_json::to_string(&solved).unwrap());
 }
@@ -97,13 +118,14 @@ fn what_is_no_genesis_session_or_base_has_a_code() {
     let genesis = encode_message(&genesis());
     let base = BaseVersion::default().encode();
     let code = |genesis: &[u8], session: &[u8], base: &[u8]| {
-        ChunkDelta::new(genesis, session, base).err().map(|failure| failure.code)
+        ChunkDelta::new(genesis, session, Some(base.to_vec())).err().map(|failure| failure.code)
     };
     assert_eq!(code(&genesis, &SESSION, &base), None);
     assert_eq!(code(b"something", &SESSION, &base), Some("message"));
     assert_eq!(code(&genesis, &SESSION[1..], &base), Some("length"));
     assert_eq!(code(&genesis, &SESSION, b"something"), Some("message"));
-    let mut delta = ChunkDelta::new(&genesis, &SESSION, &base).unwrap();
-    assert_eq!(delta.take_sums(&[]).err().map(|failure| failure.code), Some("no_such"));
+    let mut delta = ChunkDelta::new(&genesis, &SESSION, Some(base)).unwrap();
+    let told = delta.take_told_of(&[], &mut &b""[..]);
+    assert_eq!(told.err().map(|failure| failure.code), Some("no_such"));
     assert_eq!(delta.kept(), None);
 }

@@ -57,8 +57,8 @@ async function ours(exchange: Exchange, known: Known): Promise<void> {
   const { core, genesis, file, signal } = exchange;
   const delta = await core.delta(file, { genesis, ...known, signal });
   try {
-    const sums = delta.question && (await ask(exchange, delta.question));
-    const { body } = await delta.messages(sums);
+    await delta.askAll((question) => ask(exchange, question));
+    const { body } = await delta.messages();
     let answer = await post(exchange, body);
     if ('message' in answer) {
       const { body: wanted } = await delta.wanted(answer.message);

@@ -19,6 +19,12 @@ import type { UploadHooks, UploadJob } from './upload.ts';
 /** A larger delta is not sent: it could not go on after a broken connection, and the file in pieces can. */
 const DELTA_LENGTH_MAX = 64 * 1024 * 1024;
 
+/**
+ * Of a larger file the chunk list is learnt by questions: it may have megabytes, and the first answer has 2 KB. The list of a
+ * shorter one has at most 36 KB, and comes in one turn.
+ */
+const LISTED_LENGTH_MAX = 16 * 1024 * 1024;
+
 /** What a server says to a delta that the same file in pieces may do without. */
 const WHOLE_INSTEAD = ['not_found', 'invalid', 'wrong_base', 'too_large', 'unverified', 'unknown'];
 
@@ -48,8 +54,9 @@ function canDoWithout(error: unknown): boolean {
     : !(error instanceof NoConnection);
 }
 
-/** The version that is there, and what is known of it. */
-interface Old extends Sketch {
+/** The version that is there, and what is known of it: maybe nothing yet. */
+interface Old extends Omit<Sketch, 'bytes'> {
+  bytes: Sketch['bytes'] | null;
   isKept: boolean;
 }
 
@@ -73,11 +80,26 @@ async function send(
       await forgetSketch(workspace, etag);
     }
   }
+  if (job.file.size > LISTED_LENGTH_MAX) {
+    const genesis = await fetchGenesis(client, workspace, signal);
+    try {
+      const unknown = { genesis, bytes: null, isKept: false };
+      return await sendAgainst(core, client, job, unknown, hooks, signal);
+    } catch (error) {
+      // Where much has changed the list is shorter than what tells the difference.
+      if (!isTooDifferent(error)) throw error;
+    }
+  }
   const [genesis, bytes] = await Promise.all([
     fetchGenesis(client, workspace, signal),
     fetchChunkList(client, workspace, path, signal),
   ]);
   return sendAgainst(core, client, job, { genesis, bytes, isKept: false }, hooks, signal);
+}
+
+/** The core itself is not loaded for the name of its errors. */
+function isTooDifferent(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'too_different';
 }
 
 /** Returns the version in whose place the new one is to be. */
@@ -101,9 +123,12 @@ async function sendAgainst(
       sent += length;
       return postDelta(client, workspace, path, body, { condition, modifiedMs, signal });
     };
-    const { question } = delta;
-    const told = question && (await post(question, question.length));
-    const { body, length } = await delta.messages(told && 'message' in told ? told.message : null);
+    await delta.askAll(async (question) => {
+      const told = await post(question, question.length);
+      if ('message' in told) return told.message;
+      throw new Error('the server answers no question');
+    });
+    const { body, length } = await delta.messages();
     if (length > Math.min(file.size / 2, DELTA_LENGTH_MAX)) return null;
     let answer = await post(body, length);
     if ('message' in answer) {

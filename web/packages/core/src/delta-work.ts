@@ -27,11 +27,15 @@ export class DeltaWork {
   async begin(): Promise<Calls['deltaBegin']['answer']> {
     await Promise.all([this.#source.readAhead(), this.#old?.readAhead()]);
     if (this.#isKept) return null;
-    return (this.#delta.survey(this.#source) as Uint8Array<ArrayBuffer> | undefined) ?? null;
+    return (this.#delta.question(this.#source) as Uint8Array<ArrayBuffer> | undefined) ?? null;
   }
 
-  send(sums: Uint8Array | null): DeltaLength {
-    if (sums) this.#delta.takeSums(sums);
+  told(message: Uint8Array): Calls['deltaTold']['answer'] {
+    const next = this.#delta.takeTold(message, this.#source);
+    return (next as Uint8Array<ArrayBuffer> | undefined) ?? null;
+  }
+
+  send(): DeltaLength {
     const sink = new Frames(this.#onPart);
     this.#delta.send(this.#source, this.#old, sink);
     return sink.end();

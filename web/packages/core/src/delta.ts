@@ -6,8 +6,11 @@ import type { DeltaLength } from './protocol.ts';
 export interface DeltaOptions extends JobOptions {
   /** The encoded genesis of the workspace. */
   genesis: Uint8Array;
-  /** The version that is there: the chunk list that the server tells, or what [Delta.kept] returned. */
-  base: Uint8Array;
+  /**
+   * The version that is there: the chunk list that the server tells, or what [Delta.kept] returned. Without it the list is
+   * learnt by questions, for about as many bytes as it differs from that of the new version.
+   */
+  base: Uint8Array | null;
   /** Whether `base` was kept: then nothing need be asked. */
   isKept?: boolean;
   /** The bytes of `base`, where they were kept, too: then changes are found to the byte. All of them are in memory meanwhile. */
@@ -33,13 +36,12 @@ export interface DeltaBody extends DeltaLength {
 export class Delta {
   readonly #lease: Lease;
   readonly #options: JobOptions;
-  /** A question to the server whose answer makes the delta smaller, if there is one: a body of one message. */
-  readonly question: Uint8Array<ArrayBuffer> | null;
+  #question: Uint8Array<ArrayBuffer> | null;
 
   private constructor(lease: Lease, options: JobOptions, question: Uint8Array<ArrayBuffer> | null) {
     this.#lease = lease;
     this.#options = options;
-    this.question = question && frameOf(question);
+    this.#question = question && frameOf(question);
   }
 
   static async begin(lease: Lease, file: Blob, options: DeltaOptions): Promise<Delta> {
@@ -54,9 +56,31 @@ export class Delta {
     }
   }
 
-  /** Makes the delta; `sums` is the answer to the question, if it was asked. */
-  messages(sums: Uint8Array | null = null): Promise<DeltaBody> {
-    return collect(this.#options, (options) => this.#lease.call('deltaSend', { sums }, options));
+  /**
+   * A question to the server whose answer is to be taken, if there is one: a body of one message. One that asks for sums may be
+   * left out; then the delta is larger.
+   */
+  get question(): Uint8Array<ArrayBuffer> | null {
+    return this.#question;
+  }
+
+  /** Takes the answer to the question; there may be another one then. */
+  async take(answer: Uint8Array): Promise<void> {
+    const { onProgress } = this.#options;
+    const next = await this.#lease.call('deltaTold', { message: answer }, { onProgress });
+    this.#question = next && frameOf(next);
+  }
+
+  /** Asks what there is to ask; `ask` returns what the server says. */
+  async askAll(
+    ask: (question: Uint8Array<ArrayBuffer>) => Promise<Uint8Array>,
+  ): Promise<void> {
+    while (this.#question) await this.take(await ask(this.#question));
+  }
+
+  /** Makes the delta. */
+  messages(): Promise<DeltaBody> {
+    return collect(this.#options, (options) => this.#lease.call('deltaSend', null, options));
   }
 
   /** Makes what an answer wants besides: it goes behind the same messages. */

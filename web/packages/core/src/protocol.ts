@@ -30,20 +30,22 @@ export type Tuning = 'classic' | 'plus' | 'careful';
 /** What can be called, with what goes there and what comes back. */
 export interface Calls extends SealedCalls {
   chunk: { ask: { file: Blob; secret: Uint8Array; average: number }; answer: ChunkList };
-  /** Begins a delta: cuts and names the file where `base` is a chunk list; asks for sums where those would help. */
+  /** Begins a delta: returns the first question; where `base` is a chunk list the file is cut and named for it. */
   deltaBegin: {
     ask: {
       file: Blob;
       genesis: Uint8Array;
       session: Uint8Array;
-      base: Uint8Array;
+      base: Uint8Array | null;
       isKept: boolean;
       old: Blob | null;
     };
     answer: Uint8Array<ArrayBuffer> | null;
   };
-  /** Makes the messages of the delta, which come as parts; takes the answer to what was asked. */
-  deltaSend: { ask: { sums: Uint8Array | null }; answer: DeltaLength };
+  /** Takes the answer to a question; returns the next one. */
+  deltaTold: { ask: { message: Uint8Array }; answer: Uint8Array<ArrayBuffer> | null };
+  /** Makes the messages of the delta, which come as parts. */
+  deltaSend: { ask: null; answer: DeltaLength };
   /** Takes the answer to a delta; the messages with what is wanted come as parts. */
   deltaWanted: { ask: { answer: Uint8Array }; answer: DeltaLength };
   /** Returns what to keep of the new version. */

@@ -65,8 +65,10 @@ async function answer(call: Call): Promise<[Calls[Call['name']]['answer'], Trans
       work = delta;
       return [await delta.begin(), []];
     }
+    case 'deltaTold':
+      return [begun(DeltaWork).told(call.ask.message), []];
     case 'deltaSend':
-      return [begun(DeltaWork).send(call.ask.sums), []];
+      return [begun(DeltaWork).send(), []];
     case 'deltaWanted':
       return [begun(DeltaWork).wanted(call.ask.answer), []];
     case 'deltaKept':

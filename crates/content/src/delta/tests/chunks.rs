@@ -483,6 +483,38 @@ fn list_costs_what_differs_and_not_what_it_has() {
 }
 
 #[test]
+fn who_may_have_the_list_fetches_it_where_symbols_would_be_longer() {
+    let old = random_bytes(1, 10_000_000);
+    let table = survey(&old).table().clone();
+    for (places, is_worth_it) in [(40, true), (1000, false)] {
+        let mut new = old.clone();
+        (0..places).for_each(|number| new[number * 10_000 + 5_000] ^= 1);
+        let (mut client, mut message) =
+            Reconciler::begin(plain().workspace(), &SeededRandom::new(1));
+        let mut down = 0;
+        let given_up = loop {
+            let answer = answer_symbols(plain().workspace(), &table, &message).unwrap();
+            down += answer.len();
+            match client.take(&answer, &keys(), &mut &new[..]).unwrap() {
+                Reconciled::Base(_) => break None,
+                Reconciled::More(more) => message = more,
+            }
+            if let Err(error) = client.check_shorter_than_list() {
+                break Some(error);
+            }
+        };
+        let list = BaseVersion::without_sketch(table.clone()).encode().len();
+        assert!(down < list, "{down} for a list of {list}");
+        let is_as_said = match given_up {
+            None => is_worth_it,
+            Some(DeltaError::TooDifferent { .. }) => !is_worth_it,
+            Some(error) => panic!("{error}"),
+        };
+        assert!(is_as_said, "{places} places, {down} bytes");
+    }
+}
+
+#[test]
 fn lists_with_nothing_in_common_are_told_so_in_bounded_time() {
     let chunk = |number: u64, fill: u8| {
         let mut id = [fill; 32];
