@@ -374,7 +374,7 @@ impl Session {
             device_name,
             allow_mass_delete: options.allow_mass_delete,
             transform: Transform::default(),
-            has_deltas: home.config()?.deltas.unwrap_or(true),
+            deltas: home.config()?.delta_budget(&folder.genesis.name),
             keys,
         };
         let mut engine = Engine::open(environment, folder.state()?, engine_options)?;

@@ -13,6 +13,9 @@
 //! | `folders/<identity>/` (state) | a synced folder: `folder.toml`, `state.sqlite`, `lock`, `watch.json`, `watch.log` |
 //! | `server/` (data) | the data of `serve`, where no other folder is named |
 
+mod deltas;
+
+use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -22,7 +25,9 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use storage::credentials::{Credentials, TOKEN, TOKEN_FILE};
 use storage::sign_in::wants_sign_in;
+use sync::DeltaBudget;
 
+use self::deltas::DeltaSetting;
 use crate::error::{Code, CommandError, Result};
 use crate::system::{self, SystemRandom, Variables};
 
@@ -54,10 +59,28 @@ pub(crate) struct Config {
     pub(crate) renew_after_s: Option<u64>,
     /// After how many seconds without a cleanup `watch` starts one; never, where it is 0.
     pub(crate) cleanup_after_s: Option<u64>,
-    /// Whether of edited files only what is new is stored, and sums of files are kept for that.
-    pub(crate) deltas: Option<bool>,
+    /// Whether of edited files only what is new is stored, and sums of files are kept for that; or how much work that may be.
+    pub(crate) deltas: Option<DeltaSetting>,
     /// For how many seconds after a sync the next one sends new files while it looks for what others have done; never, where it is 0.
     pub(crate) send_ahead_s: Option<u64>,
+    /// What is set for workspaces, by their names.
+    pub(crate) workspaces: BTreeMap<String, WorkspaceConfig>,
+}
+
+/// What the user may set for a workspace. All else is that of the device.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct WorkspaceConfig {
+    /// The same as for the device.
+    pub(crate) deltas: Option<DeltaSetting>,
+}
+
+impl Config {
+    /// Returns how much work may be done in a workspace so that edits cost little.
+    pub(crate) fn delta_budget(&self, workspace: &str) -> DeltaBudget {
+        let own = self.workspaces.get(workspace).and_then(|workspace| workspace.deltas);
+        own.or(self.deltas).map_or_else(DeltaBudget::default, |DeltaSetting(budget)| budget)
+    }
 }
 
 /// Where this device is signed in.

@@ -24,7 +24,7 @@ use crate::error::{Result, SyncError};
 use crate::file_system::{FileError, FileSystem};
 use crate::ignore_rules::IgnoreRules;
 use crate::overlay::{EngineTrees, Overlay};
-use crate::prepare::Deltas;
+use crate::prepare::{DeltaBudget, Deltas};
 use crate::scan::{LocalChanges, Problem, Scope, read_rules, scan};
 use crate::scrub::Scrubber;
 use crate::state::State;
@@ -100,8 +100,8 @@ pub struct EngineOptions {
     pub allow_mass_delete: bool,
     /// How packs are compressed.
     pub transform: Transform,
-    /// Whether of chunks that were edited only what is new is stored.
-    pub has_deltas: bool,
+    /// What is stored of chunks that were edited, and how much work that may be.
+    pub deltas: DeltaBudget,
     /// The keys of the workspace, where it is sealed.
     pub keys: Option<DeviceKeys>,
 }

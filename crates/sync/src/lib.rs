@@ -26,3 +26,4 @@ pub mod workers;
 
 pub use engine::{Engine, EngineOptions, Environment};
 pub use error::{DatabaseTrouble, MergeTrouble, SyncError};
+pub use prepare::DeltaBudget;

@@ -32,10 +32,6 @@ const SKETCHED_SIZES: RangeInclusive<u64> = 1024..=128 * 1024 * 1024;
 /// and it would push out what is kept of others.
 const SKETCHED_AT_ONCE: u64 = 64 * 1024 * 1024;
 
-/// Up to how many bytes new ones are inflated, too, where they hold deflate streams, or coded shorter where they are photographs: that takes a
-/// quarter of a second for a megabyte of documents, and a sixth for one of photographs.
-const INFLATED_AT_ONCE: u64 = 8 * 1024 * 1024;
-
 /// A file that is to be read.
 #[derive(Debug, Clone)]
 pub struct ToRead {
@@ -124,6 +120,24 @@ pub struct Preparation {
     pub sketch_room: Arc<AtomicI64>,
 }
 
+/// How much work a device does so that edits cost little.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DeltaBudget {
+    /// None: edited chunks are stored whole, and nothing is kept of files.
+    Off,
+    /// Of edited files what is new is stored. New files of up to so many bytes together are inflated where they hold deflate streams, and coded
+    /// shorter where they are photographs: that takes a quarter of a second of the processor for a megabyte of documents, and a sixth for
+    /// one of photographs. Above 64 MiB at once no file is.
+    UpTo(u64),
+}
+
+impl Default for DeltaBudget {
+    /// Two seconds of work.
+    fn default() -> Self {
+        Self::UpTo(8 * 1024 * 1024)
+    }
+}
+
 /// What is stored of chunks that were edited, and of which files something is kept for that.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Deltas {
@@ -140,12 +154,12 @@ pub enum Deltas {
 
 impl Deltas {
     /// Decides for files that are read or written at once and have so many bytes together.
-    pub fn of(is_on: bool, length: u64) -> Self {
-        match is_on {
-            false => Self::Off,
-            true if length > SKETCHED_AT_ONCE => Self::OfEdited,
-            true if length > INFLATED_AT_ONCE => Self::OfAll,
-            true => Self::OfAllInflated,
+    pub fn of(budget: DeltaBudget, length: u64) -> Self {
+        match budget {
+            DeltaBudget::Off => Self::Off,
+            DeltaBudget::UpTo(_) if length > SKETCHED_AT_ONCE => Self::OfEdited,
+            DeltaBudget::UpTo(inflated) if length > inflated => Self::OfAll,
+            DeltaBudget::UpTo(_) => Self::OfAllInflated,
         }
     }
 

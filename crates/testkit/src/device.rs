@@ -17,7 +17,7 @@ use sync::engine::{CleanupOptions, Event, Sabotage, SyncReport, WatchOptions};
 use sync::scan::{ProblemKind, Scope};
 use sync::state::State;
 use sync::workers::Workers;
-use sync::{Engine, EngineOptions, Environment, SyncError};
+use sync::{DeltaBudget, Engine, EngineOptions, Environment, SyncError};
 
 use crate::audit::{Acknowledged, WatchedLog};
 use crate::chronicle::ContentHash;
@@ -290,7 +290,7 @@ impl Device {
             device_name: format!("device {}", self.number),
             allow_mass_delete: false,
             transform: Transform::Zstd { level: 1 },
-            has_deltas: true,
+            deltas: DeltaBudget::default(),
             keys: self.common.device_keys(self.id()),
         };
         let mut engine = Engine::open(environment, state, options)?;

@@ -25,7 +25,7 @@ use sync::engine::{CleanupOptions, SyncReport};
 use sync::scan::Scope;
 use sync::state::State;
 use sync::workers::Workers;
-use sync::{Engine, EngineOptions, Environment, SyncError};
+use sync::{DeltaBudget, Engine, EngineOptions, Environment, SyncError};
 
 use crate::chronicle::Chronicle;
 use crate::clouds::requests::Requests;
@@ -296,7 +296,7 @@ impl Place {
             device_name: format!("device {}", machine.number),
             allow_mass_delete: true,
             transform: Transform::Zstd { level: 1 },
-            has_deltas: true,
+            deltas: DeltaBudget::default(),
             keys: None,
         };
         Engine::open(environment, state, options)

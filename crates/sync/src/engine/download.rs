@@ -86,7 +86,7 @@ impl Engine {
     ) -> Result<bool> {
         let ordered = self.state.reading(|| self.order_contents(operations))?;
         let wanted = self.wanted_length(&ordered)?;
-        self.kept_of_received = Deltas::of(self.options.has_deltas, wanted);
+        self.kept_of_received = Deltas::of(self.options.deltas, wanted);
         self.fetcher.index_wanted_packs(&mut self.state, wanted).await?;
         let applied = self.apply_in_order(ordered).await;
         self.fetcher.forget_ahead();

@@ -22,6 +22,7 @@ use storage::{ContentStore, ObjectStore};
 
 use crate::engine::{Engine, EngineOptions, Environment};
 use crate::file_system::native::NativeFileSystem;
+use crate::prepare::DeltaBudget;
 use crate::scan::Scope;
 use crate::state::State;
 use crate::workers::Workers;
@@ -135,7 +136,7 @@ pub(super) fn engine_of(
         device_name: "laptop".to_owned(),
         allow_mass_delete: false,
         transform: Transform::Zstd { level: 1 },
-        has_deltas: true,
+        deltas: DeltaBudget::default(),
         keys,
     };
     Engine::open(environment, state, options).expect("opens")

@@ -269,7 +269,7 @@ impl Engine {
             }
         };
         let length: u64 = files.iter().map(|file| file.stat.size).sum();
-        let deltas = Deltas::of(self.options.has_deltas, length);
+        let deltas = Deltas::of(self.options.deltas, length);
         Ok(Preparation {
             file_system: self.environment.file_system.clone(),
             keys: self.keys.clone(),

@@ -17,7 +17,7 @@ use sync::engine::SyncReport;
 use sync::scan::Scope;
 use sync::state::State;
 use sync::workers::Workers;
-use sync::{Engine, EngineOptions, Environment, SyncError};
+use sync::{DeltaBudget, Engine, EngineOptions, Environment, SyncError};
 
 use super::agreement::{Group, Party};
 use super::requests::Request;
@@ -161,7 +161,7 @@ fn open_engine(
         device_name: format!("device {}", party.device.as_bytes()[0]),
         allow_mass_delete: false,
         transform: Transform::Zstd { level: 1 },
-        has_deltas: true,
+        deltas: DeltaBudget::default(),
         keys: None,
     };
     Engine::open(environment, state, options)

@@ -15,7 +15,7 @@ use sync::engine::{At, Keep};
 use sync::scan::Scope;
 use sync::state::State;
 use sync::workers::Workers;
-use sync::{Engine, EngineOptions, Environment, SyncError};
+use sync::{DeltaBudget, Engine, EngineOptions, Environment, SyncError};
 use testkit::chronicle::Chronicle;
 use testkit::clouds::time::in_virtual_time;
 use testkit::coverage::Coverage;
@@ -186,7 +186,7 @@ impl Place {
             device_name: format!("device {}", machine.number),
             allow_mass_delete: true,
             transform: Transform::Zstd { level: 1 },
-            has_deltas: true,
+            deltas: DeltaBudget::default(),
             keys: None,
         };
         let mut engine = Engine::open(environment, machine.state(), options).expect("it opens");

@@ -28,7 +28,7 @@ use sync::file_system::native::NativeFileSystem;
 use sync::scan::Scope;
 use sync::state::State;
 use sync::workers::Workers;
-use sync::{Engine, EngineOptions, Environment};
+use sync::{DeltaBudget, Engine, EngineOptions, Environment};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
@@ -224,7 +224,7 @@ impl Stage {
             device_name: name.to_owned(),
             allow_mass_delete: false,
             transform: Transform::default(),
-            has_deltas: true,
+            deltas: DeltaBudget::default(),
             keys: Some(keys),
         };
         let state = State::open(&self.room.path().join(format!("{id}.sqlite"))).unwrap();

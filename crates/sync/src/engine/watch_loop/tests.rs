@@ -30,6 +30,7 @@ use crate::engine::busy::LONGEST;
 use crate::engine::fixture::{Counting, Leaping, genesis};
 use crate::engine::{EngineOptions, Environment, MASS_DELETE_MIN};
 use crate::file_system::native::NativeFileSystem;
+use crate::prepare::DeltaBudget;
 use crate::state::State;
 use crate::workers::Workers;
 
@@ -98,7 +99,7 @@ impl Device {
             device_name: "laptop".to_owned(),
             allow_mass_delete: false,
             transform: Transform::Zstd { level: 1 },
-            has_deltas: true,
+            deltas: DeltaBudget::default(),
             keys: None,
         };
         let mut engine = Engine::open(environment, State::in_memory(), options).expect("opens");

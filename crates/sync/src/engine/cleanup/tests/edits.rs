@@ -1,6 +1,7 @@
 //! Devices that write of edited chunks what is new in them, beside cleanups and each other.
 
 use super::*;
+use crate::prepare::DeltaBudget;
 
 /// More delta records at once than records are kept open, each in a pack of its own.
 #[test]
@@ -80,7 +81,7 @@ fn two_devices_edit_in_turn_and_cleanups_keep_what_is_left() {
 fn device_that_is_told_to_writes_whole_chunks_and_keeps_nothing_of_files() {
     let mut room = Room::new();
     let mut one = room.device();
-    one.engine.options.has_deltas = false;
+    one.engine.options.deltas = DeltaBudget::Off;
     let mut file = noise(1, LENGTH);
     for place in 50_000..50_003 {
         file[place] ^= 1;
@@ -89,7 +90,7 @@ fn device_that_is_told_to_writes_whole_chunks_and_keeps_nothing_of_files() {
     }
     assert!(!one.engine.state.has_bases().expect("read"));
     // Told otherwise, it has to keep something first.
-    one.engine.options.has_deltas = true;
+    one.engine.options.deltas = DeltaBudget::default();
     for is_whole in [true, false] {
         file[60_000] = file[60_000].wrapping_add(1);
         one.write("report", &file);
