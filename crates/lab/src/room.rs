@@ -1,5 +1,6 @@
 //! A folder for what is made to be measured, which goes with it.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use crate::error::LabError;
@@ -19,9 +20,11 @@ impl Room {
             .map_err(|source| LabError::Write { path: work.to_owned(), source })?;
         for number in 0_u64.. {
             let folder = work.join(format!("room-{number}"));
-            if files::look(&folder)?.is_none() {
-                files::make_folder(&folder)?;
-                return Ok(Self { folder });
+            match files::make_folder(&folder) {
+                // Somebody else has it, and may have made it a moment ago.
+                Err(LabError::Write { source, .. })
+                    if source.kind() == ErrorKind::AlreadyExists => {}
+                made => return made.map(|()| Self { folder }),
             }
         }
         unreachable!("there are fewer folders than numbers")

@@ -5,10 +5,11 @@
 //! contents of files is counted by itself, whichever way it travels.
 
 use std::fmt::Write;
+use std::panic::resume_unwind;
 use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
+use std::thread::{self, ScopedJoinHandle};
 use std::time::Duration;
 
 use super::no_workspace;
@@ -113,21 +114,20 @@ pub fn measure(
     say: &mut dyn FnMut(&str),
 ) -> Result<(), LabError> {
     let intervals = setting.wanted(INTERVALS_MS, |interval| rate_name(*interval))?;
-    let mut outcomes = Vec::new();
-    for (number, &interval_ms) in intervals.iter().enumerate() {
-        let is_whole = setting.is_full && number == 0;
-        let changes = if is_whole { CHANGES_FULL } else { PLAYED_MS / interval_ms };
-        let tree_bytes = changes * TREE_BYTES_A_CHANGE;
-        let preset = StackSync {
-            seed: setting.seed,
-            tree_bytes,
-            changes,
-            interval_ms,
-            ..StackSync::default()
+    say("all rates are played at once, each by two devices of its own");
+    // Each has devices and a server of its own, which mostly wait; bytes are counted, and no times.
+    let played: Vec<Result<Vec<Outcome>, LabError>> = thread::scope(|scope| {
+        let start = |(number, interval_ms): (usize, &u64)| {
+            let interval_ms = *interval_ms;
+            scope.spawn(move || play_rate(setting, number, interval_ms))
         };
-        // One of them is enough to see what is said when nothing happens.
-        let rests = if number == 0 { Some(REST) } else { None };
-        let found = play(setting, &preset, rests)?;
+        let started: Vec<_> = intervals.iter().enumerate().map(start).collect();
+        let ended = started.into_iter().map(ScopedJoinHandle::join);
+        ended.map(|ended| ended.unwrap_or_else(|panic| resume_unwind(panic))).collect()
+    });
+    let mut outcomes = Vec::new();
+    for found in played {
+        let found = found?;
         for outcome in &found {
             let [up, down] = [0, 1].map(|node| outcome.rate_of(node));
             say(&format!("{}: uploader {up:.2} KB a minute, downloader {down:.2}", outcome.rate));
@@ -139,6 +139,18 @@ pub fn measure(
     output.write_csv("stacksync-figure-5", &csv(&outcomes))?;
     let seed = [("seed", setting.seed.to_string())];
     output.write_page("stacksync-figure-5", &environment::end(page(&outcomes), &seed))
+}
+
+/// Plays one rate; the first one rests in the end.
+fn play_rate(setting: &Setting, number: usize, interval_ms: u64) -> Result<Vec<Outcome>, LabError> {
+    let is_whole = setting.is_full && number == 0;
+    let changes = if is_whole { CHANGES_FULL } else { PLAYED_MS / interval_ms };
+    let tree_bytes = changes * TREE_BYTES_A_CHANGE;
+    let preset =
+        StackSync { seed: setting.seed, tree_bytes, changes, interval_ms, ..StackSync::default() };
+    // One of them is enough to see what is said when nothing happens.
+    let rests = if number == 0 { Some(REST) } else { None };
+    play(setting, &preset, rests)
 }
 
 fn rate_name(interval_ms: u64) -> String {
