@@ -19,6 +19,7 @@ pub mod work;
 mod generator;
 mod ini;
 mod judge;
+mod processes;
 
 #[cfg(test)]
 mod tests;

@@ -42,6 +42,7 @@ fn plan(operation: Operation, times: u64, threads: usize, directory: &str, seed:
         files: Files::default(),
         mix: None,
         capture: None,
+        processes: Vec::new(),
         log: None,
     }
 }

@@ -111,6 +111,7 @@ pub(super) fn parse(text: &str) -> Result<Plan, LabError> {
         files,
         mix: None,
         capture: None,
+        processes: Vec::new(),
         log: values.log()?,
     }
     .checked()

@@ -11,7 +11,8 @@ use super::outcome::Outcome;
 use super::work::lock;
 use crate::digest::sha256;
 
-/// How many threads read everything again in the end.
+/// How many threads read everything again in the end, which nobody measures: as many as there were, from and to these.
+const JUDGES_MIN: usize = 8;
 const JUDGES_MAX: usize = 16;
 
 /// A write of a file, as the thread saw it that did it.
@@ -33,7 +34,7 @@ pub(super) fn judge(
     let all: Vec<_> = written.iter().filter(|(_, writes)| is_acknowledged(writes)).collect();
     let (next, found) = (AtomicU64::new(0), Mutex::new(outcome));
     thread::scope(|scope| {
-        for _ in 0..threads.min(JUDGES_MAX) {
+        for _ in 0..threads.clamp(JUDGES_MIN, JUDGES_MAX) {
             scope.spawn(|| {
                 while let Some((path, writes)) =
                     all.get(next.fetch_add(1, Ordering::Relaxed) as usize)

@@ -7,6 +7,8 @@ use std::time::Duration;
 use super::plan::Operation;
 use super::wire::Wire;
 
+pub use super::processes::Cost;
+
 /// One operation.
 #[derive(Debug, Clone)]
 pub struct Record {
@@ -49,6 +51,8 @@ pub struct Outcome {
     pub processor: Duration,
     /// Bytes of memory that this process has held at once at most, where the kernel tells.
     pub memory_peak: Option<u64>,
+    /// What other programs have cost, where the plan names some.
+    pub processes: Vec<Cost>,
     /// What went over the wire, where it was to be captured.
     pub wire: Option<Wire>,
     /// Files of which the target said that they were written.

@@ -57,6 +57,9 @@ pub struct Plan {
     /// What of the wire is captured.
     #[serde(default)]
     pub capture: Option<Wanted>,
+    /// Other programs whose cost is counted.
+    #[serde(default)]
+    pub processes: Vec<String>,
     /// A text that grows by a line for each operation.
     #[serde(default)]
     pub log: Option<PathBuf>,

@@ -1,10 +1,11 @@
 //! What people and programs read of a benchmark: a page, every operation in a table, the numbers as JSON, a log.
 
 use std::fmt::Write;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::outcome::{Outcome, Record, Repeated, SECONDS, SPREAD, Spread, Summary};
+use super::outcome::{Cost, Outcome, Record, Repeated, SECONDS, SPREAD, Spread, Summary};
 use super::plan::{Operation, Plan};
 use super::wire::Wire;
 use crate::environment;
@@ -73,6 +74,7 @@ fn numbers(plan: &Plan, target: &str, version: &str, outcome: &Outcome) -> Value
         "elapsed_seconds": outcome.length().as_secs_f64(),
         "processor_seconds": outcome.processor.as_secs_f64(),
         "memory_peak_bytes": outcome.memory_peak,
+        "processes": outcome.processes.iter().map(Cost::json).collect::<Vec<_>>(),
         "bytes_per_second": outcome.throughput(),
         "wire": outcome.wire.as_ref().map(Wire::json),
         "operations": summaries.collect::<Vec<_>>(),
@@ -120,7 +122,9 @@ fn page(plan: &Plan, target: &str, version: &str, outcome: &Outcome) -> Page {
     if let Some(repeated) = outcome.repeated() {
         page = agreement(page, &repeated);
     }
-    page = page.heading("What it cost this program").table(&["what", ""], costs(outcome));
+    page = page
+        .heading("What it cost")
+        .table(&["what", "of a processor, s", "memory at most, MB"], costs(outcome));
     if let Some(wire) = &outcome.wire {
         page = wire.section(page);
     }
@@ -183,15 +187,15 @@ fn verdict(mut page: Page, outcome: &Outcome) -> Page {
 }
 
 fn costs(outcome: &Outcome) -> Vec<Vec<String>> {
-    let row = |what: &str, value: String| vec![what.to_owned(), value];
-    let peak = outcome.memory_peak;
-    vec![
-        row("of a processor, s", format!("{:.2}", outcome.processor.as_secs_f64())),
-        row(
-            "memory at most, MB",
-            peak.map_or_else(|| "-".to_owned(), |bytes| format!("{:.1}", bytes as f64 / 1e6)),
-        ),
-    ]
+    let row = |who: &str, processor: Duration, memory: Option<u64>| {
+        let memory = memory.map(|bytes| format!("{:.1}", bytes as f64 / 1e6));
+        let processor = format!("{:.2}", processor.as_secs_f64());
+        vec![who.to_owned(), processor, memory.unwrap_or_else(|| "-".to_owned())]
+    };
+    let others = outcome.processes.iter();
+    let others = others.map(|cost| row(&cost.name, cost.processor, Some(cost.memory_peak)));
+    let own = row("this program", outcome.processor, outcome.memory_peak);
+    std::iter::once(own).chain(others).collect()
 }
 
 fn cells(summary: &Summary) -> Vec<String> {

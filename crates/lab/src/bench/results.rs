@@ -127,6 +127,13 @@ impl Kept {
         .into_iter()
         .flatten()
         .collect();
+        for program in numbers["processes"].as_array().into_iter().flatten() {
+            let name = program["name"].as_str().unwrap_or_default();
+            let of_it = [("processor", "processor_seconds"), ("memory", "memory_peak_bytes")];
+            values.extend(of_it.into_iter().filter_map(|(what, key)| {
+                Some((format!("{name}: {what}"), program[key].as_f64()?))
+            }));
+        }
         for way in ["up", "down"] {
             let bytes = numbers["wire"][way]["bytes"].as_f64();
             values.extend(bytes.map(|bytes| (format!("{way}, bytes"), bytes)));

@@ -66,6 +66,7 @@ fn the_files_of_the_thesis_are_read_as_they_are() {
         files: Files { size: 102_400, prefix: "benchmarking-".to_owned(), ..Files::default() },
         mix: None,
         capture: None,
+        processes: Vec::new(),
         log: Some("/tmp/dropbox_upload_random_binary_50f_100KB_25threads.log".into()),
     };
     assert_eq!(a1, expected);

@@ -14,6 +14,7 @@ use super::generator::Made;
 use super::judge::{Write, has_digest, is_acknowledged, judge};
 use super::outcome::{Outcome, Record};
 use super::plan::{Operation, Plan};
+use super::processes::Processes;
 use super::wire::Tap;
 use crate::digest::sha256;
 use crate::error::LabError;
@@ -80,6 +81,7 @@ pub fn run(
     if let Some(folder) = &plan.target.local_directory {
         files::demand_empty(folder)?;
     }
+    let mut processes = Processes::find(&plan.processes)?;
     if let Some(tap) = &tap {
         tap.begin()?;
     }
@@ -96,7 +98,11 @@ pub fn run(
         done: Mutex::default(),
         written: Mutex::default(),
     };
-    let broken = work.repeat(name, goes_on);
+    let mut looks_on = |progress: Progress<'_>| {
+        processes.sample();
+        goes_on(progress)
+    };
+    let broken = work.repeat(name, &mut looks_on);
     // What keeps this computer from going on keeps nobody from reading again what was done.
     let is_over = broken.is_none() && work.is_over.load(Ordering::Relaxed);
     let mut records = work.done.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -105,6 +111,7 @@ pub fn run(
     // Reading everything again is no part of it, here as on the wire.
     let processor = process_time().saturating_sub(processor);
     let memory_peak = memory::peak();
+    let processes = processes.end();
     let broken = match broken {
         Some((1, error)) => return Err(error),
         // The repetitions before are not to be hidden.
@@ -122,6 +129,7 @@ pub fn run(
         broken,
         processor,
         memory_peak,
+        processes,
         wire,
         ..Outcome::default()
     };

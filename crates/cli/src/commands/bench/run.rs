@@ -159,6 +159,14 @@ fn summarise(context: &Context<'_>, mut numbers: Value, page: &Path) {
         "cost      {:.2} s of a processor{memory} in this program",
         number("processor_seconds")
     ));
+    for program in numbers["processes"].as_array().into_iter().flatten() {
+        ui.answer(format!(
+            "          {:.2} s of a processor, {} of memory at most in {}",
+            program["processor_seconds"].as_f64().unwrap_or_default(),
+            size(program["memory_peak_bytes"].as_u64().unwrap_or_default()),
+            program["name"].as_str().unwrap_or_default(),
+        ));
+    }
     let wire = &numbers["wire"];
     if wire.is_object() {
         let way = |name: &str| {
