@@ -49,14 +49,23 @@ fn run() -> Result<()> {
     match (!words.is_empty()).then(|| words.remove(0)).as_deref() {
         Some("server") => run_server(words),
         Some("web") => run_web(words),
+        Some("draw-web") => draw_web(words),
         Some("clients") => run_clients(words),
         _ => {
             let names = cases::names().join(",");
             bail!(
-                "usage: load server --binary FILE [--out DIR] [--only {names}], load web, load clients"
+                "usage: load server --binary FILE [--out DIR] [--only {names}], load web, load draw-web, load clients"
             );
         }
     }
+}
+
+/// Draws what a run in a browser has measured.
+fn draw_web(mut words: Vec<String>) -> Result<()> {
+    let csv: PathBuf = value(&mut words, "--csv")?.context("--csv FILE is needed")?;
+    let out: PathBuf = value(&mut words, "--out")?.context("--out DIR is needed")?;
+    demand_nothing_left(&words)?;
+    web::draw(&csv, &Output::new(out.clone(), out)?)
 }
 
 /// Measures the app in a browser.

@@ -6,7 +6,7 @@
 
 use std::fmt::Write;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
@@ -179,6 +179,18 @@ async fn grid(bench: &Bench, options: &Options, output: &Output) -> Result<()> {
     write_all(&about, &rows, &standing, output)?;
     demand_results(&rows)?;
     demand_results(&standing)
+}
+
+/// Draws anew what a run has measured: `csv` is a file of all runs.
+///
+/// # Errors
+/// Where it cannot be read, or is none.
+pub fn draw(csv: &Path, output: &Output) -> Result<()> {
+    let text = std::fs::read_to_string(csv).with_context(|| csv.display().to_string())?;
+    for (name, drawing) in figures::of_grid(&row::rows_of(&text)?) {
+        output.write_svg(&name, &drawing)?;
+    }
+    Ok(())
 }
 
 /// Writes tables, drawings and the report.

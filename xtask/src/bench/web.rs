@@ -1,5 +1,6 @@
 //! `bench web`: the figures of the browser, in a real Chromium against a release program with the app in it, with native rsync beside it in
-//! the same run; measured and drawn by `load`. `--only clients` asks instead how many browsers one core of a server bears.
+//! the same run; measured and drawn by `load`. `--only clients` asks instead how many browsers one core of a server bears; `--draw FILE`
+//! draws the runs of such a file anew.
 
 use std::process::Command;
 
@@ -30,12 +31,23 @@ const VALUES_CLIENTS: [&str; 10] = [
 const RSYNC: &str = "rsync";
 
 pub(super) fn run(what: String, mut arguments: Arguments) -> Result<()> {
+    if let Some(csv) = arguments.value("--draw")? {
+        return draw(&csv, arguments);
+    }
     match arguments.value("--only")?.as_deref() {
         None => in_browser(&what, "grid", arguments),
         Some(part @ ("grid" | "large")) => in_browser(&what, part, arguments),
         Some("clients") => clients(&what, arguments),
         Some(other) => fail(format!("--only is grid, large or clients, not '{other}'")),
     }
+}
+
+/// Draws what was measured before.
+fn draw(csv: &str, mut arguments: Arguments) -> Result<()> {
+    let out = arguments.value("--out")?.unwrap_or_else(|| "bench-results/web".to_owned());
+    arguments.finish()?;
+    let load = demo::build("release", &["load"])?.join("load");
+    process::run(Command::new(load).args(["draw-web", "--csv", csv, "--out", &out]))
 }
 
 /// Takes the words that `load` understands.

@@ -1,4 +1,5 @@
-//! The figures of the paper, drawn anew: WebR2sync+ (FAST 2018), Figures 2 to 4 and 16 to 20.
+//! The figures of the paper, drawn anew: WebR2sync+ (FAST 2018), Figures 2 to 9 and 16 to 20. Of most the paper prints no numbers but the
+//! drawing; where its text says how many times as long something takes, that stands beside ours.
 
 use super::Network;
 use super::cells::{DISPERSED, Edit, KINDS, PLACES, SIZES};
@@ -9,13 +10,31 @@ use lab::plot::{Plot, Series};
 const COMPARED: [&str; 7] =
     [NATIVE, "scriptPage", "webRsync", "webR2sync", "webR2syncPlus", "oursKept", "oursList"];
 
+/// How many times as long as rsync WebRsync takes, from and to (section 3.3, Figure 2).
+const WEB_RSYNC_OVER_RSYNC: [f64; 2] = [16.0, 35.0];
+
+/// How many times as long as WebR2sync+ it takes (section 6.2, Figure 16).
+const WEB_RSYNC_OVER_WEB_R2SYNC_PLUS: [f64; 2] = [15.0, 20.0];
+
 /// Draws everything that there are rows for: names and drawings.
 pub fn all(rows: &[Row], standing: &[Row]) -> Vec<(String, String)> {
+    let mut drawn = of_grid(rows);
+    let methods = &super::row::METHODS_STAGNATION;
+    drawn.push(("web-stagnation".to_owned(), stagnation(standing, methods)));
+    drawn
+}
+
+/// Draws the grid.
+pub fn of_grid(rows: &[Row]) -> Vec<(String, String)> {
     let all = Rows(rows);
     let mut drawn = Vec::new();
     for network in Network::ALL {
         let name = network.name();
         drawn.push((format!("web-figure-2-{name}"), slowdown(all, network)));
+        for (figure, methods) in ON_THE_CLIENT {
+            let drawing = on_the_client(all, network, figure, methods);
+            drawn.push((format!("web-figure-{figure}-{name}"), drawing));
+        }
         for kind in KINDS {
             drawn.push((format!("web-figure-16-{kind}-{name}"), times(all, network, kind)));
         }
@@ -28,14 +47,13 @@ pub fn all(rows: &[Row], standing: &[Row]) -> Vec<(String, String)> {
         drawn.push((format!("web-figure-20-{kind}"), traffic(all, kind)));
     }
     drawn.push(("web-figure-3".to_owned(), breakdown(all, "scriptPage", "3")));
+    drawn.push(("web-figure-9".to_owned(), breakdown(all, "webRsyncPlus", "9")));
     drawn.push(("web-figure-17".to_owned(), breakdown(all, "webR2syncPlus", "17")));
     drawn.push(("web-breakdown-ours".to_owned(), breakdown(all, "oursKept", "17")));
     let client = cost(all, "Figure 18: processor time of the browser", |row| row.client_cpu_ms);
     drawn.push(("web-figure-18".to_owned(), client));
     let server = cost(all, "Figure 19: processor time of the server", |row| row.server_cpu_ms);
     drawn.push(("web-figure-19".to_owned(), server));
-    let methods = &super::row::METHODS_STAGNATION;
-    drawn.push(("web-stagnation".to_owned(), stagnation(standing, methods)));
     drawn
 }
 
@@ -49,6 +67,7 @@ fn over_sizes(
     title_text: String,
     up: &str,
     names: &[(String, &str, &'static str)],
+    paper: Vec<Series>,
     figure: impl Fn(Edit, &str) -> Option<f64>,
 ) -> String {
     let series = names.iter().map(|(name, method, kind)| {
@@ -59,8 +78,22 @@ fn over_sizes(
         Series::ours(name.clone(), points.collect())
     });
     let across = "edit, bytes".to_owned();
-    let series = series.collect();
+    let series = series.chain(paper).collect();
     Plot { title: title_text, across, up: up.to_owned(), series }.lines_over_magnitudes()
+}
+
+/// Returns what the paper says of a time: so many times that of another method here.
+fn by_the_paper(
+    name: &str,
+    times: [f64; 2],
+    of: &str,
+    figure: impl Fn(usize) -> Option<f64>,
+) -> Vec<Series> {
+    let series = times.map(|factor| {
+        let points = SIZES.iter().filter_map(|&size| Some((size as f64, factor * figure(size)?)));
+        Series::published(format!("{name}, paper: {factor} {of}"), points.collect())
+    });
+    series.into()
 }
 
 fn compared(kind: &'static str) -> Vec<(String, &'static str, &'static str)> {
@@ -74,14 +107,41 @@ fn slowdown(rows: Rows<'_>, network: Network) -> String {
         names.extend(KINDS.map(|kind| (format!("{}, {kind}", title(method)), method, kind)));
     }
     let heading = format!("Figure 2: time of WebRsync and rsync, {}", network.title());
-    over_sizes(heading, "ms", &names, |edit, method| rows.time_ms(network, edit, method))
+    let rsync = |size| rows.time_ms(network, edit("append", size), NATIVE);
+    let paper = by_the_paper("append", WEB_RSYNC_OVER_RSYNC, "x rsync", rsync);
+    over_sizes(heading, "ms", &names, paper, |edit, method| rows.time_ms(network, edit, method))
+}
+
+/// Figures 5, 6 and 8, and what each compares: compiled code, a worker, locality with light fingerprints.
+const ON_THE_CLIENT: [(&str, &[&str]); 3] = [
+    ("5", &["webRsync", "scriptPage", NATIVE]),
+    ("6", &["scriptWorker", "scriptPage", NATIVE]),
+    ("8", &["webRsyncPlus", "webRsync", "webR2syncPlus", NATIVE]),
+];
+
+/// Figures 5, 6 and 8: what can be done on the client's side. Each edit is made in its three kinds; the middle of them is drawn.
+fn on_the_client(rows: Rows<'_>, network: Network, figure: &str, methods: &[&str]) -> String {
+    let series = methods.iter().map(|&method| {
+        let points = SIZES.iter().filter_map(|&size| {
+            let kinds =
+                KINDS.iter().filter_map(|kind| rows.time_ms(network, edit(kind, size), method));
+            Some((size as f64, super::row::middle(kinds)?))
+        });
+        Series::ours(title(method), points.collect())
+    });
+    let title =
+        format!("Figure {figure}: time of a sync, the middle of three kinds, {}", network.title());
+    let (across, up) = ("edit, bytes".to_owned(), "ms".to_owned());
+    Plot { title, across, up, series: series.collect() }.lines_over_magnitudes()
 }
 
 /// Figure 16: all methods.
 fn times(rows: Rows<'_>, network: Network, kind: &'static str) -> String {
     let heading = format!("Figure 16: time of a sync, {kind}, {}", network.title());
     let figure = |edit, method: &str| rows.time_ms(network, edit, method);
-    over_sizes(heading, "ms", &compared(kind), figure)
+    let plus = |size| rows.time_ms(network, edit(kind, size), "webR2syncPlus");
+    let paper = by_the_paper("WebRsync", WEB_RSYNC_OVER_WEB_R2SYNC_PLUS, "x WebR2sync+", plus);
+    over_sizes(heading, "ms", &compared(kind), paper, figure)
 }
 
 /// Figure 20: bytes both ways.
@@ -90,7 +150,7 @@ fn traffic(rows: Rows<'_>, kind: &'static str) -> String {
         rows.middle(Network::Line, edit, method, |row| Some((row.up + row.down) as f64))
     };
     let heading = format!("Figure 20: bytes up and down, {kind}");
-    over_sizes(heading, "bytes", &compared(kind), figure)
+    over_sizes(heading, "bytes", &compared(kind), Vec::new(), figure)
 }
 
 /// Figure 16 for edits in several places.
@@ -107,7 +167,7 @@ fn dispersed(rows: Rows<'_>, network: Network, size: usize) -> String {
     Plot { title: heading, across, up, series: series.collect() }.lines_over_magnitudes()
 }
 
-/// Figures 3 and 17: where the time of appends goes. What the client does not wait for is its own. What it waits for on loopback is the
+/// Figures 3, 9 and 17: where the time of appends goes. What the client does not wait for is its own. What it waits for on loopback is the
 /// server; what it waits for more on the line is the line.
 fn breakdown(rows: Rows<'_>, method: &str, figure: &str) -> String {
     let waited = |network, edit| rows.middle(network, edit, method, |row: &Row| row.waited_ms);

@@ -269,7 +269,7 @@ mod tests {
     use super::*;
     use crate::web::figures;
     use crate::web::native::Synced;
-    use crate::web::row::csv_of;
+    use crate::web::row::{csv_of, rows_of};
 
     const EDITS: [Edit; 2] = [
         Edit { kind: "insert", size: 1, places: 1 },
@@ -375,6 +375,10 @@ mod tests {
             "30ms,insert,1,1,5,1,oursKept,37.00,18.50,400,20,1,7.50,2.25,101.50,0,1,\"same\""
         ));
         assert!(text.contains("\"Error: 'no' more\""), "{text}");
+        // What was written is read again, but for the ticks and what a field cannot hold.
+        assert_eq!(csv_of(&rows_of(&text).expect("they are rows")), text);
+        let error = rows_of("head\n30ms,insert,1,1,5").expect_err("it is cut off");
+        assert!(format!("{error:#}").contains("18 fields"), "{error:#}");
     }
 
     #[test]
@@ -387,6 +391,10 @@ mod tests {
         let wanted = [
             "web-figure-2-30ms",
             "web-figure-3",
+            "web-figure-5-30ms",
+            "web-figure-6-loopback",
+            "web-figure-8-30ms",
+            "web-figure-9",
             "web-figure-16-insert-loopback",
             "web-figure-16-dispersed-10000-30ms",
             "web-figure-17",

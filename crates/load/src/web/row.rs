@@ -2,12 +2,13 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
+use std::str::FromStr;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
 use super::Network;
-use super::cells::Edit;
+use super::cells::{Edit, KINDS};
 use super::native::Synced;
 
 /// The methods of the page, by their names there.
@@ -135,6 +136,50 @@ impl Row {
             result: SAME.to_owned(),
         }
     }
+}
+
+/// Reads what [`csv_of`] has written. Ticks are not in it.
+///
+/// # Errors
+/// Where a line is none.
+pub fn rows_of(csv: &str) -> Result<Vec<Row>> {
+    csv.lines().skip(1).map(|line| row_of(line).with_context(|| line.to_owned())).collect()
+}
+
+fn row_of(line: &str) -> Result<Row> {
+    let fields: Vec<&str> = line.splitn(18, ',').collect();
+    let &[network, kind, size, places, seed, run, method, time, ref rest @ ..] = &fields[..] else {
+        bail!("a row has 18 fields");
+    };
+    let &[waited, up, down, trips, client, server, gap, missed, tasks, result] = rest else {
+        bail!("a row has 18 fields");
+    };
+    let network = Network::ALL.into_iter().find(|one| one.name() == network).context("network")?;
+    let kind = KINDS.into_iter().find(|one| *one == kind).context("kind")?;
+    Ok(Row {
+        network,
+        edit: Edit { kind, size: size.parse()?, places: places.parse()? },
+        seed: seed.parse()?,
+        run: run.parse()?,
+        method: method.to_owned(),
+        time_ms: time.parse()?,
+        waited_ms: optional(waited)?,
+        up: up.parse()?,
+        down: down.parse()?,
+        round_trips: optional(trips)?,
+        client_cpu_ms: optional(client)?,
+        server_cpu_ms: optional(server)?,
+        longest_gap_ms: optional(gap)?,
+        missed_ticks: optional(missed)?,
+        long_tasks: optional(tasks)?,
+        ticks_ms: Vec::new(),
+        result: result.trim_matches('"').to_owned(),
+    })
+}
+
+fn optional<T: FromStr<Err: Into<anyhow::Error>>>(field: &str) -> Result<Option<T>> {
+    let parsed = (!field.is_empty()).then(|| field.parse());
+    parsed.transpose().map_err(Into::into)
 }
 
 /// The name of a method for people.
