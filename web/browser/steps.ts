@@ -48,3 +48,22 @@ export async function inEveryLook(page: Page, look: () => Promise<void>): Promis
   await page.emulateMedia({ colorScheme: null });
   if (before) await page.setViewportSize(before);
 }
+
+/** Opens an encrypted workspace that is unlocked; `known` is a file in its root. */
+export async function openSealed(
+  page: Page,
+  server: Place,
+  user: string,
+  known: string,
+): Promise<void> {
+  await signIn(page, server, user);
+  await page.getByRole('link', { name: /Encrypted workspace/ }).click();
+  await unlock(page, known);
+}
+
+/** Unlocks it where it is asked for. */
+export async function unlock(page: Page, known: string): Promise<void> {
+  await page.getByLabel('Passphrase or recovery key').fill(PASSWORD);
+  await page.keyboard.press('Enter');
+  await expect(row(page, known)).toBeVisible();
+}

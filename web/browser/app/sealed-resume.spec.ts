@@ -6,9 +6,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Page } from '@playwright/test';
 import { expectAccessible } from '../axe.ts';
-import { PASSWORD, RealServer } from '../server.ts';
+import { RealServer } from '../server.ts';
 import { press } from '../hands.ts';
-import { inEveryLook, row, signIn } from '../steps.ts';
+import { inEveryLook, openSealed, row, unlock as unlockHere } from '../steps.ts';
 import { expect, test } from '../test.ts';
 
 const DIARY = 'Diary';
@@ -28,17 +28,9 @@ test.afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
-async function unlock(page: Page): Promise<void> {
-  await page.getByLabel('Passphrase or recovery key').fill(PASSWORD);
-  await page.keyboard.press('Enter');
-  await expect(row(page, 'from-device.txt')).toBeVisible();
-}
-
-async function open(page: Page): Promise<void> {
-  await signIn(page, server, 'ada');
-  await page.getByRole('link', { name: /Encrypted workspace/ }).click();
-  await unlock(page);
-}
+const KNOWN = 'from-device.txt';
+const unlock = (page: Page) => unlockHere(page, KNOWN);
+const open = (page: Page) => openSealed(page, server, 'ada', KNOWN);
 
 function fileOf(name: string, length: number): { path: string; bytes: Buffer } {
   const bytes = randomBytes(length);

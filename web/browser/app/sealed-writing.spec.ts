@@ -5,7 +5,7 @@ import type { Page } from '@playwright/test';
 import type { SynclineClient } from '@syncline/api';
 import { expectAccessible } from '../axe.ts';
 import { PASSWORD, RealServer } from '../server.ts';
-import { inEveryLook, row, signIn } from '../steps.ts';
+import { inEveryLook, openSealed, row, unlock as unlockHere } from '../steps.ts';
 import { expect, test } from '../test.ts';
 import { looked, watchWire } from '../wire.ts';
 
@@ -27,17 +27,9 @@ test.beforeAll(async () => {
 
 test.afterAll(() => server.end());
 
-async function open(page: Page): Promise<void> {
-  await signIn(page, server, 'ada');
-  await page.getByRole('link', { name: /Encrypted workspace/ }).click();
-  await unlock(page);
-}
-
-async function unlock(page: Page): Promise<void> {
-  await page.getByLabel('Passphrase or recovery key').fill(PASSWORD);
-  await page.keyboard.press('Enter');
-  await expect(row(page, 'from-device.txt')).toBeVisible();
-}
+const KNOWN = 'from-device.txt';
+const unlock = (page: Page) => unlockHere(page, KNOWN);
+const open = (page: Page) => openSealed(page, server, 'ada', KNOWN);
 
 async function choose(page: Page, name: string, buffer: Buffer): Promise<void> {
   const mimeType = 'application/octet-stream';

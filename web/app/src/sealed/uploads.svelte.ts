@@ -6,12 +6,14 @@ import { session } from '../sign-in/session.svelte.ts';
 import type { Chosen } from '../transfers/dropped.ts';
 import { isSame, match } from '../transfers/matching.ts';
 import { newKey } from '../transfers/memory.ts';
+import { Pace } from '../transfers/pace.ts';
 import { codeOf } from '../words/problem.ts';
 import { UnputMemory, type Unput } from './remembered.ts';
 import { unlocked } from './unlocked.svelte.ts';
 import { pathOf } from './view.svelte.ts';
 
-export type UploadState = 'waiting' | 'sending' | 'clash' | 'failed' | 'done' | 'cancelled';
+export type UploadState =
+  'waiting' | 'sending' | 'paused' | 'clash' | 'failed' | 'done' | 'cancelled';
 
 interface Decision {
   name?: string;
@@ -25,12 +27,15 @@ export class SealedUpload {
   done = $state(0);
   /** How many bytes were sent for it. */
   sent = $state(0);
+  /** How long it still takes; nothing while nobody knows. */
+  secondsLeft = $state<number | null>(null);
   failure = $state.raw<unknown>();
   /** Whether somebody else has changed the file at the same moment, so that this one lies beside it. */
   isBeside = $state(false);
   /** The version that is to be replaced, where somebody has said so. */
   over: number | null = null;
   stop = new AbortController();
+  readonly #pace = new Pace();
 
   constructor(
     readonly id: number,
@@ -45,6 +50,26 @@ export class SealedUpload {
 
   get isRunning(): boolean {
     return this.state === 'waiting' || this.state === 'sending';
+  }
+
+  /** Whether nothing comes of it any more unless somebody decides so. */
+  get isOver(): boolean {
+    return !this.isRunning && this.state !== 'paused';
+  }
+
+  /** Takes note of how far it is. */
+  progress(done: number, sent: number): void {
+    [this.done, this.sent] = [done, sent];
+    this.#pace.note(done, performance.now());
+    this.secondsLeft = this.#pace.secondsFor(this.file.size - done);
+  }
+
+  /** Ends what is going on; it may begin anew. */
+  halt(state: 'paused' | 'cancelled'): void {
+    this.stop.abort();
+    this.#pace.rest();
+    this.secondsLeft = null;
+    this.state = state;
   }
 
   /** What is remembered of it. */
@@ -87,7 +112,7 @@ export class SealedUploads {
   giveUp(): void {
     void this.#memory.forget(this.lost.map(({ key }) => key));
     this.lost = [];
-    if (this.running > 0) return;
+    if (this.unended > 0) return;
     this.open.changes.giveUp();
     this.unfinished = 0;
   }
@@ -122,6 +147,11 @@ export class SealedUploads {
     return this.list.filter((upload) => upload.isRunning).length;
   }
 
+  /** How many are running, or paused. */
+  get unended(): number {
+    return this.list.filter(({ isOver }) => !isOver).length;
+  }
+
   /** Sends what somebody has chosen; folders are made, also those with nothing in them. */
   async add(folder: string, chosen: readonly Chosen[]): Promise<void> {
     const made: SealedUpload[] = [];
@@ -134,6 +164,12 @@ export class SealedUploads {
     void this.#run();
   }
 
+  /** What is stored of it by then is not sent again when it goes on. */
+  pause(upload: SealedUpload): void {
+    upload.halt('paused');
+  }
+
+  /** Begins again, after a pause or a failure. */
   retry(upload: SealedUpload): void {
     upload.stop = new AbortController();
     upload.failure = undefined;
@@ -162,23 +198,18 @@ export class SealedUploads {
   }
 
   cancel(upload: SealedUpload): void {
-    this.#halt(upload);
+    upload.halt('cancelled');
     void this.#memory.forget([upload.key]);
   }
 
-  #halt(upload: SealedUpload): void {
-    upload.stop.abort();
-    upload.state = 'cancelled';
-  }
-
   clear(): void {
-    void this.#memory.forget(this.list.filter((one) => !one.isRunning).map(({ key }) => key));
-    this.list = this.list.filter(({ isRunning }) => isRunning);
+    void this.#memory.forget(this.list.filter(({ isOver }) => isOver).map(({ key }) => key));
+    this.list = this.list.filter(({ isOver }) => !isOver);
   }
 
   /** Ends all; what was on its way is offered when the workspace is unlocked again. */
   end(): void {
-    for (const upload of this.list) if (upload.isRunning) this.#halt(upload);
+    for (const upload of this.list) if (!upload.isOver) upload.halt('cancelled');
   }
 
   async #run(): Promise<void> {
@@ -199,7 +230,7 @@ export class SealedUploads {
     const { file, name, over, stop } = upload;
     const onProgress = (done: number, sent: number) => {
       unlocked.use();
-      [upload.done, upload.sent] = [done, sent];
+      if (!stop.signal.aborted) upload.progress(done, sent);
     };
     try {
       const folder = await this.#folder(upload.place.folder, upload.place.below);
