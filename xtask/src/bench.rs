@@ -48,6 +48,7 @@ usage: cargo xtask bench <what> [options]
                --million         the same under accidents: --only million  --commits N (1000000)
                --brokers rabbitmq,nats --sync-services N,... (1,2,4) --gateways N (1)
   web          --seed N --length N (1000000)  all methods in a browser, and rsync; --fs disk (usual) or tmpfs
+               --draw FILE       draws the runs of such a file anew, into --out
                --only large      whether the page stands still on a file of --large-length N (1 GiB) bytes
                --only clients    how many browsers a core of a server bears: --seconds N (20) --clients N (40000, the most)
                --workloads regular,intensive --methods ours,ours-picked,webr2sync+,webr2sync,whole --contents letters,media

@@ -83,15 +83,10 @@ fn over_sizes(
 }
 
 /// Returns what the paper says of a time: so many times that of another method here.
-fn by_the_paper(
-    name: &str,
-    times: [f64; 2],
-    of: &str,
-    figure: impl Fn(usize) -> Option<f64>,
-) -> Vec<Series> {
+fn by_the_paper(name: &str, times: [f64; 2], figure: impl Fn(usize) -> Option<f64>) -> Vec<Series> {
     let series = times.map(|factor| {
         let points = SIZES.iter().filter_map(|&size| Some((size as f64, factor * figure(size)?)));
-        Series::published(format!("{name}, paper: {factor} {of}"), points.collect())
+        Series::published(format!("{name}, paper: {factor} x"), points.collect())
     });
     series.into()
 }
@@ -108,7 +103,7 @@ fn slowdown(rows: Rows<'_>, network: Network) -> String {
     }
     let heading = format!("Figure 2: time of WebRsync and rsync, {}", network.title());
     let rsync = |size| rows.time_ms(network, edit("append", size), NATIVE);
-    let paper = by_the_paper("append", WEB_RSYNC_OVER_RSYNC, "x rsync", rsync);
+    let paper = by_the_paper("WebRsync", WEB_RSYNC_OVER_RSYNC, rsync);
     over_sizes(heading, "ms", &names, paper, |edit, method| rows.time_ms(network, edit, method))
 }
 
@@ -140,7 +135,7 @@ fn times(rows: Rows<'_>, network: Network, kind: &'static str) -> String {
     let heading = format!("Figure 16: time of a sync, {kind}, {}", network.title());
     let figure = |edit, method: &str| rows.time_ms(network, edit, method);
     let plus = |size| rows.time_ms(network, edit(kind, size), "webR2syncPlus");
-    let paper = by_the_paper("WebRsync", WEB_RSYNC_OVER_WEB_R2SYNC_PLUS, "x WebR2sync+", plus);
+    let paper = by_the_paper("WebRsync", WEB_RSYNC_OVER_WEB_R2SYNC_PLUS, plus);
     over_sizes(heading, "ms", &compared(kind), paper, figure)
 }
 
