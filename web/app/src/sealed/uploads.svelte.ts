@@ -7,6 +7,7 @@ import type { Chosen } from '../transfers/dropped.ts';
 import { isSame, match } from '../transfers/matching.ts';
 import { newKey } from '../transfers/memory.ts';
 import { Pace } from '../transfers/pace.ts';
+import { FileChanged, isAsChosen } from '../transfers/upload.ts';
 import { codeOf } from '../words/problem.ts';
 import { UnputMemory, type Unput } from './remembered.ts';
 import { unlocked } from './unlocked.svelte.ts';
@@ -241,7 +242,7 @@ export class SealedUploads {
       void this.#memory.forget([upload.key]);
     } catch (error) {
       if (stop.signal.aborted) return;
-      upload.failure = error;
+      upload.failure = (await isAsChosen(file)) ? error : new FileChanged();
       upload.state = ['taken', 'changed'].includes(codeOf(error)) ? 'clash' : 'failed';
     }
   }

@@ -69,7 +69,7 @@ export class FileChanged extends Error {
 }
 
 /** Whether a file still is what it was: a browser refuses to read one that has changed. */
-async function isAsChosen(file: Blob): Promise<boolean> {
+export async function isAsChosen(file: Blob): Promise<boolean> {
   try {
     await file.slice(0, 1).arrayBuffer();
     return true;
