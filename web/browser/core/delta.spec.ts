@@ -178,17 +178,6 @@ test('the deltas of the paper travel as natively, to the byte', async ({ page })
         const { body, literal } = await delta.reply(bytes(said));
         const isDone = await delta.takeAnswer(bytes(answer));
         await delta.end();
-        // The same where not even the list is known.
-        const learning = await core.delta(file, { ...options, base: null });
-        const begun = learning.question;
-        let learnt: { question: typeof begun; body: Blob | Uint8Array<ArrayBuffer> } | undefined;
-        if (symbols !== null) {
-          await learning.take(bytes(symbols));
-          const { question } = learning;
-          if (sums !== null) await learning.take(bytes(sums));
-          learnt = { question, body: (await learning.messages()).body };
-        }
-        await learning.end();
         core.close();
         const list = async (body: Blob | Uint8Array<ArrayBuffer>) => [
           ...new Uint8Array(await new Response(body).arrayBuffer()),

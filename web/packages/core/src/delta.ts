@@ -72,9 +72,7 @@ export class Delta {
   }
 
   /** Asks what there is to ask; `ask` returns what the server says. */
-  async askAll(
-    ask: (question: Uint8Array<ArrayBuffer>) => Promise<Uint8Array>,
-  ): Promise<void> {
+  async askAll(ask: (question: Uint8Array<ArrayBuffer>) => Promise<Uint8Array>): Promise<void> {
     while (this.#question) await this.take(await ask(this.#question));
   }
 

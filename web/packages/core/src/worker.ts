@@ -73,18 +73,16 @@ async function answer(call: Call): Promise<[Calls[Call['name']]['answer'], Trans
       return [begun(DeltaWork).wanted(call.ask.answer), []];
     case 'deltaKept':
       return [begun(DeltaWork).kept(), []];
-    case 'blockBegin': {
+    case 'blockBegin':
       work = new BlockWork(call.ask, onProgress, onPart);
       return [work.begin(), []];
-    }
     case 'blockReply':
       return [begun(BlockWork).reply(call.ask.message), []];
     case 'blockAnswer':
       return [begun(BlockWork).takeAnswer(call.ask.message), []];
-    case 'proofBegin': {
+    case 'proofBegin':
       work = new ProofWork(call.ask);
       return [work.messages(), []];
-    }
     case 'proofFinish':
       return [begun(ProofWork).finish(call.ask), []];
     case 'passwordBegin':
