@@ -331,7 +331,7 @@ test('of a large file of which nothing is known the chunk list is learnt by what
   const bytes = randomBytes(20_000_000).map((byte) => byte & 0xf);
   await openBox(page);
   const ways: string[][] = [];
-  for (const places of [3, 1000]) {
+  for (const places of [1, 1000]) {
     // Another device has put it there.
     const name = `archive-${places}.bin`;
     await ada.putFile(workspace, name, new Blob([bytes]));

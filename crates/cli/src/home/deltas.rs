@@ -8,10 +8,10 @@ use sync::DeltaBudget;
 
 const MIB: u64 = 1024 * 1024;
 
-/// Up to how many MiB of new files at once can be allowed: above that nobody looks into files.
+/// Up to how many MiB at once new files can be inflated: where more come, those that are edited are not either.
 const MIB_MAX: u64 = 64;
 
-/// `true`, `false`, or up to how many MiB of new files that come at once are looked into.
+/// `true`, `false`, or up to how many MiB that come at once new files are inflated, too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct DeltaSetting(pub(crate) DeltaBudget);
 

@@ -190,6 +190,8 @@ pub struct Reconciler {
     workspace: WorkspaceId,
     session: SessionId,
     symbols: Vec<Symbol>,
+    /// How many chunks the other side's list has, as far as it was told.
+    their_count: u64,
     /// The chunks of the new version, once it is known how the old one was cut.
     own: Option<BaseVersion>,
 }
@@ -211,24 +213,23 @@ impl Reconciler {
 
     /// Begins one that was named elsewhere, as by a page for its worker.
     pub fn begin_session(workspace: WorkspaceId, session: SessionId) -> (Self, Vec<u8>) {
-        let reconciler = Self { workspace, session, symbols: Vec::new(), own: None };
+        let reconciler =
+            Self { workspace, session, symbols: Vec::new(), their_count: 0, own: None };
         let ask = reconciler.ask(SYMBOLS_FIRST);
         (reconciler, ask)
     }
 
     /// Begins where the list of the old version is known already, and the new one is surveyed: then only sums are asked for.
     pub fn of_survey(workspace: WorkspaceId, session: SessionId, survey: BaseVersion) -> Self {
-        Self { workspace, session, symbols: Vec::new(), own: Some(survey) }
+        Self { workspace, session, symbols: Vec::new(), their_count: 0, own: Some(survey) }
     }
 
-    /// Checks that what is asked for next is shorter than a list as long as that of the new version. Whoever may have the list
-    /// does better to fetch it otherwise.
+    /// Checks that what is asked for next is shorter than the list itself. Whoever may have that does better to fetch it otherwise.
     ///
     /// # Errors
     /// [`DeltaError::TooDifferent`].
     pub fn check_shorter_than_list(&self) -> Result<(), DeltaError> {
-        let chunks = self.own.as_ref().map_or(0, |own| own.table().chunks().len() as u64);
-        match self.next_count() * SYMBOL_LENGTH < chunks * LISTED_LENGTH {
+        match self.next_count() * SYMBOL_LENGTH < self.their_count.saturating_mul(LISTED_LENGTH) {
             true => Ok(()),
             false => Err(DeltaError::TooDifferent { symbols: self.symbols.len() as u64 }),
         }
@@ -280,6 +281,7 @@ impl Reconciler {
             return Err(DeltaError::NoSuch { what: "symbol", index: batch.first, count: known });
         }
         self.symbols.extend_from_slice(&batch.symbols);
+        self.their_count = batch.chunk_count;
         let own = match self.own.take() {
             Some(own) => own,
             None => ChunkClient::survey(keys, batch.chunk_size, new)?,

@@ -58,7 +58,7 @@ struct Stat {
 const NAME_LENGTH_MAX: usize = 15;
 
 impl Processes {
-    /// Looks at programs for the first time: what they have used until now does not count.
+    /// Looks whether programs run.
     ///
     /// # Errors
     /// [`LabError::Benchmark`] where one of them does not run.
@@ -75,6 +75,14 @@ impl Processes {
                 what: format!("processes: no process is called '{name}', so it was not begun"),
             }),
         }
+    }
+
+    /// Begins: what they have used until now does not count.
+    pub(super) fn begin(&mut self) {
+        for program in &mut self.programs {
+            program.ticks.clear();
+        }
+        self.look(true);
     }
 
     /// Looks again.

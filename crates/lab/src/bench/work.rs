@@ -86,6 +86,7 @@ pub fn run(
         tap.begin()?;
     }
     let processor = process_time();
+    processes.begin();
     let mut work = Work {
         plan,
         driver,

@@ -115,7 +115,7 @@ pub fn measure(
 ) -> Result<(), LabError> {
     let intervals = setting.wanted(INTERVALS_MS, |interval| rate_name(*interval))?;
     say("all rates are played at once, each by two devices of its own");
-    // Each has devices and a server of its own, which mostly wait; bytes are counted, and no times.
+    // Each has devices and a server of its own, which wait most of the time, so that none is in the way of another.
     let played: Vec<Result<Vec<Outcome>, LabError>> = thread::scope(|scope| {
         let start = |(number, interval_ms): (usize, &u64)| {
             let interval_ms = *interval_ms;

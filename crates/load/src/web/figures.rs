@@ -103,7 +103,7 @@ fn slowdown(rows: Rows<'_>, network: Network) -> String {
     }
     let heading = format!("Figure 2: time of WebRsync and rsync, {}", network.title());
     let rsync = |size| rows.time_ms(network, edit("append", size), NATIVE);
-    let paper = by_the_paper("WebRsync", WEB_RSYNC_OVER_RSYNC, rsync);
+    let paper = by_the_paper("append", WEB_RSYNC_OVER_RSYNC, rsync);
     over_sizes(heading, "ms", &names, paper, |edit, method| rows.time_ms(network, edit, method))
 }
 

@@ -50,11 +50,11 @@ fn digest(messages: &[Vec<u8>]) -> String {
     hex(&Sha256::digest(messages.concat()))
 }
 
+/// What is asked next, or the code of why nothing is.
+type NextQuestion = Result<Option<Vec<u8>>, &'static str>;
+
 /// Returns what asks for the first symbols, the answer, and what the client says to that: the next question, or why it goes on no further.
-fn reconciled(
-    base: &BaseVersion,
-    mut new: &[u8],
-) -> (Vec<u8>, Vec<u8>, Result<Option<Vec<u8>>, &'static str>) {
+fn reconciled(base: &BaseVersion, mut new: &[u8]) -> (Vec<u8>, Vec<u8>, NextQuestion) {
     let mut delta = ChunkDelta::new(&encode_message(&genesis()), &SESSION, None).unwrap();
     let workspace = delta.plain.workspace();
     let (reconciler, begun) = Reconciler::begin_session(workspace, delta.session);
@@ -85,7 +85,6 @@ fn solved(case: &Value) -> Value {
     let there = send(&known, reconciler.into_survey(), &old, &new);
     let (_, symbols, next) = reconciled(&base, &new);
     let is_learnt = next == Ok(ask.clone());
-    assert!(is_learnt || next == Err("too_different") || matches!(next, Ok(Some(_))));
     let back = send(&BaseVersion::decode(&there.kept).unwrap(), None, &new, &old);
     let mut solved = case.clone();
     solved["base"] = json!(hex(&base.encode()));

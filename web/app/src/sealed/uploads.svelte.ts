@@ -60,17 +60,25 @@ export class SealedUpload {
 
   /** Takes note of how far it is. */
   progress(done: number, sent: number): void {
+    // What is only read, since it was sent before, tells nothing of how fast the rest goes.
+    if (sent > this.sent) this.#pace.note(done, performance.now());
+    else this.#pace.rest();
     [this.done, this.sent] = [done, sent];
-    this.#pace.note(done, performance.now());
     this.secondsLeft = this.#pace.secondsFor(this.file.size - done);
   }
 
   /** Ends what is going on; it may begin anew. */
   halt(state: 'paused' | 'cancelled'): void {
     this.stop.abort();
-    this.#pace.rest();
-    this.secondsLeft = null;
     this.state = state;
+  }
+
+  /** Begins anew, after a pause or a failure. */
+  again(): void {
+    this.stop = new AbortController();
+    this.#pace.rest();
+    [this.failure, this.secondsLeft, this.sent] = [undefined, null, 0];
+    this.state = 'waiting';
   }
 
   /** What is remembered of it. */
@@ -172,9 +180,7 @@ export class SealedUploads {
 
   /** Begins again, after a pause or a failure. */
   retry(upload: SealedUpload): void {
-    upload.stop = new AbortController();
-    upload.failure = undefined;
-    upload.state = 'waiting';
+    upload.again();
     void this.#run();
   }
 
@@ -241,8 +247,9 @@ export class SealedUploads {
       upload.state = 'done';
       void this.#memory.forget([upload.key]);
     } catch (error) {
+      const failure = (await isAsChosen(file)) ? error : new FileChanged();
       if (stop.signal.aborted) return;
-      upload.failure = (await isAsChosen(file)) ? error : new FileChanged();
+      upload.failure = failure;
       upload.state = ['taken', 'changed'].includes(codeOf(error)) ? 'clash' : 'failed';
     }
   }

@@ -13,6 +13,7 @@ import {
 import type { Core, Sendable } from '@syncline/core';
 import { loadCore } from '../core.ts';
 import { session } from '../sign-in/session.svelte.ts';
+import { codeOf } from '../words/problem.ts';
 import { forgetSketch, keepSketch, OLD_LENGTH_MAX, sketchOf, type Sketch } from './sketches.ts';
 import type { UploadHooks, UploadJob } from './upload.ts';
 
@@ -20,8 +21,8 @@ import type { UploadHooks, UploadJob } from './upload.ts';
 const DELTA_LENGTH_MAX = 64 * 1024 * 1024;
 
 /**
- * Of a larger file the chunk list is learnt by questions: it may have megabytes, and the first answer has 2 KB. The list of a
- * shorter one has at most 36 KB, and comes in one turn.
+ * For a larger new version the chunk list of the old one is learnt by questions: it may have megabytes, and the first answer has
+ * 2 KB. For a shorter one it has 36 KB at most, unless the old one was longer, and comes in one turn.
  */
 const LISTED_LENGTH_MAX = 16 * 1024 * 1024;
 
@@ -86,8 +87,9 @@ async function send(
       const unknown = { genesis, bytes: null, isKept: false };
       return await sendAgainst(core, client, job, unknown, hooks, signal);
     } catch (error) {
-      // Where much has changed the list is shorter than what tells the difference.
-      if (!isTooDifferent(error)) throw error;
+      // Where much has changed the list is shorter than what tells the difference. Then the file is cut and named once more, which
+      // takes a second or two for a gigabyte, and is seldom.
+      if (codeOf(error) !== 'too_different') throw error;
     }
   }
   const [genesis, bytes] = await Promise.all([
@@ -95,11 +97,6 @@ async function send(
     fetchChunkList(client, workspace, path, signal),
   ]);
   return sendAgainst(core, client, job, { genesis, bytes, isKept: false }, hooks, signal);
-}
-
-/** The core itself is not loaded for the name of its errors. */
-function isTooDifferent(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'too_different';
 }
 
 /** Returns the version in whose place the new one is to be. */

@@ -512,6 +512,13 @@ fn who_may_have_the_list_fetches_it_where_symbols_would_be_longer() {
         };
         assert!(is_as_said, "{places} places, {down} bytes");
     }
+    // Nor does a long new version make a short list of the old one worth many symbols.
+    let (short, new) = (random_bytes(2, 300_000), random_bytes(3, 10_000_000));
+    let (mut client, message) = Reconciler::begin(plain().workspace(), &SeededRandom::new(1));
+    let answer = answer_symbols(plain().workspace(), survey(&short).table(), &message).unwrap();
+    assert!(matches!(client.take(&answer, &keys(), &mut &new[..]), Ok(Reconciled::More(_))));
+    let given_up = client.check_shorter_than_list();
+    assert!(matches!(given_up, Err(DeltaError::TooDifferent { symbols: 32 })), "{given_up:?}");
 }
 
 #[test]
