@@ -81,10 +81,10 @@ async function send(
       await forgetSketch(workspace, etag);
     }
   }
+  const genesis = fetchGenesis(client, workspace, signal);
   if (job.file.size > LISTED_LENGTH_MAX) {
-    const genesis = await fetchGenesis(client, workspace, signal);
     try {
-      const unknown = { genesis, bytes: null, isKept: false };
+      const unknown = { genesis: await genesis, bytes: null, isKept: false };
       return await sendAgainst(core, client, job, unknown, hooks, signal);
     } catch (error) {
       // Where much has changed the list is shorter than what tells the difference. Then the file is cut and named once more, which
@@ -92,11 +92,11 @@ async function send(
       if (codeOf(error) !== 'too_different') throw error;
     }
   }
-  const [genesis, bytes] = await Promise.all([
-    fetchGenesis(client, workspace, signal),
+  const [known, bytes] = await Promise.all([
+    genesis,
     fetchChunkList(client, workspace, path, signal),
   ]);
-  return sendAgainst(core, client, job, { genesis, bytes, isKept: false }, hooks, signal);
+  return sendAgainst(core, client, job, { genesis: known, bytes, isKept: false }, hooks, signal);
 }
 
 /** Returns the version in whose place the new one is to be. */
