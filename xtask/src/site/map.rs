@@ -20,7 +20,7 @@ const GROUPS: [(&str, &[&str]); 7] = [
             "docs/guide/",
         ],
     ),
-    ("Measured", &[papers::ADDRESS, "docs/measurements.md"]),
+    ("Measured", &[papers::ADDRESS, "docs/measurements.md", "docs/figures/"]),
     ("Experiments", &["experiments/"]),
     ("Design", &["ARCHITECTURE.md", "docs/glossary.md", "docs/design/"]),
     ("Decisions", &["docs/decisions/"]),
