@@ -267,7 +267,7 @@ fn two_devices_that_rebalance_at_once_lose_nothing() {
     assert!(runs.iter().all(is_fine), "{runs:?}");
     // Where each came into the other's way, what there is to move is moved now.
     let last = several.one.run(&["backend", "rebalance", "--json"]).ok();
-    // Counts say less: who is told that it is the turn of the other does not say what it has written before.
+    // Counts say less: who is told that it is the turn of the other tells what it has written in words only.
     assert!(packs_of_new() > 0, "{runs:?} {last:?}");
     several.other.run(&["check", "--repair"]).ok();
     let found = several.one.run(&["check", "--read-data", "--json"]).ok().json();

@@ -2,6 +2,8 @@
 //!
 //! Why that is safe, though other devices may follow other settings: `docs/design/placement.md`, "Rules for removing a piece".
 
+use std::cell::Cell;
+
 use serde_json::json;
 use storage::pool::Pool;
 use storage::pool::repair::{CarryOut, Inventory, RepairOutcome, UnseenStore};
@@ -10,7 +12,7 @@ use sync::engine::TurnGuard;
 
 use crate::connect::{SessionOptions, open_data, with_engine};
 use crate::context::Context;
-use crate::error::Result;
+use crate::error::{CommandError, Result};
 use crate::folder::{Folder, StoredPlace};
 use crate::text::counted;
 use crate::ui::Symbol;
@@ -82,12 +84,15 @@ pub(crate) fn rebalance(
     takes_over: bool,
 ) -> Result<Rebalanced> {
     let options = SessionOptions::CHANGE_BESIDE_WATCH;
-    with_engine(context, folder, options, None, async |engine| {
+    // Over all attempts: what is done anew because others have changed the stores finds written what an earlier one wrote.
+    let written = Cell::new(0);
+    let done = with_engine(context, folder, options, None, async |engine| {
         let pool = open_data(context, folder, stored);
         let inventory = pool.inventory().await;
         let unseen: Vec<UnseenStore> = inventory.unseen().cloned().collect();
         let plan = pool.plan_rebalance(&inventory).without_removals();
         let mut outcome = pool.carry_out(&plan, CarryOut::default()).await;
+        written.set(written.get() + outcome.written);
         if unseen.is_empty() && outcome.failed.is_empty() {
             let removed = remove_surplus(engine, &pool, stored.version, takes_over).await?;
             outcome.removed = removed.removed;
@@ -95,7 +100,19 @@ pub(crate) fn rebalance(
             outcome.failed = removed.failed;
         }
         Ok(Rebalanced { outcome, unseen })
-    })
+    });
+    done.map_err(|error| not_removed(error, written.get()))
+}
+
+/// Says of an error what was written before it, and stays.
+fn not_removed(error: CommandError, written: u64) -> CommandError {
+    if written == 0 {
+        return error;
+    }
+    let written = counted(written, "piece", "pieces");
+    error.state(format!(
+        "wrote {written} where they belong, which stay; what is stored twice may still be there"
+    ))
 }
 
 /// Removes what is stored twice, in this device's turn.
@@ -125,4 +142,19 @@ async fn remove_in_turn(pool: &Pool, inventory: &Inventory, turn: &TurnGuard) ->
     };
     let carry_out = CarryOut { may_remove: Some(&may_remove), ..CarryOut::default() };
     pool.carry_out(&pool.plan_rebalance(inventory), carry_out).await
+}
+
+#[cfg(test)]
+mod tests {
+    use sync::SyncError;
+
+    use super::*;
+
+    #[test]
+    fn an_error_after_pieces_were_written_does_not_say_that_nothing_was_done() {
+        let error = || CommandError::from(SyncError::SettingsChanged);
+        let state = |written| not_removed(error(), written).state.unwrap();
+        assert!(state(3).starts_with("wrote 3 pieces where they belong"), "{}", state(3));
+        assert!(state(0).ends_with("nothing else was changed"), "{}", state(0));
+    }
 }
