@@ -466,3 +466,36 @@ impl Reader<'_> {
         self.sketch = Some(sketch);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MIB: u64 = 1024 * 1024;
+
+    #[test]
+    fn what_comes_at_once_and_the_budget_say_how_much_work_is_done() {
+        let of = |budget, lengths: [u64; 3]| lengths.map(|length| Deltas::of(budget, length));
+        let usual = of(DeltaBudget::default(), [8 * MIB, 8 * MIB + 1, SKETCHED_AT_ONCE + 1]);
+        assert_eq!(usual, [Deltas::OfAllInflated, Deltas::OfAll, Deltas::OfEdited]);
+        assert_eq!(of(DeltaBudget::UpTo(0), [0, 1, SKETCHED_AT_ONCE])[1..], [Deltas::OfAll; 2]);
+        assert_eq!(of(DeltaBudget::Off, [0, 1, u64::MAX]), [Deltas::Off; 3]);
+        // However large the budget is: what comes in such lengths is not edited soon.
+        let most = DeltaBudget::UpTo(u64::MAX);
+        let limits = of(most, [SKETCHED_AT_ONCE, SKETCHED_AT_ONCE + 1, u64::MAX]);
+        assert_eq!(limits, [Deltas::OfAllInflated, Deltas::OfEdited, Deltas::OfEdited]);
+        assert_eq!(SKETCHED_AT_ONCE, 64 * MIB, "as the settings and their guide say");
+    }
+
+    #[test]
+    fn new_files_are_kept_and_inflated_only_where_few_come() {
+        let all = [Deltas::Off, Deltas::OfEdited, Deltas::OfAll, Deltas::OfAllInflated];
+        let kept = |had_version| all.map(|deltas| deltas.keeps(MIB, had_version));
+        let inflated = |had_version| all.map(|deltas| deltas.inflates(had_version));
+        assert_eq!(kept(true), [false, true, true, true]);
+        assert_eq!(kept(false), [false, false, true, true]);
+        assert_eq!(inflated(true), [false, false, true, true]);
+        assert_eq!(inflated(false), [false, false, false, true]);
+        assert!(!Deltas::OfAllInflated.keeps(0, true), "nothing is kept of an empty file");
+    }
+}
