@@ -105,8 +105,13 @@ impl Device {
 
     /// Signs the device in.
     pub fn login(&self, url: &str, device_name: &str) -> Result<()> {
+        self.login_as(ACCOUNT, url, device_name)
+    }
+
+    /// Signs it in with another account, which has the same password.
+    pub fn login_as(&self, account: &str, url: &str, device_name: &str) -> Result<()> {
         fs::create_dir_all(&self.home)?;
-        let words = ["login", url, "--user", ACCOUNT, "--password-stdin", "--device", device_name];
+        let words = ["login", url, "--user", account, "--password-stdin", "--device", device_name];
         finish_with_input(&mut self.command(&words), PASSWORD)
     }
 

@@ -37,6 +37,8 @@ pub struct Subject {
     pub ports: Vec<u16>,
     /// Where its server keeps what it gets, to look whether it can be read there.
     pub stored: Option<PathBuf>,
+    /// A folder that another account keeps with the same server.
+    pub elsewhere: Option<PathBuf>,
     /// How long a change may take, and the command.
     pub patience: Duration,
     /// How long the wire is silent when a change is done with.
@@ -120,6 +122,8 @@ pub enum Step {
     Bundle,
     /// Many more come.
     Load,
+    /// The large file comes into the folder of another account.
+    Elsewhere,
     /// A file comes by whose content and name it can be found again.
     Secret,
 }
@@ -145,6 +149,7 @@ impl Step {
             Self::Growing => "growing",
             Self::Bundle => "bundle",
             Self::Load => "load",
+            Self::Elsewhere => "elsewhere",
             Self::Secret => "secret",
         }
     }

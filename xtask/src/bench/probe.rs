@@ -14,7 +14,9 @@ use super::{Options, environment};
 use crate::arguments::Arguments;
 use crate::failure::{Context, Result, fail};
 use crate::process;
-use crate::syncline::{Background, Device, PASSWORD, Place, SYNC_DONE, Server, checked, device};
+use crate::syncline::{
+    Background, Device, PASSWORD, Place, SYNC_DONE, Server, add_account_of, checked, device,
+};
 
 /// The programs: their names in tables, what has to be installed for them and how it says its version, and how they begin.
 const PROGRAMS: [(&str, &[&str], Begin); 6] = [
@@ -25,6 +27,12 @@ const PROGRAMS: [(&str, &[&str], Begin); 6] = [
     ("unison", &["unison", "-version"], unison),
     ("rclone to SFTP", &["rclone", "version"], rclone),
 ];
+
+/// Names the file that has the passphrase.
+const PASSPHRASE_FILE: &str = "SYNCLINE_PASSPHRASE_FILE";
+
+/// Somebody else, with the same server.
+const OTHER_ACCOUNT: &str = "bob";
 
 type Begin = fn(&Path, &Path) -> Result<Running>;
 
@@ -37,6 +45,8 @@ struct Running {
     command: Option<String>,
     /// Where its server keeps what it gets.
     stored: Option<PathBuf>,
+    /// What another account keeps with the same server.
+    elsewhere: Option<PathBuf>,
     /// It ends with this.
     _processes: Box<dyn Any>,
 }
@@ -97,6 +107,9 @@ fn one(
     if let Some(stored) = &running.stored {
         probe.arg("--stored").arg(stored);
     }
+    if let Some(elsewhere) = &running.elsewhere {
+        probe.arg("--elsewhere").arg(elsewhere);
+    }
     if options.quick {
         probe.arg("--quick");
     }
@@ -127,38 +140,67 @@ fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
 fn ours(binary: &Path, room: &Path) -> Result<Running> {
     let server = Server::start(binary, &room.join("server"))?;
     let devices = start_devices(binary, room, &server, 2)?;
-    between(server, devices)
+    let elsewhere = other_account(binary, room, &server, |device| {
+        fs::create_dir_all(&device.folder)?;
+        device.init()
+    })?;
+    between(server, devices, elsewhere)
 }
 
 fn ours_sealed(binary: &Path, room: &Path) -> Result<Running> {
     let server = Server::start(binary, &room.join("server"))?;
     let passphrase = room.join("passphrase");
     process::write_secret(&passphrase, "a passphrase for loopback only")?;
-    let variable = ("SYNCLINE_PASSPHRASE_FILE", &passphrase);
     let mut devices = Vec::new();
     for name in ["one", "other"] {
         let device = device(binary, room, name, Place::Served);
         device.login(&server.url(), name)?;
         if devices.is_empty() {
-            let mut init = device.command(&["init", "--sealed", "--workspace", &device.workspace]);
-            checked(init.arg(&device.folder).env(variable.0, variable.1), &[0])?;
+            init_sealed(&device, &passphrase)?;
             device.sync()?;
         } else {
-            checked(device.clone_command().env(variable.0, variable.1), &SYNC_DONE)?;
+            checked(device.clone_command().env(PASSPHRASE_FILE, &passphrase), &SYNC_DONE)?;
         }
         let watch = device.watch()?;
         devices.push((device, watch));
     }
-    between(server, devices)
+    let elsewhere =
+        other_account(binary, room, &server, |device| init_sealed(device, &passphrase))?;
+    between(server, devices, elsewhere)
 }
 
-/// Two devices of ours, and the server between them.
-fn between(server: Server, devices: Vec<(Device, Background)>) -> Result<Running> {
+fn init_sealed(device: &Device, passphrase: &Path) -> Result<()> {
+    let mut init = device.command(&["init", "--sealed", "--workspace", &device.workspace]);
+    checked(init.arg(&device.folder).env(PASSPHRASE_FILE, passphrase), &[0]).map(drop)
+}
+
+/// A device of another account, with a workspace of its own.
+fn other_account(
+    binary: &Path,
+    room: &Path,
+    server: &Server,
+    init: impl FnOnce(&Device) -> Result<()>,
+) -> Result<(Device, Background)> {
+    add_account_of(OTHER_ACCOUNT, binary, server.data())?;
+    let device = device(binary, room, "elsewhere", Place::Served);
+    device.login_as(OTHER_ACCOUNT, &server.url(), "elsewhere")?;
+    init(&device)?;
+    device.sync()?;
+    let watch = device.watch()?;
+    Ok((device, watch))
+}
+
+/// Two devices of ours, the server between them, and somebody else's device.
+fn between(
+    server: Server,
+    devices: Vec<(Device, Background)>,
+    other: (Device, Background),
+) -> Result<Running> {
     let [folder, seen_in] = [0, 1].map(|number: usize| devices[number].0.folder.clone());
     let Some(port) = server.port() else { return fail("the server has no port") };
-    let stored = Some(server.data().to_owned());
-    let _processes = Box::new((server, devices));
-    Ok(Running { folder, seen_in, ports: vec![port], command: None, stored, _processes })
+    let (stored, elsewhere) = (Some(server.data().to_owned()), Some(other.0.folder.clone()));
+    let _processes = Box::new((server, devices, other));
+    Ok(Running { folder, seen_in, ports: vec![port], command: None, stored, elsewhere, _processes })
 }
 
 fn syncthing(_binary: &Path, room: &Path) -> Result<Running> {
@@ -167,7 +209,8 @@ fn syncthing(_binary: &Path, room: &Path) -> Result<Running> {
     both.start(room, &folders, Some(1))?;
     let ([folder, seen_in], ports) = (folders, both.ports());
     // What the other device has is the folder itself: there is no server that could read something.
-    Ok(Running { folder, seen_in, ports, command: None, stored: None, _processes: Box::new(both) })
+    let (command, stored, elsewhere) = (None, None, None);
+    Ok(Running { folder, seen_in, ports, command, stored, elsewhere, _processes: Box::new(both) })
 }
 
 /// Makes the two folders of a program that copies when it is told.
@@ -182,8 +225,16 @@ fn two_folders(room: &Path) -> Result<[PathBuf; 2]> {
 /// A program that is told by a command; what its server keeps is the copy.
 fn told([folder, copy]: [PathBuf; 2], port: u16, command: String, server: Background) -> Running {
     let stored = Some(copy.clone());
-    let _processes = Box::new(server);
-    Running { folder, seen_in: copy, ports: vec![port], command: Some(command), stored, _processes }
+    let (ports, command, elsewhere) = (vec![port], Some(command), None);
+    Running {
+        folder,
+        seen_in: copy,
+        ports,
+        command,
+        stored,
+        elsewhere,
+        _processes: Box::new(server),
+    }
 }
 
 fn rsync(_binary: &Path, room: &Path) -> Result<Running> {

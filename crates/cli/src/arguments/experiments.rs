@@ -129,6 +129,9 @@ pub(crate) struct BenchProbeArguments {
     /// Where the server keeps what it gets, to look whether it can read that.
     #[arg(long, value_name = "DIR")]
     pub(crate) stored: Option<PathBuf>,
+    /// A folder that another account keeps with the same server, to look whether what one has is sent again by the other.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) elsewhere: Option<PathBuf>,
     /// How many seconds a change may take until it is seen.
     #[arg(long, value_name = "N", default_value = "120")]
     pub(crate) patience: u64,

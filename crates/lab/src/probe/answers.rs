@@ -38,13 +38,14 @@ pub fn answers(subject: &Subject, findings: &Findings) -> Vec<Answer> {
         None => answer(rows),
         Some(fault) => not_known(fault.clone()),
     };
-    let answers: [(&str, (String, String)); 16] = [
+    let answers: [(&str, (String, String)); 17] = [
         ("Encrypted on the wire", on_the_wire(rows)),
         ("Contents readable where they are stored", stored(findings, true)),
         ("Names readable where they are stored", stored(findings, false)),
         ("Compression", by_bytes(compression)),
         ("Deduplication", by_bytes(deduplication)),
         ("Deduplication with what was removed", by_bytes(again)),
+        ("Deduplication across accounts", by_bytes(across_accounts)),
         ("Renaming moves the content again", by_bytes(renaming)),
         ("Delta encoding", by_bytes(delta)),
         ("Chunking", by_bytes(chunking)),
@@ -127,6 +128,7 @@ fn moved(row: &Row) -> String {
         Step::OneByte => "one byte changed",
         Step::Insert => "1 KiB put in front",
         Step::Append => "1 KiB put behind",
+        Step::Elsewhere => "the same file of another account",
         Step::Remove => "a removed file",
         Step::Again => "a removed file again",
         Step::Halves => "files at once of which one half is the same",
@@ -226,6 +228,15 @@ fn deduplication(rows: Rows<'_>) -> (String, String) {
 fn again(rows: Rows<'_>) -> (String, String) {
     match rows.share(Step::Again) {
         None => not_known("a removed file never came again"),
+        Some((row, share)) => (yes(share < SMALL_SHARE), moved(row)),
+    }
+}
+
+fn across_accounts(rows: Rows<'_>) -> (String, String) {
+    match rows.share(Step::Elsewhere) {
+        None => not_known(
+            "nobody named the folder of another account, or nothing went over the wire for it",
+        ),
         Some((row, share)) => (yes(share < SMALL_SHARE), moved(row)),
     }
 }

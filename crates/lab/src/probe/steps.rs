@@ -36,6 +36,9 @@ const LOOK_EVERY: Duration = Duration::from_millis(5);
 /// How long is listened to what a command has said that has ended.
 const LAST_WORDS: Duration = Duration::from_millis(200);
 
+/// The name of what is as the large file was when it came.
+const COPY: &str = "copy";
+
 /// A name that a step changes, and what is to be there; nothing for a file that goes.
 type Change = (String, Option<Vec<u8>>);
 
@@ -117,11 +120,13 @@ impl<'a> Steps<'a> {
             (Step::Secret, vec![(secret.to_owned(), Some(marked))]),
             (Step::Large, put("large", &file)),
             (Step::Text, put("text", &text)),
-            (Step::Copy, put("copy", &file)),
+            (Step::Copy, put(COPY, &file)),
             (Step::Shifted, put("shifted", &shifted)),
             (Step::Twins, [put("twin-1", &twin), put("twin-2", &twin)].concat()),
             (Step::Rename, vec![("text".into(), None), ("text-2".into(), Some(text))]),
         ];
+        let elsewhere =
+            self.subject.elsewhere.as_ref().map(|_| (Step::Elsewhere, put(COPY, &file)));
         for _ in 0..ONE_BYTES {
             let at = self.random.below(file.len() as u64) as usize;
             file[at] ^= 0xff;
@@ -142,6 +147,7 @@ impl<'a> Steps<'a> {
         };
         plan.push((Step::Bundle, many(self, "bundle", sizes.bundle)));
         plan.push((Step::Load, many(self, "load", sizes.load)));
+        plan.extend(elsewhere);
         for (step, changes) in plan {
             let row = self.step(step, changes)?;
             let goes_on = tell(&row);
@@ -186,12 +192,12 @@ impl<'a> Steps<'a> {
             _ => self.during(|| self.change(step, &changes))?,
         };
         let (missing, took) = match &self.subject.seen_in {
-            Some(other) => {
+            Some(other) if step != Step::Elsewhere => {
                 let missing = self.wait(other, changes, &watch)?;
                 (missing, (missing == 0).then(|| watch.read().wall))
             }
             // The silence of before the change is none of what it does.
-            None => {
+            _ => {
                 let has_come = self.wire.wait_for_payload(since, patience)?;
                 (if has_come { 0 } else { changes.len() as u64 }, None)
             }
@@ -239,7 +245,11 @@ impl<'a> Steps<'a> {
 
     /// Does what a user does.
     fn change(&self, step: Step, changes: &[Change]) -> Result<(), LabError> {
-        let folder = self.subject.folder.join(self.name);
+        let folder = match (&self.subject.elsewhere, step) {
+            (Some(elsewhere), Step::Elsewhere) => elsewhere,
+            _ => &self.subject.folder,
+        };
+        let folder = folder.join(self.name);
         if let (Step::Rename, [(from, _), (to, _)]) = (step, changes) {
             return files::rename(&folder.join(from), &folder.join(to));
         }

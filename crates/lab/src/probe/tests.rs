@@ -49,6 +49,7 @@ fn subject(room: &Path) -> Subject {
         command: None,
         ports: vec![1],
         stored: None,
+        elsewhere: None,
         patience: Duration::from_secs(30),
         silence: Duration::ZERO,
         sizes: Sizes {
@@ -147,6 +148,21 @@ fn where_nobody_sees_a_change_it_is_done_when_something_was_said_after_it() {
 }
 
 #[test]
+fn what_one_account_has_comes_into_the_folder_of_another_one() {
+    let room = tempfile::tempdir().unwrap();
+    let elsewhere = room.path().join("elsewhere");
+    files::make_folder(&elsewhere).unwrap();
+    let subject =
+        Subject { seen_in: None, elsewhere: Some(elsewhere.clone()), ..subject(room.path()) };
+    let wire = Spoken { has_words: true, ..Spoken::default() };
+    let rows = play_over(&wire, &subject, "probe", usize::MAX).unwrap();
+    let last = rows.last().unwrap();
+    assert_eq!((last.step, last.bytes, last.missing), (Step::Elsewhere, 40_000, 0));
+    let [here, there] = [&subject.folder, &elsewhere].map(|it| it.join("probe/copy"));
+    assert_eq!(files::read(&here).unwrap(), files::read(&there).unwrap());
+}
+
+#[test]
 fn marks_are_found_in_stored_files_and_in_their_names() {
     let room = tempfile::tempdir().unwrap();
     let marks = [Mark(b"content".to_vec()), Mark(b"secret-1".to_vec())];
@@ -189,7 +205,7 @@ fn whole_files() -> Vec<Row> {
     for step in [Step::Large, Step::Text, Step::Copy, Step::Shifted, Step::Rename] {
         rows.push(large(step, LARGE));
     }
-    for step in [Step::OneByte, Step::Insert, Step::Append, Step::Again] {
+    for step in [Step::OneByte, Step::Insert, Step::Append, Step::Again, Step::Elsewhere] {
         rows.push(large(step, LARGE));
     }
     for row in &mut rows {
@@ -220,6 +236,7 @@ fn a_program_of_whole_files_is_known_by_what_it_moves() {
             "no",
             "yes",
             "yes",
+            "no",
             "no",
             "no",
             "no",
@@ -265,6 +282,7 @@ fn a_program_of_parts_is_known_by_what_it_does_not_move() {
             "yes, parts at any place of a file",
             "yes",
             "no",
+            "no",
             "yes, where bytes move, too",
             "parts: a changed byte moves 60.0 kB",
             "nobody waits for each file: 0.10 turns a file",
@@ -284,7 +302,7 @@ fn a_program_of_parts_is_known_by_what_it_does_not_move() {
     }
     let said = said(rows, None);
     assert_eq!(said[4].1, "yes, whole files or parts at fixed places");
-    assert_eq!(said[7].1, "yes, where no byte moves");
+    assert_eq!(said[8].1, "yes, where no byte moves");
     assert_eq!(said[1].1, "not known");
 }
 
@@ -301,7 +319,7 @@ fn bytes_that_cannot_be_all_answer_nothing() {
     let stored = Some(Stored { content: false, name: false, files: 3, unread: 0 });
     let good = Findings { rows: whole_files(), stored, missed: 0, ended_early: false };
     assert!(not_known(&good).is_empty());
-    let by_bytes: Vec<usize> = (3..13).collect();
+    let by_bytes: Vec<usize> = (3..14).collect();
     // Of the large file a part has gone over a port that nobody has named.
     let mut rows = whole_files();
     let large = rows.iter_mut().find(|row| row.step == Step::Large).unwrap();
@@ -328,7 +346,7 @@ fn what_was_not_seen_is_not_answered() {
         row.counts.seen = vec![false; 2];
     }
     let answers = said(rows, Some(Stored { content: false, name: false, files: 0, unread: 0 }));
-    let (others, counted) = answers.split_at(14);
+    let (others, counted) = answers.split_at(15);
     assert!(others.iter().all(|(_, answer)| answer == "not known"), "{answers:?}");
     assert_eq!(counted[0].1, "1 of 100");
     assert_eq!(counted[1].1, "not known", "nobody has measured for how long");
@@ -363,7 +381,7 @@ fn answers_of_several_programs_stand_side_by_side() {
         let subject = Subject { name: name.into(), ..subject(room.path()) };
         let findings = Findings { rows: whole_files(), stored: None, missed, ended_early: false };
         let probed = report::write(&subject, &findings, "1.2", &output).unwrap();
-        assert_eq!(probed.answers.len(), 16);
+        assert_eq!(probed.answers.len(), 17);
         let page = String::from_utf8(files::read(&folder.join("probe.html")).unwrap()).unwrap();
         assert_eq!(page.contains("7 packets were not counted"), missed == 7, "{page}");
         let table = String::from_utf8(files::read(&folder.join("probe.csv")).unwrap()).unwrap();

@@ -31,8 +31,8 @@ pub(super) fn run(context: &Context<'_>, arguments: &BenchProbeArguments) -> Res
 
 fn program(context: &Context<'_>, arguments: &BenchProbeArguments, folder: &Path) -> Result<u8> {
     let name = demand_named(arguments)?;
-    let folders = [Some(folder), arguments.seen_in.as_deref(), arguments.stored.as_deref()];
-    if let Some(folder) = folders.into_iter().flatten().find(|folder| !folder.is_dir()) {
+    let mut folders = std::iter::once(folder).chain(others(arguments));
+    if let Some(folder) = folders.find(|folder| !folder.is_dir()) {
         let text = format!("there is no folder {}", folder.display());
         return Err(CommandError::usage(text)
             .help("syncline bench probe DIR|URL", "takes another folder, or the URL of a store"));
@@ -47,6 +47,7 @@ fn program(context: &Context<'_>, arguments: &BenchProbeArguments, folder: &Path
         command: arguments.command.clone(),
         ports: arguments.ports.clone(),
         stored: arguments.stored.clone(),
+        elsewhere: arguments.elsewhere.clone(),
         patience: Duration::from_secs(arguments.patience),
         silence: Duration::from_millis(arguments.silence_ms),
         sizes,
@@ -113,13 +114,24 @@ fn demand_named(arguments: &BenchProbeArguments) -> Result<String> {
     }
 }
 
+/// Returns the other folders that somebody has named.
+fn others(arguments: &BenchProbeArguments) -> impl Iterator<Item = &Path> {
+    let BenchProbeArguments { seen_in, stored, elsewhere, .. } = arguments;
+    [seen_in, stored, elsewhere].into_iter().filter_map(Option::as_deref)
+}
+
 /// Makes sure that nothing that is written here is synced, and that two folders are two.
 fn demand_two(arguments: &BenchProbeArguments, folder: &Path) -> Result<()> {
-    let others = [arguments.seen_in.as_deref(), arguments.stored.as_deref()];
-    let folders = std::iter::once(folder).chain(others.into_iter().flatten());
+    let folders = std::iter::once(folder).chain(others(arguments));
     let folders = demand_apart(&arguments.out, &folders.collect::<Vec<_>>())?;
     if arguments.seen_in.is_some() && folders[0] == folders[1] {
         return Err(CommandError::usage("--seen-in is the folder in which files are changed"));
+    }
+    if arguments.elsewhere.is_some()
+        && let Some((elsewhere, rest)) = folders.split_last()
+        && rest.contains(elsewhere)
+    {
+        return Err(CommandError::usage("--elsewhere is a folder of the account that is probed"));
     }
     Ok(())
 }

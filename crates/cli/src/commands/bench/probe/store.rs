@@ -65,6 +65,7 @@ fn demand_fitting(arguments: &BenchProbeArguments) -> Result<()> {
         (arguments.seen_in.is_some(), "--seen-in"),
         (arguments.command.is_some(), "--command"),
         (arguments.stored.is_some(), "--stored"),
+        (arguments.elsewhere.is_some(), "--elsewhere"),
         (arguments.appends.is_some(), "--appends"),
     ];
     match given.iter().find(|(is_given, _)| *is_given) {
