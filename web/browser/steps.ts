@@ -11,6 +11,13 @@ export async function signIn(page: Page, server: Place, user: string): Promise<v
   await page.getByRole('button', { name: 'Sign in' }).click();
 }
 
+/** Takes from a browser everything that it keeps of a server. */
+export async function wipeStorage(page: Page, server: Place): Promise<void> {
+  const session = await page.context().newCDPSession(page);
+  const storageTypes = 'indexeddb,local_storage,cookies,cache_storage';
+  await session.send('Storage.clearDataForOrigin', { origin: server.url, storageTypes });
+}
+
 /** Where somebody signs in: at a server, or at what stands before it. */
 type Place = { readonly url: string };
 

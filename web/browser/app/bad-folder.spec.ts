@@ -5,7 +5,7 @@ import type { SynclineClient } from '@syncline/api';
 import { expectAccessible } from '../axe.ts';
 import { edit, givePicked, look, textOf } from '../picked.ts';
 import { RealServer } from '../server.ts';
-import { openWorkspace, signIn } from '../steps.ts';
+import { openWorkspace, signIn, wipeStorage } from '../steps.ts';
 import { expect, test } from '../test.ts';
 
 let server: RealServer;
@@ -105,12 +105,6 @@ test('where leave is taken back nothing is deleted, it is said, and goes on when
   await expect.poll(() => there('plan.txt')).toBe('third');
 });
 
-async function wipe(page: Page): Promise<void> {
-  const session = await page.context().newCDPSession(page);
-  const storageTypes = 'indexeddb,local_storage,cookies,cache_storage';
-  await session.send('Storage.clearDataForOrigin', { origin: server.url, storageTypes });
-}
-
 test('what the browser keeps is wiped under a synced folder: nothing is lost, twice there or sent again', async ({
   page,
 }) => {
@@ -118,7 +112,7 @@ test('what the browser keeps is wiped under a synced folder: nothing is lost, tw
   await begin(page);
   await edit(page, 'new.txt', 'new here');
   await expect.poll(() => there('new.txt')).toBe('new here');
-  await wipe(page);
+  await wipeStorage(page, server);
   // The page goes on without what it knew.
   await edit(page, 'plan.txt', 'edited here');
   await put('new.txt', 'edited there');

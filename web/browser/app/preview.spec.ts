@@ -1,7 +1,7 @@
 import { deflateSync } from 'node:zlib';
-import type { Page } from '@playwright/test';
 import type { SynclineClient } from '@syncline/api';
 import { expectAccessible } from '../axe.ts';
+import { filmOf, silence } from '../media.ts';
 import { pdfOf } from '../pdf.ts';
 import { RealServer } from '../server.ts';
 import { inEveryLook, openWorkspace, row } from '../steps.ts';
@@ -49,28 +49,6 @@ function checksum(bytes: Buffer): number {
   return (sum ^ 0xffffffff) >>> 0;
 }
 
-/** Half a second of silence. */
-function wav(): Blob {
-  const data = Buffer.alloc(4_000, 128);
-  const head = Buffer.alloc(44);
-  head.write('RIFF');
-  head.writeUInt32LE(36 + data.length, 4);
-  head.write('WAVEfmt ', 8);
-  head.writeUInt32LE(16, 16);
-  for (const [value, at] of [
-    [1, 20],
-    [1, 22],
-    [1, 32],
-    [8, 34],
-  ] as const)
-    head.writeUInt16LE(value, at);
-  head.writeUInt32LE(8_000, 24);
-  head.writeUInt32LE(8_000, 28);
-  head.write('data', 36);
-  head.writeUInt32LE(data.length, 40);
-  return new Blob([head, data]);
-}
-
 test.beforeAll(async () => {
   server = await RealServer.start();
   server.addUser('ada');
@@ -87,7 +65,7 @@ test.beforeAll(async () => {
   ada = await server.client('ada');
   workspace = (await ada.workspaces())[0]?.id ?? '';
   await ada.putFile(workspace, 'h.png', png());
-  await ada.putFile(workspace, 'i.wav', wav());
+  await ada.putFile(workspace, 'i.wav', silence(0.5));
 });
 
 test.afterAll(() => server.end());
@@ -132,32 +110,9 @@ test('one file after the other is shown by keyboard, and the list goes on at the
   await expect(row(page, 'h.png')).toHaveAttribute('aria-selected', 'true');
 });
 
-/** A film that the browser makes of a drawing. */
-async function filmed(page: Page): Promise<Blob> {
-  const text = await page.evaluate(async () => {
-    const canvas = document.createElement('canvas');
-    [canvas.width, canvas.height] = [64, 48];
-    const drawing = canvas.getContext('2d');
-    const recorder = new MediaRecorder(canvas.captureStream(25), { mimeType: 'video/webm' });
-    const parts: Blob[] = [];
-    recorder.ondataavailable = ({ data }) => void parts.push(data);
-    const isOver = new Promise((resolve) => (recorder.onstop = resolve));
-    recorder.start();
-    for (let left = 0; left < 60; left += 4) {
-      drawing?.fillRect(left, 0, 3, 48);
-      await new Promise((resolve) => setTimeout(resolve, 40));
-    }
-    recorder.stop();
-    await isOver;
-    const bytes = new Uint8Array(await new Blob(parts).arrayBuffer());
-    return btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(''));
-  });
-  return new Blob([Buffer.from(text, 'base64')]);
-}
-
 test('a film is shown, and plays', async ({ page }) => {
   await openWorkspace(page, server, 'ada', 'Notes');
-  await ada.putFile(workspace, 'j.webm', await filmed(page));
+  await ada.putFile(workspace, 'j.webm', await filmOf(page, 64, 48));
   await row(page, 'j.webm').click();
   await page.keyboard.press('Enter');
   const preview = page.getByRole('dialog');

@@ -16,7 +16,7 @@ import { join } from 'node:path';
 import type { Page } from '@playwright/test';
 import { expectAccessible } from '../axe.ts';
 import { RealServer } from '../server.ts';
-import { inEveryLook, openSealed, row } from '../steps.ts';
+import { inEveryLook, openSealed, row, wipeStorage } from '../steps.ts';
 import { sum } from '../sum.ts';
 import { expect, test } from '../test.ts';
 
@@ -173,4 +173,28 @@ test('it is paused, waits, and goes on where it was', async ({ page }) => {
   expect(onDevice('paused.bin')?.equals(bytes)).toBe(true);
   expect(seen.slice(2).filter((pack) => seen.slice(0, 2).includes(pack))).toEqual([]);
   expect(new Set(seen).size).toBeGreaterThanOrEqual(6);
+});
+
+test('what the browser keeps is wiped while it is sent: no half of it is there, and after a sign-in it arrives', async ({
+  page,
+}) => {
+  const { path, bytes } = fileOf('wiped.bin', 15 * MIB);
+  await open(page);
+  await beforePack(page, 2, () => wipeStorage(page, server));
+  await picker(page).setInputFiles(path);
+  const end = lines(page).getByText('Done').or(lines(page).getByRole('alert'));
+  await expect(end.first()).toBeVisible({ timeout: 30_000 });
+  const before = onDevice('wiped.bin');
+  expect(before === null || before.equals(bytes)).toBe(true);
+  // Nothing of the session or of the keys is left to somebody who opens it now.
+  await page.reload();
+  await expect(page.getByRole('button', { name: 'Sign in' })).toBeVisible();
+  await open(page);
+  await picker(page).setInputFiles(path);
+  const replace = lines(page).getByRole('button', { name: 'Replace' });
+  const over = lines(page).getByText('Done');
+  await expect(replace.or(over).first()).toBeVisible({ timeout: 30_000 });
+  if (await replace.isVisible()) await replace.click();
+  await expect(over).toBeVisible({ timeout: 30_000 });
+  expect(onDevice('wiped.bin')?.equals(bytes)).toBe(true);
 });

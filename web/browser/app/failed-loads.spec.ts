@@ -1,0 +1,107 @@
+// What a view shows where its list does not come: what is wrong, and a button that asks again. Those that have a test of their own are in theirs.
+
+import type { Locator, Page } from '@playwright/test';
+import { expectAccessible } from '../axe.ts';
+import { RealServer } from '../server.ts';
+import { inEveryLook, openWorkspace, row, signIn } from '../steps.ts';
+import { expect, test } from '../test.ts';
+
+let server: RealServer;
+
+test.beforeAll(async () => {
+  server = await RealServer.start();
+  server.addUser('ada');
+  server.addWorkspace('ada', 'Notes', { 'plan.txt': 'first' });
+});
+
+test.afterAll(() => server.end());
+
+const fault = (place: Locator) => place.getByRole('alert').filter({ hasText: 'cannot be reached' });
+
+interface Failing {
+  /** Where it asks. */
+  address: string;
+  /** Opens the view, and returns where the list is to be. */
+  open: (page: Page) => Promise<Locator>;
+  /** What is there once the list has come. */
+  wanted: RegExp;
+}
+
+async function openAccount(page: Page, part: string): Promise<Locator> {
+  await signIn(page, server, 'ada');
+  await page.getByRole('link', { name: 'Account of ada' }).click();
+  return page.getByRole('region', { name: part });
+}
+
+async function openShare(page: Page): Promise<Locator> {
+  await openWorkspace(page, server, 'ada', 'Notes');
+  await row(page, 'plan.txt').click();
+  await page.getByRole('button', { name: 'Share' }).click();
+  return page.getByRole('dialog');
+}
+
+async function openVersions(page: Page): Promise<Locator> {
+  await openWorkspace(page, server, 'ada', 'Notes');
+  await row(page, 'plan.txt').click();
+  await page.getByRole('button', { name: 'Versions' }).click();
+  return page.getByRole('complementary').filter({ hasText: 'plan.txt' });
+}
+
+const FAILING: Record<string, Failing> = {
+  devices: {
+    address: '**/api/v1/devices',
+    open: (page) => openAccount(page, 'Devices'),
+    wanted: /This browser/,
+  },
+  tokens: {
+    address: '**/api/v1/tokens',
+    open: (page) => openAccount(page, 'Tokens of applications'),
+    wanted: /No tokens/,
+  },
+  'the second factor': {
+    address: '**/api/v1/account/totp',
+    open: (page) => openAccount(page, 'Second factor'),
+    wanted: /Turn on/,
+  },
+  links: { address: '**/links', open: openShare, wanted: /No links yet/ },
+  versions: { address: '**/versions/**', open: openVersions, wanted: /Version 1/ },
+};
+
+for (const [name, { address, open, wanted }] of Object.entries(FAILING)) {
+  test(`where ${name} do not come, it is said, and asked again when somebody wants it`, async ({
+    page,
+  }) => {
+    let asked = 0;
+    await page.route(address, (route) => {
+      asked++;
+      return route.abort();
+    });
+    const place = await open(page);
+    await expect(fault(place)).toBeVisible();
+    await expect(place.getByText(wanted)).toHaveCount(0);
+    await inEveryLook(page, () => expectAccessible(page));
+    // It fails again: what is wrong stays.
+    const before = asked;
+    await place.getByRole('button', { name: 'Try again' }).press('Enter');
+    await expect.poll(() => asked).toBe(before + 1);
+    await expect(fault(place)).toBeVisible();
+    await page.unroute(address);
+    await place.getByRole('button', { name: 'Try again' }).press('Enter');
+    await expect(place.getByText(wanted).first()).toBeVisible();
+    await expect(fault(place)).toHaveCount(0);
+  });
+}
+
+test('where the members do not come, it is said, and asked again when somebody wants it', async ({
+  page,
+}) => {
+  await openWorkspace(page, server, 'ada', 'Notes');
+  await page.route('**/members', (route) => route.abort());
+  await page.keyboard.press('Alt+s');
+  const dialog = page.getByRole('dialog', { name: 'Share “Notes”' });
+  await expect(fault(dialog)).toBeVisible();
+  await page.unroute('**/members');
+  await dialog.getByRole('button', { name: 'Try again' }).first().press('Enter');
+  await expect(dialog.getByText('Nobody else may use this workspace.')).toBeVisible();
+  await expect(fault(dialog)).toHaveCount(0);
+});
