@@ -96,6 +96,15 @@ struct Counts {
     budget: Option<Budget>,
 }
 
+impl Counts {
+    /// Rests, if a share of the processor is to be kept.
+    fn rest(&self) {
+        if let Some(budget) = &self.budget {
+            budget.rest();
+        }
+    }
+}
+
 impl Pass {
     pub(super) fn new(configuration: Configuration, variant: Variant) -> Result<Self, LabError> {
         Ok(Self {
@@ -132,6 +141,8 @@ impl Pass {
             chunking += cutting.read() - (counts.storing - stored_before);
         }
         self.close(&mut counts)?;
+        // For what the last multichunk has cost, too.
+        counts.rest();
         let total = total.read();
         self.so_far.dataset_bytes += counts.files.bytes;
         self.so_far.stored_bytes += counts.multichunks.bytes;
@@ -183,9 +194,7 @@ impl Pass {
                 }
             }
             // Chunks that are known cost time, too.
-            if let Some(budget) = &counts.budget {
-                budget.rest();
-            }
+            counts.rest();
         }
         Ok(())
     }
