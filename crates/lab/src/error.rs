@@ -17,14 +17,6 @@ pub enum LabError {
         /// What is spelled most alike.
         nearest: &'static str,
     },
-    /// Something that is measured, but not by the program.
-    #[error("{name} is not measured by this program: {how}")]
-    Elsewhere {
-        /// What was asked for.
-        name: String,
-        /// How it is measured.
-        how: String,
-    },
     /// A pattern that no configuration has in its name.
     #[error(
         "no configuration has '{pattern}' in its name, as in Custom-250-30/TTTD-4-Adler32/Gzip-Cipher"

@@ -1,7 +1,8 @@
 //! Every table and figure that there is to measure, and how: by the program itself, or from its source tree, since generators of load, browsers and
 //! emulated services are no part of the program.
 
-use crate::experiment::EXPERIMENTS;
+use crate::error::LabError;
+use crate::experiment::{EXPERIMENTS, likeness};
 
 /// Some tables and figures of one paper.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,10 +22,8 @@ pub struct Entry {
 pub enum How {
     /// By the program: `lab run`.
     Here,
-    /// By this command, in the source tree.
+    /// By this command, in the source tree; it is understood to take `--out DIR` besides.
     SourceTree(&'static str),
-    /// Not at all so far; its notes say what is missing.
-    NotYet,
 }
 
 impl How {
@@ -33,7 +32,6 @@ impl How {
         match self {
             Self::Here => format!("Measured by `syncline lab run {name}`."),
             Self::SourceTree(command) => format!("Measured in the source tree by `{command}`."),
-            Self::NotYet => "Not measured yet.".to_owned(),
         }
     }
 }
@@ -46,7 +44,7 @@ const METASYNC: &str = "MetaSync (2015)";
 const WEBR2SYNC: &str = "WebR2sync+ (2018)";
 
 /// What the program does not measure by itself.
-const ELSEWHERE: [Entry; 13] = [
+const ELSEWHERE: [Entry; 12] = [
     entry(
         "stacksync-figure-7",
         STACKSYNC,
@@ -70,12 +68,6 @@ const ELSEWHERE: [Entry; 13] = [
         METASYNC,
         "figure 10",
         How::SourceTree("cargo xtask bench metasync --only folders --seeds 3"),
-    ),
-    entry(
-        "metasync-table-5",
-        METASYNC,
-        "tables 5 and 6",
-        How::SourceTree("cargo run --release -p storage --example placement_balance"),
     ),
     entry(
         "metasync-table-7",
@@ -112,6 +104,19 @@ pub fn all() -> Vec<Entry> {
     all
 }
 
+/// Finds one by its name.
+///
+/// # Errors
+/// [`LabError::NoSuchExperiment`].
+pub fn named(name: &str) -> Result<Entry, LabError> {
+    let all = all();
+    all.iter().find(|entry| entry.name == name).copied().ok_or_else(|| {
+        let nearest = all.iter().max_by_key(|known| likeness(known.name, name));
+        let nearest = nearest.map_or("", |known| known.name);
+        LabError::NoSuchExperiment { name: name.to_owned(), nearest }
+    })
+}
+
 /// Embeds the notes of folders.
 macro_rules! notes {
     ($($name:literal),* $(,)?) => {
@@ -141,6 +146,7 @@ const NOTES: &[(&str, &str)] = &notes![
     "syncany-upload",
     "syncany-download",
     "syncany-deltas",
+    "syncany-repacking",
     "benchcloud-threads",
     "benchcloud-sizes",
     "benchcloud-sensors",
@@ -200,6 +206,10 @@ const DRAWINGS: &[(&str, &str)] = &drawings![
     "experiments/benchcloud-threads/figure-4.1-mean.svg",
     "experiments/benchcloud-sensors/table-4.2.svg",
     "experiments/benchcloud-sensors/table-4.3.svg",
+    "experiments/metasync-table-5/table-5-1.svg",
+    "experiments/metasync-table-5/table-5-2.svg",
+    "experiments/syncany-repacking/repacking.svg",
+    "experiments/syncany-repacking/repacking-releases.svg",
     "experiments/stacksync-figure-5/figure-5.svg",
     "experiments/stacksync-figure-5/figure-5-rates.svg",
     "experiments/stacksync-figure-6/figure-6a.svg",

@@ -18,6 +18,7 @@ pub(crate) fn add(
         }
         page = match block {
             title if title.starts_with("# ") => page,
+            part if part.starts_with("## ") => page.heading(part.trim_start_matches("## ")),
             code if code.starts_with("    ") => page.code(unindented(code)),
             table if table.starts_with('|') => add_table(page, table),
             image if image.starts_with("![") => match target(image).and_then(&drawing) {
@@ -36,7 +37,6 @@ pub(crate) fn title(notes: &str) -> &str {
 }
 
 /// Returns where images of notes are.
-#[cfg(test)]
 pub(crate) fn images(notes: &str) -> impl Iterator<Item = &str> {
     notes.split("\n\n").filter(|block| block.trim_start().starts_with("![")).filter_map(target)
 }

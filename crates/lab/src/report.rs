@@ -3,10 +3,12 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::environment;
 use crate::error::LabError;
 use crate::files;
 use crate::inventory::{self, Entry, How};
 use crate::notes;
+use crate::output::Output;
 use crate::page::{self, Page, Section};
 
 /// What is on a report.
@@ -41,6 +43,53 @@ pub fn write(results: &Path) -> Result<Report, LabError> {
     let path = results.join("report.html");
     files::write(&path, page::report("The papers, measured again", WORDS, &sections))?;
     Ok(Report { page: path, with, without })
+}
+
+/// Makes empty, and returns, the folder into which the source tree writes what it measures: nothing of an earlier run is to be taken for it.
+///
+/// # Errors
+/// [`LabError::Write`].
+pub fn empty_runs(results: &Path, name: &str) -> Result<PathBuf, LabError> {
+    let folder = results.join(name).join("runs");
+    files::clear(&folder)?;
+    files::make_folders(&folder)?;
+    Ok(folder)
+}
+
+/// Makes the page of something that the source tree has measured, from what it wrote into a folder: the drawings that stand in its notes, and
+/// its texts, if it wrote some.
+///
+/// # Errors
+/// [`LabError::Read`], [`LabError::Write`].
+pub fn gather(entry: &Entry, runs: &Path, output: &Output) -> Result<(), LabError> {
+    let notes = inventory::notes(entry.name).unwrap_or_default();
+    let mut names: Vec<String> = files::list(runs)?.into_iter().map(|(name, _)| name).collect();
+    names.sort();
+    let text = |name: &str| -> Result<String, LabError> {
+        Ok(String::from_utf8_lossy(&files::read(&runs.join(name))?).into_owned())
+    };
+    let below = format!(
+        "{} Every single run of it lies in {}.",
+        entry.how.words(entry.name),
+        runs.display()
+    );
+    let mut page = Page::new(notes::title(notes)).prose(below);
+    for path in notes::images(notes) {
+        // In the source tree some have the name of their benchmark in front.
+        let known = path.rsplit('/').next().unwrap_or(path);
+        if let Some(name) = names.iter().find(|name| is_called(known, name)) {
+            page = page.drawing(known.trim_end_matches(".svg"), text(name)?);
+        }
+    }
+    for name in names.iter().filter(|name| name.ends_with(".md")) {
+        page = notes::add(page, &text(name)?, true, |_| None);
+    }
+    output.write_page(entry.name, &environment::end(page, &[]))
+}
+
+/// Whether a drawing of notes is this one, whose name may lack that of the benchmark.
+fn is_called(known: &str, name: &str) -> bool {
+    known == name || known.split_once('-').is_some_and(|(_, rest)| rest == name)
 }
 
 fn section(entry: &Entry, kept: Option<Page>) -> Section {
@@ -95,6 +144,33 @@ mod tests {
         files::write(&path, "{").unwrap();
         let error = write(room.path()).unwrap_err();
         assert!(matches!(error, LabError::Page { .. }), "{error}");
+    }
+
+    #[test]
+    fn what_the_source_tree_wrote_becomes_a_page_of_the_report() {
+        let room = tempfile::tempdir().unwrap();
+        let runs = room.path().join("runs");
+        for (name, text) in [
+            ("figure-7.svg", "<svg>without the name of its benchmark</svg>"),
+            ("server-scaled-saturation.svg", "<svg>with it</svg>"),
+            ("server-other.svg", "<svg>of something else</svg>"),
+            ("server.md", "# Title\n\n## What is slow\n\n| one | two |\n|---|---|\n| 1 | 2 |\n"),
+        ] {
+            files::write(&runs.join(name), text).unwrap();
+        }
+        let entry = inventory::named("stacksync-figure-7").unwrap();
+        let folder = room.path().join(entry.name);
+        gather(&entry, &runs, &Output::of_run(&folder).unwrap()).unwrap();
+        let report = write(room.path()).unwrap();
+        assert_eq!(report.with, ["stacksync-figure-7"]);
+        let html = html(&report);
+        let (before, _) = html.split_once("<h2 id=\"stacksync-figure-5\"").unwrap();
+        for wanted in
+            ["without the name of its benchmark", "with it", "What is slow</h3>", "<td>2</td>"]
+        {
+            assert!(before.contains(wanted), "{wanted}: {before}");
+        }
+        assert!(!html.contains("of something else") && !before.contains("What came of it"));
     }
 
     #[test]

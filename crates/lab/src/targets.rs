@@ -3,10 +3,16 @@
 use std::fmt;
 use std::path::Path;
 
+use model::pool::PoolConfig;
+
 use crate::bench::driver::{Driver, Failure};
+use crate::error::LabError;
 
 #[cfg(test)]
 pub(crate) mod testing;
+
+/// Returns the homes of an object by its hash: their places in [`PoolConfig::stores`], as many as there are copies or blocks.
+pub type Homes = Box<dyn Fn(&[u8; 32]) -> Vec<usize>>;
 
 /// Opens what experiments are done with.
 pub trait Targets: fmt::Debug + Send + Sync {
@@ -32,6 +38,15 @@ pub trait Targets: fmt::Debug + Send + Sync {
         devices: usize,
         counting: Counting,
     ) -> Result<Box<dyn Group>, Failure>;
+
+    /// Makes a workspace over a folder, which keeps no old versions, and a device that has it, all in an empty folder.
+    ///
+    /// # Errors
+    /// [`Failure`].
+    fn workspace(&self, room: &Path) -> Result<Box<dyn Workspace>, Failure>;
+
+    /// Returns the rule by which this program places objects in the stores of a pool.
+    fn homes(&self, config: &PoolConfig) -> Homes;
 }
 
 /// Whether it is counted what goes between devices and their server, which takes time.
@@ -79,6 +94,35 @@ pub trait Group: fmt::Debug + Send + Sync {
     fn carried(&self) -> Result<Vec<Carried>, Failure>;
 }
 
+/// A folder that one device keeps in a store.
+pub trait Workspace: fmt::Debug {
+    /// Returns the folder.
+    fn folder(&self) -> &Path;
+
+    /// Sends what has changed in it.
+    ///
+    /// # Errors
+    /// [`Failure`], as of all others.
+    fn send(&self) -> Result<(), Failure>;
+
+    /// Removes from the store what only old versions need, packs the rest anew where that pays, and says what is left.
+    ///
+    /// # Errors
+    /// [`Failure`].
+    fn clean_up(&self) -> Result<CleanedUp, Failure>;
+}
+
+/// What a store has after a cleanup, in bytes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct CleanedUp {
+    /// All packs.
+    pub packs: u64,
+    /// Of these what no file needs.
+    pub needless: u64,
+    /// What this cleanup has packed anew.
+    pub rewritten: u64,
+}
+
 /// What a device and its server have said to each other.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Carried {
@@ -116,4 +160,9 @@ impl Moved {
     pub fn since(self, earlier: Self) -> Self {
         Self { up: self.up - earlier.up, down: self.down - earlier.down }
     }
+}
+
+/// Says which target cannot be had, or does not do what it is for.
+pub(crate) fn no_target(target: &'static str, Failure(what): Failure) -> LabError {
+    LabError::NoTarget { target, what }
 }

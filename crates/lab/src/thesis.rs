@@ -2,7 +2,7 @@
 //!
 //! Read in this order: [`configuration`] (what is varied), [`faithful`] (what the thesis's own chunkers did), `container` and `chain` (what
 //! becomes of new chunks), [`pass`] (one configuration over all versions of a dataset), [`ours`] (the same by what our program does),
-//! [`deltas`] (what deltas would store), [`budget`] (a pause that keeps a share of the processor), [`outcome`] (the 30 variables), `report` (tables and figures), [`transfer`] (how
+//! [`deltas`] (what deltas would store), [`repacking`] (what cleanups leave of old versions), [`budget`] (a pause that keeps a share of the processor), [`outcome`] (the 30 variables), `report` (tables and figures), [`transfer`] (how
 //! long it takes to send and to fetch what was stored).
 
 use std::collections::BTreeMap;
@@ -24,6 +24,7 @@ pub mod faithful;
 pub mod ours;
 pub mod outcome;
 pub mod pass;
+pub mod repacking;
 pub mod transfer;
 
 mod chain;

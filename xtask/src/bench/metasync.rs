@@ -12,8 +12,8 @@ pub(super) fn run(what: String, mut arguments: Arguments) -> Result<()> {
     let seeds = arguments.value("--seeds")?;
     let folder = |named: Option<String>, usual: PathBuf| named.map_or(usual, PathBuf::from);
     let results = repository_root().join("bench-results").join(what);
-    let out = folder(arguments.value("--out")?, results.clone());
-    let drawings = folder(arguments.value("--svg")?, results);
+    let out = folder(arguments.value("--out")?, results);
+    let drawings = folder(arguments.value("--svg")?, out.clone());
     arguments.finish()?;
     environment::write(&out, &[], &[format!("part: {part}")])?;
     let mut command = test_run::cargo();

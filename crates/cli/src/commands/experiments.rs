@@ -2,7 +2,9 @@
 
 mod lent;
 mod relay;
+mod source_tree;
 
+use std::path::Path;
 use std::sync::Arc;
 
 use lab::LabError;
@@ -18,6 +20,7 @@ use crate::error::{Code, CommandError, Result};
 use crate::home::file_error;
 use crate::ui::{Paint, Symbol};
 use lent::Lent;
+use source_tree::SourceTree;
 
 /// Runs the command.
 pub(crate) fn run(context: &Context<'_>, command: &LabCommand) -> Result<u8> {
@@ -32,9 +35,8 @@ fn list(context: &Context<'_>) -> Result<u8> {
     let mut told = "";
     for Entry { name, paper, shows, how } in inventory::all() {
         let (kind, command) = match how {
-            How::Here => ("here", Some(format!("syncline lab run {name}"))),
-            How::SourceTree(command) => ("source-tree", Some(command.to_owned())),
-            How::NotYet => ("not-yet", None),
+            How::Here => ("here", format!("syncline lab run {name}")),
+            How::SourceTree(command) => ("source-tree", command.to_owned()),
         };
         context.ui.json(&json!({
             "schema": "syncline.lab/1", "type": "experiment", "name": name, "paper": paper, "shows": shows,
@@ -48,7 +50,6 @@ fn list(context: &Context<'_>) -> Result<u8> {
         let by = match how {
             How::Here => String::new(),
             How::SourceTree(command) => format!("\n{:24}in the source tree: {command}", ""),
-            How::NotYet => format!("\n{:24}not measured yet", ""),
         };
         context.ui.answer(format!("  {name:22}{shows}{by}"));
     }
@@ -56,12 +57,10 @@ fn list(context: &Context<'_>) -> Result<u8> {
 }
 
 fn measure(context: &Context<'_>, arguments: &LabRunArguments) -> Result<u8> {
-    let experiments = if arguments.all {
-        EXPERIMENTS.to_vec()
-    } else {
-        let named = arguments.names.iter().map(|name| Experiment::named(name));
-        named.collect::<Result<Vec<_>, _>>().map_err(refusal)?
-    };
+    let (experiments, elsewhere) = chosen(arguments)?;
+    // Before hours are spent on the others.
+    let first = elsewhere.first();
+    let tree = first.map(|(name, command)| SourceTree::demand(name, command)).transpose()?;
     let targets = Arc::new(Lent::start(context)?);
     for experiment in experiments {
         let folder = arguments.out.join(experiment.name);
@@ -82,13 +81,75 @@ fn measure(context: &Context<'_>, arguments: &LabRunArguments) -> Result<u8> {
             context.ui.say(Symbol::Done, line);
         };
         experiment.run(&setting, &output, &mut { said }).map_err(refusal)?;
-        let page = folder.join(format!("{}.html", experiment.name));
-        context.ui.json(&json!({
-            "schema": "syncline.lab/1", "type": "summary", "experiment": experiment.name, "page": page.display().to_string(),
-        }));
-        context.ui.answer(format!("{}: {}", experiment.name, page.display()));
+        summary(context, &folder, experiment.name);
+    }
+    if let Some(tree) = tree {
+        let mut commands: Vec<&str> = elsewhere.into_iter().map(|(_, command)| command).collect();
+        commands.sort_unstable();
+        commands.dedup();
+        for command in commands {
+            in_source_tree(context, &tree, &arguments.out, command)?;
+        }
     }
     Ok(0)
+}
+
+/// Says where the page of an experiment is.
+fn summary(context: &Context<'_>, folder: &Path, name: &str) {
+    let page = folder.join(format!("{name}.html"));
+    context.ui.json(&json!({
+        "schema": "syncline.lab/1", "type": "summary", "experiment": name, "page": page.display().to_string(),
+    }));
+    context.ui.answer(format!("{name}: {}", page.display()));
+}
+
+/// An experiment that is measured in the source tree, and the command.
+type Elsewhere = (&'static str, &'static str);
+
+/// Returns what is to be measured by the program, and in its source tree.
+fn chosen(arguments: &LabRunArguments) -> Result<(Vec<Experiment>, Vec<Elsewhere>)> {
+    if arguments.all {
+        return Ok((EXPERIMENTS.to_vec(), Vec::new()));
+    }
+    let (mut here, mut elsewhere) = (Vec::new(), Vec::new());
+    for name in &arguments.names {
+        let entry = inventory::named(name).map_err(refusal)?;
+        match entry.how {
+            How::Here => here.extend(Experiment::named(name)),
+            How::SourceTree(command) => elsewhere.push((entry.name, command)),
+        }
+    }
+    let LabRunArguments { datasets, full, only, faithful, .. } = arguments;
+    let has_options = *full || *faithful || only.is_some() || !datasets.is_empty();
+    match elsewhere.first() {
+        Some((name, command)) if has_options => {
+            let text = format!("{name} is measured in the source tree, and has options of its own");
+            Err(CommandError::usage(text).help(*command, "takes them"))
+        }
+        _ => Ok((here, elsewhere)),
+    }
+}
+
+/// Runs a command of the source tree, and makes pages of all experiments that it measures.
+fn in_source_tree(
+    context: &Context<'_>,
+    tree: &SourceTree,
+    out: &Path,
+    command: &str,
+) -> Result<()> {
+    let is_of_it = |entry: &Entry| matches!(entry.how, How::SourceTree(found) if found == command);
+    let measured: Vec<Entry> = inventory::all().into_iter().filter(is_of_it).collect();
+    let names: Vec<&str> = measured.iter().map(|entry| entry.name).collect();
+    context.ui.note(format!("{command} measures {}", names.join(", ")));
+    let runs = lab::report::empty_runs(out, names[0]).map_err(refusal)?;
+    tree.run(command, &runs)?;
+    for entry in &measured {
+        let folder = out.join(entry.name);
+        let output = Output::new(folder.clone(), folder.clone()).map_err(refusal)?;
+        lab::report::gather(entry, &runs, &output).map_err(refusal)?;
+        summary(context, &folder, entry.name);
+    }
+    Ok(())
 }
 
 fn report(context: &Context<'_>, arguments: &LabReportArguments) -> Result<u8> {
@@ -121,9 +182,6 @@ pub(crate) fn refusal(error: LabError) -> CommandError {
             "syncline lab run NAME --dataset D=DIR",
             "takes a folder such as DIR/1.0, DIR/1.1",
         ),
-        LabError::Elsewhere { .. } => CommandError::usage(error.to_string())
-            .help("syncline lab report", "has what came of it")
-            .help("syncline lab list", "lists all of them, and how each is measured"),
         LabError::Page { .. } => CommandError::usage(error.to_string())
             .help("syncline lab run", "measures an experiment again")
             .help("syncline bench probe", "probes a program, or a store, again"),

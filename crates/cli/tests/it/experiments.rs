@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 
-use crate::support::{Device, Pair, noise, terminate};
+use crate::support::{Device, Pair, finish, noise, terminate};
 
 #[test]
 fn the_lab_lists_what_it_measures_and_measures_a_folder_of_versions() {
@@ -54,6 +54,7 @@ fn what_the_lab_cannot_measure_is_refused_and_says_what_would_be_right() {
         (&["syncany-chunkin"][..], 2, "syncline lab run syncany-chunking"),
         (&[], 2, "NAME"),
         (&["stacksync-figure-7"], 2, "cargo xtask bench server --scaled"),
+        (&["syncany-budget", "stacksync-figure-7", "--full"], 2, "has options of its own"),
         (&["benchcloud-client", "--only", "4.11"], 2, "as in 'figure 4.8'"),
         (&["syncany-chunking", "--dataset", "one"], 2, "a name and a folder"),
         (&["syncany-chunking", "--dataset", "E"], 2, "A, B, C and D can also be made"),
@@ -64,6 +65,80 @@ fn what_the_lab_cannot_measure_is_refused_and_says_what_would_be_right() {
         let run = device.run(&[&["lab", "run"], words].concat()).ends_with(code);
         assert!(run.stderr.contains(wanted), "{words:?}: {run:?}");
     }
+}
+
+#[test]
+fn versions_come_into_a_workspace_and_what_cleanups_leave_is_counted() {
+    let room = tempfile::tempdir().unwrap();
+    let device = Device::new(room.path(), "device");
+    let same = noise(900_000);
+    for version in 1..=3_u8 {
+        device.write(&format!("d/{version}/same.bin"), &same);
+        let other = noise(600_000).into_iter().map(|byte| byte ^ version);
+        device.write(&format!("d/{version}/other.bin"), other.collect::<Vec<_>>());
+    }
+    let run = device.run(&["lab", "run", "syncany-repacking", "--dataset", "D=d"]).ok();
+    assert!(run.stdout.contains("dataset D: after 3 versions"), "{run:?}");
+    let csv = device.read("lab-results/syncany-repacking/syncany-repacking.csv");
+    let csv = String::from_utf8(csv).unwrap();
+    for line in csv.lines().skip(1) {
+        let cells: Vec<&str> = line.split(',').collect();
+        let number = |at: usize| cells[at].parse::<u64>().unwrap();
+        // Bytes by chance take their length; of versions that are gone little is left.
+        assert_eq!(number(2), 1_500_000);
+        assert!((1_500_000..1_600_000).contains(&number(3)), "{csv}");
+        assert!(number(4) < 100_000, "{csv}");
+    }
+    assert_eq!(csv.lines().count(), 1 + 3, "{csv}");
+}
+
+/// What the source tree does is too long for a test: here a program is called `cargo` that only says what it was asked, and draws.
+#[cfg(unix)]
+#[test]
+fn in_the_source_tree_the_lab_runs_what_is_measured_there_and_makes_pages_of_it() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let room = tempfile::tempdir().unwrap();
+    let device = Device::new(room.path(), "device");
+    for part in ["Cargo.toml", "xtask/Cargo.toml", "experiments/README.md"] {
+        device.write(part, "");
+    }
+    let script = "#!/bin/sh\necho \"$@\" >> asked\nwhile [ \"$1\" != --out ]; do shift; done\nmkdir -p \"$2\"\n\
+        echo '<svg>drawn here</svg>' > \"$2/metasync-8.svg\"\nexit $(cat fails 2>&- || echo 0)\n";
+    device.write("programs/cargo", script);
+    let program = device.folder.join("programs/cargo");
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    device.write("below/here", "");
+    let run = |names: &[&str]| {
+        let mut command = device.command(&[&["-C", "below", "lab", "run"], names].concat());
+        command.env("PATH", format!("{}:/usr/bin:/bin", program.parent().unwrap().display()));
+        finish(command)
+    };
+    // Both are measured by one command.
+    let done = run(&["metasync-figure-9", "metasync-figure-8"]).ok();
+    let pages: Vec<&str> = done.stdout.lines().collect();
+    let page = |name: &str| format!("{name}: lab-results/{name}/{name}.html");
+    assert_eq!(pages, [page("metasync-figure-8"), page("metasync-figure-9")]);
+    let asked = String::from_utf8(device.read("asked")).unwrap();
+    let words = "xtask bench metasync --only agreement --seeds 31 --out ";
+    assert!(asked.starts_with(words) && asked.lines().count() == 1, "{asked}");
+    let has = |name: &str, wanted: &str| {
+        let html = device.read(&format!("below/lab-results/{name}/{name}.html"));
+        String::from_utf8(html).unwrap().contains(wanted)
+    };
+    assert!(has("metasync-figure-8", "drawn here") && !has("metasync-figure-9", "drawn here"));
+    let report = device.run(&["-C", "below", "lab", "report"]).ok().stdout;
+    assert!(report.contains("report.html: metasync-figure-8, metasync-figure-9\n"), "{report}");
+
+    device.write("fails", "3");
+    let failed = run(&["metasync-figure-8"]).ends_with(1);
+    assert!(
+        failed.stderr.contains("exit status: 3") && failed.stderr.contains("E0218"),
+        "{failed:?}"
+    );
+    let elsewhere = Device::new(room.path(), "elsewhere");
+    let refused = elsewhere.run(&["lab", "run", "metasync-figure-8"]).ends_with(2);
+    assert!(refused.stderr.contains("needs the source tree"), "{refused:?}");
 }
 
 #[test]

@@ -147,7 +147,7 @@ impl Device {
     }
 }
 
-fn finish(mut command: Command) -> Run {
+pub(crate) fn finish(mut command: Command) -> Run {
     Run::of(command.output().unwrap())
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::place::{Kind, no_target, seen};
+use super::place::{Kind, seen};
 use super::{MB, end, lost, plan, run, size_name, with_losses};
 use crate::bench::plan::{self as plans, Operation};
 use crate::error::LabError;
@@ -11,7 +11,7 @@ use crate::output::Output;
 use crate::page::Page;
 use crate::plot::{Plot, Series};
 use crate::room::Room;
-use crate::targets::{Moved, Sending};
+use crate::targets::{Moved, Sending, no_target};
 
 /// Sizes of figure 4.8; those from the third on only where somebody wants it in full.
 const SPARSE: [u64; 5] = [MB, 10 * MB, 100 * MB, 300 * MB, 500 * MB];

@@ -7,7 +7,7 @@ use crate::bench::plan;
 use crate::error::LabError;
 use crate::experiment::Setting;
 use crate::room::Room;
-use crate::targets::{Sending, Synced};
+use crate::targets::{Sending, Synced, no_target};
 
 /// How far the far store is, there and back: what is left between the continents of a good line.
 const ROUND_TRIP: Duration = Duration::from_millis(100);
@@ -79,11 +79,6 @@ pub(super) fn seen(synced: &dyn Synced) -> Folder {
     let [folder, other] = synced.folders();
     let target = plan::Target { seen_in: Some(other.to_owned()), ..plan::Target::default() };
     Folder::new(folder, &target)
-}
-
-/// Says which target cannot be had.
-pub(super) fn no_target(target: &'static str, Failure(what): Failure) -> LabError {
-    LabError::NoTarget { target, what }
 }
 
 /// A target at the other end of a line that has a latency, and no limit otherwise.

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-use super::place::{Kind, no_target};
+use super::place::Kind;
 use super::{KB, MB, end, median, size_name};
 use crate::bench::driver::{Driver, Failure};
 use crate::error::LabError;
@@ -16,7 +16,7 @@ use crate::page::Page;
 use crate::plot::{Plot, Series};
 use crate::room::Room;
 use crate::stopwatch::Stopwatch;
-use crate::targets::{Sending, Synced};
+use crate::targets::{Sending, Synced, no_target};
 use crate::trace::data;
 
 /// What the thesis printed.

@@ -90,6 +90,20 @@ fn every_table_and_figure_is_named_exactly_once() {
 }
 
 #[test]
+fn a_name_that_is_not_there_is_told_what_it_is_like() {
+    for (name, like) in
+        [("syncany-chunkin", "syncany-chunking"), ("metasync-8", "metasync-figure-8")]
+    {
+        let error = named(name).unwrap_err();
+        assert!(
+            matches!(error, LabError::NoSuchExperiment { nearest, .. } if nearest == like),
+            "{error}"
+        );
+    }
+    assert!(matches!(named("metasync-figure-8").unwrap().how, How::SourceTree(_)));
+}
+
+#[test]
 fn what_stands_in_words_is_read_as_numbers() {
     let words = "the pause of section 6.4; tables 6.2 to 6.4 and 6.8, figure 6a, appendices D to F";
     let names = ["table 6.2", "table 6.3", "table 6.4", "table 6.8", "figure 6a"];
@@ -123,7 +137,6 @@ fn notes_are_in_the_program_with_their_drawings_and_say_the_same_command() {
         let command = match entry.how {
             How::Here => format!("syncline lab run {}", entry.name),
             How::SourceTree(command) => command.to_owned(),
-            How::NotYet => "Not measured yet".to_owned(),
         };
         assert!(notes.contains(&command), "{} does not say: {command}", entry.name);
     }

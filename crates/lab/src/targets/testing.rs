@@ -3,7 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::{Carried, Counting, Group, Moved, Sending, Synced, Targets};
+use model::pool::PoolConfig;
+
+use super::{
+    Carried, CleanedUp, Counting, Group, Homes, Moved, Sending, Synced, Targets, Workspace,
+};
 use crate::bench::driver::{Driver, Failure, Folder};
 use crate::bench::plan::Target;
 use crate::experiment::Setting;
@@ -28,6 +32,16 @@ impl Targets for Folders {
 
     fn group(&self, room: &Path, devices: usize, _: Counting) -> Result<Box<dyn Group>, Failure> {
         Ok(Box::new(Same { folder: room.to_owned(), devices }))
+    }
+
+    fn workspace(&self, room: &Path) -> Result<Box<dyn Workspace>, Failure> {
+        Ok(Box::new(Shared(room.to_owned())))
+    }
+
+    /// In the first stores.
+    fn homes(&self, config: &PoolConfig) -> Homes {
+        let width = usize::from(config.redundancy.width());
+        Box::new(move |_| (0..width).collect())
     }
 }
 
@@ -72,6 +86,21 @@ impl Synced for Shared {
             .into_iter()
             .map(|path| files::read(&path).unwrap().len());
         Moved { up: sizes.sum::<usize>() as u64, down: 0 }
+    }
+}
+
+/// As one that stores each file whole, and nothing else.
+impl Workspace for Shared {
+    fn folder(&self) -> &Path {
+        &self.0
+    }
+
+    fn send(&self) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    fn clean_up(&self) -> Result<CleanedUp, Failure> {
+        Ok(CleanedUp { packs: self.at_rest().up, ..CleanedUp::default() })
     }
 }
 

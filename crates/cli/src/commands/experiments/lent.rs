@@ -6,7 +6,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use lab::bench::driver::{Driver, Failure};
-use lab::targets::{Carried, Counting, Group, Moved, Sending, Synced, Targets};
+use lab::targets::{
+    Carried, CleanedUp, Counting, Group, Homes, Moved, Sending, Synced, Targets, Workspace,
+};
+use model::pool::PoolConfig;
+use storage::placement::Placement;
 use storage::{Credentials, Opening};
 use tokio::runtime::Runtime;
 
@@ -14,10 +18,15 @@ use super::relay::Relay;
 use crate::commands::bench::{Store, in_words};
 use crate::commands::children::{Child, Device, Stage};
 use crate::context::Context;
-use crate::error::{CommandError, Result};
+use crate::error::{Code, CommandError, Result};
+use crate::folder::path_text;
+use crate::home::file_error;
 
 /// The name of the workspace.
 const WORKSPACE: &str = "Lab";
+
+/// What a cleanup is told to keep: the last version of each file.
+const KEEPS_NOTHING_OLD: &str = "deleted:0s";
 
 /// The line has come to rest when nothing has gone over it for so long.
 const SILENCE: Duration = Duration::from_millis(700);
@@ -59,6 +68,17 @@ impl Targets for Lent {
         Several::start(room, devices, counting)
             .map(|several| -> Box<dyn Group> { Box::new(several) })
             .map_err(|error| in_words(&error))
+    }
+
+    fn workspace(&self, room: &Path) -> Result<Box<dyn Workspace>, Failure> {
+        OverAStore::start(room)
+            .map(|workspace| -> Box<dyn Workspace> { Box::new(workspace) })
+            .map_err(|error| in_words(&error))
+    }
+
+    fn homes(&self, config: &PoolConfig) -> Homes {
+        let placement = Placement::new(config);
+        Box::new(move |object| placement.order(object).homes().to_vec())
     }
 }
 
@@ -162,6 +182,70 @@ impl Group for Several {
     fn carried(&self) -> Result<Vec<Carried>, Failure> {
         self.relays.iter().map(Relay::carried).collect()
     }
+}
+
+/// A device with a workspace over a folder.
+#[derive(Debug)]
+struct OverAStore {
+    device: Device,
+    store: PathBuf,
+}
+
+impl OverAStore {
+    fn start(room: &Path) -> Result<Self> {
+        let device = Stage::new(room.to_owned())?.device("device");
+        let store = room.join("store");
+        let url = format!("disk=file:{}", path_text(&store)?);
+        let words = ["--workspace", WORKSPACE, "--plain", "--backend", &url];
+        device.run(&[&["init", &device.folder_text()?], &words[..]].concat())?;
+        Ok(Self { device, store })
+    }
+
+    fn clean(&self) -> Result<CleanedUp> {
+        let words = ["cleanup", &self.device.folder_text()?, "--keep", KEEPS_NOTHING_OLD];
+        let report = self.device.json(&words, &[0])?;
+        let number = |name: &str| {
+            let nothing = || CommandError::new(Code::Defect, format!("a cleanup tells no {name}"));
+            report[name].as_u64().ok_or_else(nothing)
+        };
+        let packs = bytes_of_packs(&self.store, false);
+        Ok(CleanedUp {
+            packs: packs.map_err(|source| file_error(&self.store, &source))?,
+            needless: number("needless_bytes")?,
+            rewritten: number("written_bytes")?,
+        })
+    }
+}
+
+impl Workspace for OverAStore {
+    fn folder(&self) -> &Path {
+        &self.device.folder
+    }
+
+    fn send(&self) -> Result<(), Failure> {
+        let folder = self.device.folder_text().map_err(|error| in_words(&error))?;
+        // A version may have hardly a file of the one before, and is meant so.
+        let words = ["sync", &folder, "--allow-mass-delete", "--yes"];
+        self.device.run(&words).map(drop).map_err(|error| in_words(&error))
+    }
+
+    fn clean_up(&self) -> Result<CleanedUp, Failure> {
+        self.clean().map_err(|error| in_words(&error))
+    }
+}
+
+/// Adds up the files of a store that are packs: those below a folder `packs` of it.
+fn bytes_of_packs(folder: &Path, is_of_packs: bool) -> std::io::Result<u64> {
+    let mut bytes = 0;
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            bytes += bytes_of_packs(&entry.path(), is_of_packs || entry.file_name() == "packs")?;
+        } else if is_of_packs {
+            bytes += entry.metadata()?.len();
+        }
+    }
+    Ok(bytes)
 }
 
 /// Reads where a server listens that was told to do so on this machine.
