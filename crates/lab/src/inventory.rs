@@ -208,6 +208,8 @@ const DRAWINGS: &[(&str, &str)] = &drawings![
     "experiments/benchcloud-sensors/table-4.3.svg",
     "experiments/metasync-table-5/table-5-1.svg",
     "experiments/metasync-table-5/table-5-2.svg",
+    "experiments/syncany-budget/syncany-budget-A.svg",
+    "experiments/syncany-budget/syncany-budget-D.svg",
     "experiments/syncany-repacking/repacking.svg",
     "experiments/syncany-repacking/repacking-releases.svg",
     "experiments/stacksync-figure-5/figure-5.svg",

@@ -21,7 +21,7 @@ use crate::syncline::{
 /// The programs: their names in tables, what has to be installed for them and how it says its version, and how they begin.
 const PROGRAMS: [(&str, &[&str], Begin); 6] = [
     ("syncline", &[], ours),
-    ("syncline, encrypted", &[], ours_sealed),
+    ("syncline encrypted", &[], ours_sealed),
     ("syncthing", &["syncthing", "--version"], syncthing),
     ("rsync", &["rsync", "--version"], rsync),
     ("unison", &["unison", "-version"], unison),
