@@ -122,6 +122,23 @@ test('a key that is pressed before it is known what somebody may do is no less o
   expect(await ada.node(workspace, 'Not%20mine')).toBeNull();
 });
 
+test('what comes between the reading of a folder and the listening for news is shown, too', async ({
+  page,
+}) => {
+  let release = () => {};
+  const held = new Promise<void>((resolve) => (release = resolve));
+  await page.route('**/events', async (route) => {
+    await held;
+    await route.continue();
+  });
+  await openNotes(page);
+  await ada.makeFolder(workspace, 'Meanwhile');
+  release();
+  await expect(row(page, 'Meanwhile')).toBeVisible({ timeout: 10_000 });
+  await ada.delete(workspace, 'Meanwhile');
+  await expect(row(page, 'Meanwhile')).toHaveCount(0);
+});
+
 test('a folder that was deleted with everything in it comes back whole', async ({ page }) => {
   await openNotes(page);
   await row(page, 'Letters').click();
@@ -258,7 +275,13 @@ test('while the server is away this is said, and when it is back the list is, to
 });
 
 test('a session that was ended elsewhere leads to the sign-in', async ({ page }) => {
+  let reads = 0;
+  page.on('response', (response) => {
+    if (/\/folders(\?|$)/.test(response.url())) reads++;
+  });
   await openNotes(page);
+  // The list is read once more where the news begin; only then it is the press that asks the server.
+  await expect.poll(() => reads).toBeGreaterThanOrEqual(2);
   await page.evaluate(async () => {
     const kept = JSON.parse(sessionStorage.getItem('syncline.session') ?? '{}') as {
       token: string;

@@ -93,7 +93,8 @@ export class Folder {
       this.workspace,
       {
         onEvent: ({ seq }) => {
-          const isNews = this.seq !== 0 && seq !== this.seq;
+          // The first one, too: something may have come between the reading and the listening.
+          const isNews = seq !== this.seq;
           this.seq = seq;
           if (isNews) void this.refresh();
         },
