@@ -5,16 +5,8 @@
 pub mod overhead;
 pub mod times;
 
-use crate::bench::driver::Failure;
-use crate::error::LabError;
-use crate::targets::no_target;
-
 const KB: u64 = 1024;
 const MB: u64 = 1024 * KB;
-
-fn no_workspace(failure: Failure) -> LabError {
-    no_target("workspace", failure)
-}
 
 /// Returns the value below which such a share of some values lies.
 fn quantile(values: &[f64], share: f64) -> f64 {

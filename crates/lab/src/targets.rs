@@ -162,6 +162,11 @@ impl Moved {
     }
 }
 
+/// Says why no workspace can be had, or what one does not do.
+pub(crate) fn no_workspace(failure: Failure) -> LabError {
+    no_target("workspace", failure)
+}
+
 /// Says which target cannot be had, or does not do what it is for.
 pub(crate) fn no_target(target: &'static str, Failure(what): Failure) -> LabError {
     LabError::NoTarget { target, what }

@@ -12,7 +12,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, ScopedJoinHandle};
 use std::time::Duration;
 
-use super::no_workspace;
 use crate::environment;
 use crate::error::LabError;
 use crate::experiment::Setting;
@@ -21,7 +20,7 @@ use crate::page::Page;
 use crate::plot::{Plot, Series};
 use crate::room::Room;
 use crate::stopwatch::Stopwatch;
-use crate::targets::{Carried, Counting, Group};
+use crate::targets::{Carried, Counting, Group, no_workspace};
 use crate::trace::Reader;
 use crate::trace::generate::{self, Sheet, StackSync, Workload};
 use crate::trace::play::{self, play_after};

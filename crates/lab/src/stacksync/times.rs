@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
-use super::{KB, MB, no_workspace, quantile};
+use super::{KB, MB, quantile};
 use crate::environment;
 use crate::error::LabError;
 use crate::experiment::Setting;
@@ -19,7 +19,7 @@ use crate::plot::{Plot, Series};
 use crate::random::Random;
 use crate::room::Room;
 use crate::stopwatch::Stopwatch;
-use crate::targets::{Counting, Group};
+use crate::targets::{Counting, Group, no_workspace};
 use crate::trace::data;
 use crate::trace::generate::Reading;
 use crate::trace::generate::places::{edits, places};

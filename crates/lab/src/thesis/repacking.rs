@@ -8,7 +8,6 @@ use std::fmt::Write;
 use std::path::Path;
 
 use super::report::names;
-use crate::bench::driver::Failure;
 use crate::dataset::Dataset;
 use crate::environment;
 use crate::error::LabError;
@@ -18,7 +17,7 @@ use crate::output::Output;
 use crate::page::Page;
 use crate::plot::{Plot, Series};
 use crate::room::Room;
-use crate::targets::{CleanedUp, Workspace, no_target};
+use crate::targets::{CleanedUp, Workspace, no_workspace};
 
 /// What the thesis printed: table 6.8, the mean over versions in multichunks of 250 KB, each version fetched whole.
 const EXPECTED: &str = include_str!("../../../../experiments/syncany-repacking/expected.csv");
@@ -65,18 +64,14 @@ pub fn run(setting: &Setting, output: &Output, say: &mut dyn FnMut(&str)) -> Res
 /// Lets the versions of a dataset come, each followed by a cleanup.
 fn of_dataset(setting: &Setting, dataset: &Dataset) -> Result<Vec<Step>, LabError> {
     let room = Room::new(&setting.work)?;
-    let workspace = setting.targets.workspace(room.path()).map_err(broken)?;
+    let workspace = setting.targets.workspace(room.path()).map_err(no_workspace)?;
     let step = |version: &String| {
         let bytes = put(dataset, version, workspace.as_ref())?;
-        workspace.send().map_err(broken)?;
-        let left = workspace.clean_up().map_err(broken)?;
+        workspace.send().map_err(no_workspace)?;
+        let left = workspace.clean_up().map_err(no_workspace)?;
         Ok(Step { dataset: dataset.name.clone(), version: version.clone(), bytes, left })
     };
     dataset.versions.iter().map(step).collect()
-}
-
-fn broken(failure: Failure) -> LabError {
-    no_target("workspace", failure)
 }
 
 /// Makes a folder what a version is, writes only what is other in it, and returns how many bytes the version has.

@@ -31,8 +31,7 @@ pub(super) fn run(context: &Context<'_>, arguments: &BenchProbeArguments) -> Res
 
 fn program(context: &Context<'_>, arguments: &BenchProbeArguments, folder: &Path) -> Result<u8> {
     let name = demand_named(arguments)?;
-    let mut folders = std::iter::once(folder).chain(others(arguments));
-    if let Some(folder) = folders.find(|folder| !folder.is_dir()) {
+    if let Some(folder) = folders(arguments, folder).find(|folder| !folder.is_dir()) {
         let text = format!("there is no folder {}", folder.display());
         return Err(CommandError::usage(text)
             .help("syncline bench probe DIR|URL", "takes another folder, or the URL of a store"));
@@ -114,16 +113,19 @@ fn demand_named(arguments: &BenchProbeArguments) -> Result<String> {
     }
 }
 
-/// Returns the other folders that somebody has named.
-fn others(arguments: &BenchProbeArguments) -> impl Iterator<Item = &Path> {
+/// Returns the folder that is probed, and behind it all others that somebody has named.
+fn folders<'a>(
+    arguments: &'a BenchProbeArguments,
+    folder: &'a Path,
+) -> impl Iterator<Item = &'a Path> {
     let BenchProbeArguments { seen_in, stored, elsewhere, .. } = arguments;
-    [seen_in, stored, elsewhere].into_iter().filter_map(Option::as_deref)
+    let others = [seen_in, stored, elsewhere].into_iter().filter_map(Option::as_deref);
+    std::iter::once(folder).chain(others)
 }
 
 /// Makes sure that nothing that is written here is synced, and that two folders are two.
 fn demand_two(arguments: &BenchProbeArguments, folder: &Path) -> Result<()> {
-    let folders = std::iter::once(folder).chain(others(arguments));
-    let folders = demand_apart(&arguments.out, &folders.collect::<Vec<_>>())?;
+    let folders = demand_apart(&arguments.out, &folders(arguments, folder).collect::<Vec<_>>())?;
     if arguments.seen_in.is_some() && folders[0] == folders[1] {
         return Err(CommandError::usage("--seen-in is the folder in which files are changed"));
     }
