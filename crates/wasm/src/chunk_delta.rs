@@ -15,7 +15,7 @@ use crate::source::{Ranged, Sink, Source};
 /// One exchange about one new version of a file in a plain workspace.
 ///
 /// The order of calls: [`question`](Self::question), and [`take_told`](Self::take_told) as long as there is another one;
-/// or neither, where a sketch was kept. [`send`](Self::send), then [`take_answer`](Self::take_answer) where chunks are
+/// [`take_list`](Self::take_list) where there are too many; or none of them, where a sketch was kept. [`send`](Self::send), then [`take_answer`](Self::take_answer) where chunks are
 /// wanted. At the end [`kept`](Self::kept) is what to keep for the next time.
 #[wasm_bindgen]
 pub struct ChunkDelta {
@@ -75,6 +75,20 @@ impl ChunkDelta {
     #[wasm_bindgen(js_name = "takeTold")]
     pub fn take_told(&mut self, message: &[u8], new: &Source) -> Result<Option<Vec<u8>>, Failure> {
         self.take_told_of(message, &mut Ranged(new))
+    }
+
+    /// Takes the chunk list of what is there, where it was not learnt by questions (`too_different`); returns the next question, if there is one,
+    /// for sums. The new version was cut for the questions, and is not cut again.
+    ///
+    /// # Errors
+    /// `message`; `no_such` where nothing was asked.
+    #[wasm_bindgen(js_name = "takeList")]
+    pub fn take_list(&mut self, list: &[u8]) -> Result<Option<Vec<u8>>, Failure> {
+        let base = BaseVersion::decode(list)?;
+        let reconciler = self.reconciler.as_ref().ok_or_else(out_of_turn)?;
+        let sums = reconciler.ask_sums(self.plain, &base);
+        self.base = Some(base);
+        Ok(sums)
     }
 
     /// Compares the new version with the base, and gives the messages of the delta to `sink`. `old` are the bytes of the

@@ -56,8 +56,10 @@ function canDoWithout(error: unknown): boolean {
 }
 
 /** The version that is there, and what is known of it: maybe nothing yet. */
-interface Old extends Omit<Sketch, 'bytes'> {
+interface Old {
+  genesis: Uint8Array<ArrayBuffer>;
   bytes: Sketch['bytes'] | null;
+  old?: Blob | undefined;
   isKept: boolean;
 }
 
@@ -71,9 +73,11 @@ async function send(
   const { workspace, path, condition } = job;
   const etag = replacedBy(condition);
   const sketch = etag === null ? null : await sketchOf(workspace, etag);
-  if (etag !== null && sketch) {
+  if (etag !== null && sketch?.genesis) {
+    const { genesis, bytes, old } = sketch;
     try {
-      return await sendAgainst(core, client, job, { ...sketch, isKept: true }, hooks, signal);
+      const kept = { genesis, bytes, old, isKept: true };
+      return await sendAgainst(core, client, job, kept, hooks, signal);
     } catch (error) {
       signal.throwIfAborted();
       if (!canDoWithout(error)) throw error;
@@ -81,22 +85,12 @@ async function send(
       await forgetSketch(workspace, etag);
     }
   }
-  const genesis = fetchGenesis(client, workspace, signal);
-  if (job.file.size > LISTED_LENGTH_MAX) {
-    try {
-      const unknown = { genesis: await genesis, bytes: null, isKept: false };
-      return await sendAgainst(core, client, job, unknown, hooks, signal);
-    } catch (error) {
-      // Where much has changed the list is shorter than what tells the difference. Then the file is cut and named once more, which
-      // takes a second or two for a gigabyte, and is seldom.
-      if (codeOf(error) !== 'too_different') throw error;
-    }
-  }
-  const [known, bytes] = await Promise.all([
-    genesis,
-    fetchChunkList(client, workspace, path, signal),
+  const isListed = job.file.size <= LISTED_LENGTH_MAX;
+  const [genesis, bytes] = await Promise.all([
+    fetchGenesis(client, workspace, signal),
+    isListed ? fetchChunkList(client, workspace, path, signal) : null,
   ]);
-  return sendAgainst(core, client, job, { genesis: known, bytes, isKept: false }, hooks, signal);
+  return sendAgainst(core, client, job, { genesis, bytes, isKept: false }, hooks, signal);
 }
 
 /** Returns the version in whose place the new one is to be. */
@@ -120,11 +114,19 @@ async function sendAgainst(
       sent += length;
       return postDelta(client, workspace, path, body, { condition, modifiedMs, signal });
     };
-    await delta.askAll(async (question) => {
+    const ask = async (question: Uint8Array<ArrayBuffer>) => {
       const told = await post(question, question.length);
       if ('message' in told) return told.message;
       throw new Error('the server answers no question');
-    });
+    };
+    try {
+      await delta.askAll(ask);
+    } catch (error) {
+      // Where much has changed the list is shorter than what tells the difference.
+      if (codeOf(error) !== 'too_different') throw error;
+      await delta.takeList(await fetchChunkList(client, workspace, path, signal));
+      await delta.askAll(ask);
+    }
     const { body, length } = await delta.messages();
     if (length > Math.min(file.size / 2, DELTA_LENGTH_MAX)) return null;
     let answer = await post(body, length);

@@ -35,6 +35,10 @@ export class DeltaWork {
     return (next as Uint8Array<ArrayBuffer> | undefined) ?? null;
   }
 
+  list(list: Uint8Array): Calls['deltaList']['answer'] {
+    return (this.#delta.takeList(list) as Uint8Array<ArrayBuffer> | undefined) ?? null;
+  }
+
   send(): DeltaLength {
     const sink = new Frames(this.#onPart);
     this.#delta.send(this.#source, this.#old, sink);

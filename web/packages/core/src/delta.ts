@@ -71,6 +71,12 @@ export class Delta {
     this.#question = next && frameOf(next);
   }
 
+  /** Takes the chunk list of what is there, where it is too different to be learnt by questions (`too_different`). */
+  async takeList(list: Uint8Array): Promise<void> {
+    const next = await this.#lease.call('deltaList', { list });
+    this.#question = next && frameOf(next);
+  }
+
   /** Asks what there is to ask; `ask` returns what the server says. */
   async askAll(ask: (question: Uint8Array<ArrayBuffer>) => Promise<Uint8Array>): Promise<void> {
     while (this.#question) await this.take(await ask(this.#question));

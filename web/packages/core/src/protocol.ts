@@ -44,6 +44,8 @@ export interface Calls extends SealedCalls {
   };
   /** Takes the answer to a question; returns the next one. */
   deltaTold: { ask: { message: Uint8Array }; answer: Uint8Array<ArrayBuffer> | null };
+  /** Takes the chunk list where questions have not told it; returns the next question. */
+  deltaList: { ask: { list: Uint8Array }; answer: Uint8Array<ArrayBuffer> | null };
   /** Makes the messages of the delta, which come as parts. */
   deltaSend: { ask: null; answer: DeltaLength };
   /** Takes the answer to a delta; the messages with what is wanted come as parts. */

@@ -67,6 +67,8 @@ async function answer(call: Call): Promise<[Calls[Call['name']]['answer'], Trans
     }
     case 'deltaTold':
       return [begun(DeltaWork).told(call.ask.message), []];
+    case 'deltaList':
+      return [begun(DeltaWork).list(call.ask.list), []];
     case 'deltaSend':
       return [begun(DeltaWork).send(), []];
     case 'deltaWanted':
