@@ -64,7 +64,7 @@ impl FileComparison {
     /// # Errors
     /// [`ContentError`].
     pub fn finish(mut self) -> Result<bool, ContentError> {
-        Ok(self.packer.end(self.cut)? == self.content)
+        Ok(self.packer.end(self.cut)?.0 == self.content)
     }
 }
 

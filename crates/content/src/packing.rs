@@ -9,11 +9,13 @@
 mod edited;
 mod inflated;
 mod pictures;
+mod streamed;
 
 use std::io::Read;
 
 pub use inflated::{Kept, KeptBuilder};
 use model::{ChunkId, ChunkRef, Content};
+pub use streamed::FileCut;
 
 use crate::chunker::chunk_reader;
 use crate::chunker::{ChunkBuffer, ChunkSizes, Chunker, ChunkerKind, Chunks, average_for};
@@ -113,14 +115,6 @@ pub struct FilePacker<S> {
     /// How many chunks were in packs already when they were to be packed.
     known: usize,
     sink: S,
-}
-
-/// A file that is cut while its bytes come in pieces.
-pub struct FileCut {
-    chunker: Box<dyn Chunker>,
-    manifest: ManifestBuilder,
-    /// Bytes whose chunk is not complete.
-    rest: Vec<u8>,
 }
 
 impl<S: PackSink> FilePacker<S> {
@@ -243,45 +237,6 @@ impl<S: PackSink> FilePacker<S> {
             Some(Kept::File(found)) if found.chunk_size() == average => found,
             _ => VersionSketch::empty(average),
         })
-    }
-
-    /// Begins a file whose bytes come in pieces, to be cut into chunks of this average size in bytes.
-    ///
-    /// # Errors
-    /// [`ContentError::InvalidChunkSize`].
-    pub fn begin(&self, average: u32) -> Result<FileCut, ContentError> {
-        let chunker = self.keys.chunker(ChunkerKind::Minimum, average)?;
-        let manifest = ManifestBuilder::new(self.namer.clone(), average);
-        Ok(FileCut { chunker, manifest, rest: Vec::new() })
-    }
-
-    /// Takes the next piece of a file, of any length.
-    ///
-    /// # Errors
-    /// Those of the sink; [`ContentError`].
-    pub fn push(&mut self, cut: &mut FileCut, piece: &[u8]) -> Result<(), S::Error> {
-        cut.rest.extend_from_slice(piece);
-        self.pack_rest(cut, false)
-    }
-
-    /// Ends a file all of whose pieces have come.
-    ///
-    /// # Errors
-    /// Those of the sink; [`ContentError`].
-    pub fn end(&mut self, mut cut: FileCut) -> Result<Content, S::Error> {
-        self.pack_rest(&mut cut, true)?;
-        cut.manifest.finish(&mut |list, bytes| self.store_list(list, bytes))
-    }
-
-    fn pack_rest(&mut self, cut: &mut FileCut, end_of_input: bool) -> Result<(), S::Error> {
-        let mut start = 0;
-        while let Some(length) = cut.chunker.cut(&cut.rest[start..], end_of_input) {
-            let chunk = self.store(&cut.rest[start..start + length])?;
-            cut.manifest.push(chunk, &mut |list, bytes| self.store_list(list, bytes))?;
-            start += length;
-        }
-        cut.rest.drain(..start);
-        Ok(())
     }
 
     /// Returns the sink.
@@ -535,7 +490,7 @@ mod tests {
             for piece in bytes.chunks(length) {
                 packer.push(&mut file, piece).unwrap();
             }
-            assert_eq!(packer.end(file).unwrap(), cut, "pieces of {length} bytes");
+            assert_eq!(packer.end(file).unwrap(), (cut.clone(), None), "pieces of {length} bytes");
         }
         packer.finish().unwrap();
         assert_eq!(others.known, packs.known);

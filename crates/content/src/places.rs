@@ -148,6 +148,11 @@ impl ChunkPlaces {
         self.live(&half).any(|number| !self.deltas.contains_key(&(half, number)))
     }
 
+    /// Tells whether a chunk is in a pack, whole or made from what is in packs, too, so that every reader has it.
+    pub fn is_readable(&self, chunk: &ChunkId) -> bool {
+        self.contains(chunk) || self.ancestry(chunk).is_some_and(|ancestry| ancestry.is_readable())
+    }
+
     /// Returns what stands behind a chunk at most, in whichever of its packs it is read: nothing where it rests whole. Nothing is known
     /// where it is in no pack, or in one that makes it from what is in none.
     pub fn ancestry(&self, chunk: &ChunkId) -> Option<Ancestry> {

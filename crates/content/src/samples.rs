@@ -1,5 +1,10 @@
 //! Bytes for tests: always the same for the same seed.
 
+use std::io::Write;
+
+use flate2::Compression;
+use flate2::write::ZlibEncoder;
+
 /// A small generator of random numbers (SplitMix64), also written down in `docs/design/pack-format.md`.
 pub(crate) struct Random(pub(crate) u64);
 
@@ -37,6 +42,20 @@ pub(crate) fn text(seed: u64, length: usize) -> Vec<u8> {
     }
     bytes.truncate(length);
     bytes
+}
+
+/// What begins like a PDF, with streams of text and a picture.
+pub(crate) fn document(texts: &[&[u8]]) -> Vec<u8> {
+    let mut file = b"%PDF-1.7\n".to_vec();
+    for text in texts {
+        file.extend(b"1 0 obj << /Filter /FlateDecode >> stream\n");
+        let mut encoder = ZlibEncoder::new(Vec::new(), Compression::new(6));
+        encoder.write_all(text).expect("memory");
+        file.extend(encoder.finish().expect("memory"));
+        file.extend(b"\nendstream endobj\n");
+    }
+    file.extend(random_bytes(9, 100_000));
+    file
 }
 
 /// Random bytes for keys and nonces, all of one value: what is made with them is the same for ever.

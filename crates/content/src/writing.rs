@@ -17,9 +17,12 @@ use std::collections::HashSet;
 use model::commit::INLINE_PACKS_LENGTH_MAX;
 use model::{ChunkId, ChunkRef, Content, Entry, Head, PackId, PackRef};
 
+use crate::delta::VersionSketch;
 use crate::error::ContentError;
-use crate::pack::{FinishedPack, PACK_STORED_TARGET, PackIndex};
-use crate::packing::{AverageChoice, FileCut, FilePacker, PackSettings, PackSink};
+use crate::pack::{Ancestry, FinishedPack, PACK_STORED_TARGET, PackIndex};
+use crate::packing::{
+    AverageChoice, FileCut, FilePacker, Kept, PackSettings, PackSink, WHOLE_FILE_SIZE_MAX,
+};
 use crate::places::ChunkPlaces;
 use crate::reading::{FileReading, PackPart};
 use crate::replay::{Packs, Replay};
@@ -32,6 +35,9 @@ use stored::StoredPacks;
 /// find what need not be sent.
 const LENGTH_PER_INDEX: u64 = 1024 * 1024;
 
+/// Of files up to this size in bytes something is kept: 14 MiB of the largest.
+const KEPT_SIZE_MAX: u64 = 256 * 1024 * 1024;
+
 /// Knows what the workspace has, and keeps packs until somebody takes them.
 #[derive(Default)]
 struct Sink {
@@ -42,14 +48,26 @@ struct Sink {
     full: Vec<FinishedPack>,
 }
 
+impl Sink {
+    /// Tells whether a chunk is in a pack that the log names, or in one that is filled now.
+    fn is_packed(&self, chunk: &ChunkRef) -> bool {
+        self.claims.contains(&chunk.id) || self.places.is_readable(&chunk.id)
+    }
+}
+
 impl PackSink for Sink {
     type Error = ContentError;
 
     fn claim(&mut self, chunk: &ChunkRef) -> Result<bool, ContentError> {
-        Ok(!self.claims.contains(&chunk.id)
-            && !self.places.contains(&chunk.id)
-            && !self.stored.claim(&chunk.id)
-            && self.claims.insert(chunk.id))
+        Ok(!self.is_packed(chunk) && !self.stored.claim(&chunk.id) && self.claims.insert(chunk.id))
+    }
+
+    fn knows(&mut self, chunk: &ChunkRef) -> Result<bool, ContentError> {
+        Ok(self.is_packed(chunk) || self.stored.has(&chunk.id))
+    }
+
+    fn ancestry(&mut self, chunk: &ChunkRef) -> Result<Option<Ancestry>, ContentError> {
+        Ok(self.places.ancestry(&chunk.id))
     }
 
     fn emit(&mut self, pack: FinishedPack) -> Result<(), ContentError> {
@@ -68,7 +86,11 @@ pub struct FileWriting {
     base: Option<FileReading>,
     /// How many more packs may be looked into.
     more: usize,
+    /// What was kept of the version before.
+    before: Option<Kept>,
     packer: FilePacker<Sink>,
+    /// The bytes of the next version of a file that devices have in memory, too, while they pack it.
+    whole: Option<Vec<u8>>,
     cut: Option<FileCut>,
     sent: Sent,
 }
@@ -94,6 +116,8 @@ pub struct Written {
     pub packs: Vec<PackRef>,
     /// Those that travel in it.
     pub inline_packs: Vec<Vec<u8>>,
+    /// What to keep, so that the next version is packed as what has changed; of large files nothing. It is as secret as the file.
+    pub kept: Option<Kept>,
     indexes: Vec<(PackId, PackIndex)>,
 }
 
@@ -124,6 +148,7 @@ impl FileWriting {
         };
         // A version that cannot be read shares nothing.
         let lists = FileReading::of_lists(base.unwrap_or(&Content::default())).ok();
+        let is_whole = base.is_some() && size <= WHOLE_FILE_SIZE_MAX;
         Ok(Self {
             seen: replay.head(),
             size,
@@ -131,10 +156,17 @@ impl FileWriting {
             average: AverageChoice::new(base.map(|base| base.chunk_size), size),
             base: lists.filter(|_| size > 0),
             more: usize::try_from(size / LENGTH_PER_INDEX).unwrap_or(usize::MAX),
+            before: None,
             packer: FilePacker::new(replay.keys().content(), &settings, Sink::default())?,
+            whole: is_whole.then(Vec::new),
             cut: None,
             sent: Sent::default(),
         })
+    }
+
+    /// Takes what was kept of the version before, before the first piece: of a chunk that was edited only what is new in it is packed.
+    pub fn compare(&mut self, before: Kept) {
+        self.before = Some(before);
     }
 
     /// Takes packs that were stored before and that no commit names yet: what is in them is not sent again. Only those of the same
@@ -215,12 +247,12 @@ impl FileWriting {
         if self.taken > self.size {
             return Err(has_changed());
         }
-        let average = self.average.average();
+        if let Some(whole) = &mut self.whole {
+            whole.extend_from_slice(piece);
+            return Ok(());
+        }
         self.with_places(packs, |writing| {
-            let mut cut = match writing.cut.take() {
-                Some(cut) => cut,
-                None => writing.packer.begin(average)?,
-            };
+            let mut cut = writing.take_cut()?;
             writing.packer.push(&mut cut, piece)?;
             // Nobody asks for them here.
             drop(writing.packer.take_lists());
@@ -241,11 +273,16 @@ impl FileWriting {
     /// # Errors
     /// [`ContentError::Read`] where the file is not as long as it was; [`ContentError`].
     pub fn finish(mut self, packs: &mut Packs) -> Result<(Written, Vec<NamedPack>), ContentError> {
-        let content = self.with_places(packs, |writing| match writing.cut.take() {
-            Some(cut) => writing.packer.end(cut),
+        let (content, kept) = self.with_places(packs, |writing| match writing.whole.take() {
+            Some(bytes) => {
+                let (before, average) = (writing.before.as_ref(), writing.average.average());
+                let (content, kept) = writing.packer.pack_whole(before, &bytes, Some(average))?;
+                Ok((content, Some(kept)))
+            }
             None => {
-                let cut = writing.packer.begin(writing.average.average())?;
-                writing.packer.end(cut)
+                let cut = writing.take_cut()?;
+                let (content, sketch) = writing.packer.end(cut)?;
+                Ok((content, sketch.map(Kept::File)))
             }
         })?;
         if content.size != self.size {
@@ -268,7 +305,21 @@ impl FileWriting {
             }
         }
         let Sent { named, indexes } = sent;
-        Ok((Written { content, seen, packs: named, inline_packs, indexes }, to_store))
+        let written = Written { content, seen, packs: named, inline_packs, kept, indexes };
+        Ok((written, to_store))
+    }
+
+    /// Returns how far the file is cut.
+    fn take_cut(&mut self) -> Result<FileCut, ContentError> {
+        let average = self.average.average();
+        match self.cut.take() {
+            Some(cut) => Ok(cut),
+            None if self.size > KEPT_SIZE_MAX => self.packer.begin(average),
+            None => self.packer.begin_edited(match self.before.take() {
+                Some(Kept::File(before)) if before.chunk_size() == average => before,
+                _ => VersionSketch::empty(average),
+            }),
+        }
     }
 
     fn with_places<T>(

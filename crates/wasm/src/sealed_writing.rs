@@ -11,7 +11,7 @@ use std::sync::Arc;
 use content::ContentError;
 use content::changing::{self, FileBase, FilePut, Move};
 use content::conflicts::{Decided, take_back};
-use content::packing::SAMPLE_LENGTH;
+use content::packing::{Kept, SAMPLE_LENGTH};
 use content::writing::{FileWriting, PacksMark, Written};
 use model::codec::encode_message;
 use model::environment::random_bytes;
@@ -101,7 +101,7 @@ enum What {
 enum File {
     Writing(Box<FileWriting>),
     Written {
-        written: Written,
+        written: Box<Written>,
         is_named: bool,
     },
     /// Something failed half-way.
@@ -355,6 +355,45 @@ impl SealedWorkspace {
         self.begin_deed(What::Put { put, file: Box::new(File::Writing(Box::new(writing))) })
     }
 
+    /// Returns the version of a file that is replaced, as text by which its sketch is found; nothing for a new file.
+    ///
+    /// # Errors
+    /// `no_such`.
+    #[wasm_bindgen(js_name = "putBase")]
+    pub fn put_base(&self, deed: u32) -> Result<Option<String>, Failure> {
+        let What::Put { put, .. } = &self.deed(deed)?.what else { return Err(out_of_turn()) };
+        Ok(put.over.as_ref().map(|base| format!("{} {}", base.node, base.version)))
+    }
+
+    /// Takes the sketch of that version, before the first piece: of chunks that were edited only what is new is sent. What is none is let be.
+    ///
+    /// # Errors
+    /// `no_such`.
+    #[wasm_bindgen(js_name = "putSketch")]
+    pub fn put_sketch(&mut self, deed: u32, sketch: &[u8]) -> Result<(), Failure> {
+        let kept = self.replay.open_note(sketch).ok().and_then(|kept| Kept::decode(&kept).ok());
+        let writing = self.deed_mut(deed)?.writing()?;
+        if let Some(kept) = kept {
+            writing.compare(kept);
+        }
+        Ok(())
+    }
+
+    /// Returns the sketch of a file that was put, to be kept so that its next version is packed as what has changed: whoever has the keys can
+    /// read it, and nobody else. There is none of a large file, and none the second time.
+    ///
+    /// # Errors
+    /// `no_such`.
+    #[wasm_bindgen(js_name = "takeSketch")]
+    pub fn take_sketch(&mut self, deed: u32) -> Result<Option<Vec<u8>>, Failure> {
+        let What::Put { file, .. } = &mut self.deed_mut(deed)?.what else {
+            return Err(out_of_turn());
+        };
+        let File::Written { written, .. } = &mut **file else { return Err(out_of_turn()) };
+        let kept = written.kept.take().map(|kept| kept.encode());
+        Ok(kept.map(|kept| self.replay.seal_note(&kept)).transpose()?)
+    }
+
     /// Returns up to when packs that were stored, and that no commit names yet, can be named by one: as long as this stays the same.
     #[wasm_bindgen(js_name = "packsMark")]
     pub fn packs_mark(&self) -> String {
@@ -478,7 +517,7 @@ impl SealedWorkspace {
             return Err(out_of_turn());
         };
         let (written, packs) = writing.finish(self.replay.packs_mut())?;
-        **file = File::Written { written, is_named: false };
+        **file = File::Written { written: Box::new(written), is_named: false };
         Ok(packs.into_iter().map(pack_of).collect())
     }
 

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
+import { deflateSync } from 'node:zlib';
 import type { Page } from '@playwright/test';
 import type { SynclineClient } from '@syncline/api';
 import { expectAccessible } from '../axe.ts';
@@ -118,8 +119,64 @@ test('a small change of a large file sends what has changed, and asks before it 
   await expect(lineOf(page, 'large.bin')).toContainText('Done');
   const sent = (await looked(page, []))[0] - before;
   console.log(`17 bytes in 12 MiB of noise went as ${sent} bytes`);
-  expect(sent).toBeLessThan(1024 * 1024);
+  expect(sent).toBeLessThan(16 * 1024);
   expect(onDevice('large.bin')?.equals(large)).toBe(true);
+});
+
+/** How what the browser keeps of files that were sent begins. */
+const keptSketches = (page: Page) =>
+  page.evaluate(async () => {
+    const opening = indexedDB.open('syncline-sketches');
+    const database = await new Promise<IDBDatabase>((resolve) => {
+      opening.onsuccess = () => resolve(opening.result);
+    });
+    const reading = database.transaction('sketches').objectStore('sketches').getAll();
+    const all = await new Promise<{ bytes: Uint8Array }[]>((resolve) => {
+      reading.onsuccess = () => resolve(reading.result as { bytes: Uint8Array }[]);
+    });
+    database.close();
+    return all.map(({ bytes }) => String.fromCharCode(...bytes.subarray(0, 2)));
+  });
+
+test('a document that is edited sends what is new in it, each version the place of the one before, and what is kept says nothing', async ({
+  page,
+}) => {
+  // Deflate streams as an office program writes them, all other after each edit.
+  const words = randomBytes(300_000).toString('base64').replaceAll('/', '\n');
+  const document = (edit: string) =>
+    Buffer.concat([
+      Buffer.from('%PDF-1.7\n1 0 obj << /Filter /FlateDecode >> stream\n'),
+      deflateSync(words.slice(0, 200_000) + edit + words.slice(200_000)),
+      Buffer.from('\nendstream endobj\n'),
+    ]);
+  await watchWire(page);
+  await open(page);
+  await upload(page, 'report.pdf', document(''));
+  // Sealed as a note, of which nobody without the keys reads more.
+  await expect.poll(() => keptSketches(page)).toEqual(['N\u0001']);
+  const costs: number[] = [];
+  for (const edit of ['one', 'another', 'the last']) {
+    const [before] = await looked(page, []);
+    await choose(page, 'report.pdf', document(edit));
+    await lines(page).getByRole('button', { name: 'Replace' }).last().click();
+    await expect(lineOf(page, 'report.pdf')).toContainText('Done');
+    costs.push((await looked(page, []))[0] - before);
+    expect(onDevice('report.pdf')?.equals(document(edit))).toBe(true);
+  }
+  console.log(`edits of a document of ${document('').length} bytes went as ${costs.join(', ')}`);
+  // A cleanup of a device knows what the versions are made from.
+  server.cleanUp('ada', DIARY);
+  await page.reload();
+  await unlock(page);
+  await expect(row(page, 'report.pdf')).toBeVisible();
+  const saving = page.waitForEvent('download');
+  await row(page, 'report.pdf').click();
+  await page.getByRole('button', { name: 'Download' }).click();
+  const saved = readFileSync(await (await saving).path());
+  expect(saved.equals(document('the last'))).toBe(true);
+  // The first edit stores what the document holds, from which all later ones are made.
+  expect(Math.max(...costs.slice(1))).toBeLessThan(16 * 1024);
+  await expect.poll(() => keptSketches(page)).toEqual(['N\u0001']);
 });
 
 test('what a device changes at the same moment stays, and the browser writes beside it', async ({

@@ -5,6 +5,8 @@
 //! each changed stretch down by the sketch of the base, or by the old bytes where it has them. The server checks every new
 //! chunk against its id; a chunk that comes out wrong is asked for in full, which costs another round trip and nothing else.
 
+mod following;
+
 use std::collections::VecDeque;
 use std::io::{self, Read};
 use std::ops::Range;
@@ -27,6 +29,8 @@ use crate::chunker::{ChunkBuffer, ChunkerKind, chunk_reader};
 use crate::error::ContentError;
 use crate::naming::{ChunkNamer, WorkspaceContentKeys};
 use crate::pack::PackWriter;
+
+pub(crate) use following::Following;
 
 /// How many new bytes are narrowed down at a time; also how many old ones they are compared with, twice as many.
 const STRETCH_LENGTH: u64 = 4 * 1024 * 1024;

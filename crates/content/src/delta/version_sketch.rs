@@ -65,6 +65,18 @@ impl SketchBuilder {
         self.features.push(bytes);
     }
 
+    /// Adds a chunk of which a version has the sums already, as its chunk of that number.
+    pub(crate) fn push_known(&mut self, (before, number): (&VersionSketch, usize), bytes: &[u8]) {
+        let (chunk, checks) = (before.chunks()[number], before.checks(number));
+        let Some(sums) = before.base.sums(number).filter(|_| !checks.is_empty()) else {
+            return self.push(chunk, bytes);
+        };
+        self.chunks.push(chunk);
+        self.sums.extend_from_slice(sums);
+        self.checks.extend_from_slice(checks);
+        self.features.push(bytes);
+    }
+
     /// Returns the sketch of a version that was cut with this average chunk size in bytes.
     ///
     /// # Errors

@@ -35,9 +35,19 @@ const LITERAL_PART: usize = 2;
 const GROWTH_PART: (usize, usize) = (15, 16);
 
 /// A failure of the comparison, or of whoever knows the packs.
-enum Failure<E> {
+pub(super) enum Failure<E> {
     Comparison(DeltaError),
     Sink(E),
+}
+
+impl<E: From<ContentError>> Failure<E> {
+    /// Returns it as those of the sink.
+    pub(super) fn into_error(self) -> E {
+        match self {
+            Self::Comparison(error) => read_error(error).into(),
+            Self::Sink(error) => error,
+        }
+    }
 }
 
 /// Hears of a chunk and its bytes, and what it has of the version before.
@@ -154,10 +164,7 @@ impl<S: PackSink> FilePacker<S> {
             }
         };
         let followed = follow(&keys, before.base(), new, &mut hear_chunk, &mut hear_step);
-        followed.map_err(|failure: Failure<S::Error>| match failure {
-            Failure::Comparison(error) => read_error(error).into(),
-            Failure::Sink(error) => error,
-        })
+        followed.map_err(Failure::into_error)
     }
 
     /// Stores a chunk that the version before does not have.
@@ -175,7 +182,8 @@ impl<S: PackSink> FilePacker<S> {
         self.pack_verified((before, key), chunk, bytes, steps).map_err(Failure::Sink)
     }
 
-    fn pack_verified(
+    /// Stores such a chunk, whose bytes are known to be what its id says.
+    pub(super) fn pack_verified(
         &mut self,
         (before, key): (&VersionSketch, &CheckKey),
         chunk: ChunkRef,

@@ -7,7 +7,7 @@ use model::{
 use super::*;
 use crate::packing::SAMPLE_LENGTH;
 use crate::replay::tests::Scene;
-use crate::samples::{random_bytes, text};
+use crate::samples::{document, random_bytes, text};
 
 /// How a page writes: what was sent, and what was fetched for it.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -74,7 +74,21 @@ fn write(
     base: Option<&Content>,
     bytes: &[u8],
 ) -> (Written, Cost) {
+    write_edited(scene, replay, base, None, bytes)
+}
+
+/// Writes one as a change of what was kept of the version before.
+fn write_edited(
+    scene: &mut Scene,
+    replay: &mut Replay,
+    base: Option<&Content>,
+    kept: Option<&Kept>,
+    bytes: &[u8],
+) -> (Written, Cost) {
     let mut writing = FileWriting::new(replay, base, bytes.len() as u64).unwrap();
+    if let Some(kept) = kept {
+        writing.compare(kept.clone());
+    }
     let mut cost = pieces(scene, &mut writing, replay, bytes);
     let (written, left) = writing.finish(replay.packs_mut()).unwrap();
     for (id, bytes) in left {
@@ -101,7 +115,116 @@ fn propose(scene: &mut Scene, id: u8, base: u64, written: &Written) {
     let change = put_record(id, base, &file(&written.content, &format!("file {id}")));
     let (packs, inline_packs) = (written.packs.clone(), written.inline_packs.clone());
     let number = scene.log.len() as u8 + 100;
-    scene.append(Commit { packs, inline_packs, ..commit(number, vec![change]) });
+    let has_deltas = written.has_deltas();
+    scene.append(Commit { packs, inline_packs, has_deltas, ..commit(number, vec![change]) });
+}
+
+/// Edits a file again and again as a page does that begins anew each time; returns what each version cost.
+fn edited(
+    scene: &mut Scene,
+    first: Vec<u8>,
+    edits: usize,
+    edit: impl Fn(&mut Vec<u8>, usize),
+) -> Vec<Cost> {
+    let (mut bytes, mut replay) = (first, scene.replay());
+    let (mut written, _) = write(scene, &mut replay, None, &bytes);
+    propose(scene, 1, 0, &written);
+    (0..edits)
+        .map(|number| {
+            edit(&mut bytes, number);
+            let mut replay = scene.replay();
+            let (base, kept) = (written.content.clone(), written.kept.take());
+            let (next, cost) = write_edited(scene, &mut replay, Some(&base), kept.as_ref(), &bytes);
+            propose(scene, 1, number as u64 + 1, &next);
+            let mut device = scene.replay();
+            assert_eq!(device.void(), []);
+            let (read, _) = scene.read(&mut device, &next.content).unwrap();
+            assert!(read == bytes, "edit {number}");
+            written = next;
+            cost
+        })
+        .collect()
+}
+
+#[test]
+fn an_edit_costs_what_is_new_where_something_was_kept_of_the_version_before() {
+    // What devices have in memory, and what they read in pieces.
+    for length in [1_000_000, 9_000_000] {
+        let mut scene = Scene::new();
+        let costs = edited(&mut scene, random_bytes(1, length), 8, |bytes, number| {
+            bytes[300_000 + 80_000 * number] ^= 1;
+        });
+        let most = costs.iter().map(|cost| cost.sent).max().unwrap();
+        assert!(most <= 4096, "{length} bytes: {costs:?}");
+    }
+}
+
+/// The same chunk is made from what it was again and again, until too much stands behind it; chunks beside it that are made from others are
+/// not sent again.
+#[test]
+fn chunk_that_is_edited_again_and_again_is_sent_whole_before_it_is_too_deep() {
+    let mut scene = Scene::new();
+    let costs = edited(&mut scene, random_bytes(1, 9_000_000), 20, |bytes, number| {
+        bytes[300_000] = number as u8;
+    });
+    let whole = costs.iter().filter(|cost| cost.sent > 4096).count();
+    assert_eq!(whole, 2, "{costs:?}");
+}
+
+#[test]
+fn document_that_is_edited_costs_what_is_new_in_it_as_on_a_device() {
+    let mut scene = Scene::new();
+    let version = |edit: usize| {
+        let mut text = text(1, 900_000);
+        text.splice(300_000..300_000 + edit, vec![b'x'; 2 * edit]);
+        document(&[&text])
+    };
+    let costs = edited(&mut scene, version(0), 4, |bytes, number| *bytes = version(number + 1));
+    let [first, later @ ..] = &costs[..] else { panic!("there are four") };
+    assert!(first.sent > 50_000, "what it holds is stored once: {costs:?}");
+    assert!(later.iter().all(|cost| cost.sent <= 8192), "{costs:?}");
+}
+
+#[test]
+fn what_was_kept_of_another_version_or_cut_otherwise_does_no_harm() {
+    let mut scene = Scene::new();
+    let (bytes, mut replay) = (random_bytes(1, 5_000_000), scene.replay());
+    let (written, _) = write(&mut scene, &mut replay, None, &bytes);
+    propose(&mut scene, 1, 0, &written);
+    let keys = scene.keys.content().clone();
+    let survey = |size, mut bytes: &[u8]| {
+        Kept::File(VersionSketch::survey(&keys, size, &mut bytes).unwrap())
+    };
+    let average = written.content.chunk_size;
+    let strange = [
+        survey(average / 2, &bytes),
+        survey(average, &random_bytes(2, 5_000_000)),
+        Kept::Inflated(VersionSketch::empty(128 << 10)),
+    ];
+    let mut new = bytes;
+    new[1_000_000] ^= 1;
+    for (kept, number) in strange.iter().zip(2..) {
+        let mut replay = scene.replay();
+        let base = Some(&written.content);
+        let (other, cost) = write_edited(&mut scene, &mut replay, base, Some(kept), &new);
+        assert!(cost.sent < 400_000, "a chunk of it: {cost:?}");
+        propose(&mut scene, number, 0, &other);
+        let mut device = scene.replay();
+        assert!(scene.read(&mut device, &other.content).unwrap().0 == new);
+    }
+}
+
+#[test]
+fn nothing_is_kept_of_what_would_take_too_much_room() {
+    let scene = Scene::new();
+    let mut replay = scene.replay();
+    let writing = FileWriting::new(&replay, None, KEPT_SIZE_MAX + 1).unwrap();
+    let mut small = FileWriting { size: 10, ..writing };
+    small.size = KEPT_SIZE_MAX + 1;
+    assert!(small.take_cut().is_ok_and(|cut| small.packer.end(cut).unwrap().1.is_none()));
+    let (written, _) =
+        FileWriting::new(&replay, None, 0).unwrap().finish(replay.packs_mut()).unwrap();
+    assert!(written.kept.is_some());
 }
 
 #[test]

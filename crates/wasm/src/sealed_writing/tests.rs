@@ -1,3 +1,5 @@
+mod sketches;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 

@@ -16,6 +16,7 @@ import {
 import type { SealedContent, SealedSource, SealedWorkspace } from '@syncline/core';
 import { persistently } from './persistently.ts';
 import { seenOf } from './seen.ts';
+import { sketchesIn } from './sketches.ts';
 import { storedIn } from './stored.ts';
 
 /** After so many minutes without use a workspace is locked. */
@@ -50,6 +51,7 @@ function ownSourceOf(client: SynclineClient, workspace: string): SealedSource {
       persistently(() => storePack(client, workspace, id, bytes, signal), signal),
     commit: (message) => persistently(() => sendCommit(client, workspace, message)),
     stored: storedIn(workspace),
+    sketches: sketchesIn(workspace),
   };
 }
 

@@ -7,9 +7,9 @@ import { Database } from '../database.ts';
 
 /** A sketch, and what else a delta needs that never changes. */
 export interface Sketch {
-  /** The encoded genesis of the workspace. */
-  genesis: Uint8Array<ArrayBuffer>;
-  /** About 2.5 % of the file. */
+  /** The encoded genesis of the workspace, where it is a plain one. */
+  genesis?: Uint8Array<ArrayBuffer> | undefined;
+  /** About 2.5 % of the file; in an encrypted workspace 5.5 %, which nobody reads without its keys. */
   bytes: Uint8Array<ArrayBuffer>;
   /** The file. */
   old?: Blob | undefined;
@@ -25,8 +25,8 @@ interface Use {
 
 /** How many bytes all have at most, sketches and files; the newest stay. */
 export const SKETCHES_LENGTH_MAX = 256 * 1024 * 1024;
-/** A longer sketch is not kept. */
-export const SKETCH_LENGTH_MAX = 16 * 1024 * 1024;
+/** A longer sketch is not kept. One that is sealed has a power of two of bytes, and some more. */
+export const SKETCH_LENGTH_MAX = 16 * 1024 * 1024 + 1024;
 /** The bytes of a longer file are not kept. */
 export const OLD_LENGTH_MAX = 8 * 1024 * 1024;
 
@@ -92,7 +92,7 @@ export async function sketchOf(workspace: string, etag: string): Promise<Sketch 
 export interface Succession {
   workspace: string;
   etag: string;
-  before: string;
+  before: string | null;
 }
 
 /** Keeps the sketch of a version in the place of that of the version before it, and its bytes where there is room for them. */
@@ -108,9 +108,9 @@ export async function keepSketch(succession: Succession, sketch: Sketch): Promis
 
 function keep({ workspace, etag, before }: Succession, sketch: Sketch): Promise<boolean> {
   const { genesis, bytes, old } = sketch;
-  const length = genesis.length + bytes.length + (old?.size ?? 0);
+  const length = (genesis?.length ?? 0) + bytes.length + (old?.size ?? 0);
   return inStores('readwrite', (stores) => {
-    remove(stores, keyOf(workspace, before));
+    if (before !== null) remove(stores, keyOf(workspace, before));
     if (bytes.length > SKETCH_LENGTH_MAX) return;
     const key = keyOf(workspace, etag);
     stores.sketches.put(sketch, key);

@@ -32,6 +32,7 @@ export type { SealedDevice, SealedOptions, SealedSource, SeenHead } from './seal
 export type {
   SealedChanges,
   SealedPutDone,
+  SealedSketches,
   SealedStored,
   SealedUndoable,
 } from './sealed-changes.ts';

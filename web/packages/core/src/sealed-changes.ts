@@ -36,6 +36,16 @@ export function storedHere(): SealedStored {
   return { get: () => kept, set: (now) => void (kept = now) };
 }
 
+/**
+ * Sketches of files that were put here, by the node and its version: of the next version only what has changed is sent. They are a cache, and
+ * nobody reads them without the keys.
+ */
+export interface SealedSketches {
+  get(version: string): Promise<Uint8Array | null>;
+  /** Keeps that of a version in the place of that of the version before, if there was one. */
+  keep(version: string, before: string | null, sketch: Uint8Array<ArrayBuffer>): Promise<void>;
+}
+
 /** What the workspace lends. */
 export interface SealedDoor {
   source: SealedSource;
@@ -181,8 +191,10 @@ export class SealedChanges {
     const before = stored.get();
     const packs = before?.packs.filter((pack) => pack.of === of) ?? [];
     const kept = before && packs.length > 0 ? { mark: before.mark, packs } : null;
-    const { deed, mark } = await call('sealedPut', { ...ask, kept });
+    const { deed, mark, base } = await call('sealedPut', { ...ask, kept });
     try {
+      const sketch = base === null ? null : await source.sketches?.get(base);
+      if (sketch) await call('sealedPutSketch', { deed, sketch });
       let wanted = await call('sealedKnown', { deed, given: [] });
       while (wanted.length > 0) {
         signal?.throwIfAborted();
@@ -214,10 +226,20 @@ export class SealedChanges {
       signal?.throwIfAborted();
       const done = await this.#carryOut(deed, onSent);
       stored.set({ mark, packs: this.#storedAt(mark).filter((pack) => pack.of !== of) });
+      await this.#keepSketch(deed, base, done);
       return done;
     } finally {
       await this.#forget(deed);
     }
+  }
+
+  /** The new version is there, whatever becomes of its sketch. */
+  async #keepSketch(deed: number, base: string | null, done: SealedDone): Promise<void> {
+    const { call, source } = this.#door;
+    if (!source.sketches || done.node === null || done.version === null) return;
+    const sketch = await call('sealedTakeSketch', { deed }).catch(() => null);
+    const version = `${done.node} ${String(done.version)}`;
+    if (sketch) void source.sketches.keep(version, base, sketch).catch(() => undefined);
   }
 
   /** How many bytes are stored of files that something came in between of. */

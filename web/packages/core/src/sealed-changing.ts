@@ -86,11 +86,22 @@ export class SealedChanging {
     const sampleLength = Sealed.sampleLength();
     for (;;) {
       const place = workspace.samplePlace(deed);
-      if (place === undefined) return { deed, mark: workspace.packsMark() };
+      if (place === undefined) {
+        return { deed, mark: workspace.packsMark(), base: workspace.putBase(deed) ?? null };
+      }
       const sample = new Uint8Array(Math.min(sampleLength, size - place));
       source.readAt(place, sample);
       workspace.takeSample(deed, sample);
     }
+  }
+
+  putSketch({ deed, sketch }: Calls['sealedPutSketch']['ask']): void {
+    this.#workspace.putSketch(deed, sketch);
+  }
+
+  takeSketch(deed: number): Uint8Array<ArrayBuffer> | null {
+    const sketch = this.#workspace.takeSketch(deed);
+    return (sketch as Uint8Array<ArrayBuffer> | undefined) ?? null;
   }
 
   known({ deed, given }: Calls['sealedKnown']['ask']): SealedPart[] {

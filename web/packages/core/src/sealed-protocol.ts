@@ -261,12 +261,16 @@ export interface SealedCalls {
   sealedChange: { ask: SealedChange; answer: number };
   /**
    * Begins to put a file, over the version that somebody has seen or where nothing is there, with what was stored of it before; returns by
-   * which number, and the mark of what is stored for it now.
+   * which number, the mark of what is stored for it now, and the version that it replaces.
    */
   sealedPut: {
     ask: SealedPut & { kept: SealedKept | null };
-    answer: { deed: number; mark: string };
+    answer: { deed: number; mark: string; base: string | null };
   };
+  /** Takes the sketch of that version. */
+  sealedPutSketch: { ask: { deed: number; sketch: Uint8Array }; answer: null };
+  /** Gives the sketch of what was put, once; of a large file there is none. */
+  sealedTakeSketch: { ask: { deed: number }; answer: Uint8Array<ArrayBuffer> | null };
   /** Takes what was wanted, in that order, and says what is wanted next to know what need not be sent. */
   sealedKnown: {
     ask: { deed: number; given: { bytes: Uint8Array; isEntry: boolean }[] };

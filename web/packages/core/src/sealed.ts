@@ -13,7 +13,12 @@ import type {
   SealedPlace,
   SealedShown,
 } from './protocol.ts';
-import { SealedChanges, storedHere, type SealedStored } from './sealed-changes.ts';
+import {
+  SealedChanges,
+  storedHere,
+  type SealedSketches,
+  type SealedStored,
+} from './sealed-changes.ts';
 import { SealedFiles } from './sealed-files.ts';
 import { SealedHistory, type SealedCall } from './sealed-history.ts';
 import { SealedListing } from './sealed-listing.ts';
@@ -47,6 +52,8 @@ export interface SealedSource {
   commit(message: Bytes): Promise<void>;
   /** What of files is stored that are in no commit yet; without it that is known as long as the page is there. */
   stored?: SealedStored;
+  /** Sketches of files that were put; without them the whole of each chunk is sent that was edited. */
+  sketches?: SealedSketches;
   /** What lets this account into a workspace of somebody else; in one's own there is none. */
   membership?: {
     /** The identity of this account, if it has one. */

@@ -196,6 +196,8 @@ function answerChanging(
       name:
         | 'sealedChange'
         | 'sealedPut'
+        | 'sealedPutSketch'
+        | 'sealedTakeSketch'
         | 'sealedKnown'
         | 'sealedPack'
         | 'sealedPropose'
@@ -209,6 +211,13 @@ function answerChanging(
       return [begun(SealedWork).changes.begin(call.ask), []];
     case 'sealedPut':
       return [begun(SealedWork).changes.put(call.ask), []];
+    case 'sealedPutSketch':
+      begun(SealedWork).changes.putSketch(call.ask);
+      return [null, []];
+    case 'sealedTakeSketch': {
+      const sketch = begun(SealedWork).changes.takeSketch(call.ask.deed);
+      return [sketch, sketch ? [sketch.buffer] : []];
+    }
     case 'sealedKnown':
       return [begun(SealedWork).changes.known(call.ask), []];
     case 'sealedPack': {

@@ -75,7 +75,7 @@ impl Workspace {
     }
 
     /// Stores a file of which nothing is known.
-    fn store(&mut self, bytes: &[u8]) -> (Content, VersionSketch) {
+    pub(in crate::packing) fn store(&mut self, bytes: &[u8]) -> (Content, VersionSketch) {
         let mut packer = self.packer();
         let stored = packer.pack_first(&mut &bytes[..], None).unwrap();
         packer.finish().unwrap();
@@ -83,7 +83,11 @@ impl Workspace {
     }
 
     /// Stores the next version of a file; returns how many bytes of packs that took, beside.
-    fn edit(&mut self, base: &VersionSketch, new: &[u8]) -> (Content, VersionSketch, usize) {
+    pub(in crate::packing) fn edit(
+        &mut self,
+        base: &VersionSketch,
+        new: &[u8],
+    ) -> (Content, VersionSketch, usize) {
         let before = self.stored();
         let mut packer = self.packer();
         let (content, version) = packer.pack_edited(base, &mut &new[..]).unwrap();
@@ -114,7 +118,7 @@ impl Workspace {
         opened.chunk(packed.position as usize).unwrap().to_vec()
     }
 
-    fn read(&self, version: &VersionSketch) -> Vec<u8> {
+    pub(in crate::packing) fn read(&self, version: &VersionSketch) -> Vec<u8> {
         version.chunks().iter().flat_map(|chunk| self.chunk(&chunk.id)).collect()
     }
 

@@ -1,25 +1,6 @@
-use std::io::Write;
-
-use flate2::Compression;
-use flate2::write::ZlibEncoder;
-
 use super::*;
 use crate::packing::edited::tests::{Workspace, content_alone, keys, workspace};
-use crate::samples::{random_bytes, text};
-
-/// What begins like a PDF, with streams of text and a picture.
-fn document(texts: &[&[u8]]) -> Vec<u8> {
-    let mut file = b"%PDF-1.7\n".to_vec();
-    for text in texts {
-        file.extend(b"1 0 obj << /Filter /FlateDecode >> stream\n");
-        let mut encoder = ZlibEncoder::new(Vec::new(), Compression::new(6));
-        encoder.write_all(text).expect("memory");
-        file.extend(encoder.finish().expect("memory"));
-        file.extend(b"\nendstream endobj\n");
-    }
-    file.extend(random_bytes(9, 100_000));
-    file
-}
+use crate::samples::{document, text};
 
 /// Stores a version; returns how many bytes of packs that took, beside.
 fn store(workspace: &mut Workspace, kept: Option<&Kept>, bytes: &[u8]) -> (Content, Kept, usize) {

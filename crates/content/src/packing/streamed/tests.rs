@@ -1,0 +1,106 @@
+use proptest::prelude::*;
+
+use crate::delta::VersionSketch;
+use crate::packing::edited::tests::{Workspace, content_alone, workspace};
+use crate::samples::{random_bytes, text};
+
+/// Packs a version whose bytes come in pieces of this length; returns what is kept of it, and how many bytes of packs it took.
+fn stream(
+    workspace: &mut Workspace,
+    before: &VersionSketch,
+    bytes: &[u8],
+    length: usize,
+) -> (VersionSketch, usize) {
+    let stored = workspace.stored();
+    let mut packer = workspace.packer();
+    let mut cut = packer.begin_edited(before.clone()).unwrap();
+    for piece in bytes.chunks(length) {
+        packer.push(&mut cut, piece).unwrap();
+    }
+    let (content, sketch) = packer.end(cut).unwrap();
+    packer.finish().unwrap();
+    let sketch = sketch.expect("it was begun as a change");
+    assert_eq!(content, content_alone(bytes, before.chunk_size()));
+    assert!(workspace.read(&sketch) == bytes);
+    (sketch, workspace.stored() - stored)
+}
+
+#[test]
+fn version_that_comes_in_pieces_costs_and_keeps_what_one_costs_that_is_read_twice() {
+    let mut old = text(1, 6_000_000);
+    old.extend(random_bytes(2, 6_000_000));
+    let edits: [fn(&mut Vec<u8>); 6] = [
+        |_| {},
+        |new| new[7_000_000] ^= 1,
+        |new| drop(new.splice(1_000_000..1_000_900, random_bytes(3, 300))),
+        |new| drop(new.splice(0..0, *b"a new title")),
+        |new| new.truncate(11_000_000),
+        |new| new.extend(random_bytes(4, 1_000)),
+    ];
+    for (number, edit) in edits.iter().enumerate() {
+        let mut new = old.clone();
+        edit(&mut new);
+        let (mut streamed, mut read_twice) = (workspace(), workspace());
+        let (first, second) = (streamed.store(&old).1, read_twice.store(&old).1);
+        let (sketch, cost) = stream(&mut streamed, &first, &new, 1 << 20);
+        let (_, expected, known) = read_twice.edit(&second, &new);
+        assert_eq!(sketch, expected, "edit {number}");
+        assert_eq!(cost, known, "edit {number}");
+        // Most of it is the list of its chunks.
+        assert!(cost < 20_000, "edit {number}: {cost} bytes");
+    }
+}
+
+#[test]
+fn first_version_keeps_what_the_next_one_is_a_change_of() {
+    let bytes = random_bytes(1, 3_000_000);
+    let mut streamed = workspace();
+    let none = VersionSketch::empty(16 << 10);
+    let (sketch, _) = stream(&mut streamed, &none, &bytes, 100_000);
+    let keys = crate::packing::edited::tests::keys();
+    assert_eq!(sketch, VersionSketch::survey(&keys, 16 << 10, &mut &bytes[..]).unwrap());
+    let mut new = bytes;
+    new[2_000_000] ^= 1;
+    assert!(stream(&mut streamed, &sketch, &new, 100_000).1 < 500);
+}
+
+/// More is new at one place than is in memory at a time, and behind it something small.
+#[test]
+fn what_is_behind_a_long_stretch_that_is_new_is_found_again() {
+    let old = random_bytes(1, 14_000_000);
+    let mut streamed = workspace();
+    let (_, base) = streamed.store(&old);
+    let long = random_bytes(2, 9_500_000);
+    let mut new = [&old[..5_000_000], &long, &old[5_000_000..]].concat();
+    for place in [long.len() + 5_200_000, long.len() + 12_000_000] {
+        new[place] ^= 1;
+    }
+    let (sketch, cost) = stream(&mut streamed, &base, &new, 1 << 20);
+    assert!(cost < long.len() + 20_000, "{cost} bytes");
+    // What is taken out again, too.
+    let (_, cost) = stream(&mut streamed, &sketch, &old, 1 << 20);
+    assert!(cost < 3_000, "{cost} bytes");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn every_version_that_comes_in_pieces_comes_back(
+        edits in prop::collection::vec(
+            (any::<prop::sample::Index>(), 0_usize..30_000, 0_usize..30_000, any::<bool>()), 1..8),
+        length in 1_usize..50_000,
+        seed in any::<u64>(),
+    ) {
+        let mut workspace = workspace();
+        let mut file = text(seed, 120_000);
+        let (_, mut base) = workspace.store(&file);
+        for (at, removed, inserted, is_text) in edits {
+            let at = at.index(file.len() + 1);
+            let end = (at + removed).min(file.len());
+            let new = if is_text { text(seed + 1, inserted) } else { random_bytes(seed, inserted) };
+            file.splice(at..end, new);
+            base = stream(&mut workspace, &base, &file, length).0;
+        }
+    }
+}
