@@ -1,7 +1,8 @@
 //! In which packs the chunks of a workspace rest.
 //!
-//! *Goals*: little memory for each chunk, since a workspace has many. *Invariants*: a chunk counts as known only where a
-//! pack that the log names and no fence condemns has it whole: what it is made from elsewhere may be gone. Half of an id stands for all of it: the other half is compared
+//! *Goals*: little memory for each chunk, since a workspace has many. *Invariants*: what a
+//! fence condemns holds nothing. Whether a chunk that a pack makes from others counts as known is for whoever asks ([`ChunkPlaces::contains`],
+//! [`ChunkPlaces::is_readable`]): what it is made from elsewhere may be gone. Half of an id stands for all of it: the other half is compared
 //! when a chunk is read, and nobody finds two chunks whose halves are equal.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -148,9 +149,11 @@ impl ChunkPlaces {
         self.live(&half).any(|number| !self.deltas.contains_key(&(half, number)))
     }
 
-    /// Tells whether a chunk is in a pack, whole or made from what is in packs, too, so that every reader has it.
-    pub fn is_readable(&self, chunk: &ChunkId) -> bool {
-        self.contains(chunk) || self.ancestry(chunk).is_some_and(|ancestry| ancestry.is_readable())
+    /// Tells whether a chunk is in a pack, whole or made from what is in packs, too, so that every reader has it: devices count the chunk
+    /// itself among those that it is made from.
+    pub fn is_readable(&self, chunk: &ChunkRef) -> bool {
+        let behind = self.ancestry(&chunk.id);
+        behind.is_some_and(|behind| Ancestry::of_record([(*chunk, behind)]).is_readable())
     }
 
     /// Returns what stands behind a chunk at most, in whichever of its packs it is read: nothing where it rests whole. Nothing is known

@@ -184,7 +184,7 @@ impl FileReading {
         if self.asked.is_empty()
             && let Some(listed) = &mut self.listed
         {
-            listed.retain(|chunk| !packs.places.is_readable(&chunk.id));
+            listed.retain(|chunk| !packs.places.is_readable(chunk));
             let is_needed = !listed.is_empty();
             self.asked = if is_needed { self.unindexed(packs) } else { self.begun(packs) };
             if !is_needed && self.asked.is_empty() {

@@ -3,7 +3,7 @@
 //! *Participants*: whoever reads a file and sends packs; the [`Packs`] of a [`Replay`]. *Goals*: the chunks and packs that a device
 //! makes, by the same [`FilePacker`]; memory that does not grow with the file's bytes; a small change of a large file sends little.
 //! *Non-goals*: sending; deciding what the file becomes ([`changing`](crate::changing)). *Invariants*: a chunk that is left out is in a pack
-//! that the log names, up to the entry that the writing has [`seen`](FileWriting::seen), or in one that was stored before and that the commit
+//! that the log names, or made from what is, up to the entry that the writing has [`seen`](FileWriting::seen), or in one that was stored before and that the commit
 //! names ([`FileWriting::resume`]), and whose index was read; a commit that names that entry as seen counts for nothing where a fence has
 //! come since.
 //!
@@ -38,6 +38,9 @@ const LENGTH_PER_INDEX: u64 = 1024 * 1024;
 /// Of files up to this size in bytes something is kept: 14 MiB of the largest.
 const KEPT_SIZE_MAX: u64 = 256 * 1024 * 1024;
 
+/// A smaller file has so few bytes that the smallest pack has room for them.
+const KEPT_SIZE_MIN: u64 = 4 * 1024;
+
 /// Knows what the workspace has, and keeps packs until somebody takes them.
 #[derive(Default)]
 struct Sink {
@@ -51,7 +54,7 @@ struct Sink {
 impl Sink {
     /// Tells whether a chunk is in a pack that the log names, or in one that is filled now.
     fn is_packed(&self, chunk: &ChunkRef) -> bool {
-        self.claims.contains(&chunk.id) || self.places.is_readable(&chunk.id)
+        self.claims.contains(&chunk.id) || self.places.is_readable(chunk)
     }
 }
 
@@ -63,7 +66,8 @@ impl PackSink for Sink {
     }
 
     fn knows(&mut self, chunk: &ChunkRef) -> Result<bool, ContentError> {
-        Ok(self.is_packed(chunk) || self.stored.has(&chunk.id))
+        // Whoever asks may leave it out without claiming it.
+        Ok(self.is_packed(chunk) || self.stored.claim(&chunk.id))
     }
 
     fn ancestry(&mut self, chunk: &ChunkRef) -> Result<Option<Ancestry>, ContentError> {
@@ -116,7 +120,7 @@ pub struct Written {
     pub packs: Vec<PackRef>,
     /// Those that travel in it.
     pub inline_packs: Vec<Vec<u8>>,
-    /// What to keep, so that the next version is packed as what has changed; of large files nothing. It is as secret as the file.
+    /// What to keep, so that the next version is packed as what has changed; of small and of large files nothing. It is as secret as the file.
     pub kept: Option<Kept>,
     indexes: Vec<(PackId, PackIndex)>,
 }
@@ -305,6 +309,7 @@ impl FileWriting {
             }
         }
         let Sent { named, indexes } = sent;
+        let kept = kept.filter(|_| content.size >= KEPT_SIZE_MIN);
         let written = Written { content, seen, packs: named, inline_packs, kept, indexes };
         Ok((written, to_store))
     }

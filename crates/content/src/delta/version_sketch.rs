@@ -1,6 +1,6 @@
 //! What a device keeps of a version of a file, so that the next version can be packed as a change of it.
 //!
-//! *Participants*: the device alone; a sketch is as secret as the file, and never leaves it. *Goals*: about 5.5 % of the size of the file.
+//! *Participants*: a device or a page alone; a sketch is as secret as the file, and leaves them never, or sealed. *Goals*: about 5.5 % of the size of the file.
 //! *Invariants*: a stretch counts as being in the version only if two sums at independent secret points say so for every piece of it: what
 //! is packed as made from others can be opened by nobody if it is wrong, and by then the bytes that it was made for may be gone.
 
@@ -63,6 +63,11 @@ impl SketchBuilder {
         self.sums.extend(self.find.piece_sums(bytes));
         self.checks.extend(self.check.checks(bytes));
         self.features.push(bytes);
+    }
+
+    /// Returns the key of the second sums.
+    pub(crate) fn check_key(&self) -> &CheckKey {
+        &self.check
     }
 
     /// Adds a chunk of which a version has the sums already, as its chunk of that number.

@@ -1,6 +1,6 @@
 //! Packs files that hold deflate streams as what these hold: office files, PDF, archives.
 //!
-//! *Participants*: devices, which have such a file in memory. *Goals*: an edit of a document costs what was edited, though the compressed
+//! *Participants*: devices, and pages that write into sealed workspaces, which have such a file in memory. *Goals*: an edit of a document costs what was edited, though the compressed
 //! stream is another one from there on; the first version costs less, too. *Invariants*: the chunks of the file are those that cutting it
 //! alone gives, whatever is stored for them; what stands behind them is within the one rule of readers, and what other threads pack at the
 //! same moment, behind which nobody here knows what stands, is no base.
@@ -25,7 +25,7 @@ const CHUNK_SIZE: u32 = 128 * 1024;
 /// How what is kept of an inflated form begins.
 const INFLATED: u8 = b'i';
 
-/// What a device keeps of a version of a file, so that the next one is stored as what has changed.
+/// What a device or a page keeps of a version of a file, so that the next one is stored as what has changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Kept {
     /// Of the file itself.

@@ -1,6 +1,6 @@
 //! Packs files that are pictures, coded shorter.
 //!
-//! *Participants*: devices, which have such a file in memory. *Goals*: a photograph that is new costs a quarter less. *Invariants*: no file
+//! *Participants*: devices, and pages that write into sealed workspaces, which have such a file in memory. *Goals*: a photograph that is new costs a quarter less. *Invariants*: no file
 //! costs more than it would as any other, which is looked at first: a new title costs a delta. The chunks are those that cutting the file
 //! alone gives, whatever is stored for them, and they rest whole: others may be made from them.
 //!

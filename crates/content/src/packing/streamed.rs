@@ -9,7 +9,7 @@ use model::{ChunkRef, Content};
 use super::edited::Failure;
 use super::{FilePacker, PackSink};
 use crate::chunker::{Chunker, ChunkerKind};
-use crate::delta::{CheckKey, Following, SketchBuilder, VersionSketch};
+use crate::delta::{Following, SketchBuilder, VersionSketch};
 use crate::error::ContentError;
 use crate::manifest::ManifestBuilder;
 
@@ -25,7 +25,6 @@ pub struct FileCut {
 /// What a file is a change of, and what is to be kept of it.
 struct Edit {
     before: VersionSketch,
-    key: CheckKey,
     following: Following,
     sketch: SketchBuilder,
 }
@@ -47,9 +46,9 @@ impl<S: PackSink> FilePacker<S> {
     /// [`ContentError::InvalidChunkSize`].
     pub fn begin_edited(&self, before: VersionSketch) -> Result<FileCut, ContentError> {
         let following = Following::new(&self.keys, before.base());
-        let (key, sketch) = (CheckKey::of(&self.keys), SketchBuilder::new(&self.keys));
+        let sketch = SketchBuilder::new(&self.keys);
         let cut = self.begin(before.chunk_size())?;
-        Ok(FileCut { edit: Some(Edit { before, key, following, sketch }), ..cut })
+        Ok(FileCut { edit: Some(Edit { before, following, sketch }), ..cut })
     }
 
     /// Takes the next piece of a file, of any length.
@@ -98,13 +97,14 @@ impl<S: PackSink> FilePacker<S> {
         chunk: ChunkRef,
         bytes: &[u8],
     ) -> Result<(), S::Error> {
-        let Edit { before, key, following, sketch } = edit;
+        let Edit { before, following, sketch } = edit;
         if before.chunks().is_empty() {
             sketch.push(chunk, bytes);
             return self.pack_chunk(chunk, bytes);
         }
         let kept = following.push(before.base(), (chunk, bytes), &mut |chunk, bytes, steps| {
-            self.pack_verified((before, key), chunk, bytes, steps).map_err(Failure::Sink)
+            let known = (&*before, sketch.check_key());
+            self.pack_verified(known, chunk, bytes, steps).map_err(Failure::Sink)
         });
         match kept.map_err(Failure::into_error)? {
             Some(number) => {
@@ -120,9 +120,10 @@ impl<S: PackSink> FilePacker<S> {
     }
 
     fn end_edit(&mut self, edit: Edit) -> Result<VersionSketch, S::Error> {
-        let Edit { before, key, following, sketch } = edit;
+        let Edit { before, following, sketch } = edit;
         let ended = following.finish(before.base(), &mut |chunk, bytes, steps| {
-            self.pack_verified((&before, &key), chunk, bytes, steps).map_err(Failure::Sink)
+            let known = (&before, sketch.check_key());
+            self.pack_verified(known, chunk, bytes, steps).map_err(Failure::Sink)
         });
         ended.map_err(Failure::into_error)?;
         // Whoever reads a file needs its bases, and not those of others.

@@ -105,11 +105,6 @@ impl StoredPacks {
         }
     }
 
-    /// Tells whether a chunk is in one of them.
-    pub(super) fn has(&self, chunk: &ChunkId) -> bool {
-        self.chunks.contains_key(chunk)
-    }
-
     /// Tells whether a chunk is in one of them, which is to be named then.
     pub(super) fn claim(&mut self, chunk: &ChunkId) -> bool {
         let Some(&number) = self.chunks.get(chunk) else { return false };

@@ -200,13 +200,16 @@ fn what_was_kept_of_another_version_or_cut_otherwise_does_no_harm() {
         survey(average / 2, &bytes),
         survey(average, &random_bytes(2, 5_000_000)),
         Kept::Inflated(VersionSketch::empty(128 << 10)),
+        Kept::File(VersionSketch::empty(average)),
     ];
     let mut new = bytes;
     new[1_000_000] ^= 1;
-    for (kept, number) in strange.iter().zip(2..) {
-        let mut replay = scene.replay();
+    // What is packed in pieces, and what in memory.
+    let both = strange.iter().flat_map(|kept| [(kept, new.len()), (kept, 2_000_000)]);
+    for ((kept, length), number) in both.zip(2..) {
+        let (mut replay, new) = (scene.replay(), &new[..length]);
         let base = Some(&written.content);
-        let (other, cost) = write_edited(&mut scene, &mut replay, base, Some(kept), &new);
+        let (other, cost) = write_edited(&mut scene, &mut replay, base, Some(kept), new);
         assert!(cost.sent < 400_000, "a chunk of it: {cost:?}");
         propose(&mut scene, number, 0, &other);
         let mut device = scene.replay();
@@ -215,16 +218,89 @@ fn what_was_kept_of_another_version_or_cut_otherwise_does_no_harm() {
 }
 
 #[test]
-fn nothing_is_kept_of_what_would_take_too_much_room() {
-    let scene = Scene::new();
+fn nothing_is_kept_of_what_would_take_too_much_room_or_has_too_few_bytes() {
+    let mut scene = Scene::new();
     let mut replay = scene.replay();
-    let writing = FileWriting::new(&replay, None, KEPT_SIZE_MAX + 1).unwrap();
-    let mut small = FileWriting { size: 10, ..writing };
-    small.size = KEPT_SIZE_MAX + 1;
-    assert!(small.take_cut().is_ok_and(|cut| small.packer.end(cut).unwrap().1.is_none()));
-    let (written, _) =
-        FileWriting::new(&replay, None, 0).unwrap().finish(replay.packs_mut()).unwrap();
-    assert!(written.kept.is_some());
+    let mut large = FileWriting::new(&replay, None, KEPT_SIZE_MAX + 1).unwrap();
+    assert!(large.take_cut().is_ok_and(|cut| large.packer.end(cut).unwrap().1.is_none()));
+    for (length, is_kept) in [(0, false), (4095, false), (4096, true)] {
+        let (written, _) = write(&mut scene, &mut replay, None, &text(1, length));
+        assert_eq!(written.kept.is_some(), is_kept, "{length} bytes");
+    }
+}
+
+/// Packs what is in memory as a whole as a change of a version, with what was stored of it before; returns how many bytes of it were sent, too.
+fn write_again(
+    scene: &mut Scene,
+    before: &Written,
+    bytes: &[u8],
+    stored: &[PackRef],
+) -> (Written, Cost) {
+    let mut replay = scene.replay();
+    let length = bytes.len() as u64;
+    let mut writing = FileWriting::new(&replay, Some(&before.content), length).unwrap();
+    writing.compare(before.kept.clone().unwrap());
+    writing.resume(stored);
+    let mut cost = pieces(scene, &mut writing, &mut replay, bytes);
+    let (written, left) = writing.finish(replay.packs_mut()).unwrap();
+    for (id, bytes) in left {
+        cost.sent += bytes.len();
+        scene.stored.insert(id, bytes);
+    }
+    (written, cost)
+}
+
+#[test]
+fn what_was_stored_of_a_new_version_before_something_came_in_between_is_named() {
+    let documents = [1, 2].map(|seed| document(&[&text(seed, 400_000)]));
+    // It begins like a document, and holds nothing of the kind.
+    let other = [b"%PDF-1.7\n", &random_bytes(3, 300_000)[..]].concat();
+    let mut edited = documents[1].clone();
+    let end = edited.len();
+    edited.splice(end - 50_000..end - 49_990, random_bytes(4, 150_000));
+    edited[end - 90_000] ^= 1;
+    for (third, is_whole) in [(other, true), (edited, false)] {
+        let mut scene = Scene::new();
+        let mut replay = scene.replay();
+        let (first, _) = write(&mut scene, &mut replay, None, &documents[0]);
+        propose(&mut scene, 1, 0, &first);
+        let (second, _) = write_again(&mut scene, &first, &documents[1], &[]);
+        assert!(matches!(second.kept, Some(Kept::Inflated(_))));
+        propose(&mut scene, 1, 1, &second);
+        // The page goes away before the commit.
+        let (lost, whole) = write_again(&mut scene, &second, &third, &[]);
+        assert!(!lost.packs.is_empty(), "they are too long to travel in it");
+        let (written, cost) = write_again(&mut scene, &second, &third, &lost.packs);
+        // What is made from others is sent again.
+        assert_eq!(cost.sent < whole.sent / 8, is_whole, "{cost:?} of {whole:?}");
+        propose(&mut scene, 1, 2, &written);
+        let mut device = scene.replay();
+        assert!(scene.read(&mut device, &written.content).unwrap().0 == third);
+    }
+}
+
+#[test]
+fn behind_a_fence_nothing_is_made_from_what_it_condemns() {
+    for length in [1_000_000, 6_000_000] {
+        let mut scene = Scene::new();
+        let (mut bytes, mut replay) = (random_bytes(1, length), scene.replay());
+        let (first, _) = write(&mut scene, &mut replay, None, &bytes);
+        propose(&mut scene, 1, 0, &first);
+        let mut condemned: Vec<_> = scene.stored.keys().copied().collect();
+        condemned.sort_unstable();
+        let fence = encode_message(&Fence { condemned, dropped: Vec::new() });
+        let change = Change { node: NodeId::FENCE, base: 0, action: Action::Put(fence) };
+        scene.append(commit(90, vec![change]));
+        bytes[500_000] ^= 1;
+        let mut replay = scene.replay();
+        let base = Some(&first.content);
+        let (written, cost) =
+            write_edited(&mut scene, &mut replay, base, first.kept.as_ref(), &bytes);
+        assert!(cost.sent > length && !written.has_deltas(), "all of it is sent again: {cost:?}");
+        propose(&mut scene, 1, 1, &written);
+        let mut device = scene.replay();
+        assert!(scene.read(&mut device, &written.content).unwrap().0 == bytes);
+    }
 }
 
 #[test]

@@ -2,11 +2,16 @@
 // with them: the core has sealed them.
 
 import type { SealedSketches } from '@syncline/core';
-import { keepSketch, sketchOf } from '../transfers/sketches.ts';
+import { keepSketch, signedInSince, sketchOf } from '../transfers/sketches.ts';
 
 export function sketchesIn(workspace: string): SealedSketches {
+  const since = signedInSince();
   return {
     get: async (version) => (await sketchOf(workspace, version))?.bytes ?? null,
-    keep: (version, before, bytes) => keepSketch({ workspace, etag: version, before }, { bytes }),
+    keep: async (version, before, bytes) => {
+      // What is on its way when somebody signs out comes too late.
+      if (since !== signedInSince()) return;
+      await keepSketch({ workspace, etag: version, before }, { bytes });
+    },
   };
 }

@@ -9,4 +9,5 @@ test('the oldest sketches go when all together are too long', () => {
   expect(surplus(uses, 99)).toEqual(['old']);
   expect(surplus(uses, 69)).toEqual(['middle', 'old']);
   expect(surplus(uses, 39)).toEqual(['new', 'middle', 'old']);
+  expect(surplus(uses, 100, 2)).toEqual(['old']);
 });

@@ -25,6 +25,12 @@ interface Use {
 
 /** How many bytes all have at most, sketches and files; the newest stay. */
 export const SKETCHES_LENGTH_MAX = 256 * 1024 * 1024;
+/** How many there are at most. */
+export const SKETCHES_MAX = 4096;
+/** After so many bytes it is looked whether all are too long: that costs as much as there are, however short the new one is. */
+const LOOK_LENGTH = 1024 * 1024;
+/** What keeping one costs, however short it is, counts as so many bytes. */
+const KEEPING_LENGTH = 16 * 1024;
 /** A longer sketch is not kept. One that is sealed has a power of two of bytes, and some more. */
 export const SKETCH_LENGTH_MAX = 16 * 1024 * 1024 + 1024;
 /** The bytes of a longer file are not kept. */
@@ -41,17 +47,27 @@ const database = new Database('syncline-sketches', (made) => {
 /** A tag (`ETag`) names a node and its version. */
 const keyOf = (workspace: string, etag: string) => `${workspace} ${etag}`;
 
-/** Says which sketches have to go so that the rest is not longer than it may be: the oldest. */
-export function surplus(uses: readonly Use[], lengthMax = SKETCHES_LENGTH_MAX): string[] {
+/** Says which sketches have to go so that the rest are not longer and not more than they may be: the oldest. */
+export function surplus(
+  uses: readonly Use[],
+  lengthMax = SKETCHES_LENGTH_MAX,
+  countMax = SKETCHES_MAX,
+): string[] {
   let rest = lengthMax;
   return [...uses]
     .sort((one, other) => other.madeMs - one.madeMs)
-    .filter(({ length }) => (rest -= length) < 0)
+    .filter(({ length }, place) => (rest -= length) < 0 || place >= countMax)
     .map(({ key }) => key);
 }
 
 /** How often somebody has ceased to be signed in here. */
 let timesForgotten = 0;
+
+/** Says since when somebody is signed in: another number is another time. */
+export const signedInSince = () => timesForgotten;
+
+/** How many bytes were kept since it was looked whether all are too long; more than that before the first look. */
+let unlooked = Infinity;
 
 interface Stores {
   sketches: IDBObjectStore;
@@ -115,6 +131,9 @@ function keep({ workspace, etag, before }: Succession, sketch: Sketch): Promise<
     const key = keyOf(workspace, etag);
     stores.sketches.put(sketch, key);
     stores.uses.put({ key, length, madeMs: Date.now() } satisfies Use);
+    unlooked += length + KEEPING_LENGTH;
+    if (unlooked < LOOK_LENGTH) return;
+    unlooked = 0;
     const all = stores.uses.getAll();
     all.onsuccess = () => {
       for (const old of surplus(all.result as Use[])) remove(stores, old);

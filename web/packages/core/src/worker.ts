@@ -66,15 +66,11 @@ async function answer(call: Call): Promise<[Calls[Call['name']]['answer'], Trans
       return [await delta.begin(), []];
     }
     case 'deltaTold':
-      return [begun(DeltaWork).told(call.ask.message), []];
     case 'deltaList':
-      return [begun(DeltaWork).list(call.ask.list), []];
     case 'deltaSend':
-      return [begun(DeltaWork).send(), []];
     case 'deltaWanted':
-      return [begun(DeltaWork).wanted(call.ask.answer), []];
     case 'deltaKept':
-      return [begun(DeltaWork).kept(), []];
+      return [answerDelta(call), []];
     case 'blockBegin':
       work = new BlockWork(call.ask, onProgress, onPart);
       return [work.begin(), []];
@@ -122,6 +118,28 @@ async function answer(call: Call): Promise<[Calls[Call['name']]['answer'], Trans
       return [memory.buffer.byteLength, []];
     default:
       return answerSealed(call);
+  }
+}
+
+/** Answers a call about a delta that was begun. */
+function answerDelta(
+  call: Extract<
+    Call,
+    { name: 'deltaTold' | 'deltaList' | 'deltaSend' | 'deltaWanted' | 'deltaKept' }
+  >,
+): Calls[(typeof call)['name']]['answer'] {
+  const delta = begun(DeltaWork);
+  switch (call.name) {
+    case 'deltaTold':
+      return delta.told(call.ask.message);
+    case 'deltaList':
+      return delta.list(call.ask.list);
+    case 'deltaSend':
+      return delta.send();
+    case 'deltaWanted':
+      return delta.wanted(call.ask.answer);
+    case 'deltaKept':
+      return delta.kept();
   }
 }
 
