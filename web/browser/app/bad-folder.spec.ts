@@ -1,4 +1,4 @@
-// Bad days of a folder that is kept in sync: leave is taken back, what the browser keeps is wiped, its storage is full, a file changes under it.
+// Bad days of a folder that is kept in sync: leave is taken back, what the browser keeps is wiped, its storage is full.
 
 import type { Page } from '@playwright/test';
 import type { SynclineClient } from '@syncline/api';

@@ -1,5 +1,5 @@
-// Addresses of views. Where somebody is stands behind the `#`: that part of an address never leaves the browser, so no server and no proxy
-// hears names of files, or the secret of a link.
+// Addresses of views. Where somebody is stands behind the `#`: that part of an address never leaves the browser, so names of files and the
+// secret of a link are in no address of a page that a server or a proxy notes; what the page asks for has them.
 
 import { ROOT, type NodePath } from '@syncline/api';
 
