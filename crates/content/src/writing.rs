@@ -1,7 +1,7 @@
 //! Packs a file for whoever keeps nothing, such as a page in a browser: piece by piece, and only what the workspace lacks.
 //!
 //! *Participants*: whoever reads a file and sends packs; the [`Packs`] of a [`Replay`]. *Goals*: the chunks and packs that a device
-//! makes, by the same [`FilePacker`]; memory that does not grow with the file's bytes; a small change of a large file sends little.
+//! makes, by the same [`FilePacker`]; memory that does not grow with the file's bytes, but for what is kept of it; a small change of a large file sends little.
 //! *Non-goals*: sending; deciding what the file becomes ([`changing`](crate::changing)). *Invariants*: a chunk that is left out is in a pack
 //! that the log names, or made from what is, up to the entry that the writing has [`seen`](FileWriting::seen), or in one that was stored before and that the commit
 //! names ([`FileWriting::resume`]), and whose index was read; a commit that names that entry as seen counts for nothing where a fence has
