@@ -376,12 +376,9 @@ impl Narrower<'_, '_, '_> {
             }
             let mut bytes = vec![0; (table.start(end) - start) as usize];
             read_at(new, start, &mut bytes)?;
-            let mut segments = VecDeque::from(self.segments(&bytes, end == self.gap.new.end)?);
-            let mut rest = &bytes[..];
-            for &chunk in &table.chunks()[first..end] {
-                let (bytes, behind) = rest.split_at(chunk.length as usize);
-                rest = behind;
-                hear(ListStep::New(chunk, take_steps(&mut segments, bytes)), bytes)?;
+            let segments = self.segments(&bytes, end == self.gap.new.end)?;
+            for (chunk, bytes, steps) in steps_of(&table.chunks()[first..end], &bytes, segments) {
+                hear(ListStep::New(chunk, steps), bytes)?;
             }
             first = end;
         }
@@ -435,6 +432,20 @@ impl Narrower<'_, '_, '_> {
         }
         Ok(pieces)
     }
+}
+
+/// Gives each chunk of a stretch with its bytes, and what the base has of it, as the segments of the stretch say.
+fn steps_of<'s>(
+    chunks: &'s [ChunkRef],
+    stretch: &'s [u8],
+    segments: Vec<Segment>,
+) -> impl Iterator<Item = (ChunkRef, &'s [u8], Vec<ByteStep>)> {
+    let (mut segments, mut rest) = (VecDeque::from(segments), stretch);
+    chunks.iter().map(move |chunk| {
+        let (bytes, behind) = rest.split_at(chunk.length as usize);
+        rest = behind;
+        (*chunk, bytes, take_steps(&mut segments, bytes))
+    })
 }
 
 /// Collects a delta and sends it in parts.

@@ -1,4 +1,5 @@
-//! Cuts a file whose bytes come in pieces: each is seen once, and no more than a stretch of the file is in memory.
+//! Cuts a file whose bytes come in pieces: each is seen once, and no more than a stretch of the file is in memory, and where it is a change,
+//! the sketches of both versions.
 //!
 //! *Invariants*: the chunks are those that cutting the file as a whole gives. As a change of the version before, a chunk is stored as
 //! [`pack_edited`](FilePacker::pack_edited) stores it; only where a stretch of new chunks is longer than what is in memory, it is compared with

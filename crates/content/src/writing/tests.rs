@@ -67,6 +67,22 @@ fn pushed(scene: &mut Scene, writing: &mut FileWriting, replay: &mut Replay, byt
     cost
 }
 
+/// Packs a file for which all is said, and stores what does not travel in the commit.
+fn pack(
+    scene: &mut Scene,
+    mut writing: FileWriting,
+    replay: &mut Replay,
+    bytes: &[u8],
+) -> (Written, Cost) {
+    let mut cost = pieces(scene, &mut writing, replay, bytes);
+    let (written, left) = writing.finish(replay.packs_mut()).unwrap();
+    for (id, bytes) in left {
+        cost.sent += bytes.len();
+        scene.stored.insert(id, bytes);
+    }
+    (written, cost)
+}
+
 /// Writes a file as a page does that has read the log and nothing else.
 fn write(
     scene: &mut Scene,
@@ -89,12 +105,7 @@ fn write_edited(
     if let Some(kept) = kept {
         writing.compare(kept.clone());
     }
-    let mut cost = pieces(scene, &mut writing, replay, bytes);
-    let (written, left) = writing.finish(replay.packs_mut()).unwrap();
-    for (id, bytes) in left {
-        cost.sent += bytes.len();
-        scene.stored.insert(id, bytes);
-    }
+    let (written, mut cost) = pack(scene, writing, replay, bytes);
     cost.sent += written.inline_packs.iter().map(Vec::len).sum::<usize>();
     (written, cost)
 }
@@ -241,13 +252,7 @@ fn write_again(
     let mut writing = FileWriting::new(&replay, Some(&before.content), length).unwrap();
     writing.compare(before.kept.clone().unwrap());
     writing.resume(stored);
-    let mut cost = pieces(scene, &mut writing, &mut replay, bytes);
-    let (written, left) = writing.finish(replay.packs_mut()).unwrap();
-    for (id, bytes) in left {
-        cost.sent += bytes.len();
-        scene.stored.insert(id, bytes);
-    }
-    (written, cost)
+    pack(scene, writing, &mut replay, bytes)
 }
 
 #[test]
@@ -438,13 +443,7 @@ fn write_on(scene: &mut Scene, bytes: &[u8], stored: &[PackRef]) -> (Written, Co
     let mut replay = scene.replay();
     let mut writing = FileWriting::new(&replay, None, bytes.len() as u64).unwrap();
     writing.resume(stored);
-    let mut cost = pieces(scene, &mut writing, &mut replay, bytes);
-    let (written, left) = writing.finish(replay.packs_mut()).unwrap();
-    for (id, bytes) in left {
-        cost.sent += bytes.len();
-        scene.stored.insert(id, bytes);
-    }
-    (written, cost)
+    pack(scene, writing, &mut replay, bytes)
 }
 
 #[test]

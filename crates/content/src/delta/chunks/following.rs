@@ -4,15 +4,12 @@
 //! of a change where it ends; here that is known for the last stretch of one, and the others are compared with what the base has from there
 //! on.
 
-use std::collections::VecDeque;
-
 use model::content::ChunkRef;
 
-use super::{Gap, Narrower, STRETCH_LENGTH};
+use super::{Gap, Narrower, STRETCH_LENGTH, steps_of};
 use crate::delta::base::{BaseVersion, Places};
 use crate::delta::error::DeltaError;
 use crate::delta::message::ByteStep;
-use crate::delta::narrow::take_steps;
 use crate::delta::sketch::SketchKey;
 use crate::naming::WorkspaceContentKeys;
 
@@ -86,14 +83,12 @@ impl Following {
         let old = next..end;
         let gap = Gap { new: 0..self.stretch.len(), old, ends_alike: found.is_some() };
         let mut narrower = Narrower { key: &self.key, base, old: None, gap, next };
-        let mut segments = VecDeque::from(narrower.segments(&self.bytes, true)?);
+        let segments = narrower.segments(&self.bytes, true)?;
         self.next = narrower.next;
-        let mut rest = &self.bytes[..];
-        for chunk in self.stretch.drain(..) {
-            let (bytes, behind) = rest.split_at(chunk.length as usize);
-            rest = behind;
-            hear(chunk, bytes, &take_steps(&mut segments, bytes))?;
+        for (chunk, bytes, steps) in steps_of(&self.stretch, &self.bytes, segments) {
+            hear(chunk, bytes, &steps)?;
         }
+        self.stretch.clear();
         self.bytes.clear();
         Ok(())
     }

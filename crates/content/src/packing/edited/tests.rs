@@ -417,23 +417,39 @@ fn version_that_cannot_be_read_is_an_error_of_reading() {
     assert!(matches!(error, ContentError::Read { .. }), "{error}");
 }
 
+/// Where a file is edited, how many bytes are removed and put in there, and whether these are text.
+pub(in crate::packing) type Edit = (prop::sample::Index, usize, usize, bool);
+
+/// Some edits of a file, one after the other.
+pub(in crate::packing) fn edits() -> impl Strategy<Value = Vec<Edit>> {
+    let edit = (any::<prop::sample::Index>(), 0_usize..30_000, 0_usize..30_000, any::<bool>());
+    prop::collection::vec(edit, 1..8)
+}
+
+pub(in crate::packing) fn apply(
+    file: &mut Vec<u8>,
+    (at, removed, inserted, is_text): Edit,
+    seed: u64,
+) {
+    let at = at.index(file.len() + 1);
+    let end = (at + removed).min(file.len());
+    let more = if is_text { text(seed ^ 1, inserted) } else { random_bytes(seed, inserted) };
+    file.splice(at..end, more);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
     fn every_version_comes_back_and_is_cut_as_if_it_were_the_first(
-        edits in prop::collection::vec(
-            (any::<prop::sample::Index>(), 0_usize..30_000, 0_usize..30_000, any::<bool>()), 1..8),
+        edits in edits(),
         seed in any::<u64>(),
     ) {
         let mut workspace = workspace();
         let mut file = text(seed, 120_000);
         let (first, mut base) = workspace.store(&file);
-        for (at, removed, inserted, is_text) in edits {
-            let at = at.index(file.len() + 1);
-            let end = (at + removed).min(file.len());
-            let more = if is_text { text(seed ^ 1, inserted) } else { random_bytes(seed, inserted) };
-            file.splice(at..end, more);
+        for edit in edits {
+            apply(&mut file, edit, seed);
             let (content, version, _) = workspace.edit(&base, &file);
             prop_assert_eq!(content, content_alone(&file, first.chunk_size));
             prop_assert!(workspace.read(&version) == file);

@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use crate::delta::{BaseVersion, VersionSketch};
-use crate::packing::edited::tests::{Workspace, content_alone, workspace};
+use crate::packing::edited::tests::{Workspace, apply, content_alone, edits, workspace};
 use crate::samples::{random_bytes, text};
 
 /// Packs a version whose bytes come in pieces of this length; returns what is kept of it, and how many bytes of packs it took.
@@ -103,8 +103,7 @@ proptest! {
 
     #[test]
     fn every_version_that_comes_in_pieces_comes_back(
-        edits in prop::collection::vec(
-            (any::<prop::sample::Index>(), 0_usize..30_000, 0_usize..30_000, any::<bool>()), 1..8),
+        edits in edits(),
         length in 1_usize..50_000,
         seed in any::<u64>(),
     ) {
@@ -112,11 +111,9 @@ proptest! {
         let mut file = text(seed, 120_000);
         let (_, mut base) = workspace.store(&file);
         read_twice.store(&file);
-        for (at, removed, inserted, is_text) in edits {
-            let at = at.index(file.len() + 1);
-            let end = (at + removed).min(file.len());
-            let new = if is_text { text(seed + 1, inserted) } else { random_bytes(seed, inserted) };
-            file.splice(at..end, new);
+        for edit in edits {
+            let (_, _, inserted, is_text) = edit;
+            apply(&mut file, edit, seed);
             if !is_text {
                 // Chunks that were behind others come before them.
                 let front = inserted.min(file.len());
