@@ -336,9 +336,7 @@ impl Aside {
                 continue;
             }
             // Somebody may have cleaned up just before the lock; then it locks nothing.
-            let opened = rustix::fs::fstat(&folder)?;
-            let named = files::stat_at(all.as_fd(), &name);
-            if named.is_ok_and(|named| named.st_ino == opened.st_ino) {
+            if names_folder(&all, &name, &folder) {
                 return Ok(Self { all, folder, name, next: Mutex::new(0) });
             }
         }
@@ -359,7 +357,7 @@ impl Aside {
 impl Drop for Aside {
     fn drop(&mut self) {
         // Every unfinished file holds this folder alive, so it is empty now; what fails is cleaned at an opening.
-        let _ = rustix::fs::unlinkat(&self.all, &self.name, AtFlags::REMOVEDIR);
+        remove_locked(&self.all, &self.name, &self.folder);
     }
 }
 
@@ -432,6 +430,22 @@ pub(super) fn remove_stale_files(root: &Root) {
         for (file, _) in files::read_folder(folder.as_fd()).unwrap_or_default() {
             let _ = files::remove_file(folder.as_fd(), &file);
         }
-        let _ = rustix::fs::unlinkat(&all, &name, AtFlags::REMOVEDIR);
+        remove_locked(&all, &name, &folder);
+    }
+}
+
+/// Returns whether `name` in `all` is still the folder that is open as `folder`.
+fn names_folder(all: &OwnedFd, name: &str, folder: &OwnedFd) -> bool {
+    match (rustix::fs::fstat(folder), files::stat_at(all.as_fd(), name)) {
+        (Ok(opened), Ok(named)) => named.st_ino == opened.st_ino,
+        _ => false,
+    }
+}
+
+/// Removes a writer's folder whose lock the caller holds, so that nobody else removes it and makes another of its
+/// name in between. The name may have gone to a new writer before the lock was had: then it is left alone.
+fn remove_locked(all: &OwnedFd, name: &str, folder: &OwnedFd) {
+    if names_folder(all, name, folder) {
+        let _ = rustix::fs::unlinkat(all, name, AtFlags::REMOVEDIR);
     }
 }

@@ -144,6 +144,18 @@ async fn a_writer_whose_unfinished_files_were_removed_goes_on() {
 }
 
 #[tokio::test]
+async fn a_writer_whose_own_folder_was_removed_makes_another_of_its_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = file_store(folder.path());
+    store.put(&key("a"), "x".into(), PutMode::Overwrite).await.unwrap();
+    let own = std::fs::read_dir(folder.path().join(".tmp")).unwrap().next().unwrap().unwrap();
+    std::fs::remove_dir(own.path()).unwrap();
+    store.put(&key("b"), "y".into(), PutMode::IfAbsent).await.unwrap();
+    assert!(own.path().exists());
+    assert_eq!(store.get(&key("b")).await.unwrap().as_deref(), Some(&b"y"[..]));
+}
+
+#[tokio::test]
 async fn a_folder_that_held_no_store_is_not_taken_for_a_known_one() {
     let folder = tempfile::tempdir().unwrap();
     for path in [folder.path().to_owned(), folder.path().join("missing")] {
