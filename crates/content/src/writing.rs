@@ -3,9 +3,9 @@
 //! *Participants*: whoever reads a file and sends packs; the [`Packs`] of a [`Replay`]. *Goals*: the chunks and packs that a device
 //! makes, by the same [`FilePacker`]; memory that does not grow with the file's bytes, but for what is kept of it; a small change of a large file sends little.
 //! *Non-goals*: sending; deciding what the file becomes ([`changing`](crate::changing)). *Invariants*: a chunk that is left out is in a pack
-//! that the log names, or made from what is, up to the entry that the writing has [`seen`](FileWriting::seen), or in one that was stored before and that the commit
-//! names ([`FileWriting::resume`]), and whose index was read; a commit that names that entry as seen counts for nothing where a fence has
-//! come since.
+//! that the log names up to the entry that is [`seen`](Written::seen), or made from what is, or in one that was stored before and that the
+//! commit names ([`FileWriting::resume`]), and whose index was read; a commit that names that entry as seen counts for nothing where a fence
+//! has come since the writing began, or where the server has lost that entry.
 //!
 //! The order of calls: samples, until none is wanted; parts of packs, until none is wanted; pieces of the file, with the packs that are
 //! full after each; the end, with the packs that are left.
@@ -82,7 +82,9 @@ impl PackSink for Sink {
 
 /// A file on its way into packs.
 pub struct FileWriting {
+    /// What had been seen when it began.
     seen: Head,
+    mark: PacksMark,
     size: u64,
     taken: u64,
     average: AverageChoice,
@@ -114,7 +116,7 @@ struct Sent {
 pub struct Written {
     /// Its content.
     pub content: Content,
-    /// What had been seen when chunks were left out; the commit must name it.
+    /// What had been seen when the last chunk was left out, or where a fence has come meanwhile, before that; the commit must name it.
     pub seen: Head,
     /// The packs that are stored when the commit is proposed.
     pub packs: Vec<PackRef>,
@@ -155,6 +157,7 @@ impl FileWriting {
         let is_whole = base.is_some() && size <= WHOLE_FILE_SIZE_MAX;
         Ok(Self {
             seen: replay.head(),
+            mark: PacksMark::of(replay),
             size,
             taken: 0,
             average: AverageChoice::new(base.map(|base| base.chunk_size), size),
@@ -177,11 +180,6 @@ impl FileWriting {
     /// [`PacksMark`] as now count.
     pub fn resume(&mut self, packs: &[PackRef]) {
         self.packer.sink_mut().stored = StoredPacks::new(packs);
-    }
-
-    /// Returns the entry up to which the log was folded when the writing began.
-    pub fn seen(&self) -> Head {
-        self.seen
     }
 
     /// Returns from where [`SAMPLE_LENGTH`](crate::packing::SAMPLE_LENGTH) bytes, or those up to the end, are wanted before the first piece.
@@ -276,19 +274,28 @@ impl FileWriting {
     ///
     /// # Errors
     /// [`ContentError::Read`] where the file is not as long as it was; [`ContentError`].
-    pub fn finish(mut self, packs: &mut Packs) -> Result<(Written, Vec<NamedPack>), ContentError> {
-        let (content, kept) = self.with_places(packs, |writing| match writing.whole.take() {
-            Some(bytes) => {
-                let (before, average) = (writing.before.as_ref(), writing.average.average());
-                let (content, kept) = writing.packer.pack_whole(before, &bytes, Some(average))?;
-                Ok((content, Some(kept)))
-            }
-            None => {
-                let cut = writing.take_cut()?;
-                let (content, sketch) = writing.packer.end(cut)?;
-                Ok((content, sketch.map(Kept::File)))
-            }
-        })?;
+    pub fn finish(
+        mut self,
+        replay: &mut Replay,
+    ) -> Result<(Written, Vec<NamedPack>), ContentError> {
+        // Whoever sees a fence that came meanwhile would not be told by it that something that was left out may be gone.
+        if self.mark == PacksMark::of(replay) {
+            self.seen = replay.head();
+        }
+        let (content, kept) =
+            self.with_places(replay.packs_mut(), |writing| match writing.whole.take() {
+                Some(bytes) => {
+                    let (before, average) = (writing.before.as_ref(), writing.average.average());
+                    let (content, kept) =
+                        writing.packer.pack_whole(before, &bytes, Some(average))?;
+                    Ok((content, Some(kept)))
+                }
+                None => {
+                    let cut = writing.take_cut()?;
+                    let (content, sketch) = writing.packer.end(cut)?;
+                    Ok((content, sketch.map(Kept::File)))
+                }
+            })?;
         if content.size != self.size {
             return Err(has_changed());
         }

@@ -516,7 +516,7 @@ impl SealedWorkspace {
         let File::Writing(writing) = std::mem::replace(&mut **file, File::Broken) else {
             return Err(out_of_turn());
         };
-        let (written, packs) = writing.finish(self.replay.packs_mut())?;
+        let (written, packs) = writing.finish(&mut self.replay)?;
         **file = File::Written { written: Box::new(written), is_named: false };
         Ok(packs.into_iter().map(pack_of).collect())
     }

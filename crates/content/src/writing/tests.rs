@@ -75,7 +75,7 @@ fn pack(
     bytes: &[u8],
 ) -> (Written, Cost) {
     let mut cost = pieces(scene, &mut writing, replay, bytes);
-    let (written, left) = writing.finish(replay.packs_mut()).unwrap();
+    let (written, left) = writing.finish(replay).unwrap();
     for (id, bytes) in left {
         cost.sent += bytes.len();
         scene.stored.insert(id, bytes);
@@ -240,6 +240,33 @@ fn nothing_is_kept_of_what_would_take_too_much_room_or_has_too_few_bytes() {
     }
 }
 
+#[test]
+fn what_was_left_out_by_an_entry_that_came_meanwhile_is_seen_but_for_a_fence() {
+    for has_fence in [false, true] {
+        let mut scene = Scene::new();
+        let bytes = text(1, 300_000);
+        let mut replay = scene.replay();
+        let begun = replay.head();
+        let mut writing = FileWriting::new(&replay, None, bytes.len() as u64).unwrap();
+        known(&scene, &mut writing, &mut replay, &bytes);
+        // Another page stores the same, and this one learns of it.
+        let (mut other, _) = write(&mut scene, &mut replay, None, &bytes);
+        propose(&mut scene, 1, 0, &other);
+        replay.fold(scene.log.last().unwrap()).unwrap();
+        other.learn(replay.packs_mut());
+        if has_fence {
+            let fence = encode_message(&Fence { condemned: Vec::new(), dropped: Vec::new() });
+            let change = Change { node: NodeId::FENCE, base: 0, action: Action::Put(fence) };
+            scene.append(commit(90, vec![change]));
+            replay.fold(scene.log.last().unwrap()).unwrap();
+        }
+        assert_eq!(pushed(&mut scene, &mut writing, &mut replay, &bytes).sent, 0);
+        let (written, left) = writing.finish(&mut replay).unwrap();
+        assert!(left.is_empty() && written.inline_packs.is_empty(), "all of it was left out");
+        assert_eq!(written.seen, if has_fence { begun } else { scene.head() });
+    }
+}
+
 /// Packs what is in memory as a whole as a change of a version, with what was stored of it before; returns how many bytes of it were sent, too.
 fn write_again(
     scene: &mut Scene,
@@ -401,7 +428,7 @@ fn file_that_changes_while_it_is_read_is_refused() {
     assert!(matches!(longer, Err(ContentError::Read { .. })));
     let mut writing = FileWriting::new(&replay, None, 100_001).unwrap();
     pieces(&mut scene, &mut writing, &mut replay, &bytes);
-    assert!(matches!(writing.finish(replay.packs_mut()), Err(ContentError::Read { .. })));
+    assert!(matches!(writing.finish(&mut replay), Err(ContentError::Read { .. })));
 }
 
 #[test]
@@ -489,7 +516,7 @@ fn what_is_gone_or_damaged_of_what_was_stored_is_sent_again() {
         writing.take(replay.packs_mut(), number, &tail).unwrap();
     }
     let cost = pieces(&mut scene, &mut writing, &mut replay, &bytes);
-    let (written, _) = writing.finish(replay.packs_mut()).unwrap();
+    let (written, _) = writing.finish(&mut replay).unwrap();
     assert!(cost.sent > 8_000_000, "{cost:?}");
     assert!(written.packs.contains(&whole));
     assert!(!written.packs.contains(&gone) && !written.packs.contains(&damaged));
