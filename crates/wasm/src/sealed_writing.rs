@@ -13,10 +13,10 @@ use content::changing::{self, FileBase, FilePut, Move};
 use content::conflicts::{Decided, take_back};
 use content::packing::{Kept, SAMPLE_LENGTH};
 use content::writing::{FileWriting, PacksMark, Written};
-use model::codec::encode_message;
+use model::codec::{Encode, Encoder, encode_message};
 use model::environment::random_bytes;
 use model::fold::{FoldNote, Folded};
-use model::{Change, Commit, Head, NodeId, NodeRecord, OpId, Outcome, PackRef, Timestamp};
+use model::{Change, Commit, Content, Head, NodeId, NodeRecord, OpId, Outcome, PackRef, Timestamp};
 use wasm_bindgen::prelude::wasm_bindgen;
 
 use crate::failure::Failure;
@@ -34,6 +34,15 @@ const TRIES: u32 = 5;
 pub struct SealedPack {
     /// Its id.
     pub id: String,
+    /// Its bytes, which mean nothing without the keys.
+    pub bytes: Vec<u8>,
+}
+
+/// The sketch of a file.
+#[wasm_bindgen(getter_with_clone)]
+pub struct SealedSketch {
+    /// By which it is found. It says what else has the same content, and nothing of it.
+    pub name: String,
     /// Its bytes, which mean nothing without the keys.
     pub bytes: Vec<u8>,
 }
@@ -355,14 +364,14 @@ impl SealedWorkspace {
         self.begin_deed(What::Put { put, file: Box::new(File::Writing(Box::new(writing))) })
     }
 
-    /// Returns the version of a file that is replaced, as text by which its sketch is found; nothing for a new file.
+    /// Returns by which name the sketch of the content that is replaced was kept; nothing for a new file.
     ///
     /// # Errors
     /// `no_such`.
     #[wasm_bindgen(js_name = "putBase")]
     pub fn put_base(&self, deed: u32) -> Result<Option<String>, Failure> {
         let What::Put { put, .. } = &self.deed(deed)?.what else { return Err(out_of_turn()) };
-        Ok(put.over.as_ref().map(|base| format!("{} {}", base.node, base.version)))
+        Ok(put.over.as_ref().map(|base| sketch_name(&base.content)))
     }
 
     /// Takes the sketch of that version, before the first piece: of chunks that were edited only what is new is sent. What is none is let be.
@@ -385,13 +394,14 @@ impl SealedWorkspace {
     /// # Errors
     /// `no_such`.
     #[wasm_bindgen(js_name = "takeSketch")]
-    pub fn take_sketch(&mut self, deed: u32) -> Result<Option<Vec<u8>>, Failure> {
+    pub fn take_sketch(&mut self, deed: u32) -> Result<Option<SealedSketch>, Failure> {
         let What::Put { file, .. } = &mut self.deed_mut(deed)?.what else {
             return Err(out_of_turn());
         };
         let File::Written { written, .. } = &mut **file else { return Err(out_of_turn()) };
-        let kept = written.kept.take().map(|kept| kept.encode());
-        Ok(kept.map(|kept| self.replay.seal_note(&kept)).transpose()?)
+        let Some(kept) = written.kept.take() else { return Ok(None) };
+        let name = sketch_name(&written.content);
+        Ok(Some(SealedSketch { name, bytes: self.replay.seal_note(&kept.encode())? }))
     }
 
     /// Returns up to when packs that were stored, and that no commit names yet, can be named by one: as long as this stays the same.
@@ -696,6 +706,13 @@ fn done(deed: &Deed, is_over: bool) -> SealedDone {
 
 fn version_of(tree: &model::Tree, node: Option<NodeId>) -> Option<u64> {
     Some(tree.get(&node?)?.version)
+}
+
+/// Names a content by the ids of its chunks, which only whoever has the keys can make of bytes.
+fn sketch_name(content: &Content) -> String {
+    let mut encoder = Encoder::default();
+    content.encode(&mut encoder);
+    blake3::hash(&encoder.into_bytes()).to_string()
 }
 
 fn pack_of((id, bytes): (model::PackId, Vec<u8>)) -> SealedPack {

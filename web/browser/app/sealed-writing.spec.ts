@@ -164,16 +164,27 @@ test('a document that is edited sends what is new in it, each version the place 
     expect(onDevice('report.pdf')?.equals(document(edit))).toBe(true);
   }
   console.log(`edits of a document of ${document('').length} bytes went as ${costs.join(', ')}`);
+  // By another name it is the same content.
+  await row(page, 'report.pdf').click();
+  await page.keyboard.press('F2');
+  await page.getByRole('textbox', { name: 'Name' }).fill('the report.pdf');
+  await page.keyboard.press('Enter');
+  await expect(row(page, 'the report.pdf')).toBeVisible();
+  const [before] = await looked(page, []);
+  await choose(page, 'the report.pdf', document('renamed'));
+  await lines(page).getByRole('button', { name: 'Replace' }).last().click();
+  await expect(lineOf(page, 'the report.pdf')).toContainText('Done');
+  costs.push((await looked(page, []))[0] - before);
   // A cleanup of a device knows what the versions are made from.
   server.cleanUp('ada', DIARY);
   await page.reload();
   await unlock(page);
-  await expect(row(page, 'report.pdf')).toBeVisible();
+  await expect(row(page, 'the report.pdf')).toBeVisible();
   const saving = page.waitForEvent('download');
-  await row(page, 'report.pdf').click();
+  await row(page, 'the report.pdf').click();
   await page.getByRole('button', { name: 'Download' }).click();
   const saved = readFileSync(await (await saving).path());
-  expect(saved.equals(document('the last'))).toBe(true);
+  expect(saved.equals(document('renamed'))).toBe(true);
   // The first edit stores what the document holds, from which all later ones are made.
   expect(Math.max(...costs.slice(1))).toBeLessThan(16 * 1024);
   await expect.poll(() => keptSketches(page)).toEqual(['N\u0001']);

@@ -198,7 +198,7 @@ impl Scene {
         seen
     }
 
-    fn read(&self, replay: &mut Replay, content: &model::Content) -> Vec<u8> {
+    fn read(&self, replay: &mut Replay, content: &Content) -> Vec<u8> {
         let (mut reading, mut bytes) = (FileReading::new(content).unwrap(), Vec::new());
         loop {
             bytes.extend(reading.read(replay.packs_mut()).unwrap());
@@ -297,7 +297,7 @@ fn what_a_device_has_changed_at_the_same_moment_is_kept_and_the_page_writes_besi
         name: Name::new("plan.txt").unwrap(),
         mode: 0o644,
         modified: Timestamp::default(),
-        kind: NodeKind::File(model::Content::default()),
+        kind: NodeKind::File(Content::default()),
         conflict: None,
     };
     let theirs = Change {

@@ -7,11 +7,11 @@ import { keepSketch, signedInSince, sketchOf } from '../transfers/sketches.ts';
 export function sketchesIn(workspace: string): SealedSketches {
   const since = signedInSince();
   return {
-    get: async (version) => (await sketchOf(workspace, version))?.bytes ?? null,
-    keep: async (version, before, bytes) => {
+    get: async (name) => (await sketchOf(workspace, name))?.bytes ?? null,
+    keep: async ({ name, bytes }, before) => {
       // What is on its way when somebody signs out comes too late.
       if (since !== signedInSince()) return;
-      await keepSketch({ workspace, etag: version, before }, { bytes });
+      await keepSketch({ workspace, etag: name, before }, { bytes });
     },
   };
 }

@@ -44,7 +44,7 @@ const database = new Database('syncline-sketches', (made) => {
   made.createObjectStore(USES, { keyPath: 'key' });
 });
 
-/** A tag (`ETag`) names a node and its version. */
+/** A tag (`ETag`) names a node and its version; in an encrypted workspace a name of the content stands in its place. */
 const keyOf = (workspace: string, etag: string) => `${workspace} ${etag}`;
 
 /** Says which sketches have to go so that the rest are not longer and not more than they may be: the oldest. */

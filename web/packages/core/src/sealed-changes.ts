@@ -10,6 +10,7 @@ import type {
   SealedKept,
   SealedPart,
   SealedPut,
+  SealedSketch,
 } from './protocol.ts';
 import type { SealedSource } from './sealed.ts';
 
@@ -37,13 +38,13 @@ export function storedHere(): SealedStored {
 }
 
 /**
- * Sketches of files that were put here, by the node and its version: of the next version only what has changed is sent. They are a cache, and
- * nobody reads them without the keys.
+ * Sketches of files that were put here: of the next version only what has changed is sent. They are a cache, and nobody reads them without the
+ * keys.
  */
 export interface SealedSketches {
-  get(version: string): Promise<Uint8Array | null>;
-  /** Keeps that of a version in the place of that of the version before, if there was one. */
-  keep(version: string, before: string | null, sketch: Uint8Array<ArrayBuffer>): Promise<void>;
+  get(name: string): Promise<Uint8Array | null>;
+  /** Keeps one in the place of that of the version before, if there was one. */
+  keep(sketch: SealedSketch, before: string | null): Promise<void>;
 }
 
 /** What the workspace lends. */
@@ -226,7 +227,7 @@ export class SealedChanges {
       signal?.throwIfAborted();
       const done = await this.#carryOut(deed, onSent);
       stored.set({ mark, packs: this.#storedAt(mark).filter((pack) => pack.of !== of) });
-      await this.#keepSketch(deed, base, done);
+      await this.#keepSketch(deed, base);
       return done;
     } finally {
       await this.#forget(deed);
@@ -234,12 +235,11 @@ export class SealedChanges {
   }
 
   /** The new version is there, whatever becomes of its sketch. */
-  async #keepSketch(deed: number, base: string | null, done: SealedDone): Promise<void> {
+  async #keepSketch(deed: number, base: string | null): Promise<void> {
     const { call, source } = this.#door;
-    if (!source.sketches || done.node === null || done.version === null) return;
+    if (!source.sketches) return;
     const sketch = await call('sealedTakeSketch', { deed }).catch(() => null);
-    const version = `${done.node} ${String(done.version)}`;
-    if (sketch) void source.sketches.keep(version, base, sketch).catch(() => undefined);
+    if (sketch) void source.sketches.keep(sketch, base).catch(() => undefined);
   }
 
   /** How many bytes are stored of files that something came in between of. */

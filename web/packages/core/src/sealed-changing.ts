@@ -1,6 +1,13 @@
 import type { SealedPack as Pack, SealedPart as Part, SealedWorkspace } from '../dist/core.js';
 import { SealedWorkspace as Sealed } from '../dist/core.js';
-import type { Calls, SealedChange, SealedDone, SealedPack, SealedPart } from './protocol.ts';
+import type {
+  Calls,
+  SealedChange,
+  SealedDone,
+  SealedPack,
+  SealedPart,
+  SealedSketch,
+} from './protocol.ts';
 import { BlobSource } from './source.ts';
 
 /** How much of a file is cut at once. */
@@ -99,9 +106,12 @@ export class SealedChanging {
     this.#workspace.putSketch(deed, sketch);
   }
 
-  takeSketch(deed: number): Uint8Array<ArrayBuffer> | null {
-    const sketch = this.#workspace.takeSketch(deed);
-    return (sketch as Uint8Array<ArrayBuffer> | undefined) ?? null;
+  takeSketch(deed: number): SealedSketch | null {
+    const found = this.#workspace.takeSketch(deed);
+    if (!found) return null;
+    const { name, bytes } = found;
+    found.free();
+    return { name, bytes: bytes as Uint8Array<ArrayBuffer> };
   }
 
   known({ deed, given }: Calls['sealedKnown']['ask']): SealedPart[] {

@@ -148,6 +148,13 @@ export interface SealedPack {
   bytes: Uint8Array<ArrayBuffer>;
 }
 
+/** The sketch of a file that was put, by which its next version is sent as what has changed. */
+export interface SealedSketch {
+  /** By which it is found: what has the same content has the same one. */
+  name: string;
+  bytes: Uint8Array<ArrayBuffer>;
+}
+
 /** A file that is to be put. */
 export interface SealedPut {
   folder: string;
@@ -261,16 +268,16 @@ export interface SealedCalls {
   sealedChange: { ask: SealedChange; answer: number };
   /**
    * Begins to put a file, over the version that somebody has seen or where nothing is there, with what was stored of it before; returns by
-   * which number, the mark of what is stored for it now, and the version that it replaces.
+   * which number, the mark of what is stored for it now, and by which name the sketch of what it replaces was kept.
    */
   sealedPut: {
     ask: SealedPut & { kept: SealedKept | null };
     answer: { deed: number; mark: string; base: string | null };
   };
-  /** Takes the sketch of that version. */
+  /** Takes that sketch. */
   sealedPutSketch: { ask: { deed: number; sketch: Uint8Array }; answer: null };
   /** Gives the sketch of what was put, once; of a large file there is none. */
-  sealedTakeSketch: { ask: { deed: number }; answer: Uint8Array<ArrayBuffer> | null };
+  sealedTakeSketch: { ask: { deed: number }; answer: SealedSketch | null };
   /** Takes what was wanted, in that order, and says what is wanted next to know what need not be sent. */
   sealedKnown: {
     ask: { deed: number; given: { bytes: Uint8Array; isEntry: boolean }[] };

@@ -234,7 +234,7 @@ function answerChanging(
       return [null, []];
     case 'sealedTakeSketch': {
       const sketch = begun(SealedWork).changes.takeSketch(call.ask.deed);
-      return [sketch, sketch ? [sketch.buffer] : []];
+      return [sketch, sketch ? [sketch.bytes.buffer] : []];
     }
     case 'sealedKnown':
       return [begun(SealedWork).changes.known(call.ask), []];
