@@ -6,11 +6,11 @@ import { createReadStream, existsSync, mkdtempSync, readdirSync, rmSync, statSyn
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import type { Page } from '@playwright/test';
+import { chromium, type Page } from '@playwright/test';
 import { browserMemory, type Growth } from '../memory.ts';
 import { PASSWORD, RealServer } from '../server.ts';
 import { row, signIn } from '../steps.ts';
-import { expect, test } from '../test.ts';
+import { complaintsOf, expect, test } from '../test.ts';
 import { UnwatchedBrowser } from '../unwatched.ts';
 
 const MIB = 1024 * 1024;
@@ -68,6 +68,23 @@ async function hashOf(file: string): Promise<string> {
   return hash.digest('hex');
 }
 
+/** How long the files are that pages have gathered, by page. */
+function gathered(page: Page): Promise<number[][]> {
+  return page.evaluate(async () => {
+    const root = await navigator.storage.getDirectory();
+    const found: number[][] = [];
+    const all = await root.getDirectoryHandle('downloads');
+    for await (const folder of all.values()) {
+      const sizes: number[] = [];
+      for await (const file of (folder as FileSystemDirectoryHandle).values()) {
+        sizes.push((await (file as FileSystemFileHandle).getFile()).size);
+      }
+      found.push(sizes);
+    }
+    return found;
+  });
+}
+
 function tell(how: string, began: number, { bytes, words }: Growth): void {
   const seconds = (Date.now() - began) / 1000;
   console.log(
@@ -112,5 +129,28 @@ test('a large file goes to where somebody has said, in little memory', async () 
     expect(await hashOf(largest().path)).toBe(hash);
   } finally {
     await browser.end();
+  }
+});
+
+test('a large file that nobody picked a place for is gathered on the disk, and what is left there goes', async () => {
+  test.setTimeout(PATIENCE);
+  const options = test.info().project.use.launchOptions ?? {};
+  const context = await chromium.launchPersistentContext(profile, options);
+  try {
+    const [page = await context.newPage()] = context.pages();
+    await page.addInitScript(() => Reflect.deleteProperty(window, 'showSaveFilePicker'));
+    const complaints = complaintsOf(page);
+    await open(page);
+    const saving = page.waitForEvent('download', { timeout: PATIENCE });
+    await page.getByRole('button', { name: 'Download' }).click();
+    const saved = await (await saving).path();
+    expect(await hashOf(saved)).toBe(hash);
+    expect(await gathered(page)).toEqual([[SIZE * MIB]]);
+    // The next page takes away what the one before has left.
+    await page.reload();
+    await expect.poll(() => gathered(page)).toEqual([]);
+    expect(complaints).toEqual([]);
+  } finally {
+    await context.close();
   }
 });

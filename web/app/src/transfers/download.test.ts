@@ -34,6 +34,20 @@ test('what comes is counted, and how much there is in all is told where the answ
   expect([await content.text(), name]).toEqual(['abcde', 'x.zip']);
 });
 
+test('of a large file that nobody picked a place for is said that it may lie in memory, where the browser has no files', async () => {
+  const piece = 'x'.repeat(8 * 1024 * 1024);
+  const [onGathered, save] = [vi.fn(), vi.fn()];
+  for (const count of [8, 7]) {
+    const body = bodyOf(...Array.from({ length: count }, () => piece));
+    const size = count * piece.length;
+    const job = { name: 'film', read: () => Promise.resolve({ body, size }), target: null };
+    await download(job, { onProgress: vi.fn(), onGathered }, signal, save);
+    const [content] = save.mock.lastCall as [Blob];
+    expect(content.size).toBe(size);
+  }
+  expect(onGathered).toHaveBeenCalledTimes(1);
+});
+
 test('an answer that broke off is not saved', async () => {
   const { running, save } = await run(6);
   await expect(running).rejects.toThrow('the server was not reached');

@@ -1,10 +1,12 @@
-// One file on its way to the disk. Where the browser can write to a file, a large one goes straight there; else it is gathered first, which
-// browsers do on disk, too.
+// One file on its way to the disk. Where the browser can write to a file, a large one goes straight there; else it is gathered first, in the
+// private file system of the browser where there is room, and in blobs else, which browsers keep as they like.
 
 import { NoConnection, type FileAnswer, type Place } from '@syncline/api';
 import { inTurns } from './in-turns.ts';
+import { forgetScratchFile, scratchFile } from './scratch.ts';
 
-export const DIRECT_LENGTH_MIN = 64 * 1024 * 1024;
+/** What is shorter is gathered in blobs. */
+const DIRECT_LENGTH_MIN = 64 * 1024 * 1024;
 /** What is gathered is handed to the browser in such parts. */
 const PART_LENGTH = 8 * 1024 * 1024;
 
@@ -26,6 +28,8 @@ interface Kept {
   /** Of which version it is. */
   etag: string | null;
   parts: Blob[];
+  /** Where it goes, or is gathered. */
+  file: FileSystemFileHandle | null;
   writable: FileSystemWritableFileStream | null;
 }
 
@@ -33,6 +37,8 @@ export interface DownloadHooks {
   onProgress: (received: number) => void;
   /** Hears how much there is in all, where the answer says so. */
   onSize?: (size: number) => void;
+  /** Hears that a large file is gathered by the browser, perhaps in memory. */
+  onGathered?: () => void;
 }
 
 interface SavePicker {
@@ -47,7 +53,7 @@ export async function pickTarget(
   name: string,
   size: number | null,
 ): Promise<FileSystemFileHandle | null> {
-  if (size === null || size < DIRECT_LENGTH_MIN || !('showSaveFilePicker' in window)) return null;
+  if (!isLarge(size) || !('showSaveFilePicker' in window)) return null;
   try {
     return await (window as Window & SavePicker).showSaveFilePicker({ suggestedName: name });
   } catch (error) {
@@ -60,11 +66,11 @@ export async function pickTarget(
 /** Downloads a file, or what is missing of it; `save` gets what was gathered. */
 export async function download(
   job: DownloadJob,
-  { onProgress, onSize }: DownloadHooks,
+  { onProgress, onSize, onGathered }: DownloadHooks,
   signal: AbortSignal,
   save: (content: Blob, name: string) => void = saveAs,
 ): Promise<void> {
-  const kept = (job.kept ??= { length: 0, etag: null, parts: [], writable: null });
+  const kept = (job.kept ??= { length: 0, etag: null, parts: [], file: null, writable: null });
   const mayGoOn = job.isResumable === true && kept.length > 0 && kept.etag !== null;
   const place = mayGoOn ? { offset: kept.length, etag: kept.etag ?? '' } : undefined;
   const { body, size, from = 0, etag = null } = await job.read(signal, place);
@@ -72,7 +78,9 @@ export async function download(
   kept.etag = etag;
   const all = size === null ? null : from + size;
   if (all !== null) onSize?.(all);
-  if (job.target) kept.writable ??= await job.target.createWritable();
+  kept.file ??= job.target ?? (await placeFor(kept, all));
+  if (kept.file) kept.writable ??= await kept.file.createWritable();
+  else if (isLarge(all)) onGathered?.();
   try {
     await receive(body, kept, onProgress, signal);
   } catch (error) {
@@ -81,14 +89,23 @@ export async function download(
   }
   if (all !== null && kept.length !== all) throw new NoConnection('the answer broke off');
   await kept.writable?.close();
-  if (!job.target) save(new Blob(kept.parts), job.name);
+  if (!job.target) save((await kept.file?.getFile()) ?? new Blob(kept.parts), job.name);
   delete job.kept;
+}
+
+const isLarge = (size: number | null) => size !== null && size >= DIRECT_LENGTH_MIN;
+
+/** Returns where a file of this size is gathered from its beginning on; nothing for blobs. */
+async function placeFor(kept: Kept, size: number | null): Promise<FileSystemFileHandle | null> {
+  return kept.length === 0 && size !== null && isLarge(size) ? scratchFile(size) : null;
 }
 
 /** Throws away what has come of a file. */
 export async function discard(job: DownloadJob): Promise<void> {
-  await job.kept?.writable?.abort().catch(() => undefined);
+  const { kept } = job;
   delete job.kept;
+  await kept?.writable?.abort().catch(() => undefined);
+  if (kept?.file && !job.target) await forgetScratchFile(kept.file);
 }
 
 async function empty(kept: Kept): Promise<void> {

@@ -3,6 +3,7 @@
 
 import { randomHex } from '@syncline/api';
 import { Database } from '../database.ts';
+import { livePages, PAGE } from './pages.ts';
 
 export interface Kept {
   key: string;
@@ -13,19 +14,7 @@ export interface Kept {
 
 const STORE = 'uploads';
 
-const PAGE = randomHex(8);
-const lockOf = (page: string) => `syncline-page-${page}`;
-
 export const newKey = () => randomHex(12);
-
-if ('locks' in navigator) {
-  void navigator.locks.request(lockOf(PAGE), () => new Promise(() => undefined)).catch(() => null);
-}
-
-async function livePages(): Promise<Set<string | undefined>> {
-  if (!('locks' in navigator)) return new Set();
-  return new Set(((await navigator.locks.query()).held ?? []).map(({ name }) => name));
-}
 
 export class Memory<One extends Kept> {
   readonly #database: Database;
@@ -81,10 +70,10 @@ export class Memory<One extends Kept> {
 
   /** What an account was sending on pages that are gone, or on this one before it signed in; it belongs to this page from now on. */
   async adopt(account: string, isWanted: (one: One) => boolean = () => true): Promise<One[]> {
-    const live = await livePages();
+    const isLive = await livePages();
     const adopted: One[] = [];
     await this.#each((one, store) => {
-      const isElsewhere = one.page !== PAGE && live.has(lockOf(one.page));
+      const isElsewhere = one.page !== PAGE && isLive(one.page);
       if (one.account !== account || isElsewhere || !isWanted(one)) return;
       adopted.push(one);
       store.put({ ...one, page: PAGE });

@@ -21,6 +21,8 @@ export class Transfer {
   isConnected = $state(true);
   /** How many bytes went over the wire, where only what has changed was sent. */
   sent = $state<number | null>(null);
+  /** Whether a large file is gathered by the browser, perhaps in memory. */
+  isGathered = $state(false);
   /** How much it is in all; nothing while nobody knows. */
   size = $state<number | null>(null);
   /** How long it still takes; nothing while nobody knows. */

@@ -23,6 +23,7 @@ import { newKey } from './memory.ts';
 import { Pace } from './pace.ts';
 import { remembered, type Unsent } from './remembered.ts';
 import { isSent } from './sent.ts';
+import { forgetScratchFiles } from './scratch.ts';
 import { forgetSketches } from './sketches.ts';
 import { Transfer, type UploadTask } from './transfer.svelte.ts';
 import { unfinished } from './unfinished.svelte.ts';
@@ -220,7 +221,8 @@ class Transfers {
       else transfer.stop.abort();
     }
     this.list = [];
-    void Promise.all([account === null || remembered.forgetAll(account), forgetSketches()]);
+    if (account !== null) void remembered.forgetAll(account);
+    for (const forget of [forgetSketches, forgetScratchFiles]) void forget();
   }
 
   #fill(): void {
@@ -285,7 +287,8 @@ class Transfers {
   #fetch(transfer: Transfer, job: DownloadJob): Promise<void> {
     const onProgress = (received: number) => this.#note(transfer, received);
     const onSize = (size: number) => (transfer.size = size);
-    return download(job, { onProgress, onSize }, transfer.stop.signal);
+    const hooks = { onProgress, onSize, onGathered: () => (transfer.isGathered = true) };
+    return download(job, hooks, transfer.stop.signal);
   }
 }
 

@@ -193,6 +193,8 @@ export const de: Words = {
     sending: (percent) => `${percent} %`,
     soFar: (size) => `Bisher ${size}`,
     connecting: 'Keine Verbindung. Neuer Versuch …',
+    gathered:
+      'Dieser Browser hält vielleicht alles im Speicher, bis es gesichert ist. Wo nach einem Ort gefragt wird, tut er das nicht.',
     uploaded: 'Hochgeladen',
     sent: (sent, size) => `${sent} von ${size} gesendet`,
     downloaded: 'Heruntergeladen',

@@ -191,6 +191,8 @@ export const en = {
     sending: (percent: number) => `${percent} %`,
     soFar: (size: string) => `${size} so far`,
     connecting: 'No connection. Trying again …',
+    gathered:
+      'This browser may hold all of it in memory until it is saved. Where you are asked for a place, it is not.',
     uploaded: 'Uploaded',
     sent: (sent: string, size: string) => `${sent} of ${size} sent`,
     downloaded: 'Downloaded',
