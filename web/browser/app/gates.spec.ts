@@ -9,7 +9,7 @@ import { expectAccessible } from '../axe.ts';
 import { MANY, pageOf } from '../many.ts';
 import { RealServer } from '../server.ts';
 import { inEveryLook, row, signIn } from '../steps.ts';
-import { expect, test } from '../test.ts';
+import { complaintsOf, expect, test } from '../test.ts';
 
 const DIST = fileURLToPath(new URL('../../dist', import.meta.url));
 const FIRST_PAGE_MAX = 120 * 1024;
@@ -19,6 +19,7 @@ let ada: SynclineClient;
 let workspace: string;
 let secrets: string[];
 let page: Page;
+let complaints: string[];
 
 test.beforeAll(async ({ browser }) => {
   server = await RealServer.start();
@@ -43,11 +44,13 @@ test.beforeAll(async ({ browser }) => {
   secrets = [await make({}), await make({ password: 'open sesame' })];
   await ada.call('POST /tokens', { body: { name: 'Backup', scope: 'read' } });
   page = await browser.newPage();
+  complaints = complaintsOf(page);
 });
 
 test.afterAll(async () => {
   await page.close();
   await server.end();
+  expect(complaints).toEqual([]);
 });
 
 const dialog = () => page.getByRole('dialog');
