@@ -15,9 +15,9 @@ const BOTTOM: f64 = 56.0;
 /// A series of more points has small marks.
 const MARKED_MAX: usize = 40;
 
-/// Colours that people who see fewer colours can tell apart (Okabe and Ito).
-pub const COLOURS: [&str; 7] =
-    ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000"];
+/// Colours that people who see fewer colours can tell apart (Okabe and Ito, and grey).
+pub const COLOURS: [&str; 8] =
+    ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#999999"];
 
 /// What is drawn for one name of the legend.
 pub struct Series {

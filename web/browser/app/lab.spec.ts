@@ -14,6 +14,7 @@ const METHODS = [
   'Ours, with what was kept',
   'Ours, with the sketch only',
   'Ours, with the list of chunks',
+  'Ours, with nothing known',
   'WebR2sync+',
   'WebR2sync',
   'WebRsync+',
@@ -111,6 +112,9 @@ test('all methods send an edit of one byte, and the server has the new version a
   expect(of('oursSketch')['round_trips']).toBe('1');
   // The list alone says nothing of what is in a chunk: the server is asked first.
   expect(Number(of('oursList')['round_trips'])).toBeLessThanOrEqual(2);
+  // What is there is asked for first: by symbols, or as the list where that is shorter.
+  expect(Number(of('oursNothing')['round_trips'])).toBeGreaterThanOrEqual(2);
+  expect(Number(of('oursNothing')['up_bytes'])).toBeLessThan(3_000);
   for (const method of ['webR2sync', 'webRsync', 'scriptPage', 'scriptWorker']) {
     expect(of(method)['round_trips'], method).toBe('2');
   }

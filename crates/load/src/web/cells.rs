@@ -29,7 +29,7 @@ pub const KINDS: [&str; 3] = ["append", "insert", "cut"];
 pub const SIZES: [usize; 6] = [1, 10, 100, 1_000, 10_000, 100_000];
 
 /// Which sizes are dispersed. An append has one place.
-pub const DISPERSED: [usize; 2] = [1_000, 10_000];
+pub const DISPERSED: [usize; 3] = [1_000, 10_000, 100_000];
 
 /// Into how many places.
 pub const PLACES: [usize; 4] = [1, 5, 10, 20];
@@ -76,7 +76,7 @@ mod tests {
     #[test]
     fn every_cell_stands_once_and_the_quick_ones_keep_their_seeds() {
         let all = grid(false);
-        assert_eq!(all.len(), 3 * 6 + 2 * 2 * 3);
+        assert_eq!(all.len(), 3 * 6 + 2 * 3 * 3);
         for (index, cell) in all.iter().enumerate() {
             assert_eq!(all.iter().filter(|other| other.edit == cell.edit).count(), 1);
             assert_eq!(cell.number, index as u64);

@@ -7,14 +7,44 @@ use super::row::{NATIVE, Row, Rows, title};
 use lab::plot::{Plot, Series};
 
 /// What Figure 16 compares, and Figures 18 to 20 with it.
-const COMPARED: [&str; 7] =
-    [NATIVE, "scriptPage", "webRsync", "webR2sync", "webR2syncPlus", "oursKept", "oursList"];
+const COMPARED: [&str; 8] = [
+    NATIVE,
+    "scriptPage",
+    "webRsync",
+    "webR2sync",
+    "webR2syncPlus",
+    "oursKept",
+    "oursList",
+    "oursNothing",
+];
 
 /// How many times as long as rsync WebRsync takes, from and to (section 3.3, Figure 2).
 const WEB_RSYNC_OVER_RSYNC: [f64; 2] = [16.0, 35.0];
 
 /// How many times as long as WebR2sync+ it takes (section 6.2, Figure 16).
 const WEB_RSYNC_OVER_WEB_R2SYNC_PLUS: [f64; 2] = [15.0, 20.0];
+
+/// How much of a sync by WebRsync is spent where: the client's share from and to, and what the line has less than (section 3.2, Figure 3).
+const SHARES_OF_WEB_RSYNC: [Share; 3] = [
+    ("client", "paper: 60 %", 0.6),
+    ("client", "paper: 92 %", 0.92),
+    ("line", "paper: < 5 %", 0.05),
+];
+
+/// Of WebR2sync+ most is spent at the server (section 6.3, Figure 17).
+const SHARES_OF_WEB_R2SYNC_PLUS: [Share; 1] = [("server", "paper: > 50 %", 0.5)];
+
+/// A stage, what the paper says of it, and as a share of the whole.
+type Share = (&'static str, &'static str, f64);
+
+/// How much of a core the browser takes at most by WebR2sync and WebR2sync+ (section 6.3, Figure 18).
+const UTILISATION_OF_WEB_R2SYNC_PLUS: f64 = 0.3;
+
+/// How much work rsync is for the client, beside WebRsync (section 6.3, Figure 18).
+const RSYNC_WORK_OF_WEB_RSYNC: f64 = 0.5;
+
+/// What a sync of a file of 1 MB moves, from and to, in bytes (section 6.3, Figure 20).
+const TRAFFIC: [(&str, f64); 2] = [("paper: 1 KB", 1_000.0), ("paper: 120 KB", 120_000.0)];
 
 /// Draws everything that there are rows for: names and drawings.
 pub fn all(rows: &[Row], standing: &[Row]) -> Vec<(String, String)> {
@@ -46,13 +76,17 @@ pub fn of_grid(rows: &[Row]) -> Vec<(String, String)> {
     for kind in KINDS {
         drawn.push((format!("web-figure-20-{kind}"), traffic(all, kind)));
     }
-    drawn.push(("web-figure-3".to_owned(), breakdown(all, "scriptPage", "3")));
-    drawn.push(("web-figure-9".to_owned(), breakdown(all, "webRsyncPlus", "9")));
-    drawn.push(("web-figure-17".to_owned(), breakdown(all, "webR2syncPlus", "17")));
-    drawn.push(("web-breakdown-ours".to_owned(), breakdown(all, "oursKept", "17")));
-    let client = cost(all, "Figure 18: processor time of the browser", |row| row.client_cpu_ms);
-    drawn.push(("web-figure-18".to_owned(), client));
-    let server = cost(all, "Figure 19: processor time of the server", |row| row.server_cpu_ms);
+    drawn
+        .push(("web-figure-3".to_owned(), breakdown(all, "scriptPage", "3", &SHARES_OF_WEB_RSYNC)));
+    drawn.push(("web-figure-9".to_owned(), breakdown(all, "webRsyncPlus", "9", &[])));
+    let plus = breakdown(all, "webR2syncPlus", "17", &SHARES_OF_WEB_R2SYNC_PLUS);
+    drawn.push(("web-figure-17".to_owned(), plus));
+    drawn.push(("web-breakdown-ours".to_owned(), breakdown(all, "oursKept", "17", &[])));
+    let client = |row: &Row| row.client_cpu_ms;
+    let heading = "Figure 18: processor time of the browser";
+    drawn.push(("web-figure-18".to_owned(), cost(all, heading, client, work_by_the_paper(all))));
+    let heading = "Figure 19: processor time of the server";
+    let server = cost(all, heading, |row| row.server_cpu_ms, Vec::new());
     drawn.push(("web-figure-19".to_owned(), server));
     drawn
 }
@@ -145,7 +179,10 @@ fn traffic(rows: Rows<'_>, kind: &'static str) -> String {
         rows.middle(Network::Line, edit, method, |row| Some((row.up + row.down) as f64))
     };
     let heading = format!("Figure 20: bytes up and down, {kind}");
-    over_sizes(heading, "bytes", &compared(kind), Vec::new(), figure)
+    let paper = TRAFFIC.map(|(name, bytes)| {
+        Series::published(name, SIZES.iter().map(|&size| (size as f64, bytes)).collect())
+    });
+    over_sizes(heading, "bytes", &compared(kind), paper.into(), figure)
 }
 
 /// Figure 16 for edits in several places.
@@ -164,7 +201,7 @@ fn dispersed(rows: Rows<'_>, network: Network, size: usize) -> String {
 
 /// Figures 3, 9 and 17: where the time of appends goes. What the client does not wait for is its own. What it waits for on loopback is the
 /// server; what it waits for more on the line is the line.
-fn breakdown(rows: Rows<'_>, method: &str, figure: &str) -> String {
+fn breakdown(rows: Rows<'_>, method: &str, figure: &str, paper: &[Share]) -> String {
     let waited = |network, edit| rows.middle(network, edit, method, |row: &Row| row.waited_ms);
     let own = |row: &Row| Some(row.time_ms - row.waited_ms?);
     let client = |edit| rows.middle(Network::Line, edit, method, own);
@@ -175,33 +212,57 @@ fn breakdown(rows: Rows<'_>, method: &str, figure: &str) -> String {
     let kind =
         kinds.into_iter().find(|kind| SIZES.iter().any(|&size| client(edit(kind, size)).is_some()));
     let kind = kind.unwrap_or("append");
-    let series = |name: &str, part: &dyn Fn(Edit) -> Option<f64>| {
-        let points = SIZES
-            .iter()
-            .zip(0..)
-            .filter_map(|(&size, place)| Some((f64::from(place), part(edit(kind, size))?)));
-        Series::ours(name, points.collect())
+    let points = |part: &dyn Fn(Edit) -> Option<f64>| {
+        let all = SIZES.iter().zip(0..);
+        all.filter_map(|(&size, place)| Some((f64::from(place), part(edit(kind, size))?))).collect()
     };
-    let series = vec![series("client", &client), series("line", &line), series("server", &server)];
+    let ours = [("client", points(&client)), ("line", points(&line)), ("server", points(&server))];
+    let mut series = Vec::from(ours.map(|(name, points)| Series::ours(name, points)));
+    // The paper has shares; they are drawn of the whole that was measured here.
+    for (stage, words, share) in paper {
+        let part = |edit| Some(share * rows.time_ms(Network::Line, edit, method)?);
+        series.push(Series::published(format!("{stage}, {words}"), points(&part)));
+    }
     let groups: Vec<_> = SIZES.iter().map(|size| format!("{size} B")).collect();
     let heading = format!("Figure {figure}: where the time goes, {}, {kind}", title(method));
     let (across, up) = ("edit".to_owned(), "ms".to_owned());
     Plot { title: heading, across, up, series }.bars(&groups)
 }
 
-/// Figures 18 and 19: processor time over kinds of edits, the middle of all sizes.
-fn cost(rows: Rows<'_>, heading: &str, figure: fn(&Row) -> Option<f64>) -> String {
+/// Returns a figure of each kind of edit, the middle of all sizes, over the line.
+fn of_kinds(
+    rows: Rows<'_>,
+    method: &str,
+    figure: impl Fn(&Row) -> Option<f64> + Copy,
+) -> Vec<(f64, f64)> {
+    let of_kind = |(&kind, place): (&&'static str, i32)| {
+        let of_size = |&size: &usize| rows.middle(Network::Line, edit(kind, size), method, figure);
+        Some((f64::from(place), super::row::middle(SIZES.iter().filter_map(of_size))?))
+    };
+    KINDS.iter().zip(0..).filter_map(of_kind).collect()
+}
+
+/// Returns what the paper says of the browser's work: by how much of a core, and beside WebRsync.
+fn work_by_the_paper(rows: Rows<'_>) -> Vec<Series> {
+    let at_most = |row: &Row| Some(UTILISATION_OF_WEB_R2SYNC_PLUS * row.time_ms);
+    let half = |row: &Row| Some(RSYNC_WORK_OF_WEB_RSYNC * row.client_cpu_ms?);
+    vec![
+        Series::published("WebR2sync+, paper: < 30 %", of_kinds(rows, "webR2syncPlus", at_most)),
+        Series::published("rsync, paper: 0.5 x JS", of_kinds(rows, "scriptPage", half)),
+    ]
+}
+
+/// Figures 18 and 19: processor time over kinds of edits.
+fn cost(
+    rows: Rows<'_>,
+    heading: &str,
+    figure: impl Fn(&Row) -> Option<f64> + Copy,
+    paper: Vec<Series>,
+) -> String {
     let methods = &COMPARED[1..];
-    let series = methods.iter().map(|method| {
-        let points = KINDS.iter().zip(0..).filter_map(|(&kind, place)| {
-            let all = SIZES.iter().filter_map(|&size| {
-                rows.middle(Network::Loopback, edit(kind, size), method, figure)
-            });
-            Some((f64::from(place), super::row::middle(all)?))
-        });
-        Series::ours(title(method), points.collect())
-    });
-    let (series, groups) = (series.collect(), KINDS.map(str::to_owned));
+    let series =
+        methods.iter().map(|method| Series::ours(title(method), of_kinds(rows, method, figure)));
+    let (series, groups) = (series.chain(paper).collect(), KINDS.map(str::to_owned));
     let (across, up) = ("edit".to_owned(), "ms of one sync".to_owned());
     Plot { title: heading.to_owned(), across, up, series }.bars(&groups)
 }

@@ -172,7 +172,8 @@ pub fn markdown(about: &About, rows: &[Row], standing: &[Row]) -> String {
 }
 
 const NOTES: &str = "\n## How to read it\n\n\
-    - *ours* knows what a client keeps that has sent or received the version before, with its bytes; *sketch only* has no bytes, *list only* has its chunk list and nothing else.\n\
+    - *ours* knows what a client keeps that has sent or received the version before, with its bytes; *sketch only* has no bytes, *list only* has its chunk list and nothing else, \
+    and *nothing known* asks for what it needs of that.\n\
     - Times of the browser go from the call of a method on the open page to the answer that the new version is stored, and durable. The time of rsync goes from \
     the start of its program to its end, with its greeting; its daemon does not wait for the disk.\n\
     - The first method of a run, *ours*, brings the new bytes to the server; the others find chunks of them there, and the server writes less.\n\

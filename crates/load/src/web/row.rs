@@ -12,10 +12,11 @@ use super::cells::{Edit, KINDS};
 use super::native::Synced;
 
 /// The methods of the page, by their names there.
-pub const METHODS: [&str; 10] = [
+pub const METHODS: [&str; 11] = [
     "oursKept",
     "oursSketch",
     "oursList",
+    "oursNothing",
     "webR2syncPlus",
     "webR2sync",
     "webRsyncPlus",
@@ -30,8 +31,16 @@ pub const METHODS_STAGNATION: [&str; 5] =
     ["oursKept", "webR2syncPlus", "webRsync", "scriptWorker", "scriptPage"];
 
 /// Those on whose account the page is never to stand still, however large the file.
-pub const METHODS_LARGE: [&str; 7] =
-    ["oursKept", "oursList", "webR2syncPlus", "webR2sync", "webRsyncPlus", "webRsync", "whole"];
+pub const METHODS_LARGE: [&str; 8] = [
+    "oursKept",
+    "oursList",
+    "oursNothing",
+    "webR2syncPlus",
+    "webR2sync",
+    "webRsyncPlus",
+    "webRsync",
+    "whole",
+];
 
 /// rsync itself.
 pub const NATIVE: &str = "rsync";
@@ -188,6 +197,7 @@ pub fn title(method: &str) -> &str {
         "oursKept" => "ours",
         "oursSketch" => "ours, sketch only",
         "oursList" => "ours, list only",
+        "oursNothing" => "ours, nothing known",
         "webR2syncPlus" => "WebR2sync+",
         "webR2sync" => "WebR2sync",
         "webRsyncPlus" => "WebRsync+",

@@ -1,6 +1,12 @@
 // How a new version can be sent: ours, those of the paper, and as a whole.
 
-import { postDelta, type Node, type NodePath, type SynclineClient } from '@syncline/api';
+import {
+  fetchChunkList,
+  postDelta,
+  type Node,
+  type NodePath,
+  type SynclineClient,
+} from '@syncline/api';
 import { WebRsync, type RecipeWorker } from '@syncline/baseline';
 import type { Core, DeltaOptions, Sendable, Tuning } from '@syncline/core';
 
@@ -54,10 +60,13 @@ async function whole(exchange: Exchange): Promise<void> {
 type Known = Pick<DeltaOptions, 'base' | 'isKept' | 'old'>;
 
 async function ours(exchange: Exchange, known: Known): Promise<void> {
-  const { core, genesis, file, signal } = exchange;
+  const { client, core, genesis, workspace, path, file, signal } = exchange;
   const delta = await core.delta(file, { genesis, ...known, signal });
   try {
-    await delta.askAll((question) => ask(exchange, question));
+    await delta.askAll(
+      (question) => ask(exchange, question),
+      () => fetchChunkList(client, workspace, path, signal),
+    );
     const { body } = await delta.messages();
     let answer = await post(exchange, body);
     if ('message' in answer) {
@@ -101,6 +110,7 @@ export const METHODS = {
     ours(exchange, { base: exchange.kept, isKept: true, old: exchange.old }),
   oursSketch: (exchange: Exchange) => ours(exchange, { base: exchange.kept, isKept: true }),
   oursList: (exchange: Exchange) => ours(exchange, { base: exchange.list }),
+  oursNothing: (exchange: Exchange) => ours(exchange, { base: null }),
   webR2syncPlus: (exchange: Exchange) => blocks(exchange, 'plus', true),
   webR2sync: (exchange: Exchange) => blocks(exchange, 'classic', true),
   webRsyncPlus: (exchange: Exchange) => blocks(exchange, 'plus', false),

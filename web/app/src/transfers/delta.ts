@@ -13,7 +13,6 @@ import {
 import type { Core, Sendable } from '@syncline/core';
 import { loadCore } from '../core.ts';
 import { session } from '../sign-in/session.svelte.ts';
-import { codeOf } from '../words/problem.ts';
 import { forgetSketch, keepSketch, OLD_LENGTH_MAX, sketchOf, type Sketch } from './sketches.ts';
 import type { UploadHooks, UploadJob } from './upload.ts';
 
@@ -119,14 +118,7 @@ async function sendAgainst(
       if ('message' in told) return told.message;
       throw new Error('the server answers no question');
     };
-    try {
-      await delta.askAll(ask);
-    } catch (error) {
-      // Where much has changed the list is shorter than what tells the difference.
-      if (codeOf(error) !== 'too_different') throw error;
-      await delta.takeList(await fetchChunkList(client, workspace, path, signal));
-      await delta.askAll(ask);
-    }
+    await delta.askAll(ask, () => fetchChunkList(client, workspace, path, signal));
     const { body, length } = await delta.messages();
     if (length > Math.min(file.size / 2, DELTA_LENGTH_MAX)) return null;
     let answer = await post(body, length);

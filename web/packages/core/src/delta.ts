@@ -1,4 +1,5 @@
 import type { JobOptions } from './core.ts';
+import { CoreError } from './error.ts';
 import { frameOf } from './frames.ts';
 import type { CallOptions, Lease } from './pool.ts';
 import type { DeltaLength } from './protocol.ts';
@@ -71,14 +72,29 @@ export class Delta {
     this.#question = next && frameOf(next);
   }
 
-  /** Takes the chunk list of what is there, where it is too different to be learnt by questions (`too_different`). */
-  async takeList(list: Uint8Array): Promise<void> {
+  async #takeList(list: Uint8Array): Promise<void> {
     const next = await this.#lease.call('deltaList', { list });
     this.#question = next && frameOf(next);
   }
 
-  /** Asks what there is to ask; `ask` returns what the server says. */
-  async askAll(ask: (question: Uint8Array<ArrayBuffer>) => Promise<Uint8Array>): Promise<void> {
+  /**
+   * Asks what there is to ask; `ask` returns what the server says. Where the list of what is there is shorter than what would
+   * tell the difference, `list` fetches it.
+   */
+  async askAll(
+    ask: (question: Uint8Array<ArrayBuffer>) => Promise<Uint8Array>,
+    list: () => Promise<Uint8Array>,
+  ): Promise<void> {
+    try {
+      await this.#askOn(ask);
+    } catch (error) {
+      if (!(error instanceof CoreError) || error.code !== 'too_different') throw error;
+      await this.#takeList(await list());
+      await this.#askOn(ask);
+    }
+  }
+
+  async #askOn(ask: (question: Uint8Array<ArrayBuffer>) => Promise<Uint8Array>): Promise<void> {
     while (this.#question) await this.take(await ask(this.#question));
   }
 

@@ -37,6 +37,7 @@ export const lab: typeof english = {
     oursKept: 'Unseres, mit Behaltenem',
     oursSketch: 'Unseres, nur mit der Skizze',
     oursList: 'Unseres, mit der Liste der Stücke',
+    oursNothing: 'Unseres, ohne Vorwissen',
     webR2syncPlus: 'WebR2sync+',
     webR2sync: 'WebR2sync',
     webRsyncPlus: 'WebRsync+',
@@ -69,7 +70,7 @@ export const lab: typeof english = {
   download: 'Als CSV herunterladen',
   notesTitle: 'Was gemessen wird',
   notes: [
-    'Unseres, mit Behaltenem: Der Browser hat 2,5 % der Fassung behalten, die er zuvor gesendet hat. Mit der Liste der Stücke: Er hat zuvor nach der Liste gefragt, und fragt nach Summen dessen, was sich geändert hat, wo das hilft.',
+    'Unseres, mit Behaltenem: Der Browser hat von der Fassung, die er zuvor gesendet hat, eine Skizze behalten, 2,5 % davon, und von einer Datei bis 8 MiB die Bytes. Nur mit der Skizze: keine Bytes. Mit der Liste der Stücke: Er hat zuvor nach der Liste gefragt, und fragt nach Summen dessen, was sich geändert hat, wo das hilft. Ohne Vorwissen: Er fragt nach der Liste, oder nach dem, was er davon wissen muss, während die Zeit läuft.',
     'Unseres, WebR2sync und WebRsync laufen als WebAssembly in einem Worker. Die letzten beiden WebRsync sind reines JavaScript, wie es Browser früher ausführten: dieselben Nachrichten aufs Byte, und BLAKE3 statt MD5.',
     'Die Zeit geht von der Datei, wie sie im Speicher liegt, bis zur Antwort des Servers. Schlüssel des Arbeitsbereichs, Liste und Behaltenes sind zuvor da, auch Worker und Verbindungen. Was davon nicht Warten auf das Netz ist, ist Rechnen, auf der Seite oder in einem Worker: Was davon der Prozessor tat, sagt kein Browser. Bytes sind Inhalte von Anfragen und Antworten, ohne Kopfzeilen.',
     'StagMeter tickt auch eine Viertelsekunde davor und danach. Von mehreren Läufen wird der mittlere gezeigt; die CSV hat alle. Der erste Lauf des JavaScripts ist langsamer als die nächsten, weil der Browser es dabei übersetzt.',

@@ -34,6 +34,7 @@ export const lab = {
     oursKept: 'Ours, with what was kept',
     oursSketch: 'Ours, with the sketch only',
     oursList: 'Ours, with the list of chunks',
+    oursNothing: 'Ours, with nothing known',
     webR2syncPlus: 'WebR2sync+',
     webR2sync: 'WebR2sync',
     webRsyncPlus: 'WebRsync+',
@@ -66,7 +67,7 @@ export const lab = {
   download: 'Download as CSV',
   notesTitle: 'What is measured',
   notes: [
-    'Ours, with what was kept: the browser has kept 2.5 % of the version that it sent before. With the list of chunks: it has asked for the list beforehand, and asks for sums of what has changed, where that helps.',
+    'Ours, with what was kept: the browser has kept a sketch of the version that it sent before, 2.5 % of it, and of a file of up to 8 MiB the bytes. With the sketch only: no bytes. With the list of chunks: it has asked for the list beforehand, and asks for sums of what has changed, where that helps. With nothing known: it asks for the list, or for what it needs to know of it, while the time runs.',
     'Ours, WebR2sync and WebRsync run as WebAssembly in a worker. The last two of WebRsync are plain JavaScript, as a browser ran it before: the same messages to the byte, and BLAKE3 where the paper has MD5.',
     'Time goes from the file as it lies in memory to the answer of the server. Keys of the workspace, the list, and what was kept are there before; so are workers and connections. What of it is not waiting for the network is computing, on the page or in a worker: no browser tells what of that the processor did. Bytes are bodies of requests and answers, without headers.',
     'StagMeter ticks a quarter of a second before and after, too. Of several runs the one in the middle is shown; the CSV has all. The first run of plain JavaScript is slower than the next ones, since the browser compiles it meanwhile.',
