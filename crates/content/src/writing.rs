@@ -84,7 +84,8 @@ impl PackSink for Sink {
 pub struct FileWriting {
     /// What had been seen when it began.
     seen: Head,
-    mark: PacksMark,
+    /// The fence of that moment.
+    fence: u64,
     size: u64,
     taken: u64,
     average: AverageChoice,
@@ -116,7 +117,7 @@ struct Sent {
 pub struct Written {
     /// Its content.
     pub content: Content,
-    /// What had been seen when the last chunk was left out, or where a fence has come meanwhile, before that; the commit must name it.
+    /// What had been seen when the last chunk was left out, or before a fence that has come meanwhile; the commit must name it.
     pub seen: Head,
     /// The packs that are stored when the commit is proposed.
     pub packs: Vec<PackRef>,
@@ -124,10 +125,16 @@ pub struct Written {
     pub inline_packs: Vec<Vec<u8>>,
     /// What to keep, so that the next version is packed as what has changed; of small and of large files nothing. It is as secret as the file.
     pub kept: Option<Kept>,
+    fence: u64,
     indexes: Vec<(PackId, PackIndex)>,
 }
 
 impl Written {
+    /// Returns whether a fence has come since the writing began: what was left out may be gone, and a commit would count for nothing.
+    pub fn is_fenced(&self, replay: &Replay) -> bool {
+        self.fence != stored::fence_of(replay)
+    }
+
     /// Tells whether any of its packs has delta records, which the commit must say: one of those that were stored before, perhaps.
     pub fn has_deltas(&self) -> bool {
         self.indexes.iter().any(|(_, index)| index.has_deltas())
@@ -157,7 +164,7 @@ impl FileWriting {
         let is_whole = base.is_some() && size <= WHOLE_FILE_SIZE_MAX;
         Ok(Self {
             seen: replay.head(),
-            mark: PacksMark::of(replay),
+            fence: stored::fence_of(replay),
             size,
             taken: 0,
             average: AverageChoice::new(base.map(|base| base.chunk_size), size),
@@ -278,8 +285,8 @@ impl FileWriting {
         mut self,
         replay: &mut Replay,
     ) -> Result<(Written, Vec<NamedPack>), ContentError> {
-        // Whoever sees a fence that came meanwhile would not be told by it that something that was left out may be gone.
-        if self.mark == PacksMark::of(replay) {
+        // A commit that has seen the fence would not be told by it that something that was left out may be gone.
+        if self.fence == stored::fence_of(replay) {
             self.seen = replay.head();
         }
         let (content, kept) =
@@ -317,7 +324,8 @@ impl FileWriting {
         }
         let Sent { named, indexes } = sent;
         let kept = kept.filter(|_| content.size >= KEPT_SIZE_MIN);
-        let written = Written { content, seen, packs: named, inline_packs, kept, indexes };
+        let (packs, fence) = (named, self.fence);
+        let written = Written { content, seen, packs, inline_packs, kept, fence, indexes };
         Ok((written, to_store))
     }
 

@@ -388,8 +388,9 @@ impl SealedWorkspace {
         for entry in &entries {
             let folded = self.replay.fold(entry)?;
             if entry.commit.device == self.device {
-                let (tree, op_id) = (self.replay.tree(), entry.commit.op_id);
-                self.deeds.values_mut().for_each(|deed| deed.note(tree, op_id, &folded));
+                let (tree, head, op_id) =
+                    (self.replay.tree(), self.replay.head(), entry.commit.op_id);
+                self.deeds.values_mut().for_each(|deed| deed.note(tree, head, op_id, &folded));
             }
         }
         Ok(entries.len() as u32)

@@ -158,8 +158,8 @@ impl Deed {
         (self.is_lost, self.stood.0) = (true, Vec::new());
     }
 
-    /// Looks whether an entry is the one that was proposed.
-    pub(crate) fn note(&mut self, tree: &model::Tree, op_id: OpId, folded: &Folded) {
+    /// Looks whether an entry, behind which the log ends at `head`, is the one that was proposed.
+    pub(crate) fn note(&mut self, tree: &model::Tree, head: Head, op_id: OpId, folded: &Folded) {
         if self.proposed.as_ref().is_none_or(|proposed| proposed.op_id != op_id) {
             return;
         }
@@ -170,6 +170,14 @@ impl Deed {
         self.node = merged.or(self.node);
         self.version = version_of(tree, self.node);
         self.folded = Some(folded.clone());
+        if let What::Put { file, .. } = &mut self.what
+            && let File::Written { written, .. } = &mut **file
+            && folded.void.is_none()
+            && !folded.is_fenced
+        {
+            // It has named the packs: what is proposed beside it rests on this entry, too.
+            written.seen = head;
+        }
     }
 
     fn writing(&mut self) -> Result<&mut FileWriting, Failure> {
@@ -535,7 +543,8 @@ impl SealedWorkspace {
     /// [`settle`](Self::settle), so that sending it again is sending the same.
     ///
     /// # Errors
-    /// Those of what could not be folded, which forbid to write; `read_only`, `no_such`, `changed`, `taken`, `mounted`, `into_itself`, `name`, `busy`.
+    /// Those of what could not be folded, which forbid to write; `read_only`, `no_such`, `changed`, `taken`, `mounted`, `into_itself`, `name`,
+    /// `busy`; `fenced` as [`settle`](Self::settle).
     pub fn propose(&mut self, deed: u32, now_ms: f64) -> Result<Option<Vec<u8>>, Failure> {
         self.check_writing()?;
         let op_id = OpId::from_bytes(random_bytes(&*self.random));
@@ -546,6 +555,13 @@ impl SealedWorkspace {
         }
         if deed.tries == TRIES {
             return Err(Failure::retryable("busy", "others were faster again and again"));
+        }
+        // It would count for nothing; and where the server has lost the cleanup, for more than it rests on.
+        if let What::Put { file, .. } = &deed.what
+            && let File::Written { written, .. } = &**file
+            && written.is_fenced(&self.replay)
+        {
+            return Err(fenced());
         }
         let changes = deed.plan(self.replay.tree())?;
         if changes.is_empty() {
@@ -611,7 +627,7 @@ impl SealedWorkspace {
                 What::Folder { .. } | What::Relocate { .. } | What::Groups { seen: None, .. } => {
                     Ok(done(deed, false))
                 }
-                _ => Err(Failure::retryable("fenced", "a cleanup came in between")),
+                _ => Err(fenced()),
             };
         }
         if let What::Put { file, .. } = &mut deed.what
@@ -702,6 +718,10 @@ fn done(deed: &Deed, is_over: bool) -> SealedDone {
     let (node, version) =
         (node.map(|node| node.to_string()), version.map(|version| version as f64));
     SealedDone { is_over, node, version, is_beside, is_partial }
+}
+
+fn fenced() -> Failure {
+    Failure::retryable("fenced", "a cleanup came in between")
 }
 
 fn version_of(tree: &model::Tree, node: Option<NodeId>) -> Option<u64> {

@@ -307,9 +307,14 @@ fn what_a_device_has_changed_at_the_same_moment_is_kept_and_the_page_writes_besi
     };
     scene.device_changes(70, vec![theirs]);
     scene.append(decode_message(&message).unwrap());
+    let named = scene.head();
+    scene.device_changes(71, Vec::new());
     scene.catch_up(&mut page).unwrap();
     assert!(!page.settle(deed).unwrap().is_over);
     let done = scene.act(&mut page, deed).unwrap();
+    let commit = &scene.log.last().unwrap().commit;
+    assert!(commit.packs.is_empty() && commit.inline_packs.is_empty(), "they are named already");
+    assert_eq!(commit.seen, named, "without that entry it would rest on nothing");
     assert!(done.is_beside && done.is_over);
     let expected = [
         ("plan (conflict page).txt".to_owned(), Some(b"of the page".to_vec())),
@@ -465,14 +470,23 @@ fn a_page_writes_nothing_where_it_must_not() {
     let lost = page.make_folder(ROOT, "lost").unwrap();
     page.propose(lost, NOW).unwrap().unwrap();
     assert_eq!(page.settle(lost).err().unwrap().code, "not_kept");
-    // A cleanup comes between the look at what is there and the commit.
-    let deed = scene.begin_put(&mut page, "copy", b"content");
-    let fence = encode_message(&Fence { condemned: Vec::new(), dropped: Vec::new() });
-    let change = Change { node: NodeId::FENCE, base: 0, action: Action::Put(fence) };
-    scene.device_changes(80, vec![change]);
-    scene.catch_up(&mut page).unwrap();
-    assert_eq!(scene.act(&mut page, deed).err().unwrap().code, "fenced");
-    assert_eq!(page.list(ROOT).unwrap().len(), 1);
+    // A cleanup comes between the look at what is there and the commit: before one is proposed, and before it is there.
+    for (device, base) in [(80, 0), (82, 1)] {
+        let deed = scene.begin_put(&mut page, "copy", b"content");
+        let proposed = (base == 1).then(|| page.propose(deed, NOW).unwrap().unwrap());
+        let fence = encode_message(&Fence { condemned: Vec::new(), dropped: Vec::new() });
+        let change = Change { node: NodeId::FENCE, base, action: Action::Put(fence) };
+        scene.device_changes(device, vec![change]);
+        let length = scene.log.len();
+        if let Some(message) = &proposed {
+            scene.append(decode_message(message).unwrap());
+        }
+        scene.catch_up(&mut page).unwrap();
+        let told = if proposed.is_some() { page.settle(deed) } else { scene.act(&mut page, deed) };
+        assert_eq!(told.err().unwrap().code, "fenced");
+        assert_eq!(scene.log.len(), length + usize::from(proposed.is_some()));
+        assert_eq!(page.list(ROOT).unwrap().len(), 1);
+    }
     scene.put(&mut page, "copy", b"content");
     // The log goes on in a way that cannot be: nothing is written behind it, however the page asks.
     let deed = page.make_folder(ROOT, "folder").unwrap();
