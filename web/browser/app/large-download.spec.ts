@@ -1,15 +1,15 @@
 // A large file of an encrypted workspace comes to the disk decrypted, in memory that does not grow with it. `SYNCLINE_DOWNLOAD_MIB` says how
 // large: the usual 80 show that it works, and from 1024 on the memory is held to its limit.
 
-import { createHash, randomBytes } from 'node:crypto';
-import { createReadStream, existsSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { randomBytes } from 'node:crypto';
+import { existsSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { pipeline } from 'node:stream/promises';
 import { chromium, type Page } from '@playwright/test';
 import { browserMemory, type Growth } from '../memory.ts';
 import { PASSWORD, RealServer } from '../server.ts';
 import { row, signIn } from '../steps.ts';
+import { sumOf } from '../sum.ts';
 import { complaintsOf, expect, test } from '../test.ts';
 import { UnwatchedBrowser } from '../unwatched.ts';
 
@@ -31,7 +31,7 @@ test.beforeAll(async () => {
   server.addWorkspace('ada', 'Films', { 'letter.txt': 'Dear Bob' }, ['--sealed']);
   const piece = () => randomBytes(MIB);
   const path = await server.writeLarge('ada', 'Films', 'film.bin', SIZE, piece);
-  hash = await hashOf(path);
+  hash = await sumOf(path);
   // The server has it; whoever tries a very large one is glad of the room.
   rmSync(path);
 });
@@ -56,16 +56,15 @@ function largest(): { path: string; size: number } {
 async function open(page: Page): Promise<void> {
   await signIn(page, server, 'ada');
   await page.getByRole('link', { name: /Encrypted workspace/ }).click();
+  await choose(page);
+}
+
+/** Unlocks the workspace, and selects the file. */
+async function choose(page: Page): Promise<void> {
   await page.getByLabel('Passphrase or recovery key').fill(PASSWORD);
   await page.keyboard.press('Enter');
   await expect(row(page, 'film.bin')).toContainText(/[MG]iB/);
   await row(page, 'film.bin').click();
-}
-
-async function hashOf(file: string): Promise<string> {
-  const hash = createHash('sha256');
-  await pipeline(createReadStream(file), hash);
-  return hash.digest('hex');
 }
 
 /** How long the files are that pages have gathered, by page. */
@@ -126,7 +125,7 @@ test('a large file goes to where somebody has said, in little memory', async () 
         return (await (await root.getFileHandle('film.bin')).getFile()).size;
       });
     await expect.poll(size).toBe(SIZE * MIB);
-    expect(await hashOf(largest().path)).toBe(hash);
+    expect(await sumOf(largest().path)).toBe(hash);
   } finally {
     await browser.end();
   }
@@ -144,10 +143,16 @@ test('a large file that nobody picked a place for is gathered on the disk, and w
     const saving = page.waitForEvent('download', { timeout: PATIENCE });
     await page.getByRole('button', { name: 'Download' }).click();
     const saved = await (await saving).path();
-    expect(await hashOf(saved)).toBe(hash);
+    expect(await sumOf(saved)).toBe(hash);
     expect(await gathered(page)).toEqual([[SIZE * MIB]]);
     // The next page takes away what the one before has left.
     await page.reload();
+    await expect.poll(() => gathered(page)).toEqual([]);
+    // Signing out takes away what is there, and what is still coming.
+    await choose(page);
+    await page.getByRole('button', { name: 'Download' }).click();
+    await expect.poll(() => gathered(page)).toHaveLength(1);
+    await page.getByRole('button', { name: 'Sign out' }).click();
     await expect.poll(() => gathered(page)).toEqual([]);
     expect(complaints).toEqual([]);
   } finally {

@@ -80,6 +80,79 @@ test('a download that broke off goes on where it was, and begins anew where it i
   }
 });
 
+/** A file whose writes wait until they are let go, and fail after `room` bytes. */
+class SlowFile {
+  bytes = '';
+  waiting: (() => void)[] = [];
+  isSlow = false;
+  room = Infinity;
+
+  async createWritable() {
+    this.bytes = '';
+    return {
+      write: async (piece: Uint8Array) => {
+        if (this.isSlow) await new Promise<void>((resolve) => this.waiting.push(resolve));
+        if (this.bytes.length + piece.length > this.room)
+          throw new DOMException('no room', 'QuotaExceededError');
+        this.bytes += new TextDecoder().decode(piece);
+      },
+      truncate: () => Promise.resolve((this.bytes = '')),
+      close: () => Promise.resolve(),
+      abort: () => Promise.resolve(),
+    };
+  }
+}
+
+const versionOf = (text: string) => (_: AbortSignal, start?: { offset: number }) => {
+  const from = start?.offset ?? 0;
+  const body = bodyOf(...(text.slice(from).match(/.{1,3}/g) ?? []));
+  return Promise.resolve({ body, size: text.length - from, from, etag: '"1"' });
+};
+
+test('what goes on after a pause waits for what was still being written', async () => {
+  const file = new SlowFile();
+  const target = file as unknown as FileSystemFileHandle;
+  const job = { name: 'x', read: versionOf('abcdefghi'), target, isResumable: true };
+  const hooks = { onProgress: vi.fn() };
+  const paused = new AbortController();
+  file.isSlow = true;
+  const first = download(job, hooks, paused.signal);
+  await vi.waitFor(() => expect(file.waiting).toHaveLength(1));
+  paused.abort();
+  const second = download(job, hooks, signal);
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  file.isSlow = false;
+  for (const letGo of file.waiting) letGo();
+  await expect(first).rejects.toThrow();
+  await second;
+  expect(file.bytes).toBe('abcdefghi');
+});
+
+test('a file that took no more is begun anew when there is room again', async () => {
+  const file = new SlowFile();
+  const target = file as unknown as FileSystemFileHandle;
+  const job = { name: 'x', read: versionOf('abcdefghi'), target, isResumable: true };
+  file.room = 7;
+  const running = download(job, { onProgress: vi.fn() }, signal);
+  await expect(running).rejects.toMatchObject({ name: 'QuotaExceededError' });
+  file.room = Infinity;
+  await download(job, { onProgress: vi.fn() }, signal);
+  expect(file.bytes).toBe('abcdefghi');
+});
+
+test('an answer that begins elsewhere than it was asked to is no part of the file', async () => {
+  const read = () => Promise.resolve({ body: bodyOf('def'), size: 3, from: 3, etag: '"1"' });
+  const save = vi.fn();
+  const running = download(
+    { name: 'x', read, target: null },
+    { onProgress: vi.fn() },
+    signal,
+    save,
+  );
+  await expect(running).rejects.toThrow('the server was not reached');
+  expect(save).not.toHaveBeenCalled();
+});
+
 test('nobody is asked for a place where it is not known how much comes', async () => {
   expect(await pickTarget('x.zip', null)).toBeNull();
 });

@@ -1,9 +1,9 @@
 // One file on its way to the disk. Where the browser can write to a file, a large one goes straight there; else it is gathered first, in the
 // private file system of the browser where there is room, and in blobs else, which browsers keep as they like.
 
-import { NoConnection, type FileAnswer, type Place } from '@syncline/api';
+import { NoConnection, type FileAnswer, type Place as Start } from '@syncline/api';
 import { inTurns } from './in-turns.ts';
-import { forgetScratchFile, scratchFile } from './scratch.ts';
+import { forgetScratchFile, openScratchFile, rememberWhole } from './scratch.ts';
 
 /** What is shorter is gathered in blobs. */
 const DIRECT_LENGTH_MIN = 64 * 1024 * 1024;
@@ -13,13 +13,15 @@ const PART_LENGTH = 8 * 1024 * 1024;
 export interface DownloadJob {
   name: string;
   /** Asks for the content; from a place in the middle where it has come that far. */
-  read: (signal: AbortSignal, from?: Place) => Promise<FileAnswer>;
+  read: (signal: AbortSignal, from?: Start) => Promise<FileAnswer>;
   /** Where it goes; the folder for downloads where there is none. */
   target: FileSystemFileHandle | null;
   /** Whether `read` can begin in the middle. */
   isResumable?: boolean;
   /** What has come already. */
   kept?: Kept;
+  /** What goes on, or ended last. */
+  running?: Promise<void>;
 }
 
 /** What has come of a file, on the disk or gathered. */
@@ -28,9 +30,20 @@ interface Kept {
   /** Of which version it is. */
   etag: string | null;
   parts: Blob[];
-  /** Where it goes, or is gathered. */
-  file: FileSystemFileHandle | null;
-  writable: FileSystemWritableFileStream | null;
+  /** Where it is written to; nothing for blobs. */
+  place: Place | null;
+  /** Whether no file took it before. */
+  hasNoFile: boolean;
+}
+
+interface Place {
+  file: FileSystemFileHandle;
+  writable: FileSystemWritableFileStream;
+}
+
+/** A file took no more. */
+class Unwritable extends Error {
+  override readonly name = 'Unwritable';
 }
 
 export interface DownloadHooks {
@@ -66,50 +79,85 @@ export async function pickTarget(
 /** Downloads a file, or what is missing of it; `save` gets what was gathered. */
 export async function download(
   job: DownloadJob,
-  { onProgress, onSize, onGathered }: DownloadHooks,
+  hooks: DownloadHooks,
   signal: AbortSignal,
   save: (content: Blob, name: string) => void = saveAs,
 ): Promise<void> {
-  const kept = (job.kept ??= { length: 0, etag: null, parts: [], file: null, writable: null });
+  // What was halted may still be writing.
+  await job.running?.catch(() => undefined);
+  job.running = goOn(job, hooks, signal, save);
+  return job.running;
+}
+
+async function goOn(
+  job: DownloadJob,
+  { onProgress, onSize, onGathered }: DownloadHooks,
+  signal: AbortSignal,
+  save: (content: Blob, name: string) => void,
+): Promise<void> {
+  const kept = (job.kept ??= { length: 0, etag: null, parts: [], place: null, hasNoFile: false });
   const mayGoOn = job.isResumable === true && kept.length > 0 && kept.etag !== null;
-  const place = mayGoOn ? { offset: kept.length, etag: kept.etag ?? '' } : undefined;
-  const { body, size, from = 0, etag = null } = await job.read(signal, place);
-  if (from !== kept.length) await empty(kept);
-  kept.etag = etag;
-  const all = size === null ? null : from + size;
-  if (all !== null) onSize?.(all);
-  kept.file ??= job.target ?? (await placeFor(kept, all));
-  if (kept.file) kept.writable ??= await kept.file.createWritable();
-  else if (isLarge(all)) onGathered?.();
+  const start = mayGoOn ? { offset: kept.length, etag: kept.etag ?? '' } : undefined;
+  const { body, size, from = 0, etag = null } = await job.read(signal, start);
   try {
+    if (from !== kept.length) await empty(kept);
+    if (from !== kept.length) throw new NoConnection('the answer begins elsewhere');
+    kept.etag = etag;
+    const all = size === null ? null : from + size;
+    if (all !== null) onSize?.(all);
+    if (kept.length === 0) await findPlace(job, kept, all);
+    if (!kept.place && isLarge(all)) onGathered?.();
     await receive(body, kept, onProgress, signal);
+    if (all !== null && kept.length !== all) throw new NoConnection('the answer broke off');
+    await kept.place?.writable.close().catch(refuse);
   } catch (error) {
-    if (signal.aborted || !(error instanceof TypeError)) throw error;
-    throw new NoConnection(error);
+    if (!(error instanceof Unwritable)) throw signal.aborted ? error : disconnected(error);
+    // It begins anew, and elsewhere if it can.
+    await discardKept(job);
+    job.kept = { length: 0, etag: null, parts: [], place: null, hasNoFile: true };
+    throw error.cause;
   }
-  if (all !== null && kept.length !== all) throw new NoConnection('the answer broke off');
-  await kept.writable?.close();
-  if (!job.target) save((await kept.file?.getFile()) ?? new Blob(kept.parts), job.name);
   delete job.kept;
+  if (job.target) return;
+  if (kept.place) rememberWhole(kept.place.file);
+  save((await kept.place?.file.getFile()) ?? new Blob(kept.parts), job.name);
 }
 
 const isLarge = (size: number | null) => size !== null && size >= DIRECT_LENGTH_MIN;
 
-/** Returns where a file of this size is gathered from its beginning on; nothing for blobs. */
-async function placeFor(kept: Kept, size: number | null): Promise<FileSystemFileHandle | null> {
-  return kept.length === 0 && size !== null && isLarge(size) ? scratchFile(size) : null;
+/** What breaks off while it comes. */
+const disconnected = (error: unknown) =>
+  error instanceof TypeError ? new NoConnection(error) : error;
+
+function refuse(cause: unknown): never {
+  throw new Unwritable('', { cause });
 }
 
-/** Throws away what has come of a file. */
-export async function discard(job: DownloadJob): Promise<void> {
-  const { kept } = job;
+/** Finds where a file of this size is written to from its beginning on; blobs do without. */
+async function findPlace(job: DownloadJob, kept: Kept, size: number | null): Promise<void> {
+  if (kept.place) return;
+  const { target: file } = job;
+  if (file) kept.place = { file, writable: await file.createWritable().catch(refuse) };
+  else if (size !== null && isLarge(size) && !kept.hasNoFile)
+    kept.place = await openScratchFile(size);
+}
+
+/** Throws away what has come of a file; whoever is at it has been told to stop. */
+export function discard(job: DownloadJob): Promise<void> {
+  const halted = Promise.resolve(job.running).catch(() => undefined);
+  job.running = halted.then(() => discardKept(job));
+  return job.running;
+}
+
+async function discardKept(job: DownloadJob): Promise<void> {
+  const place = job.kept?.place;
   delete job.kept;
-  await kept?.writable?.abort().catch(() => undefined);
-  if (kept?.file && !job.target) await forgetScratchFile(kept.file);
+  await place?.writable.abort().catch(() => undefined);
+  if (place && !job.target) await forgetScratchFile(place.file);
 }
 
 async function empty(kept: Kept): Promise<void> {
-  await kept.writable?.truncate(0);
+  await kept.place?.writable.truncate(0).catch(refuse);
   [kept.length, kept.parts] = [0, []];
 }
 
@@ -120,11 +168,11 @@ async function receive(
   onProgress: (received: number) => void,
   signal: AbortSignal,
 ): Promise<void> {
-  const { writable } = kept;
-  if (!writable) return gather(body, kept, onProgress, signal);
+  const { place } = kept;
+  if (!place) return gather(body, kept, onProgress, signal);
   for await (const piece of inTurns(body)) {
     signal.throwIfAborted();
-    await writable.write(piece);
+    await place.writable.write(piece).catch(refuse);
     kept.length += piece.length;
     onProgress(kept.length);
   }

@@ -14,23 +14,42 @@ const folder = async ({ create = false } = {}) => {
   return root.getDirectoryHandle(FOLDER, { create });
 };
 
-/** Makes an empty file for so many bytes; nothing where the browser keeps none that a page can write, or has too little room. */
-export async function scratchFile(length: number): Promise<FileSystemFileHandle | null> {
+/** How long those will be that are not whole yet. */
+const expected = new Map<string, number>();
+
+/** A file, open for writing. */
+export interface Scratch {
+  file: FileSystemFileHandle;
+  writable: FileSystemWritableFileStream;
+}
+
+/** Opens an empty file for so many bytes; nothing where the browser keeps none that a page can write, or has too little room. */
+export async function openScratchFile(length: number): Promise<Scratch | null> {
+  const name = randomHex(8);
+  const others = [...expected.values()].reduce((sum, one) => sum + one, 0);
+  expected.set(name, length);
   try {
-    if (!('createWritable' in FileSystemFileHandle.prototype)) return null;
     const { quota = 0, usage = 0 } = await navigator.storage.estimate();
-    if (quota - usage < COPIES * length) return null;
+    if (quota - usage < COPIES * (others + length)) throw new RangeError('too little room');
     const all = await folder({ create: true });
     const own = await all.getDirectoryHandle(PAGE, { create: true });
-    return await own.getFileHandle(randomHex(8), { create: true });
+    const file = await own.getFileHandle(name, { create: true });
+    return { file, writable: await file.createWritable() };
   } catch {
     // As in private windows of some browsers.
+    expected.delete(name);
     return null;
   }
 }
 
+/** Takes note that one is whole: the browser counts its bytes. */
+export function rememberWhole({ name }: FileSystemFileHandle): void {
+  expected.delete(name);
+}
+
 /** Removes one of this page. */
 export async function forgetScratchFile({ name }: FileSystemFileHandle): Promise<void> {
+  expected.delete(name);
   try {
     await (await (await folder()).getDirectoryHandle(PAGE)).removeEntry(name);
   } catch {
@@ -38,13 +57,13 @@ export async function forgetScratchFile({ name }: FileSystemFileHandle): Promise
   }
 }
 
-/** Removes those of the pages that `isGone` names. */
-async function forgetWhere(isGone: (page: string) => boolean): Promise<void> {
+/** Removes those of the pages that `isGone` names, once they were found. */
+async function forgetWhere(isGone: () => Promise<(page: string) => boolean>): Promise<void> {
   try {
     const all = await folder();
     const pages: string[] = [];
     for await (const page of all.keys()) pages.push(page);
-    for (const page of pages.filter(isGone)) {
+    for (const page of pages.filter(await isGone())) {
       await all.removeEntry(page, { recursive: true }).catch(() => undefined);
     }
   } catch {
@@ -52,13 +71,11 @@ async function forgetWhere(isGone: (page: string) => boolean): Promise<void> {
   }
 }
 
-/** Removes those of this page, as when somebody signs out. */
-export const forgetScratchFiles = () => forgetWhere((page) => page === PAGE);
+/** Removes those of this page, as when somebody signs out. One that is still written to stays. */
+export const forgetScratchFiles = () => forgetWhere(async () => (page) => page === PAGE);
 
-/** Removes those of pages that are gone. */
-async function sweep(): Promise<void> {
+// Those of pages that are gone.
+void forgetWhere(async () => {
   const isLive = await livePages();
-  await forgetWhere((page) => !isLive(page));
-}
-
-void sweep();
+  return (page) => !isLive(page);
+});

@@ -1,7 +1,7 @@
 // One file on its way.
 
 import { nameOf, type NodePath } from '@syncline/api';
-import type { DownloadJob } from './download.ts';
+import { discard, type DownloadJob } from './download.ts';
 import { Pace } from './pace.ts';
 import type { UploadJob } from './upload.ts';
 
@@ -66,6 +66,11 @@ export class Transfer {
     this.done = done;
     this.pace.note(done, performance.now());
     this.secondsLeft = this.size === null ? null : this.pace.secondsFor(this.size - done);
+  }
+
+  /** Throws away what has come of a download that was halted. */
+  async discard(): Promise<void> {
+    if ('down' in this.job) await discard(this.job.down);
   }
 
   /** Ends what is going on; it may begin anew. */

@@ -15,7 +15,7 @@ import { session } from '../sign-in/session.svelte.ts';
 import { problemText } from '../words/problem.ts';
 import { t } from '../words/words.svelte.ts';
 import { sendDelta } from './delta.ts';
-import { archiveNameOf, discard, download, pickTarget, type DownloadJob } from './download.ts';
+import { archiveNameOf, download, pickTarget, type DownloadJob } from './download.ts';
 import type { Chosen } from './dropped.ts';
 import { FolderMaker } from './folders.ts';
 import type { Found } from './matching.ts';
@@ -154,10 +154,9 @@ class Transfers {
 
   cancel(transfer: Transfer): void {
     transfer.halt('cancelled');
+    void transfer.discard();
     const { job } = transfer;
-    if ('down' in job) {
-      void discard(job.down);
-    } else {
+    if ('up' in job) {
       void remembered.forget([job.key]);
       const { workspace, upload: id } = job.up;
       if (id !== null) void session.client.endUpload(workspace, id).catch(() => undefined);
@@ -220,9 +219,10 @@ class Transfers {
       if (account !== null && !transfer.isOver) this.cancel(transfer);
       else transfer.stop.abort();
     }
+    void Promise.allSettled(this.list.map((one) => one.discard())).then(forgetScratchFiles);
     this.list = [];
     if (account !== null) void remembered.forgetAll(account);
-    for (const forget of [forgetSketches, forgetScratchFiles]) void forget();
+    void forgetSketches();
   }
 
   #fill(): void {
