@@ -112,8 +112,13 @@ fn over_sizes(
         Series::ours(name.clone(), points.collect())
     });
     let across = "edit, bytes".to_owned();
-    let series = series.chain(paper).collect();
+    let series = with_points(series.chain(paper));
     Plot { title: title_text, across, up: up.to_owned(), series }.lines_over_magnitudes()
+}
+
+/// Leaves out what was not measured.
+fn with_points(series: impl Iterator<Item = Series>) -> Vec<Series> {
+    series.filter(|series| !series.points.is_empty()).collect()
 }
 
 /// Returns what the paper says of a time: so many times that of another method here.
@@ -196,7 +201,7 @@ fn dispersed(rows: Rows<'_>, network: Network, size: usize) -> String {
     });
     let heading = format!("Time of a sync, {size} bytes put into places, {}", network.title());
     let (across, up) = ("places".to_owned(), "ms".to_owned());
-    Plot { title: heading, across, up, series: series.collect() }.lines_over_magnitudes()
+    Plot { title: heading, across, up, series: with_points(series) }.lines_over_magnitudes()
 }
 
 /// Figures 3, 9 and 17: where the time of appends goes. What the client does not wait for is its own. What it waits for on loopback is the
@@ -262,7 +267,7 @@ fn cost(
     let methods = &COMPARED[1..];
     let series =
         methods.iter().map(|method| Series::ours(title(method), of_kinds(rows, method, figure)));
-    let (series, groups) = (series.chain(paper).collect(), KINDS.map(str::to_owned));
+    let (series, groups) = (with_points(series.chain(paper)), KINDS.map(str::to_owned));
     let (across, up) = ("edit".to_owned(), "ms of one sync".to_owned());
     Plot { title: heading.to_owned(), across, up, series }.bars(&groups)
 }
