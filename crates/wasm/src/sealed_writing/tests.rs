@@ -1,3 +1,4 @@
+mod cleanups;
 mod sketches;
 
 use std::collections::HashMap;
@@ -470,24 +471,6 @@ fn a_page_writes_nothing_where_it_must_not() {
     let lost = page.make_folder(ROOT, "lost").unwrap();
     page.propose(lost, NOW).unwrap().unwrap();
     assert_eq!(page.settle(lost).err().unwrap().code, "not_kept");
-    // A cleanup comes between the look at what is there and the commit: before one is proposed, and before it is there.
-    for (device, base) in [(80, 0), (82, 1)] {
-        let deed = scene.begin_put(&mut page, "copy", b"content");
-        let proposed = (base == 1).then(|| page.propose(deed, NOW).unwrap().unwrap());
-        let fence = encode_message(&Fence { condemned: Vec::new(), dropped: Vec::new() });
-        let change = Change { node: NodeId::FENCE, base, action: Action::Put(fence) };
-        scene.device_changes(device, vec![change]);
-        let length = scene.log.len();
-        if let Some(message) = &proposed {
-            scene.append(decode_message(message).unwrap());
-        }
-        scene.catch_up(&mut page).unwrap();
-        let told = if proposed.is_some() { page.settle(deed) } else { scene.act(&mut page, deed) };
-        assert_eq!(told.err().unwrap().code, "fenced");
-        assert_eq!(scene.log.len(), length + usize::from(proposed.is_some()));
-        assert_eq!(page.list(ROOT).unwrap().len(), 1);
-    }
-    scene.put(&mut page, "copy", b"content");
     // The log goes on in a way that cannot be: nothing is written behind it, however the page asks.
     let deed = page.make_folder(ROOT, "folder").unwrap();
     let honest = scene.log.clone();
