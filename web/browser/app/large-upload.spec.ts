@@ -1,5 +1,5 @@
-// A large file goes from the disk to the server, in the clear and encrypted, and comes to a device as it was; its next version goes as what has
-// changed, which lies near its end. `SYNCLINE_UPLOAD_MIB` says how large: the usual 20 show that it works, and 4200 that places behind 4 GiB do.
+// A large file goes from the disk to the server, in the clear and encrypted, and comes to a device as it was, and so does its next version,
+// which differs near its end. `SYNCLINE_UPLOAD_MIB` says how large: the usual 20 show that it works, and 4200 that places behind 4 GiB do.
 
 import { randomBytes } from 'node:crypto';
 import { closeSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs';

@@ -1,6 +1,6 @@
 import { fetchArchive, fetchArchiveLength, SynclineClient } from '@syncline/api';
 import { expect, test, vi } from 'vitest';
-import { download, pickTarget } from './download.ts';
+import { discard, download, pickTarget } from './download.ts';
 
 const signal = new AbortController().signal;
 
@@ -85,19 +85,22 @@ class SlowFile {
   bytes = '';
   waiting: (() => void)[] = [];
   isSlow = false;
+  isClosed = false;
   room = Infinity;
 
   async createWritable() {
     this.bytes = '';
+    let isBroken = false;
     return {
       write: async (piece: Uint8Array) => {
         if (this.isSlow) await new Promise<void>((resolve) => this.waiting.push(resolve));
-        if (this.bytes.length + piece.length > this.room)
-          throw new DOMException('no room', 'QuotaExceededError');
+        // As a stream: what has failed once fails for good.
+        isBroken ||= this.bytes.length + piece.length > this.room;
+        if (isBroken) throw new DOMException('no room', 'QuotaExceededError');
         this.bytes += new TextDecoder().decode(piece);
       },
       truncate: () => Promise.resolve((this.bytes = '')),
-      close: () => Promise.resolve(),
+      close: () => Promise.resolve((this.isClosed = true)),
       abort: () => Promise.resolve(),
     };
   }
@@ -140,8 +143,45 @@ test('a file that took no more is begun anew when there is room again', async ()
   expect(file.bytes).toBe('abcdefghi');
 });
 
+test('what somebody gives up while its last piece is written becomes no file', async () => {
+  const file = new SlowFile();
+  const target = file as unknown as FileSystemFileHandle;
+  const job = { name: 'x', read: versionOf('abc'), target };
+  file.isSlow = true;
+  const running = download(job, { onProgress: vi.fn() }, signal);
+  await vi.waitFor(() => expect(file.waiting).toHaveLength(1));
+  const given = discard(job);
+  for (const letGo of file.waiting) letGo();
+  await expect(running).rejects.toMatchObject({ name: 'AbortError' });
+  await given;
+  expect(file.isClosed).toBe(false);
+});
+
+test('what was paused between its last byte and its end is whole, and asks for nothing more', async () => {
+  const read = vi.fn((stop: AbortSignal) => {
+    const body = new ReadableStream<Uint8Array<ArrayBuffer>>({
+      start(controller) {
+        controller.enqueue(new TextEncoder().encode('abc'));
+        stop.addEventListener('abort', () => controller.error(stop.reason));
+      },
+    });
+    return Promise.resolve({ body, size: 3, from: 0, etag: '"1"' });
+  });
+  const file = new SlowFile();
+  const target = file as unknown as FileSystemFileHandle;
+  const job = { name: 'x', read, target, isResumable: true };
+  const [paused, onProgress] = [new AbortController(), vi.fn()];
+  const first = download(job, { onProgress }, paused.signal);
+  await vi.waitFor(() => expect(onProgress).toHaveBeenCalledWith(3));
+  paused.abort();
+  await expect(first).rejects.toMatchObject({ name: 'AbortError' });
+  await download(job, { onProgress }, signal);
+  expect(read).toHaveBeenCalledTimes(1);
+  expect([file.bytes, file.isClosed]).toEqual(['abc', true]);
+});
+
 test('an answer that begins elsewhere than it was asked to is no part of the file', async () => {
-  const read = () => Promise.resolve({ body: bodyOf('def'), size: 3, from: 3, etag: '"1"' });
+  const read = () => Promise.resolve({ body: bodyOf('def'), size: null, from: 3, etag: '"1"' });
   const save = vi.fn();
   const running = download(
     { name: 'x', read, target: null },

@@ -22,11 +22,15 @@ export interface DownloadJob {
   kept?: Kept;
   /** What goes on, or ended last. */
   running?: Promise<void>;
+  /** Whether it is not to be saved any more. */
+  isGivenUp?: boolean;
 }
 
 /** What has come of a file, on the disk or gathered. */
 interface Kept {
   length: number;
+  /** How much there is in all; nothing where nobody knows. */
+  size: number | null;
   /** Of which version it is. */
   etag: string | null;
   parts: Blob[];
@@ -35,6 +39,15 @@ interface Kept {
   /** Whether no file took it before. */
   hasNoFile: boolean;
 }
+
+const nothingKept = (): Kept => ({
+  length: 0,
+  size: null,
+  etag: null,
+  parts: [],
+  place: null,
+  hasNoFile: false,
+});
 
 interface Place {
   file: FileSystemFileHandle;
@@ -77,50 +90,75 @@ export async function pickTarget(
 }
 
 /** Downloads a file, or what is missing of it; `save` gets what was gathered. */
-export async function download(
+export function download(
   job: DownloadJob,
   hooks: DownloadHooks,
   signal: AbortSignal,
   save: (content: Blob, name: string) => void = saveAs,
 ): Promise<void> {
-  // What was halted may still be writing.
-  await job.running?.catch(() => undefined);
-  job.running = goOn(job, hooks, signal, save);
+  return inTurn(job, () => goOn(job, hooks, signal, save));
+}
+
+/** Throws away what has come of a file; whoever is at it has been told to stop. */
+export function discard(job: DownloadJob): Promise<void> {
+  job.isGivenUp = true;
+  return inTurn(job, () => discardKept(job));
+}
+
+/** Does something with a job when nobody else is at it: what was halted may still be writing. */
+function inTurn(job: DownloadJob, work: () => Promise<void>): Promise<void> {
+  const before = Promise.resolve(job.running).catch(() => undefined);
+  job.running = before.then(work);
   return job.running;
 }
 
 async function goOn(
   job: DownloadJob,
-  { onProgress, onSize, onGathered }: DownloadHooks,
+  hooks: DownloadHooks,
   signal: AbortSignal,
   save: (content: Blob, name: string) => void,
 ): Promise<void> {
-  const kept = (job.kept ??= { length: 0, etag: null, parts: [], place: null, hasNoFile: false });
-  const mayGoOn = job.isResumable === true && kept.length > 0 && kept.etag !== null;
-  const start = mayGoOn ? { offset: kept.length, etag: kept.etag ?? '' } : undefined;
-  const { body, size, from = 0, etag = null } = await job.read(signal, start);
+  signal.throwIfAborted();
+  const kept = (job.kept ??= nothingKept());
   try {
-    if (from !== kept.length) await empty(kept);
-    if (from !== kept.length) throw new NoConnection('the answer begins elsewhere');
-    kept.etag = etag;
-    const all = size === null ? null : from + size;
-    if (all !== null) onSize?.(all);
-    if (kept.length === 0) await findPlace(job, kept, all);
-    if (!kept.place && isLarge(all)) onGathered?.();
-    await receive(body, kept, onProgress, signal);
-    if (all !== null && kept.length !== all) throw new NoConnection('the answer broke off');
+    // Somebody may have paused it between its last byte and its end.
+    if (kept.length !== kept.size) await take(job, kept, hooks, signal);
+    if (job.isGivenUp) throw new DOMException('it was given up', 'AbortError');
     await kept.place?.writable.close().catch(refuse);
   } catch (error) {
     if (!(error instanceof Unwritable)) throw signal.aborted ? error : disconnected(error);
     // It begins anew, and elsewhere if it can.
     await discardKept(job);
-    job.kept = { length: 0, etag: null, parts: [], place: null, hasNoFile: true };
+    job.kept = { ...nothingKept(), hasNoFile: true };
     throw error.cause;
   }
   delete job.kept;
   if (job.target) return;
   if (kept.place) rememberWhole(kept.place.file);
   save((await kept.place?.file.getFile()) ?? new Blob(kept.parts), job.name);
+}
+
+/** Takes what is missing. */
+async function take(
+  job: DownloadJob,
+  kept: Kept,
+  { onProgress, onSize, onGathered }: DownloadHooks,
+  signal: AbortSignal,
+): Promise<void> {
+  const mayGoOn = job.isResumable === true && kept.length > 0 && kept.etag !== null;
+  const start = mayGoOn ? { offset: kept.length, etag: kept.etag ?? '' } : undefined;
+  const { body, size, from = 0, etag = null } = await job.read(signal, start);
+  const isNext = from === kept.length && (from === 0 || etag === kept.etag);
+  if (!isNext) await empty(kept);
+  if (from !== kept.length) throw new NoConnection('the answer begins elsewhere');
+  kept.etag = etag;
+  kept.size = size === null ? null : from + size;
+  if (kept.size !== null) onSize?.(kept.size);
+  if (kept.length === 0) await findPlace(job, kept);
+  if (!kept.place && isLarge(kept.size)) onGathered?.();
+  await receive(body, kept, onProgress, signal);
+  if (kept.size !== null && kept.length !== kept.size)
+    throw new NoConnection('the answer broke off');
 }
 
 const isLarge = (size: number | null) => size !== null && size >= DIRECT_LENGTH_MIN;
@@ -133,20 +171,13 @@ function refuse(cause: unknown): never {
   throw new Unwritable('', { cause });
 }
 
-/** Finds where a file of this size is written to from its beginning on; blobs do without. */
-async function findPlace(job: DownloadJob, kept: Kept, size: number | null): Promise<void> {
+/** Finds where a file is written to from its beginning on; blobs do without. */
+async function findPlace({ target: file }: DownloadJob, kept: Kept): Promise<void> {
+  const { size } = kept;
   if (kept.place) return;
-  const { target: file } = job;
   if (file) kept.place = { file, writable: await file.createWritable().catch(refuse) };
   else if (size !== null && isLarge(size) && !kept.hasNoFile)
     kept.place = await openScratchFile(size);
-}
-
-/** Throws away what has come of a file; whoever is at it has been told to stop. */
-export function discard(job: DownloadJob): Promise<void> {
-  const halted = Promise.resolve(job.running).catch(() => undefined);
-  job.running = halted.then(() => discardKept(job));
-  return job.running;
 }
 
 async function discardKept(job: DownloadJob): Promise<void> {
@@ -158,7 +189,7 @@ async function discardKept(job: DownloadJob): Promise<void> {
 
 async function empty(kept: Kept): Promise<void> {
   await kept.place?.writable.truncate(0).catch(refuse);
-  [kept.length, kept.parts] = [0, []];
+  [kept.length, kept.size, kept.parts] = [0, null, []];
 }
 
 /** Takes in what comes, and keeps it also where it breaks off. */

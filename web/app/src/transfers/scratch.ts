@@ -71,8 +71,24 @@ async function forgetWhere(isGone: () => Promise<(page: string) => boolean>): Pr
   }
 }
 
-/** Removes those of this page, as when somebody signs out. One that is still written to stays. */
-export const forgetScratchFiles = () => forgetWhere(async () => (page) => page === PAGE);
+/** Removes those of this page, as when somebody signs out: at once, and those that were written to once all was halted. */
+export async function forgetScratchFiles(halted: Promise<unknown>[]): Promise<void> {
+  await forgetOwn();
+  await Promise.allSettled(halted);
+  await forgetOwn();
+}
+
+/** Removes what nobody writes to any more. */
+async function forgetOwn(): Promise<void> {
+  try {
+    const own = await (await folder()).getDirectoryHandle(PAGE);
+    const names: string[] = [];
+    for await (const name of own.keys()) names.push(name);
+    for (const name of names) await own.removeEntry(name).catch(() => undefined);
+  } catch {
+    return;
+  }
+}
 
 // Those of pages that are gone.
 void forgetWhere(async () => {

@@ -213,14 +213,14 @@ class Transfers {
     this.list = this.list.filter((transfer) => !transfer.isOver);
   }
 
-  /** Ends all: for good where somebody signs out; else it is remembered until the same person is back. */
+  /** Ends all, and begins nothing of it: for good where somebody signs out; else it is remembered until the same person is back. */
   end(account: string | null): void {
-    for (const transfer of this.list) {
+    const all = this.list.splice(0);
+    for (const transfer of all) {
       if (account !== null && !transfer.isOver) this.cancel(transfer);
       else transfer.stop.abort();
     }
-    void Promise.allSettled(this.list.map((one) => one.discard())).then(forgetScratchFiles);
-    this.list = [];
+    void forgetScratchFiles(all.map((transfer) => transfer.discard()));
     if (account !== null) void remembered.forgetAll(account);
     void forgetSketches();
   }
