@@ -44,7 +44,8 @@ const USAGE: &str = "\
 usage: cargo xtask <task>
 
   test [--quick]      the whole test run; stops at the first failing section; --without services
-                      leaves out the real servers, --without web the web app, and services,web both
+                      leaves out the real servers, --without web the web app, and services,web both;
+                      --minutes N leaves out what would not end in that time here
   demo [ARGS...]      builds the release program and runs `syncline demo ARGS`
   web [core|test]     builds the web app, which programs built after it have in them; only what it runs
                       of our rooms; tries it

@@ -12,6 +12,10 @@ use crate::{process, repository_root, tidy, web};
 struct Section {
     name: &'static str,
     work: Work,
+    /// How many seconds it takes in a fresh clone on two cores that nobody else uses.
+    seconds: u32,
+    /// Whether it runs even where it will not end in time.
+    is_needed: bool,
     /// What runs meanwhile, with less priority.
     behind: &'static [Section],
 }
@@ -25,15 +29,25 @@ enum Work {
 }
 
 const SECTIONS: [Section; 8] = [
-    Section::new("format", Work::Cargo(&["fmt", "--all", "--check"])),
-    Section::new("tidy", Work::Tidy),
+    Section::needed("format", 10, Work::Cargo(&["fmt", "--all", "--check"])),
+    Section::needed("tidy", 5, Work::Tidy),
+    // The web app runs these three rooms; a dependency that cannot follow them there shows here.
+    Section::needed("wasm", 40, Work::Wasm),
+    Section::needed("tests", 2100, Work::Cargo(&["test", "--workspace"])),
+    // The program that it tries is one of those that the tests have built.
+    Section::new(WEB, 1100, Work::Web),
+    // Stores and the program over real servers, which are installed where they are missing. Most of the time they wait, and worlds
+    // never do.
+    Section { behind: &WORLDS, ..Section::new(SERVICES, 800, Work::Services) },
     Section::new(
         "clippy",
+        250,
         Work::Cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]),
     ),
-    // Left out above, because a plain test run leaves them out.
+    // Left out above, because a plain test run leaves them out. By itself it takes as long as the one above, behind that no time.
     Section::new(
         "clippy of services",
+        250,
         Work::Cargo(&[
             "clippy",
             "--workspace",
@@ -46,28 +60,22 @@ const SECTIONS: [Section; 8] = [
             "warnings",
         ]),
     ),
-    // The web app runs these three rooms; a dependency that cannot follow them there shows here.
-    Section::new("wasm", Work::Wasm),
-    Section::new("tests", Work::Cargo(&["test", "--workspace"])),
-    // The program that it tries is one of those that the tests have built.
-    Section::new(WEB, Work::Web),
-    // Stores and the program over real servers, which are installed where they are missing. Most of the time they wait, and worlds
-    // never do.
-    Section { name: SERVICES, work: Work::Services, behind: &WORLDS },
 ];
 
 /// Simulated worlds. They run from what the tests have built: a release build takes longer than it saves. Naming no package keeps the
-/// features, so nothing is built again.
+/// features, so nothing is built again. `CONTRIBUTING.md` says how to run more of them.
 const WORLDS: [Section; 2] = [
     // Every accident must have happened in them.
     Section::new(
         "worlds",
-        Work::Cargo(&["run", "--example", "simulate", "--", "--seeds", "0..10000", "--all-faults"]),
+        100,
+        Work::Cargo(&["run", "--example", "simulate", "--", "--seeds", "0..1000", "--all-faults"]),
     ),
     // The same over three or five stores, of which some are gone, slow, full, restored or emptied.
     Section::new(
         "worlds over stores",
-        Work::Cargo(&["run", "--example", "simulate", "--", "--stores", "--seeds", "0..1000"]),
+        20,
+        Work::Cargo(&["run", "--example", "simulate", "--", "--stores", "--seeds", "0..200"]),
     ),
 ];
 
@@ -75,36 +83,70 @@ const WORLDS: [Section; 2] = [
 const SERVICES: &str = "services";
 const WEB: &str = "web";
 
-/// Runs all sections; `--quick` leaves clippy out, `--without services,web` the real servers and the web app.
+/// Runs all sections; `--quick` leaves clippy out, `--without services,web` the real servers and the web app, and `--minutes N` what
+/// would not end in that time, as it goes on this machine.
 pub fn run(mut arguments: Arguments) -> Result<()> {
     let quick = arguments.flag("--quick");
     let without = arguments.value("--without")?;
+    let minutes: u32 = arguments.value_or("--minutes", 0)?;
     arguments.finish()?;
     let without: Vec<&str> = without.iter().flat_map(|names| names.split(',')).collect();
     if let Some(name) = without.iter().find(|name| ![SERVICES, WEB].contains(name)) {
         return fail(format!("only '{SERVICES}' and '{WEB}' can be left out, not '{name}'"));
     }
     let start = Instant::now();
-    let mut timings = Vec::new();
+    let mut pace = Pace { limit: (minutes > 0).then_some(minutes * 60), usual: 0 };
+    let (mut timings, mut missing) = (Vec::new(), Vec::new());
     for section in SECTIONS.iter().filter(|one| !quick || !one.name.starts_with("clippy")) {
         println!("\n==== {} ====", section.name);
-        if without.contains(&section.name) {
-            println!("---- {0}: NOT RUN, because --without {0} was said", section.name);
-            timings.push(format!("{} NOT RUN", section.name));
+        let is_late = !pace.has_time_for(section, start.elapsed().as_secs_f64());
+        let is_left_out = without.contains(&section.name);
+        if is_late || is_left_out {
+            let why = if is_left_out { "--without was said" } else { "it would not end in time" };
+            println!("---- {}: NOT RUN, because {why}", section.name);
+            missing.push(section.name);
+        }
+        if is_left_out {
             let instead = section.behind.iter().map(|one| one.run(run_section));
             timings.extend(instead.collect::<Result<Vec<_>>>()?);
-        } else {
+        } else if !is_late {
             timings.extend(section.run_with_those_behind()?);
+            pace.usual += section.seconds;
         }
     }
     let seconds = start.elapsed().as_secs_f64();
-    println!("\n==== all passed in {seconds:.1} s: {} ====", timings.join(", "));
+    let all = match missing.is_empty() {
+        true => "all passed".to_owned(),
+        false => format!("what ran passed, {} did NOT RUN,", missing.join(" and ")),
+    };
+    println!("\n==== {all} in {seconds:.1} s: {} ====", timings.join(", "));
     Ok(())
 }
 
+/// How fast this machine is, and until when all has to be over.
+struct Pace {
+    /// Seconds from the beginning.
+    limit: Option<u32>,
+    /// How many seconds what was run takes usually.
+    usual: u32,
+}
+
+impl Pace {
+    /// Tells whether a section ends in time, `elapsed` seconds after the beginning, where it is as slow as those before it.
+    fn has_time_for(&self, section: &Section, elapsed: f64) -> bool {
+        let Some(limit) = self.limit else { return true };
+        let slowness = (elapsed / f64::from(self.usual.max(1))).max(1.0);
+        section.is_needed || elapsed + slowness * f64::from(section.seconds) <= f64::from(limit)
+    }
+}
+
 impl Section {
-    const fn new(name: &'static str, work: Work) -> Self {
-        Self { name, work, behind: &[] }
+    const fn new(name: &'static str, seconds: u32, work: Work) -> Self {
+        Self { name, work, seconds, is_needed: false, behind: &[] }
+    }
+
+    const fn needed(name: &'static str, seconds: u32, work: Work) -> Self {
+        Self { is_needed: true, ..Self::new(name, seconds, work) }
     }
 
     /// Runs it and says how long it took.
@@ -187,4 +229,34 @@ fn outside_of_our_package(mut command: Command) -> Command {
 fn is_of_our_package(variable: &OsStr) -> bool {
     let name = variable.to_string_lossy();
     name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Which sections run where all takes `slowness` times as long as usual.
+    fn run_in(limit: Option<u32>, slowness: f64) -> Vec<&'static str> {
+        let (mut pace, mut elapsed, mut ran) = (Pace { limit, usual: 0 }, 0.0, Vec::new());
+        for section in &SECTIONS {
+            if pace.has_time_for(section, elapsed) {
+                pace.usual += section.seconds;
+                elapsed += slowness * f64::from(section.seconds);
+                ran.push(section.name);
+            }
+        }
+        ran
+    }
+
+    #[test]
+    fn a_slow_machine_leaves_out_what_would_not_end_in_time_and_no_other() {
+        let limit = Some(82 * 60);
+        let all: Vec<_> = SECTIONS.iter().map(|section| section.name).collect();
+        assert_eq!(run_in(None, 100.0), all);
+        assert_eq!(run_in(limit, 1.05), all);
+        let needed = ["format", "tidy", "wasm", "tests"];
+        assert_eq!(run_in(limit, 1.4), [&needed[..], &["web", "clippy"]].concat());
+        assert_eq!(run_in(limit, 2.0), [&needed[..], &["clippy"]].concat());
+        assert_eq!(run_in(limit, 9.0), needed, "these are never left out");
+    }
 }
