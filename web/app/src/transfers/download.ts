@@ -1,9 +1,9 @@
 // One file on its way to the disk. Where the browser can write to a file, a large one goes straight there; else it is gathered first, in the
 // private file system of the browser where there is room, and in blobs else, which browsers keep as they like.
 
-import { NoConnection, type FileAnswer, type Place as Start } from '@syncline/api';
+import { NoConnection, type FileAnswer, type Place } from '@syncline/api';
 import { inTurns } from './in-turns.ts';
-import { forgetScratchFile, openScratchFile, rememberWhole } from './scratch.ts';
+import { forgetScratchFile, openScratchFile, rememberWhole, type OpenFile } from './scratch.ts';
 
 /** What is shorter is gathered in blobs. */
 const DIRECT_LENGTH_MIN = 64 * 1024 * 1024;
@@ -13,7 +13,7 @@ const PART_LENGTH = 8 * 1024 * 1024;
 export interface DownloadJob {
   name: string;
   /** Asks for the content; from a place in the middle where it has come that far. */
-  read: (signal: AbortSignal, from?: Start) => Promise<FileAnswer>;
+  read: (signal: AbortSignal, from?: Place) => Promise<FileAnswer>;
   /** Where it goes; the folder for downloads where there is none. */
   target: FileSystemFileHandle | null;
   /** Whether `read` can begin in the middle. */
@@ -35,7 +35,7 @@ interface Kept {
   etag: string | null;
   parts: Blob[];
   /** Where it is written to; nothing for blobs. */
-  place: Place | null;
+  into: OpenFile | null;
   /** Whether no file took it before. */
   hasNoFile: boolean;
 }
@@ -45,14 +45,9 @@ const nothingKept = (): Kept => ({
   size: null,
   etag: null,
   parts: [],
-  place: null,
+  into: null,
   hasNoFile: false,
 });
-
-interface Place {
-  file: FileSystemFileHandle;
-  writable: FileSystemWritableFileStream;
-}
 
 /** A file took no more. */
 class Unwritable extends Error {
@@ -96,17 +91,17 @@ export function download(
   signal: AbortSignal,
   save: (content: Blob, name: string) => void = saveAs,
 ): Promise<void> {
-  return inTurn(job, () => goOn(job, hooks, signal, save));
+  return alone(job, () => goOn(job, hooks, signal, save));
 }
 
 /** Throws away what has come of a file; whoever is at it has been told to stop. */
 export function discard(job: DownloadJob): Promise<void> {
   job.isGivenUp = true;
-  return inTurn(job, () => discardKept(job));
+  return alone(job, () => discardKept(job));
 }
 
-/** Does something with a job when nobody else is at it: what was halted may still be writing. */
-function inTurn(job: DownloadJob, work: () => Promise<void>): Promise<void> {
+/** Does something with a job once nobody else is at it: what was halted may still be writing. */
+function alone(job: DownloadJob, work: () => Promise<void>): Promise<void> {
   const before = Promise.resolve(job.running).catch(() => undefined);
   job.running = before.then(work);
   return job.running;
@@ -124,7 +119,7 @@ async function goOn(
     // Somebody may have paused it between its last byte and its end.
     if (kept.length !== kept.size) await take(job, kept, hooks, signal);
     if (job.isGivenUp) throw new DOMException('it was given up', 'AbortError');
-    await kept.place?.writable.close().catch(refuse);
+    await kept.into?.writable.close().catch(refuse);
   } catch (error) {
     if (!(error instanceof Unwritable)) throw signal.aborted ? error : disconnected(error);
     // It begins anew, and elsewhere if it can.
@@ -134,8 +129,8 @@ async function goOn(
   }
   delete job.kept;
   if (job.target) return;
-  if (kept.place) rememberWhole(kept.place.file);
-  save((await kept.place?.file.getFile()) ?? new Blob(kept.parts), job.name);
+  if (kept.into) rememberWhole(kept.into.file);
+  save((await kept.into?.file.getFile()) ?? new Blob(kept.parts), job.name);
 }
 
 /** Takes what is missing. */
@@ -154,8 +149,8 @@ async function take(
   kept.etag = etag;
   kept.size = size === null ? null : from + size;
   if (kept.size !== null) onSize?.(kept.size);
-  if (kept.length === 0) await findPlace(job, kept);
-  if (!kept.place && isLarge(kept.size)) onGathered?.();
+  if (kept.length === 0) await findFile(job, kept);
+  if (!kept.into && isLarge(kept.size)) onGathered?.();
   await receive(body, kept, onProgress, signal);
   if (kept.size !== null && kept.length !== kept.size)
     throw new NoConnection('the answer broke off');
@@ -172,23 +167,23 @@ function refuse(cause: unknown): never {
 }
 
 /** Finds where a file is written to from its beginning on; blobs do without. */
-async function findPlace({ target: file }: DownloadJob, kept: Kept): Promise<void> {
+async function findFile({ target: file }: DownloadJob, kept: Kept): Promise<void> {
   const { size } = kept;
-  if (kept.place) return;
-  if (file) kept.place = { file, writable: await file.createWritable().catch(refuse) };
+  if (kept.into) return;
+  if (file) kept.into = { file, writable: await file.createWritable().catch(refuse) };
   else if (size !== null && isLarge(size) && !kept.hasNoFile)
-    kept.place = await openScratchFile(size);
+    kept.into = await openScratchFile(size);
 }
 
 async function discardKept(job: DownloadJob): Promise<void> {
-  const place = job.kept?.place;
+  const into = job.kept?.into;
   delete job.kept;
-  await place?.writable.abort().catch(() => undefined);
-  if (place && !job.target) await forgetScratchFile(place.file);
+  await into?.writable.abort().catch(() => undefined);
+  if (into && !job.target) await forgetScratchFile(into.file);
 }
 
 async function empty(kept: Kept): Promise<void> {
-  await kept.place?.writable.truncate(0).catch(refuse);
+  await kept.into?.writable.truncate(0).catch(refuse);
   [kept.length, kept.size, kept.parts] = [0, null, []];
 }
 
@@ -199,11 +194,11 @@ async function receive(
   onProgress: (received: number) => void,
   signal: AbortSignal,
 ): Promise<void> {
-  const { place } = kept;
-  if (!place) return gather(body, kept, onProgress, signal);
+  const { into } = kept;
+  if (!into) return gather(body, kept, onProgress, signal);
   for await (const piece of inTurns(body)) {
     signal.throwIfAborted();
-    await place.writable.write(piece).catch(refuse);
+    await into.writable.write(piece).catch(refuse);
     kept.length += piece.length;
     onProgress(kept.length);
   }

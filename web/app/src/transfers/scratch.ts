@@ -17,14 +17,14 @@ const folder = async ({ create = false } = {}) => {
 /** How long those will be that are not whole yet. */
 const expected = new Map<string, number>();
 
-/** A file, open for writing. */
-export interface Scratch {
+/** A file that is open for writing. */
+export interface OpenFile {
   file: FileSystemFileHandle;
   writable: FileSystemWritableFileStream;
 }
 
 /** Opens an empty file for so many bytes; nothing where the browser keeps none that a page can write, or has too little room. */
-export async function openScratchFile(length: number): Promise<Scratch | null> {
+export async function openScratchFile(length: number): Promise<OpenFile | null> {
   const name = randomHex(8);
   const others = [...expected.values()].reduce((sum, one) => sum + one, 0);
   expected.set(name, length);
