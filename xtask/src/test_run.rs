@@ -12,7 +12,7 @@ use crate::{process, repository_root, tidy, web};
 struct Section {
     name: &'static str,
     work: Work,
-    /// How many seconds it takes in a fresh clone on two cores that nobody else uses.
+    /// About how many seconds it takes in a fresh clone on two cores that nobody else uses.
     seconds: u32,
     /// Whether it runs even where it will not end in time.
     is_needed: bool,
@@ -95,7 +95,7 @@ pub fn run(mut arguments: Arguments) -> Result<()> {
         return fail(format!("only '{SERVICES}' and '{WEB}' can be left out, not '{name}'"));
     }
     let start = Instant::now();
-    let mut pace = Pace { limit: (minutes > 0).then_some(minutes * 60), usual: 0 };
+    let mut pace = Pace { limit: (minutes > 0).then_some(minutes.saturating_mul(60)), usual: 0 };
     let (mut timings, mut missing) = (Vec::new(), Vec::new());
     for section in SECTIONS.iter().filter(|one| !quick || !one.name.starts_with("clippy")) {
         println!("\n==== {} ====", section.name);
