@@ -168,7 +168,7 @@ impl App {
         body: &Spooled,
     ) -> Result<DeltaAnswer> {
         let first = body.clone();
-        let first = blocking::piece(move || Frames::of(&first)?.only_first()).await??;
+        let first = blocking::piece(move || Frames::of(&first).only_first()).await??;
         let envelope = Envelope::of(&first).map_err(|error| refused(error, put))?;
         match envelope.kind {
             MessageKind::Chunks => self.take_chunks(reading, put, body).await,
@@ -180,7 +180,7 @@ impl App {
             | MessageKind::AskSymbols
             | MessageKind::AskSums => {
                 let alone = body.clone();
-                blocking::piece(move || Frames::of(&alone)?.check_alone()).await??;
+                blocking::piece(move || Frames::of(&alone).check_alone()).await??;
                 self.answer_question(reading, put, first, envelope).await.map(DeltaAnswer::Message)
             }
         }

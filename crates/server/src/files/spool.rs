@@ -1,7 +1,8 @@
 //! Keeps a body aside until it is whole: how a file is cut depends on all of it, and its checksum is known at its end.
 
 use std::fs::File;
-use std::io::{BufReader, Read, Seek, SeekFrom, Write};
+use std::io::{BufReader, Read, Write};
+use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -63,28 +64,52 @@ pub struct Spooled {
 }
 
 impl Spooled {
-    /// Writes all of it, as often as it is asked to, but not twice at once. It blocks.
+    /// Writes all of it, as often as it is asked to. It blocks.
     ///
     /// # Errors
     /// What the operating system says.
     pub fn write_to(&self, target: &mut dyn Write) -> std::io::Result<()> {
         match &self.source {
             Source::Memory(bytes) => target.write_all(bytes),
-            Source::File(_) => std::io::copy(&mut self.read()?, target).map(drop),
+            Source::File(_) => std::io::copy(&mut self.read(), target).map(drop),
         }
     }
 
-    /// Returns what reads it from its beginning, as often as it is asked to, but not twice at once. It blocks.
-    ///
-    /// # Errors
-    /// What the operating system says.
-    pub(super) fn read(&self) -> std::io::Result<Box<dyn Read + '_>> {
-        let mut file = match &self.source {
-            Source::Memory(bytes) => return Ok(Box::new(&bytes[..])),
-            Source::File(file) => &**file,
-        };
-        file.seek(SeekFrom::Start(0))?;
-        Ok(Box::new(BufReader::with_capacity(COPY_LENGTH, file)))
+    /// Returns what reads it from its beginning, as often as it is asked to. It blocks.
+    pub(super) fn read(&self) -> Box<dyn Read + '_> {
+        match &self.source {
+            Source::Memory(bytes) => Box::new(&bytes[..]),
+            Source::File(file) => {
+                Box::new(BufReader::with_capacity(COPY_LENGTH, SpooledFile::new(file)))
+            }
+        }
+    }
+}
+
+/// Reads a file that is kept aside from a place of its own. Whoever has given up may still read the same one: with one place for both,
+/// each would get a part of the bytes.
+#[derive(Debug)]
+pub(super) struct SpooledFile<'a> {
+    file: &'a File,
+    place: u64,
+}
+
+impl<'a> SpooledFile<'a> {
+    pub(super) fn new(file: &'a File) -> Self {
+        Self { file, place: 0 }
+    }
+
+    /// Sets from where in bytes it is read next.
+    pub(super) fn go_to(&mut self, place: u64) {
+        self.place = place;
+    }
+}
+
+impl Read for SpooledFile<'_> {
+    fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
+        let read = self.file.read_at(into, self.place)?;
+        self.place += read as u64;
+        Ok(read)
     }
 }
 
@@ -219,7 +244,24 @@ pub(super) fn failed(error: &std::io::Error) -> ServerError {
     }
 }
 
-/// Goes to a place of a file that is kept aside.
-pub(super) fn go_to(file: &mut &File, place: u64) -> std::io::Result<()> {
-    file.seek(SeekFrom::Start(place)).map(drop)
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn two_who_read_at_once_get_all_bytes_each() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut spool = Spool::begin(&Spools::new(folder.path().to_owned())).await.unwrap();
+        let bytes: Vec<u8> = (0..3 * MEMORY_MAX).map(|at| (at % 251) as u8).collect();
+        spool.write_all(&bytes).unwrap();
+        let spooled = spool.finish().await.unwrap();
+        assert!(matches!(spooled.source, Source::File(_)));
+        let (mut one, mut other) = (spooled.read(), spooled.read());
+        let (mut of_one, mut of_other) = (vec![0; 1000], vec![0; COPY_LENGTH + 7]);
+        one.read_exact(&mut of_one).unwrap();
+        other.read_exact(&mut of_other).unwrap();
+        one.read_to_end(&mut of_one).unwrap();
+        other.read_to_end(&mut of_other).unwrap();
+        assert!(of_one == bytes && of_other == bytes);
+    }
 }

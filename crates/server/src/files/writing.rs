@@ -27,7 +27,7 @@ use tokio::sync::{RwLock, mpsc, oneshot};
 use tokio::task::JoinSet;
 
 use super::content_key;
-use super::spool::{Source, Spooled, go_to};
+use super::spool::{Source, Spooled, SpooledFile};
 use super::views::{CaughtUp, Reading, Turn, ViewGuard};
 use crate::app::App;
 use crate::auth::Caller;
@@ -344,7 +344,13 @@ impl App {
             let mut packer = packing.packer()?;
             let content = match &source {
                 Source::Memory(bytes) => packer.pack_bytes(bytes, kept)?,
-                Source::File(file) => packer.pack_reader(&mut &**file, length, kept, go_to)?,
+                Source::File(file) => {
+                    let go_to = |file: &mut SpooledFile<'_>, place| {
+                        file.go_to(place);
+                        Ok(())
+                    };
+                    packer.pack_reader(&mut SpooledFile::new(file), length, kept, go_to)?
+                }
             };
             packer.finish()?;
             Ok::<_, ContentError>(content)

@@ -39,7 +39,7 @@ impl Assembling {
         let mut assembler = ChunkAssembler::new(workspace, namer, table, FILE_LENGTH_MAX)
             .with_chunks_max(chunks_max);
         let mut packer = packing.packer().map_err(DeltaError::from)?;
-        let mut frames = Frames::of(&body)?;
+        let mut frames = Frames::of(&body);
         let mut wanted = None;
         while let Some(message) = frames.next()? {
             let pack = |made: MadeChunk<'_>| Ok(packer.pack_made(made)?);

@@ -18,8 +18,8 @@ fn invalid(reason: &str) -> ServerError {
 }
 
 impl<'a> Frames<'a> {
-    pub(super) fn of(body: &'a Spooled) -> Result<Self> {
-        Ok(Self { body: body.read().map_err(|error| failed(&error))? })
+    pub(super) fn of(body: &'a Spooled) -> Self {
+        Self { body: body.read() }
     }
 
     /// Returns the next message; nothing at the end.

@@ -147,7 +147,7 @@ impl Side {
         old: &mut PackedVersion,
         new: &mut Spool,
     ) -> Result<Finished, Failure> {
-        let mut frames = Frames::of(body)?;
+        let mut frames = Frames::of(body);
         while let Some(message) = frames.next()? {
             let source: &mut dyn RangedSource = old;
             let taken = match &mut self {
