@@ -1,4 +1,4 @@
-//! Files that come in pieces, so that whoever is cut off goes on where that was.
+//! Files that come in pieces, and long deltas, so that whoever is cut off goes on where that was.
 //!
 //! *Invariants*: a piece is taken in order and whole, or as far as it came; nothing of an upload is visible before it is
 //! committed; how many there are is bounded, and one that nobody goes on with ends. They end with the server.
@@ -12,11 +12,12 @@ use model::environment::random_bytes;
 use model::{OpId, RelativePath, WorkspaceId};
 use parking_lot::Mutex;
 
-use super::{Applied, Put, Spool, Spooled};
+use super::{Applied, DeltaAnswer, Put, Spool, Spooled};
 use crate::app::App;
 use crate::auth::Caller;
 use crate::error::{Result, ServerError};
 use crate::metadata::AccountId;
+use crate::services::authorisation::Right;
 
 /// How many uploads there are at most, less than bodies may be kept aside, and how many of one account.
 const UPLOADS_MAX: usize = 48;
@@ -179,8 +180,7 @@ impl App {
                 Err(error @ ServerError::Invalid { .. }) => Err(error),
                 Err(error) => {
                     // A piece may be lost between memory and a full disk.
-                    *came = None;
-                    app.files.uploads.0.lock().remove(&id);
+                    app.forget_upload(&mut came, &id);
                     Err(error)
                 }
             }
@@ -212,17 +212,48 @@ impl App {
         let put = put_at(upload.path.clone())?;
         self.check_put(caller, workspace, &put).await?;
         let mut came = upload.came.try_lock().map_err(|_| under_way(&id))?;
-        let forget = || self.files.uploads.0.lock().remove(&id);
-        let spooled = match came.take().ok_or_else(|| unknown(&id))? {
-            Came::Whole(spooled) => spooled,
-            Came::Pieces(spool) => spool.finish().await.inspect_err(|_| drop(forget()))?,
-        };
-        check(&spooled).inspect_err(|_| drop(forget()))?;
-        *came = Some(Came::Whole(spooled.clone()));
+        let spooled = self.whole_of(&mut came, &id).await?;
+        check(&spooled).inspect_err(|_| self.forget_upload(&mut came, &id))?;
         let applied = self.put_file(caller, workspace, &put, &spooled).await?;
-        *came = None;
-        forget();
+        self.forget_upload(&mut came, &id);
         Ok((upload.path.clone(), applied))
+    }
+
+    /// Takes what came as an upload as what a client sends of a delta to its path. What was refused may be tried again without being sent
+    /// again; what was answered is forgotten.
+    ///
+    /// # Errors
+    /// As [`App::take_delta`].
+    pub(crate) async fn take_uploaded_delta(
+        self: &Arc<Self>,
+        (caller, workspace): (Caller, WorkspaceId),
+        id: OpId,
+        put_at: impl FnOnce(RelativePath) -> Result<Put>,
+    ) -> Result<(RelativePath, DeltaAnswer)> {
+        let upload = self.upload(caller, workspace, &id)?;
+        let put = put_at(upload.path.clone())?;
+        let reading = self.let_in(caller, workspace, Right::Write).await?;
+        let mut came = upload.came.try_lock().map_err(|_| under_way(&id))?;
+        let spooled = self.whole_of(&mut came, &id).await?;
+        let answer = self.take_delta(reading, &put, &spooled).await?;
+        self.forget_upload(&mut came, &id);
+        Ok((upload.path.clone(), answer))
+    }
+
+    /// Ends the pieces of an upload, and keeps the whole.
+    async fn whole_of(&self, came: &mut Option<Came>, id: &OpId) -> Result<Spooled> {
+        let whole = match came.take().ok_or_else(|| unknown(id))? {
+            Came::Whole(spooled) => Ok(spooled),
+            Came::Pieces(spool) => spool.finish().await,
+        };
+        let whole = whole.inspect_err(|_| self.forget_upload(came, id))?;
+        *came = Some(Came::Whole(whole.clone()));
+        Ok(whole)
+    }
+
+    fn forget_upload(&self, came: &mut Option<Came>, id: &OpId) {
+        *came = None;
+        self.files.uploads.0.lock().remove(id);
     }
 }
 

@@ -39,6 +39,15 @@ struct Answer {
 }
 
 impl Answer {
+    async fn of(request: reqwest::RequestBuilder, headers: &[(&str, &str)]) -> Self {
+        let request =
+            headers.iter().fold(request, |request, (name, value)| request.header(*name, *value));
+        let answer = request.send().await.unwrap();
+        let etag = answer.headers().get("etag").map(|etag| etag.to_str().unwrap().to_owned());
+        let (status, etag) = (answer.status(), etag.unwrap_or_default());
+        Self { status, etag, bytes: answer.bytes().await.unwrap().to_vec() }
+    }
+
     fn json(&self) -> Value {
         serde_json::from_slice(&self.bytes).unwrap_or(Value::Null)
     }
@@ -125,12 +134,7 @@ impl Place {
         headers: &[(&str, &str)],
     ) -> Answer {
         let request = device.request(Method::POST, &self.at(&format!("delta/{path}")));
-        let request =
-            headers.iter().fold(request, |request, (name, value)| request.header(*name, *value));
-        let answer = request.body(body).send().await.unwrap();
-        let etag = answer.headers().get("etag").map(|etag| etag.to_str().unwrap().to_owned());
-        let (status, etag) = (answer.status(), etag.unwrap_or_default());
-        Answer { status, etag, bytes: answer.bytes().await.unwrap().to_vec() }
+        Answer::of(request.body(body), headers).await
     }
 
     /// Cuts and sums up what a client has.
@@ -534,6 +538,63 @@ async fn large_file_has_lists_and_a_quota() {
     let old = place.device.request(Method::GET, &format!("{path}?version=1")).send().await.unwrap();
     let old = BaseVersion::decode(&old.bytes().await.unwrap()).unwrap();
     assert_eq!(old.table(), base.table());
+}
+
+#[tokio::test]
+async fn delta_that_comes_in_pieces_goes_on_where_it_was_and_is_taken_once() {
+    let place = Place::start().await;
+    let mut bytes: Vec<u8> = noise(2 << 20).iter().map(|byte| byte & 0xf).collect();
+    let etag = place.put("a b", &bytes).await;
+    let base = place.survey(&bytes);
+    bytes.splice(1_000_000..1_000_100, noise(500_000));
+    let body = place.delta(&base, &bytes).0.body();
+    let begin = async || {
+        let request = place.device.request(Method::POST, &place.at("uploads"));
+        let begun = request.json(&json!({ "path": "a%20b" })).send().await.unwrap();
+        let begun: Value = begun.json().await.unwrap();
+        place.at(&format!("uploads/{}", begun["id"].as_str().unwrap()))
+    };
+    let piece = async |upload: &str, from: usize, bytes: &[u8]| {
+        let request = place.device.request(Method::PATCH, upload);
+        let request = request.header("upload-offset", from.to_string());
+        request.body(bytes.to_vec()).send().await.unwrap().status()
+    };
+    let end = async |upload: &str, headers: &[(&str, &str)]| {
+        let request = place.device.request(Method::POST, &format!("{upload}/delta"));
+        Answer::of(request, headers).await
+    };
+    let upload = begin().await;
+    assert_eq!(piece(&upload, 0, &body[..200_000]).await, StatusCode::OK);
+    assert_eq!(piece(&upload, 0, &body).await, StatusCode::CONFLICT);
+    assert_eq!(piece(&upload, 200_000, &body[200_000..]).await, StatusCode::OK);
+    let head = place.head().await;
+    // What is refused is kept, and nothing is put.
+    let used = place.device.get("/whoami").await.1["used_bytes"].as_u64().unwrap();
+    let set_quota = |quota| Admin::open(place.server.data()).unwrap().set_quota("ada", quota);
+    set_quota(Some(used + 1000)).unwrap();
+    assert_eq!(end(&upload, &[]).await.refusal(), refused(507, "over_quota"));
+    set_quota(None).unwrap();
+    let other = [("if-match", "\"other\"")];
+    assert_eq!(end(&upload, &other).await.refusal(), refused(412, "precondition_failed"));
+    assert_eq!(place.head().await, head);
+    let headers = [("if-match", &*etag), ("x-oc-mtime", "1000")];
+    let put = end(&upload, &headers).await;
+    assert_eq!((put.status, &put.json()["modified"]), (StatusCode::OK, &json!(1000)), "{put:?}");
+    assert!(place.read("a%20b").await == bytes);
+    assert_eq!(end(&upload, &headers).await.refusal(), refused(404, "not_found"));
+
+    // Half of one is none, and neither is a file: as such nobody puts it by mistake.
+    let head = place.head().await;
+    for half in [&body[..body.len() / 2], &bytes[..300_000]] {
+        let upload = begin().await;
+        assert_eq!(piece(&upload, 0, half).await, StatusCode::OK);
+        assert!(end(&upload, &[]).await.status.is_client_error());
+    }
+    let bob = place.server.device("bob").await;
+    let upload = begin().await;
+    let stranger = bob.request(Method::POST, &format!("{upload}/delta"));
+    assert_eq!(Answer::of(stranger, &[]).await.refusal(), refused(404, "not_found"));
+    assert_eq!(place.head().await, head);
 }
 
 /// Sends a version by a method of the rsync family; returns the last answer and the bytes up.

@@ -700,6 +700,8 @@ export interface Operations {
   "DELETE /workspaces/{workspace}/uploads/{upload}": { body: undefined; answer: undefined };
   /** Put the file whose pieces have come. */
   "POST /workspaces/{workspace}/uploads/{upload}/commit": { body: undefined; answer: Node };
+  /** Put a new version of a file by the delta whose pieces have come. */
+  "POST /workspaces/{workspace}/uploads/{upload}/delta": { body: undefined; answer: Node };
   /** What the workspace holds by kinds of files, and what came on which day. */
   "GET /workspaces/{workspace}/usage": { body: undefined; answer: Usage };
   /** The versions of a node, oldest first. */

@@ -12,6 +12,7 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use futures_util::stream;
+use model::RelativePath;
 
 use super::conditions::{CHECKSUM_HEADER, is_known};
 use super::content::{ContentQuery, accept_time, etag_value, find, put_of};
@@ -101,12 +102,22 @@ async fn take_into(
     }
     let (work, new) = (Arc::clone(&app), put.clone());
     let taken = async move { work.take_delta(reading, &new, &spooled).await };
-    match app.files.threads.whole(taken).await?? {
+    let answer = app.files.threads.whole(taken).await??;
+    delta_answer(answer, &put.path, headers)
+}
+
+/// Answers a delta: with the new version, or with a message where there is none yet.
+pub(super) fn delta_answer(
+    taken: DeltaAnswer,
+    path: &RelativePath,
+    headers: &HeaderMap,
+) -> Result<Response> {
+    match taken {
         DeltaAnswer::Message(message) => {
             Ok((StatusCode::ACCEPTED, [(CONTENT_TYPE, BYTES)], message).into_response())
         }
         DeltaAnswer::Put(applied) => {
-            let mut response = answer(&applied, &put.path)?;
+            let mut response = answer(&applied, path)?;
             accept_time(headers, &mut response);
             Ok(response)
         }

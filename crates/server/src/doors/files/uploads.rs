@@ -1,4 +1,4 @@
-//! Files in pieces: begin, send piece by piece, commit.
+//! Files in pieces, and deltas: begin, send piece by piece, commit.
 
 use std::sync::Arc;
 
@@ -13,9 +13,11 @@ use model::{OpId, WorkspaceId};
 use serde::{Deserialize, Serialize};
 
 use super::content::{accept_time, check_sum, put_of};
+use super::delta::delta_answer;
 use super::{answer, path};
 use crate::app::App;
 use crate::auth::Caller;
+use crate::doors::to_the_end;
 use crate::error::{Result, ServerError};
 use crate::files::{UPLOAD_LIFE, UploadState};
 
@@ -29,6 +31,7 @@ pub(super) fn routes() -> Router<Arc<App>> {
         .route("/workspaces/{workspace}/uploads", post(begin))
         .route("/workspaces/{workspace}/uploads/{upload}", upload)
         .route("/workspaces/{workspace}/uploads/{upload}/commit", post(commit))
+        .route("/workspaces/{workspace}/uploads/{upload}/delta", post(take_delta))
 }
 
 #[derive(Deserialize)]
@@ -117,10 +120,32 @@ async fn commit(
     headers: HeaderMap,
 ) -> Result<Response> {
     let (workspace, id) = named(&app, caller, names).await?;
-    let put_at = |path| put_of(app.clock.now(), path, &headers);
-    let check = |spooled: &_| check_sum(&headers, spooled);
-    let (path, applied) = app.commit_upload((caller, workspace), id, put_at, check).await?;
+    let sent = headers.clone();
+    // Who has gone asks again, and is told to wait for this one.
+    let put = async move {
+        let put_at = |path| put_of(app.clock.now(), path, &sent);
+        let check = |spooled: &_| check_sum(&sent, spooled);
+        app.commit_upload((caller, workspace), id, put_at, check).await
+    };
+    let (path, applied) = to_the_end(put).await?;
     let mut response = answer(&applied, &path)?;
     accept_time(&headers, &mut response);
     Ok(response)
+}
+
+/// Takes what has come as a delta.
+async fn take_delta(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    names: Names,
+    headers: HeaderMap,
+) -> Result<Response> {
+    let (workspace, id) = named(&app, caller, names).await?;
+    let (work, sent) = (Arc::clone(&app), headers.clone());
+    let taken = async move {
+        let put_at = |path| put_of(work.clock.now(), path, &sent);
+        work.take_uploaded_delta((caller, workspace), id, put_at).await
+    };
+    let (path, taken) = app.files.threads.whole(taken).await??;
+    delta_answer(taken, &path, &headers)
 }

@@ -585,4 +585,11 @@ pub(super) const FILES: &[Operation] = &[
         Nothing,
         &[(200, Json("Node")), (201, Json("Node"))],
     ),
+    operation(
+        ("post", "/workspaces/{workspace}/uploads/{upload}/delta"),
+        ("commitDelta", "Put a new version of a file by the delta whose pieces have come"),
+        &["If-Match", "If-Absent", "X-OC-Mtime"],
+        Nothing,
+        &[(200, Json("Node")), (202, Bytes)],
+    ),
 ];
