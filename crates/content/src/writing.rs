@@ -84,8 +84,8 @@ impl PackSink for Sink {
 pub struct FileWriting {
     /// What had been seen when it began.
     seen: Head,
-    /// The fence of that moment.
-    fence: u64,
+    /// Until when what it does holds.
+    mark: PacksMark,
     size: u64,
     taken: u64,
     average: AverageChoice,
@@ -117,7 +117,7 @@ struct Sent {
 pub struct Written {
     /// Its content.
     pub content: Content,
-    /// What had been seen when the last chunk was left out, or before a fence that has come meanwhile; the commit must name it.
+    /// What had been seen when the last chunk was left out, or before a fence or newer keys that have come meanwhile; the commit must name it.
     pub seen: Head,
     /// The packs that are stored when the commit is proposed.
     pub packs: Vec<PackRef>,
@@ -125,14 +125,15 @@ pub struct Written {
     pub inline_packs: Vec<Vec<u8>>,
     /// What to keep, so that the next version is packed as what has changed; of small and of large files nothing. It is as secret as the file.
     pub kept: Option<Kept>,
-    fence: u64,
+    mark: PacksMark,
     indexes: Vec<(PackId, PackIndex)>,
 }
 
 impl Written {
-    /// Returns whether a fence has come since the writing began: what was left out may be gone, and a commit would count for nothing.
-    pub fn is_fenced(&self, replay: &Replay) -> bool {
-        self.fence != stored::fence_of(replay)
+    /// Returns whether it is to be written again, since a fence or newer keys have come since the writing began. Behind a fence what was left
+    /// out may be gone, and a commit counts for nothing; and who was shut out by newer keys can open packs of older ones.
+    pub fn is_outdated(&self, replay: &Replay) -> bool {
+        self.mark != PacksMark::of(replay)
     }
 
     /// Tells whether any of its packs has delta records, which the commit must say: one of those that were stored before, perhaps.
@@ -164,7 +165,7 @@ impl FileWriting {
         let is_whole = base.is_some() && size <= WHOLE_FILE_SIZE_MAX;
         Ok(Self {
             seen: replay.head(),
-            fence: stored::fence_of(replay),
+            mark: PacksMark::of(replay),
             size,
             taken: 0,
             average: AverageChoice::new(base.map(|base| base.chunk_size), size),
@@ -286,7 +287,7 @@ impl FileWriting {
         replay: &mut Replay,
     ) -> Result<(Written, Vec<NamedPack>), ContentError> {
         // A commit that has seen the fence would not be told by it that something that was left out may be gone.
-        if self.fence == stored::fence_of(replay) {
+        if self.mark == PacksMark::of(replay) {
             self.seen = replay.head();
         }
         let (content, kept) =
@@ -324,8 +325,8 @@ impl FileWriting {
         }
         let Sent { named, indexes } = sent;
         let kept = kept.filter(|_| content.size >= KEPT_SIZE_MIN);
-        let (packs, fence) = (named, self.fence);
-        let written = Written { content, seen, packs, inline_packs, kept, fence, indexes };
+        let (packs, mark) = (named, self.mark);
+        let written = Written { content, seen, packs, inline_packs, kept, mark, indexes };
         Ok((written, to_store))
     }
 

@@ -556,10 +556,11 @@ impl SealedWorkspace {
         if deed.tries == TRIES {
             return Err(Failure::retryable("busy", "others were faster again and again"));
         }
-        // It would count for nothing; and where the server has lost the cleanup, for more than it rests on.
+        // Behind a cleanup it would count for nothing; where the server has lost that, for more than it rests on; and who was shut out by newer
+        // keys could read it.
         if let What::Put { file, .. } = &deed.what
             && let File::Written { written, .. } = &**file
-            && written.is_fenced(&self.replay)
+            && written.is_outdated(&self.replay)
         {
             return Err(fenced());
         }
@@ -608,8 +609,8 @@ impl SealedWorkspace {
     /// Says what became of the commit that was proposed, after it was answered and the log was folded.
     ///
     /// # Errors
-    /// `not_kept` where the server has answered that it stands in the log, and it does not; `fenced` where a cleanup came in between, and
-    /// all is to be done again; `void` where no device believes this one.
+    /// `not_kept` where the server has answered that it stands in the log, and it does not; `fenced` where a cleanup came in between, or newer
+    /// keys, and all is to be done again; `void` where no device believes this one.
     pub fn settle(&mut self, deed: u32) -> Result<SealedDone, Failure> {
         let head = self.replay.head();
         let deed = self.deeds.get_mut(&deed).ok_or_else(no_deed)?;
@@ -721,7 +722,7 @@ fn done(deed: &Deed, is_over: bool) -> SealedDone {
 }
 
 fn fenced() -> Failure {
-    Failure::retryable("fenced", "a cleanup came in between")
+    Failure::retryable("fenced", "a cleanup or newer keys came in between")
 }
 
 fn version_of(tree: &model::Tree, node: Option<NodeId>) -> Option<u64> {

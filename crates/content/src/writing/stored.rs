@@ -28,14 +28,9 @@ pub struct PacksMark {
 impl PacksMark {
     /// Returns that of a log, as far as it was folded.
     pub fn of(replay: &Replay) -> Self {
-        Self { fence: fence_of(replay), epoch: replay.keys().epoch_count() }
+        let Ok(fence) = replay.tree().version(&NodeId::FENCE);
+        Self { fence, epoch: replay.keys().epoch_count() }
     }
-}
-
-/// Returns the version of the fence, as far as a log was folded.
-pub(super) fn fence_of(replay: &Replay) -> u64 {
-    let Ok(fence) = replay.tree().version(&NodeId::FENCE);
-    fence
 }
 
 /// As text that is compared with one from before.

@@ -264,7 +264,7 @@ fn what_was_left_out_by_an_entry_that_came_meanwhile_is_seen_but_for_a_fence() {
         let (written, left) = writing.finish(&mut replay).unwrap();
         assert!(left.is_empty() && written.inline_packs.is_empty(), "all of it was left out");
         assert_eq!(written.seen, if has_fence { begun } else { scene.head() });
-        assert_eq!(written.is_fenced(&replay), has_fence);
+        assert_eq!(written.is_outdated(&replay), has_fence);
     }
 }
 

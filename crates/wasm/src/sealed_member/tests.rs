@@ -165,3 +165,31 @@ fn after_a_rotation_those_who_stay_go_on_with_the_new_key_and_who_was_shut_out_d
     let folded: Vec<_> = scene.log.iter().map(|entry| replay.fold(entry).unwrap()).collect();
     assert!(folded.last().unwrap().void.is_some());
 }
+
+#[test]
+fn a_file_whose_packs_were_sealed_before_newer_keys_came_is_written_again_with_these() {
+    let mut scene = Scene::new();
+    let (bob, dave) = (Person::new("bob", 1), Person::new("dave", 3));
+    let members = vec![bob.member(MemberRole::Edit), dave.member(MemberRole::Edit)];
+    let list = let_in(&mut scene, 60, None, members);
+    let (mut page, mut shut_out) = (bob.page(&scene), dave.page(&scene));
+    scene.catch_up(&mut shut_out).unwrap();
+    // They come before a commit is proposed, and while the file is packed.
+    let packed = scene.begin_put(&mut page, "packed", b"for those who stay");
+    let begun = page.put(ROOT, "begun", None, None, 18.0, NOW).unwrap();
+    rotate(&mut scene);
+    let_in(&mut scene, 61, Some(&list), vec![bob.member(MemberRole::Edit)]);
+    assert_eq!(code(scene.catch_up(&mut page)), "unknown_epoch");
+    assert!(page.renew(&bob.envelope(&scene)).unwrap());
+    scene.catch_up(&mut page).unwrap();
+    let length = scene.log.len();
+    scene.pack(&mut page, begun, b"for those who stay", None);
+    for deed in [packed, begun] {
+        assert_eq!(code(scene.act(&mut page, deed)), "fenced");
+    }
+    assert_eq!(scene.log.len(), length);
+    scene.put(&mut page, "file", b"for those who stay");
+    let seen = scene.seen_by_device();
+    assert_eq!(seen, [("file".to_owned(), Some(b"for those who stay".to_vec()))]);
+    assert_eq!(scene.log.last().unwrap().commit.seal.as_ref().unwrap().epoch, 2);
+}

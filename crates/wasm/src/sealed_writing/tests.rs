@@ -102,7 +102,12 @@ impl Scene {
     }
 
     /// Reads and packs a file as the page does; returns the deed.
-    fn begin_put(&mut self, page: &mut SealedWorkspace, name: &str, bytes: &[u8]) -> u32 {
+    pub(crate) fn begin_put(
+        &mut self,
+        page: &mut SealedWorkspace,
+        name: &str,
+        bytes: &[u8],
+    ) -> u32 {
         self.resume_put(page, name, bytes, None)
     }
 
