@@ -108,6 +108,22 @@ fn locality_finds_the_end_of_a_file_that_was_cut_off() {
     assert!(reverse(Tuning::Classic, &old, new).up > 100_001 % 8192);
 }
 
+#[test]
+fn a_block_that_begins_at_the_last_place_where_one_fits_is_found() {
+    let short = random_bytes(1, 8 * 8192);
+    let long = [b"1", &short[..]].concat();
+    for tuning in TUNINGS {
+        let same = [rsync(tuning, &short, &short).up, reverse(tuning, &short, &short).up];
+        // Whoever searches does so in the longer one: by WebRsync the client, by WebR2sync the server.
+        let trips = [rsync(tuning, &short, &long), reverse(tuning, &long, &short)];
+        for (trip, same) in trips.into_iter().zip(same) {
+            assert_eq!(trip.next, Some(Next::Done));
+            let more = trip.up.saturating_sub(same);
+            assert!(more < 30, "{tuning:?}: {more} bytes more than where nothing has changed");
+        }
+    }
+}
+
 /// One of each message, from session 7 of the plain workspace of these stories. Never edited.
 const GOLDEN: [&str; 7] = [
     "640100964638254a1b8517a575ee0f421633a30707070707070707070707070707070701",
