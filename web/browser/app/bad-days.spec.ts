@@ -1,22 +1,15 @@
-// Bad days of an upload: the network goes, the browser dies, the disk changes under it, somebody else was there meanwhile, no room is left.
+// Bad days of an upload: the network goes, what the browser keeps is wiped, the disk changes under it, somebody else was there meanwhile, no
+// room is left. `killed.spec.ts` has those on which the browser dies.
 // What is asserted each time: no byte is lost, none is mixed with another version, and none is sent twice that the server has.
 
-import { spawn, type ChildProcess } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import {
-  appendFileSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { appendFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { chromium, type Browser, type Page, type Request } from '@playwright/test';
+import type { Page, Request, Route } from '@playwright/test';
 import type { SynclineClient } from '@syncline/api';
 import { RealServer } from '../server.ts';
-import { openWorkspace, row } from '../steps.ts';
+import { openWorkspace, row, wipeStorage } from '../steps.ts';
 import { sum } from '../sum.ts';
 import { expect, test } from '../test.ts';
 
@@ -38,8 +31,7 @@ test.beforeAll(async () => {
 
 test.afterAll(async () => {
   await server.end();
-  // Parts of a browser that was killed may write on for a moment.
-  rmSync(folder, { recursive: true, maxRetries: 20, retryDelay: 100 });
+  rmSync(folder, { recursive: true });
 });
 
 const tray = (page: Page) => page.getByRole('region', { name: 'Transfers' });
@@ -97,91 +89,48 @@ test('an upload goes on where it was when the network is back, and sends nothing
   expect(sum(await content('away.bin'))).toBe(sum(bytes));
 });
 
-/** Browsers of a test that may still run. */
-const started: ChildProcess[] = [];
-
-test.afterEach(async () => {
-  for (const process of started.splice(0)) await kill(process);
+test('a new version of which much has changed goes on where it was when the network is back, and sends nothing twice', async ({
+  page,
+}) => {
+  const { path, bytes } = fileOf('film.bin', 24_000_000);
+  const old = Buffer.concat([bytes.subarray(0, 7_000_000), bytes.subarray(17_000_000)]);
+  await put('film.bin', old);
+  await openWorkspace(page, server, 'ada', 'Box');
+  const offsets = taken(page);
+  await beforePiece(page, 2, () => page.context().setOffline(true));
+  await picker(page).setInputFiles(path);
+  await page.getByRole('button', { name: 'Replace' }).click();
+  await expect(tray(page)).toContainText('Trying again');
+  expect(offsets).toEqual([0]);
+  expect(sum(await content('film.bin'))).toBe(sum(old));
+  await page.context().setOffline(false);
+  await expect(tray(page)).toContainText(/(9\.\d+|10) MiB of 22\.9 MiB sent/);
+  expect(offsets).toEqual([0, PIECE, 2 * PIECE]);
+  const { versions } = await ada.versions(workspace, 'film.bin');
+  const kept = await Promise.all(versions.map(({ version }) => content('film.bin', version)));
+  expect(kept.map(sum)).toEqual([old, bytes].map(sum));
 });
 
-/** A browser with a profile on the disk, as people have one, which can be killed. */
-async function startBrowser(profile: string): Promise<{ page: Page; process: ChildProcess }> {
-  const port = join(profile, 'DevToolsActivePort');
-  rmSync(port, { force: true });
-  const flags = ['--headless', '--no-sandbox', '--disable-sync', '--lang=en-GB', '--no-first-run'];
-  const process_ = spawn(
-    process.env['CHROMIUM'] ?? '/usr/bin/chromium',
-    [...flags, `--user-data-dir=${profile}`, '--remote-debugging-port=0', 'about:blank'],
-    { stdio: 'ignore' },
-  );
-  started.push(process_);
-  const address = () => {
-    try {
-      return readFileSync(port, 'utf8').split('\n')[0] ?? '';
-    } catch {
-      return '';
-    }
+test('where the answer to a new version of which much has changed is lost it is found, and nothing is sent again', async ({
+  page,
+}) => {
+  const { path, bytes } = fileOf('scene.bin', 24_000_000);
+  const old = Buffer.concat([bytes.subarray(0, 7_000_000), bytes.subarray(17_000_000)]);
+  await put('scene.bin', old);
+  await openWorkspace(page, server, 'ada', 'Box');
+  const offsets = taken(page);
+  const lose = async (route: Route) => {
+    await route.fetch();
+    await route.abort();
   };
-  await expect.poll(address).not.toBe('');
-  const browser: Browser = await chromium.connectOverCDP(`http://127.0.0.1:${address()}`);
-  const [context] = browser.contexts();
-  if (!context) throw new Error('the browser has no window');
-  // The picker of the system cannot be driven; a handle of a file of the browser's own stands in for what it returns.
-  await context.addInitScript(() => {
-    const pick = async () => [
-      await (await navigator.storage.getDirectory()).getFileHandle('kept.bin'),
-    ];
-    Object.defineProperty(window, 'showOpenFilePicker', { value: pick });
-  });
-  const page = await context.newPage();
-  // Such a page knows nothing of the limits of the configuration: what does not come is named.
-  page.setDefaultTimeout(60_000);
-  return { page, process: process_ };
-}
-
-async function kill(process: ChildProcess): Promise<void> {
-  if (process.exitCode !== null || process.signalCode !== null) return;
-  const ended = new Promise((resolve) => process.once('exit', resolve));
-  process.kill('SIGKILL');
-  await ended;
-}
-
-test('a browser that is killed in mid-upload goes on after its next start, and sends nothing twice', async () => {
-  const profile = join(folder, 'profile');
-  rmSync(profile, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
-  mkdirSync(profile);
-  const length = 3 * PIECE + 7;
-  const first = await startBrowser(profile);
-  await first.page.goto(server.url);
-  await first.page.evaluate(async (length) => {
-    const home = await navigator.storage.getDirectory();
-    const file = await home.getFileHandle('kept.bin', { create: true });
-    const writable = await file.createWritable();
-    await writable.write(new Uint8Array(length).map((_, at) => at % 251));
-    await writable.close();
-  }, length);
-  await first.page.getByLabel('Stay signed in').check();
-  await openWorkspace(first.page, server, 'ada', 'Box');
-  const before = taken(first.page);
-  let isHeld = false;
-  await beforePiece(first.page, 3, () => {
-    isHeld = true;
-    return new Promise(() => undefined);
-  });
-  await first.page.getByRole('button', { name: 'Upload files' }).click();
-  await expect.poll(() => isHeld).toBe(true);
-  await kill(first.process);
-  expect(before).toEqual([0, PIECE]);
-  expect(await ada.node(workspace, 'kept.bin')).toBeNull();
-
-  const second = await startBrowser(profile);
-  const after = taken(second.page);
-  // Who was signed in a browser writes down when it has time, and forgets it in its death.
-  await openWorkspace(second.page, server, 'ada', 'Box');
-  await expect(row(second.page, 'kept.bin')).toBeVisible();
-  expect(after).toEqual([2 * PIECE, 3 * PIECE]);
-  const expected = Buffer.from(Array.from({ length }, (_, at) => at % 251));
-  expect(sum(await content('kept.bin'))).toBe(sum(expected));
+  await page.route('**/uploads/*/delta', lose, { times: 1 });
+  await picker(page).setInputFiles(path);
+  await page.getByRole('button', { name: 'Replace' }).click();
+  await expect(tray(page)).toContainText('Trying again');
+  await expect(tray(page)).toContainText('1 of 1 file');
+  expect(offsets).toEqual([0, PIECE, 2 * PIECE]);
+  expect((await ada.versions(workspace, 'scene.bin')).versions).toHaveLength(2);
+  expect(sum(await content('scene.bin'))).toBe(sum(bytes));
 });
 
 test('two tabs that send the same name at once lose neither, and leave alone what the other sends', async ({
@@ -273,4 +222,28 @@ test('a file becomes empty, and an empty one large, and both versions stay', asy
   const { versions } = await ada.versions(workspace, 'breath.bin');
   const kept = await Promise.all(versions.map(({ version }) => content('breath.bin', version)));
   expect(kept.map(sum)).toEqual([Buffer.alloc(0), large, Buffer.alloc(0)].map(sum));
+});
+
+test('what the browser keeps is wiped while it is sent: no half of it is there, and after a sign-in it arrives', async ({
+  page,
+}) => {
+  const { path, bytes } = fileOf('wiped.bin', 3 * PIECE + 7);
+  await openWorkspace(page, server, 'ada', 'Box');
+  await beforePiece(page, 2, () => wipeStorage(page, server));
+  await picker(page).setInputFiles(path);
+  const end = tray(page).getByText('1 of 1 file').or(tray(page).getByRole('alert'));
+  await expect(end.first()).toBeVisible();
+  const before = await ada.node(workspace, 'wiped.bin');
+  if (before) expect(sum(await content('wiped.bin'))).toBe(sum(bytes));
+  // Nothing of the session is left to somebody who opens it now.
+  await page.reload();
+  await expect(page.getByRole('button', { name: 'Sign in' })).toBeVisible();
+  await openWorkspace(page, server, 'ada', 'Box');
+  await picker(page).setInputFiles(path);
+  const replace = tray(page).getByRole('button', { name: 'Replace' });
+  const over = tray(page).getByText('1 of 1 file');
+  await expect(replace.or(over).first()).toBeVisible();
+  if (await replace.isVisible()) await replace.click();
+  await expect(over).toBeVisible();
+  expect(sum(await content('wiped.bin'))).toBe(sum(bytes));
 });

@@ -110,6 +110,55 @@ test('after the page was loaded anew an upload waits for its file, and goes on w
   await expect(tray(page)).toHaveCount(0);
 });
 
+test('after the page was loaded anew a new version of which much has changed goes on where the server has it', async ({
+  page,
+}) => {
+  const { path, bytes } = fileOf('film.bin', 24_000_000);
+  const old = Buffer.concat([bytes.subarray(0, 7_000_000), bytes.subarray(17_000_000)]);
+  await ada.putFile(workspace, 'film.bin', new Blob([new Uint8Array(old)]));
+  await openWorkspace(page, server, 'ada', 'Box');
+  const gate = await holdAfter(page, 1);
+  await picker(page).setInputFiles(path);
+  await page.getByRole('button', { name: 'Replace' }).click();
+  await expect.poll(() => gate.left).toBeLessThan(0);
+  await page.reload();
+  await expect(tray(page)).toContainText('1 file was not finished.');
+  gate.left = 99;
+  const again = tray(page).locator('input[type=file]').first();
+  await again.setInputFiles(path);
+  await expect(tray(page)).toContainText(/(9\.\d+|10) MiB of 22\.9 MiB sent/);
+  expect(gate.offsets).toEqual([0, PIECE, 2 * PIECE]);
+  expect(sum(await content('film.bin'))).toBe(sum(bytes));
+});
+
+test('what the server has of a new version is nothing to go on with where somebody else was faster', async ({
+  page,
+}) => {
+  const { path, bytes } = fileOf('reel.bin', 24_000_000);
+  const old = Buffer.concat([bytes.subarray(0, 7_000_000), bytes.subarray(17_000_000)]);
+  const theirs = Buffer.concat([randomBytes(1000), old]);
+  const put = (bytes: Buffer) =>
+    ada.putFile(workspace, 'reel.bin', new Blob([new Uint8Array(bytes)]));
+  await put(old);
+  await openWorkspace(page, server, 'ada', 'Box');
+  const gate = await holdAfter(page, 1);
+  await picker(page).setInputFiles(path);
+  await page.getByRole('button', { name: 'Replace' }).click();
+  await expect.poll(() => gate.left).toBeLessThan(0);
+  await page.reload();
+  await put(theirs);
+  gate.left = 99;
+  await tray(page).locator('input[type=file]').first().setInputFiles(path);
+  await page.getByRole('button', { name: 'Replace' }).click();
+  await expect(tray(page)).toContainText(/(9\.\d+|10) MiB of 22\.9 MiB sent/);
+  expect(gate.offsets).toEqual([0, 0, PIECE, 2 * PIECE]);
+  const { versions } = await ada.versions(workspace, 'reel.bin');
+  const { body } = await ada.file(workspace, 'reel.bin', { version: versions[1]?.version });
+  expect(sum(Buffer.from(await new Response(body).arrayBuffer()))).toBe(sum(theirs));
+  expect(versions).toHaveLength(3);
+  expect(sum(await content('reel.bin'))).toBe(sum(bytes));
+});
+
 test('an upload whose file the browser finds again goes on by itself', async ({ page }) => {
   // The picker is a window of the system. What it returns stands in for it: a handle of a file that the page may read.
   await page.addInitScript(() => {

@@ -14,7 +14,7 @@ import type { Core } from '@syncline/core';
 import { fetchTable, hasContent, secretOf } from '../transfers/content.ts';
 import { sendDelta } from '../transfers/delta.ts';
 import { isSent } from '../transfers/sent.ts';
-import { upload, type UploadJob } from '../transfers/upload.ts';
+import { endUploads, upload, type UploadJob } from '../transfers/upload.ts';
 import { wait } from '../transfers/wait.ts';
 import { below, lastOf } from './engine.ts';
 import type { Remote } from './plan.ts';
@@ -124,7 +124,15 @@ export class WorkspaceFolder implements Server {
     const { workspace } = this.place;
     const at = this.pathOf(path);
     const modifiedMs = file.lastModified;
-    const job: UploadJob = { workspace, path: at, file, modifiedMs, condition, upload: null };
+    const job: UploadJob = {
+      workspace,
+      path: at,
+      file,
+      modifiedMs,
+      condition,
+      upload: null,
+      delta: null,
+    };
     let sent = file.size;
     const hooks = {
       onProgress: () => undefined,
@@ -134,8 +142,13 @@ export class WorkspaceFolder implements Server {
       isSent,
       onDelta: (bytes: number) => (sent = bytes),
     };
-    const node = await upload(this.client, job, hooks, signal);
-    return { remote: remoteOf(node), sent };
+    try {
+      const node = await upload(this.client, job, hooks, signal);
+      return { remote: remoteOf(node), sent };
+    } finally {
+      // The next round begins anew: nobody goes on with what the server has, and it has room for few.
+      void endUploads(this.client, job);
+    }
   }
 
   async mark(_: string, copy: Remote, original: Remote, base: number, signal: AbortSignal) {

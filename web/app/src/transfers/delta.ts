@@ -1,23 +1,40 @@
 // Sends a new version of a file as what has changed in it. A worker finds that out, so the page does not notice.
 
 import {
+  bytesOfHex,
+  commitDelta,
   fetchChunkList,
   fetchGenesis,
-  NoConnection,
+  hexOf,
   postDelta,
   ProblemError,
+  randomHex,
   type Condition,
+  type DeltaAnswer,
+  type DeltaPut,
   type Node,
   type SynclineClient,
 } from '@syncline/api';
-import type { Core, Sendable } from '@syncline/core';
+import type { Core, Delta, Sendable } from '@syncline/core';
 import { loadCore } from '../core.ts';
-import { session } from '../sign-in/session.svelte.ts';
+import { session as signedIn } from '../sign-in/session.svelte.ts';
+import {
+  askState,
+  DeltaEnded,
+  hasCode,
+  isPassing,
+  PIECE_LENGTH,
+  sendPieces,
+  unlessPutting,
+} from './pieces.ts';
 import { forgetSketch, keepSketch, OLD_LENGTH_MAX, sketchOf, type Sketch } from './sketches.ts';
 import type { UploadHooks, UploadJob } from './upload.ts';
 
-/** A larger delta is not sent: it could not go on after a broken connection, and the file in pieces can. */
+/** A larger delta is not sent: the server receives one whole before it works on it. */
 const DELTA_LENGTH_MAX = 64 * 1024 * 1024;
+
+/** How many bytes name an exchange. */
+const SESSION_LENGTH = 16;
 
 /**
  * For a larger new version the chunk list of the old one is learnt by questions: it may have megabytes, and the first answer has
@@ -37,11 +54,14 @@ export async function sendDelta(
 ): Promise<Node | null> {
   try {
     const core = await loadCore();
-    return await send(core, client, job, hooks, signal);
+    const node = await send(core, client, job, hooks, signal);
+    await giveUpDelta(client, job, hooks);
+    return node;
   } catch (error) {
     signal.throwIfAborted();
-    if (canDoWithout(error)) return null;
-    throw error;
+    if (!canDoWithout(error)) throw error;
+    await giveUpDelta(client, job, hooks);
+    return null;
   } finally {
     hooks.onProgress(0);
   }
@@ -50,8 +70,8 @@ export async function sendDelta(
 /** Whatever the core cannot do, the file can be sent without it. Only a passing failure of the way there is tried again. */
 function canDoWithout(error: unknown): boolean {
   return error instanceof ProblemError
-    ? WHOLE_INSTEAD.includes(error.code)
-    : !(error instanceof NoConnection);
+    ? WHOLE_INSTEAD.includes(error.code) && !isPassing(error)
+    : !isPassing(error);
 }
 
 /** The version that is there, and what is known of it: maybe nothing yet. */
@@ -100,18 +120,25 @@ function replacedBy(condition: Condition): string | null {
 async function sendAgainst(
   core: Core,
   client: SynclineClient,
-  { workspace, path, file, modifiedMs, condition }: UploadJob,
+  job: UploadJob,
   { genesis, bytes: base, old, isKept }: Old,
   hooks: UploadHooks,
   signal: AbortSignal,
 ): Promise<Node | null> {
-  const options = { genesis, base, old, isKept, signal, onProgress: hooks.onProgress };
-  const delta = await core.delta(file, options);
+  const { workspace, path, file, modifiedMs, condition } = job;
+  const session = job.delta?.session ?? randomHex(SESSION_LENGTH);
+  const delta = await core.delta(file, {
+    ...{ genesis, base, old, isKept, session: bytesOfHex(session) },
+    ...{ signal, onProgress: hooks.onProgress },
+  });
   try {
     let sent = 0;
+    const put = { condition, modifiedMs, signal };
     const post = (body: Sendable, length: number) => {
       sent += length;
-      return postDelta(client, workspace, path, body, { condition, modifiedMs, signal });
+      return body instanceof Blob && length > PIECE_LENGTH
+        ? postInPieces(delta, client, job, { body, session }, hooks, put)
+        : postDelta(client, workspace, path, body, put);
     };
     const ask = async (question: Uint8Array<ArrayBuffer>) => {
       const told = await post(question, question.length);
@@ -134,11 +161,60 @@ async function sendAgainst(
     if (kept && before !== null) {
       const succession = { workspace, etag: answer.node.etag, before };
       // Where a session ends with its tab nobody expects files of it on the disk.
-      const old = session.isKept && file.size <= OLD_LENGTH_MAX ? file.slice() : undefined;
+      const old = signedIn.isKept && file.size <= OLD_LENGTH_MAX ? file.slice() : undefined;
       void keepSketch(succession, { genesis, bytes: kept, old });
     }
     return answer.node;
   } finally {
     await delta.end();
   }
+}
+
+/**
+ * Sends a long delta piece by piece. One of which the server has a part goes on where that ends, if it is the same; throws [DeltaEnded]
+ * where the server does not know it any more.
+ */
+async function postInPieces(
+  delta: Delta,
+  client: SynclineClient,
+  job: UploadJob,
+  { body, session }: { body: Blob; session: string },
+  hooks: UploadHooks,
+  put: DeltaPut & { signal: AbortSignal },
+): Promise<DeltaAnswer> {
+  const { workspace, path } = job;
+  const { signal } = put;
+  const digest = hexOf(await delta.nameOf(body));
+  if (job.delta?.digest !== digest) {
+    await giveUpDelta(client, job, hooks);
+    const begun = await client.beginUpload(workspace, path, signal);
+    job.delta = { upload: begun.id, session, digest };
+    hooks.onBegun?.({ delta: job.delta });
+  }
+  const { upload } = job.delta;
+  const onConfirmed = (offset: number) => hooks.onConfirmed?.(offset);
+  const asking = () => askState(client, workspace, upload, signal);
+  try {
+    await sendPieces(client, workspace, await asking(), body, onConfirmed, signal);
+    const answer = await unlessPutting(commitDelta(client, workspace, upload, put), asking);
+    job.delta = null;
+    return answer;
+  } catch (error) {
+    if (!hasCode(error, 'not_found')) throw error;
+    await giveUpDelta(client, job, hooks);
+    throw new DeltaEnded(error);
+  }
+}
+
+/** What the server has of a delta is of no use any more. */
+async function giveUpDelta(
+  client: SynclineClient,
+  job: UploadJob,
+  hooks: UploadHooks,
+): Promise<void> {
+  if (!job.delta) return;
+  const { upload } = job.delta;
+  job.delta = null;
+  hooks.onBegun?.({ delta: null });
+  await client.endUpload(job.workspace, upload).catch(() => undefined);
 }

@@ -9,7 +9,8 @@ function record(path: string, text = 'abc'): Unsent {
   return {
     ...{ key: path, account: 'ada', workspace: 'w', path, folders: [], condition: undefined },
     ...{ name: decodeURIComponent(path.split('/').at(-1) ?? ''), size: text.length },
-    ...{ modifiedMs: MODIFIED_MS, upload: 'u', isPaused: false, handle: null, root: null },
+    ...{ modifiedMs: MODIFIED_MS, upload: 'u', delta: null, isPaused: false },
+    ...{ handle: null, root: null },
   };
 }
 

@@ -3,6 +3,7 @@
 
 import type { Condition, NodePath } from '@syncline/api';
 import { Memory, type Kept } from './memory.ts';
+import type { BegunDelta } from './upload.ts';
 
 export interface Remembered extends Kept {
   workspace: string;
@@ -14,6 +15,8 @@ export interface Remembered extends Kept {
   condition: Condition;
   /** The upload that the server knows. */
   upload: string | null;
+  /** The same of a delta. */
+  delta: BegunDelta | null;
   isPaused: boolean;
   handle: FileSystemFileHandle | null;
   /** What somebody has chosen: the file, or a folder that it is in. The browser asks about this. */

@@ -27,7 +27,7 @@ import { forgetScratchFiles } from './scratch.ts';
 import { forgetSketches } from './sketches.ts';
 import { Transfer, type UploadTask } from './transfer.svelte.ts';
 import { unfinished } from './unfinished.svelte.ts';
-import { NameClash, upload, type UploadJob } from './upload.ts';
+import { endUploads, NameClash, upload, type Begun, type UploadJob } from './upload.ts';
 import { wait } from './wait.ts';
 
 const AT_ONCE = 3;
@@ -83,12 +83,10 @@ class Transfers {
       }
       const path = joinPath(paths.at(-1) ?? folder, file.name);
       const record = {
-        ...{ workspace, path, folders: paths, handle, root, upload: null, isPaused: false },
-        ...{
-          key: newKey(),
-          account: session.account ?? '',
-          condition: { ifAbsent: true } as const,
-        },
+        ...{ workspace, path, folders: paths, handle, root },
+        ...{ upload: null, delta: null, isPaused: false },
+        ...{ key: newKey(), account: session.account ?? '' },
+        condition: { ifAbsent: true } as const,
         ...{ name: file.name, size: file.size, modifiedMs: file.lastModified },
       };
       // What is dropped again goes on where it was.
@@ -113,9 +111,9 @@ class Transfers {
     this.#fill();
   }
 
-  #make(record: Unsent, file: File): Transfer {
-    const { workspace, path, folders, key, condition, upload: id, modifiedMs } = record;
-    const up: UploadJob = { workspace, path, file, modifiedMs, condition, upload: id };
+  #make({ folders, key, ...record }: Unsent, file: File): Transfer {
+    const { workspace, path, modifiedMs, condition, upload: begun, delta = null } = record;
+    const up: UploadJob = { workspace, path, file, modifiedMs, condition, upload: begun, delta };
     return new Transfer(this.#next++, file.size, { up, folders, key });
   }
 
@@ -158,8 +156,7 @@ class Transfers {
     const { job } = transfer;
     if ('up' in job) {
       void remembered.forget([job.key]);
-      const { workspace, upload: id } = job.up;
-      if (id !== null) void session.client.endUpload(workspace, id).catch(() => undefined);
+      void endUploads(session.client, job.up);
     }
     this.#fill();
   }
@@ -177,8 +174,9 @@ class Transfers {
     transfer.halt('waiting');
     transfer.failure = undefined;
     if ('up' in transfer.job) {
-      const { path, condition, upload: id } = transfer.job.up;
-      void remembered.amend(transfer.job.key, { isPaused: false, path, condition, upload: id });
+      const { path, condition, upload: id, delta } = transfer.job.up;
+      const now = { path, condition, upload: id, delta };
+      void remembered.amend(transfer.job.key, { isPaused: false, ...now });
     }
     this.#fill();
   }
@@ -201,7 +199,8 @@ class Transfers {
       transfer.name = await freeName(nameOf(up.path), isTaken);
       up.path = joinPath(folder, transfer.name);
       up.condition = { ifAbsent: true };
-      up.upload = null;
+      void endUploads(session.client, up);
+      up.upload = up.delta = null;
       this.retry(transfer);
     } catch (error) {
       transfer.failure = error;
@@ -279,7 +278,7 @@ class Transfers {
     const onProgress = (sent: number) => isCurrent() && this.#note(transfer, sent);
     const onConnection = (isBack: boolean) => (transfer.isConnected = isBack || !isCurrent());
     const onDelta = (sent: number) => (transfer.sent = sent);
-    const onBegun = (id: string) => void remembered.amend(key, { upload: id });
+    const onBegun = (begun: Begun) => void remembered.amend(key, begun);
     const hooks = { onProgress, onConnection, onDelta, onBegun, wait, sendDelta, isSent };
     await upload(session.client, up, hooks, signal);
   }

@@ -4,6 +4,7 @@ import { session } from '../sign-in/session.svelte.ts';
 import type { Chosen } from './dropped.ts';
 import { isSame, match, type Found } from './matching.ts';
 import { remembered, type Unsent } from './remembered.ts';
+import { endUploads } from './upload.ts';
 
 interface Asking {
   queryPermission(options: { mode: 'read' }): Promise<PermissionState>;
@@ -66,9 +67,7 @@ class Unfinished {
     const list = this.list;
     this.list = [];
     await remembered.forget(list.map(({ key }) => key));
-    for (const { workspace, upload } of list) {
-      if (upload !== null) await session.client.endUpload(workspace, upload).catch(() => undefined);
-    }
+    for (const one of list) await endUploads(session.client, one);
   }
 
   clear(): void {
@@ -106,7 +105,7 @@ class Unfinished {
 }
 
 function renewed(record: Unsent, file: File): Unsent {
-  return { ...record, size: file.size, modifiedMs: file.lastModified, upload: null };
+  return { ...record, size: file.size, modifiedMs: file.lastModified, upload: null, delta: null };
 }
 
 export const unfinished = new Unfinished();

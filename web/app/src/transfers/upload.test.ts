@@ -1,6 +1,7 @@
 import { NoConnection, ProblemError, type Node, type SynclineClient } from '@syncline/api';
 import { expect, test, vi } from 'vitest';
-import { FileChanged, NameClash, PIECE_LENGTH, upload, type UploadJob } from './upload.ts';
+import { DeltaEnded, PIECE_LENGTH } from './pieces.ts';
+import { FileChanged, NameClash, upload, type UploadJob } from './upload.ts';
 
 const MODIFIED_MS = 1_700_000_000_500;
 const large = new Blob([new Uint8Array(2 * PIECE_LENGTH + 5)]);
@@ -19,6 +20,7 @@ function job(file: Blob, more: Partial<UploadJob> = {}): UploadJob {
     modifiedMs: MODIFIED_MS,
     condition,
     upload: null,
+    delta: null,
     ...more,
   };
 }
@@ -67,6 +69,7 @@ function fakeServer() {
         return offsetOf(id);
       }),
     describeUpload: (_w: string, id: string) => maybe('describe', () => offsetOf(id)),
+    endUpload: (_w: string, id: string) => maybe('end', () => void uploads.delete(id)),
     continueUpload: (_w: string, id: string, offset: number, body: Blob) =>
       maybe('piece', () => {
         expect(offset).toBe(offsetOf(id).offset);
@@ -237,7 +240,7 @@ test('an upload that was cut off here waits until the server has taken in what w
   const one = job(large);
   const cut = { ...hooks(), onBegun: begun, wait: () => Promise.resolve(paused.abort()) };
   await expect(upload(server.client, one, cut, paused.signal)).rejects.toThrow('abort');
-  expect(begun.mock.calls).toEqual([['u0']]);
+  expect(begun.mock.calls).toEqual([[{ upload: 'u0' }]]);
   server.failures.push({ at: 'describe', error: problem(409, 'conflict') });
   await upload(server.client, one, hooks(), signal);
   expect(server.pieces).toEqual([0, PIECE_LENGTH, 2 * PIECE_LENGTH]);
@@ -297,4 +300,44 @@ test('behind four gibibytes an upload goes on where the server has it', async ()
     [offset + PIECE_LENGTH, size],
   ]);
   expect(node.size).toBe(size);
+});
+
+test('what the server is still putting is waited for, and another conflict is told', async () => {
+  const server = fakeServer();
+  const conflict = problem(409, 'conflict');
+  server.failures.push({ at: 'commit', error: conflict }, { at: 'describe', error: conflict });
+  const waiting = hooks();
+  const node = await upload(server.client, job(large), waiting, signal);
+  expect(node.size).toBe(large.size);
+  expect(waiting.wait).toHaveBeenCalledExactlyOnceWith(2000, signal);
+  expect(server.pieces).toEqual([0, PIECE_LENGTH, 2 * PIECE_LENGTH]);
+  server.failures.push({ at: 'commit', error: conflict });
+  server.has(null);
+  await expect(upload(server.client, job(large), hooks(), signal)).rejects.toBe(conflict);
+});
+
+test('where the server does not know a delta any more it is looked whether that was put before anything is sent', async () => {
+  for (const isPut of [true, false]) {
+    const server = fakeServer();
+    server.has(nodeOf(large));
+    const one = job(large, { condition: { ifMatch: '"n.0"' } });
+    const sendDelta = vi
+      .fn<() => Promise<Node>>()
+      .mockRejectedValueOnce(new DeltaEnded(problem(404, 'not_found')))
+      .mockResolvedValueOnce(nodeOf(large));
+    const isSent = () => Promise.resolve(isPut);
+    await upload(server.client, one, { ...hooks(), sendDelta, isSent }, signal);
+    expect(sendDelta).toHaveBeenCalledTimes(isPut ? 1 : 2);
+    expect(server.pieces).toEqual([]);
+  }
+});
+
+test('a delta that ends at the server again and again is told', async () => {
+  const server = fakeServer();
+  const ended = new DeltaEnded(problem(404, 'not_found'));
+  const sendDelta = vi.fn<() => Promise<Node>>().mockRejectedValue(ended);
+  const one = job(large, { condition: { ifMatch: '"n.0"' } });
+  const sending = upload(server.client, one, { ...hooks(), sendDelta }, signal);
+  await expect(sending).rejects.toBe(ended);
+  expect(sendDelta.mock.calls.length).toBeLessThan(12);
 });

@@ -10,10 +10,25 @@ import {
   type SynclineClient,
   type Upload,
 } from '@syncline/api';
+import {
+  askState,
+  DeltaEnded,
+  hasCode,
+  isPassing,
+  sendPieces,
+  StillComing,
+  unlessPutting,
+} from './pieces.ts';
 
-export const PIECE_LENGTH = 4 * 1024 * 1024;
 export const WHOLE_LENGTH_MAX = 1024 * 1024;
 const FAILURES_MAX = 6;
+
+/** How often and how long what was cut off here is waited for at the server: a large file is put there for minutes. */
+const COMING_MAX = 300;
+const COMING_MS = 2000;
+
+/** How often in a row a delta may have ended at the server before somebody is told. */
+const ENDS_MAX = 3;
 
 export interface UploadJob {
   workspace: string;
@@ -23,13 +38,28 @@ export interface UploadJob {
   condition: Condition;
   /** The upload that the server knows, kept so that a retry goes on with it. */
   upload: string | null;
+  /** The same of a delta. */
+  delta: BegunDelta | null;
 }
+
+/** A delta of which the server has a part. What was sent of one is never taken for a part of a file. */
+export interface BegunDelta {
+  upload: string;
+  /** Name and secret of the exchange: with the same one, and the same to begin with, the same messages are made again. */
+  session: string;
+  /** What the messages are, so that others do not go on behind them. */
+  digest: string;
+}
+
+export type Begun = Pick<UploadJob, 'upload'> | Pick<UploadJob, 'delta'>;
 
 export interface UploadHooks {
   onProgress: (sent: number) => void;
   onConnection: (isBack: boolean) => void;
-  /** Hears what the server calls the upload, once it has begun. */
-  onBegun?: (upload: string) => void;
+  /** Hears what the server calls the upload, or the delta, once it has begun, and that a delta is over. */
+  onBegun?: (begun: Begun) => void;
+  /** Hears how much the server has confirmed of a delta. */
+  onConfirmed?: (offset: number) => void;
   wait: (ms: number, signal: AbortSignal) => Promise<void>;
   /** Says whether what is there is what the job has sent: an answer may have been lost, and the browser have asked again by itself. */
   isSent: (
@@ -78,18 +108,14 @@ export async function isAsChosen(file: Blob): Promise<boolean> {
   }
 }
 
-/** The server is still taking in a piece that was cut off here. */
-class StillComing extends Error {
-  override readonly name = 'StillComing';
-}
-
-function isPassing(error: unknown): boolean {
-  if (error instanceof StillComing) return true;
-  return error instanceof NoConnection || (error instanceof ProblemError && error.isPassing);
-}
-
-function hasCode(error: unknown, code: string): error is ProblemError {
-  return error instanceof ProblemError && error.code === code;
+/** Gives up what the server has of a file. */
+export async function endUploads(
+  client: SynclineClient,
+  { workspace, upload, delta }: Pick<UploadJob, 'workspace' | 'upload' | 'delta'>,
+): Promise<void> {
+  for (const id of [upload, delta?.upload]) {
+    if (id) await client.endUpload(workspace, id).catch(() => undefined);
+  }
 }
 
 /** Uploads a file and returns its node; throws [NameClash] where somebody has to decide, [FileChanged]. */
@@ -100,6 +126,7 @@ export async function upload(
   signal: AbortSignal,
 ): Promise<Node> {
   const attempt = new Attempt(client, job, hooks, signal);
+  let coming = 0;
   for (let failures = 1; ; failures++) {
     const before = attempt.sent;
     try {
@@ -111,21 +138,15 @@ export async function upload(
       if (attempt.doubts(error, failures < FAILURES_MAX)) continue;
       // To a request it is as if there were no connection.
       if (error instanceof NoConnection && !(await isAsChosen(job.file))) throw new FileChanged();
-      if (!isPassing(error) || failures >= FAILURES_MAX) throw error;
+      const isComing = error instanceof StillComing && coming++ < COMING_MAX;
+      if (!isComing && (!isPassing(error) || failures >= FAILURES_MAX)) throw error;
       hooks.onConnection(false);
       const after = error instanceof ProblemError ? (error.retryAfter ?? 0) * 1000 : 0;
-      await hooks.wait(Math.max(after, 500 * 2 ** failures), signal);
+      await hooks.wait(isComing ? COMING_MS : Math.max(after, 500 * 2 ** failures), signal);
+      if (isComing) failures--;
       signal.throwIfAborted();
       hooks.onConnection(true);
     }
-  }
-}
-
-async function unlessComing(asking: Promise<Upload>): Promise<Upload> {
-  try {
-    return await asking;
-  } catch (error) {
-    throw hasCode(error, 'conflict') ? new StillComing('a piece is still coming') : error;
   }
 }
 
@@ -133,6 +154,7 @@ class Attempt {
   /** How much the server has confirmed. */
   sent = 0;
   #isWhole = false;
+  #ends = 0;
   /** Why what was sent may lie there already: that is looked at before anything is sent. */
   #doubt: ProblemError | null = null;
 
@@ -146,6 +168,10 @@ class Attempt {
   /** Whether an error may have come because all was put and the answer was lost. */
   doubts(error: unknown, mayBeginAnew: boolean): boolean {
     // The server does not know the upload any more: it has ended, or was put.
+    if (error instanceof DeltaEnded && this.#ends++ < ENDS_MAX) {
+      this.#doubt = error.problem;
+      return true;
+    }
     const isUnknown = mayBeginAnew && hasCode(error, 'not_found') && this.job.upload !== null;
     if (!isUnknown && !hasCode(error, 'precondition_failed')) return false;
     this.#doubt = error;
@@ -162,7 +188,10 @@ class Attempt {
     if (doubt === null) return null;
     const found = await this.#found();
     this.#doubt = null;
-    if (found) return found;
+    if (found) {
+      void endUploads(this.client, this.job);
+      return found;
+    }
     if (hasCode(doubt, 'precondition_failed')) throw new NameClash(doubt.etag);
     this.job.upload = null;
     return null;
@@ -180,7 +209,8 @@ class Attempt {
     const { client, job, hooks, signal } = this;
     const isReplacing = job.condition !== undefined && 'ifMatch' in job.condition;
     if (hooks.sendDelta && isReplacing && job.upload === null && !this.#isWhole) {
-      const node = await hooks.sendDelta(client, job, hooks, signal);
+      const onConfirmed = (offset: number) => (this.sent = offset);
+      const node = await hooks.sendDelta(client, job, { ...hooks, onConfirmed }, signal);
       if (node) return node;
       this.#isWhole = true;
     }
@@ -189,32 +219,27 @@ class Attempt {
 
   async #inPieces(): Promise<Node> {
     const { client, job, signal } = this;
-    const { workspace, path, file, condition, modifiedMs } = job;
-    let state;
-    if (job.upload === null) {
-      await this.#checkAbsent();
-      state = await client.beginUpload(workspace, path, signal);
-      job.upload = state.id;
-      this.hooks.onBegun?.(state.id);
-    } else {
-      state = await unlessComing(client.describeUpload(workspace, job.upload, signal));
-    }
-    this.#confirm(state.offset);
-    while (state.offset < file.size) {
-      const piece = file.slice(state.offset, state.offset + PIECE_LENGTH);
-      const { offset } = state;
-      state = await unlessComing(
-        client.continueUpload(workspace, job.upload, offset, piece, signal),
-      );
-      this.#confirm(state.offset);
-    }
-    const node = await client.commitUpload(workspace, job.upload, {
-      condition,
-      modifiedMs,
-      signal,
-    });
+    const { workspace, file, condition, modifiedMs } = job;
+    const begun = await this.#begun();
+    await sendPieces(client, workspace, begun, file, (offset) => this.#confirm(offset), signal);
+    const put = { condition, modifiedMs, signal };
+    const putting = client.commitUpload(workspace, begun.id, put);
+    const asking = () => askState(client, workspace, begun.id, signal);
+    const node = await unlessPutting(putting, asking);
     job.upload = null;
     return node;
+  }
+
+  /** The upload as the server has it; a new one where there is none. */
+  async #begun(): Promise<Upload> {
+    const { client, job, signal } = this;
+    const { workspace, path } = job;
+    if (job.upload !== null) return askState(client, workspace, job.upload, signal);
+    await this.#checkAbsent();
+    const begun = await client.beginUpload(workspace, path, signal);
+    job.upload = begun.id;
+    this.hooks.onBegun?.({ upload: begun.id });
+    return begun;
   }
 
   #confirm(offset: number): void {

@@ -117,3 +117,21 @@ test('locked keys that are there already are no failure, and other ones in their
   await putLockedKeys(client, 'w', keys);
   await expect(putLockedKeys(client, 'w', keys)).rejects.toThrow('other keys');
 });
+
+test('a part of a file begins where its answer says, whatever was asked for', async () => {
+  const part = (said: Record<string, string>) =>
+    new Response('part', { status: 206, headers: { etag: '"v1"', ...said } });
+  const { asked, fetch } = answering(
+    part({ 'content-range': 'bytes 7-10/11' }),
+    part({ 'content-range': 'bytes 0-3/11' }),
+    part({}),
+    new Response('all of it', { headers: { etag: '"v2"' } }),
+  );
+  const client = new SynclineClient({ fetch });
+  const from = { offset: 7, etag: '"v1"' };
+  const beginnings: (number | undefined)[] = [];
+  for (let at = 0; at < 4; at++) beginnings.push((await client.file('w', 'a', { from })).from);
+  expect(beginnings).toEqual([7, 0, NaN, 0]);
+  const headers = new Headers(asked[0]?.init.headers);
+  expect([headers.get('range'), headers.get('if-range')]).toEqual(['bytes=7-', '"v1"']);
+});

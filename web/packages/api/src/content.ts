@@ -5,7 +5,7 @@ export interface FileAnswer {
   body: ReadableStream<Uint8Array<ArrayBuffer>>;
   /** How much comes in this answer. */
   size: number | null;
-  /** Where it begins; at the start where nothing is said. */
+  /** Where it begins; at the start where nothing is said, and `NaN` where it says itself to be a part, and not which one. */
   from?: number;
   /** Which version it is. */
   etag?: string | null;
@@ -36,7 +36,13 @@ export function answerOf(response: Response, place?: Place): FileAnswer {
   return {
     body: response.body ?? new Blob([]).stream(),
     size: length === null ? null : Number(length),
-    from: place && response.status === 206 ? place.offset : 0,
+    from: place && response.status === 206 ? beginningOf(response) : 0,
     etag: response.headers.get('etag'),
   };
+}
+
+/** Where the part of a file begins that an answer has, as it says itself; nowhere, `NaN`, where it does not. */
+function beginningOf({ headers }: Response): number {
+  const said = /^bytes (\d+)-\d+\/(?:\d+|\*)$/.exec(headers.get('content-range') ?? '');
+  return Number(said?.[1] ?? NaN);
 }

@@ -32,21 +32,48 @@ export async function fetchChunkList(
   return bytesOf(await client.ask(name, { params, signal }), signal);
 }
 
-/** Posts messages of a delta. The answer is the new version, or a message where there is none yet. */
+/** What comes of a delta: the new version, or a message where there is none yet. */
+export type DeltaAnswer = { node: Node } | { message: Bytes };
+
+export interface DeltaPut {
+  condition?: Condition;
+  modifiedMs?: number;
+  signal?: AbortSignal;
+}
+
+/** Posts messages of a delta. */
 export async function postDelta(
   client: SynclineClient,
   workspace: string,
   path: NodePath,
   body: Blob | Bytes,
-  options: { condition?: Condition; modifiedMs?: number; signal?: AbortSignal } = {},
-): Promise<{ node: Node } | { message: Bytes }> {
-  const { condition, modifiedMs, signal } = options;
+  { condition, modifiedMs, signal }: DeltaPut = {},
+): Promise<DeltaAnswer> {
   const response = await client.ask('POST /workspaces/{workspace}/delta/{path}', {
     params: { workspace, path },
     headers: { ...headersOf(condition), ...timeOf(modifiedMs), 'content-type': TYPE },
     body,
     signal,
   });
+  return answerOf(response, signal);
+}
+
+/** Has the server take what has come as an upload as messages of a delta. */
+export async function commitDelta(
+  client: SynclineClient,
+  workspace: string,
+  upload: string,
+  { condition, modifiedMs, signal }: DeltaPut = {},
+): Promise<DeltaAnswer> {
+  const response = await client.ask('POST /workspaces/{workspace}/uploads/{upload}/delta', {
+    params: { workspace, upload },
+    headers: { ...headersOf(condition), ...timeOf(modifiedMs) },
+    signal,
+  });
+  return answerOf(response, signal);
+}
+
+async function answerOf(response: Response, signal?: AbortSignal): Promise<DeltaAnswer> {
   const bytes = await bytesOf(response, signal);
   if (response.status === 202) return { message: bytes };
   return { node: JSON.parse(new TextDecoder().decode(bytes)) as Node };

@@ -22,6 +22,10 @@ export interface DeltaOptions extends JobOptions {
 
 const SESSION_LENGTH = 16;
 
+/** How long a secret is by which chunks are named, and how long those are on average by which a body is. */
+const SECRET_LENGTH = 32;
+const NAMED_AVERAGE = 1024 * 1024;
+
 /** What is longer than this goes into a blob. */
 const BYTES_MAX = 64 * 1024;
 
@@ -108,6 +112,16 @@ export class Delta {
     return collect(this.#options, (options) =>
       this.#lease.call('deltaWanted', { answer }, options),
     );
+  }
+
+  /**
+   * Names a body by its chunks, by which it is known again: with the same session, base and file the same one is made. The worker of this
+   * delta reads it piece by piece; another one may not be free before this ends.
+   */
+  async nameOf(body: Blob): Promise<Uint8Array<ArrayBuffer>> {
+    const secret = new Uint8Array(SECRET_LENGTH);
+    const ask = { file: body, secret, average: NAMED_AVERAGE };
+    return (await this.#lease.call('chunk', ask)).ids;
   }
 
   /** Returns what to keep of the new version, 2.5 % of it: the next delta against it needs one request. */
