@@ -214,7 +214,7 @@ test('what is stored is given up, and nothing is said of it any more', async ({ 
 test('signing out forgets what is stored', async ({ page }) => {
   const kept = async () => {
     const all = await keptByBrowser(page);
-    return ['syncline.sealed-packs.', '"note"'].filter((word) => all.includes(word));
+    return ['"packs"', '"note"'].filter((word) => all.includes(word));
   };
   await open(page);
   const gate = await holdAfter(page, 1);

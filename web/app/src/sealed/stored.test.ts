@@ -1,19 +1,18 @@
+import type { SealedKept } from '@syncline/core';
 import { expect, test } from 'vitest';
-import { forgetStored, STORED_MAX, storedIn } from './stored.ts';
+import { STORED_MAX, storedIn, type Place } from './stored.ts';
 
 const MARK = '0-1';
 
-function place(): Storage {
-  const kept = new Map<string, string>();
+function place(found: Record<string, unknown> = {}): Place {
+  const kept = new Map<string, unknown>(Object.entries(found));
   return {
-    getItem: (key: string) => kept.get(key) ?? null,
-    setItem: (key: string, value: string) => void kept.set(key, value),
-    removeItem: (key: string) => void kept.delete(key),
-    key: (at: number) => [...kept.keys()][at] ?? null,
-    get length() {
-      return kept.size;
+    get: (workspace) => Promise.resolve(kept.get(workspace)),
+    set: (workspace, now: SealedKept | null) => {
+      kept.set(workspace, now);
+      return Promise.resolve();
     },
-  } as unknown as Storage;
+  };
 }
 
 const pack = (number: number) => ({
@@ -22,29 +21,33 @@ const pack = (number: number) => ({
   of: '7 1700000000000',
 });
 
-test('packs of a workspace are kept for it alone, until none is left', () => {
-  const storage = place();
-  const [ours, other] = [storedIn('ours', storage), storedIn('other', storage)];
+/** What a page that comes next finds. */
+async function next(where: Place, workspace = 'ours') {
+  await new Promise((resolve) => setTimeout(resolve));
+  const stored = storedIn(workspace, where);
+  await new Promise((resolve) => setTimeout(resolve));
+  return stored.get();
+}
+
+test('packs of a workspace are kept for it alone, until none is left', async () => {
+  const where = place();
+  const ours = storedIn('ours', where);
   expect(ours.get()).toBeNull();
   ours.set({ mark: MARK, packs: [pack(1), pack(2)] });
-  expect(storedIn('ours', storage).get()).toEqual({ mark: MARK, packs: [pack(1), pack(2)] });
-  expect(other.get()).toBeNull();
+  expect(ours.get()).toEqual({ mark: MARK, packs: [pack(1), pack(2)] });
+  expect(await next(where)).toEqual({ mark: MARK, packs: [pack(1), pack(2)] });
+  expect(await next(where, 'other')).toBeNull();
   ours.set({ mark: MARK, packs: [] });
   expect(ours.get()).toBeNull();
+  expect(await next(where)).toBeNull();
 });
 
-test('what is kept of all workspaces is forgotten together, and nothing else with it', () => {
-  const storage = place();
-  storage.setItem('syncline.session', 'a token');
-  for (const workspace of ['ours', 'other', 'third'])
-    storedIn(workspace, storage).set({ mark: MARK, packs: [pack(1)] });
-  forgetStored(storage);
-  expect(['ours', 'other', 'third'].map((one) => storedIn(one, storage).get())).toEqual([
-    null,
-    null,
-    null,
-  ]);
-  expect(storage.getItem('syncline.session')).toBe('a token');
+test('what is said before it was read counts', async () => {
+  const where = place({ ours: { mark: MARK, packs: [pack(1)] } });
+  const ours = storedIn('ours', where);
+  ours.set({ mark: MARK, packs: [pack(2)] });
+  expect(await next(where)).toEqual({ mark: MARK, packs: [pack(2)] });
+  expect(ours.get()?.packs).toEqual([pack(2)]);
 });
 
 test('of very many the last ones are kept', () => {
@@ -56,35 +59,30 @@ test('of very many the last ones are kept', () => {
 
 test.each([
   'x',
-  'null',
-  '[]',
-  '{"mark":1,"packs":[]}',
-  '{"mark":"0-1","packs":{}}',
-  '{"mark":"0-1","packs":[null]}',
-])('what is none is nothing: %s', (text) => {
-  const storage = place();
-  storage.setItem('syncline.sealed-packs.ours', text);
-  expect(storedIn('ours', storage).get()).toBeNull();
+  null,
+  [],
+  { mark: 1, packs: [] },
+  { mark: MARK, packs: {} },
+  { mark: MARK, packs: [null] },
+])('what is none is nothing: %j', async (found) => {
+  expect(await next(place({ ours: found }))).toBeNull();
 });
 
-test('of what was kept only what can be packs counts, and a full browser keeps nothing', () => {
-  const storage = place();
+test('of what was kept only what can be packs counts', async () => {
   const packs = [
     { ...pack(1), id: 'x' },
     { ...pack(1), of: 'a/b' },
     { ...pack(1), length: -1 },
     { ...pack(2), length: '3' },
   ];
-  const text = JSON.stringify({ mark: MARK, packs: [...packs, pack(3)] });
-  storage.setItem('syncline.sealed-packs.ours', text);
-  expect(storedIn('ours', storage).get()).toEqual({ mark: MARK, packs: [pack(3)] });
-  const full = {
-    ...place(),
-    setItem: () => {
-      throw new DOMException('full');
-    },
-  };
-  expect(() =>
-    storedIn('ours', full as unknown as Storage).set({ mark: MARK, packs: [pack(1)] }),
-  ).not.toThrow();
+  const found = await next(place({ ours: { mark: MARK, packs: [...packs, pack(3)] } }));
+  expect(found).toEqual({ mark: MARK, packs: [pack(3)] });
+});
+
+test('a browser that keeps nothing keeps it for the page', async () => {
+  const none = () => Promise.reject(new DOMException('full'));
+  const ours = storedIn('ours', { get: none, set: none });
+  ours.set({ mark: MARK, packs: [pack(1)] });
+  await new Promise((resolve) => setTimeout(resolve));
+  expect(ours.get()).toEqual({ mark: MARK, packs: [pack(1)] });
 });

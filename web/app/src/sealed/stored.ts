@@ -3,20 +3,41 @@
 // size of the file and when it was modified.
 
 import type { SealedKept, SealedStored } from '@syncline/core';
+import { Database } from '../database.ts';
 
 /** How many are kept, of 4 MiB each mostly. */
 export const STORED_MAX = 2000;
 
-const PREFIX = 'syncline.sealed-packs.';
+const STORE = 'packs';
+
+/** Where it is kept: a database is written at once, where the browser writes simpler storage down within a minute, and a kill loses it. */
+export interface Place {
+  get(workspace: string): Promise<unknown>;
+  set(workspace: string, kept: SealedKept | null): Promise<void>;
+}
+
+const database = new Database('syncline-sealed-packs', (made) => made.createObjectStore(STORE));
+
+const browser: Place = {
+  get: async (workspace) =>
+    (await database.transact([STORE], 'readonly', (made) => made.objectStore(STORE).get(workspace)))
+      .result as unknown,
+  set: async (workspace, kept) => {
+    await database.transact([STORE], 'readwrite', (made) => {
+      const store = made.objectStore(STORE);
+      return kept ? store.put(kept, workspace) : store.delete(workspace);
+    });
+  },
+};
 
 const isId = (value: unknown) => typeof value === 'string' && /^[0-9a-f]{64}$/.test(value);
 const isOf = (value: unknown) => typeof value === 'string' && /^\d+ \d+$/.test(value);
 const isLength = (value: unknown) => Number.isSafeInteger(value) && (value as number) > 0;
 
 /** Reads what was kept; nothing where it is something else. */
-function parse(text: string | null): SealedKept | null {
+function parse(found: unknown): SealedKept | null {
   try {
-    const { mark, packs } = JSON.parse(text ?? '{}') as Partial<SealedKept>;
+    const { mark, packs } = (found ?? {}) as Partial<SealedKept>;
     if (typeof mark !== 'string' || !Array.isArray(packs)) return null;
     return {
       mark,
@@ -27,25 +48,26 @@ function parse(text: string | null): SealedKept | null {
   }
 }
 
-export function storedIn(workspace: string, place: Storage = localStorage): SealedStored {
-  const key = PREFIX + workspace;
+/** What is kept of a workspace: nothing until it was read, which takes less than unlocking. Of two tabs the one that has said something last counts. */
+export function storedIn(workspace: string, place: Place = browser): SealedStored {
+  let now: SealedKept | null = null;
+  let isSaid = false;
+  // A browser that keeps nothing sends it again.
+  const lost = () => undefined;
+  let turn: Promise<unknown> = place.get(workspace).then((found) => {
+    if (!isSaid) now = parse(found);
+  }, lost);
   return {
-    get: () => parse(place.getItem(key)),
+    get: () => now,
     set({ mark, packs }) {
-      try {
-        if (packs.length === 0) place.removeItem(key);
-        else place.setItem(key, JSON.stringify({ mark, packs: packs.slice(-STORED_MAX) }));
-      } catch {
-        // A browser that keeps nothing sends it again.
-      }
+      const kept = packs.length > 0 ? { mark, packs: packs.slice(-STORED_MAX) } : null;
+      [now, isSaid] = [kept, true];
+      turn = turn.then(() => place.set(workspace, kept)).catch(lost);
     },
   };
 }
 
 /** Forgets what was kept of all workspaces. */
-export function forgetStored(place: Storage = localStorage): void {
-  for (let at = place.length - 1; at >= 0; at--) {
-    const key = place.key(at);
-    if (key?.startsWith(PREFIX)) place.removeItem(key);
-  }
+export function forgetStored(): Promise<void> {
+  return database.remove();
 }
