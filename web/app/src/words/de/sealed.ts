@@ -55,6 +55,7 @@ export const sealed: typeof english = {
   waiting: 'Wartet',
   going: (done: string, size: string) => `${done} von ${size}`,
   sent: (size: string) => `Fertig, ${size} gesendet`,
+  sentOf: (sent: string, size: string) => `Fertig, ${sent} von ${size} gesendet`,
   unfinished: (size) =>
     `${size} von Dateien, die unterwegs waren, sind gespeichert. Wählen Sie die Dateien noch einmal, dann wird nur der Rest gesendet.`,
   giveUp: 'Vergessen',
@@ -115,7 +116,8 @@ export const sealedErrors: typeof englishErrors = {
   not_kept:
     'Der Server sagte, er habe die Änderung angenommen, und sie steht nicht in der Geschichte. Trauen Sie diesem Server nicht; Ihre Geräte haben alles, was sie hatten.',
   void: 'Ihre Geräte würden dieser Änderung nicht glauben, also zählt sie nicht. Sperren und entsperren Sie den Arbeitsbereich erneut.',
-  fenced: 'Eine Bereinigung kam immer wieder dazwischen. Versuchen Sie es erneut.',
+  fenced:
+    'Eine Bereinigung oder neue Schlüssel kamen immer wieder dazwischen. Versuchen Sie es erneut.',
   busy: 'Andere waren immer wieder schneller. Versuchen Sie es erneut.',
   history_lost:
     'Der Server hat eine ältere Geschichte, als diese Seite gesehen hat; er wurde zurückgesetzt. Es wurde nichts geändert. Lassen Sie ein Gerät abgleichen und entsperren Sie den Arbeitsbereich dann erneut.',

@@ -53,6 +53,7 @@ export const sealed = {
   waiting: 'Waiting',
   going: (done: string, size: string) => `${done} of ${size}`,
   sent: (size: string) => `Done, ${size} sent`,
+  sentOf: (sent: string, size: string) => `Done, ${sent} of ${size} sent`,
   unfinished: (size: string) =>
     `${size} of files that were on their way are stored. Choose the files again, and only the rest is sent.`,
   giveUp: 'Forget them',
@@ -111,7 +112,7 @@ export const sealedErrors = {
   not_kept:
     'The server said that it has taken the change, and it is not in the history. Do not trust this server; your devices have everything that they had.',
   void: 'Your devices would not believe this change, so it counts for nothing. Lock the workspace and unlock it again.',
-  fenced: 'A cleanup came in between again and again. Try again.',
+  fenced: 'A cleanup or new keys came in between again and again. Try again.',
   busy: 'Others were faster again and again. Try again.',
   history_lost:
     'The server has an older history than this page has seen; it was put back. Nothing was changed. Let a device sync, then unlock the workspace again.',
