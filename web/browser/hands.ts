@@ -84,6 +84,12 @@ export function keys(page: Page): Hand {
       await choose(name);
       await page.keyboard.press('Enter');
     },
-    close: () => page.keyboard.press('Escape'),
+    close: async () => {
+      await page.keyboard.press('Escape');
+      // Whoever closes something is somewhere, and not at the beginning of the page again.
+      await expect
+        .poll(() => page.evaluate(() => document.activeElement === document.body))
+        .toBe(false);
+    },
   };
 }

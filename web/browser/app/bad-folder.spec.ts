@@ -45,17 +45,41 @@ async function begin(page: Page): Promise<void> {
 const takeBack = (page: Page) =>
   page.evaluate(() => void Object.assign(window, { isAllowed: false }));
 
-test('where leave is taken back nothing is deleted, it is said, and goes on when it is given again', async ({
-  page,
-}) => {
-  await page.addInitScript(() => {
-    const now = window as { isAllowed?: boolean };
+/** Gives leave for the folder that can be taken back, at once or with the next piece that is written. */
+const giveLeave = (page: Page) =>
+  page.addInitScript(() => {
+    const now = window as { isAllowed?: boolean; endsWithWrite?: boolean };
     now.isAllowed = true;
     const check = () => {
       if (!now.isAllowed) throw new DOMException('no leave', 'NotAllowedError');
     };
-    const { entries, getFileHandle, getDirectoryHandle } = FileSystemDirectoryHandle.prototype;
-    const { getFile } = FileSystemFileHandle.prototype;
+    const guard = (kind: { prototype: object }, names: string[]) => {
+      const methods = kind.prototype as Record<string, (...how: unknown[]) => Promise<unknown>>;
+      for (const name of names) {
+        const method = methods[name];
+        methods[name] = async function (...how) {
+          check();
+          return method?.apply(this, how);
+        };
+      }
+    };
+    const { createWritable } = FileSystemFileHandle.prototype;
+    Object.assign(FileSystemFileHandle.prototype, {
+      async createWritable(this: FileSystemFileHandle) {
+        const writable = await createWritable.call(this);
+        if (!now.endsWithWrite) return writable;
+        return new WritableStream({
+          async write() {
+            now.isAllowed = false;
+            await writable.abort();
+            check();
+          },
+        });
+      },
+    });
+    guard(FileSystemDirectoryHandle, ['getFileHandle', 'getDirectoryHandle', 'removeEntry']);
+    guard(FileSystemFileHandle, ['getFile', 'createWritable', 'move']);
+    const { entries } = FileSystemDirectoryHandle.prototype;
     Object.assign(FileSystemDirectoryHandle.prototype, {
       async *entries(this: FileSystemDirectoryHandle) {
         check();
@@ -64,29 +88,45 @@ test('where leave is taken back nothing is deleted, it is said, and goes on when
           yield one;
         }
       },
-      async getFileHandle(this: FileSystemDirectoryHandle, ...how: [string]) {
-        check();
-        return getFileHandle.apply(this, how);
-      },
-      async getDirectoryHandle(this: FileSystemDirectoryHandle, ...how: [string]) {
-        check();
-        return getDirectoryHandle.apply(this, how);
-      },
-    });
-    Object.assign(FileSystemFileHandle.prototype, {
-      async getFile(this: FileSystemFileHandle) {
-        check();
-        return getFile.call(this);
-      },
     });
     Object.assign(FileSystemHandle.prototype, {
       queryPermission: async () => (now.isAllowed ? 'granted' : 'prompt'),
       requestPermission: async () => {
-        now.isAllowed = true;
+        [now.isAllowed, now.endsWithWrite] = [true, false];
         return 'granted';
       },
     });
   });
+
+test('where leave is taken back while a file comes down, the one that was there stays, and the new one comes when it is given again', async ({
+  page,
+}) => {
+  await giveLeave(page);
+  await openWorkspace(page, server, 'ada', name);
+  await begin(page);
+  await page.evaluate(() => void Object.assign(window, { endsWithWrite: true }));
+  await put('plan.txt', 'second, meanwhile');
+  await expect(card(page)).toContainText('Needs your permission');
+  expect(await there('plan.txt')).toBe('second, meanwhile');
+  await card(page).getByRole('button', { name: 'Allow' }).press('Enter');
+  await expect(card(page)).toContainText('In sync, watching');
+  await expect
+    .poll(async () => {
+      const here = await look(page);
+      return Object.keys(here)
+        .filter((path) => !path.startsWith('.syncline-trash'))
+        .sort();
+    })
+    .toEqual(['Letters/to bob.md', 'plan.txt']);
+  expect((await look(page))['plan.txt']).toBe('second, meanwhile');
+  // Nothing of it went back up.
+  expect([await versions('plan.txt'), await versions('Letters/to%20bob.md')]).toEqual([2, 1]);
+});
+
+test('where leave is taken back nothing is deleted, it is said, and goes on when it is given again', async ({
+  page,
+}) => {
+  await giveLeave(page);
   await openWorkspace(page, server, 'ada', name);
   await begin(page);
   await takeBack(page);

@@ -16,6 +16,7 @@ import type { Page } from '@playwright/test';
 import type { SynclineClient } from '@syncline/api';
 import { expectAccessible } from '../axe.ts';
 import { edit, givePicked, look, textOf } from '../picked.ts';
+import { press } from '../hands.ts';
 import { RealServer } from '../server.ts';
 import { inEveryLook, openWorkspace, signIn } from '../steps.ts';
 import { expect, test } from '../test.ts';
@@ -61,15 +62,15 @@ test('a folder is picked by keyboard, what would happen is said, and both sides 
   await openWorkspace(page, server, 'ada', name);
   await edit(page, 'new/here.txt', 'here');
   await edit(page, 'plan.txt', 'first');
-  await page.getByRole('button', { name: 'Keep in sync' }).press('Enter');
+  await press(page, page.getByRole('button', { name: 'Keep in sync' }));
   await expect(page.getByRole('heading', { name: `Keep “${name}” in sync` })).toBeVisible();
   await inEveryLook(page, () => expectAccessible(page));
-  await page.getByRole('button', { name: 'Choose a folder of this computer' }).press('Enter');
+  await press(page, page.getByRole('button', { name: 'Choose a folder of this computer' }));
   await expect(card(page)).toContainText('2 items go up, 2 items come here, 1 item');
   expect(await there('new/here.txt')).toBeNull();
   expect(Object.keys(await look(page))).toHaveLength(2);
   await inEveryLook(page, () => expectAccessible(page));
-  await page.getByRole('button', { name: 'Begin' }).press('Enter');
+  await press(page, page.getByRole('button', { name: 'Begin' }));
   await expect(card(page)).toContainText('In sync, watching');
   await expect(card(page)).toContainText('1 file sent, 1 file received');
   expect(await look(page)).toEqual({
@@ -299,7 +300,7 @@ test('a folder that is empty at once deletes nothing before somebody says so', a
   );
   expect(await there('Letters/a.txt')).toBe('a');
   await inEveryLook(page, () => expectAccessible(page));
-  await page.getByRole('button', { name: 'Bring them back here' }).press('Enter');
+  await press(page, page.getByRole('button', { name: 'Bring them back here' }));
   await expect.poll(async () => (await look(page))['Letters/a.txt']).toBe('a');
   await expect(card(page)).toContainText('In sync, watching');
   expect((await look(page))['Letters/to bob.md']).toBe('Dear Bob');
@@ -357,7 +358,7 @@ test('where the browser gives no handles, a folder is dropped again, and only wh
     delete (window as { showDirectoryPicker?: unknown }).showDirectoryPicker;
   });
   await openWorkspace(page, server, 'ada', name);
-  await page.getByRole('button', { name: 'Keep in sync' }).press('Enter');
+  await press(page, page.getByRole('button', { name: 'Keep in sync' }));
   await expect(page.getByText('This browser cannot watch folders')).toBeVisible();
   await expect(page.getByRole('button', { name: 'Choose a folder of' })).toHaveCount(0);
   await inEveryLook(page, () => expectAccessible(page));

@@ -102,10 +102,6 @@ for (const [what, user, handOf] of [
       })
       .toBe(5);
 
-    const wire = Buffer.concat(sent);
-    expect(wire.includes('/join/finish')).toBe(true);
-    for (const spelling of spellingsOf(PASSWORD))
-      expect(wire.includes(spelling), spelling).toBe(false);
     // No address has the secret of the invitation, so no log has it.
     expect(sent.filter((one) => one.toString().split(' {')[0]?.includes(secret))).toEqual([]);
 
@@ -115,6 +111,12 @@ for (const [what, user, handOf] of [
     await hand.type(field(page, 'Password'), PASSWORD);
     await hand.submit(button(page, 'Sign in'));
     await expect(page.getByRole('link', { name: 'Trips' })).toBeVisible();
+    // Neither making the account nor signing in has told the password.
+    const wire = Buffer.concat(sent);
+    for (const request of ['/join/finish', '/login/finish'])
+      expect(wire.includes(request), request).toBe(true);
+    for (const spelling of spellingsOf(PASSWORD))
+      expect(wire.includes(spelling), spelling).toBe(false);
     await hand.press(button(page, 'Sign out'));
     await expect(field(page, 'Password')).toBeVisible();
     await page.goto(address);

@@ -1,5 +1,6 @@
 import type { SynclineClient } from '@syncline/api';
 import { expectAccessible } from '../axe.ts';
+import { press, tabTo } from '../hands.ts';
 import { RealServer } from '../server.ts';
 import { inEveryLook, openWorkspace, row } from '../steps.ts';
 import { expect, test } from '../test.ts';
@@ -32,18 +33,18 @@ test('a file is moved into a folder and back by keyboard alone', async ({ page }
   const dialog = page.getByRole('dialog', { name: 'Move “plan.txt”' });
   await expect(dialog.getByRole('button', { name: 'Move to “Notes”' })).toBeDisabled();
   await inEveryLook(page, () => expectAccessible(page));
-  await dialog.getByRole('button', { name: 'Letters' }).press('Enter');
+  await press(page, dialog.getByRole('button', { name: 'Letters' }));
   await expect(dialog.getByRole('button', { name: '2026' })).toBeVisible();
   await page.keyboard.press('Tab');
   await expect(dialog.getByRole('button', { name: '2026' })).toBeFocused();
   await page.keyboard.press('Enter');
   await expect(dialog.getByText('There are no folders in it.')).toBeVisible();
-  await dialog.getByRole('button', { name: 'Move to “2026”' }).press('Enter');
+  await press(page, dialog.getByRole('button', { name: 'Move to “2026”' }));
   await expect(dialog).toHaveCount(0);
   await expect(page.getByText('1 item moved to “2026”')).toBeVisible();
   await expect(row(page, 'plan.txt')).toHaveCount(0);
   expect(await exists('Letters/2026/plan.txt')).toBe(true);
-  await page.getByRole('grid').focus();
+  await tabTo(page, page.getByRole('grid'));
   await page.keyboard.press('Control+z');
   await expect(row(page, 'plan.txt')).toBeVisible();
   expect(await exists('Letters/2026/plan.txt')).toBe(false);

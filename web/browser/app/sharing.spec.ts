@@ -1,5 +1,6 @@
 import type { SynclineClient } from '@syncline/api';
 import { expectAccessible } from '../axe.ts';
+import { keys, tabTo } from '../hands.ts';
 import { RealServer } from '../server.ts';
 import { inEveryLook, openWorkspace, row, signIn } from '../steps.ts';
 import { expect, test } from '../test.ts';
@@ -26,39 +27,37 @@ test('somebody is let in, may then more, and is removed, by keyboard alone', asy
   await page.keyboard.press('Alt+s');
   const dialog = page.getByRole('dialog', { name: 'Share “Notes”' });
   await expect(dialog.getByText('Nobody else may use this workspace.')).toBeVisible();
-  await dialog.getByLabel('User name').focus();
-  await page.keyboard.type('nobody-here');
+  const hand = keys(page);
+  const name = dialog.getByLabel('User name');
+  await hand.type(name, 'nobody-here');
   await page.keyboard.press('Enter');
   await expect(dialog.getByRole('alert').first()).toContainText('no account “nobody-here”');
-  await dialog.getByLabel('User name').fill('ada');
+  await hand.retype(name, 'ada');
   await page.keyboard.press('Enter');
   await expect(dialog.getByRole('alert').first()).toContainText('This is the owner');
-  await dialog.getByLabel('User name').fill('bob');
+  await hand.retype(name, 'bob');
   await page.keyboard.press('Enter');
   const right = dialog.getByLabel('Right of bob');
   await expect(right).toHaveValue('view');
-  await right.focus();
-  await expect(right).toBeFocused();
+  await tabTo(page, right);
   // No Return: it may open the list of the system, over what was chosen.
   await page.keyboard.press('ArrowDown');
   await expect(right).toHaveValue('edit');
   await expect
     .poll(async () => (await members()).map(({ user, role }) => `${user} ${role}`))
     .toEqual(['ada owner', 'bob edit']);
-  await dialog.getByRole('button', { name: 'Remove bob' }).focus();
-  await page.keyboard.press('Enter');
+  await hand.press(dialog.getByRole('button', { name: 'Remove bob' }));
   await expect(right).toHaveCount(0);
   expect(await members()).toHaveLength(1);
   // What is said stands in the dialog, where it can be heard and pressed.
   const said = dialog.getByRole('region', { name: 'Notices' });
   await expect(said).toContainText('bob');
   expect(await said.getAttribute('aria-live')).toBe('polite');
-  await said.getByRole('button', { name: 'Undo' }).focus();
-  await page.keyboard.press('Enter');
+  await hand.press(said.getByRole('button', { name: 'Undo' }));
   await expect(right).toHaveValue('edit');
-  await dialog.getByRole('button', { name: 'Remove bob' }).click();
+  await hand.press(dialog.getByRole('button', { name: 'Remove bob' }));
   await expect(right).toHaveCount(0);
-  await page.keyboard.press('Escape');
+  await hand.close();
   await expect(page.getByRole('region', { name: 'Notices' })).toContainText('bob');
   await expect(dialog).toHaveCount(0);
   await expect(page.getByRole('grid')).toBeFocused();

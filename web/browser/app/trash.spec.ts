@@ -1,6 +1,7 @@
 import type { Page } from '@playwright/test';
 import type { SynclineClient } from '@syncline/api';
 import { expectAccessible } from '../axe.ts';
+import { tabTo } from '../hands.ts';
 import { RealServer } from '../server.ts';
 import { inEveryLook, openWorkspace, row, signIn } from '../steps.ts';
 import { expect, test } from '../test.ts';
@@ -51,7 +52,7 @@ test('what was deleted is found by keyboard alone, with where, when and by whom,
   await inEveryLook(page, () => expectAccessible(page));
   await page.keyboard.press('Alt+ArrowUp');
   await expect(row(page, 'plan.txt')).toBeVisible();
-  await page.getByRole('grid').focus();
+  await tabTo(page, page.getByRole('grid'));
   await page.keyboard.type('plan');
   await page.keyboard.press('Delete');
   await expect(row(page, 'plan.txt')).toHaveCount(0);
@@ -64,7 +65,7 @@ test('what was deleted is found by keyboard alone, with where, when and by whom,
   await page.reload();
   await expect(gone).toBeVisible();
   await inEveryLook(page, () => expectAccessible(page));
-  await page.getByRole('grid').focus();
+  await tabTo(page, page.getByRole('grid'));
   await page.keyboard.press('Space');
   await page.keyboard.press('Alt+r');
   await expect(page.getByText('“plan.txt” is back in “Notes”')).toBeVisible();
